@@ -1,0 +1,13 @@
+# The arrows point down only; see docs/architecture.md.
+room(base LIBS fmt::fmt spdlog::spdlog prometheus-cpp::core ${DEFLATE_LIB})
+room(model USES base)
+room(expr USES model base)
+room(throughput USES base)
+room(plan USES expr model base)
+room(kv USES base)
+room(kv_rocks USES kv base LIBS ${ROCKSDB_LIB})
+room(table USES kv model throughput base LIBS ${XXHASH_LIB})
+room(ops USES plan table throughput expr model base)
+room(api USES ops expr table model base LIBS simdjson::simdjson TEST_USES kv)
+room(http USES base LIBS ${HTTP_PARSER_LIB})
+room(server USES http api ops table kv_rocks kv model base LIBS CLI11::CLI11 prometheus-cpp::core simdjson::simdjson)

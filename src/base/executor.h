@@ -1,0 +1,45 @@
+// Where a continuation runs. An I/O loop is one, a worker pool another.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/unique_function.h"
+
+namespace stator {
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  // Runs `task` later on the executor's own thread. Thread-safe; never runs it inline.
+  virtual void Post(UniqueFunction<void()> task) = 0;
+};
+
+// A fixed number of threads with a bounded queue, for work that may wait for a disk or a network.
+class WorkerPool {
+ public:
+  WorkerPool(int threads, size_t max_queued);
+  ~WorkerPool();
+
+  // False, and the task is not taken, when the queue is full or the pool is stopped. Thread-safe.
+  bool TryPost(UniqueFunction<void()>& task);
+  // Finishes what is queued and joins the threads. Idempotent.
+  void Stop();
+
+ private:
+  void Run();
+
+  const size_t max_queued_;
+  Mutex mutex_;
+  std::condition_variable_any wake_;
+  std::deque<UniqueFunction<void()>> queue_ GUARDED_BY(mutex_);
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace stator

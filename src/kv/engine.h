@@ -1,0 +1,150 @@
+// The kv contract: what a storage engine promises to the layers above. Bytes only; no item, no table.
+//
+// A tablet is a set of keys in bytewise order that the engine stores together and changes atomically. Memory, RocksDB, RADOS
+// and the fault-injecting wrapper pass one conformance suite (kv/conformance.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_function.h"
+
+namespace stator::kv {
+
+// Families of keys with different lives. RocksDB keeps each in a column family of its own.
+enum class Space : uint8_t {
+  kCatalog = 0,  // few, small, read at start
+  kItems = 1,    // items and index entries
+  kLog = 2,      // queues that delete behind themselves, trimmed by ranges
+};
+
+struct Tablet {
+  Space space = Space::kItems;
+  uint32_t id = 0;  // unique within the space, never reused
+  auto operator<=>(const Tablet&) const = default;
+};
+
+// Every value begins with the commit stamp of the batch that wrote it: 8 bytes, little-endian. Writers leave room, the
+// engine fills it in. It is the value's version: it changes with every write and is never reused, not after a delete,
+// not after a restart.
+inline constexpr size_t kStampBytes = 8;
+uint64_t StampOf(std::string_view value);
+
+// Whether a read may wait for a disk or a network.
+enum class Tier {
+  kMemory,  // answer kWouldBlock rather than wait
+  kAny,
+};
+
+struct Capabilities {
+  bool atomic_across_tablets = false;  // one batch (and one Read) may span tablets
+  bool exclusive = false;              // no other process writes: guards on keys whose latch is held may be left out
+  bool blocking = false;               // every call may wait for a network: never call it from an I/O loop
+  bool durable = false;                // an acknowledged batch survives a crash of the process
+  uint64_t max_tablet_bytes = UINT64_MAX;
+};
+
+struct Point {
+  Tablet tablet;
+  std::string_view key;
+};
+
+// Keys in [begin, end); an empty `end` means the end of the tablet.
+struct Range {
+  Tablet tablet;
+  std::string_view begin;
+  std::string_view end;
+  bool reverse = false;
+};
+
+// Holds if `key` has a value with stamp `stamp`; 0 means that the key is absent.
+struct Guard {
+  Tablet tablet;
+  std::string key;
+  uint64_t stamp = 0;
+};
+
+struct Put {
+  Tablet tablet;
+  std::string key;
+  std::string value;         // its first kStampBytes are overwritten with the commit stamp
+  int key_stamp_offset = -1;  // where in the key to write the stamp, 8 bytes big-endian; -1: nowhere
+};
+
+struct Delete {
+  Tablet tablet;
+  std::string key;
+};
+
+// Adds `delta` to a counter: a value of a stamp and a 64-bit little-endian integer; an absent one counts as 0.
+struct Add {
+  Tablet tablet;
+  std::string key;
+  int64_t delta = 0;
+};
+
+// Deletes every key of [begin, end) in the tablet; both empty: all of it.
+struct DeleteRange {
+  Tablet tablet;
+  std::string begin;
+  std::string end;
+};
+
+// All or nothing. Within one batch a key is named by at most one of puts, deletes and adds, and range deletes come first.
+struct Batch {
+  std::vector<Guard> guards;
+  std::vector<DeleteRange> range_deletes;
+  std::vector<Put> puts;
+  std::vector<Delete> deletes;
+  std::vector<Add> adds;
+
+  bool empty() const { return guards.empty() && range_deletes.empty() && puts.empty() && deletes.empty() && adds.empty(); }
+};
+
+// The stamp of the batch, or kGuardFailed (nothing was applied), kUnavailable (nothing was applied) or kOutcomeUnknown.
+using ApplyDone = UniqueFunction<void(Result<uint64_t>)>;
+
+// Thread-safe.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  virtual Capabilities capabilities() const = 0;
+
+  // Reads one key into *value (stamp included) and says whether it exists. Sees durable state only.
+  // kWouldBlock (Tier::kMemory only), kCorruption, kUnavailable.
+  virtual Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) = 0;
+
+  // Reads several keys from one state (of one tablet, or of all with atomic_across_tablets). values->at(i) belongs to points[i].
+  virtual Status MultiGet(std::span<const Point> points, Tier tier,
+                          std::vector<std::optional<std::string>>* values) = 0;
+
+  // Calls visit(key, value) for the keys of the range in order (descending when reverse), from one state, until it returns
+  // false. The views are valid during the call only. With kWouldBlock some keys may have been visited already.
+  virtual Status Scan(const Range& range, Tier tier,
+                      FunctionRef<bool(std::string_view key, std::string_view value)> visit) = 0;
+
+  // Queues a batch; never waits for it. Batches take effect in the order of the calls. `done` runs exactly once, on a thread
+  // of the engine (or inline, for a refusal or an engine without I/O), when the batch is durable and visible, or refused.
+  // An empty batch is a barrier: it is done when everything before it is. After kOutcomeUnknown from a failed log write the
+  // engine refuses writes with kUnavailable until it is opened again; reads go on.
+  virtual void Apply(Batch batch, ApplyDone done) = 0;
+
+  // OK, or why the engine takes no writes.
+  virtual Status Health() const = 0;
+  // Approximate bytes on disk (or in memory) of a tablet.
+  virtual uint64_t ApproximateBytes(Tablet tablet) const = 0;
+  // Gauges for /metrics, by name.
+  virtual std::map<std::string, double> Statistics() const = 0;
+  // Writes a consistent copy of the store into a new directory. kUnavailable where the engine cannot.
+  virtual Status Checkpoint(const std::string& directory) = 0;
+};
+
+}  // namespace stator::kv
