@@ -4,6 +4,7 @@
 // and the fault-injecting wrapper pass one conformance suite (kv/conformance.h).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -99,6 +100,9 @@ struct DeleteRange {
 
 // All or nothing. Within one batch a key is named by at most one of puts, deletes and adds, and range deletes come first.
 struct Batch {
+  // Batches that this one was computed from before they were durable: if one of the flags is true when this batch's turn
+  // comes, it is refused with kUnavailable. An engine calls `done` of a refused batch before it looks at later batches.
+  std::vector<std::shared_ptr<const std::atomic<bool>>> void_if;
   std::vector<Guard> guards;
   std::vector<DeleteRange> range_deletes;
   std::vector<Put> puts;
