@@ -1,0 +1,43 @@
+#include "throughput/partitions.h"
+
+#include <algorithm>
+
+namespace stator::throughput {
+
+int64_t InitialPartitionsProvisioned(int64_t read_units, int64_t write_units) {
+  // Over the common denominator, so that no floating point decides about a partition.
+  const int64_t numerator = read_units * kPartitionWriteUnits + write_units * kPartitionReadUnits;
+  const int64_t denominator = kPartitionReadUnits * kPartitionWriteUnits;
+  return std::max<int64_t>(1, (numerator + denominator - 1) / denominator);
+}
+
+int64_t InitialPartitionsOnDemand(int64_t read_units, int64_t write_units) {
+  const int64_t by_reads = (read_units + kPartitionReadUnits - 1) / kPartitionReadUnits;
+  const int64_t by_writes = (write_units + kPartitionWriteUnits - 1) / kPartitionWriteUnits;
+  return std::max<int64_t>({1, by_reads, by_writes});
+}
+
+PartitionMap PartitionMap::Even(int64_t count) {
+  PartitionMap map;
+  map.starts_.clear();
+  count = std::max<int64_t>(1, count);
+  for (int64_t i = 0; i < count; ++i) {
+    const unsigned __int128 space = static_cast<unsigned __int128>(1) << 64;
+    map.starts_.push_back(static_cast<uint64_t>(space * static_cast<uint64_t>(i) / static_cast<uint64_t>(count)));
+  }
+  return map;
+}
+
+PartitionMap PartitionMap::FromStarts(std::vector<uint64_t> starts) {
+  PartitionMap map;
+  const bool valid = !starts.empty() && starts.front() == 0 &&
+                     std::adjacent_find(starts.begin(), starts.end(), std::greater_equal<>()) == starts.end();
+  if (valid) map.starts_ = std::move(starts);
+  return map;
+}
+
+size_t PartitionMap::Find(uint64_t hash) const {
+  return static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), hash) - starts_.begin()) - 1;
+}
+
+}  // namespace stator::throughput

@@ -1,0 +1,38 @@
+// The partitions of a table: ranges of its hash space. Pure.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace stator::throughput {
+
+inline constexpr int64_t kPartitionReadUnits = 3000;   // [G] per partition and second
+inline constexpr int64_t kPartitionWriteUnits = 1000;  // [G]
+inline constexpr int64_t kOnDemandReadUnits = 12000;   // [G,W] what a new on-demand table serves at once
+inline constexpr int64_t kOnDemandWriteUnits = 4000;
+
+// Partitions a provisioned table starts with: ceil(RCU/3000 + WCU/1000), at least 1.
+int64_t InitialPartitionsProvisioned(int64_t read_units, int64_t write_units);
+// Partitions for on-demand or warm throughput: the larger of the two quotients, at least 1 (12,000/4,000 is 4).
+int64_t InitialPartitionsOnDemand(int64_t read_units, int64_t write_units);
+
+// A partition owns the hashes from its start to the next one's. Starts are sorted; the first is 0. The hash is the upper 64
+// bits of the 128-bit hash of the partition key.
+class PartitionMap {
+ public:
+  // `count` equal ranges, at least one.
+  static PartitionMap Even(int64_t count);
+  // From stored starts; an invalid list gives one partition.
+  static PartitionMap FromStarts(std::vector<uint64_t> starts);
+
+  // Index of the partition that owns `hash`.
+  size_t Find(uint64_t hash) const;
+  size_t size() const { return starts_.size(); }
+  const std::vector<uint64_t>& starts() const { return starts_; }
+  bool operator==(const PartitionMap&) const = default;
+
+ private:
+  std::vector<uint64_t> starts_ = {0};
+};
+
+}  // namespace stator::throughput
