@@ -36,7 +36,11 @@ struct Tablet {
 // engine fills it in. It is the value's version: it changes with every write and is never reused, not after a delete,
 // not after a restart.
 inline constexpr size_t kStampBytes = 8;
+// The stamp of a value; 0, which no batch ever has, when it is too short to hold one.
 uint64_t StampOf(std::string_view value);
+// Writes `stamp` where StampOf and Put::key_stamp_offset say. The string has the room (CheckBatch).
+void SetStamp(std::string* value, uint64_t stamp);
+void SetKeyStamp(std::string* key, size_t offset, uint64_t stamp);
 
 // Whether a read may wait for a disk or a network.
 enum class Tier {
@@ -91,7 +95,12 @@ struct Add {
   int64_t delta = 0;
 };
 
-// Deletes every key of [begin, end) in the tablet; both empty: all of it.
+inline constexpr size_t kCounterBytes = kStampBytes + 8;
+std::string EncodeCounter(uint64_t stamp, int64_t count);
+// kCorruption when the value is no counter.
+Result<int64_t> CounterOf(std::string_view value);
+
+// Deletes every key of [begin, end) in the tablet; an empty `end`: to the end of the tablet; both empty: all of it.
 struct DeleteRange {
   Tablet tablet;
   std::string begin;
@@ -112,7 +121,15 @@ struct Batch {
   bool empty() const { return guards.empty() && range_deletes.empty() && puts.empty() && deletes.empty() && adds.empty(); }
 };
 
-// The stamp of the batch, or kGuardFailed (nothing was applied), kUnavailable (nothing was applied) or kOutcomeUnknown.
+// True when one of the batch's void_if flags is.
+bool IsVoid(const Batch& batch);
+// The refusal of a void batch.
+Error VoidBatchError();
+// kInternal when a put has no room for a stamp that it asks for. Engines refuse such a batch.
+Status CheckBatch(const Batch& batch);
+
+// The stamp of the batch (of the last batch before it, for an empty one), or kGuardFailed (nothing was applied),
+// kUnavailable (nothing was applied) or kOutcomeUnknown.
 using ApplyDone = UniqueFunction<void(Result<uint64_t>)>;
 
 // Thread-safe.
@@ -150,5 +167,8 @@ class Engine {
   // Writes a consistent copy of the store into a new directory. kUnavailable where the engine cannot.
   virtual Status Checkpoint(const std::string& directory) = 0;
 };
+
+// Applies and waits for the outcome. For startup, background work and tests; never from a `done`.
+Result<uint64_t> ApplyAndWait(Engine& engine, Batch batch);
 
 }  // namespace stator::kv

@@ -1,0 +1,96 @@
+// Any engine, made unreliable on purpose: by chance from a seed, or at a chosen call.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "base/mutex.h"
+#include "base/random.h"
+#include "kv/engine.h"
+
+namespace stator::kv {
+
+enum class Fault {
+  kUnavailable,        // Apply: refused, nothing applied
+  kUnknownNotApplied,  // Apply: kOutcomeUnknown, and the batch was not applied
+  kUnknownApplied,     // Apply: kOutcomeUnknown, although the batch was applied
+  kWouldBlock,         // a read with Tier::kMemory
+  kCorruption,         // a read
+};
+inline constexpr size_t kFaults = 5;
+
+struct FaultOptions {
+  uint64_t seed = 1;
+  std::array<double, kFaults> probability = {};  // by Fault, of each call that it applies to
+  // Batches enter the wrapped engine one at a time from a thread of the fault engine, which also runs every `done`, in the
+  // order of the calls, refusals included. Without it refusals run `done` inline and the rest is the wrapped engine's affair.
+  bool delay_done = false;
+  // As a store whose log write failed: after an unknown outcome every write is refused.
+  bool refuse_after_unknown = false;
+
+  double& operator[](Fault fault) { return probability[static_cast<size_t>(fault)]; }
+};
+
+// Thread-safe if the wrapped engine is. Empty batches (barriers) meet no faults of their own.
+class FaultEngine final : public Engine {
+ public:
+  FaultEngine(std::unique_ptr<Engine> inner, FaultOptions options);
+  // Runs every outstanding `done`.
+  ~FaultEngine() override;
+
+  // The next `count` calls that `fault` applies to meet it, whatever the probabilities.
+  void Trigger(Fault fault, int count = 1);
+  // With delay_done: holds every `done` back until ReleaseDone, so that a test can look at the state between.
+  void HoldDone();
+  void ReleaseDone();
+  // Replaces the probabilities.
+  void SetProbabilities(const std::array<double, kFaults>& probability);
+  Engine& inner() { return *inner_; }
+
+  Capabilities capabilities() const override { return inner_->capabilities(); }
+  Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) override;
+  Status MultiGet(std::span<const Point> points, Tier tier,
+                  std::vector<std::optional<std::string>>* values) override;
+  Status Scan(const Range& range, Tier tier,
+              FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
+  void Apply(Batch batch, ApplyDone done) override;
+  Status Health() const override;
+  uint64_t ApproximateBytes(Tablet tablet) const override { return inner_->ApproximateBytes(tablet); }
+  std::map<std::string, double> Statistics() const override;
+  Status Checkpoint(const std::string& directory) override { return inner_->Checkpoint(directory); }
+
+ private:
+  struct Queued {
+    Batch batch;
+    ApplyDone done;
+  };
+
+  bool Strikes(Fault fault);
+  Status ReadFault(Tier tier);
+  // Passes the batch on, or calls `done` with an injected refusal.
+  void ApplyWithFaults(Batch batch, ApplyDone done);
+  void Run();
+
+  SeededRandom random_;
+  const bool delay_done_;
+  const bool refuse_after_unknown_;
+
+  mutable Mutex mutex_;
+  std::condition_variable_any wake_;
+  std::array<double, kFaults> probability_ GUARDED_BY(mutex_);
+  std::array<int, kFaults> triggered_ GUARDED_BY(mutex_) = {};
+  std::array<uint64_t, kFaults> struck_ GUARDED_BY(mutex_) = {};
+  std::deque<Queued> queue_ GUARDED_BY(mutex_);
+  bool refusing_ GUARDED_BY(mutex_) = false;
+  bool held_ GUARDED_BY(mutex_) = false;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+
+  std::unique_ptr<Engine> inner_;
+  std::thread thread_;
+};
+
+}  // namespace stator::kv

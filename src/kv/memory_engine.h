@@ -1,0 +1,43 @@
+// An engine that keeps everything in this process's memory and forgets it at the end: for tests and --in-memory.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <shared_mutex>
+#include <string>
+
+#include "kv/engine.h"
+
+namespace stator::kv {
+
+// Apply does its work and calls `done` before it returns. A visitor of Scan must not call Apply: readers exclude the writer.
+class MemoryEngine final : public Engine {
+ public:
+  Capabilities capabilities() const override {
+    return {.atomic_across_tablets = true, .exclusive = true, .blocking = false, .durable = false};
+  }
+  Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) override;
+  Status MultiGet(std::span<const Point> points, Tier tier,
+                  std::vector<std::optional<std::string>>* values) override;
+  Status Scan(const Range& range, Tier tier,
+              FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
+  void Apply(Batch batch, ApplyDone done) override;
+  Status Health() const override { return OkStatus(); }
+  uint64_t ApproximateBytes(Tablet tablet) const override;
+  std::map<std::string, double> Statistics() const override;
+  Status Checkpoint(const std::string& directory) override;
+
+ private:
+  using Keys = std::map<std::string, std::string, std::less<>>;
+
+  // These three expect the lock to be held.
+  const std::string* Find(Tablet tablet, std::string_view key) const;
+  Result<uint64_t> ApplyLocked(Batch& batch);
+  void EraseRange(const DeleteRange& range);
+
+  mutable std::shared_mutex mutex_;
+  std::map<Tablet, Keys> tablets_;  // guarded by mutex_
+  uint64_t last_stamp_ = 0;         // guarded by mutex_
+};
+
+}  // namespace stator::kv
