@@ -1,0 +1,140 @@
+// Compares two answers to the same step. What the protocol leaves free is normalised away here; what the two servers
+// word or decide differently stays a difference, and known.mjs has to explain it.
+//
+// A difference is { path, stator, local }. Paths: 'outcome' (one succeeded, the other did not), 'status', 'type' (error
+// name without its prefix), 'message', and 'body.…' for members of the answer.
+
+const isObject = (node) => node !== null && typeof node === 'object' && !Array.isArray(node);
+const SETS = ['SS', 'NS', 'BS'];
+const TIMES = ['CreationDateTime', 'LastIncreaseDateTime', 'LastDecreaseDateTime', 'LastUpdateToPayPerRequestDateTime',
+  'LastUpdateDateTime'];
+const IDENTIFIERS = ['TableArn', 'TableId', 'IndexArn', 'LatestStreamArn', 'LatestStreamLabel'];
+
+/** JSON with sorted members, so that equal values have equal text. */
+export function canonical(node) {
+  if (Array.isArray(node)) return `[${node.map(canonical).join(',')}]`;
+  if (isObject(node)) {
+    return `{${Object.keys(node).sort().map((key) => `${JSON.stringify(key)}:${canonical(node[key])}`).join(',')}}`;
+  }
+  return JSON.stringify(node) ?? 'undefined';
+}
+
+const sorted = (list) => [...list].sort((a, b) => (canonical(a) < canonical(b) ? -1 : 1));
+
+function withSortedSets(node) {
+  if (Array.isArray(node)) return node.map(withSortedSets);
+  if (!isObject(node)) return node;
+  const members = Object.keys(node);
+  if (members.length === 1 && SETS.includes(members[0]) && Array.isArray(node[members[0]])) {
+    return { [members[0]]: sorted(node[members[0]]) };
+  }
+  return Object.fromEntries(members.map((member) => [member, withSortedSets(node[member])]));
+}
+
+function withoutVolatile(node) {
+  if (Array.isArray(node)) return node.map(withoutVolatile);
+  if (!isObject(node)) return node;
+  const result = {};
+  for (const [member, child] of Object.entries(node)) {
+    if (TIMES.includes(member) && typeof child === 'number') result[member] = '<time>';
+    else if (IDENTIFIERS.includes(member) && typeof child === 'string') result[member] = '<identifier>';
+    else if (member === 'AttributeDefinitions' && Array.isArray(child)) result[member] = sorted(child);
+    else result[member] = withoutVolatile(child);
+  }
+  return result;
+}
+
+/** An answer's body with everything that may differ between two correct servers put into one form. */
+function normalised(step, body) {
+  if (!isObject(body)) return body;
+  const tables = ['CreateTable', 'DescribeTable', 'UpdateTable', 'DeleteTable'];
+  const result = tables.includes(step.op) ? withoutVolatile(body) : withSortedSets(body);
+  if (Array.isArray(result.ConsumedCapacity)) result.ConsumedCapacity = sorted(result.ConsumedCapacity);
+  if (step.op === 'BatchGetItem') {
+    for (const [table, items] of Object.entries(result.Responses ?? {})) {
+      if (Array.isArray(items)) result.Responses[table] = sorted(items);
+    }
+    for (const block of Object.values(result.UnprocessedKeys ?? {})) {
+      if (Array.isArray(block.Keys)) block.Keys = sorted(block.Keys);
+    }
+  }
+  if (step.op === 'Scan') {
+    // Hash order is free, so a page that does not hold the whole table holds free items.
+    if (Array.isArray(result.Items)) result.Items = sorted(result.Items);
+    const { request } = step;
+    const partial = !step.walk && (request.Limit !== undefined || request.ExclusiveStartKey || request.Segment !== undefined);
+    if (partial) {
+      const free = ['Items', 'Count', 'LastEvaluatedKey', 'ConsumedCapacity'];
+      if (request.ExclusiveStartKey || request.Segment !== undefined) free.push('ScannedCount');
+      for (const member of free) {
+        if (result[member] !== undefined) result[member] = '<free>';
+      }
+      if (request.ExclusiveStartKey || request.Segment !== undefined) delete result.LastEvaluatedKey;
+    }
+    if (step.walk) delete result.ConsumedCapacity;
+  }
+  return result;
+}
+
+/** The error name without its prefix. */
+export function errorName(answer) {
+  return String(answer.body?.__type ?? '').replace(/^.*#/, '');
+}
+
+/** The error text; lists in braces, which Java prints in hash order, are sorted. */
+export function errorText(answer) {
+  const text = answer.body?.message ?? answer.body?.Message;
+  return text?.replace(/\{([^{}]*)\}/g, (_, list) => `{${list.split(', ').sort().join(', ')}}`);
+}
+
+function diffNodes(path, stator, local, out) {
+  if (canonical(stator) === canonical(local)) return;
+  if (isObject(stator) && isObject(local)) {
+    for (const member of new Set([...Object.keys(stator), ...Object.keys(local)])) {
+      diffNodes(`${path}.${member}`, stator[member], local[member], out);
+    }
+  } else if (Array.isArray(stator) && Array.isArray(local) && stator.length === local.length) {
+    stator.forEach((element, at) => diffNodes(`${path}[${at}]`, element, local[at], out));
+  } else {
+    out.push({ path, stator, local });
+  }
+}
+
+export const succeeded = (answer) => answer.status === 200;
+
+const summary = (answer) => (succeeded(answer) ? 'success' : `${errorName(answer)}: ${errorText(answer)}`);
+
+/** All differences between the two answers to `step`; an empty list means equal. */
+export function compare(step, stator, local) {
+  const differences = [];
+  if (succeeded(stator) !== succeeded(local)) {
+    return [{ path: 'outcome', stator: summary(stator), local: summary(local) }];
+  }
+  if (succeeded(stator)) {
+    diffNodes('body', normalised(step, stator.body), normalised(step, local.body), differences);
+    return differences;
+  }
+  if (stator.status !== local.status) differences.push({ path: 'status', stator: stator.status, local: local.status });
+  if (errorName(stator) !== errorName(local)) {
+    differences.push({ path: 'type', stator: errorName(stator), local: errorName(local) });
+  }
+  if (errorText(stator) !== errorText(local)) {
+    differences.push({ path: 'message', stator: errorText(stator), local: errorText(local) });
+  }
+  const members = ({ body }) => Object.fromEntries(
+    Object.entries(body ?? {}).filter(([name]) => !['__type', 'message', 'Message'].includes(name)));
+  diffNodes('body', withSortedSets(members(stator)), withSortedSets(members(local)), differences);
+  return differences;
+}
+
+/** A short text that is the same for differences of one kind, whatever names and values they carry. */
+export function signature(step, differences) {
+  const shape = (node) => String(typeof node === 'object' ? '<json>' : node)
+    .replace(/"[^"]*"|'[^']*'|\{[^}]*\}|\[[^\]]*\]/g, '…').replace(/(key|value|name|Key|function|keyword|token|type|attribute):? .*/, '$1 …')
+    .replace(/[:#][A-Za-z0-9_]+/g, '…').replace(/-?\d+(\.\d+)?/g, '0').slice(0, 160);
+  const parts = differences.map(({ path, stator, local }) => {
+    const place = path.replace(/\[\d+\]/g, '[]').replace(/(Items|Item|Attributes|Responses)\b.*/, '$1');
+    return ['message', 'outcome', 'type', 'status'].includes(path) ? `${path}(${shape(stator)} | ${shape(local)})` : place;
+  });
+  return `${step.op} ${[...new Set(parts)].join(' ')}`;
+}

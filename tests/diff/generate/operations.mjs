@@ -1,0 +1,315 @@
+// One generator per operation. Each takes the world (tables, random source) and returns a step:
+//   { op, request }                  one request
+//   { op, request, walk: 'pages' }   repeat with LastEvaluatedKey until the last page
+//   { op, request, walk: 'segments' } every segment of TotalSegments, each to its last page
+// To add an area (indexes, transactions, PartiQL, legacy parameters) add generators to the list at the end of the file.
+import { Expressions, mutate, textOf } from './expressions.mjs';
+import { mutateRequest } from './requests.mjs';
+import { ATTRIBUTE_NAMES, badKey, badKeyValue, badValue, item, key } from './values.mjs';
+
+const RETURN_CAPACITY = [undefined, undefined, undefined, 'NONE', 'TOTAL', 'INDEXES'];
+
+function maybe(random, request, member, probability, make) {
+  if (random.chance(probability)) request[member] = make();
+}
+
+/** Adds expressions to a request; `wanted` maps the member to the grammar it comes from. */
+function addExpressions(world, table, request, wanted) {
+  const { random } = world;
+  const grammar = new Expressions(random, table);
+  for (const [member, rule] of Object.entries(wanted)) {
+    let tokens = grammar[rule]();
+    if (random.chance(0.12)) tokens = mutate(random, tokens, grammar.references);
+    request[member] = textOf(random, tokens);
+  }
+  grammar.references.addTo(request);
+}
+
+function commonWrite(world, request) {
+  const { random } = world;
+  maybe(random, request, 'ReturnConsumedCapacity', 0.4, () => random.pick(RETURN_CAPACITY));
+  maybe(random, request, 'ReturnItemCollectionMetrics', 0.1, () => random.pick(['SIZE', 'NONE']));
+  maybe(random, request, 'ReturnValuesOnConditionCheckFailure', 0.2, () => random.pick(['ALL_OLD', 'NONE', 'ALL_OLD']));
+}
+
+function putItem(world) {
+  const { random } = world;
+  const table = world.table();
+  const request = { TableName: table.name, Item: item(random, table) };
+  if (random.chance(0.1)) request.Item[random.pick(ATTRIBUTE_NAMES)] = badValue(random);
+  if (random.chance(0.04)) request.Item[table.hash.name] = badKeyValue(random, table.hash.type);
+  if (random.chance(0.03)) delete request.Item[table.range?.name ?? table.hash.name];
+  if (random.chance(0.35)) addExpressions(world, table, request, { ConditionExpression: 'condition' });
+  commonWrite(world, request);
+  maybe(random, request, 'ReturnValues', 0.4, () => random.pick(['NONE', 'ALL_OLD', 'ALL_OLD', 'ALL_OLD', 'ALL_NEW', 'UPDATED_OLD']));
+  return { op: 'PutItem', request, table };
+}
+
+function getItem(world) {
+  const { random } = world;
+  const table = world.table();
+  const request = { TableName: table.name, Key: random.chance(0.06) ? badKey(random, table) : key(random, table) };
+  if (random.chance(0.4)) addExpressions(world, table, request, { ProjectionExpression: 'projection' });
+  maybe(random, request, 'ConsistentRead', 0.3, () => random.chance(0.7));
+  maybe(random, request, 'ReturnConsumedCapacity', 0.4, () => random.pick(RETURN_CAPACITY));
+  return { op: 'GetItem', request, table };
+}
+
+function updateItem(world) {
+  const { random } = world;
+  const table = world.table();
+  const request = { TableName: table.name, Key: random.chance(0.05) ? badKey(random, table) : key(random, table) };
+  const wanted = {};
+  if (random.chance(0.96)) wanted.UpdateExpression = 'update';
+  if (random.chance(0.25)) wanted.ConditionExpression = 'condition';
+  addExpressions(world, table, request, wanted);
+  commonWrite(world, request);
+  maybe(random, request, 'ReturnValues', 0.7,
+    () => random.pick(['NONE', 'ALL_OLD', 'ALL_NEW', 'ALL_NEW', 'UPDATED_OLD', 'UPDATED_NEW', 'UPDATED_NEW']));
+  return { op: 'UpdateItem', request, table };
+}
+
+function deleteItem(world) {
+  const { random } = world;
+  const table = world.table();
+  const request = { TableName: table.name, Key: random.chance(0.05) ? badKey(random, table) : key(random, table) };
+  if (random.chance(0.5)) addExpressions(world, table, request, { ConditionExpression: 'condition' });
+  commonWrite(world, request);
+  maybe(random, request, 'ReturnValues', 0.4, () => random.pick(['NONE', 'ALL_OLD', 'ALL_OLD', 'UPDATED_NEW']));
+  return { op: 'DeleteItem', request, table };
+}
+
+function batchGetItem(world) {
+  const { random } = world;
+  const request = { RequestItems: {} };
+  let table;
+  for (const each of random.sample(world.tables, random.between(1, 2))) {
+    table = each;
+    const count = random.chance(0.02) ? random.between(99, 102) : random.between(1, 4);
+    const keys = new Map();
+    for (let i = 0; i < count; i++) {
+      const one = random.chance(0.02) ? badKey(random, each) : key(random, each);
+      keys.set(random.chance(0.02) ? i : JSON.stringify(one), one);
+    }
+    const block = { Keys: [...keys.values()] };
+    if (random.chance(0.3)) addExpressions(world, each, block, { ProjectionExpression: 'projection' });
+    maybe(random, block, 'ConsistentRead', 0.3, () => random.chance(0.7));
+    request.RequestItems[each.name] = block;
+  }
+  if (random.chance(0.02)) request.RequestItems = random.pick([{}, { nosuchtable: { Keys: [{ a: { S: 'a' } }] } }]);
+  maybe(random, request, 'ReturnConsumedCapacity', 0.4, () => random.pick(RETURN_CAPACITY));
+  return { op: 'BatchGetItem', request, table };
+}
+
+function batchWriteItem(world) {
+  const { random } = world;
+  const request = { RequestItems: {} };
+  let table;
+  for (const each of random.sample(world.tables, random.between(1, 2))) {
+    table = each;
+    const count = random.chance(0.03) ? random.between(24, 27) : random.between(1, 4);
+    const writes = new Map();
+    for (let i = 0; i < count; i++) {
+      const target = random.chance(0.02) ? badKey(random, each) : key(random, each);
+      const write = random.chance(0.7) ? { PutRequest: { Item: { ...item(random, each), ...target } } } : { DeleteRequest: { Key: target } };
+      if (write.PutRequest && random.chance(0.02)) write.PutRequest.Item.s = badValue(random);
+      writes.set(random.chance(0.02) ? i : JSON.stringify(target), write);
+    }
+    request.RequestItems[each.name] = [...writes.values()];
+  }
+  if (random.chance(0.03)) {
+    request.RequestItems = random.pick([{}, { nosuchtable: [{ DeleteRequest: { Key: { a: { S: 'a' } } } }] },
+      { [table.name]: [] }, { [table.name]: [{}] },
+      { [table.name]: [{ PutRequest: { Item: item(random, table) }, DeleteRequest: { Key: key(random, table) } }] }]);
+  }
+  maybe(random, request, 'ReturnConsumedCapacity', 0.4, () => random.pick(RETURN_CAPACITY));
+  maybe(random, request, 'ReturnItemCollectionMetrics', 0.1, () => random.pick(['SIZE', 'NONE']));
+  return { op: 'BatchWriteItem', request, table };
+}
+
+function commonRead(world, table, request) {
+  const { random } = world;
+  maybe(random, request, 'Limit', 0.3, () => random.pick([1, 1, 2, 3, 5, 100]));
+  maybe(random, request, 'ConsistentRead', 0.25, () => random.chance(0.7));
+  maybe(random, request, 'ReturnConsumedCapacity', 0.4, () => random.pick(RETURN_CAPACITY));
+  maybe(random, request, 'Select', 0.25,
+    () => random.pick(['ALL_ATTRIBUTES', 'COUNT', 'COUNT', 'SPECIFIC_ATTRIBUTES', 'ALL_PROJECTED_ATTRIBUTES']));
+}
+
+function query(world) {
+  const { random } = world;
+  const table = random.chance(0.8) ? world.table((each) => each.range) : world.table();
+  const request = { TableName: table.name };
+  const wanted = {};
+  if (random.chance(0.98)) wanted.KeyConditionExpression = 'keyCondition';
+  if (random.chance(0.25)) wanted.FilterExpression = 'condition';
+  if (random.chance(0.25)) wanted.ProjectionExpression = 'projection';
+  addExpressions(world, table, request, wanted);
+  commonRead(world, table, request);
+  maybe(random, request, 'ScanIndexForward', 0.3, () => random.chance(0.3));
+  if (random.chance(0.4)) return { op: 'Query', request, table, walk: 'pages' };
+  maybe(random, request, 'ExclusiveStartKey', 0.15, () => {
+    const start = random.chance(0.15) ? badKey(random, table) : key(random, table);
+    const queried = Object.values(request.ExpressionAttributeValues ?? {})[0];
+    return random.chance(0.6) && queried ? { ...start, [table.hash.name]: queried } : start;
+  });
+  return { op: 'Query', request, table };
+}
+
+function scan(world) {
+  const { random } = world;
+  const table = world.table();
+  const request = { TableName: table.name };
+  const wanted = {};
+  if (random.chance(0.4)) wanted.FilterExpression = 'condition';
+  if (random.chance(0.3)) wanted.ProjectionExpression = 'projection';
+  addExpressions(world, table, request, wanted);
+  commonRead(world, table, request);
+  if (random.chance(0.15)) return { op: 'Scan', request: { ...request, TotalSegments: random.pick([1, 2, 3, 7]) }, table, walk: 'segments' };
+  if (random.chance(0.4)) return { op: 'Scan', request, table, walk: 'pages' };
+  maybe(random, request, 'ExclusiveStartKey', 0.08, () => (random.chance(0.3) ? badKey(random, table) : key(random, table)));
+  maybe(random, request, 'TotalSegments', 0.08, () => random.pick([1, 2, 0, 5, 1000000, 1000001]));
+  maybe(random, request, 'Segment', request.TotalSegments === undefined ? 0.02 : 0.9, () => random.pick([0, 0, 1, 4, 5, -1]));
+  return { op: 'Scan', request, table };
+}
+
+const KEY_TYPES = ['S', 'S', 'N', 'B'];
+
+/** A valid CreateTable request. */
+export function tableRequest(random, name) {
+  const schema = [{ AttributeName: 'p', KeyType: 'HASH' }];
+  const definitions = [{ AttributeName: 'p', AttributeType: random.pick(KEY_TYPES) }];
+  if (random.chance(0.65)) {
+    schema.push({ AttributeName: 'k', KeyType: 'RANGE' });
+    definitions.push({ AttributeName: 'k', AttributeType: random.pick(KEY_TYPES) });
+  }
+  const request = { TableName: name, KeySchema: schema, AttributeDefinitions: definitions };
+  if (random.chance(0.6)) request.BillingMode = 'PAY_PER_REQUEST';
+  else request.ProvisionedThroughput = { ReadCapacityUnits: 500, WriteCapacityUnits: 500 };
+  return request;
+}
+
+function createTable(world) {
+  const { random } = world;
+  const request = tableRequest(random, random.chance(0.2) ? world.table().name : world.freeName());
+  random.weighted([
+    [5, () => {}],
+    [1, () => { request.KeySchema.reverse(); }],
+    [1, () => { request.KeySchema[0].KeyType = random.pick(['RANGE', 'hash', '']); }],
+    [1, () => { request.KeySchema.push({ AttributeName: random.pick(['p', 'k', 'z']), KeyType: random.pick(['HASH', 'RANGE']) }); }],
+    [1, () => { request.AttributeDefinitions.push({ AttributeName: random.pick(['z', 'p']), AttributeType: 'S' }); }],
+    [1, () => { request.AttributeDefinitions.pop(); }],
+    [1, () => { request.AttributeDefinitions[0].AttributeType = random.pick(['SS', 's', 'BOOL', '']); }],
+    [1, () => { request.AttributeDefinitions[0].AttributeName = request.KeySchema[0].AttributeName = random.pick(['', 'x'.repeat(255), 'x'.repeat(256), 'a.b']); }],
+    [1, () => { request.BillingMode = random.pick(['PROVISIONED', 'PAY_PER_REQUEST', 'FREE']); }],
+    [1, () => { request.ProvisionedThroughput = random.pick([{ ReadCapacityUnits: 0, WriteCapacityUnits: 1 }, { ReadCapacityUnits: 1 }, {},
+      { ReadCapacityUnits: 1e13, WriteCapacityUnits: 1 }]); }],
+    [1, () => { delete request.ProvisionedThroughput; delete request.BillingMode; }],
+    [1, () => { request.DeletionProtectionEnabled = random.chance(0.5); }],
+    [1, () => { request.TableClass = random.pick(['STANDARD', 'STANDARD_INFREQUENT_ACCESS', 'BEST']); }],
+  ]);
+  return { op: 'CreateTable', request, table: world.table(), changesTables: true };
+}
+
+function describeTable(world) {
+  const request = { TableName: world.anyName() };
+  return { op: 'DescribeTable', request, table: world.table() };
+}
+
+function updateTable(world) {
+  const { random } = world;
+  const request = { TableName: world.anyName() };
+  random.weighted([
+    [2, () => { request.BillingMode = 'PAY_PER_REQUEST'; }],
+    [2, () => { request.BillingMode = 'PROVISIONED'; request.ProvisionedThroughput = { ReadCapacityUnits: 500, WriteCapacityUnits: 400 }; }],
+    [2, () => { request.ProvisionedThroughput = { ReadCapacityUnits: random.pick([500, 600, 0, 400]), WriteCapacityUnits: random.pick([500, 700, 400, -1]) }; }],
+    [1, () => { request.TableClass = random.pick(['STANDARD', 'STANDARD_INFREQUENT_ACCESS', 'BEST']); }],
+    [1, () => { request.DeletionProtectionEnabled = random.chance(0.5); }],
+    [1, () => { request.BillingMode = 'PROVISIONED'; }],
+    [1, () => {}],
+  ]);
+  return { op: 'UpdateTable', request, table: world.table(), changesTables: true };
+}
+
+function deleteTable(world) {
+  const request = { TableName: world.random.chance(0.8) ? world.freeName() : world.anyName() };
+  return { op: 'DeleteTable', request, table: world.table(), changesTables: true };
+}
+
+function listTables(world) {
+  const { random } = world;
+  const request = {};
+  maybe(random, request, 'Limit', 0.5, () => random.pick([1, 2, 3, 100, 101, 0]));
+  maybe(random, request, 'ExclusiveStartTableName', 0.4, () => random.pick([world.anyName(), 'aaa', 'zzz', 'ab', '']));
+  return { op: 'ListTables', request, table: world.table() };
+}
+
+/** Every generator with its weight among the others. */
+export const GENERATORS = [
+  { op: 'PutItem', weight: 16, make: putItem },
+  { op: 'UpdateItem', weight: 22, make: updateItem },
+  { op: 'GetItem', weight: 10, make: getItem },
+  { op: 'DeleteItem', weight: 7, make: deleteItem },
+  { op: 'BatchGetItem', weight: 5, make: batchGetItem },
+  { op: 'BatchWriteItem', weight: 5, make: batchWriteItem },
+  { op: 'Query', weight: 14, make: query },
+  { op: 'Scan', weight: 11, make: scan },
+  { op: 'CreateTable', weight: 2.5, make: createTable },
+  { op: 'DescribeTable', weight: 1.5, make: describeTable },
+  { op: 'UpdateTable', weight: 2, make: updateTable },
+  { op: 'DeleteTable', weight: 1.5, make: deleteTable },
+  { op: 'ListTables', weight: 1.5, make: listTables },
+];
+
+/** The tables of one batch, and names for those that requests may create and delete. */
+export class World {
+  constructor(random, batch) {
+    this.random = random;
+    this.tables = [];
+    this.prefix = `d${batch}`;
+  }
+
+  /** The requests that build the starting state. */
+  setUp() {
+    const { random } = this;
+    const steps = [];
+    for (const letter of ['a', 'b', 'c']) {
+      const request = tableRequest(random, `${this.prefix}.${letter}`);
+      const [hash, range] = request.AttributeDefinitions.map((each) => ({ name: each.AttributeName, type: each.AttributeType }));
+      this.tables.push({ name: request.TableName, hash, range });
+      steps.push({ op: 'CreateTable', request, changesTables: true });
+    }
+    for (const table of this.tables) {
+      const items = new Map();
+      for (let i = 0; i < 14; i++) {
+        const one = item(random, table);
+        items.set(JSON.stringify([one[table.hash.name], table.range && one[table.range.name]]), one);
+      }
+      for (const one of items.values()) steps.push({ op: 'PutItem', request: { TableName: table.name, Item: one }, table });
+    }
+    return steps;
+  }
+
+  table(accept = () => true) {
+    const fitting = this.tables.filter(accept);
+    return this.random.pick(fitting.length > 0 ? fitting : this.tables);
+  }
+
+  freeName() {
+    return `${this.prefix}-x${this.random.between(0, 3)}`;
+  }
+
+  anyName() {
+    return this.random.chance(0.5) ? this.table().name : this.random.chance(0.6) ? this.freeName() : 'nosuchtable';
+  }
+
+  /** The next step; of operation `only` if given. */
+  step(only) {
+    const { random } = this;
+    const choices = GENERATORS.filter((each) => !only || each.op === only).map((each) => [each.weight, () => each.make(this)]);
+    if (choices.length === 0) throw new Error(`no generator for ${only}`);
+    const step = random.weighted(choices);
+    if (!step.walk && random.chance(0.1)) step.request = mutateRequest(random, step.request, step.table);
+    return step;
+  }
+}
