@@ -44,6 +44,15 @@ const short = (node, limit = 600) => {
   return text.length > limit ? `${text.slice(0, limit)}… (${text.length} characters)` : text;
 };
 
+/** Writes steps for --repro and returns the file's name. */
+function saveSteps(name, { seed, kind, steps }) {
+  mkdirSync(OUTPUT, { recursive: true });
+  const file = join(OUTPUT, `${name}.json`);
+  const bare = steps.map(({ op, request, walk }) => ({ op, request, walk }));
+  writeFileSync(file, `${JSON.stringify({ seed, kind, steps: bare }, null, 1)}\n`);
+  return file;
+}
+
 function printDifferences(differences) {
   for (const { path, stator, local } of differences) {
     console.log(`    ${path}\n      stator: ${short(stator)}\n      local:  ${short(local)}`);
@@ -84,7 +93,14 @@ class Comparison {
     const world = new World(random, number);
     const history = [];
     const one = async (step) => {
-      const [stator, local] = await Promise.all([perform(this.stator, step), perform(this.local, step)]);
+      let stator;
+      let local;
+      try {
+        [stator, local] = await Promise.all([perform(this.stator, step), perform(this.local, step)]);
+      } catch (error) {
+        throw new Error(`${error.message}, after ${step.op} ${short(step.request)}\n  replay: node tests/diff/diff.mjs --repro ` +
+          saveSteps('broken', { seed: this.options.seed, steps: [...history, step] }));
+      }
       this.sent++;
       const outcome = `${step.op} ${succeeded(local) ? 'accepted' : 'refused'}`;
       this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
@@ -119,17 +135,13 @@ class Comparison {
     const { seed } = this.options;
     const unexplained = [...this.kinds.values()].sort((a, b) => b.count - a.count);
     const total = unexplained.reduce((sum, { count }) => sum + count, 0);
-    if (unexplained.length > 0) {
-      rmSync(OUTPUT, { recursive: true, force: true });
-      mkdirSync(OUTPUT, { recursive: true });
-    }
+    rmSync(OUTPUT, { recursive: true, force: true });
     const minimiser = new Minimiser(this.stator, this.local, explain);
     for (const [at, { kind, count, step, differences, history }] of unexplained.entries()) {
       console.log(`\nUNEXPLAINED ${at + 1}: ${count} x ${kind}`);
       const small = at < MINIMISED_LIMIT ? await minimiser.minimise(history) : undefined;
       if (small) {
-        const file = join(OUTPUT, `${String(at + 1).padStart(2, '0')}.json`);
-        writeFileSync(file, `${JSON.stringify({ seed, kind, steps: small.steps }, null, 1)}\n`);
+        const file = saveSteps(String(at + 1).padStart(2, '0'), { seed, kind, steps: small.steps });
         for (const each of small.steps) console.log(`  ${each.op}${each.walk ? ` (${each.walk})` : ''} ${short(each.request, 1500)}`);
         console.log(`    stator: ${small.answers[0].status} ${short(small.answers[0].raw ?? small.answers[0].body)}`);
         console.log(`    local:  ${small.answers[1].status} ${short(small.answers[1].raw ?? small.answers[1].body)}`);

@@ -59,7 +59,7 @@ export class Minimiser {
     }
     const small = [...before, { ...last, request }];
     const { answers } = await this.replay(small);
-    return { steps: small.map(({ op, request: sent, walk }) => ({ op, request: sent, walk })), answers };
+    return { steps: small, answers };
   }
 }
 

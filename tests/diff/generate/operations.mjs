@@ -41,7 +41,7 @@ function putItem(world) {
   if (random.chance(0.03)) delete request.Item[table.range?.name ?? table.hash.name];
   if (random.chance(0.35)) addExpressions(world, table, request, { ConditionExpression: 'condition' });
   commonWrite(world, request);
-  maybe(random, request, 'ReturnValues', 0.4, () => random.pick(['NONE', 'ALL_OLD', 'ALL_OLD', 'ALL_OLD', 'ALL_NEW', 'UPDATED_OLD']));
+  maybe(random, request, 'ReturnValues', 0.4, () => random.pick(['NONE', 'ALL_OLD', 'ALL_OLD', 'ALL_OLD', 'ALL_OLD', 'ALL_OLD', 'ALL_OLD', random.pick(['ALL_NEW', 'UPDATED_OLD'])]));
   return { op: 'PutItem', request, table };
 }
 
