@@ -1,0 +1,208 @@
+#include "api/auth.h"
+
+#include <string>
+
+namespace stator::api {
+namespace {
+
+constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256";
+
+// The parts of a signature, from either place.
+struct Signature {
+  std::string_view algorithm;
+  std::string_view credential;
+  std::string_view signed_headers;
+  std::string_view signature;
+  std::string_view date;
+};
+
+Error Incomplete(std::string message) { return Error(ErrorCode::kIncompleteSignature, std::move(message)); }
+Error Invalid(std::string message) { return Error(ErrorCode::kInvalidSignature, std::move(message)); }
+
+std::string_view Trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+// "AWS4-HMAC-SHA256 Credential=..., SignedHeaders=..., Signature=...". Separators are commas, spaces or both.
+Signature ParseHeader(std::string_view header) {
+  Signature parts;
+  header = Trim(header);
+  const size_t space = header.find_first_of(" \t,");
+  parts.algorithm = header.substr(0, space);
+  std::string_view rest = space == std::string_view::npos ? std::string_view() : header.substr(space);
+  while (!rest.empty()) {
+    const size_t start = rest.find_first_not_of(" \t,");
+    if (start == std::string_view::npos) break;
+    rest.remove_prefix(start);
+    const size_t end = std::min(rest.find_first_of(" \t,"), rest.size());
+    const std::string_view pair = rest.substr(0, end);
+    rest.remove_prefix(end);
+    const size_t equals = pair.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view key = pair.substr(0, equals);
+    const std::string_view value = pair.substr(equals + 1);
+    if (key == "Credential") parts.credential = value;
+    if (key == "SignedHeaders") parts.signed_headers = value;
+    if (key == "Signature") parts.signature = value;
+  }
+  return parts;
+}
+
+// The raw value of a query parameter; nullopt-like: `found` tells absent from empty.
+std::string_view QueryParameter(std::string_view query, std::string_view name, bool* found) {
+  *found = false;
+  while (!query.empty()) {
+    const size_t end = std::min(query.find('&'), query.size());
+    const std::string_view pair = query.substr(0, end);
+    query.remove_prefix(std::min(end + 1, query.size()));
+    const size_t equals = std::min(pair.find('='), pair.size());
+    if (pair.substr(0, equals) != name) continue;
+    *found = true;
+    return pair.substr(std::min(equals + 1, pair.size()));
+  }
+  return {};
+}
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::string PercentDecode(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 && HexDigit(text[i + 2]) >= 0) {
+      out.push_back(static_cast<char>(HexDigit(text[i + 1]) * 16 + HexDigit(text[i + 2])));
+      i += 2;
+    } else {
+      out.push_back(text[i] == '+' ? ' ' : text[i]);
+    }
+  }
+  return out;
+}
+
+// YYYYMMDDTHHMMSSZ
+bool IsBasicIso8601(std::string_view date) {
+  if (date.size() != 16 || date[8] != 'T' || date[15] != 'Z') return false;
+  for (size_t i = 0; i < 15; ++i) {
+    if (i != 8 && (date[i] < '0' || date[i] > '9')) return false;
+  }
+  return true;
+}
+
+// True if `wanted` (lower case) is an element of a list separated by semicolons, whatever its case.
+bool ListsHeader(std::string_view list, std::string_view wanted) {
+  while (true) {
+    const size_t end = std::min(list.find(';'), list.size());
+    const std::string_view element = list.substr(0, end);
+    bool equal = element.size() == wanted.size();
+    for (size_t i = 0; equal && i < wanted.size(); ++i) equal = (element[i] | 0x20) == wanted[i];
+    if (equal) return true;
+    if (end == list.size()) return false;
+    list.remove_prefix(end + 1);
+  }
+}
+
+// keyid/date/region/service/aws4_request
+Status CheckCredential(const Signature& parts) {
+  std::string_view elements[5];
+  size_t count = 0;
+  std::string_view rest = parts.credential;
+  while (true) {
+    const size_t end = std::min(rest.find('/'), rest.size());
+    if (count < 5) elements[count] = rest.substr(0, end);
+    ++count;
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+  }
+  if (count != 5) {
+    return Incomplete("Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, got '" +
+                      std::string(parts.credential) + "'");
+  }
+  std::string faults;
+  if (elements[4] != "aws4_request") {
+    faults += "Credential should be scoped with a valid terminator: 'aws4_request', not '" + std::string(elements[4]) + "'. ";
+  }
+  if (elements[1] != parts.date.substr(0, 8)) {
+    faults += "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '" +
+              std::string(elements[1]) + "' != '" + std::string(parts.date.substr(0, 8)) + "', from '" +
+              std::string(parts.date) + "'. ";
+  }
+  if (!faults.empty()) return Invalid(std::move(faults));
+  return OkStatus();
+}
+
+// Checks 4 to 7, common to both forms.
+Status CheckParts(const Signature& parts) {
+  if (!IsBasicIso8601(parts.date)) {
+    return Incomplete("Date must be in ISO-8601 'basic format'. Got '" + std::string(parts.date) +
+                      "'. See http://en.wikipedia.org/wiki/ISO_8601");
+  }
+  if (!ListsHeader(parts.signed_headers, "host")) {
+    return Invalid("'Host' must be a 'SignedHeader' in the AWS Authorization.");
+  }
+  if (parts.algorithm != kAlgorithm) {
+    return Incomplete("Unsupported AWS 'algorithm': '" + std::string(parts.algorithm) +
+                      "' (only AWS4-HMAC-SHA256 for now). ");
+  }
+  return CheckCredential(parts);
+}
+
+Status CheckHeader(const AuthRequest& request) {
+  Signature parts = ParseHeader(request.authorization);
+  parts.date = request.x_amz_date.empty() ? request.date : request.x_amz_date;
+  if (parts.credential.empty() || parts.signature.empty() || parts.signed_headers.empty() || parts.date.empty()) {
+    std::string missing;
+    if (parts.credential.empty()) missing += "Authorization header requires 'Credential' parameter. ";
+    if (parts.signature.empty()) missing += "Authorization header requires 'Signature' parameter. ";
+    if (parts.signed_headers.empty()) missing += "Authorization header requires 'SignedHeaders' parameter. ";
+    if (parts.date.empty()) {
+      missing += "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ";
+    }
+    return Incomplete(missing + "Authorization=" + std::string(request.authorization));
+  }
+  return CheckParts(parts);
+}
+
+Status CheckQuery(std::string_view query) {
+  static constexpr std::string_view kNames[] = {"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature",
+                                                "X-Amz-SignedHeaders", "X-Amz-Date"};
+  std::string values[5];
+  std::string missing;
+  for (size_t i = 0; i < 5; ++i) {
+    bool found = false;
+    values[i] = PercentDecode(QueryParameter(query, kNames[i], &found));
+    if (values[i].empty()) missing += "AWS query-string parameters must include '" + std::string(kNames[i]) + "'. ";
+  }
+  if (!missing.empty()) return Incomplete(missing + "Re-examine the query-string parameters.");
+  Signature parts;
+  parts.algorithm = values[0];
+  parts.credential = values[1];
+  parts.signature = values[2];
+  parts.signed_headers = values[3];
+  parts.date = values[4];
+  return CheckParts(parts);
+}
+
+}  // namespace
+
+Status ShapeAuthenticator::Authenticate(const AuthRequest& request) const {
+  const bool has_header = !request.authorization.empty();
+  bool has_query = false;
+  if (!request.query.empty()) QueryParameter(request.query, "X-Amz-Algorithm", &has_query);
+  if (has_header && has_query) {
+    return Invalid("Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header.");
+  }
+  const bool signed_header = has_header && Trim(request.authorization).starts_with("AWS4-");
+  if (signed_header) return CheckHeader(request);
+  if (has_query) return CheckQuery(request.query);
+  if (!require_auth_) return OkStatus();
+  return Error(ErrorCode::kMissingAuthenticationToken, "Request is missing Authentication Token");
+}
+
+}  // namespace stator::api

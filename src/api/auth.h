@@ -1,0 +1,40 @@
+// Who may call: Signature Version 4, in the header and in the query string.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+
+namespace stator::api {
+
+// What a signature is made of, as sent. Absent headers are empty views.
+struct AuthRequest {
+  std::string_view authorization;
+  std::string_view x_amz_date;
+  std::string_view date;
+  std::string_view query;  // what follows '?' in the target
+};
+
+// The seam for verification and policies. Thread-safe.
+class Authenticator {
+ public:
+  virtual ~Authenticator() = default;
+  // Ok if the request may go on; otherwise the error for the client. Runs on every request, before the body's types are
+  // looked at.
+  virtual Status Authenticate(const AuthRequest& request) const = 0;
+};
+
+// Checks the shape of a signature, in the service's order and with its texts (wire-protocol.md, "Authentication checks" 1-7).
+// It verifies no signature, accepts any access key, region and service, and does not mind old dates. Allocates only for
+// errors and for percent-encoded query parameters.
+class ShapeAuthenticator final : public Authenticator {
+ public:
+  // With require_auth off, requests without an AWS signature pass; a malformed one is still refused.
+  explicit ShapeAuthenticator(bool require_auth = true) : require_auth_(require_auth) {}
+  Status Authenticate(const AuthRequest& request) const override;
+
+ private:
+  const bool require_auth_;
+};
+
+}  // namespace stator::api

@@ -1,0 +1,90 @@
+#include "api/error_render.h"
+
+#include "api/attribute_json.h"
+#include "ops/payload.h"
+
+namespace stator::api {
+namespace {
+
+constexpr std::string_view kDynamo = "com.amazonaws.dynamodb.v20120810#";
+constexpr std::string_view kCoral = "com.amazon.coral.service#";
+constexpr std::string_view kValidate = "com.amazon.coral.validate#";
+
+struct Shape {
+  int status;
+  std::string_view prefix;
+  std::string_view name;
+  std::string_view message_member;
+};
+
+constexpr Shape kServerFault = {500, kDynamo, "InternalServerError", "message"};
+
+// wire-protocol.md, "Errors".
+Shape ShapeOf(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kValidation: return {400, kValidate, "ValidationException", "message"};
+    case ErrorCode::kSerialization: return {400, kCoral, "SerializationException", "Message"};
+    case ErrorCode::kUnknownOperation: return {400, kCoral, "UnknownOperationException", "message"};
+    case ErrorCode::kAccessDenied: return {400, kCoral, "AccessDeniedException", "Message"};
+    case ErrorCode::kMissingAuthenticationToken: return {400, kCoral, "MissingAuthenticationTokenException", "message"};
+    case ErrorCode::kIncompleteSignature: return {400, kCoral, "IncompleteSignatureException", "message"};
+    case ErrorCode::kInvalidSignature: return {400, kCoral, "InvalidSignatureException", "message"};
+    case ErrorCode::kUnrecognizedClient: return {400, kCoral, "UnrecognizedClientException", "message"};
+    case ErrorCode::kConditionalCheckFailed: return {400, kDynamo, "ConditionalCheckFailedException", "message"};
+    case ErrorCode::kResourceNotFound: return {400, kDynamo, "ResourceNotFoundException", "message"};
+    case ErrorCode::kTableNotFound: return {400, kDynamo, "TableNotFoundException", "message"};
+    case ErrorCode::kResourceInUse: return {400, kDynamo, "ResourceInUseException", "message"};
+    case ErrorCode::kLimitExceeded: return {400, kDynamo, "LimitExceededException", "message"};
+    case ErrorCode::kThrottling: return {400, kDynamo, "ThrottlingException", "message"};
+    case ErrorCode::kRequestTooLarge: return {413, kCoral, "RequestEntityTooLargeException", "message"};
+    case ErrorCode::kInternal:
+    case ErrorCode::kUnavailable:
+    case ErrorCode::kGuardFailed:
+    case ErrorCode::kOutcomeUnknown:
+    case ErrorCode::kWouldBlock:
+    case ErrorCode::kCorruption: return kServerFault;
+  }
+  return kServerFault;
+}
+
+std::string MessageFor(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::kUnavailable: return "The storage engine is unavailable: " + error.message();
+    case ErrorCode::kOutcomeUnknown: return "It is unknown whether the write was applied: " + error.message();
+    case ErrorCode::kCorruption: return "Stored data is corrupt: " + error.message();
+    case ErrorCode::kGuardFailed:
+    case ErrorCode::kWouldBlock:
+      return "An internal condition (" + std::string(ErrorCodeName(error.code())) + ") escaped: " + error.message();
+    case ErrorCode::kInternal:
+      if (error.message().empty()) return "Internal server error";
+      return error.message();
+    default: return error.message();
+  }
+}
+
+}  // namespace
+
+bool IsServerFault(ErrorCode code) { return ShapeOf(code).status == 500; }
+
+RenderedError RenderError(const Error& error) {
+  const Shape shape = ShapeOf(error.code());
+  RenderedError rendered{shape.status, shape.name, {}};
+  std::string& body = rendered.body;
+  body.append("{\"__type\":\"").append(shape.prefix).append(shape.name).append("\"");
+  const std::string message = MessageFor(error);
+  if (!message.empty()) {
+    body.append(",\"").append(shape.message_member).append("\":");
+    AppendJsonString(&body, message);
+  }
+  if (error.code() == ErrorCode::kConditionalCheckFailed) {
+    const auto* payload = dynamic_cast<const ops::ItemPayload*>(error.payload().get());
+    if (payload != nullptr) {
+      body.append(",\"Item\":");
+      AppendItemJson(&body, model::ItemView(payload->item));
+    }
+  }
+  body.push_back('}');
+  return rendered;
+}
+
+}  // namespace stator::api

@@ -1,0 +1,79 @@
+#include "api/error_render.h"
+
+#include <gtest/gtest.h>
+
+#include "model/value.h"
+#include "ops/payload.h"
+
+namespace stator::api {
+namespace {
+
+TEST(ErrorRender, EveryCode) {
+  struct Case {
+    ErrorCode code;
+    int status;
+    std::string_view name, body;
+  };
+  const Case cases[] = {
+      {ErrorCode::kValidation, 400, "ValidationException",
+       R"({"__type":"com.amazon.coral.validate#ValidationException","message":"m"})"},
+      {ErrorCode::kSerialization, 400, "SerializationException",
+       R"({"__type":"com.amazon.coral.service#SerializationException","Message":"m"})"},
+      {ErrorCode::kUnknownOperation, 400, "UnknownOperationException",
+       R"({"__type":"com.amazon.coral.service#UnknownOperationException","message":"m"})"},
+      {ErrorCode::kAccessDenied, 400, "AccessDeniedException",
+       R"({"__type":"com.amazon.coral.service#AccessDeniedException","Message":"m"})"},
+      {ErrorCode::kMissingAuthenticationToken, 400, "MissingAuthenticationTokenException",
+       R"({"__type":"com.amazon.coral.service#MissingAuthenticationTokenException","message":"m"})"},
+      {ErrorCode::kConditionalCheckFailed, 400, "ConditionalCheckFailedException",
+       R"({"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"m"})"},
+      {ErrorCode::kResourceNotFound, 400, "ResourceNotFoundException",
+       R"({"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException","message":"m"})"},
+      {ErrorCode::kThrottling, 400, "ThrottlingException",
+       R"({"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException","message":"m"})"},
+      {ErrorCode::kRequestTooLarge, 413, "RequestEntityTooLargeException",
+       R"({"__type":"com.amazon.coral.service#RequestEntityTooLargeException","message":"m"})"},
+      {ErrorCode::kInternal, 500, "InternalServerError",
+       R"({"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"m"})"},
+      {ErrorCode::kCorruption, 500, "InternalServerError",
+       R"({"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"Stored data is corrupt: m"})"},
+      {ErrorCode::kOutcomeUnknown, 500, "InternalServerError",
+       R"({"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"It is unknown whether the write was applied: m"})"},
+      {ErrorCode::kUnavailable, 500, "InternalServerError",
+       R"({"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"The storage engine is unavailable: m"})"},
+      {ErrorCode::kWouldBlock, 500, "InternalServerError",
+       R"({"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"An internal condition (WouldBlock) escaped: m"})"},
+  };
+  for (const Case& c : cases) {
+    const RenderedError rendered = RenderError(Error(c.code, "m"));
+    EXPECT_EQ(rendered.status, c.status) << c.body;
+    EXPECT_EQ(rendered.name, c.name);
+    EXPECT_EQ(rendered.body, c.body);
+    EXPECT_EQ(IsServerFault(c.code), c.status == 500);
+  }
+}
+
+TEST(ErrorRender, AnEmptyMessageIsNoMember) {
+  EXPECT_EQ(RenderError(Error(ErrorCode::kSerialization, "")).body,
+            R"({"__type":"com.amazon.coral.service#SerializationException"})");
+}
+
+TEST(ErrorRender, MessagesAreEscaped) {
+  EXPECT_EQ(RenderError(ValidationError("a \"b\"\n")).body,
+            R"({"__type":"com.amazon.coral.validate#ValidationException","message":"a \"b\"\n"})");
+}
+
+TEST(ErrorRender, AFailedConditionShowsItsItem) {
+  std::string entries, item;
+  model::AppendName(&entries, "a");
+  model::AppendString(&entries, "x");
+  model::AppendItem(&item, 1, entries);
+  const Error error(ErrorCode::kConditionalCheckFailed, "The conditional request failed",
+                    std::make_shared<ops::ItemPayload>(item));
+  EXPECT_EQ(RenderError(error).body,
+            R"({"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",)"
+            R"("message":"The conditional request failed","Item":{"a":{"S":"x"}}})");
+}
+
+}  // namespace
+}  // namespace stator::api
