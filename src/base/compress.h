@@ -1,0 +1,30 @@
+// Whole-buffer compression for HTTP bodies and stored blocks: gzip and deflate (RFC 1950 to 1952), and CRC-32.
+// All functions are thread-safe; each thread keeps one compressor and one decompressor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace stator {
+
+enum class Encoding {
+  kGzip,     // one or more gzip members, one after another
+  kDeflate,  // HTTP's "deflate": a zlib stream; a raw deflate stream, which some clients send, is read too
+};
+
+// The decompressed bytes. kInternal if `in` is corrupt, cut short, followed by bytes that belong to nothing, or would
+// become larger than `max_out`. Never allocates much more than `max_out`, whatever sizes `in` claims.
+Result<std::string> Decompress(Encoding encoding, std::string_view in, size_t max_out);
+
+// One gzip member, and one zlib stream. They cannot fail.
+std::string Gzip(std::string_view in);
+std::string Deflate(std::string_view in);
+
+// CRC-32 as in gzip and zlib; `crc` continues an earlier one.
+uint32_t Crc32(std::string_view in, uint32_t crc = 0);
+
+}  // namespace stator
