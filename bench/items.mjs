@@ -1,0 +1,109 @@
+// The tables and items of the benchmark, and a small DynamoDB client to load them. Items are 1,024 bytes by DynamoDB's
+// rules and look like those that wrk/dynamodb.lua writes.
+import http from 'node:http';
+
+const kAlphabet = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
+const pool = (() => {
+  let state = 12345;
+  let text = '';
+  for (let i = 0; i < 65536; i++) {
+    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+    text += kAlphabet[(state >>> 16) % kAlphabet.length];
+  }
+  return text;
+})();
+const data = (i, length) => {
+  const at = (i * 977) % (pool.length - length);
+  return pool.slice(at, at + length);
+};
+
+export const item = (i) => ({
+  pk: { S: `user#${String(i).padStart(8, '0')}` }, v: { N: '1' }, tag: { S: `tag-${String(i % 100).padStart(2, '0')}` },
+  data: { S: data(i, 993) },
+});
+
+export const kCollection = 20; // items of one partition key in the table for Query
+const queryItem = (i) => ({
+  pk: { S: `coll#${String(Math.floor(i / kCollection)).padStart(8, '0')}` }, sk: { N: String(i % kCollection + 10) },
+  v: { N: '1' }, data: { S: data(i, 998) },
+});
+
+export class Client {
+  constructor(port, connections = 16) {
+    this.port = port;
+    this.agent = new http.Agent({ keepAlive: true, maxSockets: connections });
+  }
+
+  call(operation, input) {
+    const body = typeof input === 'string' ? input : JSON.stringify(input);
+    const date = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
+    return new Promise((resolve, reject) => {
+      const request = http.request({
+        host: '127.0.0.1', port: this.port, method: 'POST', path: '/', agent: this.agent,
+        headers: {
+          'Content-Type': 'application/x-amz-json-1.0', 'Content-Length': Buffer.byteLength(body),
+          'X-Amz-Target': `DynamoDB_20120810.${operation}`, 'X-Amz-Date': date,
+          Authorization: `AWS4-HMAC-SHA256 Credential=AKID/${date.slice(0, 8)}/us-east-1/dynamodb/aws4_request, `
+            + `SignedHeaders=host;x-amz-date;x-amz-target, Signature=${'0'.repeat(64)}`,
+        },
+      }, (response) => {
+        const chunks = [];
+        response.on('data', (chunk) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString();
+          if (response.statusCode !== 200) reject(new Error(`${operation}: ${response.statusCode} ${text.slice(0, 300)}`));
+          else resolve(text === '' ? {} : JSON.parse(text));
+        });
+      });
+      request.on('error', reject);
+      request.end(body);
+    });
+  }
+
+  async createTable(name, keys) {
+    await this.call('CreateTable', {
+      TableName: name, BillingMode: 'PAY_PER_REQUEST',
+      AttributeDefinitions: keys.map(([AttributeName, AttributeType]) => ({ AttributeName, AttributeType })),
+      KeySchema: keys.map(([AttributeName], i) => ({ AttributeName, KeyType: i === 0 ? 'HASH' : 'RANGE' })),
+    });
+    for (;;) {
+      const { Table } = await this.call('DescribeTable', { TableName: name });
+      if (Table.TableStatus === 'ACTIVE') return;
+    }
+  }
+
+  async fill(table, makeItem, count, connections = 16) {
+    let next = 0;
+    const worker = async () => {
+      while (next < count) {
+        const from = next;
+        next += 25;
+        const puts = [];
+        for (let i = from; i < Math.min(from + 25, count); i++) puts.push({ PutRequest: { Item: makeItem(i) } });
+        let request = { [table]: puts };
+        while (Object.keys(request).length > 0) {
+          request = (await this.call('BatchWriteItem', { RequestItems: request })).UnprocessedItems ?? {};
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: connections }, worker));
+  }
+
+  close() { this.agent.destroy(); }
+}
+
+export async function loadTables(port, count) {
+  const client = new Client(port);
+  await client.createTable('bench', [['pk', 'S']]);
+  await client.createTable('bench_query', [['pk', 'S'], ['sk', 'N']]);
+  await client.fill('bench', item, count);
+  await client.fill('bench_query', queryItem, count);
+  const one = await client.call('GetItem', { TableName: 'bench', Key: { pk: item(count - 1).pk } });
+  if (one.Item?.data?.S !== item(count - 1).data.S) throw new Error('the item that was loaded last does not read back');
+  const page = await client.call('Query', {
+    TableName: 'bench_query', KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': queryItem(count - 1).pk },
+  });
+  if (page.Count !== kCollection) throw new Error(`a query of ${kCollection} items returned ${page.Count}`);
+  client.close();
+}

@@ -1,0 +1,89 @@
+-- Load for one workload: wrk -s dynamodb.lua URL -- WORKLOAD ITEMS SEED
+-- All requests are made in init(), so that sending one costs an array access; nothing is signed, the shape is right.
+-- The items look like those of ../items.mjs. Prints one line "RESULT {json}" at the end.
+
+local kRequests = 20000
+local requests = {}
+local count, next_request = 0, 0
+
+local function text(length)
+  local alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+  local out = {}
+  for i = 1, length do
+    local at = math.random(#alphabet)
+    out[i] = alphabet:sub(at, at)
+  end
+  return table.concat(out)
+end
+
+local pool = nil
+
+local function item(i)
+  local at = math.random(#pool - 993)
+  return string.format(
+    '{"pk":{"S":"user#%08d"},"v":{"N":"%d"},"tag":{"S":"tag-%02d"},"data":{"S":"%s"}}',
+    i, math.random(9), i % 100, pool:sub(at, at + 992))
+end
+
+local kinds = {
+  get = function(i)
+    return "GetItem", string.format('{"TableName":"bench","Key":{"pk":{"S":"user#%08d"}}}', i)
+  end,
+  put = function(i)
+    return "PutItem", string.format('{"TableName":"bench","Item":%s}', item(i))
+  end,
+  condput = function(i)
+    return "PutItem", string.format(
+      '{"TableName":"bench","Item":%s,"ConditionExpression":"attribute_exists(pk)"}', item(i))
+  end,
+  update = function(i)
+    return "UpdateItem", string.format(
+      '{"TableName":"bench","Key":{"pk":{"S":"user#%08d"}},"UpdateExpression":"SET v = v + :one",'
+      .. '"ExpressionAttributeValues":{":one":{"N":"1"}}}', i)
+  end,
+  query = function(i)
+    return "Query", string.format(
+      '{"TableName":"bench_query","KeyConditionExpression":"pk = :pk",'
+      .. '"ExpressionAttributeValues":{":pk":{"S":"coll#%08d"}}}', math.floor(i / 20))
+  end,
+}
+
+local function request_of(kind, i)
+  local operation, body = kinds[kind](i)
+  local date = os.date("!%Y%m%dT%H%M%SZ")
+  return wrk.format("POST", "/", {
+    ["Host"] = wrk.host .. ":" .. wrk.port,
+    ["Content-Type"] = "application/x-amz-json-1.0",
+    ["X-Amz-Target"] = "DynamoDB_20120810." .. operation,
+    ["X-Amz-Date"] = date,
+    ["Authorization"] = "AWS4-HMAC-SHA256 Credential=AKID/" .. date:sub(1, 8)
+      .. "/us-east-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature="
+      .. string.rep("0", 64),
+  }, body)
+end
+
+function init(args)
+  local workload, items, seed = args[1], tonumber(args[2]), tonumber(args[3])
+  math.randomseed(seed)
+  pool = text(65536)
+  for n = 1, kRequests do
+    local kind = workload
+    if workload == "mixed" then kind = n % 2 == 0 and "get" or "put" end
+    requests[n] = request_of(kind, math.random(0, items - 1))
+  end
+  count = kRequests
+end
+
+function request()
+  next_request = next_request + 1
+  if next_request > count then next_request = 1 end
+  return requests[next_request]
+end
+
+function done(summary, latency)
+  local e = summary.errors
+  io.write(string.format(
+    'RESULT {"requests":%d,"us":%d,"p50":%d,"p99":%d,"p999":%d,"max":%d,"refused":%d,"broken":%d}\n',
+    summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
+    latency:percentile(99.9), latency.max, e.status, e.connect + e.read + e.write + e.timeout))
+end
