@@ -44,14 +44,16 @@ struct Reply {
 };
 
 // One request and its reply. Owned by the handler once it is called; if it is destroyed without a reply, the server
-// answers 500. All calls on the loop's thread.
+// answers 500. All calls on the loop's thread, its destruction too; the server must outlive it. (Once Drain has returned the
+// loops' threads are gone, and what is left may be destroyed on any one thread.)
 class Exchange {
  public:
   virtual ~Exchange() = default;
   virtual const Request& request() const = 0;
   // The loop this exchange belongs to: post to it to come back from another thread.
   virtual Executor& loop() = 0;
-  // Gives the reply. At most once. If the client has gone, nothing happens.
+  // Gives the reply. At most once. If the client has gone, nothing happens. It is written when the loop has gone through the
+  // events it is working on, together with the replies to the requests pipelined behind it. Never calls the handler.
   virtual void Send(Reply reply) = 0;
 };
 
@@ -68,6 +70,7 @@ struct ServerOptions {
   int64_t header_timeout_micros = 30'000'000;   // from the first byte of a request to the end of its headers
   int64_t body_timeout_micros = 60'000'000;     // from the end of the headers to the end of the body
   int64_t idle_timeout_micros = 0;              // keep-alive; 0: none
+  int64_t write_timeout_micros = 60'000'000;    // how long a client may take nothing of a reply that waits for it
 };
 
 // Texts of the replies that the server gives on its own, for the layer above to choose.
@@ -76,6 +79,7 @@ struct Refusals {
   std::string too_large = "{\"__type\":\"com.amazon.coral.service#RequestEntityTooLargeException\",\"message\":\"Request body is too large\"}";
   std::string overloaded = "{\"__type\":\"com.amazon.coral.service#ServiceUnavailableException\",\"message\":\"The server is overloaded, try again\"}";
   std::string internal = "{\"__type\":\"com.amazon.coral.service#InternalFailure\"}";
+  std::string timeout = "{\"__type\":\"com.amazon.coral.service#RequestTimeoutException\"}";
 };
 
 class Server {
@@ -89,7 +93,8 @@ class Server {
   virtual uint16_t port() const = 0;
   // Starts the I/O threads. `make_handler` is called once per loop, so that a handler may keep state of its loop.
   virtual void Start(FunctionRef<Handler(Executor& loop)> make_handler) = 0;
-  // Stops accepting, closes idle connections, waits for requests in hand up to the deadline, then closes all and joins.
+  // Stops accepting, closes idle connections, waits for requests begun, at most deadline_micros of real time from now, then
+  // closes all and joins the threads. Not from a loop's thread. Idempotent; the destructor drains with a deadline of 0.
   virtual void Drain(int64_t deadline_micros) = 0;
   // Connections open now.
   virtual int connections() const = 0;

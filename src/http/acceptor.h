@@ -1,0 +1,44 @@
+// Takes connections from listening sockets and deals them out to the loops.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "http/loop.h"
+
+namespace stator::http {
+
+// Binds and listens on every host, all on one port; `*port` 0 takes any that is free on all and is set to it. A host ::1 is
+// left out with a warning where the machine has no IPv6, if another host could be bound.
+Result<std::vector<UniqueFd>> ListenOn(const std::vector<std::string>& hosts, uint16_t* port);
+
+// Lives on the first of the loops. One acceptor rather than a socket per loop (SO_REUSEPORT): with few clients the kernel's
+// hash would leave loops idle, and a second server on the port would go unnoticed.
+class Acceptor {
+ public:
+  Acceptor(std::vector<UniqueFd> sockets, std::vector<Loop*> loops);
+  ~Acceptor();
+
+  // Both on the first loop's thread, or before it runs.
+  Status Start();
+  // Closes the listening sockets.
+  void Stop();
+
+ private:
+  class Listener;
+
+  void Accept(int listening);
+  void Deal(UniqueFd fd);
+  // The process has no file descriptor left: answers 503 with one kept for this. False if that failed, too.
+  bool RefuseWithSpare(int listening);
+
+  std::vector<UniqueFd> sockets_;
+  std::vector<Loop*> loops_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  UniqueFd spare_;
+  size_t next_loop_ = 0;
+};
+
+}  // namespace stator::http

@@ -1,0 +1,257 @@
+#include "http/loop.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "http/connection.h"
+
+namespace stator::http {
+namespace {
+
+constexpr int kEventsPerWake = 256;
+constexpr size_t kPooled = 64;
+constexpr size_t kPooledOutputBytes = 256 * 1024;
+constexpr int64_t kLingerMicros = 2'000'000;
+// While a deadline is pending the clock is looked at this often: a manual clock does not wake anybody.
+constexpr int64_t kTickMillis = 50;
+
+}  // namespace
+
+void UniqueFd::Reset(int fd) {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = fd;
+}
+
+Loop::Loop(Shared& shared) : shared_(shared) {
+  const ServerOptions& options = shared.options;
+  deadlines_[static_cast<int>(Deadline::kHeader)].length_micros = options.header_timeout_micros;
+  deadlines_[static_cast<int>(Deadline::kBody)].length_micros = options.body_timeout_micros;
+  deadlines_[static_cast<int>(Deadline::kIdle)].length_micros = options.idle_timeout_micros;
+  deadlines_[static_cast<int>(Deadline::kWrite)].length_micros = options.write_timeout_micros;
+  deadlines_[static_cast<int>(Deadline::kLinger)].length_micros = kLingerMicros;
+  now_ticks_ = shared.clock.TicksMicros();
+}
+
+Loop::~Loop() {
+  {
+    // Destroyed outside the lock: a task may hold an exchange, and an exchange may post.
+    std::vector<UniqueFunction<void()>> left;
+    {
+      MutexLock lock(mutex_);
+      left.swap(posted_);
+    }
+  }
+  handler_ = nullptr;
+  while (connections_ != nullptr) {  // the dead ones are still among them
+    Connection* connection = connections_;
+    Unlink(connection);
+    delete connection;
+  }
+}
+
+Status Loop::Open() {
+  epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
+  wake_.Reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!epoll_.valid() || !wake_.valid()) return InternalError(std::string("epoll: ") + strerror(errno));
+  // Edge-triggered, each write is an event of its own and nobody needs to read the counter.
+  return Watch(wake_.get(), EPOLLIN | EPOLLET, nullptr);
+}
+
+Status Loop::Watch(int fd, uint32_t events, EventSink* sink) {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = sink;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return InternalError(std::string("epoll_ctl: ") + strerror(errno));
+  return OkStatus();
+}
+
+void Loop::Unwatch(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
+// A poster publishes its task, then looks whether the loop sleeps; the loop says that it will sleep, then looks for tasks.
+// Both in sequentially consistent order, so one of them sees the other. While the loop runs, nothing is written.
+void Loop::Post(UniqueFunction<void()> task) {
+  {
+    MutexLock lock(mutex_);
+    posted_.push_back(std::move(task));
+    has_posted_.store(true);
+  }
+  if (sleeping_.load() && sleeping_.exchange(false)) {
+    const uint64_t one = 1;
+    // It can fail only when the counter is full, and then the loop has been told often enough.
+    [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
+  }
+}
+
+void Loop::RunTasks() {
+  if (!has_posted_.load(std::memory_order_acquire)) return;
+  {
+    MutexLock lock(mutex_);
+    running_.swap(posted_);
+    has_posted_.store(false);
+  }
+  for (UniqueFunction<void()>& task : running_) {
+    task();
+    task = nullptr;
+  }
+  running_.clear();
+}
+
+void Loop::RunResumes() {
+  if (resumes_.empty()) return;
+  resuming_.swap(resumes_);
+  for (Connection* connection : resuming_) connection->Resume();
+  resuming_.clear();
+}
+
+void Loop::FreeDead() {
+  if (dead_.empty()) return;
+  size_t kept = 0;
+  for (Connection* connection : dead_) {
+    if (connection->queued()) {
+      dead_[kept++] = connection;  // still in resumes_
+    } else {
+      Unlink(connection);
+      delete connection;
+    }
+  }
+  dead_.resize(kept);
+}
+
+int Loop::SleepMillis() const {
+  if (!resumes_.empty()) return 0;
+  int64_t millis = -1;
+  for (const List& list : deadlines_) {
+    if (list.first == nullptr) continue;
+    const int64_t left = std::clamp<int64_t>((list.first->deadline_ticks_ - now_ticks_) / 1000 + 1, 1, kTickMillis);
+    millis = millis < 0 ? left : std::min(millis, left);
+  }
+  return static_cast<int>(millis);
+}
+
+void Loop::Run() {
+  epoll_event events[kEventsPerWake];
+  while (true) {
+    RunTasks();
+    RunResumes();
+    FreeDead();
+    if (stopped_ || (draining_ && connections_ == nullptr)) return;
+    int timeout = SleepMillis();
+    if (timeout != 0) {
+      sleeping_.store(true);
+      if (has_posted_.load()) timeout = 0;
+    }
+    const int count = epoll_wait(epoll_.get(), events, kEventsPerWake, timeout);
+    sleeping_.store(false, std::memory_order_relaxed);
+    now_ticks_ = shared_.clock.TicksMicros();
+    for (int i = 0; i < count; ++i) {
+      if (auto* sink = static_cast<EventSink*>(events[i].data.ptr); sink != nullptr) sink->OnEvents(events[i].events);
+    }
+    ExpireDeadlines();
+  }
+}
+
+void Loop::Adopt(UniqueFd fd, bool refused) {
+  auto* connection = new Connection(*this, std::move(fd), !refused);
+  Link(connection);
+  const int socket = connection->fd_.get();
+  if (draining_ || !Watch(socket, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, connection).ok()) {
+    connection->Close();
+    return;
+  }
+  if (refused) connection->Refuse503();
+  else if (shared_.options.idle_timeout_micros > 0) Arm(connection, Deadline::kIdle);
+}
+
+void Loop::BeginDrain() {
+  draining_ = true;
+  for (Connection* connection = connections_; connection != nullptr; connection = connection->next_) {
+    if (connection->idle()) connection->Close();
+  }
+}
+
+void Loop::StopNow() {
+  stopped_ = draining_ = true;
+  for (Connection* connection = connections_; connection != nullptr; connection = connection->next_) connection->Close();
+}
+
+std::string_view Loop::common_headers() { return common_headers_.At(shared_.clock.NowMicros()); }
+
+void Loop::Link(Connection* connection) {
+  connection->next_ = connections_;
+  if (connections_ != nullptr) connections_->previous_ = connection;
+  connections_ = connection;
+}
+
+void Loop::Unlink(Connection* connection) {
+  Disarm(connection);
+  (connection->previous_ != nullptr ? connection->previous_->next_ : connections_) = connection->next_;
+  if (connection->next_ != nullptr) connection->next_->previous_ = connection->previous_;
+  connection->next_ = connection->previous_ = nullptr;
+}
+
+void Loop::Arm(Connection* connection, Deadline kind) {
+  Disarm(connection);
+  List& list = deadlines_[static_cast<int>(kind)];
+  connection->armed_ = true;
+  connection->armed_kind_ = kind;
+  connection->deadline_ticks_ = now_ticks_ + list.length_micros;
+  connection->previous_deadline_ = list.last;
+  (list.last != nullptr ? list.last->next_deadline_ : list.first) = connection;
+  list.last = connection;
+}
+
+void Loop::Disarm(Connection* connection) {
+  if (!connection->armed_) return;
+  List& list = deadlines_[static_cast<int>(connection->armed_kind_)];
+  Connection* const previous = connection->previous_deadline_;
+  Connection* const next = connection->next_deadline_;
+  (previous != nullptr ? previous->next_deadline_ : list.first) = next;
+  (next != nullptr ? next->previous_deadline_ : list.last) = previous;
+  connection->previous_deadline_ = connection->next_deadline_ = nullptr;
+  connection->armed_ = false;
+}
+
+void Loop::ExpireDeadlines() {
+  for (int kind = 0; kind < kDeadlines; ++kind) {
+    while (Connection* connection = deadlines_[kind].first) {
+      if (connection->deadline_ticks_ > now_ticks_) break;
+      Disarm(connection);
+      connection->OnDeadline(static_cast<Deadline>(kind));
+    }
+  }
+}
+
+std::unique_ptr<RequestReader> Loop::TakeReader() {
+  if (readers_.empty()) return std::make_unique<RequestReader>();
+  std::unique_ptr<RequestReader> reader = std::move(readers_.back());
+  readers_.pop_back();
+  return reader;
+}
+
+void Loop::GiveBack(std::unique_ptr<RequestReader> reader) {
+  if (reader == nullptr || readers_.size() >= kPooled) return;
+  reader->Clear();
+  readers_.push_back(std::move(reader));
+}
+
+std::unique_ptr<Output> Loop::TakeOutput() {
+  if (outputs_.empty()) return std::make_unique<Output>();
+  std::unique_ptr<Output> output = std::move(outputs_.back());
+  outputs_.pop_back();
+  return output;
+}
+
+void Loop::GiveBack(std::unique_ptr<Output> output) {
+  if (output == nullptr || outputs_.size() >= kPooled || output->text.capacity() > kPooledOutputBytes) return;
+  output->text.clear();
+  output->body = std::string();
+  output->sent = 0;
+  outputs_.push_back(std::move(output));
+}
+
+}  // namespace stator::http

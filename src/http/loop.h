@@ -1,0 +1,159 @@
+// One I/O thread: an epoll set, the connections in it, tasks posted from other threads, deadlines, and pools of buffers that
+// a connection holds only while it has something in them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/executor.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/unique_function.h"
+#include "http/reply_head.h"
+#include "http/request_reader.h"
+#include "http/server.h"
+
+namespace stator::http {
+
+class Connection;
+
+// Owns a file descriptor.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(other.Release()) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    Reset(other.Release());
+    return *this;
+  }
+  ~UniqueFd() { Reset(); }
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int Release() { return std::exchange(fd_, -1); }
+  void Reset(int fd = -1);
+
+ private:
+  int fd_ = -1;
+};
+
+// What all loops of a server share. Thread-safe.
+struct Shared {
+  Shared(ServerOptions options, Refusals refusals, const Clock& clock)
+      : options(std::move(options)), refusals(std::move(refusals)), clock(clock) {}
+  const ServerOptions options;
+  const Refusals refusals;
+  const Clock& clock;
+  std::atomic<int> connections{0};
+  std::atomic<int64_t> inflight_bytes{0};
+};
+
+// Output that is on its way to a socket: `text`, then `body`, of which `sent` bytes have gone.
+struct Output {
+  std::string text;
+  std::string body;
+  size_t sent = 0;
+  size_t size() const { return text.size() + body.size(); }
+};
+
+enum class Deadline { kHeader, kBody, kIdle, kWrite, kLinger };
+inline constexpr int kDeadlines = 5;
+
+// Something that epoll reports about: a connection, a listening socket, the wake-up.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void OnEvents(uint32_t events) = 0;
+};
+
+class Loop final : public Executor {
+ public:
+  explicit Loop(Shared& shared);
+  // The thread has ended or was never started. Destroys tasks and the handler (and the exchanges they hold), then the rest.
+  ~Loop() override;
+
+  // Thread-safe. Wakes the loop only when it sleeps, so that many tasks cost one wake-up.
+  void Post(UniqueFunction<void()> task) override;
+
+  // Opens epoll and the wake-up. Before anything else.
+  Status Open();
+  void SetHandler(Handler handler) { handler_ = std::move(handler); }
+  // Runs until it is draining and has no connection left, or until it was stopped.
+  void Run();
+
+  // All below: on the loop's thread only (or before it runs).
+
+  Status Watch(int fd, uint32_t events, EventSink* sink);
+  void Unwatch(int fd);
+  // Serves a socket that was just accepted. `refused`: answers 503 and closes; it was not counted in Shared::connections.
+  void Adopt(UniqueFd fd, bool refused);
+  void BeginDrain();
+  void StopNow();
+
+  Shared& shared() { return shared_; }
+  bool draining() const { return draining_; }
+  void Handle(std::unique_ptr<Exchange> exchange) { handler_(std::move(exchange)); }
+  std::string_view common_headers();
+  // The clock's ticks, read once per wake-up.
+  int64_t now_ticks() const { return now_ticks_; }
+
+  // Deadlines of one kind have one length, so each kind is a list in order of expiry.
+  void Arm(Connection* connection, Deadline kind);
+  void Disarm(Connection* connection);
+
+  std::unique_ptr<RequestReader> TakeReader();
+  void GiveBack(std::unique_ptr<RequestReader> reader);
+  std::unique_ptr<Output> TakeOutput();
+  void GiveBack(std::unique_ptr<Output> output);
+
+  // Calls Connection::Resume when the events at hand are through.
+  void ResumeLater(Connection* connection) { resumes_.push_back(connection); }
+  // Frees it when nothing of this round can point to it any more.
+  void Bury(Connection* connection) { dead_.push_back(connection); }
+
+ private:
+  struct List {
+    Connection* first = nullptr;
+    Connection* last = nullptr;
+    int64_t length_micros = 0;
+  };
+
+  void RunTasks();
+  void RunResumes();
+  void FreeDead();
+  void ExpireDeadlines();
+  int SleepMillis() const;
+  void Link(Connection* connection);
+  void Unlink(Connection* connection);
+
+  Shared& shared_;
+  UniqueFd epoll_;
+  UniqueFd wake_;
+  Handler handler_;
+
+  Mutex mutex_;
+  std::vector<UniqueFunction<void()>> posted_ GUARDED_BY(mutex_);
+  std::atomic<bool> has_posted_{false};
+  std::atomic<bool> sleeping_{false};
+  std::vector<UniqueFunction<void()>> running_;
+
+  bool draining_ = false;
+  bool stopped_ = false;
+  int64_t now_ticks_ = 0;
+  CommonHeaders common_headers_;
+  Connection* connections_ = nullptr;  // a doubly linked list of all that are not dead
+  std::array<List, kDeadlines> deadlines_;
+  std::vector<Connection*> resumes_;
+  std::vector<Connection*> resuming_;
+  std::vector<Connection*> dead_;
+  std::vector<std::unique_ptr<RequestReader>> readers_;
+  std::vector<std::unique_ptr<Output>> outputs_;
+};
+
+}  // namespace stator::http

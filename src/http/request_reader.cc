@@ -1,0 +1,250 @@
+#include "http/request_reader.h"
+
+#include <strings.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace stator::http {
+namespace {
+
+constexpr size_t kMinRoom = 2048;
+
+bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
+}
+
+std::string_view Trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+std::string_view Rebase(std::string_view view, const char* from, const char* to) {
+  return view.data() == nullptr ? view : std::string_view(to + (view.data() - from), view.size());
+}
+
+}  // namespace
+
+std::string_view Request::header(std::string_view name) const {
+  for (const Header& header : headers) {
+    if (EqualsIgnoringCase(header.name, name)) return header.value;
+  }
+  return {};
+}
+
+// What http_parser calls. Pieces of one token arrive in several calls when a read ended within it; the buffer keeps them
+// adjacent, so a token is extended in place. A gap can only be an obsolete folded line, which is refused.
+struct RequestReader::Callbacks {
+  static RequestReader& Self(http_parser* parser) { return *static_cast<RequestReader*>(parser->data); }
+
+  static bool Extend(std::string_view* view, const char* at, size_t length) {
+    if (view->data() + view->size() != at) return false;
+    *view = std::string_view(view->data(), view->size() + length);
+    return true;
+  }
+
+  static int Url(http_parser* parser, const char* at, size_t length) {
+    RequestReader& self = Self(parser);
+    if (self.target_.data() == nullptr) {
+      self.target_ = std::string_view(at, length);
+      return 0;
+    }
+    return Extend(&self.target_, at, length) ? 0 : 1;
+  }
+
+  static int Field(http_parser* parser, const char* at, size_t length) {
+    RequestReader& self = Self(parser);
+    if (self.headers_complete_) return 0;  // a trailer
+    std::vector<Header>& headers = self.request_.headers;
+    if (self.in_value_ || headers.empty()) {
+      headers.push_back({std::string_view(at, length), {}});
+      self.in_value_ = false;
+      return 0;
+    }
+    return Extend(&headers.back().name, at, length) ? 0 : 1;
+  }
+
+  static int Value(http_parser* parser, const char* at, size_t length) {
+    RequestReader& self = Self(parser);
+    if (self.headers_complete_) return 0;
+    if (self.request_.headers.empty()) return 1;
+    Header& header = self.request_.headers.back();
+    if (!self.in_value_) {
+      self.in_value_ = true;
+      header.value = std::string_view(at, length);
+      const char* name_end = header.name.data() + header.name.size();
+      return length > 0 && std::memchr(name_end, '\n', at - name_end) != nullptr ? 1 : 0;
+    }
+    return Extend(&header.value, at, length) ? 0 : 1;
+  }
+
+  // http_parser reads 1 and 2 from this callback as "skip the body".
+  static constexpr int kRefuse = -1;
+  static int HeadersComplete(http_parser* parser) {
+    RequestReader& self = Self(parser);
+    self.headers_complete_ = true;
+    int lengths = 0, encodings = 0;
+    for (Header& header : self.request_.headers) {
+      if (header.name.find(' ') != std::string_view::npos) return kRefuse;
+      header.value = Trim(header.value);
+      if (header.name.size() == 14 && EqualsIgnoringCase(header.name, "Content-Length")) {
+        ++lengths;
+      } else if (header.name.size() == 17 && EqualsIgnoringCase(header.name, "Transfer-Encoding")) {
+        ++encodings;
+        if (!EqualsIgnoringCase(header.value, "chunked")) return kRefuse;
+      }
+    }
+    // Where two servers in a row could disagree about the end of a body, a request could be smuggled past the first.
+    if (lengths > 1 || encodings > 1 || (lengths > 0 && encodings > 0)) return kRefuse;
+    if (parser->http_major != 1 || (encodings > 0 && parser->http_minor == 0)) return kRefuse;
+    if ((encodings > 0) != ((parser->flags & F_CHUNKED) != 0)) return kRefuse;
+    self.chunked_ = encodings > 0;
+    self.content_length_ = lengths > 0 ? parser->content_length : 0;
+    parser->upgrade = 0;  // not offered, so the connection stays what it is
+    std::string_view last = self.target_;
+    if (!self.request_.headers.empty()) last = self.request_.headers.back().value;
+    self.header_bytes_ = last.data() + last.size() + 4 - (self.data_.get() + self.begin_);
+    return 0;
+  }
+
+  // A chunk is moved down to the end of the body so far, over its length line, so that the body is one piece.
+  static int Body(http_parser* parser, const char* at, size_t length) {
+    RequestReader& self = Self(parser);
+    char* request = self.data_.get() + self.begin_;
+    if (!self.has_body_start_) {
+      self.has_body_start_ = true;
+      self.body_start_ = at - request;
+    }
+    char* to = request + self.body_start_ + self.body_bytes_;
+    if (to != at) std::memmove(to, at, length);
+    self.body_bytes_ += length;
+    return 0;
+  }
+
+  static int MessageComplete(http_parser* parser) {
+    RequestReader& self = Self(parser);
+    self.complete_ = true;
+    self.keep_alive_ = http_should_keep_alive(parser) != 0;
+    http_parser_pause(parser, 1);
+    return 0;
+  }
+
+  static const http_parser_settings& Settings() {
+    static const http_parser_settings settings = [] {
+      http_parser_settings made;
+      http_parser_settings_init(&made);
+      made.on_url = Url;
+      made.on_header_field = Field;
+      made.on_header_value = Value;
+      made.on_headers_complete = HeadersComplete;
+      made.on_body = Body;
+      made.on_message_complete = MessageComplete;
+      return made;
+    }();
+    return settings;
+  }
+};
+
+RequestReader::RequestReader() : data_(new char[kCapacity + kBodyPadding]), capacity_(kCapacity) { StartRequest(); }
+
+void RequestReader::StartRequest() {
+  http_parser_init(&parser_, HTTP_REQUEST);
+  parser_.data = this;
+  request_.headers.clear();
+  request_.method = request_.target = request_.body = target_ = {};
+  in_value_ = headers_complete_ = complete_ = chunked_ = keep_alive_ = has_body_start_ = false;
+  header_bytes_ = body_start_ = body_bytes_ = 0;
+  content_length_ = 0;
+}
+
+RequestReader::Progress RequestReader::Parse() {
+  if (parsed_ == begin_) {
+    // Some old clients end a body with a line end that does not belong to it.
+    while (parsed_ < end_ && (data_[parsed_] == '\r' || data_[parsed_] == '\n')) ++parsed_;
+    begin_ = parsed_;
+    if (begin_ == end_) {
+      begin_ = parsed_ = end_ = 0;
+      return Progress::kMore;
+    }
+  }
+  parsed_ += http_parser_execute(&parser_, &Callbacks::Settings(), data_.get() + parsed_, end_ - parsed_);
+  if (complete_) {
+    request_.method = http_method_str(static_cast<http_method>(parser_.method));
+    request_.target = target_;
+    request_.body = std::string_view(data_.get() + begin_ + body_start_, body_bytes_);
+    return Progress::kComplete;
+  }
+  if (HTTP_PARSER_ERRNO(&parser_) != HPE_OK || parsed_ != end_) return Progress::kBad;
+  if (headers_complete_) {
+    if (!has_body_start_) {
+      has_body_start_ = true;
+      body_start_ = parsed_ - begin_;
+    }
+    // Length lines of chunks have been read: what comes next goes right behind the body.
+    if (chunked_) parsed_ = end_ = begin_ + body_start_ + body_bytes_;
+  }
+  return Progress::kMore;
+}
+
+void RequestReader::MakeRoom() {
+  if (headers_complete_ && !chunked_) {
+    const size_t needed = body_start_ + content_length_;
+    if (begin_ + needed <= capacity_) return;
+    if (needed <= capacity_) {
+      MoveTo(data_.get(), capacity_);
+    } else {
+      MoveTo(nullptr, needed);
+    }
+    return;
+  }
+  if (space_bytes() >= kMinRoom) return;
+  if (begin_ >= kMinRoom) {
+    MoveTo(data_.get(), capacity_);
+  } else {
+    MoveTo(nullptr, capacity_ * 2);
+  }
+}
+
+// Moves the request to the front of `to` (of a new buffer, if null) and takes everything that points into it along.
+void RequestReader::MoveTo(char* to, size_t capacity) {
+  std::unique_ptr<char[]> fresh;
+  if (to == nullptr) {
+    fresh.reset(new char[capacity + kBodyPadding]);
+    to = fresh.get();
+  }
+  const char* from = data_.get() + begin_;
+  std::memmove(to, from, end_ - begin_);
+  target_ = Rebase(target_, from, to);
+  for (Header& header : request_.headers) {
+    header.name = Rebase(header.name, from, to);
+    header.value = Rebase(header.value, from, to);
+  }
+  parsed_ -= begin_;
+  end_ -= begin_;
+  begin_ = 0;
+  capacity_ = capacity;
+  if (fresh != nullptr) data_ = std::move(fresh);
+}
+
+bool RequestReader::expects_continue() const {
+  return headers_complete_ && parser_.http_minor >= 1 && EqualsIgnoringCase(request_.header("Expect"), "100-continue");
+}
+
+void RequestReader::Next() {
+  begin_ = parsed_;
+  if (begin_ == end_) begin_ = parsed_ = end_ = 0;
+  StartRequest();
+}
+
+void RequestReader::Clear() {
+  begin_ = parsed_ = end_ = 0;
+  if (capacity_ != kCapacity) {
+    data_.reset(new char[kCapacity + kBodyPadding]);
+    capacity_ = kCapacity;
+  }
+  if (request_.headers.capacity() > 256) request_.headers.shrink_to_fit();
+  StartRequest();
+}
+
+}  // namespace stator::http
