@@ -129,7 +129,8 @@ Error VoidBatchError();
 Status CheckBatch(const Batch& batch);
 
 // The stamp of the batch (of the last batch before it, for an empty one), or kGuardFailed (nothing was applied),
-// kUnavailable (nothing was applied) or kOutcomeUnknown.
+// kUnavailable (nothing was applied), kCorruption (what the batch depends on is damaged; nothing was applied) or
+// kOutcomeUnknown.
 using ApplyDone = UniqueFunction<void(Result<uint64_t>)>;
 
 // Thread-safe.

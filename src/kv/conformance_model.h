@@ -1,0 +1,67 @@
+// The model that the conformance suite holds engines against, and the checks that compare the two.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "kv/engine.h"
+
+namespace stator::kv {
+
+// Returns an Error with `message` from the enclosing function unless `condition` holds.
+#define CONFORMS(condition, message)                                            \
+  do {                                                                          \
+    if (!(condition)) return ::stator::InternalError(std::string(message) +     \
+                                                     " [" #condition "]");      \
+  } while (false)
+
+class Model {
+ public:
+  // Every value with its stamp; counters in their stored form.
+  using Keys = std::map<std::string, std::string>;
+
+  // Whether the guards hold now.
+  bool Allows(const Batch& batch) const;
+  // What the batch does under `stamp`.
+  void Apply(const Batch& batch, uint64_t stamp);
+  // 0 when absent.
+  uint64_t Stamp(Tablet tablet, const std::string& key) const;
+  const Keys& keys(Tablet tablet) { return tablets_[tablet]; }
+
+  // Compares everything in the tablets: a whole scan, scans of random ranges in both directions, Get and MultiGet.
+  Status Matches(Engine& engine, const std::vector<Tablet>& tablets, Random& random);
+
+ private:
+  Status ScanMatches(Engine& engine, const Range& range, size_t limit);
+
+  std::map<Tablet, Keys> tablets_;
+};
+
+// Random batches over few keys, so that they meet.
+class BatchMaker {
+ public:
+  BatchMaker(Random& random, std::vector<Tablet> tablets, bool spans_tablets)
+      : random_(random), tablets_(std::move(tablets)), spans_tablets_(spans_tablets) {}
+
+  // Guards are taken from the model and hold, except that about one in eight is made to fail. Has at least one put, whose
+  // value is like no other batch's.
+  Batch Make(const Model& model);
+  std::string RandomKey();
+  Tablet RandomTablet() { return tablets_[random_.Below(tablets_.size())]; }
+
+  static std::string CounterKey(uint64_t number) { return "counter" + std::to_string(number); }
+
+ private:
+  Random& random_;
+  const std::vector<Tablet> tablets_;
+  const bool spans_tablets_;
+  uint64_t made_ = 0;
+};
+
+// A value with room for a stamp, then `text`.
+std::string ValueOf(std::string_view text);
+std::vector<Tablet> TestTablets();
+
+}  // namespace stator::kv

@@ -1,0 +1,253 @@
+#include "kv_rocks/committer.h"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace stator::kv_rocks {
+namespace {
+
+// What one write may hold. It bounds memory, and the time a reader of the log waits at the next start.
+constexpr size_t kMaxGroupBytes = 8 << 20;
+constexpr uint64_t kProbeBytes = 4 << 20;  // the file system is asked at least this often
+constexpr size_t kKeepBufferBytes = 1 << 20;
+constexpr int64_t kResumeIntervalMicros = 100'000;
+
+Error Unavailable(std::string message) { return Error(ErrorCode::kUnavailable, std::move(message)); }
+
+size_t BatchBytes(const kv::Batch& batch) {
+  size_t bytes = 64;
+  for (const kv::Put& put : batch.puts) bytes += put.key.size() + put.value.size() + 16;
+  for (const kv::Delete& key : batch.deletes) bytes += key.key.size() + 16;
+  for (const kv::DeleteRange& range : batch.range_deletes) bytes += range.begin.size() + range.end.size() + 24;
+  return bytes + 64 * batch.adds.size();
+}
+
+std::optional<uint64_t> AskFreeBytes(const std::string& path) {
+  struct statvfs stat;
+  if (::statvfs(path.c_str(), &stat) != 0) return std::nullopt;
+  return static_cast<uint64_t>(stat.f_bavail) * stat.f_frsize;
+}
+
+}  // namespace
+
+Committer::Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families,
+                     const RocksOptions& options, uint64_t last_stamp)
+    : db_(db),
+      families_(families),
+      options_(options),
+      last_stamp_(last_stamp),
+      state_(db, families),
+      published_stamp_(last_stamp),
+      thread_([this] { Run(); }) {}
+
+void Committer::Stop() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    wake_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Committer::Apply(kv::Batch batch, kv::ApplyDone done) {
+  Queued queued{std::move(batch), std::move(done), 0, 0};
+  queued.bytes = BatchBytes(queued.batch);
+  {
+    MutexLock lock(mutex_);
+    if (!stopping_) {
+      queue_.push_back(std::move(queued));
+      // A busy committer looks at the queue by itself.
+      if (idle_) wake_.notify_one();
+      return;
+    }
+  }
+  queued.done(Unavailable("The store is closing."));
+}
+
+Status Committer::Health() const {
+  MutexLock lock(mutex_);
+  return health_;
+}
+
+void Committer::SetHealth(Status health) {
+  if (!health.ok()) LogError("store takes no writes", {{"reason", health.error().message()}});
+  MutexLock lock(mutex_);
+  health_ = std::move(health);
+}
+
+void Committer::AddStatistics(std::map<std::string, double>* statistics) const {
+  const auto value = [](const std::atomic<uint64_t>& counter) {
+    return static_cast<double>(counter.load(std::memory_order_relaxed));
+  };
+  (*statistics)["kv_commit_groups"] = value(groups_);
+  (*statistics)["kv_commit_batches"] = value(batches_);
+  (*statistics)["kv_commit_bytes"] = value(bytes_);
+  (*statistics)["kv_commit_refusals"] = value(refusals_);
+  (*statistics)["kv_last_stamp"] = value(published_stamp_);
+  MutexLock lock(mutex_);
+  (*statistics)["kv_commit_queued"] = static_cast<double>(queue_.size());
+  (*statistics)["kv_writable"] = health_.ok() ? 1 : 0;
+}
+
+std::vector<Committer::Queued> Committer::TakeGroup() {
+  std::vector<Queued> group;
+  group.reserve(queue_.size());
+  size_t bytes = 0;
+  while (!queue_.empty() && (group.empty() || bytes + queue_.front().bytes <= kMaxGroupBytes)) {
+    bytes += queue_.front().bytes;
+    group.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  return group;
+}
+
+void Committer::Run() {
+  std::unique_lock<Mutex> lock(mutex_);
+  while (true) {
+    idle_ = true;
+    wake_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS { return stopping_ || !queue_.empty(); });
+    idle_ = false;
+    if (queue_.empty()) return;
+    std::vector<Queued> group = TakeGroup();
+    lock.unlock();
+    CommitGroup(std::move(group));
+    lock.lock();
+  }
+}
+
+void Committer::CommitGroup(std::vector<Queued> group) {
+  const auto refuse = [this](Queued& queued, Error error) {
+    refusals_.fetch_add(1, std::memory_order_relaxed);
+    queued.done(std::move(error));
+    queued.done = nullptr;
+  };
+
+  Status writable = CheckWritable();
+  state_.StartGroup(false);
+  std::vector<const kv::Batch*> accepted;
+  accepted.reserve(group.size());
+  uint64_t stamp = last_stamp_;
+  for (Queued& queued : group) {
+    // A refusal is told at once: what was computed from the refused batch is told apart by its void_if.
+    if (!read_only_.ok()) {
+      refuse(queued, read_only_.error());
+    } else if (kv::IsVoid(queued.batch)) {
+      refuse(queued, kv::VoidBatchError());
+    } else if (queued.batch.empty()) {
+      queued.stamp = stamp;
+    } else if (!writable.ok()) {
+      refuse(queued, writable.error());
+    } else if (Status check = state_.Check(queued.batch, accepted); !check.ok()) {
+      refuse(queued, std::move(check).error());
+    } else {
+      queued.stamp = ++stamp;
+      state_.Join(&queued.batch, stamp, &writes_);
+      accepted.push_back(&queued.batch);
+      bytes_since_probe_ += queued.bytes;
+      bytes_.fetch_add(queued.bytes, std::memory_order_relaxed);
+    }
+  }
+
+  Status written;
+  if (!accepted.empty()) {
+    last_stamp_ = stamp;  // also when the write fails: its outcome is unknown, so its stamps are used
+    written = WriteGroup();
+    groups_.fetch_add(1, std::memory_order_relaxed);
+    batches_.fetch_add(accepted.size(), std::memory_order_relaxed);
+  }
+  for (Queued& queued : group) {
+    if (!queued.done) continue;
+    if (!written.ok()) {
+      queued.done(written.error());
+    } else if (queued.batch.empty() && kv::IsVoid(queued.batch)) {
+      queued.done(kv::VoidBatchError());
+    } else {
+      queued.done(queued.stamp);
+    }
+  }
+}
+
+Status Committer::WriteGroup() {
+  state_.FinishGroup(&writes_);
+  char stamp[sizeof(uint64_t)];
+  kv::StoreLittle64(stamp, last_stamp_);
+  writes_.Put(families_[0], ToSlice(kLastStampKey), rocksdb::Slice(stamp, sizeof stamp));
+
+  rocksdb::WriteOptions how;
+  how.sync = options_.sync;
+  const rocksdb::Status status = db_->Write(how, &writes_);
+  if (writes_.GetDataSize() > kKeepBufferBytes) {
+    writes_ = rocksdb::WriteBatch();
+  } else {
+    writes_.Clear();
+  }
+  if (status.ok()) {
+    published_stamp_.store(last_stamp_, std::memory_order_relaxed);
+    return OkStatus();
+  }
+  // The log may end in the middle of the group, and after a failed fsync nobody knows what the disk holds: a later success
+  // would prove nothing. Only a new start reads the truth.
+  state_.StartGroup(true);
+  read_only_ = Unavailable(fmt::format(
+      "The store in {} is read-only because a write to its log failed ({}). Look after the disk, then restart the server.",
+      options_.path, status.ToString()));
+  SetHealth(read_only_);
+  return Error(ErrorCode::kOutcomeUnknown,
+               fmt::format("A write to the log of the store failed: {}. It may or may not be there after a restart.",
+                           status.ToString()));
+}
+
+Status Committer::CheckWritable() {
+  if (!read_only_.ok()) return read_only_;
+  Status status = CheckFreeSpace();
+  if (status.ok()) status = CheckBackgroundErrors();
+  if (status.ok() != Health().ok()) {
+    if (status.ok()) LogInfo("store takes writes again");
+    SetHealth(status);
+  }
+  return status;
+}
+
+// A full disk found by the log is an unknown outcome and the end of writing; found here it is a refusal that passes.
+Status Committer::CheckFreeSpace() {
+  const int64_t now = clock_.TicksMicros();
+  if (now - probed_at_ < options_.free_bytes_interval_micros && bytes_since_probe_ < kProbeBytes) return full_;
+  probed_at_ = now;
+  bytes_since_probe_ = 0;
+  const std::optional<uint64_t> free =
+      options_.free_bytes ? options_.free_bytes(options_.path) : AskFreeBytes(options_.path);
+  full_ = OkStatus();
+  if (free && *free < options_.reserve_free_bytes) {
+    full_ = Unavailable(fmt::format(
+        "The disk is full: the file system of {} has {} MB free and Stator keeps {} MB in reserve. Free some space; writes "
+        "are taken again then.",
+        options_.path, *free >> 20, options_.reserve_free_bytes >> 20));
+  }
+  return full_;
+}
+
+// A flush or compaction that failed (for want of space, say) stops RocksDB's writes until Resume.
+Status Committer::CheckBackgroundErrors() {
+  uint64_t errors = 0;
+  db_->GetIntProperty(families_[0], rocksdb::DB::Properties::kBackgroundErrors, &errors);
+  if (errors == background_errors_seen_) return OkStatus();
+  const int64_t now = clock_.TicksMicros();
+  if (now - resumed_at_ >= kResumeIntervalMicros) {
+    resumed_at_ = now;
+    if (rocksdb::Status status = db_->Resume(); status.ok()) {
+      background_errors_seen_ = errors;
+      return OkStatus();
+    } else {
+      return Unavailable(fmt::format("The store in {} takes no writes: {}.", options_.path, status.ToString()));
+    }
+  }
+  MutexLock lock(mutex_);
+  if (!health_.ok()) return health_;
+  return Unavailable(fmt::format("The store in {} takes no writes: a flush or compaction failed.", options_.path));
+}
+
+}  // namespace stator::kv_rocks

@@ -1,0 +1,87 @@
+// The one thread that writes: it takes every batch that is queued, makes one RocksDB write of them, and calls their `done`s.
+// Internal to the room.
+#pragma once
+
+#include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "kv_rocks/group_state.h"
+#include "kv_rocks/rocks_tuning.h"
+
+namespace stator::kv_rocks {
+
+// Thread-safe. The database and its handles must outlive it.
+class Committer {
+ public:
+  Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families, const RocksOptions& options,
+            uint64_t last_stamp);
+  ~Committer() { Stop(); }
+
+  // As Engine::Apply.
+  void Apply(kv::Batch batch, kv::ApplyDone done);
+  // As Engine::Health.
+  Status Health() const;
+  void AddStatistics(std::map<std::string, double>* statistics) const;
+  // Commits what is queued, then joins the thread. Later calls of Apply are refused. Idempotent.
+  void Stop();
+
+ private:
+  struct Queued {
+    kv::Batch batch;
+    kv::ApplyDone done;
+    size_t bytes = 0;
+    uint64_t stamp = 0;
+  };
+
+  void Run();
+  std::vector<Queued> TakeGroup() REQUIRES(mutex_);
+  void CommitGroup(std::vector<Queued> group);
+  Status WriteGroup();
+  Status CheckWritable();
+  Status CheckFreeSpace();
+  Status CheckBackgroundErrors();
+  void SetHealth(Status health);
+
+  rocksdb::DB* const db_;
+  const std::vector<rocksdb::ColumnFamilyHandle*> families_;
+  const RocksOptions options_;
+  SystemClock clock_;
+
+  mutable Mutex mutex_;
+  std::condition_variable_any wake_;
+  std::deque<Queued> queue_ GUARDED_BY(mutex_);
+  bool idle_ GUARDED_BY(mutex_) = false;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  Status health_ GUARDED_BY(mutex_);
+
+  // Only the committer's thread touches these.
+  uint64_t last_stamp_;
+  GroupState state_;
+  rocksdb::WriteBatch writes_;
+  Status read_only_;  // not OK, for good, after a failed write to the log
+  Status full_;
+  int64_t probed_at_ = INT64_MIN / 2;
+  uint64_t bytes_since_probe_ = 0;
+  uint64_t background_errors_seen_ = 0;
+  int64_t resumed_at_ = INT64_MIN / 2;
+
+  std::atomic<uint64_t> groups_ = 0;
+  std::atomic<uint64_t> batches_ = 0;
+  std::atomic<uint64_t> bytes_ = 0;
+  std::atomic<uint64_t> refusals_ = 0;
+  std::atomic<uint64_t> published_stamp_;
+  std::thread thread_;
+};
+
+}  // namespace stator::kv_rocks

@@ -1,0 +1,171 @@
+#include "kv_rocks/log_repair.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+
+namespace stator::kv_rocks {
+namespace {
+
+// RocksDB's log:
+//   log      = block*                      blocks of 32 KB, the last one shorter
+//   block    = fragment* filler            fewer than 7 bytes of filler
+//   fragment = crc:4 length:2 type:1 data  little-endian; the masked crc32c covers type and data
+//   type     = 1 whole record | 2 its first part | 3 a middle part | 4 its last part
+constexpr size_t kBlock = 32 << 10;
+constexpr size_t kHeader = 7;
+constexpr size_t kSector = 512;
+enum FragmentType : uint8_t { kWhole = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
+
+constexpr std::array<uint32_t, 256> MakeCrcTable() {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t i = 0; i < 256; ++i) {
+    uint32_t crc = i;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78u : 0);
+    table[i] = crc;
+  }
+  return table;
+}
+constexpr std::array<uint32_t, 256> kCrcTable = MakeCrcTable();
+
+uint32_t MaskedCrc(std::string_view data) {
+  uint32_t crc = 0xffffffff;
+  for (char c : data) crc = (crc >> 8) ^ kCrcTable[(crc ^ static_cast<uint8_t>(c)) & 0xff];
+  crc ^= 0xffffffff;
+  return ((crc >> 15) | (crc << 17)) + 0xa282ead8;
+}
+
+struct Fragment {
+  FragmentType type;
+  size_t end;
+};
+
+size_t BlockEnd(std::string_view log, size_t at) { return std::min(log.size(), (at / kBlock + 1) * kBlock); }
+
+// The intact fragment that begins at `at`, if there is one.
+std::optional<Fragment> FragmentAt(std::string_view log, size_t at) {
+  const size_t block_end = BlockEnd(log, at);
+  if (at + kHeader > block_end) return std::nullopt;
+  uint32_t crc;
+  uint16_t length;
+  std::memcpy(&crc, log.data() + at, sizeof crc);
+  std::memcpy(&length, log.data() + at + 4, sizeof length);
+  const auto type = static_cast<uint8_t>(log[at + 6]);
+  if (type < kWhole || type > kLast || at + kHeader + length > block_end) return std::nullopt;
+  if (MaskedCrc(log.substr(at + 6, 1 + size_t{length})) != crc) return std::nullopt;
+  return Fragment{static_cast<FragmentType>(type), at + kHeader + length};
+}
+
+bool AllZero(std::string_view bytes) { return bytes.find_first_not_of('\0') == std::string_view::npos; }
+
+struct Damage {
+  size_t record;  // where the first record begins that is not intact
+  bool torn;      // as a power cut tears: incomplete, or with holes, and the last of the log
+};
+
+// Whether a record begins, intact, anywhere after `at`.
+bool RecordFollows(std::string_view log, size_t at) {
+  while (at < log.size()) {
+    const std::optional<Fragment> fragment = FragmentAt(log, at);
+    if (fragment && (fragment->type == kWhole || fragment->type == kFirst)) return true;
+    at = fragment ? fragment->end : at + 1;
+  }
+  return false;
+}
+
+bool HasHole(std::string_view log, size_t record) {
+  const size_t aligned = (record + kSector - 1) / kSector * kSector;
+  if (record + kHeader <= log.size() && AllZero(log.substr(record, std::max(kHeader, aligned - record)))) return true;
+  for (size_t at = aligned; at + kSector <= log.size(); at += kSector) {
+    if (AllZero(log.substr(at, kSector))) return true;
+  }
+  return false;
+}
+
+std::optional<Damage> FindDamage(std::string_view log) {
+  size_t record = 0;
+  bool inside = false;
+  for (size_t at = 0; at < log.size();) {
+    const size_t block_end = BlockEnd(log, at);
+    if (block_end - at < kHeader && block_end % kBlock == 0) {
+      at = block_end;
+      if (!inside) record = at;
+      continue;
+    }
+    const std::optional<Fragment> fragment = FragmentAt(log, at);
+    const bool fits = fragment && (fragment->type == kWhole || fragment->type == kFirst) != inside;
+    if (!fits) {
+      if (AllZero(log.substr(at)) && !inside) return std::nullopt;  // space that was reserved and never written
+      uint16_t length = 0;
+      const bool header = at + kHeader <= log.size();
+      if (header) std::memcpy(&length, log.data() + at + 4, sizeof length);
+      // RocksDB itself passes over a last record that the end of the file cuts off.
+      const bool cut_off = block_end == log.size() && (!header || at + kHeader + length > log.size()) && !fragment;
+      return Damage{record, !RecordFollows(log, at + 1) && (cut_off || HasHole(log, record))};
+    }
+    at = fragment->end;
+    inside = fragment->type == kFirst || fragment->type == kMiddle;
+    if (!inside) record = at;
+  }
+  if (inside) return Damage{record, true};
+  return std::nullopt;
+}
+
+Status CutFile(const std::string& file, size_t size) {
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+  const bool cut = fd >= 0 && ::ftruncate(fd, static_cast<off_t>(size)) == 0 && ::fsync(fd) == 0;
+  const int failed = errno;
+  if (fd >= 0) ::close(fd);
+  if (cut) return OkStatus();
+  return Error(ErrorCode::kUnavailable,
+               fmt::format("Cannot cut the torn end off {}: {}.", file, std::strerror(failed)));
+}
+
+}  // namespace
+
+Result<bool> CutTornTail(const std::string& path, const std::string& complaint) {
+  std::vector<std::pair<uint64_t, std::string>> logs;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    const std::string stem = it->path().stem().string();
+    uint64_t number = 0;
+    const auto parsed = std::from_chars(stem.data(), stem.data() + stem.size(), number);
+    if (it->path().extension() != ".log" || parsed.ec != std::errc() || parsed.ptr != stem.data() + stem.size()) continue;
+    logs.emplace_back(number, it->path().string());
+  }
+  std::sort(logs.begin(), logs.end());
+  for (const auto& [number, file] : logs) {
+    std::ifstream in(file, std::ios::binary);
+    const std::string log((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    const std::optional<Damage> damage = FindDamage(log);
+    if (!damage) continue;
+    if (!damage->torn || number != logs.back().first) {
+      return CorruptionError(fmt::format(
+          "The log {} is damaged at byte {} ({}): writes that were acknowledged would be lost, so the store was not opened. "
+          "Restore it from a backup.",
+          file, damage->record, complaint));
+    }
+    LogWarn("cut off a write that a crash tore before it was acknowledged",
+            {{"file", file}, {"from", damage->record}, {"to", log.size()}});
+    TRY(CutFile(file, damage->record));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace stator::kv_rocks

@@ -1,0 +1,232 @@
+#include "kv_rocks/rocks_engine.h"
+
+#include <fmt/format.h>
+#include <rocksdb/cache.h>
+#include <rocksdb/db.h>
+#include <rocksdb/utilities/checkpoint.h>
+
+#include <array>
+
+#include "kv_rocks/committer.h"
+#include "kv_rocks/log_repair.h"
+#include "kv_rocks/rocks_tuning.h"
+#include "kv_rocks/store_directory.h"
+
+namespace stator::kv_rocks {
+namespace {
+
+class RocksEngine final : public kv::Engine {
+ public:
+  RocksEngine(const RocksOptions& options, Tuning tuning, std::unique_ptr<rocksdb::DB> db,
+              std::vector<rocksdb::ColumnFamilyHandle*> families, uint64_t last_stamp)
+      : tuning_(std::move(tuning)), families_(std::move(families)), db_(std::move(db)),
+        committer_(db_.get(), families_, options, last_stamp) {}
+
+  ~RocksEngine() override {
+    committer_.Stop();
+    for (rocksdb::ColumnFamilyHandle* family : families_) db_->DestroyColumnFamilyHandle(family);
+    // RocksDB's own destructor would close too, but without saying so when the last sync fails.
+    db_->Close().PermitUncheckedError();
+  }
+
+  kv::Capabilities capabilities() const override {
+    return {.atomic_across_tablets = true, .exclusive = true, .blocking = false, .durable = true};
+  }
+
+  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override {
+    const PrefixedKey full(tablet.id, key);
+    rocksdb::PinnableSlice pinned(value);
+    const rocksdb::Status status = db_->Get(OptionsOf(tier), Family(tablet), full.slice(), &pinned);
+    if (status.ok()) {
+      if (pinned.IsPinned()) value->assign(pinned.data(), pinned.size());
+      return true;
+    }
+    if (status.IsNotFound()) return false;
+    return ReadError(status);
+  }
+
+  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier,
+                  std::vector<std::optional<std::string>>* values) override {
+    values->assign(points.size(), std::nullopt);
+    if (points.empty()) return OkStatus();
+    std::vector<std::string> room(points.size());
+    std::vector<rocksdb::Slice> keys;
+    std::vector<rocksdb::ColumnFamilyHandle*> families;
+    keys.reserve(points.size());
+    families.reserve(points.size());
+    for (size_t i = 0; i < points.size(); ++i) {
+      room[i] = PrefixedKey(points[i].tablet.id, points[i].key).view();
+      keys.emplace_back(room[i]);
+      families.push_back(Family(points[i].tablet));
+    }
+    std::vector<rocksdb::PinnableSlice> found(points.size());
+    std::vector<rocksdb::Status> statuses(points.size());
+    // RocksDB reads all of them at one sequence number, also across column families.
+    db_->MultiGet(OptionsOf(tier), points.size(), families.data(), keys.data(), found.data(), statuses.data());
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (statuses[i].ok()) {
+        values->at(i).emplace(found[i].data(), found[i].size());
+      } else if (!statuses[i].IsNotFound()) {
+        return ReadError(statuses[i]);
+      }
+    }
+    return OkStatus();
+  }
+
+  Status Scan(const kv::Range& range, kv::Tier tier,
+              FunctionRef<bool(std::string_view key, std::string_view value)> visit) override {
+    if (!range.end.empty() && range.begin >= range.end) return OkStatus();
+    char room[kTabletBytes];
+    const PrefixedKey begin(range.tablet.id, range.begin);
+    const PrefixedKey end(range.tablet.id, range.end);
+    const rocksdb::Slice lower = begin.slice();
+    const rocksdb::Slice upper =
+        range.end.empty() ? ToSlice(PrefixedKey::TabletEnd(range.tablet.id, room)) : end.slice();
+    rocksdb::ReadOptions options = OptionsOf(tier);
+    options.iterate_lower_bound = &lower;
+    options.iterate_upper_bound = &upper;
+    const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(options, Family(range.tablet)));
+    if (range.reverse) {
+      it->SeekToLast();
+    } else {
+      it->Seek(lower);
+    }
+    while (it->Valid()) {
+      if (!visit(ToView(it->key()).substr(kTabletBytes), ToView(it->value()))) return OkStatus();
+      if (range.reverse) {
+        it->Prev();
+      } else {
+        it->Next();
+      }
+    }
+    if (!it->status().ok()) return ReadError(it->status());
+    return OkStatus();
+  }
+
+  void Apply(kv::Batch batch, kv::ApplyDone done) override { committer_.Apply(std::move(batch), std::move(done)); }
+
+  Status Health() const override { return committer_.Health(); }
+
+  uint64_t ApproximateBytes(kv::Tablet tablet) const override {
+    char room[kTabletBytes];
+    const PrefixedKey begin(tablet.id, {});
+    const rocksdb::Range range(begin.slice(), ToSlice(PrefixedKey::TabletEnd(tablet.id, room)));
+    rocksdb::SizeApproximationOptions options;
+    options.include_memtables = true;
+    uint64_t bytes = 0;
+    if (!db_->GetApproximateSizes(options, Family(tablet), &range, 1, &bytes).ok()) return 0;
+    return bytes;
+  }
+
+  std::map<std::string, double> Statistics() const override;
+  Status Checkpoint(const std::string& directory) override;
+
+ private:
+  static rocksdb::ReadOptions OptionsOf(kv::Tier tier) {
+    rocksdb::ReadOptions options;
+    if (tier == kv::Tier::kMemory) options.read_tier = rocksdb::kBlockCacheTier;
+    return options;
+  }
+  rocksdb::ColumnFamilyHandle* Family(kv::Tablet tablet) const { return families_[FamilyIndex(tablet.space)]; }
+
+  const Tuning tuning_;
+  const std::vector<rocksdb::ColumnFamilyHandle*> families_;
+  const std::unique_ptr<rocksdb::DB> db_;
+  Committer committer_;
+};
+
+std::map<std::string, double> RocksEngine::Statistics() const {
+  std::map<std::string, double> statistics;
+  committer_.AddStatistics(&statistics);
+  statistics["kv_cache_bytes"] = static_cast<double>(tuning_.cache->GetUsage());
+  statistics["kv_cache_pinned_bytes"] = static_cast<double>(tuning_.cache->GetPinnedUsage());
+  statistics["kv_cache_capacity_bytes"] = static_cast<double>(tuning_.cache->GetCapacity());
+
+  using Properties = rocksdb::DB::Properties;
+  const std::pair<const char*, const std::string*> properties[] = {
+      {"kv_memtable_bytes", &Properties::kCurSizeAllMemTables},
+      {"kv_live_file_bytes", &Properties::kLiveSstFilesSize},
+      {"kv_file_bytes", &Properties::kTotalSstFilesSize},
+      {"kv_compaction_pending_bytes", &Properties::kEstimatePendingCompactionBytes},
+      {"kv_keys", &Properties::kEstimateNumKeys},
+  };
+  for (const auto& [name, property] : properties) {
+    uint64_t sum = 0;
+    for (rocksdb::ColumnFamilyHandle* family : families_) {
+      uint64_t value = 0;
+      if (db_->GetIntProperty(family, *property, &value)) sum += value;
+    }
+    statistics[name] = static_cast<double>(sum);
+  }
+
+  const std::pair<const char*, rocksdb::Tickers> tickers[] = {
+      {"kv_cache_hits", rocksdb::BLOCK_CACHE_HIT},       {"kv_cache_misses", rocksdb::BLOCK_CACHE_MISS},
+      {"kv_memtable_hits", rocksdb::MEMTABLE_HIT},       {"kv_bloom_useful", rocksdb::BLOOM_FILTER_USEFUL},
+      {"kv_log_bytes", rocksdb::WAL_FILE_BYTES},         {"kv_log_syncs", rocksdb::WAL_FILE_SYNCED},
+      {"kv_stall_micros", rocksdb::STALL_MICROS},        {"kv_flush_bytes", rocksdb::FLUSH_WRITE_BYTES},
+      {"kv_compaction_bytes", rocksdb::COMPACT_WRITE_BYTES},
+  };
+  for (const auto& [name, ticker] : tickers) {
+    statistics[name] = static_cast<double>(tuning_.db.statistics->getTickerCount(ticker));
+  }
+  return statistics;
+}
+
+Status RocksEngine::Checkpoint(const std::string& directory) {
+  rocksdb::Checkpoint* made = nullptr;
+  rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &made);
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+  if (status.ok()) status = checkpoint->CreateCheckpoint(directory);
+  if (!status.ok()) {
+    return Error(ErrorCode::kUnavailable, fmt::format("Cannot copy the store to {}: {}.", directory, status.ToString()));
+  }
+  // Last, so that an unfinished copy is no store.
+  return WriteFormat(directory);
+}
+
+Error OpenError(const RocksOptions& options, const rocksdb::Status& status) {
+  const std::string text = status.ToString();
+  if (status.IsIOError() && text.find("LOCK") != std::string::npos) {
+    return Error(ErrorCode::kUnavailable,
+                 fmt::format("Another process has the store in {} open. Stop it, or name another directory.", options.path));
+  }
+  if (status.IsCorruption()) {
+    return CorruptionError(fmt::format("The store in {} is damaged and was not opened: {}. Restore it from a backup.",
+                                       options.path, text));
+  }
+  return Error(ErrorCode::kUnavailable, fmt::format("Cannot open the store in {}: {}.", options.path, text));
+}
+
+Result<uint64_t> ReadLastStamp(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family) {
+  std::string value;
+  const rocksdb::Status status = db->Get(rocksdb::ReadOptions(), family, ToSlice(kLastStampKey), &value);
+  if (status.IsNotFound()) return uint64_t{0};
+  if (!status.ok()) return ReadError(status);
+  if (value.size() != sizeof(uint64_t)) return CorruptionError("The store is damaged: its last stamp has a wrong length.");
+  return kv::LoadLittle64(value.data());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<kv::Engine>> OpenRocks(const RocksOptions& options) {
+  TRY(PrepareDirectory(options.path));
+  Tuning tuning = MakeTuning(options);
+  std::vector<rocksdb::ColumnFamilyHandle*> families;
+  rocksdb::DB* opened = nullptr;
+  rocksdb::Status status = rocksdb::DB::Open(tuning.db, options.path, tuning.families, &families, &opened);
+  if (status.IsCorruption()) {
+    ASSIGN_OR_RETURN(const bool repaired, CutTornTail(options.path, status.ToString()));
+    if (repaired) status = rocksdb::DB::Open(tuning.db, options.path, tuning.families, &families, &opened);
+  }
+  if (!status.ok()) return OpenError(options, status);
+  std::unique_ptr<rocksdb::DB> db(opened);
+  Result<uint64_t> last_stamp = ReadLastStamp(db.get(), families[0]);
+  if (!last_stamp.ok()) {
+    for (rocksdb::ColumnFamilyHandle* family : families) db->DestroyColumnFamilyHandle(family);
+    return std::move(last_stamp).error();
+  }
+  return std::unique_ptr<kv::Engine>(
+      std::make_unique<RocksEngine>(options, std::move(tuning), std::move(db), std::move(families), *last_stamp));
+}
+
+}  // namespace stator::kv_rocks

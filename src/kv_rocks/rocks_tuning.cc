@@ -1,0 +1,113 @@
+#include "kv_rocks/rocks_tuning.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/env.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_buffer_manager.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace stator::kv_rocks {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+
+rocksdb::CompressionType BestFastCompression() {
+  for (rocksdb::CompressionType type : rocksdb::GetSupportedCompressions()) {
+    if (type == rocksdb::kLZ4Compression) return type;
+  }
+  return rocksdb::kNoCompression;
+}
+
+std::shared_ptr<rocksdb::TableFactory> MakeTableFactory(const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.block_size = 8 << 10;
+  table.format_version = 5;
+  table.checksum = rocksdb::kXXH3;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
+  // Index and filter blocks count against the budget too.
+  table.cache_index_and_filter_blocks = true;
+  table.metadata_cache_options.unpartitioned_pinning = rocksdb::PinningTier::kFlushedAndSimilar;
+  // What was just written stays readable from memory when its memtable goes.
+  table.prepopulate_block_cache = rocksdb::BlockBasedTableOptions::PrepopulateBlockCache::kFlushOnly;
+  return std::shared_ptr<rocksdb::TableFactory>(rocksdb::NewBlockBasedTableFactory(table));
+}
+
+}  // namespace
+
+Tuning MakeTuning(const RocksOptions& options) {
+  const uint64_t budget = std::max(options.memory_budget_bytes, 8 * kMiB);
+  const uint64_t memtables = budget / 4;
+  Tuning tuning;
+
+  rocksdb::LRUCacheOptions cache;
+  cache.capacity = budget;
+  cache.num_shard_bits = budget >= 64 * kMiB ? 4 : 1;
+  cache.high_pri_pool_ratio = 0.2;
+  tuning.cache = rocksdb::NewLRUCache(cache);
+
+  rocksdb::DBOptions& db = tuning.db;
+  if (options.env != nullptr) db.env = options.env;
+  db.create_if_missing = true;
+  db.create_missing_column_families = true;
+  db.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(memtables, tuning.cache);
+  db.max_total_wal_size = std::clamp(budget / 2, 32 * kMiB, 512 * kMiB);
+  db.max_background_jobs = std::thread::hardware_concurrency() > 4 ? 4 : 2;
+  db.max_file_opening_threads = 1;
+  db.compaction_readahead_size = 512 << 10;
+  db.writable_file_max_buffer_size = 256 << 10;
+  db.bytes_per_sync = kMiB;
+
+  // One thread writes, so nothing is gained from machinery for many writers.
+  db.allow_concurrent_memtable_write = false;
+  db.enable_write_thread_adaptive_yield = false;
+
+  // A torn record at the end of the log is a write that was never acknowledged: it goes, without a flag. Damage before the
+  // end is an acknowledged write: kPointInTime would drop it and all that follows without a word, so it is refused.
+  // kAbsoluteConsistency would refuse the torn tail as well. The manifest says which older logs there must be, and how long.
+  db.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  db.track_and_verify_wals_in_manifest = true;
+  db.manual_wal_flush = false;
+  db.paranoid_checks = true;
+  db.max_bgerror_resume_count = 0;  // the committer resumes, when there is space again
+
+  db.statistics = rocksdb::CreateDBStatistics();
+  db.statistics->set_stats_level(rocksdb::StatsLevel::kExceptHistogramOrTimers);
+  db.stats_dump_period_sec = 0;
+  db.stats_persist_period_sec = 0;
+  db.info_log_level = rocksdb::WARN_LEVEL;
+  db.max_log_file_size = 4 * kMiB;
+  db.keep_log_file_num = 2;
+  db.max_manifest_file_size = 16 * kMiB;
+
+  rocksdb::ColumnFamilyOptions family;
+  family.compression = BestFastCompression();
+  family.table_factory = MakeTableFactory(tuning.cache);
+  family.level_compaction_dynamic_level_bytes = true;
+  family.max_write_buffer_number = 3;
+  family.memtable_prefix_bloom_size_ratio = 0.02;
+  family.memtable_whole_key_filtering = true;
+  for (const char* name : kFamilyNames) tuning.families.emplace_back(name, family);
+
+  for (size_t i = 0; i < kFamilies; ++i) {
+    rocksdb::ColumnFamilyOptions& mine = tuning.families[i].options;
+    const bool large = i == FamilyIndex(kv::Space::kItems) || i == FamilyIndex(kv::Space::kLog);
+    mine.write_buffer_size = large ? std::clamp(budget / 8, kMiB, 64 * kMiB) : kMiB;
+    mine.arena_block_size = large ? 256 << 10 : 16 << 10;
+    if (!large) mine.memtable_prefix_bloom_size_ratio = 0;
+  }
+  return tuning;
+}
+
+Error ReadError(const rocksdb::Status& status) {
+  if (status.IsIncomplete()) return Error(ErrorCode::kWouldBlock, "The data is not in memory.");
+  if (status.IsCorruption()) return CorruptionError("The store is damaged: " + status.ToString() + ".");
+  return Error(ErrorCode::kUnavailable, "The store cannot be read: " + status.ToString() + ".");
+}
+
+}  // namespace stator::kv_rocks
