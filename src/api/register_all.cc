@@ -1,0 +1,30 @@
+#include "api/registry.h"
+#include "ops/operations.h"
+
+namespace stator::api {
+
+void RegisterAll(Registry* registry) {
+  registry->Register("BatchGetItem", Access::kRead, ops::BatchGetItem);
+  registry->Register("BatchWriteItem", Access::kWrite, ops::BatchWriteItem);
+  registry->Register("DeleteItem", Access::kWrite, ops::DeleteItem);
+  registry->Register("GetItem", Access::kRead, ops::GetItem);
+  registry->Register("PutItem", Access::kWrite, ops::PutItem);
+  registry->Register("Query", Access::kRead, ops::Query);
+  registry->Register("Scan", Access::kRead, ops::Scan);
+  registry->Register("UpdateItem", Access::kWrite, ops::UpdateItem);
+
+  registry->Register("CreateTable", Access::kWrite, ops::CreateTable);
+  registry->Register("DeleteTable", Access::kWrite, ops::DeleteTable);
+  registry->Register("DescribeContinuousBackups", Access::kRead, ops::DescribeContinuousBackups);
+  registry->Register("DescribeEndpoints", Access::kRead, ops::DescribeEndpoints);
+  registry->Register("DescribeLimits", Access::kRead, ops::DescribeLimits);
+  registry->Register("DescribeTable", Access::kRead, ops::DescribeTable);
+  registry->Register("DescribeTimeToLive", Access::kRead, ops::DescribeTimeToLive);
+  registry->Register("ListTables", Access::kRead, ops::ListTables);
+  registry->Register("ListTagsOfResource", Access::kRead, ops::ListTagsOfResource);
+  registry->Register("TagResource", Access::kWrite, ops::TagResource);
+  registry->Register("UntagResource", Access::kWrite, ops::UntagResource);
+  registry->Register("UpdateTable", Access::kWrite, ops::UpdateTable);
+}
+
+}  // namespace stator::api

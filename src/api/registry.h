@@ -1,0 +1,107 @@
+// Operations as data: name, decoder, handler, renderer. What is not registered does not exist for clients.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/decode.h"
+#include "api/render_response.h"
+#include "ops/context.h"
+#include "simdjson.h"
+
+namespace stator::api {
+
+enum class Access : uint8_t { kRead, kWrite };
+// The prefix of X-Amz-Target.
+enum class Api : uint8_t { kDynamoDb, kStreams };
+
+// One request on its way through an operation. Exactly one of Succeed and Fail is called, on the loop's thread. If it is
+// destroyed before, nobody is answered: the transport sees its callback go.
+class PendingCall {
+ public:
+  virtual ~PendingCall() = default;
+  // Lives as long as the call does, that is until the operation lets its callback go.
+  virtual ops::Context& context() = 0;
+  virtual void NoteTable(std::string_view table) = 0;
+  // `items`: how many items the reply holds.
+  virtual void Succeed(std::string body, int64_t items) = 0;
+  virtual void Fail(const Error& error) = 0;
+};
+
+struct Operation {
+  std::string_view name;
+  Access access = Access::kRead;
+  Api api = Api::kDynamoDb;
+  // Decodes the body, runs the handler and renders what it answers. `body` is not needed after the return.
+  void Run(simdjson::dom::element body, std::unique_ptr<PendingCall> call) const { run(handler, body, std::move(call)); }
+
+  // The handler without its type, and the function that knows it.
+  using AnyHandler = void (*)();
+  AnyHandler handler = nullptr;
+  void (*run)(AnyHandler, simdjson::dom::element, std::unique_ptr<PendingCall>) = nullptr;
+};
+
+namespace internal {
+
+template <typename Response>
+int64_t CountItems(const Response& response) {
+  if constexpr (requires { response.items; response.count; }) {
+    return response.items ? static_cast<int64_t>(response.items->size()) : 0;
+  } else if constexpr (requires { response.item.has_value(); }) {
+    return response.item.has_value() ? 1 : 0;
+  } else if constexpr (requires { response.responses; response.unprocessed_keys; }) {
+    int64_t count = 0;
+    for (const auto& table : response.responses) count += static_cast<int64_t>(table.items.size());
+    return count;
+  } else {
+    return 0;
+  }
+}
+
+template <typename Request, typename Response>
+void RunTyped(Operation::AnyHandler any, simdjson::dom::element body, std::unique_ptr<PendingCall> call) {
+  Result<Request> request = Decode<Request>(body);
+  if (!request.ok()) return call->Fail(request.error());
+  if constexpr (requires { std::string_view(request->table_name); }) call->NoteTable(request->table_name);
+  using Handler = void (*)(ops::Context&, Request, ops::Callback<Response>);
+  ops::Context& context = call->context();
+  reinterpret_cast<Handler>(any)(context, *std::move(request), [call = std::move(call)](Result<Response> response) {
+    if (!response.ok()) return call->Fail(response.error());
+    std::string out;
+    RenderResponse(*response, &out);
+    call->Succeed(std::move(out), CountItems(*response));
+  });
+}
+
+}  // namespace internal
+
+// Built once, before the first request; then only read, from any thread.
+class Registry {
+ public:
+  // `name` must be a literal. A name registered again replaces the former.
+  template <typename Request, typename Response>
+  void Register(std::string_view name, Access access, void (*handler)(ops::Context&, Request, ops::Callback<Response>),
+                Api api = Api::kDynamoDb) {
+    Add(Operation{name, access, api, reinterpret_cast<Operation::AnyHandler>(handler),
+                  &internal::RunTyped<Request, Response>});
+  }
+
+  // The operation of an X-Amz-Target such as "DynamoDB_20120810.GetItem"; null if there is none.
+  const Operation* Find(std::string_view target) const;
+
+ private:
+  void Add(Operation operation);
+
+  static constexpr size_t kMaxNameLength = 63;
+  std::array<std::vector<Operation>, kMaxNameLength + 1> by_length_;
+};
+
+// Everything this server can do: the one list of operations.
+void RegisterAll(Registry* registry);
+
+}  // namespace stator::api
