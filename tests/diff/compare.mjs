@@ -102,13 +102,14 @@ function diffNodes(path, stator, local, out) {
 
 export const succeeded = (answer) => answer.status === 200;
 
-const summary = (answer) => (succeeded(answer) ? 'success' : `${errorName(answer)}: ${errorText(answer)}`);
+/** An answer's outcome as text: 'success' or 'ErrorName: message'. */
+export const outcome = (answer) => (succeeded(answer) ? 'success' : `${errorName(answer)}: ${errorText(answer)}`);
 
 /** All differences between the two answers to `step`; an empty list means equal. */
 export function compare(step, stator, local) {
   const differences = [];
   if (succeeded(stator) !== succeeded(local)) {
-    return [{ path: 'outcome', stator: summary(stator), local: summary(local) }];
+    return [{ path: 'outcome', stator: outcome(stator), local: outcome(local) }];
   }
   if (succeeded(stator)) {
     diffNodes('body', normalised(step, stator.body), normalised(step, local.body), differences);

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Client } from './client.mjs';
-import { canonical, compare, signature, succeeded } from './compare.mjs';
+import { canonical, compare, outcome, signature, succeeded } from './compare.mjs';
 import { Random } from './generate/random.mjs';
 import { World } from './generate/operations.mjs';
 import { RULES } from './known.mjs';
@@ -28,11 +28,12 @@ const OUTPUT = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'build'
 const fired = new Map(RULES.map((rule) => [rule.id, 0]));
 
 /** Splits differences into those a rule explains and the rest. */
-function explain(step, differences) {
+function explain(step, differences, [stator, local]) {
+  const context = { step, stator: outcome(stator), local: outcome(local) };
   const rules = new Set();
   const unexplained = [];
   for (const difference of differences) {
-    const rule = RULES.find((candidate) => candidate.explains(difference, step));
+    const rule = RULES.find((candidate) => candidate.explains(difference, context));
     if (rule) rules.add(rule.id);
     else unexplained.push(difference);
   }
@@ -70,8 +71,8 @@ class Comparison {
     Object.assign(this, { stator, local, options });
   }
 
-  record(step, differences, history) {
-    const { rules, unexplained } = explain(step, differences);
+  record(step, differences, answers, history) {
+    const { rules, unexplained } = explain(step, differences, answers);
     for (const id of rules) fired.set(id, fired.get(id) + 1);
     if (differences.length === 0) this.equal++;
     else if (unexplained.length === 0) this.explained++;
@@ -102,10 +103,10 @@ class Comparison {
           saveSteps('broken', { seed: this.options.seed, steps: [...history, step] }));
       }
       this.sent++;
-      const outcome = `${step.op} ${succeeded(local) ? 'accepted' : 'refused'}`;
-      this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
+      const sort = `${step.op} ${succeeded(local) ? 'accepted' : 'refused'}`;
+      this.outcomes.set(sort, (this.outcomes.get(sort) ?? 0) + 1);
       const differences = compare(step, stator, local);
-      this.record(step, differences, history);
+      this.record(step, differences, [stator, local], history);
       history.push(step);
       const apart = differences.some(({ path }) => path === 'outcome' || path.startsWith('body'));
       if (apart && step.changesTables) return false;
@@ -128,7 +129,7 @@ class Comparison {
     const step = { op: 'Scan', request: { TableName: table.name, ConsistentRead: true }, table, walk: 'pages' };
     const [stator, local] = await Promise.all([perform(this.stator, step), perform(this.local, step)]);
     this.sent++;
-    this.record(step, compare(step, stator, local), history);
+    this.record(step, compare(step, stator, local), [stator, local], history);
   }
 
   async report() {
@@ -153,7 +154,7 @@ class Comparison {
       }
     }
     console.log(`\nseed ${seed}: ${this.sent} requests, ${this.equal} equal, ${this.explained} explained, ${total} unexplained`);
-    console.log([...this.outcomes].sort().map(([outcome, count]) => `${outcome} ${count}`).join(', '));
+    console.log([...this.outcomes].sort().map(([sort, count]) => `${sort} ${count}`).join(', '));
     for (const rule of RULES) {
       if (fired.get(rule.id) > 0) console.log(`  ${String(fired.get(rule.id)).padStart(6)} x ${rule.id}: ${rule.reason}`);
     }
@@ -171,7 +172,7 @@ async function replayFile(stator, local, file) {
   for (const step of steps) {
     const answers = await Promise.all([perform(stator, step), perform(local, step)]);
     const differences = compare(step, ...answers);
-    const { rules, unexplained } = explain(step, differences);
+    const { rules, unexplained } = explain(step, differences, answers);
     total += unexplained.length;
     console.log(`${step.op} ${short(step.request, 4000)}`);
     console.log(`  stator: ${answers[0].status} ${answers[0].raw ?? canonical(answers[0].body)}`);

@@ -1,7 +1,142 @@
 // Differences that are known and wanted. The reference outranks DynamoDB Local, so a rule does not excuse a difference: it
-// demands of Stator what the reference says, and names what DynamoDB Local does instead. A rule that fired in no long run
+// demands of Stator what the reference says, and names what DynamoDB Local does instead. A rule that fires in no long run
 // is to be removed.
 //
-// { id, reason, source, explains(difference, step) }: explains() gets { path, stator, local } of compare.mjs.
+// A rule is { id, reason, source, explains(difference, context) }. The difference is one of compare.mjs; the context is
+// { step, stator, local }, the two outcomes as text: 'success' or 'ErrorName: message'.
+import { canonicalNumber } from './numbers.mjs';
 
-export const RULES = [];
+const OPV = 'One or more parameter values were invalid: ';
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+/** A pattern of whole ValidationException texts. */
+const validation = (...texts) => new RegExp(`^ValidationException: (${texts.map((text) => text.source ?? escaped(text)).join('|')})$`, 's');
+
+/** Both servers refuse (or one accepts), and both outcomes have the forms given. */
+function outcomes({ id, reason, source, stator, local, when = () => true }) {
+  return {
+    id, reason, source,
+    explains: ({ path }, context) => ['outcome', 'status', 'type', 'message'].includes(path) &&
+      stator.test(context.stator) && local.test(context.local) && when(context.step, context),
+  };
+}
+
+const TABLE_OPERATIONS = ['DescribeTable', 'UpdateTable', 'DeleteTable'];
+const isTableOperation = ({ op }) => TABLE_OPERATIONS.includes(op);
+const NO_TABLE = /^ResourceNotFoundException: Cannot do operations on a non-existent table$/;
+
+const CONSTRAINT = /\d+ validation errors? detected: .*(failed to satisfy constraint: |TableArn)/;
+
+const SERIALIZATION = new RegExp('^SerializationException: (' + [
+  /undefined/, /(NUMBER|DECIMAL|TRUE|FALSE|STRING)_VALUE cannot be converted to \w+/,
+  /Unrecognized collection type class [\w.$]+/, /Unrecognized collection type java\.util\.Map<java\.lang\.String, [\w.$]+>/,
+  /Start of structure or map found where not expected/, /Unexpected field type/, /Unexpected value type in payload/,
+  /only base-64-encoded strings are convertible to bytes/, /Base64 encoded length is expected a multiple of 4 bytes but found: \d+/,
+  /Invalid last non-pad Base64 character dectected/, /Unexpected token received from parser/,
+].map((pattern) => pattern.source).join('|') + ')$');
+
+export const RULES = [
+  outcomes({
+    id: 'missing-table-item',
+    reason: 'Local words the missing table of item operations in its own way',
+    source: 'wire-protocol.md, common fixed messages',
+    stator: /^ResourceNotFoundException: Requested resource not found$/,
+    local: NO_TABLE,
+    when: (step) => !isTableOperation(step),
+  }),
+  outcomes({
+    id: 'missing-table',
+    reason: 'Local words the missing table of table operations in its own way',
+    source: 'wire-protocol.md, common fixed messages',
+    stator: /^ResourceNotFoundException: Requested resource not found: Table: \S+ not found$/,
+    local: NO_TABLE,
+    when: isTableOperation,
+  }),
+  outcomes({
+    id: 'table-exists',
+    reason: 'Local words the existing table in its own way',
+    source: 'wire-protocol.md, common fixed messages',
+    stator: /^ResourceInUseException: Table already exists: \S+$/,
+    local: /^ResourceInUseException: Cannot create preexisting table$/,
+  }),
+  outcomes({
+    id: 'validation-before-table',
+    reason: 'Local looks the table up first; the service validates the request first',
+    source: 'wire-protocol.md, order of request checks',
+    stator: /^(ValidationException|SerializationException): /,
+    local: NO_TABLE,
+  }),
+  outcomes({
+    id: 'json-types',
+    reason: 'Local converts or crashes on a wrong JSON type; the service refuses it before validation',
+    source: 'wire-protocol.md, value encodings',
+    stator: SERIALIZATION,
+    local: /^/,
+  }),
+  outcomes({
+    id: 'constraints',
+    reason: 'Local words limits, required members and enums in its own way or ignores them; the service reports constraints',
+    source: 'wire-protocol.md, order of request checks; input-constraints.json',
+    stator: validation(CONSTRAINT),
+    local: validation('Return values set to invalid value', 'Limit must be greater than or equal to 1', 'Limit in ListTables must be <= 100',
+      /Invalid table\/index name\. .*/, /Value null at 'tableName' .*/, 'Item to put in PutItem cannot be null',
+      'Cannot have null key for GetItem, DeleteItem, or UpdateItem', 'BatchGetItem must have some requests set',
+      'BatchWriteItem cannot have a null or no requests set'),
+  }),
+  outcomes({
+    id: 'key-shape',
+    reason: 'Local words a key that does not fit the schema in its own way',
+    source: 'expressions.md, items, keys, values',
+    stator: validation('The provided key element does not match the schema'),
+    local: validation('The number of conditions on the keys is invalid', 'One of the required keys was not given a value', `${OPV}Type mismatch for key`),
+  }),
+  outcomes({
+    id: 'missing-key',
+    reason: 'Local words an item without its key in its own way',
+    source: 'expressions.md, items, keys, values',
+    stator: validation(/One or more parameter values were invalid: Missing the key \w+ in the item/),
+    local: validation('One of the required keys was not given a value'),
+  }),
+  outcomes({
+    id: 'key-type',
+    reason: 'Local does not name the key and the types',
+    source: 'expressions.md, items, keys, values',
+    stator: validation(/One or more parameter values were invalid: Type mismatch for key \w+ expected: [SNB] actual: \w+/),
+    local: validation(`${OPV}Type mismatch for key`),
+  }),
+  outcomes({
+    id: 'not-a-number',
+    reason: 'Local words text that is no number in its own way',
+    source: 'limits-and-capacity.md, numbers',
+    stator: validation(/(.*invalid value: )?The parameter cannot be converted to a numeric value.*/),
+    local: validation(/(.*invalid value: )?A value provided cannot be converted into a number.*/),
+  }),
+  outcomes({
+    id: 'number-precision',
+    reason: 'Local words a number of more than 38 digits in its own way',
+    source: 'limits-and-capacity.md, numbers',
+    stator: validation(/(.*invalid value: )?Attempting to store more than 38 significant digits in a Number.*/),
+    local: validation(/(.*invalid value: )?DynamoDB only supports precision up to 38 digits.*/),
+  }),
+  outcomes({
+    id: 'arithmetic-range',
+    reason: 'Local reports arithmetic that needs more than 38 digits as a lack of precision',
+    source: 'limits-and-capacity.md, numbers: 1e50 + 1 reports "Number overflow"',
+    stator: validation(/Number (over|under)flow\. .*/),
+    local: validation('DynamoDB only supports precision up to 38 digits'),
+    when: ({ op }) => op === 'UpdateItem',
+  }),
+  {
+    id: 'canonical-number',
+    reason: 'Local keeps numbers inside lists, maps and sets as they were written; the service answers the canonical form',
+    source: 'limits-and-capacity.md, numbers, canonical output',
+    explains: ({ path, stator, local }) => /\.N$/.test(path) && typeof local === 'string' && canonicalNumber(local) === stator,
+  },
+  {
+    id: 'table-status',
+    reason: 'Local answers the final status at once; the service answers CREATING, UPDATING or DELETING first',
+    source: 'issue 2; operations.md, CreateTable is asynchronous',
+    explains: ({ path, stator, local }, { step }) => /TableStatus$/.test(path) && local === 'ACTIVE' &&
+      stator === { CreateTable: 'CREATING', UpdateTable: 'UPDATING', DeleteTable: 'DELETING' }[step.op],
+  },
+];

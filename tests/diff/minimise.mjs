@@ -20,7 +20,7 @@ export class Minimiser {
     }
     const last = steps[steps.length - 1];
     const differences = compare(last, ...answers);
-    return { answers, differences, unexplained: this.explain(last, differences).unexplained };
+    return { answers, differences, unexplained: this.explain(last, differences, answers).unexplained };
   }
 
   /** Returns { steps, answers } of the smallest reproduction found, or undefined if the difference does not come again. */
