@@ -1,0 +1,35 @@
+// The typed responses of ops/responses.h as JSON. Each function appends one whole body; members stand in the order in which
+// the service writes them where that is known, in model order elsewhere.
+#pragma once
+
+#include <string>
+
+#include "ops/responses.h"
+
+namespace stator::api {
+
+void RenderResponse(const ops::PutItemResponse& response, std::string* out);
+void RenderResponse(const ops::GetItemResponse& response, std::string* out);
+void RenderResponse(const ops::UpdateItemResponse& response, std::string* out);
+void RenderResponse(const ops::DeleteItemResponse& response, std::string* out);
+void RenderResponse(const ops::BatchGetItemResponse& response, std::string* out);
+void RenderResponse(const ops::BatchWriteItemResponse& response, std::string* out);
+void RenderResponse(const ops::QueryResponse& response, std::string* out);
+void RenderResponse(const ops::ScanResponse& response, std::string* out);
+
+void RenderResponse(const ops::CreateTableResponse& response, std::string* out);
+void RenderResponse(const ops::DescribeTableResponse& response, std::string* out);
+void RenderResponse(const ops::UpdateTableResponse& response, std::string* out);
+void RenderResponse(const ops::DeleteTableResponse& response, std::string* out);
+void RenderResponse(const ops::ListTablesResponse& response, std::string* out);
+void RenderResponse(const ops::DescribeLimitsResponse& response, std::string* out);
+void RenderResponse(const ops::DescribeEndpointsResponse& response, std::string* out);
+void RenderResponse(const ops::ListTagsOfResourceResponse& response, std::string* out);
+void RenderResponse(const ops::DescribeTimeToLiveResponse& response, std::string* out);
+void RenderResponse(const ops::DescribeContinuousBackupsResponse& response, std::string* out);
+
+// These two answer an empty body, not an empty object.
+void RenderResponse(const ops::TagResourceResponse& response, std::string* out);
+void RenderResponse(const ops::UntagResourceResponse& response, std::string* out);
+
+}  // namespace stator::api

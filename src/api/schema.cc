@@ -1,0 +1,31 @@
+#include "api/schema.h"
+
+namespace stator::api {
+
+std::span<const OperationSchema* const> AllSchemas() {
+  static const OperationSchema* const kAll[] = {
+      &SchemaOf<ops::CreateTableRequest>(),
+      &SchemaOf<ops::DescribeTableRequest>(),
+      &SchemaOf<ops::UpdateTableRequest>(),
+      &SchemaOf<ops::DeleteTableRequest>(),
+      &SchemaOf<ops::ListTablesRequest>(),
+      &SchemaOf<ops::DescribeLimitsRequest>(),
+      &SchemaOf<ops::DescribeEndpointsRequest>(),
+      &SchemaOf<ops::TagResourceRequest>(),
+      &SchemaOf<ops::UntagResourceRequest>(),
+      &SchemaOf<ops::ListTagsOfResourceRequest>(),
+      &SchemaOf<ops::DescribeTimeToLiveRequest>(),
+      &SchemaOf<ops::DescribeContinuousBackupsRequest>(),
+      &SchemaOf<ops::PutItemRequest>(),
+      &SchemaOf<ops::GetItemRequest>(),
+      &SchemaOf<ops::UpdateItemRequest>(),
+      &SchemaOf<ops::DeleteItemRequest>(),
+      &SchemaOf<ops::BatchGetItemRequest>(),
+      &SchemaOf<ops::BatchWriteItemRequest>(),
+      &SchemaOf<ops::QueryRequest>(),
+      &SchemaOf<ops::ScanRequest>(),
+  };
+  return kAll;
+}
+
+}  // namespace stator::api

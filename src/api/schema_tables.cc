@@ -1,0 +1,383 @@
+#include "api/schema_parts.h"
+
+namespace stator::api {
+
+namespace {
+
+using namespace ops;  // NOLINT(google-build-using-namespace): the tables name little else
+
+// --- Parts --------------------------------------------------------------------------------------------------------------------
+
+constexpr Type kScalarAttributeTypeType = EnumOf(&kScalarAttributeType);
+constexpr Field kAttributeDefinitionFields[] = {
+    Required<&AttributeDefinition::attribute_name>("AttributeName", &kKeyAttributeName),
+    Required<&AttributeDefinition::attribute_type>("AttributeType", &kScalarAttributeTypeType),
+};
+constexpr Shape kAttributeDefinitionShape = MakeShape("AttributeDefinition", kAttributeDefinitionFields);
+constexpr Type kAttributeDefinition = StructOf(&kAttributeDefinitionShape);
+constexpr Type kAttributeDefinitions = ListOf<AttributeDefinition>(&kAttributeDefinition);
+
+constexpr Type kKeyTypeType = EnumOf(&kKeyType);
+constexpr Field kKeySchemaElementFields[] = {
+    Required<&KeySchemaElement::attribute_name>("AttributeName", &kKeyAttributeName),
+    Required<&KeySchemaElement::key_type>("KeyType", &kKeyTypeType),
+};
+constexpr Shape kKeySchemaElementShape = MakeShape("KeySchemaElement", kKeySchemaElementFields);
+constexpr Type kKeySchemaElement = StructOf(&kKeySchemaElementShape);
+constexpr Type kKeySchema = ListOf<KeySchemaElement>(&kKeySchemaElement, 1);
+
+constexpr Type kProjectionTypeType = EnumOf(&kProjectionType);
+constexpr Type kNonKeyAttributes = ListOf<std::string>(&kKeyAttributeName, 1, 20);
+constexpr Field kProjectionFields[] = {
+    Optional<&Projection::projection_type>("ProjectionType", &kProjectionTypeType),
+    Optional<&Projection::non_key_attributes>("NonKeyAttributes", &kNonKeyAttributes),
+};
+constexpr Shape kProjectionShape = MakeShape("Projection", kProjectionFields);
+constexpr Type kProjection = StructOf(&kProjectionShape);
+
+constexpr Field kProvisionedThroughputFields[] = {
+    Required<&ProvisionedThroughput::read_capacity_units>("ReadCapacityUnits", &kPositiveLong),
+    Required<&ProvisionedThroughput::write_capacity_units>("WriteCapacityUnits", &kPositiveLong),
+};
+constexpr Shape kProvisionedThroughputShape = MakeShape("ProvisionedThroughput", kProvisionedThroughputFields);
+constexpr Type kProvisionedThroughput = StructOf(&kProvisionedThroughputShape);
+
+constexpr Field kOnDemandThroughputFields[] = {
+    Optional<&OnDemandThroughput::max_read_request_units>("MaxReadRequestUnits", &kAnyLong),
+    Optional<&OnDemandThroughput::max_write_request_units>("MaxWriteRequestUnits", &kAnyLong),
+};
+constexpr Shape kOnDemandThroughputShape = MakeShape("OnDemandThroughput", kOnDemandThroughputFields);
+constexpr Type kOnDemandThroughput = StructOf(&kOnDemandThroughputShape);
+
+constexpr Field kWarmThroughputFields[] = {
+    Optional<&WarmThroughput::read_units_per_second>("ReadUnitsPerSecond", &kAnyLong),
+    Optional<&WarmThroughput::write_units_per_second>("WriteUnitsPerSecond", &kAnyLong),
+};
+constexpr Shape kWarmThroughputShape = MakeShape("WarmThroughput", kWarmThroughputFields);
+constexpr Type kWarmThroughput = StructOf(&kWarmThroughputShape);
+
+constexpr Type kStreamViewTypeType = EnumOf(&kStreamViewType);
+constexpr Field kStreamSpecificationFields[] = {
+    Required<&StreamSpecification::stream_enabled>("StreamEnabled", &kBoolean),
+    Optional<&StreamSpecification::stream_view_type>("StreamViewType", &kStreamViewTypeType),
+};
+constexpr Shape kStreamSpecificationShape = MakeShape("StreamSpecification", kStreamSpecificationFields);
+constexpr Type kStreamSpecification = StructOf(&kStreamSpecificationShape);
+
+constexpr Type kSseTypeType = EnumOf(&kSseType);
+constexpr Field kSseSpecificationFields[] = {
+    Optional<&SseSpecification::enabled>("Enabled", &kBoolean),
+    Optional<&SseSpecification::sse_type>("SSEType", &kSseTypeType),
+    Optional<&SseSpecification::kms_master_key_id>("KMSMasterKeyId", &kPlainText),
+};
+constexpr Shape kSseSpecificationShape = MakeShape("SSESpecification", kSseSpecificationFields);
+constexpr Type kSseSpecification = StructOf(&kSseSpecificationShape);
+
+constexpr Type kTagKey = Text(1, 128);
+constexpr Type kTagValue = Text(0, 256);
+constexpr Field kTagFields[] = {
+    Required<&Tag::key>("Key", &kTagKey),
+    Required<&Tag::value>("Value", &kTagValue),
+};
+constexpr Shape kTagShape = MakeShape("Tag", kTagFields);
+constexpr Type kTag = StructOf(&kTagShape);
+constexpr Type kTags = ListOf<Tag>(&kTag);
+
+constexpr Field kLocalSecondaryIndexFields[] = {
+    Required<&LocalSecondaryIndex::index_name>("IndexName", &kIndexName),
+    Required<&LocalSecondaryIndex::key_schema>("KeySchema", &kKeySchema),
+    Required<&LocalSecondaryIndex::projection>("Projection", &kProjection),
+};
+constexpr Shape kLocalSecondaryIndexShape = MakeShape("LocalSecondaryIndex", kLocalSecondaryIndexFields);
+constexpr Type kLocalSecondaryIndex = StructOf(&kLocalSecondaryIndexShape);
+constexpr Type kLocalSecondaryIndexes = ListOf<LocalSecondaryIndex>(&kLocalSecondaryIndex);
+
+constexpr Field kGlobalSecondaryIndexFields[] = {
+    Required<&GlobalSecondaryIndex::index_name>("IndexName", &kIndexName),
+    Required<&GlobalSecondaryIndex::key_schema>("KeySchema", &kKeySchema),
+    Required<&GlobalSecondaryIndex::projection>("Projection", &kProjection),
+    Optional<&GlobalSecondaryIndex::provisioned_throughput>("ProvisionedThroughput", &kProvisionedThroughput),
+    Optional<&GlobalSecondaryIndex::on_demand_throughput>("OnDemandThroughput", &kOnDemandThroughput),
+    Optional<&GlobalSecondaryIndex::warm_throughput>("WarmThroughput", &kWarmThroughput),
+};
+constexpr Shape kGlobalSecondaryIndexShape = MakeShape("GlobalSecondaryIndex", kGlobalSecondaryIndexFields);
+constexpr Type kGlobalSecondaryIndex = StructOf(&kGlobalSecondaryIndexShape);
+constexpr Type kGlobalSecondaryIndexes = ListOf<GlobalSecondaryIndex>(&kGlobalSecondaryIndex);
+
+constexpr Field kVectorAttributeFields[] = {
+    Required<&VectorAttribute::attribute_name>("AttributeName", &kKeyAttributeName),
+};
+constexpr Shape kVectorAttributeShape = MakeShape("VectorAttributeDefinition", kVectorAttributeFields);
+constexpr Type kVectorAttribute = StructOf(&kVectorAttributeShape);
+
+constexpr Type kSearchSchemaElementTypeType = EnumOf(&kSearchSchemaElementType);
+constexpr Field kSearchSchemaElementFields[] = {
+    Required<&SearchSchemaElement::attribute_name>("AttributeName", &kAttributeName),
+    Required<&SearchSchemaElement::search_schema_element_type>("SearchSchemaElementType",
+                                                               &kSearchSchemaElementTypeType),
+};
+constexpr Shape kSearchSchemaElementShape = MakeShape("SearchSchemaElement", kSearchSchemaElementFields);
+constexpr Type kSearchSchemaElementStruct = StructOf(&kSearchSchemaElementShape);
+constexpr Type kSearchSchema = ListOf<SearchSchemaElement>(&kSearchSchemaElementStruct, 1);
+
+constexpr Type kVectorDistanceFunctionType = EnumOf(&kVectorDistanceFunction);
+constexpr Field kVectorIndexFields[] = {
+    Required<&VectorIndex::index_name>("IndexName", &kIndexName),
+    Required<&VectorIndex::vector_attribute>("VectorAttribute", &kVectorAttribute),
+    Optional<&VectorIndex::search_schema>("SearchSchema", &kSearchSchema),
+    Required<&VectorIndex::projection>("Projection", &kProjection),
+    Required<&VectorIndex::dimensions>("Dimensions", &kPositiveLong),
+    Required<&VectorIndex::distance_function>("DistanceFunction", &kVectorDistanceFunctionType),
+};
+constexpr Shape kVectorIndexShape = MakeShape("VectorIndex", kVectorIndexFields);
+constexpr Type kVectorIndex = StructOf(&kVectorIndexShape);
+constexpr Type kVectorIndexes = ListOf<VectorIndex>(&kVectorIndex);
+
+constexpr Type kBillingModeType = EnumOf(&kBillingMode);
+constexpr Type kTableClassType = EnumOf(&kTableClass);
+constexpr Type kSettingsReplicationModeType = EnumOf(&kSettingsReplicationMode);
+constexpr Type kTableArn = Text(1, 1024);
+
+// --- CreateTable ----------------------------------------------------------------------------------------------------------------
+
+constexpr Field kCreateTableFields[] = {
+    Optional<&CreateTableRequest::attribute_definitions>("AttributeDefinitions", &kAttributeDefinitions),
+    Required<&CreateTableRequest::table_name>("TableName", &kNewTableName, kTableNameAbsent),
+    Optional<&CreateTableRequest::key_schema>("KeySchema", &kKeySchema),
+    Optional<&CreateTableRequest::local_secondary_indexes>("LocalSecondaryIndexes", &kLocalSecondaryIndexes),
+    Optional<&CreateTableRequest::global_secondary_indexes>("GlobalSecondaryIndexes", &kGlobalSecondaryIndexes),
+    Optional<&CreateTableRequest::billing_mode>("BillingMode", &kBillingModeType),
+    Optional<&CreateTableRequest::provisioned_throughput>("ProvisionedThroughput", &kProvisionedThroughput),
+    Optional<&CreateTableRequest::stream_specification>("StreamSpecification", &kStreamSpecification),
+    Optional<&CreateTableRequest::sse_specification>("SSESpecification", &kSseSpecification),
+    Optional<&CreateTableRequest::tags>("Tags", &kTags),
+    Optional<&CreateTableRequest::table_class>("TableClass", &kTableClassType),
+    Optional<&CreateTableRequest::deletion_protection_enabled>("DeletionProtectionEnabled", &kBoolean),
+    Optional<&CreateTableRequest::warm_throughput>("WarmThroughput", &kWarmThroughput),
+    Optional<&CreateTableRequest::resource_policy>("ResourcePolicy", &kPlainText),
+    Optional<&CreateTableRequest::on_demand_throughput>("OnDemandThroughput", &kOnDemandThroughput),
+    Optional<&CreateTableRequest::global_table_source_arn>("GlobalTableSourceArn", &kTableArn),
+    Optional<&CreateTableRequest::global_table_settings_replication_mode>("GlobalTableSettingsReplicationMode",
+                                                                          &kSettingsReplicationModeType),
+    Optional<&CreateTableRequest::vector_indexes>("VectorIndexes", &kVectorIndexes),
+};
+constexpr Shape kCreateTableShape = MakeShape("CreateTableInput", kCreateTableFields);
+constexpr OperationSchema kCreateTable{"CreateTable", &kCreateTableShape};
+
+// --- UpdateTable ----------------------------------------------------------------------------------------------------------------
+
+constexpr Field kDeleteGlobalSecondaryIndexFields[] = {
+    Required<&DeleteIndexAction::index_name>("IndexName", &kIndexName),
+};
+constexpr Shape kDeleteGlobalSecondaryIndexShape =
+    MakeShape("DeleteGlobalSecondaryIndexAction", kDeleteGlobalSecondaryIndexFields);
+constexpr Type kDeleteGlobalSecondaryIndex = StructOf(&kDeleteGlobalSecondaryIndexShape);
+constexpr Shape kDeleteVectorIndexShape = MakeShape("DeleteVectorIndexAction", kDeleteGlobalSecondaryIndexFields);
+constexpr Type kDeleteVectorIndex = StructOf(&kDeleteVectorIndexShape);
+
+constexpr Field kUpdateGlobalSecondaryIndexFields[] = {
+    Required<&UpdateGlobalSecondaryIndexAction::index_name>("IndexName", &kIndexName),
+    Optional<&UpdateGlobalSecondaryIndexAction::provisioned_throughput>("ProvisionedThroughput",
+                                                                        &kProvisionedThroughput),
+    Optional<&UpdateGlobalSecondaryIndexAction::on_demand_throughput>("OnDemandThroughput", &kOnDemandThroughput),
+    Optional<&UpdateGlobalSecondaryIndexAction::warm_throughput>("WarmThroughput", &kWarmThroughput),
+};
+constexpr Shape kUpdateGlobalSecondaryIndexShape =
+    MakeShape("UpdateGlobalSecondaryIndexAction", kUpdateGlobalSecondaryIndexFields);
+constexpr Type kUpdateGlobalSecondaryIndex = StructOf(&kUpdateGlobalSecondaryIndexShape);
+constexpr Shape kCreateGlobalSecondaryIndexShape =
+    MakeShape("CreateGlobalSecondaryIndexAction", kGlobalSecondaryIndexFields);
+constexpr Type kCreateGlobalSecondaryIndex = StructOf(&kCreateGlobalSecondaryIndexShape);
+
+constexpr Field kGlobalSecondaryIndexUpdateFields[] = {
+    Optional<&GlobalSecondaryIndexUpdate::update>("Update", &kUpdateGlobalSecondaryIndex),
+    Optional<&GlobalSecondaryIndexUpdate::create>("Create", &kCreateGlobalSecondaryIndex),
+    Optional<&GlobalSecondaryIndexUpdate::delete_index>("Delete", &kDeleteGlobalSecondaryIndex),
+};
+constexpr Shape kGlobalSecondaryIndexUpdateShape =
+    MakeShape("GlobalSecondaryIndexUpdate", kGlobalSecondaryIndexUpdateFields);
+constexpr Type kGlobalSecondaryIndexUpdate = StructOf(&kGlobalSecondaryIndexUpdateShape);
+constexpr Type kGlobalSecondaryIndexUpdates = ListOf<GlobalSecondaryIndexUpdate>(&kGlobalSecondaryIndexUpdate);
+
+constexpr Shape kCreateVectorIndexShape = MakeShape("CreateVectorIndexAction", kVectorIndexFields);
+constexpr Type kCreateVectorIndex = StructOf(&kCreateVectorIndexShape);
+constexpr Field kVectorIndexUpdateFields[] = {
+    Optional<&VectorIndexUpdate::create>("Create", &kCreateVectorIndex),
+    Optional<&VectorIndexUpdate::delete_index>("Delete", &kDeleteVectorIndex),
+};
+constexpr Shape kVectorIndexUpdateShape = MakeShape("VectorIndexUpdate", kVectorIndexUpdateFields);
+constexpr Type kVectorIndexUpdate = StructOf(&kVectorIndexUpdateShape);
+constexpr Type kVectorIndexUpdates = ListOf<VectorIndexUpdate>(&kVectorIndexUpdate);
+
+constexpr Field kProvisionedOverrideFields[] = {
+    Optional<&ProvisionedThroughputOverride::read_capacity_units>("ReadCapacityUnits", &kPositiveLong),
+};
+constexpr Shape kProvisionedOverrideShape = MakeShape("ProvisionedThroughputOverride", kProvisionedOverrideFields);
+constexpr Type kProvisionedOverride = StructOf(&kProvisionedOverrideShape);
+constexpr Field kOnDemandOverrideFields[] = {
+    Optional<&OnDemandThroughputOverride::max_read_request_units>("MaxReadRequestUnits", &kAnyLong),
+};
+constexpr Shape kOnDemandOverrideShape = MakeShape("OnDemandThroughputOverride", kOnDemandOverrideFields);
+constexpr Type kOnDemandOverride = StructOf(&kOnDemandOverrideShape);
+constexpr Field kReplicaIndexFields[] = {
+    Required<&ReplicaGlobalSecondaryIndex::index_name>("IndexName", &kIndexName),
+    Optional<&ReplicaGlobalSecondaryIndex::provisioned_throughput_override>("ProvisionedThroughputOverride",
+                                                                            &kProvisionedOverride),
+    Optional<&ReplicaGlobalSecondaryIndex::on_demand_throughput_override>("OnDemandThroughputOverride",
+                                                                          &kOnDemandOverride),
+};
+constexpr Shape kReplicaIndexShape = MakeShape("ReplicaGlobalSecondaryIndex", kReplicaIndexFields);
+constexpr Type kReplicaIndex = StructOf(&kReplicaIndexShape);
+constexpr Type kReplicaIndexes = ListOf<ReplicaGlobalSecondaryIndex>(&kReplicaIndex, 1);
+
+constexpr Field kReplicaSettingsFields[] = {
+    Required<&ReplicaSettings::region_name>("RegionName", &kPlainText),
+    Optional<&ReplicaSettings::kms_master_key_id>("KMSMasterKeyId", &kPlainText),
+    Optional<&ReplicaSettings::provisioned_throughput_override>("ProvisionedThroughputOverride",
+                                                                &kProvisionedOverride),
+    Optional<&ReplicaSettings::on_demand_throughput_override>("OnDemandThroughputOverride", &kOnDemandOverride),
+    Optional<&ReplicaSettings::global_secondary_indexes>("GlobalSecondaryIndexes", &kReplicaIndexes),
+    Optional<&ReplicaSettings::table_class_override>("TableClassOverride", &kTableClassType),
+};
+constexpr Shape kCreateReplicaShape = MakeShape("CreateReplicationGroupMemberAction", kReplicaSettingsFields);
+constexpr Type kCreateReplica = StructOf(&kCreateReplicaShape);
+constexpr Shape kUpdateReplicaShape = MakeShape("UpdateReplicationGroupMemberAction", kReplicaSettingsFields);
+constexpr Type kUpdateReplica = StructOf(&kUpdateReplicaShape);
+constexpr Field kRegionActionFields[] = {Required<&RegionAction::region_name>("RegionName", &kPlainText)};
+constexpr Shape kDeleteReplicaShape = MakeShape("DeleteReplicationGroupMemberAction", kRegionActionFields);
+constexpr Type kDeleteReplica = StructOf(&kDeleteReplicaShape);
+constexpr Type kDisassociationModeType = EnumOf(&kDisassociationMode);
+constexpr Field kDisassociateFields[] = {
+    Required<&DisassociateReplicaAction::region_name>("RegionName", &kPlainText),
+    Required<&DisassociateReplicaAction::disassociation_mode>("DisassociationMode", &kDisassociationModeType),
+};
+constexpr Shape kDisassociateShape = MakeShape("DisassociateReplicationGroupMemberAction", kDisassociateFields);
+constexpr Type kDisassociate = StructOf(&kDisassociateShape);
+constexpr Field kReplicaUpdateFields[] = {
+    Optional<&ReplicaUpdate::create>("Create", &kCreateReplica),
+    Optional<&ReplicaUpdate::update>("Update", &kUpdateReplica),
+    Optional<&ReplicaUpdate::delete_replica>("Delete", &kDeleteReplica),
+    Optional<&ReplicaUpdate::disassociate>("Disassociate", &kDisassociate),
+};
+constexpr Shape kReplicaUpdateShape = MakeShape("ReplicationGroupUpdate", kReplicaUpdateFields);
+constexpr Type kReplicaUpdate = StructOf(&kReplicaUpdateShape);
+constexpr Type kReplicaUpdates = ListOf<ReplicaUpdate>(&kReplicaUpdate, 1);
+
+constexpr Shape kCreateWitnessShape = MakeShape("CreateGlobalTableWitnessGroupMemberAction", kRegionActionFields);
+constexpr Type kCreateWitness = StructOf(&kCreateWitnessShape);
+constexpr Shape kDeleteWitnessShape = MakeShape("DeleteGlobalTableWitnessGroupMemberAction", kRegionActionFields);
+constexpr Type kDeleteWitness = StructOf(&kDeleteWitnessShape);
+constexpr Field kWitnessUpdateFields[] = {
+    Optional<&WitnessUpdate::create>("Create", &kCreateWitness),
+    Optional<&WitnessUpdate::delete_witness>("Delete", &kDeleteWitness),
+};
+constexpr Shape kWitnessUpdateShape = MakeShape("GlobalTableWitnessGroupUpdate", kWitnessUpdateFields);
+constexpr Type kWitnessUpdate = StructOf(&kWitnessUpdateShape);
+constexpr Type kWitnessUpdates = ListOf<WitnessUpdate>(&kWitnessUpdate, 1, 1);
+
+constexpr Type kMultiRegionConsistencyType = EnumOf(&kMultiRegionConsistency);
+
+constexpr Field kUpdateTableFields[] = {
+    Optional<&UpdateTableRequest::attribute_definitions>("AttributeDefinitions", &kAttributeDefinitions),
+    Required<&UpdateTableRequest::table_name>("TableName", &kTableName, kTableNameAbsent),
+    Optional<&UpdateTableRequest::billing_mode>("BillingMode", &kBillingModeType),
+    Optional<&UpdateTableRequest::provisioned_throughput>("ProvisionedThroughput", &kProvisionedThroughput),
+    Optional<&UpdateTableRequest::global_secondary_index_updates>("GlobalSecondaryIndexUpdates",
+                                                                  &kGlobalSecondaryIndexUpdates),
+    Optional<&UpdateTableRequest::stream_specification>("StreamSpecification", &kStreamSpecification),
+    Optional<&UpdateTableRequest::sse_specification>("SSESpecification", &kSseSpecification),
+    Optional<&UpdateTableRequest::replica_updates>("ReplicaUpdates", &kReplicaUpdates),
+    Optional<&UpdateTableRequest::table_class>("TableClass", &kTableClassType),
+    Optional<&UpdateTableRequest::deletion_protection_enabled>("DeletionProtectionEnabled", &kBoolean),
+    Optional<&UpdateTableRequest::multi_region_consistency>("MultiRegionConsistency", &kMultiRegionConsistencyType),
+    Optional<&UpdateTableRequest::global_table_witness_updates>("GlobalTableWitnessUpdates", &kWitnessUpdates),
+    Optional<&UpdateTableRequest::on_demand_throughput>("OnDemandThroughput", &kOnDemandThroughput),
+    Optional<&UpdateTableRequest::warm_throughput>("WarmThroughput", &kWarmThroughput),
+    Optional<&UpdateTableRequest::global_table_settings_replication_mode>("GlobalTableSettingsReplicationMode",
+                                                                          &kSettingsReplicationModeType),
+    Optional<&UpdateTableRequest::vector_index_updates>("VectorIndexUpdates", &kVectorIndexUpdates),
+    Optional<&UpdateTableRequest::disassociation_protection_enabled>("DisassociationProtectionEnabled", &kBoolean),
+};
+constexpr Shape kUpdateTableShape = MakeShape("UpdateTableInput", kUpdateTableFields);
+constexpr OperationSchema kUpdateTable{"UpdateTable", &kUpdateTableShape};
+
+// --- The small ones ---------------------------------------------------------------------------------------------------------------
+
+constexpr Field kDescribeTableFields[] = {
+    Required<&DescribeTableRequest::table_name>("TableName", &kTableName, kTableNameAbsent)};
+constexpr Shape kDescribeTableShape = MakeShape("DescribeTableInput", kDescribeTableFields);
+constexpr OperationSchema kDescribeTable{"DescribeTable", &kDescribeTableShape};
+
+constexpr Field kDeleteTableFields[] = {
+    Required<&DeleteTableRequest::table_name>("TableName", &kTableName, kTableNameAbsent)};
+constexpr Shape kDeleteTableShape = MakeShape("DeleteTableInput", kDeleteTableFields);
+constexpr OperationSchema kDeleteTable{"DeleteTable", &kDeleteTableShape};
+
+constexpr Field kDescribeTimeToLiveFields[] = {
+    Required<&DescribeTimeToLiveRequest::table_name>("TableName", &kTableName, kTableNameAbsent)};
+constexpr Shape kDescribeTimeToLiveShape = MakeShape("DescribeTimeToLiveInput", kDescribeTimeToLiveFields);
+constexpr OperationSchema kDescribeTimeToLive{"DescribeTimeToLive", &kDescribeTimeToLiveShape};
+
+constexpr Field kDescribeContinuousBackupsFields[] = {
+    Required<&DescribeContinuousBackupsRequest::table_name>("TableName", &kTableName)};
+constexpr Shape kDescribeContinuousBackupsShape =
+    MakeShape("DescribeContinuousBackupsInput", kDescribeContinuousBackupsFields);
+constexpr OperationSchema kDescribeContinuousBackups{"DescribeContinuousBackups",
+                                                     &kDescribeContinuousBackupsShape};
+
+constexpr Type kStartTableName = Text(3, 255, Pattern::kName);
+constexpr Type kListTablesLimit{.kind = Kind::kInteger, .min = 1, .max = 100};
+constexpr Field kListTablesFields[] = {
+    Optional<&ListTablesRequest::exclusive_start_table_name>("ExclusiveStartTableName", &kStartTableName),
+    Optional<&ListTablesRequest::limit>("Limit", &kListTablesLimit),
+};
+constexpr Shape kListTablesShape = MakeShape("ListTablesInput", kListTablesFields);
+constexpr OperationSchema kListTables{"ListTables", &kListTablesShape};
+
+constexpr Shape kDescribeLimitsShape = MakeShape("DescribeLimitsInput", {});
+constexpr OperationSchema kDescribeLimits{"DescribeLimits", &kDescribeLimitsShape};
+constexpr Shape kDescribeEndpointsShape = MakeShape("DescribeEndpointsRequest", {});
+constexpr OperationSchema kDescribeEndpoints{"DescribeEndpoints", &kDescribeEndpointsShape};
+
+constexpr Type kResourceArn = Text(1, 1283);
+constexpr Field kTagResourceFields[] = {
+    Required<&TagResourceRequest::resource_arn>("ResourceArn", &kResourceArn),
+    Required<&TagResourceRequest::tags>("Tags", &kTags),
+};
+constexpr Shape kTagResourceShape = MakeShape("TagResourceInput", kTagResourceFields);
+constexpr OperationSchema kTagResource{"TagResource", &kTagResourceShape};
+
+constexpr Type kTagKeys = ListOf<std::string>(&kTagKey);
+constexpr Field kUntagResourceFields[] = {
+    Required<&UntagResourceRequest::resource_arn>("ResourceArn", &kResourceArn),
+    Required<&UntagResourceRequest::tag_keys>("TagKeys", &kTagKeys),
+};
+constexpr Shape kUntagResourceShape = MakeShape("UntagResourceInput", kUntagResourceFields);
+constexpr OperationSchema kUntagResource{"UntagResource", &kUntagResourceShape};
+
+constexpr Field kListTagsFields[] = {
+    Required<&ListTagsOfResourceRequest::resource_arn>("ResourceArn", &kResourceArn),
+    Optional<&ListTagsOfResourceRequest::next_token>("NextToken", &kPlainText),
+};
+constexpr Shape kListTagsShape = MakeShape("ListTagsOfResourceInput", kListTagsFields);
+constexpr OperationSchema kListTags{"ListTagsOfResource", &kListTagsShape};
+
+}  // namespace
+
+template <> const OperationSchema& SchemaOf<ops::CreateTableRequest>() { return kCreateTable; }
+template <> const OperationSchema& SchemaOf<ops::DescribeTableRequest>() { return kDescribeTable; }
+template <> const OperationSchema& SchemaOf<ops::UpdateTableRequest>() { return kUpdateTable; }
+template <> const OperationSchema& SchemaOf<ops::DeleteTableRequest>() { return kDeleteTable; }
+template <> const OperationSchema& SchemaOf<ops::ListTablesRequest>() { return kListTables; }
+template <> const OperationSchema& SchemaOf<ops::DescribeLimitsRequest>() { return kDescribeLimits; }
+template <> const OperationSchema& SchemaOf<ops::DescribeEndpointsRequest>() { return kDescribeEndpoints; }
+template <> const OperationSchema& SchemaOf<ops::TagResourceRequest>() { return kTagResource; }
+template <> const OperationSchema& SchemaOf<ops::UntagResourceRequest>() { return kUntagResource; }
+template <> const OperationSchema& SchemaOf<ops::ListTagsOfResourceRequest>() { return kListTags; }
+template <> const OperationSchema& SchemaOf<ops::DescribeTimeToLiveRequest>() { return kDescribeTimeToLive; }
+template <>
+const OperationSchema& SchemaOf<ops::DescribeContinuousBackupsRequest>() {
+  return kDescribeContinuousBackups;
+}
+
+}  // namespace stator::api
