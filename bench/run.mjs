@@ -33,7 +33,7 @@ and workloads (${kWorkloads.join(', ')}).`);
 }
 const items = Number(options.items ?? (options.quick ? 10000 : 100000));
 const rounds = Number(options.rounds ?? (options.quick ? 1 : 3));
-const seconds = Number(options.seconds ?? (options.quick ? 2 : 5));
+const seconds = Number(options.seconds ?? (options.quick ? 2 : 4));
 const warm = Number(options.warm ?? (options.quick ? 1 : 2));
 
 const only = options.only ? options.only.split(',') : [];
