@@ -18,7 +18,19 @@ class Executor {
   virtual ~Executor() = default;
   // Runs `task` later on the executor's own thread. Thread-safe; never runs it inline.
   virtual void Post(UniqueFunction<void()> task) = 0;
+  // True if the caller already runs on the executor's thread, so that it need not post.
+  virtual bool IsCurrent() const { return false; }
 };
+
+// Runs `task` on the executor's thread: now if this is it, else later.
+template <typename F>
+void RunOn(Executor& executor, F task) {
+  if (executor.IsCurrent()) {
+    task();
+  } else {
+    executor.Post(std::move(task));
+  }
+}
 
 // A fixed number of threads with a bounded queue, for work that may wait for a disk or a network.
 class WorkerPool {

@@ -1,6 +1,7 @@
 // The partitions of a table: ranges of its hash space. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

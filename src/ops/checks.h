@@ -1,0 +1,75 @@
+// Checks that several operations share, in the service's words.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "expr/expr.h"
+#include "model/key_schema.h"
+#include "ops/context.h"
+#include "ops/requests.h"
+#include "table/store.h"
+
+namespace stator::ops {
+
+// One expression parameter of an operation and whether the request has it. ProjectionExpression takes no values.
+struct ExpressionParameter {
+  std::string_view name;
+  bool present;
+  bool takes_values = true;
+};
+// One legacy parameter.
+struct LegacyParameter {
+  std::string_view name;
+  bool present;
+};
+
+// Mixing of legacy parameters and expressions, names and values without an expression.
+Status CheckExpressionParameters(std::initializer_list<ExpressionParameter> expressions,
+                                 std::initializer_list<LegacyParameter> legacy, bool names_present, bool values_present);
+
+// The substitutions of a request; takes the maps out of it. Reports an invalid value among ExpressionAttributeValues.
+Status SetSubstitutions(std::optional<ExpressionAttributeNames>* names, std::optional<ExpressionAttributeValues>* values,
+                        const ValueErrors& value_errors, expr::Substitutions* substitutions);
+
+// ConditionalOperator beside an absent, empty or one-element condition map is an error.
+Status CheckConditionalOperator(const std::optional<ConditionalOperator>& conditional_operator,
+                                const std::optional<std::vector<LegacyCondition>>& conditions);
+
+// The condition of a write: ConditionExpression or Expected. Default-made if the request has neither.
+Result<expr::Condition> ConditionOf(const std::optional<std::string>& condition_expression,
+                                    const std::optional<std::vector<LegacyCondition>>& expected,
+                                    const std::optional<ConditionalOperator>& conditional_operator,
+                                    expr::Substitutions* substitutions);
+// A legacy map as a condition of the given role.
+Result<expr::Condition> CompileLegacyConditions(const std::vector<LegacyCondition>& conditions,
+                                                const std::optional<ConditionalOperator>& conditional_operator,
+                                                expr::Role role);
+// ProjectionExpression or AttributesToGet.
+Result<expr::Projection> ProjectionOf(const std::optional<std::string>& projection_expression,
+                                      const std::optional<std::vector<std::string>>& attributes_to_get,
+                                      expr::Substitutions* substitutions);
+
+// The error of an invalid attribute value at `place`, if the request has one.
+Status CheckValues(const ValueErrors& value_errors, ValuePlace place);
+
+// --- Tables and keys -------------------------------------------------------------------------------------------------
+
+// The name in a TableName parameter, which may be an ARN. kValidation for a malformed ARN.
+Result<std::string_view> TableNameOf(std::string_view name_or_arn);
+// The table of an item operation: `Requested resource not found` if it does not exist or is not active yet.
+Result<table::TablePtr> FindActiveTable(const Environment& env, std::string_view name_or_arn);
+
+// Whether the item to put has the key attributes, with types and sizes that the schema wants.
+Status CheckItemKey(const model::KeySchema& schema, model::ItemView item);
+// Whether `key` is exactly a key of the schema.
+Status CheckKey(const model::KeySchema& schema, model::ItemView key);
+
+// Error of a failed condition, with the item if the request wants it and there is one.
+Error ConditionFailed(const std::optional<ReturnValuesOnConditionCheckFailure>& wanted, model::ItemView old_item);
+
+}  // namespace stator::ops

@@ -1,0 +1,45 @@
+// One page of a Query or Scan: items of a key range, filtered and projected, until 1 MB, the limit or the end.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "expr/expr.h"
+#include "ops/context.h"
+#include "table/store.h"
+
+namespace stator::ops {
+
+inline constexpr int64_t kMaxPageBytes = 1 << 20;
+// How much of a page the loop's own thread reads before it hands the rest to a worker, so that others get their turn.
+inline constexpr int64_t kInlinePageBytes = 64 << 10;
+
+struct PageRequest {
+  table::TablePtr table;
+  std::string begin;  // keys in [begin, end)
+  std::string end;
+  bool reverse = false;
+  std::optional<int64_t> limit;  // items evaluated
+  expr::Condition filter;
+  expr::Projection projection;
+  bool count_only = false;
+};
+
+struct Page {
+  std::vector<std::string> items;  // encoded; empty with count_only
+  int64_t count = 0;
+  int64_t scanned_count = 0;
+  int64_t bytes = 0;  // of the items evaluated, by DynamoDB's rules
+  // Bytes by partition, in key order, for the partitions that hold evaluated items.
+  std::vector<std::pair<size_t, int64_t>> partition_bytes;
+  // Set when the page ended by size or limit: the key to go on behind, as an encoded item.
+  std::optional<std::string> last_evaluated_key;
+  uint64_t last_hash = 0;  // of the last item evaluated
+};
+
+// Reads the page, on this thread as long as that is short and from memory, and hands it to `done` on the loop's thread.
+void ReadPage(Context& ctx, PageRequest request, UniqueFunction<void(Result<Page>)> done);
+
+}  // namespace stator::ops

@@ -1,0 +1,40 @@
+#include "ops/read_checks.h"
+
+#include "ops/checks.h"
+
+namespace stator::ops {
+
+Status CheckSelect(const std::optional<Select>& select, bool has_projection_expression, bool has_attributes_to_get,
+                   bool has_index) {
+  if (!select) return OkStatus();
+  const bool has_projection = has_projection_expression || has_attributes_to_get;
+  std::string_view name;
+  switch (*select) {
+    case Select::kSpecificAttributes:
+      if (has_projection) return OkStatus();
+      return ValidationError(
+          "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES");
+    case Select::kAllAttributes: name = "ALL_ATTRIBUTES"; break;
+    case Select::kAllProjectedAttributes: name = "ALL_PROJECTED_ATTRIBUTES"; break;
+    case Select::kCount: name = "COUNT"; break;
+  }
+  if (has_projection) {
+    return ValidationError(std::string("Cannot specify the ") +
+                           (has_projection_expression ? "ProjectionExpression" : "AttributesToGet") +
+                           " when choosing to get " + std::string(name));
+  }
+  if (*select == Select::kAllProjectedAttributes && !has_index) {
+    return ValidationError("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName");
+  }
+  return OkStatus();
+}
+
+Status CheckStartKey(const model::KeySchema& schema, model::ItemView key) {
+  if (key.attributes().size() != (schema.sort ? 2u : 1u)) return ValidationError("The provided starting key is invalid");
+  if (const Status checked = CheckKey(schema, key); !checked.ok()) {
+    return ValidationError("The provided starting key is invalid: " + checked.error().message());
+  }
+  return OkStatus();
+}
+
+}  // namespace stator::ops

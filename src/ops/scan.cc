@@ -1,0 +1,151 @@
+#include "ops/capacity.h"
+#include "ops/checks.h"
+#include "ops/operations.h"
+#include "ops/page.h"
+#include "ops/read_checks.h"
+#include "table/key_encoding.h"
+
+namespace stator::ops {
+namespace {
+
+struct Plan {
+  PageRequest page;
+  std::string table_name;
+  std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+  bool consistent = false;
+  table::TablePtr table;
+  uint64_t first_hash = 0;                // hashes that the page may read, both ends included
+  uint64_t final_hash = UINT64_MAX;
+};
+
+Status CheckSegments(const ScanRequest& request) {
+  if (request.segment && !request.total_segments) {
+    return ValidationError(
+        "The TotalSegments parameter is required but was not present in the request when Segment parameter is present");
+  }
+  if (request.total_segments && !request.segment) {
+    return ValidationError(
+        "The Segment parameter is required but was not present in the request when parameter TotalSegments is present");
+  }
+  if (request.segment && *request.segment >= *request.total_segments) {
+    return ValidationError("The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: " +
+                           std::to_string(*request.segment) +
+                           " is not less than TotalSegments: " + std::to_string(*request.total_segments));
+  }
+  return OkStatus();
+}
+
+// The first hash of a segment; of segment `total` the end of the hash space, which is 2^64.
+unsigned __int128 SegmentStart(int64_t segment, int64_t total) {
+  return (static_cast<unsigned __int128>(1) << 64) * static_cast<uint64_t>(segment) / static_cast<uint64_t>(total);
+}
+
+Status CheckRequest(ScanRequest* request, PageRequest* page) {
+  TRY(CheckExpressionParameters({{"ProjectionExpression", request->projection_expression.has_value(), false},
+                                 {"FilterExpression", request->filter_expression.has_value()}},
+                                {{"AttributesToGet", request->attributes_to_get.has_value()},
+                                 {"ScanFilter", request->scan_filter.has_value()},
+                                 {"ConditionalOperator", request->conditional_operator.has_value()}},
+                                request->expression_attribute_names.has_value(),
+                                request->expression_attribute_values.has_value()));
+  TRY(CheckSegments(*request));
+  TRY(CheckValues(request->value_errors, ValuePlace::kExclusiveStartKey));
+  TRY(CheckValues(request->value_errors, ValuePlace::kFilter));
+  TRY(CheckConditionalOperator(request->conditional_operator, request->scan_filter));
+  expr::Substitutions substitutions;
+  TRY(SetSubstitutions(&request->expression_attribute_names, &request->expression_attribute_values, request->value_errors,
+                       &substitutions));
+  ASSIGN_OR_RETURN(page->projection,
+                   ProjectionOf(request->projection_expression, request->attributes_to_get, &substitutions));
+  if (request->filter_expression) {
+    ASSIGN_OR_RETURN(page->filter,
+                     expr::ParseCondition(*request->filter_expression, expr::Role::kFilter, &substitutions));
+  } else if (request->scan_filter && !request->scan_filter->empty()) {
+    ASSIGN_OR_RETURN(page->filter, CompileLegacyConditions(*request->scan_filter, request->conditional_operator,
+                                                           expr::Role::kFilter));
+  }
+  TRY(substitutions.CheckAllUsed());
+  return CheckSelect(request->select, request->projection_expression.has_value(),
+                     request->attributes_to_get.has_value(), request->index_name.has_value());
+}
+
+Result<Plan> Prepare(Context& ctx, ScanRequest request) {
+  Plan plan;
+  TRY(CheckRequest(&request, &plan.page));
+  ASSIGN_OR_RETURN(plan.table, FindActiveTable(ctx.env, request.table_name));
+  if (request.index_name) {
+    return ValidationError("The table does not have the specified index: " + *request.index_name);
+  }
+  plan.page.table = plan.table;
+  plan.page.end = table::EndOfItemKeys();
+  if (request.segment) {
+    const unsigned __int128 end = SegmentStart(*request.segment + 1, *request.total_segments);
+    plan.first_hash = static_cast<uint64_t>(SegmentStart(*request.segment, *request.total_segments));
+    plan.final_hash = static_cast<uint64_t>(end - 1);
+    if (end >> 64 == 0) plan.page.end = table::FirstKeyOfHash(static_cast<uint64_t>(end));
+  }
+  plan.page.begin = table::FirstKeyOfHash(plan.first_hash);
+  if (request.exclusive_start_key) {
+    const model::KeySchema& schema = plan.table->key_schema();
+    TRY(CheckStartKey(schema, request.exclusive_start_key->view()));
+    const std::string start = table::EncodeItemKey(schema, request.exclusive_start_key->view());
+    if (start < plan.page.begin || start >= plan.page.end) {
+      return ValidationError(
+          "The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct "
+          "Segment. TotalSegments: " +
+          std::to_string(*request.total_segments) + " Segment: " + std::to_string(*request.segment));
+    }
+    plan.first_hash = table::HashOfKey(start);
+    plan.page.begin = start + std::string(1, '\0');
+  }
+  plan.page.limit = request.limit;
+  plan.page.count_only = request.select == Select::kCount;
+  plan.table_name = std::move(request.table_name);
+  plan.return_consumed_capacity = request.return_consumed_capacity;
+  plan.consistent = request.consistent_read.value_or(false);
+  return plan;
+}
+
+// A Scan pays per partition that it touched, each rounded up on its own.
+int64_t ScanHalves(const Plan& plan, const Page& page) {
+  const throughput::PartitionMap& map = plan.table->descriptor.partitions;
+  const size_t first = map.Find(plan.first_hash);
+  const size_t last = map.Find(page.last_evaluated_key ? page.last_hash : plan.final_hash);
+  int64_t halves = 0;
+  auto next = page.partition_bytes.begin();
+  for (size_t partition = first; partition <= last; ++partition) {
+    int64_t bytes = 0;
+    if (next != page.partition_bytes.end() && next->first == partition) bytes = (next++)->second;
+    halves += throughput::ReadHalves(bytes, plan.consistent);
+  }
+  return halves;
+}
+
+}  // namespace
+
+void Scan(Context& ctx, ScanRequest request, Callback<ScanResponse> done) {
+  Result<Plan> plan = Prepare(ctx, std::move(request));
+  if (!plan.ok()) {
+    done(std::move(plan).error());
+    return;
+  }
+  PageRequest page_request = std::move(plan->page);
+  const bool count_only = page_request.count_only;
+  ReadPage(ctx, std::move(page_request),
+           [plan = std::move(*plan), count_only, done = std::move(done)](Result<Page> page) mutable {
+             if (!page.ok()) {
+               done(std::move(page).error());
+               return;
+             }
+             ScanResponse response;
+             response.consumed_capacity = TableCapacity(plan.return_consumed_capacity, plan.table_name,
+                                                        throughput::HalvesToUnits(ScanHalves(plan, *page)));
+             if (!count_only) response.items = std::move(page->items);
+             response.count = page->count;
+             response.scanned_count = page->scanned_count;
+             response.last_evaluated_key = std::move(page->last_evaluated_key);
+             done(std::move(response));
+           });
+}
+
+}  // namespace stator::ops

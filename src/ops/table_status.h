@@ -1,0 +1,24 @@
+// What a table looks like from outside at this moment.
+#pragma once
+
+#include <string>
+
+#include "ops/context.h"
+#include "ops/responses.h"
+#include "table/store.h"
+
+namespace stator::ops {
+
+// How long CREATING, UPDATING and DELETING are shown with Settings::delay_transient_statuses.
+inline constexpr int64_t kTransientStatusMicros = 3'000'000;
+
+TableStatus StatusOf(const table::TableDescriptor& descriptor, const Environment& env);
+// Whether item operations find the table.
+inline bool TakesItems(TableStatus status) { return status == TableStatus::kActive || status == TableStatus::kUpdating; }
+
+std::string TableArn(const Environment& env, std::string_view table_name);
+
+// The description with the given status; counts come from the store.
+TableDescription Describe(const Environment& env, const table::Table& table, TableStatus status);
+
+}  // namespace stator::ops

@@ -1,0 +1,193 @@
+#include "table/descriptor.h"
+
+#include "model/node.h"
+
+namespace stator::table {
+namespace {
+
+using model::MapView;
+using model::Node;
+using model::Number;
+using model::Type;
+using model::ValueView;
+
+// Each member is written and read by one line of Visit, so that neither side can forget one.
+class Writer {
+ public:
+  void String(const char* name, const std::string& value) {
+    std::string encoded;
+    model::AppendString(&encoded, value);
+    Put(name, std::move(encoded));
+  }
+  template <typename Int>
+  void Integer(const char* name, const Int& value) {
+    std::string encoded;
+    model::AppendNumber(&encoded, Number::FromInt(static_cast<int64_t>(value)));
+    Put(name, std::move(encoded));
+  }
+  void Bool(const char* name, const bool& value) {
+    std::string encoded;
+    model::AppendBool(&encoded, value);
+    Put(name, std::move(encoded));
+  }
+  void Optional(const char* name, const std::optional<int64_t>& value) {
+    if (value) Integer(name, *value);
+  }
+  void KeyAttributes(const char* name, const std::vector<model::KeyAttribute>& attributes) {
+    std::string elements;
+    for (const model::KeyAttribute& attribute : attributes) {
+      model::AppendString(&elements, std::string(model::TypeName(attribute.type)) + ":" + attribute.name);
+    }
+    std::string encoded;
+    model::AppendList(&encoded, attributes.size(), elements);
+    Put(name, std::move(encoded));
+  }
+  void Key(const char* name, const model::KeySchema& schema) {
+    std::vector<model::KeyAttribute> attributes = {schema.partition};
+    if (schema.sort) attributes.push_back(*schema.sort);
+    KeyAttributes(name, attributes);
+  }
+  void Strings(const char* name, const std::map<std::string, std::string>& map) {
+    Node node;
+    for (const auto& [key, value] : map) {
+      std::string encoded;
+      model::AppendString(&encoded, value);
+      node.map()[key] = Node::FromOwned(std::move(encoded));
+    }
+    root_.map()[name] = std::move(node);
+  }
+  void Partitions(const char* name, const throughput::PartitionMap& map) {
+    std::string elements;
+    for (uint64_t start : map.starts()) model::AppendString(&elements, std::to_string(start));
+    std::string encoded;
+    model::AppendList(&encoded, map.size(), elements);
+    Put(name, std::move(encoded));
+  }
+  std::string Finish() const { return root_.EncodeItem(); }
+
+ private:
+  void Put(const char* name, std::string encoded) { root_.map()[name] = Node::FromOwned(std::move(encoded)); }
+  Node root_;
+};
+
+class Reader {
+ public:
+  explicit Reader(MapView map) : map_(map) {}
+
+  void String(const char* name, std::string& value) {
+    if (const ValueView found = Find(name, Type::kS, true); !found.empty()) value = found.text();
+  }
+  template <typename Int>
+  void Integer(const char* name, Int& value) {
+    int64_t integer = 0;
+    const ValueView found = Find(name, Type::kN, true);
+    if (!found.empty() && found.number().ToInt64(&integer)) value = static_cast<Int>(integer);
+  }
+  void Bool(const char* name, bool& value) {
+    if (const ValueView found = Find(name, Type::kBool, true); !found.empty()) value = found.boolean();
+  }
+  void Optional(const char* name, std::optional<int64_t>& value) {
+    int64_t integer = 0;
+    const ValueView found = Find(name, Type::kN, false);
+    if (!found.empty() && found.number().ToInt64(&integer)) value = integer;
+  }
+  void KeyAttributes(const char* name, std::vector<model::KeyAttribute>& attributes) {
+    const ValueView found = Find(name, Type::kL, true);
+    if (found.empty()) return;
+    for (ValueView element : found.list()) {
+      const std::string_view text = element.text();
+      const size_t colon = text.find(':');
+      const std::optional<Type> type = model::TypeFromName(text.substr(0, colon));
+      if (colon == std::string_view::npos || !type) {
+        ok_ = false;
+        return;
+      }
+      attributes.push_back({std::string(text.substr(colon + 1)), *type});
+    }
+  }
+  void Key(const char* name, model::KeySchema& schema) {
+    std::vector<model::KeyAttribute> attributes;
+    KeyAttributes(name, attributes);
+    if (attributes.empty() || attributes.size() > 2) {
+      ok_ = false;
+      return;
+    }
+    schema.partition = attributes[0];
+    if (attributes.size() == 2) schema.sort = attributes[1];
+  }
+  void Strings(const char* name, std::map<std::string, std::string>& map) {
+    const ValueView found = Find(name, Type::kM, false);
+    if (found.empty()) return;
+    for (const MapView::Entry& entry : found.map()) map[std::string(entry.name)] = entry.value.text();
+  }
+  void Partitions(const char* name, throughput::PartitionMap& map) {
+    const ValueView found = Find(name, Type::kL, true);
+    if (found.empty()) return;
+    std::vector<uint64_t> starts;
+    for (ValueView element : found.list()) starts.push_back(std::strtoull(std::string(element.text()).c_str(), nullptr, 10));
+    map = throughput::PartitionMap::FromStarts(std::move(starts));
+  }
+  bool ok() const { return ok_; }
+
+ private:
+  ValueView Find(const char* name, Type type, bool required) {
+    const ValueView value = map_.Find(name);
+    if (value.empty() ? required : value.type() != type) {
+      ok_ = false;
+      return ValueView();
+    }
+    return value;
+  }
+  MapView map_;
+  bool ok_ = true;
+};
+
+template <typename Visitor, typename Descriptor>
+void Visit(Visitor& v, Descriptor& d) {
+  v.String("Name", d.name);
+  v.Integer("TabletId", d.tablet_id);
+  v.String("TableId", d.table_id);
+  v.Integer("Created", d.created_micros);
+  v.Integer("Changed", d.changed_micros);
+  v.Integer("Deleting", d.deleting_micros);
+  v.KeyAttributes("AttributeDefinitions", d.attribute_definitions);
+  v.Key("KeySchema", d.key_schema);
+  v.Integer("BillingMode", d.billing_mode);
+  v.Bool("BillingModeGiven", d.billing_mode_given);
+  v.Integer("ToPayPerRequest", d.to_pay_per_request_micros);
+  v.Integer("ReadUnits", d.read_units);
+  v.Integer("WriteUnits", d.write_units);
+  v.Integer("LastIncrease", d.last_increase_micros);
+  v.Integer("LastDecrease", d.last_decrease_micros);
+  v.Integer("DecreasesToday", d.decreases_today);
+  v.Integer("DecreasesDay", d.decreases_day);
+  v.Optional("MaxReadRequestUnits", d.max_read_request_units);
+  v.Optional("MaxWriteRequestUnits", d.max_write_request_units);
+  v.Optional("WarmReadUnits", d.warm_read_units);
+  v.Optional("WarmWriteUnits", d.warm_write_units);
+  v.Integer("TableClass", d.table_class);
+  v.Bool("TableClassGiven", d.table_class_given);
+  v.Integer("TableClassChanged", d.table_class_changed_micros);
+  v.Bool("DeletionProtection", d.deletion_protection);
+  v.Strings("Tags", d.tags);
+  v.Partitions("Partitions", d.partitions);
+}
+
+}  // namespace
+
+std::string TableDescriptor::Encode() const {
+  Writer writer;
+  Visit(writer, *this);
+  return writer.Finish();
+}
+
+Result<TableDescriptor> TableDescriptor::Decode(std::string_view encoded) {
+  TRY(model::CheckItem(encoded));
+  TableDescriptor descriptor;
+  Reader reader(model::ItemView(encoded).attributes());
+  Visit(reader, descriptor);
+  if (!reader.ok()) return CorruptionError("a table descriptor in the catalog lacks a member");
+  return descriptor;
+}
+
+}  // namespace stator::table

@@ -1,0 +1,62 @@
+// What the catalog knows of a table. Stored as an encoded item under "table/<name>" in Space::kCatalog, so that later
+// versions may add members; a reader ignores members it does not know.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "kv/engine.h"
+#include "model/key_schema.h"
+#include "throughput/partitions.h"
+
+namespace stator::table {
+
+enum class BillingMode : uint8_t { kProvisioned = 0, kPayPerRequest = 1 };
+enum class TableClass : uint8_t { kStandard = 0, kStandardInfrequentAccess = 1 };
+
+// Times are microseconds since the epoch; 0: never.
+struct TableDescriptor {
+  std::string name;
+  uint32_t tablet_id = 0;   // Space::kItems
+  std::string table_id;     // the UUID that DescribeTable shows
+  int64_t created_micros = 0;
+  int64_t changed_micros = 0;   // last UpdateTable: with delayed statuses the table is UPDATING for a while
+  int64_t deleting_micros = 0;  // DeleteTable was asked and the table is DELETING
+  std::vector<model::KeyAttribute> attribute_definitions;  // as given
+  model::KeySchema key_schema;
+
+  BillingMode billing_mode = BillingMode::kProvisioned;
+  bool billing_mode_given = false;        // DescribeTable shows a BillingModeSummary only then
+  int64_t to_pay_per_request_micros = 0;  // last switch to on-demand
+  int64_t read_units = 0;
+  int64_t write_units = 0;
+  int64_t last_increase_micros = 0;
+  int64_t last_decrease_micros = 0;
+  int64_t decreases_today = 0;
+  int64_t decreases_day = 0;  // the UTC day that decreases_today belongs to
+  std::optional<int64_t> max_read_request_units;
+  std::optional<int64_t> max_write_request_units;
+  std::optional<int64_t> warm_read_units;
+  std::optional<int64_t> warm_write_units;
+
+  TableClass table_class = TableClass::kStandard;
+  bool table_class_given = false;
+  int64_t table_class_changed_micros = 0;
+  bool deletion_protection = false;
+  std::map<std::string, std::string> tags;
+  throughput::PartitionMap partitions;
+
+  kv::Tablet tablet() const { return {kv::Space::kItems, tablet_id}; }
+
+  std::string Encode() const;
+  // kCorruption if the bytes are no descriptor.
+  static Result<TableDescriptor> Decode(std::string_view encoded);
+};
+
+}  // namespace stator::table

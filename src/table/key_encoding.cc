@@ -1,0 +1,102 @@
+#include "table/key_encoding.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+
+namespace stator::table {
+namespace {
+
+constexpr size_t kHashBytes = 16;
+
+void AppendBigEndian(std::string* out, uint64_t value) {
+  for (int shift = 56; shift >= 0; shift -= 8) out->push_back(static_cast<char>(value >> shift));
+}
+
+void AppendComponent(std::string* out, model::ValueView value) {
+  if (value.type() == model::Type::kN) {
+    value.number().AppendSortable(out);
+    return;
+  }
+  const std::string_view text = value.text();
+  size_t from = 0;
+  for (size_t zero = text.find('\0'); zero != std::string_view::npos; zero = text.find('\0', from)) {
+    out->append(text.substr(from, zero - from));
+    out->append("\0\xff", 2);
+    from = zero + 1;
+  }
+  out->append(text.substr(from));
+  out->append("\0\x01", 2);
+}
+
+}  // namespace
+
+std::string EncodePartitionPrefix(model::ValueView partition) {
+  std::string key(1 + kHashBytes, '\0');
+  key.reserve(1 + kHashBytes + 64);
+  AppendComponent(&key, partition);
+  const XXH128_hash_t hash = XXH3_128bits(key.data() + 1 + kHashBytes, key.size() - 1 - kHashBytes);
+  std::string head(1, kItemKind);
+  AppendBigEndian(&head, hash.high64);
+  AppendBigEndian(&head, hash.low64);
+  std::copy(head.begin(), head.end(), key.begin());
+  return key;
+}
+
+void AppendSortKey(std::string* out, model::ValueView sort) {
+  if (sort.type() == model::Type::kN) {
+    sort.number().AppendSortable(out);
+  } else {
+    out->append(sort.text());
+  }
+}
+
+std::string EncodeItemKey(const model::KeySchema& schema, model::ItemView item) {
+  std::string key = EncodePartitionPrefix(item.Find(schema.partition.name));
+  if (schema.sort) AppendSortKey(&key, item.Find(schema.sort->name));
+  return key;
+}
+
+std::string EncodeCounterKey(std::string_view name) {
+  std::string key(1, kCounterKind);
+  key.append(name);
+  return key;
+}
+
+uint64_t HashOfKey(std::string_view item_key) {
+  uint64_t hash = 0;
+  for (size_t i = 1; i < 9 && i < item_key.size(); ++i) hash = (hash << 8) | static_cast<uint8_t>(item_key[i]);
+  return hash;
+}
+
+std::string FirstKeyOfHash(uint64_t hash) {
+  std::string key(1, kItemKind);
+  AppendBigEndian(&key, hash);
+  return key;
+}
+
+std::string EndOfItemKeys() { return std::string(1, kItemKind + 1); }
+
+std::string PrefixEnd(std::string_view prefix) {
+  std::string end(prefix);
+  while (!end.empty() && static_cast<uint8_t>(end.back()) == 0xff) end.pop_back();
+  if (!end.empty()) end.back() = static_cast<char>(static_cast<uint8_t>(end.back()) + 1);
+  return end;
+}
+
+std::string KeyAttributesOf(const model::KeySchema& schema, model::ItemView item) {
+  std::string entries;
+  const auto append = [&](const model::KeyAttribute& attribute) {
+    model::AppendName(&entries, attribute.name);
+    entries.append(item.Find(attribute.name).encoded());
+  };
+  const bool sort_first = schema.sort && schema.sort->name < schema.partition.name;
+  if (sort_first) append(*schema.sort);
+  append(schema.partition);
+  if (schema.sort && !sort_first) append(*schema.sort);
+  std::string key;
+  model::AppendItem(&key, schema.sort ? 2 : 1, entries);
+  return key;
+}
+
+}  // namespace stator::table

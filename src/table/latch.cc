@@ -1,0 +1,96 @@
+#include "table/latch.h"
+
+#include <vector>
+
+namespace stator::table {
+namespace {
+
+// Continuations granted while another one runs on this thread wait for it to return: a long queue on one key must not
+// become a deep stack.
+thread_local std::vector<UniqueFunction<void()>>* running_on_this_thread = nullptr;
+
+void RunGranted(UniqueFunction<void()> granted) {
+  if (running_on_this_thread != nullptr) {
+    running_on_this_thread->push_back(std::move(granted));
+    return;
+  }
+  std::vector<UniqueFunction<void()>> queue;
+  running_on_this_thread = &queue;
+  queue.push_back(std::move(granted));
+  for (size_t i = 0; i < queue.size(); ++i) {
+    UniqueFunction<void()> next = std::move(queue[i]);
+    next();
+  }
+  running_on_this_thread = nullptr;
+}
+
+}  // namespace
+
+bool LatchTable::Acquire(std::string_view key, UniqueFunction<void()>* granted) {
+  Shard& shard = ShardOf(key);
+  MutexLock lock(shard.mutex);
+  auto it = shard.entries.find(key);
+  if (it == shard.entries.end()) it = shard.entries.emplace(std::string(key), Entry()).first;
+  if (!it->second.held) {
+    it->second.held = true;
+    return true;
+  }
+  it->second.waiting.push_back(std::move(*granted));
+  return false;
+}
+
+void LatchTable::Release(std::string_view key) {
+  UniqueFunction<void()> granted;
+  {
+    Shard& shard = ShardOf(key);
+    MutexLock lock(shard.mutex);
+    auto it = shard.entries.find(key);
+    if (it == shard.entries.end()) return;
+    Entry& entry = it->second;
+    if (!entry.waiting.empty()) {
+      granted = std::move(entry.waiting.front());
+      entry.waiting.pop_front();
+    } else {
+      entry.held = false;
+      if (entry.unsettled == 0) shard.entries.erase(it);
+    }
+  }
+  if (granted) RunGranted(std::move(granted));
+}
+
+std::shared_ptr<const PendingImage> LatchTable::Pending(std::string_view key) {
+  Shard& shard = ShardOf(key);
+  MutexLock lock(shard.mutex);
+  auto it = shard.entries.find(key);
+  return it == shard.entries.end() ? nullptr : it->second.image;
+}
+
+void LatchTable::SetPending(std::string_view key, std::shared_ptr<const PendingImage> image) {
+  Shard& shard = ShardOf(key);
+  MutexLock lock(shard.mutex);
+  Entry& entry = shard.entries.find(key)->second;
+  entry.image = std::move(image);
+  ++entry.unsettled;
+}
+
+void LatchTable::Settle(std::string_view key) {
+  Shard& shard = ShardOf(key);
+  MutexLock lock(shard.mutex);
+  auto it = shard.entries.find(key);
+  if (it == shard.entries.end()) return;
+  Entry& entry = it->second;
+  if (--entry.unsettled > 0) return;
+  entry.image = nullptr;
+  if (!entry.held && entry.waiting.empty()) shard.entries.erase(it);
+}
+
+size_t LatchTable::size() {
+  size_t total = 0;
+  for (Shard& shard : shards_) {
+    MutexLock lock(shard.mutex);
+    total += shard.entries.size();
+  }
+  return total;
+}
+
+}  // namespace stator::table

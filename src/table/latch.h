@@ -1,0 +1,68 @@
+// Latches on keys: queues of continuations, never blocked threads, with the images of writes that are not durable yet.
+//
+// A writer takes the latches of its keys in sorted order, reads the old images, and lets the latches go as soon as its batch
+// is queued at the engine. The next writer of a key evaluates on the pending image that it finds here. Readers take no latch.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/mutex.h"
+#include "base/unique_function.h"
+
+namespace stator::table {
+
+// An image that is queued at the engine and not durable yet.
+struct PendingImage {
+  std::optional<std::string> item;  // encoded; nullopt: deleted
+  // Set when its batch was refused: everything computed from it must be refused too.
+  std::shared_ptr<std::atomic<bool>> failed;
+};
+
+// Thread-safe.
+class LatchTable {
+ public:
+  // True: the caller holds the latch now. False: `granted` runs later, on the thread that let the latch go, and then the
+  // caller holds it.
+  bool Acquire(std::string_view key, UniqueFunction<void()>* granted);
+  // Lets a held latch go to the next in the queue.
+  void Release(std::string_view key);
+
+  // The pending image of a key whose latch the caller holds; null if its durable state is the latest.
+  std::shared_ptr<const PendingImage> Pending(std::string_view key);
+  // Declares the image of a batch that is about to be queued. The caller holds the latch.
+  void SetPending(std::string_view key, std::shared_ptr<const PendingImage> image);
+  // The batch of one earlier SetPending is durable or refused.
+  void Settle(std::string_view key);
+
+  // Keys with a holder, a queue or a pending image; for tests and metrics.
+  size_t size();
+
+ private:
+  struct Entry {
+    bool held = false;
+    int unsettled = 0;
+    std::shared_ptr<const PendingImage> image;
+    std::deque<UniqueFunction<void()>> waiting;
+  };
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view key) const { return std::hash<std::string_view>()(key); }
+  };
+  struct Shard {
+    Mutex mutex;
+    std::unordered_map<std::string, Entry, Hash, std::equal_to<>> entries GUARDED_BY(mutex);
+  };
+  static constexpr size_t kShards = 64;
+
+  Shard& ShardOf(std::string_view key) { return shards_[Hash()(key) % kShards]; }
+  std::array<Shard, kShards> shards_;
+};
+
+}  // namespace stator::table

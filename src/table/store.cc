@@ -1,0 +1,234 @@
+#include "table/store.h"
+
+#include <mutex>
+
+#include "table/item_value.h"
+#include "table/key_encoding.h"
+
+namespace stator::table {
+namespace {
+
+constexpr kv::Tablet kCatalogTablet = {kv::Space::kCatalog, 0};
+constexpr std::string_view kTablePrefix = "table/";
+constexpr std::string_view kNextTabletKey = "next-tablet";
+// The latch that serialises catalog changes; no item's latch key begins like this.
+constexpr std::string_view kCatalogLatch = "catalog";
+
+std::string TableKey(std::string_view name) { return std::string(kTablePrefix).append(name); }
+
+kv::Put CatalogPut(std::string key, std::string_view bytes) {
+  kv::Put put;
+  put.tablet = kCatalogTablet;
+  put.key = std::move(key);
+  put.value = EncodeItemValue(bytes);
+  return put;
+}
+
+Result<int64_t> ReadCounter(kv::Engine& engine, kv::Tablet tablet, std::string_view name) {
+  std::string value;
+  ASSIGN_OR_RETURN(const bool found, engine.Get(tablet, EncodeCounterKey(name), kv::Tier::kAny, &value));
+  if (!found) return int64_t{0};
+  if (value.size() != kv::kStampBytes + 8) return CorruptionError("a counter has the wrong length");
+  uint64_t bits = 0;
+  for (int i = 7; i >= 0; --i) bits = (bits << 8) | static_cast<uint8_t>(value[kv::kStampBytes + i]);
+  return static_cast<int64_t>(bits);
+}
+
+}  // namespace
+
+Store::~Store() = default;
+
+Result<std::unique_ptr<Store>> Store::Open(kv::Engine& engine, const Clock& clock, WorkerPool& workers) {
+  std::unique_ptr<Store> store(new Store(engine, clock, workers));
+  TRY(store->LoadCatalog());
+  return store;
+}
+
+Status Store::LoadCatalog() {
+  Status bad;
+  const std::string end = PrefixEnd(kTablePrefix);
+  TRY(engine_.Scan({kCatalogTablet, kTablePrefix, end, false}, kv::Tier::kAny,
+                   [&](std::string_view key, std::string_view value) {
+                     Result<std::string_view> bytes = DecodeItemValue(value);
+                     if (!bytes.ok()) {
+                       bad = std::move(bytes).error();
+                       return false;
+                     }
+                     Result<TableDescriptor> descriptor = TableDescriptor::Decode(*bytes);
+                     if (!descriptor.ok()) {
+                       bad = CorruptionError("catalog entry " + std::string(key) + ": " + descriptor.error().message());
+                       return false;
+                     }
+                     auto table = std::make_shared<Table>();
+                     table->descriptor = std::move(*descriptor);
+                     table->gate = std::make_shared<Gate>();
+                     const std::string name = table->descriptor.name;
+                     catalog_[name] = std::move(table);
+                     return true;
+                   }));
+  TRY(std::move(bad));
+  std::string value;
+  ASSIGN_OR_RETURN(const bool found, engine_.Get(kCatalogTablet, kNextTabletKey, kv::Tier::kAny, &value));
+  if (found) {
+    ASSIGN_OR_RETURN(const std::string_view bytes, DecodeItemValue(value));
+    next_tablet_id_ = static_cast<uint32_t>(std::strtoul(std::string(bytes).c_str(), nullptr, 10));
+  }
+  for (const auto& [name, table] : catalog_) {
+    next_tablet_id_ = std::max(next_tablet_id_, table->descriptor.tablet_id + 1);
+  }
+  return OkStatus();
+}
+
+TablePtr Store::Find(std::string_view name) const {
+  std::shared_lock lock(catalog_mutex_);
+  const auto it = catalog_.find(name);
+  return it == catalog_.end() ? nullptr : it->second;
+}
+
+std::vector<TablePtr> Store::List() const {
+  std::shared_lock lock(catalog_mutex_);
+  std::vector<TablePtr> tables;
+  tables.reserve(catalog_.size());
+  for (const auto& [name, table] : catalog_) tables.push_back(table);
+  return tables;
+}
+
+void Store::Publish(const TablePtr& table) {
+  std::unique_lock lock(catalog_mutex_);
+  catalog_[table->descriptor.name] = table;
+}
+
+void Store::Unpublish(const std::string& name) {
+  std::unique_lock lock(catalog_mutex_);
+  catalog_.erase(name);
+}
+
+void Store::BeginCatalogChange(UniqueFunction<void()> task) {
+  // The continuation is shared, because the latch takes it only if somebody else holds the latch.
+  auto shared = std::make_shared<UniqueFunction<void()>>(std::move(task));
+  UniqueFunction<void()> granted = [shared] { (*shared)(); };
+  if (latches_.Acquire(kCatalogLatch, &granted)) (*shared)();
+}
+
+void Store::EndCatalogChange() { latches_.Release(kCatalogLatch); }
+
+void Store::Create(TableDescriptor descriptor, CatalogDone done) {
+  BeginCatalogChange([this, descriptor = std::move(descriptor), done = std::move(done)]() mutable {
+    if (Find(descriptor.name) != nullptr) {
+      EndCatalogChange();
+      done(Error(ErrorCode::kResourceInUse, "Table already exists: " + descriptor.name));
+      return;
+    }
+    auto table = std::make_shared<Table>();
+    table->descriptor = std::move(descriptor);
+    table->descriptor.tablet_id = next_tablet_id_++;
+    table->gate = std::make_shared<Gate>();
+    kv::Batch batch;
+    batch.puts.push_back(CatalogPut(TableKey(table->descriptor.name), table->descriptor.Encode()));
+    batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(next_tablet_id_)));
+    engine_.Apply(std::move(batch), [this, table, done = std::move(done)](Result<uint64_t> applied) mutable {
+      if (applied.ok()) Publish(table);
+      EndCatalogChange();
+      if (applied.ok()) {
+        done(TablePtr(table));
+      } else {
+        done(std::move(applied).error());
+      }
+    });
+  });
+}
+
+void Store::Alter(std::string name, ChangeDescriptor change, CatalogDone done) {
+  BeginCatalogChange([this, name = std::move(name), change = std::move(change), done = std::move(done)]() mutable {
+    const TablePtr current = Find(name);
+    if (current == nullptr) {
+      EndCatalogChange();
+      done(Error(ErrorCode::kResourceNotFound, "Requested resource not found: Table: " + name + " not found"));
+      return;
+    }
+    auto table = std::make_shared<Table>(*current);
+    if (Status changed = change(&table->descriptor); !changed.ok()) {
+      EndCatalogChange();
+      done(std::move(changed).error());
+      return;
+    }
+    kv::Batch batch;
+    batch.puts.push_back(CatalogPut(TableKey(name), table->descriptor.Encode()));
+    engine_.Apply(std::move(batch), [this, table, done = std::move(done)](Result<uint64_t> applied) mutable {
+      if (applied.ok()) Publish(table);
+      EndCatalogChange();
+      if (applied.ok()) {
+        done(TablePtr(table));
+      } else {
+        done(std::move(applied).error());
+      }
+    });
+  });
+}
+
+void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
+  BeginCatalogChange([this, name = std::move(name), check = std::move(check), done = std::move(done)]() mutable {
+    const TablePtr table = Find(name);
+    if (table == nullptr) {
+      EndCatalogChange();
+      done(Error(ErrorCode::kResourceNotFound, "Requested resource not found: Table: " + name + " not found"));
+      return;
+    }
+    if (Status checked = check(table->descriptor); !checked.ok()) {
+      EndCatalogChange();
+      done(std::move(checked).error());
+      return;
+    }
+    Unpublish(name);
+    // Writes that found the table before are let through first, so that none of them writes into a dropped tablet.
+    table->gate->Close([this, table, done = std::move(done)]() mutable {
+      kv::Batch batch;
+      batch.deletes.push_back({kCatalogTablet, TableKey(table->descriptor.name)});
+      batch.range_deletes.push_back({table->descriptor.tablet(), "", ""});
+      engine_.Apply(std::move(batch), [this, table, done = std::move(done)](Result<uint64_t> applied) mutable {
+        if (!applied.ok()) {
+          table->gate->Open();
+          Publish(table);
+        }
+        EndCatalogChange();
+        if (applied.ok()) {
+          done(TablePtr(table));
+        } else {
+          done(std::move(applied).error());
+        }
+      });
+    });
+  });
+}
+
+Result<bool> Store::Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item) {
+  ASSIGN_OR_RETURN(const bool found, engine_.Get(table.descriptor.tablet(), key, tier, item));
+  if (!found) return false;
+  ASSIGN_OR_RETURN(const std::string_view bytes, DecodeItemValue(*item));
+  item->erase(0, item->size() - bytes.size());
+  return true;
+}
+
+Status Store::Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
+                   FunctionRef<bool(std::string_view key, model::ItemView item)> visit) {
+  Status bad;
+  TRY(engine_.Scan({table.descriptor.tablet(), begin, end, reverse}, tier,
+                   [&](std::string_view key, std::string_view value) {
+                     Result<std::string_view> bytes = DecodeItemValue(value);
+                     if (!bytes.ok()) {
+                       bad = std::move(bytes).error();
+                       return false;
+                     }
+                     return visit(key, model::ItemView(*bytes));
+                   }));
+  return bad;
+}
+
+Result<TableCounts> Store::Counts(const Table& table) {
+  TableCounts counts;
+  ASSIGN_OR_RETURN(counts.items, ReadCounter(engine_, table.descriptor.tablet(), "count"));
+  ASSIGN_OR_RETURN(counts.bytes, ReadCounter(engine_, table.descriptor.tablet(), "bytes"));
+  return counts;
+}
+
+}  // namespace stator::table

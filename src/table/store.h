@@ -1,0 +1,119 @@
+// Items on kv: the catalog of tables, reads, and writes under latches.
+//
+// Callbacks run on whatever thread finished the work: inline, a worker, or one of the engine's. None of them may block.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/executor.h"
+#include "base/result.h"
+#include "base/unique_function.h"
+#include "kv/engine.h"
+#include "model/value.h"
+#include "table/descriptor.h"
+#include "table/gate.h"
+#include "table/latch.h"
+
+namespace stator::table {
+
+// One version of a table's definition. Immutable, except for the gate, which all versions of a table share.
+struct Table {
+  TableDescriptor descriptor;
+  std::shared_ptr<Gate> gate;
+
+  const model::KeySchema& key_schema() const { return descriptor.key_schema; }
+};
+using TablePtr = std::shared_ptr<const Table>;
+
+// What a write does with one of its items.
+struct Change {
+  enum Kind { kNone, kPut, kDelete };
+  Kind kind = kNone;
+  std::string item;  // encoded; for kPut
+};
+
+struct WriteTarget {
+  TablePtr table;
+  std::string key;  // EncodeItemKey
+};
+
+// Decides, from the old images (ItemView() where there is none) in the order of the targets, what to do with each. It may
+// run more than once and on any thread: it must not change anything but its own outputs.
+using WriteBody = UniqueFunction<Result<std::vector<Change>>(const std::vector<model::ItemView>& old_items)>;
+using WriteDone = UniqueFunction<void(Status)>;
+
+struct TableCounts {
+  int64_t items = 0;
+  int64_t bytes = 0;
+};
+
+// Thread-safe.
+class Store {
+ public:
+  // Reads the catalog. The engine, clock and pool must outlive the store.
+  static Result<std::unique_ptr<Store>> Open(kv::Engine& engine, const Clock& clock, WorkerPool& workers);
+  ~Store();
+
+  // --- Catalog ---
+
+  // Null if there is no such table.
+  TablePtr Find(std::string_view name) const;
+  // All tables by name.
+  std::vector<TablePtr> List() const;
+
+  using CatalogDone = UniqueFunction<void(Result<TablePtr>)>;
+  // Creates the table `descriptor` describes; the store chooses its tablet. kResourceInUse if the name is taken.
+  void Create(TableDescriptor descriptor, CatalogDone done);
+  // Applies `change` to the current descriptor. kResourceNotFound, or the error of `change`, which changes nothing then.
+  using ChangeDescriptor = UniqueFunction<Status(TableDescriptor* descriptor)>;
+  void Alter(std::string name, ChangeDescriptor change, CatalogDone done);
+  // Removes the table and its items; waits for running writes. `check` may refuse. Answers with the last version.
+  using CheckDescriptor = UniqueFunction<Status(const TableDescriptor& descriptor)>;
+  void Drop(std::string name, CheckDescriptor check, CatalogDone done);
+
+  // --- Items ---
+
+  // Reads the durable image of an item. False if there is none. kWouldBlock with Tier::kMemory, kCorruption, kUnavailable.
+  Result<bool> Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item);
+  // Visits items with keys in [begin, end) in key order (descending when reverse) until `visit` returns false.
+  Status Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
+              FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
+
+  // Reads the targets under latches, runs `body`, and applies what it says in one batch; `done` when that is durable. Targets
+  // are distinct. An error of the body is handed to `done` (after whatever it saw is durable) and nothing is applied.
+  // kResourceNotFound if a table is being dropped.
+  void Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done);
+
+  // Items and bytes of the table as of the last durable write.
+  Result<TableCounts> Counts(const Table& table);
+
+  kv::Engine& engine() { return engine_; }
+  WorkerPool& workers() { return workers_; }
+  LatchTable& latches() { return latches_; }
+
+ private:
+  Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers)
+      : engine_(engine), clock_(clock), workers_(workers) {}
+  Status LoadCatalog();
+  void Publish(const TablePtr& table);
+  void Unpublish(const std::string& name);
+  // Runs `task` when no other catalog change is under way; it must call EndCatalogChange.
+  void BeginCatalogChange(UniqueFunction<void()> task);
+  void EndCatalogChange();
+
+  kv::Engine& engine_;
+  const Clock& clock_;
+  WorkerPool& workers_;
+  LatchTable latches_;
+  mutable std::shared_mutex catalog_mutex_;
+  std::map<std::string, TablePtr, std::less<>> catalog_;  // under catalog_mutex_
+  uint32_t next_tablet_id_ = 1;                            // under the catalog latch
+};
+
+}  // namespace stator::table
