@@ -23,7 +23,7 @@ const USAGE = `usage: diff.mjs [--seed S] [--count N] [--target URL] [--local UR
   --verbose    print every difference, the explained ones too`;
 const BATCH = 150;
 const MINIMISED_LIMIT = 25;
-const OUTPUT = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'build', 'diff');
+const OUTPUT = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'build', 'diff-results');
 
 const fired = new Map(RULES.map((rule) => [rule.id, 0]));
 
