@@ -1,1 +1,492 @@
+#include "http/server.h"
+
 #include <gtest/gtest.h>
+
+#include <fstream>
+#include <future>
+#include <mutex>
+#include <vector>
+
+#include "base/random.h"
+#include "http/test_client.h"
+
+namespace stator::http {
+namespace {
+
+class ServerTest : public ::testing::Test {
+ protected:
+  SystemClock clock_;
+};
+
+TEST_F(ServerTest, KeepsAConnectionForManyRequests) {
+  auto server = ServeEcho({}, clock_);
+  TestClient client(server->port());
+  for (int i = 0; i < 100; ++i) {
+    const std::string body = "body " + std::to_string(i);
+    const ClientReply reply = client.Ask(Post(body));
+    ASSERT_EQ(reply.status, 200);
+    ASSERT_EQ(reply.body, "POST /|" + body);
+    ASSERT_NE(reply.head.find("Connection: keep-alive\r\n"), std::string::npos);
+    ASSERT_NE(reply.head.find("Server: Server\r\nDate: "), std::string::npos);
+  }
+  EXPECT_EQ(server->connections(), 1);
+  client.Close();
+  EXPECT_TRUE(Eventually([&] { return server->connections() == 0; }));
+}
+
+TEST_F(ServerTest, PassesEveryMethodThrough) {
+  auto server = ServeEcho({}, clock_);
+  TestClient client(server->port());
+  for (const char* method : {"GET", "OPTIONS", "DELETE", "PUT", "PATCH"}) {
+    EXPECT_EQ(client.Ask(std::string(method) + " /x HTTP/1.1\r\n\r\n").body, std::string(method) + " /x|");
+  }
+  client.Send("HEAD /x HTTP/1.1\r\n\r\nGET /y HTTP/1.1\r\n\r\n");
+  const ClientReply head = client.Read(/*head_only=*/true);
+  EXPECT_NE(head.head.find("Content-Length: 8\r\n"), std::string::npos);
+  EXPECT_EQ(client.Read().body, "GET /y|");
+}
+
+TEST_F(ServerTest, AnswersPipelinedRequestsInOrder) {
+  auto server = ServeEcho({}, clock_);
+  TestClient client(server->port());
+  std::string all;
+  for (int i = 0; i < 1000; ++i) all += Post(std::to_string(i) + std::string(i % 97, '.'));
+  std::thread sender([&] { client.Send(all); });
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(client.Read().body, "POST /|" + std::to_string(i) + std::string(i % 97, '.'));
+  sender.join();
+}
+
+TEST_F(ServerTest, ReadsByteByByte) {
+  auto server = ServeEcho({}, clock_);
+  TestClient client(server->port());
+  const std::string bytes = Post("hello") + "PUT /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
+  for (char c : bytes) ASSERT_TRUE(client.Send(std::string_view(&c, 1)));
+  EXPECT_EQ(client.Read().body, "POST /|hello");
+  EXPECT_EQ(client.Read().body, "PUT /c|abc");
+}
+
+TEST_F(ServerTest, ClosesWhenTheClientAsksForIt) {
+  auto server = ServeEcho({}, clock_);
+  for (const char* text : {"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"}) {
+    TestClient client(server->port());
+    const ClientReply reply = client.Ask(text);
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_NE(reply.head.find("Connection: close\r\n"), std::string::npos);
+    EXPECT_TRUE(client.ReadEnd());
+  }
+  TestClient half(server->port());
+  half.Send("GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\n\r\n");
+  half.HalfClose();
+  EXPECT_EQ(half.Read().body, "GET /1|");
+  EXPECT_EQ(half.Read().body, "GET /2|");
+  EXPECT_TRUE(half.ReadEnd());
+}
+
+TEST_F(ServerTest, SaysContinueOnlyToABodyItWillRead) {
+  ServerOptions options;
+  options.max_body_bytes = 1000;
+  auto server = ServeEcho(options, clock_);
+  TestClient client(server->port());
+  EXPECT_EQ(client.Ask("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n").status, 100);
+  EXPECT_EQ(client.Ask("abc").body, "POST /|abc");
+  EXPECT_EQ(client.Ask("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n").status, 413);
+}
+
+TEST_F(ServerTest, RefusesLargeBodiesBeforeReadingThem) {
+  ServerOptions options;
+  options.max_body_bytes = 100'000;
+  auto server = ServeEcho(options, clock_);
+  {
+    TestClient client(server->port());
+    client.Send("POST / HTTP/1.1\r\nContent-Length: 100001\r\n\r\n");
+    const ClientReply reply = client.Read();
+    EXPECT_EQ(reply.status, 413);
+    EXPECT_EQ(reply.body, Refusals().too_large);
+    EXPECT_TRUE(client.ReadEnd());
+  }
+  {
+    // A client that sends everything before it reads still finds the reply.
+    TestClient client(server->port());
+    client.Send(Post(std::string(2'000'000, 'x')));
+    EXPECT_EQ(client.Read().status, 413);
+  }
+  {
+    TestClient client(server->port());
+    client.Send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1d4c0\r\n" + std::string(120'000, 'x'));
+    EXPECT_EQ(client.Read().status, 413);
+  }
+  TestClient client(server->port());
+  EXPECT_EQ(client.Ask(Post(std::string(100'000, 'x'))).body.size(), 100'007u);
+}
+
+TEST_F(ServerTest, RefusesLongHeaders) {
+  auto server = ServeEcho({}, clock_);
+  for (size_t bytes : {17'000u, 1'000'000u}) {
+    TestClient client(server->port());
+    client.Send("GET / HTTP/1.1\r\nA: " + std::string(bytes, 'a') + "\r\n\r\n");
+    EXPECT_EQ(client.Read().status, 400);
+    EXPECT_TRUE(client.ReadEnd());
+  }
+  TestClient target(server->port());
+  EXPECT_EQ(target.Ask("GET /" + std::string(17'000, 'a') + " HTTP/1.1\r\n\r\n").status, 400);
+  TestClient endless(server->port());
+  std::string many = "GET / HTTP/1.1\r\n";
+  for (int i = 0; i < 100'000; ++i) many += "a:b\r\n";
+  EXPECT_EQ(endless.Ask(many).status, 400);
+}
+
+TEST_F(ServerTest, AHigherHeaderLimitHolds) {
+  ServerOptions options;
+  options.max_header_bytes = 2'000'000;
+  auto server = ServeEcho(options, clock_);
+  TestClient client(server->port());
+  EXPECT_EQ(client.Ask("GET / HTTP/1.1\r\nA: " + std::string(1'000'000, 'a') + "\r\n\r\n").status, 200);
+  EXPECT_EQ(client.Ask("GET / HTTP/1.1\r\nA: " + std::string(2'000'000, 'a') + "\r\n\r\n").status, 400);
+}
+
+TEST_F(ServerTest, RefusesBadRequestsBehindGoodOnes) {
+  auto server = ServeEcho({}, clock_);
+  TestClient client(server->port());
+  client.Send(Post("ok") + "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + Post("never"));
+  EXPECT_EQ(client.Read().body, "POST /|ok");
+  const ClientReply refused = client.Read();
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(refused.body, Refusals().bad_request);
+  EXPECT_TRUE(client.ReadEnd());
+}
+
+// Keeps exchanges until the test takes them, on the loop.
+struct Held {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Exchange>> exchanges;
+  std::atomic<int> count{0};
+
+  Handler MakeHandler() {
+    return [this](std::unique_ptr<Exchange> exchange) {
+      std::lock_guard lock(mutex);
+      exchanges.push_back(std::move(exchange));
+      ++count;
+    };
+  }
+  std::unique_ptr<Exchange> Take() {
+    std::lock_guard lock(mutex);
+    std::unique_ptr<Exchange> first = std::move(exchanges.front());
+    exchanges.erase(exchanges.begin());
+    return first;
+  }
+  // Returns when the loop has taken the reply.
+  void AnswerFirst(std::string body) {
+    std::unique_ptr<Exchange> exchange = Take();
+    Executor& loop = exchange->loop();
+    std::promise<void> sent;
+    loop.Post([exchange = std::move(exchange), body = std::move(body), &sent]() mutable {
+      Reply reply;
+      reply.body = body + std::string(exchange->request().body);
+      exchange->Send(std::move(reply));
+      exchange.reset();
+      sent.set_value();
+    });
+    sent.get_future().wait();
+  }
+  void DropFirst() {
+    std::unique_ptr<Exchange> exchange = Take();
+    Executor& loop = exchange->loop();
+    loop.Post([exchange = std::move(exchange)]() mutable { exchange.reset(); });
+  }
+};
+
+TEST_F(ServerTest, AnswersLaterFromAnotherThread) {
+  Held held;
+  auto server = Serve({}, clock_, [&](Executor&) { return held.MakeHandler(); });
+  TestClient client(server->port());
+  client.Send(Post("a") + Post("b") + Post("c"));
+  ASSERT_TRUE(Eventually([&] { return held.count == 1; }));
+  held.AnswerFirst("1");
+  EXPECT_EQ(client.Read().body, "1a");
+  ASSERT_TRUE(Eventually([&] { return held.count == 2; }));
+  held.DropFirst();
+  const ClientReply dropped = client.Read();
+  EXPECT_EQ(dropped.status, 500);
+  EXPECT_EQ(dropped.body, Refusals().internal);
+  ASSERT_TRUE(Eventually([&] { return held.count == 3; }));
+  held.AnswerFirst("3");
+  EXPECT_EQ(client.Read().body, "3c");
+}
+
+TEST_F(ServerTest, ManyThreadsPostAndEachReplyArrives) {
+  WorkerPool pool(4, 100'000);
+  ServerOptions options;
+  options.threads = 2;
+  auto server = Serve(options, clock_, [&](Executor&) -> Handler {
+    return [&pool](std::unique_ptr<Exchange> exchange) {
+      UniqueFunction<void()> work = [exchange = std::move(exchange)]() mutable {
+        Executor& loop = exchange->loop();
+        loop.Post([exchange = std::move(exchange)]() mutable { Echo(std::move(exchange)); });
+      };
+      pool.TryPost(work);
+    };
+  });
+  std::vector<std::thread> clients;
+  for (int c = 0; c < 8; ++c) {
+    clients.emplace_back([&, c] {
+      TestClient client(server->port());
+      for (int i = 0; i < 300; ++i) {
+        const std::string body = std::to_string(c) + "/" + std::to_string(i);
+        ASSERT_EQ(client.Ask(Post(body)).body, "POST /|" + body);
+      }
+    });
+  }
+  for (std::thread& thread : clients) thread.join();
+  pool.Stop();
+}
+
+TEST_F(ServerTest, OutlivesClientsThatLeave) {
+  Held held;
+  ServerOptions options;
+  options.max_inflight_bytes = 1000;
+  auto server = Serve(options, clock_, [&](Executor&) { return held.MakeHandler(); });
+  TestClient mid_head(server->port()), mid_body(server->port()), waiting(server->port()), other(server->port());
+  mid_head.Send("POST / HT");
+  mid_body.Send("POST / HTTP/1.1\r\nContent-Length: 500\r\n\r\nabc");
+  waiting.Send(Post(std::string(400, 'w')));
+  ASSERT_TRUE(Eventually([&] { return held.count == 1; }));
+  mid_head.Reset();
+  mid_body.Reset();
+  waiting.Reset();
+  ASSERT_TRUE(Eventually([&] { return server->connections() == 1; }));
+  // The request of the client that left can still be read, and its bytes count until it is answered.
+  other.Send(Post(std::string(700, 'x')));
+  EXPECT_EQ(other.Read().status, 503);
+  held.AnswerFirst("nobody hears this");
+  TestClient next(server->port());
+  next.Send(Post(std::string(700, 'x')));
+  ASSERT_TRUE(Eventually([&] { return held.count == 2; }));
+  held.AnswerFirst("");
+  EXPECT_EQ(next.Read().body.size(), 700u);
+}
+
+TEST_F(ServerTest, LimitsBytesInFlight) {
+  Held held;
+  ServerOptions options;
+  options.max_inflight_bytes = 1000;
+  auto server = Serve(options, clock_, [&](Executor&) { return held.MakeHandler(); });
+  TestClient first(server->port()), second(server->port());
+  first.Send(Post(std::string(600, 'a')));
+  ASSERT_TRUE(Eventually([&] { return held.count == 1; }));
+  const ClientReply refused = second.Ask("POST / HTTP/1.1\r\nContent-Length: 401\r\n\r\n");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.body, Refusals().overloaded);
+  held.AnswerFirst("");
+  EXPECT_EQ(first.Read().status, 200);
+  TestClient third(server->port());
+  third.Send(Post(std::string(1000, 'c')));
+  ASSERT_TRUE(Eventually([&] { return held.count == 2; }));
+  held.AnswerFirst("");
+  EXPECT_EQ(third.Read().status, 200);
+}
+
+TEST_F(ServerTest, ASlowReaderGetsAllOfABigReply) {
+  const std::string big(30'000'000, 'z');
+  auto server = Serve({}, clock_, [&](Executor&) -> Handler {
+    return [&](std::unique_ptr<Exchange> exchange) {
+      Reply reply;
+      reply.body = exchange->request().target == "/big" ? big : "small";
+      exchange->Send(std::move(reply));
+    };
+  });
+  TestClient slow(server->port(), 4096), other(server->port());
+  slow.Send("GET /big HTTP/1.1\r\n\r\nGET /small HTTP/1.1\r\n\r\nGET /big HTTP/1.1\r\n\r\n");
+  for (int i = 0; i < 50; ++i) ASSERT_EQ(other.Ask("GET /small HTTP/1.1\r\n\r\n").body, "small");
+  EXPECT_TRUE(slow.Read().body == big);
+  EXPECT_EQ(slow.Read().body, "small");
+  EXPECT_TRUE(slow.Read().body == big);
+  EXPECT_EQ(other.Ask("GET /small HTTP/1.1\r\n\r\n").body, "small");
+}
+
+TEST_F(ServerTest, SecondServerOnThePortIsAnError) {
+  auto server = ServeEcho({}, clock_);
+  ServerOptions options;
+  options.port = server->port();
+  Result<std::unique_ptr<Server>> second = Server::Listen(options, Refusals(), clock_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.error().message().find("in use"), std::string::npos) << second.error().message();
+}
+
+TEST_F(ServerTest, RefusesConnectionsAboveTheLimit) {
+  ServerOptions options;
+  options.max_connections = 2;
+  auto server = ServeEcho(options, clock_);
+  TestClient first(server->port()), second(server->port());
+  EXPECT_EQ(first.Ask(Post("1")).status, 200);
+  EXPECT_EQ(second.Ask(Post("2")).status, 200);
+  TestClient third(server->port());
+  EXPECT_EQ(third.Ask(Post("3")).status, 503);
+  EXPECT_TRUE(third.ReadEnd());
+  first.Close();
+  ASSERT_TRUE(Eventually([&] { return server->connections() == 1; }));
+  TestClient fourth(server->port());
+  EXPECT_EQ(fourth.Ask(Post("4")).status, 200);
+}
+
+TEST_F(ServerTest, DrainWaitsForRequestsInHand) {
+  Held held;
+  ServerOptions options;
+  options.threads = 2;
+  auto server = Serve(options, clock_, [&](Executor&) { return held.MakeHandler(); });
+  TestClient idle(server->port()), busy(server->port());
+  busy.Send(Post("b"));
+  ASSERT_TRUE(Eventually([&] { return held.count == 1 && server->connections() == 2; }));
+  std::thread drain([&] { server->Drain(60'000'000); });
+  EXPECT_TRUE(idle.ReadEnd());
+  held.AnswerFirst("drained ");
+  const ClientReply reply = busy.Read();
+  EXPECT_EQ(reply.body, "drained b");
+  EXPECT_NE(reply.head.find("Connection: close\r\n"), std::string::npos);
+  EXPECT_TRUE(busy.ReadEnd());
+  drain.join();
+  EXPECT_FALSE(TestClient(server->port()).connected());
+  EXPECT_EQ(server->connections(), 0);
+}
+
+TEST_F(ServerTest, DrainEndsAtItsDeadline) {
+  Held held;
+  auto server = Serve({}, clock_, [&](Executor&) { return held.MakeHandler(); });
+  TestClient busy(server->port());
+  busy.Send(Post("b"));
+  ASSERT_TRUE(Eventually([&] { return held.count == 1; }));
+  server->Drain(1000);
+  EXPECT_TRUE(busy.ReadEnd());
+  std::unique_ptr<Exchange> late = held.Take();
+  EXPECT_EQ(late->request().body, "b");
+  late->Send(Reply());
+}
+
+TEST_F(ServerTest, TrickledRequestsEndInTimeoutsAndOthersDoNotNotice) {
+  ManualClock manual;
+  auto server = ServeEcho({}, manual);
+  TestClient head(server->port()), body(server->port()), idle(server->port()), other(server->port());
+  head.Send("POST / HTTP/1.1\r\nHost");
+  body.Send("POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\n0123");
+  // A reply behind them on the same loop shows that what was sent above has been read, or is read before the clock moves on.
+  ASSERT_EQ(idle.Ask(Post("i")).status, 200);
+  ASSERT_EQ(other.Ask(Post("x")).status, 200);
+  manual.AdvanceMicros(29'000'000);
+  body.Send("4");
+  ASSERT_EQ(other.Ask(Post("x")).status, 200);
+  manual.AdvanceMicros(2'000'000);
+  const ClientReply reply = head.Read();
+  EXPECT_EQ(reply.status, 408);
+  EXPECT_EQ(reply.body, Refusals().timeout);
+  body.Send("5");  // a byte now and then does not move the deadline
+  ASSERT_EQ(other.Ask(Post("x")).status, 200);
+  manual.AdvanceMicros(40'000'000);
+  EXPECT_EQ(body.Read().status, 408);
+  EXPECT_EQ(idle.Ask(Post("still here")).body, "POST /|still here");
+}
+
+TEST_F(ServerTest, ClosesIdleConnectionsOnlyIfAskedTo) {
+  ManualClock manual;
+  ServerOptions options;
+  options.idle_timeout_micros = 10'000'000;
+  auto server = ServeEcho(options, manual);
+  TestClient idle(server->port()), used(server->port());
+  ASSERT_EQ(idle.Ask(Post("1")).status, 200);
+  ASSERT_EQ(used.Ask(Post("1")).status, 200);
+  manual.AdvanceMicros(9'000'000);
+  ASSERT_EQ(used.Ask(Post("2")).status, 200);
+  manual.AdvanceMicros(1'000'000);
+  EXPECT_TRUE(idle.ReadEnd());
+  EXPECT_EQ(used.Ask(Post("3")).status, 200);
+}
+
+TEST_F(ServerTest, AReaderThatTakesNothingIsGivenUp) {
+  ManualClock manual;
+  std::atomic<int> served{0};
+  auto server = Serve({}, manual, [&](Executor&) -> Handler {
+    return [&](std::unique_ptr<Exchange> exchange) {
+      Reply reply;
+      reply.body.assign(50'000'000, 'z');
+      exchange->Send(std::move(reply));
+      ++served;
+    };
+  });
+  TestClient stuck(server->port(), 4096);
+  stuck.Send("GET / HTTP/1.1\r\n\r\n");
+  ASSERT_TRUE(Eventually([&] { return served == 1; }));
+  // What the sockets' buffers hold goes out first and moves the deadline; then nothing does.
+  EXPECT_TRUE(Eventually([&] {
+    manual.AdvanceMicros(1'000'000);
+    std::this_thread::yield();
+    return server->connections() == 0;
+  }));
+}
+
+size_t ResidentBytes() {
+  std::ifstream file("/proc/self/statm");
+  size_t total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * 4096;
+}
+
+TEST_F(ServerTest, IdleConnectionsAreCheap) {
+  auto server = ServeEcho({}, clock_);
+  constexpr int kIdle = 2000;
+  std::vector<TestClient> clients;
+  clients.reserve(kIdle);
+  const size_t before = ResidentBytes();
+  for (int i = 0; i < kIdle; ++i) {
+    clients.emplace_back(server->port());
+    ASSERT_TRUE(clients.back().connected()) << i;
+    ASSERT_EQ(clients.back().Ask(Post("once")).status, 200) << i;
+  }
+  EXPECT_EQ(server->connections(), kIdle);
+  // Client and server share this process; a read buffer of 16 KB for each would be 32 MB.
+  EXPECT_LT(ResidentBytes() - before, size_t{8} << 20);
+  for (TestClient& client : clients) ASSERT_EQ(client.Ask(Post("again")).body, "POST /|again");
+  clients.clear();
+  EXPECT_TRUE(Eventually([&] { return server->connections() == 0; }));
+}
+
+TEST_F(ServerTest, GarbageOnSomeConnectionsDoesNotHarmOthers) {
+  auto server = ServeEcho({}, clock_);
+  TestClient good(server->port());
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(seed);
+    SeededRandom random(seed);
+    TestClient client(server->port());
+    std::string bytes = Post(std::string(random.Below(300), 'b')) + Post("x", "Expect: 100-continue\r\n");
+    for (uint64_t i = random.Below(10); i > 0; --i) bytes[random.Below(bytes.size())] = static_cast<char>(random.Next());
+    size_t at = 0;
+    while (at < bytes.size()) {
+      const size_t piece = std::min<size_t>(1 + random.Below(80), bytes.size() - at);
+      if (!client.Send(std::string_view(bytes).substr(at, piece))) break;
+      at += piece;
+    }
+    switch (random.Below(3)) {
+      case 0: client.Reset(); break;
+      case 1: client.Close(); break;
+      default: client.HalfClose(); break;
+    }
+    ASSERT_EQ(good.Ask(Post("good")).body, "POST /|good");
+  }
+  EXPECT_TRUE(Eventually([&] { return server->connections() == 1; }));
+}
+
+TEST_F(ServerTest, ListensOnSeveralHosts) {
+  ServerOptions options;
+  options.hosts = {"127.0.0.1", "127.0.0.2", "::1"};
+  auto server = ServeEcho(options, clock_);
+  EXPECT_NE(server->port(), 0);
+  TestClient client(server->port());
+  EXPECT_EQ(client.Ask(Post("v4")).status, 200);
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(server->port());
+  address.sin_addr.s_addr = htonl(0x7f000002);
+  EXPECT_EQ(::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ::close(fd);
+}
+
+}  // namespace
+}  // namespace stator::http
