@@ -1,5 +1,6 @@
 #include "kv/conformance_model.h"
 
+#include <algorithm>
 #include <set>
 
 namespace stator::kv {

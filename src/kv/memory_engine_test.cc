@@ -1,0 +1,40 @@
+#include "kv/memory_engine.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "kv/conformance.h"
+
+namespace stator::kv {
+namespace {
+
+class MemoryStore final : public StoreUnderTest {
+ public:
+  Result<std::unique_ptr<Engine>> Open() override { return std::unique_ptr<Engine>(std::make_unique<MemoryEngine>()); }
+};
+
+class MemoryConformance : public testing::TestWithParam<ConformanceCase> {};
+
+TEST_P(MemoryConformance, Holds) {
+  for (const uint64_t seed : {uint64_t{1}, uint64_t{20260101}, SystemSeed()}) {
+    const Status status = GetParam().run({.make = [] { return std::make_unique<MemoryStore>(); }, .seed = seed});
+    ASSERT_TRUE(status.ok()) << "seed " << seed << ": " << status.error().message();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Suite, MemoryConformance, testing::ValuesIn(ConformanceCases()),
+                         ConformanceCase::NameOf<testing::TestParamInfo<ConformanceCase>>);
+
+TEST(MemoryEngine, AppliesInline) {
+  MemoryEngine engine;
+  bool done = false;
+  Batch batch;
+  batch.puts.push_back({{}, "k", std::string(kStampBytes, '\0')});
+  engine.Apply(batch, [&done](Result<uint64_t> stamp) { done = stamp.ok(); });
+  EXPECT_TRUE(done);
+  EXPECT_EQ(engine.ApproximateBytes({}), 1 + kStampBytes);
+  EXPECT_EQ(engine.Checkpoint("/nowhere").error().code(), ErrorCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace stator::kv
