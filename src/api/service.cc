@@ -15,6 +15,8 @@ constexpr std::string_view kPlainJson = "application/json";
 constexpr std::string_view kExposedHeaders =
     "x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,x-amz-crc32,Date";
 
+static_assert(kBodyPadding >= simdjson::SIMDJSON_PADDING);
+
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 
 bool EqualsLower(std::string_view text, std::string_view lower) {
