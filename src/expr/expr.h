@@ -92,8 +92,8 @@ struct KeyConditionPart {
 
 // Takes apart a condition of Role::kKeyCondition (from text or from legacy KeyConditions), in order of appearance; each
 // attribute occurs once. Knows no schema: which attributes must be there, that the partition key takes kEq only, and that
-// types match is the caller's to check.
-Result<std::vector<KeyConditionPart>> ExtractKeyConditions(const Condition& condition);
+// types match is the caller's to check. More than `max_parts` are refused: two, but for keys of several attributes.
+Result<std::vector<KeyConditionPart>> ExtractKeyConditions(const Condition& condition, size_t max_parts = 2);
 
 // --- Projections -----------------------------------------------------------------------------------------------------
 
@@ -147,8 +147,8 @@ struct Updated {
 // the nesting depth of the result, not its size.
 Result<Updated> ApplyUpdate(const Update& update, model::ItemView old_item, model::ItemView key);
 
-// True if there is at least one action and all of them only take away: REMOVE, DELETE, legacy DELETE. Such an update of a
-// missing item creates nothing.
+// True if there is at least one action and all of them are REMOVE (or legacy DELETE without a value). Such an update of a
+// missing item creates nothing. DELETE from a set is not among them: it creates an item of the key alone.
 bool OnlyRemoves(const Update& update);
 
 // How many actions write a value (SET, ADD) and how many take away (REMOVE, DELETE): for the size rule of UpdateItem.
