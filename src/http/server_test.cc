@@ -333,11 +333,14 @@ TEST_F(ServerTest, DrainWaitsForRequestsInHand) {
   ServerOptions options;
   options.threads = 2;
   auto server = Serve(options, clock_, [&](Executor&) { return held.MakeHandler(); });
-  TestClient idle(server->port()), busy(server->port());
+  // Dealt out in turn: two to each loop.
+  TestClient idle(server->port()), busy(server->port()), idle_too(server->port()), beside_busy(server->port());
   busy.Send(Post("b"));
-  ASSERT_TRUE(Eventually([&] { return held.count == 1 && server->connections() == 2; }));
+  ASSERT_TRUE(Eventually([&] { return held.count == 1 && server->connections() == 4; }));
   std::thread drain([&] { server->Drain(60'000'000); });
   EXPECT_TRUE(idle.ReadEnd());
+  EXPECT_TRUE(idle_too.ReadEnd());
+  EXPECT_TRUE(beside_busy.ReadEnd());
   held.AnswerFirst("drained ");
   const ClientReply reply = busy.Read();
   EXPECT_EQ(reply.body, "drained b");
