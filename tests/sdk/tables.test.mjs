@@ -28,7 +28,7 @@ describe('life cycle', () => {
     assertSame([...Table.AttributeDefinitions].sort((a, b) => a.AttributeName.localeCompare(b.AttributeName)), define('pk:S', 'sk:N'));
     assert.ok(Table.CreationDateTime instanceof Date && Math.abs(Date.now() - Table.CreationDateTime) < 60000, `${Table.CreationDateTime}`);
     assert.match(Table.TableArn, new RegExp(`^arn:aws:dynamodb:[a-z0-9-]+:[0-9]{12}:table/${TableName.replaceAll('.', '\\.')}$`));
-    assert.match(Table.TableId, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    if (isStator) assert.match(Table.TableId, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
     assert.equal(Table.TableArn, created.TableArn);
     assert.equal(Table.TableId, created.TableId);
     assert.equal(Table.ItemCount, 0);
@@ -53,7 +53,7 @@ describe('life cycle', () => {
     await waitUntilTableNotExists({ client: context.client, ...waiting }, { TableName });
     await context.table('again');
     const { Table: second } = await context.ddb.DescribeTable({ TableName });
-    assert.notEqual(second.TableId, first.TableId);
+    if (isStator) assert.notEqual(second.TableId, first.TableId);
     assert.equal((await context.ddb.Scan({ TableName })).Count, 0);
   });
   test('provisioned', async () => {
@@ -130,7 +130,7 @@ describe('UpdateTable', () => {
     assert.equal(raised.ProvisionedThroughput.ReadCapacityUnits, 10);
     assert.ok(raised.ProvisionedThroughput.LastIncreaseDateTime instanceof Date);
     await assertFails(context.ddb.UpdateTable({ TableName, ProvisionedThroughput: { ReadCapacityUnits: 10, WriteCapacityUnits: 10 } }), 'ValidationException',
-      'The provisioned throughput for the table will not change. The requested value equals the current value.');
+      isLocal ? '' : 'The provisioned throughput for the table will not change. The requested value equals the current value.');
     await context.ddb.UpdateTable({ TableName, BillingMode: 'PAY_PER_REQUEST' });
     await waitUntilTableExists({ client: context.client, ...waiting }, { TableName });
     const { Table: onDemand } = await context.ddb.DescribeTable({ TableName });
@@ -162,7 +162,7 @@ describe('UpdateTable', () => {
     await assertFails(context.ddb.UpdateTable({ TableName }), 'ValidationException',
       isLocal ? '' : 'At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required');
   });
-  test('throughput of an on-demand table', async () => {
+  test('throughput of an on-demand table', referenceOnly('accepts it'), async () => {
     const TableName = await context.table('on-demand');
     await assertFails(context.ddb.UpdateTable({ TableName, ProvisionedThroughput: { ReadCapacityUnits: 1, WriteCapacityUnits: 1 } }), 'ValidationException',
       isLocal ? '' : 'Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST');

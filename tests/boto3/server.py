@@ -1,0 +1,61 @@
+"""The server under test: the one at STATOR_ENDPOINT, or one started here on a free port with a fresh data directory."""
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Server:
+    def __init__(self):
+        self.process = None
+        self.endpoint = os.environ.get("STATOR_ENDPOINT")
+        if self.endpoint:
+            return
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        binary = os.environ.get("STATOR_BIN", str(REPOSITORY / "build/release/stator"))
+        self.directory = tempfile.mkdtemp(prefix="stator-test-")
+        self.log = open(os.path.join(self.directory, "log"), "w+")
+        self.process = subprocess.Popen(
+            [binary, "serve", "--port", str(port), "--data-dir", os.path.join(self.directory, "data")]
+            + os.environ.get("STATOR_ARGS", "").split(),
+            stdout=self.log, stderr=subprocess.STDOUT)
+        self.endpoint = f"http://127.0.0.1:{port}"
+        end = time.monotonic() + 15
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                urllib.request.urlopen(self.endpoint + "/health/ready", timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.01)
+        self.process.kill()
+        self.process.wait()
+        self.log.seek(0)
+        output = self.log.read()
+        self._remove()
+        raise RuntimeError(f"{binary} was not ready within 15 s:\n{output}")
+
+    def stop(self):
+        """SIGTERM; fails unless the server drains and ends with 0."""
+        if not self.process:
+            return
+        self.process.terminate()
+        try:
+            code = self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = self.process.wait()
+        self._remove()
+        if code != 0:
+            raise RuntimeError(f"the server ended with {code} on SIGTERM")
+
+    def _remove(self):
+        self.log.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
