@@ -1,6 +1,7 @@
 #include "http/server.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <fstream>
 #include <future>
@@ -326,6 +327,28 @@ TEST_F(ServerTest, RefusesConnectionsAboveTheLimit) {
   ASSERT_TRUE(Eventually([&] { return server->connections() == 1; }));
   TestClient fourth(server->port());
   EXPECT_EQ(fourth.Ask(Post("4")).status, 200);
+}
+
+TEST_F(ServerTest, SurvivesRunningOutOfFileDescriptors) {
+  auto server = ServeEcho({}, clock_);
+  TestClient before(server->port());
+  ASSERT_EQ(before.Ask(Post("1")).status, 200);
+  rlimit usual{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
+  const int lowest_free = ::dup(0);
+  ::close(lowest_free);
+  // One more, which the next client takes, so that the server has none to accept it with.
+  rlimit tight = usual;
+  tight.rlim_cur = lowest_free + 1;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+  TestClient refused(server->port());
+  const ClientReply reply = refused.Read();
+  const ClientReply served = before.Ask(Post("2"));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(served.status, 200);
+  TestClient after(server->port());
+  EXPECT_EQ(after.Ask(Post("3")).status, 200);
 }
 
 TEST_F(ServerTest, DrainWaitsForRequestsInHand) {
