@@ -1,0 +1,136 @@
+#include <map>
+#include <set>
+
+#include "ops/capacity.h"
+#include "ops/checks.h"
+#include "ops/item_read.h"
+#include "ops/operations.h"
+#include "table/key_encoding.h"
+
+namespace stator::ops {
+namespace {
+
+constexpr size_t kMaxKeys = 100;
+constexpr size_t kMaxResponseBytes = 16 << 20;
+
+struct TablePlan {
+  KeysAndAttributes request;
+  table::TablePtr table;
+  expr::Projection projection;
+  std::vector<std::string> keys;  // encoded item keys
+};
+
+struct State {
+  std::vector<TablePlan> tables;
+  std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+  // Progress: the next key to read.
+  size_t table = 0;
+  size_t key = 0;
+  size_t bytes = 0;
+  std::vector<int64_t> halves;  // by table
+  BatchGetItemResponse response;
+};
+
+Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchGetItemRequest request) {
+  if (request.request_items.empty()) {
+    return ValidationError("The requestItems parameter is required for BatchGetItem");
+  }
+  TRY(CheckValues(request.value_errors, ValuePlace::kKey));
+  auto state = std::make_shared<State>();
+  state->return_consumed_capacity = request.return_consumed_capacity;
+  size_t total = 0;
+  for (KeysAndAttributes& entry : request.request_items) {
+    TRY(CheckExpressionParameters({{"ProjectionExpression", entry.projection_expression.has_value(), false}},
+                                  {{"AttributesToGet", entry.attributes_to_get.has_value()}},
+                                  entry.expression_attribute_names.has_value(), false));
+    total += entry.keys.size();
+    TablePlan plan;
+    expr::Substitutions substitutions;
+    // A copy of the names: UnprocessedKeys repeats them.
+    std::optional<ExpressionAttributeNames> names = entry.expression_attribute_names;
+    TRY(SetSubstitutions(&names, nullptr, {}, &substitutions));
+    ASSIGN_OR_RETURN(plan.projection,
+                     ProjectionOf(entry.projection_expression, entry.attributes_to_get, &substitutions));
+    TRY(substitutions.CheckAllUsed());
+    plan.request = std::move(entry);
+    state->tables.push_back(std::move(plan));
+  }
+  if (total > kMaxKeys) return ValidationError("Too many items requested for the BatchGetItem call");
+
+  for (TablePlan& plan : state->tables) {
+    ASSIGN_OR_RETURN(plan.table, FindActiveTable(ctx.env, plan.request.table_name));
+    std::set<std::string> seen;
+    for (const EncodedItem& key : plan.request.keys) {
+      TRY(CheckKey(plan.table->key_schema(), key.view()));
+      std::string encoded = table::EncodeItemKey(plan.table->key_schema(), key.view());
+      if (!seen.insert(encoded).second) return ValidationError("Provided list of item keys contains duplicates");
+      plan.keys.push_back(std::move(encoded));
+    }
+    state->response.responses.push_back({plan.request.table_name, {}});
+  }
+  state->halves.resize(state->tables.size());
+  return state;
+}
+
+// Reads on until all is read or the response is full; kWouldBlock leaves the progress where it was.
+Status ReadOn(table::Store& store, State* state, kv::Tier tier) {
+  for (; state->table < state->tables.size(); ++state->table, state->key = 0) {
+    TablePlan& plan = state->tables[state->table];
+    for (; state->key < plan.keys.size(); ++state->key) {
+      std::string item;
+      ASSIGN_OR_RETURN(const bool found, store.Get(*plan.table, plan.keys[state->key], tier, &item));
+      const model::ItemView view = found ? model::ItemView(item) : model::ItemView();
+      if (state->bytes > 0 && state->bytes + view.size_bytes() > kMaxResponseBytes) return OkStatus();
+      state->bytes += view.size_bytes();
+      state->halves[state->table] += throughput::ReadHalves(static_cast<int64_t>(view.size_bytes()),
+                                                            plan.request.consistent_read.value_or(false));
+      if (!found) continue;
+      state->response.responses[state->table].items.push_back(
+          plan.projection.present() ? expr::Project(plan.projection, view) : std::move(item));
+    }
+  }
+  return OkStatus();
+}
+
+BatchGetItemResponse Finish(State* state) {
+  BatchGetItemResponse response = std::move(state->response);
+  for (size_t t = state->table; t < state->tables.size(); ++t) {
+    KeysAndAttributes& request = state->tables[t].request;
+    if (t == state->table) request.keys.erase(request.keys.begin(), request.keys.begin() + static_cast<ptrdiff_t>(state->key));
+    response.unprocessed_keys.push_back(std::move(request));
+  }
+  if (WantsCapacity(state->return_consumed_capacity)) {
+    std::vector<ConsumedCapacity> capacities;
+    for (size_t t = 0; t < state->tables.size(); ++t) {
+      capacities.push_back(*TableCapacity(state->return_consumed_capacity, response.responses[t].table_name,
+                                          throughput::HalvesToUnits(state->halves[t])));
+    }
+    response.consumed_capacity = std::move(capacities);
+  }
+  return response;
+}
+
+}  // namespace
+
+void BatchGetItem(Context& ctx, BatchGetItemRequest request, Callback<BatchGetItemResponse> done) {
+  Result<std::shared_ptr<State>> prepared = Prepare(ctx, std::move(request));
+  if (!prepared.ok()) {
+    done(std::move(prepared).error());
+    return;
+  }
+  std::shared_ptr<State> state = std::move(*prepared);
+  table::Store& store = ctx.env.store;
+  const auto read = [state, &store](kv::Tier tier) -> Result<bool> {
+    TRY(ReadOn(store, state.get(), tier));
+    return true;
+  };
+  ReadThenFinish(ctx, read, [state, done = std::move(done)](Result<bool> finished) mutable {
+    if (finished.ok()) {
+      done(Finish(state.get()));
+    } else {
+      done(std::move(finished).error());
+    }
+  });
+}
+
+}  // namespace stator::ops

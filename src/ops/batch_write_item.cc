@@ -1,0 +1,157 @@
+#include <set>
+
+#include "ops/capacity.h"
+#include "ops/checks.h"
+#include "ops/item_write.h"
+#include "ops/operations.h"
+#include "table/key_encoding.h"
+
+namespace stator::ops {
+namespace {
+
+constexpr size_t kMaxRequests = 25;
+
+// One put or delete of the batch: a write of its own, without atomicity across them.
+struct Entry {
+  size_t table_index = 0;
+  size_t request_index = 0;
+  table::TablePtr table;
+  std::string key;
+  int64_t units = 0;
+  std::optional<Error> error;
+};
+
+// Written on the loop's thread only.
+struct State {
+  BatchWriteItemRequest request;
+  std::vector<Entry> entries;
+  size_t outstanding = 0;
+  Callback<BatchWriteItemResponse> done;
+};
+
+Status CheckWriteRequest(const WriteRequest& request) {
+  if (request.put_request.has_value() == request.delete_request.has_value()) {
+    return ValidationError(request.put_request
+                               ? "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
+                               : "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes");
+  }
+  if (request.put_request && request.put_request->item.view().size_bytes() > model::kMaxItemBytes) {
+    return ValidationError("Item size has exceeded the maximum allowed size");
+  }
+  return OkStatus();
+}
+
+Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchWriteItemRequest request) {
+  if (request.request_items.empty()) {
+    return ValidationError("The requestItems parameter is required for BatchWriteItem");
+  }
+  TRY(CheckValues(request.value_errors, ValuePlace::kItem));
+  TRY(CheckValues(request.value_errors, ValuePlace::kKey));
+  size_t total = 0;
+  for (const TableWriteRequests& table : request.request_items) {
+    total += table.requests.size();
+    for (const WriteRequest& write : table.requests) TRY(CheckWriteRequest(write));
+  }
+  if (total > kMaxRequests) return ValidationError("Too many items requested for the BatchWriteItem call");
+
+  auto state = std::make_shared<State>();
+  for (size_t t = 0; t < request.request_items.size(); ++t) {
+    const TableWriteRequests& table = request.request_items[t];
+    ASSIGN_OR_RETURN(const table::TablePtr found, FindActiveTable(ctx.env, table.table_name));
+    const model::KeySchema& schema = found->key_schema();
+    std::set<std::string> seen;
+    for (size_t i = 0; i < table.requests.size(); ++i) {
+      const WriteRequest& write = table.requests[i];
+      const model::ItemView view = write.put_request ? write.put_request->item.view() : write.delete_request->key.view();
+      TRY(write.put_request ? CheckItemKey(schema, view) : CheckKey(schema, view));
+      Entry entry;
+      entry.table_index = t;
+      entry.request_index = i;
+      entry.table = found;
+      entry.key = table::EncodeItemKey(schema, view);
+      if (!seen.insert(entry.key).second) return ValidationError("Provided list of item keys contains duplicates");
+      state->entries.push_back(std::move(entry));
+    }
+  }
+  state->request = std::move(request);
+  state->outstanding = state->entries.size();
+  return state;
+}
+
+void Finish(State* state) {
+  BatchWriteItemResponse response;
+  size_t failed = 0;
+  std::vector<int64_t> units(state->request.request_items.size());
+  std::vector<TableWriteRequests> unprocessed(state->request.request_items.size());
+  for (Entry& entry : state->entries) {
+    TableWriteRequests& table = state->request.request_items[entry.table_index];
+    if (!entry.error) {
+      units[entry.table_index] += entry.units;
+      continue;
+    }
+    ++failed;
+    unprocessed[entry.table_index].table_name = table.table_name;
+    unprocessed[entry.table_index].requests.push_back(std::move(table.requests[entry.request_index]));
+  }
+  if (failed == state->entries.size()) {
+    state->done(std::move(*state->entries.front().error));
+    return;
+  }
+  for (TableWriteRequests& table : unprocessed) {
+    if (!table.requests.empty()) response.unprocessed_items.push_back(std::move(table));
+  }
+  if (WantsCapacity(state->request.return_consumed_capacity)) {
+    std::vector<ConsumedCapacity> capacities;
+    for (size_t t = 0; t < units.size(); ++t) {
+      capacities.push_back(*TableCapacity(state->request.return_consumed_capacity,
+                                          state->request.request_items[t].table_name, static_cast<double>(units[t])));
+    }
+    response.consumed_capacity = std::move(capacities);
+  }
+  state->done(std::move(response));
+}
+
+}  // namespace
+
+void BatchWriteItem(Context& ctx, BatchWriteItemRequest request, Callback<BatchWriteItemResponse> done) {
+  Result<std::shared_ptr<State>> prepared = Prepare(ctx, std::move(request));
+  if (!prepared.ok()) {
+    done(std::move(prepared).error());
+    return;
+  }
+  std::shared_ptr<State> state = std::move(*prepared);
+  state->done = std::move(done);
+  Executor& loop = ctx.loop;
+  const size_t count = state->entries.size();
+  for (size_t i = 0; i < count; ++i) {
+    const Entry& entry = state->entries[i];
+    const WriteRequest& write = state->request.request_items[entry.table_index].requests[entry.request_index];
+    const std::string* item = write.put_request ? &write.put_request->item.bytes : nullptr;
+    auto units = std::make_shared<int64_t>(0);
+    std::vector<table::WriteTarget> targets;
+    targets.push_back({entry.table, entry.key});
+    // `item` stays where it is until the last answer is in: the state is shared by all callbacks.
+    ctx.env.store.Write(
+        std::move(targets),
+        [state, item, units](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
+          const size_t new_bytes = item != nullptr ? model::ItemView(*item).size_bytes() : 0;
+          *units = throughput::WriteUnits(static_cast<int64_t>(std::max(old_items[0].size_bytes(), new_bytes)));
+          std::vector<table::Change> changes(1);
+          if (item != nullptr) {
+            changes[0] = {table::Change::kPut, *item};
+          } else if (old_items[0].exists()) {
+            changes[0].kind = table::Change::kDelete;
+          }
+          return changes;
+        },
+        [state, i, units, &loop](Status status) {
+          loop.Post([state, i, units, status = std::move(status)]() mutable {
+            state->entries[i].units = *units;
+            if (!status.ok()) state->entries[i].error = std::move(status).error();
+            if (--state->outstanding == 0) Finish(state.get());
+          });
+        });
+  }
+}
+
+}  // namespace stator::ops

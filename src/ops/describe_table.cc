@@ -1,0 +1,77 @@
+#include "ops/checks.h"
+#include "ops/operations.h"
+#include "ops/table_status.h"
+
+namespace stator::ops {
+namespace {
+
+// The table of a control-plane operation, in any status.
+Result<table::TablePtr> FindTable(const Environment& env, std::string_view name_or_arn, ErrorCode missing) {
+  ASSIGN_OR_RETURN(const std::string_view name, TableNameOf(name_or_arn));
+  table::TablePtr table = env.store.Find(name);
+  if (table != nullptr) return table;
+  if (missing == ErrorCode::kTableNotFound) return Error(missing, "Table not found: " + std::string(name));
+  return Error(missing, "Requested resource not found: Table: " + std::string(name) + " not found");
+}
+
+}  // namespace
+
+void DescribeTable(Context& ctx, DescribeTableRequest request, Callback<DescribeTableResponse> done) {
+  const Result<table::TablePtr> table = FindTable(ctx.env, request.table_name, ErrorCode::kResourceNotFound);
+  if (!table.ok()) {
+    done(table.error());
+    return;
+  }
+  done(DescribeTableResponse{Describe(ctx.env, **table, StatusOf((*table)->descriptor, ctx.env))});
+}
+
+// Time to live and backups can't be switched on yet, so DISABLED is the truth; infrastructure tools ask at every refresh.
+void DescribeTimeToLive(Context& ctx, DescribeTimeToLiveRequest request, Callback<DescribeTimeToLiveResponse> done) {
+  const Result<table::TablePtr> table = FindTable(ctx.env, request.table_name, ErrorCode::kResourceNotFound);
+  if (!table.ok()) {
+    done(table.error());
+    return;
+  }
+  done(DescribeTimeToLiveResponse{TimeToLiveStatus::kDisabled, std::nullopt});
+}
+
+void DescribeContinuousBackups(Context& ctx, DescribeContinuousBackupsRequest request,
+                               Callback<DescribeContinuousBackupsResponse> done) {
+  const Result<table::TablePtr> table = FindTable(ctx.env, request.table_name, ErrorCode::kTableNotFound);
+  if (!table.ok()) {
+    done(table.error());
+    return;
+  }
+  DescribeContinuousBackupsResponse response;
+  response.continuous_backups_enabled = false;
+  response.point_in_time_recovery_enabled = false;
+  done(std::move(response));
+}
+
+void ListTables(Context& ctx, ListTablesRequest request, Callback<ListTablesResponse> done) {
+  const size_t limit = static_cast<size_t>(request.limit.value_or(100));
+  ListTablesResponse response;
+  for (const table::TablePtr& table : ctx.env.store.List()) {
+    const std::string& name = table->descriptor.name;
+    if (request.exclusive_start_table_name && name <= *request.exclusive_start_table_name) continue;
+    if (response.table_names.size() == limit) {
+      response.last_evaluated_table_name = response.table_names.back();
+      break;
+    }
+    response.table_names.push_back(name);
+  }
+  done(std::move(response));
+}
+
+void DescribeLimits(Context&, DescribeLimitsRequest, Callback<DescribeLimitsResponse> done) {
+  // The service's quotas of a new account (reference/limits-and-capacity.md, section 5).
+  done(DescribeLimitsResponse{80'000, 80'000, 40'000, 40'000});
+}
+
+void DescribeEndpoints(Context& ctx, DescribeEndpointsRequest, Callback<DescribeEndpointsResponse> done) {
+  DescribeEndpointsResponse response;
+  response.endpoints.push_back({ctx.env.settings.endpoint, 1440});
+  done(std::move(response));
+}
+
+}  // namespace stator::ops

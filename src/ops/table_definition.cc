@@ -1,0 +1,169 @@
+#include "ops/table_definition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace stator::ops {
+namespace {
+
+constexpr int64_t kMaxProvisionable = 1'000'000'000'000;
+
+Error Invalid(std::string_view text) {
+  return ValidationError("One or more parameter values were invalid: " + std::string(text));
+}
+
+const AttributeDefinition* FindDefinition(const std::vector<AttributeDefinition>& definitions, std::string_view name) {
+  for (const AttributeDefinition& definition : definitions) {
+    if (definition.attribute_name == name) return &definition;
+  }
+  return nullptr;
+}
+
+Result<model::KeySchema> DefineKey(const std::vector<KeySchemaElement>& elements,
+                                   const std::vector<AttributeDefinition>& definitions) {
+  if (elements.size() > 2) {
+    return ValidationError(fmt::format("1 validation error detected: Value at 'keySchema' failed to satisfy constraint: "
+                                       "Member must have length less than or equal to 2"));
+  }
+  for (const KeySchemaElement& element : elements) {
+    if (FindDefinition(definitions, element.attribute_name) == nullptr) {
+      return ValidationError("Invalid KeySchema: Some index key attribute have no definition");
+    }
+  }
+  if (elements[0].key_type != KeyType::kHash) {
+    return ValidationError("Invalid KeySchema: The first KeySchemaElement is not a HASH key type");
+  }
+  model::KeySchema schema;
+  schema.partition = {elements[0].attribute_name,
+                      ToValueType(FindDefinition(definitions, elements[0].attribute_name)->attribute_type)};
+  if (elements.size() == 2) {
+    if (elements[0].attribute_name == elements[1].attribute_name) {
+      return ValidationError("Both the Hash Key and the Range Key element in the KeySchema have the same name");
+    }
+    if (elements[1].key_type != KeyType::kRange) {
+      return ValidationError("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type");
+    }
+    schema.sort = model::KeyAttribute{elements[1].attribute_name,
+                                      ToValueType(FindDefinition(definitions, elements[1].attribute_name)->attribute_type)};
+  }
+  if (definitions.size() != elements.size()) {
+    return Invalid(
+        "Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions");
+  }
+  return schema;
+}
+
+// Parameters of features that are not there yet must not look as if they took effect.
+Status CheckSupported(const CreateTableRequest& request) {
+  if (request.global_secondary_indexes) return NotSupportedYet("GlobalSecondaryIndexes");
+  if (request.local_secondary_indexes) return NotSupportedYet("LocalSecondaryIndexes");
+  if (request.stream_specification) {
+    if (request.stream_specification->stream_enabled) return NotSupportedYet("StreamSpecification");
+    if (request.stream_specification->stream_view_type) {
+      return Invalid("Table is being created with a stream disabled, UpdateViewType should not be specified");
+    }
+  }
+  if (request.sse_specification && request.sse_specification->enabled.value_or(false)) {
+    return NotSupportedYet("SSESpecification");
+  }
+  if (request.resource_policy) return NotSupportedYet("ResourcePolicy");
+  if (request.vector_indexes) return NotSupportedYet("VectorIndexes");
+  if (request.global_table_source_arn) return NotSupportedYet("GlobalTableSourceArn");
+  if (request.global_table_settings_replication_mode) return NotSupportedYet("GlobalTableSettingsReplicationMode");
+  return OkStatus();
+}
+
+Status DefineThroughput(const CreateTableRequest& request, table::TableDescriptor* descriptor) {
+  const bool on_demand = request.billing_mode == BillingMode::kPayPerRequest;
+  if (on_demand && request.provisioned_throughput) return NeitherUnitsWhenOnDemand();
+  if (!on_demand && !request.provisioned_throughput) return BothUnitsWhenProvisioned();
+  if (!on_demand && request.on_demand_throughput) {
+    return Invalid("OnDemandThroughput cannot be specified when BillingMode is PROVISIONED");
+  }
+  descriptor->billing_mode = on_demand ? table::BillingMode::kPayPerRequest : table::BillingMode::kProvisioned;
+  descriptor->billing_mode_given = request.billing_mode.has_value();
+  if (on_demand) descriptor->to_pay_per_request_micros = descriptor->created_micros;
+  if (request.provisioned_throughput) {
+    TRY(CheckProvisionedBounds(*request.provisioned_throughput));
+    descriptor->read_units = request.provisioned_throughput->read_capacity_units;
+    descriptor->write_units = request.provisioned_throughput->write_capacity_units;
+  }
+  if (request.on_demand_throughput) {
+    const auto limit = [](const std::optional<int64_t>& units) {
+      return units && *units > 0 ? units : std::optional<int64_t>();
+    };
+    descriptor->max_read_request_units = limit(request.on_demand_throughput->max_read_request_units);
+    descriptor->max_write_request_units = limit(request.on_demand_throughput->max_write_request_units);
+  }
+  int64_t partitions =
+      on_demand ? throughput::InitialPartitionsOnDemand(throughput::kOnDemandReadUnits, throughput::kOnDemandWriteUnits)
+                : throughput::InitialPartitionsProvisioned(descriptor->read_units, descriptor->write_units);
+  if (request.warm_throughput) {
+    descriptor->warm_read_units = request.warm_throughput->read_units_per_second;
+    descriptor->warm_write_units = request.warm_throughput->write_units_per_second;
+    partitions = std::max(partitions, throughput::InitialPartitionsOnDemand(descriptor->warm_read_units.value_or(0),
+                                                                            descriptor->warm_write_units.value_or(0)));
+  }
+  descriptor->partitions = throughput::PartitionMap::Even(partitions);
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckProvisionedBounds(const ProvisionedThroughput& throughput) {
+  if (throughput.read_capacity_units > kMaxProvisionable) {
+    return ValidationError(fmt::format("Given value {} for ReadCapacityUnits is out of bounds", throughput.read_capacity_units));
+  }
+  if (throughput.write_capacity_units > kMaxProvisionable) {
+    return ValidationError(
+        fmt::format("Given value {} for WriteCapacityUnits is out of bounds", throughput.write_capacity_units));
+  }
+  return OkStatus();
+}
+
+Status CheckTagCount(size_t count) {
+  if (count <= kMaxTags) return OkStatus();
+  return Invalid("Tag limit exceeded: a table may have at most 50 tags");
+}
+
+std::string NewUuid(Random& random) {
+  const uint64_t a = random.Next();
+  const uint64_t b = random.Next();
+  // Version 4, variant 1.
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32, (a >> 16) & 0xffff, a & 0xfff,
+                     0x8000 | ((b >> 48) & 0x3fff), b & 0xffffffffffff);
+}
+
+Result<table::TableDescriptor> DefineTable(const Environment& env, const CreateTableRequest& request) {
+  TRY(CheckSupported(request));
+  table::TableDescriptor descriptor;
+  descriptor.name = request.table_name;
+  descriptor.created_micros = env.clock.NowMicros();
+  if (!request.key_schema || request.key_schema->empty() || !request.attribute_definitions) {
+    return ValidationError("Invalid KeySchema: Some index key attribute have no definition");
+  }
+  TRY(DefineThroughput(request, &descriptor));
+  std::set<std::string_view> names;
+  for (const AttributeDefinition& definition : *request.attribute_definitions) {
+    if (!names.insert(definition.attribute_name).second) {
+      return Invalid("Duplicate AttributeName in AttributeDefinitions: " + definition.attribute_name);
+    }
+    descriptor.attribute_definitions.push_back({definition.attribute_name, ToValueType(definition.attribute_type)});
+  }
+  ASSIGN_OR_RETURN(descriptor.key_schema, DefineKey(*request.key_schema, *request.attribute_definitions));
+  if (request.tags) {
+    for (const Tag& tag : *request.tags) descriptor.tags[tag.key] = tag.value;
+    TRY(CheckTagCount(descriptor.tags.size()));
+  }
+  descriptor.table_class_given = request.table_class.has_value();
+  descriptor.table_class = request.table_class == TableClass::kStandardInfrequentAccess
+                               ? table::TableClass::kStandardInfrequentAccess
+                               : table::TableClass::kStandard;
+  descriptor.deletion_protection = request.deletion_protection_enabled.value_or(false);
+  descriptor.table_id = NewUuid(env.random);
+  return descriptor;
+}
+
+}  // namespace stator::ops

@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include "ops/checks.h"
+#include "ops/operations.h"
+#include "ops/table_definition.h"
+#include "ops/table_status.h"
+
+namespace stator::ops {
+namespace {
+
+constexpr int64_t kDayMicros = 86'400 * int64_t{1'000'000};
+
+Status CheckRequest(const UpdateTableRequest& request) {
+  if (request.global_secondary_index_updates) return NotSupportedYet("GlobalSecondaryIndexUpdates");
+  if (request.stream_specification) return NotSupportedYet("StreamSpecification");
+  if (request.sse_specification) return NotSupportedYet("SSESpecification");
+  if (request.replica_updates) return NotSupportedYet("ReplicaUpdates");
+  if (request.multi_region_consistency) return NotSupportedYet("MultiRegionConsistency");
+  if (request.global_table_witness_updates) return NotSupportedYet("GlobalTableWitnessUpdates");
+  if (request.global_table_settings_replication_mode) return NotSupportedYet("GlobalTableSettingsReplicationMode");
+  if (request.vector_index_updates) return NotSupportedYet("VectorIndexUpdates");
+  if (request.disassociation_protection_enabled) return NotSupportedYet("DisassociationProtectionEnabled");
+  if (!request.billing_mode && !request.provisioned_throughput && !request.table_class &&
+      !request.deletion_protection_enabled && !request.on_demand_throughput && !request.warm_throughput) {
+    return ValidationError(
+        "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or "
+        "SSESpecification or ReplicaUpdates is required");
+  }
+  if (request.billing_mode == BillingMode::kPayPerRequest && request.provisioned_throughput) {
+    return NeitherUnitsWhenOnDemand();
+  }
+  if (request.provisioned_throughput) TRY(CheckProvisionedBounds(*request.provisioned_throughput));
+  return OkStatus();
+}
+
+void SetUnits(int64_t read_units, int64_t write_units, int64_t now, table::TableDescriptor* d) {
+  const bool increase = read_units > d->read_units || write_units > d->write_units;
+  const bool decrease = read_units < d->read_units || write_units < d->write_units;
+  if (increase) d->last_increase_micros = now;
+  if (decrease) {
+    d->last_decrease_micros = now;
+    const int64_t today = now / kDayMicros;
+    d->decreases_today = d->decreases_day == today ? d->decreases_today + 1 : 1;
+    d->decreases_day = today;
+  }
+  d->read_units = read_units;
+  d->write_units = write_units;
+}
+
+Status ChangeThroughput(const UpdateTableRequest& request, int64_t now, table::TableDescriptor* d) {
+  const bool was_on_demand = d->billing_mode == table::BillingMode::kPayPerRequest;
+  const bool on_demand = request.billing_mode ? *request.billing_mode == BillingMode::kPayPerRequest : was_on_demand;
+  if (on_demand && request.provisioned_throughput) return NeitherUnitsWhenOnDemand();
+  if (!on_demand && was_on_demand && !request.provisioned_throughput) return BothUnitsWhenProvisioned();
+  if (request.billing_mode) {
+    d->billing_mode_given = true;
+    d->billing_mode = on_demand ? table::BillingMode::kPayPerRequest : table::BillingMode::kProvisioned;
+    if (on_demand && !was_on_demand) d->to_pay_per_request_micros = now;
+  }
+  if (!request.provisioned_throughput) return OkStatus();
+  const int64_t read_units = request.provisioned_throughput->read_capacity_units;
+  const int64_t write_units = request.provisioned_throughput->write_capacity_units;
+  if (!was_on_demand && read_units == d->read_units && write_units == d->write_units) {
+    return ValidationError(fmt::format(
+        "The provisioned throughput for the table will not change. The requested value equals the current value. Current "
+        "ReadCapacityUnits provisioned for the table: {}. Requested ReadCapacityUnits: {}. Current WriteCapacityUnits "
+        "provisioned for the table: {}. Requested WriteCapacityUnits: {}. Refer to the Amazon DynamoDB Developer Guide for "
+        "current limits and how to request higher limits.",
+        d->read_units, read_units, d->write_units, write_units));
+  }
+  SetUnits(read_units, write_units, now, d);
+  return OkStatus();
+}
+
+Status ChangeOnDemandLimits(const OnDemandThroughput& limits, table::TableDescriptor* d) {
+  if (d->billing_mode != table::BillingMode::kPayPerRequest) {
+    return ValidationError(
+        "One or more parameter values were invalid: OnDemandThroughput cannot be specified when BillingMode is PROVISIONED");
+  }
+  const auto apply = [](const std::optional<int64_t>& wanted, std::optional<int64_t>* current) {
+    if (!wanted) return;
+    *current = *wanted > 0 ? wanted : std::optional<int64_t>();  // -1 removes the limit
+  };
+  apply(limits.max_read_request_units, &d->max_read_request_units);
+  apply(limits.max_write_request_units, &d->max_write_request_units);
+  return OkStatus();
+}
+
+Status ChangeWarmThroughput(const WarmThroughput& warm, table::TableDescriptor* d) {
+  const auto raise = [](const std::optional<int64_t>& wanted, std::optional<int64_t>* current) -> Status {
+    if (!wanted) return OkStatus();
+    if (*current && *wanted < **current) {
+      return ValidationError("One or more parameter values were invalid: WarmThroughput can only be raised, not lowered");
+    }
+    *current = wanted;
+    return OkStatus();
+  };
+  TRY(raise(warm.read_units_per_second, &d->warm_read_units));
+  return raise(warm.write_units_per_second, &d->warm_write_units);
+}
+
+Status Change(const UpdateTableRequest& request, const Environment& env, table::TableDescriptor* d) {
+  const int64_t now = env.clock.NowMicros();
+  switch (StatusOf(*d, env)) {
+    case TableStatus::kCreating:
+      return Error(ErrorCode::kResourceInUse,
+                   "Attempt to change a resource which is still in use: Table is being created: " + d->name);
+    case TableStatus::kUpdating:
+      return Error(ErrorCode::kResourceInUse,
+                   "Attempt to change a resource which is still in use: Table is being updated: " + d->name);
+    case TableStatus::kDeleting:
+      return Error(ErrorCode::kResourceInUse,
+                   "Attempt to change a resource which is still in use: Table is being deleted: " + d->name);
+    default: break;
+  }
+  TRY(ChangeThroughput(request, now, d));
+  if (request.on_demand_throughput) TRY(ChangeOnDemandLimits(*request.on_demand_throughput, d));
+  if (request.warm_throughput) TRY(ChangeWarmThroughput(*request.warm_throughput, d));
+  if (request.table_class) {
+    d->table_class_given = true;
+    d->table_class = *request.table_class == TableClass::kStandard ? table::TableClass::kStandard
+                                                                   : table::TableClass::kStandardInfrequentAccess;
+    d->table_class_changed_micros = now;
+  }
+  if (request.deletion_protection_enabled) d->deletion_protection = *request.deletion_protection_enabled;
+  d->changed_micros = now;
+  return OkStatus();
+}
+
+}  // namespace
+
+void UpdateTable(Context& ctx, UpdateTableRequest request, Callback<UpdateTableResponse> done) {
+  const Result<std::string_view> name = TableNameOf(request.table_name);
+  if (!name.ok()) {
+    done(name.error());
+    return;
+  }
+  if (Status checked = CheckRequest(request); !checked.ok()) {
+    done(std::move(checked).error());
+    return;
+  }
+  Environment& env = ctx.env;
+  Executor& loop = ctx.loop;
+  std::string table_name(*name);
+  env.store.Alter(
+      std::move(table_name),
+      [&env, request = std::move(request)](table::TableDescriptor* descriptor) { return Change(request, env, descriptor); },
+      [&env, &loop, done = std::move(done)](Result<table::TablePtr> table) mutable {
+        RunOn(loop, [&env, table = std::move(table), done = std::move(done)]() mutable {
+          if (!table.ok()) {
+            done(std::move(table).error());
+          } else {
+            done(UpdateTableResponse{Describe(env, **table, TableStatus::kUpdating)});
+          }
+        });
+      });
+}
+
+}  // namespace stator::ops
