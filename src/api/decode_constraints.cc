@@ -77,7 +77,8 @@ void AppendPrinted(const Type* type, dom::element json, std::string* out) {
     case element_type::ARRAY: {
       out->push_back('[');
       bool first = true;
-      for (const dom::element element : json.get_array().value_unsafe()) {
+      const dom::array array = json.get_array().value_unsafe();
+      for (const dom::element element : array) {
         if (!first) out->append(", ");
         first = false;
         AppendPrinted(type != nullptr ? type->element : nullptr, element, out);
@@ -101,7 +102,8 @@ void AppendPrinted(const Type* type, dom::element json, std::string* out) {
   const Type* element = type == nullptr ? nullptr : type->kind == Kind::kItem ? &kAttributeValue : type->element;
   out->push_back('{');
   bool first = true;
-  for (const auto [key, value] : json.get_object().value_unsafe()) {
+  const dom::object object = json.get_object().value_unsafe();
+  for (const auto [key, value] : object) {
     if (!first) out->append(", ");
     first = false;
     out->append(key);
@@ -292,7 +294,7 @@ void Collector::ElementBounds(const Type& type, dom::object json, dom::element w
 }
 
 bool IsEmptyMap(const Type& type, const dom::element& json) {
-  return type.kind == Kind::kMap && json.get_object().value_unsafe().begin() == json.get_object().value_unsafe().end();
+  return type.kind == Kind::kMap && json.get_object().value_unsafe().size() == 0;
 }
 
 Error Failures(const std::vector<std::string>& failures) {
