@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "kv_rocks/log_repair.h"
 
 namespace stator::kv_rocks {
 namespace {
@@ -176,6 +177,7 @@ Status Committer::WriteGroup() {
   char stamp[sizeof(uint64_t)];
   kv::StoreLittle64(stamp, last_stamp_);
   writes_.Put(families_[0], ToSlice(kLastStampKey), rocksdb::Slice(stamp, sizeof stamp));
+  writes_.PutLogData(kEndMark);
 
   rocksdb::WriteOptions how;
   how.sync = options_.sync;

@@ -75,7 +75,8 @@ bool AllZero(std::string_view bytes) { return bytes.find_first_not_of('\0') == s
 
 struct Damage {
   size_t record;  // where the first record begins that is not intact
-  bool torn;      // as a power cut tears: incomplete, or with holes, and the last of the log
+  bool torn;      // as a power cut tears: incomplete, or with holes
+  bool last;      // no intact record follows
 };
 
 // Whether a record begins, intact, anywhere after `at`.
@@ -91,7 +92,7 @@ bool RecordFollows(std::string_view log, size_t at) {
 bool HasHole(std::string_view log, size_t record) {
   const size_t aligned = (record + kSector - 1) / kSector * kSector;
   if (record + kHeader <= log.size() && AllZero(log.substr(record, std::max(kHeader, aligned - record)))) return true;
-  for (size_t at = aligned; at + kSector <= log.size(); at += kSector) {
+  for (size_t at = aligned; at < log.size(); at += kSector) {  // the last sector may be short
     if (AllZero(log.substr(at, kSector))) return true;
   }
   return false;
@@ -116,13 +117,13 @@ std::optional<Damage> FindDamage(std::string_view log) {
       if (header) std::memcpy(&length, log.data() + at + 4, sizeof length);
       // RocksDB itself passes over a last record that the end of the file cuts off.
       const bool cut_off = block_end == log.size() && (!header || at + kHeader + length > log.size()) && !fragment;
-      return Damage{record, !RecordFollows(log, at + 1) && (cut_off || HasHole(log, record))};
+      return Damage{record, cut_off || HasHole(log, record), !RecordFollows(log, at + 1)};
     }
     at = fragment->end;
     inside = fragment->type == kFirst || fragment->type == kMiddle;
     if (!inside) record = at;
   }
-  if (inside) return Damage{record, true};
+  if (inside) return Damage{record, true, true};
   return std::nullopt;
 }
 
@@ -138,7 +139,7 @@ Status CutFile(const std::string& file, size_t size) {
 
 }  // namespace
 
-Result<bool> CutTornTail(const std::string& path, const std::string& complaint) {
+Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& complaint) {
   std::vector<std::pair<uint64_t, std::string>> logs;
   std::error_code error;
   for (std::filesystem::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
@@ -154,13 +155,15 @@ Result<bool> CutTornTail(const std::string& path, const std::string& complaint) 
     const std::string log((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
     const std::optional<Damage> damage = FindDamage(log);
     if (!damage) continue;
-    if (!damage->torn || number != logs.back().first) {
+    const bool expected = damage->torn && (damage->last || !sync) && number == logs.back().first;
+    if (!expected) {
       return CorruptionError(fmt::format(
           "The log {} is damaged at byte {} ({}): writes that were acknowledged would be lost, so the store was not opened. "
           "Restore it from a backup.",
           file, damage->record, complaint));
     }
-    LogWarn("cut off a write that a crash tore before it was acknowledged",
+    LogWarn(sync ? "cut off a write that a crash tore before it was acknowledged"
+                 : "lost the writes that were not yet on disk when the power failed (durability is os)",
             {{"file", file}, {"from", damage->record}, {"to", log.size()}});
     TRY(CutFile(file, damage->record));
     return true;

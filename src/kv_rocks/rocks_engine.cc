@@ -215,7 +215,7 @@ Result<std::unique_ptr<kv::Engine>> OpenRocks(const RocksOptions& options) {
   rocksdb::DB* opened = nullptr;
   rocksdb::Status status = rocksdb::DB::Open(tuning.db, options.path, tuning.families, &families, &opened);
   if (status.IsCorruption()) {
-    ASSIGN_OR_RETURN(const bool repaired, CutTornTail(options.path, status.ToString()));
+    ASSIGN_OR_RETURN(const bool repaired, CutTornTail(options.path, options.sync, status.ToString()));
     if (repaired) status = rocksdb::DB::Open(tuning.db, options.path, tuning.families, &families, &opened);
   }
   if (!status.ok()) return OpenError(options, status);
