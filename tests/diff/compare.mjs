@@ -2,7 +2,7 @@
 // word or decide differently stays a difference, and known.mjs has to explain it.
 //
 // A difference is { path, stator, local }. Paths: 'outcome' (one succeeded, the other did not), 'status', 'type' (error
-// name without its prefix), 'message', and 'body.…' for members of the answer.
+// name without its prefix), 'message', 'body.…' for members of the answer, 'after.Item…' for the item behind a write.
 
 const isObject = (node) => node !== null && typeof node === 'object' && !Array.isArray(node);
 const SETS = ['SS', 'NS', 'BS'];
@@ -49,7 +49,7 @@ function normalised(step, body) {
   if (!isObject(body)) return body;
   const tables = ['CreateTable', 'DescribeTable', 'UpdateTable', 'DeleteTable'];
   const result = tables.includes(step.op) ? withoutVolatile(body) : withSortedSets(body);
-  if (Array.isArray(result.ConsumedCapacity)) result.ConsumedCapacity = sorted(result.ConsumedCapacity);
+  if (Array.isArray(result.ConsumedCapacity)) result.ConsumedCapacity = result.ConsumedCapacity.sort((a, b) => (a.TableName < b.TableName ? -1 : 1));
   if (step.op === 'BatchGetItem') {
     for (const [table, items] of Object.entries(result.Responses ?? {})) {
       if (Array.isArray(items)) result.Responses[table] = sorted(items);
@@ -113,6 +113,7 @@ export function compare(step, stator, local) {
   }
   if (succeeded(stator)) {
     diffNodes('body', normalised(step, stator.body), normalised(step, local.body), differences);
+    diffNodes('after', withSortedSets(stator.after), withSortedSets(local.after), differences);
     return differences;
   }
   if (stator.status !== local.status) differences.push({ path: 'status', stator: stator.status, local: local.status });

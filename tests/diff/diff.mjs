@@ -108,8 +108,8 @@ class Comparison {
       const differences = compare(step, stator, local);
       this.record(step, differences, [stator, local], history);
       history.push(step);
-      const apart = differences.some(({ path }) => path === 'outcome' || path.startsWith('body'));
-      if (apart && step.changesTables) return false;
+      const apart = differences.some(({ path }) => path === 'outcome' || /^(body|after)/.test(path));
+      if (step.changesTables && differences.some(({ path }) => path === 'outcome')) return false;
       if (apart && /Put|Update|Delete|BatchWrite/.test(step.op)) {
         for (const table of world.tables) history.push(...await level(this.stator, this.local, table));
       }

@@ -4,6 +4,7 @@
 //
 // A rule is { id, reason, source, explains(difference, context) }. The difference is one of compare.mjs; the context is
 // { step, stator, local }, the two outcomes as text: 'success' or 'ErrorName: message'.
+import { canonical } from './compare.mjs';
 import { canonicalNumber } from './numbers.mjs';
 
 const OPV = 'One or more parameter values were invalid: ';
@@ -21,11 +22,30 @@ function outcomes({ id, reason, source, stator, local, when = () => true }) {
   };
 }
 
+/** True if every member of `part` is in `whole`, elements of lists in order. */
+function within(part, whole) {
+  if (part === undefined) return true;
+  if (Array.isArray(part)) {
+    if (!Array.isArray(whole)) return false;
+    let at = 0;
+    return part.every((element) => {
+      while (at < whole.length && !within(element, whole[at])) at++;
+      return at++ < whole.length;
+    });
+  }
+  if (part !== null && typeof part === 'object') {
+    return whole !== null && typeof whole === 'object' && Object.keys(part).every((member) => member in whole && within(part[member], whole[member]));
+  }
+  return part === whole || canonicalNumber(String(whole)) === part;
+}
+
+const bareItems = ({ Items, Count, ScannedCount }) => ({ Items, Count, ScannedCount });
+
 const TABLE_OPERATIONS = ['DescribeTable', 'UpdateTable', 'DeleteTable'];
 const isTableOperation = ({ op }) => TABLE_OPERATIONS.includes(op);
 const NO_TABLE = /^ResourceNotFoundException: Cannot do operations on a non-existent table$/;
 
-const CONSTRAINT = /\d+ validation errors? detected: .*(failed to satisfy constraint: |TableArn)/;
+const CONSTRAINT = /\d+ validation errors? detected: .*(failed to satisfy constraint: ).*/;
 
 const SERIALIZATION = new RegExp('^SerializationException: (' + [
   /undefined/, /(NUMBER|DECIMAL|TRUE|FALSE|STRING)_VALUE cannot be converted to \w+/,
@@ -34,6 +54,40 @@ const SERIALIZATION = new RegExp('^SerializationException: (' + [
   /only base-64-encoded strings are convertible to bytes/, /Base64 encoded length is expected a multiple of 4 bytes but found: \d+/,
   /Invalid last non-pad Base64 character dectected/, /Unexpected token received from parser/,
 ].map((pattern) => pattern.source).join('|') + ')$');
+
+// What Local says of a key that does not fit the schema.
+const KEY_SHAPE = ['The number of conditions on the keys is invalid', 'One of the required keys was not given a value',
+  `${OPV}Type mismatch for key`, 'Invalid attribute value type', /The list of keys in RequestItems for BatchGetItem may not contain null or empty values: .*/];
+
+// Errors that the request alone decides, and errors that need the table's schema or an item.
+const STATELESS = validation(/Invalid (Condition|Filter|KeyCondition|Projection|Update)Expression: .*/, /Value provided in ExpressionAttribute\w+ unused .*/,
+  /ExpressionAttribute(Names|Values) .*/, /Cannot specify the .* when choosing to get \w+/, /Must specify the .* SPECIFIC_ATTRIBUTES/,
+  /ALL_PROJECTED_ATTRIBUTES can be used only .*/, 'ReturnValues can only be ALL_OLD or NONE', /Invalid operator used in KeyConditionExpression: .*/,
+  'KeyConditionExpressions must only contain one condition per key', 'KeyConditionExpressions cannot contain nested operations',
+  'Conditions can be of length 1 or 2 only', /Invalid condition in KeyConditionExpression: .*/, 'Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.');
+const NEEDS_TABLE = validation(...KEY_SHAPE, `${OPV}Condition parameter type does not match schema type`, /Filter Expression can only contain .*/,
+  /The provided starting key .*/, "Exclusive Start Key must have same size as table's key schema", 'Type mismatch for attribute to update',
+  /Query condition missed key schema element.*/, 'Query key condition not supported', /Key attributes must be scalars; .*/,
+  /One or more parameter values are not valid\. The AttributeValue for a key .*/, /Hash primary key values must be under .*/,
+  /The table does not have the specified index: .*/, /The query can return at most one row .*/, 'Provided list of item keys contains duplicates');
+
+const UPDATE_ERRORS = validation('The document path provided in the update expression is invalid for update',
+  'The provided expression refers to an attribute that does not exist in the item', 'An operand in the update expression has an incorrect data type',
+  /Number (over|under)flow\. .*/, 'DynamoDB only supports precision up to 38 digits');
+
+const OVERLAP = /Two document paths (overlap|conflict) with each other; must remove or rewrite one of these paths; path one: (\[.*\]), path two: (\[.*\])$/;
+
+/** True if the message names two paths of which one is the other or its ancestor. */
+function namesOverlap(text) {
+  const [, kind, one, two] = OVERLAP.exec(text) ?? [];
+  if (kind === 'conflict') return true;
+  if (kind === undefined) return false;
+  const [inner, outer] = [one.slice(0, -1), two.slice(0, -1)];
+  return inner === outer || inner.startsWith(`${outer}, `) || outer.startsWith(`${inner}, `);
+}
+
+const updateOf = ({ op, request }) => (op === 'UpdateItem' && typeof request.UpdateExpression === 'string' ? request.UpdateExpression : '');
+const onlyRemoves = (step) => !/\b(SET|ADD)\b/i.test(updateOf(step).replace(/[#:]\w+/g, '')) && updateOf(step) !== '';
 
 export const RULES = [
   outcomes({
@@ -78,17 +132,206 @@ export const RULES = [
     reason: 'Local words limits, required members and enums in its own way or ignores them; the service reports constraints',
     source: 'wire-protocol.md, order of request checks; input-constraints.json',
     stator: validation(CONSTRAINT),
-    local: validation('Return values set to invalid value', 'Limit must be greater than or equal to 1', 'Limit in ListTables must be <= 100',
-      /Invalid table\/index name\. .*/, /Value null at 'tableName' .*/, 'Item to put in PutItem cannot be null',
-      'Cannot have null key for GetItem, DeleteItem, or UpdateItem', 'BatchGetItem must have some requests set',
-      'BatchWriteItem cannot have a null or no requests set'),
+    local: /^(?!ResourceNotFoundException)/,
   }),
+  outcomes({
+    id: 'return-values',
+    reason: 'Local words a ReturnValues that PutItem and DeleteItem do not take in its own way',
+    source: 'expressions.md, update expressions, ReturnValues',
+    stator: validation('ReturnValues can only be ALL_OLD or NONE'),
+    local: validation('Return values set to invalid value'),
+    when: ({ op }) => op === 'PutItem' || op === 'DeleteItem',
+  }),
+  outcomes({
+    id: 'required-map',
+    reason: 'Local words a missing RequestItems in its own way',
+    source: 'expressions.md, batch and transactions',
+    stator: validation(/The requestItems parameter is required for Batch(Get|Write)Item/),
+    local: validation('BatchGetItem must have some requests set', 'BatchWriteItem cannot have a null or no requests set'),
+  }),
+  {
+    id: 'table-description',
+    reason: 'Local leaves TableId and WarmThroughput out and answers 1970 for throughput that never changed',
+    source: 'shapes.json, TableDescription; operations.md, warm throughput',
+    explains: ({ path, stator, local }) => (/\.(TableId|WarmThroughput)$/.test(path) && local === undefined && stator !== undefined) ||
+      (/ProvisionedThroughput\.Last(In|De)creaseDateTime$/.test(path) && stator === undefined && local === '<time>'),
+  },
+  outcomes({
+    id: 'request-before-schema',
+    reason: 'Local reports what the schema decides first; the service reports what the request alone decides first',
+    source: 'wire-protocol.md, order of request checks: semantic validation, table lookup, key/item validation',
+    stator: STATELESS,
+    local: NEEDS_TABLE,
+  }),
+  outcomes({
+    id: 'overlap-paths',
+    reason: 'Local names a pair of paths of which none is inside the other',
+    source: 'expressions.md, expression parameters: path one: [a], path two: [a, b]',
+    stator: validation(/Invalid (Update|Projection)Expression: Two document paths .*/),
+    local: validation(/Invalid (Update|Projection)Expression: Two document paths .*/),
+    when: (step, { stator }) => namesOverlap(stator),
+  }),
+  outcomes({
+    id: 'type-set',
+    reason: 'Local appends the name of its type set',
+    source: 'expressions.md, expression parameters: operator: ADD, operand type: STRING',
+    stator: validation(/Invalid UpdateExpression: Incorrect operand type for operator or function; operator: (ADD|DELETE), operand type: [A-Z]+/),
+    local: validation(/Invalid UpdateExpression: .*; operator: (ADD|DELETE), operand type: [A-Z]+, typeSet: ALLOWED_FOR_(ADD|DELETE)_OPERAND/),
+  }),
+  outcomes({
+    id: 'expression-size',
+    reason: 'Local appends the size',
+    source: 'expressions.md, expression parameters: older captures append the size',
+    stator: validation(/Invalid \w+: Expression size has exceeded the maximum allowed size/),
+    local: validation(/Invalid \w+: Expression size has exceeded the maximum allowed size; expression size: \d+/),
+  }),
+  outcomes({
+    id: 'key-update-before-condition',
+    reason: 'Local evaluates the condition before it looks for key attributes in the update',
+    source: 'expressions.md, condition and filter: checks happen before any item is read',
+    stator: validation(/One or more parameter values were invalid: Cannot update attribute \w+\. This attribute is part of the key/),
+    local: /^ConditionalCheckFailedException: /,
+  }),
+  outcomes({
+    id: 'update-error-order',
+    reason: 'an update that fails for two reasons: which of them is reported is not known of the service',
+    source: 'expressions.md, update expressions, names no order',
+    stator: UPDATE_ERRORS,
+    local: UPDATE_ERRORS,
+    when: (step) => updateOf(step) !== '',
+  }),
+  outcomes({
+    id: 'remove-on-missing-item',
+    reason: 'Local refuses REMOVE of a nested path on a missing item; for the service it is a no-op',
+    source: 'expressions.md, update expressions: REMOVE x.y on a missing item is a no-op',
+    stator: /^success$/,
+    local: validation('The document path provided in the update expression is invalid for update'),
+    when: (step) => /\bREMOVE\b/i.test(updateOf(step)),
+  }),
+  {
+    id: 'remove-creates-nothing',
+    reason: 'Local creates an item of its key when there is nothing to remove; the service creates nothing',
+    source: 'expressions.md, update expressions: REMOVE-only on a missing item creates nothing',
+    explains: ({ path, stator, local }, { step }) => onlyRemoves(step) && stator === undefined &&
+      ((path === 'after.Item' && canonical(local) === canonical(step.request.Key)) ||
+       (path === 'body.Attributes' && step.request.ReturnValues === 'ALL_NEW')),
+  },
+  {
+    id: 'touched-paths',
+    reason: 'Local returns whole attributes for UPDATED_OLD and UPDATED_NEW; the service returns the touched paths',
+    source: 'expressions.md, update expressions, ReturnValues',
+    explains: ({ path, stator, local }, { step }) => /^UPDATED_/.test(step.request.ReturnValues ?? '') && path.startsWith('body.Attributes') &&
+      /[.[]/.test(updateOf(step)) && within(stator, local),
+  },
+  {
+    id: 'unasked-capacity',
+    reason: 'Local answers ConsumedCapacity although nobody asked',
+    source: 'limits-and-capacity.md, ReturnConsumedCapacity: NONE is the default',
+    explains: ({ path, stator, local }, { step }) => path === 'body.ConsumedCapacity' && stator === undefined && local !== undefined &&
+      [undefined, null, 'NONE'].includes(step.request.ReturnConsumedCapacity),
+  },
+  {
+    id: 'batch-delete-capacity',
+    reason: 'Local counts 2 for each delete of a missing item in a batch; the service counts 1',
+    source: 'limits-and-capacity.md, writes: missing item 1, a batch is the sum',
+    explains: ({ path, stator, local }, { step }) => step.op === 'BatchWriteItem' && /CapacityUnits$/.test(path) && stator >= 1 &&
+      local > stator && local - stator <= Object.values(step.request.RequestItems).flat().filter((write) => write.DeleteRequest).length,
+  },
+  {
+    id: 'last-page',
+    reason: 'Local leaves LastEvaluatedKey out where Limit ends on the last item; the service sets it even if nothing follows',
+    source: 'limits-and-capacity.md, request and response limits',
+    explains: ({ path, stator, local }, { step }) => step.op === 'Query' && step.request.Limit !== undefined && (
+      (path === 'body.Pages' && stator.length === local.length + 1 && stator.at(-1).Count === 0 &&
+        canonical(stator.at(-1).Items ?? []) === '[]' && stator.at(-2).LastEvaluatedKey !== undefined &&
+        canonical(stator.slice(0, -1).map(bareItems)) === canonical(local.map(bareItems))) ||
+      (path === 'body.LastEvaluatedKey' && local === undefined && stator !== undefined)),
+  },
+  outcomes({
+    id: 'short-table-name',
+    reason: 'Local wants three characters everywhere; the service only where a table is created',
+    source: 'expressions.md, tables: item operations use minimum 1',
+    stator: /^ResourceNotFoundException: Requested resource not found(: Table: \S+ not found)?$/,
+    local: validation(/Invalid table\/index name\. .*/),
+    when: ({ request }) => typeof request.TableName === 'string' && (request.TableName.length < 3 || request.TableName.startsWith('arn:')),
+  }),
+  outcomes({
+    id: 'table-name-required',
+    reason: 'Local words the missing TableName of table operations in its own way',
+    source: 'expressions.md, tables',
+    stator: validation("The parameter 'TableName' is required but was not present in the request"),
+    local: validation(/Value null at 'tableName' .*/, /Invalid table\/index name\. .*/),
+    when: ({ op }) => op === 'CreateTable' || TABLE_OPERATIONS.includes(op),
+  }),
+  outcomes({
+    id: 'names-without-expression',
+    reason: 'Local accepts names without an expression',
+    source: 'expressions.md, expression parameters',
+    stator: validation('ExpressionAttributeNames can only be specified when using expressions'),
+    local: /^success$/,
+  }),
+  outcomes({
+    id: 'null-value',
+    reason: 'Local words a null where a value belongs in its own way',
+    source: 'expressions.md, items, keys, values',
+    stator: validation('Supplied AttributeValue is empty, must contain exactly one of the supported datatypes'),
+    local: validation(/The supplied Item contains a null AttributeValue: .* is null/),
+  }),
+  outcomes({
+    id: 'binary-set-duplicates',
+    reason: 'Local does not print the members of a binary set',
+    source: 'expressions.md, items, keys, values',
+    stator: validation(/One or more parameter values were invalid: Input collection \[.*\]of type BS contains duplicates\./),
+    local: validation(`${OPV}Input collection of type BS contains duplicates.`),
+  }),
+  outcomes({
+    id: 'table-definition',
+    reason: 'Local words definitions of tables that do not fit together in its own way',
+    source: 'expressions.md, tables',
+    stator: validation('Invalid KeySchema: Some index key attribute have no definition', 'Invalid KeySchema: The first KeySchemaElement is not a HASH key type',
+      'Invalid KeySchema: The second KeySchemaElement is not a RANGE key type', 'Both the Hash Key and the Range Key element in the KeySchema have the same name',
+      `${OPV}Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions`,
+      /One or more parameter values were invalid: Duplicate AttributeName in AttributeDefinitions: \w+/,
+      `${OPV}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED`),
+    local: validation('No provisioned throughput specified for the table', /Range Key not specified in Attribute Definitions\. .*/, /No defined key schema\. .*/,
+      /Too many hash keys specified\. .*/, /Invalid key order\. .*/, 'No Attribute Schema Defined', /No Hash Key specified in schema\. .*/,
+      /The number of attributes in key schema must match .*/, 'Cannot have two attributes with the same name', 'Two keys can not have the same name',
+      'One or more keys is not specified as being hash or range.'),
+  }),
+  outcomes({
+    id: 'throughput-of-on-demand',
+    reason: 'Local ignores the throughput of an on-demand table',
+    source: 'expressions.md, tables',
+    stator: validation(`${OPV}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST`),
+    local: /^success$/,
+  }),
+  outcomes({
+    id: 'nothing-to-update',
+    reason: 'Local words an UpdateTable that asks for nothing in its own way',
+    source: 'expressions.md, tables',
+    stator: validation('At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required'),
+    local: validation('Nothing to update'),
+  }),
+  outcomes({
+    id: 'table-class',
+    reason: 'Local knows no TableClass',
+    source: 'operations.md, UpdateTable',
+    stator: /^success$/,
+    local: validation('Nothing to update'),
+    when: ({ request }) => request.TableClass !== undefined,
+  }),
+  {
+    id: 'table-class-summary',
+    reason: 'Local knows no TableClass',
+    source: 'shapes.json, TableDescription',
+    explains: ({ path, local }) => /\.TableClassSummary$/.test(path) && local === undefined,
+  },
   outcomes({
     id: 'key-shape',
     reason: 'Local words a key that does not fit the schema in its own way',
     source: 'expressions.md, items, keys, values',
     stator: validation('The provided key element does not match the schema'),
-    local: validation('The number of conditions on the keys is invalid', 'One of the required keys was not given a value', `${OPV}Type mismatch for key`),
+    local: validation(...KEY_SHAPE),
   }),
   outcomes({
     id: 'missing-key',
@@ -102,7 +345,7 @@ export const RULES = [
     reason: 'Local does not name the key and the types',
     source: 'expressions.md, items, keys, values',
     stator: validation(/One or more parameter values were invalid: Type mismatch for key \w+ expected: [SNB] actual: \w+/),
-    local: validation(`${OPV}Type mismatch for key`),
+    local: validation(`${OPV}Type mismatch for key`, 'Invalid attribute value type'),
   }),
   outcomes({
     id: 'not-a-number',

@@ -36,11 +36,17 @@ async function segments(client, op, request) {
   return { status: 200, body: merged };
 }
 
-/** Performs one step on one server. */
-export function perform(client, step) {
+/** Performs one step on one server. After a write of one item the answer also holds the item as it is then, as `after`. */
+export async function perform(client, step) {
   if (step.walk === 'pages') return pages(client, step.op, step.request);
   if (step.walk === 'segments') return segments(client, step.op, step.request);
-  return client.call(step.op, step.request);
+  const answer = await client.call(step.op, step.request);
+  const { TableName, Key } = step.request;
+  if (succeeded(answer) && (step.op === 'UpdateItem' || step.op === 'DeleteItem')) {
+    const { body } = await client.call('GetItem', { TableName, Key, ConsistentRead: true });
+    answer.after = body;
+  }
+  return answer;
 }
 
 async function allTables(client) {
