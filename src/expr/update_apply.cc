@@ -16,6 +16,19 @@ Error InvalidPath() {
   return ValidationError("The document path provided in the update expression is invalid for update");
 }
 
+// How many lists and maps lie within each other, this one included; 0 for anything else.
+int ContainerLevels(ValueView value) {
+  int deepest = 0;
+  if (value.type() == Type::kL) {
+    for (const ValueView element : value.list()) deepest = std::max(deepest, ContainerLevels(element));
+  } else if (value.type() == Type::kM) {
+    for (const auto& entry : value.map()) deepest = std::max(deepest, ContainerLevels(entry.value));
+  } else {
+    return 0;
+  }
+  return deepest + 1;
+}
+
 // Appends the elements of a list, one behind the other.
 void AppendElements(model::ListView list, std::string* out) {
   for (const ValueView element : list) out->append(element.encoded());
@@ -182,7 +195,7 @@ class Rewriter {
       ASSIGN_OR_RETURN(const ValueView value, Act(old, node.leaf));
       if (value.empty()) return false;
       // The item counts as one level. At the top level the request's own checks have seen the depth already.
-      if (depth > 1 && depth - 1 + model::ValueDepth(value) > model::kMaxNestingDepth) {
+      if (depth > 1 && depth + ContainerLevels(value) > model::kMaxNestingDepth) {
         return ValidationError(
             "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit");
       }
