@@ -76,8 +76,9 @@ export const call = (endpoint, operation, body = {}, { headers = {}, ...rest } =
   });
 
 export class Server {
-  // Starts the binary and waits until it is ready. Fails with its output if it exits first.
-  static async start({ args = [], dataDir, port, readyWithin = 15000 } = {}) {
+  // Starts the binary and waits until it is ready. Fails with its output if it exits first. `spawned` is called with the
+  // process as soon as there is one.
+  static async start({ args = [], dataDir, port, readyWithin = 15000, spawned = () => {} } = {}) {
     const server = new Server();
     server.ownsDirectory = dataDir === undefined;
     server.dataDir = dataDir ?? fs.mkdtempSync(path.join(os.tmpdir(), 'stator-test-'));
@@ -102,6 +103,7 @@ export class Server {
     server.onExit = () => server.child.kill('SIGKILL');
     process.once('exit', server.onExit);
     server.exited.then(() => process.removeListener('exit', server.onExit));
+    spawned(server.child);
     let gone = false;
     server.exited.then(() => { gone = true; });
     const end = Date.now() + readyWithin;
