@@ -84,7 +84,7 @@ export function errorName(answer) {
 /** The error text; lists in braces, which Java prints in hash order, are sorted. */
 export function errorText(answer) {
   const text = answer.body?.message ?? answer.body?.Message;
-  return text?.replace(/\{([^{}]*)\}/g, (_, list) => `{${list.split(', ').sort().join(', ')}}`);
+  return text?.replace(/\{([^{}]*)\}/g, (_, list) => `{${list.split(/, ?/).sort().join(', ')}}`);
 }
 
 function diffNodes(path, stator, local, out) {

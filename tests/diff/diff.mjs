@@ -115,13 +115,13 @@ class Comparison {
       }
       return true;
     };
-    for (const step of world.setUp()) {
-      if (!await one(step)) break;
+    const steps = world.setUp();
+    let together = true;
+    for (let i = 0; together && i < steps.length; i++) together = await one(steps[i]);
+    for (let i = 0; together && i < BATCH; i++) together = await one(world.step(this.options.only));
+    if (together) {
+      for (const table of world.tables) await this.compareContents(table, history);
     }
-    for (let i = 0; i < BATCH; i++) {
-      if (!await one(world.step(this.options.only))) break;
-    }
-    for (const table of world.tables) await this.compareContents(table, history);
     await Promise.all([clear(this.stator), clear(this.local)]);
   }
 

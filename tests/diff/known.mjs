@@ -49,7 +49,7 @@ const CONSTRAINT = /\d+ validation errors? detected: .*(failed to satisfy constr
 
 const SERIALIZATION = new RegExp('^SerializationException: (' + [
   /undefined/, /(NUMBER|DECIMAL|TRUE|FALSE|STRING)_VALUE cannot be converted to \w+/,
-  /Unrecognized collection type class [\w.$]+/, /Unrecognized collection type java\.util\.Map<java\.lang\.String, [\w.$]+>/,
+  /Unrecognized collection type class [\w.$]+/, /Unrecognized collection type java\.util\.Map<java\.lang\.String, [\w.$<>]+>/,
   /Start of structure or map found where not expected/, /Unexpected field type/, /Unexpected value type in payload/,
   /only base-64-encoded strings are convertible to bytes/, /Base64 encoded length is expected a multiple of 4 bytes but found: \d+/,
   /Invalid last non-pad Base64 character dectected/, /Unexpected token received from parser/,
@@ -58,6 +58,14 @@ const SERIALIZATION = new RegExp('^SerializationException: (' + [
 // What Local says of a key that does not fit the schema.
 const KEY_SHAPE = ['The number of conditions on the keys is invalid', 'One of the required keys was not given a value',
   `${OPV}Type mismatch for key`, 'Invalid attribute value type', /The list of keys in RequestItems for BatchGetItem may not contain null or empty values: .*/];
+
+// What is said of values that cannot be.
+const VALUE_ERRORS = [/(.*invalid value: )?Supplied AttributeValue (is empty|has more than one).*/, /(.*invalid value: )?The parameter cannot be converted to a numeric value.*/,
+  /(.*invalid value: )?A value provided cannot be converted into a number.*/, /(.*invalid value: )?Number (over|under)flow\. .*/,
+  /(.*invalid value: )?Attempting to store more than 38 .*/, /(.*invalid value: )?DynamoDB only supports precision .*/, /.*Input collection.*/, /.*An (string|number) set  may not be empty.*/,
+  /.*Binary sets should not be empty.*/, /.*Null attribute value types.*/, /Nesting Levels have exceeded .*/, /The supplied Item contains a null AttributeValue: .*/];
+const messageKind = (text) => text.replace(/: [^:]*$/, '');
+const operatorOf = (text) => /(operator|function): ([^,;]+), operand type: [^,]+/.exec(text)?.[0];
 
 // Errors that the request alone decides, and errors that need the table's schema or an item.
 const STATELESS = validation(/Invalid (Condition|Filter|KeyCondition|Projection|Update)Expression: .*/, /Value provided in ExpressionAttribute\w+ unused .*/,
@@ -70,6 +78,13 @@ const NEEDS_TABLE = validation(...KEY_SHAPE, `${OPV}Condition parameter type doe
   /Query condition missed key schema element.*/, 'Query key condition not supported', /Key attributes must be scalars; .*/,
   /One or more parameter values are not valid\. The AttributeValue for a key .*/, /Hash primary key values must be under .*/,
   /The table does not have the specified index: .*/, /The query can return at most one row .*/, 'Provided list of item keys contains duplicates');
+
+// Which parameter an error of the request alone is about. The reference orders checks within a parameter, not between them.
+const FAMILIES = [/Invalid (Condition)Expression/, /Invalid (Filter)Expression/, /Invalid (KeyCondition)Expression|KeyCondition|Conditions can be/,
+  /Invalid (Projection)Expression/, /Invalid (Update)Expression/, /(ReturnValues can|Return values)/, /(choosing to get|ALL_PROJECTED)/,
+  /(Segment|segment)/, /(AttributeValue is|numeric value|number|Number|set +may|sets should|Input collection|datatypes|Null attribute|significant digits|null AttributeValue|Nesting|precision)/,
+  /(unused in expressions)/, /(can only be specified)/, /(contains invalid key)/, /(contains invalid value)/, /(Limit)/, /(Item to put|null key)/];
+const familyOf = (text) => FAMILIES.findIndex((pattern) => pattern.test(text));
 
 const UPDATE_ERRORS = validation('The document path provided in the update expression is invalid for update',
   'The provided expression refers to an attribute that does not exist in the item', 'An operand in the update expression has an incorrect data type',
@@ -164,6 +179,190 @@ export const RULES = [
     local: NEEDS_TABLE,
   }),
   outcomes({
+    id: 'values-before-schema',
+    reason: 'Local reports what the schema decides first; the service refuses values that cannot be first',
+    source: 'wire-protocol.md, order of request checks',
+    stator: validation(...VALUE_ERRORS, /The (TotalSegments|Segment) parameter is .*/),
+    local: NEEDS_TABLE,
+  }),
+  outcomes({
+    id: 'two-parameters',
+    reason: 'a request with errors in two parameters: which is reported first is not known of the service',
+    source: 'wire-protocol.md, order of request checks, names no order between parameters',
+    stator: /^ValidationException: /,
+    local: /^ValidationException: /,
+    when: (step, { stator, local }) => familyOf(stator) >= 0 && familyOf(local) >= 0 && familyOf(stator) !== familyOf(local),
+  }),
+  outcomes({
+    id: 'two-values',
+    reason: 'two values that cannot be: which is reported first is not known of the service',
+    source: 'wire-protocol.md, order of request checks, names no order between attributes',
+    stator: validation(...VALUE_ERRORS),
+    local: validation(...VALUE_ERRORS),
+    when: (step, { stator, local }) => messageKind(stator) !== messageKind(local),
+  }),
+  outcomes({
+    id: 'function-order',
+    reason: 'Local reports functions in the order of the text; the service unknown functions first',
+    source: 'expressions.md, reported order inside one expression',
+    stator: validation(/Invalid \w+: Invalid function name; function: \w+/),
+    local: validation(/Invalid \w+: The function is not allowed .*/),
+  }),
+  outcomes({
+    id: 'count-before-distinct',
+    reason: 'Local looks for equal operands first; the service counts operands first',
+    source: 'expressions.md, reported order inside one expression',
+    stator: validation(/Invalid \w+: The IN operator is provided with too many operands; .*/, /Invalid \w+: Incorrect number of operands .*/),
+    local: validation(/Invalid \w+: The first operand must be distinct .*/),
+  }),
+  outcomes({
+    id: 'size-is-reserved',
+    reason: 'Local takes size for an attribute name although it is a reserved word',
+    source: 'reserved-words.json',
+    stator: validation(/Invalid \w+: Attribute name is a reserved keyword; reserved keyword: [Ss][Ii][Zz][Ee]/),
+    local: /^/,
+  }),
+  outcomes({
+    id: 'undefined-order',
+    reason: 'of several undefined names or values Local reports another one than the first',
+    source: 'expressions.md, reported order inside one expression, names no order among them',
+    stator: validation(/Invalid \w+: An expression attribute (name|value) used .* not defined; .*/),
+    local: validation(/Invalid \w+: An expression attribute (name|value) used .* not defined; .*/),
+    when: (step, { stator }) => JSON.stringify(step.request).includes(/[#:][^#:\s]+$/.exec(stator)?.[0] ?? '\0'),
+  }),
+  outcomes({
+    id: 'two-operand-types',
+    reason: 'of several operands of wrong types Local reports another one',
+    source: 'expressions.md, reported order inside one expression, names no order among them',
+    stator: validation(/Invalid \w+: Incorrect operand type for operator or function; .*/),
+    local: validation(/Invalid \w+: Incorrect operand type for operator or function; .*/),
+    when: (step, { stator, local }) => operatorOf(stator) !== operatorOf(local),
+  }),
+  outcomes({
+    id: 'bounds-as-sent',
+    reason: 'Local prints the numbers of BETWEEN as they were sent',
+    source: 'limits-and-capacity.md, numbers, canonical output',
+    stator: validation(/Invalid \w+: The BETWEEN operator requires .*/),
+    local: validation(/Invalid \w+: The BETWEEN operator requires .*/),
+    when: (step, { stator, local }) => local.replace(/\{N:([^}]*)\}/g, (_, text) => `{N:${canonicalNumber(text)}}`) === stator,
+  }),
+  outcomes({
+    id: 'nested-path-on-key',
+    reason: 'Local refuses a nested path on a key attribute; the reference knows no such error outside key conditions',
+    source: 'expressions.md, validation messages',
+    stator: /^(success|ConditionalCheckFailedException: The conditional request failed|ValidationException: .*)$/s,
+    local: validation(/Key attributes must be scalars; .*/),
+  }),
+  {
+    id: 'item-of-failed-condition',
+    reason: 'only one of the servers came as far as the condition, and answers the item that failed it',
+    source: 'the rules nested-path-on-key and key-update-before-condition',
+    explains: ({ path, stator, local }, context) => path === 'body.Item' &&
+      ((local === undefined && /Key attributes must be scalars/.test(context.local)) ||
+       (stator === undefined && /Cannot update attribute/.test(context.stator))),
+  },
+  outcomes({
+    id: 'set-duplicates',
+    reason: 'Local leaves out the full stop',
+    source: 'expressions.md, items, keys, values',
+    stator: validation(/(.*)One or more parameter values were invalid: Input collection \[.*\] contains duplicates\.(.*)/),
+    local: validation(/(.*)One or more parameter values were invalid: Input collection \[.*\] contains duplicates(.*)/),
+  }),
+  outcomes({
+    id: 'empty-write',
+    reason: 'Local takes a write request of a batch that holds nothing for one that holds too much',
+    source: 'expressions.md, items, keys, values',
+    stator: validation('Supplied AttributeValue is empty, must contain exactly one of the supported datatypes'),
+    local: validation('Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes'),
+    when: ({ op }) => op === 'BatchWriteItem',
+  }),
+  outcomes({
+    id: 'duplicates-after-shape',
+    reason: 'Local looks for equal keys of a batch before it looks at their shape',
+    source: 'expressions.md, items, keys, values, names no order',
+    stator: validation('The provided key element does not match the schema'),
+    local: validation('Provided list of item keys contains duplicates'),
+  }),
+  outcomes({
+    id: 'duplicates-by-value',
+    reason: 'Local compares keys of a batch as text, so that 10 and 1e1 are two',
+    source: 'limits-and-capacity.md, numbers: keys and set members compare by value',
+    stator: validation('Provided list of item keys contains duplicates'),
+    local: /^success$/,
+    when: ({ request }) => /"N":"[^"]*[eE.+]/.test(JSON.stringify(request)),
+  }),
+  outcomes({
+    id: 'zero-beyond-range',
+    reason: 'Local accepts zero with an exponent beyond the range',
+    source: 'limits-and-capacity.md, numbers: 0e126 is rejected as overflow although zero',
+    stator: validation(/(.*invalid value: )?Number overflow\. .*/),
+    local: /^success$/,
+    when: ({ request }) => /"0e126"/.test(JSON.stringify(request)),
+  }),
+  outcomes({
+    id: 'default-of-existing',
+    reason: 'Local wants the default of if_not_exists to exist even where it is not needed',
+    source: 'expressions.md, update expressions: not said; open question',
+    stator: /^success$/,
+    local: validation('The provided expression refers to an attribute that does not exist in the item'),
+    when: (step) => /if_not_exists/.test(updateOf(step)),
+  }),
+  outcomes({
+    id: 'local-fails',
+    reason: 'Local fails where the service refuses',
+    source: 'wire-protocol.md, errors: HTTP 400 for every client error',
+    stator: /^ValidationException: /,
+    local: /^InternalFailure: /,
+  }),
+  outcomes({
+    id: 'reference-after-dot',
+    reason: 'Local reads on behind a value that stands where a name belongs',
+    source: 'expressions.md, lexical rules',
+    stator: validation(/Invalid \w+: Syntax error; token: ":\w+", near: "\.\s*:\w+.*"/),
+    local: validation(/Invalid \w+: Syntax error; .*/),
+  }),
+  outcomes({
+    id: 'batch-missing-table',
+    reason: 'of a batch with a missing table and a bad key Local reports the key',
+    source: 'wire-protocol.md, order of request checks: table lookup before keys',
+    stator: /^ResourceNotFoundException: Requested resource not found$/,
+    local: NEEDS_TABLE,
+    when: ({ op }) => op.startsWith('Batch'),
+  }),
+  outcomes({
+    id: 'query-two-keys',
+    reason: 'Local looks at the type of the partition key before it looks for the sort key',
+    source: 'expressions.md, Query and Scan, names no order',
+    stator: validation(/Query condition missed key schema element: [pk]/, 'Query key condition not supported', `${OPV}Condition parameter type does not match schema type`),
+    local: validation('Query condition missed key schema element', 'Query key condition not supported', `${OPV}Condition parameter type does not match schema type`),
+  }),
+  outcomes({
+    id: 'huge-integers',
+    reason: 'Local breaks on an integer beyond 64 bits',
+    source: 'wire-protocol.md, value encodings',
+    stator: /^success$/,
+    local: /^InternalFailure: /,
+    when: ({ request }) => /\d{17,}/.test(JSON.stringify(request)),
+  }),
+  {
+    id: 'decreases',
+    reason: 'Local does not count decreases of throughput',
+    source: 'limits-and-capacity.md, throughput: provisioned decreases',
+    explains: ({ path, stator, local }) => /NumberOfDecreasesToday$/.test(path) && stator > 0 && local === 0,
+  },
+  {
+    id: 'billing-mode-summary',
+    reason: 'Local shows no BillingModeSummary of a provisioned table',
+    source: 'shapes.json, TableDescription',
+    explains: ({ path, stator, local }) => /\.BillingModeSummary$/.test(path) && stator?.BillingMode === 'PROVISIONED' && local === undefined,
+  },
+  {
+    id: 'table-size',
+    reason: 'Local measures numbers in its own way',
+    source: 'limits-and-capacity.md, item size',
+    explains: ({ path, stator, local }) => /\.TableSizeBytes$/.test(path) && Math.abs(stator - local) <= 0.1 * local,
+  },
+  outcomes({
     id: 'overlap-paths',
     reason: 'Local names a pair of paths of which none is inside the other',
     source: 'expressions.md, expression parameters: path one: [a], path two: [a, b]',
@@ -251,7 +450,7 @@ export const RULES = [
     id: 'short-table-name',
     reason: 'Local wants three characters everywhere; the service only where a table is created',
     source: 'expressions.md, tables: item operations use minimum 1',
-    stator: /^ResourceNotFoundException: Requested resource not found(: Table: \S+ not found)?$/,
+    stator: /^(ResourceNotFoundException: Requested resource not found(: Table: \S+ not found)?|ValidationException: .*)$/s,
     local: validation(/Invalid table\/index name\. .*/),
     when: ({ request }) => typeof request.TableName === 'string' && (request.TableName.length < 3 || request.TableName.startsWith('arn:')),
   }),
