@@ -134,6 +134,7 @@ int Loop::SleepMillis() const {
 }
 
 void Loop::Run() {
+  current_ = this;
   epoll_event events[kEventsPerWake];
   while (true) {
     RunTasks();

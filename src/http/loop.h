@@ -80,6 +80,7 @@ class Loop final : public Executor {
 
   // Thread-safe. Wakes the loop only when it sleeps, so that many tasks cost one wake-up.
   void Post(UniqueFunction<void()> task) override;
+  bool IsCurrent() const override { return current_ == this; }
 
   // Opens epoll and the wake-up. Before anything else.
   Status Open();
@@ -118,6 +119,9 @@ class Loop final : public Executor {
   void Bury(Connection* connection) { dead_.push_back(connection); }
 
  private:
+  // The loop that this thread runs.
+  static inline thread_local const Loop* current_ = nullptr;
+
   struct List {
     Connection* first = nullptr;
     Connection* last = nullptr;

@@ -1,0 +1,148 @@
+#include "server/management.h"
+
+#include <fmt/format.h>
+
+#include "api/attribute_json.h"
+#include "base/log.h"
+#include "server/pump.h"
+#include "server/seed_data.h"
+#include "table/store.h"
+
+namespace stator::server {
+namespace {
+
+constexpr std::string_view kManagementHeader = "X-Stator-Management";
+
+http::Reply Text(int status, std::string body) {
+  http::Reply reply;
+  reply.status = status;
+  reply.headers.emplace_back("Content-Type", "text/plain; charset=utf-8");
+  reply.body = std::move(body);
+  return reply;
+}
+
+http::Reply Json(int status, std::string body) {
+  http::Reply reply;
+  reply.status = status;
+  reply.headers.emplace_back("Content-Type", "application/json");
+  reply.body = std::move(body);
+  return reply;
+}
+
+std::string Quoted(std::string_view text) {
+  std::string out;
+  api::AppendJsonString(&out, text);
+  return out;
+}
+
+std::string_view PathOf(std::string_view target) { return target.substr(0, target.find('?')); }
+
+// Drops every table and waits for it.
+Status DropAll(ops::Environment& environment) {
+  Pump pump;
+  for (const table::TablePtr& table : environment.store.List()) {
+    std::optional<Status> outcome;
+    environment.store.Drop(table->descriptor.name, [](const table::TableDescriptor&) { return OkStatus(); },
+                           [&](Result<table::TablePtr> dropped) {
+                             // Posted, because `outcome` belongs to this thread.
+                             pump.Post([&outcome, dropped = std::move(dropped)]() mutable {
+                               outcome = dropped.ok() ? OkStatus() : Status(std::move(dropped).error());
+                             });
+                           });
+    pump.RunUntil([&outcome] { return outcome.has_value(); });
+    if (!outcome->ok() && outcome->error().code() != ErrorCode::kResourceNotFound) return std::move(*outcome);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Management::Management(ops::Environment& environment, const Metrics& metrics, std::function<int()> connections,
+                       Options options)
+    : environment_(environment), metrics_(metrics), connections_(std::move(connections)), options_(std::move(options)) {}
+
+bool Management::Owns(std::string_view target) {
+  const std::string_view path = PathOf(target);
+  return path.starts_with("/_stator/") || path == "/metrics" || path.starts_with("/health/");
+}
+
+void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
+  const http::Request& request = exchange->request();
+  const std::string_view path = PathOf(request.target);
+  if (path.starts_with("/_stator/")) {
+    if (!request.header("Origin").empty()) {
+      return exchange->Send(Json(403, R"({"message":"Management calls are not for web pages: the request has an Origin header"})"));
+    }
+    if (request.header(kManagementHeader) != "true") {
+      return exchange->Send(Json(403, R"({"message":"Management calls need the header X-Stator-Management: true"})"));
+    }
+    if (path == "/_stator/reset" && request.method == "POST") return Reset(std::move(exchange));
+    if (path == "/_stator/status" && request.method == "GET") return exchange->Send(RenderStatus());
+  } else if (request.method == "GET" || request.method == "HEAD") {
+    if (path == "/health/live") return exchange->Send(Text(200, "live\n"));
+    if (path == "/health/ready") return exchange->Send(Ready());
+    if (path == "/metrics") return exchange->Send(RenderMetrics());
+  }
+  exchange->Send(Text(404, "There is no such management call\n"));
+}
+
+http::Reply Management::Ready() const {
+  const Status health = environment_.store.engine().Health();
+  return health.ok() ? Text(200, "ready\n") : Text(503, health.error().message() + "\n");
+}
+
+http::Reply Management::RenderMetrics() const {
+  std::map<std::string, double> gauges;
+  for (const auto& [name, value] : environment_.store.engine().Statistics()) {
+    std::string clean = "stator_kv_" + name;
+    for (char& c : clean) {
+      if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    }
+    gauges[clean] = value;
+  }
+  gauges["stator_connections"] = connections_();
+  gauges["stator_tables"] = static_cast<double>(environment_.store.List().size());
+  gauges["stator_uptime_seconds"] =
+      static_cast<double>(environment_.clock.TicksMicros() - options_.started_ticks) * 1e-6;
+  http::Reply reply = Text(200, metrics_.Render(gauges));
+  reply.headers[0].second = "text/plain; version=0.0.4; charset=utf-8";
+  return reply;
+}
+
+http::Reply Management::RenderStatus() const {
+  std::string tables;
+  for (const table::TablePtr& table : environment_.store.List()) {
+    if (!tables.empty()) tables.push_back(',');
+    const Result<table::TableCounts> counts = environment_.store.Counts(*table);
+    tables += fmt::format(R"({{"name":{},"items":{},"bytes":{},"partitions":{}}})", Quoted(table->descriptor.name),
+                          counts.ok() ? counts->items : -1, counts.ok() ? counts->bytes : -1,
+                          table->descriptor.partitions.size());
+  }
+  const Status health = environment_.store.engine().Health();
+  return Json(200, fmt::format(R"({{"version":"{}","engine":{},"region":{},"account":{},"writable":{},"tables":[{}]}})",
+                               STATOR_VERSION, Quoted(options_.engine_name), Quoted(environment_.settings.region),
+                               Quoted(environment_.settings.account), health.ok(), tables));
+}
+
+void Management::Reset(std::unique_ptr<http::Exchange> exchange) {
+  Executor& loop = exchange->loop();
+  auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
+  UniqueFunction<void()> task = [this, shared, &loop] {
+    Status status = DropAll(environment_);
+    if (status.ok() && !options_.init_dir.empty()) {
+      if (Result<Seeded> seeded = LoadSeedData(environment_, options_.init_dir); !seeded.ok()) {
+        status = std::move(seeded).error();
+      }
+    }
+    LogInfo("reset", {{"outcome", status.ok() ? "ok" : status.error().message()}});
+    loop.Post([shared, status = std::move(status)] {
+      (*shared)->Send(status.ok() ? Json(200, "{}")
+                                  : Json(500, fmt::format(R"({{"message":{}}})", Quoted(status.error().message()))));
+    });
+  };
+  if (!environment_.workers.TryPost(task)) {
+    (*shared)->Send(Json(503, R"({"message":"The server is overloaded, try again"})"));
+  }
+}
+
+}  // namespace stator::server

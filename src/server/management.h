@@ -1,0 +1,50 @@
+// What is not DynamoDB's API: health, metrics, and the management calls under /_stator/.
+//
+//   GET  /health/live            200 while the process runs
+//   GET  /health/ready           200 while the store takes writes, else 503 with the reason
+//   GET  /metrics                Prometheus text
+//   GET  /_stator/status         version, engine, tables
+//   POST /_stator/reset          drops all tables; with --init loads them again
+//
+// Calls under /_stator/ want the header `X-Stator-Management: true` and refuse any Origin, so that no web page can drive a
+// developer's server.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "http/server.h"
+#include "ops/context.h"
+#include "server/metrics.h"
+
+namespace stator::server {
+
+class Management {
+ public:
+  struct Options {
+    std::string engine_name;
+    std::string init_dir;
+    int64_t started_ticks = 0;
+  };
+  // All must outlive the requests.
+  Management(ops::Environment& environment, const Metrics& metrics, std::function<int()> connections, Options options);
+
+  // Whether a request target belongs here.
+  static bool Owns(std::string_view target);
+  // Answers it.
+  void Handle(std::unique_ptr<http::Exchange> exchange);
+
+ private:
+  void Reset(std::unique_ptr<http::Exchange> exchange);
+  http::Reply Ready() const;
+  http::Reply RenderMetrics() const;
+  http::Reply RenderStatus() const;
+
+  ops::Environment& environment_;
+  const Metrics& metrics_;
+  const std::function<int()> connections_;
+  const Options options_;
+};
+
+}  // namespace stator::server

@@ -1,0 +1,170 @@
+#include "server/serve.h"
+
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "api/service.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "http/server.h"
+#include "kv/memory_engine.h"
+#include "kv_rocks/rocks_engine.h"
+#include "ops/delete_table.h"
+#include "server/management.h"
+#include "server/metrics.h"
+#include "server/seed_data.h"
+#include "table/store.h"
+
+namespace stator::server {
+namespace {
+
+constexpr int64_t kDrainMicros = 10'000'000;
+constexpr size_t kMaxQueuedReads = 4096;
+
+int ProcessorCount() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+LogLevel LevelOf(const std::string& name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "warn") return LogLevel::kWarn;
+  if (name == "error") return LogLevel::kError;
+  if (name == "off") return LogLevel::kOff;
+  return LogLevel::kInfo;
+}
+
+bool IsLoopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
+  if (settings.in_memory) return std::unique_ptr<kv::Engine>(std::make_unique<kv::MemoryEngine>());
+  kv_rocks::RocksOptions options;
+  options.path = settings.data_dir;
+  options.memory_budget_bytes = settings.memory_budget_mb << 20;
+  options.sync = settings.durability == Durability::kFsync;
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(settings.data_dir).lexically_normal(), error);
+  if (error) return Error(ErrorCode::kUnavailable, "cannot create the data directory " + settings.data_dir + ": " + error.message());
+  return kv_rocks::OpenRocks(options);
+}
+
+// Hands requests of one loop to the API or to the management calls.
+http::Handler MakeHandler(api::Service& service, Management& management, Executor& loop) {
+  return [&service, &management, &loop](std::unique_ptr<http::Exchange> exchange) {
+    const http::Request& request = exchange->request();
+    if (Management::Owns(request.target)) {
+      management.Handle(std::move(exchange));
+      return;
+    }
+    api::Incoming incoming;
+    incoming.method = request.method;
+    incoming.target = request.target;
+    for (const http::Header& header : request.headers) incoming.headers.Add(header.name, header.value);
+    incoming.body = request.body;
+    service.Handle(incoming, loop, [exchange = std::move(exchange)](api::Outgoing outgoing) {
+      http::Reply reply;
+      reply.status = outgoing.status;
+      reply.headers = std::move(outgoing.headers);
+      reply.body = std::move(outgoing.body);
+      exchange->Send(std::move(reply));
+    });
+  };
+}
+
+int Fail(std::string_view event, const Error& error) {
+  LogError(event, {{"error", error.message()}});
+  return 1;
+}
+
+// Waits for SIGTERM or SIGINT and does the chores that come round every second.
+void WaitForSignal(const sigset_t& signals, ops::Environment& environment) {
+  const timespec second = {1, 0};
+  while (true) {
+    const int signal = sigtimedwait(&signals, nullptr, &second);
+    if (signal > 0) {
+      LogInfo("stopping", {{"signal", signal}});
+      return;
+    }
+    if (environment.settings.delay_transient_statuses) ops::FinishDeletes(environment);
+  }
+}
+
+}  // namespace
+
+int Serve(const ServeSettings& settings) {
+  SetLogLevel(LevelOf(settings.log_level));
+  // Before any thread exists, so that the signals come to this one only.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  SystemClock clock;
+  SeededRandom random(settings.seed != 0 ? settings.seed : SystemSeed());
+
+  http::ServerOptions http_options;
+  if (!settings.hosts.empty()) http_options.hosts = settings.hosts;
+  http_options.port = settings.port;
+  http_options.threads = settings.io_threads > 0 ? settings.io_threads : std::min(8, ProcessorCount());
+  Result<std::unique_ptr<http::Server>> server = http::Server::Listen(http_options, http::Refusals(), clock);
+  if (!server.ok()) return Fail("cannot_listen", server.error());
+  for (const std::string& host : http_options.hosts) {
+    if (!IsLoopback(host)) {
+      LogWarn("open_to_the_network", {{"host", host}, {"hint", "signatures are not verified: anyone who reaches this port can read and write everything"}});
+    }
+  }
+
+  Result<std::unique_ptr<kv::Engine>> engine = OpenEngine(settings);
+  if (!engine.ok()) return Fail("cannot_open_store", engine.error());
+  WorkerPool workers(settings.worker_threads, kMaxQueuedReads);
+  Result<std::unique_ptr<table::Store>> store = table::Store::Open(**engine, clock, workers);
+  if (!store.ok()) return Fail("cannot_read_catalog", store.error());
+
+  ops::Settings shown;
+  shown.account = settings.account;
+  shown.region = settings.region;
+  shown.endpoint = "localhost:" + std::to_string((*server)->port());
+  shown.delay_transient_statuses = settings.delay_transient_statuses;
+  ops::Environment environment{**store, clock, random, workers, shown};
+
+  if (!settings.init_dir.empty()) {
+    const Result<Seeded> seeded = LoadSeedData(environment, settings.init_dir);
+    if (!seeded.ok()) return Fail("cannot_load_init", seeded.error());
+    LogInfo("init_loaded", {{"tables", seeded->tables}, {"items", seeded->items}});
+  }
+
+  Metrics metrics([&store](std::string_view name) { return (*store)->Find(name) != nullptr; });
+  api::Registry registry;
+  api::RegisterAll(&registry);
+  api::ServiceOptions service_options;
+  service_options.allowed_origins = settings.cors;
+  api::Service service(environment, std::move(registry), std::make_unique<api::ShapeAuthenticator>(settings.require_auth),
+                       service_options, &metrics);
+  Management management(environment, metrics, [&server] { return (*server)->connections(); },
+                        {settings.in_memory ? "memory" : "rocksdb", settings.init_dir, clock.TicksMicros()});
+  (*server)->Start([&](Executor& loop) { return MakeHandler(service, management, loop); });
+  LogInfo("serving", {{"port", (*server)->port()},
+                      {"engine", settings.in_memory ? "memory" : "rocksdb"},
+                      {"data_dir", settings.in_memory ? "-" : settings.data_dir},
+                      {"durability", settings.in_memory ? "none" : settings.durability == Durability::kFsync ? "fsync" : "os"},
+                      {"io_threads", http_options.threads},
+                      {"version", STATOR_VERSION}});
+
+  WaitForSignal(signals, environment);
+  (*server)->Drain(kDrainMicros);
+  workers.Stop();
+  // The engine finishes what is queued while everything its callbacks touch is still there.
+  engine->reset();
+  LogInfo("stopped");
+  return 0;
+}
+
+}  // namespace stator::server

@@ -1,0 +1,108 @@
+#include "server/settings.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <string_view>
+
+namespace stator::server {
+namespace {
+
+// DynamoDB Local's flags. An empty translation drops the flag: it has no meaning here, or is always so.
+struct LocalFlag {
+  std::string_view local;
+  std::string_view ours;
+  bool takes_value;
+};
+constexpr LocalFlag kLocalFlags[] = {
+    {"-port", "--port", true},
+    {"-inMemory", "--in-memory", false},
+    {"-dbPath", "--data-dir", true},
+    {"-cors", "--cors", true},
+    {"-delayTransientStatuses", "--delay-transient-statuses", false},
+    {"-sharedDb", "", false},                 // one data set for all keys and regions, as always here
+    {"-optimizeDbBeforeStartup", "", false},  // nothing to do
+    {"-disableTelemetry", "", false},         // there is none
+    {"-help", "--help", false},
+    {"-version", "--version", false},
+};
+
+void AddServeOptions(CLI::App* app, ServeSettings* s) {
+  app->add_option("--port", s->port, "port to listen on; 0 takes any free one")->envname("STATOR_PORT")->capture_default_str();
+  app->add_option("--host", s->hosts, "address to listen on, may be repeated; both loopbacks if absent")->envname("STATOR_HOST");
+  app->add_option("--data-dir", s->data_dir, "directory of the store")->envname("STATOR_DATA_DIR")->capture_default_str();
+  app->add_flag("--in-memory", s->in_memory, "keep everything in memory and lose it at the end")->envname("STATOR_IN_MEMORY");
+  app->add_option("--durability", s->durability,
+                  "fsync: a write is answered after fsync; os: after write(), it survives kill -9 but no power cut")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Durability>{{"fsync", Durability::kFsync}, {"os", Durability::kOs}}))
+      ->envname("STATOR_DURABILITY")
+      ->default_str("fsync");
+  app->add_option("--memory-budget-mb", s->memory_budget_mb, "memory for block cache, indexes, filters and write buffers")
+      ->check(CLI::Range(16, 1 << 20))->envname("STATOR_MEMORY_BUDGET_MB")->capture_default_str();
+  app->add_option("--io-threads", s->io_threads, "threads that serve connections; 0: one per processor, at most 8")
+      ->check(CLI::Range(0, 64))->envname("STATOR_IO_THREADS")->capture_default_str();
+  app->add_option("--worker-threads", s->worker_threads, "threads that wait for the disk")
+      ->check(CLI::Range(1, 256))->envname("STATOR_WORKER_THREADS")->capture_default_str();
+  app->add_option("--account", s->account, "account id in ARNs")->envname("STATOR_ACCOUNT")->capture_default_str();
+  app->add_option("--region", s->region, "region in ARNs")->envname("STATOR_REGION")->capture_default_str();
+  app->add_option("--init", s->init_dir, "directory of tables and items to start from (NAME.table.json, NAME.items.jsonl)")
+      ->check(CLI::ExistingDirectory)->envname("STATOR_INIT");
+  app->add_option("--cors", s->cors, "origins that web pages may call from, comma-separated; * is any, none switches it off")
+      ->delimiter(',')->envname("STATOR_CORS")->capture_default_str();
+  app->add_option("--require-auth", s->require_auth, "refuse requests that carry no AWS signature, as the service does")
+      ->envname("STATOR_REQUIRE_AUTH")->default_str("true");
+  app->add_flag("--delay-transient-statuses", s->delay_transient_statuses,
+                "let tables stay CREATING, UPDATING and DELETING for a few seconds")
+      ->envname("STATOR_DELAY_TRANSIENT_STATUSES");
+  app->add_option("--log-level", s->log_level, "debug, info, warn, error or off")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))->envname("STATOR_LOG_LEVEL")->capture_default_str();
+  app->add_option("--seed", s->seed, "seed of the random source; 0: from the operating system")->envname("STATOR_SEED")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+std::vector<std::string> TranslateLocalFlags(std::vector<std::string> arguments) {
+  std::vector<std::string> out;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto flag = std::find_if(std::begin(kLocalFlags), std::end(kLocalFlags),
+                                   [&](const LocalFlag& candidate) { return candidate.local == arguments[i]; });
+    if (flag == std::end(kLocalFlags)) {
+      out.push_back(std::move(arguments[i]));
+      continue;
+    }
+    if (!flag->ours.empty()) out.emplace_back(flag->ours);
+    if (flag->takes_value && i + 1 < arguments.size()) out.push_back(std::move(arguments[++i]));
+  }
+  const bool asks = !out.empty() && (out.front() == "--help" || out.front() == "--version" || out.front() == "-h");
+  if (!asks && (out.empty() || out.front().starts_with("-"))) out.insert(out.begin(), "serve");
+  return out;
+}
+
+CommandLine ParseCommandLine(int argc, const char* const* argv) {
+  CommandLine result;
+  CLI::App app("Stator: Amazon DynamoDB's API as software that you run yourself", "stator");
+  app.set_version_flag("--version", "stator " STATOR_VERSION);
+  app.require_subcommand(1);
+  CLI::App* serve = app.add_subcommand("serve", "serve the DynamoDB API until SIGTERM");
+  AddServeOptions(serve, &result.serve);
+  serve->configurable();
+  app.set_config("--config", "stator.toml", "settings file; the options of serve stand under [serve]");
+  serve->fallthrough();
+
+  std::vector<std::string> arguments = TranslateLocalFlags(std::vector<std::string>(argv + 1, argv + argc));
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 wants them so
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    result.exit_code = app.exit(error, std::cout, std::cerr);
+    return result;
+  }
+  result.action = CommandLine::Action::kServe;
+  std::vector<std::string>& cors = result.serve.cors;
+  if (cors == std::vector<std::string>{"none"}) cors.clear();
+  return result;
+}
+
+}  // namespace stator::server

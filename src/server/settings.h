@@ -1,0 +1,46 @@
+// The settings of `stator serve`: one table, read from the command line, the environment (STATOR_*) and stator.toml, in this
+// order of precedence. DynamoDB Local's own flags are accepted too.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace stator::server {
+
+enum class Durability { kFsync, kOs };
+
+struct ServeSettings {
+  uint16_t port = 8000;
+  std::vector<std::string> hosts;  // empty: both loopbacks
+  std::string data_dir = "./stator-data";
+  bool in_memory = false;
+  Durability durability = Durability::kFsync;
+  uint64_t memory_budget_mb = 256;
+  int io_threads = 0;  // 0: one per processor this process may use, at most 8
+  int worker_threads = 4;
+  std::string account = "000000000000";
+  std::string region = "us-east-1";
+  std::string init_dir;
+  std::vector<std::string> cors = {"*"};
+  bool require_auth = true;
+  bool delay_transient_statuses = false;
+  std::string log_level = "info";
+  uint64_t seed = 0;  // 0: from the operating system
+};
+
+struct CommandLine {
+  enum class Action { kServe, kExit } action = Action::kExit;
+  int exit_code = 0;
+  ServeSettings serve;
+};
+
+// Parses the command line. Help, version and usage errors are printed here and ask for an exit.
+CommandLine ParseCommandLine(int argc, const char* const* argv);
+
+// The arguments with DynamoDB Local's single-dash flags in our spelling, and with `serve` in front if no command is named.
+std::vector<std::string> TranslateLocalFlags(std::vector<std::string> arguments);
+
+}  // namespace stator::server

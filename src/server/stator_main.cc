@@ -1,0 +1,8 @@
+#include "server/serve.h"
+#include "server/settings.h"
+
+int main(int argc, char** argv) {
+  const stator::server::CommandLine command = stator::server::ParseCommandLine(argc, argv);
+  if (command.action == stator::server::CommandLine::Action::kExit) return command.exit_code;
+  return stator::server::Serve(command.serve);
+}
