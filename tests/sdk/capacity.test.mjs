@@ -7,7 +7,8 @@ import { isLocal, referenceOnly } from './harness.mjs';
 
 const context = await suite();
 const table = await context.table('capacity', 'pk:S', 'sk:N', { ProvisionedThroughput: { ReadCapacityUnits: 1000, WriteCapacityUnits: 1000 } });
-const other = await context.table('capacity2', 'pk:S', undefined, { ProvisionedThroughput: { ReadCapacityUnits: 1000, WriteCapacityUnits: 1000 } });
+// One partition: ceil(1000 / 3000 + 500 / 1000).
+const other = await context.table('capacity2', 'pk:S', undefined, { ProvisionedThroughput: { ReadCapacityUnits: 1000, WriteCapacityUnits: 500 } });
 const onDemand = await context.table('capacity3', 'pk:S');
 
 let serial = 0;

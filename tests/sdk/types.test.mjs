@@ -157,7 +157,7 @@ describe('values that are refused', () => {
     [{ S: 1 }, 'NUMBER_VALUE cannot be converted to String'], [{ S: 1.5 }, 'DECIMAL_VALUE cannot be converted to String'],
     [{ S: true }, 'TRUE_VALUE cannot be converted to String'], [{ N: false }, 'FALSE_VALUE cannot be converted to String'],
     [{ N: 1 }, 'NUMBER_VALUE cannot be converted to String'], [{ S: {} }, 'Start of structure or map found where not expected'],
-    [{ S: [] }, 'Unrecognized collection type class java.lang.String'], [{ SS: 'a' }, 'Unexpected field type'], [{ L: {} }, 'Start of structure or map found where not expected'],
+    [{ S: [] }, 'Unrecognized collection type class java.lang.String'], [{ SS: 'a' }, /^Unexpected (field type|value type in payload)$/], [{ L: {} }, 'Start of structure or map found where not expected'],
     [{ M: [] }, 'Unrecognized collection type java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>'],
     [{ B: 1 }, 'only base-64-encoded strings are convertible to bytes'], [{ B: 'abc' }, 'Base64 encoded length is expected a multiple of 4 bytes but found: 3'],
     [{ B: '****' }, 'Invalid last non-pad Base64 character dectected'], [{ BOOL: 'perhaps' }, 'Unexpected token received from parser'],
@@ -168,7 +168,8 @@ describe('values that are refused', () => {
       const reply = await call(context.endpoint, 'PutItem', { TableName: table, Item: { pk: { S: 'x' }, v: value } });
       assert.equal(reply.status, 400, reply.text);
       assert.equal(reply.json().__type, 'com.amazon.coral.service#SerializationException', reply.text);
-      assert.equal(reply.json().Message, message);
+      if (message instanceof RegExp) assert.match(reply.json().Message, message);
+      else assert.equal(reply.json().Message, message);
     });
   }
   test('a JSON null member equals an absent one', async () => {
