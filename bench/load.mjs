@@ -1,7 +1,7 @@
 // One measurement: wrk or redis-benchmark against a server that is already up and filled.
 import { fileURLToPath } from 'node:url';
 import path from 'node:path';
-import { run } from './process.mjs';
+import { coreBusyUs, run } from './process.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 export const kConnections = 32;
@@ -50,9 +50,14 @@ export async function measure(contender, server, workload, { seconds, warm, item
     once = (duration, s) => wrk(server.port, 'dynamodb.lua', duration, [workload, items, s]);
   }
   const warmed = await once(warm, seed + 1000);
+  const busyBefore = coreBusyUs();
   const before = server.cpuUs();
+  const startedAt = performance.now();
   const result = await once(seconds, seed);
-  result.cpu = (server.cpuUs() - before) / result.requests;
+  const used = server.cpuUs() - before;
+  result.cpu = used / result.requests;
+  // The share of the server's core that went to something else: above a few percent, the rates are too low.
+  result.others = Math.max(0, (coreBusyUs() - busyBefore - used) / ((performance.now() - startedAt) * 1000));
   result.errors += warmed.errors;
   return result;
 }

@@ -33,6 +33,13 @@ function statusKb(pid, field) {
   return line ? Number(line[1]) : 0;
 }
 
+// Time that the server's core gave to processes (or lost to other machines on the host) since boot, in microseconds.
+export function coreBusyUs() {
+  const line = readFileSync('/proc/stat', 'utf8').match(new RegExp(`^cpu${kServerCore} (.*)$`, 'm'));
+  const [user, nice, system, , , , , steal] = line[1].split(' ').map(Number);
+  return ((user + nice + system + steal) * 1e6) / kTicksPerSecond;
+}
+
 // Resolves once something answers on the port, with the milliseconds that took; rejects after `limitMs`.
 function firstReply(port, speak, startedAt, limitMs, alive) {
   return new Promise((resolve, reject) => {

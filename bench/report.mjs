@@ -11,7 +11,7 @@ export function medians(rounds) {
   return {
     ops: of('ops'), p50: of('p50'), p99: of('p99'), p999: of('p999'), cpu: of('cpu'), rounds: rounds.length,
     lowest: Math.min(...rounds.map((round) => round.ops)), highest: Math.max(...rounds.map((round) => round.ops)),
-    errors: rounds.reduce((sum, round) => sum + round.errors, 0),
+    others: of('others'), errors: rounds.reduce((sum, round) => sum + round.errors, 0),
   };
 }
 
@@ -27,9 +27,9 @@ export function table(head, rows) {
 
 export function workloadTable(name, results) {
   const rows = Object.entries(results).map(([id, r]) => [
-    id, number(r.ops, 0), number(r.p50), number(r.p99), number(r.p999), number(r.cpu, 1), `${number(r.lowest, 0)}..${number(r.highest, 0)}`,
+    id, number(r.ops, 0), number(r.p50), number(r.p99), number(r.p999), number(r.cpu, 1), `${number(r.others * 100, 0)} %`, `${number(r.lowest, 0)}..${number(r.highest, 0)}`,
     String(r.errors)]);
-  return table([name, 'ops/s', 'p50 ms', 'p99 ms', 'p99.9 ms', 'CPU us/op', 'ops/s over rounds', 'errors'], rows);
+  return table([name, 'ops/s', 'p50 ms', 'p99 ms', 'p99.9 ms', 'CPU us/op', 'core lost', 'ops/s over rounds', 'errors'], rows);
 }
 
 export function processTable(servers) {
