@@ -50,7 +50,7 @@ const CONSTRAINT = /\d+ validation errors? detected: .*(failed to satisfy constr
 const SERIALIZATION = new RegExp('^SerializationException: (' + [
   /undefined/, /(NUMBER|DECIMAL|TRUE|FALSE|STRING)_VALUE cannot be converted to \w+/,
   /Unrecognized collection type class [\w.$]+/, /Unrecognized collection type java\.util\.Map<java\.lang\.String, [\w.$<>]+>/,
-  /Start of structure or map found where not expected/, /Unexpected field type/, /Unexpected value type in payload/,
+  /class sun\.reflect\.generics\..*/, /Start of structure or map found where not expected/, /Unexpected field type/, /Unexpected value type in payload/,
   /only base-64-encoded strings are convertible to bytes/, /Base64 encoded length is expected a multiple of 4 bytes but found: \d+/,
   /Invalid last non-pad Base64 character dectected/, /Unexpected token received from parser/,
 ].map((pattern) => pattern.source).join('|') + ')$');
@@ -256,10 +256,10 @@ export const RULES = [
   {
     id: 'item-of-failed-condition',
     reason: 'only one of the servers came as far as the condition, and answers the item that failed it',
-    source: 'the rules nested-path-on-key and key-update-before-condition',
+    source: 'the rule that explains why one refused, without which the type stays unexplained',
     explains: ({ path, stator, local }, context) => path === 'body.Item' &&
-      ((local === undefined && /Key attributes must be scalars/.test(context.local)) ||
-       (stator === undefined && /Cannot update attribute/.test(context.stator))),
+      ((local === undefined && /^ValidationException/.test(context.local) && /^ConditionalCheckFailed/.test(context.stator)) ||
+       (stator === undefined && /^ValidationException/.test(context.stator) && /^ConditionalCheckFailed/.test(context.local))),
   },
   outcomes({
     id: 'set-duplicates',
@@ -382,7 +382,7 @@ export const RULES = [
     reason: 'Local appends the size',
     source: 'expressions.md, expression parameters: older captures append the size',
     stator: validation(/Invalid \w+: Expression size has exceeded the maximum allowed size/),
-    local: validation(/Invalid \w+: Expression size has exceeded the maximum allowed size; expression size: \d+/),
+    local: validation(/Invalid \w+: Expression size has exceeded the maximum allowed size;( expression size: \d+)?/),
   }),
   outcomes({
     id: 'key-update-before-condition',
@@ -412,7 +412,7 @@ export const RULES = [
     reason: 'Local creates an item of its key when there is nothing to remove; the service creates nothing',
     source: 'expressions.md, update expressions: REMOVE-only on a missing item creates nothing',
     explains: ({ path, stator, local }, { step }) => onlyRemoves(step) && stator === undefined &&
-      ((path === 'after.Item' && canonical(local) === canonical(step.request.Key)) ||
+      ((path === 'after.Item' && Object.keys(local).sort().join() === Object.keys(step.request.Key).sort().join()) ||
        (path === 'body.Attributes' && step.request.ReturnValues === 'ALL_NEW')),
   },
   {
@@ -477,6 +477,27 @@ export const RULES = [
     local: validation(/The supplied Item contains a null AttributeValue: .* is null/),
   }),
   outcomes({
+    id: 'null-expression-value',
+    reason: 'Local words a null among the values of expressions in its own way',
+    source: 'expressions.md, expression parameters: contains invalid value: <value error> for key :a',
+    stator: validation(/ExpressionAttributeValues contains invalid value: Supplied AttributeValue is empty, must contain exactly one of the supported datatypes for key :\w+/),
+    local: validation(/ExpressionAttributeValues contains invalid value: The supplied Item contains a null AttributeValue for key :\w+/),
+  }),
+  outcomes({
+    id: 'other-digits',
+    reason: 'Local takes the digits of other scripts for a number',
+    source: 'limits-and-capacity.md, numbers, accepted syntax',
+    stator: validation(/(.*invalid value: )?The parameter cannot be converted to a numeric value: \u0661.*/),
+    local: /^(success|ConditionalCheckFailedException: .*)$/,
+  }),
+  outcomes({
+    id: 'two-key-attributes',
+    reason: 'of two key attributes that an update names Local reports the other one',
+    source: 'expressions.md, update expressions, names no order',
+    stator: validation(/One or more parameter values were invalid: Cannot update attribute [pk]\. This attribute is part of the key/),
+    local: validation(/One or more parameter values were invalid: Cannot update attribute [pk]\. This attribute is part of the key/),
+  }),
+  outcomes({
     id: 'binary-set-duplicates',
     reason: 'Local does not print the members of a binary set',
     source: 'expressions.md, items, keys, values',
@@ -491,7 +512,8 @@ export const RULES = [
       'Invalid KeySchema: The second KeySchemaElement is not a RANGE key type', 'Both the Hash Key and the Range Key element in the KeySchema have the same name',
       `${OPV}Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions`,
       /One or more parameter values were invalid: Duplicate AttributeName in AttributeDefinitions: \w+/,
-      `${OPV}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED`),
+      `${OPV}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED`,
+      `${OPV}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST`),
     local: validation('No provisioned throughput specified for the table', /Range Key not specified in Attribute Definitions\. .*/, /No defined key schema\. .*/,
       /Too many hash keys specified\. .*/, /Invalid key order\. .*/, 'No Attribute Schema Defined', /No Hash Key specified in schema\. .*/,
       /The number of attributes in key schema must match .*/, 'Cannot have two attributes with the same name', 'Two keys can not have the same name',
@@ -503,6 +525,36 @@ export const RULES = [
     source: 'expressions.md, tables',
     stator: validation(`${OPV}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST`),
     local: /^success$/,
+  }),
+  outcomes({
+    id: 'throughput-unchanged',
+    reason: 'Local words throughput that does not change in its own way',
+    source: 'limits-and-capacity.md, throughput: UpdateTable with unchanged values',
+    stator: validation(/The provisioned throughput for the table will not change\. The requested value equals the current value\. .*/),
+    local: validation('The requested throughput value equals the current value'),
+  }),
+  outcomes({
+    id: 'start-at-bound',
+    reason: 'Local refuses a starting key on the upper bound of BETWEEN, which a page that Limit ended can hand out',
+    source: 'limits-and-capacity.md, request and response limits: LastEvaluatedKey even if nothing follows',
+    stator: /^success$/,
+    local: validation('The provided starting key does not match the range key predicate'),
+    when: ({ request }) => /BETWEEN/i.test(request.KeyConditionExpression) && request.ExclusiveStartKey !== undefined,
+  }),
+  outcomes({
+    id: 'start-in-segment',
+    reason: 'Local words a starting key outside its segment in its own way, and its segments are others',
+    source: 'issue 2: segments are a matter of the hash',
+    stator: validation(/The provided starting key is invalid: Invalid ExclusiveStartKey\. .*/),
+    local: /^(success|ValidationException: Exclusive start key must lie within the segment)$/,
+  }),
+  outcomes({
+    id: 'exponent-beyond-integers',
+    reason: 'Local takes an exponent of many digits for no number',
+    source: 'limits-and-capacity.md, numbers',
+    stator: validation(/(.*invalid value: )?Number overflow\. .*/),
+    local: validation(/(.*invalid value: )?A value provided cannot be converted into a number.*/),
+    when: ({ request }) => /[eE][+-]?\d{10}/.test(JSON.stringify(request)),
   }),
   outcomes({
     id: 'nothing-to-update',
@@ -588,7 +640,7 @@ export const RULES = [
     source: 'expressions.md, expression parameters',
     stator: validation('Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes',
       'KeyConditionExpressions cannot have conditions on nested attributes'),
-    local: validation(/Key attributes must be scalars; .*/),
+    local: validation(/Key attributes must be scalars; .*/, 'KeyConditionExpressions cannot have conditions on nested attributes'),
     when: ({ op }) => op === 'Query',
   }),
   outcomes({

@@ -1,6 +1,6 @@
 // Expressions from the grammar of DynamoDB's condition, filter, key-condition, projection and update expressions.
 // Each generator returns tokens; text is made of them last, so that a mutation can drop, repeat or replace a token.
-import { ATTRIBUTES, ATTRIBUTE_NAMES, MEMBER_NAMES, TYPES, badValue, keyValue, value, valueOf } from './values.mjs';
+import { ATTRIBUTES, ATTRIBUTE_NAMES, MEMBER_NAMES, NESTED_PATHS, TYPES, badValue, keyValue, value, valueOf } from './values.mjs';
 
 const BARE = /^[A-Za-z][A-Za-z0-9_]*$/;
 const RESERVED = new Set(['name', 'size', 'status', 'order', 'count', 'year']);
@@ -69,6 +69,11 @@ export class Expressions {
     const { random } = this;
     const tokens = [this.references.name(attribute)];
     let type = this.typeOf(attribute);
+    if (NESTED_PATHS[type] && random.chance(0.6)) {
+      const [steps, found] = random.pick(NESTED_PATHS[type]);
+      for (const step of steps) tokens.push(/^[a-z]$/.test(step) ? this.references.name(step) : step);
+      return { tokens, type: found };
+    }
     while (tokens.length < 9 && random.chance(type === 'L' || type === 'M' ? deeper : deeper / 12)) {
       const list = random.chance(0.9) ? type === 'L' : type !== 'L';
       if (list) tokens.push('[', String(random.pick([0, 0, 1, 1, 2, 3, 7, 10])), ']');
@@ -239,7 +244,7 @@ export class Expressions {
     const tokens = [];
     for (const clause of kept) {
       tokens.push(clause);
-      const actions = random.between(1, 3);
+      const actions = random.weighted([[6, 1], [2, 2], [1, 3]]);
       for (let i = 0; i < actions; i++) {
         if (i > 0) tokens.push(',');
         tokens.push(...this.action(clause, attributes.pop() ?? this.attribute()));

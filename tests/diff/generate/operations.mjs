@@ -48,7 +48,7 @@ function putItem(world) {
 function getItem(world) {
   const { random } = world;
   const table = world.table();
-  const request = { TableName: table.name, Key: random.chance(0.06) ? badKey(random, table) : key(random, table) };
+  const request = { TableName: table.name, Key: random.chance(0.06) ? badKey(random, table) : world.key(table) };
   if (random.chance(0.4)) addExpressions(world, table, request, { ProjectionExpression: 'projection' });
   maybe(random, request, 'ConsistentRead', 0.3, () => random.chance(0.7));
   maybe(random, request, 'ReturnConsumedCapacity', 0.4, () => random.pick(RETURN_CAPACITY));
@@ -58,7 +58,7 @@ function getItem(world) {
 function updateItem(world) {
   const { random } = world;
   const table = world.table();
-  const request = { TableName: table.name, Key: random.chance(0.05) ? badKey(random, table) : key(random, table) };
+  const request = { TableName: table.name, Key: random.chance(0.05) ? badKey(random, table) : world.key(table) };
   const wanted = {};
   if (random.chance(0.96)) wanted.UpdateExpression = 'update';
   if (random.chance(0.25)) wanted.ConditionExpression = 'condition';
@@ -72,7 +72,7 @@ function updateItem(world) {
 function deleteItem(world) {
   const { random } = world;
   const table = world.table();
-  const request = { TableName: table.name, Key: random.chance(0.05) ? badKey(random, table) : key(random, table) };
+  const request = { TableName: table.name, Key: random.chance(0.05) ? badKey(random, table) : world.key(table) };
   if (random.chance(0.5)) addExpressions(world, table, request, { ConditionExpression: 'condition' });
   commonWrite(world, request);
   maybe(random, request, 'ReturnValues', 0.4, () => random.pick(['NONE', 'ALL_OLD', 'ALL_OLD', 'UPDATED_NEW']));
@@ -285,6 +285,9 @@ export class World {
         const one = item(random, table);
         items.set(JSON.stringify([one[table.hash.name], table.range && one[table.range.name]]), one);
       }
+      table.keys = [...items.values()].map((one) => ({
+        [table.hash.name]: one[table.hash.name], ...(table.range ? { [table.range.name]: one[table.range.name] } : {}),
+      }));
       for (const one of items.values()) steps.push({ op: 'PutItem', request: { TableName: table.name, Item: one }, table });
     }
     return steps;
@@ -293,6 +296,11 @@ export class World {
   table(accept = () => true) {
     const fitting = this.tables.filter(accept);
     return this.random.pick(fitting.length > 0 ? fitting : this.tables);
+  }
+
+  /** A key of the table: of an item that was there at the start, mostly. */
+  key(table) {
+    return this.random.chance(0.7) ? structuredClone(this.random.pick(table.keys)) : key(this.random, table);
   }
 
   freeName() {

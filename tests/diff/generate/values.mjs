@@ -29,6 +29,18 @@ export function badNumber(random) {
   return random.pick(BAD_NUMBERS);
 }
 
+/** A map of the shape that NESTED_PATHS lead into. */
+function shaped(random) {
+  return { M: { a: valueOf(random, 'N'), b: { M: { c: valueOf(random, 'S'), n: valueOf(random, 'NS') } }, c: { L: [valueOf(random, 'N'), valueOf(random, 'S')] } } };
+}
+
+/** Paths that most values of `o`, `w`, `l` and `q` have, with the type that is found there (none: there is nothing). */
+export const NESTED_PATHS = {
+  M: [[['.', 'a'], 'N'], [['.', 'b'], 'M'], [['.', 'b', '.', 'c'], 'S'], [['.', 'b', '.', 'n'], 'NS'], [['.', 'c'], 'L'], [['.', 'c', '[', '0', ']'], 'N'],
+    [['.', 'c', '[', '9', ']'], 'S'], [['.', 'n'], 'N'], [['.', 'b', '.', 'a'], 'S']],
+  L: [[['[', '0', ']'], 'N'], [['[', '1', ']'], 'S'], [['[', '2', ']'], 'M'], [['[', '2', ']', '.', 'a'], 'N'], [['[', '9', ']'], 'S'], [['[', '3', ']'], 'N']],
+};
+
 /** A valid value of the given type; `depth` bounds nesting. */
 export function valueOf(random, type, depth = 2) {
   switch (type) {
@@ -40,8 +52,11 @@ export function valueOf(random, type, depth = 2) {
     case 'SS': return { SS: random.sample([...new Set(STRINGS)], random.between(1, 4)) };
     case 'NS': return { NS: random.sample(NUMBERS, random.between(1, 4)) };
     case 'BS': return { BS: random.sample(BYTES, random.between(1, 3)).map(base64) };
-    case 'L': return { L: Array.from({ length: random.between(0, 4) }, () => value(random, depth - 1)) };
+    case 'L':
+      if (depth > 1 && random.chance(0.6)) return { L: [valueOf(random, 'N'), valueOf(random, 'S'), shaped(random)] };
+      return { L: Array.from({ length: random.between(0, 4) }, () => value(random, depth - 1)) };
     case 'M': {
+      if (depth > 1 && random.chance(0.6)) return shaped(random);
       const map = {};
       for (const key of random.sample(MEMBER_NAMES, random.between(0, 3))) map[key] = value(random, depth - 1);
       return { M: map };
@@ -132,7 +147,8 @@ export function badKey(random, table) {
 /** A valid item of `table` with up to eight further attributes. */
 export function item(random, table) {
   const result = key(random, table);
-  for (const name of random.sample(ATTRIBUTE_NAMES, random.between(0, 8))) {
+  const names = [...random.sample(ATTRIBUTE_NAMES, random.between(0, 8)), ...(random.chance(0.6) ? ['o', 'l'] : [])];
+  for (const name of names) {
     result[name] = random.chance(0.85) ? valueOf(random, ATTRIBUTES[name]) : value(random);
   }
   return result;
