@@ -103,7 +103,6 @@ Status SetStart(const model::KeySchema& schema, const plan::KeyInterval& interva
   if (!model::ValuesEqual(start.Find(schema.partition.name), ValueView(interval.partition))) {
     return ValidationError("The provided starting key is outside query boundaries based on provided conditions");
   }
-  if (interval.AtMostOne(schema)) return ValidationError("The query can return at most one row and cannot be restarted");
   if (schema.sort && !interval.ContainsSort(start.Find(schema.sort->name))) {
     return ValidationError("The provided starting key does not match the range key predicate");
   }

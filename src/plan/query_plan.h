@@ -23,10 +23,6 @@ struct KeyInterval {
   std::optional<Bound> upper;
   std::optional<std::string> prefix;  // encoded S or B
 
-  // True if the conditions fix the whole key, so that at most one item can match.
-  bool AtMostOne(const model::KeySchema& schema) const {
-    return !schema.sort || (lower && upper && lower->inclusive && upper->inclusive && lower->value == upper->value);
-  }
   // Whether a sort key value (of the right type) lies inside.
   bool ContainsSort(model::ValueView sort) const;
 };
