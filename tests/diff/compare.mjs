@@ -4,6 +4,8 @@
 // A difference is { path, stator, local }. Paths: 'outcome' (one succeeded, the other did not), 'status', 'type' (error
 // name without its prefix), 'message', 'body.…' for members of the answer, 'after.Item…' for the item behind a write.
 
+import { canonicalNumber } from './numbers.mjs';
+
 const isObject = (node) => node !== null && typeof node === 'object' && !Array.isArray(node);
 const SETS = ['SS', 'NS', 'BS'];
 const TIMES = ['CreationDateTime', 'LastIncreaseDateTime', 'LastDecreaseDateTime', 'LastUpdateToPayPerRequestDateTime',
@@ -19,7 +21,11 @@ export function canonical(node) {
   return JSON.stringify(node) ?? 'undefined';
 }
 
-const sorted = (list) => [...list].sort((a, b) => (canonical(a) < canonical(b) ? -1 : 1));
+/** In an order that does not depend on how numbers are written. */
+function sorted(list) {
+  const text = (node) => canonical(node).replace(/"N":"([^"]*)"/g, (whole, digits) => `"N":"${canonicalNumber(digits) ?? digits}"`);
+  return list.map((node) => [text(node), node]).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([, node]) => node);
+}
 
 function withSortedSets(node) {
   if (Array.isArray(node)) return node.map(withSortedSets);

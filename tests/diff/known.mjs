@@ -63,7 +63,7 @@ const KEY_SHAPE = ['The number of conditions on the keys is invalid', 'One of th
 const VALUE_ERRORS = [/(.*invalid value: )?Supplied AttributeValue (is empty|has more than one).*/, /(.*invalid value: )?The parameter cannot be converted to a numeric value.*/,
   /(.*invalid value: )?A value provided cannot be converted into a number.*/, /(.*invalid value: )?Number (over|under)flow\. .*/,
   /(.*invalid value: )?Attempting to store more than 38 .*/, /(.*invalid value: )?DynamoDB only supports precision .*/, /.*Input collection.*/, /.*An (string|number) set  may not be empty.*/,
-  /.*Binary sets should not be empty.*/, /.*Null attribute value types.*/, /Nesting Levels have exceeded .*/, /The supplied Item contains a null AttributeValue: .*/];
+  /.*Binary sets should not be empty.*/, /.*Null attribute value types.*/, /.*may not have a null (string|number|binary) as a member.*/, /Nesting Levels have exceeded .*/, /The supplied Item contains a null AttributeValue: .*/];
 const messageKind = (text) => text.replace(/: [^:]*$/, '');
 const operatorOf = (text) => /(operator|function): ([^,;]+), operand type: [^,]+/.exec(text)?.[0];
 
@@ -79,11 +79,14 @@ const NEEDS_TABLE = validation(...KEY_SHAPE, `${OPV}Condition parameter type doe
   /One or more parameter values are not valid\. The AttributeValue for a key .*/, /Hash primary key values must be under .*/,
   /The table does not have the specified index: .*/, /The query can return at most one row .*/, 'Provided list of item keys contains duplicates');
 
+const SCHEMA_ERRORS = new RegExp(`${NEEDS_TABLE.source}|${validation('The provided key element does not match the schema',
+  /One or more parameter values were invalid: (Missing the key|Type mismatch for key) .*/).source}`);
+
 // Which parameter an error of the request alone is about. The reference orders checks within a parameter, not between them.
 const FAMILIES = [/Invalid (Condition)Expression/, /Invalid (Filter)Expression/, /Invalid (KeyCondition)Expression|KeyCondition|Conditions can be/,
   /Invalid (Projection)Expression/, /Invalid (Update)Expression/, /(ReturnValues can|Return values)/, /(choosing to get|ALL_PROJECTED)/,
-  /(Segment|segment)/, /(AttributeValue is|numeric value|number|Number|set +may|sets should|Input collection|datatypes|Null attribute|significant digits|null AttributeValue|Nesting|precision)/,
-  /(unused in expressions)/, /(can only be specified)/, /(contains invalid key)/, /(contains invalid value)/, /(Limit)/, /(Item to put|null key)/];
+  /(Segment|segment)/, /(AttributeValue is|may not have a null|numeric value|number|Number|set +may|sets should|Input collection|datatypes|Null attribute|significant digits|null AttributeValue|Nesting|precision)/,
+  /(unused in expressions)/, /(can only be specified)/, /(must not be empty)/, /(contains invalid key)/, /(contains invalid value)/, /(Limit)/, /(Item to put|null key)/];
 const familyOf = (text) => FAMILIES.findIndex((pattern) => pattern.test(text));
 
 const UPDATE_ERRORS = validation('The document path provided in the update expression is invalid for update',
@@ -105,6 +108,51 @@ const updateOf = ({ op, request }) => (op === 'UpdateItem' && typeof request.Upd
 const onlyRemoves = (step) => !/\b(SET|ADD)\b/i.test(updateOf(step).replace(/[#:]\w+/g, '')) && updateOf(step) !== '';
 
 export const RULES = [
+  outcomes({
+    id: 'missed-key',
+    reason: 'Local does not name the key attribute that the key condition misses',
+    source: 'expressions.md, Query and Scan',
+    stator: validation(/Query condition missed key schema element: [pk]/),
+    local: validation('Query condition missed key schema element'),
+  }),
+  outcomes({
+    id: 'arithmetic-range',
+    reason: 'Local reports arithmetic that needs more than 38 digits as a lack of precision',
+    source: 'limits-and-capacity.md, numbers: 1e50 + 1 reports "Number overflow"',
+    stator: validation(/Number (over|under)flow\. .*/),
+    local: validation('DynamoDB only supports precision up to 38 digits'),
+    when: ({ op }) => op === 'UpdateItem',
+  }),
+  outcomes({
+    id: 'nested-key',
+    reason: 'Local words a nested path on a key attribute in its own way',
+    source: 'expressions.md, expression parameters',
+    stator: validation('Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes',
+      'KeyConditionExpressions cannot have conditions on nested attributes'),
+    local: validation(/Key attributes must be scalars; .*/, 'KeyConditionExpressions cannot have conditions on nested attributes'),
+    when: ({ op }) => op === 'Query',
+  }),
+  outcomes({
+    id: 'names-without-expression',
+    reason: 'Local accepts names or values without an expression',
+    source: 'expressions.md, expression parameters',
+    stator: validation(/ExpressionAttribute(Names|Values) can only be specified when using expressions.*/),
+    local: /^success$/,
+  }),
+  outcomes({
+    id: 'null-value',
+    reason: 'Local words a null where a value belongs in its own way',
+    source: 'expressions.md, items, keys, values',
+    stator: validation('Supplied AttributeValue is empty, must contain exactly one of the supported datatypes'),
+    local: validation(/The supplied Item contains a null AttributeValue(: .* is null)?/),
+  }),
+  outcomes({
+    id: 'start-in-segment',
+    reason: 'Local words a starting key outside its segment in its own way, and its segments are others',
+    source: 'issue 2: segments are a matter of the hash',
+    stator: validation(/The provided starting key is invalid: Invalid ExclusiveStartKey\. .*/),
+    local: /^(success|ValidationException: Exclusive start key must lie within the segment)$/,
+  }),
   outcomes({
     id: 'missing-table-item',
     reason: 'Local words the missing table of item operations in its own way',
@@ -133,7 +181,7 @@ export const RULES = [
     reason: 'Local looks the table up first; the service validates the request first',
     source: 'wire-protocol.md, order of request checks',
     stator: /^(ValidationException|SerializationException): /,
-    local: NO_TABLE,
+    local: /^ResourceNotFoundException: Cannot do operations on a non-existent table$|^ResourceInUseException: Cannot create preexisting table$/,
   }),
   outcomes({
     id: 'json-types',
@@ -186,29 +234,6 @@ export const RULES = [
     local: NEEDS_TABLE,
   }),
   outcomes({
-    id: 'two-parameters',
-    reason: 'a request with errors in two parameters: which is reported first is not known of the service',
-    source: 'wire-protocol.md, order of request checks, names no order between parameters',
-    stator: /^ValidationException: /,
-    local: /^ValidationException: /,
-    when: (step, { stator, local }) => familyOf(stator) >= 0 && familyOf(local) >= 0 && familyOf(stator) !== familyOf(local),
-  }),
-  outcomes({
-    id: 'two-values',
-    reason: 'two values that cannot be: which is reported first is not known of the service',
-    source: 'wire-protocol.md, order of request checks, names no order between attributes',
-    stator: validation(...VALUE_ERRORS),
-    local: validation(...VALUE_ERRORS),
-    when: (step, { stator, local }) => messageKind(stator) !== messageKind(local),
-  }),
-  outcomes({
-    id: 'function-order',
-    reason: 'Local reports functions in the order of the text; the service unknown functions first',
-    source: 'expressions.md, reported order inside one expression',
-    stator: validation(/Invalid \w+: Invalid function name; function: \w+/),
-    local: validation(/Invalid \w+: The function is not allowed .*/),
-  }),
-  outcomes({
     id: 'count-before-distinct',
     reason: 'Local looks for equal operands first; the service counts operands first',
     source: 'expressions.md, reported order inside one expression',
@@ -250,7 +275,7 @@ export const RULES = [
     id: 'nested-path-on-key',
     reason: 'Local refuses a nested path on a key attribute; the reference knows no such error outside key conditions',
     source: 'expressions.md, validation messages',
-    stator: /^(success|ConditionalCheckFailedException: The conditional request failed|ValidationException: .*)$/s,
+    stator: new RegExp(`^(success|ConditionalCheckFailedException: The conditional request failed)$|${UPDATE_ERRORS.source}|^ValidationException: Filter Expression can only `),
     local: validation(/Key attributes must be scalars; .*/),
   }),
   {
@@ -330,19 +355,12 @@ export const RULES = [
     when: ({ op }) => op.startsWith('Batch'),
   }),
   outcomes({
-    id: 'query-two-keys',
-    reason: 'Local looks at the type of the partition key before it looks for the sort key',
-    source: 'expressions.md, Query and Scan, names no order',
-    stator: validation(/Query condition missed key schema element: [pk]/, 'Query key condition not supported', `${OPV}Condition parameter type does not match schema type`),
-    local: validation('Query condition missed key schema element', 'Query key condition not supported', `${OPV}Condition parameter type does not match schema type`),
-  }),
-  outcomes({
     id: 'huge-integers',
-    reason: 'Local breaks on an integer beyond 64 bits',
+    reason: 'Local breaks on an integer beyond 32 bits',
     source: 'wire-protocol.md, value encodings',
     stator: /^success$/,
     local: /^InternalFailure: /,
-    when: ({ request }) => /\d{17,}/.test(JSON.stringify(request)),
+    when: ({ request }) => /\d{10,}/.test(JSON.stringify(request)),
   }),
   {
     id: 'decreases',
@@ -450,7 +468,7 @@ export const RULES = [
     id: 'short-table-name',
     reason: 'Local wants three characters everywhere; the service only where a table is created',
     source: 'expressions.md, tables: item operations use minimum 1',
-    stator: /^(ResourceNotFoundException: Requested resource not found(: Table: \S+ not found)?|ValidationException: .*)$/s,
+    stator: /^(success|ResourceNotFoundException: Requested resource not found(: Table: \S+ not found)?|ValidationException: .*|ResourceInUseException: .*)$/s,
     local: validation(/Invalid table\/index name\. .*/),
     when: ({ request }) => typeof request.TableName === 'string' && (request.TableName.length < 3 || request.TableName.startsWith('arn:')),
   }),
@@ -461,20 +479,6 @@ export const RULES = [
     stator: validation("The parameter 'TableName' is required but was not present in the request"),
     local: validation(/Value null at 'tableName' .*/, /Invalid table\/index name\. .*/),
     when: ({ op }) => op === 'CreateTable' || TABLE_OPERATIONS.includes(op),
-  }),
-  outcomes({
-    id: 'names-without-expression',
-    reason: 'Local accepts names without an expression',
-    source: 'expressions.md, expression parameters',
-    stator: validation('ExpressionAttributeNames can only be specified when using expressions'),
-    local: /^success$/,
-  }),
-  outcomes({
-    id: 'null-value',
-    reason: 'Local words a null where a value belongs in its own way',
-    source: 'expressions.md, items, keys, values',
-    stator: validation('Supplied AttributeValue is empty, must contain exactly one of the supported datatypes'),
-    local: validation(/The supplied Item contains a null AttributeValue: .* is null/),
   }),
   outcomes({
     id: 'null-expression-value',
@@ -514,7 +518,7 @@ export const RULES = [
       /One or more parameter values were invalid: Duplicate AttributeName in AttributeDefinitions: \w+/,
       `${OPV}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED`,
       `${OPV}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST`),
-    local: validation('No provisioned throughput specified for the table', /Range Key not specified in Attribute Definitions\. .*/, /No defined key schema\. .*/,
+    local: validation('No provisioned throughput specified for the table', /Key Schema too big\. .*/, /Range Key not specified in Attribute Definitions\. .*/, /No defined key schema\. .*/,
       /Too many hash keys specified\. .*/, /Invalid key order\. .*/, 'No Attribute Schema Defined', /No Hash Key specified in schema\. .*/,
       /The number of attributes in key schema must match .*/, 'Cannot have two attributes with the same name', 'Two keys can not have the same name',
       'One or more keys is not specified as being hash or range.'),
@@ -535,18 +539,11 @@ export const RULES = [
   }),
   outcomes({
     id: 'start-at-bound',
-    reason: 'Local refuses a starting key on the upper bound of BETWEEN, which a page that Limit ended can hand out',
+    reason: 'Local refuses a starting key on the bound of the condition, which a page that Limit ended can hand out',
     source: 'limits-and-capacity.md, request and response limits: LastEvaluatedKey even if nothing follows',
     stator: /^success$/,
     local: validation('The provided starting key does not match the range key predicate'),
-    when: ({ request }) => /BETWEEN/i.test(request.KeyConditionExpression) && request.ExclusiveStartKey !== undefined,
-  }),
-  outcomes({
-    id: 'start-in-segment',
-    reason: 'Local words a starting key outside its segment in its own way, and its segments are others',
-    source: 'issue 2: segments are a matter of the hash',
-    stator: validation(/The provided starting key is invalid: Invalid ExclusiveStartKey\. .*/),
-    local: /^(success|ValidationException: Exclusive start key must lie within the segment)$/,
+    when: ({ request }) => /BETWEEN|=/i.test(request.KeyConditionExpression) && request.ExclusiveStartKey !== undefined,
   }),
   outcomes({
     id: 'exponent-beyond-integers',
@@ -555,6 +552,27 @@ export const RULES = [
     stator: validation(/(.*invalid value: )?Number overflow\. .*/),
     local: validation(/(.*invalid value: )?A value provided cannot be converted into a number.*/),
     when: ({ request }) => /[eE][+-]?\d{10}/.test(JSON.stringify(request)),
+  }),
+  outcomes({
+    id: 'throughput-bounds',
+    reason: 'Local words throughput out of bounds in its own way',
+    source: 'limits-and-capacity.md, throughput: out of range',
+    stator: validation(/Given value \d+ for (Read|Write)CapacityUnits is out of bounds/),
+    local: validation(/Cannot increase provisioned throughput to more than .*/),
+  }),
+  outcomes({
+    id: 'undefined-before-types',
+    reason: 'Local reports operand types first; the service reports undefined names and values first',
+    source: 'expressions.md, reported order inside one expression',
+    stator: validation(/Invalid \w+: An expression attribute (name|value) used .* not defined; .*/),
+    local: validation(/Invalid \w+: Incorrect operand type .*/),
+  }),
+  outcomes({
+    id: 'nesting',
+    reason: 'Local leaves out the sentence about nesting and the name of the value',
+    source: 'limits-and-capacity.md, item size; expressions.md, expression parameters: contains invalid value',
+    stator: validation(/(ExpressionAttributeValues contains invalid value: )?Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit( for key :\w+)?/),
+    local: validation('Nesting Levels have exceeded supported limits'),
   }),
   outcomes({
     id: 'nothing-to-update',
@@ -613,35 +631,11 @@ export const RULES = [
     local: validation(/(.*invalid value: )?DynamoDB only supports precision up to 38 digits.*/),
   }),
   outcomes({
-    id: 'arithmetic-range',
-    reason: 'Local reports arithmetic that needs more than 38 digits as a lack of precision',
-    source: 'limits-and-capacity.md, numbers: 1e50 + 1 reports "Number overflow"',
-    stator: validation(/Number (over|under)flow\. .*/),
-    local: validation('DynamoDB only supports precision up to 38 digits'),
-    when: ({ op }) => op === 'UpdateItem',
-  }),
-  outcomes({
     id: 'select-count',
     reason: 'Local prints "only the Count" where the service prints the value of Select',
     source: 'expressions.md, Query and Scan: "... when choosing to get <SELECT>"',
     stator: validation('Cannot specify the ProjectionExpression when choosing to get COUNT'),
     local: validation('Cannot specify the ProjectionExpression when choosing to get only the Count'),
-  }),
-  outcomes({
-    id: 'missed-key',
-    reason: 'Local does not name the key attribute that the key condition misses',
-    source: 'expressions.md, Query and Scan',
-    stator: validation(/Query condition missed key schema element: [pk]/),
-    local: validation('Query condition missed key schema element'),
-  }),
-  outcomes({
-    id: 'nested-key',
-    reason: 'Local words a nested path on a key attribute in its own way',
-    source: 'expressions.md, expression parameters',
-    stator: validation('Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes',
-      'KeyConditionExpressions cannot have conditions on nested attributes'),
-    local: validation(/Key attributes must be scalars; .*/, 'KeyConditionExpressions cannot have conditions on nested attributes'),
-    when: ({ op }) => op === 'Query',
   }),
   outcomes({
     id: 'starting-key',
@@ -717,4 +711,36 @@ export const RULES = [
     explains: ({ path, stator, local }, { step }) => /TableStatus$/.test(path) && local === 'ACTIVE' &&
       stator === { CreateTable: 'CREATING', UpdateTable: 'UPDATING', DeleteTable: 'DELETING' }[step.op],
   },
+  // Last, because they are the most general: two errors in one request.
+  outcomes({
+    id: 'two-parameters',
+    reason: 'a request with errors in two parameters: which is reported first is not known of the service',
+    source: 'wire-protocol.md, order of request checks, names no order between parameters',
+    stator: /^ValidationException: /,
+    local: /^ValidationException: /,
+    when: (step, { stator, local }) => familyOf(stator) >= 0 && familyOf(local) >= 0 && familyOf(stator) !== familyOf(local),
+  }),
+  outcomes({
+    id: 'two-values',
+    reason: 'two values that cannot be: which is reported first is not known of the service',
+    source: 'wire-protocol.md, order of request checks, names no order between attributes',
+    stator: validation(...VALUE_ERRORS),
+    local: validation(...VALUE_ERRORS),
+    when: (step, { stator, local }) => messageKind(stator) !== messageKind(local),
+  }),
+  outcomes({
+    id: 'two-schema-errors',
+    reason: 'a request that the schema refuses for two reasons: which is reported first is not known of the service',
+    source: 'wire-protocol.md, order of request checks, names no order within key and item validation',
+    stator: SCHEMA_ERRORS,
+    local: NEEDS_TABLE,
+    when: (step, { stator, local }) => messageKind(stator) !== messageKind(local),
+  }),
+  outcomes({
+    id: 'query-two-keys',
+    reason: 'Local looks at the type of the partition key before it looks for the sort key',
+    source: 'expressions.md, Query and Scan, names no order',
+    stator: validation(/Query condition missed key schema element: [pk]/, 'Query key condition not supported', `${OPV}Condition parameter type does not match schema type`),
+    local: validation('Query condition missed key schema element', 'Query key condition not supported', `${OPV}Condition parameter type does not match schema type`),
+  }),
 ];

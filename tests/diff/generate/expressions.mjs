@@ -147,7 +147,7 @@ export class Expressions {
       [1.5, () => ['attribute_exists', '(', ...path(), ')']],
       [1.5, () => ['attribute_not_exists', '(', ...path(), ')']],
       [1.2, () => ['attribute_type', '(', ...path(), ',',
-        this.references.value(random.chance(0.9) ? { S: random.pick(TYPES) } : value(random, 0)), ')']],
+        ...(random.chance(0.05) ? path() : [this.references.value(random.chance(0.9) ? { S: random.pick(TYPES) } : value(random, 0))]), ')']],
       [1.5, () => {
         const left = this.path(random.chance(0.7) ? random.pick(['s', 't', 'b', 'name']) : undefined);
         return ['begins_with', '(', ...left.tokens, ',', ...this.operand(left.type), ')'];
