@@ -28,9 +28,10 @@ namespace stator::expr {
 // parsed with it.
 class Substitutions {
  public:
-  // "#name" -> attribute name. Refuses an empty map, a key that is no #name and an empty attribute name.
+  // "#name" -> attribute name. Refuses an empty map, a key that is no #name or longer than 255 bytes, an attribute name
+  // that is empty or longer than 65535 bytes, and names and values of more than 2 MB together. Call once.
   Status SetNames(std::vector<std::pair<std::string, std::string>> names);
-  // ":name" -> encoded value. Refuses an empty map and a key that is no :name. The values are valid already.
+  // ":name" -> encoded value, likewise. The values are valid already. Call once, after SetNames.
   Status SetValues(std::vector<std::pair<std::string, std::string>> values);
   // To be asked when all expressions of the request are parsed: error if some name, else if some value, was never used.
   Status CheckAllUsed() const;
@@ -46,12 +47,13 @@ class Substitutions {
     bool used = false;
   };
   static const std::string* Use(std::vector<Entry>* entries, std::string_view key);
-  static Status Set(std::string_view parameter, char sigil, std::vector<std::pair<std::string, std::string>> pairs,
-                    std::vector<Entry>* entries);
+  Status Set(std::string_view parameter, char sigil, std::vector<std::pair<std::string, std::string>> pairs,
+             std::vector<Entry>* entries);
   static Status CheckUsed(std::string_view parameter, const std::vector<Entry>& entries);
 
   std::vector<Entry> names_;   // sorted by key
   std::vector<Entry> values_;  // sorted by key
+  size_t total_bytes_ = 0;
 };
 
 // --- Conditions ------------------------------------------------------------------------------------------------------

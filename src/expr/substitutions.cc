@@ -6,6 +6,10 @@ namespace stator::expr {
 
 namespace {
 
+constexpr size_t kMaxReferenceBytes = 255;  // with its sigil
+constexpr size_t kMaxNameBytes = 65535;
+constexpr size_t kMaxTotalBytes = 2 * 1024 * 1024;  // of all names and values
+
 bool IsReference(std::string_view key, char sigil) {
   if (key.size() < 2 || key[0] != sigil) return false;
   return std::all_of(key.begin() + 1, key.end(), [](char c) {
@@ -22,8 +26,14 @@ Status Substitutions::Set(std::string_view parameter, char sigil, std::vector<st
   entries->clear();
   entries->reserve(pairs.size());
   for (auto& [key, substitute] : pairs) {
+    total_bytes_ += key.size() + substitute.size();
+    if (total_bytes_ > kMaxTotalBytes) return ValidationError(name + " exceeds max size");
     if (!IsReference(key, sigil)) {
       return ValidationError(name + " contains invalid key: Syntax error; key: \"" + key + "\"");
+    }
+    if (key.size() > kMaxReferenceBytes) {
+      return ValidationError(name + " contains invalid key: The expression attribute map contains a key that is too long; " +
+                             "size of key: " + std::to_string(key.size()));
     }
     entries->push_back({std::move(key), std::move(substitute), false});
   }
@@ -34,10 +44,11 @@ Status Substitutions::Set(std::string_view parameter, char sigil, std::vector<st
 Status Substitutions::SetNames(std::vector<std::pair<std::string, std::string>> names) {
   TRY(Set("ExpressionAttributeNames", '#', std::move(names), &names_));
   for (const Entry& entry : names_) {
-    if (entry.substitute.empty()) {
-      return ValidationError(
-          "ExpressionAttributeNames contains invalid value: Empty attribute name is not valid for key " + entry.key);
-    }
+    if (!entry.substitute.empty() && entry.substitute.size() <= kMaxNameBytes) continue;
+    return ValidationError(std::string("ExpressionAttributeNames contains invalid value: ") +
+                           (entry.substitute.empty() ? "Empty attribute name"
+                                                     : "Attribute name is too large, must be less than 65536 bytes") +
+                           " for key " + entry.key);
   }
   return OkStatus();
 }

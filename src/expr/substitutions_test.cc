@@ -20,8 +20,28 @@ TEST(SubstitutionsTest, Keys) {
               "ExpressionAttributeValues contains invalid key: Syntax error; key: \"" + std::string(key) + "\"");
   }
   EXPECT_EQ(Message(subs.SetNames({{"#a", ""}})),
-            "ExpressionAttributeNames contains invalid value: Empty attribute name is not valid for key #a");
+            "ExpressionAttributeNames contains invalid value: Empty attribute name for key #a");
+  EXPECT_EQ(Message(subs.SetNames({{"#" + std::string(254, 'a'), "a"}})), "");
+  EXPECT_EQ(Message(subs.SetValues({{":" + std::string(255, 'a'), notation::Value("1")}})),
+            "ExpressionAttributeValues contains invalid key: The expression attribute map contains a key that is too long; "
+            "size of key: 256");
   EXPECT_EQ(Message(subs.SetNames({{"#1", "a"}, {"#_", "b"}, {"#aZ_9", "c"}})), "");
+}
+
+TEST(SubstitutionsTest, Sizes) {
+  Substitutions subs;
+  EXPECT_EQ(Message(subs.SetNames({{"#a", std::string(65535, 'n')}})), "");
+  EXPECT_EQ(Message(subs.SetNames({{"#a", std::string(65536, 'n')}})),
+            "ExpressionAttributeNames contains invalid value: Attribute name is too large, must be less than 65536 bytes for "
+            "key #a");
+  std::vector<std::pair<std::string, std::string>> names;
+  for (int i = 0; i < 34; ++i) names.emplace_back("#n" + std::to_string(i), std::string(65000, 'n'));
+  EXPECT_EQ(Message(Substitutions().SetNames(names)), "ExpressionAttributeNames exceeds max size");
+  names.resize(30);
+  Substitutions both;
+  EXPECT_EQ(Message(both.SetNames(names)), "");
+  EXPECT_EQ(Message(both.SetValues({{":v", notation::Value("'" + std::string(200000, 'v') + "'")}})),
+            "ExpressionAttributeValues exceeds max size");
 }
 
 TEST(SubstitutionsTest, AllMustBeUsed) {
