@@ -144,12 +144,12 @@ void CutAgainAndAgain(uint64_t seed, int rounds, bool holes) {
 
 TEST(PowerCut, AcknowledgedWritesSurvive) {
   SetLogLevel(LogLevel::kOff);
-  for (const uint64_t seed : {uint64_t{1}, uint64_t{2}, SystemSeed()}) CutAgainAndAgain(seed, 40, false);
+  for (const uint64_t seed : {uint64_t{1}, uint64_t{2}, SystemSeed()}) CutAgainAndAgain(seed, 15, false);
 }
 
 TEST(PowerCut, AcknowledgedWritesSurvivePagesOutOfOrder) {
   SetLogLevel(LogLevel::kOff);
-  for (const uint64_t seed : {uint64_t{3}, uint64_t{4}, SystemSeed()}) CutAgainAndAgain(seed, 40, true);
+  for (const uint64_t seed : {uint64_t{3}, uint64_t{4}, SystemSeed()}) CutAgainAndAgain(seed, 15, true);
 }
 
 }  // namespace
