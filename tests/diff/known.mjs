@@ -64,7 +64,7 @@ const VALUE_ERRORS = [/(.*invalid value: )?Supplied AttributeValue (is empty|has
   /(.*invalid value: )?A value provided cannot be converted into a number.*/, /(.*invalid value: )?Number (over|under)flow\. .*/,
   /(.*invalid value: )?Attempting to store more than 38 .*/, /(.*invalid value: )?DynamoDB only supports precision .*/, /.*Input collection.*/, /.*An (string|number) set  may not be empty.*/,
   /.*Binary sets should not be empty.*/, /.*Null attribute value types.*/, /.*may not have a null (string|number|binary) as a member.*/, /Nesting Levels have exceeded .*/, /The supplied Item contains a null AttributeValue: .*/];
-const messageKind = (text) => text.replace(/: [^:]*$/, '');
+const messageKind = (text) => text.replace(/^ValidationException: (.*invalid value: )?/s, '').slice(0, 36);
 const operatorOf = (text) => /(operator|function): ([^,;]+), operand type: [^,]+/.exec(text)?.[0];
 
 // Errors that the request alone decides, and errors that need the table's schema or an item.
@@ -275,7 +275,7 @@ export const RULES = [
     id: 'nested-path-on-key',
     reason: 'Local refuses a nested path on a key attribute; the reference knows no such error outside key conditions',
     source: 'expressions.md, validation messages',
-    stator: new RegExp(`^(success|ConditionalCheckFailedException: The conditional request failed)$|${UPDATE_ERRORS.source}|^ValidationException: Filter Expression can only `),
+    stator: new RegExp(`^(success|ConditionalCheckFailedException: The conditional request failed)$|${UPDATE_ERRORS.source}|^ValidationException: (Filter Expression can only|${OPV}Cannot update attribute) `),
     local: validation(/Key attributes must be scalars; .*/),
   }),
   {
@@ -485,7 +485,7 @@ export const RULES = [
     reason: 'Local words a null among the values of expressions in its own way',
     source: 'expressions.md, expression parameters: contains invalid value: <value error> for key :a',
     stator: validation(/ExpressionAttributeValues contains invalid value: Supplied AttributeValue is empty, must contain exactly one of the supported datatypes for key :\w+/),
-    local: validation(/ExpressionAttributeValues contains invalid value: The supplied Item contains a null AttributeValue for key :\w+/),
+    local: validation(/ExpressionAttributeValues contains invalid value: The supplied Item contains a null AttributeValue(: .* is null)? for key :\w+/),
   }),
   outcomes({
     id: 'other-digits',
@@ -562,9 +562,9 @@ export const RULES = [
   }),
   outcomes({
     id: 'undefined-before-types',
-    reason: 'Local reports operand types first; the service reports undefined names and values first',
+    reason: 'Local reports operand types first; the service reports undefined names and values, and too many operators, first',
     source: 'expressions.md, reported order inside one expression',
-    stator: validation(/Invalid \w+: An expression attribute (name|value) used .* not defined; .*/),
+    stator: validation(/Invalid \w+: An expression attribute (name|value) used .* not defined; .*/, /Invalid \w+: The expression contains too many operators; .*/),
     local: validation(/Invalid \w+: Incorrect operand type .*/),
   }),
   outcomes({
