@@ -72,7 +72,7 @@ const head = (headers, { method = 'POST', path = '/' } = {}) =>
   `${method} ${path} HTTP/1.1\r\n${Object.entries({ Host: `${hostname}:${port}`, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
 const statusOf = (answer) => Number(/^HTTP\/1\.[01] (\d{3}) /.exec(answer)?.[1]);
 const whole = (text) => {
-  const match = /^HTTP\/1\.1 \d+[^]*?\r\ncontent-length: (\d+)\r\n[^]*?\r\n\r\n/i.exec(text);
+  const match = /^HTTP\/1\.1 \d+[^]*?\r\ncontent-length: (\d+)(?=\r\n)[^]*?\r\n\r\n/i.exec(text);
   if (match === null) return text.endsWith('\r\n0\r\n\r\n');
   return text.length >= match[0].length + Number(match[1]);
 };

@@ -242,7 +242,7 @@ const errors = [
   ['n = :v AND', 'Syntax error; token: "<EOF>", near: "AND"', { ':v': N(1) }],
   ['n = = :v', 'Syntax error; token: "=", near: "= = :v"', { ':v': N(1) }],
   ['n == :v', 'Syntax error; token: "=", near: "==', { ':v': N(1) }],
-  ['n != :v', 'Syntax error; token: "!", near: "n != :v"', { ':v': N(1) }, undefined, { localText: 'Syntax error; token: "!"' }],
+  ['n != :v', 'Syntax error; token: "!", near: "n !="', { ':v': N(1) }],
   ['n = 5', 'Syntax error; token: "5", near: "= 5"'],
   ["s = 'x'", 'Syntax error'],
   ['(n = :v', 'Syntax error; token: "<EOF>", near: ":v"', { ':v': N(1) }],
