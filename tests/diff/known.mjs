@@ -344,7 +344,7 @@ export const RULES = [
     reason: 'Local reads on behind a value that stands where a name belongs',
     source: 'expressions.md, lexical rules',
     stator: validation(/Invalid \w+: Syntax error; token: ":\w+", near: "\.\s*:\w+.*"/),
-    local: validation(/Invalid \w+: Syntax error; .*/),
+    local: validation(/Invalid \w+: (Syntax error|An expression attribute name) .*/, /Invalid \w+: Syntax error; .*/),
   }),
   outcomes({
     id: 'batch-missing-table',
