@@ -62,7 +62,11 @@ class Crash {
       this.trouble = new Error(`${operation}: ${reply.status} ${reply.text}`);
     } catch (error) {
       // The outcome is not known.
-      if (!this.killing) this.trouble = new Error(`${operation} before the kill: ${error.message}`);
+      if (!this.killing) {
+        await delay(100);  // an exit is seen a little later than its connections
+        const { exitCode, signalCode } = this.server.child;
+        this.trouble = new Error(`${operation} before the kill: ${error.message}; the server ${exitCode ?? signalCode ?? 'runs on'}`);
+      }
     }
     // One write without an answer per writer: another one would hide which of them a key is waiting for.
     return undefined;
@@ -305,7 +309,7 @@ class Crash {
           const doomed = await Server.start({
             dataDir: this.dataDir, args: [`--durability=${this.durability}`], spawned: (child) => setTimeout(() => child.kill('SIGKILL'), moment),
           }).catch(() => undefined);
-          await doomed?.exited;
+          await doomed?.kill();
         }
         const startBegin = Date.now();
         await this.start();
@@ -338,6 +342,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   if (values.durability) options.durability = values.durability;
   options.seed ??= Math.floor(Math.random() * 2 ** 32);
   console.log(`seed ${options.seed}`);
+  process.exitCode = 1;  // until the outcome is known
   let failed = 0;
   try {
     console.log(JSON.stringify(await crash(options)));

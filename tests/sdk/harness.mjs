@@ -116,6 +116,7 @@ export class Server {
       }
       await delay(5);
     }
+    server.child.ref();
     if (!gone) server.child.kill('SIGKILL');
     await server.exited;
     throw new Error(`${binary} ${all.join(' ')} was not ready within ${readyWithin} ms:\n${server.output}`);
