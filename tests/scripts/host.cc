@@ -1,0 +1,198 @@
+#include "host.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "api/service.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "http/server.h"
+#include "http/test_client.h"
+#include "kv/memory_engine.h"
+#include "kv_rocks/rocks_engine.h"
+#include "kv_rocks/temporary_directory.h"
+#include "ops/context.h"
+#include "server/pump.h"
+#include "table/store.h"
+
+namespace stator::scripts {
+namespace {
+
+constexpr int kWorkers = 2;
+constexpr size_t kMaxQueued = 256;
+
+// Everything between an engine and the API, in the order of server/serve.cc. What it does with the clock is repeatable.
+class Stack {
+ public:
+  static Result<std::unique_ptr<Stack>> Open(kv::Engine& engine, const Clock& clock) {
+    std::unique_ptr<Stack> stack(new Stack);
+    ASSIGN_OR_RETURN(stack->store_, table::Store::Open(engine, clock, stack->workers_));
+    stack->environment_.emplace(ops::Environment{*stack->store_, clock, stack->random_, stack->workers_, {}});
+    api::Registry registry;
+    api::RegisterAll(&registry);
+    stack->service_ = std::make_unique<api::Service>(*stack->environment_, std::move(registry), std::make_unique<api::ShapeAuthenticator>());
+    return stack;
+  }
+  ~Stack() { workers_.Stop(); }
+
+  api::Service& service() { return *service_; }
+
+ private:
+  Stack() : workers_(kWorkers, kMaxQueued) {}
+
+  SeededRandom random_{20120810};
+  WorkerPool workers_;
+  std::unique_ptr<table::Store> store_;
+  std::optional<ops::Environment> environment_;
+  std::unique_ptr<api::Service> service_;
+};
+
+api::Incoming IncomingOf(std::string_view method, std::string_view target, std::string_view body) {
+  api::Incoming incoming;
+  incoming.method = method;
+  incoming.target = target;
+  incoming.body = body;
+  return incoming;
+}
+
+Answer AskService(api::Service& service, const Question& question) {
+  std::string body = question.body;
+  body.append(api::kBodyPadding, ' ');
+  api::Incoming incoming = IncomingOf(question.method, question.target, std::string_view(body).substr(0, question.body.size()));
+  for (const auto& [name, value] : question.headers) incoming.headers.Add(name, value);
+  server::Pump pump;
+  std::optional<Answer> answer;
+  service.Handle(incoming, pump, [&answer](api::Outgoing outgoing) {
+    answer.emplace();
+    answer->status = outgoing.status;
+    for (auto& [name, value] : outgoing.headers) answer->headers.emplace_back(name, std::move(value));
+    answer->body = std::move(outgoing.body);
+  });
+  pump.RunUntil([&answer] { return answer.has_value(); });
+  return std::move(*answer);
+}
+
+class MemoryHost final : public Host {
+ public:
+  Answer Ask(const Question& question) override { return AskService(stack_->service(), question); }
+  // The engine stays: it is the data.
+  Status Reopen() override {
+    stack_.reset();
+    ASSIGN_OR_RETURN(stack_, Stack::Open(engine_, clock_));
+    return OkStatus();
+  }
+
+ private:
+  ManualClock clock_;
+  kv::MemoryEngine engine_;
+  std::unique_ptr<Stack> stack_;
+};
+
+class RocksHost final : public Host {
+ public:
+  ~RocksHost() override { engine_.reset(); }
+  Answer Ask(const Question& question) override { return AskService(stack_->service(), question); }
+  Status Reopen() override {
+    // The engine goes first, so that what it has queued finds the store.
+    engine_.reset();
+    stack_.reset();
+    kv_rocks::RocksOptions options;
+    options.path = directory_.store();
+    options.memory_budget_bytes = 32ull << 20;
+    ASSIGN_OR_RETURN(engine_, kv_rocks::OpenRocks(options));
+    ASSIGN_OR_RETURN(stack_, Stack::Open(*engine_, clock_));
+    return OkStatus();
+  }
+
+ private:
+  ManualClock clock_;
+  kv_rocks::TemporaryDirectory directory_;
+  std::unique_ptr<Stack> stack_;
+  std::unique_ptr<kv::Engine> engine_;
+};
+
+class HttpHost final : public Host {
+ public:
+  ~HttpHost() override { Close(); }
+
+  Answer Ask(const Question& question) override {
+    std::string bytes = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n", question.method, question.target, question.body.size());
+    for (const auto& [name, value] : question.headers) bytes += fmt::format("{}: {}\r\n", name, value);
+    bytes += "\r\n" + question.body;
+    http::ClientReply reply = Exchange(bytes);
+    // The server may have closed the connection after the last reply.
+    if (reply.status == 0) reply = Exchange(bytes);
+    Answer answer{reply.status, {}, std::move(reply.body)};
+    std::string_view head = reply.head;
+    while (!head.empty()) {
+      const std::string_view line = head.substr(0, head.find("\r\n"));
+      head.remove_prefix(std::min(head.size(), line.size() + 2));
+      const size_t colon = line.find(": ");
+      if (colon != std::string_view::npos) answer.headers.emplace_back(line.substr(0, colon), line.substr(colon + 2));
+    }
+    return answer;
+  }
+
+  Status Reopen() override {
+    Close();
+    ASSIGN_OR_RETURN(stack_, Stack::Open(engine_, clock_));
+    http::ServerOptions options;
+    options.hosts = {"127.0.0.1"};
+    options.port = 0;
+    ASSIGN_OR_RETURN(server_, http::Server::Listen(options, http::Refusals(), system_clock_));
+    server_->Start([this](Executor& loop) -> http::Handler {
+      return [this, &loop](std::unique_ptr<http::Exchange> exchange) { Serve(std::move(exchange), loop); };
+    });
+    return OkStatus();
+  }
+
+ private:
+  http::ClientReply Exchange(const std::string& bytes) {
+    if (!client_) client_ = std::make_unique<http::TestClient>(server_->port());
+    http::ClientReply reply = client_->Ask(bytes);
+    if (reply.status == 0 || reply.head.find("Connection: close") != std::string::npos) client_.reset();
+    return reply;
+  }
+
+  void Serve(std::unique_ptr<http::Exchange> exchange, Executor& loop) {
+    const http::Request& request = exchange->request();
+    api::Incoming incoming = IncomingOf(request.method, request.target, request.body);
+    for (const http::Header& header : request.headers) incoming.headers.Add(header.name, header.value);
+    stack_->service().Handle(incoming, loop, [exchange = std::move(exchange)](api::Outgoing outgoing) {
+      http::Reply reply;
+      reply.status = outgoing.status;
+      reply.headers = std::move(outgoing.headers);
+      reply.body = std::move(outgoing.body);
+      exchange->Send(std::move(reply));
+    });
+  }
+
+  void Close() {
+    client_.reset();
+    if (server_) server_->Drain(1'000'000);
+    stack_.reset();
+    server_.reset();
+  }
+
+  ManualClock clock_;
+  SystemClock system_clock_;  // for the server's time-outs
+  kv::MemoryEngine engine_;
+  std::unique_ptr<Stack> stack_;
+  std::unique_ptr<http::Server> server_;
+  std::unique_ptr<http::TestClient> client_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Host>> OpenHost(std::string_view where) {
+  std::unique_ptr<Host> host;
+  if (where == "memory") host = std::make_unique<MemoryHost>();
+  if (where == "rocksdb") host = std::make_unique<RocksHost>();
+  if (where == "http") host = std::make_unique<HttpHost>();
+  if (!host) return ValidationError(fmt::format("there is no configuration {}", where));
+  TRY(host->Reopen());
+  return host;
+}
+
+}  // namespace stator::scripts

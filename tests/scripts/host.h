@@ -1,0 +1,38 @@
+// Where scripts run: Stator in this process, on an engine of its own, behind HTTP or not.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace stator::scripts {
+
+struct Question {
+  std::string method = "POST";
+  std::string target = "/";
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;
+};
+
+struct Answer {
+  int status = 0;  // 0: there was none
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;
+};
+
+class Host {
+ public:
+  virtual ~Host() = default;
+  virtual Answer Ask(const Question& question) = 0;
+  // Ends the server and starts it again on the same data.
+  virtual Status Reopen() = 0;
+};
+
+// `where` is memory, rocksdb or http (memory behind the project's HTTP server). The store is empty.
+Result<std::unique_ptr<Host>> OpenHost(std::string_view where);
+
+}  // namespace stator::scripts
