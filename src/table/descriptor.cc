@@ -1,5 +1,7 @@
 #include "table/descriptor.h"
 
+#include <charconv>
+
 #include "model/node.h"
 
 namespace stator::table {
@@ -79,23 +81,24 @@ class Reader {
   }
   template <typename Int>
   void Integer(const char* name, Int& value) {
-    int64_t integer = 0;
     const ValueView found = Find(name, Type::kN, true);
-    if (!found.empty() && found.number().ToInt64(&integer)) value = static_cast<Int>(integer);
+    if (found.empty()) return;
+    const int64_t integer = IntegerOf(found);
+    value = static_cast<Int>(integer);
+    if (static_cast<int64_t>(value) != integer) ok_ = false;
   }
   void Bool(const char* name, bool& value) {
     if (const ValueView found = Find(name, Type::kBool, true); !found.empty()) value = found.boolean();
   }
   void Optional(const char* name, std::optional<int64_t>& value) {
-    int64_t integer = 0;
     const ValueView found = Find(name, Type::kN, false);
-    if (!found.empty() && found.number().ToInt64(&integer)) value = integer;
+    if (!found.empty()) value = IntegerOf(found);
   }
   void KeyAttributes(const char* name, std::vector<model::KeyAttribute>& attributes) {
     const ValueView found = Find(name, Type::kL, true);
     if (found.empty()) return;
     for (ValueView element : found.list()) {
-      const std::string_view text = element.text();
+      const std::string_view text = TextOf(element);
       const size_t colon = text.find(':');
       const std::optional<Type> type = model::TypeFromName(text.substr(0, colon));
       if (colon == std::string_view::npos || !type) {
@@ -118,14 +121,21 @@ class Reader {
   void Strings(const char* name, std::map<std::string, std::string>& map) {
     const ValueView found = Find(name, Type::kM, false);
     if (found.empty()) return;
-    for (const MapView::Entry& entry : found.map()) map[std::string(entry.name)] = entry.value.text();
+    for (const MapView::Entry& entry : found.map()) map[std::string(entry.name)] = TextOf(entry.value);
   }
   void Partitions(const char* name, throughput::PartitionMap& map) {
     const ValueView found = Find(name, Type::kL, true);
     if (found.empty()) return;
     std::vector<uint64_t> starts;
-    for (ValueView element : found.list()) starts.push_back(std::strtoull(std::string(element.text()).c_str(), nullptr, 10));
-    map = throughput::PartitionMap::FromStarts(std::move(starts));
+    for (ValueView element : found.list()) {
+      const std::string_view text = TextOf(element);
+      uint64_t start = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), start);
+      if (error != std::errc() || end != text.data() + text.size()) ok_ = false;
+      starts.push_back(start);
+    }
+    map = throughput::PartitionMap::FromStarts(starts);
+    if (map.starts() != starts) ok_ = false;
   }
   bool ok() const { return ok_; }
 
@@ -137,6 +147,16 @@ class Reader {
       return ValueView();
     }
     return value;
+  }
+  std::string_view TextOf(ValueView value) {
+    if (value.type() == Type::kS) return value.text();
+    ok_ = false;
+    return "";
+  }
+  int64_t IntegerOf(ValueView number) {
+    int64_t integer = 0;
+    if (!number.number().ToInt64(&integer)) ok_ = false;
+    return integer;
   }
   MapView map_;
   bool ok_ = true;
@@ -186,7 +206,7 @@ Result<TableDescriptor> TableDescriptor::Decode(std::string_view encoded) {
   TableDescriptor descriptor;
   Reader reader(model::ItemView(encoded).attributes());
   Visit(reader, descriptor);
-  if (!reader.ok()) return CorruptionError("a table descriptor in the catalog lacks a member");
+  if (!reader.ok()) return CorruptionError("a table descriptor in the catalog lacks a member or has a bad one");
   return descriptor;
 }
 
