@@ -1,24 +1,26 @@
 #include "table/latch.h"
 
-#include <vector>
+#include <deque>
 
 namespace stator::table {
 namespace {
 
 // Continuations granted while another one runs on this thread wait for it to return: a long queue on one key must not
 // become a deep stack.
-thread_local std::vector<UniqueFunction<void()>>* running_on_this_thread = nullptr;
+thread_local std::deque<UniqueFunction<void()>>* running_on_this_thread = nullptr;
 
 void RunGranted(UniqueFunction<void()> granted) {
   if (running_on_this_thread != nullptr) {
     running_on_this_thread->push_back(std::move(granted));
     return;
   }
-  std::vector<UniqueFunction<void()>> queue;
+  std::deque<UniqueFunction<void()>> queue;
   running_on_this_thread = &queue;
   queue.push_back(std::move(granted));
-  for (size_t i = 0; i < queue.size(); ++i) {
-    UniqueFunction<void()> next = std::move(queue[i]);
+  // What has run is dropped at once: a key that always has waiters must not make the queue grow for ever.
+  while (!queue.empty()) {
+    UniqueFunction<void()> next = std::move(queue.front());
+    queue.pop_front();
     next();
   }
   running_on_this_thread = nullptr;
