@@ -36,10 +36,11 @@ std::optional<uint64_t> AskFreeBytes(const std::string& path) {
 }  // namespace
 
 Committer::Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families,
-                     const RocksOptions& options, uint64_t last_stamp)
+                     const RocksOptions& options, ValueCache& cache, uint64_t last_stamp)
     : db_(db),
       families_(families),
       options_(options),
+      cache_(cache),
       last_stamp_(last_stamp),
       state_(db, families),
       published_stamp_(last_stamp),
@@ -156,7 +157,9 @@ void Committer::CommitGroup(std::vector<Queued> group) {
   Status written;
   if (!accepted.empty()) {
     last_stamp_ = stamp;  // also when the write fails: its outcome is unknown, so its stamps are used
+    BeginCacheChanges(accepted);
     written = WriteGroup();
+    EndCacheChanges(accepted, written.ok());
     groups_.fetch_add(1, std::memory_order_relaxed);
     batches_.fetch_add(accepted.size(), std::memory_order_relaxed);
   }
@@ -170,6 +173,46 @@ void Committer::CommitGroup(std::vector<Queued> group) {
       queued.done(queued.stamp);
     }
   }
+}
+
+// Calls fn(key) with the RocksDB key of everything in the batch that the cache may hold and that is no put.
+template <typename Fn>
+void ForEachOtherCachedKey(const kv::Batch& batch, Fn fn) {
+  for (const kv::Delete& gone : batch.deletes) {
+    if (gone.tablet.space == kv::Space::kItems) fn(PrefixedKey(gone.tablet.id, gone.key).view());
+  }
+  for (const kv::Add& add : batch.adds) {
+    if (add.tablet.space == kv::Space::kItems) fn(PrefixedKey(add.tablet.id, add.key).view());
+  }
+}
+
+void Committer::BeginCacheChanges(const std::vector<const kv::Batch*>& accepted) {
+  was_cached_.clear();
+  for (const kv::Batch* batch : accepted) {
+    if (!batch->range_deletes.empty()) cache_.BeginChangeAll();
+    for (const kv::Put& put : batch->puts) {
+      const bool ours = put.tablet.space == kv::Space::kItems;
+      was_cached_.push_back(ours && cache_.BeginChange(PrefixedKey(put.tablet.id, put.key).view()));
+    }
+    ForEachOtherCachedKey(*batch, [this](std::string_view key) { cache_.BeginChange(key); });
+  }
+}
+
+void Committer::EndCacheChanges(const std::vector<const kv::Batch*>& accepted, bool written) {
+  // A value is put back only where it is the group's last word on its key; when a range went, nothing is.
+  bool ranges = false;
+  for (const kv::Batch* batch : accepted) ranges |= !batch->range_deletes.empty();
+  size_t i = 0;
+  for (const kv::Batch* batch : accepted) {
+    for (const kv::Put& put : batch->puts) {
+      const bool keep = was_cached_[i++] && written && !ranges;
+      if (put.tablet.space != kv::Space::kItems) continue;
+      const std::string_view value = put.value;
+      cache_.EndChange(PrefixedKey(put.tablet.id, put.key).view(), keep ? &value : nullptr);
+    }
+    ForEachOtherCachedKey(*batch, [this](std::string_view key) { cache_.EndChange(key, nullptr); });
+  }
+  if (ranges) cache_.EndChangeAll();
 }
 
 Status Committer::WriteGroup() {

@@ -18,14 +18,15 @@
 #include "base/mutex.h"
 #include "kv_rocks/group_state.h"
 #include "kv_rocks/rocks_tuning.h"
+#include "kv_rocks/value_cache.h"
 
 namespace stator::kv_rocks {
 
-// Thread-safe. The database and its handles must outlive it.
+// Thread-safe. The database, its handles and the cache must outlive it.
 class Committer {
  public:
   Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families, const RocksOptions& options,
-            uint64_t last_stamp);
+            ValueCache& cache, uint64_t last_stamp);
   ~Committer() { Stop(); }
 
   // As Engine::Apply.
@@ -48,6 +49,8 @@ class Committer {
   std::vector<Queued> TakeGroup() REQUIRES(mutex_);
   void CommitGroup(std::vector<Queued> group);
   Status WriteGroup();
+  void BeginCacheChanges(const std::vector<const kv::Batch*>& accepted);
+  void EndCacheChanges(const std::vector<const kv::Batch*>& accepted, bool written);
   Status CheckWritable();
   Status CheckFreeSpace();
   Status CheckBackgroundErrors();
@@ -56,6 +59,7 @@ class Committer {
   rocksdb::DB* const db_;
   const std::vector<rocksdb::ColumnFamilyHandle*> families_;
   const RocksOptions options_;
+  ValueCache& cache_;
   SystemClock clock_;
 
   mutable Mutex mutex_;
@@ -69,6 +73,7 @@ class Committer {
   uint64_t last_stamp_;
   GroupState state_;
   rocksdb::WriteBatch writes_;
+  std::vector<bool> was_cached_;  // by put of the group, in order
   Status read_only_;  // not OK, for good, after a failed write to the log
   Status full_;
   int64_t probed_at_ = INT64_MIN / 2;

@@ -22,7 +22,7 @@ class RocksEngine final : public kv::Engine {
   RocksEngine(const RocksOptions& options, Tuning tuning, std::unique_ptr<rocksdb::DB> db,
               std::vector<rocksdb::ColumnFamilyHandle*> families, uint64_t last_stamp)
       : tuning_(std::move(tuning)), families_(std::move(families)), db_(std::move(db)),
-        committer_(db_.get(), families_, options, last_stamp) {}
+        cache_(tuning_.value_cache_bytes), committer_(db_.get(), families_, options, cache_, last_stamp) {}
 
   ~RocksEngine() override {
     committer_.Stop();
@@ -37,10 +37,14 @@ class RocksEngine final : public kv::Engine {
 
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override {
     const PrefixedKey full(tablet.id, key);
+    const bool cached = tablet.space == kv::Space::kItems;
+    uint64_t ticket = 0;
+    if (cached && cache_.Find(full.view(), value, &ticket)) return true;
     rocksdb::PinnableSlice pinned(value);
     const rocksdb::Status status = db_->Get(OptionsOf(tier), Family(tablet), full.slice(), &pinned);
     if (status.ok()) {
       if (pinned.IsPinned()) value->assign(pinned.data(), pinned.size());
+      if (cached) cache_.Insert(full.view(), *value, ticket);
       return true;
     }
     if (status.IsNotFound()) return false;
@@ -155,12 +159,16 @@ class RocksEngine final : public kv::Engine {
   const Tuning tuning_;
   const std::vector<rocksdb::ColumnFamilyHandle*> families_;
   const std::unique_ptr<rocksdb::DB> db_;
+  ValueCache cache_;
   Committer committer_;
 };
 
 std::map<std::string, double> RocksEngine::Statistics() const {
   std::map<std::string, double> statistics;
   committer_.AddStatistics(&statistics);
+  statistics["kv_value_cache_bytes"] = static_cast<double>(cache_.bytes());
+  statistics["kv_value_cache_hits"] = static_cast<double>(cache_.hits());
+  statistics["kv_value_cache_misses"] = static_cast<double>(cache_.misses());
   statistics["kv_cache_bytes"] = static_cast<double>(tuning_.cache->GetUsage());
   statistics["kv_cache_pinned_bytes"] = static_cast<double>(tuning_.cache->GetPinnedUsage());
   statistics["kv_cache_capacity_bytes"] = static_cast<double>(tuning_.cache->GetCapacity());

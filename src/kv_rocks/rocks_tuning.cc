@@ -42,11 +42,15 @@ std::shared_ptr<rocksdb::TableFactory> MakeTableFactory(const std::shared_ptr<ro
 
 Tuning MakeTuning(const RocksOptions& options) {
   const uint64_t budget = std::max(options.memory_budget_bytes, 8 * kMiB);
+  // Hot items are best held as items (a block holds eight), ranges as blocks; what is written waits in memtables.
+  const uint64_t values = budget / 2;
+  const uint64_t blocks = budget - values;
   const uint64_t memtables = budget / 4;
   Tuning tuning;
+  tuning.value_cache_bytes = values;
 
   rocksdb::LRUCacheOptions cache;
-  cache.capacity = budget;
+  cache.capacity = blocks;
   cache.num_shard_bits = budget >= 64 * kMiB ? 4 : 1;
   cache.high_pri_pool_ratio = 0.2;
   tuning.cache = rocksdb::NewLRUCache(cache);

@@ -34,6 +34,7 @@ struct Tuning {
   rocksdb::DBOptions db;
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   std::shared_ptr<rocksdb::Cache> cache;
+  uint64_t value_cache_bytes = 0;
 };
 Tuning MakeTuning(const RocksOptions& options);
 
