@@ -10,7 +10,7 @@
 //   expected  = { "<" HEADER ":" value }                  reply header ("*": any), or "< status: N"
 //               ( json
 //               | "!" TYPE [ ":" message | "~" part ] [json]   an error; json: its members besides type and message
-//               | "=" text )                              the body, literally
+//               | "=" text )                              the body, literally; a final \n is a line feed
 #pragma once
 
 #include <string>

@@ -83,7 +83,8 @@ class ScriptRun {
     TRY(CheckHeaders(step));
     switch (step.expect) {
       case Step::Expect::kText: {
-        ASSIGN_OR_RETURN(const std::string expected, Expand(step.expected, step.bindings, saved_));
+        ASSIGN_OR_RETURN(std::string expected, Expand(step.expected, step.bindings, saved_));
+        if (expected.ends_with("\\n")) expected.replace(expected.size() - 2, 2, "\n");
         if (answer_.body != expected) return ValidationError("expected the body " + Short(expected));
         return OkStatus();
       }
@@ -159,7 +160,8 @@ class ScriptRun {
     }
     const int status = step.error_type == "InternalServerError" || step.error_type == "InternalFailure" ? 500 : 400;
     if (!StatusIsExpected(step) && answer_.status != status) return ValidationError(fmt::format("expected HTTP status {}", status));
-    const std::string_view member = step.error_type == "SerializationException" ? "Message" : "message";
+    const bool capital = step.error_type == "SerializationException" || step.error_type == "AccessDeniedException";
+    const std::string_view member = capital ? "Message" : "message";
     std::string_view text;
     const bool present = body[member].get(text) == simdjson::SUCCESS;
     switch (step.message_rule) {
