@@ -1,0 +1,145 @@
+// For tests: operations over a store in memory, on an executor that the test's own thread pumps, and on an engine that can
+// be told to lack data in memory and to refuse writes.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "expr/test_notation.h"
+#include "kv/memory_engine.h"
+#include "ops/operations.h"
+#include "table/store.h"
+
+namespace stator::ops {
+
+// Memory whose reads with Tier::kMemory give up by chance: before the first key, or after some. Refuses writes on demand.
+class StutteringEngine final : public kv::Engine {
+ public:
+  explicit StutteringEngine(uint64_t seed) : random_(seed) {}
+  void set_stutter(double probability) { stutter_ = probability; }
+  // Batches that put or delete `key` are refused from now on.
+  void Refuse(std::string key) { refused_ = std::move(key); }
+  void RefuseAll(bool refuse) { refuse_all_ = refuse; }
+
+  kv::Capabilities capabilities() const override { return memory_.capabilities(); }
+  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override {
+    if (tier == kv::Tier::kMemory && random_.Unit() < stutter_) return Error(ErrorCode::kWouldBlock, "cold");
+    return memory_.Get(tablet, key, tier, value);
+  }
+  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override {
+    return memory_.MultiGet(points, tier, values);
+  }
+  Status Scan(const kv::Range& range, kv::Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) override {
+    if (tier != kv::Tier::kMemory || random_.Unit() >= stutter_) return memory_.Scan(range, tier, visit);
+    uint64_t left = random_.Below(40);
+    bool ended = false;
+    TRY(memory_.Scan(range, tier, [&](std::string_view key, std::string_view value) {
+      if (left-- == 0) return false;
+      ended = !visit(key, value);
+      return !ended;
+    }));
+    if (ended) return OkStatus();
+    return Error(ErrorCode::kWouldBlock, "cold");
+  }
+  void Apply(kv::Batch batch, kv::ApplyDone done) override {
+    bool refuse = refuse_all_;
+    for (const kv::Put& put : batch.puts) refuse |= !refused_.empty() && put.key == refused_;
+    for (const kv::Delete& key : batch.deletes) refuse |= !refused_.empty() && key.key == refused_;
+    if (refuse) return done(Error(ErrorCode::kUnavailable, "refused"));
+    memory_.Apply(std::move(batch), std::move(done));
+  }
+  Status Health() const override { return OkStatus(); }
+  uint64_t ApproximateBytes(kv::Tablet tablet) const override { return memory_.ApproximateBytes(tablet); }
+  std::map<std::string, double> Statistics() const override { return {}; }
+  Status Checkpoint(const std::string& directory) override { return memory_.Checkpoint(directory); }
+
+ private:
+  kv::MemoryEngine memory_;
+  SeededRandom random_;
+  std::atomic<double> stutter_{0};
+  std::string refused_;
+  bool refuse_all_ = false;
+};
+
+// Runs what others post on the thread that waits.
+class TestLoop final : public Executor {
+ public:
+  void Post(UniqueFunction<void()> task) override {
+    std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    wake_.notify_one();
+  }
+  bool IsCurrent() const override { return std::this_thread::get_id() == thread_; }
+  void RunOne() {
+    UniqueFunction<void()> task;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return !tasks_.empty(); });
+      task = std::move(tasks_.front());
+      tasks_.pop_front();
+    }
+    task();
+  }
+
+ private:
+  const std::thread::id thread_ = std::this_thread::get_id();
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<UniqueFunction<void()>> tasks_;
+};
+
+struct TestWorld {
+  explicit TestWorld(uint64_t seed = 1, int threads = 1, size_t max_queued = 100)
+      : engine(seed), random(seed), workers(threads, max_queued),
+        store(table::Store::Open(engine, clock, workers).value()), env{*store, clock, random, workers, {}} {}
+  ~TestWorld() { workers.Stop(); }
+
+  // Runs an operation to its end.
+  template <typename Response, typename Request>
+  Result<Response> Call(void (*operation)(Context&, Request, Callback<Response>), Request request) {
+    std::optional<Result<Response>> answer;
+    Context context{env, loop};
+    operation(context, std::move(request), [&answer](Result<Response> response) { answer.emplace(std::move(response)); });
+    while (!answer) loop.RunOne();
+    return std::move(*answer);
+  }
+
+  // A table with key `pk`, S, and, if given, a sort key `sk`.
+  table::TablePtr Create(const std::string& name, std::optional<ScalarAttributeType> sort = {}, int64_t partitions = 1) {
+    CreateTableRequest request;
+    request.table_name = name;
+    request.key_schema = {{"pk", KeyType::kHash}};
+    request.attribute_definitions = {{"pk", ScalarAttributeType::kS}};
+    if (sort) {
+      request.key_schema->push_back({"sk", KeyType::kRange});
+      request.attribute_definitions->push_back({"sk", *sort});
+    }
+    request.provisioned_throughput = ProvisionedThroughput{3000 * partitions, 1};
+    EXPECT_TRUE(Call(CreateTable, std::move(request)).ok());
+    return store->Find(name);
+  }
+  Status Put(const std::string& table, std::string item) {
+    PutItemRequest request;
+    request.table_name = table;
+    request.item.bytes = std::move(item);
+    const auto answer = Call(PutItem, std::move(request));
+    return answer.ok() ? OkStatus() : Status(answer.error());
+  }
+
+  StutteringEngine engine;
+  ManualClock clock;
+  SeededRandom random;
+  WorkerPool workers;
+  std::unique_ptr<table::Store> store;
+  Environment env;
+  TestLoop loop;
+};
+
+}  // namespace stator::ops
