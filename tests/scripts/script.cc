@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 
 namespace stator::scripts {
@@ -158,14 +159,15 @@ class Parser {
 
   Status ReadError(Step* step) {
     step->expect = Step::Expect::kError;
-    std::string_view rest = Trim(line_.substr(1));
+    std::string_view rest = line_.substr(1);  // a message may end with spaces
+    rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(' ')));
     size_t end = 0;
     while (end < rest.size() && std::isalpha(static_cast<unsigned char>(rest[end]))) ++end;
     step->error_type = rest.substr(0, end);
     // One space belongs to the notation, further ones to the message.
     rest.remove_prefix(end);
     if (step->error_type.empty()) return ValidationError("! without an error type");
-    if (rest.empty()) return OkStatus();
+    if (Trim(rest).empty()) return OkStatus();
     if (rest.starts_with(": ")) {
       step->message_rule = Step::Message::kExact;
       step->message = rest.substr(2);
