@@ -140,7 +140,7 @@ void Management::Reset(std::unique_ptr<http::Exchange> exchange) {
                                   : Json(500, fmt::format(R"({{"message":{}}})", Quoted(status.error().message()))));
     });
   };
-  if (!environment_.workers.TryPost(task)) {
+  if (!resets_.TryPost(task)) {
     (*shared)->Send(Json(503, R"({"message":"The server is overloaded, try again"})"));
   }
 }

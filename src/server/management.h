@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "base/executor.h"
 #include "http/server.h"
 #include "ops/context.h"
 #include "server/metrics.h"
@@ -34,6 +35,8 @@ class Management {
   static bool Owns(std::string_view target);
   // Answers it.
   void Handle(std::unique_ptr<http::Exchange> exchange);
+  // Waits for a reset under way; later ones are refused. To be called while store and engine are still there.
+  void Stop() { resets_.Stop(); }
 
  private:
   void Reset(std::unique_ptr<http::Exchange> exchange);
@@ -45,6 +48,8 @@ class Management {
   const Metrics& metrics_;
   const std::function<int()> connections_;
   const Options options_;
+  // A reset waits for writes, which may wait for the disk on a worker: it must not stand in their way on the same pool.
+  WorkerPool resets_{1, 16};
 };
 
 }  // namespace stator::server

@@ -160,6 +160,7 @@ int Serve(const ServeSettings& settings) {
 
   WaitForSignal(signals, environment);
   (*server)->Drain(kDrainMicros);
+  management.Stop();
   workers.Stop();
   // The engine finishes what is queued while everything its callbacks touch is still there.
   engine->reset();
