@@ -6,6 +6,8 @@
 #include <atomic>
 #include <unordered_map>
 
+#include "ops/checks.h"
+
 namespace stator::server {
 namespace {
 
@@ -69,13 +71,16 @@ Metrics::Series& Metrics::SeriesOf(std::string_view operation, std::string_view 
 }
 
 void Metrics::OnRequest(const api::RequestRecord& record) {
+  // An ARN's region and account are the client's to invent: the label is the name in it.
+  const Result<std::string_view> name = ops::TableNameOf(record.table);
+  const std::string_view named = name.ok() ? *name : std::string_view();
   if (record.error.empty()) {
-    Series& series = SeriesOf(record.operation, record.table);
+    Series& series = SeriesOf(record.operation, named);
     series.latency->Observe(static_cast<double>(record.latency_micros) * 1e-6);
     if (record.items > 0) series.items->Increment(static_cast<double>(record.items));
     return;
   }
-  const std::string table(table_exists_(record.table) ? record.table : std::string_view());
+  const std::string table(table_exists_(named) ? named : std::string_view());
   const std::string operation(record.operation);
   const std::string error(record.error);
   auto* family = record.status >= 500 ? system_errors_ : user_errors_;
