@@ -13,10 +13,9 @@ namespace stator::server {
 class Pump final : public Executor {
  public:
   void Post(UniqueFunction<void()> task) override {
-    {
-      std::lock_guard lock(mutex_);
-      tasks_.push_back(std::move(task));
-    }
+    // Woken under the lock: once the task is taken, the waiting thread may destroy the pump.
+    std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
     wake_.notify_one();
   }
   bool IsCurrent() const override { return std::this_thread::get_id() == thread_; }
