@@ -3,6 +3,8 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 namespace stator {
 namespace {
 
@@ -28,7 +30,10 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 }
 
 void AppendValue(std::string* out, std::string_view value) {
-  const bool plain = !value.empty() && value.find_first_of(" \"=\n\r\t\\") == std::string_view::npos;
+  // Values come from clients: control characters must neither end the line nor reach a terminal.
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  const bool plain = !value.empty() && value.find_first_of(" \"=\\") == std::string_view::npos &&
+                     std::none_of(value.begin(), value.end(), is_control);
   if (plain) {
     out->append(value);
     return;
@@ -37,6 +42,11 @@ void AppendValue(std::string* out, std::string_view value) {
   for (char c : value) {
     if (c == '\n') { out->append("\\n"); continue; }
     if (c == '\r') { out->append("\\r"); continue; }
+    if (c == '\t') { out->append("\\t"); continue; }
+    if (is_control(c)) {
+      out->append(fmt::format("\\x{:02x}", static_cast<unsigned char>(c)));
+      continue;
+    }
     if (c == '"' || c == '\\') out->push_back('\\');
     out->push_back(c);
   }
