@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <iostream>
 #include <string_view>
 
@@ -61,6 +62,36 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
       ->capture_default_str();
 }
 
+// CLI11 lets the file win over the environment. Here it is the other way round: what the environment sets is taken out of
+// the file.
+class EnvironmentFirst final : public CLI::ConfigBase {
+ public:
+  explicit EnvironmentFirst(const CLI::App& serve) : serve_(serve) {}
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    std::vector<CLI::ConfigItem> items = CLI::ConfigBase::from_config(input);
+    std::erase_if(items, [this](const CLI::ConfigItem& item) {
+      if (item.parents != std::vector<std::string>{"serve"}) return false;
+      const CLI::Option* option = serve_.get_option_no_throw("--" + item.name);
+      if (option == nullptr || option->get_envname().empty()) return false;
+      const char* value = std::getenv(option->get_envname().c_str());
+      return value != nullptr && *value != '\0';
+    });
+    return items;
+  }
+
+ private:
+  const CLI::App& serve_;
+};
+
+// Whether a command is named, behind --config at the most.
+bool NamesCommand(const std::vector<std::string>& arguments) {
+  size_t first = 0;
+  while (first < arguments.size() && arguments[first].starts_with("--config")) {
+    first += arguments[first] == "--config" ? 2 : 1;
+  }
+  return first < arguments.size() && !arguments[first].starts_with("-");
+}
+
 }  // namespace
 
 std::vector<std::string> TranslateLocalFlags(std::vector<std::string> arguments) {
@@ -76,7 +107,7 @@ std::vector<std::string> TranslateLocalFlags(std::vector<std::string> arguments)
     if (flag->takes_value && i + 1 < arguments.size()) out.push_back(std::move(arguments[++i]));
   }
   const bool asks = !out.empty() && (out.front() == "--help" || out.front() == "--version" || out.front() == "-h");
-  if (!asks && (out.empty() || out.front().starts_with("-"))) out.insert(out.begin(), "serve");
+  if (!asks && !NamesCommand(out)) out.insert(out.begin(), "serve");
   return out;
 }
 
@@ -89,6 +120,8 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   AddServeOptions(serve, &result.serve);
   serve->configurable();
   app.set_config("--config", "stator.toml", "settings file; the options of serve stand under [serve]");
+  app.config_formatter(std::make_shared<EnvironmentFirst>(*serve));
+  app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt setting must not look as if it took effect
   serve->fallthrough();
 
   std::vector<std::string> arguments = TranslateLocalFlags(std::vector<std::string>(argv + 1, argv + argc));

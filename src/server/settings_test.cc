@@ -1,0 +1,176 @@
+#include "server/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace stator::server {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+// In a directory of its own, without settings of the environment.
+class SettingsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    before_ = std::filesystem::current_path();
+    char name[] = "/tmp/stator-settings-XXXXXX";
+    directory_ = mkdtemp(name);
+    std::filesystem::current_path(directory_);
+  }
+  void TearDown() override {
+    std::filesystem::current_path(before_);
+    std::filesystem::remove_all(directory_);
+    for (const std::string& name : set_) unsetenv(name.c_str());
+  }
+  void SetEnvironment(const std::string& name, const std::string& value) {
+    setenv(name.c_str(), value.c_str(), 1);
+    set_.push_back(name);
+  }
+  static void WriteToml(const std::string& text) { std::ofstream("stator.toml") << text; }
+
+  // Parses, keeping what is printed to itself.
+  CommandLine Parse(const Arguments& arguments) {
+    std::vector<const char*> argv = {"stator"};
+    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const CommandLine line = ParseCommandLine(static_cast<int>(argv.size()), argv.data());
+    out_ = testing::internal::GetCapturedStdout();
+    err_ = testing::internal::GetCapturedStderr();
+    return line;
+  }
+  ServeSettings Serve(const Arguments& arguments) {
+    const CommandLine line = Parse(arguments);
+    EXPECT_EQ(line.action, CommandLine::Action::kServe) << out_ << err_;
+    return line.serve;
+  }
+  void ExpectExit(const Arguments& arguments, bool success, const std::string& text) {
+    const CommandLine line = Parse(arguments);
+    EXPECT_EQ(line.action, CommandLine::Action::kExit);
+    EXPECT_EQ(line.exit_code == 0, success) << line.exit_code;
+    EXPECT_NE((success ? out_ : err_).find(text), std::string::npos) << out_ << err_;
+  }
+
+  std::string out_, err_;
+
+ private:
+  std::filesystem::path before_, directory_;
+  std::vector<std::string> set_;
+};
+
+TEST_F(SettingsTest, Defaults) {
+  const ServeSettings s = Serve({});
+  EXPECT_EQ(s.port, 8000);
+  EXPECT_TRUE(s.hosts.empty());
+  EXPECT_EQ(s.data_dir, "./stator-data");
+  EXPECT_FALSE(s.in_memory);
+  EXPECT_EQ(s.durability, Durability::kFsync);
+  EXPECT_EQ(s.cors, Arguments{"*"});
+  EXPECT_TRUE(s.require_auth);
+  EXPECT_FALSE(s.delay_transient_statuses);
+}
+
+TEST_F(SettingsTest, CommandLine) {
+  const ServeSettings s = Serve({"serve", "--port", "0", "--host", "0.0.0.0", "--host", "::", "--data-dir=/x", "--durability", "os",
+                                 "--cors", "https://a.example,https://b.example", "--account", "123456789012", "--require-auth", "false",
+                                 "--log-level", "debug", "--seed", "42"});
+  EXPECT_EQ(s.port, 0);
+  EXPECT_EQ(s.hosts, (Arguments{"0.0.0.0", "::"}));
+  EXPECT_EQ(s.data_dir, "/x");
+  EXPECT_EQ(s.durability, Durability::kOs);
+  EXPECT_EQ(s.cors, (Arguments{"https://a.example", "https://b.example"}));
+  EXPECT_EQ(s.account, "123456789012");
+  EXPECT_FALSE(s.require_auth);
+  EXPECT_EQ(s.log_level, "debug");
+  EXPECT_EQ(s.seed, 42u);
+}
+
+TEST_F(SettingsTest, CommandLineBeforeEnvironmentBeforeFile) {
+  WriteToml("[serve]\nport = 1111\nregion = \"from-file\"\naccount = \"111111111111\"\nin-memory = true\ncors = [\"https://f.example\"]\n");
+  SetEnvironment("STATOR_PORT", "2222");
+  SetEnvironment("STATOR_REGION", "from-environment");
+  ServeSettings s = Serve({"serve", "--port", "3333"});
+  EXPECT_EQ(s.port, 3333);
+  EXPECT_EQ(s.region, "from-environment");
+  EXPECT_EQ(s.account, "111111111111");
+  EXPECT_TRUE(s.in_memory);
+  EXPECT_EQ(s.cors, Arguments{"https://f.example"});
+  s = Serve({"serve"});
+  EXPECT_EQ(s.port, 2222);
+  SetEnvironment("STATOR_PORT", "");
+  EXPECT_EQ(Serve({"serve"}).port, 1111) << "an empty variable sets nothing";
+}
+
+TEST_F(SettingsTest, AFileByName) {
+  std::ofstream("other.toml") << "[serve]\nport = 4444\n";
+  EXPECT_EQ(Serve({"serve", "--config", "other.toml"}).port, 4444);
+  EXPECT_EQ(Serve({"--config", "other.toml", "serve"}).port, 4444);
+  ExpectExit({"serve", "--config", "missing.toml"}, false, "missing.toml");
+}
+
+TEST_F(SettingsTest, TheEnvironmentSetsEveryKind) {
+  SetEnvironment("STATOR_IN_MEMORY", "true");
+  SetEnvironment("STATOR_DURABILITY", "os");
+  SetEnvironment("STATOR_CORS", "none");
+  SetEnvironment("STATOR_REQUIRE_AUTH", "false");
+  const ServeSettings s = Serve({"serve"});
+  EXPECT_TRUE(s.in_memory);
+  EXPECT_EQ(s.durability, Durability::kOs);
+  EXPECT_TRUE(s.cors.empty());
+  EXPECT_FALSE(s.require_auth);
+}
+
+TEST_F(SettingsTest, FlagsOfDynamoDbLocal) {
+  EXPECT_EQ(TranslateLocalFlags({"-port", "8000", "-inMemory", "-sharedDb"}), (Arguments{"serve", "--port", "8000", "--in-memory"}));
+  ServeSettings s = Serve({"-port", "8001", "-inMemory", "-sharedDb"});
+  EXPECT_EQ(s.port, 8001);
+  EXPECT_TRUE(s.in_memory);
+  s = Serve({"-dbPath", "/data", "-cors", "https://a.example", "-delayTransientStatuses", "-optimizeDbBeforeStartup", "-disableTelemetry"});
+  EXPECT_EQ(s.data_dir, "/data");
+  EXPECT_EQ(s.cors, Arguments{"https://a.example"});
+  EXPECT_TRUE(s.delay_transient_statuses);
+  EXPECT_EQ(Serve({"serve", "-port", "8002"}).port, 8002);
+  // A value that looks like a flag is a value.
+  EXPECT_EQ(TranslateLocalFlags({"-dbPath", "-inMemory"}), (Arguments{"serve", "--data-dir", "-inMemory"}));
+  // A flag without its value is refused with a sentence, not a crash.
+  ExpectExit({"-port"}, false, "--port");
+  ExpectExit({"-help"}, true, "serve");
+  ExpectExit({"-version"}, true, STATOR_VERSION);
+}
+
+TEST_F(SettingsTest, HelpAndVersion) {
+  ExpectExit({"--help"}, true, "serve");
+  ExpectExit({"serve", "--help"}, true, "--data-dir");
+  ExpectExit({"--version"}, true, "stator " STATOR_VERSION);
+}
+
+TEST_F(SettingsTest, BadValuesAreRefusedByName) {
+  ExpectExit({"serve", "--port", "65536"}, false, "--port");
+  ExpectExit({"serve", "--port", "-1"}, false, "--port");
+  ExpectExit({"serve", "--port", "http"}, false, "--port");
+  ExpectExit({"serve", "--durability", "sometimes"}, false, "--durability");
+  ExpectExit({"serve", "--memory-budget-mb", "1"}, false, "--memory-budget-mb");
+  ExpectExit({"serve", "--worker-threads", "0"}, false, "--worker-threads");
+  ExpectExit({"serve", "--log-level", "loud"}, false, "--log-level");
+  ExpectExit({"serve", "--init", "/no/such/directory"}, false, "--init");
+  ExpectExit({"serve", "--no-such-flag"}, false, "no-such-flag");
+  ExpectExit({"serve", "stray"}, false, "stray");
+  ExpectExit({"bake"}, false, "subcommand");
+  SetEnvironment("STATOR_PORT", "99999");
+  ExpectExit({"serve"}, false, "--port = 99999");
+}
+
+TEST_F(SettingsTest, AMisspeltSettingInTheFileIsRefused) {
+  WriteToml("[serve]\nprot = 1\n");
+  ExpectExit({"serve"}, false, "prot");
+  WriteToml("port = 1\n");  // outside [serve]
+  ExpectExit({"serve"}, false, "port");
+  WriteToml("[serve]\nport = \"many\"\n");
+  ExpectExit({"serve"}, false, "port");
+}
+
+}  // namespace
+}  // namespace stator::server
