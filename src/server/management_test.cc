@@ -1,0 +1,230 @@
+#include "server/management.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+#include "base/log.h"
+#include "kv/fault_engine.h"
+#include "kv/memory_engine.h"
+#include "server/pump.h"
+#include "server/seed_data.h"
+#include "table/store.h"
+
+namespace stator::server {
+namespace {
+
+// An exchange that keeps its reply.
+class TestExchange final : public http::Exchange {
+ public:
+  TestExchange(Executor& loop, http::Request request, std::optional<http::Reply>* reply)
+      : loop_(loop), request_(std::move(request)), reply_(reply) {}
+  const http::Request& request() const override { return request_; }
+  Executor& loop() override { return loop_; }
+  void Send(http::Reply reply) override { reply_->emplace(std::move(reply)); }
+
+ private:
+  Executor& loop_;
+  http::Request request_;
+  std::optional<http::Reply>* reply_;
+};
+
+const std::vector<http::Header> kGood = {{"X-Stator-Management", "true"}};
+
+class ManagementTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    SetLogLevel(LogLevel::kOff);
+    char name[] = "/tmp/stator-init-XXXXXX";
+    directory_ = mkdtemp(name);
+  }
+  void TearDown() override {
+    SetLogLevel(LogLevel::kInfo);
+    std::filesystem::remove_all(directory_);
+    workers_.Stop();
+    engine_.reset();
+  }
+  void WriteFile(const std::string& name, const std::string& text) { std::ofstream(directory_ / name) << text; }
+  void WriteMusic() {
+    WriteFile("Music.table.json", R"({"TableName":"Music","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
+        "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"})");
+    std::string lines;
+    for (int i = 0; i < 600; ++i) lines += R"({"Item":{"pk":{"S":"k)" + std::to_string(i) + R"("},"n":{"N":"1"}}})" "\n";
+    WriteFile("Music.items.jsonl", "\n" + lines + "  \n");
+  }
+  http::Reply Send(Management& management, std::string_view method, std::string_view target, std::vector<http::Header> headers = {}) {
+    std::optional<http::Reply> reply;
+    http::Request request;
+    request.method = method;
+    request.target = target;
+    request.headers = std::move(headers);
+    management.Handle(std::make_unique<TestExchange>(loop_, std::move(request), &reply));
+    loop_.RunUntil([&] { return reply.has_value(); });
+    return std::move(*reply);
+  }
+  std::unique_ptr<Management> Make(const std::string& init_dir = "") {
+    return std::make_unique<Management>(environment_, metrics_, [] { return 3; }, Management::Options{"memory", init_dir, 0});
+  }
+  int64_t ItemsOf(const std::string& table) { return store_->Counts(*store_->Find(table))->items; }
+
+  std::filesystem::path directory_;
+  Pump loop_;
+  ManualClock clock_;
+  SeededRandom random_{1};
+  WorkerPool workers_{1, 100};
+  std::unique_ptr<kv::FaultEngine> engine_ = std::make_unique<kv::FaultEngine>(std::make_unique<kv::MemoryEngine>(), kv::FaultOptions{.delay_done = true});
+  std::unique_ptr<table::Store> store_ = table::Store::Open(*engine_, clock_, workers_).value();
+  ops::Environment environment_{*store_, clock_, random_, workers_, {}};
+  Metrics metrics_{[this](std::string_view name) { return store_->Find(name) != nullptr; }};
+};
+
+TEST_F(ManagementTest, OwnsItsPathsOnly) {
+  for (const char* ours : {"/metrics", "/metrics?x=1", "/health/live", "/health/ready", "/_stator/reset", "/_stator/"}) {
+    EXPECT_TRUE(Management::Owns(ours)) << ours;
+  }
+  for (const char* theirs : {"/", "/metricsx", "/health", "/_statorx", "/?/_stator/reset", ""}) {
+    EXPECT_FALSE(Management::Owns(theirs)) << theirs;
+  }
+}
+
+TEST_F(ManagementTest, WebPagesAndStrayClientsAreRefused) {
+  WriteMusic();
+  ASSERT_TRUE(LoadSeedData(environment_, directory_).ok());
+  const std::unique_ptr<Management> management = Make();
+  EXPECT_EQ(Send(*management, "POST", "/_stator/reset").status, 403);
+  EXPECT_EQ(Send(*management, "POST", "/_stator/reset", {{"X-Stator-Management", "yes"}}).status, 403);
+  EXPECT_EQ(Send(*management, "POST", "/_stator/reset", {{"X-Stator-Management", "true"}, {"Origin", "http://localhost:8000"}}).status, 403);
+  EXPECT_EQ(Send(*management, "POST", "/_stator/reset", {{"x-stator-management", "true"}, {"ORIGIN", "null"}}).status, 403);
+  EXPECT_EQ(Send(*management, "GET", "/_stator/reset", kGood).status, 404);
+  EXPECT_EQ(Send(*management, "POST", "/_stator/nothing", kGood).status, 404);
+  EXPECT_EQ(Send(*management, "GET", "/_stator/status").status, 403);
+  EXPECT_EQ(ItemsOf("Music"), 600) << "nothing of this reset anything";
+  const http::Reply status = Send(*management, "GET", "/_stator/status?x", kGood);
+  EXPECT_EQ(status.status, 200);
+  EXPECT_NE(status.body.find(R"("name":"Music","items":600)"), std::string::npos) << status.body;
+}
+
+TEST_F(ManagementTest, ResetDropsAllAndLoadsAgain) {
+  WriteMusic();
+  const std::unique_ptr<Management> plain = Make();
+  const std::unique_ptr<Management> seeded = Make(directory_);
+  EXPECT_EQ(Send(*seeded, "POST", "/_stator/reset", kGood).status, 200);
+  EXPECT_EQ(ItemsOf("Music"), 600);
+  EXPECT_EQ(Send(*plain, "POST", "/_stator/reset", kGood).status, 200);
+  EXPECT_TRUE(store_->List().empty());
+  WriteFile("Music.items.jsonl", "{}\n");
+  const http::Reply failed = Send(*seeded, "POST", "/_stator/reset", kGood);
+  EXPECT_EQ(failed.status, 500);
+  EXPECT_NE(failed.body.find("Music.items.jsonl:1"), std::string::npos) << failed.body;
+}
+
+// The writes of a reset read the disk on the workers, of which there is one: a reset that sat on it would wait for ever.
+TEST_F(ManagementTest, AResetNeedsNoWorkerOfTheStore) {
+  WriteMusic();
+  std::array<double, kv::kFaults> cold = {};
+  cold[static_cast<size_t>(kv::Fault::kWouldBlock)] = 1;
+  engine_->SetProbabilities(cold);
+  const std::unique_ptr<Management> management = Make(directory_);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Send(*management, "POST", "/_stator/reset", kGood).status, 200);
+    EXPECT_EQ(ItemsOf("Music"), 600);
+  }
+  management->Stop();
+  EXPECT_EQ(Send(*management, "POST", "/_stator/reset", kGood).status, 503);
+}
+
+TEST_F(ManagementTest, HealthFollowsTheEngine) {
+  const std::unique_ptr<Management> management = Make();
+  EXPECT_EQ(Send(*management, "GET", "/health/live").status, 200);
+  EXPECT_EQ(Send(*management, "HEAD", "/health/ready").status, 200);
+  EXPECT_EQ(Send(*management, "POST", "/health/live").status, 404);
+  EXPECT_EQ(Send(*management, "GET", "/health/other").status, 404);
+}
+
+api::RequestRecord Record(std::string_view operation, std::string_view table, std::string_view error = "", int status = 200) {
+  api::RequestRecord record;
+  record.operation = operation;
+  record.table = table;
+  record.error = error;
+  record.status = status;
+  record.latency_micros = 700;
+  record.items = 2;
+  return record;
+}
+
+TEST_F(ManagementTest, MetricsText) {
+  WriteMusic();
+  ASSERT_TRUE(LoadSeedData(environment_, directory_).ok());
+  metrics_.OnRequest(Record("GetItem", "Music"));
+  metrics_.OnRequest(Record("GetItem", "arn:aws:dynamodb:us-east-1:1:table/Music"));
+  metrics_.OnRequest(Record("PutItem", "Music", "ConditionalCheckFailedException", 400));
+  metrics_.OnRequest(Record("PutItem", "Music", "InternalServerError", 500));
+  metrics_.OnRequest(Record("GetItem", "invented", "ResourceNotFoundException", 400));
+  metrics_.OnRequest(Record("GetItem", "arn:aws:dynamodb:invented:1:table/Music", "ValidationException", 400));
+  metrics_.OnRequest(Record("GetItem", "arn:invented", "ValidationException", 400));
+  const http::Reply reply = Send(*Make(), "GET", "/metrics");
+  EXPECT_EQ(reply.status, 200);
+  for (const char* line : {
+           "stator_successful_request_latency_seconds_count{operation=\"GetItem\",table=\"Music\"} 2\n",
+           "stator_successful_request_latency_seconds_bucket{operation=\"GetItem\",table=\"Music\",le=\"0.0005\"} 0\n",
+           "stator_successful_request_latency_seconds_bucket{operation=\"GetItem\",table=\"Music\",le=\"0.001\"} 2\n",
+           "stator_returned_item_count_total{operation=\"GetItem\",table=\"Music\"} 4\n",
+           "stator_conditional_check_failed_requests_total{table=\"Music\"} 1\n",
+           "stator_system_errors_total{error=\"InternalServerError\",operation=\"PutItem\",table=\"Music\"} 1\n",
+           "stator_user_errors_total{error=\"ResourceNotFoundException\",operation=\"GetItem\",table=\"\"} 1\n",
+           "stator_user_errors_total{error=\"ValidationException\",operation=\"GetItem\",table=\"Music\"} 1\n",
+           "stator_connections 3\n", "stator_tables 1\n", "stator_uptime_seconds "}) {
+    EXPECT_NE(reply.body.find(line), std::string::npos) << line << "\n" << reply.body;
+  }
+  EXPECT_EQ(reply.body.find("invented"), std::string::npos) << "a name that a client made up is no label";
+  EXPECT_EQ(reply.body.find("arn:"), std::string::npos);
+}
+
+TEST_F(ManagementTest, TwoMetricsObjectsDoNotShareSeries) {
+  {
+    Metrics other([](std::string_view) { return true; });
+    other.OnRequest(Record("GetItem", "Music"));
+    EXPECT_NE(other.Render({}).find("_count{"), std::string::npos);
+  }
+  metrics_.OnRequest(Record("GetItem", "Music"));
+  EXPECT_NE(metrics_.Render({}).find("_count{operation=\"GetItem\",table=\"Music\"} 1\n"), std::string::npos);
+}
+
+TEST_F(ManagementTest, SeedDataLeavesWhatIsThereAlone) {
+  WriteMusic();
+  const Result<Seeded> first = LoadSeedData(environment_, directory_);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(first->tables, 1);
+  EXPECT_EQ(first->items, 600);
+  WriteFile("Music.items.jsonl", R"({"Item":{"pk":{"S":"new"}}})");
+  const Result<Seeded> second = LoadSeedData(environment_, directory_);
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(second->tables, 0);
+  EXPECT_EQ(ItemsOf("Music"), 600);
+}
+
+TEST_F(ManagementTest, SeedDataErrorsNameFileAndLine) {
+  const auto message = [this] {
+    const Result<Seeded> result = LoadSeedData(environment_, directory_);
+    return result.ok() ? std::string() : result.error().message();
+  };
+  const auto drop = [this] { EXPECT_EQ(Send(*Make(), "POST", "/_stator/reset", kGood).status, 200); };
+  for (const char* line : {"{\"Item\":", "{}", "[]", R"({"Item":{"pk":{"S":"a"},"s":{"SS":[]}}})", R"({"Item":{"pk":{"N":"1"}}})", R"({"Item":{"other":{"S":"1"}}})",
+                           R"({"Item":{"pk":{"S":""}}})", R"({"Item":7})"}) {
+    WriteMusic();
+    WriteFile("Music.items.jsonl", std::string(R"({"Item":{"pk":{"S":"good"}}})") + "\n" + line + "\n");
+    EXPECT_NE(message().find("Music.items.jsonl:2: "), std::string::npos) << line;
+    drop();
+  }
+  WriteFile("Music.table.json", "{not json");
+  EXPECT_NE(message().find("Music.table.json"), std::string::npos);
+  WriteFile("Music.table.json", R"({"TableName":"Music"})");
+  EXPECT_NE(message().find("Music.table.json"), std::string::npos);
+  std::filesystem::remove_all(directory_);
+  EXPECT_NE(message(), "");
+}
+
+}  // namespace
+}  // namespace stator::server
