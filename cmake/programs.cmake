@@ -1,6 +1,12 @@
 if(EXISTS ${CMAKE_SOURCE_DIR}/src/server/stator_main.cc)
   add_executable(stator src/server/stator_main.cc)
   target_link_libraries(stator PRIVATE room_server)
+  # RocksDB's threads leave glibc's arenas half full: jemalloc holds a loaded server to a third less memory. The sanitizers
+  # bring an allocator of their own.
+  if(NOT STATOR_SANITIZE)
+    find_library(JEMALLOC_LIB jemalloc REQUIRED)
+    target_link_libraries(stator PRIVATE -Wl,--no-as-needed ${JEMALLOC_LIB} -Wl,--as-needed)
+  endif()
   set_target_properties(stator PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endif()
 foreach(dir tests bench)

@@ -6,9 +6,7 @@ namespace stator::kv {
 
 const std::string* MemoryEngine::Find(Tablet tablet, std::string_view key) const {
   auto keys = tablets_.find(tablet);
-  if (keys == tablets_.end()) return nullptr;
-  auto found = keys->second.find(key);
-  return found == keys->second.end() ? nullptr : &found->second;
+  return keys == tablets_.end() ? nullptr : keys->second.Find(key);
 }
 
 Result<bool> MemoryEngine::Get(Tablet tablet, std::string_view key, Tier, std::string* value) {
@@ -32,7 +30,7 @@ Status MemoryEngine::Scan(const Range& range, Tier, FunctionRef<bool(std::string
   std::shared_lock lock(mutex_);
   auto found = tablets_.find(range.tablet);
   if (found == tablets_.end() || (!range.end.empty() && range.begin >= range.end)) return OkStatus();
-  const Keys& keys = found->second;
+  const Keys::Map& keys = found->second.map();
   auto first = keys.lower_bound(range.begin);
   auto last = range.end.empty() ? keys.end() : keys.lower_bound(range.end);
   if (!range.reverse) {
@@ -51,7 +49,8 @@ void MemoryEngine::EraseRange(const DeleteRange& range) {
   auto found = tablets_.find(range.tablet);
   if (found == tablets_.end() || (!range.end.empty() && range.begin >= range.end)) return;
   Keys& keys = found->second;
-  keys.erase(keys.lower_bound(range.begin), range.end.empty() ? keys.end() : keys.lower_bound(range.end));
+  const Keys::Map& map = keys.map();
+  keys.Erase(map.lower_bound(range.begin), range.end.empty() ? map.end() : map.lower_bound(range.end));
 }
 
 Result<uint64_t> MemoryEngine::ApplyLocked(Batch& batch) {
@@ -83,14 +82,14 @@ Result<uint64_t> MemoryEngine::ApplyLocked(Batch& batch) {
   for (Put& put : batch.puts) {
     SetStamp(&put.value, stamp);
     if (put.key_stamp_offset >= 0) SetKeyStamp(&put.key, put.key_stamp_offset, stamp);
-    tablets_[put.tablet].insert_or_assign(std::move(put.key), std::move(put.value));
+    tablets_[put.tablet].Put(std::move(put.key), std::move(put.value));
   }
   for (const Delete& key : batch.deletes) {
-    if (auto keys = tablets_.find(key.tablet); keys != tablets_.end()) keys->second.erase(key.key);
+    if (auto keys = tablets_.find(key.tablet); keys != tablets_.end()) keys->second.Erase(key.key);
   }
   for (size_t i = 0; i < batch.adds.size(); ++i) {
     Add& add = batch.adds[i];
-    tablets_[add.tablet].insert_or_assign(std::move(add.key), EncodeCounter(stamp, counts[i] + add.delta));
+    tablets_[add.tablet].Put(std::move(add.key), EncodeCounter(stamp, counts[i] + add.delta));
   }
   return stamp;
 }
@@ -108,14 +107,14 @@ uint64_t MemoryEngine::ApproximateBytes(Tablet tablet) const {
   auto found = tablets_.find(tablet);
   if (found == tablets_.end()) return 0;
   uint64_t bytes = 0;
-  for (const auto& [key, value] : found->second) bytes += key.size() + value.size();
+  for (const auto& [key, value] : found->second.map()) bytes += key.size() + value.size();
   return bytes;
 }
 
 std::map<std::string, double> MemoryEngine::Statistics() const {
   std::shared_lock lock(mutex_);
   size_t keys = 0;
-  for (const auto& tablet : tablets_) keys += tablet.second.size();
+  for (const auto& tablet : tablets_) keys += tablet.second.map().size();
   return {{"kv_keys", static_cast<double>(keys)}, {"kv_last_stamp", static_cast<double>(last_stamp_)}};
 }
 

@@ -5,6 +5,9 @@
 #include <map>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "kv/engine.h"
 
@@ -28,7 +31,34 @@ class MemoryEngine final : public Engine {
   Status Checkpoint(const std::string& directory) override;
 
  private:
-  using Keys = std::map<std::string, std::string, std::less<>>;
+  // The keys of a tablet in order, and an index of the same nodes for reads of one key.
+  class Keys {
+   public:
+    using Map = std::map<std::string, std::string, std::less<>>;
+    const std::string* Find(std::string_view key) const {
+      const auto it = index_.find(key);
+      return it == index_.end() ? nullptr : it->second;
+    }
+    void Put(std::string key, std::string value) {
+      const auto [it, added] = map_.insert_or_assign(std::move(key), std::move(value));
+      if (added) index_.emplace(it->first, &it->second);
+    }
+    void Erase(std::string_view key) {
+      const auto it = map_.find(key);
+      if (it == map_.end()) return;
+      index_.erase(key);
+      map_.erase(it);
+    }
+    void Erase(Map::const_iterator first, Map::const_iterator last) {
+      for (auto it = first; it != last; ++it) index_.erase(it->first);
+      map_.erase(first, last);
+    }
+    const Map& map() const { return map_; }
+
+   private:
+    Map map_;
+    std::unordered_map<std::string_view, const std::string*> index_;
+  };
 
   // These three expect the lock to be held.
   const std::string* Find(Tablet tablet, std::string_view key) const;

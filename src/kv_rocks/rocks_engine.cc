@@ -92,9 +92,17 @@ class RocksEngine final : public kv::Engine {
     rocksdb::ReadOptions options = OptionsOf(tier);
     options.iterate_lower_bound = &lower;
     options.iterate_upper_bound = &upper;
+    // Within one prefix the filters may rule files out; across prefixes they must not be asked.
+    const size_t prefix = tuning_.items_prefix_bytes;
+    const bool one_prefix = prefix > 0 && range.tablet.space == kv::Space::kItems && lower.size() >= prefix &&
+                            upper.size() >= prefix && std::memcmp(lower.data(), upper.data(), prefix) == 0;
+    options.prefix_same_as_start = one_prefix;
+    options.total_order_seek = !one_prefix;
     const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(options, Family(range.tablet)));
     if (range.reverse) {
-      it->SeekToLast();
+      // SeekToLast knows no prefix. The bound itself is outside.
+      it->SeekForPrev(upper);
+      if (it->Valid() && it->key() == upper) it->Prev();
     } else {
       it->Seek(lower);
     }

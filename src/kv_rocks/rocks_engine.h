@@ -22,6 +22,9 @@ struct RocksOptions {
   uint64_t memory_budget_bytes = 256ull << 20;
   // True: a batch is acknowledged after fsync and survives a power cut. False: after write(); it survives kill -9 only.
   bool sync = true;
+  // Ranges whose bounds share so many leading bytes are frequent in Space::kItems (all items of one partition key value do):
+  // filters for these prefixes spare such a read the files that hold none of them. 0: no such filters.
+  size_t items_prefix_bytes = 0;
   // While the file system of `path` has less free than this, writes are refused and the store stays whole.
   uint64_t reserve_free_bytes = 64ull << 20;
   int64_t free_bytes_interval_micros = 100'000;  // at most this often is the file system asked

@@ -66,7 +66,7 @@ std::string Noise(uint64_t seed, size_t bytes) {
 
 class RocksEngineTest : public testing::Test {
  protected:
-  RocksOptions Options() { return {.path = directory_.store(), .memory_budget_bytes = 16 << 20}; }
+  RocksOptions Options() { return {.path = directory_.store(), .memory_budget_bytes = 16 << 20, .items_prefix_bytes = 3}; }
 
   std::unique_ptr<kv::Engine> Open(const RocksOptions& options) {
     Result<std::unique_ptr<kv::Engine>> engine = OpenRocks(options);

@@ -4,6 +4,7 @@
 #include <rocksdb/convenience.h>
 #include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_buffer_manager.h>
 
@@ -90,7 +91,9 @@ Tuning MakeTuning(const RocksOptions& options) {
   db.max_manifest_file_size = 16 * kMiB;
 
   rocksdb::ColumnFamilyOptions family;
-  family.compression = BestFastCompression();
+  // What is rewritten soon is not worth compressing.
+  family.compression_per_level = {rocksdb::kNoCompression, rocksdb::kNoCompression, BestFastCompression()};
+  family.level0_file_num_compaction_trigger = 8;
   family.table_factory = MakeTableFactory(tuning.cache);
   family.level_compaction_dynamic_level_bytes = true;
   family.max_write_buffer_number = 3;
@@ -101,9 +104,13 @@ Tuning MakeTuning(const RocksOptions& options) {
   for (size_t i = 0; i < kFamilies; ++i) {
     rocksdb::ColumnFamilyOptions& mine = tuning.families[i].options;
     const bool large = i == FamilyIndex(kv::Space::kItems) || i == FamilyIndex(kv::Space::kLog);
-    mine.write_buffer_size = large ? std::clamp(budget / 8, kMiB, 64 * kMiB) : kMiB;
+    mine.write_buffer_size = large ? std::clamp(budget / 4, kMiB, 64 * kMiB) : kMiB;
     mine.arena_block_size = large ? 256 << 10 : 16 << 10;
     if (!large) mine.memtable_prefix_bloom_size_ratio = 0;
+    if (i == FamilyIndex(kv::Space::kItems) && options.items_prefix_bytes > 0) {
+      tuning.items_prefix_bytes = kTabletBytes + options.items_prefix_bytes;
+      mine.prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(tuning.items_prefix_bytes));
+    }
   }
   return tuning;
 }

@@ -35,6 +35,7 @@ struct Tuning {
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   std::shared_ptr<rocksdb::Cache> cache;
   uint64_t value_cache_bytes = 0;
+  size_t items_prefix_bytes = 0;  // the tablet's bytes included; 0: no prefix filters
 };
 Tuning MakeTuning(const RocksOptions& options);
 

@@ -16,6 +16,7 @@
 #include "server/management.h"
 #include "server/metrics.h"
 #include "server/seed_data.h"
+#include "table/key_encoding.h"
 #include "table/store.h"
 
 namespace stator::server {
@@ -49,6 +50,7 @@ Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
   options.path = settings.data_dir;
   options.memory_budget_bytes = settings.memory_budget_mb << 20;
   options.sync = settings.durability == Durability::kFsync;
+  options.items_prefix_bytes = table::kPartitionPrefixBytes;
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(settings.data_dir).lexically_normal(), error);
   if (error) return Error(ErrorCode::kUnavailable, "cannot create the data directory " + settings.data_dir + ": " + error.message());

@@ -27,6 +27,8 @@ namespace stator::table {
 
 inline constexpr char kItemKind = 0x01;
 inline constexpr char kCounterKind = 0x02;
+// Kind and hash: what the keys of one partition key value share at least.
+inline constexpr size_t kPartitionPrefixBytes = 17;
 
 // 0x01 hash partition: the common prefix of all items with this partition key value (an S, N or B).
 std::string EncodePartitionPrefix(model::ValueView partition);
