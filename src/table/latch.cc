@@ -1,5 +1,6 @@
 #include "table/latch.h"
 
+#include <algorithm>
 #include <deque>
 
 namespace stator::table {
@@ -54,7 +55,7 @@ void LatchTable::Release(std::string_view key) {
       entry.waiting.pop_front();
     } else {
       entry.held = false;
-      if (entry.unsettled == 0) shard.entries.erase(it);
+      if (entry.images.empty()) shard.entries.erase(it);
     }
   }
   if (granted) RunGranted(std::move(granted));
@@ -64,26 +65,26 @@ std::shared_ptr<const PendingImage> LatchTable::Pending(std::string_view key) {
   Shard& shard = ShardOf(key);
   MutexLock lock(shard.mutex);
   auto it = shard.entries.find(key);
-  return it == shard.entries.end() ? nullptr : it->second.image;
+  return it == shard.entries.end() || it->second.images.empty() ? nullptr : it->second.images.back();
 }
 
 void LatchTable::SetPending(std::string_view key, std::shared_ptr<const PendingImage> image) {
   Shard& shard = ShardOf(key);
   MutexLock lock(shard.mutex);
-  Entry& entry = shard.entries.find(key)->second;
-  entry.image = std::move(image);
-  ++entry.unsettled;
+  shard.entries.find(key)->second.images.push_back(std::move(image));
 }
 
-void LatchTable::Settle(std::string_view key) {
+void LatchTable::Settle(std::string_view key, const PendingImage* image, bool applied) {
   Shard& shard = ShardOf(key);
   MutexLock lock(shard.mutex);
   auto it = shard.entries.find(key);
   if (it == shard.entries.end()) return;
   Entry& entry = it->second;
-  if (--entry.unsettled > 0) return;
-  entry.image = nullptr;
-  if (!entry.held && entry.waiting.empty()) shard.entries.erase(it);
+  const auto settled = std::find_if(entry.images.begin(), entry.images.end(),
+                                    [image](const auto& candidate) { return candidate.get() == image; });
+  if (settled == entry.images.end()) return;
+  entry.images.erase(settled, applied ? settled + 1 : entry.images.end());
+  if (!entry.held && entry.waiting.empty() && entry.images.empty()) shard.entries.erase(it);
 }
 
 size_t LatchTable::size() {

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/unique_function.h"
@@ -34,12 +35,14 @@ class LatchTable {
   // Lets a held latch go to the next in the queue.
   void Release(std::string_view key);
 
-  // The pending image of a key whose latch the caller holds; null if its durable state is the latest.
+  // The latest pending image of a key whose latch the caller holds; null if its durable state is the latest.
   std::shared_ptr<const PendingImage> Pending(std::string_view key);
   // Declares the image of a batch that is about to be queued. The caller holds the latch.
   void SetPending(std::string_view key, std::shared_ptr<const PendingImage> image);
-  // The batch of one earlier SetPending is durable or refused.
-  void Settle(std::string_view key);
+  // The batch of an earlier SetPending is durable (applied) or refused. Each image was computed from the one before it, so a
+  // refusal takes the later ones of the key away too: their batches will be refused, and the next writer must not build on
+  // them. To settle those again changes nothing.
+  void Settle(std::string_view key, const PendingImage* image, bool applied);
 
   // Keys with a holder, a queue or a pending image; for tests and metrics.
   size_t size();
@@ -47,8 +50,7 @@ class LatchTable {
  private:
   struct Entry {
     bool held = false;
-    int unsettled = 0;
-    std::shared_ptr<const PendingImage> image;
+    std::vector<std::shared_ptr<const PendingImage>> images;  // not settled, in the order of their batches
     std::deque<UniqueFunction<void()>> waiting;
   };
   struct Hash {

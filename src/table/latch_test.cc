@@ -83,30 +83,47 @@ TEST(LatchTable, AContinuationIsFreedWhenItHasRun) {
   for (size_t i = 0; i < uses.size(); ++i) EXPECT_EQ(uses[i], static_cast<long>(11 - i));
 }
 
-TEST(LatchTable, PendingImagesLastUntilTheLastIsSettled) {
+TEST(LatchTable, PendingImagesLastUntilTheyAreSettled) {
   LatchTable latches;
   UniqueFunction<void()> unused = [] {};
+  const auto one = Image("one"), two = Image("two");
   ASSERT_TRUE(latches.Acquire("k", &unused));
   EXPECT_EQ(latches.Pending("k"), nullptr);
-  latches.SetPending("k", Image("one"));
+  latches.SetPending("k", one);
   latches.Release("k");
   EXPECT_EQ(latches.size(), 1u) << "a pending image keeps the entry";
 
   ASSERT_TRUE(latches.Acquire("k", &unused));
-  ASSERT_NE(latches.Pending("k"), nullptr);
-  EXPECT_EQ(latches.Pending("k")->item, "one");
-  latches.SetPending("k", Image("two"));
-  EXPECT_EQ(latches.Pending("k")->item, "two");
-  latches.Settle("k");  // of "one"
-  ASSERT_NE(latches.Pending("k"), nullptr);
-  EXPECT_EQ(latches.Pending("k")->item, "two");
-  latches.Settle("k");
+  EXPECT_EQ(latches.Pending("k"), one);
+  latches.SetPending("k", two);
+  EXPECT_EQ(latches.Pending("k"), two);
+  latches.Settle("k", one.get(), true);
+  EXPECT_EQ(latches.Pending("k"), two);
+  latches.Settle("k", two.get(), true);
   EXPECT_EQ(latches.Pending("k"), nullptr);
   EXPECT_EQ(latches.size(), 1u) << "still held";
   latches.Release("k");
   EXPECT_EQ(latches.size(), 0u);
   latches.Release("never acquired");
-  latches.Settle("never acquired");
+  latches.Settle("never acquired", one.get(), true);
+  EXPECT_EQ(latches.size(), 0u);
+}
+
+TEST(LatchTable, ARefusalTakesTheLaterImagesAway) {
+  LatchTable latches;
+  UniqueFunction<void()> unused = [] {};
+  const auto one = Image("one"), two = Image("two"), three = Image("three"), four = Image("four");
+  ASSERT_TRUE(latches.Acquire("k", &unused));
+  for (const auto& image : {one, two, three}) latches.SetPending("k", image);
+  latches.Settle("k", two.get(), false);
+  EXPECT_EQ(latches.Pending("k"), one) << "what was queued before may still become durable";
+  latches.SetPending("k", four);
+  latches.Settle("k", three.get(), false);  // refused because of two: four is not built on it
+  EXPECT_EQ(latches.Pending("k"), four);
+  latches.Settle("k", one.get(), true);
+  EXPECT_EQ(latches.Pending("k"), four);
+  latches.Settle("k", four.get(), true);
+  latches.Release("k");
   EXPECT_EQ(latches.size(), 0u);
 }
 
@@ -126,8 +143,9 @@ TEST(LatchTable, OneHolderAtATimeUnderThreads) {
         const auto work = [&, k, key, i] {
           ++value[k];
           if (i % 3 == 0) {
-            latches.SetPending(key, Image("x"));
-            latches.Settle(key);
+            const auto image = Image("x");
+            latches.SetPending(key, image);
+            latches.Settle(key, image.get(), i % 2 == 0);
           }
           latches.Release(key);
           ++finished;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -429,6 +430,34 @@ TEST(Write, AnAnswerFromAPendingImageFailsWithIt) {
     ASSERT_TRUE(world.Write({{table, KeyOf("k")}}, AddTo("k", 1)).ok());
     EXPECT_EQ(world.Read(table, "k"), 101);
   }
+}
+
+// A key that always has a write in flight recovers from one refusal: what was computed from the refused image fails, what
+// comes after the refusal does not.
+TEST(Write, ABusyKeyRecoversFromARefusal) {
+  World world({.delay_done = true});
+  const TablePtr table = world.Create("aaa").value();
+  Waiting waiting;
+  std::atomic<int> succeeded{0}, failed{0};
+  int left = 2000;  // touched by the engine's thread only, once the writes are under way
+  std::function<void()> write = [&] {
+    waiting.Begin();
+    world.store->Write({{table, KeyOf("k")}}, AddTo("k", 1), [&](Status status) {
+      ++(status.ok() ? succeeded : failed);
+      // The next one starts while the others in flight are not settled.
+      if (--left > 0) write();
+      waiting.End();
+    });
+  };
+  world.engine->HoldDone();
+  world.engine->Trigger(kv::Fault::kUnavailable);
+  for (int i = 0; i < 4; ++i) write();
+  world.engine->ReleaseDone();
+  waiting.ForAll();
+  EXPECT_GT(failed, 0);
+  EXPECT_LE(failed, 8);
+  EXPECT_EQ(world.Read(table, "k"), succeeded);
+  EXPECT_EQ(world.store->latches().size(), 0u);
 }
 
 TEST(Write, ALongQueueOnOneKey) {

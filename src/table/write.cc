@@ -131,8 +131,8 @@ class WriteOperation {
       }
       AddToCounter(batch, tablet, "count", items);
       AddToCounter(batch, tablet, "bytes", bytes);
-      store_.latches().SetPending(latch_keys_[i], std::move(pending));
-      written_.push_back(i);
+      store_.latches().SetPending(latch_keys_[i], pending);
+      written_.emplace_back(i, std::move(pending));
     }
   }
 
@@ -150,11 +150,12 @@ class WriteOperation {
   }
 
   void Applied(Result<uint64_t> applied) {
-    if (!applied.ok()) {
+    const bool ok = applied.ok();
+    if (!ok) {
       failed_->store(true);
       error_ = std::move(applied).error();
     }
-    for (size_t i : written_) store_.latches().Settle(latch_keys_[i]);
+    for (const auto& [i, image] : written_) store_.latches().Settle(latch_keys_[i], image.get(), ok);
     Part();
   }
 
@@ -206,7 +207,7 @@ class WriteOperation {
   size_t latched_ = 0;                   // latches held, in order_
   size_t read_ = 0;                      // images read
   std::vector<Image> images_;
-  std::vector<size_t> written_;          // targets with a pending image of ours
+  std::vector<std::pair<size_t, std::shared_ptr<const PendingImage>>> written_;  // targets and our pending images of them
   std::shared_ptr<std::atomic<bool>> failed_ = std::make_shared<std::atomic<bool>>(false);
   std::optional<Error> error_;
   std::atomic<int> parts_{2};
