@@ -38,6 +38,15 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchGetItemRequest request
   TRY(CheckValues(request.value_errors, ValuePlace::kKey));
   auto state = std::make_shared<State>();
   state->return_consumed_capacity = request.return_consumed_capacity;
+  // The two kinds of parameters may not meet, not even in different tables of one batch.
+  bool any_expression = false;
+  bool any_legacy = false;
+  for (const KeysAndAttributes& entry : request.request_items) {
+    any_expression |= entry.projection_expression.has_value();
+    any_legacy |= entry.attributes_to_get.has_value();
+  }
+  TRY(CheckExpressionParameters({{"ProjectionExpression", any_expression, false}}, {{"AttributesToGet", any_legacy}},
+                                false, false));
   size_t total = 0;
   for (KeysAndAttributes& entry : request.request_items) {
     TRY(CheckExpressionParameters({{"ProjectionExpression", entry.projection_expression.has_value(), false}},
