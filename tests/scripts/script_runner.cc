@@ -212,7 +212,7 @@ class ScriptRun {
 };
 
 int Main(int argc, char** argv) {
-  SetLogLevel(LogLevel::kError);
+  SetLogLevel(LogLevel::kOff);  // scripts provoke errors that the server logs
   std::vector<std::string> files;
   std::string where;
   bool show = false;
