@@ -32,7 +32,8 @@ size_t FindEnd(std::string_view text, size_t from) {
 
 // The end of "TEXT:N}}" from `from`: where ":N}}" begins, and N.
 bool FindCount(std::string_view text, size_t from, size_t* colon, size_t* after, int* count) {
-  for (size_t close = text.find("}}", from); close != std::string_view::npos; close = text.find("}}", close + 1)) {
+  for (size_t close = text.find("}}", from); close != std::string_view::npos;
+       close = text.find("}}", close + 1)) {
     *colon = text.rfind(':', close);
     if (*colon == std::string_view::npos || *colon < from) continue;
     if (!ReadInt(text.substr(*colon + 1, close - *colon - 1), count)) continue;
@@ -62,7 +63,8 @@ Result<std::pair<std::string, std::pair<int, int>>> ParseRange(std::string_view 
   int first = 0;
   int last = 0;
   if (equals == std::string_view::npos || dots == std::string_view::npos || dots < equals ||
-      !ReadInt(text.substr(equals + 1, dots - equals - 1), &first) || !ReadInt(text.substr(dots + 2), &last)) {
+      !ReadInt(text.substr(equals + 1, dots - equals - 1), &first) ||
+      !ReadInt(text.substr(dots + 2), &last)) {
     return ValidationError(fmt::format("not a range: {}", text));
   }
   return std::pair{std::string(text.substr(0, equals)), std::pair{first, last}};
@@ -81,7 +83,8 @@ Result<std::string> Expand(std::string_view text, const Bindings& bindings, cons
       size_t colon = 0;
       size_t after = 0;
       int count = 0;
-      if (!FindCount(rest, 9, &colon, &after, &count)) return ValidationError("{{repeat: without :N}}");
+      if (!FindCount(rest, 9, &colon, &after, &count))
+        return ValidationError("{{repeat: without :N}}");
       ASSIGN_OR_RETURN(const std::string piece, Expand(rest.substr(9, colon - 9), bindings, saved));
       out.reserve(out.size() + piece.size() * count);
       for (int i = 0; i < count; ++i) out += piece;
@@ -95,21 +98,24 @@ Result<std::string> Expand(std::string_view text, const Bindings& bindings, cons
       inner.emplace_back(range.first, 0);
       for (int i = range.second.first; i <= range.second.second; ++i) {
         inner.back().second = i;
-        ASSIGN_OR_RETURN(const std::string piece, Expand(rest.substr(close + 2, end - close - 2), inner, saved));
+        ASSIGN_OR_RETURN(const std::string piece,
+                         Expand(rest.substr(close + 2, end - close - 2), inner, saved));
         if (i != range.second.first) out += ',';
         out += piece;
       }
       at = open + end + 7;
     } else if (rest.starts_with("{{saved:") && close != std::string_view::npos) {
       const auto found = saved.find(std::string(rest.substr(8, close - 8)));
-      if (found == saved.end()) return ValidationError(fmt::format("nothing was saved as {}", rest.substr(8, close - 8)));
+      if (found == saved.end())
+        return ValidationError(fmt::format("nothing was saved as {}", rest.substr(8, close - 8)));
       if (out.empty() || out.back() != '"' || rest.substr(close + 2, 1) != "\"") {
         return ValidationError("{{saved: stands for a whole value, in quotes");
       }
       out.pop_back();
       out += found->second;
       at = open + close + 3;
-    } else if (close != std::string_view::npos && AppendBinding(rest.substr(2, close - 2), bindings, &out)) {
+    } else if (close != std::string_view::npos &&
+               AppendBinding(rest.substr(2, close - 2), bindings, &out)) {
       at = open + close + 2;
     } else {
       out += "{{";

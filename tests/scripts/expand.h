@@ -3,7 +3,8 @@
 //   {{repeat:TEXT:N}}          TEXT, N times
 //   {{each:v=A..B}}TEXT{{end}} TEXT for every v from A to B, joined with commas
 //   {{v}}  {{v:03}}            the number v, the second with leading zeros to three digits
-//   "{{saved:NAME}}"           (with its quotes) the JSON that an expected "{{save:NAME}}" met before
+//   "{{saved:NAME}}"           (with its quotes) the JSON that an expected "{{save:NAME}}" met
+//   before
 #pragma once
 
 #include <map>
@@ -19,7 +20,8 @@ namespace stator::scripts {
 using Bindings = std::vector<std::pair<std::string, int>>;
 using Saved = std::map<std::string, std::string>;  // name -> JSON
 
-// Other text in double braces stays as it is. The error says which form is broken or which name is unknown.
+// Other text in double braces stays as it is. The error says which form is broken or which name is
+// unknown.
 Result<std::string> Expand(std::string_view text, const Bindings& bindings, const Saved& saved);
 
 // Reads "v=A..B".

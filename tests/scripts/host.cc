@@ -22,16 +22,19 @@ namespace {
 constexpr int kWorkers = 2;
 constexpr size_t kMaxQueued = 256;
 
-// Everything between an engine and the API, in the order of server/serve.cc. What it does with the clock is repeatable.
+// Everything between an engine and the API, in the order of server/serve.cc. What it does with the
+// clock is repeatable.
 class Stack {
  public:
   static Result<std::unique_ptr<Stack>> Open(kv::Engine& engine, const Clock& clock) {
     std::unique_ptr<Stack> stack(new Stack);
     ASSIGN_OR_RETURN(stack->store_, table::Store::Open(engine, clock, stack->workers_));
-    stack->environment_.emplace(ops::Environment{*stack->store_, clock, stack->random_, stack->workers_, {}});
+    stack->environment_.emplace(
+        ops::Environment{*stack->store_, clock, stack->random_, stack->workers_, {}});
     api::Registry registry;
     api::RegisterAll(&registry);
-    stack->service_ = std::make_unique<api::Service>(*stack->environment_, std::move(registry), std::make_unique<api::ShapeAuthenticator>());
+    stack->service_ = std::make_unique<api::Service>(*stack->environment_, std::move(registry),
+                                                     std::make_unique<api::ShapeAuthenticator>());
     return stack;
   }
   ~Stack() { workers_.Stop(); }
@@ -59,14 +62,16 @@ api::Incoming IncomingOf(std::string_view method, std::string_view target, std::
 Answer AskService(api::Service& service, const Question& question) {
   std::string body = question.body;
   body.append(api::kBodyPadding, ' ');
-  api::Incoming incoming = IncomingOf(question.method, question.target, std::string_view(body).substr(0, question.body.size()));
+  api::Incoming incoming = IncomingOf(question.method, question.target,
+                                      std::string_view(body).substr(0, question.body.size()));
   for (const auto& [name, value] : question.headers) incoming.headers.Add(name, value);
   server::Pump pump;
   std::optional<Answer> answer;
   service.Handle(incoming, pump, [&answer](api::Outgoing outgoing) {
     answer.emplace();
     answer->status = outgoing.status;
-    for (auto& [name, value] : outgoing.headers) answer->headers.emplace_back(name, std::move(value));
+    for (auto& [name, value] : outgoing.headers)
+      answer->headers.emplace_back(name, std::move(value));
     answer->body = std::move(outgoing.body);
   });
   pump.RunUntil([&answer] { return answer.has_value(); });
@@ -117,8 +122,10 @@ class HttpHost final : public Host {
   ~HttpHost() override { Close(); }
 
   Answer Ask(const Question& question) override {
-    std::string bytes = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n", question.method, question.target, question.body.size());
-    for (const auto& [name, value] : question.headers) bytes += fmt::format("{}: {}\r\n", name, value);
+    std::string bytes = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n",
+                                    question.method, question.target, question.body.size());
+    for (const auto& [name, value] : question.headers)
+      bytes += fmt::format("{}: {}\r\n", name, value);
     bytes += "\r\n" + question.body;
     http::ClientReply reply = Exchange(bytes);
     // The server may have closed the connection after the last reply.
@@ -129,7 +136,8 @@ class HttpHost final : public Host {
       const std::string_view line = head.substr(0, head.find("\r\n"));
       head.remove_prefix(std::min(head.size(), line.size() + 2));
       const size_t colon = line.find(": ");
-      if (colon != std::string_view::npos) answer.headers.emplace_back(line.substr(0, colon), line.substr(colon + 2));
+      if (colon != std::string_view::npos)
+        answer.headers.emplace_back(line.substr(0, colon), line.substr(colon + 2));
     }
     return answer;
   }
@@ -142,7 +150,9 @@ class HttpHost final : public Host {
     options.port = 0;
     ASSIGN_OR_RETURN(server_, http::Server::Listen(options, http::Refusals(), system_clock_));
     server_->Start([this](Executor& loop) -> http::Handler {
-      return [this, &loop](std::unique_ptr<http::Exchange> exchange) { Serve(std::move(exchange), loop); };
+      return [this, &loop](std::unique_ptr<http::Exchange> exchange) {
+        Serve(std::move(exchange), loop);
+      };
     });
     return OkStatus();
   }
@@ -151,21 +161,24 @@ class HttpHost final : public Host {
   http::ClientReply Exchange(const std::string& bytes) {
     if (!client_) client_ = std::make_unique<http::TestClient>(server_->port());
     http::ClientReply reply = client_->Ask(bytes);
-    if (reply.status == 0 || reply.head.find("Connection: close") != std::string::npos) client_.reset();
+    if (reply.status == 0 || reply.head.find("Connection: close") != std::string::npos)
+      client_.reset();
     return reply;
   }
 
   void Serve(std::unique_ptr<http::Exchange> exchange, Executor& loop) {
     const http::Request& request = exchange->request();
     api::Incoming incoming = IncomingOf(request.method, request.target, request.body);
-    for (const http::Header& header : request.headers) incoming.headers.Add(header.name, header.value);
-    stack_->service().Handle(incoming, loop, [exchange = std::move(exchange)](api::Outgoing outgoing) {
-      http::Reply reply;
-      reply.status = outgoing.status;
-      reply.headers = std::move(outgoing.headers);
-      reply.body = std::move(outgoing.body);
-      exchange->Send(std::move(reply));
-    });
+    for (const http::Header& header : request.headers)
+      incoming.headers.Add(header.name, header.value);
+    stack_->service().Handle(incoming, loop,
+                             [exchange = std::move(exchange)](api::Outgoing outgoing) {
+                               http::Reply reply;
+                               reply.status = outgoing.status;
+                               reply.headers = std::move(outgoing.headers);
+                               reply.body = std::move(outgoing.body);
+                               exchange->Send(std::move(reply));
+                             });
   }
 
   void Close() {

@@ -1,7 +1,8 @@
 // Compares an answer with what a script expects of it.
 //
-// "*" is any value. An object has exactly the expected members, unless one of the expected ones is "...": "...". Lists have
-// their order, except SS, NS, BS, Tags, AttributeDefinitions, the Items of a Scan and the Responses of a BatchGetItem.
+// "*" is any value. An object has exactly the expected members, unless one of the expected ones is
+// "...": "...". Lists have their order, except SS, NS, BS, Tags, AttributeDefinitions, the Items of
+// a Scan and the Responses of a BatchGetItem.
 // "{{save:NAME}}" is any value, which is remembered.
 #pragma once
 
@@ -15,6 +16,7 @@
 namespace stator::scripts {
 
 // What differs and where, or nothing.
-std::optional<std::string> Match(simdjson::dom::element expected, simdjson::dom::element actual, std::string_view operation, Saved* saved);
+std::optional<std::string> Match(simdjson::dom::element expected, simdjson::dom::element actual,
+                                 std::string_view operation, Saved* saved);
 
 }  // namespace stator::scripts

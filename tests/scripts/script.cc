@@ -10,7 +10,8 @@ namespace {
 
 std::string_view Trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
+    text.remove_suffix(1);
   return text;
 }
 
@@ -38,19 +39,25 @@ Result<Step> TableStep(const std::vector<std::string>& words) {
   for (; at < words.size() && words[at].find(':') != std::string::npos; ++at) {
     const size_t colon = words[at].find(':');
     const std::string name = words[at].substr(0, colon);
-    definitions += fmt::format(R"({}{{"AttributeName":"{}","AttributeType":"{}"}})", at > 2 ? "," : "", name, words[at].substr(colon + 1));
-    schema += fmt::format(R"({}{{"AttributeName":"{}","KeyType":"{}"}})", at > 2 ? "," : "", name, at > 2 ? "RANGE" : "HASH");
+    definitions += fmt::format(R"({}{{"AttributeName":"{}","AttributeType":"{}"}})",
+                               at > 2 ? "," : "", name, words[at].substr(colon + 1));
+    schema += fmt::format(R"({}{{"AttributeName":"{}","KeyType":"{}"}})", at > 2 ? "," : "", name,
+                          at > 2 ? "RANGE" : "HASH");
   }
   if (at == 2) return ValidationError("table NAME pk:TYPE [sk:TYPE] [provisioned R W]");
   std::string mode = R"("BillingMode":"PAY_PER_REQUEST")";
   if (at + 3 == words.size() && words[at] == "provisioned") {
-    mode = fmt::format(R"("ProvisionedThroughput":{{"ReadCapacityUnits":{},"WriteCapacityUnits":{}}})", words[at + 1], words[at + 2]);
+    mode =
+        fmt::format(R"("ProvisionedThroughput":{{"ReadCapacityUnits":{},"WriteCapacityUnits":{}}})",
+                    words[at + 1], words[at + 2]);
   } else if (at != words.size()) {
     return ValidationError("table: what is " + words[at]);
   }
   Step step;
   step.operation = "CreateTable";
-  step.request = fmt::format(R"({{"TableName":"{}","AttributeDefinitions":[{}],"KeySchema":[{}],{}}})", words[1], definitions, schema, mode);
+  step.request =
+      fmt::format(R"({{"TableName":"{}","AttributeDefinitions":[{}],"KeySchema":[{}],{}}})",
+                  words[1], definitions, schema, mode);
   step.expected = R"({"TableDescription":{"TableStatus":"CREATING","...":"..."}})";
   return step;
 }
@@ -64,7 +71,8 @@ class Parser {
     while (NextLine()) {
       if (Trim(line_).empty()) continue;
       Result<std::vector<Step>> read = ReadOne();
-      if (!read.ok()) return ValidationError(fmt::format("{}: {}", number_, read.error().message()));
+      if (!read.ok())
+        return ValidationError(fmt::format("{}: {}", number_, read.error().message()));
       for (Step& step : *read) steps.push_back(std::move(step));
     }
     return steps;

@@ -2,15 +2,17 @@
 //
 //   script    = { comment | directive | step }            blank lines separate them
 //   comment   = "#" text                                  anywhere; the line is dropped
-//   directive = "reopen"                                  stop the server and start it on the same data
+//   directive = "reopen"                                  stop the server and start it on the same
+//   data
 //             | "table" NAME NAME:TYPE [NAME:TYPE] ["provisioned" R W]
 //   step      = OPERATION ["raw"] ["for" VAR "=" A ".." B]
-//               { ">" HEADER ":" value }                  request header; an empty value leaves it out
-//               request "----" expected                   expected ends at a blank line
+//               { ">" HEADER ":" value }                  request header; an empty value leaves it
+//               out request "----" expected                   expected ends at a blank line
 //   expected  = { "<" HEADER ":" value }                  reply header ("*": any), or "< status: N"
 //               ( json
-//               | "!" TYPE [ ":" message | "~" part ] [json]   an error; json: its members besides type and message
-//               | "=" text )                              the body, literally; a final \n is a line feed
+//               | "!" TYPE [ ":" message | "~" part ] [json]   an error; json: its members besides
+//               type and message | "=" text )                              the body, literally; a
+//               final \n is a line feed
 #pragma once
 
 #include <string>
@@ -29,8 +31,8 @@ struct Step {
   int line = 0;
   bool reopen = false;  // nothing else is set then
   std::string operation;
-  bool raw = false;     // the request need not be JSON
-  Bindings bindings;    // of "for"
+  bool raw = false;   // the request need not be JSON
+  Bindings bindings;  // of "for"
   std::vector<HeaderLine> headers;
   std::string request;  // not expanded
   std::vector<HeaderLine> reply_headers;

@@ -8,7 +8,8 @@
 namespace stator::scripts {
 namespace {
 
-bool Matches(std::string_view expected, std::string_view actual, std::string_view operation = "GetItem", Saved* saved = nullptr) {
+bool Matches(std::string_view expected, std::string_view actual,
+             std::string_view operation = "GetItem", Saved* saved = nullptr) {
   simdjson::dom::parser left_parser;
   simdjson::dom::parser right_parser;
   simdjson::dom::element left;
@@ -39,7 +40,8 @@ TEST(MatchTest, ListsHaveTheirOrderAndSetsHaveNone) {
   EXPECT_FALSE(Matches(R"({"SS": ["a"]})", R"({"SS":["a","b"]})"));
   EXPECT_FALSE(Matches(R"({"Items": [1, 2]})", R"({"Items":[2,1]})", "Query"));
   EXPECT_TRUE(Matches(R"({"Items": [1, 2]})", R"({"Items":[2,1]})", "Scan"));
-  EXPECT_TRUE(Matches(R"({"Responses": {"t": [1, 2]}})", R"({"Responses":{"t":[2,1]}})", "BatchGetItem"));
+  EXPECT_TRUE(
+      Matches(R"({"Responses": {"t": [1, 2]}})", R"({"Responses":{"t":[2,1]}})", "BatchGetItem"));
 }
 
 TEST(MatchTest, Saves) {
@@ -53,7 +55,8 @@ TEST(ExpandTest, Forms) {
   EXPECT_EQ(*Expand("a{{repeat:xy:3}}b", {}, {}), "axyxyxyb");
   EXPECT_EQ(*Expand(R"({{repeat:{"L":[:2}}{{repeat:]}:2}})", {}, {}), R"({"L":[{"L":[]}]})");
   EXPECT_EQ(*Expand("{{each:i=8..10}}<{{i:03}}>{{end}}", {}, {}), "<008>,<009>,<010>");
-  EXPECT_EQ(*Expand("{{each:i=1..2}}[{{each:j=1..2}}{{i}}{{j}}{{end}}]{{end}}", {}, {}), "[11,12],[21,22]");
+  EXPECT_EQ(*Expand("{{each:i=1..2}}[{{each:j=1..2}}{{i}}{{j}}{{end}}]{{end}}", {}, {}),
+            "[11,12],[21,22]");
   EXPECT_EQ(*Expand(R"({"a":{"M":{}}})", {}, {}), R"({"a":{"M":{}}})");
   EXPECT_FALSE(Expand("{{each:i=1..2}}x", {}, {}).ok());
   EXPECT_FALSE(Expand("{{repeat:x}}", {}, {}).ok());
@@ -61,8 +64,10 @@ TEST(ExpandTest, Forms) {
 
 TEST(ScriptTest, Steps) {
   const auto steps = ParseScript(
-      "# comment\ntable tab pk:S sk:N\n\nPutItem for i=1..2\n> Origin: x\n{\"a\":\n# inside\n{{i}}}\n----\n< status: 400\n"
-      "! ValidationException: the text \n{\"Item\": 1}\n\nreopen\n\nScan raw\nnot json\n----\n! SerializationException\n");
+      "# comment\ntable tab pk:S sk:N\n\nPutItem for i=1..2\n> Origin: x\n{\"a\":\n# "
+      "inside\n{{i}}}\n----\n< status: 400\n"
+      "! ValidationException: the text \n{\"Item\": 1}\n\nreopen\n\nScan raw\nnot json\n----\n! "
+      "SerializationException\n");
   ASSERT_TRUE(steps.ok()) << steps.error().message();
   ASSERT_EQ(steps->size(), 5u);
   EXPECT_EQ((*steps)[0].operation, "CreateTable");
@@ -83,7 +88,8 @@ TEST(ScriptTest, Steps) {
 
 TEST(ScriptTest, WhatIsBrokenIsNamed) {
   EXPECT_EQ(ParseScript("Scan\n{}\n").error().message(), "2: a step without ----");
-  EXPECT_EQ(ParseScript("\nScan\n{}\n----\n\n").error().message(), "5: nothing is expected of this step");
+  EXPECT_EQ(ParseScript("\nScan\n{}\n----\n\n").error().message(),
+            "5: nothing is expected of this step");
   EXPECT_FALSE(ParseScript("Scan twice\n{}\n----\n{}\n").ok());
   EXPECT_FALSE(ParseScript("Scan\n{}\n----\n! \n").ok());
 }

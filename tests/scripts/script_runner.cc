@@ -1,8 +1,8 @@
 // script_runner memory|rocksdb|http [--show] FILE.ddb...
 //
-// Runs scripts, each on an empty store, and prints what was not as expected; exits with 1 if anything was. --show prints every
-// answer. Besides what a script says, every answer is checked for its CRC, its request id, and every error for its status and
-// the prefix of its type.
+// Runs scripts, each on an empty store, and prints what was not as expected; exits with 1 if
+// anything was. --show prints every answer. Besides what a script says, every answer is checked for
+// its CRC, its request id, and every error for its status and the prefix of its type.
 #include <fmt/format.h>
 #include <strings.h>
 
@@ -32,7 +32,8 @@ std::string Short(std::string_view text) {
 
 std::string HeaderOf(const Answer& answer, std::string_view name) {
   for (const auto& [key, value] : answer.headers) {
-    if (key.size() == name.size() && ::strncasecmp(key.data(), name.data(), name.size()) == 0) return value;
+    if (key.size() == name.size() && ::strncasecmp(key.data(), name.data(), name.size()) == 0)
+      return value;
   }
   return "";
 }
@@ -40,10 +41,17 @@ std::string HeaderOf(const Answer& answer, std::string_view name) {
 // The prefix of an error's __type, as in wire-protocol.md.
 std::string_view PrefixOf(std::string_view type) {
   if (type == "ValidationException") return "com.amazon.coral.validate#";
-  constexpr std::string_view kModelled[] = {
-      "ConditionalCheckFailedException", "ResourceNotFoundException", "ResourceInUseException", "LimitExceededException", "TableNotFoundException",
-      "ProvisionedThroughputExceededException", "RequestLimitExceeded", "ItemCollectionSizeLimitExceededException", "InternalServerError"};
-  if (std::find(std::begin(kModelled), std::end(kModelled), type) != std::end(kModelled)) return "com.amazonaws.dynamodb.v20120810#";
+  constexpr std::string_view kModelled[] = {"ConditionalCheckFailedException",
+                                            "ResourceNotFoundException",
+                                            "ResourceInUseException",
+                                            "LimitExceededException",
+                                            "TableNotFoundException",
+                                            "ProvisionedThroughputExceededException",
+                                            "RequestLimitExceeded",
+                                            "ItemCollectionSizeLimitExceededException",
+                                            "InternalServerError"};
+  if (std::find(std::begin(kModelled), std::end(kModelled), type) != std::end(kModelled))
+    return "com.amazonaws.dynamodb.v20120810#";
   return "com.amazon.coral.service#";
 }
 
@@ -67,8 +75,10 @@ class ScriptRun {
       const Status status = RunStep(step);
       if (status.ok()) continue;
       ++failed;
-      fmt::print("{}:{}: {} [{}]\n  {}\n  request: {}\n  answer {}: {}\n", std::filesystem::path(path).filename().string(), step.line, step.operation, where_,
-                 Short(status.error().message()), Short(question_.body), answer_.status, Short(answer_.body));
+      fmt::print("{}:{}: {} [{}]\n  {}\n  request: {}\n  answer {}: {}\n",
+                 std::filesystem::path(path).filename().string(), step.line, step.operation, where_,
+                 Short(status.error().message()), Short(question_.body), answer_.status,
+                 Short(answer_.body));
     }
     return failed;
   }
@@ -79,29 +89,37 @@ class ScriptRun {
   Status RunStep(const Step& step) {
     TRY(Compose(step));
     answer_ = host_->Ask(question_);
-    if (show_) fmt::print("{}: {} {}\n{}\n\n", step.line, step.operation, answer_.status, Short(answer_.body));
+    if (show_)
+      fmt::print("{}: {} {}\n{}\n\n", step.line, step.operation, answer_.status,
+                 Short(answer_.body));
     TRY(CheckHeaders(step));
     switch (step.expect) {
       case Step::Expect::kText: {
         ASSIGN_OR_RETURN(std::string expected, Expand(step.expected, step.bindings, saved_));
         if (expected.ends_with("\\n")) expected.replace(expected.size() - 2, 2, "\n");
-        if (answer_.body != expected) return ValidationError("expected the body " + Short(expected));
+        if (answer_.body != expected)
+          return ValidationError("expected the body " + Short(expected));
         return OkStatus();
       }
-      case Step::Expect::kError: return CheckError(step);
-      case Step::Expect::kJson: break;
+      case Step::Expect::kError:
+        return CheckError(step);
+      case Step::Expect::kJson:
+        break;
     }
-    if (answer_.status != 200 && !StatusIsExpected(step)) return ValidationError("expected success");
+    if (answer_.status != 200 && !StatusIsExpected(step))
+      return ValidationError("expected success");
     return CheckJson(step, step.expected, std::string(answer_.body));
   }
 
   Status Compose(const Step& step) {
     question_ = Question();
-    question_.headers = {{"Content-Type", "application/x-amz-json-1.0"},
-                         {"X-Amz-Target", "DynamoDB_20120810." + step.operation},
-                         {"X-Amz-Date", "20261101T000000Z"},
-                         {"Authorization", "AWS4-HMAC-SHA256 Credential=AKID/20261101/us-east-1/dynamodb/aws4_request, "
-                                           "SignedHeaders=host;x-amz-date, Signature=abc"}};
+    question_.headers = {
+        {"Content-Type", "application/x-amz-json-1.0"},
+        {"X-Amz-Target", "DynamoDB_20120810." + step.operation},
+        {"X-Amz-Date", "20261101T000000Z"},
+        {"Authorization",
+         "AWS4-HMAC-SHA256 Credential=AKID/20261101/us-east-1/dynamodb/aws4_request, "
+         "SignedHeaders=host;x-amz-date, Signature=abc"}};
     for (const auto& [name, value] : step.headers) {
       if (name == "method") {
         question_.method = value;
@@ -123,25 +141,30 @@ class ScriptRun {
   }
 
   static bool StatusIsExpected(const Step& step) {
-    return std::any_of(step.reply_headers.begin(), step.reply_headers.end(), [](const HeaderLine& line) { return line.first == "status"; });
+    return std::any_of(step.reply_headers.begin(), step.reply_headers.end(),
+                       [](const HeaderLine& line) { return line.first == "status"; });
   }
 
   Status CheckHeaders(const Step& step) const {
     if (answer_.status == 0) return ValidationError("no answer");
     const std::string crc = HeaderOf(answer_, "x-amz-crc32");
-    if (!crc.empty() && crc != std::to_string(Crc32(answer_.body))) return ValidationError("x-amz-crc32 is wrong: " + crc);
+    if (!crc.empty() && crc != std::to_string(Crc32(answer_.body)))
+      return ValidationError("x-amz-crc32 is wrong: " + crc);
     const std::string id = HeaderOf(answer_, "x-amzn-RequestId");
     const std::string_view kIdCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-    if (!id.empty() && (id.size() != 52 || id.find_first_not_of(kIdCharacters) != std::string::npos)) {
+    if (!id.empty() &&
+        (id.size() != 52 || id.find_first_not_of(kIdCharacters) != std::string::npos)) {
       return ValidationError("x-amzn-RequestId is wrong: " + id);
     }
     if (question_.method == "POST" && answer_.status == 200 && (crc.empty() || id.empty())) {
       return ValidationError("x-amz-crc32 or x-amzn-RequestId is missing");
     }
     for (const auto& [name, value] : step.reply_headers) {
-      const std::string found = name == "status" ? std::to_string(answer_.status) : HeaderOf(answer_, name);
+      const std::string found =
+          name == "status" ? std::to_string(answer_.status) : HeaderOf(answer_, name);
       if (value == "*" ? found.empty() : found != value) {
-        return ValidationError(fmt::format("expected {} to be \"{}\", got \"{}\"", name, value, found));
+        return ValidationError(
+            fmt::format("expected {} to be \"{}\", got \"{}\"", name, value, found));
       }
     }
     return OkStatus();
@@ -151,16 +174,23 @@ class ScriptRun {
     simdjson::dom::parser parser;
     simdjson::dom::object body;
     std::string_view type;
-    if (parser.parse(answer_.body).get(body) != simdjson::SUCCESS || body["__type"].get(type) != simdjson::SUCCESS) {
-      return ValidationError(fmt::format("expected {} {}, got no error", step.error_type, step.message));
+    if (parser.parse(answer_.body).get(body) != simdjson::SUCCESS ||
+        body["__type"].get(type) != simdjson::SUCCESS) {
+      return ValidationError(
+          fmt::format("expected {} {}, got no error", step.error_type, step.message));
     }
     ASSIGN_OR_RETURN(const std::string message, Expand(step.message, step.bindings, saved_));
     if (type != std::string(PrefixOf(step.error_type)) + step.error_type) {
-      return ValidationError(fmt::format("expected {}{}: {}", PrefixOf(step.error_type), step.error_type, Short(message)));
+      return ValidationError(fmt::format("expected {}{}: {}", PrefixOf(step.error_type),
+                                         step.error_type, Short(message)));
     }
-    const int status = step.error_type == "InternalServerError" || step.error_type == "InternalFailure" ? 500 : 400;
-    if (!StatusIsExpected(step) && answer_.status != status) return ValidationError(fmt::format("expected HTTP status {}", status));
-    const bool capital = step.error_type == "SerializationException" || step.error_type == "AccessDeniedException";
+    const int status =
+        step.error_type == "InternalServerError" || step.error_type == "InternalFailure" ? 500
+                                                                                         : 400;
+    if (!StatusIsExpected(step) && answer_.status != status)
+      return ValidationError(fmt::format("expected HTTP status {}", status));
+    const bool capital =
+        step.error_type == "SerializationException" || step.error_type == "AccessDeniedException";
     const std::string_view member = capital ? "Message" : "message";
     std::string_view text;
     const bool present = body[member].get(text) == simdjson::SUCCESS;
@@ -169,7 +199,8 @@ class ScriptRun {
         if (present) return ValidationError("expected no message");
         break;
       case Step::Message::kExact:
-        if (!present || text != message) return ValidationError(fmt::format("expected {}: {}", step.error_type, Short(message)));
+        if (!present || text != message)
+          return ValidationError(fmt::format("expected {}: {}", step.error_type, Short(message)));
         break;
       case Step::Message::kPart:
         if (!present || text.find(message) == std::string_view::npos) {
@@ -179,7 +210,9 @@ class ScriptRun {
     }
     if (step.expected.empty()) {
       const size_t members = present ? 2 : 1;
-      return body.size() == members ? OkStatus() : Status(ValidationError("the error has members that are not expected"));
+      return body.size() == members
+                 ? OkStatus()
+                 : Status(ValidationError("the error has members that are not expected"));
     }
     std::string rest = "{";
     for (const auto [key, value] : body) {
@@ -189,14 +222,17 @@ class ScriptRun {
     return CheckJson(step, step.expected, rest + "}");
   }
 
-  Status CheckJson(const Step& step, const std::string& expected_text, const std::string& actual_text) {
+  Status CheckJson(const Step& step, const std::string& expected_text,
+                   const std::string& actual_text) {
     simdjson::dom::parser expected_parser;
     simdjson::dom::parser actual_parser;
     simdjson::dom::element expected;
     simdjson::dom::element actual;
     ASSIGN_OR_RETURN(const std::string text, Expand(expected_text, step.bindings, saved_));
-    if (expected_parser.parse(text).get(expected) != simdjson::SUCCESS) return ValidationError("the script expects something that is not JSON: " + text);
-    if (actual_parser.parse(actual_text).get(actual) != simdjson::SUCCESS) return ValidationError("the answer is not JSON");
+    if (expected_parser.parse(text).get(expected) != simdjson::SUCCESS)
+      return ValidationError("the script expects something that is not JSON: " + text);
+    if (actual_parser.parse(actual_text).get(actual) != simdjson::SUCCESS)
+      return ValidationError("the answer is not JSON");
     const std::optional<std::string> difference = Match(expected, actual, step.operation, &saved_);
     if (difference) return ValidationError(*difference);
     return OkStatus();
