@@ -174,6 +174,7 @@ Status Reader::Entries(simdjson::dom::object object, int depth, std::string* out
     const Member member = members[i];  // a copy: the stack may move below
     if (i + 1 < end && members[i + 1].name == member.name) continue;
     ++*count;
+    if (member.name.empty()) Refuse("One or more parameter values were invalid: Empty attribute name");
     model::AppendName(out, member.name);
     TRY(Value(member.value, depth, out));
   }

@@ -46,6 +46,19 @@ class Binder {
     return InvalidExpression(parameter_, std::string(text) + std::string(detail));
   }
 
+  Status CheckDistinct(const Node& node) const {
+    const Node& first = tree_.Child(node);
+    if (first.op != Op::kPath) return OkStatus();
+    for (NodeId id = first.next; id != kNoNode; id = tree_.nodes[id].next) {
+      const Node& other = tree_.nodes[id];
+      if (other.op != Op::kPath || ComparePaths(tree_, first, other) != 0) continue;
+      return Invalid("The first operand must be distinct from the remaining operands for this operator or function; "
+                     "operator: " + std::string(OpName(node.op)) + ", first operand: ",
+                     DescribePath(tree_, first));
+    }
+    return OkStatus();
+  }
+
   Status CheckParentheses() const {
     if (tree_.redundant_parentheses) return Invalid("The expression has redundant parentheses;");
     return OkStatus();
@@ -193,19 +206,6 @@ class ConditionBinder : public Binder {
     return OkStatus();
   }
 
-  Status CheckDistinct(const Node& node) const {
-    const Node& first = tree_.Child(node);
-    if (first.op != Op::kPath) return OkStatus();
-    for (NodeId id = first.next; id != kNoNode; id = tree_.nodes[id].next) {
-      const Node& other = tree_.nodes[id];
-      if (other.op != Op::kPath || ComparePaths(tree_, first, other) != 0) continue;
-      return Invalid("The first operand must be distinct from the remaining operands for this operator or function; "
-                     "operator: " + std::string(OpName(node.op)) + ", first operand: ",
-                     DescribePath(tree_, first));
-    }
-    return OkStatus();
-  }
-
   // The type of an operand if it is known without an item.
   std::optional<Type> StaticType(const Node& operand) const {
     if (operand.op == Op::kValue) return tree_.Value(operand).type();
@@ -304,6 +304,10 @@ class UpdateBinder : public Binder {
     for (size_t i = 0; i < tree_.nodes.size(); ++i) {
       if (tree_.nodes[i].op == Op::kPath) TRY(BindPath(&tree_.nodes[i]));
     }
+    return OkStatus();
+  }
+
+  Status BindValues() {
     for (size_t i = 0; i < tree_.nodes.size(); ++i) {
       if (tree_.nodes[i].op == Op::kValue) TRY(BindValue(&tree_.nodes[i]));
     }
@@ -319,6 +323,7 @@ class UpdateBinder : public Binder {
         case Op::kIfNotExists:
           TRY(CheckCount(node));
           if (tree_.Child(node).op != Op::kPath) return RequiresPath(node);
+          TRY(CheckDistinct(node));
           break;
         case Op::kListAppend:
           TRY(CheckCount(node));
@@ -383,6 +388,10 @@ Status BindProjection(std::string_view parameter, const std::vector<NodeId>& pat
 
 Status BindUpdate(std::string_view parameter, const UpdateSyntax& update, Substitutions* subs, Tree* tree) {
   return UpdateBinder(parameter, subs, tree).Bind(update);
+}
+
+Status BindUpdateValues(std::string_view parameter, Substitutions* subs, Tree* tree) {
+  return UpdateBinder(parameter, subs, tree).BindValues();
 }
 
 Status CheckUpdateTypes(std::string_view parameter, const UpdateSyntax& update, Tree* tree) {

@@ -21,8 +21,10 @@ inline constexpr uint32_t kMaxPathDepth = 32;
 // function in turn, undefined references, number of operands, operands that must differ, types.
 Status BindCondition(std::string_view parameter, Substitutions* subs, Tree* tree);
 Status BindProjection(std::string_view parameter, const std::vector<NodeId>& paths, Substitutions* subs, Tree* tree);
-// Targets that overlap are the caller's to refuse, between the two: references come before, operand types after.
+// Of an update names come first, then values, then operand types. Targets that overlap are the caller's to refuse, between names
+// and values.
 Status BindUpdate(std::string_view parameter, const UpdateSyntax& update, Substitutions* subs, Tree* tree);
+Status BindUpdateValues(std::string_view parameter, Substitutions* subs, Tree* tree);
 Status CheckUpdateTypes(std::string_view parameter, const UpdateSyntax& update, Tree* tree);
 
 }  // namespace stator::expr

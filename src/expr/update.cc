@@ -20,6 +20,7 @@ Result<Update> ParseUpdate(std::string_view text, Substitutions* subs) {
   targets.reserve(syntax.actions.size());
   for (const Action& action : syntax.actions) targets.push_back(action.path);
   TRY(BuildPathTrie(kParameter, tree, targets, &update->trie));
+  TRY(BindUpdateValues(kParameter, subs, &tree));
   TRY(CheckUpdateTypes(kParameter, syntax, &tree));
   update->actions = std::move(syntax.actions);
   return Update(std::move(update));
