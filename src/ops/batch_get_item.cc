@@ -66,13 +66,14 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchGetItemRequest request
   }
   if (total > kMaxKeys) return ValidationError("Too many items requested for the BatchGetItem call");
 
+  // By tablet, because one table may be named by its name and by its ARN.
+  std::set<std::pair<uint32_t, std::string>> seen;
   for (TablePlan& plan : state->tables) {
     ASSIGN_OR_RETURN(plan.table, FindActiveTable(ctx.env, plan.request.table_name));
-    std::set<std::string> seen;
     for (const EncodedItem& key : plan.request.keys) {
       TRY(CheckKey(plan.table->key_schema(), key.view()));
       std::string encoded = table::EncodeItemKey(plan.table->key_schema(), key.view());
-      if (!seen.insert(encoded).second) return ValidationError("Provided list of item keys contains duplicates");
+      if (!seen.emplace(plan.table->descriptor.tablet_id, encoded).second) return ValidationError("Provided list of item keys contains duplicates");
       plan.keys.push_back(std::move(encoded));
     }
     state->response.responses.push_back({plan.request.table_name, {}});

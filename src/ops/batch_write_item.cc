@@ -55,11 +55,12 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchWriteItemRequest reque
   if (total > kMaxRequests) return ValidationError("Too many items requested for the BatchWriteItem call");
 
   auto state = std::make_shared<State>();
+  // By tablet, because one table may be named by its name and by its ARN.
+  std::set<std::pair<uint32_t, std::string>> seen;
   for (size_t t = 0; t < request.request_items.size(); ++t) {
     const TableWriteRequests& table = request.request_items[t];
     ASSIGN_OR_RETURN(const table::TablePtr found, FindActiveTable(ctx.env, table.table_name));
     const model::KeySchema& schema = found->key_schema();
-    std::set<std::string> seen;
     for (size_t i = 0; i < table.requests.size(); ++i) {
       const WriteRequest& write = table.requests[i];
       const model::ItemView view = write.put_request ? write.put_request->item.view() : write.delete_request->key.view();
@@ -69,7 +70,7 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchWriteItemRequest reque
       entry.request_index = i;
       entry.table = found;
       entry.key = table::EncodeItemKey(schema, view);
-      if (!seen.insert(entry.key).second) return ValidationError("Provided list of item keys contains duplicates");
+      if (!seen.emplace(found->descriptor.tablet_id, entry.key).second) return ValidationError("Provided list of item keys contains duplicates");
       state->entries.push_back(std::move(entry));
     }
   }

@@ -38,7 +38,9 @@ bool LatchTable::Acquire(std::string_view key, UniqueFunction<void()>* granted) 
     it->second.held = true;
     return true;
   }
-  it->second.waiting.push_back(std::move(*granted));
+  auto& waiting = it->second.waiting;
+  if (waiting == nullptr) waiting = std::make_unique<std::deque<UniqueFunction<void()>>>();
+  waiting->push_back(std::move(*granted));
   return false;
 }
 
@@ -50,9 +52,9 @@ void LatchTable::Release(std::string_view key) {
     auto it = shard.entries.find(key);
     if (it == shard.entries.end()) return;
     Entry& entry = it->second;
-    if (!entry.waiting.empty()) {
-      granted = std::move(entry.waiting.front());
-      entry.waiting.pop_front();
+    if (entry.contended()) {
+      granted = std::move(entry.waiting->front());
+      entry.waiting->pop_front();
     } else {
       entry.held = false;
       if (entry.images.empty()) shard.entries.erase(it);
@@ -84,7 +86,7 @@ void LatchTable::Settle(std::string_view key, const PendingImage* image, bool ap
                                     [image](const auto& candidate) { return candidate.get() == image; });
   if (settled == entry.images.end()) return;
   entry.images.erase(settled, applied ? settled + 1 : entry.images.end());
-  if (!entry.held && entry.waiting.empty() && entry.images.empty()) shard.entries.erase(it);
+  if (!entry.held && !entry.contended() && entry.images.empty()) shard.entries.erase(it);
 }
 
 size_t LatchTable::size() {

@@ -51,7 +51,9 @@ class LatchTable {
   struct Entry {
     bool held = false;
     std::vector<std::shared_ptr<const PendingImage>> images;  // not settled, in the order of their batches
-    std::deque<UniqueFunction<void()>> waiting;
+    // Made only when somebody has to wait: a deque allocates even when it is empty.
+    std::unique_ptr<std::deque<UniqueFunction<void()>>> waiting;
+    bool contended() const { return waiting != nullptr && !waiting->empty(); }
   };
   struct Hash {
     using is_transparent = void;
