@@ -9,6 +9,7 @@ namespace stator::ops {
 namespace {
 
 constexpr int64_t kMaxProvisionable = 1'000'000'000'000;
+constexpr int64_t kTableQuotaUnits = 40'000;
 
 Error Invalid(std::string_view text) {
   return ValidationError("One or more parameter values were invalid: " + std::string(text));
@@ -119,6 +120,10 @@ Status CheckProvisionedBounds(const ProvisionedThroughput& throughput) {
   if (throughput.write_capacity_units > kMaxProvisionable) {
     return ValidationError(
         fmt::format("Given value {} for WriteCapacityUnits is out of bounds", throughput.write_capacity_units));
+  }
+  // Text observed in DynamoDB Local; the quota is the service's for a new account.
+  if (std::max(throughput.read_capacity_units, throughput.write_capacity_units) > kTableQuotaUnits) {
+    return ValidationError("Cannot increase provisioned throughput to more than 40,000 units per table");
   }
   return OkStatus();
 }

@@ -35,7 +35,9 @@ TEST(PartitionsTest, EvenRangesCoverTheHashSpace) {
     EXPECT_EQ(map.Find(UINT64_MAX), map.size() - 1);
     for (size_t i = 0; i < map.size(); ++i) {
       EXPECT_EQ(map.Find(map.starts()[i]), i);
-      if (i > 0) EXPECT_EQ(map.Find(map.starts()[i] - 1), i - 1);
+      if (i > 0) {
+        EXPECT_EQ(map.Find(map.starts()[i] - 1), i - 1);
+      }
     }
     EXPECT_EQ(PartitionMap::FromStarts(map.starts()), map);
   }
