@@ -315,20 +315,21 @@ class UpdateBinder : public Binder {
   }
 
   Status CheckTypes(const UpdateSyntax& update) const {
+    for (const Node& node : tree_.nodes) {
+      if (node.op == Op::kIfNotExists || node.op == Op::kListAppend) TRY(CheckCount(node));
+    }
+    for (const Node& node : tree_.nodes) {
+      if (node.op == Op::kIfNotExists) TRY(CheckDistinct(node));
+    }
     for (const Action& action : update.actions) {
       if (action.kind == Action::kAdd || action.kind == Action::kDelete) TRY(CheckSetOrNumber(action));
     }
     for (const Node& node : tree_.nodes) {
       switch (node.op) {
         case Op::kIfNotExists:
-          TRY(CheckCount(node));
           if (tree_.Child(node).op != Op::kPath) return RequiresPath(node);
-          TRY(CheckDistinct(node));
           break;
-        case Op::kListAppend:
-          TRY(CheckCount(node));
-          TRY(CheckLiterals(node, Type::kL));
-          break;
+        case Op::kListAppend: TRY(CheckLiterals(node, Type::kL)); break;
         case Op::kPlus:
         case Op::kMinus: TRY(CheckLiterals(node, Type::kN)); break;
         default: break;

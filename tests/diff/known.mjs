@@ -284,7 +284,7 @@ export const RULES = [
     source: 'the rule that explains why one refused, without which the type stays unexplained',
     explains: ({ path, stator, local }, context) => path === 'body.Item' &&
       ((local === undefined && /^ValidationException/.test(context.local) && /^ConditionalCheckFailed/.test(context.stator)) ||
-       (stator === undefined && /^ValidationException/.test(context.stator) && /^ConditionalCheckFailed/.test(context.local))),
+       (stator === undefined && /^(Validation|Serialization)Exception/.test(context.stator) && /^ConditionalCheckFailed/.test(context.local))),
   },
   outcomes({
     id: 'set-duplicates',
