@@ -68,10 +68,13 @@ Result<KeyInterval> PlanQuery(const model::KeySchema& schema, const std::vector<
   interval.partition = partition->value;
   if (sort == nullptr) return interval;
   TRY(CheckValue(sort->value, *schema.sort));
-  if (sort->op == KeyConditionPart::kBetween) TRY(CheckValue(sort->value2, *schema.sort));
+  TRY(CheckNotEmpty(sort->value, *schema.sort));
+  if (sort->op == KeyConditionPart::kBetween) {
+    TRY(CheckValue(sort->value2, *schema.sort));
+    TRY(CheckNotEmpty(sort->value2, *schema.sort));
+  }
   switch (sort->op) {
     case KeyConditionPart::kEq:
-      TRY(CheckNotEmpty(sort->value, *schema.sort));
       interval.lower = Bound{sort->value, true};
       interval.upper = Bound{sort->value, true};
       break;

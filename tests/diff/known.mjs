@@ -418,6 +418,14 @@ export const RULES = [
     when: (step) => updateOf(step) !== '',
   }),
   outcomes({
+    id: 'overlap-beside-undefined',
+    reason: 'an update with paths that overlap and a name that is not defined: which is reported first is not known of the service',
+    source: 'expressions.md, update expressions, names no order',
+    stator: validation(/Invalid UpdateExpression: An expression attribute name used in the document path is not defined.*/),
+    local: validation(/Invalid UpdateExpression: Two document paths overlap.*/),
+    when: (step) => updateOf(step) !== '',
+  }),
+  outcomes({
     id: 'remove-on-missing-item',
     reason: 'Local refuses REMOVE of a nested path on a missing item; for the service it is a no-op',
     source: 'expressions.md, update expressions: REMOVE x.y on a missing item is a no-op',
@@ -505,8 +513,8 @@ export const RULES = [
     id: 'binary-set-duplicates',
     reason: 'Local does not print the members of a binary set',
     source: 'expressions.md, items, keys, values',
-    stator: validation(/One or more parameter values were invalid: Input collection \[.*\]of type BS contains duplicates\./),
-    local: validation(`${OPV}Input collection of type BS contains duplicates.`),
+    stator: validation(/(.*)One or more parameter values were invalid: Input collection \[.*\]of type BS contains duplicates\.(.*)/),
+    local: validation(/(.*)One or more parameter values were invalid: Input collection of type BS contains duplicates\.(.*)/),
   }),
   outcomes({
     id: 'table-definition',
@@ -645,6 +653,14 @@ export const RULES = [
       "Exclusive Start Key must have same size as table's key schema"),
     local: validation(/The provided starting key (is|does) .*/, /The query can return at most one row and cannot be restarted.*/,
       "Exclusive Start Key must have same size as table's key schema", 'Type mismatch for attribute to update'),
+    when: ({ request }) => request.ExclusiveStartKey !== undefined,
+  }),
+  outcomes({
+    id: 'starting-key-size',
+    reason: 'Local takes a starting key that no item can have; the service refuses keys beyond the size limits',
+    source: 'limits-and-capacity.md, names and keys; expressions.md, Query and Scan',
+    stator: validation(/The provided starting key is invalid: .*(Size of hashkey|Aggregated size of all range keys).*/),
+    local: /^success$/,
     when: ({ request }) => request.ExclusiveStartKey !== undefined,
   }),
   outcomes({
