@@ -96,7 +96,9 @@ class RocksEngine final : public kv::Engine {
     const size_t prefix = tuning_.items_prefix_bytes;
     const bool one_prefix = prefix > 0 && range.tablet.space == kv::Space::kItems && lower.size() >= prefix &&
                             upper.size() >= prefix && std::memcmp(lower.data(), upper.data(), prefix) == 0;
-    options.prefix_same_as_start = one_prefix;
+    // Going back, RocksDB cuts the prefix of the key before the range without asking whether it is that long (a counter of the
+    // tablet before is not), so there the bound alone ends the scan.
+    options.prefix_same_as_start = one_prefix && !range.reverse;
     options.total_order_seek = !one_prefix;
     const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(options, Family(range.tablet)));
     if (range.reverse) {

@@ -110,6 +110,25 @@ class RocksEngineTest : public testing::Test {
   const TemporaryDirectory directory_;
 };
 
+// Behind the first key of a prefix may stand one that is shorter than the prefix.
+TEST_F(RocksEngineTest, ScansBackInOnePrefixStopAtItsFirstKey) {
+  const std::unique_ptr<kv::Engine> engine = Open(Options());
+  constexpr kv::Tablet kBefore{kv::Space::kItems, 0};
+  kv::Batch batch = PutOne("abc1", "first");
+  batch.puts.push_back({kTablet, "abc2", std::string(kv::kStampBytes, '\0')});
+  batch.puts.push_back({kTablet, "a", std::string(kv::kStampBytes, '\0')});
+  batch.adds.push_back({kBefore, "n", 1});
+  ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(batch)).ok());
+  std::vector<std::string> keys;
+  const Status status = engine->Scan({kTablet, "abc", "abc3", true}, kv::Tier::kAny,
+                                     [&keys](std::string_view key, std::string_view) {
+                                       keys.emplace_back(key);
+                                       return true;
+                                     });
+  ASSERT_TRUE(status.ok());
+  EXPECT_THAT(keys, testing::ElementsAre("abc2", "abc1"));
+}
+
 TEST_F(RocksEngineTest, AcknowledgedWritesSurviveKill) {
   WriteAndDie(200);
   const auto engine = Open(Options());
