@@ -111,6 +111,7 @@ async function startUp(contender) {
   const times = [];
   let idleMb = 0;
   for (let i = 0; i < (contender.ours ? 7 : 3); i++) {
+    spawnSync('sync'); // what others left to be written would be waited for by the first fsync
     const server = await start(contender, `${contender.id}-start`);
     times.push(server.firstReplyMs);
     if (i === 0) {

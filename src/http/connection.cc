@@ -100,6 +100,11 @@ void Connection::Advance() {
   int requests = 0;
   int receives = 0;
   while (!closed() && phase_ == Phase::kReading && !blocked_) {
+    // Before the next request, for its reply's head would go ahead of a body that is not copied behind its own.
+    if (output_ != nullptr && (!output_->body.empty() || output_->size() > kBatchBytes)) {
+      Flush();
+      continue;
+    }
     if (reader_ != nullptr && reader_->has_unparsed()) {
       if (requests == kRequestsPerRound) {
         QueueResume();
@@ -107,7 +112,6 @@ void Connection::Advance() {
       }
       ParseMore();
       if (phase_ == Phase::kInHand || phase_ == Phase::kReading) ++requests;
-      if (output_ != nullptr && (!output_->body.empty() || output_->size() > kBatchBytes)) Flush();
       continue;
     }
     if (!readable_) break;
@@ -221,6 +225,7 @@ bool Connection::CheckSizes(bool complete) {
 void Connection::Dispatch() {
   phase_ = Phase::kInHand;
   continue_sent_ = false;
+  loop_.Disarm(this);  // a request that is pipelined behind this one has a deadline of its own
   loop_.Handle(std::make_unique<HandedOut>(*this));
 }
 

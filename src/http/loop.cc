@@ -80,6 +80,10 @@ void Loop::Post(UniqueFunction<void()> task) {
     posted_.push_back(std::move(task));
     has_posted_.store(true);
   }
+  if (!WakeUps::PutOff(this)) WakeUp();
+}
+
+void Loop::WakeUp() {
   if (sleeping_.load() && sleeping_.exchange(false)) {
     const uint64_t one = 1;
     // It can fail only when the counter is full, and then the loop has been told often enough.

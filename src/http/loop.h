@@ -81,6 +81,7 @@ class Loop final : public Executor {
   // Thread-safe. Wakes the loop only when it sleeps, so that many tasks cost one wake-up.
   void Post(UniqueFunction<void()> task) override;
   bool IsCurrent() const override { return current_ == this; }
+  void WakeUp() override;
 
   // Opens epoll and the wake-up. Before anything else.
   Status Open();

@@ -214,6 +214,28 @@ TEST_F(ServerTest, AnswersLaterFromAnotherThread) {
   EXPECT_EQ(client.Read().body, "3c");
 }
 
+TEST_F(ServerTest, ALateBigReplyKeepsItsBodyAheadOfThePipelinedReply) {
+  Held held;
+  std::atomic<int> asked{0};
+  auto server = Serve({}, clock_, [&](Executor&) -> Handler {
+    return [&, hold = held.MakeHandler()](std::unique_ptr<Exchange> exchange) mutable {
+      if (++asked == 1) {
+        hold(std::move(exchange));
+      } else {
+        Echo(std::move(exchange));
+      }
+    };
+  });
+  const std::string big(100'000, 'b');
+  TestClient client(server->port());
+  client.Send(Post("a") + Post(big) + Post("c"));
+  ASSERT_TRUE(Eventually([&] { return held.count == 1; }));
+  held.AnswerFirst(big);
+  EXPECT_EQ(client.Read().body, big + "a");
+  EXPECT_EQ(client.Read().body, "POST /|" + big);
+  EXPECT_EQ(client.Read().body, "POST /|c");
+}
+
 TEST_F(ServerTest, ManyThreadsPostAndEachReplyArrives) {
   WorkerPool pool(4, 100'000);
   ServerOptions options;
@@ -408,6 +430,26 @@ TEST_F(ServerTest, TrickledRequestsEndInTimeoutsAndOthersDoNotNotice) {
   manual.AdvanceMicros(40'000'000);
   EXPECT_EQ(body.Read().status, 408);
   EXPECT_EQ(idle.Ask(Post("still here")).body, "POST /|still here");
+}
+
+TEST_F(ServerTest, EveryPipelinedRequestHasItsOwnDeadline) {
+  ManualClock manual;
+  auto server = ServeEcho({}, manual);
+  TestClient heads(server->port()), bodies(server->port());
+  const std::string head = "POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n";
+  heads.Send("POST / HT");
+  bodies.Send(head + "a");
+  // Each send ends one request and begins the next, so that the connection is never between requests.
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(heads.Ask("TP/1.1\r\nContent-Length: 0\r\n\r\nPOST / HT").status, 200);
+    ASSERT_EQ(bodies.Ask("b" + head + "a").body, "POST /|ab");
+    manual.AdvanceMicros(20'000'000);
+  }
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(bodies.Ask("b" + head + "a").body, "POST /|ab");
+    manual.AdvanceMicros(40'000'000);
+  }
+  EXPECT_EQ(heads.Read().status, 408);
 }
 
 TEST_F(ServerTest, ClosesIdleConnectionsOnlyIfAskedTo) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/executor.h"
 #include "base/log.h"
 #include "kv_rocks/log_repair.h"
 
@@ -168,6 +169,7 @@ void Committer::CommitGroup(std::vector<Queued> group) {
     groups_.fetch_add(1, std::memory_order_relaxed);
     batches_.fetch_add(accepted.size(), std::memory_order_relaxed);
   }
+  const WakeUps once;
   for (Queued& queued : group) {
     if (!queued.done) continue;
     if (!written.ok()) {
