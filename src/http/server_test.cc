@@ -228,11 +228,11 @@ TEST_F(ServerTest, ALateBigReplyKeepsItsBodyAheadOfThePipelinedReply) {
   });
   const std::string big(100'000, 'b');
   TestClient client(server->port());
-  client.Send(Post("a") + Post(big) + Post("c"));
+  client.Send(Post("a") + Post("b") + Post("c"));
   ASSERT_TRUE(Eventually([&] { return held.count == 1; }));
   held.AnswerFirst(big);
   EXPECT_EQ(client.Read().body, big + "a");
-  EXPECT_EQ(client.Read().body, "POST /|" + big);
+  EXPECT_EQ(client.Read().body, "POST /|b");
   EXPECT_EQ(client.Read().body, "POST /|c");
 }
 

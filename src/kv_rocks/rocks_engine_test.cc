@@ -25,13 +25,14 @@ constexpr kv::Tablet kTablet{kv::Space::kItems, 1};
 
 class RocksStore final : public kv::StoreUnderTest {
  public:
-  explicit RocksStore(bool sync) : sync_(sync) {}
+  RocksStore(bool sync, size_t prefix_bytes) : sync_(sync), prefix_bytes_(prefix_bytes) {}
   Result<std::unique_ptr<kv::Engine>> Open() override {
-    return OpenRocks({.path = directory_.store(), .memory_budget_bytes = 16 << 20, .sync = sync_});
+    return OpenRocks({.path = directory_.store(), .memory_budget_bytes = 16 << 20, .sync = sync_, .items_prefix_bytes = prefix_bytes_});
   }
 
  private:
   const bool sync_;
+  const size_t prefix_bytes_;
   const TemporaryDirectory directory_;
 };
 
@@ -40,7 +41,7 @@ class RocksConformance : public testing::TestWithParam<kv::ConformanceCase> {};
 TEST_P(RocksConformance, Holds) {
   for (const uint64_t seed : {uint64_t{1}, SystemSeed()}) {
     const Status status =
-        GetParam().run({.make = [seed] { return std::make_unique<RocksStore>(seed == 1); }, .seed = seed});
+        GetParam().run({.make = [seed] { return std::make_unique<RocksStore>(seed == 1, seed % 4); }, .seed = seed});
     ASSERT_TRUE(status.ok()) << "seed " << seed << ": " << status.error().message();
   }
 }

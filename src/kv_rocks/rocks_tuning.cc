@@ -109,7 +109,8 @@ Tuning MakeTuning(const RocksOptions& options) {
     if (!large) mine.memtable_prefix_bloom_size_ratio = 0;
     if (i == FamilyIndex(kv::Space::kItems) && options.items_prefix_bytes > 0) {
       tuning.items_prefix_bytes = kTabletBytes + options.items_prefix_bytes;
-      mine.prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(tuning.items_prefix_bytes));
+      // Capped, not fixed: counters have keys shorter than the prefix, and RocksDB does not always ask before it cuts.
+      mine.prefix_extractor.reset(rocksdb::NewCappedPrefixTransform(tuning.items_prefix_bytes));
     }
   }
   return tuning;

@@ -92,7 +92,23 @@ Result<int64_t> LoadItems(ops::Environment& environment, Pump& pump, const fs::p
 
 }  // namespace
 
-Result<Seeded> LoadSeedData(ops::Environment& environment, const std::string& directory) {
+namespace {
+
+// Takes back a table whose items could not all be loaded, so that the next start loads it whole.
+void DropTable(ops::Environment& environment, Pump& pump, const std::string& name) {
+  bool answered = false;
+  environment.store.Drop(name, [](const table::TableDescriptor&) { return OkStatus(); },
+                         [&](Result<table::TablePtr>) { pump.Post([&answered] { answered = true; }); });
+  pump.RunUntil([&answered] { return answered; });
+}
+
+}  // namespace
+
+Result<Seeded> LoadSeedData(ops::Environment& shared, const std::string& directory) {
+  // Tables that are loaded do not have to look as if they were being created.
+  ops::Settings settings = shared.settings;
+  settings.delay_transient_statuses = false;
+  ops::Environment environment{shared.store, shared.clock, shared.random, shared.workers, settings};
   constexpr std::string_view kTableSuffix = ".table.json";
   Pump pump;
   std::vector<fs::path> files;
@@ -111,8 +127,12 @@ Result<Seeded> LoadSeedData(ops::Environment& environment, const std::string& di
     std::string items = file.string();
     items.replace(items.size() - kTableSuffix.size(), kTableSuffix.size(), ".items.jsonl");
     if (!fs::exists(items)) continue;
-    ASSIGN_OR_RETURN(const int64_t count, LoadItems(environment, pump, items, table));
-    seeded.items += count;
+    Result<int64_t> count = LoadItems(environment, pump, items, table);
+    if (!count.ok()) {
+      DropTable(environment, pump, table);
+      return std::move(count).error();
+    }
+    seeded.items += *count;
   }
   return seeded;
 }
