@@ -26,8 +26,13 @@ std::string LatchKey(const WriteTarget& target) {
 
 class WriteOperation {
  public:
-  WriteOperation(Store& store, std::vector<WriteTarget> targets, WriteBody body, WriteDone done)
-      : store_(store), targets_(std::move(targets)), body_(std::move(body)), done_(std::move(done)) {}
+  WriteOperation(Store& store, std::vector<WriteTarget> targets, WriteBody body, WriteDone done,
+                 std::shared_ptr<TokenUse> token)
+      : store_(store),
+        targets_(std::move(targets)),
+        body_(std::move(body)),
+        done_(std::move(done)),
+        token_(std::move(token)) {}
 
   // Owns itself from here on.
   void Start() {
@@ -44,10 +49,25 @@ class WriteOperation {
     if (order_.size() > 1) {
       std::sort(order_.begin(), order_.end(), [this](size_t a, size_t b) { return latch_keys_[a] < latch_keys_[b]; });
     }
-    TakeLatches();
+    if (token_ == nullptr) {
+      TakeLatches();
+    } else {
+      TakeTokenLatch();
+    }
   }
 
  private:
+  void TakeTokenLatch() {
+    token_latch_ = "t" + token_->token;
+    UniqueFunction<void()> granted = [this] {
+      token_latched_ = true;
+      TakeLatches();
+    };
+    if (!store_.latches().Acquire(token_latch_, &granted)) return;
+    token_latched_ = true;
+    TakeLatches();
+  }
+
   void TakeLatches() {
     while (latched_ < order_.size()) {
       UniqueFunction<void()> granted = [this] {
@@ -63,24 +83,42 @@ class WriteOperation {
   }
 
   void ReadAndRun(kv::Tier tier) {
+    Status read = Read(tier);
+    if (read.ok()) {
+      Run();
+    } else if (read.error().code() == ErrorCode::kWouldBlock) {
+      UniqueFunction<void()> cold = [this] { ReadAndRun(kv::Tier::kAny); };
+      // A full pool is no reason to fail a write that already holds latches: it reads here instead.
+      if (!store_.workers().TryPost(cold)) cold();
+    } else {
+      Abandon(std::move(read).error());
+    }
+  }
+
+  // Goes on where it was when it would have blocked.
+  Status Read(kv::Tier tier) {
+    if (token_ != nullptr && !token_read_) {
+      TRY(ReadToken(tier));
+      token_read_ = true;
+    }
     for (; read_ < targets_.size(); ++read_) {
       Image& image = images_[read_];
       if (image.pending != nullptr) continue;
-      const Result<bool> found = store_.Get(*targets_[read_].table, targets_[read_].key, tier, &image.bytes);
-      if (found.ok()) {
-        image.found = *found;
-        continue;
-      }
-      if (found.error().code() == ErrorCode::kWouldBlock) {
-        UniqueFunction<void()> cold = [this] { ReadAndRun(kv::Tier::kAny); };
-        // A full pool is no reason to fail a write that already holds latches: it reads here instead.
-        if (!store_.workers().TryPost(cold)) cold();
-        return;
-      }
-      Abandon(found.error());
-      return;
+      ASSIGN_OR_RETURN(image.found, store_.Get(*targets_[read_].table, targets_[read_].key, tier, &image.bytes));
     }
-    Run();
+    return OkStatus();
+  }
+
+  Status ReadToken(kv::Tier tier) {
+    earlier_token_ = store_.latches().Pending(token_latch_);
+    std::optional<std::string> entry;
+    if (earlier_token_ != nullptr) {
+      entry = earlier_token_->item;
+    } else {
+      ASSIGN_OR_RETURN(entry, store_.tokens().Find(token_->token, tier));
+    }
+    if (entry) token_->earlier = store_.tokens().RecordOf(*entry);
+    return OkStatus();
   }
 
   void Run() {
@@ -91,11 +129,13 @@ class WriteOperation {
       old_items.push_back(image.view());
       if (image.pending != nullptr) batch.void_if.push_back(image.pending->failed);
     }
+    if (earlier_token_ != nullptr) batch.void_if.push_back(earlier_token_->failed);
     Result<std::vector<Change>> changes = body_(old_items);
     if (!changes.ok()) {
       error_ = std::move(changes).error();
     } else {
       FillBatch(*changes, &batch);
+      if (token_ != nullptr && token_->record) RecordToken(&batch);
     }
     const bool saw_pending = !batch.void_if.empty();
     if (batch.puts.empty() && batch.deletes.empty() && !saw_pending) {
@@ -136,6 +176,14 @@ class WriteOperation {
     }
   }
 
+  void RecordToken(kv::Batch* batch) {
+    auto pending = std::make_shared<PendingImage>();
+    pending->item = store_.tokens().Record(token_->token, *token_->record, batch);
+    pending->failed = failed_;
+    store_.latches().SetPending(token_latch_, pending);
+    written_token_ = std::move(pending);
+  }
+
   // A key may stand in a batch once.
   static void AddToCounter(kv::Batch* batch, kv::Tablet tablet, std::string_view name, int64_t delta) {
     if (delta == 0) return;
@@ -156,6 +204,7 @@ class WriteOperation {
       error_ = std::move(applied).error();
     }
     for (const auto& [i, image] : written_) store_.latches().Settle(latch_keys_[i], image.get(), ok);
+    if (written_token_ != nullptr) store_.latches().Settle(token_latch_, written_token_.get(), ok);
     Part();
   }
 
@@ -172,6 +221,7 @@ class WriteOperation {
 
   void ReleaseLatches() {
     for (size_t i = 0; i < latched_; ++i) store_.latches().Release(latch_keys_[order_[i]]);
+    if (token_latched_) store_.latches().Release(token_latch_);
   }
 
   Status TakeOutcome() {
@@ -201,6 +251,12 @@ class WriteOperation {
   std::vector<WriteTarget> targets_;
   WriteBody body_;
   WriteDone done_;
+  const std::shared_ptr<TokenUse> token_;  // null without
+  std::string token_latch_;
+  bool token_latched_ = false;
+  bool token_read_ = false;
+  std::shared_ptr<const PendingImage> earlier_token_;  // pending entries: the one that was seen,
+  std::shared_ptr<const PendingImage> written_token_;  // and ours
   std::vector<std::string> latch_keys_;  // of targets_[i]
   std::vector<size_t> order_;            // targets by latch key
   size_t entered_ = 0;                   // gates passed
@@ -215,8 +271,8 @@ class WriteOperation {
 
 }  // namespace
 
-void Store::Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done) {
-  (new WriteOperation(*this, std::move(targets), std::move(body), std::move(done)))->Start();
+void Store::Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done, std::shared_ptr<TokenUse> token) {
+  (new WriteOperation(*this, std::move(targets), std::move(body), std::move(done), std::move(token)))->Start();
 }
 
 }  // namespace stator::table
