@@ -87,6 +87,15 @@ struct BatchWriteItemResponse {
   std::optional<std::vector<ConsumedCapacity>> consumed_capacity;
 };
 
+struct TransactWriteItemsResponse {
+  std::optional<std::vector<ConsumedCapacity>> consumed_capacity;
+};
+
+struct TransactGetItemsResponse {
+  std::optional<std::vector<ConsumedCapacity>> consumed_capacity;
+  std::vector<std::optional<std::string>> responses;  // in the order of the request; nullopt is {}
+};
+
 struct QueryResponse {
   std::optional<std::vector<std::string>> items;  // absent for Select COUNT
   int64_t count = 0;
