@@ -195,6 +195,27 @@ void RenderResponse(const ops::BatchWriteItemResponse& response, std::string* ou
   object.Close();
 }
 
+void RenderResponse(const ops::TransactGetItemsResponse& response, std::string* out) {
+  ObjectWriter object(out);
+  if (response.consumed_capacity) {
+    AppendConsumedCapacities(object.Member("ConsumedCapacity"), *response.consumed_capacity);
+  }
+  AppendList(object.Member("Responses"), response.responses, [&](const std::optional<std::string>& item) {
+    ObjectWriter entry(out);
+    if (item) AppendItem(entry.Member("Item"), *item);
+    entry.Close();
+  });
+  object.Close();
+}
+
+void RenderResponse(const ops::TransactWriteItemsResponse& response, std::string* out) {
+  ObjectWriter object(out);
+  if (response.consumed_capacity) {
+    AppendConsumedCapacities(object.Member("ConsumedCapacity"), *response.consumed_capacity);
+  }
+  object.Close();
+}
+
 void RenderResponse(const ops::QueryResponse& response, std::string* out) { AppendPage(response, out); }
 void RenderResponse(const ops::ScanResponse& response, std::string* out) { AppendPage(response, out); }
 
