@@ -79,5 +79,19 @@ TEST(ErrorRender, AFailedConditionShowsItsItem) {
             R"("message":"The conditional request failed","Item":{"a":{"S":"x"}}})");
 }
 
+TEST(ErrorRender, ACanceledTransactionSaysWhyForEachAction) {
+  std::string entries, item;
+  model::AppendName(&entries, "a");
+  model::AppendString(&entries, "x");
+  model::AppendItem(&item, 1, entries);
+  std::vector<ops::CancellationReason> reasons(2);
+  reasons[1] = {"ConditionalCheckFailed", "The \"request\" failed", item};
+  const Error error(ErrorCode::kTransactionCanceled, "m", std::make_shared<ops::CancellationPayload>(reasons));
+  EXPECT_EQ(RenderError(error).body,
+            R"({"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException",)"
+            R"("CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":{"a":{"S":"x"}},)"
+            R"("Message":"The \"request\" failed"}],"Message":"m"})");
+}
+
 }  // namespace
 }  // namespace stator::api
