@@ -137,6 +137,27 @@ Status CutFile(const std::string& file, size_t size) {
                fmt::format("Cannot cut the torn end off {}: {}.", file, std::strerror(failed)));
 }
 
+std::string ReadFile(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+}
+
+// The manifest is a log too, synced after every record and before anything relies on it: a torn last record is a change of
+// files that never happened. The logs and files that it would have replaced are still there.
+Result<bool> CutTornManifest(const std::string& path) {
+  std::string name = ReadFile(path + "/CURRENT");
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  if (!name.starts_with("MANIFEST-")) return false;
+  const std::string file = path + "/" + name;
+  const std::string manifest = ReadFile(file);
+  const std::optional<Damage> damage = FindDamage(manifest);
+  if (!damage || !damage->torn || !damage->last || damage->record == 0) return false;
+  LogWarn("cut off a change of files that a crash tore before it took effect",
+          {{"file", file}, {"from", damage->record}, {"to", manifest.size()}});
+  TRY(CutFile(file, damage->record));
+  return true;
+}
+
 }  // namespace
 
 Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& complaint) {
@@ -150,9 +171,10 @@ Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& 
     logs.emplace_back(number, it->path().string());
   }
   std::sort(logs.begin(), logs.end());
+  // A start that the power cut too leaves a new log without a record behind the torn one.
+  while (logs.size() > 1 && AllZero(ReadFile(logs.back().second))) logs.pop_back();
   for (const auto& [number, file] : logs) {
-    std::ifstream in(file, std::ios::binary);
-    const std::string log((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    const std::string log = ReadFile(file);
     const std::optional<Damage> damage = FindDamage(log);
     if (!damage) continue;
     const bool expected = damage->torn && (damage->last || !sync) && number == logs.back().first;
@@ -168,7 +190,7 @@ Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& 
     TRY(CutFile(file, damage->record));
     return true;
   }
-  return false;
+  return CutTornManifest(path);
 }
 
 }  // namespace stator::kv_rocks

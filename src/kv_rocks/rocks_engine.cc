@@ -280,9 +280,11 @@ Result<std::unique_ptr<kv::Engine>> OpenRocks(const RocksOptions& options) {
   std::vector<rocksdb::ColumnFamilyHandle*> families;
   rocksdb::DB* opened = nullptr;
   rocksdb::Status status = OpenOrCreate(tuning, options.path, &families, &opened);
-  if (status.IsCorruption()) {
+  // At most once for the newest log and once for the manifest.
+  for (int repairs = 0; status.IsCorruption() && repairs < 2; ++repairs) {
     ASSIGN_OR_RETURN(const bool repaired, CutTornTail(options.path, options.sync, status.ToString()));
-    if (repaired) status = OpenOrCreate(tuning, options.path, &families, &opened);
+    if (!repaired) break;
+    status = OpenOrCreate(tuning, options.path, &families, &opened);
   }
   if (!status.ok()) return OpenError(options, status);
   std::unique_ptr<rocksdb::DB> db(opened);
