@@ -22,10 +22,14 @@
 
 namespace stator::table {
 
-// One version of a table's definition. Immutable, except for the gate, which all versions of a table share.
+// One version of a table's definition. Immutable, except for the gate, which all versions with the same indexes share.
 struct Table {
+  explicit Table(TableDescriptor definition, std::shared_ptr<Gate> its_gate)
+      : descriptor(std::move(definition)), gate(std::move(its_gate)), key_parts(model::IndexKeySchema::Of(descriptor.key_schema)) {}
+
   TableDescriptor descriptor;
   std::shared_ptr<Gate> gate;
+  model::IndexKeySchema key_parts;  // the key schema, as an index would have it
 
   const model::KeySchema& key_schema() const { return descriptor.key_schema; }
 };
@@ -33,7 +37,8 @@ using TablePtr = std::shared_ptr<const Table>;
 
 // What a write does with one of its items.
 struct Change {
-  enum Kind { kNone, kPut, kDelete };
+  // kReindex leaves the item as it is and adds what entries of it are missing in indexes that are being built.
+  enum Kind { kNone, kPut, kDelete, kReindex };
   Kind kind = kNone;
   std::string item;  // encoded; for kPut
 };
@@ -52,6 +57,8 @@ struct TableCounts {
   int64_t items = 0;
   int64_t bytes = 0;
 };
+
+class IndexBuilder;
 
 // Thread-safe.
 class Store {
@@ -72,8 +79,11 @@ class Store {
   void Create(TableDescriptor descriptor, CatalogDone done);
   // Applies `change` to the current descriptor. kResourceNotFound, or the error of `change`, which changes nothing then.
   using ChangeDescriptor = UniqueFunction<Status(TableDescriptor* descriptor)>;
+  // Global indexes that the change adds get their tablets here. When it adds or takes away indexes, the writes under way
+  // finish under the old set, later ones wait for them, and only then `done` hears of it; a new index that is kCreating is
+  // then filled, one that is kDeleting removed, in the background, also after a restart.
   void Alter(std::string name, ChangeDescriptor change, CatalogDone done);
-  // Removes the table and its items; waits for running writes. `check` may refuse. Answers with the last version.
+  // Removes the table, its items and its indexes; waits for running writes. `check` may refuse. Answers with the last version.
   using CheckDescriptor = UniqueFunction<Status(const TableDescriptor& descriptor)>;
   void Drop(std::string name, CheckDescriptor check, CatalogDone done);
 
@@ -90,16 +100,30 @@ class Store {
   // kResourceNotFound if a table is being dropped.
   void Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done);
 
+  // The same for the entries of an index, or whatever else the tablet holds.
+  Status ScanTablet(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
+                    FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
+
   // Items and bytes of the table as of the last durable write.
   Result<TableCounts> Counts(const Table& table);
+  // The same of an index of the table.
+  Result<TableCounts> IndexCounts(const Table& table, const IndexDescriptor& index);
+  // Bytes of the items with the partition key value of `item_key` and of their entries in local indexes. Of tables with
+  // local indexes only.
+  Result<int64_t> CollectionBytes(const Table& table, std::string_view item_key, kv::Tier tier);
+  // True while an index is being filled or removed.
+  bool BuildsIndexes() const;
 
   kv::Engine& engine() { return engine_; }
   WorkerPool& workers() { return workers_; }
   LatchTable& latches() { return latches_; }
 
  private:
-  Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers)
-      : engine_(engine), clock_(clock), workers_(workers) {}
+  friend class IndexBuilder;
+
+  Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers);
+  // Alter that also deletes ranges, in the same batch.
+  void AlterAndDelete(std::string name, ChangeDescriptor change, std::vector<kv::DeleteRange> ranges, CatalogDone done);
   Status LoadCatalog();
   void Publish(const TablePtr& table);
   void Unpublish(const std::string& name);
@@ -114,6 +138,7 @@ class Store {
   mutable std::shared_mutex catalog_mutex_;
   std::map<std::string, TablePtr, std::less<>> catalog_;  // under catalog_mutex_
   uint32_t next_tablet_id_ = 1;                            // under the catalog latch
+  std::unique_ptr<IndexBuilder> builder_;  // last: its thread uses the rest
 };
 
 }  // namespace stator::table
