@@ -108,7 +108,8 @@ TEST(IndexQuery, PagesEqualOnePassHoweverTheyAreCut) {
   cases.push_back({QueryOf("local", "pk = :p", {{":p", "'p0'"}, {":t", "'t1'"}}),
                    [](const Row& r) { return r.pk == "p0" && r.n >= 0 && r.sk >= 100; }});
   cases.back().request.filter_expression = "begins_with(#t, :t) AND size(#t) = :four";
-  cases.back().request.expression_attribute_names = {{"#t", "text"}};
+  cases.back().request.expression_attribute_names.emplace();
+  cases.back().request.expression_attribute_names->emplace_back("#t", "text");
   cases.back().request.expression_attribute_values->emplace_back(":four", Value("4"));
   for (size_t c = 0; c < cases.size(); ++c) {
     std::vector<std::string> wanted;
@@ -185,7 +186,8 @@ TEST(IndexWrites, RefusedOnesChangeNoEntry) {
   update.table_name = "t";
   update.key.bytes = Item("{pk: 'p1', sk: 1}");
   update.update_expression = "SET g = :g";
-  update.expression_attribute_values = {{":g", Value("5")}};
+  update.expression_attribute_values.emplace();
+  update.expression_attribute_values->emplace_back(":g", Value("5"));
   const Result<UpdateItemResponse> updated = world.Call(UpdateItem, update);
   ASSERT_FALSE(updated.ok());
   EXPECT_EQ(updated.error().message(), "The update expression attempted to update the secondary index key to unsupported type");
