@@ -173,7 +173,7 @@ TEST(Page, BeginsWithOnAwkwardBytes) {
     put("q", key);
   }
   for (int i = 0; i < 100; ++i) {
-    const std::string prefix = random_key(0);
+    const std::string prefix = random_key(1);  // an empty one is refused
     QueryRequest request = QueryOf("pk = :p AND begins_with(sk, :s)", {{":p", "'p'"}});
     std::string value;
     model::AppendBinary(&value, prefix);

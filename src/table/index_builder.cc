@@ -66,6 +66,8 @@ void IndexBuilder::Stop() {
   if (thread.joinable()) thread.join();
 }
 
+void IndexBuilder::StopOf(Store& store) { store.builder_->Stop(); }
+
 bool IndexBuilder::busy() const {
   MutexLock lock(mutex_);
   return !tables_.empty();

@@ -30,6 +30,8 @@ class IndexBuilder {
   void Add(std::string table_name);
   // Leaves what is unfinished to the next start. Returns when no write of the builder is under way. Idempotent.
   void Stop();
+  // Stops the builder of a store. To be called before the engine goes, if that is done before the store goes.
+  static void StopOf(Store& store);
   // Whether there is work, done or failed for now.
   bool busy() const;
 
