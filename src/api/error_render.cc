@@ -31,6 +31,9 @@ Shape ShapeOf(ErrorCode code) {
     case ErrorCode::kInvalidSignature: return {400, kCoral, "InvalidSignatureException", "message"};
     case ErrorCode::kUnrecognizedClient: return {400, kCoral, "UnrecognizedClientException", "message"};
     case ErrorCode::kConditionalCheckFailed: return {400, kDynamo, "ConditionalCheckFailedException", "message"};
+    case ErrorCode::kTransactionCanceled: return {400, kDynamo, "TransactionCanceledException", "Message"};
+    case ErrorCode::kIdempotentParameterMismatch:
+      return {400, kDynamo, "IdempotentParameterMismatchException", "Message"};
     case ErrorCode::kResourceNotFound: return {400, kDynamo, "ResourceNotFoundException", "message"};
     case ErrorCode::kTableNotFound: return {400, kDynamo, "TableNotFoundException", "message"};
     case ErrorCode::kResourceInUse: return {400, kDynamo, "ResourceInUseException", "message"};
@@ -62,6 +65,24 @@ std::string MessageFor(const Error& error) {
   }
 }
 
+void AppendReasons(std::string* body, const std::vector<ops::CancellationReason>& reasons) {
+  body->append(",\"CancellationReasons\":[");
+  for (size_t i = 0; i < reasons.size(); ++i) {
+    const ops::CancellationReason& reason = reasons[i];
+    body->append(i == 0 ? "{\"Code\":\"" : ",{\"Code\":\"").append(reason.code).append("\"");
+    if (!reason.item.empty()) {
+      body->append(",\"Item\":");
+      AppendItemJson(body, model::ItemView(reason.item));
+    }
+    if (!reason.message.empty()) {
+      body->append(",\"Message\":");
+      AppendJsonString(body, reason.message);
+    }
+    body->push_back('}');
+  }
+  body->push_back(']');
+}
+
 }  // namespace
 
 bool IsServerFault(ErrorCode code) { return ShapeOf(code).status == 500; }
@@ -71,6 +92,10 @@ RenderedError RenderError(const Error& error) {
   RenderedError rendered{shape.status, shape.name, {}};
   std::string& body = rendered.body;
   body.append("{\"__type\":\"").append(shape.prefix).append(shape.name).append("\"");
+  if (error.code() == ErrorCode::kTransactionCanceled) {
+    const auto* payload = dynamic_cast<const ops::CancellationPayload*>(error.payload().get());
+    if (payload != nullptr) AppendReasons(&body, payload->reasons);
+  }
   const std::string message = MessageFor(error);
   if (!message.empty()) {
     body.append(",\"").append(shape.message_member).append("\":");

@@ -27,6 +27,10 @@ TEST(ErrorRender, EveryCode) {
        R"({"__type":"com.amazon.coral.service#MissingAuthenticationTokenException","message":"m"})"},
       {ErrorCode::kConditionalCheckFailed, 400, "ConditionalCheckFailedException",
        R"({"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"m"})"},
+      {ErrorCode::kTransactionCanceled, 400, "TransactionCanceledException",
+       R"({"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"m"})"},
+      {ErrorCode::kIdempotentParameterMismatch, 400, "IdempotentParameterMismatchException",
+       R"({"__type":"com.amazonaws.dynamodb.v20120810#IdempotentParameterMismatchException","Message":"m"})"},
       {ErrorCode::kResourceNotFound, 400, "ResourceNotFoundException",
        R"({"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException","message":"m"})"},
       {ErrorCode::kThrottling, 400, "ThrottlingException",
@@ -73,6 +77,20 @@ TEST(ErrorRender, AFailedConditionShowsItsItem) {
   EXPECT_EQ(RenderError(error).body,
             R"({"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",)"
             R"("message":"The conditional request failed","Item":{"a":{"S":"x"}}})");
+}
+
+TEST(ErrorRender, ACanceledTransactionSaysWhyForEachAction) {
+  std::string entries, item;
+  model::AppendName(&entries, "a");
+  model::AppendString(&entries, "x");
+  model::AppendItem(&item, 1, entries);
+  std::vector<ops::CancellationReason> reasons(2);
+  reasons[1] = {"ConditionalCheckFailed", "The \"request\" failed", item};
+  const Error error(ErrorCode::kTransactionCanceled, "m", std::make_shared<ops::CancellationPayload>(reasons));
+  EXPECT_EQ(RenderError(error).body,
+            R"({"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException",)"
+            R"("CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":{"a":{"S":"x"}},)"
+            R"("Message":"The \"request\" failed"}],"Message":"m"})");
 }
 
 }  // namespace

@@ -11,6 +11,8 @@ void RegisterAll(Registry* registry) {
   registry->Register("PutItem", Access::kWrite, ops::PutItem);
   registry->Register("Query", Access::kRead, ops::Query);
   registry->Register("Scan", Access::kRead, ops::Scan);
+  registry->Register("TransactGetItems", Access::kRead, ops::TransactGetItems);
+  registry->Register("TransactWriteItems", Access::kWrite, ops::TransactWriteItems);
   registry->Register("UpdateItem", Access::kWrite, ops::UpdateItem);
 
   registry->Register("CreateTable", Access::kWrite, ops::CreateTable);

@@ -58,6 +58,10 @@ int64_t CountItems(const Response& response) {
     int64_t count = 0;
     for (const auto& table : response.responses) count += static_cast<int64_t>(table.items.size());
     return count;
+  } else if constexpr (requires { response.responses.front().has_value(); }) {
+    int64_t count = 0;
+    for (const auto& item : response.responses) count += item.has_value() ? 1 : 0;
+    return count;
   } else {
     return 0;
   }

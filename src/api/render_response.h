@@ -14,6 +14,8 @@ void RenderResponse(const ops::UpdateItemResponse& response, std::string* out);
 void RenderResponse(const ops::DeleteItemResponse& response, std::string* out);
 void RenderResponse(const ops::BatchGetItemResponse& response, std::string* out);
 void RenderResponse(const ops::BatchWriteItemResponse& response, std::string* out);
+void RenderResponse(const ops::TransactGetItemsResponse& response, std::string* out);
+void RenderResponse(const ops::TransactWriteItemsResponse& response, std::string* out);
 void RenderResponse(const ops::QueryResponse& response, std::string* out);
 void RenderResponse(const ops::ScanResponse& response, std::string* out);
 

@@ -64,6 +64,15 @@ void AppendMetrics(std::string* out, const ops::ItemCollectionMetrics& metrics) 
   object.Close();
 }
 
+void AppendTableMetrics(std::string* out, const std::vector<ops::TableMetrics>& all) {
+  ObjectWriter tables(out);
+  for (const ops::TableMetrics& table : all) {
+    AppendList(tables.EscapedMember(table.table_name), table.metrics,
+               [&](const ops::ItemCollectionMetrics& metrics) { AppendMetrics(out, metrics); });
+  }
+  tables.Close();
+}
+
 template <typename Response>
 void AppendWriteResponse(const Response& response, std::string* out) {
   ObjectWriter object(out);
@@ -179,12 +188,7 @@ void RenderResponse(const ops::BatchWriteItemResponse& response, std::string* ou
     AppendConsumedCapacities(object.Member("ConsumedCapacity"), *response.consumed_capacity);
   }
   if (response.item_collection_metrics) {
-    ObjectWriter tables(object.Member("ItemCollectionMetrics"));
-    for (const auto& table : *response.item_collection_metrics) {
-      AppendList(tables.EscapedMember(table.table_name), table.metrics,
-                 [&](const ops::ItemCollectionMetrics& metrics) { AppendMetrics(out, metrics); });
-    }
-    tables.Close();
+    AppendTableMetrics(object.Member("ItemCollectionMetrics"), *response.item_collection_metrics);
   }
   ObjectWriter unprocessed(object.Member("UnprocessedItems"));
   for (const ops::TableWriteRequests& table : response.unprocessed_items) {
@@ -192,6 +196,30 @@ void RenderResponse(const ops::BatchWriteItemResponse& response, std::string* ou
                [&](const ops::WriteRequest& request) { AppendWriteRequest(out, request); });
   }
   unprocessed.Close();
+  object.Close();
+}
+
+void RenderResponse(const ops::TransactGetItemsResponse& response, std::string* out) {
+  ObjectWriter object(out);
+  if (response.consumed_capacity) {
+    AppendConsumedCapacities(object.Member("ConsumedCapacity"), *response.consumed_capacity);
+  }
+  AppendList(object.Member("Responses"), response.responses, [&](const std::optional<std::string>& item) {
+    ObjectWriter entry(out);
+    if (item) AppendItem(entry.Member("Item"), *item);
+    entry.Close();
+  });
+  object.Close();
+}
+
+void RenderResponse(const ops::TransactWriteItemsResponse& response, std::string* out) {
+  ObjectWriter object(out);
+  if (response.consumed_capacity) {
+    AppendConsumedCapacities(object.Member("ConsumedCapacity"), *response.consumed_capacity);
+  }
+  if (response.item_collection_metrics) {
+    AppendTableMetrics(object.Member("ItemCollectionMetrics"), *response.item_collection_metrics);
+  }
   object.Close();
 }
 

@@ -22,6 +22,8 @@ std::span<const OperationSchema* const> AllSchemas() {
       &SchemaOf<ops::DeleteItemRequest>(),
       &SchemaOf<ops::BatchGetItemRequest>(),
       &SchemaOf<ops::BatchWriteItemRequest>(),
+      &SchemaOf<ops::TransactGetItemsRequest>(),
+      &SchemaOf<ops::TransactWriteItemsRequest>(),
       &SchemaOf<ops::QueryRequest>(),
       &SchemaOf<ops::ScanRequest>(),
   };

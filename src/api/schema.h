@@ -121,6 +121,8 @@ template <> const OperationSchema& SchemaOf<ops::UpdateItemRequest>();
 template <> const OperationSchema& SchemaOf<ops::DeleteItemRequest>();
 template <> const OperationSchema& SchemaOf<ops::BatchGetItemRequest>();
 template <> const OperationSchema& SchemaOf<ops::BatchWriteItemRequest>();
+template <> const OperationSchema& SchemaOf<ops::TransactGetItemsRequest>();
+template <> const OperationSchema& SchemaOf<ops::TransactWriteItemsRequest>();
 template <> const OperationSchema& SchemaOf<ops::QueryRequest>();
 template <> const OperationSchema& SchemaOf<ops::ScanRequest>();
 

@@ -6,13 +6,8 @@ namespace {
 
 using namespace ops;  // NOLINT(google-build-using-namespace): the tables name little else
 
-constexpr Type kValue{.kind = Kind::kValue};
-constexpr Type kItem{.kind = Kind::kItem, .key = &kAttributeName, .place = ValuePlace::kItem};
-constexpr Type kKey{.kind = Kind::kItem, .key = &kAttributeName, .place = ValuePlace::kKey};
 constexpr Type kStartKey{.kind = Kind::kItem, .key = &kAttributeName, .place = ValuePlace::kExclusiveStartKey};
 
-constexpr Type kNames = PairsOf(&kAttributeName);
-constexpr Type kValues = PairsOf(&kValue, ValuePlace::kExpressionAttributeValues);
 constexpr Type kAttributesToGet = ListOf<std::string>(&kAttributeName, 1);
 
 constexpr Type kReturnValuesType = EnumOf(&kReturnValues);

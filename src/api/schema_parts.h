@@ -19,6 +19,12 @@ inline constexpr Type kIndexName = Text(3, 255, Pattern::kName);
 inline constexpr Type kAttributeName{.kind = Kind::kString, .max = 65535, .length_in_bytes = true};
 inline constexpr Type kKeyAttributeName = Text(1, 255);
 
+inline constexpr Type kValue{.kind = Kind::kValue};
+inline constexpr Type kItem{.kind = Kind::kItem, .key = &kAttributeName, .place = ops::ValuePlace::kItem};
+inline constexpr Type kKey{.kind = Kind::kItem, .key = &kAttributeName, .place = ops::ValuePlace::kKey};
+inline constexpr Type kNames = PairsOf(&kAttributeName);
+inline constexpr Type kValues = PairsOf(&kValue, ops::ValuePlace::kExpressionAttributeValues);
+
 inline constexpr std::string_view kTableNameAbsent =
     "The parameter 'TableName' is required but was not present in the request";
 

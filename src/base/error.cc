@@ -13,6 +13,8 @@ std::string_view ErrorCodeName(ErrorCode code) {
     case ErrorCode::kInvalidSignature: return "InvalidSignature";
     case ErrorCode::kUnrecognizedClient: return "UnrecognizedClient";
     case ErrorCode::kConditionalCheckFailed: return "ConditionalCheckFailed";
+    case ErrorCode::kTransactionCanceled: return "TransactionCanceled";
+    case ErrorCode::kIdempotentParameterMismatch: return "IdempotentParameterMismatch";
     case ErrorCode::kResourceNotFound: return "ResourceNotFound";
     case ErrorCode::kTableNotFound: return "TableNotFound";
     case ErrorCode::kResourceInUse: return "ResourceInUse";

@@ -19,6 +19,8 @@ enum class ErrorCode {
   kInvalidSignature,
   kUnrecognizedClient,
   kConditionalCheckFailed,    // payload may be an ItemPayload (ops/)
+  kTransactionCanceled,       // payload is a CancellationPayload (ops/)
+  kIdempotentParameterMismatch,
   kResourceNotFound,
   kTableNotFound,             // TableNotFoundException (backup operations name it so)
   kResourceInUse,

@@ -501,7 +501,7 @@ TEST_F(ServerTest, IdleConnectionsAreCheap) {
   constexpr int kIdle = 2000;
   std::vector<TestClient> clients;
   clients.reserve(kIdle);
-  const size_t before = ResidentBytes();
+  [[maybe_unused]] const size_t before = ResidentBytes();
   for (int i = 0; i < kIdle; ++i) {
     clients.emplace_back(server->port());
     ASSERT_TRUE(clients.back().connected()) << i;
@@ -509,7 +509,9 @@ TEST_F(ServerTest, IdleConnectionsAreCheap) {
   }
   EXPECT_EQ(server->connections(), kIdle);
   // Client and server share this process; a read buffer of 16 KB for each would be 32 MB.
+#ifndef __SANITIZE_THREAD__  // its history of accesses grows meanwhile
   EXPECT_LT(ResidentBytes() - before, size_t{8} << 20);
+#endif
   for (TestClient& client : clients) ASSERT_EQ(client.Ask(Post("again")).body, "POST /|again");
   clients.clear();
   EXPECT_TRUE(Eventually([&] { return server->connections() == 0; }));

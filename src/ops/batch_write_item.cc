@@ -98,7 +98,7 @@ void Finish(State* state) {
   std::vector<Cost> costs(tables);
   std::vector<table::TablePtr> definitions(tables);
   std::vector<TableWriteRequests> unprocessed(tables);
-  std::vector<BatchWriteItemResponse::TableMetrics> metrics(tables);
+  std::vector<TableMetrics> metrics(tables);
   for (Entry& entry : state->entries) {
     const size_t t = entry.table_index;
     TableWriteRequests& table = request.request_items[t];

@@ -199,26 +199,38 @@ Result<table::TablePtr> FindActiveTable(const Environment& env, std::string_view
   return table;
 }
 
-Status CheckItemKey(const model::KeySchema& schema, model::ItemView item) {
+Status CheckItemKeyShape(const model::KeySchema& schema, model::ItemView item) {
   TRY(CheckItemKeyAttribute(schema.partition, item));
   if (schema.sort) TRY(CheckItemKeyAttribute(*schema.sort, item));
+  return OkStatus();
+}
+
+Status CheckKeyShape(const model::KeySchema& schema, model::ItemView key) {
+  const auto holds = [key](const model::KeyAttribute& attribute) {
+    const model::ValueView value = key.Find(attribute.name);
+    return !value.empty() && value.type() == attribute.type;
+  };
+  if (key.attributes().size() == (schema.sort ? 2u : 1u) && holds(schema.partition) &&
+      (!schema.sort || holds(*schema.sort))) {
+    return OkStatus();
+  }
+  return ValidationError("The provided key element does not match the schema");
+}
+
+Status CheckKeyContents(const model::KeySchema& schema, model::ItemView item) {
   TRY(CheckKeyContent(schema.partition, item.Find(schema.partition.name), true));
   if (schema.sort) TRY(CheckKeyContent(*schema.sort, item.Find(schema.sort->name), false));
   return OkStatus();
 }
 
+Status CheckItemKey(const model::KeySchema& schema, model::ItemView item) {
+  TRY(CheckItemKeyShape(schema, item));
+  return CheckKeyContents(schema, item);
+}
+
 Status CheckKey(const model::KeySchema& schema, model::ItemView key) {
-  const auto mismatch = [] { return ValidationError("The provided key element does not match the schema"); };
-  if (key.attributes().size() != (schema.sort ? 2u : 1u)) return mismatch();
-  const model::ValueView partition = key.Find(schema.partition.name);
-  if (partition.empty() || partition.type() != schema.partition.type) return mismatch();
-  if (schema.sort) {
-    const model::ValueView sort = key.Find(schema.sort->name);
-    if (sort.empty() || sort.type() != schema.sort->type) return mismatch();
-    TRY(CheckKeyContent(schema.partition, partition, true));
-    return CheckKeyContent(*schema.sort, sort, false);
-  }
-  return CheckKeyContent(schema.partition, partition, true);
+  TRY(CheckKeyShape(schema, key));
+  return CheckKeyContents(schema, key);
 }
 
 Error ConditionFailed(const std::optional<ReturnValuesOnConditionCheckFailure>& wanted, model::ItemView old_item) {

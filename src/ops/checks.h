@@ -68,6 +68,11 @@ Result<table::TablePtr> FindActiveTable(const Environment& env, std::string_view
 Status CheckItemKey(const model::KeySchema& schema, model::ItemView item);
 // Whether `key` is exactly a key of the schema.
 Status CheckKey(const model::KeySchema& schema, model::ItemView key);
+// The two halves of both, for operations that report them differently: which attributes there are and of what type,
+// and whether the key attributes, which are there, are neither empty nor too large.
+Status CheckItemKeyShape(const model::KeySchema& schema, model::ItemView item);
+Status CheckKeyShape(const model::KeySchema& schema, model::ItemView key);
+Status CheckKeyContents(const model::KeySchema& schema, model::ItemView item);
 
 // Error of a failed condition, with the item if the request wants it and there is one.
 Error ConditionFailed(const std::optional<ReturnValuesOnConditionCheckFailure>& wanted, model::ItemView old_item);

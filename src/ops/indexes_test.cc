@@ -2,9 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <set>
+#include <thread>
 
+#include "model/node.h"
+#include "ops/payload.h"
 #include "ops/test_world.h"
 
 namespace stator::ops {
@@ -196,6 +200,230 @@ TEST(IndexWrites, RefusedOnesChangeNoEntry) {
   EXPECT_FALSE(world.Put("t", Item("{pk: 'p1', sk: 1, g: 'other', n: 77}")).ok());
   world.engine.RefuseAll(false);
   EXPECT_EQ(entries(), before);
+}
+
+// --- Transactions --------------------------------------------------------------------------------------------------------
+
+TransactWriteAction Action(const std::string& item) {
+  TransactWriteAction action;
+  action.table_name = "t";
+  action.item.bytes = Item(item);
+  return action;
+}
+
+TransactWriteAction UpdateAction(const std::string& key, const char* expression,
+                                 std::vector<std::pair<std::string, std::string>> values) {
+  TransactWriteAction action = Action(key);
+  action.update_expression = expression;
+  for (auto& [name, value] : values) {
+    if (!action.expression_attribute_values) action.expression_attribute_values.emplace();
+    action.expression_attribute_values->emplace_back(name, Value(value));
+  }
+  return action;
+}
+
+std::vector<std::string> AllOf(TestWorld& world, std::optional<std::string> index) {
+  ScanRequest request;
+  request.table_name = "t";
+  request.index_name = std::move(index);
+  const Result<ScanResponse> page = world.Call(Scan, request);
+  EXPECT_TRUE(page.ok() && !page->last_evaluated_key);
+  return page.ok() ? *page->items : std::vector<std::string>();
+}
+
+// Every index holds what the items say, and counts it.
+void ExpectEntriesMatch(TestWorld& world) {
+  const table::TablePtr table = world.store->Find("t");
+  const std::vector<std::string> items = AllOf(world, {});
+  for (const table::IndexDescriptor& index : table->descriptor.indexes) {
+    SCOPED_TRACE(index.name);
+    std::set<std::string_view> names = {"pk", "sk"};
+    for (const auto* side : {&index.key.partition, &index.key.sort}) {
+      for (const model::KeyAttribute& attribute : *side) names.insert(attribute.name);
+    }
+    std::vector<std::string> wanted;
+    for (const std::string& bytes : items) {
+      model::Node entry;
+      size_t keys = 0;
+      for (const model::MapView::Entry& attribute : model::ItemView(bytes).attributes()) {
+        const bool is_key = names.contains(attribute.name);
+        keys += is_key ? 1 : 0;
+        if (!is_key && index.projection != table::IndexDescriptor::Projection::kAll) continue;
+        entry.map()[std::string(attribute.name)] = model::Node::FromView(attribute.value);
+      }
+      if (keys == names.size()) wanted.push_back(entry.EncodeItem());
+    }
+    std::vector<std::string> found = AllOf(world, index.name);
+    std::sort(wanted.begin(), wanted.end());
+    std::sort(found.begin(), found.end());
+    EXPECT_EQ(found, wanted);
+    const Result<table::TableCounts> counts = world.store->IndexCounts(*table, index);
+    ASSERT_TRUE(counts.ok());
+    EXPECT_EQ(counts->items, static_cast<int64_t>(wanted.size()));
+  }
+}
+
+// Beside them a global index comes and goes, so that transactions wait at gates and change versions of the table.
+TEST(IndexTransactions, EntriesEqualTheRecomputation) {
+  TestWorld world(5, 2, 10000);
+  ASSERT_TRUE(world.Call(CreateTable, TableWithIndexes()).ok());
+  world.engine.set_stutter(0.2);
+  std::atomic<int> running{2};
+  std::atomic<int> written{0};
+  std::atomic<int> canceled{0};
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      SeededRandom random(70 + t);
+      TestLoop loop;
+      Context context{world.env, loop};
+      for (int round = 0; round < 400; ++round) {
+        TransactWriteItemsRequest request;
+        for (int sk = static_cast<int>(random.Below(4)); sk < 24; sk += 1 + static_cast<int>(random.Below(6))) {
+          const std::string pk = "p" + std::to_string(random.Below(2));
+          const std::string key = "{pk: '" + pk + "', sk: " + std::to_string(sk) + "}";
+          TransactWriteItem& item = request.transact_items.emplace_back();
+          switch (random.Below(8)) {
+            case 0: item.delete_item = Action(key); break;
+            case 1: item.update = UpdateAction(key, "REMOVE g", {}); break;
+            case 2: item.update = UpdateAction(key, "SET n = :n", {{":n", std::to_string(random.Below(3))}}); break;
+            case 3: item.update = UpdateAction(key, "SET extra = :n", {{":n", std::to_string(round)}}); break;
+            case 4:
+              item.condition_check = Action(key);
+              item.condition_check->condition_expression =
+                  random.Below(4) == 0 ? "attribute_exists(pk)" : "attribute_not_exists(never)";
+              break;
+            default: {
+              item.put = Action(key);
+              const Row row{pk, sk, random.Below(4) == 0 ? "" : "g" + std::to_string(random.Below(2)),
+                            static_cast<int>(random.Below(4)) - 1};
+              item.put->item.bytes = row.Encoded();
+              break;
+            }
+          }
+        }
+        if (random.Below(2) == 0) request.client_request_token = "token " + std::to_string(1000 * t + round);
+        std::optional<Result<TransactWriteItemsResponse>> answer;
+        TransactWriteItems(context, std::move(request), [&](auto response) { answer.emplace(std::move(response)); });
+        while (!answer) loop.RunOne();
+        if (answer->ok()) {
+          ++written;
+        } else {
+          EXPECT_EQ(answer->error().code(), ErrorCode::kTransactionCanceled) << answer->error().message();
+          ++canceled;
+        }
+      }
+      --running;
+    });
+  }
+  int changes = 0;
+  for (; running > 0 || changes % 2 == 0; ++changes) {
+    UpdateTableRequest request;
+    request.table_name = "t";
+    GlobalSecondaryIndexUpdate update;
+    if (changes % 2 == 0) {
+      update.create.emplace();
+      update.create->index_name = "late";
+      update.create->key_schema = {Hash("n"), Range("g")};
+      update.create->projection.projection_type = ProjectionType::kAll;
+    } else {
+      update.delete_index = DeleteIndexAction{"late"};
+    }
+    request.global_secondary_index_updates = {update};
+    const Result<UpdateTableResponse> changed = world.Call(UpdateTable, request);
+    EXPECT_TRUE(changed.ok()) << changed.error().message();
+    while (world.store->BuildsIndexes()) std::this_thread::yield();
+  }
+  for (std::thread& thread : threads) thread.join();
+  world.engine.set_stutter(0);
+  EXPECT_GT(written, 50);
+  EXPECT_GT(canceled, 5);
+  ASSERT_NE(world.store->Find("t")->descriptor.FindIndex("late"), nullptr);
+  ExpectEntriesMatch(world);
+}
+
+TEST(IndexTransactions, CapacityAndMetrics) {
+  TestWorld world;
+  ASSERT_TRUE(world.Call(CreateTable, TableWithIndexes()).ok());
+  const auto run = [&](std::vector<TransactWriteItem> items) {
+    TransactWriteItemsRequest request;
+    request.transact_items = std::move(items);
+    request.return_consumed_capacity = ReturnConsumedCapacity::kIndexes;
+    request.return_item_collection_metrics = ReturnItemCollectionMetrics::kSize;
+    request.client_request_token = "token " + std::to_string(world.random.Below(1u << 30));
+    return request;
+  };
+  std::vector<TransactWriteItem> items(3);
+  items[0].put = Action("{pk: 'p', sk: 1, g: 'g', n: 1, text: '" + std::string(1500, 'x') + "'}");
+  items[1].put = Action("{pk: 'p', sk: 2, n: 1}");
+  items[2].condition_check = Action("{pk: 'q', sk: 3}");
+  items[2].condition_check->condition_expression = "attribute_not_exists(pk)";
+  TransactWriteItemsRequest first = run(std::move(items));
+  const auto units = [](const std::vector<IndexCapacity>& all) {
+    std::string text;
+    for (const IndexCapacity& one : all) text += one.index_name + " " + std::to_string(one.capacity.capacity_units) + ";";
+    return text;
+  };
+  Result<TransactWriteItemsResponse> answer = world.Call(TransactWriteItems, first);
+  ASSERT_TRUE(answer.ok()) << answer.error().message();
+  ASSERT_EQ(answer->consumed_capacity->size(), 1u);
+  const ConsumedCapacity& put = answer->consumed_capacity->at(0);
+  EXPECT_EQ(put.table->capacity_units, 2 * (2 + 1 + 1)) << "only the table's part is doubled";
+  EXPECT_EQ(put.table->write_capacity_units, 8.0);
+  EXPECT_EQ(units(put.local_secondary_indexes), "local 2.000000;");
+  EXPECT_EQ(units(put.global_secondary_indexes), "plain 2.000000;several 1.000000;");
+  EXPECT_EQ(put.capacity_units, 13);
+  EXPECT_EQ(put.write_capacity_units, 13.0);
+  ASSERT_TRUE(answer->item_collection_metrics);
+  ASSERT_EQ(answer->item_collection_metrics->size(), 1u);
+  EXPECT_EQ(answer->item_collection_metrics->at(0).table_name, "t");
+  ASSERT_EQ(answer->item_collection_metrics->at(0).metrics.size(), 1u) << "two items of one collection, and one only checked";
+  EXPECT_EQ(answer->item_collection_metrics->at(0).metrics[0].item_collection_key, Item("{pk: 'p'}"));
+
+  // The same again under its token reads the table and touches no index.
+  answer = world.Call(TransactWriteItems, first);
+  ASSERT_TRUE(answer.ok());
+  const ConsumedCapacity& again = answer->consumed_capacity->at(0);
+  EXPECT_EQ(again.capacity_units, 6);
+  EXPECT_EQ(again.read_capacity_units, 6.0);
+  EXPECT_TRUE(again.global_secondary_indexes.empty() && again.local_secondary_indexes.empty());
+
+  // A key that moves costs both entries.
+  items = std::vector<TransactWriteItem>(2);
+  items[0].update = UpdateAction("{pk: 'p', sk: 1}", "SET g = :g", {{":g", "'h'"}});
+  items[1].delete_item = Action("{pk: 'p', sk: 2}");
+  answer = world.Call(TransactWriteItems, run(std::move(items)));
+  ASSERT_TRUE(answer.ok()) << answer.error().message();
+  const ConsumedCapacity& moved = answer->consumed_capacity->at(0);
+  EXPECT_EQ(moved.table->capacity_units, 6);
+  EXPECT_EQ(units(moved.local_secondary_indexes), "local 1.000000;");
+  EXPECT_EQ(units(moved.global_secondary_indexes), "plain 4.000000;several 2.000000;");
+  ExpectEntriesMatch(world);
+}
+
+TEST(IndexTransactions, BadIndexKeysAreReasons) {
+  TestWorld world;
+  ASSERT_TRUE(world.Call(CreateTable, TableWithIndexes()).ok());
+  const auto reason_of = [&](TransactWriteItem bad) {
+    TransactWriteItemsRequest request;
+    request.transact_items.emplace_back().put = Action("{pk: 'good', sk: 1, g: 'g', n: 1}");
+    request.transact_items.push_back(std::move(bad));
+    const auto refused = world.Call(TransactWriteItems, std::move(request));
+    if (refused.ok()) return std::string("written");
+    const auto* payload = dynamic_cast<const CancellationPayload*>(refused.error().payload().get());
+    if (payload == nullptr || payload->reasons.size() != 2 || payload->reasons[0].code != "None") return std::string("other");
+    return std::string(payload->reasons[1].code) + ": " + payload->reasons[1].message;
+  };
+  TransactWriteItem bad;
+  bad.put = Action("{pk: 'p', sk: 1, g: 7}");
+  EXPECT_EQ(reason_of(bad), "ValidationError: One or more parameter values were invalid: Type mismatch for Index Key g "
+                            "Expected: S Actual: N IndexName: plain");
+  bad = {};
+  bad.update = UpdateAction("{pk: 'p', sk: 1}", "SET g = :g", {{":g", "7"}});
+  EXPECT_EQ(reason_of(bad),
+            "ValidationError: The update expression attempted to update the secondary index key to unsupported type");
+  EXPECT_TRUE(AllOf(world, {}).empty());
+  EXPECT_TRUE(AllOf(world, "plain").empty());
 }
 
 TEST(UpdateTableIndexes, LimitsAndDefinitions) {

@@ -27,6 +27,8 @@ void UpdateItem(Context& ctx, UpdateItemRequest request, Callback<UpdateItemResp
 void DeleteItem(Context& ctx, DeleteItemRequest request, Callback<DeleteItemResponse> done);
 void BatchGetItem(Context& ctx, BatchGetItemRequest request, Callback<BatchGetItemResponse> done);
 void BatchWriteItem(Context& ctx, BatchWriteItemRequest request, Callback<BatchWriteItemResponse> done);
+void TransactGetItems(Context& ctx, TransactGetItemsRequest request, Callback<TransactGetItemsResponse> done);
+void TransactWriteItems(Context& ctx, TransactWriteItemsRequest request, Callback<TransactWriteItemsResponse> done);
 void Query(Context& ctx, QueryRequest request, Callback<QueryResponse> done);
 void Scan(Context& ctx, ScanRequest request, Callback<ScanResponse> done);
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -12,6 +14,19 @@ namespace stator::ops {
 struct ItemPayload : ErrorPayload {
   explicit ItemPayload(std::string encoded_item) : item(std::move(encoded_item)) {}
   std::string item;  // encoded, see model/value.h
+};
+
+// Why one action of a transaction stood in the way of all; "None": it did not.
+struct CancellationReason {
+  std::string_view code = "None";  // a literal
+  std::string message;             // empty: no such member
+  std::string item;                // encoded; empty: no such member
+};
+
+// Of kTransactionCanceled: a reason for each action, in order.
+struct CancellationPayload : ErrorPayload {
+  explicit CancellationPayload(std::vector<CancellationReason> all) : reasons(std::move(all)) {}
+  std::vector<CancellationReason> reasons;
 };
 
 }  // namespace stator::ops

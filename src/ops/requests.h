@@ -223,6 +223,50 @@ struct BatchWriteItemRequest {
   ValueErrors value_errors;
 };
 
+// A ConditionCheck, Put, Delete or Update.
+struct TransactWriteAction {
+  std::string table_name;
+  EncodedItem item;  // Put: the item; else the key
+  std::optional<std::string> update_expression;
+  std::optional<std::string> condition_expression;
+  std::optional<ExpressionAttributeNames> expression_attribute_names;
+  std::optional<ExpressionAttributeValues> expression_attribute_values;
+  std::optional<ReturnValuesOnConditionCheckFailure> return_values_on_condition_check_failure;
+};
+
+// Whether exactly one is set is for the operation to check.
+struct TransactWriteItem {
+  std::optional<TransactWriteAction> condition_check;
+  std::optional<TransactWriteAction> put;
+  std::optional<TransactWriteAction> delete_item;
+  std::optional<TransactWriteAction> update;
+};
+
+struct TransactWriteItemsRequest {
+  std::vector<TransactWriteItem> transact_items;
+  std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+  std::optional<ReturnItemCollectionMetrics> return_item_collection_metrics;
+  std::optional<std::string> client_request_token;
+  ValueErrors value_errors;
+};
+
+struct TransactGet {
+  std::string table_name;
+  EncodedItem key;
+  std::optional<std::string> projection_expression;
+  std::optional<ExpressionAttributeNames> expression_attribute_names;
+};
+
+struct TransactGetItem {
+  TransactGet get;
+};
+
+struct TransactGetItemsRequest {
+  std::vector<TransactGetItem> transact_items;
+  std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+  ValueErrors value_errors;
+};
+
 struct QueryRequest {
   std::string table_name;
   std::optional<std::string> index_name;

@@ -34,6 +34,7 @@ class StutteringEngine final : public kv::Engine {
     return memory_.Get(tablet, key, tier, value);
   }
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override {
+    if (tier == kv::Tier::kMemory && random_.Unit() < stutter_) return Error(ErrorCode::kWouldBlock, "cold");
     return memory_.MultiGet(points, tier, values);
   }
   Status Scan(const kv::Range& range, kv::Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) override {

@@ -52,7 +52,8 @@ bool HasIndexWork(const TableDescriptor& descriptor) {
 }  // namespace
 
 Store::Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers)
-    : engine_(engine), clock_(clock), workers_(workers), builder_(std::make_unique<IndexBuilder>(*this)) {}
+    : engine_(engine), clock_(clock), workers_(workers), tokens_(engine, clock),
+      builder_(std::make_unique<IndexBuilder>(*this)) {}
 
 Store::~Store() { builder_->Stop(); }
 
@@ -263,6 +264,20 @@ Result<bool> Store::Get(const Table& table, std::string_view key, kv::Tier tier,
   ASSIGN_OR_RETURN(const std::string_view bytes, DecodeItemValue(*item));
   item->erase(0, item->size() - bytes.size());
   return true;
+}
+
+Status Store::GetTogether(std::span<const WriteTarget> items, kv::Tier tier,
+                          std::vector<std::optional<std::string>>* images) {
+  std::vector<kv::Point> points;
+  points.reserve(items.size());
+  for (const WriteTarget& item : items) points.push_back({item.table->descriptor.tablet(), item.key});
+  TRY(engine_.MultiGet(points, tier, images));
+  for (std::optional<std::string>& image : *images) {
+    if (!image) continue;
+    ASSIGN_OR_RETURN(const std::string_view bytes, DecodeItemValue(*image));
+    image->erase(0, image->size() - bytes.size());
+  }
+  return OkStatus();
 }
 
 Status Store::Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,

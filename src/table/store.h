@@ -5,7 +5,9 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,7 @@
 #include "table/descriptor.h"
 #include "table/gate.h"
 #include "table/latch.h"
+#include "table/token_ledger.h"
 
 namespace stator::table {
 
@@ -46,6 +49,13 @@ struct Change {
 struct WriteTarget {
   TablePtr table;
   std::string key;  // EncodeItemKey
+};
+
+// A client's token under which a write is to happen once. Writes with one token run one after the other.
+struct TokenUse {
+  std::string token;
+  std::optional<std::string> earlier;  // set before the body runs: the record that an earlier write left; gone after 10 minutes
+  std::optional<std::string> record;   // set by the body: to be left under the token, in the same batch as the items
 };
 
 // Decides, from the old images (ItemView() where there is none) in the order of the targets, what to do with each. It may
@@ -91,18 +101,19 @@ class Store {
 
   // Reads the durable image of an item. False if there is none. kWouldBlock with Tier::kMemory, kCorruption, kUnavailable.
   Result<bool> Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item);
+  // Reads the durable images of items of any tables from one state; images->at(i) belongs to items[i]. Errors as Get.
+  Status GetTogether(std::span<const WriteTarget> items, kv::Tier tier, std::vector<std::optional<std::string>>* images);
   // Visits items with keys in [begin, end) in key order (descending when reverse) until `visit` returns false.
   Status Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
               FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
-
-  // Reads the targets under latches, runs `body`, and applies what it says in one batch; `done` when that is durable. Targets
-  // are distinct. An error of the body is handed to `done` (after whatever it saw is durable) and nothing is applied.
-  // kResourceNotFound if a table is being dropped.
-  void Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done);
-
   // The same for the entries of an index, or whatever else the tablet holds.
   Status ScanTablet(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
                     FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
+
+  // Reads the targets under latches, runs `body`, and applies what it says in one batch; `done` when that is durable. Targets
+  // are distinct. An error of the body is handed to `done` (after whatever it saw is durable) and nothing is applied.
+  // kResourceNotFound if a table is being dropped. The body may share `token` and use it as TokenUse says.
+  void Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done, std::shared_ptr<TokenUse> token = nullptr);
 
   // Items and bytes of the table as of the last durable write.
   Result<TableCounts> Counts(const Table& table);
@@ -117,6 +128,7 @@ class Store {
   kv::Engine& engine() { return engine_; }
   WorkerPool& workers() { return workers_; }
   LatchTable& latches() { return latches_; }
+  TokenLedger& tokens() { return tokens_; }
 
  private:
   friend class IndexBuilder;
@@ -135,6 +147,7 @@ class Store {
   const Clock& clock_;
   WorkerPool& workers_;
   LatchTable latches_;
+  TokenLedger tokens_;
   mutable std::shared_mutex catalog_mutex_;
   std::map<std::string, TablePtr, std::less<>> catalog_;  // under catalog_mutex_
   uint32_t next_tablet_id_ = 1;                            // under the catalog latch

@@ -27,12 +27,22 @@ std::string LatchKey(const WriteTarget& target) {
 
 class WriteOperation {
  public:
-  WriteOperation(Store& store, std::vector<WriteTarget> targets, WriteBody body, WriteDone done)
-      : store_(store), targets_(std::move(targets)), body_(std::move(body)), done_(std::move(done)) {}
+  WriteOperation(Store& store, std::vector<WriteTarget> targets, WriteBody body, WriteDone done,
+                 std::shared_ptr<TokenUse> token)
+      : store_(store),
+        targets_(std::move(targets)),
+        body_(std::move(body)),
+        done_(std::move(done)),
+        token_(std::move(token)) {}
 
   // Owns itself from here on.
   void Start() {
     while (entered_ < targets_.size()) {
+      if (const WriteTarget* first = EarlierOfTable(entered_); first != nullptr) {
+        // Inside the gate of one version it must not wait for that of the next, which opens when the first is empty.
+        targets_[entered_++].table = first->table;
+        continue;
+      }
       UniqueFunction<void()> later = [this] { Start(); };
       switch (targets_[entered_].table->gate->EnterOrWait(&later)) {
         case Gate::Entry::kEntered: ++entered_; break;
@@ -55,10 +65,23 @@ class WriteOperation {
         builds_ |= index.state == IndexDescriptor::State::kCreating;
       }
     }
-    TakeLatches();
+    if (token_ == nullptr) {
+      TakeLatches();
+    } else {
+      TakeTokenLatch();
+    }
   }
 
  private:
+  // The first target with the table of target `i`; null if that is target `i` itself.
+  const WriteTarget* EarlierOfTable(size_t i) const {
+    const uint32_t id = targets_[i].table->descriptor.tablet_id;
+    for (size_t k = 0; k < i; ++k) {
+      if (targets_[k].table->descriptor.tablet_id == id) return &targets_[k];
+    }
+    return nullptr;
+  }
+
   // The version that replaced the target's when indexes came or went. False if the table is gone.
   bool TakeCurrentVersion(WriteTarget* target) {
     TablePtr current = store_.Find(target->table->descriptor.name);
@@ -68,6 +91,17 @@ class WriteOperation {
     }
     target->table = std::move(current);
     return true;
+  }
+
+  void TakeTokenLatch() {
+    token_latch_ = "t" + token_->token;
+    UniqueFunction<void()> granted = [this] {
+      token_latched_ = true;
+      TakeLatches();
+    };
+    if (!store_.latches().Acquire(token_latch_, &granted)) return;
+    token_latched_ = true;
+    TakeLatches();
   }
 
   void TakeLatches() {
@@ -91,24 +125,42 @@ class WriteOperation {
   }
 
   void ReadAndRun(kv::Tier tier) {
+    Status read = Read(tier);
+    if (read.ok()) {
+      Run();
+    } else if (read.error().code() == ErrorCode::kWouldBlock) {
+      UniqueFunction<void()> cold = [this] { ReadAndRun(kv::Tier::kAny); };
+      // A full pool is no reason to fail a write that already holds latches: it reads here instead.
+      if (!store_.workers().TryPost(cold)) cold();
+    } else {
+      Abandon(std::move(read).error());
+    }
+  }
+
+  // Goes on where it was when it would have blocked.
+  Status Read(kv::Tier tier) {
+    if (token_ != nullptr && !token_read_) {
+      TRY(ReadToken(tier));
+      token_read_ = true;
+    }
     for (; read_ < targets_.size(); ++read_) {
       Image& image = images_[read_];
       if (image.pending != nullptr) continue;
-      const Result<bool> found = store_.Get(*targets_[read_].table, targets_[read_].key, tier, &image.bytes);
-      if (found.ok()) {
-        image.found = *found;
-        continue;
-      }
-      if (found.error().code() == ErrorCode::kWouldBlock) {
-        UniqueFunction<void()> cold = [this] { ReadAndRun(kv::Tier::kAny); };
-        // A full pool is no reason to fail a write that already holds latches: it reads here instead.
-        if (!store_.workers().TryPost(cold)) cold();
-        return;
-      }
-      Abandon(found.error());
-      return;
+      ASSIGN_OR_RETURN(image.found, store_.Get(*targets_[read_].table, targets_[read_].key, tier, &image.bytes));
     }
-    Run();
+    return OkStatus();
+  }
+
+  Status ReadToken(kv::Tier tier) {
+    earlier_token_ = store_.latches().Pending(token_latch_);
+    std::optional<std::string> entry;
+    if (earlier_token_ != nullptr) {
+      entry = earlier_token_->item;
+    } else {
+      ASSIGN_OR_RETURN(entry, store_.tokens().Find(token_->token, tier));
+    }
+    if (entry) token_->earlier = store_.tokens().RecordOf(*entry);
+    return OkStatus();
   }
 
   void Run() {
@@ -119,6 +171,7 @@ class WriteOperation {
       old_items.push_back(image.view());
       if (image.pending != nullptr) batch.void_if.push_back(image.pending->failed);
     }
+    if (earlier_token_ != nullptr) batch.void_if.push_back(earlier_token_->failed);
     Result<std::vector<Change>> changes = body_(old_items);
     if (!changes.ok()) {
       error_ = std::move(changes).error();
@@ -128,6 +181,8 @@ class WriteOperation {
       std::vector<std::shared_ptr<const std::atomic<bool>>> saw = std::move(batch.void_if);
       batch = kv::Batch();
       batch.void_if = std::move(saw);
+    } else if (token_ != nullptr && token_->record) {
+      RecordToken(&batch);
     }
     const bool saw_pending = !batch.void_if.empty();
     if (batch.puts.empty() && batch.deletes.empty() && !saw_pending) {
@@ -212,6 +267,14 @@ class WriteOperation {
     return OkStatus();
   }
 
+  void RecordToken(kv::Batch* batch) {
+    auto pending = std::make_shared<PendingImage>();
+    pending->item = store_.tokens().Record(token_->token, *token_->record, batch);
+    pending->failed = failed_;
+    store_.latches().SetPending(token_latch_, pending);
+    written_token_ = std::move(pending);
+  }
+
   // A key may stand in a batch once.
   static void AddToCounter(kv::Batch* batch, kv::Tablet tablet, std::string_view name, int64_t delta) {
     if (delta != 0) AddToCounterKey(batch, tablet, EncodeCounterKey(name), delta);
@@ -235,6 +298,7 @@ class WriteOperation {
       error_ = std::move(applied).error();
     }
     for (const auto& [i, image] : written_) store_.latches().Settle(latch_keys_[i], image.get(), ok);
+    if (written_token_ != nullptr) store_.latches().Settle(token_latch_, written_token_.get(), ok);
     Part();
   }
 
@@ -251,6 +315,7 @@ class WriteOperation {
 
   void ReleaseLatches() {
     for (size_t i = 0; i < latched_; ++i) store_.latches().Release(latch_keys_[order_[i]]);
+    if (token_latched_) store_.latches().Release(token_latch_);
   }
 
   Status TakeOutcome() {
@@ -259,7 +324,9 @@ class WriteOperation {
   }
 
   void Finish(Status status) {
-    for (size_t i = 0; i < entered_; ++i) targets_[i].table->gate->Leave();
+    for (size_t i = 0; i < entered_; ++i) {
+      if (EarlierOfTable(i) == nullptr) targets_[i].table->gate->Leave();
+    }
     WriteDone done = std::move(done_);
     delete this;
     done(std::move(status));
@@ -280,10 +347,16 @@ class WriteOperation {
   std::vector<WriteTarget> targets_;
   WriteBody body_;
   WriteDone done_;
+  const std::shared_ptr<TokenUse> token_;  // null without
+  std::string token_latch_;
+  bool token_latched_ = false;
+  bool token_read_ = false;
+  std::shared_ptr<const PendingImage> earlier_token_;  // pending entries: the one that was seen,
+  std::shared_ptr<const PendingImage> written_token_;  // and ours
   std::vector<std::string> latch_keys_;  // of targets_[i]
   std::vector<size_t> order_;            // targets by latch key
   bool builds_ = false;                  // an index of a target's table is being built
-  size_t entered_ = 0;                   // gates passed
+  size_t entered_ = 0;                   // targets whose tables' gates are passed
   size_t latched_ = 0;                   // latches held, in order_
   size_t read_ = 0;                      // images read
   std::vector<Image> images_;
@@ -295,8 +368,8 @@ class WriteOperation {
 
 }  // namespace
 
-void Store::Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done) {
-  (new WriteOperation(*this, std::move(targets), std::move(body), std::move(done)))->Start();
+void Store::Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done, std::shared_ptr<TokenUse> token) {
+  (new WriteOperation(*this, std::move(targets), std::move(body), std::move(done), std::move(token)))->Start();
 }
 
 }  // namespace stator::table

@@ -49,7 +49,9 @@ std::string_view PrefixOf(std::string_view type) {
                                             "ProvisionedThroughputExceededException",
                                             "RequestLimitExceeded",
                                             "ItemCollectionSizeLimitExceededException",
-                                            "InternalServerError"};
+                                            "InternalServerError",
+                                            "TransactionCanceledException",
+                                            "IdempotentParameterMismatchException"};
   if (std::find(std::begin(kModelled), std::end(kModelled), type) != std::end(kModelled))
     return "com.amazonaws.dynamodb.v20120810#";
   return "com.amazon.coral.service#";
@@ -190,7 +192,9 @@ class ScriptRun {
     if (!StatusIsExpected(step) && answer_.status != status)
       return ValidationError(fmt::format("expected HTTP status {}", status));
     const bool capital =
-        step.error_type == "SerializationException" || step.error_type == "AccessDeniedException";
+        step.error_type == "SerializationException" || step.error_type == "AccessDeniedException" ||
+        step.error_type == "TransactionCanceledException" ||
+        step.error_type == "IdempotentParameterMismatchException";
     const std::string_view member = capital ? "Message" : "message";
     std::string_view text;
     const bool present = body[member].get(text) == simdjson::SUCCESS;

@@ -1,0 +1,199 @@
+#include "ops/transaction.h"
+
+#include <algorithm>
+
+#include "ops/capacity.h"
+#include "table/index_entries.h"
+#include "throughput/units.h"
+
+namespace stator::ops {
+namespace {
+
+// A record of the token ledger: the digest, then the read units of a repetition, one varint for each action.
+std::string EncodeRecord(const std::string& digest, const std::vector<int64_t>& read_units) {
+  std::string record = digest;
+  for (const int64_t units : read_units) model::AppendVarint(&record, static_cast<uint64_t>(units));
+  return record;
+}
+
+// One run of a transaction; shared by the body and by what follows it.
+struct Run {
+  WriteTransaction transaction;
+  std::shared_ptr<table::TokenUse> token;  // null without
+  TransactionUnits drawn;                  // output of the body
+};
+
+// What one action does to the image that it finds.
+struct Decision {
+  table::Change change;
+  CancellationReason reason;
+  size_t measured_bytes = 0;  // write units are counted on these,
+  size_t image_bytes = 0;     // and the read units of a repetition on these
+  size_t written_bytes = 0;
+};
+
+Result<Decision> Decide(const TransactionAction& action, model::ItemView old_item) {
+  Decision decision;
+  decision.measured_bytes = decision.image_bytes = old_item.size_bytes();
+  if (!expr::Evaluate(action.condition, old_item)) {
+    decision.reason = {"ConditionalCheckFailed", "The conditional request failed", ""};
+    if (action.return_old_on_failure) decision.reason.item = std::string(old_item.encoded());
+    return decision;
+  }
+  const auto put = [&](std::string item) {
+    decision.change = {table::Change::kPut, std::move(item)};
+    decision.image_bytes = decision.written_bytes = model::ItemView(decision.change.item).size_bytes();
+    decision.measured_bytes = std::max(decision.measured_bytes, decision.image_bytes);
+  };
+  switch (action.kind) {
+    case TransactionAction::kConditionCheck: break;
+    case TransactionAction::kPut: put(action.item); break;
+    case TransactionAction::kDelete:
+      if (old_item.exists()) decision.change.kind = table::Change::kDelete;
+      break;
+    case TransactionAction::kUpdate: {
+      Result<expr::Updated> updated = expr::ApplyUpdate(action.update, old_item, action.view());
+      if (!updated.ok()) {
+        if (updated.error().code() != ErrorCode::kValidation) return std::move(updated).error();
+        decision.reason = ValidationReason(updated.error().message());
+        break;
+      }
+      if (updated->item.empty()) break;
+      // Unlike UpdateItem, the item is measured as it is [C].
+      if (model::ItemView(updated->item).size_bytes() > model::kMaxItemBytes) {
+        decision.reason = ValidationReason("Item size to update has exceeded the maximum allowed size");
+        break;
+      }
+      if (Status keys = table::CheckIndexKeys(action.table->descriptor, old_item, model::ItemView(updated->item), true);
+          !keys.ok()) {
+        decision.reason = ValidationReason(keys.error().message());
+        break;
+      }
+      put(std::move(updated->item));
+      break;
+    }
+  }
+  return decision;
+}
+
+Result<std::vector<table::Change>> Repeat(Run& run, std::string_view record) {
+  const std::string& digest = run.transaction.digest;
+  if (!record.starts_with(digest)) {
+    return Error(ErrorCode::kIdempotentParameterMismatch,
+                 "Specified idempotent token was used with different request parameters within the idempotency window");
+  }
+  const char* p = record.data() + digest.size();
+  run.drawn.writes = false;
+  for (size_t i = 0; i < run.transaction.actions.size(); ++i) {
+    run.drawn.units.push_back(static_cast<int64_t>(model::ReadVarint(&p)));
+  }
+  return std::vector<table::Change>(run.transaction.actions.size());
+}
+
+Result<std::vector<table::Change>> Body(Run& run, const std::vector<model::ItemView>& old_items) {
+  const std::vector<TransactionAction>& actions = run.transaction.actions;
+  run.drawn = {};
+  if (run.token != nullptr && run.token->earlier) return Repeat(run, *run.token->earlier);
+  std::vector<table::Change> changes;
+  std::vector<CancellationReason> reasons;
+  std::vector<int64_t> read_units;
+  changes.reserve(actions.size());
+  reasons.reserve(actions.size());
+  bool canceled = false;
+  size_t bytes = 0;
+  for (size_t i = 0; i < actions.size(); ++i) {
+    ASSIGN_OR_RETURN(Decision decision, Decide(actions[i], old_items[i]));
+    canceled |= decision.reason.code != "None";
+    reasons.push_back(std::move(decision.reason));
+    changes.push_back(std::move(decision.change));
+    if (run.transaction.counts_index_units) {
+      IndexUnits& units = run.drawn.index_units.emplace_back();
+      const table::Change& change = changes.back();
+      if (change.kind != table::Change::kNone) {
+        AddIndexUnits(*actions[i].table, old_items[i], model::ItemView(change.item), &units);
+      }
+    }
+    bytes += decision.written_bytes;
+    run.drawn.units.push_back(2 * throughput::WriteUnits(static_cast<int64_t>(decision.measured_bytes)));
+    read_units.push_back(2 * throughput::ReadSteps(static_cast<int64_t>(decision.image_bytes)));
+  }
+  if (canceled) return TransactionCanceled(std::move(reasons));
+  TRY(CheckTransactionBytes(bytes));
+  if (run.token != nullptr) run.token->record = EncodeRecord(run.transaction.digest, read_units);
+  return changes;
+}
+
+}  // namespace
+
+Error TransactionCanceled(std::vector<CancellationReason> reasons) {
+  std::string message = "Transaction cancelled, please refer cancellation reasons for specific reasons [";
+  for (size_t i = 0; i < reasons.size(); ++i) {
+    if (i > 0) message.append(", ");
+    message.append(reasons[i].code);
+  }
+  message.push_back(']');
+  return Error(ErrorCode::kTransactionCanceled, std::move(message),
+               std::make_shared<CancellationPayload>(std::move(reasons)));
+}
+
+CancellationReason ValidationReason(std::string message) { return {"ValidationError", std::move(message), ""}; }
+
+Status CheckTransactionBytes(size_t bytes) {
+  if (bytes <= kMaxTransactionBytes) return OkStatus();
+  return ValidationError("Transaction payload size cannot exceed 4MB. Payload Size: " + std::to_string(bytes));
+}
+
+void RunWriteTransaction(Context& ctx, WriteTransaction transaction, Callback<TransactionUnits> done) {
+  auto run = std::make_shared<Run>();
+  run->transaction = std::move(transaction);
+  if (run->transaction.token) {
+    run->token = std::make_shared<table::TokenUse>();
+    run->token->token = *run->transaction.token;
+  }
+  std::vector<table::WriteTarget> targets;
+  targets.reserve(run->transaction.actions.size());
+  for (const TransactionAction& action : run->transaction.actions) targets.push_back({action.table, action.key});
+  Executor& loop = ctx.loop;
+  ctx.env.store.Write(
+      std::move(targets), [run](const std::vector<model::ItemView>& old_items) { return Body(*run, old_items); },
+      [run, &loop, done = std::move(done)](Status status) mutable {
+        RunOn(loop, [run = std::move(run), status = std::move(status), done = std::move(done)]() mutable {
+          if (!status.ok()) {
+            done(std::move(status).error());
+          } else {
+            done(std::move(run->drawn));
+          }
+        });
+      },
+      run->token);
+}
+
+void TransactionCapacity::Add(const std::string& table_name, const table::TablePtr& table, int64_t units,
+                              const IndexUnits& index_units) {
+  for (Entry& entry : entries_) {
+    if (entry.table->descriptor.tablet_id != table->descriptor.tablet_id) continue;
+    entry.units += units;
+    entry.index_units.resize(std::max(entry.index_units.size(), index_units.size()));
+    for (size_t i = 0; i < index_units.size(); ++i) entry.index_units[i] += index_units[i];
+    return;
+  }
+  entries_.push_back({table, table_name, units, index_units});
+}
+
+std::optional<std::vector<ConsumedCapacity>> TransactionCapacity::Take(
+    const std::optional<ReturnConsumedCapacity>& wanted, bool writes) const {
+  if (!WantsCapacity(wanted)) return std::nullopt;
+  std::vector<ConsumedCapacity> capacities;
+  for (const Entry& entry : entries_) {
+    ConsumedCapacity capacity = *WriteCapacity(wanted, entry.table_name, *entry.table, entry.units, entry.index_units);
+    (writes ? capacity.write_capacity_units : capacity.read_capacity_units) = capacity.capacity_units;
+    if (capacity.table) {
+      const double units = capacity.table->capacity_units;
+      (writes ? capacity.table->write_capacity_units : capacity.table->read_capacity_units) = units;
+    }
+    capacities.push_back(std::move(capacity));
+  }
+  return capacities;
+}
+
+}  // namespace stator::ops

@@ -1,0 +1,80 @@
+// A write transaction, whoever stated it, and what transactions have in common.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "expr/expr.h"
+#include "ops/context.h"
+#include "ops/index_writes.h"
+#include "ops/payload.h"
+#include "ops/responses.h"
+#include "table/store.h"
+
+namespace stator::ops {
+
+inline constexpr size_t kMaxTransactionBytes = 4 << 20;
+
+// kTransactionCanceled with these reasons, in the order of the actions.
+Error TransactionCanceled(std::vector<CancellationReason> reasons);
+// What a broken rule of one action is among the reasons.
+CancellationReason ValidationReason(std::string message);
+// kValidation when `bytes`, the sizes of the items together, are more than a transaction may have.
+Status CheckTransactionBytes(size_t bytes);
+
+// One action, checked and compiled.
+struct TransactionAction {
+  enum Kind : char { kConditionCheck = 'C', kPut = 'P', kDelete = 'D', kUpdate = 'U' };
+  Kind kind = kConditionCheck;
+  std::string table_name;  // as the client sent it
+  table::TablePtr table;
+  std::string key;   // EncodeItemKey
+  std::string item;  // kPut: the item; else the key as an item
+  expr::Condition condition;
+  expr::Update update;
+  bool return_old_on_failure = false;
+
+  model::ItemView view() const { return model::ItemView(item); }
+};
+
+// Units drawn by each action, and which kind they are.
+struct TransactionUnits {
+  bool writes = true;
+  std::vector<int64_t> units;
+  std::vector<IndexUnits> index_units;  // empty unless they were to be counted, and for a repetition
+};
+
+struct WriteTransaction {
+  std::vector<TransactionAction> actions;  // those on one table have one version of it
+  bool counts_index_units = false;
+  std::optional<std::string> token;
+  std::string digest;  // of the whole request; with a token only
+};
+
+// Runs the actions, all or none. kTransactionCanceled; kIdempotentParameterMismatch when the token stands for a request
+// with another digest; a repeated request with its token draws read units and changes nothing.
+void RunWriteTransaction(Context& ctx, WriteTransaction transaction, Callback<TransactionUnits> done);
+
+// Units of a transaction by table, in the order of first appearance.
+class TransactionCapacity {
+ public:
+  // Those on one table name one version of it.
+  void Add(const std::string& table_name, const table::TablePtr& table, int64_t units, const IndexUnits& index_units = {});
+  std::optional<std::vector<ConsumedCapacity>> Take(const std::optional<ReturnConsumedCapacity>& wanted, bool writes) const;
+
+ private:
+  struct Entry {
+    table::TablePtr table;  // may be named by its name and by its ARN
+    std::string table_name;
+    int64_t units;
+    IndexUnits index_units;
+  };
+  std::vector<Entry> entries_;
+};
+
+}  // namespace stator::ops

@@ -1,0 +1,65 @@
+#include "table/token_ledger.h"
+
+#include <xxhash.h>
+
+#include "table/item_value.h"
+
+namespace stator::table {
+namespace {
+
+constexpr kv::Tablet kLedgerTablet = {kv::Space::kLog, 0};
+constexpr size_t kTimeBytes = 8;
+
+std::string KeyOf(int64_t period, std::string_view token) {
+  std::string key;
+  key.reserve(8 + token.size());
+  for (int shift = 56; shift >= 0; shift -= 8) key.push_back(static_cast<char>(static_cast<uint64_t>(period) >> shift));
+  key.append(token);
+  return key;
+}
+
+}  // namespace
+
+std::string DigestOf(std::string_view bytes) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
+  return std::string(reinterpret_cast<const char*>(canonical.digest), sizeof canonical.digest);
+}
+
+Result<std::optional<std::string>> TokenLedger::Find(std::string_view token, kv::Tier tier) {
+  const int64_t period = clock_.NowMicros() / kTokenLifeMicros;
+  for (const int64_t candidate : {period, period - 1}) {
+    std::string value;
+    ASSIGN_OR_RETURN(const bool found, engine_.Get(kLedgerTablet, KeyOf(candidate, token), tier, &value));
+    if (!found) continue;
+    ASSIGN_OR_RETURN(const std::string_view entry, DecodeItemValue(value));
+    if (entry.size() < kTimeBytes) return CorruptionError("an entry of the token ledger is too short");
+    if (RecordOf(entry)) return std::optional<std::string>(entry);
+  }
+  return std::optional<std::string>();
+}
+
+std::optional<std::string_view> TokenLedger::RecordOf(std::string_view entry) const {
+  uint64_t time = 0;
+  for (size_t i = kTimeBytes; i-- > 0;) time = (time << 8) | static_cast<uint8_t>(entry[i]);
+  if (clock_.NowMicros() - static_cast<int64_t>(time) >= kTokenLifeMicros) return std::nullopt;
+  return entry.substr(kTimeBytes);
+}
+
+std::string TokenLedger::Record(std::string_view token, std::string_view record, kv::Batch* batch) {
+  const int64_t now = clock_.NowMicros();
+  const int64_t period = now / kTokenLifeMicros;
+  std::string entry;
+  entry.reserve(kTimeBytes + record.size());
+  for (size_t i = 0; i < kTimeBytes; ++i) entry.push_back(static_cast<char>(static_cast<uint64_t>(now) >> (8 * i)));
+  entry.append(record);
+  batch->puts.push_back({kLedgerTablet, KeyOf(period, token), EncodeItemValue(entry)});
+  // If this batch is refused, the old periods wait for the beginning of the next one.
+  int64_t last = last_period_.load(std::memory_order_relaxed);
+  if (last < period && last_period_.compare_exchange_strong(last, period, std::memory_order_relaxed)) {
+    batch->range_deletes.push_back({kLedgerTablet, "", KeyOf(period - 1, "")});
+  }
+  return entry;
+}
+
+}  // namespace stator::table

@@ -1,0 +1,48 @@
+// What writes leave behind under their clients' tokens, so that a repeated request is answered without writing again.
+//
+//   tablet := Space::kLog, id 0
+//   key    := period token                 period: time / kTokenLifeMicros, 8 bytes big-endian
+//   value  := stamp format time record     see item_value.h; time: microseconds since the epoch, 8 bytes little-endian
+//
+// An entry that is still valid stands in the present period or in the one before: two point reads find it. The first entry of
+// a period takes all older periods away with one range delete, so that nothing ever walks over what has expired.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "kv/engine.h"
+
+namespace stator::table {
+
+// [M] A token is good for ten minutes after its request has been completed.
+inline constexpr int64_t kTokenLifeMicros = 600'000'000;
+
+// 16 bytes that stand for `bytes`: XXH3-128.
+std::string DigestOf(std::string_view bytes);
+
+// Thread-safe. Who looks up a token and who records it must exclude each other: by the token's latch.
+class TokenLedger {
+ public:
+  TokenLedger(kv::Engine& engine, const Clock& clock) : engine_(engine), clock_(clock) {}
+
+  // The entry of `token`, or nullopt, also if it has expired. kWouldBlock with Tier::kMemory, kCorruption, kUnavailable.
+  Result<std::optional<std::string>> Find(std::string_view token, kv::Tier tier);
+  // The record in an entry, as a view into it; nullopt once it has expired.
+  std::optional<std::string_view> RecordOf(std::string_view entry) const;
+  // Adds to `batch` what records `record` under `token` as of now; returns the entry.
+  std::string Record(std::string_view token, std::string_view record, kv::Batch* batch);
+
+ private:
+  kv::Engine& engine_;
+  const Clock& clock_;
+  std::atomic<int64_t> last_period_{std::numeric_limits<int64_t>::min()};  // the latest one that was begun
+};
+
+}  // namespace stator::table
