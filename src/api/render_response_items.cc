@@ -64,6 +64,15 @@ void AppendMetrics(std::string* out, const ops::ItemCollectionMetrics& metrics) 
   object.Close();
 }
 
+void AppendTableMetrics(std::string* out, const std::vector<ops::TableMetrics>& all) {
+  ObjectWriter tables(out);
+  for (const ops::TableMetrics& table : all) {
+    AppendList(tables.EscapedMember(table.table_name), table.metrics,
+               [&](const ops::ItemCollectionMetrics& metrics) { AppendMetrics(out, metrics); });
+  }
+  tables.Close();
+}
+
 template <typename Response>
 void AppendWriteResponse(const Response& response, std::string* out) {
   ObjectWriter object(out);
@@ -179,12 +188,7 @@ void RenderResponse(const ops::BatchWriteItemResponse& response, std::string* ou
     AppendConsumedCapacities(object.Member("ConsumedCapacity"), *response.consumed_capacity);
   }
   if (response.item_collection_metrics) {
-    ObjectWriter tables(object.Member("ItemCollectionMetrics"));
-    for (const auto& table : *response.item_collection_metrics) {
-      AppendList(tables.EscapedMember(table.table_name), table.metrics,
-                 [&](const ops::ItemCollectionMetrics& metrics) { AppendMetrics(out, metrics); });
-    }
-    tables.Close();
+    AppendTableMetrics(object.Member("ItemCollectionMetrics"), *response.item_collection_metrics);
   }
   ObjectWriter unprocessed(object.Member("UnprocessedItems"));
   for (const ops::TableWriteRequests& table : response.unprocessed_items) {
@@ -212,6 +216,9 @@ void RenderResponse(const ops::TransactWriteItemsResponse& response, std::string
   ObjectWriter object(out);
   if (response.consumed_capacity) {
     AppendConsumedCapacities(object.Member("ConsumedCapacity"), *response.consumed_capacity);
+  }
+  if (response.item_collection_metrics) {
+    AppendTableMetrics(object.Member("ItemCollectionMetrics"), *response.item_collection_metrics);
   }
   object.Close();
 }

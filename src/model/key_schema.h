@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/value.h"
 
@@ -24,6 +25,30 @@ struct KeySchema {
   bool operator==(const KeySchema&) const = default;
 };
 
+// The key of an index, or a table's key seen as one: attributes in their declared order. A local index has one of each kind,
+// a global one up to four partition and up to four sort attributes.
+struct IndexKeySchema {
+  std::vector<KeyAttribute> partition;
+  std::vector<KeyAttribute> sort;
+
+  static IndexKeySchema Of(const KeySchema& schema) {
+    IndexKeySchema key{{schema.partition}, {}};
+    if (schema.sort) key.sort.push_back(*schema.sort);
+    return key;
+  }
+  bool Has(std::string_view name) const {
+    for (const KeyAttribute& attribute : partition) {
+      if (attribute.name == name) return true;
+    }
+    for (const KeyAttribute& attribute : sort) {
+      if (attribute.name == name) return true;
+    }
+    return false;
+  }
+  bool operator==(const IndexKeySchema&) const = default;
+};
+
+inline constexpr size_t kMaxIndexKeyAttributes = 4;  // of each kind
 inline constexpr size_t kMaxPartitionKeyBytes = 2048;
 inline constexpr size_t kMaxSortKeyBytes = 1024;
 

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <set>
 
 #include "ops/capacity.h"
 #include "ops/checks.h"
+#include "ops/index_writes.h"
 #include "ops/item_write.h"
 #include "ops/operations.h"
 #include "table/key_encoding.h"
@@ -18,13 +20,20 @@ struct Entry {
   table::TablePtr table;
   std::string key;
   int64_t units = 0;
+  IndexUnits index_units;  // if the client wants capacity
   std::optional<Error> error;
+};
+
+struct Cost {
+  int64_t units = 0;
+  IndexUnits index_units;
 };
 
 // Written on the loop's thread only.
 struct State {
   BatchWriteItemRequest request;
   std::vector<Entry> entries;
+  table::Store* store = nullptr;
   size_t outstanding = 0;
   Callback<BatchWriteItemResponse> done;
 };
@@ -65,6 +74,7 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchWriteItemRequest reque
       const WriteRequest& write = table.requests[i];
       const model::ItemView view = write.put_request ? write.put_request->item.view() : write.delete_request->key.view();
       TRY(write.put_request ? CheckItemKey(schema, view) : CheckKey(schema, view));
+      if (write.put_request) TRY(CheckPutIndexKeys(*found, view));
       Entry entry;
       entry.table_index = t;
       entry.request_index = i;
@@ -76,23 +86,44 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchWriteItemRequest reque
   }
   state->request = std::move(request);
   state->outstanding = state->entries.size();
+  state->store = &ctx.env.store;
   return state;
 }
 
 void Finish(State* state) {
   BatchWriteItemResponse response;
+  BatchWriteItemRequest& request = state->request;
+  const size_t tables = request.request_items.size();
   size_t failed = 0;
-  std::vector<int64_t> units(state->request.request_items.size());
-  std::vector<TableWriteRequests> unprocessed(state->request.request_items.size());
+  std::vector<Cost> costs(tables);
+  std::vector<table::TablePtr> definitions(tables);
+  std::vector<TableWriteRequests> unprocessed(tables);
+  std::vector<TableMetrics> metrics(tables);
   for (Entry& entry : state->entries) {
-    TableWriteRequests& table = state->request.request_items[entry.table_index];
-    if (!entry.error) {
-      units[entry.table_index] += entry.units;
+    const size_t t = entry.table_index;
+    TableWriteRequests& table = request.request_items[t];
+    definitions[t] = entry.table;
+    if (entry.error) {
+      ++failed;
+      unprocessed[t].table_name = table.table_name;
+      unprocessed[t].requests.push_back(std::move(table.requests[entry.request_index]));
       continue;
     }
-    ++failed;
-    unprocessed[entry.table_index].table_name = table.table_name;
-    unprocessed[entry.table_index].requests.push_back(std::move(table.requests[entry.request_index]));
+    Cost& cost = costs[t];
+    cost.units += entry.units;
+    cost.index_units.resize(std::max(cost.index_units.size(), entry.index_units.size()));
+    for (size_t i = 0; i < entry.index_units.size(); ++i) cost.index_units[i] += entry.index_units[i];
+    const WriteRequest& write = table.requests[entry.request_index];
+    const model::ItemView key = write.put_request ? write.put_request->item.view() : write.delete_request->key.view();
+    auto collection = CollectionMetrics(*state->store, *entry.table, request.return_item_collection_metrics, key, entry.key);
+    if (!collection) continue;
+    // One entry for each collection, however many of its items were written.
+    const auto same = [&](const ItemCollectionMetrics& each) {
+      return each.item_collection_key == collection->item_collection_key;
+    };
+    if (std::none_of(metrics[t].metrics.begin(), metrics[t].metrics.end(), same)) {
+      metrics[t].metrics.push_back(std::move(*collection));
+    }
   }
   if (failed == state->entries.size()) {
     state->done(std::move(*state->entries.front().error));
@@ -101,11 +132,17 @@ void Finish(State* state) {
   for (TableWriteRequests& table : unprocessed) {
     if (!table.requests.empty()) response.unprocessed_items.push_back(std::move(table));
   }
-  if (WantsCapacity(state->request.return_consumed_capacity)) {
+  for (size_t t = 0; t < tables; ++t) {
+    if (metrics[t].metrics.empty()) continue;
+    metrics[t].table_name = request.request_items[t].table_name;
+    if (!response.item_collection_metrics) response.item_collection_metrics.emplace();
+    response.item_collection_metrics->push_back(std::move(metrics[t]));
+  }
+  if (WantsCapacity(request.return_consumed_capacity)) {
     std::vector<ConsumedCapacity> capacities;
-    for (size_t t = 0; t < units.size(); ++t) {
-      capacities.push_back(*TableCapacity(state->request.return_consumed_capacity,
-                                          state->request.request_items[t].table_name, static_cast<double>(units[t])));
+    for (size_t t = 0; t < tables; ++t) {
+      capacities.push_back(*WriteCapacity(request.return_consumed_capacity, request.request_items[t].table_name,
+                                          *definitions[t], costs[t].units, costs[t].index_units));
     }
     response.consumed_capacity = std::move(capacities);
   }
@@ -128,15 +165,24 @@ void BatchWriteItem(Context& ctx, BatchWriteItemRequest request, Callback<BatchW
     const Entry& entry = state->entries[i];
     const WriteRequest& write = state->request.request_items[entry.table_index].requests[entry.request_index];
     const std::string* item = write.put_request ? &write.put_request->item.bytes : nullptr;
-    auto units = std::make_shared<int64_t>(0);
+    auto cost = std::make_shared<Cost>();
+    // Null unless what indexes cost is asked for.
+    const table::TablePtr indexed =
+        WantsCapacity(state->request.return_consumed_capacity) && !entry.table->descriptor.indexes.empty() ? entry.table
+                                                                                                          : nullptr;
     std::vector<table::WriteTarget> targets;
     targets.push_back({entry.table, entry.key});
     // `item` stays where it is until the last answer is in: the state is shared by all callbacks.
     ctx.env.store.Write(
         std::move(targets),
-        [state, item, units](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
+        [state, item, cost, indexed](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
           const size_t new_bytes = item != nullptr ? model::ItemView(*item).size_bytes() : 0;
-          *units = throughput::WriteUnits(static_cast<int64_t>(std::max(old_items[0].size_bytes(), new_bytes)));
+          cost->units = throughput::WriteUnits(static_cast<int64_t>(std::max(old_items[0].size_bytes(), new_bytes)));
+          cost->index_units.clear();
+          if (indexed != nullptr) {
+            AddIndexUnits(*indexed, old_items[0], item != nullptr ? model::ItemView(*item) : model::ItemView(),
+                          &cost->index_units);
+          }
           std::vector<table::Change> changes(1);
           if (item != nullptr) {
             changes[0] = {table::Change::kPut, *item};
@@ -145,9 +191,10 @@ void BatchWriteItem(Context& ctx, BatchWriteItemRequest request, Callback<BatchW
           }
           return changes;
         },
-        [state, i, units, &loop](Status status) {
-          loop.Post([state, i, units, status = std::move(status)]() mutable {
-            state->entries[i].units = *units;
+        [state, i, cost, &loop](Status status) {
+          loop.Post([state, i, cost, status = std::move(status)]() mutable {
+            state->entries[i].units = cost->units;
+            state->entries[i].index_units = std::move(cost->index_units);
             if (!status.ok()) state->entries[i].error = std::move(status).error();
             if (--state->outstanding == 0) Finish(state.get());
           });

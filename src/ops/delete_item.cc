@@ -1,5 +1,6 @@
 #include "ops/capacity.h"
 #include "ops/checks.h"
+#include "ops/index_writes.h"
 #include "ops/item_write.h"
 #include "ops/operations.h"
 #include "table/key_encoding.h"
@@ -12,9 +13,17 @@ struct State {
   expr::Condition condition;
   table::TablePtr table;
   std::string key;
+  table::Store* store = nullptr;
   // Outputs of the body.
   std::string old_item;
   int64_t units = 0;
+  IndexUnits index_units;  // if the client wants capacity
+
+  void CountIndexUnits(model::ItemView old_image, model::ItemView new_image) {
+    index_units.clear();
+    if (table->descriptor.indexes.empty() || !WantsCapacity(request.return_consumed_capacity)) return;
+    AddIndexUnits(*table, old_image, new_image, &index_units);
+  }
 };
 
 Result<std::shared_ptr<State>> Prepare(Context& ctx, DeleteItemRequest request) {
@@ -41,6 +50,7 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, DeleteItemRequest request) 
   ASSIGN_OR_RETURN(state->table, FindActiveTable(ctx.env, request.table_name));
   TRY(CheckKey(state->table->key_schema(), request.key.view()));
   state->key = table::EncodeItemKey(state->table->key_schema(), request.key.view());
+  state->store = &ctx.env.store;
   state->request = std::move(request);
   return state;
 }
@@ -50,6 +60,7 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
     return ConditionFailed(state.request.return_values_on_condition_check_failure, old_item);
   }
   state.units = throughput::WriteUnits(static_cast<int64_t>(old_item.size_bytes()));
+  state.CountIndexUnits(old_item, model::ItemView());
   state.old_item.clear();
   if (!old_item.exists()) return table::Change{};
   if (state.request.return_values == ReturnValues::kAllOld) state.old_item = std::string(old_item.encoded());
@@ -59,8 +70,11 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
 DeleteItemResponse Finish(State& state) {
   DeleteItemResponse response;
   if (!state.old_item.empty()) response.attributes = std::move(state.old_item);
-  response.consumed_capacity = TableCapacity(state.request.return_consumed_capacity, state.request.table_name,
-                                             static_cast<double>(state.units));
+  response.consumed_capacity = WriteCapacity(state.request.return_consumed_capacity, state.request.table_name,
+                                             *state.table, state.units, state.index_units);
+  response.item_collection_metrics =
+      CollectionMetrics(*state.store, *state.table, state.request.return_item_collection_metrics,
+                        state.request.key.view(), state.key);
   return response;
 }
 

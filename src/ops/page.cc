@@ -1,9 +1,12 @@
 #include "ops/page.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "ops/item_read.h"
+#include "table/index_entries.h"
 #include "table/key_encoding.h"
+#include "throughput/units.h"
 
 namespace stator::ops {
 namespace {
@@ -16,17 +19,18 @@ class PageReader {
   // Reads about `budget` bytes. True when the page is complete.
   Result<bool> Step(kv::Tier tier, int64_t budget) {
     if (request_.begin >= request_.end) return true;
+    if (request_.fetch) return FetchStep(tier, budget);
     int64_t step_bytes = 0;
     bool complete = true;
-    TRY(store_.Scan(*request_.table, request_.begin, request_.end, request_.reverse, tier,
-                    [&](std::string_view key, model::ItemView item) {
-                      cursor_.assign(key);
-                      moved_ = true;
-                      if (!Take(key, item)) return false;
-                      step_bytes += static_cast<int64_t>(item.size_bytes());
-                      complete = step_bytes < budget;
-                      return complete;
-                    }));
+    TRY(store_.ScanTablet(request_.target.tablet(), request_.begin, request_.end, request_.reverse, tier,
+                          [&](std::string_view key, model::ItemView item) {
+                            cursor_.assign(key);
+                            moved_ = true;
+                            if (!Take(key, item, item)) return false;
+                            step_bytes += static_cast<int64_t>(item.size_bytes());
+                            complete = step_bytes < budget;
+                            return complete;
+                          }));
     if (complete) return true;
     Advance();
     return false;
@@ -47,27 +51,74 @@ class PageReader {
   Page TakePage() { return std::move(page_); }
 
  private:
-  // False when the page is full.
-  bool Take(std::string_view key, model::ItemView item) {
-    const int64_t bytes = static_cast<int64_t>(item.size_bytes());
+  // Entries that are read before the items of them are fetched: no item is read while a scan is under way.
+  static constexpr size_t kFetchedTogether = 64;
+
+  // Step for entries whose items are wanted.
+  Result<bool> FetchStep(kv::Tier tier, int64_t budget) {
+    const int64_t start_bytes = page_.bytes + page_.fetched_bytes;
+    while (true) {
+      size_t most = kFetchedTogether;
+      if (request_.limit) most = std::min(most, static_cast<size_t>(*request_.limit - page_.scanned_count));
+      std::vector<std::pair<std::string, std::string>> entries;
+      TRY(store_.ScanTablet(request_.target.tablet(), request_.begin, request_.end, request_.reverse, tier,
+                            [&](std::string_view key, model::ItemView entry) {
+                              entries.emplace_back(key, entry.encoded());
+                              return entries.size() < most;
+                            }));
+      for (const auto& [key, entry] : entries) {
+        ASSIGN_OR_RETURN(const bool go_on, TakeFetched(key, model::ItemView(entry), tier));
+        cursor_ = key;
+        moved_ = true;
+        if (!go_on) return true;
+        if (page_.bytes + page_.fetched_bytes - start_bytes >= budget) {
+          Advance();
+          return false;
+        }
+      }
+      if (entries.size() < most) return true;
+      Advance();
+    }
+  }
+
+  Result<bool> TakeFetched(const std::string& key, model::ItemView entry, kv::Tier tier) {
+    const table::Table& table = *request_.target.table;
+    std::string bytes;
+    ASSIGN_OR_RETURN(const bool found, store_.Get(table, table::ItemKeyOfEntry(table.descriptor, entry), tier, &bytes));
+    model::ItemView item = found ? model::ItemView(bytes) : model::ItemView();
+    // The item may have moved in the index, or gone, since the entry was read: then there is nothing at this place any more.
+    if (!table::HasEntry(*request_.target.index, item) || request_.target.PositionOf(item) != key) item = model::ItemView();
+    if (item.exists()) {
+      page_.fetched_bytes += static_cast<int64_t>(item.size_bytes());
+      page_.fetched_steps += throughput::ReadSteps(static_cast<int64_t>(item.size_bytes()));
+    }
+    return Take(key, entry, item);
+  }
+
+  // Evaluates what stands at `key`: `stored` is paid for and names the place, `item` (if it exists) is filtered and
+  // projected. False when the page is full.
+  bool Take(std::string_view key, model::ItemView stored, model::ItemView item) {
+    const int64_t bytes = static_cast<int64_t>(stored.size_bytes());
     ++page_.scanned_count;
     page_.bytes += bytes;
     page_.last_hash = table::HashOfKey(key);
-    const size_t partition = request_.table->descriptor.partitions.Find(page_.last_hash);
+    const size_t partition = request_.target.partitions().Find(page_.last_hash);
     if (page_.partition_bytes.empty() || page_.partition_bytes.back().first != partition) {
       page_.partition_bytes.emplace_back(partition, 0);
     }
     page_.partition_bytes.back().second += bytes;
 
-    if (expr::Evaluate(request_.filter, item)) {
+    if (item.exists() && expr::Evaluate(request_.filter, item)) {
       ++page_.count;
       if (!request_.count_only) {
         page_.items.push_back(request_.projection.present() ? expr::Project(request_.projection, item)
                                                             : std::string(item.encoded()));
       }
     }
-    if (page_.bytes < kMaxPageBytes && !(request_.limit && page_.scanned_count >= *request_.limit)) return true;
-    page_.last_evaluated_key = table::KeyAttributesOf(request_.table->key_schema(), item);
+    if (page_.bytes + page_.fetched_bytes < kMaxPageBytes && !(request_.limit && page_.scanned_count >= *request_.limit)) {
+      return true;
+    }
+    page_.last_evaluated_key = request_.target.KeyAttributesOf(stored);
     return false;
   }
 

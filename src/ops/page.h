@@ -8,6 +8,7 @@
 
 #include "expr/expr.h"
 #include "ops/context.h"
+#include "ops/read_target.h"
 #include "table/store.h"
 
 namespace stator::ops {
@@ -17,7 +18,8 @@ inline constexpr int64_t kMaxPageBytes = 1 << 20;
 inline constexpr int64_t kInlinePageBytes = 64 << 10;
 
 struct PageRequest {
-  table::TablePtr table;
+  ReadTarget target;
+  bool fetch = false;  // filter and project the items that the entries are of, not the entries
   std::string begin;  // keys in [begin, end)
   std::string end;
   bool reverse = false;
@@ -31,7 +33,9 @@ struct Page {
   std::vector<std::string> items;  // encoded; empty with count_only
   int64_t count = 0;
   int64_t scanned_count = 0;
-  int64_t bytes = 0;  // of the items evaluated, by DynamoDB's rules
+  int64_t bytes = 0;  // of the items or entries evaluated, by DynamoDB's rules
+  int64_t fetched_bytes = 0;
+  int64_t fetched_steps = 0;  // 4 KB steps of the items fetched, each rounded up
   // Bytes by partition, in key order, for the partitions that hold evaluated items.
   std::vector<std::pair<size_t, int64_t>> partition_bytes;
   // Set when the page ended by size or limit: the key to go on behind, as an encoded item.

@@ -1,5 +1,6 @@
 #include "ops/capacity.h"
 #include "ops/checks.h"
+#include "ops/index_writes.h"
 #include "ops/item_write.h"
 #include "ops/operations.h"
 #include "table/key_encoding.h"
@@ -12,9 +13,17 @@ struct State {
   expr::Condition condition;
   table::TablePtr table;
   std::string key;
+  table::Store* store = nullptr;
   // Outputs of the body.
   std::string old_item;
   int64_t units = 0;
+  IndexUnits index_units;  // if the client wants capacity
+
+  void CountIndexUnits(model::ItemView old_image, model::ItemView new_image) {
+    index_units.clear();
+    if (table->descriptor.indexes.empty() || !WantsCapacity(request.return_consumed_capacity)) return;
+    AddIndexUnits(*table, old_image, new_image, &index_units);
+  }
 };
 
 Result<std::shared_ptr<State>> Prepare(Context& ctx, PutItemRequest request) {
@@ -43,7 +52,9 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, PutItemRequest request) {
   }
   ASSIGN_OR_RETURN(state->table, FindActiveTable(ctx.env, request.table_name));
   TRY(CheckItemKey(state->table->key_schema(), request.item.view()));
+  TRY(CheckPutIndexKeys(*state->table, request.item.view()));
   state->key = table::EncodeItemKey(state->table->key_schema(), request.item.view());
+  state->store = &ctx.env.store;
   state->request = std::move(request);
   return state;
 }
@@ -54,6 +65,7 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
   }
   const model::ItemView new_item = state.request.item.view();
   state.units = throughput::WriteUnits(static_cast<int64_t>(std::max(old_item.size_bytes(), new_item.size_bytes())));
+  state.CountIndexUnits(old_item, new_item);
   if (state.request.return_values == ReturnValues::kAllOld) state.old_item = std::string(old_item.encoded());
   return table::Change{table::Change::kPut, state.request.item.bytes};
 }
@@ -61,8 +73,11 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
 PutItemResponse Finish(State& state) {
   PutItemResponse response;
   if (!state.old_item.empty()) response.attributes = std::move(state.old_item);
-  response.consumed_capacity = TableCapacity(state.request.return_consumed_capacity, state.request.table_name,
-                                             static_cast<double>(state.units));
+  response.consumed_capacity = WriteCapacity(state.request.return_consumed_capacity, state.request.table_name,
+                                             *state.table, state.units, state.index_units);
+  response.item_collection_metrics =
+      CollectionMetrics(*state.store, *state.table, state.request.return_item_collection_metrics,
+                        state.request.item.view(), state.key);
   return response;
 }
 

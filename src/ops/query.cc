@@ -1,10 +1,10 @@
-#include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/operations.h"
 #include "ops/page.h"
 #include "ops/read_checks.h"
+#include "ops/read_target.h"
 #include "plan/query_plan.h"
-#include "table/key_encoding.h"
+#include "throughput/units.h"
 
 namespace stator::ops {
 namespace {
@@ -14,6 +14,7 @@ using model::ValueView;
 // What is left of the request once it is planned.
 struct Plan {
   PageRequest page;
+  ReadTarget target;
   std::string table_name;
   std::optional<ReturnConsumedCapacity> return_consumed_capacity;
   bool consistent = false;
@@ -63,50 +64,26 @@ Result<Expressions> CheckRequest(QueryRequest* request) {
     return ValidationError("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.");
   }
   TRY(substitutions.CheckAllUsed());
-  ASSIGN_OR_RETURN(out.key_conditions, expr::ExtractKeyConditions(key_condition));
+  // Keys of several attributes are an index's privilege.
+  ASSIGN_OR_RETURN(out.key_conditions,
+                   expr::ExtractKeyConditions(key_condition, request->index_name ? 2 * model::kMaxIndexKeyAttributes : 2));
   TRY(CheckSelect(request->select, request->projection_expression.has_value(), request->attributes_to_get.has_value(),
                   request->index_name.has_value()));
   return out;
 }
 
-// The byte range of an interval: [begin, end).
-void SetKeyRange(const plan::KeyInterval& interval, PageRequest* page) {
-  const std::string prefix = table::EncodePartitionPrefix(ValueView(interval.partition));
-  const auto with_sort = [&](const std::string& value) {
-    std::string key = prefix;
-    table::AppendSortKey(&key, ValueView(value));
-    return key;
-  };
-  page->begin = prefix;
-  page->end = table::PrefixEnd(prefix);
-  if (interval.prefix) {
-    page->begin = with_sort(*interval.prefix);
-    // A prefix of 0xff bytes has no successor inside the partition: then the partition's own end bounds it.
-    std::string end = table::PrefixEnd(page->begin);
-    if (!end.empty() && end < page->end) page->end = std::move(end);
-    return;
+Status SetStart(const ReadTarget& target, const plan::KeyInterval& interval, model::ItemView start, PageRequest* page) {
+  TRY(CheckStartKey(target, start));
+  const model::IndexKeySchema& schema = target.key();
+  for (size_t i = 0; i < schema.partition.size(); ++i) {
+    if (!model::ValuesEqual(start.Find(schema.partition[i].name), ValueView(interval.partition[i]))) {
+      return ValidationError("The provided starting key is outside query boundaries based on provided conditions");
+    }
   }
-  // The key right behind K is K 0x00.
-  if (interval.lower) {
-    page->begin = with_sort(interval.lower->value);
-    if (!interval.lower->inclusive) page->begin.push_back('\0');
-  }
-  if (interval.upper) {
-    page->end = with_sort(interval.upper->value);
-    if (interval.upper->inclusive) page->end.push_back('\0');
-  }
-}
-
-Status SetStart(const model::KeySchema& schema, const plan::KeyInterval& interval, model::ItemView start,
-                PageRequest* page) {
-  TRY(CheckStartKey(schema, start));
-  if (!model::ValuesEqual(start.Find(schema.partition.name), ValueView(interval.partition))) {
-    return ValidationError("The provided starting key is outside query boundaries based on provided conditions");
-  }
-  if (schema.sort && !interval.ContainsSort(start.Find(schema.sort->name))) {
+  if (!interval.ContainsSortKey(schema, start)) {
     return ValidationError("The provided starting key does not match the range key predicate");
   }
-  const std::string key = table::EncodeItemKey(schema, start);
+  const std::string key = target.PositionOf(start);
   if (page->reverse) {
     page->end = key;
   } else {
@@ -115,7 +92,8 @@ Status SetStart(const model::KeySchema& schema, const plan::KeyInterval& interva
   return OkStatus();
 }
 
-Status CheckFilterAttributes(const QueryRequest& request, const Expressions& expressions, const model::KeySchema& schema) {
+Status CheckFilterAttributes(const QueryRequest& request, const Expressions& expressions,
+                             const model::IndexKeySchema& schema) {
   for (const std::string& attribute : expr::TopLevelAttributes(expressions.filter)) {
     if (!schema.Has(attribute)) continue;
     return ValidationError(std::string(request.filter_expression ? "Filter Expression" : "QueryFilter") +
@@ -127,23 +105,31 @@ Status CheckFilterAttributes(const QueryRequest& request, const Expressions& exp
 Result<Plan> Prepare(Context& ctx, QueryRequest request) {
   ASSIGN_OR_RETURN(Expressions expressions, CheckRequest(&request));
   Plan plan;
-  ASSIGN_OR_RETURN(plan.page.table, FindActiveTable(ctx.env, request.table_name));
-  if (request.index_name) {
-    return ValidationError("The table does not have the specified index: " + *request.index_name);
+  plan.consistent = request.consistent_read.value_or(false);
+  ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(ctx.env, request.table_name));
+  ASSIGN_OR_RETURN(plan.target, FindReadTarget(std::move(table), request.index_name, plan.consistent));
+  const model::IndexKeySchema& schema = plan.target.key();
+  if (expressions.key_conditions.size() > 2 && schema.partition.size() + schema.sort.size() <= 2) {
+    return ValidationError("Conditions can be of length 1 or 2 only");
   }
-  const model::KeySchema& schema = plan.page.table->key_schema();
   ASSIGN_OR_RETURN(const plan::KeyInterval interval, plan::PlanQuery(schema, expressions.key_conditions));
   TRY(CheckFilterAttributes(request, expressions, schema));
+  ASSIGN_OR_RETURN(plan.page.fetch,
+                   NeedsFetch(plan.target, request.select, expressions.projection, expressions.filter));
+  plan.page.target = plan.target;
   plan.page.reverse = !request.scan_index_forward.value_or(true);
-  SetKeyRange(interval, &plan.page);
-  if (request.exclusive_start_key) TRY(SetStart(schema, interval, request.exclusive_start_key->view(), &plan.page));
+  KeyRange range = RangeOf(plan.target, interval);
+  plan.page.begin = std::move(range.begin);
+  plan.page.end = std::move(range.end);
+  if (request.exclusive_start_key) {
+    TRY(SetStart(plan.target, interval, request.exclusive_start_key->view(), &plan.page));
+  }
   plan.page.limit = request.limit;
   plan.page.filter = std::move(expressions.filter);
   plan.page.projection = std::move(expressions.projection);
   plan.page.count_only = request.select == Select::kCount;
   plan.table_name = std::move(request.table_name);
   plan.return_consumed_capacity = request.return_consumed_capacity;
-  plan.consistent = request.consistent_read.value_or(false);
   return plan;
 }
 
@@ -169,8 +155,9 @@ void Query(Context& ctx, QueryRequest request, Callback<QueryResponse> done) {
              response.scanned_count = page->scanned_count;
              response.last_evaluated_key = std::move(page->last_evaluated_key);
              response.consumed_capacity =
-                 TableCapacity(plan.return_consumed_capacity, plan.table_name,
-                               throughput::HalvesToUnits(throughput::ReadHalves(page->bytes, plan.consistent)));
+                 ReadCapacity(plan.return_consumed_capacity, plan.table_name, plan.target,
+                              throughput::ReadHalves(page->bytes, plan.consistent),
+                              page->fetched_steps * (plan.consistent ? 2 : 1));
              done(std::move(response));
            });
 }

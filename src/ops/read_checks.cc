@@ -1,7 +1,5 @@
 #include "ops/read_checks.h"
 
-#include "ops/checks.h"
-
 namespace stator::ops {
 
 Status CheckSelect(const std::optional<Select>& select, bool has_projection_expression, bool has_attributes_to_get,
@@ -25,14 +23,6 @@ Status CheckSelect(const std::optional<Select>& select, bool has_projection_expr
   }
   if (*select == Select::kAllProjectedAttributes && !has_index) {
     return ValidationError("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName");
-  }
-  return OkStatus();
-}
-
-Status CheckStartKey(const model::KeySchema& schema, model::ItemView key) {
-  if (key.attributes().size() != (schema.sort ? 2u : 1u)) return ValidationError("The provided starting key is invalid");
-  if (const Status checked = CheckKey(schema, key); !checked.ok()) {
-    return ValidationError("The provided starting key is invalid: " + checked.error().message());
   }
   return OkStatus();
 }

@@ -77,11 +77,12 @@ struct BatchGetItemResponse {
   std::optional<std::vector<ConsumedCapacity>> consumed_capacity;
 };
 
+struct TableMetrics {
+  std::string table_name;
+  std::vector<ItemCollectionMetrics> metrics;
+};
+
 struct BatchWriteItemResponse {
-  struct TableMetrics {
-    std::string table_name;
-    std::vector<ItemCollectionMetrics> metrics;
-  };
   std::vector<TableWriteRequests> unprocessed_items;  // always written, {} if there are none
   std::optional<std::vector<TableMetrics>> item_collection_metrics;
   std::optional<std::vector<ConsumedCapacity>> consumed_capacity;
@@ -89,6 +90,7 @@ struct BatchWriteItemResponse {
 
 struct TransactWriteItemsResponse {
   std::optional<std::vector<ConsumedCapacity>> consumed_capacity;
+  std::optional<std::vector<TableMetrics>> item_collection_metrics;
 };
 
 struct TransactGetItemsResponse {

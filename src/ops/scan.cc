@@ -1,9 +1,10 @@
-#include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/operations.h"
 #include "ops/page.h"
 #include "ops/read_checks.h"
+#include "ops/read_target.h"
 #include "table/key_encoding.h"
+#include "throughput/units.h"
 
 namespace stator::ops {
 namespace {
@@ -13,7 +14,7 @@ struct Plan {
   std::string table_name;
   std::optional<ReturnConsumedCapacity> return_consumed_capacity;
   bool consistent = false;
-  table::TablePtr table;
+  ReadTarget target;
   uint64_t first_hash = 0;                // hashes that the page may read, both ends included
   uint64_t final_hash = UINT64_MAX;
 };
@@ -72,23 +73,22 @@ Status CheckRequest(ScanRequest* request, PageRequest* page) {
 Result<Plan> Prepare(Context& ctx, ScanRequest request) {
   Plan plan;
   TRY(CheckRequest(&request, &plan.page));
-  ASSIGN_OR_RETURN(plan.table, FindActiveTable(ctx.env, request.table_name));
-  if (request.index_name) {
-    return ValidationError("The table does not have the specified index: " + *request.index_name);
-  }
-  plan.page.table = plan.table;
-  plan.page.end = table::EndOfItemKeys();
+  plan.consistent = request.consistent_read.value_or(false);
+  ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(ctx.env, request.table_name));
+  ASSIGN_OR_RETURN(plan.target, FindReadTarget(std::move(table), request.index_name, plan.consistent));
+  ASSIGN_OR_RETURN(plan.page.fetch, NeedsFetch(plan.target, request.select, plan.page.projection, plan.page.filter));
+  plan.page.target = plan.target;
+  plan.page.end = table::EndOfKind(plan.target.kind());
   if (request.segment) {
     const unsigned __int128 end = SegmentStart(*request.segment + 1, *request.total_segments);
     plan.first_hash = static_cast<uint64_t>(SegmentStart(*request.segment, *request.total_segments));
     plan.final_hash = static_cast<uint64_t>(end - 1);
-    if (end >> 64 == 0) plan.page.end = table::FirstKeyOfHash(static_cast<uint64_t>(end));
+    if (end >> 64 == 0) plan.page.end = table::FirstKeyOfHash(static_cast<uint64_t>(end), plan.target.kind());
   }
-  plan.page.begin = table::FirstKeyOfHash(plan.first_hash);
+  plan.page.begin = table::FirstKeyOfHash(plan.first_hash, plan.target.kind());
   if (request.exclusive_start_key) {
-    const model::KeySchema& schema = plan.table->key_schema();
-    TRY(CheckStartKey(schema, request.exclusive_start_key->view()));
-    const std::string start = table::EncodeItemKey(schema, request.exclusive_start_key->view());
+    TRY(CheckStartKey(plan.target, request.exclusive_start_key->view()));
+    const std::string start = plan.target.PositionOf(request.exclusive_start_key->view());
     if (start < plan.page.begin || start >= plan.page.end) {
       return ValidationError(
           "The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct "
@@ -102,13 +102,12 @@ Result<Plan> Prepare(Context& ctx, ScanRequest request) {
   plan.page.count_only = request.select == Select::kCount;
   plan.table_name = std::move(request.table_name);
   plan.return_consumed_capacity = request.return_consumed_capacity;
-  plan.consistent = request.consistent_read.value_or(false);
   return plan;
 }
 
 // A Scan pays per partition that it touched, each rounded up on its own.
 int64_t ScanHalves(const Plan& plan, const Page& page) {
-  const throughput::PartitionMap& map = plan.table->descriptor.partitions;
+  const throughput::PartitionMap& map = plan.target.partitions();
   const size_t first = map.Find(plan.first_hash);
   const size_t last = map.Find(page.last_evaluated_key ? page.last_hash : plan.final_hash);
   int64_t halves = 0;
@@ -138,8 +137,9 @@ void Scan(Context& ctx, ScanRequest request, Callback<ScanResponse> done) {
                return;
              }
              ScanResponse response;
-             response.consumed_capacity = TableCapacity(plan.return_consumed_capacity, plan.table_name,
-                                                        throughput::HalvesToUnits(ScanHalves(plan, *page)));
+             response.consumed_capacity =
+                 ReadCapacity(plan.return_consumed_capacity, plan.table_name, plan.target, ScanHalves(plan, *page),
+                              page->fetched_steps * (plan.consistent ? 2 : 1));
              if (!count_only) response.items = std::move(page->items);
              response.count = page->count;
              response.scanned_count = page->scanned_count;

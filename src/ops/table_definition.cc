@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "ops/index_definition.h"
+
 namespace stator::ops {
 namespace {
 
@@ -49,17 +51,11 @@ Result<model::KeySchema> DefineKey(const std::vector<KeySchemaElement>& elements
     schema.sort = model::KeyAttribute{elements[1].attribute_name,
                                       ToValueType(FindDefinition(definitions, elements[1].attribute_name)->attribute_type)};
   }
-  if (definitions.size() != elements.size()) {
-    return Invalid(
-        "Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions");
-  }
   return schema;
 }
 
 // Parameters of features that are not there yet must not look as if they took effect.
 Status CheckSupported(const CreateTableRequest& request) {
-  if (request.global_secondary_indexes) return NotSupportedYet("GlobalSecondaryIndexes");
-  if (request.local_secondary_indexes) return NotSupportedYet("LocalSecondaryIndexes");
   if (request.stream_specification) {
     if (request.stream_specification->stream_enabled) return NotSupportedYet("StreamSpecification");
     if (request.stream_specification->stream_view_type) {
@@ -158,6 +154,7 @@ Result<table::TableDescriptor> DefineTable(const Environment& env, const CreateT
     descriptor.attribute_definitions.push_back({definition.attribute_name, ToValueType(definition.attribute_type)});
   }
   ASSIGN_OR_RETURN(descriptor.key_schema, DefineKey(*request.key_schema, *request.attribute_definitions));
+  TRY(DefineIndexes(request, &descriptor));
   if (request.tags) {
     for (const Tag& tag : *request.tags) descriptor.tags[tag.key] = tag.value;
     TRY(CheckTagCount(descriptor.tags.size()));

@@ -15,10 +15,91 @@ ScalarAttributeType ToScalar(model::Type type) {
   }
 }
 
+std::vector<KeySchemaElement> KeyOf(const model::IndexKeySchema& key) {
+  std::vector<KeySchemaElement> elements;
+  for (const model::KeyAttribute& attribute : key.partition) elements.push_back({attribute.name, KeyType::kHash});
+  for (const model::KeyAttribute& attribute : key.sort) elements.push_back({attribute.name, KeyType::kRange});
+  return elements;
+}
+
+Projection ProjectionOf(const table::IndexDescriptor& index) {
+  using Kind = table::IndexDescriptor::Projection;
+  Projection projection;
+  projection.projection_type = index.projection == Kind::kAll        ? ProjectionType::kAll
+                               : index.projection == Kind::kKeysOnly ? ProjectionType::kKeysOnly
+                                                                     : ProjectionType::kInclude;
+  if (index.projection == Kind::kInclude) projection.non_key_attributes = index.non_key_attributes;
+  return projection;
+}
+
+// Of a table or an index: both have members of these names.
+template <typename Throughput>
+ProvisionedThroughputDescription DescribeThroughput(const Throughput& t, bool on_demand, int64_t now) {
+  ProvisionedThroughputDescription out;
+  if (t.last_increase_micros != 0) out.last_increase_date_time = Seconds(t.last_increase_micros);
+  if (t.last_decrease_micros != 0) out.last_decrease_date_time = Seconds(t.last_decrease_micros);
+  const int64_t today = now / (86'400 * int64_t{1'000'000});
+  out.number_of_decreases_today = t.decreases_day == today ? t.decreases_today : 0;
+  out.read_capacity_units = on_demand ? 0 : t.read_units;
+  out.write_capacity_units = on_demand ? 0 : t.write_units;
+  return out;
+}
+
+IndexStatus IndexStatusOf(const table::IndexDescriptor& index, TableStatus table_status, const Environment& env) {
+  using State = table::IndexDescriptor::State;
+  if (table_status == TableStatus::kDeleting || index.state == State::kDeleting) return IndexStatus::kDeleting;
+  if (table_status == TableStatus::kCreating || index.state == State::kCreating) return IndexStatus::kCreating;
+  if (env.settings.delay_transient_statuses && env.clock.NowMicros() < index.created_micros + kTransientStatusMicros) {
+    return IndexStatus::kCreating;
+  }
+  return IndexStatus::kActive;
+}
+
+LocalSecondaryIndexDescription DescribeLocal(const table::IndexDescriptor& index, const table::TableCounts& counts,
+                                             std::string arn) {
+  LocalSecondaryIndexDescription out;
+  out.index_name = index.name;
+  out.key_schema = KeyOf(index.key);
+  out.projection = ProjectionOf(index);
+  out.index_size_bytes = counts.bytes;
+  out.item_count = counts.items;
+  out.index_arn = std::move(arn);
+  return out;
+}
+
+GlobalSecondaryIndexDescription DescribeGlobal(const table::IndexDescriptor& index, const table::TableCounts& counts,
+                                               std::string arn, bool on_demand, TableStatus table_status,
+                                               const Environment& env) {
+  GlobalSecondaryIndexDescription out;
+  const table::IndexThroughput& t = index.throughput;
+  out.index_name = index.name;
+  out.key_schema = KeyOf(index.key);
+  out.projection = ProjectionOf(index);
+  out.index_status = IndexStatusOf(index, table_status, env);
+  // Entries of older items are being added. An index made with its table has none to add.
+  if (index.state == table::IndexDescriptor::State::kCreating) out.backfilling = true;
+  out.provisioned_throughput = DescribeThroughput(t, on_demand, env.clock.NowMicros());
+  out.index_size_bytes = counts.bytes;
+  out.item_count = counts.items;
+  out.index_arn = std::move(arn);
+  if (t.max_read_request_units || t.max_write_request_units) {
+    out.on_demand_throughput = OnDemandThroughput{t.max_read_request_units, t.max_write_request_units};
+  }
+  IndexWarmThroughputDescription warm;
+  warm.read_units_per_second = t.warm_read_units.value_or(on_demand ? throughput::kOnDemandReadUnits : t.read_units);
+  warm.write_units_per_second = t.warm_write_units.value_or(on_demand ? throughput::kOnDemandWriteUnits : t.write_units);
+  warm.status = out.index_status == IndexStatus::kActive ? IndexStatus::kActive : IndexStatus::kUpdating;
+  out.warm_throughput = warm;
+  return out;
+}
+
 }  // namespace
 
 TableStatus StatusOf(const table::TableDescriptor& descriptor, const Environment& env) {
   if (descriptor.deleting_micros != 0) return TableStatus::kDeleting;
+  for (const table::IndexDescriptor& index : descriptor.indexes) {
+    if (index.state != table::IndexDescriptor::State::kActive) return TableStatus::kUpdating;
+  }
   if (!env.settings.delay_transient_statuses) return TableStatus::kActive;
   const int64_t now = env.clock.NowMicros();
   if (now < descriptor.created_micros + kTransientStatusMicros) return TableStatus::kCreating;
@@ -44,13 +125,8 @@ TableDescription Describe(const Environment& env, const table::Table& table, Tab
   out.table_arn = TableArn(env, d.name);
   out.table_id = d.table_id;
 
-  if (d.last_increase_micros != 0) out.provisioned_throughput.last_increase_date_time = Seconds(d.last_increase_micros);
-  if (d.last_decrease_micros != 0) out.provisioned_throughput.last_decrease_date_time = Seconds(d.last_decrease_micros);
-  const int64_t today = env.clock.NowMicros() / (86'400 * int64_t{1'000'000});
-  out.provisioned_throughput.number_of_decreases_today = d.decreases_day == today ? d.decreases_today : 0;
   const bool on_demand = d.billing_mode == table::BillingMode::kPayPerRequest;
-  out.provisioned_throughput.read_capacity_units = on_demand ? 0 : d.read_units;
-  out.provisioned_throughput.write_capacity_units = on_demand ? 0 : d.write_units;
+  out.provisioned_throughput = DescribeThroughput(d, on_demand, env.clock.NowMicros());
   if (d.billing_mode_given) {
     BillingModeSummary summary;
     summary.billing_mode = on_demand ? BillingMode::kPayPerRequest : BillingMode::kProvisioned;
@@ -80,6 +156,16 @@ TableDescription Describe(const Environment& env, const table::Table& table, Tab
   if (const Result<table::TableCounts> counts = env.store.Counts(table); counts.ok()) {
     out.item_count = counts->items;
     out.table_size_bytes = counts->bytes;
+  }
+  for (const table::IndexDescriptor& index : d.indexes) {
+    const Result<table::TableCounts> read = env.store.IndexCounts(table, index);
+    const table::TableCounts counts = read.ok() ? *read : table::TableCounts();
+    std::string arn = out.table_arn + "/index/" + index.name;
+    if (index.is_global()) {
+      out.global_secondary_indexes.push_back(DescribeGlobal(index, counts, std::move(arn), on_demand, status, env));
+    } else {
+      out.local_secondary_indexes.push_back(DescribeLocal(index, counts, std::move(arn)));
+    }
   }
   return out;
 }

@@ -65,7 +65,7 @@ Result<TransactGetItemsResponse> Finish(State& state) {
     std::optional<std::string>& image = state.images[i];
     const size_t size = image ? model::ItemView(*image).size_bytes() : 0;
     bytes += size;
-    capacity.Add(state.request.transact_items[i].get.table_name, *state.items[i].table,
+    capacity.Add(state.request.transact_items[i].get.table_name, state.items[i].table,
                  2 * throughput::ReadSteps(static_cast<int64_t>(size)));
     if (image && state.projections[i].present()) {
       std::string projected = expr::Project(state.projections[i], model::ItemView(*image));

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "ops/capacity.h"
 #include "ops/checks.h"
+#include "ops/index_writes.h"
 #include "ops/operations.h"
 #include "ops/transaction.h"
 #include "table/key_encoding.h"
@@ -123,8 +126,11 @@ Status CheckShape(const TransactionAction& action) {
 }
 
 Status CheckAgainstTables(const Environment& env, std::vector<TransactionAction>* actions) {
+  std::map<uint32_t, table::TablePtr> versions;
   for (TransactionAction& action : *actions) {
-    ASSIGN_OR_RETURN(action.table, FindActiveTable(env, action.table_name));
+    ASSIGN_OR_RETURN(table::TablePtr found, FindActiveTable(env, action.table_name));
+    const uint32_t id = found->descriptor.tablet_id;
+    action.table = versions.emplace(id, std::move(found)).first->second;
   }
   // A key of the wrong shape is a reason to cancel, an empty one or the same item twice is an invalid request [T][C].
   std::vector<CancellationReason> reasons(actions->size());
@@ -141,6 +147,11 @@ Status CheckAgainstTables(const Environment& env, std::vector<TransactionAction>
     action.key = table::EncodeItemKey(action.table->key_schema(), action.view());
     if (!items.emplace(action.table->descriptor.tablet_id, action.key).second) {
       return ValidationError("Transaction request cannot include multiple operations on one item");
+    }
+    if (action.kind != TransactionAction::kPut) continue;
+    if (Status keys = CheckPutIndexKeys(*action.table, action.view()); !keys.ok()) {
+      reasons[i] = ValidationReason(keys.error().message());
+      canceled = true;
     }
   }
   if (canceled) return TransactionCanceled(std::move(reasons));
@@ -174,7 +185,56 @@ Result<WriteTransaction> Prepare(Context& ctx, TransactWriteItemsRequest& reques
   }
   TRY(CheckTransactionBytes(put_bytes));
   TRY(CheckAgainstTables(ctx.env, &transaction.actions));
+  transaction.counts_index_units = WantsCapacity(request.return_consumed_capacity);
   return transaction;
+}
+
+// --- The answer ------------------------------------------------------------------------------------------------------
+
+// What the answer needs of an action when its items are gone with the transaction.
+struct Written {
+  std::string table_name;
+  table::TablePtr table;
+  std::string key;             // EncodeItemKey
+  std::string key_attributes;  // encoded item; empty if the metrics of its collection are not in the answer
+};
+
+std::vector<Written> WhatIsAnswered(const TransactWriteItemsRequest& request, const WriteTransaction& transaction) {
+  const bool metrics = request.return_item_collection_metrics == ReturnItemCollectionMetrics::kSize;
+  std::vector<Written> all;
+  if (!metrics && !WantsCapacity(request.return_consumed_capacity)) return all;
+  all.reserve(transaction.actions.size());
+  for (const TransactionAction& action : transaction.actions) {
+    Written& written = all.emplace_back(Written{action.table_name, action.table, action.key, ""});
+    if (!metrics || action.kind == TransactionAction::kConditionCheck) continue;
+    written.key_attributes = table::KeyAttributesOf(action.table->key_schema(), action.view());
+  }
+  return all;
+}
+
+std::optional<std::vector<TableMetrics>> MetricsOf(table::Store& store, const std::vector<Written>& all) {
+  std::optional<std::vector<TableMetrics>> tables;
+  std::vector<uint32_t> ids;  // of *tables
+  for (const Written& written : all) {
+    if (written.key_attributes.empty()) continue;
+    auto collection = CollectionMetrics(store, *written.table, ReturnItemCollectionMetrics::kSize,
+                                        model::ItemView(written.key_attributes), written.key);
+    if (!collection) continue;
+    if (!tables) tables.emplace();
+    const uint32_t id = written.table->descriptor.tablet_id;
+    const auto at = static_cast<size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
+    if (at == ids.size()) {
+      ids.push_back(id);
+      tables->push_back({written.table_name, {}});
+    }
+    // One entry for each collection, however many of its items were written.
+    std::vector<ItemCollectionMetrics>& metrics = (*tables)[at].metrics;
+    const auto same = [&](const ItemCollectionMetrics& each) {
+      return each.item_collection_key == collection->item_collection_key;
+    };
+    if (std::none_of(metrics.begin(), metrics.end(), same)) metrics.push_back(std::move(*collection));
+  }
+  return tables;
 }
 
 }  // namespace
@@ -185,22 +245,21 @@ void TransactWriteItems(Context& ctx, TransactWriteItemsRequest request, Callbac
     done(std::move(transaction).error());
     return;
   }
-  std::vector<std::pair<std::string, table::TablePtr>> tables;
-  if (request.return_consumed_capacity) {
-    for (const TransactionAction& action : transaction->actions) tables.emplace_back(action.table_name, action.table);
-  }
+  std::vector<Written> written = WhatIsAnswered(request, *transaction);
+  table::Store& store = ctx.env.store;
   RunWriteTransaction(ctx, *std::move(transaction),
-                      [wanted = request.return_consumed_capacity, tables = std::move(tables),
+                      [wanted = request.return_consumed_capacity, written = std::move(written), &store,
                        done = std::move(done)](Result<TransactionUnits> drawn) mutable {
                         if (!drawn.ok()) {
                           done(std::move(drawn).error());
                           return;
                         }
                         TransactionCapacity capacity;
-                        for (size_t i = 0; i < tables.size(); ++i) {
-                          capacity.Add(tables[i].first, *tables[i].second, drawn->units[i]);
+                        for (size_t i = 0; i < written.size(); ++i) {
+                          capacity.Add(written[i].table_name, written[i].table, drawn->units[i],
+                                       drawn->index_units.empty() ? IndexUnits() : drawn->index_units[i]);
                         }
-                        done(TransactWriteItemsResponse{capacity.Take(wanted, drawn->writes)});
+                        done(TransactWriteItemsResponse{capacity.Take(wanted, drawn->writes), MetricsOf(store, written)});
                       });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/capacity.h"
+#include "table/index_entries.h"
 #include "throughput/units.h"
 
 namespace stator::ops {
@@ -63,6 +64,11 @@ Result<Decision> Decide(const TransactionAction& action, model::ItemView old_ite
         decision.reason = ValidationReason("Item size to update has exceeded the maximum allowed size");
         break;
       }
+      if (Status keys = table::CheckIndexKeys(action.table->descriptor, old_item, model::ItemView(updated->item), true);
+          !keys.ok()) {
+        decision.reason = ValidationReason(keys.error().message());
+        break;
+      }
       put(std::move(updated->item));
       break;
     }
@@ -100,6 +106,13 @@ Result<std::vector<table::Change>> Body(Run& run, const std::vector<model::ItemV
     canceled |= decision.reason.code != "None";
     reasons.push_back(std::move(decision.reason));
     changes.push_back(std::move(decision.change));
+    if (run.transaction.counts_index_units) {
+      IndexUnits& units = run.drawn.index_units.emplace_back();
+      const table::Change& change = changes.back();
+      if (change.kind != table::Change::kNone) {
+        AddIndexUnits(*actions[i].table, old_items[i], model::ItemView(change.item), &units);
+      }
+    }
     bytes += decision.written_bytes;
     run.drawn.units.push_back(2 * throughput::WriteUnits(static_cast<int64_t>(decision.measured_bytes)));
     read_units.push_back(2 * throughput::ReadSteps(static_cast<int64_t>(decision.image_bytes)));
@@ -155,14 +168,16 @@ void RunWriteTransaction(Context& ctx, WriteTransaction transaction, Callback<Tr
       run->token);
 }
 
-void TransactionCapacity::Add(const std::string& table_name, const table::Table& table, int64_t units) {
-  const uint32_t id = table.descriptor.tablet_id;
+void TransactionCapacity::Add(const std::string& table_name, const table::TablePtr& table, int64_t units,
+                              const IndexUnits& index_units) {
   for (Entry& entry : entries_) {
-    if (entry.tablet_id != id) continue;
+    if (entry.table->descriptor.tablet_id != table->descriptor.tablet_id) continue;
     entry.units += units;
+    entry.index_units.resize(std::max(entry.index_units.size(), index_units.size()));
+    for (size_t i = 0; i < index_units.size(); ++i) entry.index_units[i] += index_units[i];
     return;
   }
-  entries_.push_back({id, table_name, units});
+  entries_.push_back({table, table_name, units, index_units});
 }
 
 std::optional<std::vector<ConsumedCapacity>> TransactionCapacity::Take(
@@ -170,10 +185,12 @@ std::optional<std::vector<ConsumedCapacity>> TransactionCapacity::Take(
   if (!WantsCapacity(wanted)) return std::nullopt;
   std::vector<ConsumedCapacity> capacities;
   for (const Entry& entry : entries_) {
-    const auto units = static_cast<double>(entry.units);
-    ConsumedCapacity capacity = *TableCapacity(wanted, entry.table_name, units);
-    (writes ? capacity.write_capacity_units : capacity.read_capacity_units) = units;
-    if (capacity.table) (writes ? capacity.table->write_capacity_units : capacity.table->read_capacity_units) = units;
+    ConsumedCapacity capacity = *WriteCapacity(wanted, entry.table_name, *entry.table, entry.units, entry.index_units);
+    (writes ? capacity.write_capacity_units : capacity.read_capacity_units) = capacity.capacity_units;
+    if (capacity.table) {
+      const double units = capacity.table->capacity_units;
+      (writes ? capacity.table->write_capacity_units : capacity.table->read_capacity_units) = units;
+    }
     capacities.push_back(std::move(capacity));
   }
   return capacities;

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "expr/expr.h"
 #include "ops/context.h"
+#include "ops/index_writes.h"
 #include "ops/payload.h"
 #include "ops/responses.h"
 #include "table/store.h"
@@ -45,10 +46,12 @@ struct TransactionAction {
 struct TransactionUnits {
   bool writes = true;
   std::vector<int64_t> units;
+  std::vector<IndexUnits> index_units;  // empty unless they were to be counted, and for a repetition
 };
 
 struct WriteTransaction {
-  std::vector<TransactionAction> actions;
+  std::vector<TransactionAction> actions;  // those on one table have one version of it
+  bool counts_index_units = false;
   std::optional<std::string> token;
   std::string digest;  // of the whole request; with a token only
 };
@@ -60,14 +63,16 @@ void RunWriteTransaction(Context& ctx, WriteTransaction transaction, Callback<Tr
 // Units of a transaction by table, in the order of first appearance.
 class TransactionCapacity {
  public:
-  void Add(const std::string& table_name, const table::Table& table, int64_t units);
+  // Those on one table name one version of it.
+  void Add(const std::string& table_name, const table::TablePtr& table, int64_t units, const IndexUnits& index_units = {});
   std::optional<std::vector<ConsumedCapacity>> Take(const std::optional<ReturnConsumedCapacity>& wanted, bool writes) const;
 
  private:
   struct Entry {
-    uint32_t tablet_id;  // a table may be named by its name and by its ARN
+    table::TablePtr table;  // may be named by its name and by its ARN
     std::string table_name;
     int64_t units;
+    IndexUnits index_units;
   };
   std::vector<Entry> entries_;
 };

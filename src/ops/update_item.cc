@@ -1,7 +1,9 @@
 #include "ops/capacity.h"
 #include "ops/checks.h"
+#include "ops/index_writes.h"
 #include "ops/item_write.h"
 #include "ops/operations.h"
+#include "table/index_entries.h"
 #include "table/key_encoding.h"
 
 namespace stator::ops {
@@ -13,9 +15,17 @@ struct State {
   expr::Update update;
   table::TablePtr table;
   std::string key;
+  table::Store* store = nullptr;
   // Outputs of the body.
   std::string attributes;
   int64_t units = 0;
+  IndexUnits index_units;  // if the client wants capacity
+
+  void CountIndexUnits(model::ItemView old_image, model::ItemView new_image) {
+    index_units.clear();
+    if (table->descriptor.indexes.empty() || !WantsCapacity(request.return_consumed_capacity)) return;
+    AddIndexUnits(*table, old_image, new_image, &index_units);
+  }
 };
 
 Result<expr::Update> CompileUpdates(const std::vector<LegacyUpdate>& updates) {
@@ -69,6 +79,7 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, UpdateItemRequest request) 
     }
   }
   state->key = table::EncodeItemKey(schema, request.key.view());
+  state->store = &ctx.env.store;
   state->request = std::move(request);
   return state;
 }
@@ -101,6 +112,10 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
   if (new_item.exists() && MeasuredSize(state, new_item) > model::kMaxItemBytes) {
     return ValidationError("Item size to update has exceeded the maximum allowed size");
   }
+  if (!state.table->descriptor.indexes.empty() && new_item.exists()) {
+    TRY(table::CheckIndexKeys(state.table->descriptor, old_item, new_item, true));
+  }
+  state.CountIndexUnits(old_item, new_item);
   state.units = throughput::WriteUnits(static_cast<int64_t>(std::max(old_item.size_bytes(), new_item.size_bytes())));
   switch (state.request.return_values.value_or(ReturnValues::kNone)) {
     case ReturnValues::kNone: break;
@@ -115,8 +130,11 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
 UpdateItemResponse Finish(State& state) {
   UpdateItemResponse response;
   if (!state.attributes.empty()) response.attributes = std::move(state.attributes);
-  response.consumed_capacity = TableCapacity(state.request.return_consumed_capacity, state.request.table_name,
-                                             static_cast<double>(state.units));
+  response.consumed_capacity = WriteCapacity(state.request.return_consumed_capacity, state.request.table_name,
+                                             *state.table, state.units, state.index_units);
+  response.item_collection_metrics =
+      CollectionMetrics(*state.store, *state.table, state.request.return_item_collection_metrics,
+                        state.request.key.view(), state.key);
   return response;
 }
 

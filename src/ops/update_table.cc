@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "ops/checks.h"
+#include "ops/index_updates.h"
 #include "ops/operations.h"
 #include "ops/table_definition.h"
 #include "ops/table_status.h"
@@ -8,10 +9,7 @@
 namespace stator::ops {
 namespace {
 
-constexpr int64_t kDayMicros = 86'400 * int64_t{1'000'000};
-
 Status CheckRequest(const UpdateTableRequest& request) {
-  if (request.global_secondary_index_updates) return NotSupportedYet("GlobalSecondaryIndexUpdates");
   if (request.stream_specification) return NotSupportedYet("StreamSpecification");
   if (request.sse_specification) return NotSupportedYet("SSESpecification");
   if (request.replica_updates) return NotSupportedYet("ReplicaUpdates");
@@ -21,7 +19,8 @@ Status CheckRequest(const UpdateTableRequest& request) {
   if (request.vector_index_updates) return NotSupportedYet("VectorIndexUpdates");
   if (request.disassociation_protection_enabled) return NotSupportedYet("DisassociationProtectionEnabled");
   if (!request.billing_mode && !request.provisioned_throughput && !request.table_class &&
-      !request.deletion_protection_enabled && !request.on_demand_throughput && !request.warm_throughput) {
+      !request.deletion_protection_enabled && !request.on_demand_throughput && !request.warm_throughput &&
+      (!request.global_secondary_index_updates || request.global_secondary_index_updates->empty())) {
     return ValidationError(
         "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or "
         "SSESpecification or ReplicaUpdates is required");
@@ -30,21 +29,7 @@ Status CheckRequest(const UpdateTableRequest& request) {
     return NeitherUnitsWhenOnDemand();
   }
   if (request.provisioned_throughput) TRY(CheckProvisionedBounds(*request.provisioned_throughput));
-  return OkStatus();
-}
-
-void SetUnits(int64_t read_units, int64_t write_units, int64_t now, table::TableDescriptor* d) {
-  const bool increase = read_units > d->read_units || write_units > d->write_units;
-  const bool decrease = read_units < d->read_units || write_units < d->write_units;
-  if (increase) d->last_increase_micros = now;
-  if (decrease) {
-    d->last_decrease_micros = now;
-    const int64_t today = now / kDayMicros;
-    d->decreases_today = d->decreases_day == today ? d->decreases_today + 1 : 1;
-    d->decreases_day = today;
-  }
-  d->read_units = read_units;
-  d->write_units = write_units;
+  return CheckIndexUpdates(request);
 }
 
 Status ChangeThroughput(const UpdateTableRequest& request, int64_t now, table::TableDescriptor* d) {
@@ -68,7 +53,7 @@ Status ChangeThroughput(const UpdateTableRequest& request, int64_t now, table::T
         "current limits and how to request higher limits.",
         d->read_units, read_units, d->write_units, write_units));
   }
-  SetUnits(read_units, write_units, now, d);
+  SetProvisionedUnits(read_units, write_units, now, d);
   return OkStatus();
 }
 
@@ -101,6 +86,7 @@ Status ChangeWarmThroughput(const WarmThroughput& warm, table::TableDescriptor* 
 
 Status Change(const UpdateTableRequest& request, const Environment& env, table::TableDescriptor* d) {
   const int64_t now = env.clock.NowMicros();
+  TRY(CheckNoOtherIndexWork(request, *d));
   switch (StatusOf(*d, env)) {
     case TableStatus::kCreating:
       return Error(ErrorCode::kResourceInUse,
@@ -114,6 +100,7 @@ Status Change(const UpdateTableRequest& request, const Environment& env, table::
     default: break;
   }
   TRY(ChangeThroughput(request, now, d));
+  TRY(ChangeIndexes(request, now, d));
   if (request.on_demand_throughput) TRY(ChangeOnDemandLimits(*request.on_demand_throughput, d));
   if (request.warm_throughput) TRY(ChangeWarmThroughput(*request.warm_throughput, d));
   if (request.table_class) {

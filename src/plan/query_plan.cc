@@ -52,26 +52,54 @@ bool KeyInterval::ContainsSort(ValueView sort) const {
   return true;
 }
 
-Result<KeyInterval> PlanQuery(const model::KeySchema& schema, const std::vector<KeyConditionPart>& parts) {
-  const KeyConditionPart* partition = FindPart(parts, schema.partition.name);
-  if (partition == nullptr) return MissedElement(schema.partition.name);
-  const KeyConditionPart* sort = schema.sort ? FindPart(parts, schema.sort->name) : nullptr;
-  if (parts.size() > 1 && sort == nullptr) {
-    if (!schema.sort) return ValidationError("Query key condition not supported");
-    return MissedElement(schema.sort->name);
+bool KeyInterval::ContainsSortKey(const model::IndexKeySchema& schema, model::ItemView item) const {
+  for (size_t i = 0; i < leading.size(); ++i) {
+    if (!model::ValuesEqual(item.Find(schema.sort[i].name), ValueView(leading[i]))) return false;
   }
-  TRY(CheckValue(partition->value, schema.partition));
-  if (partition->op != KeyConditionPart::kEq) return ValidationError("Query key condition not supported");
-  TRY(CheckNotEmpty(partition->value, schema.partition));
+  return leading.size() >= schema.sort.size() || ContainsSort(item.Find(schema.sort[leading.size()].name));
+}
 
+Result<KeyInterval> PlanQuery(const model::IndexKeySchema& schema, const std::vector<KeyConditionPart>& parts) {
   KeyInterval interval;
-  interval.partition = partition->value;
-  if (sort == nullptr) return interval;
-  TRY(CheckValue(sort->value, *schema.sort));
-  TRY(CheckNotEmpty(sort->value, *schema.sort));
+  size_t used = 0;
+  for (const model::KeyAttribute& attribute : schema.partition) {
+    const KeyConditionPart* part = FindPart(parts, attribute.name);
+    if (part == nullptr) return MissedElement(attribute.name);
+    ++used;
+  }
+  // The sort attributes that have conditions are the first ones, and no part is left over.
+  std::vector<const KeyConditionPart*> sorts;
+  for (const model::KeyAttribute& attribute : schema.sort) {
+    const KeyConditionPart* part = FindPart(parts, attribute.name);
+    if (part == nullptr) break;
+    sorts.push_back(part);
+    ++used;
+  }
+  if (used < parts.size()) {
+    if (sorts.size() == schema.sort.size()) return ValidationError("Query key condition not supported");
+    return MissedElement(schema.sort[sorts.size()].name);
+  }
+  for (const model::KeyAttribute& attribute : schema.partition) {
+    const KeyConditionPart* part = FindPart(parts, attribute.name);
+    TRY(CheckValue(part->value, attribute));
+    if (part->op != KeyConditionPart::kEq) return ValidationError("Query key condition not supported");
+    TRY(CheckNotEmpty(part->value, attribute));
+    interval.partition.push_back(part->value);
+  }
+  if (sorts.empty()) return interval;
+  for (size_t i = 0; i + 1 < sorts.size(); ++i) {
+    TRY(CheckValue(sorts[i]->value, schema.sort[i]));
+    if (sorts[i]->op != KeyConditionPart::kEq) return ValidationError("Query key condition not supported");
+    TRY(CheckNotEmpty(sorts[i]->value, schema.sort[i]));
+    interval.leading.push_back(sorts[i]->value);
+  }
+  const KeyConditionPart* sort = sorts.back();
+  const model::KeyAttribute& attribute = schema.sort[sorts.size() - 1];
+  TRY(CheckValue(sort->value, attribute));
+  TRY(CheckNotEmpty(sort->value, attribute));
   if (sort->op == KeyConditionPart::kBetween) {
-    TRY(CheckValue(sort->value2, *schema.sort));
-    TRY(CheckNotEmpty(sort->value2, *schema.sort));
+    TRY(CheckValue(sort->value2, attribute));
+    TRY(CheckNotEmpty(sort->value2, attribute));
   }
   switch (sort->op) {
     case KeyConditionPart::kEq:

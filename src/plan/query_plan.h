@@ -12,23 +12,30 @@
 namespace stator::plan {
 
 struct Bound {
-  std::string value;  // encoded, of the sort key's type
+  std::string value;  // encoded, of the sort attribute's type
   bool inclusive = true;
 };
 
-// The items of one partition key value whose sort keys lie between the bounds, or begin with the prefix.
+// The items of one partition key value whose sort keys lie between the bounds, or begin with the prefix. A key of several
+// sort attributes is restricted to values of its first ones (`leading`), and the bounds are those of the attribute behind.
 struct KeyInterval {
-  std::string partition;  // encoded, of the partition key's type
+  std::vector<std::string> partition;  // encoded, in the order of the schema
+  std::vector<std::string> leading;    // encoded
   std::optional<Bound> lower;
   std::optional<Bound> upper;
   std::optional<std::string> prefix;  // encoded S or B
 
-  // Whether a sort key value (of the right type) lies inside.
+  // Whether a value (of the right type) of the sort attribute behind `leading` lies inside.
   bool ContainsSort(model::ValueView sort) const;
+  // Whether all key attributes of an item (of the right types) lie inside; the partition key aside.
+  bool ContainsSortKey(const model::IndexKeySchema& schema, model::ItemView item) const;
 };
 
 // kValidation with the service's texts: a key attribute without condition, a condition on another attribute, an operator
-// other than equality on the partition key, values of the wrong type, empty key values.
-Result<KeyInterval> PlanQuery(const model::KeySchema& schema, const std::vector<expr::KeyConditionPart>& parts);
+// other than equality on a partition attribute or before the last sort attribute, values of the wrong type, empty key values.
+Result<KeyInterval> PlanQuery(const model::IndexKeySchema& schema, const std::vector<expr::KeyConditionPart>& parts);
+inline Result<KeyInterval> PlanQuery(const model::KeySchema& schema, const std::vector<expr::KeyConditionPart>& parts) {
+  return PlanQuery(model::IndexKeySchema::Of(schema), parts);
+}
 
 }  // namespace stator::plan

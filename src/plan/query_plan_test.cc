@@ -33,7 +33,7 @@ std::string MessageOf(const KeySchema& schema, const std::vector<KeyConditionPar
 TEST(PlanQuery, PartitionAlone) {
   const Result<KeyInterval> interval = PlanQuery(kNumbers, {kPk});
   ASSERT_TRUE(interval.ok());
-  EXPECT_EQ(interval->partition, Value("'p'"));
+  EXPECT_EQ(interval->partition, std::vector<std::string>{Value("'p'")});
   const std::string any = Value("-7");
   EXPECT_TRUE(interval->ContainsSort(ValueView(any)));
 }
@@ -88,6 +88,40 @@ TEST(PlanQuery, Prefixes) {
     const std::string value = Value(text);
     EXPECT_EQ(interval->ContainsSort(ValueView(value)), inside) << text;
   }
+}
+
+// Multi-attribute keys: equality on every partition attribute, a prefix of the sort attributes, only the last of them free.
+TEST(PlanQuery, SeveralAttributes) {
+  const model::IndexKeySchema schema = {{{"a", Type::kS}, {"b", Type::kN}}, {{"c", Type::kS}, {"d", Type::kN}, {"e", Type::kS}}};
+  const KeyConditionPart a = Part("a", KeyConditionPart::kEq, "'x'");
+  const KeyConditionPart b = Part("b", KeyConditionPart::kEq, "1");
+  const KeyConditionPart c = Part("c", KeyConditionPart::kEq, "'y'");
+  const KeyConditionPart d = Part("d", KeyConditionPart::kGt, "5");
+  const KeyConditionPart e = Part("e", KeyConditionPart::kBeginsWith, "'z'");
+  const auto message = [&](const std::vector<KeyConditionPart>& parts) {
+    const Result<KeyInterval> result = PlanQuery(schema, parts);
+    return result.ok() ? "" : result.error().message();
+  };
+  EXPECT_EQ(message({a}), "Query condition missed key schema element: b");
+  EXPECT_EQ(message({b, c}), "Query condition missed key schema element: a");
+  EXPECT_EQ(message({a, b, d}), "Query condition missed key schema element: c");
+  EXPECT_EQ(message({a, b, c, e}), "Query condition missed key schema element: d");
+  EXPECT_EQ(message({a, b, c, d, e}), "Query key condition not supported");
+  EXPECT_EQ(message({a, Part("b", KeyConditionPart::kGt, "1")}), "Query key condition not supported");
+  EXPECT_EQ(message({a, b, c, Part("d", KeyConditionPart::kEq, "1"), e, Part("f", KeyConditionPart::kEq, "1")}),
+            "Query key condition not supported");
+
+  const Result<KeyInterval> interval = PlanQuery(schema, {d, c, b, a});  // the textual order is free
+  ASSERT_TRUE(interval.ok());
+  EXPECT_EQ(interval->partition, (std::vector<std::string>{Value("'x'"), Value("1")}));
+  EXPECT_EQ(interval->leading, std::vector<std::string>{Value("'y'")});
+  const auto contains = [&](std::string_view item) {
+    const std::string encoded = expr::notation::Item(item);
+    return interval->ContainsSortKey(schema, model::ItemView(encoded));
+  };
+  EXPECT_TRUE(contains("{a: 'x', b: 1, c: 'y', d: 6, e: 'q'}"));
+  EXPECT_FALSE(contains("{a: 'x', b: 1, c: 'y', d: 5, e: 'q'}"));
+  EXPECT_FALSE(contains("{a: 'x', b: 1, c: 'z', d: 6, e: 'q'}"));
 }
 
 }  // namespace

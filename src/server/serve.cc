@@ -16,6 +16,7 @@
 #include "server/management.h"
 #include "server/metrics.h"
 #include "server/seed_data.h"
+#include "table/index_builder.h"
 #include "table/key_encoding.h"
 #include "table/store.h"
 
@@ -165,6 +166,7 @@ int Serve(const ServeSettings& settings) {
   management.Stop();
   workers.Stop();
   // The engine finishes what is queued while everything its callbacks touch is still there.
+  table::IndexBuilder::StopOf(**store);
   engine->reset();
   LogInfo("stopped");
   return 0;

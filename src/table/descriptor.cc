@@ -65,6 +65,15 @@ class Writer {
     model::AppendList(&encoded, map.size(), elements);
     Put(name, std::move(encoded));
   }
+  void Texts(const char* name, const std::vector<std::string>& texts) {
+    std::string elements;
+    for (const std::string& text : texts) model::AppendString(&elements, text);
+    std::string encoded;
+    model::AppendList(&encoded, texts.size(), elements);
+    Put(name, std::move(encoded));
+  }
+  // Left out when there are none, as in descriptors of versions that had none.
+  void Indexes(const char* name, const std::vector<IndexDescriptor>& indexes);
   std::string Finish() const { return root_.EncodeItem(); }
 
  private:
@@ -137,6 +146,12 @@ class Reader {
     map = throughput::PartitionMap::FromStarts(starts);
     if (map.starts() != starts) ok_ = false;
   }
+  void Texts(const char* name, std::vector<std::string>& texts) {
+    const ValueView found = Find(name, Type::kL, true);
+    if (found.empty()) return;
+    for (ValueView element : found.list()) texts.emplace_back(TextOf(element));
+  }
+  void Indexes(const char* name, std::vector<IndexDescriptor>& indexes);
   bool ok() const { return ok_; }
 
  private:
@@ -161,6 +176,62 @@ class Reader {
   MapView map_;
   bool ok_ = true;
 };
+
+template <typename Visitor, typename Index>
+void VisitIndex(Visitor& v, Index& d) {
+  v.String("Name", d.name);
+  v.Integer("Kind", d.kind);
+  v.KeyAttributes("PartitionKey", d.key.partition);
+  v.KeyAttributes("SortKey", d.key.sort);
+  v.Integer("Projection", d.projection);
+  v.Texts("NonKeyAttributes", d.non_key_attributes);
+  v.Integer("State", d.state);
+  v.Integer("Created", d.created_micros);
+  v.Integer("Number", d.number);
+  v.Integer("TabletId", d.tablet_id);
+  v.Integer("ReadUnits", d.throughput.read_units);
+  v.Integer("WriteUnits", d.throughput.write_units);
+  v.Integer("LastIncrease", d.throughput.last_increase_micros);
+  v.Integer("LastDecrease", d.throughput.last_decrease_micros);
+  v.Integer("DecreasesToday", d.throughput.decreases_today);
+  v.Integer("DecreasesDay", d.throughput.decreases_day);
+  v.Optional("MaxReadRequestUnits", d.throughput.max_read_request_units);
+  v.Optional("MaxWriteRequestUnits", d.throughput.max_write_request_units);
+  v.Optional("WarmReadUnits", d.throughput.warm_read_units);
+  v.Optional("WarmWriteUnits", d.throughput.warm_write_units);
+  v.Partitions("Partitions", d.partitions);
+}
+
+void Writer::Indexes(const char* name, const std::vector<IndexDescriptor>& indexes) {
+  if (indexes.empty()) return;
+  std::string elements;
+  for (const IndexDescriptor& index : indexes) {
+    Writer writer;
+    VisitIndex(writer, index);
+    writer.root_.AppendTo(&elements);
+  }
+  std::string encoded;
+  model::AppendList(&encoded, indexes.size(), elements);
+  Put(name, std::move(encoded));
+}
+
+void Reader::Indexes(const char* name, std::vector<IndexDescriptor>& indexes) {
+  const ValueView found = Find(name, Type::kL, false);
+  if (found.empty()) return;
+  for (ValueView element : found.list()) {
+    if (element.type() != Type::kM) {
+      ok_ = false;
+      return;
+    }
+    Reader reader(element.map());
+    VisitIndex(reader, indexes.emplace_back());
+    const IndexDescriptor& index = indexes.back();
+    const bool sound = index.kind <= IndexDescriptor::Kind::kGlobal && index.projection <= IndexDescriptor::Projection::kInclude &&
+                       index.state <= IndexDescriptor::State::kDeleting && !index.key.partition.empty() &&
+                       (index.is_global() ? index.tablet_id != 0 : index.key.sort.size() == 1);
+    if (!reader.ok() || !sound) ok_ = false;
+  }
+}
 
 template <typename Visitor, typename Descriptor>
 void Visit(Visitor& v, Descriptor& d) {
@@ -191,9 +262,17 @@ void Visit(Visitor& v, Descriptor& d) {
   v.Bool("DeletionProtection", d.deletion_protection);
   v.Strings("Tags", d.tags);
   v.Partitions("Partitions", d.partitions);
+  v.Indexes("Indexes", d.indexes);
 }
 
 }  // namespace
+
+const IndexDescriptor* TableDescriptor::FindIndex(std::string_view index_name) const {
+  for (const IndexDescriptor& index : indexes) {
+    if (index.name == index_name) return &index;
+  }
+  return nullptr;
+}
 
 std::string TableDescriptor::Encode() const {
   Writer writer;

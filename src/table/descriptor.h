@@ -20,6 +20,42 @@ namespace stator::table {
 enum class BillingMode : uint8_t { kProvisioned = 0, kPayPerRequest = 1 };
 enum class TableClass : uint8_t { kStandard = 0, kStandardInfrequentAccess = 1 };
 
+// Provisioned units, the limits that on-demand tables may have, and warm throughput, of a table's index.
+struct IndexThroughput {
+  int64_t read_units = 0;
+  int64_t write_units = 0;
+  int64_t last_increase_micros = 0;
+  int64_t last_decrease_micros = 0;
+  int64_t decreases_today = 0;
+  int64_t decreases_day = 0;  // the UTC day that decreases_today belongs to
+  std::optional<int64_t> max_read_request_units;
+  std::optional<int64_t> max_write_request_units;
+  std::optional<int64_t> warm_read_units;
+  std::optional<int64_t> warm_write_units;
+};
+
+struct IndexDescriptor {
+  enum class Kind : uint8_t { kLocal = 0, kGlobal = 1 };
+  enum class Projection : uint8_t { kAll = 0, kKeysOnly = 1, kInclude = 2 };
+  // kCreating: writes keep it up, entries of older items are still being added. kDeleting: nobody writes or reads it, its
+  // entries are about to go.
+  enum class State : uint8_t { kActive = 0, kCreating = 1, kDeleting = 2 };
+
+  std::string name;
+  Kind kind = Kind::kGlobal;
+  model::IndexKeySchema key;
+  Projection projection = Projection::kAll;
+  std::vector<std::string> non_key_attributes;  // kInclude: as given
+  State state = State::kActive;
+  int64_t created_micros = 0;
+  uint32_t number = 0;     // local: which of the table's, from 0
+  uint32_t tablet_id = 0;  // global: Space::kItems; 0 until the store has chosen it
+  IndexThroughput throughput;          // global
+  throughput::PartitionMap partitions;  // global
+
+  bool is_global() const { return kind == Kind::kGlobal; }
+};
+
 // Times are microseconds since the epoch; 0: never.
 struct TableDescriptor {
   std::string name;
@@ -51,8 +87,15 @@ struct TableDescriptor {
   bool deletion_protection = false;
   std::map<std::string, std::string> tags;
   throughput::PartitionMap partitions;
+  std::vector<IndexDescriptor> indexes;  // local ones first, each kind in the order of creation
 
   kv::Tablet tablet() const { return {kv::Space::kItems, tablet_id}; }
+  // Where the entries of an index are.
+  kv::Tablet TabletOf(const IndexDescriptor& index) const {
+    return {kv::Space::kItems, index.is_global() ? index.tablet_id : tablet_id};
+  }
+  const IndexDescriptor* FindIndex(std::string_view index_name) const;
+  bool HasLocalIndexes() const { return !indexes.empty() && !indexes.front().is_global(); }
 
   std::string Encode() const;
   // kCorruption if the bytes are no descriptor.

@@ -1,6 +1,8 @@
 // Lets operations on a table pass until it is closed, and tells when the last of them has left.
 #pragma once
 
+#include <vector>
+
 #include "base/mutex.h"
 #include "base/unique_function.h"
 
@@ -9,12 +11,29 @@ namespace stator::table {
 // Thread-safe.
 class Gate {
  public:
-  // False if the gate is closed; otherwise the caller must Leave.
+  // False if the gate is closed or held; otherwise the caller must Leave.
   bool Enter() {
     MutexLock lock(mutex_);
-    if (closed_) return false;
+    if (closed_ || held_) return false;
     ++inside_;
     return true;
+  }
+  enum class Entry { kEntered, kClosed, kLater };
+  // As Enter, but for a gate that is held: then `later` is kept and runs when the gate opens, to ask again.
+  Entry EnterOrWait(UniqueFunction<void()>* later) {
+    MutexLock lock(mutex_);
+    if (closed_) return Entry::kClosed;
+    if (held_) {
+      waiting_.push_back(std::move(*later));
+      return Entry::kLater;
+    }
+    ++inside_;
+    return Entry::kEntered;
+  }
+  // Makes newcomers wait until Open. Only before the first of them.
+  void Hold() {
+    MutexLock lock(mutex_);
+    held_ = true;
   }
   void Leave() {
     UniqueFunction<void()> drained;
@@ -39,14 +58,22 @@ class Gate {
     drained();
   }
   void Open() {
-    MutexLock lock(mutex_);
-    closed_ = false;
+    std::vector<UniqueFunction<void()>> waiting;
+    {
+      MutexLock lock(mutex_);
+      closed_ = false;
+      held_ = false;
+      waiting.swap(waiting_);
+    }
+    for (UniqueFunction<void()>& later : waiting) later();
   }
 
  private:
   Mutex mutex_;
   int inside_ GUARDED_BY(mutex_) = 0;
   bool closed_ GUARDED_BY(mutex_) = false;
+  bool held_ GUARDED_BY(mutex_) = false;
+  std::vector<UniqueFunction<void()>> waiting_ GUARDED_BY(mutex_);
   UniqueFunction<void()> drained_ GUARDED_BY(mutex_);
 };
 

@@ -13,12 +13,10 @@ void AppendBigEndian(std::string* out, uint64_t value) {
   for (int shift = 56; shift >= 0; shift -= 8) out->push_back(static_cast<char>(value >> shift));
 }
 
-void AppendComponent(std::string* out, model::ValueView value) {
-  if (value.type() == model::Type::kN) {
-    value.number().AppendSortable(out);
-    return;
-  }
-  const std::string_view text = value.text();
+}  // namespace
+
+void AppendComponentPrefix(std::string* out, model::ValueView prefix) {
+  const std::string_view text = prefix.text();
   size_t from = 0;
   for (size_t zero = text.find('\0'); zero != std::string_view::npos; zero = text.find('\0', from)) {
     out->append(text.substr(from, zero - from));
@@ -26,22 +24,30 @@ void AppendComponent(std::string* out, model::ValueView value) {
     from = zero + 1;
   }
   out->append(text.substr(from));
+}
+
+void AppendComponent(std::string* out, model::ValueView value) {
+  if (value.type() == model::Type::kN) {
+    value.number().AppendSortable(out);
+    return;
+  }
+  AppendComponentPrefix(out, value);
   out->append("\0\x01", 2);
 }
 
-}  // namespace
-
-std::string EncodePartitionPrefix(model::ValueView partition) {
+std::string EncodePartitionPrefix(char kind, std::span<const model::ValueView> partition) {
   std::string key(1 + kHashBytes, '\0');
   key.reserve(1 + kHashBytes + 64);
-  AppendComponent(&key, partition);
+  for (model::ValueView value : partition) AppendComponent(&key, value);
   const XXH128_hash_t hash = XXH3_128bits(key.data() + 1 + kHashBytes, key.size() - 1 - kHashBytes);
-  std::string head(1, kItemKind);
+  std::string head(1, kind);
   AppendBigEndian(&head, hash.high64);
   AppendBigEndian(&head, hash.low64);
   std::copy(head.begin(), head.end(), key.begin());
   return key;
 }
+
+std::string EncodePartitionPrefix(model::ValueView partition) { return EncodePartitionPrefix(kItemKind, {&partition, 1}); }
 
 void AppendSortKey(std::string* out, model::ValueView sort) {
   if (sort.type() == model::Type::kN) {
@@ -63,19 +69,37 @@ std::string EncodeCounterKey(std::string_view name) {
   return key;
 }
 
+std::string EncodeCollectionKey(const model::KeySchema& schema, std::string_view item_key) {
+  // The partition's component ends where its own form says: S and B with 0x00 0x01, N with its length.
+  size_t end = 1 + kHashBytes;
+  if (schema.partition.type == model::Type::kN) {
+    std::string_view rest = item_key.substr(end);
+    if (model::Number::ReadSortable(&rest).ok()) end = item_key.size() - rest.size();
+  } else {
+    while (end + 1 < item_key.size() && !(item_key[end] == '\0' && item_key[end + 1] == '\x01')) {
+      end += item_key[end] == '\0' ? 2 : 1;
+    }
+    end += 2;
+  }
+  std::string key(item_key.substr(0, end));
+  key[0] = kCollectionKind;
+  return key;
+}
+
 uint64_t HashOfKey(std::string_view item_key) {
   uint64_t hash = 0;
   for (size_t i = 1; i < 9 && i < item_key.size(); ++i) hash = (hash << 8) | static_cast<uint8_t>(item_key[i]);
   return hash;
 }
 
-std::string FirstKeyOfHash(uint64_t hash) {
-  std::string key(1, kItemKind);
+std::string FirstKeyOfHash(uint64_t hash, char kind) {
+  std::string key(1, kind);
   AppendBigEndian(&key, hash);
   return key;
 }
 
-std::string EndOfItemKeys() { return std::string(1, kItemKind + 1); }
+std::string EndOfKind(char kind) { return std::string(1, static_cast<char>(kind + 1)); }
+std::string EndOfItemKeys() { return EndOfKind(kItemKind); }
 
 std::string PrefixEnd(std::string_view prefix) {
   std::string end(prefix);

@@ -2,6 +2,8 @@
 
 #include <mutex>
 
+#include "table/index_builder.h"
+#include "table/index_entries.h"
 #include "table/item_value.h"
 #include "table/key_encoding.h"
 
@@ -24,23 +26,43 @@ kv::Put CatalogPut(std::string key, std::string_view bytes) {
   return put;
 }
 
-Result<int64_t> ReadCounter(kv::Engine& engine, kv::Tablet tablet, std::string_view name) {
+Result<int64_t> ReadCounter(kv::Engine& engine, kv::Tablet tablet, std::string_view key, kv::Tier tier = kv::Tier::kAny) {
   std::string value;
-  ASSIGN_OR_RETURN(const bool found, engine.Get(tablet, EncodeCounterKey(name), kv::Tier::kAny, &value));
+  ASSIGN_OR_RETURN(const bool found, engine.Get(tablet, key, tier, &value));
   if (!found) return int64_t{0};
-  if (value.size() != kv::kStampBytes + 8) return CorruptionError("a counter has the wrong length");
-  uint64_t bits = 0;
-  for (int i = 7; i >= 0; --i) bits = (bits << 8) | static_cast<uint8_t>(value[kv::kStampBytes + i]);
-  return static_cast<int64_t>(bits);
+  return kv::CounterOf(value);
+}
+
+// Which indexes writes keep up: versions that agree on them may run side by side.
+std::vector<std::pair<uint32_t, uint32_t>> MaintainedIndexes(const TableDescriptor& descriptor) {
+  std::vector<std::pair<uint32_t, uint32_t>> maintained;
+  for (const IndexDescriptor& index : descriptor.indexes) {
+    if (index.state != IndexDescriptor::State::kDeleting) maintained.emplace_back(index.tablet_id, index.number);
+  }
+  return maintained;
+}
+
+bool HasIndexWork(const TableDescriptor& descriptor) {
+  for (const IndexDescriptor& index : descriptor.indexes) {
+    if (index.state != IndexDescriptor::State::kActive) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
-Store::~Store() = default;
+Store::Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers)
+    : engine_(engine), clock_(clock), workers_(workers), tokens_(engine, clock),
+      builder_(std::make_unique<IndexBuilder>(*this)) {}
+
+Store::~Store() { builder_->Stop(); }
 
 Result<std::unique_ptr<Store>> Store::Open(kv::Engine& engine, const Clock& clock, WorkerPool& workers) {
   std::unique_ptr<Store> store(new Store(engine, clock, workers));
   TRY(store->LoadCatalog());
+  for (const TablePtr& table : store->List()) {
+    if (HasIndexWork(table->descriptor)) store->builder_->Add(table->descriptor.name);
+  }
   return store;
 }
 
@@ -59,9 +81,7 @@ Status Store::LoadCatalog() {
                        bad = CorruptionError("catalog entry " + std::string(key) + ": " + descriptor.error().message());
                        return false;
                      }
-                     auto table = std::make_shared<Table>();
-                     table->descriptor = std::move(*descriptor);
-                     table->gate = std::make_shared<Gate>();
+                     auto table = std::make_shared<Table>(std::move(*descriptor), std::make_shared<Gate>());
                      const std::string name = table->descriptor.name;
                      catalog_[name] = std::move(table);
                      return true;
@@ -75,6 +95,9 @@ Status Store::LoadCatalog() {
   }
   for (const auto& [name, table] : catalog_) {
     next_tablet_id_ = std::max(next_tablet_id_, table->descriptor.tablet_id + 1);
+    for (const IndexDescriptor& index : table->descriptor.indexes) {
+      next_tablet_id_ = std::max(next_tablet_id_, index.tablet_id + 1);
+    }
   }
   return OkStatus();
 }
@@ -119,10 +142,11 @@ void Store::Create(TableDescriptor descriptor, CatalogDone done) {
       done(Error(ErrorCode::kResourceInUse, "Table already exists: " + descriptor.name));
       return;
     }
-    auto table = std::make_shared<Table>();
-    table->descriptor = std::move(descriptor);
+    auto table = std::make_shared<Table>(std::move(descriptor), std::make_shared<Gate>());
     table->descriptor.tablet_id = next_tablet_id_++;
-    table->gate = std::make_shared<Gate>();
+    for (IndexDescriptor& index : table->descriptor.indexes) {
+      if (index.is_global()) index.tablet_id = next_tablet_id_++;
+    }
     kv::Batch batch;
     batch.puts.push_back(CatalogPut(TableKey(table->descriptor.name), table->descriptor.Encode()));
     batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(next_tablet_id_)));
@@ -139,7 +163,13 @@ void Store::Create(TableDescriptor descriptor, CatalogDone done) {
 }
 
 void Store::Alter(std::string name, ChangeDescriptor change, CatalogDone done) {
-  BeginCatalogChange([this, name = std::move(name), change = std::move(change), done = std::move(done)]() mutable {
+  AlterAndDelete(std::move(name), std::move(change), {}, std::move(done));
+}
+
+void Store::AlterAndDelete(std::string name, ChangeDescriptor change, std::vector<kv::DeleteRange> ranges,
+                           CatalogDone done) {
+  BeginCatalogChange([this, name = std::move(name), change = std::move(change), ranges = std::move(ranges),
+                      done = std::move(done)]() mutable {
     const TablePtr current = Find(name);
     if (current == nullptr) {
       EndCatalogChange();
@@ -153,15 +183,39 @@ void Store::Alter(std::string name, ChangeDescriptor change, CatalogDone done) {
       return;
     }
     kv::Batch batch;
+    batch.range_deletes = std::move(ranges);
+    bool new_tablets = false;
+    for (IndexDescriptor& index : table->descriptor.indexes) {
+      if (!index.is_global() || index.tablet_id != 0) continue;
+      index.tablet_id = next_tablet_id_++;
+      new_tablets = true;
+    }
     batch.puts.push_back(CatalogPut(TableKey(name), table->descriptor.Encode()));
-    engine_.Apply(std::move(batch), [this, table, done = std::move(done)](Result<uint64_t> applied) mutable {
-      if (applied.ok()) Publish(table);
-      EndCatalogChange();
-      if (applied.ok()) {
-        done(TablePtr(table));
-      } else {
+    if (new_tablets) batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(next_tablet_id_)));
+    if (MaintainedIndexes(table->descriptor) != MaintainedIndexes(current->descriptor)) {
+      table->gate = std::make_shared<Gate>();
+      table->gate->Hold();
+    }
+    engine_.Apply(std::move(batch), [this, current, table, done = std::move(done)](Result<uint64_t> applied) mutable {
+      if (!applied.ok()) {
+        EndCatalogChange();
         done(std::move(applied).error());
+        return;
       }
+      Publish(table);
+      const bool index_work = HasIndexWork(table->descriptor);
+      if (table->gate == current->gate) {
+        EndCatalogChange();
+        done(TablePtr(table));
+        return;
+      }
+      // A write that does not know a new index must not run beside one that does: it would leave the other's entries behind.
+      current->gate->Close([this, table, index_work, done = std::move(done)]() mutable {
+        table->gate->Open();
+        EndCatalogChange();
+        if (index_work) builder_->Add(table->descriptor.name);
+        done(TablePtr(table));
+      });
     });
   });
 }
@@ -185,6 +239,9 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
       kv::Batch batch;
       batch.deletes.push_back({kCatalogTablet, TableKey(table->descriptor.name)});
       batch.range_deletes.push_back({table->descriptor.tablet(), "", ""});
+      for (const IndexDescriptor& index : table->descriptor.indexes) {
+        if (index.is_global()) batch.range_deletes.push_back({table->descriptor.TabletOf(index), "", ""});
+      }
       engine_.Apply(std::move(batch), [this, table, done = std::move(done)](Result<uint64_t> applied) mutable {
         if (!applied.ok()) {
           table->gate->Open();
@@ -225,8 +282,13 @@ Status Store::GetTogether(std::span<const WriteTarget> items, kv::Tier tier,
 
 Status Store::Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
                    FunctionRef<bool(std::string_view key, model::ItemView item)> visit) {
+  return ScanTablet(table.descriptor.tablet(), begin, end, reverse, tier, visit);
+}
+
+Status Store::ScanTablet(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
+                         FunctionRef<bool(std::string_view key, model::ItemView item)> visit) {
   Status bad;
-  TRY(engine_.Scan({table.descriptor.tablet(), begin, end, reverse}, tier,
+  TRY(engine_.Scan({tablet, begin, end, reverse}, tier,
                    [&](std::string_view key, std::string_view value) {
                      Result<std::string_view> bytes = DecodeItemValue(value);
                      if (!bytes.ok()) {
@@ -240,9 +302,23 @@ Status Store::Scan(const Table& table, std::string_view begin, std::string_view 
 
 Result<TableCounts> Store::Counts(const Table& table) {
   TableCounts counts;
-  ASSIGN_OR_RETURN(counts.items, ReadCounter(engine_, table.descriptor.tablet(), "count"));
-  ASSIGN_OR_RETURN(counts.bytes, ReadCounter(engine_, table.descriptor.tablet(), "bytes"));
+  ASSIGN_OR_RETURN(counts.items, ReadCounter(engine_, table.descriptor.tablet(), EncodeCounterKey("count")));
+  ASSIGN_OR_RETURN(counts.bytes, ReadCounter(engine_, table.descriptor.tablet(), EncodeCounterKey("bytes")));
   return counts;
 }
+
+Result<TableCounts> Store::IndexCounts(const Table& table, const IndexDescriptor& index) {
+  const kv::Tablet tablet = table.descriptor.TabletOf(index);
+  TableCounts counts;
+  ASSIGN_OR_RETURN(counts.items, ReadCounter(engine_, tablet, EncodeIndexCounterKey(index, "count")));
+  ASSIGN_OR_RETURN(counts.bytes, ReadCounter(engine_, tablet, EncodeIndexCounterKey(index, "bytes")));
+  return counts;
+}
+
+Result<int64_t> Store::CollectionBytes(const Table& table, std::string_view item_key, kv::Tier tier) {
+  return ReadCounter(engine_, table.descriptor.tablet(), EncodeCollectionKey(table.key_schema(), item_key), tier);
+}
+
+bool Store::BuildsIndexes() const { return builder_->busy(); }
 
 }  // namespace stator::table

@@ -25,10 +25,14 @@
 
 namespace stator::table {
 
-// One version of a table's definition. Immutable, except for the gate, which all versions of a table share.
+// One version of a table's definition. Immutable, except for the gate, which all versions with the same indexes share.
 struct Table {
+  explicit Table(TableDescriptor definition, std::shared_ptr<Gate> its_gate)
+      : descriptor(std::move(definition)), gate(std::move(its_gate)), key_parts(model::IndexKeySchema::Of(descriptor.key_schema)) {}
+
   TableDescriptor descriptor;
   std::shared_ptr<Gate> gate;
+  model::IndexKeySchema key_parts;  // the key schema, as an index would have it
 
   const model::KeySchema& key_schema() const { return descriptor.key_schema; }
 };
@@ -36,7 +40,8 @@ using TablePtr = std::shared_ptr<const Table>;
 
 // What a write does with one of its items.
 struct Change {
-  enum Kind { kNone, kPut, kDelete };
+  // kReindex leaves the item as it is and adds what entries of it are missing in indexes that are being built.
+  enum Kind { kNone, kPut, kDelete, kReindex };
   Kind kind = kNone;
   std::string item;  // encoded; for kPut
 };
@@ -63,6 +68,8 @@ struct TableCounts {
   int64_t bytes = 0;
 };
 
+class IndexBuilder;
+
 // Thread-safe.
 class Store {
  public:
@@ -82,8 +89,11 @@ class Store {
   void Create(TableDescriptor descriptor, CatalogDone done);
   // Applies `change` to the current descriptor. kResourceNotFound, or the error of `change`, which changes nothing then.
   using ChangeDescriptor = UniqueFunction<Status(TableDescriptor* descriptor)>;
+  // Global indexes that the change adds get their tablets here. When it adds or takes away indexes, the writes under way
+  // finish under the old set, later ones wait for them, and only then `done` hears of it; a new index that is kCreating is
+  // then filled, one that is kDeleting removed, in the background, also after a restart.
   void Alter(std::string name, ChangeDescriptor change, CatalogDone done);
-  // Removes the table and its items; waits for running writes. `check` may refuse. Answers with the last version.
+  // Removes the table, its items and its indexes; waits for running writes. `check` may refuse. Answers with the last version.
   using CheckDescriptor = UniqueFunction<Status(const TableDescriptor& descriptor)>;
   void Drop(std::string name, CheckDescriptor check, CatalogDone done);
 
@@ -96,6 +106,9 @@ class Store {
   // Visits items with keys in [begin, end) in key order (descending when reverse) until `visit` returns false.
   Status Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
               FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
+  // The same for the entries of an index, or whatever else the tablet holds.
+  Status ScanTablet(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
+                    FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
 
   // Reads the targets under latches, runs `body`, and applies what it says in one batch; `done` when that is durable. Targets
   // are distinct. An error of the body is handed to `done` (after whatever it saw is durable) and nothing is applied.
@@ -104,6 +117,13 @@ class Store {
 
   // Items and bytes of the table as of the last durable write.
   Result<TableCounts> Counts(const Table& table);
+  // The same of an index of the table.
+  Result<TableCounts> IndexCounts(const Table& table, const IndexDescriptor& index);
+  // Bytes of the items with the partition key value of `item_key` and of their entries in local indexes. Of tables with
+  // local indexes only.
+  Result<int64_t> CollectionBytes(const Table& table, std::string_view item_key, kv::Tier tier);
+  // True while an index is being filled or removed.
+  bool BuildsIndexes() const;
 
   kv::Engine& engine() { return engine_; }
   WorkerPool& workers() { return workers_; }
@@ -111,8 +131,11 @@ class Store {
   TokenLedger& tokens() { return tokens_; }
 
  private:
-  Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers)
-      : engine_(engine), clock_(clock), workers_(workers), tokens_(engine, clock) {}
+  friend class IndexBuilder;
+
+  Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers);
+  // Alter that also deletes ranges, in the same batch.
+  void AlterAndDelete(std::string name, ChangeDescriptor change, std::vector<kv::DeleteRange> ranges, CatalogDone done);
   Status LoadCatalog();
   void Publish(const TablePtr& table);
   void Unpublish(const std::string& name);
@@ -128,6 +151,7 @@ class Store {
   mutable std::shared_mutex catalog_mutex_;
   std::map<std::string, TablePtr, std::less<>> catalog_;  // under catalog_mutex_
   uint32_t next_tablet_id_ = 1;                            // under the catalog latch
+  std::unique_ptr<IndexBuilder> builder_;  // last: its thread uses the rest
 };
 
 }  // namespace stator::table

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "table/index_entries.h"
 #include "table/item_value.h"
 #include "table/key_encoding.h"
 #include "table/store.h"
@@ -36,10 +37,20 @@ class WriteOperation {
 
   // Owns itself from here on.
   void Start() {
-    for (; entered_ < targets_.size(); ++entered_) {
-      if (!targets_[entered_].table->gate->Enter()) {
-        Finish(Error(ErrorCode::kResourceNotFound, "Requested resource not found"));
-        return;
+    while (entered_ < targets_.size()) {
+      if (const WriteTarget* first = EarlierOfTable(entered_); first != nullptr) {
+        // Inside the gate of one version it must not wait for that of the next, which opens when the first is empty.
+        targets_[entered_++].table = first->table;
+        continue;
+      }
+      UniqueFunction<void()> later = [this] { Start(); };
+      switch (targets_[entered_].table->gate->EnterOrWait(&later)) {
+        case Gate::Entry::kEntered: ++entered_; break;
+        case Gate::Entry::kLater: return;
+        case Gate::Entry::kClosed:
+          if (TakeCurrentVersion(&targets_[entered_])) break;
+          Finish(Error(ErrorCode::kResourceNotFound, "Requested resource not found"));
+          return;
       }
     }
     latch_keys_.reserve(targets_.size());
@@ -49,6 +60,11 @@ class WriteOperation {
     if (order_.size() > 1) {
       std::sort(order_.begin(), order_.end(), [this](size_t a, size_t b) { return latch_keys_[a] < latch_keys_[b]; });
     }
+    for (const WriteTarget& target : targets_) {
+      for (const IndexDescriptor& index : target.table->descriptor.indexes) {
+        builds_ |= index.state == IndexDescriptor::State::kCreating;
+      }
+    }
     if (token_ == nullptr) {
       TakeLatches();
     } else {
@@ -57,6 +73,26 @@ class WriteOperation {
   }
 
  private:
+  // The first target with the table of target `i`; null if that is target `i` itself.
+  const WriteTarget* EarlierOfTable(size_t i) const {
+    const uint32_t id = targets_[i].table->descriptor.tablet_id;
+    for (size_t k = 0; k < i; ++k) {
+      if (targets_[k].table->descriptor.tablet_id == id) return &targets_[k];
+    }
+    return nullptr;
+  }
+
+  // The version that replaced the target's when indexes came or went. False if the table is gone.
+  bool TakeCurrentVersion(WriteTarget* target) {
+    TablePtr current = store_.Find(target->table->descriptor.name);
+    if (current == nullptr || current->gate == target->table->gate ||
+        current->descriptor.tablet_id != target->table->descriptor.tablet_id) {
+      return false;
+    }
+    target->table = std::move(current);
+    return true;
+  }
+
   void TakeTokenLatch() {
     token_latch_ = "t" + token_->token;
     UniqueFunction<void()> granted = [this] {
@@ -79,6 +115,12 @@ class WriteOperation {
     }
     images_.resize(targets_.size());
     for (size_t i = 0; i < targets_.size(); ++i) images_[i].pending = store_.latches().Pending(latch_keys_[i]);
+    if (builds_) {
+      // Entries of an index that is being built are looked up too, from wherever they are.
+      UniqueFunction<void()> cold = [this] { ReadAndRun(kv::Tier::kAny); };
+      if (!store_.workers().TryPost(cold)) cold();
+      return;
+    }
     ReadAndRun(kv::Tier::kMemory);
   }
 
@@ -133,9 +175,14 @@ class WriteOperation {
     Result<std::vector<Change>> changes = body_(old_items);
     if (!changes.ok()) {
       error_ = std::move(changes).error();
-    } else {
-      FillBatch(*changes, &batch);
-      if (token_ != nullptr && token_->record) RecordToken(&batch);
+    } else if (Status filled = FillBatch(*changes, &batch); !filled.ok()) {
+      error_ = std::move(filled).error();
+      written_.clear();
+      std::vector<std::shared_ptr<const std::atomic<bool>>> saw = std::move(batch.void_if);
+      batch = kv::Batch();
+      batch.void_if = std::move(saw);
+    } else if (token_ != nullptr && token_->record) {
+      RecordToken(&batch);
     }
     const bool saw_pending = !batch.void_if.empty();
     if (batch.puts.empty() && batch.deletes.empty() && !saw_pending) {
@@ -149,7 +196,8 @@ class WriteOperation {
     Part();
   }
 
-  void FillBatch(std::vector<Change>& changes, kv::Batch* batch) {
+  // On an error the batch is good for nothing and no image is pending.
+  Status FillBatch(std::vector<Change>& changes, kv::Batch* batch) {
     for (size_t i = 0; i < changes.size(); ++i) {
       Change& change = changes[i];
       if (change.kind == Change::kNone) continue;
@@ -160,7 +208,12 @@ class WriteOperation {
       int64_t items = old_item.exists() ? -1 : 0;
       int64_t bytes = -static_cast<int64_t>(old_item.size_bytes());
       const kv::Tablet tablet = target.table->descriptor.tablet();
-      if (change.kind == Change::kPut) {
+      if (change.kind == Change::kReindex) {
+        if (!old_item.exists()) continue;
+        pending->item = std::string(old_item.encoded());
+        items = 0;
+        bytes = 0;
+      } else if (change.kind == Change::kPut) {
         batch->puts.push_back({tablet, target.key, EncodeItemValue(change.item)});
         items += 1;
         bytes += static_cast<int64_t>(model::ItemView(change.item).size_bytes());
@@ -169,11 +222,49 @@ class WriteOperation {
         if (!old_item.exists()) continue;
         batch->deletes.push_back({tablet, target.key});
       }
+      if (!target.table->descriptor.indexes.empty()) {
+        TRY(AddEntries(i, pending->item ? model::ItemView(*pending->item) : model::ItemView(), bytes, batch));
+      }
       AddToCounter(batch, tablet, "count", items);
       AddToCounter(batch, tablet, "bytes", bytes);
-      store_.latches().SetPending(latch_keys_[i], pending);
       written_.emplace_back(i, std::move(pending));
     }
+    // An index build finds most items with their entries in place: then there is nothing to wait for.
+    if (batch->puts.empty() && batch->deletes.empty()) written_.clear();
+    for (const auto& [i, image] : written_) store_.latches().SetPending(latch_keys_[i], image);
+    return OkStatus();
+  }
+
+  // What the indexes of the target's table make of the change to `new_item`. `item_bytes`: by how much the item itself grows.
+  Status AddEntries(size_t target_index, model::ItemView new_item, int64_t item_bytes, kv::Batch* batch) {
+    const WriteTarget& target = targets_[target_index];
+    const TableDescriptor& table = target.table->descriptor;
+    const Image& image = images_[target_index];
+    int64_t collection_bytes = item_bytes;
+    for (const IndexDescriptor& index : table.indexes) {
+      if (index.state == IndexDescriptor::State::kDeleting) continue;
+      EntryChange change = ChangeOfEntry(table, index, image.view(), new_item);
+      const kv::Tablet tablet = table.TabletOf(index);
+      if (index.state == IndexDescriptor::State::kCreating && change.had && image.pending == nullptr) {
+        // An image that is pending was written by somebody who knew the index; a durable one may be older than the index.
+        std::string ignored;
+        ASSIGN_OR_RETURN(change.had, store_.engine().Get(tablet, change.old_key, kv::Tier::kAny, &ignored));
+        if (!change.had) change.moved = change.rewritten = false;
+      }
+      if (!change.changes()) continue;
+      if (change.deletes()) batch->deletes.push_back({tablet, std::move(change.old_key)});
+      if (change.puts()) {
+        batch->puts.push_back({tablet, std::move(change.new_key), EncodeItemValue(change.new_entry)});
+      }
+      const int64_t bytes = (change.has ? change.new_bytes : 0) - (change.had ? change.old_bytes : 0);
+      AddToCounterKey(batch, tablet, EncodeIndexCounterKey(index, "count"), (change.has ? 1 : 0) - (change.had ? 1 : 0));
+      AddToCounterKey(batch, tablet, EncodeIndexCounterKey(index, "bytes"), bytes);
+      if (!index.is_global()) collection_bytes += bytes;
+    }
+    if (table.HasLocalIndexes()) {
+      AddToCounterKey(batch, table.tablet(), EncodeCollectionKey(table.key_schema, target.key), collection_bytes);
+    }
+    return OkStatus();
   }
 
   void RecordToken(kv::Batch* batch) {
@@ -186,8 +277,11 @@ class WriteOperation {
 
   // A key may stand in a batch once.
   static void AddToCounter(kv::Batch* batch, kv::Tablet tablet, std::string_view name, int64_t delta) {
+    if (delta != 0) AddToCounterKey(batch, tablet, EncodeCounterKey(name), delta);
+  }
+
+  static void AddToCounterKey(kv::Batch* batch, kv::Tablet tablet, std::string key, int64_t delta) {
     if (delta == 0) return;
-    std::string key = EncodeCounterKey(name);
     for (kv::Add& add : batch->adds) {
       if (add.tablet == tablet && add.key == key) {
         add.delta += delta;
@@ -230,7 +324,9 @@ class WriteOperation {
   }
 
   void Finish(Status status) {
-    for (size_t i = 0; i < entered_; ++i) targets_[i].table->gate->Leave();
+    for (size_t i = 0; i < entered_; ++i) {
+      if (EarlierOfTable(i) == nullptr) targets_[i].table->gate->Leave();
+    }
     WriteDone done = std::move(done_);
     delete this;
     done(std::move(status));
@@ -259,7 +355,8 @@ class WriteOperation {
   std::shared_ptr<const PendingImage> written_token_;  // and ours
   std::vector<std::string> latch_keys_;  // of targets_[i]
   std::vector<size_t> order_;            // targets by latch key
-  size_t entered_ = 0;                   // gates passed
+  bool builds_ = false;                  // an index of a target's table is being built
+  size_t entered_ = 0;                   // targets whose tables' gates are passed
   size_t latched_ = 0;                   // latches held, in order_
   size_t read_ = 0;                      // images read
   std::vector<Image> images_;

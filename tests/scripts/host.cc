@@ -14,6 +14,7 @@
 #include "kv_rocks/temporary_directory.h"
 #include "ops/context.h"
 #include "server/pump.h"
+#include "table/index_builder.h"
 #include "table/store.h"
 
 namespace stator::scripts {
@@ -40,6 +41,8 @@ class Stack {
   ~Stack() { workers_.Stop(); }
 
   api::Service& service() { return *service_; }
+  // To be called before an engine that goes first.
+  void StopIndexBuilds() { table::IndexBuilder::StopOf(*store_); }
 
  private:
   Stack() : workers_(kWorkers, kMaxQueued) {}
@@ -96,11 +99,10 @@ class MemoryHost final : public Host {
 
 class RocksHost final : public Host {
  public:
-  ~RocksHost() override { engine_.reset(); }
+  ~RocksHost() override { CloseEngine(); }
   Answer Ask(const Question& question) override { return AskService(stack_->service(), question); }
   Status Reopen() override {
-    // The engine goes first, so that what it has queued finds the store.
-    engine_.reset();
+    CloseEngine();
     stack_.reset();
     kv_rocks::RocksOptions options;
     options.path = directory_.store();
@@ -111,6 +113,12 @@ class RocksHost final : public Host {
   }
 
  private:
+  // The engine goes before the store, so that what it has queued finds it.
+  void CloseEngine() {
+    if (stack_ != nullptr) stack_->StopIndexBuilds();
+    engine_.reset();
+  }
+
   ManualClock clock_;
   kv_rocks::TemporaryDirectory directory_;
   std::unique_ptr<Stack> stack_;

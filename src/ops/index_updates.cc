@@ -1,0 +1,160 @@
+#include "ops/index_updates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ops/index_definition.h"
+#include "ops/table_definition.h"
+#include "table/index_builder.h"
+
+namespace stator::ops {
+namespace {
+
+using table::IndexDescriptor;
+using table::TableDescriptor;
+
+Error Invalid(std::string_view text) {
+  return ValidationError("One or more parameter values were invalid: " + std::string(text));
+}
+
+Error TooManyAtOnce() {
+  return Error(ErrorCode::kLimitExceeded,
+               "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table");
+}
+
+bool ChangesSet(const GlobalSecondaryIndexUpdate& update) { return update.create || update.delete_index; }
+
+const std::string& NameOf(const GlobalSecondaryIndexUpdate& update) {
+  if (update.update) return update.update->index_name;
+  return update.create ? update.create->index_name : update.delete_index->index_name;
+}
+
+// The index that an Update or Delete names.
+Result<IndexDescriptor*> FindGlobal(TableDescriptor* descriptor, const std::string& name) {
+  for (IndexDescriptor& index : descriptor->indexes) {
+    if (index.is_global() && index.name == name && index.state != IndexDescriptor::State::kDeleting) return &index;
+  }
+  return Error(ErrorCode::kResourceNotFound, "Requested resource not found: Index: " + name + " not found");
+}
+
+// Definitions of the request come in where they are needed; a type that an attribute has already stays.
+Status Create(const UpdateTableRequest& request, const GlobalSecondaryIndex& create, int64_t now, TableDescriptor* d) {
+  if (d->FindIndex(create.index_name) != nullptr) {
+    return ValidationError("Attempting to create an index which already exists");
+  }
+  if (request.attribute_definitions) {
+    for (const AttributeDefinition& definition : *request.attribute_definitions) {
+      const bool known =
+          std::any_of(d->attribute_definitions.begin(), d->attribute_definitions.end(),
+                      [&](const model::KeyAttribute& attribute) { return attribute.name == definition.attribute_name; });
+      if (!known) d->attribute_definitions.push_back({definition.attribute_name, ToValueType(definition.attribute_type)});
+    }
+  }
+  ASSIGN_OR_RETURN(IndexDescriptor index, DefineNewGlobalIndex(create, now, *d));
+  d->indexes.push_back(std::move(index));
+  table::PruneAttributeDefinitions(d);
+  return CheckIndexLimits(*d);
+}
+
+Status Update(const UpdateGlobalSecondaryIndexAction& update, int64_t now, TableDescriptor* d) {
+  ASSIGN_OR_RETURN(IndexDescriptor * index, FindGlobal(d, update.index_name));
+  const bool on_demand = d->billing_mode == table::BillingMode::kPayPerRequest;
+  table::IndexThroughput& t = index->throughput;
+  if (update.provisioned_throughput) {
+    TRY(CheckIndexThroughput(index->name, true, on_demand));
+    TRY(CheckProvisionedBounds(*update.provisioned_throughput));
+    const int64_t reads = update.provisioned_throughput->read_capacity_units;
+    const int64_t writes = update.provisioned_throughput->write_capacity_units;
+    if (reads == t.read_units && writes == t.write_units) {
+      return ValidationError(fmt::format(
+          "The provisioned throughput for the index {} will not change. The requested value equals the current value. "
+          "Current ReadCapacityUnits provisioned for the index: {}. Requested ReadCapacityUnits: {}. Current "
+          "WriteCapacityUnits provisioned for the index: {}. Requested WriteCapacityUnits: {}. Refer to the Amazon DynamoDB "
+          "Developer Guide for current limits and how to request higher limits.",
+          index->name, t.read_units, reads, t.write_units, writes));
+    }
+    SetProvisionedUnits(reads, writes, now, &t);
+  }
+  if (update.on_demand_throughput) {
+    if (!on_demand) return Invalid("OnDemandThroughput cannot be specified when BillingMode is PROVISIONED");
+    const auto apply = [](const std::optional<int64_t>& wanted, std::optional<int64_t>* current) {
+      if (wanted) *current = *wanted > 0 ? wanted : std::optional<int64_t>();  // -1 removes the limit
+    };
+    apply(update.on_demand_throughput->max_read_request_units, &t.max_read_request_units);
+    apply(update.on_demand_throughput->max_write_request_units, &t.max_write_request_units);
+  }
+  if (update.warm_throughput) {
+    const auto raise = [](const std::optional<int64_t>& wanted, std::optional<int64_t>* current) -> Status {
+      if (wanted && *current && *wanted < **current) {
+        return Invalid("WarmThroughput can only be raised, not lowered");
+      }
+      if (wanted) *current = wanted;
+      return OkStatus();
+    };
+    TRY(raise(update.warm_throughput->read_units_per_second, &t.warm_read_units));
+    TRY(raise(update.warm_throughput->write_units_per_second, &t.warm_write_units));
+  }
+  return OkStatus();
+}
+
+// A table that turns from on-demand to provisioned has to say what its indexes get.
+Status CheckIndexesProvisioned(const TableDescriptor& d) {
+  if (d.billing_mode != table::BillingMode::kProvisioned) return OkStatus();
+  for (const IndexDescriptor& index : d.indexes) {
+    if (index.is_global() && index.state != IndexDescriptor::State::kDeleting && index.throughput.read_units == 0) {
+      return CheckIndexThroughput(index.name, false, false);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckIndexUpdates(const UpdateTableRequest& request) {
+  if (!request.global_secondary_index_updates) return OkStatus();
+  std::set<std::string_view> names;
+  size_t set_changes = 0;
+  for (const GlobalSecondaryIndexUpdate& update : *request.global_secondary_index_updates) {
+    const int actions = int{update.update.has_value()} + int{update.create.has_value()} + int{update.delete_index.has_value()};
+    if (actions == 0) {
+      return Invalid(
+          "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete "
+          "must not be null");
+    }
+    if (actions > 1 || !names.insert(NameOf(update)).second) {
+      return Invalid("Only one global secondary index update per index is allowed simultaneously. Index: " + NameOf(update));
+    }
+    if (ChangesSet(update) && ++set_changes > 1) return TooManyAtOnce();
+  }
+  return OkStatus();
+}
+
+Status CheckNoOtherIndexWork(const UpdateTableRequest& request, const TableDescriptor& descriptor) {
+  if (!request.global_secondary_index_updates) return OkStatus();
+  const auto& updates = *request.global_secondary_index_updates;
+  if (std::none_of(updates.begin(), updates.end(), ChangesSet)) return OkStatus();
+  const bool busy = std::any_of(descriptor.indexes.begin(), descriptor.indexes.end(), [](const IndexDescriptor& index) {
+    return index.state != IndexDescriptor::State::kActive;
+  });
+  return busy ? Status(TooManyAtOnce()) : OkStatus();
+}
+
+Status ChangeIndexes(const UpdateTableRequest& request, int64_t now_micros, TableDescriptor* d) {
+  if (request.global_secondary_index_updates) {
+    for (const GlobalSecondaryIndexUpdate& update : *request.global_secondary_index_updates) {
+      if (update.create) {
+        TRY(Create(request, *update.create, now_micros, d));
+      } else if (update.delete_index) {
+        ASSIGN_OR_RETURN(IndexDescriptor * index, FindGlobal(d, update.delete_index->index_name));
+        index->state = IndexDescriptor::State::kDeleting;
+      } else {
+        TRY(Update(*update.update, now_micros, d));
+      }
+    }
+  }
+  return CheckIndexesProvisioned(*d);
+}
+
+}  // namespace stator::ops

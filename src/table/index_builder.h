@@ -1,0 +1,60 @@
+// Fills new global indexes and removes deleted ones while writes go on.
+//
+// The state of an index is in the catalog, so the work starts again after a restart. To fill an index is to go through the
+// items of the table once, in the order of their keys, and to add under each item's latch the entry that is not there yet;
+// what is written meanwhile keeps the index up itself. To remove one is to delete its tablet and its definition in one batch.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "table/descriptor.h"
+
+namespace stator::table {
+
+class Store;
+struct Table;
+
+// Thread-safe. Its thread starts with the first table.
+class IndexBuilder {
+ public:
+  explicit IndexBuilder(Store& store) : store_(store) {}
+  ~IndexBuilder() { Stop(); }
+
+  // Does what the table's descriptor asks for, if anything, after what was added before.
+  void Add(std::string table_name);
+  // Leaves what is unfinished to the next start. Returns when no write of the builder is under way. Idempotent.
+  void Stop();
+  // Stops the builder of a store. To be called before the engine goes, if that is done before the store goes.
+  static void StopOf(Store& store);
+  // Whether there is work, done or failed for now.
+  bool busy() const;
+
+ private:
+  void Run();
+  // OK when nothing is left to do for the table (or the table is gone).
+  Status Work(const std::string& table_name);
+  Status Fill(const std::string& table_name, const std::string& index_name);
+  Status Finish(const std::string& table_name, const std::string& index_name);
+  Status Remove(const std::string& table_name, const IndexDescriptor& index);
+  // Reindexes the items with these keys and waits for them.
+  Status Reindex(const std::string& table_name, std::vector<std::string> keys);
+  bool stopped() const;
+
+  Store& store_;
+  mutable Mutex mutex_;
+  std::condition_variable_any wake_;
+  std::deque<std::string> tables_ GUARDED_BY(mutex_);  // the first is being worked on
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  std::thread thread_ GUARDED_BY(mutex_);
+};
+
+// Drops attribute definitions that no key of the table or of an index uses.
+void PruneAttributeDefinitions(TableDescriptor* descriptor);
+
+}  // namespace stator::table

@@ -1,0 +1,398 @@
+// Secondary indexes: after any mix of writes, restarts and index builds every index holds what a plain re-computation from
+// the table's items gives, and its counters count that.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "base/random.h"
+#include "expr/test_notation.h"
+#include "kv/memory_engine.h"
+#include "kv_rocks/rocks_engine.h"
+#include "kv_rocks/temporary_directory.h"
+#include "model/node.h"
+#include "table/index_entries.h"
+#include "table/key_encoding.h"
+#include "table/store.h"
+
+namespace stator::table {
+namespace {
+
+using expr::notation::Item;
+using model::ItemView;
+using model::KeyAttribute;
+using model::Type;
+using Projection = IndexDescriptor::Projection;
+
+template <typename T, typename Start>
+T Await(Start start) {
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::optional<T> outcome;
+  start([&](T result) {
+    std::lock_guard lock(mutex);
+    outcome.emplace(std::move(result));
+    wake.notify_one();
+  });
+  std::unique_lock lock(mutex);
+  wake.wait(lock, [&] { return outcome.has_value(); });
+  return std::move(*outcome);
+}
+
+const KeyAttribute kPk = {"pk", Type::kS};
+const KeyAttribute kSk = {"sk", Type::kN};
+const KeyAttribute kA = {"a", Type::kS};
+const KeyAttribute kB = {"b", Type::kN};
+const KeyAttribute kC = {"c", Type::kB};
+
+IndexDescriptor Index(const std::string& name, IndexDescriptor::Kind kind, std::vector<KeyAttribute> partition,
+                      std::vector<KeyAttribute> sort, Projection projection, std::vector<std::string> include = {}) {
+  IndexDescriptor index;
+  index.name = name;
+  index.kind = kind;
+  index.key = {std::move(partition), std::move(sort)};
+  index.projection = projection;
+  index.non_key_attributes = std::move(include);
+  return index;
+}
+
+TableDescriptor Describe() {
+  constexpr auto kLocal = IndexDescriptor::Kind::kLocal;
+  constexpr auto kGlobal = IndexDescriptor::Kind::kGlobal;
+  TableDescriptor d;
+  d.name = "tab";
+  d.table_id = "id";
+  d.key_schema = {kPk, kSk};
+  d.attribute_definitions = {kPk, kSk, kA, kB, kC};
+  d.indexes = {Index("local-a", kLocal, {kPk}, {kA}, Projection::kKeysOnly),
+               Index("local-b", kLocal, {kPk}, {kB}, Projection::kAll),
+               Index("by-a", kGlobal, {kA}, {}, Projection::kAll),
+               Index("by-a-b", kGlobal, {kA}, {kB}, Projection::kInclude, {"x"}),
+               Index("inverted", kGlobal, {kSk}, {kPk}, Projection::kKeysOnly),
+               Index("many", kGlobal, {kA, kB}, {kC, kSk}, Projection::kKeysOnly)};
+  d.indexes[1].number = 1;
+  return d;
+}
+
+// A random item of a small world, so that index keys repeat, are missing, or are of another type.
+std::string RandomItem(SeededRandom& random, const std::string& pk, int sk) {
+  std::string text = "{pk: '" + pk + "', sk: " + std::to_string(sk);
+  if (random.Below(4) != 0) text += ", a: 'a" + std::to_string(random.Below(3)) + "'";
+  if (random.Below(4) != 0) text += random.Below(8) == 0 ? ", b: 'no number'" : ", b: " + std::to_string(random.Below(3));
+  if (random.Below(3) != 0) text += ", c: x'" + std::string(random.Below(2) == 0 ? "aa" : "00") + "'";
+  if (random.Below(2) != 0) text += ", x: " + std::to_string(random.Below(3));
+  if (random.Below(2) != 0) text += ", y: " + std::to_string(random.Below(3));
+  return Item(text + "}");
+}
+
+struct World {
+  explicit World(bool rocks) : rocks(rocks), workers(2, 1000) {
+    if (!rocks) engine = std::make_unique<kv::MemoryEngine>();
+    Open();
+  }
+  ~World() {
+    store.reset();
+    workers.Stop();
+  }
+  void Open() {
+    if (rocks) engine = kv_rocks::OpenRocks({.path = directory.store(), .memory_budget_bytes = 16 << 20}).value();
+    store = Store::Open(*engine, clock, workers).value();
+  }
+  void Restart() {
+    store.reset();
+    if (rocks) engine.reset();
+    Open();
+  }
+  Result<TablePtr> Create(TableDescriptor d) {
+    return Await<Result<TablePtr>>([&](auto done) { store->Create(std::move(d), std::move(done)); });
+  }
+  Result<TablePtr> Alter(Store::ChangeDescriptor change) {
+    return Await<Result<TablePtr>>([&](auto done) { store->Alter("tab", std::move(change), std::move(done)); });
+  }
+  // Stores `item`, or deletes what has its key.
+  Status Write(const std::string& item, bool remove) {
+    const TablePtr table = store->Find("tab");
+    std::vector<WriteTarget> targets;
+    targets.push_back({table, EncodeItemKey(table->key_schema(), ItemView(item))});
+    return Await<Status>([&](auto done) {
+      store->Write(std::move(targets),
+                   [item, remove](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
+                     std::vector<Change> changes(1);
+                     changes[0].kind = remove ? Change::kDelete : Change::kPut;
+                     if (!remove) changes[0].item = item;
+                     return changes;
+                   },
+                   std::move(done));
+    });
+  }
+  std::map<std::string, std::string> ScanAll(kv::Tablet tablet, char kind) {
+    std::map<std::string, std::string> found;
+    EXPECT_TRUE(store->ScanTablet(tablet, FirstKeyOfHash(0, kind), EndOfKind(kind), false, kv::Tier::kAny,
+                                  [&](std::string_view key, ItemView item) {
+                                    found.emplace(key, item.encoded());
+                                    return true;
+                                  })
+                    .ok());
+    return found;
+  }
+  void WaitForBuilds() {
+    while (store->BuildsIndexes()) std::this_thread::yield();
+  }
+
+  const bool rocks;
+  kv_rocks::TemporaryDirectory directory;
+  ManualClock clock;
+  WorkerPool workers;
+  std::unique_ptr<kv::Engine> engine;
+  std::unique_ptr<Store> store;
+};
+
+// What the index should hold, as sorted lists of entries: computed without the functions under test.
+std::vector<std::string> Recompute(const TableDescriptor& table, const IndexDescriptor& index,
+                                   const std::map<std::string, std::string>& items) {
+  std::vector<std::string> entries;
+  for (const auto& [key, bytes] : items) {
+    const ItemView item(bytes);
+    std::set<std::string_view> names = {"pk", "sk"};
+    bool complete = true;
+    for (const auto* side : {&index.key.partition, &index.key.sort}) {
+      for (const KeyAttribute& attribute : *side) {
+        names.insert(attribute.name);
+        const model::ValueView value = item.Find(attribute.name);
+        complete &= !value.empty() && value.type() == attribute.type;
+      }
+    }
+    if (!complete) continue;
+    names.insert(index.non_key_attributes.begin(), index.non_key_attributes.end());
+    model::Node entry;
+    for (const model::MapView::Entry& attribute : item.attributes()) {
+      if (index.projection == Projection::kAll || names.contains(attribute.name)) {
+        entry.map()[std::string(attribute.name)] = model::Node::FromView(attribute.value);
+      }
+    }
+    entries.push_back(entry.EncodeItem());
+  }
+  std::sort(entries.begin(), entries.end());
+  EXPECT_EQ(table.key_schema.partition, kPk);
+  return entries;
+}
+
+// Every index is what it should be, in order, and counted.
+void ExpectIndexesMatch(World& world, const std::string& where) {
+  const TablePtr table = world.store->Find("tab");
+  const TableDescriptor& d = table->descriptor;
+  const auto items = world.ScanAll(d.tablet(), kItemKind);
+  std::map<std::string, int64_t> collections;
+  for (const auto& [key, item] : items) {
+    collections[std::string(ItemView(item).Find("pk").text())] += static_cast<int64_t>(ItemView(item).size_bytes());
+  }
+  for (const IndexDescriptor& index : d.indexes) {
+    std::vector<std::string> entries;
+    int64_t bytes = 0;
+    std::string last_group;
+    std::optional<ItemView> last;
+    const auto found = world.ScanAll(d.TabletOf(index), EntryKind(index));
+    for (const auto& [key, entry] : found) {
+      const ItemView view(entry);
+      entries.push_back(entry);
+      bytes += static_cast<int64_t>(view.size_bytes());
+      if (!index.is_global()) {
+        collections[std::string(view.Find("pk").text())] += static_cast<int64_t>(view.size_bytes());
+      }
+      // Within one partition key value entries are in the order of the first sort attribute.
+      std::string group;
+      for (const KeyAttribute& attribute : index.key.partition) group.append(view.Find(attribute.name).encoded());
+      if (last && group == last_group && !index.key.sort.empty()) {
+        const std::string& sort = index.key.sort[0].name;
+        EXPECT_LE(model::CompareValues(last->Find(sort), view.Find(sort)), 0) << where << " " << index.name;
+      }
+      last_group = group;
+      last = view;
+    }
+    std::sort(entries.begin(), entries.end());
+    EXPECT_EQ(entries, Recompute(d, index, items)) << where << " " << index.name;
+    const Result<TableCounts> counts = world.store->IndexCounts(*table, index);
+    ASSERT_TRUE(counts.ok());
+    EXPECT_EQ(counts->items, static_cast<int64_t>(entries.size())) << where << " " << index.name;
+    EXPECT_EQ(counts->bytes, bytes) << where << " " << index.name;
+  }
+  if (!d.HasLocalIndexes()) return;
+  for (const auto& [key, item] : items) {
+    const Result<int64_t> collection = world.store->CollectionBytes(*table, key, kv::Tier::kAny);
+    ASSERT_TRUE(collection.ok());
+    EXPECT_EQ(*collection, collections[std::string(ItemView(item).Find("pk").text())]) << where;
+  }
+}
+
+class Indexes : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Engines, Indexes, testing::Bool(),
+                         [](const auto& info) { return info.param ? std::string("Rocks") : std::string("Memory"); });
+
+TEST_P(Indexes, HoldWhatTheItemsSay) {
+  const uint64_t seed = 11;
+  SeededRandom random(seed);
+  World world(GetParam());
+  ASSERT_TRUE(world.Create(Describe()).ok());
+  for (int step = 0; step < 600; ++step) {
+    const std::string item =
+        RandomItem(random, "p" + std::to_string(random.Below(4)), static_cast<int>(random.Below(5)) - 2);
+    ASSERT_TRUE(world.Write(item, random.Below(4) == 0).ok());
+    if (step % 150 == 149) {
+      ExpectIndexesMatch(world, "seed " + std::to_string(seed) + " step " + std::to_string(step));
+      world.Restart();
+    }
+  }
+  ExpectIndexesMatch(world, "at the end");
+  // Nothing is left in an index of an empty table.
+  for (int p = 0; p < 4; ++p) {
+    for (int s = -2; s < 3; ++s) ASSERT_TRUE(world.Write(RandomItem(random, "p" + std::to_string(p), s), true).ok());
+  }
+  ExpectIndexesMatch(world, "emptied");
+}
+
+// An index that is built while writers run and the store restarts equals one that was there from the start.
+TEST_P(Indexes, BuiltWhileWritersRun) {
+  World world(GetParam());
+  TableDescriptor d = Describe();
+  std::vector<IndexDescriptor> late = {d.indexes[3], d.indexes[5]};
+  ASSERT_TRUE(world.Create(d).ok());
+  SeededRandom seeding(3);
+  for (int i = 0; i < 400; ++i) ASSERT_TRUE(world.Write(RandomItem(seeding, "p" + std::to_string(i % 40), i % 10), false).ok());
+  for (IndexDescriptor& index : late) {
+    const std::string twin = index.name;
+    index.name = "late-" + twin;
+    index.state = IndexDescriptor::State::kCreating;
+    std::atomic<bool> stop = false;
+    std::vector<std::thread> writers;
+    for (uint64_t writer = 0; writer < 3; ++writer) {
+      writers.emplace_back([&, writer] {
+        SeededRandom random(writer + 100);
+        while (!stop) {
+          const std::string item =
+              RandomItem(random, "p" + std::to_string(random.Below(40)), static_cast<int>(random.Below(10)));
+          EXPECT_TRUE(world.Write(item, random.Below(3) == 0).ok());
+        }
+      });
+    }
+    const Result<TablePtr> altered = world.Alter([&index](TableDescriptor* descriptor) {
+      descriptor->indexes.push_back(index);
+      return OkStatus();
+    });
+    ASSERT_TRUE(altered.ok());
+    EXPECT_EQ((*altered)->descriptor.indexes.back().state, IndexDescriptor::State::kCreating);
+    if (twin == "many") {
+      // Once in the middle of it: the writers pause for the restart, the build goes on behind it.
+      stop = true;
+      for (std::thread& writer : writers) writer.join();
+      writers.clear();
+      world.Restart();
+    }
+    world.WaitForBuilds();
+    stop = true;
+    for (std::thread& writer : writers) writer.join();
+    const TablePtr table = world.store->Find("tab");
+    const IndexDescriptor& built = *table->descriptor.FindIndex(index.name);
+    const IndexDescriptor& original = *table->descriptor.FindIndex(twin);
+    EXPECT_EQ(built.state, IndexDescriptor::State::kActive);
+    EXPECT_EQ(world.ScanAll(table->descriptor.TabletOf(built), kItemKind),
+              world.ScanAll(table->descriptor.TabletOf(original), kItemKind));
+    ExpectIndexesMatch(world, "after building " + index.name);
+  }
+}
+
+TEST_P(Indexes, DeletedOnesLeaveNothing) {
+  World world(GetParam());
+  ASSERT_TRUE(world.Create(Describe()).ok());
+  SeededRandom random(5);
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(world.Write(RandomItem(random, "p", i), false).ok());
+  const kv::Tablet tablet = world.store->Find("tab")->descriptor.TabletOf(*world.store->Find("tab")->descriptor.FindIndex("many"));
+  EXPECT_FALSE(world.ScanAll(tablet, kItemKind).empty());
+  ASSERT_TRUE(world.Alter([](TableDescriptor* descriptor) {
+    for (IndexDescriptor& index : descriptor->indexes) {
+      if (index.name == "many") index.state = IndexDescriptor::State::kDeleting;
+    }
+    return OkStatus();
+  }).ok());
+  world.WaitForBuilds();
+  const TablePtr table = world.store->Find("tab");
+  EXPECT_EQ(table->descriptor.FindIndex("many"), nullptr);
+  EXPECT_EQ(table->descriptor.attribute_definitions, (std::vector<KeyAttribute>{kPk, kSk, kA, kB})) << "c is nobody's key";
+  int keys = 0;
+  ASSERT_TRUE(world.engine->Scan({tablet, "", "", false}, kv::Tier::kAny, [&](std::string_view, std::string_view) {
+    ++keys;
+    return true;
+  }).ok());
+  EXPECT_EQ(keys, 0);
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(world.Write(RandomItem(random, "p", i), i % 3 == 0).ok());
+  ExpectIndexesMatch(world, "after the deletion");
+}
+
+TEST(IndexDescriptors, SurviveEncoding) {
+  TableDescriptor d = Describe();
+  d.tablet_id = 7;
+  for (IndexDescriptor& index : d.indexes) index.tablet_id = index.is_global() ? 8 : 0;
+  d.indexes[3].throughput = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  d.indexes[3].state = IndexDescriptor::State::kCreating;
+  d.indexes[3].partitions = throughput::PartitionMap::Even(3);
+  const Result<TableDescriptor> read = TableDescriptor::Decode(d.Encode());
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->Encode(), d.Encode());
+  ASSERT_EQ(read->indexes.size(), 6u);
+  EXPECT_EQ(read->indexes[3].key, d.indexes[3].key);
+  EXPECT_EQ(read->indexes[3].non_key_attributes, std::vector<std::string>{"x"});
+  EXPECT_EQ(read->indexes[3].state, IndexDescriptor::State::kCreating);
+  EXPECT_EQ(read->indexes[1].number, 1u);
+  EXPECT_TRUE(read->HasLocalIndexes());
+}
+
+// What each kind of change costs (reference: limits-and-capacity.md, section 4).
+TEST(EntryChanges, CostWhatTheReferenceSays) {
+  const TableDescriptor d = Describe();
+  const auto units = [&](int index, const std::string& before, const std::string& after) {
+    return ChangeOfEntry(d, d.indexes[static_cast<size_t>(index)], ItemView(before), ItemView(after)).write_units();
+  };
+  const std::string none;
+  const std::string big(1500, 'x');
+  const std::string without = Item("{pk: 'p', sk: 1, x: 1}");
+  const std::string plain = Item("{pk: 'p', sk: 1, a: 'q'}");
+  const std::string large = Item("{pk: 'p', sk: 1, a: 'q', y: '" + big + "'}");
+  const std::string moved = Item("{pk: 'p', sk: 1, a: 'r', y: '" + big + "'}");
+  EXPECT_EQ(units(2, none, without), 0);
+  EXPECT_EQ(units(2, none, plain), 1);
+  EXPECT_EQ(units(2, none, large), 2);
+  EXPECT_EQ(units(2, plain, plain), 0);
+  EXPECT_EQ(units(2, plain, large), 2);
+  EXPECT_EQ(units(2, large, plain), 2);
+  EXPECT_EQ(units(2, plain, moved), 1 + 2);
+  EXPECT_EQ(units(2, large, without), 2);
+  EXPECT_EQ(units(2, large, none), 2);
+  EXPECT_EQ(units(0, plain, large), 0) << "outside the projection";
+  EXPECT_EQ(units(0, plain, moved), 2) << "two small entries";
+}
+
+TEST(IndexKeys, AreChecked) {
+  const TableDescriptor d = Describe();
+  const auto message = [&](const std::string& before, const std::string& after, bool updating) {
+    const Status checked = CheckIndexKeys(d, ItemView(before), ItemView(after), updating);
+    return checked.ok() ? std::string() : checked.error().message();
+  };
+  const std::string wrong = Item("{pk: 'p', sk: 1, a: 5}");
+  EXPECT_EQ(message("", wrong, false),
+            "One or more parameter values were invalid: Type mismatch for Index Key a Expected: S Actual: N IndexName: local-a");
+  EXPECT_EQ(message("", wrong, true), "The update expression attempted to update the secondary index key to unsupported type");
+  EXPECT_EQ(message(wrong, wrong, true), "") << "it was there before the index";
+  EXPECT_EQ(message("", Item("{pk: 'p', sk: 1, a: ''}"), false),
+            "One or more parameter values are not valid. A value specified for a secondary index key is not supported. The "
+            "AttributeValue for a key attribute cannot contain an empty string value. IndexName: local-a, IndexKey: a");
+  EXPECT_EQ(message("", Item("{pk: 'p', sk: 1, a: '" + std::string(1024, 'x') + "'}"), false), "");
+  EXPECT_EQ(message("", Item("{pk: 'p', sk: 1, a: '" + std::string(1025, 'x') + "'}"), false),
+            "One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of 1024 bytes");
+}
+
+}  // namespace
+}  // namespace stator::table
