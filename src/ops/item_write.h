@@ -4,20 +4,91 @@
 #include <memory>
 #include <utility>
 
+#include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/context.h"
+#include "ops/index_writes.h"
 #include "table/store.h"
 
 namespace stator::ops {
 
+// What the three operations keep between the request and the answer.
+template <typename Request>
+struct ItemWrite {
+  Request request;
+  expr::Condition condition;
+  table::TablePtr table;
+  std::string key;
+  table::Store* store = nullptr;
+  // Outputs of the body.
+  std::string attributes;  // encoded item to answer; empty: none
+  int64_t units = 0;
+  IndexUnits index_units;  // if the client wants capacity
+
+  void CountIndexUnits(model::ItemView old_image, model::ItemView new_image) {
+    index_units.clear();
+    if (table->descriptor.indexes.empty() || !WantsCapacity(request.return_consumed_capacity)) return;
+    AddIndexUnits(*table, old_image, new_image, &index_units);
+  }
+};
+
+// PutItem and DeleteItem: mixing of legacy parameters and expressions.
+template <typename Request>
+Status CheckConditionParameters(const Request& request) {
+  return CheckExpressionParameters({{"ConditionExpression", request.condition_expression.has_value()}},
+                                   {{"Expected", request.expected.has_value()},
+                                    {"ConditionalOperator", request.conditional_operator.has_value()}},
+                                   request.expression_attribute_names.has_value(),
+                                   request.expression_attribute_values.has_value());
+}
+
+// PutItem and DeleteItem answer the old item or nothing.
+inline Status CheckAllOldOrNone(const std::optional<ReturnValues>& return_values) {
+  if (!return_values || *return_values == ReturnValues::kAllOld || *return_values == ReturnValues::kNone) return OkStatus();
+  return ValidationError("ReturnValues can only be ALL_OLD or NONE");
+}
+
+// PutItem and DeleteItem: the condition, and nothing else, uses the substitutions.
+template <typename Request>
+Result<expr::Condition> ParseOnlyCondition(Request* request) {
+  TRY(CheckValues(request->value_errors, ValuePlace::kExpected));
+  TRY(CheckConditionalOperator(request->conditional_operator, request->expected));
+  if (!request->condition_expression && !request->expected) return expr::Condition();
+  expr::Substitutions substitutions;
+  TRY(SetSubstitutions(&request->expression_attribute_names, &request->expression_attribute_values, request->value_errors,
+                       &substitutions));
+  ASSIGN_OR_RETURN(expr::Condition condition, ConditionOf(request->condition_expression, request->expected,
+                                                          request->conditional_operator, &substitutions));
+  TRY(substitutions.CheckAllUsed());
+  return condition;
+}
+
+// The answer to a write that was applied. `key` holds the key attributes, and may hold more.
+template <typename Response, typename State>
+Response FinishItemWrite(State& state, model::ItemView key) {
+  Response response;
+  if (!state.attributes.empty()) response.attributes = std::move(state.attributes);
+  response.consumed_capacity = WriteCapacity(state.request.return_consumed_capacity, state.request.table_name, *state.table,
+                                             state.units, state.index_units);
+  response.item_collection_metrics = CollectionMetrics(*state.store, *state.table,
+                                                       state.request.return_item_collection_metrics, key, state.key);
+  return response;
+}
+
 // Runs `decide(state, old item)` -> Result<table::Change> under the item's latch and applies the change; then hands
-// `finish(state)` -> Response, or the error, to `done` on the loop's thread. `decide` may run more than once.
+// `finish(state)` -> Response, or the error, to `done` on the loop's thread. `decide` may run more than once. An error in
+// `prepared` is handed to `done` at once.
 template <typename State, typename Decide, typename Finish, typename Response>
-void WriteOneItem(Context& ctx, std::shared_ptr<State> state, table::TablePtr table, std::string key, Decide decide,
-                  Finish finish, Callback<Response> done) {
+void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide decide, Finish finish,
+                  Callback<Response> done) {
+  if (!prepared.ok()) {
+    done(std::move(prepared).error());
+    return;
+  }
+  std::shared_ptr<State> state = std::move(*prepared);
   Executor& loop = ctx.loop;
   std::vector<table::WriteTarget> targets;
-  targets.push_back({std::move(table), std::move(key)});
+  targets.push_back({state->table, state->key});
   ctx.env.store.Write(
       std::move(targets),
       [state, decide](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {

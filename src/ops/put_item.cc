@@ -1,6 +1,3 @@
-#include "ops/capacity.h"
-#include "ops/checks.h"
-#include "ops/index_writes.h"
 #include "ops/item_write.h"
 #include "ops/operations.h"
 #include "table/key_encoding.h"
@@ -8,48 +5,17 @@
 namespace stator::ops {
 namespace {
 
-struct State {
-  PutItemRequest request;
-  expr::Condition condition;
-  table::TablePtr table;
-  std::string key;
-  table::Store* store = nullptr;
-  // Outputs of the body.
-  std::string old_item;
-  int64_t units = 0;
-  IndexUnits index_units;  // if the client wants capacity
-
-  void CountIndexUnits(model::ItemView old_image, model::ItemView new_image) {
-    index_units.clear();
-    if (table->descriptor.indexes.empty() || !WantsCapacity(request.return_consumed_capacity)) return;
-    AddIndexUnits(*table, old_image, new_image, &index_units);
-  }
-};
+using State = ItemWrite<PutItemRequest>;
 
 Result<std::shared_ptr<State>> Prepare(Context& ctx, PutItemRequest request) {
-  TRY(CheckExpressionParameters({{"ConditionExpression", request.condition_expression.has_value()}},
-                                {{"Expected", request.expected.has_value()}, {"ConditionalOperator", request.conditional_operator.has_value()}},
-                                request.expression_attribute_names.has_value(),
-                                request.expression_attribute_values.has_value()));
+  TRY(CheckConditionParameters(request));
   TRY(CheckValues(request.value_errors, ValuePlace::kItem));
-  if (request.return_values && *request.return_values != ReturnValues::kAllOld &&
-      *request.return_values != ReturnValues::kNone) {
-    return ValidationError("ReturnValues can only be ALL_OLD or NONE");
-  }
+  TRY(CheckAllOldOrNone(request.return_values));
   if (request.item.view().size_bytes() > model::kMaxItemBytes) {
     return ValidationError("Item size has exceeded the maximum allowed size");
   }
-  TRY(CheckValues(request.value_errors, ValuePlace::kExpected));
-  TRY(CheckConditionalOperator(request.conditional_operator, request.expected));
   auto state = std::make_shared<State>();
-  if (request.condition_expression || request.expected) {
-    expr::Substitutions substitutions;
-    TRY(SetSubstitutions(&request.expression_attribute_names, &request.expression_attribute_values, request.value_errors,
-                         &substitutions));
-    ASSIGN_OR_RETURN(state->condition, ConditionOf(request.condition_expression, request.expected,
-                                                   request.conditional_operator, &substitutions));
-    TRY(substitutions.CheckAllUsed());
-  }
+  ASSIGN_OR_RETURN(state->condition, ParseOnlyCondition(&request));
   ASSIGN_OR_RETURN(state->table, FindActiveTable(ctx.env, request.table_name));
   TRY(CheckItemKey(state->table->key_schema(), request.item.view()));
   TRY(CheckPutIndexKeys(*state->table, request.item.view()));
@@ -66,32 +32,16 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
   const model::ItemView new_item = state.request.item.view();
   state.units = throughput::WriteUnits(static_cast<int64_t>(std::max(old_item.size_bytes(), new_item.size_bytes())));
   state.CountIndexUnits(old_item, new_item);
-  if (state.request.return_values == ReturnValues::kAllOld) state.old_item = std::string(old_item.encoded());
+  if (state.request.return_values == ReturnValues::kAllOld) state.attributes = std::string(old_item.encoded());
   return table::Change{table::Change::kPut, state.request.item.bytes};
 }
 
-PutItemResponse Finish(State& state) {
-  PutItemResponse response;
-  if (!state.old_item.empty()) response.attributes = std::move(state.old_item);
-  response.consumed_capacity = WriteCapacity(state.request.return_consumed_capacity, state.request.table_name,
-                                             *state.table, state.units, state.index_units);
-  response.item_collection_metrics =
-      CollectionMetrics(*state.store, *state.table, state.request.return_item_collection_metrics,
-                        state.request.item.view(), state.key);
-  return response;
-}
+PutItemResponse Finish(State& state) { return FinishItemWrite<PutItemResponse>(state, state.request.item.view()); }
 
 }  // namespace
 
 void PutItem(Context& ctx, PutItemRequest request, Callback<PutItemResponse> done) {
-  Result<std::shared_ptr<State>> state = Prepare(ctx, std::move(request));
-  if (!state.ok()) {
-    done(std::move(state).error());
-    return;
-  }
-  table::TablePtr table = (*state)->table;
-  std::string key = (*state)->key;
-  WriteOneItem(ctx, std::move(*state), std::move(table), std::move(key), Decide, Finish, std::move(done));
+  WriteOneItem(ctx, Prepare(ctx, std::move(request)), Decide, Finish, std::move(done));
 }
 
 }  // namespace stator::ops

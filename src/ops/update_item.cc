@@ -1,6 +1,3 @@
-#include "ops/capacity.h"
-#include "ops/checks.h"
-#include "ops/index_writes.h"
 #include "ops/item_write.h"
 #include "ops/operations.h"
 #include "table/index_entries.h"
@@ -9,23 +6,8 @@
 namespace stator::ops {
 namespace {
 
-struct State {
-  UpdateItemRequest request;
-  expr::Condition condition;
+struct State : ItemWrite<UpdateItemRequest> {
   expr::Update update;
-  table::TablePtr table;
-  std::string key;
-  table::Store* store = nullptr;
-  // Outputs of the body.
-  std::string attributes;
-  int64_t units = 0;
-  IndexUnits index_units;  // if the client wants capacity
-
-  void CountIndexUnits(model::ItemView old_image, model::ItemView new_image) {
-    index_units.clear();
-    if (table->descriptor.indexes.empty() || !WantsCapacity(request.return_consumed_capacity)) return;
-    AddIndexUnits(*table, old_image, new_image, &index_units);
-  }
 };
 
 Result<expr::Update> CompileUpdates(const std::vector<LegacyUpdate>& updates) {
@@ -127,28 +109,12 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
   return change;
 }
 
-UpdateItemResponse Finish(State& state) {
-  UpdateItemResponse response;
-  if (!state.attributes.empty()) response.attributes = std::move(state.attributes);
-  response.consumed_capacity = WriteCapacity(state.request.return_consumed_capacity, state.request.table_name,
-                                             *state.table, state.units, state.index_units);
-  response.item_collection_metrics =
-      CollectionMetrics(*state.store, *state.table, state.request.return_item_collection_metrics,
-                        state.request.key.view(), state.key);
-  return response;
-}
+UpdateItemResponse Finish(State& state) { return FinishItemWrite<UpdateItemResponse>(state, state.request.key.view()); }
 
 }  // namespace
 
 void UpdateItem(Context& ctx, UpdateItemRequest request, Callback<UpdateItemResponse> done) {
-  Result<std::shared_ptr<State>> state = Prepare(ctx, std::move(request));
-  if (!state.ok()) {
-    done(std::move(state).error());
-    return;
-  }
-  table::TablePtr table = (*state)->table;
-  std::string key = (*state)->key;
-  WriteOneItem(ctx, std::move(*state), std::move(table), std::move(key), Decide, Finish, std::move(done));
+  WriteOneItem(ctx, Prepare(ctx, std::move(request)), Decide, Finish, std::move(done));
 }
 
 }  // namespace stator::ops
