@@ -275,7 +275,7 @@ TEST(IndexTransactions, EntriesEqualTheRecomputation) {
   for (uint64_t t = 0; t < 2; ++t) {
     threads.emplace_back([&, t] {
       SeededRandom random(70 + t);
-      TestLoop loop;
+      Pump loop;
       Context context{world.env, loop};
       for (int round = 0; round < 400; ++round) {
         TransactWriteItemsRequest request;

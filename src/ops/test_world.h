@@ -2,8 +2,6 @@
 // be told to lack data in memory and to refuse writes.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/pump.h"
 #include "base/random.h"
 #include "expr/test_notation.h"
 #include "kv/memory_engine.h"
@@ -69,33 +68,6 @@ class StutteringEngine final : public kv::Engine {
   bool refuse_all_ = false;
 };
 
-// Runs what others post on the thread that waits.
-class TestLoop final : public Executor {
- public:
-  void Post(UniqueFunction<void()> task) override {
-    std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-    wake_.notify_one();
-  }
-  bool IsCurrent() const override { return std::this_thread::get_id() == thread_; }
-  void RunOne() {
-    UniqueFunction<void()> task;
-    {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return !tasks_.empty(); });
-      task = std::move(tasks_.front());
-      tasks_.pop_front();
-    }
-    task();
-  }
-
- private:
-  const std::thread::id thread_ = std::this_thread::get_id();
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<UniqueFunction<void()>> tasks_;
-};
-
 struct TestWorld {
   explicit TestWorld(uint64_t seed = 1, int threads = 1, size_t max_queued = 100)
       : engine(seed), random(seed), workers(threads, max_queued),
@@ -140,7 +112,7 @@ struct TestWorld {
   WorkerPool workers;
   std::unique_ptr<table::Store> store;
   Environment env;
-  TestLoop loop;
+  Pump loop;
 };
 
 }  // namespace stator::ops

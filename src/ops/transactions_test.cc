@@ -29,7 +29,7 @@ struct Client {
     return std::move(*answer);
   }
   TestWorld& world;
-  TestLoop loop;
+  Pump loop;
 };
 
 std::string Key(int account) { return Item("{pk: 'a" + std::to_string(account) + "'}"); }

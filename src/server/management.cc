@@ -4,7 +4,7 @@
 
 #include "api/attribute_json.h"
 #include "base/log.h"
-#include "server/pump.h"
+#include "base/pump.h"
 #include "server/seed_data.h"
 #include "table/store.h"
 

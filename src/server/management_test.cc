@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "kv/fault_engine.h"
 #include "kv/memory_engine.h"
-#include "server/pump.h"
+#include "base/pump.h"
 #include "server/seed_data.h"
 #include "table/store.h"
 

@@ -9,7 +9,7 @@
 #include "api/attribute_json.h"
 #include "api/decode.h"
 #include "ops/operations.h"
-#include "server/pump.h"
+#include "base/pump.h"
 #include "simdjson.h"
 #include "table/store.h"
 

@@ -13,7 +13,7 @@
 #include "kv_rocks/rocks_engine.h"
 #include "kv_rocks/temporary_directory.h"
 #include "ops/context.h"
-#include "server/pump.h"
+#include "base/pump.h"
 #include "table/index_builder.h"
 #include "table/store.h"
 
@@ -68,7 +68,7 @@ Answer AskService(api::Service& service, const Question& question) {
   api::Incoming incoming = IncomingOf(question.method, question.target,
                                       std::string_view(body).substr(0, question.body.size()));
   for (const auto& [name, value] : question.headers) incoming.headers.Add(name, value);
-  server::Pump pump;
+  Pump pump;
   std::optional<Answer> answer;
   service.Handle(incoming, pump, [&answer](api::Outgoing outgoing) {
     answer.emplace();

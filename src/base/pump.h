@@ -8,7 +8,7 @@
 
 #include "base/executor.h"
 
-namespace stator::server {
+namespace stator {
 
 class Pump final : public Executor {
  public:
@@ -23,16 +23,18 @@ class Pump final : public Executor {
   // Runs posted tasks until `done()` holds. On the thread that made the pump.
   template <typename Done>
   void RunUntil(Done done) {
-    while (!done()) {
-      UniqueFunction<void()> task;
-      {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [this] { return !tasks_.empty(); });
-        task = std::move(tasks_.front());
-        tasks_.pop_front();
-      }
-      task();
+    while (!done()) RunOne();
+  }
+  // Waits for one task and runs it.
+  void RunOne() {
+    UniqueFunction<void()> task;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return !tasks_.empty(); });
+      task = std::move(tasks_.front());
+      tasks_.pop_front();
     }
+    task();
   }
 
  private:
@@ -42,4 +44,4 @@ class Pump final : public Executor {
   std::deque<UniqueFunction<void()>> tasks_;
 };
 
-}  // namespace stator::server
+}  // namespace stator
