@@ -1,11 +1,12 @@
 // Refusals for want of capacity, in the service's words. Whoever decides that a request is throttled makes the error here.
 #pragma once
 
-#include "ops/context.h"
 #include "ops/payload.h"
 #include "table/descriptor.h"
 
 namespace stator::ops {
+
+struct Environment;
 
 // What was exceeded (reference: wire-protocol.md, "Throttling reasons").
 enum class ThrottleCause : uint8_t {
