@@ -38,10 +38,11 @@ constexpr Strikeable kOperations[] = {
     {"ExecuteTransaction", kAny | Bit(Fault::kConflict) | Bit(Fault::kInProgress)},
 };
 
-constexpr std::pair<std::string_view, ThrottleCause> kCauses[] = {{"provisioned", ThrottleCause::kProvisioned},
-                                                                  {"key-range", ThrottleCause::kKeyRange},
-                                                                  {"on-demand-maximum", ThrottleCause::kMaxOnDemand},
-                                                                  {"account", ThrottleCause::kAccount}};
+using throughput::Limit;
+constexpr std::pair<std::string_view, Limit> kCauses[] = {{"provisioned", Limit::kProvisioned},
+                                                          {"key-range", Limit::kKeyRange},
+                                                          {"on-demand-maximum", Limit::kMaxOnDemand},
+                                                          {"account", Limit::kAccount}};
 
 constexpr int64_t kMaxAgeMicros = 86'400'000'000;
 constexpr int64_t kMaxSlowMicros = 600'000'000;

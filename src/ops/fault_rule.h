@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "ops/throttle.h"
+#include "throughput/throttle.h"
 
 namespace stator::ops {
 
@@ -34,7 +34,7 @@ struct FaultRule {
   uint64_t seed = 1;
   int64_t micros = 0;                 // kStaleRead: age; kIndexDelay, kSlow: delay
   bool random = false;                // each time another one up to `micros`
-  std::optional<ThrottleCause> cause;  // kThrottle; absent: what suits the table's billing mode
+  std::optional<throughput::Limit> cause;  // kThrottle; absent: what suits the table's billing mode
   std::string index;                  // kIndexDelay, kThrottle: this index only
   bool after = false;                 // kError: once the operation is done
   double share = 0.5;                 // kUnprocessed, in (0, 1]

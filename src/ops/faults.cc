@@ -42,11 +42,11 @@ void StrikeLast(Context& ctx, const std::string& table) {
 }
 
 Throttle ThrottleOf(const table::TableDescriptor& table, const FaultRule* rule, bool write) {
-  Throttle throttle{table, nullptr, write};
+  Throttle throttle{table, nullptr, write ? throughput::Access::kWrite : throughput::Access::kRead};
   const bool provisioned = table.billing_mode == table::BillingMode::kProvisioned;
-  throttle.cause = provisioned ? ThrottleCause::kProvisioned : ThrottleCause::kKeyRange;
+  throttle.limit = provisioned ? throughput::Limit::kProvisioned : throughput::Limit::kKeyRange;
   if (rule != nullptr) {
-    throttle.cause = rule->cause.value_or(throttle.cause);
+    throttle.limit = rule->cause.value_or(throttle.limit);
     if (!rule->index.empty()) throttle.index = table.FindIndex(rule->index);
   }
   return throttle;
@@ -109,7 +109,7 @@ Status StrikeTransactionActive(Context& ctx, std::span<const table::WriteTarget>
     TRY(StrikeFirst(ctx, table.name));
     if (const auto strike = DrawThrottle(ctx, target)) {
       const Throttle throttle = ThrottleOf(table, &strike->rule, write);
-      if (throttle.cause == ThrottleCause::kAccount) return ThrottleError(ctx.env, throttle);
+      if (throttle.limit == throughput::Limit::kAccount) return ThrottleError(ctx.env, throttle);
       reasons[PickAction(items, table, strike->bits)] = ThrottleCancellation(throttle);
       canceled = true;
     } else if (const auto conflict = ctx.env.faults.Draw(Fault::kConflict, table.name, ctx.operation)) {
