@@ -6,8 +6,9 @@
 //
 // Items are independent of each other, so a history is linearizable exactly if that of each of its items is.
 //
-// An operation is {call, return, kind, answered, ...}. Unanswered ones took effect before `return` (the death of their server,
-// Infinity if that lives) or never. Answers are compared with what the item's specification says (registerStep).
+// An operation is {call, return, kind, answered, ...}. Unanswered ones took effect before `return` or, if that is undefined,
+// before `death.tick`, when their server was gone, or never. Answers are compared with what the item's specification says
+// (registerStep).
 
 /** The item as a register `v` and a counter `n`, both text or missing; undefined: no item. A state is its text. */
 export const stateOf = (item) => (item === undefined ? '-' : `${item.n ?? ''}/${item.v ?? ''}`);
@@ -66,7 +67,8 @@ const withIndex = (done, index) => [...done, index].sort((a, b) => a - b);
  * {ok: false, failing, states, prefix}: the operation whose answer cannot be explained, the states that the item may have been in
  * when it returned, and the operations that began before that, in the order of their calls.
  */
-export function check(operations, { step = registerStep, initial = '-' } = {}) {
+export function check(history, { step = registerStep, initial = '-' } = {}) {
+  const operations = history.map((operation) => ({ ...operation, return: operation.return ?? operation.death?.tick ?? Infinity }));
   const events = [];
   operations.forEach((operation, index) => {
     events.push({ at: operation.call, index, begins: true });

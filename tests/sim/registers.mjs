@@ -13,7 +13,7 @@ const keyOf = (key) => ({ pk: { S: `k${key}` } });
 const fromWire = (item) => item && { ...(item.n && { n: item.n.N }), ...(item.v && { v: item.v.S }) };
 const stateFromWire = (item) => stateOf(fromWire(item));
 const toWire = (key, { n, v }) => ({ ...keyOf(key), g: { S: `k${key}` }, ...(n !== undefined && { n: { N: n } }), ...(v !== undefined && { v: { S: v } }) });
-const describe = ({ client, call, return: end, answered, via, ...what }) =>
+const describe = ({ client, call, return: end, answered, death: _, via, ...what }) =>
   `${String(call).padStart(7)} .. ${String(end).padEnd(7)} client ${client} ${answered ? '' : '(no answer) '}${via}: ${JSON.stringify(what)}`;
 
 class Registers {
@@ -42,15 +42,10 @@ class Registers {
       if (dropped.includes(operation)) continue;
       const { key, ...rest } = operation;
       const entry = { client, call: record.call, return: record.return, answered, via, ...rest };
-      if (!answered) this.pending(entry, record.death);
+      if (!answered) entry.death = record.death;
       this.histories[key].push(entry);
     }
     return answered;
-  }
-
-  // The end of an unanswered operation is that of its server, which is not known yet.
-  pending(entry, death) {
-    Object.defineProperty(entry, 'return', { enumerable: true, get: () => death.tick ?? Infinity });
   }
 
   // A condition that holds about half of the time, for the last state that somebody saw.

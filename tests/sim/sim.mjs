@@ -6,8 +6,9 @@
 import { parseArgs } from 'node:util';
 
 import { registers } from './registers.mjs';
+import { transfers } from './transfers.mjs';
 
-const workloads = { registers };
+const workloads = { registers, transfers };
 
 const { values } = parseArgs({ options: { seed: { type: 'string' }, seconds: { type: 'string' }, only: { type: 'string' } } });
 const seed = values.seed ?? process.env.STATOR_SIM_SEED ?? String(Math.floor(Math.random() * 2 ** 32));
