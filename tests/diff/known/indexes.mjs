@@ -9,15 +9,20 @@ const several = ({ index }) => index !== undefined && (index.hashes.length > 1 |
 export const INDEXES = [
   outcomes({
     id: 'index-definition',
-    reason: 'Local words definitions of indexes that cannot be in its own way, some not at all',
+    reason: 'Local words definitions of indexes that cannot be in its own way',
     source: 'expressions.md, tables',
-    stator: validation(/One or more parameter values were invalid: (List of (Global|Local)SecondaryIndexes is empty|Duplicate index name: .*|Unknown ProjectionType: .*|ProjectionType is .*)/,
-      /One or more parameter values were invalid: (Index KeySchema .*|Table KeySchema does not have a range key, .*|Number of LocalSecondaryIndexes exceeds .*|GlobalSecondaryIndex count exceeds .*)/,
-      /One or more parameter values were invalid: (Some index key attributes are not defined .*|Some AttributeDefinitions are not used\. .*|Number of attributes in KeySchema .*)/,
-      /One or more parameter values were invalid: (ProvisionedThroughput (must|should not) be specified for index: .*|Only one global secondary index update per index .*|One of GlobalSecondaryIndexUpdate\..*)/,
-      /One or more parameter values were invalid: ((Neither )?ReadCapacityUnits (nor|and) WriteCapacityUnits .*|The key schema .*|Duplicate AttributeName .*|Index key attribute .*|.*NonKeyAttributes.*|.*KeySchema.*)/,
-      /Invalid KeySchema: .*/, /Cannot increase provisioned throughput .*/, /Given value .*/, /Both the Hash Key and the Range Key element .*/, /One or more parameter values were invalid: .*[Ii]ndex.*/),
-    local: /^(success|ValidationException: .*|LimitExceededException: .*|ResourceNotFoundException: Requested resource not found)$/s,
+    stator: validation(/One or more parameter values were invalid: .*/, /Invalid KeySchema: .*/, /Both the Hash Key and the Range Key element .*/,
+      /Cannot increase provisioned throughput .*/, /Given value .*/),
+    local: /^(ValidationException: .*|LimitExceededException: .*|ResourceNotFoundException: Requested resource not found)$/s,
+    when: ({ op, request }) => (op === 'CreateTable' || op === 'UpdateTable') && /SecondaryIndex/.test(JSON.stringify(request)),
+  }),
+  outcomes({
+    id: 'index-definition-accepted',
+    reason: 'Local accepts definitions that no key uses, empty lists and throughput of on-demand indexes',
+    source: 'expressions.md, tables',
+    stator: validation(/One or more parameter values were invalid: (List of (Global|Local)SecondaryIndexes is empty|Some AttributeDefinitions are not used\. .*|Neither ReadCapacityUnits nor WriteCapacityUnits .*)/,
+      /One or more parameter values were invalid: (Duplicate AttributeName in AttributeDefinitions: .*|ProvisionedThroughput should not be specified for index: .*|Number of attributes in KeySchema .*)/),
+    local: /^success$/,
     when: ({ op }) => op === 'CreateTable' || op === 'UpdateTable',
   }),
   outcomes({
