@@ -39,6 +39,8 @@ Shape ShapeOf(ErrorCode code) {
     case ErrorCode::kResourceInUse: return {400, kDynamo, "ResourceInUseException", "message"};
     case ErrorCode::kLimitExceeded: return {400, kDynamo, "LimitExceededException", "message"};
     case ErrorCode::kThrottling: return {400, kDynamo, "ThrottlingException", "message"};
+    case ErrorCode::kExpiredIterator: return {400, kDynamo, "ExpiredIteratorException", "message"};
+    case ErrorCode::kTrimmedDataAccess: return {400, kDynamo, "TrimmedDataAccessException", "message"};
     case ErrorCode::kRequestTooLarge: return {413, kCoral, "RequestEntityTooLargeException", "message"};
     case ErrorCode::kInternal:
     case ErrorCode::kUnavailable:

@@ -20,6 +20,8 @@ std::string_view ErrorCodeName(ErrorCode code) {
     case ErrorCode::kResourceInUse: return "ResourceInUse";
     case ErrorCode::kLimitExceeded: return "LimitExceeded";
     case ErrorCode::kThrottling: return "Throttling";
+    case ErrorCode::kExpiredIterator: return "ExpiredIterator";
+    case ErrorCode::kTrimmedDataAccess: return "TrimmedDataAccess";
     case ErrorCode::kRequestTooLarge: return "RequestTooLarge";
     case ErrorCode::kInternal: return "Internal";
     case ErrorCode::kUnavailable: return "Unavailable";

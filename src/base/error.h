@@ -26,6 +26,8 @@ enum class ErrorCode {
   kResourceInUse,
   kLimitExceeded,
   kThrottling,
+  kExpiredIterator,           // ExpiredIteratorException
+  kTrimmedDataAccess,         // TrimmedDataAccessException
   kRequestTooLarge,           // HTTP 413
   kInternal,                  // InternalServerError, HTTP 500
   kUnavailable,               // kv: the engine takes no writes (or reads) now; HTTP 500 for the client

@@ -4,7 +4,9 @@
 //   GET  /health/ready           200 while the store takes writes, else 503 with the reason
 //   GET  /metrics                Prometheus text
 //   GET  /_stator/status         version, engine, tables
-//   POST /_stator/reset          drops all tables; with --init loads them again
+//   POST /_stator/reset          drops all tables and streams; with --init loads the tables again
+//   POST /_stator/tables/NAME/split   splits a partition: {"partition": 2}, {"hash": "123"} (the lowest of the upper half), or
+//                                the widest one in its middle; answers the lowest hash of each partition
 //
 // Calls under /_stator/ want the header `X-Stator-Management: true` and refuse any Origin, so that no web page can drive a
 // developer's server.
@@ -40,6 +42,7 @@ class Management {
 
  private:
   void Reset(std::unique_ptr<http::Exchange> exchange);
+  void Split(std::string table_name, std::unique_ptr<http::Exchange> exchange);
   http::Reply Ready() const;
   http::Reply RenderMetrics() const;
   http::Reply RenderStatus() const;

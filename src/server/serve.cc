@@ -19,6 +19,7 @@
 #include "table/index_builder.h"
 #include "table/key_encoding.h"
 #include "table/store.h"
+#include "table/stream_upkeep.h"
 
 namespace stator::server {
 namespace {
@@ -86,16 +87,22 @@ int Fail(std::string_view event, const Error& error) {
   return 1;
 }
 
-// Waits for SIGTERM or SIGINT and does the chores that come round every second.
+constexpr int kSecondsBetweenStreamUpkeeps = 10;
+
+// Waits for SIGTERM or SIGINT and does the chores that come round.
 void WaitForSignal(const sigset_t& signals, ops::Environment& environment) {
   const timespec second = {1, 0};
-  while (true) {
+  for (int round = 0;; ++round) {
     const int signal = sigtimedwait(&signals, nullptr, &second);
     if (signal > 0) {
       LogInfo("stopping", {{"signal", signal}});
       return;
     }
     if (environment.settings.delay_transient_statuses) ops::FinishDeletes(environment);
+    if (round % kSecondsBetweenStreamUpkeeps != 0) continue;
+    if (const Status upkeep = table::MaintainStreams(environment.store); !upkeep.ok()) {
+      LogWarn("stream upkeep will be tried again", {{"error", upkeep.error().message()}});
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "kv/engine.h"
 #include "model/key_schema.h"
+#include "stream/stream.h"
 #include "throughput/partitions.h"
 
 namespace stator::table {
@@ -88,6 +89,8 @@ struct TableDescriptor {
   std::map<std::string, std::string> tags;
   throughput::PartitionMap partitions;
   std::vector<IndexDescriptor> indexes;  // local ones first, each kind in the order of creation
+  std::optional<stream::ViewType> stream_view_type;  // of the stream, while one is enabled
+  std::string stream_label;  // of the latest stream, chosen by the store; empty: there never was one
 
   kv::Tablet tablet() const { return {kv::Space::kItems, tablet_id}; }
   // Where the entries of an index are.

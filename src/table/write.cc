@@ -222,6 +222,9 @@ class WriteOperation {
         if (!old_item.exists()) continue;
         batch->deletes.push_back({tablet, target.key});
       }
+      if (target.table->stream != nullptr && change.kind != Change::kReindex) {
+        AddRecord(target, old_item, pending->item ? model::ItemView(*pending->item) : model::ItemView(), batch);
+      }
       if (!target.table->descriptor.indexes.empty()) {
         TRY(AddEntries(i, pending->item ? model::ItemView(*pending->item) : model::ItemView(), bytes, batch));
       }
@@ -233,6 +236,12 @@ class WriteOperation {
     if (batch->puts.empty() && batch->deletes.empty()) written_.clear();
     for (const auto& [i, image] : written_) store_.latches().SetPending(latch_keys_[i], image);
     return OkStatus();
+  }
+
+  void AddRecord(const WriteTarget& target, model::ItemView old_item, model::ItemView new_item, kv::Batch* batch) {
+    const bool added = target.table->stream->Append(HashOfKey(target.key), old_item, new_item, stream::Cause::kClient,
+                                                    store_.clock().NowMicros(), records_, batch);
+    if (added) ++records_;
   }
 
   // What the indexes of the target's table make of the change to `new_item`. `item_bytes`: by how much the item itself grows.
@@ -355,6 +364,7 @@ class WriteOperation {
   std::shared_ptr<const PendingImage> written_token_;  // and ours
   std::vector<std::string> latch_keys_;  // of targets_[i]
   std::vector<size_t> order_;            // targets by latch key
+  uint32_t records_ = 0;                 // of streams, in the batch
   bool builds_ = false;                  // an index of a target's table is being built
   size_t entered_ = 0;                   // targets whose tables' gates are passed
   size_t latched_ = 0;                   // latches held, in order_
