@@ -11,13 +11,15 @@ void AppendShard(std::string* out, const ops::ShardDescription& shard) {
   object.Text("ShardId", shard.shard_id);
   ObjectWriter range(object.Member("SequenceNumberRange"));
   range.Text("StartingSequenceNumber", shard.starting_sequence_number);
-  if (shard.ending_sequence_number) range.Text("EndingSequenceNumber", *shard.ending_sequence_number);
+  if (shard.ending_sequence_number)
+    range.Text("EndingSequenceNumber", *shard.ending_sequence_number);
   range.Close();
   if (shard.parent_shard_id) object.Text("ParentShardId", *shard.parent_shard_id);
   object.Close();
 }
 
-void AppendRecord(std::string* out, const ops::GetRecordsResponse& response, const ops::StreamRecord& record) {
+void AppendRecord(std::string* out, const ops::GetRecordsResponse& response,
+                  const ops::StreamRecord& record) {
   ObjectWriter object(out);
   object.Text("eventID", record.event_id);
   object.Enum("eventName", kStreamEventName, record.event_name);
@@ -27,8 +29,10 @@ void AppendRecord(std::string* out, const ops::GetRecordsResponse& response, con
   ObjectWriter change(object.Member("dynamodb"));
   change.Integer("ApproximateCreationDateTime", record.approximate_creation_seconds);
   AppendItemJson(change.Member("Keys"), model::ItemView(record.keys));
-  if (record.new_image) AppendItemJson(change.Member("NewImage"), model::ItemView(*record.new_image));
-  if (record.old_image) AppendItemJson(change.Member("OldImage"), model::ItemView(*record.old_image));
+  if (record.new_image)
+    AppendItemJson(change.Member("NewImage"), model::ItemView(*record.new_image));
+  if (record.old_image)
+    AppendItemJson(change.Member("OldImage"), model::ItemView(*record.old_image));
   change.Text("SequenceNumber", record.sequence_number);
   change.Integer("SizeBytes", record.size_bytes);
   change.Enum("StreamViewType", kStreamViewType, response.stream_view_type);
@@ -46,14 +50,16 @@ void AppendRecord(std::string* out, const ops::GetRecordsResponse& response, con
 
 void RenderResponse(const ops::ListStreamsResponse& response, std::string* out) {
   ObjectWriter object(out);
-  if (response.last_evaluated_stream_arn) object.Text("LastEvaluatedStreamArn", *response.last_evaluated_stream_arn);
-  AppendList(object.Member("Streams"), response.streams, [&](const ops::ListStreamsResponse::Stream& stream) {
-    ObjectWriter one(out);
-    one.Text("StreamArn", stream.stream_arn);
-    one.Text("TableName", stream.table_name);
-    one.Text("StreamLabel", stream.stream_label);
-    one.Close();
-  });
+  if (response.last_evaluated_stream_arn)
+    object.Text("LastEvaluatedStreamArn", *response.last_evaluated_stream_arn);
+  AppendList(object.Member("Streams"), response.streams,
+             [&](const ops::ListStreamsResponse::Stream& stream) {
+               ObjectWriter one(out);
+               one.Text("StreamArn", stream.stream_arn);
+               one.Text("TableName", stream.table_name);
+               one.Text("StreamLabel", stream.stream_label);
+               one.Close();
+             });
   object.Close();
 }
 
@@ -69,7 +75,8 @@ void RenderResponse(const ops::DescribeStreamResponse& response, std::string* ou
   AppendKeySchema(description.Member("KeySchema"), response.key_schema);
   AppendList(description.Member("Shards"), response.shards,
              [&](const ops::ShardDescription& shard) { AppendShard(out, shard); });
-  if (response.last_evaluated_shard_id) description.Text("LastEvaluatedShardId", *response.last_evaluated_shard_id);
+  if (response.last_evaluated_shard_id)
+    description.Text("LastEvaluatedShardId", *response.last_evaluated_shard_id);
   description.Close();
   object.Close();
 }

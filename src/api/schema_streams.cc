@@ -13,7 +13,8 @@ constexpr Type kPlainTableName = Text(3, 255, Pattern::kName);
 constexpr Field kListStreamsFields[] = {
     Optional<&ListStreamsRequest::table_name>("TableName", &kPlainTableName),
     Optional<&ListStreamsRequest::limit>("Limit", &kPositiveInteger),
-    Optional<&ListStreamsRequest::exclusive_start_stream_arn>("ExclusiveStartStreamArn", &kStreamArn),
+    Optional<&ListStreamsRequest::exclusive_start_stream_arn>("ExclusiveStartStreamArn",
+                                                              &kStreamArn),
 };
 constexpr Shape kListStreamsShape = MakeShape("ListStreamsInput", kListStreamsFields);
 constexpr OperationSchema kListStreams{"ListStreams", &kListStreamsShape};
@@ -40,10 +41,12 @@ constexpr Type kSequenceNumber = Text(21, 40);
 constexpr Field kGetShardIteratorFields[] = {
     Required<&GetShardIteratorRequest::stream_arn>("StreamArn", &kStreamArn),
     Required<&GetShardIteratorRequest::shard_id>("ShardId", &kShardId),
-    Required<&GetShardIteratorRequest::shard_iterator_type>("ShardIteratorType", &kShardIteratorTypeType),
+    Required<&GetShardIteratorRequest::shard_iterator_type>("ShardIteratorType",
+                                                            &kShardIteratorTypeType),
     Optional<&GetShardIteratorRequest::sequence_number>("SequenceNumber", &kSequenceNumber),
 };
-constexpr Shape kGetShardIteratorShape = MakeShape("GetShardIteratorInput", kGetShardIteratorFields);
+constexpr Shape kGetShardIteratorShape =
+    MakeShape("GetShardIteratorInput", kGetShardIteratorFields);
 constexpr OperationSchema kGetShardIterator{"GetShardIterator", &kGetShardIteratorShape};
 
 constexpr Type kShardIteratorText = Text(1, 2048);
@@ -56,9 +59,21 @@ constexpr OperationSchema kGetRecords{"GetRecords", &kGetRecordsShape};
 
 }  // namespace
 
-template <> const OperationSchema& SchemaOf<ops::ListStreamsRequest>() { return kListStreams; }
-template <> const OperationSchema& SchemaOf<ops::DescribeStreamRequest>() { return kDescribeStream; }
-template <> const OperationSchema& SchemaOf<ops::GetShardIteratorRequest>() { return kGetShardIterator; }
-template <> const OperationSchema& SchemaOf<ops::GetRecordsRequest>() { return kGetRecords; }
+template <>
+const OperationSchema& SchemaOf<ops::ListStreamsRequest>() {
+  return kListStreams;
+}
+template <>
+const OperationSchema& SchemaOf<ops::DescribeStreamRequest>() {
+  return kDescribeStream;
+}
+template <>
+const OperationSchema& SchemaOf<ops::GetShardIteratorRequest>() {
+  return kGetShardIterator;
+}
+template <>
+const OperationSchema& SchemaOf<ops::GetRecordsRequest>() {
+  return kGetRecords;
+}
 
 }  // namespace stator::api

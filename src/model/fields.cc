@@ -100,7 +100,8 @@ void FieldReader::GetInteger(const char* name, bool required, std::optional<int6
 }
 
 void FieldReader::Bool(const char* name, bool& value) {
-  if (const ValueView found = Find(name, Type::kBool, true); !found.empty()) value = found.boolean();
+  if (const ValueView found = Find(name, Type::kBool, true); !found.empty())
+    value = found.boolean();
 }
 
 void FieldReader::KeyAttributes(const char* name, std::vector<KeyAttribute>& attributes) {
@@ -125,7 +126,8 @@ void FieldReader::Key(const char* name, KeySchema& schema) {
 void FieldReader::Strings(const char* name, std::map<std::string, std::string>& map) {
   const ValueView found = Find(name, Type::kM, false);
   if (found.empty()) return;
-  for (const MapView::Entry& entry : found.map()) map[std::string(entry.name)] = TextOf(entry.value);
+  for (const MapView::Entry& entry : found.map())
+    map[std::string(entry.name)] = TextOf(entry.value);
 }
 
 void FieldReader::Texts(const char* name, std::vector<std::string>& texts) {

@@ -1,8 +1,10 @@
 // Structures as encoded items: each member is written and read by one line of a function template
 //
-//   template <typename Visitor, typename T> void Visit(Visitor& v, T& t) { v.String("Name", t.name); ... }
+//   template <typename Visitor, typename T> void Visit(Visitor& v, T& t) { v.String("Name",
+//   t.name); ... }
 //
-// so that neither side can forget one. Readers ignore members that they do not know. Grammars above their users.
+// so that neither side can forget one. Readers ignore members that they do not know. Grammars above
+// their users.
 #pragma once
 
 #include <cstdint>
@@ -58,12 +60,15 @@ class FieldWriter {
 
  private:
   void PutInteger(const char* name, int64_t value);
-  void Put(const char* name, std::string encoded) { root_.map()[name] = Node::FromOwned(std::move(encoded)); }
+  void Put(const char* name, std::string encoded) {
+    root_.map()[name] = Node::FromOwned(std::move(encoded));
+  }
   void PutList(const char* name, size_t count, std::string_view elements);
   Node root_;
 };
 
-// Leaves what is absent as it is and remembers, in ok(), whether a required member was missing or anything ill-typed.
+// Leaves what is absent as it is and remembers, in ok(), whether a required member was missing or
+// anything ill-typed.
 class FieldReader {
  public:
   // The bytes behind the view have passed CheckItem.

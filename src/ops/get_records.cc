@@ -17,21 +17,28 @@ constexpr size_t kInlineBytes = 64 << 10;
 Error InvalidIterator() { return ValidationError("Invalid ShardIterator"); }
 
 bool NamesNumber(ShardIteratorType type) {
-  return type == ShardIteratorType::kAtSequenceNumber || type == ShardIteratorType::kAfterSequenceNumber;
+  return type == ShardIteratorType::kAtSequenceNumber ||
+         type == ShardIteratorType::kAfterSequenceNumber;
 }
 
 Error Trimmed() {
-  return Error(ErrorCode::kTrimmedDataAccess, "The operation attempted to read past the oldest stream record in a shard.");
+  return Error(ErrorCode::kTrimmedDataAccess,
+               "The operation attempted to read past the oldest stream record in a shard.");
 }
 
 // Where the iterator begins.
-Result<stream::Position> StartOf(kv::Engine& engine, const stream::StreamDescriptor& stream, const stream::Shard& shard,
-                                 const GetShardIteratorRequest& request, kv::Tier tier) {
-  if (request.shard_iterator_type == ShardIteratorType::kTrimHorizon) return stream::TrimHorizon(shard);
-  ASSIGN_OR_RETURN(const stream::Position latest, stream::LatestPosition(engine, shard, stream.tablet(), tier));
+Result<stream::Position> StartOf(kv::Engine& engine, const stream::StreamDescriptor& stream,
+                                 const stream::Shard& shard, const GetShardIteratorRequest& request,
+                                 kv::Tier tier) {
+  if (request.shard_iterator_type == ShardIteratorType::kTrimHorizon)
+    return stream::TrimHorizon(shard);
+  ASSIGN_OR_RETURN(const stream::Position latest,
+                   stream::LatestPosition(engine, shard, stream.tablet(), tier));
   if (!NamesNumber(request.shard_iterator_type)) return latest;
-  const std::optional<stream::Position> named = stream::ParseSequenceNumber(*request.sequence_number);
-  if (!named) return ValidationError("One or more parameter values were invalid: Invalid SequenceNumber");
+  const std::optional<stream::Position> named =
+      stream::ParseSequenceNumber(*request.sequence_number);
+  if (!named)
+    return ValidationError("One or more parameter values were invalid: Invalid SequenceNumber");
   const bool at_bounds = *named == shard.first() || (!shard.open() && *named == shard.end());
   if (!at_bounds && (*named < shard.first() || *named >= latest)) {
     return ValidationError("Invalid SequenceNumber for the shard");
@@ -73,7 +80,8 @@ Result<RecordsPlan> PrepareRecords(const Environment& env, const GetRecordsReque
   RecordsPlan plan;
   plan.limits.records = static_cast<size_t>(request.limit.value_or(kMaxRecordsPerPage));
   if (plan.limits.records > static_cast<size_t>(kMaxRecordsPerPage)) {
-    return ValidationError("One or more parameter values were invalid: Limit should be less than or equal to 1000");
+    return ValidationError(
+        "One or more parameter values were invalid: Limit should be less than or equal to 1000");
   }
   const std::string_view text = request.shard_iterator;
   const size_t arn_end = text.find('|');
@@ -93,11 +101,14 @@ Result<RecordsPlan> PrepareRecords(const Environment& env, const GetRecordsReque
 
 }  // namespace
 
-void GetShardIterator(Context& ctx, GetShardIteratorRequest request, Callback<GetShardIteratorResponse> done) {
+void GetShardIterator(Context& ctx, GetShardIteratorRequest request,
+                      Callback<GetShardIteratorResponse> done) {
   if (NamesNumber(request.shard_iterator_type) != request.sequence_number.has_value()) {
-    done(ValidationError(request.sequence_number ? "One or more parameter values were invalid: SequenceNumber should not be "
-                                                   "passed for this iterator type"
-                                                 : "One or more parameter values were invalid: Invalid SequenceNumber"));
+    done(ValidationError(
+        request.sequence_number
+            ? "One or more parameter values were invalid: SequenceNumber should not be "
+              "passed for this iterator type"
+            : "One or more parameter values were invalid: Invalid SequenceNumber"));
     return;
   }
   Result<stream::StreamPtr> found = FindStream(ctx.env, request.stream_arn);
@@ -115,14 +126,17 @@ void GetShardIterator(Context& ctx, GetShardIteratorRequest request, Callback<Ge
   const auto read = [&env, stream, shard, request = std::move(request)](kv::Tier tier) {
     return StartOf(env.store.engine(), *stream, *shard, request, tier);
   };
-  ReadThenFinish(ctx, read, [&env, stream, shard, done = std::move(done)](Result<stream::Position> start) mutable {
-    if (!start.ok()) {
-      done(std::move(start).error());
-      return;
-    }
-    const std::string payload = stream::EncodeIterator(*stream, {shard->number, *start, env.clock.NowMicros()});
-    done(GetShardIteratorResponse{ShardIteratorText(env, *stream, payload)});
-  });
+  ReadThenFinish(
+      ctx, read,
+      [&env, stream, shard, done = std::move(done)](Result<stream::Position> start) mutable {
+        if (!start.ok()) {
+          done(std::move(start).error());
+          return;
+        }
+        const std::string payload =
+            stream::EncodeIterator(*stream, {shard->number, *start, env.clock.NowMicros()});
+        done(GetShardIteratorResponse{ShardIteratorText(env, *stream, payload)});
+      });
 }
 
 void GetRecords(Context& ctx, GetRecordsRequest request, Callback<GetRecordsResponse> done) {
@@ -136,31 +150,33 @@ void GetRecords(Context& ctx, GetRecordsRequest request, Callback<GetRecordsResp
   const auto read = [&env, plan](kv::Tier tier) -> Result<stream::Page> {
     stream::ReadLimits limits = plan->limits;
     if (tier == kv::Tier::kMemory) limits.bytes = std::min(limits.bytes, kInlineBytes);
-    ASSIGN_OR_RETURN(stream::Page page,
-                     stream::ReadShard(env.store.engine(), *plan->stream, *plan->shard, plan->from, limits, tier));
+    ASSIGN_OR_RETURN(stream::Page page, stream::ReadShard(env.store.engine(), *plan->stream,
+                                                          *plan->shard, plan->from, limits, tier));
     if (tier == kv::Tier::kMemory && page.more && page.records.size() < plan->limits.records) {
       return Error(ErrorCode::kWouldBlock, "a long page is read on a worker");
     }
     return page;
   };
-  ReadThenFinish(ctx, read, [&env, plan, done = std::move(done)](Result<stream::Page> page) mutable {
-    if (!page.ok()) {
-      done(std::move(page).error());
-      return;
-    }
-    const stream::StreamDescriptor& stream = *plan->stream;
-    GetRecordsResponse response;
-    response.aws_region = env.settings.region;
-    response.stream_view_type = ToApi(stream.view_type);
-    response.records.reserve(page->records.size());
-    for (stream::Record& record : page->records) response.records.push_back(ToApi(stream, std::move(record)));
-    if (!page->ended) {
-      const std::string payload =
-          stream::EncodeIterator(stream, {plan->shard->number, page->next, env.clock.NowMicros()});
-      response.next_shard_iterator = ShardIteratorText(env, stream, payload);
-    }
-    done(std::move(response));
-  });
+  ReadThenFinish(ctx, read,
+                 [&env, plan, done = std::move(done)](Result<stream::Page> page) mutable {
+                   if (!page.ok()) {
+                     done(std::move(page).error());
+                     return;
+                   }
+                   const stream::StreamDescriptor& stream = *plan->stream;
+                   GetRecordsResponse response;
+                   response.aws_region = env.settings.region;
+                   response.stream_view_type = ToApi(stream.view_type);
+                   response.records.reserve(page->records.size());
+                   for (stream::Record& record : page->records)
+                     response.records.push_back(ToApi(stream, std::move(record)));
+                   if (!page->ended) {
+                     const std::string payload = stream::EncodeIterator(
+                         stream, {plan->shard->number, page->next, env.clock.NowMicros()});
+                     response.next_shard_iterator = ShardIteratorText(env, stream, payload);
+                   }
+                   done(std::move(response));
+                 });
 }
 
 }  // namespace stator::ops

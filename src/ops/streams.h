@@ -16,9 +16,12 @@ inline constexpr int64_t kMaxShardsPerPage = 100;
 inline constexpr int64_t kMaxRecordsPerPage = 1000;
 
 // The API's view type and the stored one have the same values.
-inline stream::ViewType ToStored(StreamViewType type) { return static_cast<stream::ViewType>(type); }
+inline stream::ViewType ToStored(StreamViewType type) {
+  return static_cast<stream::ViewType>(type);
+}
 inline StreamViewType ToApi(stream::ViewType type) { return static_cast<StreamViewType>(type); }
-static_assert(static_cast<int>(StreamViewType::kKeysOnly) == static_cast<int>(stream::ViewType::kKeysOnly));
+static_assert(static_cast<int>(StreamViewType::kKeysOnly) ==
+              static_cast<int>(stream::ViewType::kKeysOnly));
 
 // A view type is given exactly when a stream is to be enabled.
 Status CheckStreamSpecification(const StreamSpecification& specification);
@@ -28,8 +31,11 @@ std::string StreamArn(const Environment& env, const stream::StreamDescriptor& st
 Result<stream::StreamPtr> FindStream(const Environment& env, std::string_view arn);
 
 // The client's text of an iterator: arn "|1|" payload. The payload is the room stream's.
-std::string ShardIteratorText(const Environment& env, const stream::StreamDescriptor& stream, std::string_view payload);
+std::string ShardIteratorText(const Environment& env, const stream::StreamDescriptor& stream,
+                              std::string_view payload);
 
-inline Error ShardNotFound() { return Error(ErrorCode::kResourceNotFound, "Requested resource not found: Shard does not exist"); }
+inline Error ShardNotFound() {
+  return Error(ErrorCode::kResourceNotFound, "Requested resource not found: Shard does not exist");
+}
 
 }  // namespace stator::ops

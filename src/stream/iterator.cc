@@ -35,7 +35,8 @@ std::string EncodeIterator(const StreamDescriptor& stream, const Iterator& itera
   kv::StoreBig64(bytes.data() + 9, iterator.position.stamp);
   kv::StoreBig32(bytes.data() + 17, iterator.position.index);
   kv::StoreBig64(bytes.data() + 21, static_cast<uint64_t>(iterator.issued_micros));
-  kv::StoreBig64(bytes.data() + kCheckOffset, CheckOf(std::string_view(bytes).substr(0, kCheckOffset), stream));
+  kv::StoreBig64(bytes.data() + kCheckOffset,
+                 CheckOf(std::string_view(bytes).substr(0, kCheckOffset), stream));
   std::string payload;
   payload.reserve(2 * kBytes);
   for (const char byte : bytes) {
@@ -45,7 +46,8 @@ std::string EncodeIterator(const StreamDescriptor& stream, const Iterator& itera
   return payload;
 }
 
-Result<Iterator> DecodeIterator(const StreamDescriptor& stream, std::string_view payload, int64_t now_micros) {
+Result<Iterator> DecodeIterator(const StreamDescriptor& stream, std::string_view payload,
+                                int64_t now_micros) {
   if (payload.size() != 2 * kBytes) return Invalid();
   std::string bytes;
   for (size_t i = 0; i < payload.size(); i += 2) {
@@ -66,7 +68,8 @@ Result<Iterator> DecodeIterator(const StreamDescriptor& stream, std::string_view
   iterator.issued_micros = static_cast<int64_t>(kv::LoadBig64(bytes.data() + 21));
   if (now_micros - iterator.issued_micros >= kIteratorLifeMicros) {
     return Error(ErrorCode::kExpiredIterator,
-                 "The shard iterator has expired: it was given out more than 15 minutes ago. Ask GetShardIterator for another.");
+                 "The shard iterator has expired: it was given out more than 15 minutes ago. Ask "
+                 "GetShardIterator for another.");
   }
   return iterator;
 }

@@ -1,9 +1,11 @@
-// Shard iterators: a position in a shard that a client keeps, with the time at which it was given out.
+// Shard iterators: a position in a shard that a client keeps, with the time at which it was given
+// out.
 //
-//   payload := hexadecimal digits of: 01 tablet:4 shard:4 stamp:8 index:4 time:8 check:8        big-endian
+//   payload := hexadecimal digits of: 01 tablet:4 shard:4 stamp:8 index:4 time:8 check:8 big-endian
 //   check   := XXH3-64 of the bytes before and of the table's id
 //
-// The table's id is random and clients need not know it, so that what looks like an iterator was given out for that stream.
+// The table's id is random and clients need not know it, so that what looks like an iterator was
+// given out for that stream.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +29,7 @@ struct Iterator {
 
 std::string EncodeIterator(const StreamDescriptor& stream, const Iterator& iterator);
 // kValidation if the payload was not made for this stream, kExpiredIterator if it is too old.
-Result<Iterator> DecodeIterator(const StreamDescriptor& stream, std::string_view payload, int64_t now_micros);
+Result<Iterator> DecodeIterator(const StreamDescriptor& stream, std::string_view payload,
+                                int64_t now_micros);
 
 }  // namespace stator::stream

@@ -18,13 +18,16 @@ bool ParseDigits(std::string_view text, Int* value) {
 
 }  // namespace
 
-std::string SequenceNumberOf(Position position) { return fmt::format("1{:020}{:05}", position.stamp, position.index); }
+std::string SequenceNumberOf(Position position) {
+  return fmt::format("1{:020}{:05}", position.stamp, position.index);
+}
 
 std::optional<Position> ParseSequenceNumber(std::string_view text) {
   if (text.size() != 1 + kStampDigits + kIndexDigits || text[0] != '1') return std::nullopt;
   Position position;
   if (!ParseDigits(text.substr(1, kStampDigits), &position.stamp)) return std::nullopt;
-  if (!ParseDigits(text.substr(1 + kStampDigits), &position.index) || position.index > kMaxIndex) return std::nullopt;
+  if (!ParseDigits(text.substr(1 + kStampDigits), &position.index) || position.index > kMaxIndex)
+    return std::nullopt;
   return position;
 }
 

@@ -11,24 +11,25 @@ struct Found {
 };
 
 // The first record in [from, to), or the last.
-Result<std::optional<Found>> FindRecord(kv::Engine& engine, const Shard& shard, kv::Tablet tablet, Position from, Position to,
-                                        bool last, kv::Tier tier) {
+Result<std::optional<Found>> FindRecord(kv::Engine& engine, const Shard& shard, kv::Tablet tablet,
+                                        Position from, Position to, bool last, kv::Tier tier) {
   const std::string begin = RecordKey(shard.number, from);
   const std::string end = RecordKey(shard.number, to);
   std::optional<Found> found;
   Status bad;
-  TRY(engine.Scan({tablet, begin, end, last}, tier, [&](std::string_view key, std::string_view value) {
-    const Result<Position> position = PositionOfKey(key);
-    const Result<int64_t> time = TimeOfRecord(value);
-    if (!position.ok()) {
-      bad = position.error();
-    } else if (!time.ok()) {
-      bad = time.error();
-    } else {
-      found = {*position, *time};
-    }
-    return false;
-  }));
+  TRY(engine.Scan({tablet, begin, end, last}, tier,
+                  [&](std::string_view key, std::string_view value) {
+                    const Result<Position> position = PositionOfKey(key);
+                    const Result<int64_t> time = TimeOfRecord(value);
+                    if (!position.ok()) {
+                      bad = position.error();
+                    } else if (!time.ok()) {
+                      bad = time.error();
+                    } else {
+                      found = {*position, *time};
+                    }
+                    return false;
+                  }));
   TRY(std::move(bad));
   return found;
 }
@@ -37,8 +38,8 @@ Result<std::optional<Found>> FindRecord(kv::Engine& engine, const Shard& shard, 
 
 Position TrimHorizon(const Shard& shard) { return std::max(shard.first(), shard.trimmed_to); }
 
-Result<Page> ReadShard(kv::Engine& engine, const StreamDescriptor& stream, const Shard& shard, Position from,
-                       const ReadLimits& limits, kv::Tier tier) {
+Result<Page> ReadShard(kv::Engine& engine, const StreamDescriptor& stream, const Shard& shard,
+                       Position from, const ReadLimits& limits, kv::Tier tier) {
   if (from < shard.trimmed_to) {
     return Error(ErrorCode::kTrimmedDataAccess,
                  "The operation attempted to read past the oldest stream record in a shard.");
@@ -49,38 +50,41 @@ Result<Page> ReadShard(kv::Engine& engine, const StreamDescriptor& stream, const
   const std::string end = RecordKey(shard.number, kEnd);
   size_t bytes = 0;
   Status bad;
-  TRY(engine.Scan({stream.tablet(), begin, end, false}, tier, [&](std::string_view key, std::string_view value) {
-    if (page.records.size() >= limits.records) {
-      page.more = true;
-      return false;
-    }
-    Result<Record> record = DecodeRecord(stream, key, value);
-    if (!record.ok()) {
-      bad = std::move(record).error();
-      return false;
-    }
-    bytes += record->size_bytes();
-    if (bytes > limits.bytes && !page.records.empty()) {
-      page.more = true;
-      return false;
-    }
-    page.next = record->position.Next();
-    page.records.push_back(std::move(*record));
-    return true;
-  }));
+  TRY(engine.Scan({stream.tablet(), begin, end, false}, tier,
+                  [&](std::string_view key, std::string_view value) {
+                    if (page.records.size() >= limits.records) {
+                      page.more = true;
+                      return false;
+                    }
+                    Result<Record> record = DecodeRecord(stream, key, value);
+                    if (!record.ok()) {
+                      bad = std::move(record).error();
+                      return false;
+                    }
+                    bytes += record->size_bytes();
+                    if (bytes > limits.bytes && !page.records.empty()) {
+                      page.more = true;
+                      return false;
+                    }
+                    page.next = record->position.Next();
+                    page.records.push_back(std::move(*record));
+                    return true;
+                  }));
   TRY(std::move(bad));
   page.ended = !shard.open() && !page.more;
   return page;
 }
 
-Result<Position> LatestPosition(kv::Engine& engine, const Shard& shard, kv::Tablet tablet, kv::Tier tier) {
+Result<Position> LatestPosition(kv::Engine& engine, const Shard& shard, kv::Tablet tablet,
+                                kv::Tier tier) {
   const Position horizon = TrimHorizon(shard);
-  ASSIGN_OR_RETURN(const std::optional<Found> last, FindRecord(engine, shard, tablet, horizon, kEnd, true, tier));
+  ASSIGN_OR_RETURN(const std::optional<Found> last,
+                   FindRecord(engine, shard, tablet, horizon, kEnd, true, tier));
   return last ? last->position.Next() : horizon;
 }
 
-Result<std::optional<Position>> ExpiredUpTo(kv::Engine& engine, const Shard& shard, kv::Tablet tablet,
-                                            int64_t cutoff_micros) {
+Result<std::optional<Position>> ExpiredUpTo(kv::Engine& engine, const Shard& shard,
+                                            kv::Tablet tablet, int64_t cutoff_micros) {
   const auto find = [&](Position from, Position to, bool last) {
     return FindRecord(engine, shard, tablet, from, to, last, kv::Tier::kAny);
   };
@@ -112,6 +116,8 @@ kv::DeleteRange RangeOf(const Shard& shard, kv::Tablet tablet, Position from, Po
   return {tablet, RecordKey(shard.number, from), RecordKey(shard.number, to)};
 }
 
-kv::DeleteRange RestOf(const Shard& shard, kv::Tablet tablet) { return RangeOf(shard, tablet, shard.trimmed_to, kEnd); }
+kv::DeleteRange RestOf(const Shard& shard, kv::Tablet tablet) {
+  return RangeOf(shard, tablet, shard.trimmed_to, kEnd);
+}
 
 }  // namespace stator::stream

@@ -61,7 +61,8 @@ Result<Position> PositionOfKey(std::string_view key) {
   if (key.size() != kKeyBytes) return BadRecord();
   Position position;
   position.stamp = kv::LoadBig64(key.data() + kStampOffset);
-  position.index = static_cast<uint32_t>(static_cast<uint8_t>(key[12])) << 8 | static_cast<uint8_t>(key[13]);
+  position.index =
+      static_cast<uint32_t>(static_cast<uint8_t>(key[12])) << 8 | static_cast<uint8_t>(key[13]);
   return position;
 }
 
@@ -70,7 +71,8 @@ Result<int64_t> TimeOfRecord(std::string_view value) {
   return static_cast<int64_t>(kv::LoadLittle64(value.data() + kTimeOffset));
 }
 
-Result<Record> DecodeRecord(const StreamDescriptor& stream, std::string_view key, std::string_view value) {
+Result<Record> DecodeRecord(const StreamDescriptor& stream, std::string_view key,
+                            std::string_view value) {
   Record record;
   ASSIGN_OR_RETURN(record.position, PositionOfKey(key));
   ASSIGN_OR_RETURN(record.created_micros, TimeOfRecord(value));
@@ -88,10 +90,17 @@ Result<Record> DecodeRecord(const StreamDescriptor& stream, std::string_view key
     value.remove_prefix(length);
     TRY(model::CheckItem(item));
     switch (which) {
-      case kKeyAttributes: record.keys = std::move(item); break;
-      case kNewImage: record.new_image = std::move(item); break;
-      case kOldImage: record.old_image = std::move(item); break;
-      default: return BadRecord();
+      case kKeyAttributes:
+        record.keys = std::move(item);
+        break;
+      case kNewImage:
+        record.new_image = std::move(item);
+        break;
+      case kOldImage:
+        record.old_image = std::move(item);
+        break;
+      default:
+        return BadRecord();
     }
   }
   if (!record.keys.empty()) return record;
@@ -99,7 +108,9 @@ Result<Record> DecodeRecord(const StreamDescriptor& stream, std::string_view key
   if (!image) return BadRecord();
   const model::ItemView item(*image);
   const model::KeySchema& schema = stream.key_schema;
-  if (item.Find(schema.partition.name).empty() || (schema.sort && item.Find(schema.sort->name).empty())) return BadRecord();
+  if (item.Find(schema.partition.name).empty() ||
+      (schema.sort && item.Find(schema.sort->name).empty()))
+    return BadRecord();
   record.keys = model::KeyAttributesOf(schema, item);
   return record;
 }
@@ -117,27 +128,33 @@ Appender::Appender(const StreamDescriptor& stream)
   }
 }
 
-bool Appender::Append(uint64_t hash, model::ItemView old_item, model::ItemView new_item, Cause cause, int64_t now_micros,
-                      uint32_t index, kv::Batch* batch) const {
-  // The encoding is canonical: a set in another order or a number in another spelling has the same bytes.
+bool Appender::Append(uint64_t hash, model::ItemView old_item, model::ItemView new_item,
+                      Cause cause, int64_t now_micros, uint32_t index, kv::Batch* batch) const {
+  // The encoding is canonical: a set in another order or a number in another spelling has the same
+  // bytes.
   if (old_item.encoded() == new_item.encoded()) return false;
-  const bool shows_new =
-      new_item.exists() && (view_type_ == ViewType::kNewImage || view_type_ == ViewType::kNewAndOldImages);
-  const bool shows_old =
-      old_item.exists() && (view_type_ == ViewType::kOldImage || view_type_ == ViewType::kNewAndOldImages);
-  const Event event = !old_item.exists() ? Event::kInsert : new_item.exists() ? Event::kModify : Event::kRemove;
+  const bool shows_new = new_item.exists() && (view_type_ == ViewType::kNewImage ||
+                                               view_type_ == ViewType::kNewAndOldImages);
+  const bool shows_old = old_item.exists() && (view_type_ == ViewType::kOldImage ||
+                                               view_type_ == ViewType::kNewAndOldImages);
+  const Event event = !old_item.exists()  ? Event::kInsert
+                      : new_item.exists() ? Event::kModify
+                                          : Event::kRemove;
 
   kv::Put put;
   put.tablet = tablet_;
   put.key_stamp_offset = static_cast<int>(kStampOffset);
   const size_t shard =
-      static_cast<size_t>(std::upper_bound(first_hashes_.begin(), first_hashes_.end(), hash) - first_hashes_.begin()) - 1;
+      static_cast<size_t>(std::upper_bound(first_hashes_.begin(), first_hashes_.end(), hash) -
+                          first_hashes_.begin()) -
+      1;
   put.key = RecordKey(shards_[shard], {0, index});
   put.value.reserve(kImagesOffset + 12 + (shows_new ? new_item.encoded().size() : 0) +
                     (shows_old ? old_item.encoded().size() : 0));
   put.value.assign(kImagesOffset, '\0');
   put.value[kv::kStampBytes] = kFormat;
-  put.value[kEventOffset] = static_cast<char>(static_cast<uint8_t>(event) | (cause == Cause::kService ? kByService : 0));
+  put.value[kEventOffset] =
+      static_cast<char>(static_cast<uint8_t>(event) | (cause == Cause::kService ? kByService : 0));
   kv::StoreLittle64(put.value.data() + kTimeOffset, static_cast<uint64_t>(now_micros));
   if (!shows_new && !shows_old) {
     AppendImage(&put.value, kKeyAttributes,

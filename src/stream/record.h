@@ -7,8 +7,9 @@
 //   time   := microseconds since the epoch, little-endian
 //   which  := 1 key attributes, 2 new image, 3 old image
 //
-// Only the images that the view type shows are stored, and the key attributes only where no image holds them. Records of a shard
-// lie in the order of their commits, so whoever reads on from a position never passes a later one before an earlier one.
+// Only the images that the view type shows are stored, and the key attributes only where no image
+// holds them. Records of a shard lie in the order of their commits, so whoever reads on from a
+// position never passes a later one before an earlier one.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +49,8 @@ std::string RecordKey(uint32_t shard, Position position);
 // kCorruption if the key is none.
 Result<Position> PositionOfKey(std::string_view key);
 // kCorruption if key or value are no record of the stream.
-Result<Record> DecodeRecord(const StreamDescriptor& stream, std::string_view key, std::string_view value);
+Result<Record> DecodeRecord(const StreamDescriptor& stream, std::string_view key,
+                            std::string_view value);
 // The time alone.
 Result<int64_t> TimeOfRecord(std::string_view value);
 
@@ -57,10 +59,11 @@ class Appender {
  public:
   explicit Appender(const StreamDescriptor& stream);
 
-  // Adds to `batch` the record of a change of an item with this hash, which is number `index` of the batch. No image
-  // (ItemView()) stands for no item. False, and adds nothing, if the images are equal: nothing changed.
-  bool Append(uint64_t hash, model::ItemView old_item, model::ItemView new_item, Cause cause, int64_t now_micros, uint32_t index,
-              kv::Batch* batch) const;
+  // Adds to `batch` the record of a change of an item with this hash, which is number `index` of
+  // the batch. No image (ItemView()) stands for no item. False, and adds nothing, if the images are
+  // equal: nothing changed.
+  bool Append(uint64_t hash, model::ItemView old_item, model::ItemView new_item, Cause cause,
+              int64_t now_micros, uint32_t index, kv::Batch* batch) const;
 
  private:
   const kv::Tablet tablet_;

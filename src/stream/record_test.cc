@@ -30,18 +30,20 @@ struct World {
     return batch;
   }
   // One batch with one record for each pair of images; "" is no item.
-  void Write(std::vector<std::pair<std::string, std::string>> changes, uint64_t hash = 0, int64_t time = 0,
-             Cause cause = Cause::kClient) {
+  void Write(std::vector<std::pair<std::string, std::string>> changes, uint64_t hash = 0,
+             int64_t time = 0, Cause cause = Cause::kClient) {
     kv::Batch batch = Something();
     const Appender appender(stream);
     uint32_t index = 0;
     for (const auto& [old_item, new_item] : changes) {
-      if (appender.Append(hash, ItemView(old_item), ItemView(new_item), cause, time, index, &batch)) ++index;
+      if (appender.Append(hash, ItemView(old_item), ItemView(new_item), cause, time, index, &batch))
+        ++index;
     }
     ASSERT_TRUE(kv::ApplyAndWait(engine, std::move(batch)).ok());
   }
   Page Read(uint32_t shard, Position from = {}, ReadLimits limits = {}) {
-    Result<Page> page = ReadShard(engine, stream, *stream.Find(shard), from, limits, kv::Tier::kAny);
+    Result<Page> page =
+        ReadShard(engine, stream, *stream.Find(shard), from, limits, kv::Tier::kAny);
     EXPECT_TRUE(page.ok()) << (page.ok() ? "" : page.error().message());
     return page.ok() ? std::move(*page) : Page();
   }
@@ -67,7 +69,8 @@ const std::string kOne = Item("{pk: 'a', sk: 1, v: 'one'}");
 const std::string kTwo = Item("{pk: 'a', sk: 1, v: 'two', w: 2}");
 
 TEST(RecordTest, EachViewTypeHasItsImages) {
-  for (const ViewType type : {ViewType::kNewImage, ViewType::kOldImage, ViewType::kNewAndOldImages, ViewType::kKeysOnly}) {
+  for (const ViewType type : {ViewType::kNewImage, ViewType::kOldImage, ViewType::kNewAndOldImages,
+                              ViewType::kKeysOnly}) {
     SCOPED_TRACE(static_cast<int>(type));
     const bool shows_new = type == ViewType::kNewImage || type == ViewType::kNewAndOldImages;
     const bool shows_old = type == ViewType::kOldImage || type == ViewType::kNewAndOldImages;
@@ -123,7 +126,8 @@ TEST(ReaderTest, PagesTogetherAreTheShard) {
   ASSERT_EQ(all.records.size(), 80u);
   EXPECT_FALSE(all.more);
   EXPECT_FALSE(all.ended);
-  for (const ReadLimits limits : {ReadLimits{1, 1000}, ReadLimits{7, 1000}, ReadLimits{1000, 1}, ReadLimits{1000, 50}}) {
+  for (const ReadLimits limits :
+       {ReadLimits{1, 1000}, ReadLimits{7, 1000}, ReadLimits{1000, 1}, ReadLimits{1000, 50}}) {
     Position next;
     size_t seen = 0;
     while (true) {
@@ -140,9 +144,14 @@ TEST(ReaderTest, PagesTogetherAreTheShard) {
     EXPECT_TRUE(world.Read(0, next).records.empty());
     EXPECT_EQ(world.Read(0, next).next, next);
   }
-  EXPECT_EQ(LatestPosition(world.engine, *world.stream.Find(0), world.stream.tablet(), kv::Tier::kAny).value(), all.next);
-  EXPECT_EQ(LatestPosition(world.engine, *world.stream.Find(1), world.stream.tablet(), kv::Tier::kAny).value(),
-            world.stream.Find(1)->first());
+  EXPECT_EQ(
+      LatestPosition(world.engine, *world.stream.Find(0), world.stream.tablet(), kv::Tier::kAny)
+          .value(),
+      all.next);
+  EXPECT_EQ(
+      LatestPosition(world.engine, *world.stream.Find(1), world.stream.tablet(), kv::Tier::kAny)
+          .value(),
+      world.stream.Find(1)->first());
   world.stream.Close(5);
   EXPECT_TRUE(world.Read(0).ended);
   EXPECT_FALSE(world.Read(0, {}, {79, 1 << 20}).ended);
@@ -170,10 +179,12 @@ TEST(ReaderTest, TrimsByTime) {
   const Page left = world.Read(0, cut);
   ASSERT_FALSE(left.records.empty());
   EXPECT_EQ(left.records[0].created_micros, 20);
-  EXPECT_EQ(left.records.size(), static_cast<size_t>(std::count_if(all.begin(), all.end(), [](const Record& record) {
+  EXPECT_EQ(left.records.size(),
+            static_cast<size_t>(std::count_if(all.begin(), all.end(), [](const Record& record) {
               return record.created_micros >= 20;
             })));
-  const Result<Page> before = ReadShard(world.engine, world.stream, *world.stream.Find(0), all[3].position, {}, kv::Tier::kAny);
+  const Result<Page> before = ReadShard(world.engine, world.stream, *world.stream.Find(0),
+                                        all[3].position, {}, kv::Tier::kAny);
   ASSERT_FALSE(before.ok());
   EXPECT_EQ(before.error().code(), ErrorCode::kTrimmedDataAccess);
   EXPECT_EQ(world.ExpiredTo(0, 20), Position());
@@ -199,7 +210,8 @@ TEST(RecordTest, DamageIsReported) {
   ASSERT_TRUE(DecodeRecord(world.stream, key, value).ok());
   EXPECT_FALSE(DecodeRecord(world.stream, key.substr(1), value).ok());
   for (size_t i = 0; i < value.size(); ++i) {
-    // Cut between the two images a record is whole but has the wrong images; everywhere else it is damaged.
+    // Cut between the two images a record is whole but has the wrong images; everywhere else it is
+    // damaged.
     const Result<Record> cut = DecodeRecord(world.stream, key, value.substr(0, i));
     if (!cut.ok()) {
       EXPECT_EQ(cut.error().code(), ErrorCode::kCorruption);

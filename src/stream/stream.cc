@@ -18,7 +18,9 @@ constexpr std::string_view kShardIdPrefix = "shardId-";
 constexpr size_t kMillisDigits = 20;
 constexpr size_t kNumberDigits = 8;
 
-void VisitHash(FieldWriter& v, const char* name, const uint64_t& hash) { v.String(name, std::to_string(hash)); }
+void VisitHash(FieldWriter& v, const char* name, const uint64_t& hash) {
+  v.String(name, std::to_string(hash));
+}
 void VisitHash(FieldReader& v, const char* name, uint64_t& hash) {
   std::string text;
   v.String(name, text);
@@ -62,12 +64,14 @@ uint64_t LastHash(const std::vector<uint64_t>& starts, size_t i) {
 }  // namespace
 
 const Shard* StreamDescriptor::Find(uint32_t number) const {
-  const auto found = std::lower_bound(shards.begin(), shards.end(), number,
-                                      [](const Shard& shard, uint32_t wanted) { return shard.number < wanted; });
+  const auto found =
+      std::lower_bound(shards.begin(), shards.end(), number,
+                       [](const Shard& shard, uint32_t wanted) { return shard.number < wanted; });
   return found != shards.end() && found->number == number ? &*found : nullptr;
 }
 
-void StreamDescriptor::OpenShard(std::string parent_id, uint64_t first_hash, uint64_t last_hash, int64_t now_micros) {
+void StreamDescriptor::OpenShard(std::string parent_id, uint64_t first_hash, uint64_t last_hash,
+                                 int64_t now_micros) {
   Shard shard;
   shard.number = next_shard++;
   shard.parent_id = std::move(parent_id);
@@ -83,14 +87,16 @@ void StreamDescriptor::Open(const std::vector<uint64_t>& partition_starts, int64
   }
 }
 
-bool StreamDescriptor::Repartition(const std::vector<uint64_t>& partition_starts, int64_t now_micros) {
+bool StreamDescriptor::Repartition(const std::vector<uint64_t>& partition_starts,
+                                   int64_t now_micros) {
   const size_t before = shards.size();
   for (size_t i = 0; i < partition_starts.size(); ++i) {
     const uint64_t first = partition_starts[i];
     const uint64_t last = LastHash(partition_starts, i);
     for (size_t k = 0; k < before; ++k) {
       Shard& shard = shards[k];
-      // One that this change has closed already, for an earlier partition, is the parent of this one too.
+      // One that this change has closed already, for an earlier partition, is the parent of this
+      // one too.
       const bool closed_before = !shard.open() && shard.end_stamp != 0;
       if (closed_before || first < shard.first_hash || first > shard.last_hash) continue;
       if (first == shard.first_hash && last == shard.last_hash) break;
@@ -138,8 +144,10 @@ Result<StreamDescriptor> StreamDescriptor::Decode(std::string_view encoded) {
   FieldReader reader(model::ItemView(encoded).attributes());
   Visit(reader, stream);
   bool sound = reader.ok() && stream.tablet_id != 0 && stream.view_type <= ViewType::kKeysOnly;
-  for (size_t i = 0; i + 1 < stream.shards.size(); ++i) sound &= stream.shards[i].number < stream.shards[i + 1].number;
-  if (!sound) return CorruptionError("a stream descriptor in the catalog lacks a member or has a bad one");
+  for (size_t i = 0; i + 1 < stream.shards.size(); ++i)
+    sound &= stream.shards[i].number < stream.shards[i + 1].number;
+  if (!sound)
+    return CorruptionError("a stream descriptor in the catalog lacks a member or has a bad one");
   return stream;
 }
 
@@ -147,8 +155,9 @@ std::string LabelOf(int64_t micros) {
   const time_t seconds = micros / 1'000'000;
   tm utc{};
   gmtime_r(&seconds, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
-                     utc.tm_min, utc.tm_sec, micros / 1000 % 1000);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}", utc.tm_year + 1900,
+                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                     micros / 1000 % 1000);
 }
 
 std::string ShardIdOf(const Shard& shard) {
@@ -157,12 +166,14 @@ std::string ShardIdOf(const Shard& shard) {
 
 std::optional<uint32_t> NumberInShardId(std::string_view shard_id) {
   constexpr size_t kDash = kShardIdPrefix.size() + kMillisDigits;
-  if (shard_id.size() != kDash + 1 + kNumberDigits || !shard_id.starts_with(kShardIdPrefix) || shard_id[kDash] != '-') {
+  if (shard_id.size() != kDash + 1 + kNumberDigits || !shard_id.starts_with(kShardIdPrefix) ||
+      shard_id[kDash] != '-') {
     return std::nullopt;
   }
   const std::string_view digits = shard_id.substr(kDash + 1);
   uint32_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
   return number;
 }

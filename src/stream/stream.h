@@ -1,7 +1,8 @@
 // A stream and its shards: what the catalog knows of them. It outlives its table.
 //
-// A shard holds the changes of one partition of the table's hash space. It is closed and succeeded, by one child or by
-// several, when its partition splits or when it has grown old: the records of a parent all come before those of its children.
+// A shard holds the changes of one partition of the table's hash space. It is closed and succeeded,
+// by one child or by several, when its partition splits or when it has grown old: the records of a
+// parent all come before those of its children.
 #pragma once
 
 #include <cstdint>
@@ -27,16 +28,17 @@ inline constexpr int64_t kShardLifeMicros = 4 * int64_t{3'600'000'000};
 enum class ViewType : uint8_t { kNewImage = 0, kOldImage = 1, kNewAndOldImages = 2, kKeysOnly = 3 };
 
 struct Shard {
-  uint32_t number = 0;             // unique within the stream, rising; its place in the stream's tablet
-  std::string parent_id;           // name of the shard that it continues, which may be gone; empty: none
-  uint64_t first_hash = 0;         // of its partition
+  uint32_t number = 0;      // unique within the stream, rising; its place in the stream's tablet
+  std::string parent_id;    // name of the shard that it continues, which may be gone; empty: none
+  uint64_t first_hash = 0;  // of its partition
   uint64_t last_hash = UINT64_MAX;
   int64_t opened_micros = 0;
-  int64_t closed_micros = 0;       // 0: open
-  // Its records have stamps above start_stamp and, once it is closed, below end_stamp. 0 until Settle has set it.
+  int64_t closed_micros = 0;  // 0: open
+  // Its records have stamps above start_stamp and, once it is closed, below end_stamp. 0 until
+  // Settle has set it.
   uint64_t start_stamp = 0;
   uint64_t end_stamp = 0;
-  Position trimmed_to;             // records before this are gone
+  Position trimmed_to;  // records before this are gone
 
   bool open() const { return closed_micros == 0; }
   // Where its records begin and, if it is closed, end.
@@ -48,8 +50,8 @@ struct Shard {
 struct StreamDescriptor {
   uint32_t tablet_id = 0;  // Space::kLog; from the same counter as the tablets of tables
   std::string table_name;
-  std::string table_id;    // the table's UUID: tables may follow each other under one name
-  std::string label;       // unique among the streams of tables of this name
+  std::string table_id;  // the table's UUID: tables may follow each other under one name
+  std::string label;     // unique among the streams of tables of this name
   int64_t created_micros = 0;
   int64_t disabled_micros = 0;  // 0: enabled
   ViewType view_type = ViewType::kKeysOnly;
@@ -64,15 +66,17 @@ struct StreamDescriptor {
 
   // One open shard for each partition, given by the lowest hash of each, sorted, the first 0.
   void Open(const std::vector<uint64_t>& partition_starts, int64_t now_micros);
-  // After partitions were split: closes the shards whose partitions are no more and opens children for the new ones. True if
-  // that changed anything.
+  // After partitions were split: closes the shards whose partitions are no more and opens children
+  // for the new ones. True if that changed anything.
   bool Repartition(const std::vector<uint64_t>& partition_starts, int64_t now_micros);
-  // Succeeds open shards that were opened at `opened_before` or earlier by one child each. True if there were any.
+  // Succeeds open shards that were opened at `opened_before` or earlier by one child each. True if
+  // there were any.
   bool Rotate(int64_t opened_before, int64_t now_micros);
   // Disables the stream: closes all shards.
   void Close(int64_t now_micros);
-  // To be called with the stamp of the batch that stored this version, when nothing was appended to the shards that it closes
-  // any more and nothing yet to those that it opens: that stamp separates them.
+  // To be called with the stamp of the batch that stored this version, when nothing was appended to
+  // the shards that it closes any more and nothing yet to those that it opens: that stamp separates
+  // them.
   void Settle(uint64_t stamp);
 
   // The catalog's entry. A stamp of 0 in there means the stamp of the entry itself.
@@ -81,14 +85,16 @@ struct StreamDescriptor {
   static Result<StreamDescriptor> Decode(std::string_view encoded);
 
  private:
-  void OpenShard(std::string parent_id, uint64_t first_hash, uint64_t last_hash, int64_t now_micros);
+  void OpenShard(std::string parent_id, uint64_t first_hash, uint64_t last_hash,
+                 int64_t now_micros);
 };
 using StreamPtr = std::shared_ptr<const StreamDescriptor>;
 
 // 2026-11-01T00:00:00.000
 std::string LabelOf(int64_t micros);
 
-// "shardId-", the milliseconds at which it was opened in 20 digits, "-", its number in 8 hexadecimal digits.
+// "shardId-", the milliseconds at which it was opened in 20 digits, "-", its number in 8
+// hexadecimal digits.
 std::string ShardIdOf(const Shard& shard);
 // The shard of that name; null if there is none.
 const Shard* FindShard(const StreamDescriptor& stream, std::string_view shard_id);

@@ -29,12 +29,13 @@ std::vector<const Shard*> OpenShards(const StreamDescriptor& stream) {
   for (const Shard& shard : stream.shards) {
     if (shard.open()) open.push_back(&shard);
   }
-  std::sort(open.begin(), open.end(), [](const Shard* a, const Shard* b) { return a->first_hash < b->first_hash; });
+  std::sort(open.begin(), open.end(),
+            [](const Shard* a, const Shard* b) { return a->first_hash < b->first_hash; });
   return open;
 }
 
-// Open shards cover the hash space without overlap; every shard but the first ones has a parent that was closed no later than it
-// began, and that covers it.
+// Open shards cover the hash space without overlap; every shard but the first ones has a parent
+// that was closed no later than it began, and that covers it.
 void CheckLineage(const StreamDescriptor& stream) {
   uint64_t next = 0;
   const std::vector<const Shard*> open = OpenShards(stream);
@@ -113,7 +114,8 @@ TEST(StreamTest, RefusesDamagedDescriptors) {
   const std::string good = NewStream({0, 5}).Encode();
   EXPECT_TRUE(StreamDescriptor::Decode(good).ok());
   for (size_t i = 0; i < good.size(); ++i) {
-    const Result<StreamDescriptor> cut = StreamDescriptor::Decode(std::string_view(good).substr(0, i));
+    const Result<StreamDescriptor> cut =
+        StreamDescriptor::Decode(std::string_view(good).substr(0, i));
     ASSERT_FALSE(cut.ok());
     EXPECT_EQ(cut.error().code(), ErrorCode::kCorruption);
   }
@@ -125,13 +127,15 @@ TEST(StreamTest, NamesOfShards) {
   shard.opened_micros = 1'700'000'000'123'456;
   EXPECT_EQ(ShardIdOf(shard), "shardId-00000001700000000123-000000ab");
   EXPECT_EQ(NumberInShardId(ShardIdOf(shard)), 0xabu);
-  for (const char* bad : {"", "shardId-00000001700000000123-000000a", "shardId-00000001700000000123-000000ag",
-                          "shardid-00000001700000000123-000000ab", "shardId-00000001700000000123_000000ab"}) {
+  for (const char* bad :
+       {"", "shardId-00000001700000000123-000000a", "shardId-00000001700000000123-000000ag",
+        "shardid-00000001700000000123-000000ab", "shardId-00000001700000000123_000000ab"}) {
     EXPECT_EQ(NumberInShardId(bad), std::nullopt) << bad;
   }
   StreamDescriptor stream = NewStream({0});
   EXPECT_EQ(FindShard(stream, ShardIdOf(stream.shards[0])), &stream.shards[0]);
-  EXPECT_EQ(FindShard(stream, "shardId-00000000000000000002-00000000"), nullptr);  // right number, wrong time
+  EXPECT_EQ(FindShard(stream, "shardId-00000000000000000002-00000000"),
+            nullptr);  // right number, wrong time
   EXPECT_EQ(LabelOf(1'793'491'200'007'999), "2026-11-01T00:00:00.007");
 }
 
@@ -143,8 +147,9 @@ TEST(PositionTest, SequenceNumbersCompareAsPositions) {
     EXPECT_EQ(ParseSequenceNumber(text), a);
     for (const Position& b : positions) EXPECT_EQ(a < b, text < SequenceNumberOf(b));
   }
-  for (const char* bad : {"", "1", "00000000000000000000100000", "1000000000000000000010000x", "100000000000000000001000000",
-                          "19999999999999999999900000", "10000000000000000000165536"}) {
+  for (const char* bad : {"", "1", "00000000000000000000100000", "1000000000000000000010000x",
+                          "100000000000000000001000000", "19999999999999999999900000",
+                          "10000000000000000000165536"}) {
     EXPECT_EQ(ParseSequenceNumber(bad), std::nullopt) << bad;
   }
 }
@@ -153,7 +158,8 @@ TEST(IteratorTest, OnlyThoseThatWereGivenOutForTheStream) {
   const StreamDescriptor stream = NewStream({0});
   const Iterator iterator = {3, {77, 5}, 1'000'000};
   const std::string payload = EncodeIterator(stream, iterator);
-  const Result<Iterator> read = DecodeIterator(stream, payload, 1'000'000 + kIteratorLifeMicros - 1);
+  const Result<Iterator> read =
+      DecodeIterator(stream, payload, 1'000'000 + kIteratorLifeMicros - 1);
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->shard, 3u);
   EXPECT_EQ(read->position, (Position{77, 5}));

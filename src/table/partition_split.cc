@@ -14,8 +14,11 @@ size_t Widest(const PartitionMap& map) {
 }
 
 Status Split(const SplitPoint& point, PartitionMap* map) {
-  if (point.partition && *point.partition >= map->size()) return ValidationError("The table has no such partition");
-  const size_t partition = point.partition ? *point.partition : point.hash ? map->Find(*point.hash) : Widest(*map);
+  if (point.partition && *point.partition >= map->size())
+    return ValidationError("The table has no such partition");
+  const size_t partition = point.partition ? *point.partition
+                           : point.hash    ? map->Find(*point.hash)
+                                           : Widest(*map);
   const uint64_t first = map->starts()[partition];
   const uint64_t last = map->last(partition);
   const uint64_t at = point.hash ? *point.hash : first + (last - first) / 2 + 1;
@@ -26,9 +29,11 @@ Status Split(const SplitPoint& point, PartitionMap* map) {
 
 }  // namespace
 
-void SplitPartition(Store& store, std::string table_name, SplitPoint point, Store::CatalogDone done) {
+void SplitPartition(Store& store, std::string table_name, SplitPoint point,
+                    Store::CatalogDone done) {
   store.Alter(
-      std::move(table_name), [point](TableDescriptor* descriptor) { return Split(point, &descriptor->partitions); },
+      std::move(table_name),
+      [point](TableDescriptor* descriptor) { return Split(point, &descriptor->partitions); },
       std::move(done));
 }
 

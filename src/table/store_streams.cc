@@ -17,9 +17,11 @@ Status Store::LoadStreams() {
                        bad = std::move(bytes).error();
                        return false;
                      }
-                     Result<stream::StreamDescriptor> stream = stream::StreamDescriptor::Decode(*bytes);
+                     Result<stream::StreamDescriptor> stream =
+                         stream::StreamDescriptor::Decode(*bytes);
                      if (!stream.ok()) {
-                       bad = CorruptionError("catalog entry " + std::string(key) + ": " + stream.error().message());
+                       bad = CorruptionError("catalog entry " + std::string(key) + ": " +
+                                             stream.error().message());
                        return false;
                      }
                      PublishStream(std::move(*stream), kv::StampOf(value));
@@ -69,7 +71,8 @@ stream::StreamDescriptor Store::NewStream(TableDescriptor* table) {
   return stream;
 }
 
-std::optional<stream::StreamDescriptor> Store::NextStream(const TableDescriptor& current, TableDescriptor* next,
+std::optional<stream::StreamDescriptor> Store::NextStream(const TableDescriptor& current,
+                                                          TableDescriptor* next,
                                                           ChangeStream& change_stream) {
   if (!current.stream_view_type) {
     if (!next->stream_view_type) return std::nullopt;
@@ -82,7 +85,8 @@ std::optional<stream::StreamDescriptor> Store::NextStream(const TableDescriptor&
     return stream;
   }
   const uint32_t next_shard = stream.next_shard;
-  if (next->partitions != current.partitions) stream.Repartition(next->partitions.starts(), clock_.NowMicros());
+  if (next->partitions != current.partitions)
+    stream.Repartition(next->partitions.starts(), clock_.NowMicros());
   if (change_stream) change_stream(&stream);
   if (stream.next_shard == next_shard) return std::nullopt;
   return stream;
@@ -98,9 +102,10 @@ void Store::RotateShards(std::string name, int64_t opened_before, CatalogDone do
   StartAlteration(std::move(name), std::move(alteration));
 }
 
-void Store::AlterStream(stream::StreamPtr stream, ChangeStream change, std::vector<kv::DeleteRange> ranges, WriteDone done) {
-  BeginCatalogChange([this, stream = std::move(stream), change = std::move(change), ranges = std::move(ranges),
-                      done = std::move(done)]() mutable {
+void Store::AlterStream(stream::StreamPtr stream, ChangeStream change,
+                        std::vector<kv::DeleteRange> ranges, WriteDone done) {
+  BeginCatalogChange([this, stream = std::move(stream), change = std::move(change),
+                      ranges = std::move(ranges), done = std::move(done)]() mutable {
     const stream::StreamPtr current = FindStream(stream->table_name, stream->label);
     if (current == nullptr) {
       EndCatalogChange();
@@ -112,7 +117,8 @@ void Store::AlterStream(stream::StreamPtr stream, ChangeStream change, std::vect
     kv::Batch batch;
     batch.range_deletes = std::move(ranges);
     batch.puts.push_back(CatalogPut(StreamKey(next), next.Encode()));
-    engine_.Apply(std::move(batch), [this, next = std::move(next), done = std::move(done)](Result<uint64_t> applied) mutable {
+    engine_.Apply(std::move(batch), [this, next = std::move(next),
+                                     done = std::move(done)](Result<uint64_t> applied) mutable {
       if (applied.ok()) PublishStream(std::move(next), *applied);
       EndCatalogChange();
       done(applied.ok() ? OkStatus() : Status(std::move(applied).error()));
@@ -125,20 +131,22 @@ void Store::RemoveStream(stream::StreamPtr stream, WriteDone done) {
     const stream::StreamPtr current = FindStream(stream->table_name, stream->label);
     if (current == nullptr || current->enabled()) {
       EndCatalogChange();
-      done(current == nullptr ? OkStatus() : Status(Error(ErrorCode::kResourceInUse, "The stream is enabled")));
+      done(current == nullptr ? OkStatus()
+                              : Status(Error(ErrorCode::kResourceInUse, "The stream is enabled")));
       return;
     }
     kv::Batch batch;
     batch.deletes.push_back({kCatalogTablet, StreamKey(*current)});
     batch.range_deletes.push_back({current->tablet(), "", ""});
-    engine_.Apply(std::move(batch), [this, current, done = std::move(done)](Result<uint64_t> applied) mutable {
-      if (applied.ok()) {
-        std::unique_lock lock(catalog_mutex_);
-        streams_.erase({current->table_name, current->label});
-      }
-      EndCatalogChange();
-      done(applied.ok() ? OkStatus() : Status(std::move(applied).error()));
-    });
+    engine_.Apply(std::move(batch),
+                  [this, current, done = std::move(done)](Result<uint64_t> applied) mutable {
+                    if (applied.ok()) {
+                      std::unique_lock lock(catalog_mutex_);
+                      streams_.erase({current->table_name, current->label});
+                    }
+                    EndCatalogChange();
+                    done(applied.ok() ? OkStatus() : Status(std::move(applied).error()));
+                  });
   });
 }
 

@@ -1,5 +1,5 @@
-// Streams of tables: what a consumer that follows the shards has read is what was written, whatever happens to the shards
-// meanwhile; and streams have the life that the service gives them.
+// Streams of tables: what a consumer that follows the shards has read is what was written, whatever
+// happens to the shards meanwhile; and streams have the life that the service gives them.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -66,7 +66,9 @@ struct World {
     workers.Stop();
   }
   void Open() {
-    if (rocks) engine = kv_rocks::OpenRocks({.path = directory.store(), .memory_budget_bytes = 16 << 20}).value();
+    if (rocks)
+      engine =
+          kv_rocks::OpenRocks({.path = directory.store(), .memory_budget_bytes = 16 << 20}).value();
     store = Store::Open(*engine, clock, workers).value();
   }
   void Restart() {
@@ -75,27 +77,32 @@ struct World {
     Open();
   }
   Result<TablePtr> Create(TableDescriptor d) {
-    return Await<Result<TablePtr>>([&](auto done) { store->Create(std::move(d), std::move(done)); });
+    return Await<Result<TablePtr>>(
+        [&](auto done) { store->Create(std::move(d), std::move(done)); });
   }
   Result<TablePtr> SetStream(std::optional<ViewType> view_type) {
     return Await<Result<TablePtr>>([&](auto done) {
-      store->Alter("tab",
-                   [view_type](TableDescriptor* d) {
-                     d->stream_view_type = view_type;
-                     return OkStatus();
-                   },
-                   std::move(done));
+      store->Alter(
+          "tab",
+          [view_type](TableDescriptor* d) {
+            d->stream_view_type = view_type;
+            return OkStatus();
+          },
+          std::move(done));
     });
   }
   Result<TablePtr> Split(SplitPoint point = {}) {
-    return Await<Result<TablePtr>>([&](auto done) { SplitPartition(*store, "tab", point, std::move(done)); });
+    return Await<Result<TablePtr>>(
+        [&](auto done) { SplitPartition(*store, "tab", point, std::move(done)); });
   }
   Result<TablePtr> Rotate() {
-    return Await<Result<TablePtr>>([&](auto done) { store->RotateShards("tab", clock.NowMicros(), std::move(done)); });
+    return Await<Result<TablePtr>>(
+        [&](auto done) { store->RotateShards("tab", clock.NowMicros(), std::move(done)); });
   }
   Status Drop() {
     const auto dropped = Await<Result<TablePtr>>([&](auto done) {
-      store->Drop("tab", [](const TableDescriptor&) { return OkStatus(); }, std::move(done));
+      store->Drop(
+          "tab", [](const TableDescriptor&) { return OkStatus(); }, std::move(done));
     });
     return dropped.ok() ? OkStatus() : Status(dropped.error());
   }
@@ -103,18 +110,20 @@ struct World {
   Status Write(const std::vector<std::string>& items, bool remove = false) {
     const TablePtr table = store->Find("tab");
     std::vector<WriteTarget> targets;
-    for (const std::string& item : items) targets.push_back({table, EncodeItemKey(table->key_schema(), ItemView(item))});
+    for (const std::string& item : items)
+      targets.push_back({table, EncodeItemKey(table->key_schema(), ItemView(item))});
     return Await<Status>([&](auto done) {
-      store->Write(std::move(targets),
-                   [&](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
-                     std::vector<Change> changes(items.size());
-                     for (size_t i = 0; i < items.size(); ++i) {
-                       changes[i].kind = remove ? Change::kDelete : Change::kPut;
-                       if (!remove) changes[i].item = items[i];
-                     }
-                     return changes;
-                   },
-                   std::move(done));
+      store->Write(
+          std::move(targets),
+          [&](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
+            std::vector<Change> changes(items.size());
+            for (size_t i = 0; i < items.size(); ++i) {
+              changes[i].kind = remove ? Change::kDelete : Change::kPut;
+              if (!remove) changes[i].item = items[i];
+            }
+            return changes;
+          },
+          std::move(done));
     });
   }
   stream::StreamPtr Latest() {
@@ -123,10 +132,13 @@ struct World {
   }
   size_t KeysInTablet(kv::Tablet tablet) {
     size_t keys = 0;
-    EXPECT_TRUE(engine->Scan({tablet, "", "", false}, kv::Tier::kAny, [&](std::string_view, std::string_view) {
-                        ++keys;
-                        return true;
-                      }).ok());
+    EXPECT_TRUE(engine
+                    ->Scan({tablet, "", "", false}, kv::Tier::kAny,
+                           [&](std::string_view, std::string_view) {
+                             ++keys;
+                             return true;
+                           })
+                    .ok());
     return keys;
   }
 
@@ -138,8 +150,8 @@ struct World {
   std::unique_ptr<Store> store;
 };
 
-// Reads every shard behind its parent and replays what it reads. An old image that is not what was replayed so far is a record
-// lost, repeated or out of order.
+// Reads every shard behind its parent and replays what it reads. An old image that is not what was
+// replayed so far is a record lost, repeated or out of order.
 class Consumer {
  public:
   explicit Consumer(std::string label) : label_(std::move(label)) {}
@@ -151,7 +163,8 @@ class Consumer {
     bool any = false;
     for (const stream::Shard& shard : stream->shards) {
       const std::string id = stream::ShardIdOf(shard);
-      if (ended_.contains(id) || (!shard.parent_id.empty() && !ended_.contains(shard.parent_id))) continue;
+      if (ended_.contains(id) || (!shard.parent_id.empty() && !ended_.contains(shard.parent_id)))
+        continue;
       const auto [place, fresh] = positions_.try_emplace(id, stream::TrimHorizon(shard));
       Result<stream::Page> page =
           stream::ReadShard(store.engine(), *stream, shard, place->second, limits, kv::Tier::kAny);
@@ -202,7 +215,8 @@ void ExpectReplayIsTheTable(World& world, const Consumer& consumer) {
   ASSERT_TRUE(world.store
                   ->Scan(*table, FirstKeyOfHash(0), EndOfItemKeys(), false, kv::Tier::kAny,
                          [&](std::string_view, ItemView item) {
-                           items[model::KeyAttributesOf(table->key_schema(), item)] = item.encoded();
+                           items[model::KeyAttributesOf(table->key_schema(), item)] =
+                               item.encoded();
                            return true;
                          })
                   .ok());
@@ -210,8 +224,8 @@ void ExpectReplayIsTheTable(World& world, const Consumer& consumer) {
 }
 
 std::string RandomItem(SeededRandom& random) {
-  return Item("{pk: 'p" + std::to_string(random.Below(20)) + "', sk: " + std::to_string(random.Below(4)) +
-              ", v: " + std::to_string(random.Below(3)) + "}");
+  return Item("{pk: 'p" + std::to_string(random.Below(20)) + "', sk: " +
+              std::to_string(random.Below(4)) + ", v: " + std::to_string(random.Below(3)) + "}");
 }
 
 class StreamsOnEngines : public testing::TestWithParam<bool> {};
@@ -281,7 +295,8 @@ TEST_P(StreamsOnEngines, RestartsKeepStreamsAsTheyWere) {
   Consumer consumer(world.Latest()->label);
   SeededRandom random(5);
   for (int round = 0; round < 6; ++round) {
-    for (int i = 0; i < 10; ++i) ASSERT_TRUE(world.Write({RandomItem(random)}, random.Below(4) == 0).ok());
+    for (int i = 0; i < 10; ++i)
+      ASSERT_TRUE(world.Write({RandomItem(random)}, random.Below(4) == 0).ok());
     if (round % 2 == 0) {
       ASSERT_TRUE(world.Split().ok());
     }
@@ -302,8 +317,8 @@ TEST(StreamsTest, OnlyChangesAreRecordedAndOnlyWhileEnabled) {
   ASSERT_TRUE(world.SetStream(ViewType::kNewAndOldImages).ok());
   const stream::StreamPtr first = world.Latest();
   ASSERT_NE(first, nullptr);
-  ASSERT_TRUE(world.Write({Item("{pk: 'a', sk: 1}")}).ok());         // changes nothing
-  ASSERT_TRUE(world.Write({Item("{pk: 'b', sk: 1}")}, true).ok());   // deletes nothing
+  ASSERT_TRUE(world.Write({Item("{pk: 'a', sk: 1}")}).ok());        // changes nothing
+  ASSERT_TRUE(world.Write({Item("{pk: 'b', sk: 1}")}, true).ok());  // deletes nothing
   EXPECT_EQ(world.KeysInTablet(first->tablet()), 0u);
   ASSERT_TRUE(world.Write({Item("{pk: 'a', sk: 1, v: 1}"), Item("{pk: 'b', sk: 1}")}).ok());
   EXPECT_EQ(world.KeysInTablet(first->tablet()), 2u);
@@ -343,7 +358,9 @@ TEST(StreamsTest, ShardsAgeRecordsGoAndStreamsEnd) {
     const size_t left = world.KeysInTablet(tablet);
     EXPECT_GE(left, std::min<size_t>(24, hour + 1)) << hour;
     EXPECT_LE(left, 25u) << hour;
-    EXPECT_EQ(std::count_if(stream->shards.begin(), stream->shards.end(), [](const auto& s) { return s.open(); }), 1);
+    EXPECT_EQ(std::count_if(stream->shards.begin(), stream->shards.end(),
+                            [](const auto& s) { return s.open(); }),
+              1);
     EXPECT_LE(stream->shards.size(), 8u);
   }
   EXPECT_EQ(shards_seen, 13u);  // one every four hours
@@ -370,13 +387,15 @@ TEST(StreamsTest, SplitsAreCheckedAndNeedNoStream) {
   EXPECT_EQ(world.Split({{}, half}).error().code(), ErrorCode::kValidation);
   EXPECT_EQ(world.Split({0, half + 1}).error().code(), ErrorCode::kValidation);
   ASSERT_TRUE(world.Split({1, {}}).ok());
-  EXPECT_EQ(world.store->Find("tab")->descriptor.partitions.starts(), (std::vector<uint64_t>{0, half, half + half / 2}));
+  EXPECT_EQ(world.store->Find("tab")->descriptor.partitions.starts(),
+            (std::vector<uint64_t>{0, half, half + half / 2}));
   ASSERT_TRUE(world.Split().ok());  // the widest
   ASSERT_TRUE(world.Split({{}, 5}).ok());
   world.Restart();
   EXPECT_EQ(world.store->Find("tab")->descriptor.partitions.starts(),
             (std::vector<uint64_t>{0, 5, half / 2, half, half + half / 2}));
-  const auto missing = Await<Result<TablePtr>>([&](auto done) { SplitPartition(*world.store, "none", {}, std::move(done)); });
+  const auto missing = Await<Result<TablePtr>>(
+      [&](auto done) { SplitPartition(*world.store, "none", {}, std::move(done)); });
   EXPECT_EQ(missing.error().code(), ErrorCode::kResourceNotFound);
 }
 
@@ -396,16 +415,18 @@ TEST(StreamsTest, RefusedChangesChangeNothing) {
     EXPECT_FALSE(changed);
     EXPECT_EQ(world.store->Find("tab"), table);
     EXPECT_EQ(world.Latest()->Encode(), stream);
-    EXPECT_TRUE(world.Write({Item("{pk: 'a', sk: 1, v: " + std::to_string(consumer.records()) + "}")}).ok());
+    EXPECT_TRUE(
+        world.Write({Item("{pk: 'a', sk: 1, v: " + std::to_string(consumer.records()) + "}")})
+            .ok());
     consumer.Poll(*world.store);
   };
-  engine.Trigger(kv::Fault::kRefused);
+  engine.Trigger(kv::Fault::kUnavailable);
   expect_unchanged(world.Split().ok());
-  engine.Trigger(kv::Fault::kRefused);
+  engine.Trigger(kv::Fault::kUnavailable);
   expect_unchanged(world.Rotate().ok());
-  engine.Trigger(kv::Fault::kRefused);
+  engine.Trigger(kv::Fault::kUnavailable);
   expect_unchanged(world.SetStream({}).ok());
-  engine.Trigger(kv::Fault::kRefused);
+  engine.Trigger(kv::Fault::kUnavailable);
   expect_unchanged(world.Drop().ok());
   EXPECT_EQ(consumer.records(), 4u);
   ExpectReplayIsTheTable(world, consumer);

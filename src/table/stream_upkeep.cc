@@ -28,9 +28,10 @@ void Note(Status status, Status* first_error) {
 }
 
 bool HasOldShard(const stream::StreamDescriptor& stream, int64_t opened_before) {
-  return std::any_of(stream.shards.begin(), stream.shards.end(), [opened_before](const stream::Shard& shard) {
-    return shard.open() && shard.opened_micros <= opened_before;
-  });
+  return std::any_of(stream.shards.begin(), stream.shards.end(),
+                     [opened_before](const stream::Shard& shard) {
+                       return shard.open() && shard.opened_micros <= opened_before;
+                     });
 }
 
 Status Rotate(Store& store, const std::string& table_name, int64_t opened_before) {
@@ -43,8 +44,8 @@ Status Rotate(Store& store, const std::string& table_name, int64_t opened_before
   });
 }
 
-Status Trim(Store& store, const stream::StreamPtr& stream, int64_t now) {
-  std::vector<uint32_t> gone;                   // shards without a record that may still be read
+Status Trim(Store& store, const stream::StreamPtr& stream, int64_t now, int64_t step) {
+  std::vector<uint32_t> gone;  // shards without a record that may still be read
   std::map<uint32_t, stream::Position> trimmed;
   std::vector<kv::DeleteRange> ranges;
   for (const stream::Shard& shard : stream->shards) {
@@ -56,10 +57,12 @@ Status Trim(Store& store, const stream::StreamPtr& stream, int64_t now) {
     // Records are not older than their shard.
     if (shard.opened_micros > now - stream::kRetentionMicros) continue;
     ASSIGN_OR_RETURN(const std::optional<stream::Position> due,
-                     stream::ExpiredUpTo(store.engine(), shard, stream->tablet(), now - stream::kRetentionMicros - kTrimStepMicros));
+                     stream::ExpiredUpTo(store.engine(), shard, stream->tablet(),
+                                         now - stream::kRetentionMicros - step));
     if (!due) continue;
     ASSIGN_OR_RETURN(const std::optional<stream::Position> to,
-                     stream::ExpiredUpTo(store.engine(), shard, stream->tablet(), now - stream::kRetentionMicros));
+                     stream::ExpiredUpTo(store.engine(), shard, stream->tablet(),
+                                         now - stream::kRetentionMicros));
     if (!to) continue;
     trimmed[shard.number] = *to;
     ranges.push_back(stream::RangeOf(shard, stream->tablet(), shard.trimmed_to, *to));
@@ -73,7 +76,8 @@ Status Trim(Store& store, const stream::StreamPtr& stream, int64_t now) {
             return std::find(gone.begin(), gone.end(), shard.number) != gone.end();
           });
           for (stream::Shard& shard : next->shards) {
-            if (const auto found = trimmed.find(shard.number); found != trimmed.end()) shard.trimmed_to = found->second;
+            if (const auto found = trimmed.find(shard.number); found != trimmed.end())
+              shard.trimmed_to = found->second;
           }
         },
         std::move(ranges), done);
@@ -86,17 +90,19 @@ Status Remove(Store& store, const stream::StreamPtr& stream) {
 
 }  // namespace
 
-Status MaintainStreams(Store& store) {
+Status MaintainStreams(Store& store, int64_t trim_step_micros) {
   Status outcome;
   const int64_t now = store.clock().NowMicros();
   for (const stream::StreamPtr& stream : store.ListStreams()) {
     if (!stream->enabled()) continue;
     const int64_t opened_before = now - stream::kShardLifeMicros;
-    if (HasOldShard(*stream, opened_before)) Note(Rotate(store, stream->table_name, opened_before), &outcome);
+    if (HasOldShard(*stream, opened_before))
+      Note(Rotate(store, stream->table_name, opened_before), &outcome);
   }
   for (const stream::StreamPtr& stream : store.ListStreams()) {
-    const bool over = !stream->enabled() && stream->disabled_micros <= now - stream::kRetentionMicros;
-    Note(over ? Remove(store, stream) : Trim(store, stream, now), &outcome);
+    const bool over =
+        !stream->enabled() && stream->disabled_micros <= now - stream::kRetentionMicros;
+    Note(over ? Remove(store, stream) : Trim(store, stream, now, trim_step_micros), &outcome);
   }
   return outcome;
 }

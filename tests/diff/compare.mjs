@@ -37,6 +37,15 @@ function withSortedSets(node) {
   return Object.fromEntries(members.map((member) => [member, withSortedSets(node[member])]));
 }
 
+/** The node with every number of an attribute value in its canonical form, and sets in order. */
+export function withCanonicalNumbers(node) {
+  if (Array.isArray(node)) return node.map(withCanonicalNumbers);
+  if (!isObject(node)) return node;
+  if (typeof node.N === 'string') return { ...node, N: canonicalNumber(node.N) ?? node.N };
+  if (Array.isArray(node.NS)) return { NS: sorted(node.NS.map((digits) => canonicalNumber(digits) ?? digits)) };
+  return Object.fromEntries(Object.entries(node).map(([member, child]) => [member, withCanonicalNumbers(child)]));
+}
+
 function withoutVolatile(node) {
   if (Array.isArray(node)) return node.map(withoutVolatile);
   if (!isObject(node)) return node;

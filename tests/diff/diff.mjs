@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { Client } from './client.mjs';
 import { canonical, compare, outcome, signature, succeeded } from './compare.mjs';
 import { Random } from './generate/random.mjs';
-import { World } from './generate/operations.mjs';
+import { World } from './generate/world.mjs';
 import { RULES } from './known.mjs';
 import { Minimiser } from './minimise.mjs';
 import { clear, level, perform } from './run.mjs';

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { Client } from './client.mjs';
 import { compare, errorText } from './compare.mjs';
-import { World, GENERATORS } from './generate/operations.mjs';
+import { World, GENERATORS } from './generate/world.mjs';
 import { Random } from './generate/random.mjs';
 import { RULES } from './known.mjs';
 import { Minimiser } from './minimise.mjs';

@@ -2,9 +2,8 @@
 //   { op, request }                  one request
 //   { op, request, walk: 'pages' }   repeat with LastEvaluatedKey until the last page
 //   { op, request, walk: 'segments' } every segment of TotalSegments, each to its last page
-// To add an area (indexes, transactions, PartiQL, legacy parameters) add generators to the list at the end of the file.
+// To add an area, write a file like this one and add its generators to the list in world.mjs.
 import { Expressions, mutate, textOf } from './expressions.mjs';
-import { mutateRequest } from './requests.mjs';
 import { ATTRIBUTE_NAMES, badKey, badKeyValue, badValue, item, key } from './values.mjs';
 
 const RETURN_CAPACITY = [undefined, undefined, undefined, 'NONE', 'TOTAL', 'INDEXES'];
@@ -244,7 +243,7 @@ function listTables(world) {
   return { op: 'ListTables', request, table: world.table() };
 }
 
-/** Every generator with its weight among the others. */
+/** The generators of this file with their weights. */
 export const GENERATORS = [
   { op: 'PutItem', weight: 16, make: putItem },
   { op: 'UpdateItem', weight: 22, make: updateItem },
@@ -260,64 +259,3 @@ export const GENERATORS = [
   { op: 'DeleteTable', weight: 1.5, make: deleteTable },
   { op: 'ListTables', weight: 1.5, make: listTables },
 ];
-
-/** The tables of one batch, and names for those that requests may create and delete. */
-export class World {
-  constructor(random, batch) {
-    this.random = random;
-    this.tables = [];
-    this.prefix = `d${batch}`;
-  }
-
-  /** The requests that build the starting state. */
-  setUp() {
-    const { random } = this;
-    const steps = [];
-    for (const letter of ['a', 'b', 'c']) {
-      const request = tableRequest(random, `${this.prefix}.${letter}`);
-      const [hash, range] = request.AttributeDefinitions.map((each) => ({ name: each.AttributeName, type: each.AttributeType }));
-      this.tables.push({ name: request.TableName, hash, range });
-      steps.push({ op: 'CreateTable', request, changesTables: true });
-    }
-    for (const table of this.tables) {
-      const items = new Map();
-      for (let i = 0; i < 14; i++) {
-        const one = item(random, table);
-        items.set(JSON.stringify([one[table.hash.name], table.range && one[table.range.name]]), one);
-      }
-      table.keys = [...items.values()].map((one) => ({
-        [table.hash.name]: one[table.hash.name], ...(table.range ? { [table.range.name]: one[table.range.name] } : {}),
-      }));
-      for (const one of items.values()) steps.push({ op: 'PutItem', request: { TableName: table.name, Item: one }, table });
-    }
-    return steps;
-  }
-
-  table(accept = () => true) {
-    const fitting = this.tables.filter(accept);
-    return this.random.pick(fitting.length > 0 ? fitting : this.tables);
-  }
-
-  /** A key of the table: of an item that was there at the start, mostly. */
-  key(table) {
-    return this.random.chance(0.7) ? structuredClone(this.random.pick(table.keys)) : key(this.random, table);
-  }
-
-  freeName() {
-    return `${this.prefix}-x${this.random.between(0, 3)}`;
-  }
-
-  anyName() {
-    return this.random.chance(0.5) ? this.table().name : this.random.chance(0.6) ? this.freeName() : 'nosuchtable';
-  }
-
-  /** The next step; of operation `only` if given. */
-  step(only) {
-    const { random } = this;
-    const choices = GENERATORS.filter((each) => !only || each.op === only).map((each) => [each.weight, () => each.make(this)]);
-    if (choices.length === 0) throw new Error(`no generator for ${only}`);
-    const step = random.weighted(choices);
-    if (!step.walk && random.chance(0.1)) step.request = mutateRequest(random, step.request, step.table);
-    return step;
-  }
-}

@@ -1,0 +1,67 @@
+// What one batch of requests has to work on: its tables, and every generator with its weight among the others.
+import { GENERATORS as OPERATIONS, tableRequest } from './operations.mjs';
+import { mutateRequest } from './requests.mjs';
+import { item, key } from './values.mjs';
+
+export const GENERATORS = [...OPERATIONS];
+
+/** The tables of one batch, and names for those that requests may create and delete. */
+export class World {
+  constructor(random, batch) {
+    this.random = random;
+    this.tables = [];
+    this.prefix = `d${batch}`;
+  }
+
+  /** The requests that build the starting state. */
+  setUp() {
+    const { random } = this;
+    const steps = [];
+    for (const letter of ['a', 'b', 'c']) {
+      const request = tableRequest(random, `${this.prefix}.${letter}`);
+      const [hash, range] = request.AttributeDefinitions.map((each) => ({ name: each.AttributeName, type: each.AttributeType }));
+      this.tables.push({ name: request.TableName, hash, range });
+      steps.push({ op: 'CreateTable', request, changesTables: true });
+    }
+    for (const table of this.tables) {
+      const items = new Map();
+      for (let i = 0; i < 14; i++) {
+        const one = item(random, table);
+        items.set(JSON.stringify([one[table.hash.name], table.range && one[table.range.name]]), one);
+      }
+      table.keys = [...items.values()].map((one) => ({
+        [table.hash.name]: one[table.hash.name], ...(table.range ? { [table.range.name]: one[table.range.name] } : {}),
+      }));
+      for (const one of items.values()) steps.push({ op: 'PutItem', request: { TableName: table.name, Item: one }, table });
+    }
+    return steps;
+  }
+
+  table(accept = () => true) {
+    const fitting = this.tables.filter(accept);
+    return this.random.pick(fitting.length > 0 ? fitting : this.tables);
+  }
+
+  /** A key of the table: of an item that was there at the start, mostly. */
+  key(table) {
+    return this.random.chance(0.7) ? structuredClone(this.random.pick(table.keys)) : key(this.random, table);
+  }
+
+  freeName() {
+    return `${this.prefix}-x${this.random.between(0, 3)}`;
+  }
+
+  anyName() {
+    return this.random.chance(0.5) ? this.table().name : this.random.chance(0.6) ? this.freeName() : 'nosuchtable';
+  }
+
+  /** The next step; of operation `only` if given. */
+  step(only) {
+    const { random } = this;
+    const choices = GENERATORS.filter((each) => !only || each.op === only).map((each) => [each.weight, () => each.make(this)]);
+    if (choices.length === 0) throw new Error(`no generator for ${only}`);
+    const step = random.weighted(choices);
+    if (!step.walk && random.chance(0.1)) step.request = mutateRequest(random, step.request, step.table);
+    return step;
+  }
+}

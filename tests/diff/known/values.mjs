@@ -1,0 +1,113 @@
+// Attribute values and keys.
+import { canonicalNumber } from '../numbers.mjs';
+import { KEY_SHAPE, OPV, outcomes, validation } from './patterns.mjs';
+
+export const VALUES = [
+  outcomes({
+    id: 'null-value',
+    reason: 'Local words a null where a value belongs in its own way',
+    source: 'expressions.md, items, keys, values',
+    stator: validation('Supplied AttributeValue is empty, must contain exactly one of the supported datatypes'),
+    local: validation(/The supplied Item contains a null AttributeValue(: .* is null)?/),
+  }),
+  outcomes({
+    id: 'set-duplicates',
+    reason: 'Local leaves out the full stop',
+    source: 'expressions.md, items, keys, values',
+    stator: validation(/(.*)One or more parameter values were invalid: Input collection \[.*\] contains duplicates\.(.*)/),
+    local: validation(/(.*)One or more parameter values were invalid: Input collection \[.*\] contains duplicates(.*)/),
+  }),
+  outcomes({
+    id: 'binary-set-duplicates',
+    reason: 'Local does not print the members of a binary set',
+    source: 'expressions.md, items, keys, values',
+    stator: validation(/(.*)One or more parameter values were invalid: Input collection \[.*\]of type BS contains duplicates\.(.*)/),
+    local: validation(/(.*)One or more parameter values were invalid: Input collection of type BS contains duplicates\.(.*)/),
+  }),
+  outcomes({
+    id: 'zero-beyond-range',
+    reason: 'Local accepts zero with an exponent beyond the range',
+    source: 'limits-and-capacity.md, numbers: 0e126 is rejected as overflow although zero',
+    stator: validation(/(.*invalid value: )?Number overflow\. .*/),
+    local: /^success$/,
+    when: ({ request }) => /"0e126"/.test(JSON.stringify(request)),
+  }),
+  outcomes({
+    id: 'other-digits',
+    reason: 'Local takes the digits of other scripts for a number',
+    source: 'limits-and-capacity.md, numbers, accepted syntax',
+    stator: validation(/(.*invalid value: )?The parameter cannot be converted to a numeric value: \u0661.*/),
+    local: /^(success|ConditionalCheckFailedException: .*)$/,
+  }),
+  outcomes({
+    id: 'exponent-beyond-integers',
+    reason: 'Local takes an exponent of many digits for no number',
+    source: 'limits-and-capacity.md, numbers',
+    stator: validation(/(.*invalid value: )?Number overflow\. .*/),
+    local: validation(/(.*invalid value: )?A value provided cannot be converted into a number.*/),
+    when: ({ request }) => /[eE][+-]?\d{10}/.test(JSON.stringify(request)),
+  }),
+  outcomes({
+    id: 'nesting',
+    reason: 'Local leaves out the sentence about nesting and the name of the value',
+    source: 'limits-and-capacity.md, item size; expressions.md, expression parameters: contains invalid value',
+    stator: validation(/(ExpressionAttributeValues contains invalid value: )?Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit( for key :\w+)?/),
+    local: validation('Nesting Levels have exceeded supported limits'),
+  }),
+  outcomes({
+    id: 'not-a-number',
+    reason: 'Local words text that is no number in its own way',
+    source: 'limits-and-capacity.md, numbers',
+    stator: validation(/(.*invalid value: )?The parameter cannot be converted to a numeric value.*/),
+    local: validation(/(.*invalid value: )?A value provided cannot be converted into a number.*/),
+  }),
+  outcomes({
+    id: 'number-precision',
+    reason: 'Local words a number of more than 38 digits in its own way',
+    source: 'limits-and-capacity.md, numbers',
+    stator: validation(/(.*invalid value: )?Attempting to store more than 38 significant digits in a Number.*/),
+    local: validation(/(.*invalid value: )?DynamoDB only supports precision up to 38 digits.*/),
+  }),
+  outcomes({
+    id: 'key-shape',
+    reason: 'Local words a key that does not fit the schema in its own way',
+    source: 'expressions.md, items, keys, values',
+    stator: validation('The provided key element does not match the schema'),
+    local: validation(...KEY_SHAPE),
+  }),
+  outcomes({
+    id: 'missing-key',
+    reason: 'Local words an item without its key in its own way',
+    source: 'expressions.md, items, keys, values',
+    stator: validation(/One or more parameter values were invalid: Missing the key \w+ in the item/),
+    local: validation('One of the required keys was not given a value'),
+  }),
+  outcomes({
+    id: 'key-type',
+    reason: 'Local does not name the key and the types',
+    source: 'expressions.md, items, keys, values',
+    stator: validation(/One or more parameter values were invalid: Type mismatch for key \w+ expected: [SNB] actual: \w+/),
+    local: validation(`${OPV}Type mismatch for key`, 'Invalid attribute value type'),
+  }),
+  outcomes({
+    id: 'key-size',
+    reason: 'Local words a key value that is too long in its own way',
+    source: 'limits-and-capacity.md, names and keys',
+    stator: validation(`${OPV}Size of hashkey has exceeded the maximum size limit of2048 bytes`,
+      `${OPV}Aggregated size of all range keys has exceeded the size limit of 1024 bytes`),
+    local: validation('Hash primary key values must be under 2048 bytes, and range primary key values must be under 1024 bytes'),
+  }),
+  {
+    id: 'canonical-number',
+    reason: 'Local keeps numbers inside lists, maps and sets as they were written; the service answers the canonical form',
+    source: 'limits-and-capacity.md, numbers, canonical output',
+    explains: ({ path, stator, local }) => /\.N$/.test(path) && typeof local === 'string' && canonicalNumber(local) === stator,
+  },
+  outcomes({
+    id: 'null-expression-value',
+    reason: 'Local words a null among the values of expressions in its own way',
+    source: 'expressions.md, expression parameters: contains invalid value: <value error> for key :a',
+    stator: validation(/ExpressionAttributeValues contains invalid value: Supplied AttributeValue is empty, must contain exactly one of the supported datatypes for key :\w+/),
+    local: validation(/ExpressionAttributeValues contains invalid value: The supplied Item contains a null AttributeValue(: .* is null)? for key :\w+/),
+  }),
+];
