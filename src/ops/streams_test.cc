@@ -19,13 +19,15 @@ constexpr int64_t kHour = 60 * kMinute;
 
 struct StreamWorld : TestWorld {
   explicit StreamWorld(uint64_t seed = 1) : TestWorld(seed) {
-    Create("t");
-    UpdateTableRequest request;
+    CreateTableRequest request;
     request.table_name = "t";
+    request.key_schema = {{"pk", KeyType::kHash}};
+    request.attribute_definitions = {{"pk", ScalarAttributeType::kS}};
+    request.provisioned_throughput = ProvisionedThroughput{1, 1};  // one partition, so one shard
     request.stream_specification = StreamSpecification{true, StreamViewType::kNewAndOldImages};
-    const auto updated = Call(UpdateTable, std::move(request));
-    EXPECT_TRUE(updated.ok());
-    arn = *updated->table_description.latest_stream_arn;
+    const auto created = Call(CreateTable, std::move(request));
+    EXPECT_TRUE(created.ok());
+    arn = *created->table_description.latest_stream_arn;
   }
   std::vector<ShardDescription> Shards() {
     DescribeStreamRequest request;
