@@ -70,7 +70,8 @@ inline void AppendTexts(std::string* out, const std::vector<std::string>& texts)
   AppendList(out, texts, [&](const std::string& text) { AppendJsonString(out, text); });
 }
 
-inline void AppendKeySchema(std::string* out, const std::vector<ops::KeySchemaElement>& key_schema) {
+inline void AppendKeySchema(std::string* out,
+                            const std::vector<ops::KeySchemaElement>& key_schema) {
   AppendList(out, key_schema, [&](const ops::KeySchemaElement& element) {
     ObjectWriter object(out);
     object.Text("AttributeName", element.attribute_name);

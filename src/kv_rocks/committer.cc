@@ -195,8 +195,9 @@ void ForEachOtherCachedKey(const kv::Batch& batch, Fn fn) {
 
 // Whether ranges of what the cache holds go.
 bool DeletesCachedRanges(const kv::Batch& batch) {
-  return std::any_of(batch.range_deletes.begin(), batch.range_deletes.end(),
-                     [](const kv::DeleteRange& range) { return range.tablet.space == kv::Space::kItems; });
+  return std::any_of(
+      batch.range_deletes.begin(), batch.range_deletes.end(),
+      [](const kv::DeleteRange& range) { return range.tablet.space == kv::Space::kItems; });
 }
 
 void Committer::BeginCacheChanges(const std::vector<const kv::Batch*>& accepted) {

@@ -35,7 +35,12 @@ enum class KeyType : uint8_t { kHash, kRange };
 enum class ProjectionType : uint8_t { kAll, kKeysOnly, kInclude };
 enum class BillingMode : uint8_t { kProvisioned, kPayPerRequest };
 enum class StreamViewType : uint8_t { kNewImage, kOldImage, kNewAndOldImages, kKeysOnly };
-enum class ShardIteratorType : uint8_t { kTrimHorizon, kLatest, kAtSequenceNumber, kAfterSequenceNumber };
+enum class ShardIteratorType : uint8_t {
+  kTrimHorizon,
+  kLatest,
+  kAtSequenceNumber,
+  kAfterSequenceNumber
+};
 enum class ShardFilterType : uint8_t { kChildShards };
 enum class SseType : uint8_t { kAes256, kKms };
 enum class TableClass : uint8_t { kStandard, kStandardInfrequentAccess };
@@ -542,7 +547,8 @@ struct DescribeContinuousBackupsRequest {
   std::string table_name;
 };
 
-// --- Streams ----------------------------------------------------------------------------------------------------------------
+// --- Streams
+// ----------------------------------------------------------------------------------------------------------------
 
 struct ListStreamsRequest {
   std::optional<std::string> table_name;

@@ -265,7 +265,8 @@ struct DescribeContinuousBackupsResponse {
   std::optional<double> latest_restorable_date_time;
 };
 
-// --- Streams ----------------------------------------------------------------------------------------------------------------
+// --- Streams
+// ----------------------------------------------------------------------------------------------------------------
 
 enum class StreamStatus : uint8_t { kEnabling, kEnabled, kDisabling, kDisabled };
 enum class StreamEventName : uint8_t { kInsert, kModify, kRemove };

@@ -153,7 +153,8 @@ Result<table::TableDescriptor> DefineTable(const Environment& env, const CreateT
   if (request.stream_specification) {
     const StreamSpecification& wanted = *request.stream_specification;
     if (!wanted.stream_enabled && wanted.stream_view_type) {
-      return Invalid("Table is being created with a stream disabled, UpdateViewType should not be specified");
+      return Invalid(
+          "Table is being created with a stream disabled, UpdateViewType should not be specified");
     }
     TRY(CheckStreamSpecification(wanted));
     if (wanted.stream_enabled) descriptor.stream_view_type = ToStored(*wanted.stream_view_type);

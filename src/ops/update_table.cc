@@ -19,9 +19,10 @@ Status CheckRequest(const UpdateTableRequest& request) {
   if (request.vector_index_updates) return NotSupportedYet("VectorIndexUpdates");
   if (request.disassociation_protection_enabled) return NotSupportedYet("DisassociationProtectionEnabled");
   if (!request.billing_mode && !request.provisioned_throughput && !request.table_class &&
-      !request.deletion_protection_enabled && !request.on_demand_throughput && !request.warm_throughput &&
-      !request.stream_specification &&
-      (!request.global_secondary_index_updates || request.global_secondary_index_updates->empty())) {
+      !request.deletion_protection_enabled && !request.on_demand_throughput &&
+      !request.warm_throughput && !request.stream_specification &&
+      (!request.global_secondary_index_updates ||
+       request.global_secondary_index_updates->empty())) {
     return ValidationError(
         "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or "
         "SSESpecification or ReplicaUpdates is required");
@@ -41,7 +42,8 @@ Status ChangeStream(const StreamSpecification& wanted, table::TableDescriptor* d
     return OkStatus();
   }
   if (d->stream_view_type) {
-    return Error(ErrorCode::kResourceInUse, "Table already has an enabled stream: TableName: " + d->name);
+    return Error(ErrorCode::kResourceInUse,
+                 "Table already has an enabled stream: TableName: " + d->name);
   }
   d->stream_view_type = ToStored(*wanted.stream_view_type);
   return OkStatus();

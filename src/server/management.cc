@@ -69,7 +69,8 @@ Status DropAll(ops::Environment& environment) {
 std::optional<std::string_view> TableToSplit(std::string_view path) {
   constexpr std::string_view kBefore = "/_stator/tables/";
   constexpr std::string_view kAfter = "/split";
-  if (!path.starts_with(kBefore) || !path.ends_with(kAfter) || path.size() <= kBefore.size() + kAfter.size()) {
+  if (!path.starts_with(kBefore) || !path.ends_with(kAfter) ||
+      path.size() <= kBefore.size() + kAfter.size()) {
     return std::nullopt;
   }
   return path.substr(kBefore.size(), path.size() - kBefore.size() - kAfter.size());
@@ -92,7 +93,8 @@ Result<table::SplitPoint> ParseSplitPoint(std::string_view body) {
   simdjson::dom::parser parser;
   simdjson::dom::object object;
   if (parser.parse(body.data(), body.size()).get(object) != simdjson::SUCCESS) {
-    return ValidationError(R"(The body is to be a JSON object such as {"partition": 0} or {"hash": "123"})");
+    return ValidationError(
+        R"(The body is to be a JSON object such as {"partition": 0} or {"hash": "123"})");
   }
   for (const auto& [name, json] : object) {
     const std::optional<uint64_t> value = UnsignedOf(json);
@@ -109,7 +111,9 @@ Result<table::SplitPoint> ParseSplitPoint(std::string_view body) {
 }
 
 http::Reply Failure(const Error& error) {
-  const int status = error.code() == ErrorCode::kResourceNotFound ? 404 : error.code() == ErrorCode::kValidation ? 400 : 500;
+  const int status = error.code() == ErrorCode::kResourceNotFound ? 404
+                     : error.code() == ErrorCode::kValidation     ? 400
+                                                                  : 500;
   return Message(status, error.message());
 }
 
@@ -120,6 +124,7 @@ Management::Management(ops::Environment& environment, const Metrics& metrics, Cl
     : environment_(environment),
       metrics_(metrics),
       clock_(clock),
+      faults_(environment),
       connections_(std::move(connections)),
       options_(std::move(options)) {}
 
@@ -152,9 +157,11 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
       return HandleSlowly(std::move(exchange),
                           [this](const http::Request& moved) { return MoveClock(moved); });
     }
-    if (const std::optional<std::string_view> table = TableToSplit(path); table && request.method == "POST") {
+    if (const std::optional<std::string_view> table = TableToSplit(path);
+        table && request.method == "POST") {
       return Split(std::string(*table), std::move(exchange));
     }
+    if (FaultControl::Owns(path, request.method)) return exchange->Send(HandleFaults(request));
     if (path == "/_stator/status" && request.method == "GET") return exchange->Send(RenderStatus());
   } else if (request.method == "GET" || request.method == "HEAD") {
     if (path == "/health/live") return exchange->Send(Text(200, "live\n"));
@@ -162,6 +169,11 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
     if (path == "/metrics") return exchange->Send(RenderMetrics());
   }
   exchange->Send(Text(404, "There is no such management call\n"));
+}
+
+http::Reply Management::HandleFaults(const http::Request& request) {
+  Result<std::string> answer = faults_.Handle(PathOf(request.target), request.method, request.body);
+  return answer.ok() ? Json(200, *std::move(answer)) : Message(400, answer.error().message());
 }
 
 http::Reply Management::Ready() const {
@@ -207,16 +219,19 @@ void Management::Split(std::string table_name, std::unique_ptr<http::Exchange> e
   if (!point.ok()) return exchange->Send(Failure(point.error()));
   Executor& loop = exchange->loop();
   auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
-  table::SplitPartition(environment_.store, std::move(table_name), *point, [shared, &loop](Result<table::TablePtr> table) {
-    RunOn(loop, [shared, table = std::move(table)] {
-      if (!table.ok()) return (*shared)->Send(Failure(table.error()));
-      std::string starts;
-      for (const uint64_t start : (*table)->descriptor.partitions.starts()) {
-        starts += fmt::format(R"({}"{}")", starts.empty() ? "" : ",", start);
-      }
-      (*shared)->Send(Json(200, fmt::format(R"({{"name":{},"partitions":[{}]}})", Quoted((*table)->descriptor.name), starts)));
-    });
-  });
+  table::SplitPartition(
+      environment_.store, std::move(table_name), *point,
+      [shared, &loop](Result<table::TablePtr> table) {
+        RunOn(loop, [shared, table = std::move(table)] {
+          if (!table.ok()) return (*shared)->Send(Failure(table.error()));
+          std::string starts;
+          for (const uint64_t start : (*table)->descriptor.partitions.starts()) {
+            starts += fmt::format(R"({}"{}")", starts.empty() ? "" : ",", start);
+          }
+          (*shared)->Send(Json(200, fmt::format(R"({{"name":{},"partitions":[{}]}})",
+                                                Quoted((*table)->descriptor.name), starts)));
+        });
+      });
 }
 
 http::Reply Management::Reset() {

@@ -11,7 +11,9 @@ using model::FieldReader;
 using model::FieldWriter;
 
 // The partitions of a map, either way.
-void VisitPartitions(FieldWriter& v, const throughput::PartitionMap& map) { v.Unsigned("Partitions", map.starts()); }
+void VisitPartitions(FieldWriter& v, const throughput::PartitionMap& map) {
+  v.Unsigned("Partitions", map.starts());
+}
 void VisitPartitions(FieldReader& v, throughput::PartitionMap& map) {
   std::vector<uint64_t> starts;
   v.Unsigned("Partitions", starts);
@@ -56,7 +58,8 @@ void VisitIndex(Visitor& v, Index& d) {
 }
 
 bool IsSound(const IndexDescriptor& index) {
-  return index.kind <= IndexDescriptor::Kind::kGlobal && index.projection <= IndexDescriptor::Projection::kInclude &&
+  return index.kind <= IndexDescriptor::Kind::kGlobal &&
+         index.projection <= IndexDescriptor::Projection::kInclude &&
          index.state <= IndexDescriptor::State::kDeleting && !index.key.partition.empty() &&
          (index.is_global() ? index.tablet_id != 0 : index.key.sort.size() == 1);
 }
@@ -90,7 +93,8 @@ void Visit(Visitor& v, Descriptor& d) {
   v.Bool("DeletionProtection", d.deletion_protection);
   v.Strings("Tags", d.tags);
   VisitPartitions(v, d.partitions);
-  v.Structures("Indexes", d.indexes, [](auto& visitor, auto& index) { VisitIndex(visitor, index); });
+  v.Structures("Indexes", d.indexes,
+               [](auto& visitor, auto& index) { VisitIndex(visitor, index); });
   VisitViewType(v, d.stream_view_type);
   v.StringIfAny("StreamLabel", d.stream_label);
 }
@@ -115,7 +119,8 @@ Result<TableDescriptor> TableDescriptor::Decode(std::string_view encoded) {
   TableDescriptor descriptor;
   FieldReader reader(model::ItemView(encoded).attributes());
   Visit(reader, descriptor);
-  if (!reader.ok() || !std::all_of(descriptor.indexes.begin(), descriptor.indexes.end(), IsSound)) return CorruptionError("a table descriptor in the catalog lacks a member or has a bad one");
+  if (!reader.ok() || !std::all_of(descriptor.indexes.begin(), descriptor.indexes.end(), IsSound))
+    return CorruptionError("a table descriptor in the catalog lacks a member or has a bad one");
   return descriptor;
 }
 

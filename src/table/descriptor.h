@@ -90,7 +90,8 @@ struct TableDescriptor {
   throughput::PartitionMap partitions;
   std::vector<IndexDescriptor> indexes;  // local ones first, each kind in the order of creation
   std::optional<stream::ViewType> stream_view_type;  // of the stream, while one is enabled
-  std::string stream_label;  // of the latest stream, chosen by the store; empty: there never was one
+  std::string
+      stream_label;  // of the latest stream, chosen by the store; empty: there never was one
 
   kv::Tablet tablet() const { return {kv::Space::kItems, tablet_id}; }
   // Where the entries of an index are.

@@ -30,8 +30,8 @@ class Gate {
     ++inside_;
     return Entry::kEntered;
   }
-  // Makes newcomers wait from now on, until Open or Retire; `drained` runs once nobody is inside, inline if that is already so.
-  // Not while it is held or closed.
+  // Makes newcomers wait from now on, until Open or Retire; `drained` runs once nobody is inside,
+  // inline if that is already so. Not while it is held or closed.
   void Hold(UniqueFunction<void()> drained) {
     {
       MutexLock lock(mutex_);

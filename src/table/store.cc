@@ -43,7 +43,7 @@ bool HasIndexWork(const TableDescriptor& descriptor) {
 }  // namespace
 
 Store::Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers)
-    : engine_(engine), clock_(clock), workers_(workers), tokens_(engine, clock),
+    : engine_(engine), clock_(clock), workers_(workers), tokens_(engine, clock), history_(clock),
       builder_(std::make_unique<IndexBuilder>(*this)) {}
 
 Store::~Store() { builder_->Stop(); }
@@ -75,9 +75,11 @@ Status Store::LoadCatalog() {
                      }
                      auto table = std::make_shared<Table>(std::move(*descriptor), std::make_shared<Gate>());
                      if (table->descriptor.stream_view_type) {
-                       const stream::StreamPtr stream = FindStream(table->descriptor.name, table->descriptor.stream_label);
+                       const stream::StreamPtr stream =
+                           FindStream(table->descriptor.name, table->descriptor.stream_label);
                        if (stream == nullptr || !stream->enabled()) {
-                         bad = CorruptionError("catalog entry " + std::string(key) + ": its stream is missing");
+                         bad = CorruptionError("catalog entry " + std::string(key) +
+                                               ": its stream is missing");
                          return false;
                        }
                        table->stream = std::make_shared<stream::Appender>(*stream);
@@ -99,7 +101,8 @@ Status Store::LoadCatalog() {
       next_tablet_id_ = std::max(next_tablet_id_, index.tablet_id + 1);
     }
   }
-  for (const auto& [name, stream] : streams_) next_tablet_id_ = std::max(next_tablet_id_, stream->tablet_id + 1);
+  for (const auto& [name, stream] : streams_)
+    next_tablet_id_ = std::max(next_tablet_id_, stream->tablet_id + 1);
   return OkStatus();
 }
 
@@ -195,7 +198,8 @@ void Store::StartAlteration(std::string name, std::shared_ptr<Alteration> altera
     a.current = Find(name);
     Status changed;
     if (a.current == nullptr) {
-      changed = Error(ErrorCode::kResourceNotFound, "Requested resource not found: Table: " + name + " not found");
+      changed = Error(ErrorCode::kResourceNotFound,
+                      "Requested resource not found: Table: " + name + " not found");
     } else {
       a.next = std::make_shared<Table>(*a.current);
       changed = a.change(&a.next->descriptor);
@@ -206,10 +210,10 @@ void Store::StartAlteration(std::string name, std::shared_ptr<Alteration> altera
       return;
     }
     a.stream = NextStream(a.current->descriptor, &a.next->descriptor, a.change_stream);
-    // A write that does not know a new index must not run beside one that does: it would leave the other's entries behind. And
-    // the records of a shard end before those of its children begin.
-    const bool hold =
-        a.stream || MaintainedIndexes(a.next->descriptor) != MaintainedIndexes(a.current->descriptor);
+    // A write that does not know a new index must not run beside one that does: it would leave the
+    // other's entries behind. And the records of a shard end before those of its children begin.
+    const bool hold = a.stream || MaintainedIndexes(a.next->descriptor) !=
+                                      MaintainedIndexes(a.current->descriptor);
     if (!hold) return CommitAlteration(alteration, false);
     a.current->gate->Hold([this, alteration] { CommitAlteration(alteration, true); });
   });
@@ -221,11 +225,13 @@ void Store::CommitAlteration(std::shared_ptr<Alteration> alteration, bool held) 
   for (IndexDescriptor& index : descriptor.indexes) {
     if (index.is_global() && index.tablet_id == 0) index.tablet_id = next_tablet_id_++;
   }
-  if (alteration->stream && alteration->stream->tablet_id == 0) alteration->stream->tablet_id = next_tablet_id_++;
+  if (alteration->stream && alteration->stream->tablet_id == 0)
+    alteration->stream->tablet_id = next_tablet_id_++;
   kv::Batch batch;
   batch.range_deletes = std::move(alteration->ranges);
   batch.puts.push_back(CatalogPut(TableKey(descriptor.name), descriptor.Encode()));
-  if (alteration->stream) batch.puts.push_back(CatalogPut(StreamKey(*alteration->stream), alteration->stream->Encode()));
+  if (alteration->stream)
+    batch.puts.push_back(CatalogPut(StreamKey(*alteration->stream), alteration->stream->Encode()));
   if (next_tablet_id_ != first_new_tablet) {
     batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(next_tablet_id_)));
   }
@@ -238,14 +244,16 @@ void Store::CommitAlteration(std::shared_ptr<Alteration> alteration, bool held) 
       return;
     }
     if (a.stream) {
-      a.next->stream = a.stream->enabled() ? std::make_shared<stream::Appender>(*a.stream) : nullptr;
+      a.next->stream =
+          a.stream->enabled() ? std::make_shared<stream::Appender>(*a.stream) : nullptr;
       PublishStream(std::move(*a.stream), *applied);
     }
     if (held) a.next->gate = std::make_shared<Gate>();
     Publish(a.next);
     if (held) a.current->gate->Retire();
     EndCatalogChange();
-    if (HasIndexWork(a.next->descriptor) && a.next->gate != a.current->gate) builder_->Add(a.next->descriptor.name);
+    if (HasIndexWork(a.next->descriptor) && a.next->gate != a.current->gate)
+      builder_->Add(a.next->descriptor.name);
     a.done(TablePtr(a.next));
   });
 }
@@ -297,7 +305,9 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
   });
 }
 
-Result<bool> Store::Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item) {
+Result<bool> Store::Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item,
+                        const History::Moment* past) {
+  if (past != nullptr) return past->Get(engine_, table.descriptor.tablet(), key, tier, item);
   ASSIGN_OR_RETURN(const bool found, engine_.Get(table.descriptor.tablet(), key, tier, item));
   if (!found) return false;
   ASSIGN_OR_RETURN(const std::string_view bytes, DecodeItemValue(*item));
@@ -325,7 +335,9 @@ Status Store::Scan(const Table& table, std::string_view begin, std::string_view 
 }
 
 Status Store::ScanTablet(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
-                         FunctionRef<bool(std::string_view key, model::ItemView item)> visit) {
+                         FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
+                         const History::Moment* past) {
+  if (past != nullptr) return past->Scan(engine_, {tablet, begin, end, reverse}, tier, visit);
   Status bad;
   TRY(engine_.Scan({tablet, begin, end, reverse}, tier,
                    [&](std::string_view key, std::string_view value) {

@@ -22,13 +22,14 @@
 #include "stream/stream.h"
 #include "table/descriptor.h"
 #include "table/gate.h"
+#include "table/history.h"
 #include "table/latch.h"
 #include "table/token_ledger.h"
 
 namespace stator::table {
 
-// One version of a table's definition. Immutable, except for the gate, which all versions share under which a write does the
-// same: with the same indexes, and the same open shards of the stream.
+// One version of a table's definition. Immutable, except for the gate, which all versions share
+// under which a write does the same: with the same indexes, and the same open shards of the stream.
 struct Table {
   explicit Table(TableDescriptor definition, std::shared_ptr<Gate> its_gate)
       : descriptor(std::move(definition)), gate(std::move(its_gate)), key_parts(model::IndexKeySchema::Of(descriptor.key_schema)) {}
@@ -93,10 +94,12 @@ class Store {
   void Create(TableDescriptor descriptor, CatalogDone done);
   // Applies `change` to the current descriptor. kResourceNotFound, or the error of `change`, which changes nothing then.
   using ChangeDescriptor = UniqueFunction<Status(TableDescriptor* descriptor)>;
-  // Global indexes that the change adds get their tablets here. When it adds or takes away indexes, the writes under way
-  // finish under the old set, later ones wait for the change to be durable, and only then `done` hears of it; a new index that is kCreating is
-  // then filled, one that is kDeleting removed, in the background, also after a restart. The stream follows the descriptor in
-  // the same way: it is made and closed with stream_view_type, and its shards follow the partitions.
+  // Global indexes that the change adds get their tablets here. When it adds or takes away indexes,
+  // the writes under way finish under the old set, later ones wait for the change to be durable,
+  // and only then `done` hears of it; a new index that is kCreating is then filled, one that is
+  // kDeleting removed, in the background, also after a restart. The stream follows the descriptor
+  // in the same way: it is made and closed with stream_view_type, and its shards follow the
+  // partitions.
   void Alter(std::string name, ChangeDescriptor change, CatalogDone done);
   // Removes the table, its items and its indexes; waits for running writes. `check` may refuse. Answers with the last version.
   using CheckDescriptor = UniqueFunction<Status(const TableDescriptor& descriptor)>;
@@ -108,18 +111,24 @@ class Store {
   stream::StreamPtr FindStream(std::string_view table_name, std::string_view label) const;
   // By table name, then by label.
   std::vector<stream::StreamPtr> ListStreams() const;
-  // Succeeds the shards of the table's stream that were opened at `opened_before` or earlier. Does nothing if there are none.
+  // Succeeds the shards of the table's stream that were opened at `opened_before` or earlier. Does
+  // nothing if there are none.
   void RotateShards(std::string name, int64_t opened_before, CatalogDone done);
-  // Applies `change`, which leaves open shards as they are, and deletes ranges in the same batch. OK if the stream is gone.
+  // Applies `change`, which leaves open shards as they are, and deletes ranges in the same batch.
+  // OK if the stream is gone.
   using ChangeStream = UniqueFunction<void(stream::StreamDescriptor* stream)>;
-  void AlterStream(stream::StreamPtr stream, ChangeStream change, std::vector<kv::DeleteRange> ranges, WriteDone done);
-  // Takes a disabled stream and its records away. OK if it is gone already; kResourceInUse if it is enabled.
+  void AlterStream(stream::StreamPtr stream, ChangeStream change,
+                   std::vector<kv::DeleteRange> ranges, WriteDone done);
+  // Takes a disabled stream and its records away. OK if it is gone already; kResourceInUse if it is
+  // enabled.
   void RemoveStream(stream::StreamPtr stream, WriteDone done);
 
   // --- Items ---
 
   // Reads the durable image of an item. False if there is none. kWouldBlock with Tier::kMemory, kCorruption, kUnavailable.
-  Result<bool> Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item);
+  // With `past`, the image of that moment; so in ScanTablet.
+  Result<bool> Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item,
+                   const History::Moment* past = nullptr);
   // Reads the durable images of items of any tables from one state; images->at(i) belongs to items[i]. Errors as Get.
   Status GetTogether(std::span<const WriteTarget> items, kv::Tier tier, std::vector<std::optional<std::string>>* images);
   // Visits items with keys in [begin, end) in key order (descending when reverse) until `visit` returns false.
@@ -127,7 +136,8 @@ class Store {
               FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
   // The same for the entries of an index, or whatever else the tablet holds.
   Status ScanTablet(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
-                    FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
+                    FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
+                    const History::Moment* past = nullptr);
 
   // Reads the targets under latches, runs `body`, and applies what it says in one batch; `done` when that is durable. Targets
   // are distinct. An error of the body is handed to `done` (after whatever it saw is durable) and nothing is applied.
@@ -149,6 +159,7 @@ class Store {
   WorkerPool& workers() { return workers_; }
   LatchTable& latches() { return latches_; }
   TokenLedger& tokens() { return tokens_; }
+  History& history() { return history_; }
 
  private:
   friend class IndexBuilder;
@@ -169,7 +180,8 @@ class Store {
   void StartAlteration(std::string name, std::shared_ptr<Alteration> alteration);
   void CommitAlteration(std::shared_ptr<Alteration> alteration, bool held);
   // The next version of the table's stream, if the change asks for one.
-  std::optional<stream::StreamDescriptor> NextStream(const TableDescriptor& current, TableDescriptor* next,
+  std::optional<stream::StreamDescriptor> NextStream(const TableDescriptor& current,
+                                                     TableDescriptor* next,
                                                      ChangeStream& change_stream);
   // Without a tablet. Its label goes into the table's descriptor.
   stream::StreamDescriptor NewStream(TableDescriptor* table);
@@ -188,9 +200,11 @@ class Store {
   WorkerPool& workers_;
   LatchTable latches_;
   TokenLedger tokens_;
+  History history_;
   mutable std::shared_mutex catalog_mutex_;
   std::map<std::string, TablePtr, std::less<>> catalog_;  // under catalog_mutex_
-  std::map<std::pair<std::string, std::string>, stream::StreamPtr> streams_;  // by table name and label; under catalog_mutex_
+  std::map<std::pair<std::string, std::string>, stream::StreamPtr>
+      streams_;                  // by table name and label; under catalog_mutex_
   uint32_t next_tablet_id_ = 1;  // of tables, global indexes and streams; under the catalog latch
   std::unique_ptr<IndexBuilder> builder_;  // last: its thread uses the rest
 };

@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <set>
 #include <thread>
 
@@ -20,6 +18,7 @@
 #include "table/partition_split.h"
 #include "table/store.h"
 #include "table/stream_upkeep.h"
+#include "table/test_await.h"
 
 namespace stator::table {
 namespace {
@@ -29,21 +28,6 @@ using model::ItemView;
 using stream::ViewType;
 
 constexpr int64_t kHour = 3'600'000'000;
-
-template <typename T, typename Start>
-T Await(Start start) {
-  std::mutex mutex;
-  std::condition_variable wake;
-  std::optional<T> outcome;
-  start([&](T result) {
-    std::lock_guard lock(mutex);
-    outcome.emplace(std::move(result));
-    wake.notify_one();
-  });
-  std::unique_lock lock(mutex);
-  wake.wait(lock, [&] { return outcome.has_value(); });
-  return std::move(*outcome);
-}
 
 TableDescriptor Describe(std::optional<ViewType> view_type, int64_t partitions = 1) {
   TableDescriptor d;
