@@ -206,7 +206,9 @@ TEST(StreamOpsTest, ShardsAreDescribedPageByPage) {
       request.exclusive_start_shard_id = page->last_evaluated_shard_id;
     }
     EXPECT_EQ(found.size(), 121u);
-    if (!ids.empty()) EXPECT_EQ(found, ids);
+    if (!ids.empty()) {
+      EXPECT_EQ(found, ids);
+    }
     ids = found;
   }
   request.limit = 101;
