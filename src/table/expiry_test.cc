@@ -20,7 +20,6 @@ namespace {
 using expr::notation::Item;
 using model::ItemView;
 using model::Number;
-using test::Await;
 using test::World;
 
 constexpr int64_t kNow = 1'700'000'000;  // where ManualClock starts

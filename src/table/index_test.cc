@@ -14,6 +14,7 @@
 #include "table/index_entries.h"
 #include "table/key_encoding.h"
 #include "table/store.h"
+#include "table/test_await.h"
 #include "table/test_world.h"
 
 namespace stator::table {

@@ -17,14 +17,13 @@
 #include "kv/memory_engine.h"
 #include "table/item_value.h"
 #include "table/key_encoding.h"
-#include "table/test_world.h"
+#include "table/test_await.h"
 
 namespace stator::table {
 namespace {
 
 using expr::notation::Item;
 using model::ItemView;
-using test::Await;
 
 // Counts what is under way.
 class Waiting {

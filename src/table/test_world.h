@@ -3,11 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 
@@ -17,24 +14,9 @@
 #include "kv_rocks/temporary_directory.h"
 #include "table/key_encoding.h"
 #include "table/store.h"
+#include "table/test_await.h"
 
 namespace stator::table::test {
-
-// Runs `start(done)` and waits for what `done` is given.
-template <typename T, typename Start>
-T Await(Start start) {
-  std::mutex mutex;
-  std::condition_variable wake;
-  std::optional<T> outcome;
-  start([&](T result) {
-    std::lock_guard lock(mutex);
-    outcome.emplace(std::move(result));
-    wake.notify_one();
-  });
-  std::unique_lock lock(mutex);
-  wake.wait(lock, [&] { return outcome.has_value(); });
-  return std::move(*outcome);
-}
 
 struct World {
   explicit World(bool rocks) : rocks(rocks), workers(2, 1000) {

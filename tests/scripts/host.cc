@@ -36,8 +36,8 @@ class Stack {
   static Result<std::unique_ptr<Stack>> Open(kv::Engine& engine, ManualClock& clock) {
     std::unique_ptr<Stack> stack(new Stack(clock));
     ASSIGN_OR_RETURN(stack->store_, table::Store::Open(engine, clock, stack->workers_));
-    stack->environment_.emplace(
-        ops::Environment{*stack->store_, clock, stack->random_, stack->workers_, {}});
+    stack->environment_.reset(
+        new ops::Environment{*stack->store_, clock, stack->random_, stack->workers_, {}});
     api::Registry registry;
     api::RegisterAll(&registry);
     stack->service_ = std::make_unique<api::Service>(*stack->environment_, std::move(registry),
@@ -75,7 +75,7 @@ class Stack {
   server::Metrics metrics_{[](std::string_view) { return true; }};
   std::unique_ptr<server::Management> management_;
   std::unique_ptr<table::Store> store_;
-  std::optional<ops::Environment> environment_;
+  std::unique_ptr<ops::Environment> environment_;
   std::unique_ptr<api::Service> service_;
 };
 
