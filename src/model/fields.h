@@ -55,6 +55,15 @@ class FieldWriter {
     PutList(name, values.size(), elements);
   }
 
+  // One structure, left out when there is none.
+  template <typename T, typename Visit>
+  void Structure(const char* name, const std::optional<T>& value, Visit visit) {
+    if (!value) return;
+    FieldWriter writer;
+    visit(writer, *value);
+    root_.map()[name] = std::move(writer.root_);
+  }
+
   // The encoded item.
   std::string Finish() const { return root_.EncodeItem(); }
 
@@ -101,6 +110,15 @@ class FieldReader {
       visit(reader, values.emplace_back());
       if (!reader.ok()) Fail();
     }
+  }
+
+  template <typename T, typename Visit>
+  void Structure(const char* name, std::optional<T>& value, Visit visit) {
+    const ValueView found = Find(name, Type::kM, false);
+    if (found.empty()) return;
+    FieldReader reader(found.map());
+    visit(reader, value.emplace());
+    if (!reader.ok()) Fail();
   }
 
   bool ok() const { return ok_; }

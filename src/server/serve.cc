@@ -13,24 +13,21 @@
 #include "http/server.h"
 #include "kv/memory_engine.h"
 #include "kv_rocks/rocks_engine.h"
-#include "ops/delete_table.h"
 #include "server/chores.h"
 #include "server/clock_control.h"
 #include "server/management.h"
 #include "server/metrics.h"
+#include "server/product_chores.h"
 #include "server/seed_data.h"
 #include "table/index_builder.h"
 #include "table/key_encoding.h"
 #include "table/store.h"
-#include "table/stream_upkeep.h"
 
 namespace stator::server {
 namespace {
 
 constexpr int64_t kDrainMicros = 10'000'000;
-constexpr int64_t kFinishDeletesMicros = 1'000'000;
 constexpr size_t kMaxQueuedReads = 4096;
-constexpr int64_t kStreamUpkeepMicros = 10'000'000;
 
 int ProcessorCount() {
   cpu_set_t set;
@@ -171,18 +168,7 @@ int Serve(const ServeSettings& settings) {
   api::Service service(environment, std::move(registry), std::make_unique<api::ShapeAuthenticator>(settings.require_auth),
                        service_options, &metrics);
   Chores chores(clock);
-  chores.Add("finish deletes", kFinishDeletesMicros, [&environment](Chores::Pace) {
-    ops::FinishDeletes(environment);
-    return false;
-  });
-  chores.Add("streams", kStreamUpkeepMicros, [&store](Chores::Pace pace) {
-    // Whoever moves the clock wants to see what is over be gone.
-    const int64_t trim_step = pace == Chores::Pace::kAtOnce ? 0 : table::kTrimStepMicros;
-    if (const Status kept = table::MaintainStreams(**store, trim_step); !kept.ok()) {
-      LogWarn("stream upkeep will be tried again", {{"error", kept.error().message()}});
-    }
-    return false;
-  });
+  AddProductChores(environment, metrics, settings.ttl_interval_micros, &chores);
   ClockControl clock_control(clock, chosen_clock.manual, chores);
   Management management(
       environment, metrics, clock_control, [&server] { return (*server)->connections(); },

@@ -64,6 +64,17 @@ bool IsSound(const IndexDescriptor& index) {
          (index.is_global() ? index.tablet_id != 0 : index.key.sort.size() == 1);
 }
 
+bool IsSound(const ExpiryIndex& expiry) {
+  return expiry.state <= IndexDescriptor::State::kDeleting && expiry.tablet_id != 0;
+}
+
+template <typename Visitor, typename Index>
+void VisitExpiry(Visitor& v, Index& d) {
+  v.String("Attribute", d.attribute);
+  v.Integer("State", d.state);
+  v.Integer("TabletId", d.tablet_id);
+}
+
 template <typename Visitor, typename Descriptor>
 void Visit(Visitor& v, Descriptor& d) {
   v.String("Name", d.name);
@@ -97,6 +108,9 @@ void Visit(Visitor& v, Descriptor& d) {
                [](auto& visitor, auto& index) { VisitIndex(visitor, index); });
   VisitViewType(v, d.stream_view_type);
   v.StringIfAny("StreamLabel", d.stream_label);
+  v.Structure("TimeToLive", d.expiry,
+              [](auto& visitor, auto& expiry) { VisitExpiry(visitor, expiry); });
+  v.Optional("TimeToLiveChanged", d.expiry_changed_micros);
 }
 
 }  // namespace
@@ -119,8 +133,12 @@ Result<TableDescriptor> TableDescriptor::Decode(std::string_view encoded) {
   TableDescriptor descriptor;
   FieldReader reader(model::ItemView(encoded).attributes());
   Visit(reader, descriptor);
-  if (!reader.ok() || !std::all_of(descriptor.indexes.begin(), descriptor.indexes.end(), IsSound))
+  const bool sound = std::all_of(descriptor.indexes.begin(), descriptor.indexes.end(),
+                                 [](const IndexDescriptor& index) { return IsSound(index); }) &&
+                     (!descriptor.expiry || IsSound(*descriptor.expiry));
+  if (!reader.ok() || !sound) {
     return CorruptionError("a table descriptor in the catalog lacks a member or has a bad one");
+  }
   return descriptor;
 }
 

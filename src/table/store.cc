@@ -30,6 +30,7 @@ std::vector<std::pair<uint32_t, uint32_t>> MaintainedIndexes(const TableDescript
   for (const IndexDescriptor& index : descriptor.indexes) {
     if (index.state != IndexDescriptor::State::kDeleting) maintained.emplace_back(index.tablet_id, index.number);
   }
+  if (descriptor.HasTimeToLive()) maintained.emplace_back(descriptor.expiry->tablet_id, 0);
   return maintained;
 }
 
@@ -37,7 +38,7 @@ bool HasIndexWork(const TableDescriptor& descriptor) {
   for (const IndexDescriptor& index : descriptor.indexes) {
     if (index.state != IndexDescriptor::State::kActive) return true;
   }
-  return false;
+  return descriptor.expiry && descriptor.expiry->state != IndexDescriptor::State::kActive;
 }
 
 }  // namespace
@@ -99,6 +100,9 @@ Status Store::LoadCatalog() {
     next_tablet_id_ = std::max(next_tablet_id_, table->descriptor.tablet_id + 1);
     for (const IndexDescriptor& index : table->descriptor.indexes) {
       next_tablet_id_ = std::max(next_tablet_id_, index.tablet_id + 1);
+    }
+    if (const auto& expiry = table->descriptor.expiry) {
+      next_tablet_id_ = std::max(next_tablet_id_, expiry->tablet_id + 1);
     }
   }
   for (const auto& [name, stream] : streams_)
@@ -225,6 +229,10 @@ void Store::CommitAlteration(std::shared_ptr<Alteration> alteration, bool held) 
   for (IndexDescriptor& index : descriptor.indexes) {
     if (index.is_global() && index.tablet_id == 0) index.tablet_id = next_tablet_id_++;
   }
+  if (auto& expiry = descriptor.expiry; expiry && expiry->tablet_id == 0) {
+    expiry->tablet_id = next_tablet_id_++;
+    alteration->next->expiry_mark = std::make_shared<ExpiryMark>();
+  }
   if (alteration->stream && alteration->stream->tablet_id == 0)
     alteration->stream->tablet_id = next_tablet_id_++;
   kv::Batch batch;
@@ -280,6 +288,8 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
       for (const IndexDescriptor& index : table->descriptor.indexes) {
         if (index.is_global()) batch.range_deletes.push_back({table->descriptor.TabletOf(index), "", ""});
       }
+      if (const auto& expiry = table->descriptor.expiry)
+        batch.range_deletes.push_back({expiry->tablet(), "", ""});
       std::optional<stream::StreamDescriptor> stream;
       if (table->stream != nullptr) {
         stream = *FindStream(table->descriptor.name, table->descriptor.stream_label);

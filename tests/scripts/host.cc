@@ -18,6 +18,7 @@
 #include "server/clock_control.h"
 #include "server/management.h"
 #include "server/metrics.h"
+#include "server/product_chores.h"
 #include "table/index_builder.h"
 #include "table/store.h"
 
@@ -26,6 +27,7 @@ namespace {
 
 constexpr int kWorkers = 2;
 constexpr size_t kMaxQueued = 256;
+constexpr int64_t kTtlInterval = 1'000'000;
 
 // Everything between an engine and the API, in the order of server/serve.cc. What it does with the
 // clock is repeatable.
@@ -43,6 +45,7 @@ class Stack {
     stack->management_ = std::make_unique<server::Management>(
         *stack->environment_, stack->metrics_, stack->clock_control_, [] { return 0; },
         server::Management::Options{"script", "", 0});
+    server::AddProductChores(*stack->environment_, stack->metrics_, kTtlInterval, &stack->chores_);
     stack->chores_.Start();
     return stack;
   }

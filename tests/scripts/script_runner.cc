@@ -60,7 +60,9 @@ std::string_view PrefixOf(std::string_view type) {
                                             "ItemCollectionSizeLimitExceededException",
                                             "InternalServerError",
                                             "TransactionCanceledException",
-                                            "IdempotentParameterMismatchException"};
+                                            "IdempotentParameterMismatchException",
+                                            "ExpiredIteratorException",
+                                            "TrimmedDataAccessException"};
   if (std::find(std::begin(kModelled), std::end(kModelled), type) != std::end(kModelled))
     return "com.amazonaws.dynamodb.v20120810#";
   return "com.amazon.coral.service#";
