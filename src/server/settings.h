@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "simulate/command.h"
 
 namespace stator::server {
 
@@ -36,9 +37,10 @@ struct ServeSettings {
 };
 
 struct CommandLine {
-  enum class Action { kServe, kExit } action = Action::kExit;
+  enum class Action { kServe, kSimulate, kExit } action = Action::kExit;
   int exit_code = 0;
   ServeSettings serve;
+  simulate::Command simulate;
 };
 
 // Parses the command line. Help, version and usage errors are printed here and ask for an exit.
