@@ -9,7 +9,7 @@
 
 namespace stator::simulate {
 
-// kValidation with "file:line: key: what is wrong" for anything that is not as
+// kValidation with lines of "file:line: key: what is wrong" for anything that is not as
 // docs/throughput.md describes it, members it does not know included. `file` is for messages, and
 // its stem is the scenario's name unless it has one.
 Result<Scenario> ParseScenario(std::string_view text, const std::string& file);

@@ -35,9 +35,10 @@ std::optional<double> NumberOf(const toml::node& node) {
 }  // namespace
 
 void Errors::Add(const toml::source_region& where, std::string_view key, std::string_view what) {
-  if (!first_.empty()) return;
-  first_ =
-      fmt::format("{}:{}: {}{}{}", file_, where.begin.line, key, key.empty() ? "" : ": ", what);
+  constexpr int kMost = 10;
+  if (++count_ > kMost) return;
+  text_ += fmt::format("{}{}:{}: {}{}{}", text_.empty() ? "" : "\n", file_, where.begin.line, key,
+                       key.empty() ? "" : ": ", what);
 }
 
 std::optional<double> SecondsOf(const toml::node& node) {

@@ -17,16 +17,17 @@
 
 namespace stator::simulate {
 
-// Reads go on after an error, with defaults; the first error is kept.
+// Reads go on after an error, with defaults. The first ten errors are kept, a line each.
 class Errors {
  public:
   explicit Errors(std::string file) : file_(std::move(file)) {}
   void Add(const toml::source_region& where, std::string_view key, std::string_view what);
-  Status status() const { return first_.empty() ? OkStatus() : Status(ValidationError(first_)); }
+  Status status() const { return text_.empty() ? OkStatus() : Status(ValidationError(text_)); }
 
  private:
   std::string file_;
-  std::string first_;
+  std::string text_;
+  int count_ = 0;
 };
 
 class Section {
