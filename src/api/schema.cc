@@ -26,6 +26,9 @@ std::span<const OperationSchema* const> AllSchemas() {
       &SchemaOf<ops::TransactWriteItemsRequest>(),
       &SchemaOf<ops::QueryRequest>(),
       &SchemaOf<ops::ScanRequest>(),
+      &SchemaOf<ops::ExecuteStatementRequest>(),
+      &SchemaOf<ops::BatchExecuteStatementRequest>(),
+      &SchemaOf<ops::ExecuteTransactionRequest>(),
   };
   return kAll;
 }

@@ -24,6 +24,8 @@ struct PageRequest {
   std::string end;
   bool reverse = false;
   std::optional<int64_t> limit;  // items evaluated
+  int64_t max_bytes = kMaxPageBytes;
+  bool answer_entries = false;   // with fetch: items are only filtered, their entries are answered
   expr::Condition filter;
   expr::Projection projection;
   bool count_only = false;
@@ -42,6 +44,10 @@ struct Page {
   std::optional<std::string> last_evaluated_key;
   uint64_t last_hash = 0;  // of the last item evaluated
 };
+
+// Half units of a page of a Scan over the hashes from `first_hash` to `final_hash`: it pays per partition that it touched, each
+// rounded up on its own.
+int64_t ScanHalves(const ReadTarget& target, const Page& page, uint64_t first_hash, uint64_t final_hash, bool consistent);
 
 // Reads the page, on this thread as long as that is short and from memory, and hands it to `done` on the loop's thread.
 void ReadPage(Context& ctx, PageRequest request, UniqueFunction<void(Result<Page>)> done);

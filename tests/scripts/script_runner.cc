@@ -51,6 +51,7 @@ std::string_view PrefixOf(std::string_view type) {
                                             "ItemCollectionSizeLimitExceededException",
                                             "InternalServerError",
                                             "TransactionCanceledException",
+                                            "DuplicateItemException",
                                             "IdempotentParameterMismatchException"};
   if (std::find(std::begin(kModelled), std::end(kModelled), type) != std::end(kModelled))
     return "com.amazonaws.dynamodb.v20120810#";
