@@ -13,7 +13,7 @@ import { fillRedis, kConnections, measure } from './load.mjs';
 import { durability, median, medians, processTable, ratios, ratioTable, workloadTable } from './report.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
-const kWorkloads = ['get', 'put', 'condput', 'update', 'query', 'mixed'];
+const kWorkloads = ['get', 'execute', 'put', 'condput', 'update', 'query', 'mixed'];
 const kLoadCore = '1';
 
 const { values: options } = parseArgs({

@@ -110,7 +110,7 @@ class Comparison {
       history.push(step);
       const apart = differences.some(({ path }) => path === 'outcome' || /^(body|after)/.test(path));
       if (step.changesTables && differences.some(({ path }) => path === 'outcome')) return false;
-      if (apart && /Put|Update|Delete|BatchWrite/.test(step.op)) {
+      if (apart && /Put|Update|Delete|BatchWrite|Execute/.test(step.op)) {
         for (const table of world.tables) history.push(...await level(this.stator, this.local, table));
       }
       return true;

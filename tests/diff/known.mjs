@@ -7,6 +7,7 @@
 // of known/.
 import { CAPACITY } from './known/capacity.mjs';
 import { EXPRESSIONS } from './known/expressions.mjs';
+import { PARTIQL } from './known/partiql.mjs';
 import { READS } from './known/reads.mjs';
 import { REQUESTS } from './known/requests.mjs';
 import { SEVERAL } from './known/several.mjs';
@@ -15,5 +16,5 @@ import { UPDATES } from './known/updates.mjs';
 import { VALUES } from './known/values.mjs';
 
 export const RULES = [
-  ...REQUESTS, ...VALUES, ...EXPRESSIONS, ...UPDATES, ...READS, ...CAPACITY, ...TABLES, ...SEVERAL,
+  ...REQUESTS, ...VALUES, ...EXPRESSIONS, ...UPDATES, ...READS, ...CAPACITY, ...TABLES, ...PARTIQL, ...SEVERAL,
 ];

@@ -1,9 +1,10 @@
 // What one batch of requests has to work on: its tables, and every generator with its weight among the others.
 import { GENERATORS as OPERATIONS, tableRequest } from './operations.mjs';
+import { GENERATORS as PARTIQL } from './partiql.mjs';
 import { mutateRequest } from './requests.mjs';
 import { item, key } from './values.mjs';
 
-export const GENERATORS = [...OPERATIONS];
+export const GENERATORS = [...OPERATIONS, ...PARTIQL];
 
 /** The tables of one batch, and names for those that requests may create and delete. */
 export class World {
