@@ -46,6 +46,9 @@ struct Statement {
 // kValidation: what can be said without the table. No text, however deeply nested, needs more than a bounded stack.
 Result<Statement> ParseStatement(std::string_view text, std::span<const std::string> parameters);
 
+// Whether a text is a SELECT, judged by its first word alone.
+bool IsSelect(std::string_view text);
+
 // What one of the predicates that must all hold demands of a top-level attribute.
 struct Demand {
   enum Op : uint8_t { kEq, kLt, kLe, kGt, kGe, kBetween, kBeginsWith, kIn };

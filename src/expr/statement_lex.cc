@@ -57,17 +57,30 @@ constexpr size_t kLongestKeyword = 17;
 static_assert(std::is_sorted(kKeywords.begin(), kKeywords.end(),
                              [](const KeywordEntry& a, const KeywordEntry& b) { return a.name < b.name; }));
 
+// Where the keywords of each letter begin, and the end.
+constexpr auto kFirstOf = [] {
+  std::array<uint8_t, 27> first{};
+  for (size_t letter = 0, at = 0; letter < 27; ++letter) {
+    while (at < kKeywords.size() && kKeywords[at].name[0] < static_cast<char>('A' + letter)) ++at;
+    first[letter] = static_cast<uint8_t>(at);
+  }
+  return first;
+}();
+static_assert(kKeywords.size() < 256);
+
 Keyword FindKeyword(std::string_view text) {
-  if (text.size() < 2 || text.size() > kLongestKeyword) return Keyword::kNone;
+  if (text.size() < 2 || text.size() > kLongestKeyword || text[0] == '_' || text[0] == '$') return Keyword::kNone;
   char upper[kLongestKeyword];
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     upper[i] = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   }
   const std::string_view wanted(upper, text.size());
-  const auto found = std::lower_bound(kKeywords.begin(), kKeywords.end(), wanted,
+  const auto begin = kKeywords.begin() + kFirstOf[static_cast<size_t>(upper[0] - 'A')];
+  const auto end = kKeywords.begin() + kFirstOf[static_cast<size_t>(upper[0] - 'A') + 1];
+  const auto found = std::lower_bound(begin, end, wanted,
                                       [](const KeywordEntry& entry, std::string_view name) { return entry.name < name; });
-  return found != kKeywords.end() && found->name == wanted ? found->keyword : Keyword::kNone;
+  return found != end && found->name == wanted ? found->keyword : Keyword::kNone;
 }
 
 }  // namespace

@@ -362,6 +362,8 @@ Status StatementParser::ParseReturning(Statement* out) {
   return OkStatus();
 }
 
+bool IsSelect(std::string_view text) { return StatementLexer(text).Is(Keyword::kSelect); }
+
 Result<Statement> ParseStatement(std::string_view text, std::span<const std::string> parameters) {
   StatementParser parser(text, parameters);
   Result<Statement> statement = parser.Parse();

@@ -74,11 +74,15 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchExecuteStatementReques
     Entry& entry = state->entries[i];
     entry.consistent = one.consistent_read.value_or(false);
     Result<expr::Statement> statement = ParseStatementOf(one.statement, one.parameters, {});
+    if (!statement.ok() && statement.error().message().starts_with(expr::kMalformedStatement)) {
+      entry.error = std::move(statement).error();
+      continue;
+    }
+    (expr::IsSelect(one.statement) ? reads : writes) = true;
     if (!statement.ok()) {
       entry.error = std::move(statement).error();
       continue;
     }
-    (statement->kind == expr::StatementKind::kSelect ? reads : writes) = true;
     entry.statement = *std::move(statement);
   }
   if (reads && writes) {

@@ -21,27 +21,25 @@ Error FailedAt(size_t i, std::string_view text) {
 
 Result<std::vector<Statement>> ParseAll(const ExecuteTransactionRequest& request) {
   TRY(CheckValues(request.value_errors, ValuePlace::kParameters));
-  std::vector<Statement> statements;
-  for (size_t i = 0; i < request.transact_statements.size(); ++i) {
-    const ParameterizedStatement& one = request.transact_statements[i];
-    Result<Statement> statement = ParseStatementOf(one.statement, one.parameters, {});
-    if (!statement.ok()) {
-      if (statement.error().message().starts_with(expr::kMalformedStatement)) return std::move(statement).error();
-      return FailedAt(i, statement.error().message());
-    }
-    statements.push_back(*std::move(statement));
-  }
+  std::vector<Result<Statement>> parsed;
   bool reads = false;
   bool writes = false;
-  for (const Statement& statement : statements) (statement.kind == StatementKind::kSelect ? reads : writes) = true;
+  for (const ParameterizedStatement& one : request.transact_statements) {
+    Result<Statement>& statement = parsed.emplace_back(ParseStatementOf(one.statement, one.parameters, {}));
+    if (!statement.ok() && statement.error().message().starts_with(expr::kMalformedStatement)) return statement.error();
+    (expr::IsSelect(one.statement) ? reads : writes) = true;
+  }
   if (reads && writes) {
     return ValidationError("ExecuteTransaction API does not support both read and write operations in the same request.");
   }
-  for (size_t i = 0; i < statements.size(); ++i) {
-    if (statements[i].returning != expr::Returning::kNone) {
+  std::vector<Statement> statements;
+  for (size_t i = 0; i < parsed.size(); ++i) {
+    if (!parsed[i].ok()) return FailedAt(i, parsed[i].error().message());
+    if (parsed[i]->returning != expr::Returning::kNone) {
       return FailedAt(i, "RETURNING clause is not supported in ExecuteTransaction.");
     }
-    if (statements[i].index) return FailedAt(i, "Reads on indices are not supported within transactions.");
+    if (parsed[i]->index) return FailedAt(i, "Reads on indices are not supported within transactions.");
+    statements.push_back(*std::move(parsed[i]));
   }
   return statements;
 }
@@ -135,6 +133,7 @@ Result<WriteTransaction> PrepareWrites(Context& ctx, const ExecuteTransactionReq
       return FailedAt(i, "EXISTS() must contain a single item read with additional condition");
     }
     if (!action.ok()) {
+      if (action.error().message().starts_with("Key value must be of type")) return FailedAt(i, action.error().message());
       if (IsAboutContents(action.error())) return std::move(action).error();
       checker.Fail(i, action.error());
       continue;

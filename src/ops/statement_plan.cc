@@ -238,9 +238,9 @@ Result<bool> PlanItem(const Demands& demands, SelectPlan* plan) {
   if (partition->value.type() != schema.partition.type) return WrongKeyType(schema.partition.name, partition->value);
   if (schema.sort && sort->value.type() != schema.sort->type) return WrongKeyType(schema.sort->name, sort->value);
   plan->key_attributes = KeyItem(schema, partition->value, schema.sort ? sort->value : ValueView());
-  const model::ItemView key(plan->key_attributes);
-  TRY(CheckKeyContents(schema, key));
-  plan->item_key = table::EncodeItemKey(schema, key);
+  TRY(CheckNotEmpty(schema.partition, partition->value));
+  if (schema.sort) TRY(CheckNotEmpty(*schema.sort, sort->value));
+  plan->item_key = table::EncodeItemKey(schema, model::ItemView(plan->key_attributes));
   return true;
 }
 
