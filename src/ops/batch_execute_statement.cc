@@ -2,6 +2,7 @@
 
 #include "ops/capacity.h"
 #include "ops/checks.h"
+#include "ops/faults.h"
 #include "ops/item_read.h"
 #include "ops/operations.h"
 #include "ops/statement_plan.h"
@@ -16,6 +17,7 @@ struct Entry {
   // Of a read:
   SelectPlan plan;
   bool consistent = false;
+  std::shared_ptr<const table::History::Moment> past;  // null: the present
   // Of a write; `action.table` is moved from when it runs.
   TransactionAction action;
   table::TablePtr table;  // set when the statement was planned
@@ -160,7 +162,7 @@ Status ReadOn(table::Store& store, State* state, kv::Tier tier) {
     Entry& entry = state->entries[state->next];
     if (entry.error) continue;
     std::string item;
-    Result<bool> found = store.Get(*entry.table, entry.key, tier, &item);
+    Result<bool> found = store.Get(*entry.table, entry.key, tier, &item, entry.past.get());
     if (!found.ok()) {
       if (found.error().code() == ErrorCode::kWouldBlock) return std::move(found).error();
       entry.error = std::move(found).error();
@@ -175,6 +177,11 @@ Status ReadOn(table::Store& store, State* state, kv::Tier tier) {
 }
 
 void RunReads(Context& ctx, std::shared_ptr<State> state) {
+  for (Entry& entry : state->entries) {
+    if (entry.error) continue;
+    if (Status struck = StrikeRequest(ctx, {entry.table.get()}); !struck.ok()) entry.error = std::move(struck).error();
+    entry.past = MomentOf(ctx, *entry.table, nullptr, entry.consistent);
+  }
   table::Store& store = ctx.env.store;
   const auto read = [state, &store](kv::Tier tier) -> Result<bool> {
     TRY(ReadOn(store, state.get(), tier));

@@ -1,5 +1,6 @@
 #include "ops/capacity.h"
 #include "ops/checks.h"
+#include "ops/faults.h"
 #include "ops/item_read.h"
 #include "ops/operations.h"
 #include "ops/page.h"
@@ -20,6 +21,7 @@ struct Read {
   expr::Statement statement;
   SelectPlan plan;
   bool consistent = false;
+  std::shared_ptr<const table::History::Moment> past;  // of one item; null: the present
   // Progress over the ranges.
   size_t range = 0;
   int64_t scanned = 0;
@@ -45,10 +47,16 @@ void Finish(Read& read, Done& done) {
 void ReadOneItem(Context& ctx, std::shared_ptr<Read> read, Done done) {
   // Behind the only item there is nothing.
   if (read->request.next_token) return Finish(*read, done);
+  const table::Table& table = *read->plan.target.table;
+  if (Status struck = StrikeRequest(ctx, {&table}); !struck.ok()) {
+    done(std::move(struck).error());
+    return;
+  }
+  read->past = MomentOf(ctx, table, nullptr, read->consistent);
   table::Store& store = ctx.env.store;
   const auto get = [read, &store](kv::Tier tier) -> Result<std::optional<std::string>> {
     std::string item;
-    ASSIGN_OR_RETURN(const bool found, store.Get(*read->plan.target.table, read->plan.item_key, tier, &item));
+    ASSIGN_OR_RETURN(const bool found, store.Get(*read->plan.target.table, read->plan.item_key, tier, &item, read->past.get()));
     if (!found) return std::optional<std::string>();
     return std::optional<std::string>(std::move(item));
   };
@@ -92,6 +100,7 @@ void ReadRanges(Context& ctx, std::shared_ptr<Read> read, Done done) {
   const SelectPlan& plan = read->plan;
   PageRequest request;
   request.target = plan.target;
+  request.consistent = read->consistent;
   request.fetch = plan.fetch;
   request.answer_entries = plan.fetch && !read->statement.projection.present();
   request.begin = plan.ranges[read->range].begin;
@@ -102,9 +111,7 @@ void ReadRanges(Context& ctx, std::shared_ptr<Read> read, Done done) {
   request.filter = plan.filter;
   request.projection = read->statement.projection;
   const uint64_t first_hash = plan.is_scan ? table::HashOfKey(request.begin) : 0;
-  Environment& env = ctx.env;
-  Executor& loop = ctx.loop;
-  ReadPage(ctx, std::move(request), [&env, &loop, read, first_hash, done = std::move(done)](Result<Page> page) mutable {
+  ReadPage(ctx, std::move(request), [&ctx, read, first_hash, done = std::move(done)](Result<Page> page) mutable {
     if (!page.ok()) {
       done(std::move(page).error());
       return;
@@ -126,8 +133,7 @@ void ReadRanges(Context& ctx, std::shared_ptr<Read> read, Done done) {
     } else if (read->range + 1 < plan.ranges.size()) {
       ++read->range;
       // At most as deep as IN has values.
-      Context again{env, loop};
-      ReadRanges(again, std::move(read), std::move(done));
+      ReadRanges(ctx, std::move(read), std::move(done));
       return;
     }
     Finish(*read, done);

@@ -1,3 +1,4 @@
+#include "ops/faults.h"
 #include "ops/item_read.h"
 #include "ops/transaction.h"
 #include "throughput/units.h"
@@ -44,6 +45,10 @@ void RunReadTransaction(Context& ctx, ReadTransaction transaction, Callback<Tran
   state->items.reserve(transaction.reads.size());
   for (const ReadTransaction::Read& read : transaction.reads) state->items.push_back({read.table, read.key});
   state->transaction = std::move(transaction);
+  if (Status struck = StrikeTransaction(ctx, state->items, /*write=*/false); !struck.ok()) {
+    done(std::move(struck).error());
+    return;
+  }
   table::Store& store = ctx.env.store;
   const auto read = [state, &store](kv::Tier tier) -> Result<bool> {
     TRY(store.GetTogether(state->items, tier, &state->images));

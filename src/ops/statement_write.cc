@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "ops/faults.h"
 #include "ops/payload.h"
 #include "throughput/units.h"
 
@@ -56,6 +57,11 @@ Result<std::vector<table::Change>> Decide(State& state, model::ItemView old_item
 void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning returning, bool counts_index_units,
                        UniqueFunction<void(StatementWriteResult)> done) {
   auto state = std::make_shared<State>(State{std::move(action), returning, counts_index_units, {}});
+  if (Status struck = StrikeRequest(ctx, {state->action.table.get(), nullptr, /*write=*/true, /*single=*/true}); !struck.ok()) {
+    state->result.error = std::move(struck).error();
+    done(std::move(state->result));
+    return;
+  }
   std::vector<table::WriteTarget> targets;
   targets.push_back({state->action.table, state->action.key});
   Executor& loop = ctx.loop;

@@ -19,7 +19,7 @@ struct StatementWriteResult {
   IndexUnits index_units;           // if they were to be counted
 };
 
-// Runs the action of PlanWrite and answers once, on the loop's thread. `returning` and `update` are the statement's.
+// Runs the action of PlanWrite, if the fault dial lets it, and answers once, on the loop's thread. `returning` and `update` are the statement's.
 void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning returning, bool counts_index_units,
                        UniqueFunction<void(StatementWriteResult)> done);
 

@@ -142,6 +142,41 @@ TEST_F(ManagementTest, AResetNeedsNoWorkerOfTheStore) {
   EXPECT_EQ(Send(*management, "POST", "/_stator/reset", kGood).status, 503);
 }
 
+TEST_F(ManagementTest, FaultsAreSetShownAndTakenAway) {
+  const std::unique_ptr<Management> management = Make();
+  const auto send = [&](std::string_view method, std::string_view target, std::string_view body = "") {
+    return Send(*management, method, target, kGood, body);
+  };
+  EXPECT_EQ(send("GET", "/_stator/faults").body, "{}");
+  const std::string rule =
+      R"({"fault":"throttle","probability":0.5,"operations":["PutItem"],"count":3,"seed":7,"asked":0,"struck":0})";
+  const std::string music = R"({"faults":[)" + rule + "]}";
+  EXPECT_EQ(send("PUT", "/_stator/faults/Music",
+                 R"({"seed":7,"faults":[{"fault":"throttle","probability":0.5,"operations":"PutItem","count":3}]})")
+                .body,
+            music);
+  EXPECT_EQ(send("PUT", "/_stator/faults/*", R"({"faults":[{"fault":"slow","delay":"1m","random":true}]})").status, 200);
+  const std::string all =
+      R"({"*":{"faults":[{"fault":"slow","seed":1,"delay":"1m","random":true,"asked":0,"struck":0}]},"Music":)" + music + "}";
+  EXPECT_EQ(send("GET", "/_stator/faults?x=1").body, all);
+  EXPECT_EQ(send("PUT", "/_stator/faults", all).body, all) << "what is shown can be set";
+  const http::Reply refused = send("PUT", "/_stator/faults/Music", R"({"faults":[{"fault":"throttle","probability":7}]})");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(refused.body, R"({"message":"fault throttle: probability must be above 0 and at most 1, not \"7\""})");
+  for (const char* body : {"", "{", "[]", "{}", R"({"faults":{}})", R"({"faults":[7]})", R"({"faults":[],"sead":1})",
+                           R"({"faults":[],"seed":-1})", R"({"faults":[{"fault":{}}]})"}) {
+    EXPECT_EQ(send("PUT", "/_stator/faults/Music", body).status, 400) << body;
+  }
+  EXPECT_EQ(send("PUT", "/_stator/faults", R"({"a/b":{"faults":[]}})").status, 400);
+  EXPECT_EQ(send("GET", "/_stator/faults/").body, all) << "nothing of this changed anything";
+  EXPECT_EQ(send("DELETE", "/_stator/faults/%2A").body, R"({"faults":[]})");
+  EXPECT_TRUE(environment_.faults.active());
+  EXPECT_EQ(send("DELETE", "/_stator/faults").body, "{}");
+  EXPECT_FALSE(environment_.faults.active());
+  EXPECT_EQ(send("POST", "/_stator/faults", "{}").status, 404);
+  EXPECT_EQ(send("GET", "/_stator/faultsx").status, 404);
+}
+
 TEST_F(ManagementTest, HealthFollowsTheEngine) {
   const std::unique_ptr<Management> management = Make();
   EXPECT_EQ(Send(*management, "GET", "/health/live").status, 200);

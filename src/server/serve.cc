@@ -153,6 +153,8 @@ int Serve(const ServeSettings& settings) {
   shown.delay_transient_statuses = settings.delay_transient_statuses;
   ops::Environment environment{**store, clock, random, workers, shown};
 
+  ops::SetAllFaults(environment, settings.faults);
+
   if (!settings.init_dir.empty()) {
     const Result<Seeded> seeded = LoadSeedData(environment, settings.init_dir);
     if (!seeded.ok()) return Fail("cannot_load_init", seeded.error());

@@ -179,6 +179,43 @@ TEST_F(SettingsTest, BadValuesAreRefusedByName) {
   ExpectExit({"serve"}, false, "--port = 99999");
 }
 
+TEST_F(SettingsTest, FaultsOfTheFile) {
+  WriteToml(R"([[faults]]
+table = "music"
+fault = "throttle"
+probability = 0.25
+operations = ["PutItem", "GetItem"]
+
+[serve]
+port = 1111
+
+[[faults]]
+table = "music"
+fault = "stale-read"  # a comment
+age = "2s"
+
+[[faults]]
+table = "*"
+fault = "error"
+)");
+  const ServeSettings s = Serve({"serve"});
+  EXPECT_EQ(s.port, 1111);
+  ASSERT_EQ(s.faults.size(), 2u);
+  const ops::FaultDial::Rules& music = s.faults.at("music");
+  ASSERT_EQ(music.size(), 2u);
+  EXPECT_EQ(music[0].fault, ops::Fault::kThrottle);
+  EXPECT_EQ(music[0].probability, 0.25);
+  EXPECT_EQ(music[0].operations, (Arguments{"PutItem", "GetItem"}));
+  EXPECT_EQ(music[1].micros, 2'000'000);
+  EXPECT_EQ(s.faults.at("*")[0].fault, ops::Fault::kError);
+  WriteToml("[[faults]]\nfault = \"error\"\n");
+  ExpectExit({"serve"}, false, "[[faults]] in the settings file: each needs table");
+  WriteToml("[[faults]]\ntable = \"music\"\nfault = \"error\"\nage = \"1s\"\n");
+  ExpectExit({"serve"}, false, "fault error has no setting age");
+  WriteToml("[[faults]]\ntable = \"mu sic\"\nfault = \"error\"\n");
+  ExpectExit({"serve"}, false, "is no name of a table");
+}
+
 TEST_F(SettingsTest, AMisspeltSettingInTheFileIsRefused) {
   WriteToml("[serve]\nprot = 1\n");
   ExpectExit({"serve"}, false, "prot");

@@ -19,6 +19,7 @@
 #include "table/index_entries.h"
 #include "table/key_encoding.h"
 #include "table/store.h"
+#include "table/test_await.h"
 
 namespace stator::table {
 namespace {
@@ -28,21 +29,6 @@ using model::ItemView;
 using model::KeyAttribute;
 using model::Type;
 using Projection = IndexDescriptor::Projection;
-
-template <typename T, typename Start>
-T Await(Start start) {
-  std::mutex mutex;
-  std::condition_variable wake;
-  std::optional<T> outcome;
-  start([&](T result) {
-    std::lock_guard lock(mutex);
-    outcome.emplace(std::move(result));
-    wake.notify_one();
-  });
-  std::unique_lock lock(mutex);
-  wake.wait(lock, [&] { return outcome.has_value(); });
-  return std::move(*outcome);
-}
 
 const KeyAttribute kPk = {"pk", Type::kS};
 const KeyAttribute kSk = {"sk", Type::kN};

@@ -52,7 +52,7 @@ bool HasIndexWork(const TableDescriptor& descriptor) {
 }  // namespace
 
 Store::Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers)
-    : engine_(engine), clock_(clock), workers_(workers), tokens_(engine, clock),
+    : engine_(engine), clock_(clock), workers_(workers), tokens_(engine, clock), history_(clock),
       builder_(std::make_unique<IndexBuilder>(*this)) {}
 
 Store::~Store() { builder_->Stop(); }
@@ -258,7 +258,9 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
   });
 }
 
-Result<bool> Store::Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item) {
+Result<bool> Store::Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item,
+                        const History::Moment* past) {
+  if (past != nullptr) return past->Get(engine_, table.descriptor.tablet(), key, tier, item);
   ASSIGN_OR_RETURN(const bool found, engine_.Get(table.descriptor.tablet(), key, tier, item));
   if (!found) return false;
   ASSIGN_OR_RETURN(const std::string_view bytes, DecodeItemValue(*item));
@@ -286,7 +288,9 @@ Status Store::Scan(const Table& table, std::string_view begin, std::string_view 
 }
 
 Status Store::ScanTablet(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
-                         FunctionRef<bool(std::string_view key, model::ItemView item)> visit) {
+                         FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
+                         const History::Moment* past) {
+  if (past != nullptr) return past->Scan(engine_, {tablet, begin, end, reverse}, tier, visit);
   Status bad;
   TRY(engine_.Scan({tablet, begin, end, reverse}, tier,
                    [&](std::string_view key, std::string_view value) {

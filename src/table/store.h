@@ -20,6 +20,7 @@
 #include "model/value.h"
 #include "table/descriptor.h"
 #include "table/gate.h"
+#include "table/history.h"
 #include "table/latch.h"
 #include "table/token_ledger.h"
 
@@ -100,7 +101,9 @@ class Store {
   // --- Items ---
 
   // Reads the durable image of an item. False if there is none. kWouldBlock with Tier::kMemory, kCorruption, kUnavailable.
-  Result<bool> Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item);
+  // With `past`, the image of that moment; so in ScanTablet.
+  Result<bool> Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item,
+                   const History::Moment* past = nullptr);
   // Reads the durable images of items of any tables from one state; images->at(i) belongs to items[i]. Errors as Get.
   Status GetTogether(std::span<const WriteTarget> items, kv::Tier tier, std::vector<std::optional<std::string>>* images);
   // Visits items with keys in [begin, end) in key order (descending when reverse) until `visit` returns false.
@@ -108,7 +111,8 @@ class Store {
               FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
   // The same for the entries of an index, or whatever else the tablet holds.
   Status ScanTablet(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
-                    FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
+                    FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
+                    const History::Moment* past = nullptr);
 
   // Reads the targets under latches, runs `body`, and applies what it says in one batch; `done` when that is durable. Targets
   // are distinct. An error of the body is handed to `done` (after whatever it saw is durable) and nothing is applied.
@@ -129,6 +133,7 @@ class Store {
   WorkerPool& workers() { return workers_; }
   LatchTable& latches() { return latches_; }
   TokenLedger& tokens() { return tokens_; }
+  History& history() { return history_; }
 
  private:
   friend class IndexBuilder;
@@ -148,6 +153,7 @@ class Store {
   WorkerPool& workers_;
   LatchTable latches_;
   TokenLedger tokens_;
+  History history_;
   mutable std::shared_mutex catalog_mutex_;
   std::map<std::string, TablePtr, std::less<>> catalog_;  // under catalog_mutex_
   uint32_t next_tablet_id_ = 1;                            // under the catalog latch
