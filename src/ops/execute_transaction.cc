@@ -92,6 +92,7 @@ Result<ReadTransaction> PrepareReads(Context& ctx, const ExecuteTransactionReque
   TRY(FindTables(ctx.env, statements));
   ReadTransaction transaction;
   transaction.return_consumed_capacity = request.return_consumed_capacity;
+  transaction.answers_empty_items = true;
   Checker checker(statements.size());
   for (size_t i = 0; i < statements.size(); ++i) {
     Result<SelectPlan> plan = PlanSelect(ctx.env, statements[i], true);
@@ -129,7 +130,7 @@ Result<WriteTransaction> PrepareWrites(Context& ctx, const ExecuteTransactionReq
   for (size_t i = 0; i < statements.size(); ++i) {
     const bool exists = statements[i].kind == StatementKind::kExists;
     Result<TransactionAction> action = PlanWrite(tables[i], &statements[i]);
-    if (exists && !(action.ok() && action->condition.present())) {
+    if (exists && (action.ok() ? !action->condition.present() : action.error().message() == kNoKeyEquality)) {
       return FailedAt(i, "EXISTS() must contain a single item read with additional condition");
     }
     if (!action.ok()) {

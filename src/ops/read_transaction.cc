@@ -24,8 +24,8 @@ Result<TransactGetItemsResponse> Finish(State& state) {
     capacity.Add(read.table_name, read.table, 2 * throughput::ReadSteps(static_cast<int64_t>(size)));
     if (image && read.projection.present()) {
       std::string projected = expr::Project(read.projection, model::ItemView(*image));
-      // Where nothing is left GetItem answers an item without attributes, this operation none.
-      if (model::ItemView(projected).attributes().size() == 0) {
+      // Where nothing is left GetItem and PartiQL answer an item without attributes, TransactGetItems none.
+      if (!state.transaction.answers_empty_items && model::ItemView(projected).attributes().size() == 0) {
         image.reset();
       } else {
         image = std::move(projected);

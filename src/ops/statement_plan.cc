@@ -25,10 +25,6 @@ Error WrongKeyType(std::string_view name, ValueView value) {
   return ValidationError("Key attribute's data type should match its data type in table's schema: Key " + std::string(name));
 }
 
-Error NoKeyEquality() {
-  return ValidationError("Where clause does not contain a mandatory equality on all key attributes");
-}
-
 Status CheckNotEmpty(const model::KeyAttribute& attribute, ValueView value) {
   if (attribute.type == model::Type::kN || !value.text().empty()) return OkStatus();
   return ValidationError(std::string("One or more parameter values are not valid. The AttributeValue for a key attribute "
@@ -288,7 +284,7 @@ Result<std::string> KeyOfWrite(const model::KeySchema& schema, const Demands& de
       }
       ++*used;
     }
-    if (value.empty()) return NoKeyEquality();
+    if (value.empty()) return ValidationError(std::string(kNoKeyEquality));
     return value;
   };
   ASSIGN_OR_RETURN(const ValueView partition, find(schema.partition));

@@ -28,6 +28,9 @@ struct SelectPlan {
 // kResourceNotFound, kValidation. `statement` is a SELECT or EXISTS.
 Result<SelectPlan> PlanSelect(const Environment& env, const expr::Statement& statement, bool consistent);
 
+inline constexpr std::string_view kNoKeyEquality =
+    "Where clause does not contain a mandatory equality on all key attributes";
+
 // What a write, or EXISTS, does. Takes parts of the statement. kValidation when it does not name one item of its table, or
 // would store what may not be stored.
 Result<TransactionAction> PlanWrite(table::TablePtr table, expr::Statement* statement);

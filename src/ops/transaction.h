@@ -85,6 +85,7 @@ struct ReadTransaction {
     expr::Projection projection;
   };
   std::vector<Read> reads;
+  bool answers_empty_items = false;  // where the projection leaves nothing: an item without attributes, or none
   std::optional<ReturnConsumedCapacity> return_consumed_capacity;
 };
 void RunReadTransaction(Context& ctx, ReadTransaction transaction, Callback<TransactGetItemsResponse> done);

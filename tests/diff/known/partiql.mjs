@@ -41,6 +41,27 @@ export const PARTIQL = [
        (/^body\.CancellationReasons\[\d+\]\.Code$/.test(path) && stator === 'DuplicateItem' && local === 'ValidationError')),
   },
   {
+    id: 'key-update-of-statement',
+    reason: 'Local evaluates the condition before it looks for key attributes in the update, and has no reason for statements behind the first that cannot be',
+    source: 'expressions.md, condition and filter: checks happen before any item is read',
+    explains: ({ path }, { step }) => isPartiQl(step) && /SET \\?"?[pk]\\?"? =/.test(textOf(step)) &&
+      /^(message|body\.(Responses\[\d+\]\.(Error|TableName)|CancellationReasons\[\d+\]))/.test(path),
+  },
+  texts({
+    id: 'key-size-of-statement',
+    reason: 'Local has one text for keys that are too large',
+    source: 'expressions.md, items, keys, values',
+    stator: /One or more parameter values were invalid: (Size of hashkey|Aggregated size of all range keys) .*/,
+    local: /Hash primary key values must be under 2048 bytes, .*/,
+  }),
+  {
+    id: 'duplicates-by-value-of-statements',
+    reason: 'Local compares numeric keys as text',
+    source: 'limits-and-capacity.md, numbers, canonical output',
+    explains: ({ path }, { step, stator, local }) => path === 'outcome' && isPartiQl(step) && local === 'success' &&
+      /^ValidationException: (Transaction request cannot include multiple operations on one item|Provided list of item keys contains duplicates)$/.test(stator),
+  },
+  {
     id: 'responses-of-writes',
     reason: 'Local answers no Responses to the writes of a transaction',
     source: 'expressions.md, PartiQL, transaction: one entry per statement',
