@@ -39,6 +39,7 @@ std::vector<std::pair<uint32_t, uint32_t>> MaintainedIndexes(const TableDescript
   for (const IndexDescriptor& index : descriptor.indexes) {
     if (index.state != IndexDescriptor::State::kDeleting) maintained.emplace_back(index.tablet_id, index.number);
   }
+  if (descriptor.HasTimeToLive()) maintained.emplace_back(descriptor.expiry->tablet_id, 0);
   return maintained;
 }
 
@@ -46,7 +47,7 @@ bool HasIndexWork(const TableDescriptor& descriptor) {
   for (const IndexDescriptor& index : descriptor.indexes) {
     if (index.state != IndexDescriptor::State::kActive) return true;
   }
-  return false;
+  return descriptor.expiry && descriptor.expiry->state != IndexDescriptor::State::kActive;
 }
 
 }  // namespace
@@ -97,6 +98,9 @@ Status Store::LoadCatalog() {
     next_tablet_id_ = std::max(next_tablet_id_, table->descriptor.tablet_id + 1);
     for (const IndexDescriptor& index : table->descriptor.indexes) {
       next_tablet_id_ = std::max(next_tablet_id_, index.tablet_id + 1);
+    }
+    if (const auto& expiry = table->descriptor.expiry) {
+      next_tablet_id_ = std::max(next_tablet_id_, expiry->tablet_id + 1);
     }
   }
   return OkStatus();
@@ -190,6 +194,11 @@ void Store::AlterAndDelete(std::string name, ChangeDescriptor change, std::vecto
       index.tablet_id = next_tablet_id_++;
       new_tablets = true;
     }
+    if (auto& expiry = table->descriptor.expiry; expiry && expiry->tablet_id == 0) {
+      expiry->tablet_id = next_tablet_id_++;
+      new_tablets = true;
+      table->expiry_mark = std::make_shared<ExpiryMark>();
+    }
     batch.puts.push_back(CatalogPut(TableKey(name), table->descriptor.Encode()));
     if (new_tablets) batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(next_tablet_id_)));
     if (MaintainedIndexes(table->descriptor) != MaintainedIndexes(current->descriptor)) {
@@ -242,6 +251,8 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
       for (const IndexDescriptor& index : table->descriptor.indexes) {
         if (index.is_global()) batch.range_deletes.push_back({table->descriptor.TabletOf(index), "", ""});
       }
+      if (const auto& expiry = table->descriptor.expiry)
+        batch.range_deletes.push_back({expiry->tablet(), "", ""});
       engine_.Apply(std::move(batch), [this, table, done = std::move(done)](Result<uint64_t> applied) mutable {
         if (!applied.ok()) {
           table->gate->Open();

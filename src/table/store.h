@@ -19,6 +19,7 @@
 #include "kv/engine.h"
 #include "model/value.h"
 #include "table/descriptor.h"
+#include "table/expiry.h"
 #include "table/gate.h"
 #include "table/history.h"
 #include "table/latch.h"
@@ -26,13 +27,18 @@
 
 namespace stator::table {
 
-// One version of a table's definition. Immutable, except for the gate, which all versions with the same indexes share.
+// One version of a table's definition. Immutable, except for the gate, which all versions with the
+// same indexes share, and the mark, which those share that have the same tablet of expiry entries.
 struct Table {
   explicit Table(TableDescriptor definition, std::shared_ptr<Gate> its_gate)
-      : descriptor(std::move(definition)), gate(std::move(its_gate)), key_parts(model::IndexKeySchema::Of(descriptor.key_schema)) {}
+      : descriptor(std::move(definition)),
+        gate(std::move(its_gate)),
+        expiry_mark(std::make_shared<ExpiryMark>()),
+        key_parts(model::IndexKeySchema::Of(descriptor.key_schema)) {}
 
   TableDescriptor descriptor;
   std::shared_ptr<Gate> gate;
+  std::shared_ptr<ExpiryMark> expiry_mark;
   model::IndexKeySchema key_parts;  // the key schema, as an index would have it
 
   const model::KeySchema& key_schema() const { return descriptor.key_schema; }
@@ -41,8 +47,9 @@ using TablePtr = std::shared_ptr<const Table>;
 
 // What a write does with one of its items.
 struct Change {
-  // kReindex leaves the item as it is and adds what entries of it are missing in indexes that are being built.
-  enum Kind { kNone, kPut, kDelete, kReindex };
+  // kExpire deletes as kDelete does, in the name of time to live. kReindex leaves the item as it is
+  // and adds what entries of it are missing in indexes that are being built.
+  enum Kind { kNone, kPut, kDelete, kExpire, kReindex };
   Kind kind = kNone;
   std::string item;  // encoded; for kPut
 };
@@ -90,9 +97,10 @@ class Store {
   void Create(TableDescriptor descriptor, CatalogDone done);
   // Applies `change` to the current descriptor. kResourceNotFound, or the error of `change`, which changes nothing then.
   using ChangeDescriptor = UniqueFunction<Status(TableDescriptor* descriptor)>;
-  // Global indexes that the change adds get their tablets here. When it adds or takes away indexes, the writes under way
-  // finish under the old set, later ones wait for them, and only then `done` hears of it; a new index that is kCreating is
-  // then filled, one that is kDeleting removed, in the background, also after a restart.
+  // Global indexes that the change adds get their tablets here, and so does time to live. When it
+  // adds or takes away indexes (time to live is one), the writes under way finish under the old
+  // set, later ones wait for them, and only then `done` hears of it; a new index that is kCreating
+  // is then filled, one that is kDeleting removed, in the background, also after a restart.
   void Alter(std::string name, ChangeDescriptor change, CatalogDone done);
   // Removes the table, its items and its indexes; waits for running writes. `check` may refuse. Answers with the last version.
   using CheckDescriptor = UniqueFunction<Status(const TableDescriptor& descriptor)>;
