@@ -30,6 +30,10 @@ std::span<const OperationSchema* const> AllSchemas() {
       &SchemaOf<ops::ExecuteStatementRequest>(),
       &SchemaOf<ops::BatchExecuteStatementRequest>(),
       &SchemaOf<ops::ExecuteTransactionRequest>(),
+      &SchemaOf<ops::ListStreamsRequest>(),
+      &SchemaOf<ops::DescribeStreamRequest>(),
+      &SchemaOf<ops::GetShardIteratorRequest>(),
+      &SchemaOf<ops::GetRecordsRequest>(),
   };
   return kAll;
 }

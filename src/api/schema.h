@@ -130,6 +130,14 @@ template <> const OperationSchema& SchemaOf<ops::ScanRequest>();
 template <> const OperationSchema& SchemaOf<ops::ExecuteStatementRequest>();
 template <> const OperationSchema& SchemaOf<ops::BatchExecuteStatementRequest>();
 template <> const OperationSchema& SchemaOf<ops::ExecuteTransactionRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::ListStreamsRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::DescribeStreamRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::GetShardIteratorRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::GetRecordsRequest>();
 
 // All of them, for tests and registries.
 std::span<const OperationSchema* const> AllSchemas();

@@ -38,4 +38,11 @@ void BatchExecuteStatement(Context& ctx, BatchExecuteStatementRequest request,
                            Callback<BatchExecuteStatementResponse> done);
 void ExecuteTransaction(Context& ctx, ExecuteTransactionRequest request, Callback<ExecuteTransactionResponse> done);
 
+void ListStreams(Context& ctx, ListStreamsRequest request, Callback<ListStreamsResponse> done);
+void DescribeStream(Context& ctx, DescribeStreamRequest request,
+                    Callback<DescribeStreamResponse> done);
+void GetShardIterator(Context& ctx, GetShardIteratorRequest request,
+                      Callback<GetShardIteratorResponse> done);
+void GetRecords(Context& ctx, GetRecordsRequest request, Callback<GetRecordsResponse> done);
+
 }  // namespace stator::ops
