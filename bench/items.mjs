@@ -61,11 +61,12 @@ export class Client {
     });
   }
 
-  async createTable(name, keys) {
+  async createTable(name, keys, more = {}) {
     await this.call('CreateTable', {
       TableName: name, BillingMode: 'PAY_PER_REQUEST',
       AttributeDefinitions: keys.map(([AttributeName, AttributeType]) => ({ AttributeName, AttributeType })),
       KeySchema: keys.map(([AttributeName], i) => ({ AttributeName, KeyType: i === 0 ? 'HASH' : 'RANGE' })),
+      ...more,
     });
     for (;;) {
       const { Table } = await this.call('DescribeTable', { TableName: name });
@@ -93,11 +94,16 @@ export class Client {
   close() { this.agent.destroy(); }
 }
 
-export async function loadTables(port, count) {
+export async function loadTables(port, count, streamed = false) {
   const client = new Client(port);
   await client.createTable('bench', [['pk', 'S']]);
   await client.createTable('bench_query', [['pk', 'S'], ['sk', 'N']]);
   await client.fill('bench', item, count);
+  if (streamed) {
+    await client.createTable('bench_stream', [['pk', 'S']],
+      { StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES' } });
+    await client.fill('bench_stream', item, count);
+  }
   await client.fill('bench_query', queryItem, count);
   const one = await client.call('GetItem', { TableName: 'bench', Key: { pk: item(count - 1).pk } });
   if (one.Item?.data?.S !== item(count - 1).data.S) throw new Error('the item that was loaded last does not read back');

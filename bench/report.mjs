@@ -63,6 +63,10 @@ export function ratios(contenders, workloads, servers) {
   }
   if (get.stator && get.redis) add('get rate: stator / redis GET', get.stator.ops / get.redis.ops, null, true);
   if (put.stator && put.redis) add('put rate: stator / redis SET (fsync always)', put.stator.ops / put.redis.ops, 0.6, true);
+  for (const id of ['stator', 'stator-os', 'stator-memory']) {
+    const streamed = workloads.putstream?.[id];
+    if (streamed && put[id]) add(`put with a stream / plain put: ${id}`, streamed.ops / put[id].ops, 0.6, true);
+  }
   const pairs = [['stator-memory', (kind) => kind === 'memory', 'in memory'], ['stator-os', (kind) => kind === 'os', 'on disk, unsynced'],
     ['stator', (kind) => kind === 'fsync', 'synced'], ['stator', (kind) => kind === 'os' || kind === 'fsync', 'on disk, synced or not']];
   for (const [workload, results] of Object.entries(workloads)) {

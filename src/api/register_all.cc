@@ -21,12 +21,18 @@ void RegisterAll(Registry* registry) {
   registry->Register("DescribeEndpoints", Access::kRead, ops::DescribeEndpoints);
   registry->Register("DescribeLimits", Access::kRead, ops::DescribeLimits);
   registry->Register("DescribeTable", Access::kRead, ops::DescribeTable);
+  registry->Register("UpdateTimeToLive", Access::kWrite, ops::UpdateTimeToLive);
   registry->Register("DescribeTimeToLive", Access::kRead, ops::DescribeTimeToLive);
   registry->Register("ListTables", Access::kRead, ops::ListTables);
   registry->Register("ListTagsOfResource", Access::kRead, ops::ListTagsOfResource);
   registry->Register("TagResource", Access::kWrite, ops::TagResource);
   registry->Register("UntagResource", Access::kWrite, ops::UntagResource);
   registry->Register("UpdateTable", Access::kWrite, ops::UpdateTable);
+
+  registry->Register("DescribeStream", Access::kRead, ops::DescribeStream, Api::kStreams);
+  registry->Register("GetRecords", Access::kRead, ops::GetRecords, Api::kStreams);
+  registry->Register("GetShardIterator", Access::kRead, ops::GetShardIterator, Api::kStreams);
+  registry->Register("ListStreams", Access::kRead, ops::ListStreams, Api::kStreams);
 }
 
 }  // namespace stator::api

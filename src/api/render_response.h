@@ -27,8 +27,14 @@ void RenderResponse(const ops::ListTablesResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeLimitsResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeEndpointsResponse& response, std::string* out);
 void RenderResponse(const ops::ListTagsOfResourceResponse& response, std::string* out);
+void RenderResponse(const ops::UpdateTimeToLiveResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeTimeToLiveResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeContinuousBackupsResponse& response, std::string* out);
+
+void RenderResponse(const ops::ListStreamsResponse& response, std::string* out);
+void RenderResponse(const ops::DescribeStreamResponse& response, std::string* out);
+void RenderResponse(const ops::GetShardIteratorResponse& response, std::string* out);
+void RenderResponse(const ops::GetRecordsResponse& response, std::string* out);
 
 // These two answer an empty body, not an empty object.
 void RenderResponse(const ops::TagResourceResponse& response, std::string* out);

@@ -6,15 +6,6 @@ namespace stator::api {
 
 namespace {
 
-void AppendKeySchema(std::string* out, const std::vector<ops::KeySchemaElement>& key_schema) {
-  AppendList(out, key_schema, [&](const ops::KeySchemaElement& element) {
-    ObjectWriter object(out);
-    object.Text("AttributeName", element.attribute_name);
-    object.Enum("KeyType", kKeyType, element.key_type);
-    object.Close();
-  });
-}
-
 void AppendProjection(std::string* out, const ops::Projection& projection) {
   ObjectWriter object(out);
   if (projection.projection_type) object.Enum("ProjectionType", kProjectionType, *projection.projection_type);
@@ -213,6 +204,15 @@ void RenderResponse(const ops::ListTagsOfResourceResponse& response, std::string
     one.Text("Value", tag.value);
     one.Close();
   });
+  object.Close();
+}
+
+void RenderResponse(const ops::UpdateTimeToLiveResponse& response, std::string* out) {
+  ObjectWriter object(out);
+  ObjectWriter specification(object.Member("TimeToLiveSpecification"));
+  specification.Text("AttributeName", response.time_to_live_specification.attribute_name);
+  specification.Boolean("Enabled", response.time_to_live_specification.enabled);
+  specification.Close();
   object.Close();
 }
 

@@ -14,6 +14,7 @@ std::span<const OperationSchema* const> AllSchemas() {
       &SchemaOf<ops::TagResourceRequest>(),
       &SchemaOf<ops::UntagResourceRequest>(),
       &SchemaOf<ops::ListTagsOfResourceRequest>(),
+      &SchemaOf<ops::UpdateTimeToLiveRequest>(),
       &SchemaOf<ops::DescribeTimeToLiveRequest>(),
       &SchemaOf<ops::DescribeContinuousBackupsRequest>(),
       &SchemaOf<ops::PutItemRequest>(),
@@ -26,6 +27,10 @@ std::span<const OperationSchema* const> AllSchemas() {
       &SchemaOf<ops::TransactWriteItemsRequest>(),
       &SchemaOf<ops::QueryRequest>(),
       &SchemaOf<ops::ScanRequest>(),
+      &SchemaOf<ops::ListStreamsRequest>(),
+      &SchemaOf<ops::DescribeStreamRequest>(),
+      &SchemaOf<ops::GetShardIteratorRequest>(),
+      &SchemaOf<ops::GetRecordsRequest>(),
   };
   return kAll;
 }

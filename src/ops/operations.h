@@ -17,6 +17,8 @@ void DescribeEndpoints(Context& ctx, DescribeEndpointsRequest request, Callback<
 void TagResource(Context& ctx, TagResourceRequest request, Callback<TagResourceResponse> done);
 void UntagResource(Context& ctx, UntagResourceRequest request, Callback<UntagResourceResponse> done);
 void ListTagsOfResource(Context& ctx, ListTagsOfResourceRequest request, Callback<ListTagsOfResourceResponse> done);
+void UpdateTimeToLive(Context& ctx, UpdateTimeToLiveRequest request,
+                      Callback<UpdateTimeToLiveResponse> done);
 void DescribeTimeToLive(Context& ctx, DescribeTimeToLiveRequest request, Callback<DescribeTimeToLiveResponse> done);
 void DescribeContinuousBackups(Context& ctx, DescribeContinuousBackupsRequest request,
                                Callback<DescribeContinuousBackupsResponse> done);
@@ -31,5 +33,12 @@ void TransactGetItems(Context& ctx, TransactGetItemsRequest request, Callback<Tr
 void TransactWriteItems(Context& ctx, TransactWriteItemsRequest request, Callback<TransactWriteItemsResponse> done);
 void Query(Context& ctx, QueryRequest request, Callback<QueryResponse> done);
 void Scan(Context& ctx, ScanRequest request, Callback<ScanResponse> done);
+
+void ListStreams(Context& ctx, ListStreamsRequest request, Callback<ListStreamsResponse> done);
+void DescribeStream(Context& ctx, DescribeStreamRequest request,
+                    Callback<DescribeStreamResponse> done);
+void GetShardIterator(Context& ctx, GetShardIteratorRequest request,
+                      Callback<GetShardIteratorResponse> done);
+void GetRecords(Context& ctx, GetRecordsRequest request, Callback<GetRecordsResponse> done);
 
 }  // namespace stator::ops

@@ -261,18 +261,28 @@ TEST_F(ManagementTest, MetricsText) {
   metrics_.OnRequest(Record("GetItem", "invented", "ResourceNotFoundException", 400));
   metrics_.OnRequest(Record("GetItem", "arn:aws:dynamodb:invented:1:table/Music", "ValidationException", 400));
   metrics_.OnRequest(Record("GetItem", "arn:invented", "ValidationException", 400));
+  metrics_.OnExpired({"Music", 5, 90});
+  metrics_.OnExpired({"Music", 2, 30});
   const http::Reply reply = Send(*Make(), "GET", "/metrics");
   EXPECT_EQ(reply.status, 200);
-  for (const char* line : {
-           "stator_successful_request_latency_seconds_count{operation=\"GetItem\",table=\"Music\"} 2\n",
-           "stator_successful_request_latency_seconds_bucket{operation=\"GetItem\",table=\"Music\",le=\"0.0005\"} 0\n",
-           "stator_successful_request_latency_seconds_bucket{operation=\"GetItem\",table=\"Music\",le=\"0.001\"} 2\n",
-           "stator_returned_item_count_total{operation=\"GetItem\",table=\"Music\"} 4\n",
-           "stator_conditional_check_failed_requests_total{table=\"Music\"} 1\n",
-           "stator_system_errors_total{error=\"InternalServerError\",operation=\"PutItem\",table=\"Music\"} 1\n",
-           "stator_user_errors_total{error=\"ResourceNotFoundException\",operation=\"GetItem\",table=\"\"} 1\n",
-           "stator_user_errors_total{error=\"ValidationException\",operation=\"GetItem\",table=\"Music\"} 1\n",
-           "stator_connections 3\n", "stator_tables 1\n", "stator_uptime_seconds "}) {
+  for (const char* line :
+       {"stator_successful_request_latency_seconds_count{operation=\"GetItem\",table=\"Music\"} "
+        "2\n",
+        "stator_successful_request_latency_seconds_bucket{operation=\"GetItem\",table=\"Music\",le="
+        "\"0.0005\"} 0\n",
+        "stator_successful_request_latency_seconds_bucket{operation=\"GetItem\",table=\"Music\",le="
+        "\"0.001\"} 2\n",
+        "stator_returned_item_count_total{operation=\"GetItem\",table=\"Music\"} 4\n",
+        "stator_conditional_check_failed_requests_total{table=\"Music\"} 1\n",
+        "stator_system_errors_total{error=\"InternalServerError\",operation=\"PutItem\",table="
+        "\"Music\"} 1\n",
+        "stator_user_errors_total{error=\"ResourceNotFoundException\",operation=\"GetItem\",table="
+        "\"\"} 1\n",
+        "stator_user_errors_total{error=\"ValidationException\",operation=\"GetItem\",table="
+        "\"Music\"} 1\n",
+        "stator_time_to_live_deleted_item_count_total{table=\"Music\"} 7\n",
+        "stator_time_to_live_backlog_seconds{table=\"Music\"} 30\n", "stator_connections 3\n",
+        "stator_tables 1\n", "stator_uptime_seconds "}) {
     EXPECT_NE(reply.body.find(line), std::string::npos) << line << "\n" << reply.body;
   }
   EXPECT_EQ(reply.body.find("invented"), std::string::npos) << "a name that a client made up is no label";

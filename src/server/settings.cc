@@ -32,6 +32,8 @@ constexpr LocalFlag kLocalFlags[] = {
     {"-version", "--version", false},
 };
 
+constexpr int64_t kShortestTtlInterval = 100'000;
+
 void AddServeOptions(CLI::App* app, ServeSettings* s) {
   app->add_option("--port", s->port, "port to listen on; 0 takes any free one")->envname("STATOR_PORT")->capture_default_str();
   app->add_option("--host", s->hosts, "address to listen on, may be repeated; both loopbacks if absent")->envname("STATOR_HOST");
@@ -59,6 +61,20 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
   app->add_flag("--delay-transient-statuses", s->delay_transient_statuses,
                 "let tables stay CREATING, UPDATING and DELETING for a few seconds")
       ->envname("STATOR_DELAY_TRANSIENT_STATUSES");
+  app->add_option_function<std::string>(
+         "--ttl-interval",
+         [s](const std::string& text) { s->ttl_interval_micros = *ParseDuration(text); },
+         "how often expired items are looked for: seconds, or like 500ms, 1m")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const std::optional<int64_t> micros = ParseDuration(text);
+            return micros && *micros >= kShortestTtlInterval
+                       ? std::string()
+                       : "not a duration of at least 100ms: " + text;
+          },
+          "DURATION"))
+      ->envname("STATOR_TTL_INTERVAL")
+      ->default_str("10s");
   app->add_option("--clock", s->clock,
                   "system, or manual: the product's time stands still until POST /_stator/clock "
                   "moves it forward")

@@ -30,6 +30,7 @@ struct ServeSettings {
   std::vector<std::string> cors = {"*"};
   bool require_auth = true;
   bool delay_transient_statuses = false;
+  int64_t ttl_interval_micros = 10'000'000;
   ClockKind clock = ClockKind::kSystem;
   std::optional<int64_t> clock_start_micros;  // kManual only; absent: the time of day
   std::string log_level = "info";

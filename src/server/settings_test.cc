@@ -157,6 +157,15 @@ TEST_F(SettingsTest, TheClock) {
   ExpectExit({"--clock=sundial"}, false, "--clock");
 }
 
+TEST_F(SettingsTest, TtlInterval) {
+  EXPECT_EQ(Serve({}).ttl_interval_micros, 10'000'000);
+  EXPECT_EQ(Serve({"--ttl-interval", "1m"}).ttl_interval_micros, 60'000'000);
+  WriteToml("[serve]\nttl-interval = 2\n");
+  EXPECT_EQ(Serve({}).ttl_interval_micros, 2'000'000);
+  ExpectExit({"--ttl-interval", "0"}, false, "--ttl-interval");
+  ExpectExit({"--ttl-interval", "often"}, false, "--ttl-interval");
+}
+
 TEST_F(SettingsTest, HelpAndVersion) {
   ExpectExit({"--help"}, true, "serve");
   ExpectExit({"serve", "--help"}, true, "--data-dir");

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "table/key_encoding.h"
+#include "table/outcomes.h"
 #include "table/store.h"
 
 namespace stator::table {
@@ -15,27 +16,7 @@ namespace {
 constexpr size_t kStepItems = 128;
 constexpr auto kRetryPause = std::chrono::milliseconds(200);
 
-// Waits for `count` answers; the first error is the outcome.
-class Outcomes {
- public:
-  explicit Outcomes(size_t count) : left_(count) {}
-  void Add(Status status) {
-    MutexLock lock(mutex_);
-    if (!status.ok() && outcome_.ok()) outcome_ = std::move(status);
-    if (--left_ == 0) wake_.notify_all();
-  }
-  Status Wait() {
-    MutexLock lock(mutex_);
-    while (left_ > 0) wake_.wait(mutex_);
-    return outcome_;
-  }
-
- private:
-  Mutex mutex_;
-  std::condition_variable_any wake_;
-  size_t left_ GUARDED_BY(mutex_);
-  Status outcome_ GUARDED_BY(mutex_);
-};
+using State = IndexDescriptor::State;
 
 }  // namespace
 
@@ -104,18 +85,64 @@ Status IndexBuilder::Work(const std::string& table_name) {
     const TablePtr table = store_.Find(table_name);
     if (table == nullptr) return OkStatus();
     const auto& indexes = table->descriptor.indexes;
-    const auto next = std::find_if(indexes.begin(), indexes.end(), [](const IndexDescriptor& index) {
-      return index.state != IndexDescriptor::State::kActive;
-    });
-    if (next == indexes.end()) return OkStatus();
-    Status done = next->state == IndexDescriptor::State::kDeleting ? Remove(table_name, *next) : Fill(table_name, next->name);
+    const auto next =
+        std::find_if(indexes.begin(), indexes.end(),
+                     [](const IndexDescriptor& index) { return index.state != State::kActive; });
+    const std::optional<ExpiryIndex>& expiry = table->descriptor.expiry;
+    Status done;
+    if (next != indexes.end()) {
+      done = WorkOn(table_name, *next);
+    } else if (expiry && expiry->state != State::kActive) {
+      done = WorkOn(table_name, *expiry);
+    } else {
+      return OkStatus();
+    }
     // A table dropped meanwhile needs no index.
     if (!done.ok() && (done.error().code() != ErrorCode::kResourceNotFound || store_.Find(table_name) != nullptr)) return done;
   }
   return OkStatus();
 }
 
-Status IndexBuilder::Fill(const std::string& table_name, const std::string& index_name) {
+Status IndexBuilder::WorkOn(const std::string& table_name, const IndexDescriptor& index) {
+  const uint32_t tablet_id = index.tablet_id;
+  if (index.state == State::kCreating) {
+    return Fill(table_name, [tablet_id](TableDescriptor* descriptor) {
+      for (IndexDescriptor& candidate : descriptor->indexes) {
+        if (candidate.tablet_id == tablet_id && candidate.state == State::kCreating)
+          candidate.state = State::kActive;
+      }
+    });
+  }
+  return Remove(
+      table_name, {kv::Space::kItems, tablet_id}, [tablet_id](TableDescriptor* descriptor) {
+        const size_t removed =
+            std::erase_if(descriptor->indexes, [tablet_id](const IndexDescriptor& candidate) {
+              return candidate.tablet_id == tablet_id && candidate.state == State::kDeleting;
+            });
+        if (removed > 0) PruneAttributeDefinitions(descriptor);
+        return removed > 0;
+      });
+}
+
+Status IndexBuilder::WorkOn(const std::string& table_name, const ExpiryIndex& expiry) {
+  const uint32_t tablet_id = expiry.tablet_id;
+  if (expiry.state == State::kCreating) {
+    return Fill(table_name, [tablet_id](TableDescriptor* descriptor) {
+      std::optional<ExpiryIndex>& mine = descriptor->expiry;
+      if (mine && mine->tablet_id == tablet_id && mine->state == State::kCreating)
+        mine->state = State::kActive;
+    });
+  }
+  return Remove(table_name, expiry.tablet(), [tablet_id](TableDescriptor* descriptor) {
+    std::optional<ExpiryIndex>& mine = descriptor->expiry;
+    if (!mine || mine->tablet_id != tablet_id || mine->state != State::kDeleting) return false;
+    mine.reset();
+    return true;
+  });
+}
+
+Status IndexBuilder::Fill(const std::string& table_name,
+                          std::function<void(TableDescriptor*)> activate) {
   std::string begin = FirstKeyOfHash(0);
   const std::string end = EndOfItemKeys();
   while (!stopped()) {
@@ -126,7 +153,13 @@ Status IndexBuilder::Fill(const std::string& table_name, const std::string& inde
       keys.emplace_back(key);
       return keys.size() < kStepItems;
     }));
-    if (keys.empty()) return Finish(table_name, index_name);
+    if (keys.empty()) {
+      return Alter(table_name, {},
+                   [activate = std::move(activate)](TableDescriptor* descriptor) -> Status {
+                     activate(descriptor);
+                     return OkStatus();
+                   });
+    }
     begin = keys.back() + std::string(1, '\0');
     TRY(Reindex(table_name, std::move(keys)));
   }
@@ -152,39 +185,27 @@ Status IndexBuilder::Reindex(const std::string& table_name, std::vector<std::str
   return outcomes->Wait();
 }
 
-Status IndexBuilder::Finish(const std::string& table_name, const std::string& index_name) {
-  auto outcome = std::make_shared<Outcomes>(1);
-  store_.Alter(
-      table_name,
-      [index_name](TableDescriptor* descriptor) -> Status {
-        for (IndexDescriptor& index : descriptor->indexes) {
-          if (index.name == index_name && index.state == IndexDescriptor::State::kCreating) {
-            index.state = IndexDescriptor::State::kActive;
-          }
-        }
-        return OkStatus();
-      },
-      [outcome](Result<TablePtr> table) { outcome->Add(table.ok() ? OkStatus() : Status(table.error())); });
-  return outcome->Wait();
+Status IndexBuilder::Remove(const std::string& table_name, kv::Tablet tablet,
+                            std::function<bool(TableDescriptor*)> erase) {
+  return Alter(table_name, {{tablet, "", ""}},
+               [erase = std::move(erase)](TableDescriptor* descriptor) -> Status {
+                 // The range may be deleted only with the definition: ids are never used again.
+                 if (!erase(descriptor))
+                   return Error(ErrorCode::kResourceNotFound, "The index is gone");
+                 return OkStatus();
+               });
 }
 
-Status IndexBuilder::Remove(const std::string& table_name, const IndexDescriptor& index) {
+Status IndexBuilder::Alter(const std::string& table_name, std::vector<kv::DeleteRange> ranges,
+                           std::function<Status(TableDescriptor*)> change) {
   auto outcome = std::make_shared<Outcomes>(1);
-  std::vector<kv::DeleteRange> ranges;
-  ranges.push_back({{kv::Space::kItems, index.tablet_id}, "", ""});
   store_.AlterAndDelete(
       table_name,
-      [tablet_id = index.tablet_id](TableDescriptor* descriptor) -> Status {
-        // The range may be deleted only with the definition: ids are never used again.
-        const size_t removed = std::erase_if(descriptor->indexes, [&](const IndexDescriptor& candidate) {
-          return candidate.tablet_id == tablet_id && candidate.state == IndexDescriptor::State::kDeleting;
-        });
-        if (removed == 0) return Error(ErrorCode::kResourceNotFound, "The index is gone");
-        PruneAttributeDefinitions(descriptor);
-        return OkStatus();
-      },
+      [change = std::move(change)](TableDescriptor* descriptor) { return change(descriptor); },
       std::move(ranges),
-      [outcome](Result<TablePtr> table) { outcome->Add(table.ok() ? OkStatus() : Status(table.error())); });
+      [outcome](Result<TablePtr> table) {
+        outcome->Add(table.ok() ? OkStatus() : Status(table.error()));
+      });
   return outcome->Wait();
 }
 

@@ -190,6 +190,7 @@ class WriteOperation {
       error_ = std::move(filled).error();
       written_.clear();
       before_.clear();
+      expiries_.clear();
       std::vector<std::shared_ptr<const std::atomic<bool>>> saw = std::move(batch.void_if);
       batch = kv::Batch();
       batch.void_if = std::move(saw);
@@ -239,9 +240,17 @@ class WriteOperation {
         if (!old_item.exists()) continue;
         batch->deletes.push_back({tablet, target.key});
       }
+      if (target.table->stream != nullptr && change.kind != Change::kReindex) {
+        AddRecord(target, change.kind, old_item,
+                  pending->item ? model::ItemView(*pending->item) : model::ItemView(), batch);
+      }
       if (kept && change.kind != Change::kReindex) RememberItem(i);
       if (!target.table->descriptor.indexes.empty()) {
         TRY(AddEntries(i, pending->item ? model::ItemView(*pending->item) : model::ItemView(), bytes, kept, batch));
+      }
+      if (target.table->descriptor.HasTimeToLive()) {
+        AddExpiry(i, pending->item ? model::ItemView(*pending->item) : model::ItemView(),
+                  change.kind == Change::kReindex, batch);
       }
       AddToCounter(batch, tablet, "count", items);
       AddToCounter(batch, tablet, "bytes", bytes);
@@ -251,6 +260,15 @@ class WriteOperation {
     if (batch->puts.empty() && batch->deletes.empty()) written_.clear();
     for (const auto& [i, image] : written_) store_.latches().SetPending(latch_keys_[i], image);
     return OkStatus();
+  }
+
+  void AddRecord(const WriteTarget& target, Change::Kind kind, model::ItemView old_item,
+                 model::ItemView new_item, kv::Batch* batch) {
+    const auto cause = kind == Change::kExpire ? stream::Cause::kService : stream::Cause::kClient;
+    const bool added =
+        target.table->stream->Append(HashOfKey(target.key), old_item, new_item, cause,
+                                     store_.clock().NowMicros(), records_, batch);
+    if (added) ++records_;
   }
 
   void Remember(kv::Tablet tablet, std::string key, std::optional<std::string> item) {
@@ -307,6 +325,28 @@ class WriteOperation {
     return OkStatus();
   }
 
+  // The entry of the hidden index of time to live. Its key says all, so that to put one that is
+  // there, or to delete one that is not, does no harm: nothing need be looked up while the index is
+  // being filled.
+  void AddExpiry(size_t target_index, model::ItemView new_item, bool reindex, kv::Batch* batch) {
+    const WriteTarget& target = targets_[target_index];
+    const ExpiryIndex& expiry = *target.table->descriptor.expiry;
+    const std::optional<model::Number> before =
+        ExpiryOf(images_[target_index].view(), expiry.attribute);
+    const std::optional<model::Number> after = ExpiryOf(new_item, expiry.attribute);
+    if (before == after && !reindex) return;
+    if (before && before != after) {
+      batch->deletes.push_back({expiry.tablet(), EncodeExpiryKey(*before, target.key)});
+    }
+    if (!after) return;
+    kv::Put put;
+    put.tablet = expiry.tablet();
+    put.key = EncodeExpiryKey(*after, target.key);
+    put.value.assign(kv::kStampBytes, '\0');
+    batch->puts.push_back(std::move(put));
+    expiries_.emplace_back(target.table->expiry_mark, *after);
+  }
+
   void RecordToken(kv::Batch* batch) {
     auto pending = std::make_shared<PendingImage>();
     pending->item = store_.tokens().Record(token_->token, *token_->record, batch);
@@ -340,6 +380,7 @@ class WriteOperation {
     }
     for (const auto& [i, image] : written_) store_.latches().Settle(latch_keys_[i], image.get(), ok);
     if (written_token_ != nullptr) store_.latches().Settle(token_latch_, written_token_.get(), ok);
+    for (const auto& [mark, time] : expiries_) mark->Added(time);
     Part();
   }
 
@@ -385,6 +426,7 @@ class WriteOperation {
   std::shared_ptr<const PendingImage> written_token_;  // and ours
   std::vector<std::string> latch_keys_;  // of targets_[i]
   std::vector<size_t> order_;            // targets by latch key
+  uint32_t records_ = 0;                 // of streams, in the batch
   bool builds_ = false;                  // an index of a target's table is being built
   size_t entered_ = 0;                   // targets whose tables' gates are passed
   size_t latched_ = 0;                   // latches held, in order_
@@ -393,6 +435,8 @@ class WriteOperation {
   std::vector<std::pair<size_t, std::shared_ptr<const PendingImage>>> written_;  // targets and our pending images of them
   std::vector<History::Before> before_;  // what the batch replaces, of tables with a history
   History::Recording recording_;         // and where that is recorded
+  std::vector<std::pair<std::shared_ptr<ExpiryMark>, model::Number>>
+      expiries_;  // entries of times to live that were put
   std::shared_ptr<std::atomic<bool>> failed_ = std::make_shared<std::atomic<bool>>(false);
   std::optional<Error> error_;
   std::atomic<int> parts_{2};

@@ -1,0 +1,61 @@
+#include "server/product_chores.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/log.h"
+#include "ops/delete_table.h"
+#include "table/expiry_sweeper.h"
+#include "table/store.h"
+#include "table/stream_upkeep.h"
+
+namespace stator::server {
+namespace {
+
+constexpr int64_t kFinishDeletesMicros = 1'000'000;
+constexpr int64_t kStreamUpkeepMicros = 10'000'000;
+// In the background a sweep works for a quarter of the time, so that a loaded machine, on which
+// each step takes longer, is also left alone for longer.
+constexpr int64_t kPausePerWork = 3;
+constexpr int64_t kLongestPauseMicros = 200'000;
+constexpr auto kFillPoll = std::chrono::milliseconds(2);
+
+}  // namespace
+
+void AddProductChores(ops::Environment& environment, Metrics& metrics, int64_t ttl_interval_micros,
+                      Chores* chores) {
+  chores->Add("finish deletes", kFinishDeletesMicros, [&environment](Chores::Pace) {
+    ops::FinishDeletes(environment);
+    return false;
+  });
+  auto sweeper = std::make_shared<table::ExpirySweeper>(
+      environment.store, environment.clock,
+      [&metrics](const table::ExpirySweeper::Report& report) { metrics.OnExpired(report); });
+  chores->Add("time to live", ttl_interval_micros, [&environment, sweeper](Chores::Pace pace) {
+    const int64_t start = environment.clock.TicksMicros();
+    const bool waits = pace == Chores::Pace::kAtOnce && sweeper->Waits();
+    const bool more = sweeper->Step();
+    if (pace == Chores::Pace::kAtOnce) {
+      if (more || !waits) return more;
+      std::this_thread::sleep_for(kFillPoll);
+      return true;
+    }
+    if (more) {
+      const int64_t worked = environment.clock.TicksMicros() - start;
+      const int64_t pause = std::clamp<int64_t>(worked * kPausePerWork, 1, kLongestPauseMicros);
+      std::this_thread::sleep_for(std::chrono::microseconds(pause));
+    }
+    return more;
+  });
+  chores->Add("streams", kStreamUpkeepMicros, [&environment](Chores::Pace pace) {
+    // Whoever moves the clock wants to see that what is over is gone.
+    const int64_t trim_step = pace == Chores::Pace::kAtOnce ? 0 : table::kTrimStepMicros;
+    if (const Status kept = table::MaintainStreams(environment.store, trim_step); !kept.ok()) {
+      LogWarn("stream upkeep will be tried again", {{"error", kept.error().message()}});
+    }
+    return false;
+  });
+}
+
+}  // namespace stator::server
