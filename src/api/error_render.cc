@@ -32,6 +32,8 @@ Shape ShapeOf(ErrorCode code) {
     case ErrorCode::kUnrecognizedClient: return {400, kCoral, "UnrecognizedClientException", "message"};
     case ErrorCode::kConditionalCheckFailed: return {400, kDynamo, "ConditionalCheckFailedException", "message"};
     case ErrorCode::kTransactionCanceled: return {400, kDynamo, "TransactionCanceledException", "Message"};
+    case ErrorCode::kTransactionConflict: return {400, kDynamo, "TransactionConflictException", "message"};
+    case ErrorCode::kTransactionInProgress: return {400, kDynamo, "TransactionInProgressException", "Message"};
     case ErrorCode::kIdempotentParameterMismatch:
       return {400, kDynamo, "IdempotentParameterMismatchException", "Message"};
     case ErrorCode::kResourceNotFound: return {400, kDynamo, "ResourceNotFoundException", "message"};
@@ -39,6 +41,9 @@ Shape ShapeOf(ErrorCode code) {
     case ErrorCode::kResourceInUse: return {400, kDynamo, "ResourceInUseException", "message"};
     case ErrorCode::kLimitExceeded: return {400, kDynamo, "LimitExceededException", "message"};
     case ErrorCode::kThrottling: return {400, kDynamo, "ThrottlingException", "message"};
+    case ErrorCode::kProvisionedThroughputExceeded:
+      return {400, kDynamo, "ProvisionedThroughputExceededException", "message"};
+    case ErrorCode::kRequestLimitExceeded: return {400, kDynamo, "RequestLimitExceeded", "message"};
     case ErrorCode::kRequestTooLarge: return {413, kCoral, "RequestEntityTooLargeException", "message"};
     case ErrorCode::kInternal:
     case ErrorCode::kUnavailable:
@@ -83,6 +88,24 @@ void AppendReasons(std::string* body, const std::vector<ops::CancellationReason>
   body->push_back(']');
 }
 
+// ThrottlingException has them under a name of its own.
+void AppendThrottlingReasons(std::string* body, ErrorCode code, const std::vector<ops::ThrottlingReason>& reasons) {
+  body->append(code == ErrorCode::kThrottling ? ",\"throttlingReasons\":[" : ",\"ThrottlingReasons\":[");
+  for (size_t i = 0; i < reasons.size(); ++i) {
+    body->append(i == 0 ? "{\"reason\":" : ",{\"reason\":");
+    AppendJsonString(body, reasons[i].reason);
+    body->append(",\"resource\":");
+    AppendJsonString(body, reasons[i].resource);
+    body->push_back('}');
+  }
+  body->push_back(']');
+}
+
+bool IsThrottle(ErrorCode code) {
+  return code == ErrorCode::kThrottling || code == ErrorCode::kProvisionedThroughputExceeded ||
+         code == ErrorCode::kRequestLimitExceeded;
+}
+
 }  // namespace
 
 bool IsServerFault(ErrorCode code) { return ShapeOf(code).status == 500; }
@@ -100,6 +123,10 @@ RenderedError RenderError(const Error& error) {
   if (!message.empty()) {
     body.append(",\"").append(shape.message_member).append("\":");
     AppendJsonString(&body, message);
+  }
+  if (IsThrottle(error.code())) {
+    const auto* payload = dynamic_cast<const ops::ThrottlingPayload*>(error.payload().get());
+    if (payload != nullptr) AppendThrottlingReasons(&body, error.code(), payload->reasons);
   }
   if (error.code() == ErrorCode::kConditionalCheckFailed) {
     const auto* payload = dynamic_cast<const ops::ItemPayload*>(error.payload().get());

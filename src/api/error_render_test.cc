@@ -35,6 +35,14 @@ TEST(ErrorRender, EveryCode) {
        R"({"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException","message":"m"})"},
       {ErrorCode::kThrottling, 400, "ThrottlingException",
        R"({"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException","message":"m"})"},
+      {ErrorCode::kProvisionedThroughputExceeded, 400, "ProvisionedThroughputExceededException",
+       R"({"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"m"})"},
+      {ErrorCode::kRequestLimitExceeded, 400, "RequestLimitExceeded",
+       R"({"__type":"com.amazonaws.dynamodb.v20120810#RequestLimitExceeded","message":"m"})"},
+      {ErrorCode::kTransactionConflict, 400, "TransactionConflictException",
+       R"({"__type":"com.amazonaws.dynamodb.v20120810#TransactionConflictException","message":"m"})"},
+      {ErrorCode::kTransactionInProgress, 400, "TransactionInProgressException",
+       R"({"__type":"com.amazonaws.dynamodb.v20120810#TransactionInProgressException","Message":"m"})"},
       {ErrorCode::kRequestTooLarge, 413, "RequestEntityTooLargeException",
        R"({"__type":"com.amazon.coral.service#RequestEntityTooLargeException","message":"m"})"},
       {ErrorCode::kInternal, 500, "InternalServerError",
@@ -55,6 +63,17 @@ TEST(ErrorRender, EveryCode) {
     EXPECT_EQ(rendered.body, c.body);
     EXPECT_EQ(IsServerFault(c.code), c.status == 500);
   }
+}
+
+TEST(ErrorRender, ThrottlingReasons) {
+  const auto payload = std::make_shared<ops::ThrottlingPayload>(std::vector<ops::ThrottlingReason>{
+      {"TableReadKeyRangeThroughputExceeded", "arn:t"}, {"IndexWriteAccountLimitExceeded", "arn:t/index/i"}});
+  const std::string list = R"([{"reason":"TableReadKeyRangeThroughputExceeded","resource":"arn:t"},)"
+                           R"({"reason":"IndexWriteAccountLimitExceeded","resource":"arn:t/index/i"}]})";
+  const auto body = [&payload](ErrorCode code) { return RenderError(Error(code, "m", payload)).body; };
+  EXPECT_TRUE(body(ErrorCode::kThrottling).ends_with(R"("message":"m","throttlingReasons":)" + list));
+  EXPECT_TRUE(body(ErrorCode::kProvisionedThroughputExceeded).ends_with(R"("message":"m","ThrottlingReasons":)" + list));
+  EXPECT_TRUE(body(ErrorCode::kRequestLimitExceeded).ends_with(R"("message":"m","ThrottlingReasons":)" + list));
 }
 
 TEST(ErrorRender, AnEmptyMessageIsNoMember) {

@@ -1,5 +1,8 @@
-// Time as the product sees it. Everything that waits or dates something takes a Clock, so that a manual clock can drive
-// expiry, retention and burst from a test or from a user's hand.
+// Time as the product sees it. Everything that waits or dates something takes a Clock, so that a
+// manual clock can drive expiry, retention and burst from a test or from a user's hand.
+//
+// What dates or expires data asks for NowMicros, which a user may drive. What measures the machine
+// (time-outs, latency) asks for TicksMicros and takes differences.
 #pragma once
 
 #include <atomic>
@@ -32,8 +35,8 @@ class SystemClock final : public Clock {
   }
 };
 
-// Stands still until it is advanced.
-class ManualClock final : public Clock {
+// Stands still until it is advanced, ticks included: for tests.
+class ManualClock : public Clock {
  public:
   explicit ManualClock(int64_t now_micros = 1'700'000'000'000'000) : now_(now_micros) {}
   int64_t NowMicros() const override { return now_.load(std::memory_order_relaxed); }
@@ -42,6 +45,17 @@ class ManualClock final : public Clock {
 
  private:
   std::atomic<int64_t> now_;
+};
+
+// The clock of `--clock=manual`: the date stands still until the user advances it, intervals are
+// the machine's.
+class DrivenClock final : public ManualClock {
+ public:
+  using ManualClock::ManualClock;
+  int64_t TicksMicros() const override { return machine_.TicksMicros(); }
+
+ private:
+  SystemClock machine_;
 };
 
 }  // namespace stator

@@ -14,12 +14,16 @@ std::string_view ErrorCodeName(ErrorCode code) {
     case ErrorCode::kUnrecognizedClient: return "UnrecognizedClient";
     case ErrorCode::kConditionalCheckFailed: return "ConditionalCheckFailed";
     case ErrorCode::kTransactionCanceled: return "TransactionCanceled";
+    case ErrorCode::kTransactionConflict: return "TransactionConflict";
+    case ErrorCode::kTransactionInProgress: return "TransactionInProgress";
     case ErrorCode::kIdempotentParameterMismatch: return "IdempotentParameterMismatch";
     case ErrorCode::kResourceNotFound: return "ResourceNotFound";
     case ErrorCode::kTableNotFound: return "TableNotFound";
     case ErrorCode::kResourceInUse: return "ResourceInUse";
     case ErrorCode::kLimitExceeded: return "LimitExceeded";
     case ErrorCode::kThrottling: return "Throttling";
+    case ErrorCode::kProvisionedThroughputExceeded: return "ProvisionedThroughputExceeded";
+    case ErrorCode::kRequestLimitExceeded: return "RequestLimitExceeded";
     case ErrorCode::kRequestTooLarge: return "RequestTooLarge";
     case ErrorCode::kInternal: return "Internal";
     case ErrorCode::kUnavailable: return "Unavailable";

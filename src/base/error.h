@@ -20,12 +20,16 @@ enum class ErrorCode {
   kUnrecognizedClient,
   kConditionalCheckFailed,    // payload may be an ItemPayload (ops/)
   kTransactionCanceled,       // payload is a CancellationPayload (ops/)
+  kTransactionConflict,       // TransactionConflictException: of a single write
+  kTransactionInProgress,
   kIdempotentParameterMismatch,
   kResourceNotFound,
   kTableNotFound,             // TableNotFoundException (backup operations name it so)
   kResourceInUse,
   kLimitExceeded,
-  kThrottling,
+  kThrottling,                // this and the next two: payload may be a ThrottlingPayload (ops/)
+  kProvisionedThroughputExceeded,
+  kRequestLimitExceeded,
   kRequestTooLarge,           // HTTP 413
   kInternal,                  // InternalServerError, HTTP 500
   kUnavailable,               // kv: the engine takes no writes (or reads) now; HTTP 500 for the client

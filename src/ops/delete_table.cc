@@ -1,6 +1,7 @@
 #include "ops/delete_table.h"
 
 #include "base/log.h"
+#include "base/pump.h"
 #include "ops/checks.h"
 #include "ops/operations.h"
 #include "ops/table_status.h"
@@ -59,14 +60,21 @@ void DeleteTable(Context& ctx, DeleteTableRequest request, Callback<DeleteTableR
 
 void FinishDeletes(Environment& env) {
   const int64_t now = env.clock.NowMicros();
+  Pump pump;
+  int running = 0;
   for (const table::TablePtr& table : env.store.List()) {
     const int64_t since = table->descriptor.deleting_micros;
     if (since == 0 || now < since + kTransientStatusMicros) continue;
-    env.store.Drop(table->descriptor.name, [](const table::TableDescriptor&) { return OkStatus(); },
-                   [name = table->descriptor.name](Result<table::TablePtr> dropped) {
-                     if (!dropped.ok()) LogWarn("table not dropped", {{"table", name}, {"error", dropped.error().message()}});
-                   });
+    ++running;
+    env.store.Drop(
+        table->descriptor.name, [](const table::TableDescriptor&) { return OkStatus(); },
+        [&pump, &running, name = table->descriptor.name](Result<table::TablePtr> dropped) {
+          if (!dropped.ok())
+            LogWarn("table not dropped", {{"table", name}, {"error", dropped.error().message()}});
+          pump.Post([&running] { --running; });
+        });
   }
+  pump.RunUntil([&running] { return running == 0; });
 }
 
 }  // namespace stator::ops

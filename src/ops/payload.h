@@ -29,4 +29,14 @@ struct CancellationPayload : ErrorPayload {
   std::vector<CancellationReason> reasons;
 };
 
+// Of kThrottling, kProvisionedThroughputExceeded and kRequestLimitExceeded.
+struct ThrottlingReason {
+  std::string reason;    // such as TableReadKeyRangeThroughputExceeded
+  std::string resource;  // ARN of the table or index
+};
+struct ThrottlingPayload : ErrorPayload {
+  explicit ThrottlingPayload(std::vector<ThrottlingReason> all) : reasons(std::move(all)) {}
+  std::vector<ThrottlingReason> reasons;
+};
+
 }  // namespace stator::ops

@@ -35,6 +35,10 @@ std::string Quoted(std::string_view text) {
   return out;
 }
 
+http::Reply Message(int status, std::string_view message) {
+  return Json(status, fmt::format(R"({{"message":{}}})", Quoted(message)));
+}
+
 std::string_view PathOf(std::string_view target) { return target.substr(0, target.find('?')); }
 
 // Drops every table and waits for it.
@@ -57,9 +61,13 @@ Status DropAll(ops::Environment& environment) {
 
 }  // namespace
 
-Management::Management(ops::Environment& environment, const Metrics& metrics, std::function<int()> connections,
-                       Options options)
-    : environment_(environment), metrics_(metrics), connections_(std::move(connections)), options_(std::move(options)) {}
+Management::Management(ops::Environment& environment, const Metrics& metrics, ClockControl& clock,
+                       std::function<int()> connections, Options options)
+    : environment_(environment),
+      metrics_(metrics),
+      clock_(clock),
+      connections_(std::move(connections)),
+      options_(std::move(options)) {}
 
 bool Management::Owns(std::string_view target) {
   const std::string_view path = PathOf(target);
@@ -71,12 +79,25 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
   const std::string_view path = PathOf(request.target);
   if (path.starts_with("/_stator/")) {
     if (!request.header("Origin").empty()) {
-      return exchange->Send(Json(403, R"({"message":"Management calls are not for web pages: the request has an Origin header"})"));
+      return exchange->Send(
+          Message(403, "Management calls are not for web pages: the request has an Origin header"));
     }
     if (request.header(kManagementHeader) != "true") {
-      return exchange->Send(Json(403, R"({"message":"Management calls need the header X-Stator-Management: true"})"));
+      return exchange->Send(
+          Message(403, "Management calls need the header X-Stator-Management: true"));
     }
-    if (path == "/_stator/reset" && request.method == "POST") return Reset(std::move(exchange));
+    if (path == "/_stator/reset" && request.method == "POST") {
+      return HandleSlowly(std::move(exchange), [this](const http::Request&) { return Reset(); });
+    }
+    if (path == "/_stator/clock" && request.method == "GET")
+      return exchange->Send(Json(200, clock_.Render()));
+    if (path == "/_stator/clock" && request.method == "POST") {
+      if (!clock_.manual())
+        return exchange->Send(
+            Message(409, "The clock is the system's; a server with --clock=manual has one to set"));
+      return HandleSlowly(std::move(exchange),
+                          [this](const http::Request& moved) { return MoveClock(moved); });
+    }
     if (path == "/_stator/status" && request.method == "GET") return exchange->Send(RenderStatus());
   } else if (request.method == "GET" || request.method == "HEAD") {
     if (path == "/health/live") return exchange->Send(Text(200, "live\n"));
@@ -124,25 +145,34 @@ http::Reply Management::RenderStatus() const {
                                Quoted(environment_.settings.account), health.ok(), tables));
 }
 
-void Management::Reset(std::unique_ptr<http::Exchange> exchange) {
+http::Reply Management::Reset() {
+  Status status = DropAll(environment_);
+  if (status.ok() && !options_.init_dir.empty()) {
+    if (Result<Seeded> seeded = LoadSeedData(environment_, options_.init_dir); !seeded.ok()) {
+      status = std::move(seeded).error();
+    }
+  }
+  LogInfo("reset", {{"outcome", status.ok() ? "ok" : status.error().message()}});
+  return status.ok() ? Json(200, "{}") : Message(500, status.error().message());
+}
+
+http::Reply Management::MoveClock(const http::Request& request) {
+  const Status moved = clock_.Move(request.body);
+  if (moved.ok()) return Json(200, clock_.Render());
+  return Message(moved.error().code() == ErrorCode::kValidation ? 400 : 503,
+                 moved.error().message());
+}
+
+void Management::HandleSlowly(std::unique_ptr<http::Exchange> exchange,
+                              UniqueFunction<http::Reply(const http::Request&)> call) {
   Executor& loop = exchange->loop();
   auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
-  UniqueFunction<void()> task = [this, shared, &loop] {
-    Status status = DropAll(environment_);
-    if (status.ok() && !options_.init_dir.empty()) {
-      if (Result<Seeded> seeded = LoadSeedData(environment_, options_.init_dir); !seeded.ok()) {
-        status = std::move(seeded).error();
-      }
-    }
-    LogInfo("reset", {{"outcome", status.ok() ? "ok" : status.error().message()}});
-    loop.Post([shared, status = std::move(status)] {
-      (*shared)->Send(status.ok() ? Json(200, "{}")
-                                  : Json(500, fmt::format(R"({{"message":{}}})", Quoted(status.error().message()))));
-    });
+  UniqueFunction<void()> task = [shared, &loop, call = std::move(call)]() mutable {
+    http::Reply reply = call((*shared)->request());
+    loop.Post([shared, reply = std::move(reply)]() mutable { (*shared)->Send(std::move(reply)); });
   };
-  if (!resets_.TryPost(task)) {
-    (*shared)->Send(Json(503, R"({"message":"The server is overloaded, try again"})"));
-  }
+  if (!slow_calls_.TryPost(task))
+    (*shared)->Send(Message(503, "The server is overloaded, try again"));
 }
 
 }  // namespace stator::server

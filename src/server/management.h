@@ -5,9 +5,11 @@
 //   GET  /metrics                Prometheus text
 //   GET  /_stator/status         version, engine, tables
 //   POST /_stator/reset          drops all tables; with --init loads them again
+//   GET  /_stator/clock          what time it is (clock_control.h)
+//   POST /_stator/clock          moves a manual clock forward and does what is due by then
 //
-// Calls under /_stator/ want the header `X-Stator-Management: true` and refuse any Origin, so that no web page can drive a
-// developer's server.
+// Calls under /_stator/ want the header `X-Stator-Management: true` and refuse any Origin, so that
+// no web page can drive a developer's server.
 #pragma once
 
 #include <functional>
@@ -17,6 +19,7 @@
 #include "base/executor.h"
 #include "http/server.h"
 #include "ops/context.h"
+#include "server/clock_control.h"
 #include "server/metrics.h"
 
 namespace stator::server {
@@ -29,27 +32,35 @@ class Management {
     int64_t started_ticks = 0;
   };
   // All must outlive the requests.
-  Management(ops::Environment& environment, const Metrics& metrics, std::function<int()> connections, Options options);
+  Management(ops::Environment& environment, const Metrics& metrics, ClockControl& clock,
+             std::function<int()> connections, Options options);
 
   // Whether a request target belongs here.
   static bool Owns(std::string_view target);
   // Answers it.
   void Handle(std::unique_ptr<http::Exchange> exchange);
-  // Waits for a reset under way; later ones are refused. To be called while store and engine are still there.
-  void Stop() { resets_.Stop(); }
+  // Waits for a reset or a move of the clock under way; later ones are refused. To be called while
+  // store and engine are still there, and after the chores were stopped.
+  void Stop() { slow_calls_.Stop(); }
 
  private:
-  void Reset(std::unique_ptr<http::Exchange> exchange);
+  // Makes the reply on a thread that may wait.
+  void HandleSlowly(std::unique_ptr<http::Exchange> exchange,
+                    UniqueFunction<http::Reply(const http::Request&)> call);
+  http::Reply Reset();
+  http::Reply MoveClock(const http::Request& request);
   http::Reply Ready() const;
   http::Reply RenderMetrics() const;
   http::Reply RenderStatus() const;
 
   ops::Environment& environment_;
   const Metrics& metrics_;
+  ClockControl& clock_;
   const std::function<int()> connections_;
   const Options options_;
-  // A reset waits for writes, which may wait for the disk on a worker: it must not stand in their way on the same pool.
-  WorkerPool resets_{1, 16};
+  // These calls wait for writes, which may wait for the disk on a worker: they must not stand in
+  // their way on the same pool.
+  WorkerPool slow_calls_{1, 16};
 };
 
 }  // namespace stator::server

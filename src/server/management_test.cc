@@ -43,6 +43,7 @@ class ManagementTest : public testing::Test {
   void TearDown() override {
     SetLogLevel(LogLevel::kInfo);
     std::filesystem::remove_all(directory_);
+    chores_.Stop();
     workers_.Stop();
     engine_.reset();
   }
@@ -54,18 +55,22 @@ class ManagementTest : public testing::Test {
     for (int i = 0; i < 600; ++i) lines += R"({"Item":{"pk":{"S":"k)" + std::to_string(i) + R"("},"n":{"N":"1"}}})" "\n";
     WriteFile("Music.items.jsonl", "\n" + lines + "  \n");
   }
-  http::Reply Send(Management& management, std::string_view method, std::string_view target, std::vector<http::Header> headers = {}) {
+  http::Reply Send(Management& management, std::string_view method, std::string_view target,
+                   std::vector<http::Header> headers = {}, std::string_view body = "") {
     std::optional<http::Reply> reply;
     http::Request request;
     request.method = method;
     request.target = target;
     request.headers = std::move(headers);
+    request.body = body;
     management.Handle(std::make_unique<TestExchange>(loop_, std::move(request), &reply));
     loop_.RunUntil([&] { return reply.has_value(); });
     return std::move(*reply);
   }
   std::unique_ptr<Management> Make(const std::string& init_dir = "") {
-    return std::make_unique<Management>(environment_, metrics_, [] { return 3; }, Management::Options{"memory", init_dir, 0});
+    return std::make_unique<Management>(
+        environment_, metrics_, clock_control_, [] { return 3; },
+        Management::Options{"memory", init_dir, 0});
   }
   int64_t ItemsOf(const std::string& table) { return store_->Counts(*store_->Find(table))->items; }
 
@@ -77,6 +82,8 @@ class ManagementTest : public testing::Test {
   std::unique_ptr<kv::FaultEngine> engine_ = std::make_unique<kv::FaultEngine>(std::make_unique<kv::MemoryEngine>(), kv::FaultOptions{.delay_done = true});
   std::unique_ptr<table::Store> store_ = table::Store::Open(*engine_, clock_, workers_).value();
   ops::Environment environment_{*store_, clock_, random_, workers_, {}};
+  Chores chores_{clock_};
+  ClockControl clock_control_{clock_, &clock_, chores_};
   Metrics metrics_{[this](std::string_view name) { return store_->Find(name) != nullptr; }};
 };
 
@@ -141,6 +148,61 @@ TEST_F(ManagementTest, HealthFollowsTheEngine) {
   EXPECT_EQ(Send(*management, "HEAD", "/health/ready").status, 200);
   EXPECT_EQ(Send(*management, "POST", "/health/live").status, 404);
   EXPECT_EQ(Send(*management, "GET", "/health/other").status, 404);
+}
+
+TEST_F(ManagementTest, TheClockMovesForwardAndChoresFollow) {
+  int runs = 0;
+  int left = 0;
+  chores_.Add("three pieces", 1, [&](Chores::Pace pace) {
+    if (pace == Chores::Pace::kAtOnce) ++runs;
+    return --left > 0;
+  });
+  chores_.Start();
+  const std::unique_ptr<Management> management = Make();
+  const auto post = [&](std::string_view body) {
+    return Send(*management, "POST", "/_stator/clock", kGood, body);
+  };
+  const http::Reply before = Send(*management, "GET", "/_stator/clock", kGood);
+  EXPECT_EQ(before.status, 200);
+  EXPECT_EQ(
+      before.body,
+      R"({"clock":"manual","now":"2023-11-14T22:13:20.000Z","epochSeconds":1700000000.000000})");
+  left = 3;
+  const http::Reply after = post(R"({"advance": "1h30m"})");
+  EXPECT_EQ(after.status, 200);
+  EXPECT_EQ(
+      after.body,
+      R"({"clock":"manual","now":"2023-11-14T23:43:20.000Z","epochSeconds":1700005400.000000})");
+  EXPECT_EQ(runs, 3) << "until nothing is left, before the answer";
+  post(R"({"advance": 0.25})");
+  EXPECT_EQ(clock_.NowMicros(), 1'700'005'400'250'000);
+  post(R"({"set": "2023-11-15T00:00:00Z"})");
+  EXPECT_EQ(clock_.NowMicros(), 1'700'006'400'000'000);
+  post(R"({"set": 1700006401})");
+  EXPECT_EQ(clock_.NowMicros(), 1'700'006'401'000'000);
+  EXPECT_EQ(post(R"({"advance": 0})").status, 200);
+  for (const char* bad :
+       {"", "[]", "{}", R"({"advance": -1})", R"({"advance": "soon"})", R"({"advance": null})",
+        R"({"put": 1})", R"({"set": "2023-11-14T00:00:00Z"})", R"({"set": 1700006400})",
+        R"({"set": "yesterday"})", R"({"set": 1e30})", R"({"advance": 1, "set": 1900000000})",
+        R"({"advance": 253402300799})", R"({"advance": 1)"}) {
+    const http::Reply reply = post(bad);
+    EXPECT_EQ(reply.status, 400) << bad;
+    EXPECT_NE(reply.body.find("\"message\":\""), std::string::npos) << reply.body;
+  }
+  EXPECT_EQ(clock_.NowMicros(), 1'700'006'401'000'000);
+  EXPECT_EQ(Send(*management, "DELETE", "/_stator/clock", kGood).status, 404);
+  EXPECT_EQ(Send(*management, "POST", "/_stator/clock", {}, R"({"advance": 1})").status, 403);
+  chores_.Stop();
+  EXPECT_EQ(post(R"({"advance": 1})").status, 503);
+}
+
+TEST_F(ManagementTest, TheSystemsClockIsNotMoved) {
+  ClockControl control(clock_, nullptr, chores_);
+  Management management(environment_, metrics_, control, [] { return 3; }, {"memory", "", 0});
+  EXPECT_EQ(Send(management, "POST", "/_stator/clock", kGood, R"({"advance": 1})").status, 409);
+  EXPECT_NE(Send(management, "GET", "/_stator/clock", kGood).body.find(R"("clock":"system")"),
+            std::string::npos);
 }
 
 api::RequestRecord Record(std::string_view operation, std::string_view table, std::string_view error = "", int status = 200) {

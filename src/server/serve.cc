@@ -9,10 +9,13 @@
 #include "api/service.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/time_text.h"
 #include "http/server.h"
 #include "kv/memory_engine.h"
 #include "kv_rocks/rocks_engine.h"
 #include "ops/delete_table.h"
+#include "server/chores.h"
+#include "server/clock_control.h"
 #include "server/management.h"
 #include "server/metrics.h"
 #include "server/seed_data.h"
@@ -24,6 +27,7 @@ namespace stator::server {
 namespace {
 
 constexpr int64_t kDrainMicros = 10'000'000;
+constexpr int64_t kFinishDeletesMicros = 1'000'000;
 constexpr size_t kMaxQueuedReads = 4096;
 
 int ProcessorCount() {
@@ -86,17 +90,25 @@ int Fail(std::string_view event, const Error& error) {
   return 1;
 }
 
-// Waits for SIGTERM or SIGINT and does the chores that come round every second.
-void WaitForSignal(const sigset_t& signals, ops::Environment& environment) {
-  const timespec second = {1, 0};
-  while (true) {
-    const int signal = sigtimedwait(&signals, nullptr, &second);
-    if (signal > 0) {
-      LogInfo("stopping", {{"signal", signal}});
-      return;
-    }
-    if (environment.settings.delay_transient_statuses) ops::FinishDeletes(environment);
+void WaitForSignal(const sigset_t& signals) {
+  int signal = 0;
+  while (sigwait(&signals, &signal) != 0) {
   }
+  LogInfo("stopping", {{"signal", signal}});
+}
+
+// The product's clock: the system's, or one that its user moves.
+struct ClockChoice {
+  std::unique_ptr<Clock> clock;
+  ManualClock* manual = nullptr;
+};
+
+ClockChoice MakeClock(const ServeSettings& settings) {
+  if (settings.clock == ClockKind::kSystem) return {std::make_unique<SystemClock>()};
+  auto driven = std::make_unique<DrivenClock>(
+      settings.clock_start_micros.value_or(SystemClock().NowMicros()));
+  ManualClock* manual = driven.get();
+  return {std::move(driven), manual};
 }
 
 }  // namespace
@@ -110,14 +122,17 @@ int Serve(const ServeSettings& settings) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-  SystemClock clock;
+  const SystemClock machine_clock;  // for what has nothing to do with data
+  const ClockChoice chosen_clock = MakeClock(settings);
+  const Clock& clock = *chosen_clock.clock;
   SeededRandom random(settings.seed != 0 ? settings.seed : SystemSeed());
 
   http::ServerOptions http_options;
   if (!settings.hosts.empty()) http_options.hosts = settings.hosts;
   http_options.port = settings.port;
   http_options.threads = settings.io_threads > 0 ? settings.io_threads : std::min(8, ProcessorCount());
-  Result<std::unique_ptr<http::Server>> server = http::Server::Listen(http_options, http::Refusals(), clock);
+  Result<std::unique_ptr<http::Server>> server =
+      http::Server::Listen(http_options, http::Refusals(), machine_clock);
   if (!server.ok()) return Fail("cannot_listen", server.error());
   for (const std::string& host : http_options.hosts) {
     if (!IsLoopback(host)) {
@@ -151,17 +166,32 @@ int Serve(const ServeSettings& settings) {
   service_options.allowed_origins = settings.cors;
   api::Service service(environment, std::move(registry), std::make_unique<api::ShapeAuthenticator>(settings.require_auth),
                        service_options, &metrics);
-  Management management(environment, metrics, [&server] { return (*server)->connections(); },
-                        {settings.in_memory ? "memory" : "rocksdb", settings.init_dir, clock.TicksMicros()});
+  Chores chores(clock);
+  chores.Add("finish deletes", kFinishDeletesMicros, [&environment](Chores::Pace) {
+    ops::FinishDeletes(environment);
+    return false;
+  });
+  ClockControl clock_control(clock, chosen_clock.manual, chores);
+  Management management(
+      environment, metrics, clock_control, [&server] { return (*server)->connections(); },
+      {settings.in_memory ? "memory" : "rocksdb", settings.init_dir, clock.TicksMicros()});
+  chores.Start();
   (*server)->Start([&](Executor& loop) { return MakeHandler(service, management, loop); });
-  LogInfo("serving", {{"port", (*server)->port()},
-                      {"engine", settings.in_memory ? "memory" : "rocksdb"},
-                      {"data_dir", settings.in_memory ? "-" : settings.data_dir},
-                      {"durability", settings.in_memory ? "none" : settings.durability == Durability::kFsync ? "fsync" : "os"},
-                      {"io_threads", http_options.threads},
-                      {"version", STATOR_VERSION}});
+  LogInfo("serving",
+          {{"port", (*server)->port()},
+           {"engine", settings.in_memory ? "memory" : "rocksdb"},
+           {"data_dir", settings.in_memory ? "-" : settings.data_dir},
+           {"durability", settings.in_memory                          ? "none"
+                          : settings.durability == Durability::kFsync ? "fsync"
+                                                                      : "os"},
+           {"clock",
+            chosen_clock.manual == nullptr ? "system" : "manual, " + FormatTime(clock.NowMicros())},
+           {"io_threads", http_options.threads},
+           {"version", STATOR_VERSION}});
 
-  WaitForSignal(signals, environment);
+  WaitForSignal(signals);
+  // First, so that no move of the clock is waited for.
+  chores.Stop();
   (*server)->Drain(kDrainMicros);
   management.Stop();
   workers.Stop();

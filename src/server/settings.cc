@@ -7,6 +7,8 @@
 #include <iostream>
 #include <string_view>
 
+#include "base/time_text.h"
+
 namespace stator::server {
 namespace {
 
@@ -56,6 +58,24 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
   app->add_flag("--delay-transient-statuses", s->delay_transient_statuses,
                 "let tables stay CREATING, UPDATING and DELETING for a few seconds")
       ->envname("STATOR_DELAY_TRANSIENT_STATUSES");
+  app->add_option("--clock", s->clock,
+                  "system, or manual: the product's time stands still until POST /_stator/clock "
+                  "moves it forward")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ClockKind>{
+          {"system", ClockKind::kSystem}, {"manual", ClockKind::kManual}}))
+      ->envname("STATOR_CLOCK")
+      ->default_str("system");
+  app->add_option_function<std::string>(
+         "--clock-start", [s](const std::string& text) { s->clock_start_micros = ParseTime(text); },
+         "what a manual clock starts at: ISO 8601 or seconds since the epoch; the time of day if "
+         "absent")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return ParseTime(text) ? std::string()
+                                   : "not a time like 2026-11-21T12:00:00Z or 1795262400: " + text;
+          },
+          "TIME"))
+      ->envname("STATOR_CLOCK_START");
   app->add_option("--log-level", s->log_level, "debug, info, warn, error or off")
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))->envname("STATOR_LOG_LEVEL")->capture_default_str();
   app->add_option("--seed", s->seed, "seed of the random source; 0: from the operating system")->envname("STATOR_SEED")
@@ -130,6 +150,11 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
     result.exit_code = app.exit(error, std::cout, std::cerr);
+    return result;
+  }
+  if (result.serve.clock_start_micros && result.serve.clock != ClockKind::kManual) {
+    std::cerr << "--clock-start is for --clock=manual\n";
+    result.exit_code = 1;
     return result;
   }
   result.action = CommandLine::Action::kServe;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 namespace stator::server {
 
 enum class Durability { kFsync, kOs };
+enum class ClockKind { kSystem, kManual };
 
 struct ServeSettings {
   uint16_t port = 8000;
@@ -27,6 +29,8 @@ struct ServeSettings {
   std::vector<std::string> cors = {"*"};
   bool require_auth = true;
   bool delay_transient_statuses = false;
+  ClockKind clock = ClockKind::kSystem;
+  std::optional<int64_t> clock_start_micros;  // kManual only; absent: the time of day
   std::string log_level = "info";
   uint64_t seed = 0;  // 0: from the operating system
 };

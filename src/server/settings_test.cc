@@ -141,6 +141,22 @@ TEST_F(SettingsTest, FlagsOfDynamoDbLocal) {
   ExpectExit({"-version"}, true, STATOR_VERSION);
 }
 
+TEST_F(SettingsTest, TheClock) {
+  EXPECT_EQ(Serve({}).clock, ClockKind::kSystem);
+  EXPECT_EQ(Serve({"--clock=manual"}).clock, ClockKind::kManual);
+  EXPECT_FALSE(Serve({"--clock=manual"}).clock_start_micros);
+  EXPECT_EQ(Serve({"--clock=manual", "--clock-start", "2026-11-21T12:30:05Z"}).clock_start_micros,
+            1'795'264'205'000'000);
+  WriteToml("[serve]\nclock = \"manual\"\nclock-start = 1795264205\n");
+  EXPECT_EQ(Serve({}).clock_start_micros, 1'795'264'205'000'000);
+  SetEnvironment("STATOR_CLOCK_START", "1970-01-02");
+  EXPECT_EQ(Serve({}).clock_start_micros, 86'400'000'000);
+  SetEnvironment("STATOR_CLOCK", "system");
+  ExpectExit({}, false, "--clock-start is for --clock=manual");
+  ExpectExit({"--clock=manual", "--clock-start", "noon"}, false, "--clock-start");
+  ExpectExit({"--clock=sundial"}, false, "--clock");
+}
+
 TEST_F(SettingsTest, HelpAndVersion) {
   ExpectExit({"--help"}, true, "serve");
   ExpectExit({"serve", "--help"}, true, "--data-dir");

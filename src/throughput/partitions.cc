@@ -17,6 +17,10 @@ int64_t InitialPartitionsOnDemand(int64_t read_units, int64_t write_units) {
   return std::max<int64_t>({1, by_reads, by_writes});
 }
 
+int64_t PartitionsForBytes(int64_t bytes, int64_t partition_bytes) {
+  return std::max<int64_t>(1, (bytes + partition_bytes - 1) / partition_bytes);
+}
+
 PartitionMap PartitionMap::Even(int64_t count) {
   PartitionMap map;
   map.starts_.clear();

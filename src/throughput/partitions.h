@@ -9,6 +9,7 @@ namespace stator::throughput {
 
 inline constexpr int64_t kPartitionReadUnits = 3000;   // [G] per partition and second
 inline constexpr int64_t kPartitionWriteUnits = 1000;  // [G]
+inline constexpr int64_t kPartitionBytes = int64_t{10} << 30;  // [G]
 inline constexpr int64_t kOnDemandReadUnits = 12000;   // [G,W] what a new on-demand table serves at once
 inline constexpr int64_t kOnDemandWriteUnits = 4000;
 
@@ -16,6 +17,9 @@ inline constexpr int64_t kOnDemandWriteUnits = 4000;
 int64_t InitialPartitionsProvisioned(int64_t read_units, int64_t write_units);
 // Partitions for on-demand or warm throughput: the larger of the two quotients, at least 1 (12,000/4,000 is 4).
 int64_t InitialPartitionsOnDemand(int64_t read_units, int64_t write_units);
+
+// Partitions that so many bytes need, at least 1: 50 GB need 5.
+int64_t PartitionsForBytes(int64_t bytes, int64_t partition_bytes = kPartitionBytes);
 
 // A partition owns the hashes from its start to the next one's. Starts are sorted; the first is 0. The hash is the upper 64
 // bits of the 128-bit hash of the partition key.

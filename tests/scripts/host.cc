@@ -6,6 +6,7 @@
 
 #include "api/service.h"
 #include "base/clock.h"
+#include "base/pump.h"
 #include "base/random.h"
 #include "http/server.h"
 #include "http/test_client.h"
@@ -13,7 +14,10 @@
 #include "kv_rocks/rocks_engine.h"
 #include "kv_rocks/temporary_directory.h"
 #include "ops/context.h"
-#include "base/pump.h"
+#include "server/chores.h"
+#include "server/clock_control.h"
+#include "server/management.h"
+#include "server/metrics.h"
 #include "table/index_builder.h"
 #include "table/store.h"
 
@@ -27,8 +31,8 @@ constexpr size_t kMaxQueued = 256;
 // clock is repeatable.
 class Stack {
  public:
-  static Result<std::unique_ptr<Stack>> Open(kv::Engine& engine, const Clock& clock) {
-    std::unique_ptr<Stack> stack(new Stack);
+  static Result<std::unique_ptr<Stack>> Open(kv::Engine& engine, ManualClock& clock) {
+    std::unique_ptr<Stack> stack(new Stack(clock));
     ASSIGN_OR_RETURN(stack->store_, table::Store::Open(engine, clock, stack->workers_));
     stack->environment_.emplace(
         ops::Environment{*stack->store_, clock, stack->random_, stack->workers_, {}});
@@ -36,19 +40,37 @@ class Stack {
     api::RegisterAll(&registry);
     stack->service_ = std::make_unique<api::Service>(*stack->environment_, std::move(registry),
                                                      std::make_unique<api::ShapeAuthenticator>());
+    stack->management_ = std::make_unique<server::Management>(
+        *stack->environment_, stack->metrics_, stack->clock_control_, [] { return 0; },
+        server::Management::Options{"script", "", 0});
+    stack->chores_.Start();
     return stack;
   }
-  ~Stack() { workers_.Stop(); }
+  ~Stack() {
+    StopBackground();
+    management_->Stop();
+    workers_.Stop();
+  }
 
   api::Service& service() { return *service_; }
+  server::Management& management() { return *management_; }
+  server::ClockControl& clock_control() { return clock_control_; }
   // To be called before an engine that goes first.
-  void StopIndexBuilds() { table::IndexBuilder::StopOf(*store_); }
+  void StopBackground() {
+    chores_.Stop();
+    table::IndexBuilder::StopOf(*store_);
+  }
 
  private:
-  Stack() : workers_(kWorkers, kMaxQueued) {}
+  explicit Stack(ManualClock& clock)
+      : workers_(kWorkers, kMaxQueued), chores_(clock), clock_control_(clock, &clock, chores_) {}
 
   SeededRandom random_{20120810};
   WorkerPool workers_;
+  server::Chores chores_;
+  server::ClockControl clock_control_;
+  server::Metrics metrics_{[](std::string_view) { return true; }};
+  std::unique_ptr<server::Management> management_;
   std::unique_ptr<table::Store> store_;
   std::optional<ops::Environment> environment_;
   std::unique_ptr<api::Service> service_;
@@ -81,6 +103,10 @@ Answer AskService(api::Service& service, const Question& question) {
   return std::move(*answer);
 }
 
+std::string AdvanceBody(std::string_view duration) {
+  return fmt::format(R"({{"advance": "{}"}})", duration);
+}
+
 class MemoryHost final : public Host {
  public:
   Answer Ask(const Question& question) override { return AskService(stack_->service(), question); }
@@ -89,6 +115,9 @@ class MemoryHost final : public Host {
     stack_.reset();
     ASSIGN_OR_RETURN(stack_, Stack::Open(engine_, clock_));
     return OkStatus();
+  }
+  Status Advance(std::string_view duration) override {
+    return stack_->clock_control().Move(AdvanceBody(duration));
   }
 
  private:
@@ -111,11 +140,14 @@ class RocksHost final : public Host {
     ASSIGN_OR_RETURN(stack_, Stack::Open(*engine_, clock_));
     return OkStatus();
   }
+  Status Advance(std::string_view duration) override {
+    return stack_->clock_control().Move(AdvanceBody(duration));
+  }
 
  private:
   // The engine goes before the store, so that what it has queued finds it.
   void CloseEngine() {
-    if (stack_ != nullptr) stack_->StopIndexBuilds();
+    if (stack_ != nullptr) stack_->StopBackground();
     engine_.reset();
   }
 
@@ -164,6 +196,16 @@ class HttpHost final : public Host {
     });
     return OkStatus();
   }
+  Status Advance(std::string_view duration) override {
+    Question question;
+    question.target = "/_stator/clock";
+    question.headers = {{"X-Stator-Management", "true"}};
+    question.body = AdvanceBody(duration);
+    const Answer answer = Ask(question);
+    if (answer.status == 200) return OkStatus();
+    return ValidationError(
+        fmt::format("the clock was not moved: {} {}", answer.status, answer.body));
+  }
 
  private:
   http::ClientReply Exchange(const std::string& bytes) {
@@ -176,6 +218,10 @@ class HttpHost final : public Host {
 
   void Serve(std::unique_ptr<http::Exchange> exchange, Executor& loop) {
     const http::Request& request = exchange->request();
+    if (server::Management::Owns(request.target)) {
+      stack_->management().Handle(std::move(exchange));
+      return;
+    }
     api::Incoming incoming = IncomingOf(request.method, request.target, request.body);
     for (const http::Header& header : request.headers)
       incoming.headers.Add(header.name, header.value);

@@ -30,6 +30,9 @@ class Host {
   virtual Answer Ask(const Question& question) = 0;
   // Ends the server and starts it again on the same data.
   virtual Status Reopen() = 0;
+  // Moves the clock by a duration as ParseDuration takes it, and returns when the chores that are
+  // due then are done.
+  virtual Status Advance(std::string_view duration) = 0;
 };
 
 // `where` is memory, rocksdb or http (memory behind the project's HTTP server). The store is empty.

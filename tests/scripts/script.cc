@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/time_text.h"
+
 namespace stator::scripts {
 namespace {
 
@@ -97,6 +99,13 @@ class Parser {
     step.line = number_;
     if (words[0] == "reopen") {
       step.reopen = true;
+      return std::vector<Step>{step};
+    }
+    if (words[0] == "advance") {
+      if (words.size() != 2 || !ParseDuration(words[1])) {
+        return ValidationError("advance DURATION, like 24h, 1d12h or 90");
+      }
+      step.advance = words[1];
       return std::vector<Step>{step};
     }
     if (words[0] == "table" && words.size() > 1) {

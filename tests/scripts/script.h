@@ -3,7 +3,9 @@
 //   script    = { comment | directive | step }            blank lines separate them
 //   comment   = "#" text                                  anywhere; the line is dropped
 //   directive = "reopen"                                  stop the server and start it on the same
-//   data
+//                                                         data
+//             | "advance" DURATION                        move the clock (24h, 1d12h, 90) and have
+//                                                         done what is due then
 //             | "table" NAME NAME:TYPE [NAME:TYPE] ["provisioned" R W]
 //   step      = OPERATION ["raw"] ["for" VAR "=" A ".." B]
 //               { ">" HEADER ":" value }                  request header; an empty value leaves it
@@ -30,6 +32,7 @@ using HeaderLine = std::pair<std::string, std::string>;
 struct Step {
   int line = 0;
   bool reopen = false;  // nothing else is set then
+  std::string advance;  // a duration, and nothing else is set
   std::string operation;
   bool raw = false;   // the request need not be JSON
   Bindings bindings;  // of "for"

@@ -74,6 +74,10 @@ class ScriptRun {
       ++steps_;
       if (step.reopen || (where_ == "rocksdb" && steps_ % kReopenEvery == 0)) TRY(host_->Reopen());
       if (step.reopen) continue;
+      if (!step.advance.empty()) {
+        TRY(host_->Advance(step.advance));
+        continue;
+      }
       const Status status = RunStep(step);
       if (status.ok()) continue;
       ++failed;

@@ -50,7 +50,7 @@ export const clientFor = (endpoint, options = {}) => new sdk.DynamoDBClient({
 });
 
 // sends Operation with its input: ddb.GetItem({...}); the answer comes without $metadata.
-function operationsOf(client) {
+export function operationsOf(client) {
   return new Proxy({}, {
     get: (_, operation) => async (input = {}) => {
       const answer = await client.send(new sdk[`${operation}Command`](input));

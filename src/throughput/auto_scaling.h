@@ -1,0 +1,55 @@
+// Target tracking, as Application Auto Scaling does it for tables and indexes: a pure policy, for
+// server and simulator. Reads and writes of each table and index have a policy of their own. Not
+// thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "throughput/capacity_changes.h"
+
+namespace stator::throughput {
+
+struct AutoScalingSettings {
+  double min_units = 1;
+  double max_units = 40000;
+  double target = 0.7;  // of the capacity; 0.2 to 0.9 [G]
+  // One-minute points in a row above the target before capacity is raised, and below before it is
+  // lowered. [G]
+  int raise_after_points = 2;
+  int lower_after_points = 15;
+  // A point is low when it is this far under the target, so that a steady load does not lower and
+  // raise in turn. [A], after the alarms that the service is seen to make.
+  double lower_margin = 0.2;
+  // Pause after a change before the next one in the same direction. [G]: 0
+  double raise_cooldown_seconds = 0;
+  double lower_cooldown_seconds = 0;
+};
+
+class AutoScalingPolicy {
+ public:
+  // kValidation: min above max, or a target outside of 0.2 to 0.9.
+  static Status Check(const AutoScalingSettings& settings);
+  explicit AutoScalingPolicy(const AutoScalingSettings& settings) : settings_(settings) {}
+
+  // One point: units per second consumed in the minute that ends at `now_micros`, and the capacity
+  // in that minute. Answers the new capacity, or nullopt to leave it. `decreases` counts the
+  // lowered ones of this table or index (reads and writes together): a decrease that it forbids is
+  // put off. The caller counts what it carries out.
+  std::optional<double> OnMinute(int64_t now_micros, double consumed, double provisioned,
+                                 const DecreaseHistory& decreases);
+
+  const AutoScalingSettings& settings() const { return settings_; }
+
+ private:
+  AutoScalingSettings settings_;
+  int above_ = 0;
+  int below_ = 0;
+  double highest_above_ = 0;  // consumed, in the points that are above
+  double highest_below_ = 0;
+  std::optional<int64_t> raised_micros_;
+  std::optional<int64_t> lowered_micros_;
+};
+
+}  // namespace stator::throughput

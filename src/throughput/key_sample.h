@@ -1,0 +1,74 @@
+// A sample of the keys of a stream, evenly spread over its weight and in the order of time, in
+// bounded memory; and the choice of the key at which a partition is cut in two.
+//
+// One point is taken at a pseudo-random place of each stride of weight, so that no rhythm of the
+// requests hides a key. Not thread-safe. Deterministic.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "throughput/key_point.h"
+
+namespace stator::throughput {
+
+// Why no bound divides the heat.
+enum class SplitObstacle : uint8_t {
+  kNone,
+  kTooFewSamples,
+  kSingleKey,     // one item has nearly all the heat
+  kMovingKey,     // the heat moves along the keys, as with an ever-increasing sort key: a cut would
+                  // leave it on one side
+  kLocalIndexes,  // one item collection has nearly all the heat, and tables with local indexes keep
+                  // collections together
+  kStreams,  // only the isolation of one key would help: not on provisioned tables with a stream
+};
+
+struct SplitRules {
+  double min_side =
+      0.1;  // part of the weight on each side, over the whole time and in each half of it
+  double isolation_share = 0.25;  // a key with this part of the weight is cut off exactly
+  size_t min_samples = 32;
+  bool inside_collections = true;  // false with local indexes
+  bool isolate = true;             // false: not at the edge of a key with `isolation_share`
+  bool heat_may_move = false;      // true when dividing bytes: only the whole counts
+};
+
+struct SplitChoice {
+  std::optional<KeyBound> bound;
+  double left_share = 0;                          // of the weight, with a bound
+  SplitObstacle obstacle = SplitObstacle::kNone;  // without one
+};
+
+class KeySample {
+ public:
+  KeySample(size_t points, size_t sort_bytes)
+      : most_points_(points < 2 ? 2 : points), sort_bytes_(sort_bytes) {}
+
+  // `weight` units of one key, next in time.
+  void Add(const KeyPoint& point, double weight);
+  void Clear();
+  size_t size() const { return points_.size(); }
+  // The key that divides the weight best, strictly inside `range`.
+  SplitChoice ChooseBound(const KeyRange& range, const SplitRules& rules) const;
+  // What of this sample is inside `range`.
+  KeySample Within(const KeyRange& range) const;
+  // The part of the points before `bound`; one half without points.
+  double ShareBefore(const KeyBound& bound) const;
+
+ private:
+  double Draw();
+  void Take(const KeyPoint& point);
+  size_t most_points_;
+  size_t sort_bytes_;
+  double stride_ = 1;             // weight that one point stands for
+  double passed_ = 0;             // weight since the stride began
+  double next_ = 0;               // where in the stride its point is taken
+  bool taken_ = false;            // whether it was
+  uint64_t drawn_ = 0;            // pseudo-random numbers until now
+  std::vector<KeyBound> points_;  // in the order of time
+};
+
+}  // namespace stator::throughput

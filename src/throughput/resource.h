@@ -1,0 +1,251 @@
+// The throughput of one table or one global index: its partitions, its tokens, and what passes.
+//
+//   Resource table(settings, definition, clock.TicksMicros());
+//   Verdict v = table.Admit(now, draw);   // before the work: may it pass? charges draw.halves
+//   table.Charge(now, rest);              // after it: what it cost beyond that
+//   Verdict v = Admit(now, draws);        // a write with its global indexes: all or nothing
+//   events = table.Advance(now);          // about once a second: splits, growth, windows
+//
+// Time is passed in: microseconds of one non-decreasing clock (Clock::TicksMicros). Nothing here
+// waits, starts a thread or does I/O; equal calls give equal answers. One thread with virtual time,
+// or many threads:
+//
+// - Admit, Charge, AddBytes, Explain and the read-only accessors may be called by any number of
+//   threads at any time. Admit and Charge take no lock: a few atomic additions on the key's
+//   partition, and on the table if its capacity is limited. Which keys are hot is looked at every
+//   few units under a try-lock per partition; who finds it taken goes on.
+// - Advance, the Set functions, Explain and the accessors that list or sum take a mutex of the
+//   resource among themselves; requests do not wait for it.
+// - Between the check and the charge other requests may pass. So capacity is overdrawn by at most
+//   what is in flight at once, and paid back before the next request passes.
+//
+// Order of the limits: partition maximum, then (without adaptive capacity) the partition's share,
+// then table quota, then provisioned capacity or OnDemandThroughput's maximum. A request passes
+// while all of them have tokens left, whatever it costs.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "throughput/heavy_hitters.h"
+#include "throughput/key_point.h"
+#include "throughput/model_settings.h"
+#include "throughput/partition_layout.h"
+#include "throughput/partitions.h"
+#include "throughput/published.h"
+#include "throughput/throttle.h"
+#include "throughput/token_bucket.h"
+
+namespace stator::throughput {
+
+// Units per second, both ways.
+struct Rates {
+  double read = 0;
+  double write = 0;
+  double Of(Access access) const { return access == Access::kRead ? read : write; }
+  bool operator==(const Rates&) const = default;
+};
+
+struct ResourceDefinition {
+  std::string name;
+  bool is_index = false;
+  Billing billing = Billing::kProvisioned;
+  Rates provisioned;  // ignored on demand
+  // OnDemandThroughput; absent: no maximum. Ignored when provisioned.
+  std::optional<double> max_read;
+  std::optional<double> max_write;
+  std::optional<Rates> warm;       // WarmThroughput
+  bool has_local_indexes = false;  // item collections are kept together
+  bool has_stream = false;
+  int64_t bytes = 0;                       // of data that is there, spread evenly
+  std::optional<PartitionMap> partitions;  // as stored; absent: as many as a new table gets
+};
+
+// What a request takes from a table or index.
+struct Draw {
+  Resource* resource = nullptr;  // not owned; only for Admit of several
+  Access access = Access::kRead;
+  bool eventual = false;  // eventually consistent read
+  int64_t halves = 0;     // half units: units.h
+  KeyPoint point;
+};
+
+enum class SplitReason : uint8_t { kThroughput, kSize, kHeat, kOnDemandGrowth, kAsked };
+std::string_view SplitReasonText(SplitReason reason);
+
+struct SplitEvent {
+  int64_t at_micros = 0;
+  SplitReason reason = SplitReason::kThroughput;
+  uint64_t parent = 0;
+  uint64_t left = 0;
+  uint64_t right = 0;
+  KeyBound bound;
+};
+
+// One partition as people see it.
+struct PartitionView {
+  uint64_t id = 0;
+  uint64_t parent = 0;  // 0: there from the start
+  KeyRange range;
+  double weight = 1;  // part of the provisioned capacity
+  Rates share;        // that part in units per second; 0 on demand
+  int64_t bytes = 0;
+  Rates consumed;     // units since it exists
+  Rates last_window;  // units per second in the last full window
+  Rates refused;      // units refused since it exists
+  double heat = 0;    // last window: the larger part of its maxima that was consumed
+  SplitObstacle obstacle = SplitObstacle::kNone;
+};
+
+class Resource {
+ public:
+  // `settings` is copied. `now_micros` starts the clock of this resource; buckets start full.
+  Resource(const ModelSettings& settings, ResourceDefinition definition, int64_t now_micros);
+  ~Resource();
+  Resource(const Resource&) = delete;
+  Resource& operator=(const Resource&) = delete;
+
+  // ---- requests
+
+  // May the request pass? If so it is charged. If not, it is counted as refused.
+  Verdict Admit(int64_t now_micros, const Draw& draw);
+  // The first so many of `count` equal requests that pass are charged, the rest counted as refused;
+  // returns how many passed. `refusal` says why the others did not, when there are some.
+  int64_t AdmitMany(int64_t now_micros, const Draw& draw, int64_t count, Verdict* refusal);
+  // Takes units without asking: what a request cost more than its Draw said, or work that cannot be
+  // refused.
+  void Charge(int64_t now_micros, const Draw& draw, int64_t count = 1);
+  // Data grew or shrank at a key.
+  void AddBytes(const KeyPoint& point, int64_t bytes);
+
+  // The two halves of Admit, for requests that draw from several resources.
+  int64_t Affordable(int64_t now_micros, const Draw& draw, int64_t count, Verdict* refusal) const;
+  void Refuse(const Draw& draw, int64_t count, const Verdict& refusal);
+
+  // ---- control
+
+  // Lets time pass: closes windows, grows on-demand capacity, splits for size and heat. Returns
+  // what was split, in order.
+  std::vector<SplitEvent> Advance(int64_t now_micros);
+  // UpdateTable. Partitions double until each can hold its share; lowering never merges. Quotas and
+  // the number of decreases are capacity_changes' business.
+  std::vector<SplitEvent> SetProvisioned(int64_t now_micros, Rates units);
+  // Keeps what was ready: at least a new on-demand table's units and the highest provisioned ones
+  // ever.
+  std::vector<SplitEvent> SwitchToOnDemand(int64_t now_micros);
+  std::vector<SplitEvent> SwitchToProvisioned(int64_t now_micros, Rates units);
+  // OnDemandThroughput; nullopt removes the maximum.
+  void SetMaximum(int64_t now_micros, std::optional<double> read, std::optional<double> write);
+  // WarmThroughput. kValidation if it is lower than what is ready.
+  Result<std::vector<SplitEvent>> SetWarm(int64_t now_micros, Rates units);
+  // Splits the partition that owns `bound` there. nullopt if it starts there already.
+  std::optional<SplitEvent> Split(int64_t now_micros, const KeyBound& bound);
+  void SetFeatures(bool has_local_indexes, bool has_stream);
+
+  // ---- what it knows
+
+  const std::string& name() const { return definition_.name; }
+  bool is_index() const { return definition_.is_index; }
+  const ModelSettings& settings() const { return settings_; }
+  Billing billing() const { return billing_.load(std::memory_order_relaxed); }
+  Rates provisioned() const;
+  // What the resource is ready for: DescribeTable's WarmThroughput.
+  Rates warm() const;
+  size_t partition_count() const;
+  uint64_t PartitionOf(const KeyPoint& point) const;
+  std::vector<PartitionView> Partitions() const;
+  // Units since the resource exists: consumed, and refused by each limit.
+  Rates consumed() const;
+  Rates refused(Limit limit) const;
+  // Tokens of the resource's own bucket (provisioned capacity or on-demand maximum); infinite if
+  // there is none.
+  double Tokens(int64_t now_micros, Access access) const;
+  // Hottest item collections or items of the resource's whole life.
+  std::vector<HeavyKey> Hottest(HeavyHitters::Of of, size_t limit) const;
+  std::vector<HeavyKey> MostRefused(size_t limit) const;
+  // What Hottest's weights are parts of: all units asked for, a write unit counted as three read
+  // units.
+  double ObservedWeight() const;
+  Explanation Explain(int64_t now_micros, const Verdict& refusal) const;
+  // The bounds in hash space alone, for the catalog. Bounds inside an item collection are left out.
+  PartitionMap HashMap() const;
+
+ private:
+  using Pin = Published<Layout>::Pin;
+
+  int64_t Nanos(int64_t now_micros) const;
+  int64_t AffordableIn(const Partition& partition, int64_t now, const Draw& draw, int64_t count,
+                       Verdict* refusal) const;
+  void ChargeIn(Partition& partition, int64_t now, const Draw& draw, int64_t count);
+  void RefuseIn(Partition& partition, const Draw& draw, int64_t count, Limit limit);
+  void Observe(Partition& partition, const Draw& draw, double units, bool refused);
+
+  void SetBuckets(int64_t now) REQUIRES(mutex_);
+  void CloseWindow(int64_t now_micros, double seconds, std::vector<SplitEvent>* events)
+      REQUIRES(mutex_);
+  void Boost(Partition* partition, double seconds, bool refused) REQUIRES(mutex_);
+  void PlanGrowth(int64_t now_micros, const Rates& used) REQUIRES(mutex_);
+  void SplitForSize(int64_t now_micros, std::vector<SplitEvent>* events) REQUIRES(mutex_);
+  void DoubleUntil(int64_t now_micros, int64_t count, SplitReason reason,
+                   std::vector<SplitEvent>* events) REQUIRES(mutex_);
+  void DoubleWhileShareTooLarge(int64_t now_micros, std::vector<SplitEvent>* events)
+      REQUIRES(mutex_);
+  void DoubleAll(int64_t now_micros, SplitReason reason, std::vector<SplitEvent>* events)
+      REQUIRES(mutex_);
+  SplitEvent SplitAt(Layout* layout, size_t index, const KeyBound& bound, int64_t now_micros,
+                     SplitReason reason) REQUIRES(mutex_);
+  std::optional<KeyBound> Middle(const Layout& layout, size_t index) const REQUIRES(mutex_);
+  std::unique_ptr<Layout> CopyLayout() const REQUIRES(mutex_);
+  void PublishLayout(std::unique_ptr<Layout> layout) REQUIRES(mutex_);
+  std::vector<std::string> Advice(const Explanation& e, const Verdict& refusal) const;
+
+  const ModelSettings settings_;
+  const double
+      eventual_scale_;  // tokens of a partition's maximum that one eventually consistent unit takes
+  const double write_weight_;  // read units that a write unit counts as, where both are heat
+  const int64_t origin_micros_;
+  std::atomic<Billing> billing_;
+  std::array<TokenBucket, kAccesses>
+      capacity_;                              // provisioned units, or OnDemandThroughput's maximum
+  std::array<TokenBucket, kAccesses> quota_;  // per table, on demand
+  Published<Layout> layout_;
+
+  mutable Mutex mutex_;
+  ResourceDefinition definition_;  // name and is_index never change; the rest GUARDED_BY(mutex_)
+  uint64_t next_partition_ GUARDED_BY(mutex_) = 1;
+  Rates peak_provisioned_ GUARDED_BY(mutex_);
+  Rates ready_ GUARDED_BY(mutex_);  // on demand: what was made ready
+  Rates peak_ GUARDED_BY(mutex_);   // highest window of the life on demand
+  struct Growth {
+    int64_t due_micros;
+    Rates ready;
+  };
+  std::vector<Growth> growths_ GUARDED_BY(mutex_);  // in the order of their time
+  int64_t window_start_micros_ GUARDED_BY(mutex_);
+  HeavyHitters lifetime_collections_ GUARDED_BY(mutex_);
+  HeavyHitters lifetime_items_ GUARDED_BY(mutex_);
+  HeavyHitters lifetime_refused_ GUARDED_BY(mutex_);
+  // Counts of partitions that were split: theirs went to no child.
+  struct Past {
+    std::array<int64_t, kAccesses> consumed{};
+    std::array<std::array<int64_t, kLimits>, kAccesses> refused{};
+  } past_ GUARDED_BY(mutex_);
+};
+
+// May a request pass that draws from several tables and indexes, as a write does from its table and
+// the global indexes it touches, or a transaction from many? If so, all are charged; if not, none,
+// and the first that refused says why: an index without capacity throttles writes of its table.
+// Every draw names its resource.
+Verdict Admit(int64_t now_micros, std::span<const Draw> draws);
+// The same for `count` equal requests; returns how many passed.
+int64_t AdmitMany(int64_t now_micros, std::span<const Draw> draws, int64_t count, Verdict* refusal);
+
+}  // namespace stator::throughput

@@ -1,0 +1,445 @@
+// What changes slowly: capacity, partitions, windows of observation. One caller at a time, beside
+// any number of requests.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "throughput/resource.h"
+#include "throughput/units.h"
+
+namespace stator::throughput {
+namespace {
+
+constexpr int64_t kMicros = 1'000'000;
+
+int64_t MicrosOf(double seconds) { return static_cast<int64_t>(seconds * kMicros); }
+
+Rates Larger(const Rates& a, const Rates& b) {
+  return {std::max(a.read, b.read), std::max(a.write, b.write)};
+}
+
+int64_t Whole(double units) { return static_cast<int64_t>(std::ceil(std::max(0.0, units))); }
+
+int64_t SumOf(const std::array<std::atomic<int64_t>, kLimits>& counters) {
+  int64_t sum = 0;
+  for (const auto& counter : counters) sum += counter.load(std::memory_order_relaxed);
+  return sum;
+}
+
+// Equal or the given ranges, with weights by their part of the hash space.
+std::vector<KeyBound> InitialBounds(const ModelSettings& s, const ResourceDefinition& d) {
+  PartitionMap map;
+  if (d.partitions) {
+    map = *d.partitions;
+  } else {
+    int64_t count =
+        d.billing == Billing::kOnDemand
+            ? InitialPartitionsOnDemand(Whole(s.on_demand_read_units),
+                                        Whole(s.on_demand_write_units))
+            : InitialPartitionsProvisioned(Whole(d.provisioned.read), Whole(d.provisioned.write));
+    if (d.warm)
+      count = std::max(count, InitialPartitionsOnDemand(Whole(d.warm->read), Whole(d.warm->write)));
+    count = std::max(count, PartitionsForBytes(d.bytes, Whole(s.partition_bytes)));
+    map = PartitionMap::Even(std::clamp<int64_t>(count, 1, s.most_partitions));
+  }
+  std::vector<KeyBound> bounds;
+  for (const uint64_t start : map.starts()) bounds.push_back({start, {}});
+  return bounds;
+}
+
+}  // namespace
+
+Resource::Resource(const ModelSettings& settings, ResourceDefinition definition, int64_t now_micros)
+    : settings_(settings),
+      eventual_scale_(settings.partition_read_units / settings.eventual_partition_read_units),
+      write_weight_(settings.partition_read_units / settings.partition_write_units),
+      origin_micros_(now_micros),
+      billing_(definition.billing),
+      layout_(nullptr),
+      definition_(std::move(definition)),
+      window_start_micros_(now_micros),
+      lifetime_collections_(HeavyHitters::Of::kCollections, settings.lifetime_hot_keys,
+                            settings.key_label_bytes),
+      lifetime_items_(HeavyHitters::Of::kItems, settings.lifetime_hot_keys,
+                      settings.key_label_bytes),
+      lifetime_refused_(HeavyHitters::Of::kCollections, settings.lifetime_hot_keys,
+                        settings.key_label_bytes) {
+  const MutexLock lock(mutex_);
+  std::vector<KeyBound> bounds = InitialBounds(settings_, definition_);
+  std::vector<std::shared_ptr<Partition>> partitions;
+  // Exact quotients where the ranges are equal but for rounding.
+  const bool even =
+      !definition_.partitions ||
+      *definition_.partitions == PartitionMap::Even(static_cast<int64_t>(bounds.size()));
+  for (size_t i = 0; i < bounds.size(); ++i) {
+    const KeyRange range{bounds[i], i + 1 < bounds.size() ? bounds[i + 1] : KeyBound{},
+                         i + 1 == bounds.size()};
+    const double share = even ? 1.0 / static_cast<double>(bounds.size()) : range.HashShare();
+    partitions.push_back(std::make_shared<Partition>(
+        next_partition_++, 0, share, share * static_cast<double>(definition_.bytes), settings_));
+    for (int a = 0; a < kAccesses; ++a) {
+      const double most = a == 0 ? settings_.partition_read_units : settings_.partition_write_units;
+      partitions.back()->side[static_cast<size_t>(a)].maximum.Configure(
+          0, most, settings_.partition_burst_seconds, settings_.partition_burst_seconds);
+    }
+  }
+  if (definition_.warm) ready_ = *definition_.warm;
+  if (definition_.billing == Billing::kOnDemand) {
+    ready_ = Larger(ready_, {settings_.on_demand_read_units, settings_.on_demand_write_units});
+  } else {
+    peak_provisioned_ = definition_.provisioned;
+  }
+  PublishLayout(std::make_unique<Layout>(std::move(bounds), std::move(partitions)));
+  SetBuckets(0);
+}
+
+Resource::~Resource() = default;
+
+void Resource::SetBuckets(int64_t now) {
+  const bool provisioned = definition_.billing == Billing::kProvisioned;
+  const double initial = settings_.initial_burst_seconds;
+  for (size_t a = 0; a < kAccesses; ++a) {
+    const Access access = static_cast<Access>(a);
+    if (provisioned) {
+      // Zero would be unlimited; the service's minimum is 1.
+      capacity_[a].SetRate(now, std::max(definition_.provisioned.Of(access), 0.001),
+                           settings_.burst_seconds, initial);
+      quota_[a].SetRate(now, 0, 0, 0);
+    } else {
+      const std::optional<double>& most =
+          access == Access::kRead ? definition_.max_read : definition_.max_write;
+      capacity_[a].SetRate(now, most ? std::max(*most, 0.001) : 0, settings_.maximum_burst_seconds,
+                           initial);
+      quota_[a].SetRate(now,
+                        access == Access::kRead ? settings_.table_quota_read_units
+                                                : settings_.table_quota_write_units,
+                        settings_.maximum_burst_seconds, initial);
+    }
+    const Layout& layout = layout_.Current();
+    for (size_t i = 0; i < layout.size(); ++i) {
+      Partition& partition = layout.At(i);
+      const double rate =
+          provisioned && settings_.adaptive != Adaptive::kInstant
+              ? std::max(definition_.provisioned.Of(access) * partition.weight, 0.001)
+              : 0;
+      partition.side[a].share.SetRate(now, rate, settings_.burst_seconds, initial);
+    }
+  }
+}
+
+std::unique_ptr<Layout> Resource::CopyLayout() const {
+  return std::make_unique<Layout>(layout_.Current());
+}
+
+void Resource::PublishLayout(std::unique_ptr<Layout> layout) { layout_.Publish(std::move(layout)); }
+
+std::optional<KeyBound> Resource::Middle(const Layout& layout, size_t index) const {
+  const KeyRange range = layout.RangeOf(index);
+  const uint64_t end = range.to_end ? UINT64_MAX : range.to.hash;
+  const KeyBound middle{range.from.hash + (end - range.from.hash) / 2 + (range.to_end ? 1 : 0), {}};
+  if (middle > range.from && range.Contains({middle.hash, middle.sort, {}})) return middle;
+  Partition& partition = layout.At(index);
+  const ObservationLock look(partition);
+  const SplitRules rules{.min_side = settings_.heat_min_side,
+                         .min_samples = settings_.heat_min_samples,
+                         .inside_collections = !definition_.has_local_indexes,
+                         .heat_may_move = true};
+  return partition.seen.data.ChooseBound(range, rules).bound;
+}
+
+SplitEvent Resource::SplitAt(Layout* layout, size_t index, const KeyBound& bound,
+                             int64_t now_micros, SplitReason reason) {
+  const std::shared_ptr<Partition> keep = layout->Share(index);  // `layout` drops it below
+  Partition& parent = *keep;
+  const KeyRange range = layout->RangeOf(index);
+  const KeyRange left_range{range.from, bound, false};
+  const KeyRange right_range{bound, range.to, range.to_end};
+  const ObservationLock look(parent);
+  const double width = range.HashShare();
+  const double even_left = parent.even_bytes * (width > 0 ? left_range.HashShare() / width : 0.5);
+  const double added =
+      static_cast<double>(parent.bytes.load(std::memory_order_relaxed)) - parent.even_bytes;
+  const double added_left = added * parent.seen.data.ShareBefore(bound);
+
+  const auto child = [&](const KeyRange& part, double even_bytes, double added_bytes) {
+    auto partition = std::make_shared<Partition>(next_partition_++, parent.id, parent.weight / 2,
+                                                 even_bytes, settings_);
+    partition->bytes.store(static_cast<int64_t>(even_bytes + added_bytes),
+                           std::memory_order_relaxed);
+    partition->seen.data = parent.seen.data.Within(part);
+    partition->boosted.store(parent.boosted.load(std::memory_order_relaxed),
+                             std::memory_order_relaxed);
+    for (size_t a = 0; a < kAccesses; ++a) {
+      const double most = a == 0 ? settings_.partition_read_units : settings_.partition_write_units;
+      Partition::Side& side = partition->side[a];
+      side.maximum.Configure(0, most, settings_.partition_burst_seconds, 0);
+      side.maximum.CopyTime(parent.side[a].maximum);
+      // Half the share and, in seconds of it, the same unused time: half of the tokens.
+      side.share.Configure(0, parent.side[a].share.rate() / 2, settings_.burst_seconds, 0);
+      side.share.CopyTime(parent.side[a].share);
+      partition->last_rate[a] = parent.last_rate[a] / 2;
+    }
+    return partition;
+  };
+  auto left = child(left_range, even_left, added_left);
+  auto right = child(right_range, parent.even_bytes - even_left, added - added_left);
+
+  for (size_t a = 0; a < kAccesses; ++a) {
+    past_.consumed[a] += parent.side[a].consumed.load(std::memory_order_relaxed);
+    for (size_t l = 0; l < kLimits; ++l)
+      past_.refused[a][l] += parent.refused[a][l].load(std::memory_order_relaxed);
+  }
+  lifetime_collections_.Merge(parent.seen.collections);
+  lifetime_items_.Merge(parent.seen.items);
+  lifetime_refused_.Merge(parent.seen.refused);
+
+  SplitEvent event{now_micros, reason, parent.id, left->id, right->id, bound};
+  layout->Split(index, bound, std::move(left), std::move(right));
+  return event;
+}
+
+void Resource::DoubleAll(int64_t now_micros, SplitReason reason, std::vector<SplitEvent>* events) {
+  std::unique_ptr<Layout> layout = CopyLayout();
+  for (size_t i = layout->size(); i-- > 0;) {
+    if (static_cast<int64_t>(layout->size()) >= settings_.most_partitions) break;
+    if (const std::optional<KeyBound> middle = Middle(*layout, i)) {
+      events->push_back(SplitAt(layout.get(), i, *middle, now_micros, reason));
+    }
+  }
+  PublishLayout(std::move(layout));
+}
+
+void Resource::DoubleUntil(int64_t now_micros, int64_t count, SplitReason reason,
+                           std::vector<SplitEvent>* events) {
+  count = std::min(count, settings_.most_partitions);
+  for (size_t before = 0; static_cast<int64_t>(layout_.Current().size()) < count &&
+                          layout_.Current().size() != before;) {
+    before = layout_.Current().size();
+    DoubleAll(now_micros, reason, events);
+  }
+}
+
+void Resource::DoubleWhileShareTooLarge(int64_t now_micros, std::vector<SplitEvent>* events) {
+  const auto too_large = [this] {
+    const Layout& layout = layout_.Current();
+    for (size_t i = 0; i < layout.size(); ++i) {
+      const double weight = layout.At(i).weight;
+      const double load = definition_.provisioned.read * weight / settings_.partition_read_units +
+                          definition_.provisioned.write * weight / settings_.partition_write_units;
+      if (load > 1 + 1e-9) return true;
+    }
+    return false;
+  };
+  for (size_t before = 0; too_large() && layout_.Current().size() != before;) {
+    before = layout_.Current().size();
+    DoubleAll(now_micros, SplitReason::kThroughput, events);
+  }
+}
+
+std::vector<SplitEvent> Resource::SetProvisioned(int64_t now_micros, Rates units) {
+  const MutexLock lock(mutex_);
+  std::vector<SplitEvent> events;
+  definition_.provisioned = units;
+  if (definition_.billing != Billing::kProvisioned) return events;
+  peak_provisioned_ = Larger(peak_provisioned_, units);
+  DoubleWhileShareTooLarge(now_micros, &events);
+  SetBuckets(Nanos(now_micros));
+  return events;
+}
+
+std::vector<SplitEvent> Resource::SwitchToOnDemand(int64_t now_micros) {
+  const MutexLock lock(mutex_);
+  std::vector<SplitEvent> events;
+  definition_.billing = Billing::kOnDemand;
+  billing_.store(Billing::kOnDemand, std::memory_order_relaxed);
+  ready_ = Larger(Larger(ready_, peak_provisioned_),
+                  {settings_.on_demand_read_units, settings_.on_demand_write_units});
+  DoubleUntil(now_micros, InitialPartitionsOnDemand(Whole(ready_.read), Whole(ready_.write)),
+              SplitReason::kThroughput, &events);
+  SetBuckets(Nanos(now_micros));
+  return events;
+}
+
+std::vector<SplitEvent> Resource::SwitchToProvisioned(int64_t now_micros, Rates units) {
+  {
+    const MutexLock lock(mutex_);
+    definition_.billing = Billing::kProvisioned;
+    billing_.store(Billing::kProvisioned, std::memory_order_relaxed);
+    growths_.clear();
+  }
+  return SetProvisioned(now_micros, units);
+}
+
+void Resource::SetMaximum(int64_t now_micros, std::optional<double> read,
+                          std::optional<double> write) {
+  const MutexLock lock(mutex_);
+  definition_.max_read = read;
+  definition_.max_write = write;
+  if (definition_.billing == Billing::kOnDemand) SetBuckets(Nanos(now_micros));
+}
+
+Result<std::vector<SplitEvent>> Resource::SetWarm(int64_t now_micros, Rates units) {
+  const Rates now_ready = warm();
+  if (units.read < now_ready.read || units.write < now_ready.write) {
+    return ValidationError("warm throughput can be raised, not lowered");
+  }
+  const MutexLock lock(mutex_);
+  std::vector<SplitEvent> events;
+  ready_ = Larger(ready_, units);
+  DoubleUntil(now_micros, InitialPartitionsOnDemand(Whole(ready_.read), Whole(ready_.write)),
+              SplitReason::kThroughput, &events);
+  return events;
+}
+
+std::optional<SplitEvent> Resource::Split(int64_t now_micros, const KeyBound& bound) {
+  const MutexLock lock(mutex_);
+  std::unique_ptr<Layout> layout = CopyLayout();
+  const size_t index = layout->Find({bound.hash, bound.sort, {}});
+  if (layout->RangeOf(index).from == bound) return std::nullopt;
+  SplitEvent event = SplitAt(layout.get(), index, bound, now_micros, SplitReason::kAsked);
+  PublishLayout(std::move(layout));
+  return event;
+}
+
+void Resource::SetFeatures(bool has_local_indexes, bool has_stream) {
+  const MutexLock lock(mutex_);
+  definition_.has_local_indexes = has_local_indexes;
+  definition_.has_stream = has_stream;
+}
+
+std::vector<SplitEvent> Resource::Advance(int64_t now_micros) {
+  const MutexLock lock(mutex_);
+  std::vector<SplitEvent> events;
+  layout_.Reclaim();
+  SplitForSize(now_micros, &events);
+  const double elapsed = static_cast<double>(now_micros - window_start_micros_) / kMicros;
+  if (elapsed >= settings_.window_seconds) CloseWindow(now_micros, elapsed, &events);
+  // Growth that has become due.
+  while (!growths_.empty() && growths_.front().due_micros <= now_micros) {
+    ready_ = Larger(ready_, growths_.front().ready);
+    growths_.erase(growths_.begin());
+    DoubleUntil(now_micros, InitialPartitionsOnDemand(Whole(ready_.read), Whole(ready_.write)),
+                SplitReason::kOnDemandGrowth, &events);
+  }
+  return events;
+}
+
+void Resource::CloseWindow(int64_t now_micros, double seconds, std::vector<SplitEvent>* events) {
+  window_start_micros_ = now_micros;
+  Rates used;
+  const Layout& before = layout_.Current();
+  std::unique_ptr<Layout> layout;  // a copy, once something is split
+  for (size_t i = before.size();
+       i-- > 0;) {  // from the end, so that splits leave the indices before them as they are
+    Partition& p = before.At(i);
+    p.heat = 0;
+    bool share_refused = false;
+    for (size_t a = 0; a < kAccesses; ++a) {
+      const int64_t consumed = p.side[a].consumed.load(std::memory_order_relaxed);
+      const int64_t refused = SumOf(p.refused[a]);
+      p.last_rate[a] =
+          HalvesToUnits(consumed - std::exchange(p.consumed_at_window[a], consumed)) / seconds;
+      p.last_refused[a] =
+          HalvesToUnits(refused - std::exchange(p.refused_at_window[a], refused)) / seconds;
+      const double most = a == 0 ? settings_.partition_read_units : settings_.partition_write_units;
+      p.heat = std::max(p.heat, p.last_rate[a] / most);
+      share_refused |= p.last_refused[a] > 0;
+    }
+    used.read += p.last_rate[0];
+    used.write += p.last_rate[1];
+    Boost(&p, seconds, share_refused);
+
+    const bool hot = p.heat >= settings_.heat_threshold;
+    p.hot_windows =
+        hot ? p.hot_windows + std::max(1.0, std::floor(seconds / settings_.window_seconds)) : 0;
+    const bool decide = settings_.split_for_heat && p.hot_windows >= settings_.heat_windows &&
+                        static_cast<int64_t>(before.size()) < settings_.most_partitions;
+    SplitChoice choice;
+    {
+      const ObservationLock look(p);
+      lifetime_collections_.Merge(p.seen.collections);
+      lifetime_items_.Merge(p.seen.items);
+      lifetime_refused_.Merge(p.seen.refused);
+      std::swap(p.seen.last_collections, p.seen.collections);
+      p.seen.collections.Clear();
+      p.seen.items.Clear();
+      p.seen.refused.Clear();
+      if (decide) {
+        const bool isolate =
+            !(definition_.has_stream && definition_.billing == Billing::kProvisioned);
+        choice = p.seen.heat.ChooseBound(before.RangeOf(i),
+                                         {.min_side = settings_.heat_min_side,
+                                          .isolation_share = settings_.isolation_share,
+                                          .min_samples = settings_.heat_min_samples,
+                                          .inside_collections = !definition_.has_local_indexes,
+                                          .isolate = isolate});
+      }
+      // A decision, either way, is made on what was seen since the last one.
+      if (decide || !hot) p.seen.heat.Clear();
+    }
+    if (!decide) continue;
+    p.hot_windows = 0;
+    p.obstacle = choice.obstacle;
+    if (!choice.bound) continue;
+    if (layout == nullptr) layout = CopyLayout();
+    events->push_back(SplitAt(layout.get(), i, *choice.bound, now_micros, SplitReason::kHeat));
+  }
+  if (layout != nullptr) PublishLayout(std::move(layout));
+  if (definition_.billing == Billing::kOnDemand) PlanGrowth(now_micros, used);
+}
+
+void Resource::Boost(Partition* p, double seconds, bool refused) {
+  if (settings_.adaptive != Adaptive::kDelayed || definition_.billing != Billing::kProvisioned)
+    return;
+  if (p->boosted.load(std::memory_order_relaxed)) {
+    const bool above = p->last_rate[0] > definition_.provisioned.read * p->weight ||
+                       p->last_rate[1] > definition_.provisioned.write * p->weight;
+    if (!above) p->boosted.store(false, std::memory_order_relaxed);
+    return;
+  }
+  p->throttled_seconds = refused ? p->throttled_seconds + seconds : 0;
+  if (p->throttled_seconds >= settings_.adaptive_delay_seconds)
+    p->boosted.store(true, std::memory_order_relaxed);
+}
+
+void Resource::PlanGrowth(int64_t now_micros, const Rates& used) {
+  if (used.read <= peak_.read && used.write <= peak_.write) return;
+  peak_ = Larger(peak_, used);
+  const Rates wanted{peak_.read * settings_.growth_factor, peak_.write * settings_.growth_factor};
+  if (wanted.read > ready_.read || wanted.write > ready_.write) {
+    growths_.push_back({now_micros + MicrosOf(settings_.growth_seconds), wanted});
+  }
+}
+
+void Resource::SplitForSize(int64_t now_micros, std::vector<SplitEvent>* events) {
+  std::unique_ptr<Layout> layout;
+  for (size_t i = 0;; ++i) {
+    const Layout& now = layout != nullptr ? *layout : layout_.Current();
+    if (i >= now.size()) break;
+    Partition& p = now.At(i);
+    if (static_cast<double>(p.bytes.load(std::memory_order_relaxed)) < settings_.partition_bytes)
+      continue;
+    if (static_cast<int64_t>(now.size()) >= settings_.most_partitions) break;
+    std::optional<KeyBound> bound;
+    if (static_cast<double>(p.bytes.load(std::memory_order_relaxed)) >= 2 * p.even_bytes) {
+      // Most of it was added since: cut where that data is.
+      const ObservationLock look(p);
+      bound =
+          p.seen.data
+              .ChooseBound(now.RangeOf(i), {.min_side = settings_.heat_min_side,
+                                            .min_samples = settings_.heat_min_samples,
+                                            .inside_collections = !definition_.has_local_indexes,
+                                            .heat_may_move = true})
+              .bound;
+    } else {
+      bound = Middle(now, i);
+    }
+    if (!bound) continue;
+    if (layout == nullptr) layout = CopyLayout();
+    events->push_back(SplitAt(layout.get(), i, *bound, now_micros, SplitReason::kSize));
+    --i;  // look at the left child too
+  }
+  if (layout != nullptr) PublishLayout(std::move(layout));
+}
+
+}  // namespace stator::throughput

@@ -1,0 +1,144 @@
+// What a resource tells of itself.
+#include <algorithm>
+
+#include "throughput/resource.h"
+#include "throughput/units.h"
+
+namespace stator::throughput {
+
+std::string_view SplitReasonText(SplitReason reason) {
+  switch (reason) {
+    case SplitReason::kThroughput:
+      return "throughput";
+    case SplitReason::kSize:
+      return "size";
+    case SplitReason::kHeat:
+      return "heat";
+    case SplitReason::kOnDemandGrowth:
+      return "on-demand growth";
+    case SplitReason::kAsked:
+      return "asked for";
+  }
+  return "";
+}
+
+Rates Resource::provisioned() const {
+  const MutexLock lock(mutex_);
+  return definition_.billing == Billing::kProvisioned ? definition_.provisioned : Rates{};
+}
+
+Rates Resource::warm() const {
+  const MutexLock lock(mutex_);
+  if (definition_.billing == Billing::kOnDemand) return ready_;
+  return {std::max(ready_.read, peak_provisioned_.read),
+          std::max(ready_.write, peak_provisioned_.write)};
+}
+
+size_t Resource::partition_count() const { return Pin(layout_)->size(); }
+
+uint64_t Resource::PartitionOf(const KeyPoint& point) const {
+  const Pin layout(layout_);
+  return layout->At(layout->Find(point)).id;
+}
+
+std::vector<PartitionView> Resource::Partitions() const {
+  const MutexLock lock(mutex_);
+  const Layout& layout = layout_.Current();
+  const bool provisioned = definition_.billing == Billing::kProvisioned;
+  std::vector<PartitionView> views;
+  for (size_t i = 0; i < layout.size(); ++i) {
+    const Partition& p = layout.At(i);
+    PartitionView v;
+    v.id = p.id;
+    v.parent = p.parent;
+    v.range = layout.RangeOf(i);
+    v.weight = p.weight;
+    if (provisioned)
+      v.share = {definition_.provisioned.read * p.weight, definition_.provisioned.write * p.weight};
+    v.bytes = p.bytes.load(std::memory_order_relaxed);
+    v.consumed = {HalvesToUnits(p.side[0].consumed.load(std::memory_order_relaxed)),
+                  HalvesToUnits(p.side[1].consumed.load(std::memory_order_relaxed))};
+    for (size_t l = 0; l < kLimits; ++l) {
+      v.refused.read += HalvesToUnits(p.refused[0][l].load(std::memory_order_relaxed));
+      v.refused.write += HalvesToUnits(p.refused[1][l].load(std::memory_order_relaxed));
+    }
+    v.last_window = {p.last_rate[0], p.last_rate[1]};
+    v.heat = p.heat;
+    v.obstacle = p.obstacle;
+    views.push_back(std::move(v));
+  }
+  return views;
+}
+
+Rates Resource::consumed() const {
+  const MutexLock lock(mutex_);
+  const Layout& layout = layout_.Current();
+  std::array<int64_t, kAccesses> sum = past_.consumed;
+  for (size_t i = 0; i < layout.size(); ++i) {
+    for (size_t a = 0; a < kAccesses; ++a)
+      sum[a] += layout.At(i).side[a].consumed.load(std::memory_order_relaxed);
+  }
+  return {HalvesToUnits(sum[0]), HalvesToUnits(sum[1])};
+}
+
+Rates Resource::refused(Limit limit) const {
+  const MutexLock lock(mutex_);
+  const Layout& layout = layout_.Current();
+  const size_t l = static_cast<size_t>(limit);
+  std::array<int64_t, kAccesses> sum{past_.refused[0][l], past_.refused[1][l]};
+  for (size_t i = 0; i < layout.size(); ++i) {
+    for (size_t a = 0; a < kAccesses; ++a)
+      sum[a] += layout.At(i).refused[a][l].load(std::memory_order_relaxed);
+  }
+  return {HalvesToUnits(sum[0]), HalvesToUnits(sum[1])};
+}
+
+double Resource::Tokens(int64_t now_micros, Access access) const {
+  return capacity_[static_cast<size_t>(access)].Tokens(Nanos(now_micros));
+}
+
+std::vector<HeavyKey> Resource::Hottest(HeavyHitters::Of of, size_t limit) const {
+  const MutexLock lock(mutex_);
+  const bool collections = of == HeavyHitters::Of::kCollections;
+  HeavyHitters sum = collections ? lifetime_collections_ : lifetime_items_;
+  const Layout& layout = layout_.Current();
+  for (size_t i = 0; i < layout.size(); ++i) {
+    const ObservationLock look(layout.At(i));
+    sum.Merge(collections ? layout.At(i).seen.collections : layout.At(i).seen.items);
+  }
+  return sum.Top(limit);
+}
+
+std::vector<HeavyKey> Resource::MostRefused(size_t limit) const {
+  const MutexLock lock(mutex_);
+  HeavyHitters sum = lifetime_refused_;
+  const Layout& layout = layout_.Current();
+  for (size_t i = 0; i < layout.size(); ++i) {
+    const ObservationLock look(layout.At(i));
+    sum.Merge(layout.At(i).seen.refused);
+  }
+  return sum.Top(limit);
+}
+
+double Resource::ObservedWeight() const {
+  const MutexLock lock(mutex_);
+  double sum = lifetime_collections_.total();
+  const Layout& layout = layout_.Current();
+  for (size_t i = 0; i < layout.size(); ++i) {
+    const ObservationLock look(layout.At(i));
+    sum += layout.At(i).seen.collections.total();
+  }
+  return sum;
+}
+
+PartitionMap Resource::HashMap() const {
+  const Pin layout(layout_);
+  std::vector<uint64_t> starts;
+  for (size_t i = 0; i < layout->size(); ++i) {
+    const KeyRange range = layout->RangeOf(i);
+    if (range.from.sort.empty()) starts.push_back(range.from.hash);
+  }
+  return PartitionMap::FromStarts(std::move(starts));
+}
+
+}  // namespace stator::throughput

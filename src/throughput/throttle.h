@@ -1,0 +1,72 @@
+// What is said about a request that may not pass: for clients the reason code and exception of the
+// protocol, for people which partition, which limit, which keys, and what would fix it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "throughput/heavy_hitters.h"
+#include "throughput/key_point.h"
+#include "throughput/key_sample.h"
+
+namespace stator::throughput {
+
+enum class Access : uint8_t { kRead = 0, kWrite = 1 };
+inline constexpr int kAccesses = 2;
+
+enum class Billing : uint8_t { kProvisioned, kOnDemand };
+
+// Which limit refused. The order is that of the reason codes in the reference.
+enum class Limit : uint8_t {
+  kProvisioned = 0,  // the capacity of the table or index
+  kAccount = 1,      // the quota per table
+  kKeyRange = 2,     // what one partition can do, or (without adaptive capacity) its share
+  kMaxOnDemand = 3,  // OnDemandThroughput's maximum
+};
+inline constexpr int kLimits = 4;
+
+// For example "IndexWriteKeyRangeThroughputExceeded": one of the 16 values of ThrottlingReasons.
+std::string_view ReasonCode(bool index, Access access, Limit limit);
+// The exception that carries it: "ProvisionedThroughputExceededException", "ThrottlingException" or
+// "RequestLimitExceeded".
+std::string_view ThrottleException(Billing billing, Limit limit);
+
+class Resource;
+
+// The answer to a request. Cheap to make; Explain (resource.h) says more.
+struct Verdict {
+  bool admitted = true;
+  // When refused:
+  Access access = Access::kRead;
+  Limit limit = Limit::kProvisioned;
+  uint64_t partition = 0;              // id of the partition that the key belongs to
+  const Resource* resource = nullptr;  // the table or index that refused; not owned
+};
+
+// Why a request was refused, or would be: made of what was seen until now.
+struct Explanation {
+  std::string resource;
+  bool index = false;
+  std::string_view reason;
+  std::string_view exception;
+  uint64_t partition = 0;
+  KeyRange range;
+  double limit = 0;   // units per second that the limit allows
+  double demand = 0;  // units per second asked for in the last window, of what the limit is about
+  double partition_share = 0;     // of the provisioned capacity, units per second; 0 on demand
+  std::vector<HeavyKey> hottest;  // item collections of the partition, by read and write units
+  double hottest_share = 0;       // of the partition's units that the hottest collection had
+  SplitObstacle obstacle = SplitObstacle::kNone;  // why the partition cannot be split for heat
+  std::vector<std::string> advice;                // sentences, the most useful first
+};
+
+// How many values to spread a key over, so that `units` per second stay within one partition each:
+// a key that takes 20,000 writes per second needs 20.
+int64_t ShardsNeeded(double units_per_second, Access access);
+
+// For people, for example "one item has nearly all of the heat".
+std::string_view ObstacleText(SplitObstacle obstacle);
+
+}  // namespace stator::throughput
