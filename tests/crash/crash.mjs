@@ -18,6 +18,7 @@ import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 
 import { Server, call, isStator } from '../sdk/harness.mjs';
+import { sizeOf } from '../sdk/sizes.mjs';
 
 // mulberry32
 function random(seed) {
@@ -38,8 +39,6 @@ const COUNTER = { pk: { S: 'counter' }, sk: { N: '0' } };
 const REGISTER = { pk: { S: 'register' }, sk: { N: '0' } };
 const keyOf = (item) => ({ pk: item.pk, sk: item.sk });
 const nameOf = ({ pk, sk }) => `${pk.S}/${sk.N}`;
-const sizeOfNumber = (text) => (text === '0' ? 1 : 1 + Math.ceil(text.replace('-', '').replace(/0+$/, '').length / 2) + (text.startsWith('-') ? 1 : 0));
-const sizeOf = (item) => Object.entries(item).reduce((sum, [name, { S, N }]) => sum + name.length + (S !== undefined ? S.length : sizeOfNumber(N)), 0);
 
 class Crash {
   constructor({ rounds, seed, durability, writers }) {

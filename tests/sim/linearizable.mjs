@@ -1,15 +1,21 @@
-// Is a history of operations on one item linearizable? Just-in-time linearization (Lowe, "Testing for linearizability",
-// 2017) over the events in time order: a configuration is a state of the item and the operations under way that have taken
-// effect in it already. When an operation returns, every configuration in which it has not taken effect is replaced by all
-// those that let it, after any of the others under way. No configuration left: the history up to this return is the
-// smallest prefix that is not linearizable.
+// Is a history of operations on one item linearizable? Just-in-time linearization (Lowe, "Testing
+// for linearizability", 2017) over the events in time order: a configuration is a state of the item
+// and the operations under way that have taken effect in it already. When an operation returns,
+// every configuration in which it has not taken effect is replaced by all those that let it, after
+// any of the others under way. No configuration left: the history up to this return is the smallest
+// prefix that is not linearizable.
 //
-// Items are independent of each other, so a history is linearizable exactly if that of each of its items is.
+// Items are independent of each other, so a history is linearizable exactly if that of each of its
+// items is.
 //
-// An operation is {call, return, kind, answered, ...}. Unanswered ones took effect before `return` (the death of their server,
-// Infinity if that lives) or never. Answers are compared with what the item's specification says (registerStep).
+// An operation is {call, return, kind, answered, ...}. Unanswered ones took effect before `return`
+// or, if that is undefined, before `death.tick`, when their server was gone, or never. Answers are
+// compared with what the item's specification says (registerStep).
 
-/** The item as a register `v` and a counter `n`, both text or missing; undefined: no item. A state is its text. */
+/**
+ * The item as a register `v` and a counter `n`, both text or missing; undefined: no item. A state
+ * is its text.
+ */
 export const stateOf = (item) => (item === undefined ? '-' : `${item.n ?? ''}/${item.v ?? ''}`);
 function itemOf(state) {
   if (state === '-') return undefined;
@@ -23,18 +29,20 @@ function itemOf(state) {
 function holds(condition, item) {
   if (condition === undefined) return true;
   if (condition.exists !== undefined) return (item !== undefined) === condition.exists;
-  return item !== undefined && Object.entries(condition).every(([name, value]) => item[name] === value);
+  return (
+    item !== undefined && Object.entries(condition).every(([name, value]) => item[name] === value)
+  );
 }
 
 /**
- * What `operation` does to an item in `state`: the state it leaves, or undefined if its answer (given that it was answered)
- * is not what it would have been.
+ * What `operation` does to an item in `state`: the state it leaves, or undefined if its answer
+ * (given that it was answered) is not what it would have been.
  *   {kind: 'read', seen}                  seen: the state that was answered
  *   {kind: 'put', item, ...}              the item afterwards
  *   {kind: 'update', set, add, ...}       v becomes `set` (if given), n grows by `add` (if given)
  *   {kind: 'delete', ...}
- * Writes may have `condition` ({exists} or {n} or {v}), `failed` (the condition did not hold) and, of what was answered,
- * `before` and `after` (states), `n` (the counter afterwards).
+ * Writes may have `condition` ({exists} or {n} or {v}), `failed` (the condition did not hold) and,
+ * of what was answered, `before` and `after` (states), `n` (the counter afterwards).
  */
 export function registerStep(state, operation) {
   const { kind, answered } = operation;
@@ -57,16 +65,22 @@ export function registerStep(state, operation) {
   return next;
 }
 
-// Configurations are kept by the text of what makes them equal. `done`: sorted indices of operations under way.
+// Configurations are kept by the text of what makes them equal. `done`: sorted indices of
+// operations under way.
 const textOf = ({ state, done }) => `${state}|${done.join(',')}`;
 const withIndex = (done, index) => [...done, index].sort((a, b) => a - b);
 
 /**
- * Checks operations on one item that begins as `initial`. Returns {ok: true, configurations} (the most there were at once) or
- * {ok: false, failing, states, prefix}: the operation whose answer cannot be explained, the states that the item may have been in
- * when it returned, and the operations that began before that, in the order of their calls.
+ * Checks operations on one item that begins as `initial`. Returns {ok: true, configurations} (the
+ * most there were at once) or {ok: false, failing, states, prefix}: the operation whose answer
+ * cannot be explained, the states that the item may have been in when it returned, and the
+ * operations that began before that, in the order of their calls.
  */
-export function check(operations, { step = registerStep, initial = '-' } = {}) {
+export function check(history, { step = registerStep, initial = '-' } = {}) {
+  const operations = history.map((operation) => ({
+    ...operation,
+    return: operation.return ?? operation.death?.tick ?? Infinity,
+  }));
   const events = [];
   operations.forEach((operation, index) => {
     events.push({ at: operation.call, index, begins: true });
@@ -74,15 +88,18 @@ export function check(operations, { step = registerStep, initial = '-' } = {}) {
   });
   events.sort((a, b) => a.at - b.at);
 
-  const under = new Set();  // operations under way
+  const under = new Set(); // operations under way
 
-  // Operations that never change a state take effect as soon as their answer allows: whatever can follow without them can
-  // follow with them. (A write that happens to change nothing now might have to change something later.)
+  // Operations that never change a state take effect as soon as their answer allows: whatever can
+  // follow without them can follow with them. (A write that happens to change nothing now might
+  // have to change something later.)
   const settle = (configuration) => {
     for (const index of under) {
       const operation = operations[index];
-      if ((operation.kind !== 'read' && !operation.failed) || configuration.done.includes(index)) continue;
-      if (step(configuration.state, operation) !== undefined) configuration.done = withIndex(configuration.done, index);
+      if ((operation.kind !== 'read' && !operation.failed) || configuration.done.includes(index))
+        continue;
+      if (step(configuration.state, operation) !== undefined)
+        configuration.done = withIndex(configuration.done, index);
     }
     return configuration;
   };
@@ -104,7 +121,10 @@ export function check(operations, { step = registerStep, initial = '-' } = {}) {
     }
     const operation = operations[index];
     const keep = (configuration) => {
-      const left = { state: configuration.state, done: configuration.done.filter((other) => other !== index) };
+      const left = {
+        state: configuration.state,
+        done: configuration.done.filter((other) => other !== index),
+      };
       next.set(textOf(left), left);
     };
     const tried = new Set();
@@ -116,7 +136,7 @@ export function check(operations, { step = registerStep, initial = '-' } = {}) {
         keep(configuration);
         continue;
       }
-      if (!operation.answered) keep(configuration);  // it never took effect
+      if (!operation.answered) keep(configuration); // it never took effect
       for (const other of under) {
         if (configuration.done.includes(other)) continue;
         const state = step(configuration.state, operations[other]);
@@ -129,8 +149,15 @@ export function check(operations, { step = registerStep, initial = '-' } = {}) {
       }
     }
     if (next.size === 0) {
-      const prefix = operations.filter((other) => other.call < operation.return).sort((a, b) => a.call - b.call);
-      return { ok: false, failing: operation, states: [...new Set([...configurations.values()].map(({ state }) => state))], prefix };
+      const prefix = operations
+        .filter((other) => other.call < operation.return)
+        .sort((a, b) => a.call - b.call);
+      return {
+        ok: false,
+        failing: operation,
+        states: [...new Set([...configurations.values()].map(({ state }) => state))],
+        prefix,
+      };
     }
     under.delete(index);
     configurations = next;
@@ -141,8 +168,15 @@ export function check(operations, { step = registerStep, initial = '-' } = {}) {
 
 /** A failure of `check` for people: the last operations of the smallest failing prefix. */
 export function explain({ failing, states, prefix }, describe = JSON.stringify) {
-  const last = prefix.filter((operation) => operation.return > failing.call - 60 || operation === failing).slice(-40);
-  const lines = last.map((operation) => `${operation === failing ? '>>' : '  '} ${describe(operation)}`);
-  return `the item may have been ${states.join(' or ')}; no order explains the marked operation (${prefix.length} operations in the ` +
-    `smallest failing prefix, the last of them):\n${lines.join('\n')}`;
+  const last = prefix
+    .filter((operation) => operation.return > failing.call - 60 || operation === failing)
+    .slice(-40);
+  const lines = last.map(
+    (operation) => `${operation === failing ? '>>' : '  '} ${describe(operation)}`,
+  );
+  return (
+    `the item may have been ${states.join(' or ')}; no order explains the marked operation ` +
+    `(${prefix.length} operations in the smallest failing prefix, the last of them):\n` +
+    lines.join('\n')
+  );
 }

@@ -1,4 +1,5 @@
-// The checker of linearizability can fail: known-bad histories, and small random ones against trying every order.
+// The checker of linearizability can fail: known-bad histories, and small random ones against
+// trying every order.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
@@ -6,9 +7,24 @@ import { Random } from '../diff/generate/random.mjs';
 import { check, explain, registerStep, stateOf } from './linearizable.mjs';
 
 let at = 0;
-const put = (call, end, v, more = {}) => ({ call, return: end, kind: 'put', item: { v }, answered: end !== undefined, ...more });
+const put = (call, end, v, more = {}) => ({
+  call,
+  return: end,
+  kind: 'put',
+  item: { v },
+  answered: end !== undefined,
+  ...more,
+});
 const read = (call, end, seen) => ({ call, return: end, kind: 'read', seen, answered: true });
-const add = (call, end, n, more = {}) => ({ call, return: end, kind: 'update', add: 1, n, answered: true, ...more });
+const add = (call, end, n, more = {}) => ({
+  call,
+  return: end,
+  kind: 'update',
+  add: 1,
+  n,
+  answered: true,
+  ...more,
+});
 const lost = (operation, death) => ({ ...operation, return: death, answered: false });
 const accepts = (...history) => assert.ok(check(history).ok, explainOf(history));
 const rejects = (...history) => assert.ok(!check(history).ok);
@@ -42,7 +58,7 @@ test('a write that is applied twice', () => {
   rejects(lost(add(1, 0), 10), read(11, 12, '1/'), read(13, 14, '2/'));
 });
 
-test('a value from nowhere, an answer about another state, a condition that is not looked at', () => {
+test('a value from nowhere, an answer about another state, a condition not looked at', () => {
   rejects(read(1, 2, '/x'));
   rejects(put(1, 2, 'a'), put(3, 4, 'b', { before: '-' }));
   rejects(put(1, 2, 'a'), put(3, 4, 'b', { condition: { exists: false } }));
@@ -59,7 +75,13 @@ test('an operation without an answer took effect once, before its server died, o
 });
 
 test('the smallest failing prefix ends where the contradiction shows', () => {
-  const result = check([put(1, 2, 'a'), put(3, 4, 'b'), read(5, 8, '/a'), read(6, 7, '/b'), put(9, 10, 'c')]);
+  const result = check([
+    put(1, 2, 'a'),
+    put(3, 4, 'b'),
+    read(5, 8, '/a'),
+    read(6, 7, '/b'),
+    put(9, 10, 'c'),
+  ]);
   assert.equal(result.failing.call, 5);
   assert.equal(result.prefix.length, 4);
   assert.deepEqual(result.states, ['/b']);
@@ -71,8 +93,13 @@ function bruteForce(operations) {
   const search = (state, left) => {
     if (left.every((operation) => !operation.answered)) return true;
     return left.some((operation) => {
-      if (left.some((other) => other !== operation && other.answered && other.return < operation.call)) return false;
-      const rest = left.filter((other) => other !== operation && (other.answered || other.return > operation.call));
+      if (
+        left.some((other) => other !== operation && other.answered && other.return < operation.call)
+      )
+        return false;
+      const rest = left.filter(
+        (other) => other !== operation && (other.answered || other.return > operation.call),
+      );
       const next = registerStep(state, operation);
       return next !== undefined && search(next, rest);
     });
@@ -80,7 +107,8 @@ function bruteForce(operations) {
   return search('-', operations);
 }
 
-// Answers are taken from a real order with some probability and are random otherwise, so that both verdicts are common.
+// Answers are taken from a real order with some probability and are random otherwise, so that both
+// verdicts are common.
 function randomHistory(random) {
   at = 0;
   const count = random.between(2, 7);
@@ -90,10 +118,22 @@ function randomHistory(random) {
   const values = ['a', 'b'];
   while (operations.length < count || open.length > 0) {
     if (operations.length < count && (open.length === 0 || random.chance(0.55))) {
-      const operation = { call: ++at, return: Infinity, kind: random.pick(['read', 'put', 'update', 'update', 'delete']), answered: false };
+      const operation = {
+        call: ++at,
+        return: Infinity,
+        kind: random.pick(['read', 'put', 'update', 'update', 'delete']),
+        answered: false,
+      };
       if (operation.kind === 'put') operation.item = { v: random.pick(values) };
-      if (operation.kind === 'update') Object.assign(operation, random.chance(0.5) ? { add: 1 } : { set: random.pick(values) });
-      if (operation.kind !== 'read' && random.chance(0.3)) operation.condition = random.pick([{ exists: true }, { exists: false }, { v: 'a' }, { n: '1' }]);
+      if (operation.kind === 'update')
+        Object.assign(operation, random.chance(0.5) ? { add: 1 } : { set: random.pick(values) });
+      if (operation.kind !== 'read' && random.chance(0.3))
+        operation.condition = random.pick([
+          { exists: true },
+          { exists: false },
+          { v: 'a' },
+          { n: '1' },
+        ]);
       operations.push(operation);
       open.push(operation);
       continue;
@@ -108,7 +148,9 @@ function randomHistory(random) {
     const odd = random.chance(0.25) ? stateOf({ v: random.pick(values) }) : undefined;
     if (operation.kind === 'read') operation.seen = odd ?? before;
     else {
-      operation.failed = operation.condition !== undefined && registerStep(before, { ...operation, failed: true }) !== undefined;
+      operation.failed =
+        operation.condition !== undefined &&
+        registerStep(before, { ...operation, failed: true }) !== undefined;
       if (random.chance(0.4)) operation.before = odd ?? before;
       if (!operation.failed && random.chance(0.3)) operation.after = after;
     }

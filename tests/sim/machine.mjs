@@ -1,7 +1,9 @@
-// A server on one data directory that is killed and started again while clients use it, and the clock of what they saw. Each
-// start chooses a durability, for a killed server loses nothing with either.
+// A server on one data directory that is killed and started again while clients use it, and the
+// clock of what they saw. Each start chooses a durability, for a killed server loses nothing with
+// either.
 //
-// Times are ticks of one counter in this process: an answer that came before a request was sent has the lower tick.
+// Times are ticks of one counter in this process: an answer that came before a request was sent has
+// the lower tick.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -18,7 +20,7 @@ export class Machine {
     Object.assign(this, { name, seed, clients, args });
     this.random = new Random(`${name}.${seed}`);
     this.ticks = 0;
-    this.death = { tick: undefined };  // of the server that runs: when it was gone
+    this.death = { tick: undefined }; // of the server that runs: when it was gone
     this.counts = { answered: 0, unanswered: 0, kills: 0, stops: 0 };
   }
 
@@ -26,7 +28,10 @@ export class Machine {
     return ++this.ticks;
   }
 
-  /** A source of choices of its own, so that one client's choices do not depend on how fast the others are. */
+  /**
+   * A source of choices of its own, so that one client's choices do not depend on how fast the
+   * others are.
+   */
   randomOf(...parts) {
     return new Random(`${this.name}.${this.seed}.${parts.join('.')}`);
   }
@@ -36,23 +41,36 @@ export class Machine {
     this.server = await Server.start(this.options());
     this.agent = new http.Agent({ keepAlive: true, maxSockets: this.clients });
     this.death = { tick: undefined };
-    this.doomed = false;   // a kill is on its way
-    this.leaving = false;  // it has come, or SIGTERM
+    this.doomed = false; // a kill is on its way
+    this.leaving = false; // it has come, or SIGTERM
   }
 
   options() {
-    return { dataDir: this.dataDir, args: [`--durability=${this.random.pick(['os', 'fsync'])}`, ...this.args] };
+    return {
+      dataDir: this.dataDir,
+      args: [`--durability=${this.random.pick(['os', 'fsync'])}`, ...this.args],
+    };
   }
 
   /**
-   * Sends an operation. Resolves to {call, return, status, body, death}. Without an answer `status` is 0, `return` undefined,
-   * and `death` tells, once the server is gone, until when the operation may have taken effect: a dead server does nothing.
+   * Sends an operation. Resolves to {call, return, status, body, death}. Without an answer `status`
+   * is 0, `return` undefined, and `death` tells, once the server is gone, until when the operation
+   * may have taken effect: a dead server does nothing.
    */
   async send(operation, body) {
-    const record = { call: this.now(), return: undefined, status: 0, body: undefined, death: this.death };
+    const record = {
+      call: this.now(),
+      return: undefined,
+      status: 0,
+      body: undefined,
+      death: this.death,
+    };
     const server = this.server;
     try {
-      const reply = await call(server.endpoint, operation, body, { agent: this.agent, timeout: 20000 });
+      const reply = await call(server.endpoint, operation, body, {
+        agent: this.agent,
+        timeout: 20000,
+      });
       if (reply.status < 500) {
         record.status = reply.status;
         record.body = reply.json();
@@ -63,9 +81,14 @@ export class Machine {
       if (!this.leaving) this.fail(new Error(`${operation}: ${reply.status} ${reply.text}`));
     } catch (error) {
       if ((!this.leaving && !this.doomed) || /no answer within/.test(error.message)) {
-        await delay(100);  // an exit is seen a little later than its connections
+        await delay(100); // an exit is seen a little later than its connections
         const { exitCode, signalCode } = server.child;
-        this.fail(new Error(`${operation} was not answered: ${error.message}; the server ${exitCode ?? signalCode ?? 'runs on'}`));
+        this.fail(
+          new Error(
+            `${operation} was not answered: ${error.message}; ` +
+              `the server ${exitCode ?? signalCode ?? 'runs on'}`,
+          ),
+        );
       }
     }
     this.counts.unanswered++;
@@ -75,7 +98,11 @@ export class Machine {
   /** Sends an operation that has to succeed; resolves to its answer. */
   async must(operation, body) {
     const { status, body: answer } = await this.send(operation, body);
-    if (status !== 200) throw this.trouble ?? new Error(`${operation} ${JSON.stringify(body)}: ${status} ${JSON.stringify(answer)}`);
+    if (status !== 200)
+      throw (
+        this.trouble ??
+        new Error(`${operation} ${JSON.stringify(body)}: ${status} ${JSON.stringify(answer)}`)
+      );
     return answer;
   }
 
@@ -106,16 +133,19 @@ export class Machine {
   }
 
   /**
-   * The same with SIGKILL, in `millis`. Another process sends it: from this one it would always come when this one has time,
-   * which is when the server has just answered everything.
+   * The same with SIGKILL, in `millis`. Another process sends it: from this one it would always
+   * come when this one has time, which is when the server has just answered everything.
    */
   async kill(millis) {
     this.doomed = true;
     this.counts.kills++;
-    spawn('/bin/sh', ['-c', `sleep ${millis / 1000}; kill -9 ${this.server.child.pid}`], { stdio: 'ignore' });
+    spawn('/bin/sh', ['-c', `sleep ${millis / 1000}; kill -9 ${this.server.child.pid}`], {
+      stdio: 'ignore',
+    });
     this.server.child.ref();
     const { code, signal } = await this.server.exited;
-    if (signal !== 'SIGKILL') this.fail(new Error(`the server ended by itself: ${signal ?? code}\n${this.server.output}`));
+    if (signal !== 'SIGKILL')
+      this.fail(new Error(`the server ended by itself: ${signal ?? code}\n${this.server.output}`));
     this.gone();
   }
 
@@ -126,16 +156,17 @@ export class Machine {
   }
 
   /**
-   * Until `seconds` are over: lets `work(client, random, round)` run for every client for a while, ends the server, mostly with
-   * SIGKILL, waits for the clients, starts it again and calls `between(round)`. `work` loops while `going()` and returns when it
-   * was not answered.
+   * Until `seconds` are over: lets `work(client, random, round)` run for every client for a while,
+   * ends the server, mostly with SIGKILL, waits for the clients, starts it again and calls
+   * `between(round)`. `work` loops while `going()` and returns when it was not answered.
    */
   async rounds(seconds, { work, between = async () => {} }) {
     const end = Date.now() + seconds * 1000;
     for (let round = 1; Date.now() < end && !this.trouble; round++) {
       this.round = round;
       const load = Array.from({ length: this.clients }, (_, client) =>
-        work(client, this.randomOf(round, client), round).catch((error) => this.fail(error)));
+        work(client, this.randomOf(round, client), round).catch((error) => this.fail(error)),
+      );
       const all = Promise.all(load);
       const millis = this.random.between(150, 700);
       if (this.random.chance(0.15)) {
@@ -160,7 +191,8 @@ export class Machine {
   /** A start that is killed while the store is being opened. */
   async killStarting(millis) {
     const doomed = await Server.start({
-      ...this.options(), spawned: (child) => setTimeout(() => child.kill('SIGKILL'), millis),
+      ...this.options(),
+      spawned: (child) => setTimeout(() => child.kill('SIGKILL'), millis),
     }).catch(() => undefined);
     await doomed?.kill();
     this.counts.kills++;

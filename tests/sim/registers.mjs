@@ -1,5 +1,6 @@
-// Single items are linearizable: many clients use a few items in every way there is to write and to read one, the server is
-// killed in between, and the history of each item has to have an explanation as a sequence of operations.
+// Single items are linearizable: many clients use a few items in every way there is to write and to
+// read one, the server is killed in between, and the history of each item has to have an
+// explanation as a sequence of operations.
 import assert from 'node:assert/strict';
 
 import { check, explain, stateOf } from './linearizable.mjs';
@@ -10,11 +11,18 @@ const INDEX = 'by-g';
 const KEYS = 5;
 
 const keyOf = (key) => ({ pk: { S: `k${key}` } });
-const fromWire = (item) => item && { ...(item.n && { n: item.n.N }), ...(item.v && { v: item.v.S }) };
+const fromWire = (item) =>
+  item && { ...(item.n && { n: item.n.N }), ...(item.v && { v: item.v.S }) };
 const stateFromWire = (item) => stateOf(fromWire(item));
-const toWire = (key, { n, v }) => ({ ...keyOf(key), g: { S: `k${key}` }, ...(n !== undefined && { n: { N: n } }), ...(v !== undefined && { v: { S: v } }) });
-const describe = ({ client, call, return: end, answered, via, ...what }) =>
-  `${String(call).padStart(7)} .. ${String(end).padEnd(7)} client ${client} ${answered ? '' : '(no answer) '}${via}: ${JSON.stringify(what)}`;
+const toWire = (key, { n, v }) => ({
+  ...keyOf(key),
+  g: { S: `k${key}` },
+  ...(n !== undefined && { n: { N: n } }),
+  ...(v !== undefined && { v: { S: v } }),
+});
+const describe = ({ client, call, return: end, answered, death: _, via, ...what }) =>
+  `${String(call).padStart(7)} .. ${String(end).padEnd(7)} client ${client} ` +
+  `${answered ? '' : '(no answer) '}${via}: ${JSON.stringify(what)}`;
 
 class Registers {
   constructor(machine) {
@@ -25,14 +33,26 @@ class Registers {
 
   createTable() {
     return this.machine.must('CreateTable', {
-      TableName: TABLE, BillingMode: 'PAY_PER_REQUEST', KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
-      AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }, { AttributeName: 'g', AttributeType: 'S' }],
-      GlobalSecondaryIndexes: [{ IndexName: INDEX, KeySchema: [{ AttributeName: 'g', KeyType: 'HASH' }], Projection: { ProjectionType: 'ALL' } }],
+      TableName: TABLE,
+      BillingMode: 'PAY_PER_REQUEST',
+      KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+      AttributeDefinitions: [
+        { AttributeName: 'pk', AttributeType: 'S' },
+        { AttributeName: 'g', AttributeType: 'S' },
+      ],
+      GlobalSecondaryIndexes: [
+        {
+          IndexName: INDEX,
+          KeySchema: [{ AttributeName: 'g', KeyType: 'HASH' }],
+          Projection: { ProjectionType: 'ALL' },
+        },
+      ],
     });
   }
 
-  // Sends a request that does `operations`, one for each key of `keys`, and adds them to the histories. `answer(reply)` fills in what
-  // they answered; it returns the operations that did not happen, if any.
+  // Sends a request that does `operations`, one for each key of `keys`, and adds them to the
+  // histories. `answer(reply)` fills in what they answered; it returns the operations that did not
+  // happen, if any.
   async perform(client, operation, body, operations, answer) {
     const record = await this.machine.send(operation, body);
     const via = body.IndexName ? `${operation} of ${body.IndexName}` : operation;
@@ -42,38 +62,51 @@ class Registers {
       if (dropped.includes(operation)) continue;
       const { key, ...rest } = operation;
       const entry = { client, call: record.call, return: record.return, answered, via, ...rest };
-      if (!answered) this.pending(entry, record.death);
+      if (!answered) entry.death = record.death;
       this.histories[key].push(entry);
     }
     return answered;
   }
 
-  // The end of an unanswered operation is that of its server, which is not known yet.
-  pending(entry, death) {
-    Object.defineProperty(entry, 'return', { enumerable: true, get: () => death.tick ?? Infinity });
-  }
-
   // A condition that holds about half of the time, for the last state that somebody saw.
   condition(random, key) {
-    const seen = this.histories[key].findLast((entry) => entry.answered && (entry.seen ?? entry.after))?.seen;
-    const item = seen === undefined || seen === '-' ? undefined : { n: seen.split('/')[0], v: seen.split('/')[1] };
+    const seen = this.histories[key].findLast(
+      (entry) => entry.answered && (entry.seen ?? entry.after),
+    )?.seen;
+    const item =
+      seen === undefined || seen === '-'
+        ? undefined
+        : { n: seen.split('/')[0], v: seen.split('/')[1] };
     return random.weighted([
-      [4, undefined], [1, { exists: true }], [1, { exists: false }], [item?.v ? 2 : 0, { v: item?.v }], [item?.n ? 2 : 0, { n: item?.n }],
+      [4, undefined],
+      [1, { exists: true }],
+      [1, { exists: false }],
+      [item?.v ? 2 : 0, { v: item?.v }],
+      [item?.n ? 2 : 0, { n: item?.n }],
     ]);
   }
 
   conditionOf(condition) {
     if (condition === undefined) return {};
-    if (condition.exists !== undefined) return { ConditionExpression: `attribute_${condition.exists ? '' : 'not_'}exists(pk)` };
+    if (condition.exists !== undefined)
+      return { ConditionExpression: `attribute_${condition.exists ? '' : 'not_'}exists(pk)` };
     const [[name, value]] = Object.entries(condition);
-    return { ConditionExpression: `#c = :c`, ExpressionAttributeNames: { '#c': name }, ExpressionAttributeValues: { ':c': { [name === 'n' ? 'N' : 'S']: value } } };
+    return {
+      ConditionExpression: `#c = :c`,
+      ExpressionAttributeNames: { '#c': name },
+      ExpressionAttributeValues: { ':c': { [name === 'n' ? 'N' : 'S']: value } },
+    };
   }
 
   write(random, key, kinds) {
     const condition = this.condition(random, key);
     const kind = random.weighted(kinds);
     const operation = { key, kind, condition };
-    if (kind === 'put') operation.item = { v: `v${++this.values}`, ...(random.chance(0.3) && { n: String(random.between(1, 9)) }) };
+    if (kind === 'put')
+      operation.item = {
+        v: `v${++this.values}`,
+        ...(random.chance(0.3) && { n: String(random.between(1, 9)) }),
+      };
     if (kind === 'update') {
       if (random.chance(0.7)) operation.add = random.between(1, 3);
       if (operation.add === undefined || random.chance(0.2)) operation.set = `v${++this.values}`;
@@ -81,7 +114,8 @@ class Registers {
     return operation;
   }
 
-  // The request of a write as PutItem, UpdateItem and DeleteItem, and the actions of transactions, have it.
+  // The request of a write as PutItem, UpdateItem and DeleteItem, and the actions of transactions,
+  // have it.
   request({ key, kind, item, set, add, condition }) {
     const request = { TableName: TABLE, ...this.conditionOf(condition) };
     if (kind === 'put') return { ...request, Item: toWire(key, item) };
@@ -94,92 +128,192 @@ class Registers {
       values[':v'] = { S: set };
     }
     if (add !== undefined) values[':n'] = { N: String(add) };
-    return { ...request, UpdateExpression: `SET ${sets.join(', ')}${add === undefined ? '' : ' ADD n :n'}`, ExpressionAttributeValues: values };
+    return {
+      ...request,
+      UpdateExpression: `SET ${sets.join(', ')}${add === undefined ? '' : ' ADD n :n'}`,
+      ExpressionAttributeValues: values,
+    };
   }
 
   single(client, random, key) {
-    const operation = this.write(random, key, [[3, 'put'], [5, 'update'], [1, 'delete']]);
+    const operation = this.write(random, key, [
+      [3, 'put'],
+      [5, 'update'],
+      [1, 'delete'],
+    ]);
     const via = { put: 'PutItem', update: 'UpdateItem', delete: 'DeleteItem' }[operation.kind];
-    const ReturnValues = random.pick(operation.kind === 'update' ? ['NONE', 'ALL_OLD', 'UPDATED_NEW', 'ALL_NEW'] : ['NONE', 'ALL_OLD']);
+    const ReturnValues = random.pick(
+      operation.kind === 'update'
+        ? ['NONE', 'ALL_OLD', 'UPDATED_NEW', 'ALL_NEW']
+        : ['NONE', 'ALL_OLD'],
+    );
     const ReturnValuesOnConditionCheckFailure = random.pick(['NONE', 'ALL_OLD']);
-    const body = { ...this.request(operation), ReturnValues, ...(operation.condition && { ReturnValuesOnConditionCheckFailure }) };
+    const body = {
+      ...this.request(operation),
+      ReturnValues,
+      ...(operation.condition && { ReturnValuesOnConditionCheckFailure }),
+    };
     return this.perform(client, via, body, [operation], ({ status, body: answer }) => {
       if (status === 200) {
         if (ReturnValues === 'ALL_OLD') operation.before = stateFromWire(answer.Attributes);
         if (ReturnValues === 'ALL_NEW') operation.after = stateFromWire(answer.Attributes);
-        if (ReturnValues === 'UPDATED_NEW' && operation.add !== undefined) operation.n = answer.Attributes.n.N;
+        if (ReturnValues === 'UPDATED_NEW' && operation.add !== undefined)
+          operation.n = answer.Attributes.n.N;
         return;
       }
       assert.match(answer.__type, /#ConditionalCheckFailedException$/, JSON.stringify(answer));
       operation.failed = true;
-      if (ReturnValuesOnConditionCheckFailure === 'ALL_OLD') operation.before = stateFromWire(answer.Item);
+      if (ReturnValuesOnConditionCheckFailure === 'ALL_OLD')
+        operation.before = stateFromWire(answer.Item);
     });
   }
 
   batchWrite(client, random, keys) {
-    const operations = keys.map((key) => this.write(random, key, [[3, 'put'], [1, 'delete']]));
+    const operations = keys.map((key) =>
+      this.write(random, key, [
+        [3, 'put'],
+        [1, 'delete'],
+      ]),
+    );
     for (const operation of operations) delete operation.condition;
-    const requests = operations.map(({ key, kind, item }) => (kind === 'put' ? { PutRequest: { Item: toWire(key, item) } } : { DeleteRequest: { Key: keyOf(key) } }));
-    return this.perform(client, 'BatchWriteItem', { RequestItems: { [TABLE]: requests } }, operations, ({ status, body }) => {
-      assert.equal(status, 200, JSON.stringify(body));
-      assert.deepEqual(body.UnprocessedItems, {});
-    });
+    const requests = operations.map(({ key, kind, item }) =>
+      kind === 'put'
+        ? { PutRequest: { Item: toWire(key, item) } }
+        : { DeleteRequest: { Key: keyOf(key) } },
+    );
+    return this.perform(
+      client,
+      'BatchWriteItem',
+      { RequestItems: { [TABLE]: requests } },
+      operations,
+      ({ status, body }) => {
+        assert.equal(status, 200, JSON.stringify(body));
+        assert.deepEqual(body.UnprocessedItems, {});
+      },
+    );
   }
 
   transactWrite(client, random, keys) {
-    const operations = keys.map((key) => this.write(random, key, [[3, 'put'], [5, 'update'], [1, 'delete']]));
+    const operations = keys.map((key) =>
+      this.write(random, key, [
+        [3, 'put'],
+        [5, 'update'],
+        [1, 'delete'],
+      ]),
+    );
     const TransactItems = operations.map((operation) => ({
       [{ put: 'Put', update: 'Update', delete: 'Delete' }[operation.kind]]: {
-        ...this.request(operation), ...(operation.condition && { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' }),
+        ...this.request(operation),
+        ...(operation.condition && { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' }),
       },
     }));
-    return this.perform(client, 'TransactWriteItems', { TransactItems }, operations, ({ status, body }) => {
-      if (status === 200) return [];
-      assert.match(body.__type, /#TransactionCanceledException$/, JSON.stringify(body));
-      // Those whose condition held tell nothing: they did not happen.
-      return operations.filter((operation, i) => {
-        const reason = body.CancellationReasons[i];
-        if (reason.Code === 'None') return true;
-        assert.equal(reason.Code, 'ConditionalCheckFailed', JSON.stringify(body));
-        operation.failed = true;
-        operation.before = stateFromWire(reason.Item);
-        return false;
-      });
-    });
+    return this.perform(
+      client,
+      'TransactWriteItems',
+      { TransactItems },
+      operations,
+      ({ status, body }) => {
+        if (status === 200) return [];
+        assert.match(body.__type, /#TransactionCanceledException$/, JSON.stringify(body));
+        // Those whose condition held tell nothing: they did not happen.
+        return operations.filter((operation, i) => {
+          const reason = body.CancellationReasons[i];
+          if (reason.Code === 'None') return true;
+          assert.equal(reason.Code, 'ConditionalCheckFailed', JSON.stringify(body));
+          operation.failed = true;
+          operation.before = stateFromWire(reason.Item);
+          return false;
+        });
+      },
+    );
   }
 
   read(client, random, keys) {
     const operations = keys.map((key) => ({ key, kind: 'read' }));
     const [one] = operations;
-    const ok = (answer) => ({ status, body }) => {
-      assert.equal(status, 200, JSON.stringify(body));
-      answer(body);
-    };
+    const ok =
+      (answer) =>
+      ({ status, body }) => {
+        assert.equal(status, 200, JSON.stringify(body));
+        answer(body);
+      };
     const ofList = (items) => {
-      for (const operation of operations) operation.seen = stateFromWire(items.find((item) => item.pk.S === `k${operation.key}`));
+      for (const operation of operations)
+        operation.seen = stateFromWire(items.find((item) => item.pk.S === `k${operation.key}`));
     };
-    switch (random.weighted([[4, 'get'], [1, 'query'], [1, 'index'], [1, 'batch'], [1, 'transaction']])) {
+    switch (
+      random.weighted([
+        [4, 'get'],
+        [1, 'query'],
+        [1, 'index'],
+        [1, 'batch'],
+        [1, 'transaction'],
+      ])
+    ) {
       case 'get':
-        return this.perform(client, 'GetItem', { TableName: TABLE, Key: keyOf(one.key), ConsistentRead: true }, [one], ok(({ Item }) => { one.seen = stateFromWire(Item); }));
+        return this.perform(
+          client,
+          'GetItem',
+          { TableName: TABLE, Key: keyOf(one.key), ConsistentRead: true },
+          [one],
+          ok(({ Item }) => {
+            one.seen = stateFromWire(Item);
+          }),
+        );
       case 'query':
-        return this.perform(client, 'Query', {
-          TableName: TABLE, ConsistentRead: true, KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': { S: `k${one.key}` } },
-        }, [one], ok(({ Items }) => { one.seen = stateFromWire(Items[0]); }));
-      case 'index':  // never behind its table
-        return this.perform(client, 'Query', {
-          TableName: TABLE, IndexName: INDEX, KeyConditionExpression: 'g = :g', ExpressionAttributeValues: { ':g': { S: `k${one.key}` } },
-        }, [one], ok(({ Items }) => {
-          assert.ok(Items.length <= 1, JSON.stringify(Items));
-          one.seen = stateFromWire(Items[0]);
-        }));
+        return this.perform(
+          client,
+          'Query',
+          {
+            TableName: TABLE,
+            ConsistentRead: true,
+            KeyConditionExpression: 'pk = :pk',
+            ExpressionAttributeValues: { ':pk': { S: `k${one.key}` } },
+          },
+          [one],
+          ok(({ Items }) => {
+            one.seen = stateFromWire(Items[0]);
+          }),
+        );
+      case 'index': // never behind its table
+        return this.perform(
+          client,
+          'Query',
+          {
+            TableName: TABLE,
+            IndexName: INDEX,
+            KeyConditionExpression: 'g = :g',
+            ExpressionAttributeValues: { ':g': { S: `k${one.key}` } },
+          },
+          [one],
+          ok(({ Items }) => {
+            assert.ok(Items.length <= 1, JSON.stringify(Items));
+            one.seen = stateFromWire(Items[0]);
+          }),
+        );
       case 'batch':
-        return this.perform(client, 'BatchGetItem', { RequestItems: { [TABLE]: { ConsistentRead: true, Keys: keys.map(keyOf) } } }, operations, ok(({ Responses, UnprocessedKeys }) => {
-          assert.deepEqual(UnprocessedKeys, {});
-          ofList(Responses[TABLE]);
-        }));
+        return this.perform(
+          client,
+          'BatchGetItem',
+          { RequestItems: { [TABLE]: { ConsistentRead: true, Keys: keys.map(keyOf) } } },
+          operations,
+          ok(({ Responses, UnprocessedKeys }) => {
+            assert.deepEqual(UnprocessedKeys, {});
+            ofList(Responses[TABLE]);
+          }),
+        );
       default:
-        return this.perform(client, 'TransactGetItems', { TransactItems: keys.map((key) => ({ Get: { TableName: TABLE, Key: keyOf(key) } })) }, operations,
-          ok(({ Responses }) => operations.forEach((operation, i) => { operation.seen = stateFromWire(Responses[i].Item); })));
+        return this.perform(
+          client,
+          'TransactGetItems',
+          { TransactItems: keys.map((key) => ({ Get: { TableName: TABLE, Key: keyOf(key) } })) },
+          operations,
+          ok(({ Responses }) =>
+            operations.forEach((operation, i) => {
+              operation.seen = stateFromWire(Responses[i].Item);
+            }),
+          ),
+        );
     }
   }
 
@@ -202,7 +336,11 @@ class Registers {
     let configurations = 0;
     this.histories.forEach((history, key) => {
       const result = check(history);
-      assert.ok(result.ok, result.ok || `the history of item k${key} is not linearizable: ${explain(result, describe)}`);
+      assert.ok(
+        result.ok,
+        result.ok ||
+          `the history of item k${key} is not linearizable: ${explain(result, describe)}`,
+      );
       operations += history.length;
       configurations = Math.max(configurations, result.configurations);
     });
@@ -210,7 +348,10 @@ class Registers {
   }
 }
 
-/** Runs for `seconds`; resolves to what was done and checked, or rejects with a history that cannot be. */
+/**
+ * Runs for `seconds`; resolves to what was done and checked, or rejects with a history that cannot
+ * be.
+ */
 export async function registers({ seed, seconds, clients = 12 }) {
   const machine = new Machine({ name: 'registers', seed, clients });
   const run = new Registers(machine);
@@ -221,7 +362,8 @@ export async function registers({ seed, seconds, clients = 12 }) {
       work: (client, random) => run.work(client, random),
       // What survived is seen by somebody who is not in a hurry.
       between: async () => {
-        for (let key = 0; key < KEYS; key++) await run.read('after the restart', machine.randomOf('after', key), [key]);
+        for (let key = 0; key < KEYS; key++)
+          await run.read('after the restart', machine.randomOf('after', key), [key]);
       },
     });
     const checked = run.verify();

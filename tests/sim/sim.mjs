@@ -2,28 +2,38 @@
 //
 //   node tests/sim/sim.mjs [--seed N] [--seconds N] [--only name,...]
 //
-// Each workload runs for the seconds named (15). The seed decides what clients do; when the kills hit depends on time.
+// Each workload runs for the seconds named (15). The seed decides what clients do; when the kills
+// hit depends on time.
 import { parseArgs } from 'node:util';
 
+import { indexes } from './indexes.mjs';
 import { registers } from './registers.mjs';
+import { transfers } from './transfers.mjs';
 
-const workloads = { registers };
+const workloads = { registers, transfers, indexes };
 
-const { values } = parseArgs({ options: { seed: { type: 'string' }, seconds: { type: 'string' }, only: { type: 'string' } } });
-const seed = values.seed ?? process.env.STATOR_SIM_SEED ?? String(Math.floor(Math.random() * 2 ** 32));
+const { values } = parseArgs({
+  options: { seed: { type: 'string' }, seconds: { type: 'string' }, only: { type: 'string' } },
+});
+const seed =
+  values.seed ?? process.env.STATOR_SIM_SEED ?? String(Math.floor(Math.random() * 2 ** 32));
 const seconds = Number(values.seconds ?? process.env.STATOR_SIM_SECONDS ?? 15);
 const names = values.only?.split(',') ?? Object.keys(workloads);
 console.log(`seed ${seed}`);
-process.exitCode = 1;  // until the outcome is known
+process.exitCode = 1; // until the outcome is known
 let failed = 0;
 for (const name of names) {
   const begin = Date.now();
   try {
     const result = await workloads[name]({ seed, seconds });
-    console.log(`ok    ${name} ${((Date.now() - begin) / 1000).toFixed(1)} s ${JSON.stringify(result)}`);
+    console.log(
+      `ok    ${name} ${((Date.now() - begin) / 1000).toFixed(1)} s ${JSON.stringify(result)}`,
+    );
   } catch (error) {
     failed++;
-    console.log(`FAIL  ${name}, --seed ${seed} --seconds ${seconds} --only ${name}\n${error.stack}`);
+    console.log(
+      `FAIL  ${name}, --seed ${seed} --seconds ${seconds} --only ${name}\n${error.stack}`,
+    );
   }
 }
 console.log(`# tests ${names.length}\n# pass ${names.length - failed}\n# fail ${failed}`);
