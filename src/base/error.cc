@@ -21,6 +21,7 @@ std::string_view ErrorCodeName(ErrorCode code) {
     case ErrorCode::kTableNotFound: return "TableNotFound";
     case ErrorCode::kResourceInUse: return "ResourceInUse";
     case ErrorCode::kLimitExceeded: return "LimitExceeded";
+    case ErrorCode::kItemCollectionTooLarge: return "ItemCollectionTooLarge";
     case ErrorCode::kThrottling: return "Throttling";
     case ErrorCode::kProvisionedThroughputExceeded: return "ProvisionedThroughputExceeded";
     case ErrorCode::kRequestLimitExceeded: return "RequestLimitExceeded";

@@ -60,7 +60,8 @@ Result<Decision> Decide(const TransactionAction& action, model::ItemView old_ite
       }
       if (updated->item.empty()) break;
       // Unlike UpdateItem, the item is measured as it is [C].
-      if (model::ItemView(updated->item).size_bytes() > model::kMaxItemBytes) {
+      if (model::ItemView(updated->item).size_bytes() > model::kMaxItemBytes ||
+          !table::FitsWithLocalEntries(action.table->descriptor, model::ItemView(updated->item))) {
         decision.reason = ValidationReason("Item size to update has exceeded the maximum allowed size");
         break;
       }
@@ -123,6 +124,15 @@ Result<std::vector<table::Change>> Body(Run& run, const std::vector<model::ItemV
   return changes;
 }
 
+// A collection that would be too large is a reason of its action.
+Error AsTransactionError(size_t actions, Error error) {
+  if (error.code() != ErrorCode::kItemCollectionTooLarge || error.payload() == nullptr) return error;
+  std::vector<CancellationReason> reasons(actions);
+  reasons[static_cast<const table::TargetPayload&>(*error.payload()).target] = {"ItemCollectionSizeLimitExceeded",
+                                                                                error.message(), ""};
+  return TransactionCanceled(std::move(reasons));
+}
+
 }  // namespace
 
 Error TransactionCanceled(std::vector<CancellationReason> reasons) {
@@ -159,7 +169,7 @@ void RunWriteTransaction(Context& ctx, WriteTransaction transaction, Callback<Tr
       [run, &loop, done = std::move(done)](Status status) mutable {
         RunOn(loop, [run = std::move(run), status = std::move(status), done = std::move(done)]() mutable {
           if (!status.ok()) {
-            done(std::move(status).error());
+            done(AsTransactionError(run->transaction.actions.size(), std::move(status).error()));
           } else {
             done(std::move(run->drawn));
           }

@@ -37,6 +37,16 @@ class Outcomes {
   Status outcome_ GUARDED_BY(mutex_);
 };
 
+bool IsCreating(const IndexDescriptor& index, uint32_t tablet_id) {
+  return index.tablet_id == tablet_id && index.state == IndexDescriptor::State::kCreating;
+}
+
+// False once somebody deletes the index while it is filled.
+bool IsCreating(const TableDescriptor& table, uint32_t tablet_id) {
+  return std::any_of(table.indexes.begin(), table.indexes.end(),
+                     [&](const IndexDescriptor& index) { return IsCreating(index, tablet_id); });
+}
+
 }  // namespace
 
 void PruneAttributeDefinitions(TableDescriptor* descriptor) {
@@ -108,25 +118,25 @@ Status IndexBuilder::Work(const std::string& table_name) {
       return index.state != IndexDescriptor::State::kActive;
     });
     if (next == indexes.end()) return OkStatus();
-    Status done = next->state == IndexDescriptor::State::kDeleting ? Remove(table_name, *next) : Fill(table_name, next->name);
+    Status done = next->state == IndexDescriptor::State::kDeleting ? Remove(table_name, *next) : Fill(table_name, next->tablet_id);
     // A table dropped meanwhile needs no index.
     if (!done.ok() && (done.error().code() != ErrorCode::kResourceNotFound || store_.Find(table_name) != nullptr)) return done;
   }
   return OkStatus();
 }
 
-Status IndexBuilder::Fill(const std::string& table_name, const std::string& index_name) {
+Status IndexBuilder::Fill(const std::string& table_name, uint32_t tablet_id) {
   std::string begin = FirstKeyOfHash(0);
   const std::string end = EndOfItemKeys();
   while (!stopped()) {
     const TablePtr table = store_.Find(table_name);
-    if (table == nullptr) return OkStatus();
+    if (table == nullptr || !IsCreating(table->descriptor, tablet_id)) return OkStatus();
     std::vector<std::string> keys;
     TRY(store_.Scan(*table, begin, end, false, kv::Tier::kAny, [&](std::string_view key, model::ItemView) {
       keys.emplace_back(key);
       return keys.size() < kStepItems;
     }));
-    if (keys.empty()) return Finish(table_name, index_name);
+    if (keys.empty()) return Finish(table_name, tablet_id);
     begin = keys.back() + std::string(1, '\0');
     TRY(Reindex(table_name, std::move(keys)));
   }
@@ -152,15 +162,13 @@ Status IndexBuilder::Reindex(const std::string& table_name, std::vector<std::str
   return outcomes->Wait();
 }
 
-Status IndexBuilder::Finish(const std::string& table_name, const std::string& index_name) {
+Status IndexBuilder::Finish(const std::string& table_name, uint32_t tablet_id) {
   auto outcome = std::make_shared<Outcomes>(1);
   store_.Alter(
       table_name,
-      [index_name](TableDescriptor* descriptor) -> Status {
+      [tablet_id](TableDescriptor* descriptor) -> Status {
         for (IndexDescriptor& index : descriptor->indexes) {
-          if (index.name == index_name && index.state == IndexDescriptor::State::kCreating) {
-            index.state = IndexDescriptor::State::kActive;
-          }
+          if (IsCreating(index, tablet_id)) index.state = IndexDescriptor::State::kActive;
         }
         return OkStatus();
       },

@@ -39,8 +39,9 @@ class IndexBuilder {
   void Run();
   // OK when nothing is left to do for the table (or the table is gone).
   Status Work(const std::string& table_name);
-  Status Fill(const std::string& table_name, const std::string& index_name);
-  Status Finish(const std::string& table_name, const std::string& index_name);
+  // Both end without an error when the index, named by its tablet, is no longer kCreating.
+  Status Fill(const std::string& table_name, uint32_t tablet_id);
+  Status Finish(const std::string& table_name, uint32_t tablet_id);
   Status Remove(const std::string& table_name, const IndexDescriptor& index);
   // Reindexes the items with these keys and waits for them.
   Status Reindex(const std::string& table_name, std::vector<std::string> keys);
