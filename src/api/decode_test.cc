@@ -476,6 +476,11 @@ TEST(DecodeTest, UpdateTable) {
 TEST(DecodeTest, SmallRequests) {
   EXPECT_EQ(DecodeText<ops::DescribeTableRequest>(R"({"TableName":"abc"})")->table_name, "abc");
   EXPECT_EQ(DecodeText<ops::DeleteTableRequest>(R"({"TableName":"abc"})")->table_name, "abc");
+  auto ttl = DecodeText<ops::UpdateTimeToLiveRequest>(
+      R"({"TableName":"abc","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"a"}})");
+  ASSERT_TRUE(ttl.ok());
+  EXPECT_TRUE(ttl->time_to_live_specification.enabled);
+  EXPECT_EQ(ttl->time_to_live_specification.attribute_name, "a");
   EXPECT_EQ(DecodeText<ops::DescribeTimeToLiveRequest>(R"({"TableName":"abc"})")->table_name, "abc");
   EXPECT_EQ(DecodeText<ops::DescribeContinuousBackupsRequest>(R"({"TableName":"abc"})")->table_name, "abc");
   auto list = DecodeText<ops::ListTablesRequest>(R"({"ExclusiveStartTableName":"abc","Limit":5})");

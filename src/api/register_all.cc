@@ -21,6 +21,7 @@ void RegisterAll(Registry* registry) {
   registry->Register("DescribeEndpoints", Access::kRead, ops::DescribeEndpoints);
   registry->Register("DescribeLimits", Access::kRead, ops::DescribeLimits);
   registry->Register("DescribeTable", Access::kRead, ops::DescribeTable);
+  registry->Register("UpdateTimeToLive", Access::kWrite, ops::UpdateTimeToLive);
   registry->Register("DescribeTimeToLive", Access::kRead, ops::DescribeTimeToLive);
   registry->Register("ListTables", Access::kRead, ops::ListTables);
   registry->Register("ListTagsOfResource", Access::kRead, ops::ListTagsOfResource);

@@ -27,6 +27,7 @@ void RenderResponse(const ops::ListTablesResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeLimitsResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeEndpointsResponse& response, std::string* out);
 void RenderResponse(const ops::ListTagsOfResourceResponse& response, std::string* out);
+void RenderResponse(const ops::UpdateTimeToLiveResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeTimeToLiveResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeContinuousBackupsResponse& response, std::string* out);
 

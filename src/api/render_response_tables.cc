@@ -216,6 +216,15 @@ void RenderResponse(const ops::ListTagsOfResourceResponse& response, std::string
   object.Close();
 }
 
+void RenderResponse(const ops::UpdateTimeToLiveResponse& response, std::string* out) {
+  ObjectWriter object(out);
+  ObjectWriter specification(object.Member("TimeToLiveSpecification"));
+  specification.Text("AttributeName", response.time_to_live_specification.attribute_name);
+  specification.Boolean("Enabled", response.time_to_live_specification.enabled);
+  specification.Close();
+  object.Close();
+}
+
 void RenderResponse(const ops::DescribeTimeToLiveResponse& response, std::string* out) {
   ObjectWriter object(out);
   ObjectWriter description(object.Member("TimeToLiveDescription"));

@@ -197,6 +197,8 @@ TEST(RenderResponseTest, SmallResponses) {
             R"({"Endpoints":[{"Address":"host:1","CachePeriodInMinutes":1440}]})");
   EXPECT_EQ(Render(ops::ListTagsOfResourceResponse{{{"k", "v"}}, std::nullopt}),
             R"({"Tags":[{"Key":"k","Value":"v"}]})");
+  EXPECT_EQ(Render(ops::UpdateTimeToLiveResponse{{true, "ttl"}}),
+            R"({"TimeToLiveSpecification":{"AttributeName":"ttl","Enabled":true}})");
   EXPECT_EQ(Render(ops::DescribeTimeToLiveResponse{}), R"({"TimeToLiveDescription":{"TimeToLiveStatus":"DISABLED"}})");
   EXPECT_EQ(Render(ops::DescribeTimeToLiveResponse{ops::TimeToLiveStatus::kEnabled, "ttl"}),
             R"({"TimeToLiveDescription":{"AttributeName":"ttl","TimeToLiveStatus":"ENABLED"}})");

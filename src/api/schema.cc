@@ -14,6 +14,7 @@ std::span<const OperationSchema* const> AllSchemas() {
       &SchemaOf<ops::TagResourceRequest>(),
       &SchemaOf<ops::UntagResourceRequest>(),
       &SchemaOf<ops::ListTagsOfResourceRequest>(),
+      &SchemaOf<ops::UpdateTimeToLiveRequest>(),
       &SchemaOf<ops::DescribeTimeToLiveRequest>(),
       &SchemaOf<ops::DescribeContinuousBackupsRequest>(),
       &SchemaOf<ops::PutItemRequest>(),

@@ -113,6 +113,8 @@ template <> const OperationSchema& SchemaOf<ops::DescribeEndpointsRequest>();
 template <> const OperationSchema& SchemaOf<ops::TagResourceRequest>();
 template <> const OperationSchema& SchemaOf<ops::UntagResourceRequest>();
 template <> const OperationSchema& SchemaOf<ops::ListTagsOfResourceRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::UpdateTimeToLiveRequest>();
 template <> const OperationSchema& SchemaOf<ops::DescribeTimeToLiveRequest>();
 template <> const OperationSchema& SchemaOf<ops::DescribeContinuousBackupsRequest>();
 template <> const OperationSchema& SchemaOf<ops::PutItemRequest>();

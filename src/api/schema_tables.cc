@@ -313,6 +313,23 @@ constexpr Field kDeleteTableFields[] = {
 constexpr Shape kDeleteTableShape = MakeShape("DeleteTableInput", kDeleteTableFields);
 constexpr OperationSchema kDeleteTable{"DeleteTable", &kDeleteTableShape};
 
+constexpr Type kTimeToLiveAttribute = Text(1, 255);
+constexpr Field kTimeToLiveSpecificationFields[] = {
+    Required<&TimeToLiveSpecification::enabled>("Enabled", &kBoolean),
+    Required<&TimeToLiveSpecification::attribute_name>("AttributeName", &kTimeToLiveAttribute),
+};
+constexpr Shape kTimeToLiveSpecificationShape =
+    MakeShape("TimeToLiveSpecification", kTimeToLiveSpecificationFields);
+constexpr Type kTimeToLiveSpecification = StructOf(&kTimeToLiveSpecificationShape);
+constexpr Field kUpdateTimeToLiveFields[] = {
+    Required<&UpdateTimeToLiveRequest::table_name>("TableName", &kTableName, kTableNameAbsent),
+    Required<&UpdateTimeToLiveRequest::time_to_live_specification>("TimeToLiveSpecification",
+                                                                   &kTimeToLiveSpecification),
+};
+constexpr Shape kUpdateTimeToLiveShape =
+    MakeShape("UpdateTimeToLiveInput", kUpdateTimeToLiveFields);
+constexpr OperationSchema kUpdateTimeToLive{"UpdateTimeToLive", &kUpdateTimeToLiveShape};
+
 constexpr Field kDescribeTimeToLiveFields[] = {
     Required<&DescribeTimeToLiveRequest::table_name>("TableName", &kTableName, kTableNameAbsent)};
 constexpr Shape kDescribeTimeToLiveShape = MakeShape("DescribeTimeToLiveInput", kDescribeTimeToLiveFields);
@@ -374,6 +391,10 @@ template <> const OperationSchema& SchemaOf<ops::DescribeEndpointsRequest>() { r
 template <> const OperationSchema& SchemaOf<ops::TagResourceRequest>() { return kTagResource; }
 template <> const OperationSchema& SchemaOf<ops::UntagResourceRequest>() { return kUntagResource; }
 template <> const OperationSchema& SchemaOf<ops::ListTagsOfResourceRequest>() { return kListTags; }
+template <>
+const OperationSchema& SchemaOf<ops::UpdateTimeToLiveRequest>() {
+  return kUpdateTimeToLive;
+}
 template <> const OperationSchema& SchemaOf<ops::DescribeTimeToLiveRequest>() { return kDescribeTimeToLive; }
 template <>
 const OperationSchema& SchemaOf<ops::DescribeContinuousBackupsRequest>() {

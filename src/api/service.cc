@@ -123,16 +123,23 @@ class Service::Call final : public PendingCall {
     if (done_) LogError("request_dropped", {{"operation", operation_name()}, {"table", table_}});
   }
 
-  void SetOperation(const Operation* operation) { operation_ = operation; }
+  void SetOperation(const Operation* operation) {
+    operation_ = operation;
+    context_.operation = operation->name;
+  }
 
   ops::Context& context() override { return context_; }
   void NoteTable(std::string_view table) override {
     if (service_.observer_ != nullptr) table_ = table;
   }
-  void Succeed(std::string body, int64_t items) override { Answer(200, "", std::move(body), items); }
+  void Succeed(std::string body, int64_t items) override {
+    if (!context_.faults.lost) return Answer(200, "", std::move(body), items);
+    context_.faults.refused = true;
+    Fail(InternalError(""));
+  }
   void Fail(const Error& error) override {
     RenderedError rendered = RenderError(error);
-    if (IsServerFault(error.code())) {
+    if (IsServerFault(error.code()) && !context_.faults.refused) {
       LogError("request_failed", {{"operation", operation_name()},
                                   {"table", table_},
                                   {"code", ErrorCodeName(error.code())},
@@ -154,13 +161,20 @@ class Service::Call final : public PendingCall {
       record.error = error;
       record.status = status;
       record.write = operation_ != nullptr && operation_->access == Access::kWrite;
-      record.latency_micros = service_.environment_.clock.TicksMicros() - started_;
+      record.latency_micros =
+          service_.environment_.clock.TicksMicros() - started_ + context_.faults.delay_micros;
       record.request_bytes = request_bytes_;
       record.reply_bytes = outgoing.body.size();
       record.items = items;
       service_.observer_->OnRequest(record);
     }
     UniqueFunction<void(Outgoing)> done = std::move(done_);
+    if (context_.faults.delay_micros > 0) {
+      service_.environment_.faults.timer().After(
+          context_.faults.delay_micros, context_.loop,
+          [done = std::move(done), outgoing = std::move(outgoing)]() mutable { done(std::move(outgoing)); });
+      return;
+    }
     done(std::move(outgoing));
   }
 

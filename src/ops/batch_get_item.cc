@@ -3,6 +3,7 @@
 
 #include "ops/capacity.h"
 #include "ops/checks.h"
+#include "ops/faults.h"
 #include "ops/item_read.h"
 #include "ops/operations.h"
 #include "table/key_encoding.h"
@@ -18,6 +19,10 @@ struct TablePlan {
   table::TablePtr table;
   expr::Projection projection;
   std::vector<std::string> keys;  // encoded item keys
+  std::vector<bool> left_out;     // keys that are not read; empty: none
+  std::shared_ptr<const table::History::Moment> past;  // null: the present
+
+  bool reads(size_t key) const { return left_out.empty() || !left_out[key]; }
 };
 
 struct State {
@@ -87,8 +92,9 @@ Status ReadOn(table::Store& store, State* state, kv::Tier tier) {
   for (; state->table < state->tables.size(); ++state->table, state->key = 0) {
     TablePlan& plan = state->tables[state->table];
     for (; state->key < plan.keys.size(); ++state->key) {
+      if (!plan.reads(state->key)) continue;
       std::string item;
-      ASSIGN_OR_RETURN(const bool found, store.Get(*plan.table, plan.keys[state->key], tier, &item));
+      ASSIGN_OR_RETURN(const bool found, store.Get(*plan.table, plan.keys[state->key], tier, &item, plan.past.get()));
       const model::ItemView view = found ? model::ItemView(item) : model::ItemView();
       if (state->bytes > 0 && state->bytes + view.size_bytes() > kMaxResponseBytes) return OkStatus();
       state->bytes += view.size_bytes();
@@ -104,9 +110,16 @@ Status ReadOn(table::Store& store, State* state, kv::Tier tier) {
 
 BatchGetItemResponse Finish(State* state) {
   BatchGetItemResponse response = std::move(state->response);
-  for (size_t t = state->table; t < state->tables.size(); ++t) {
+  for (size_t t = 0; t < state->tables.size(); ++t) {
+    const TablePlan& plan = state->tables[t];
     KeysAndAttributes& request = state->tables[t].request;
-    if (t == state->table) request.keys.erase(request.keys.begin(), request.keys.begin() + static_cast<ptrdiff_t>(state->key));
+    const size_t end = t < state->table ? request.keys.size() : t == state->table ? state->key : 0;
+    std::vector<EncodedItem> unprocessed;
+    for (size_t k = 0; k < request.keys.size(); ++k) {
+      if (k >= end || !plan.reads(k)) unprocessed.push_back(std::move(request.keys[k]));
+    }
+    if (unprocessed.empty()) continue;
+    request.keys = std::move(unprocessed);
     response.unprocessed_keys.push_back(std::move(request));
   }
   if (WantsCapacity(state->return_consumed_capacity)) {
@@ -120,6 +133,21 @@ BatchGetItemResponse Finish(State* state) {
   return response;
 }
 
+// What the fault dial makes of the batch.
+Status Strike(Context& ctx, State* state) {
+  std::vector<FaultTarget> targets;
+  for (const TablePlan& plan : state->tables) targets.push_back({plan.table.get()});
+  TRY(StrikeRequest(ctx, targets));
+  bool any = false;
+  for (TablePlan& plan : state->tables) {
+    plan.past = MomentOf(ctx, *plan.table, nullptr, plan.request.consistent_read.value_or(false));
+    plan.left_out = LeaveOut(ctx, *plan.table, plan.keys.size());
+    for (size_t key = 0; key < plan.keys.size(); ++key) any |= plan.reads(key);
+  }
+  if (!any) return LeftOut(ctx, *state->tables.front().table, /*write=*/false);
+  return OkStatus();
+}
+
 }  // namespace
 
 void BatchGetItem(Context& ctx, BatchGetItemRequest request, Callback<BatchGetItemResponse> done) {
@@ -129,6 +157,10 @@ void BatchGetItem(Context& ctx, BatchGetItemRequest request, Callback<BatchGetIt
     return;
   }
   std::shared_ptr<State> state = std::move(*prepared);
+  if (Status struck = FaultsActive(ctx) ? Strike(ctx, state.get()) : OkStatus(); !struck.ok()) {
+    done(std::move(struck).error());
+    return;
+  }
   table::Store& store = ctx.env.store;
   const auto read = [state, &store](kv::Tier tier) -> Result<bool> {
     TRY(ReadOn(store, state.get(), tier));

@@ -3,6 +3,7 @@
 
 #include "ops/capacity.h"
 #include "ops/checks.h"
+#include "ops/faults.h"
 #include "ops/index_writes.h"
 #include "ops/item_write.h"
 #include "ops/operations.h"
@@ -157,6 +158,23 @@ void Finish(State* state) {
   state->done(std::move(response));
 }
 
+// What the fault dial makes of the batch: an error, or entries that are not to be written.
+Status Strike(Context& ctx, State* state) {
+  std::vector<FaultTarget> targets;
+  for (const Entry& entry : state->entries) targets.push_back({entry.table.get(), nullptr, /*write=*/true});
+  TRY(StrikeRequest(ctx, targets));
+  // The entries of one table stand together.
+  for (size_t first = 0, end = 0; first < state->entries.size(); first = end) {
+    const table::Table& table = *state->entries[first].table;
+    while (end < state->entries.size() && state->entries[end].table_index == state->entries[first].table_index) ++end;
+    const std::vector<bool> left_out = LeaveOut(ctx, table, end - first);
+    for (size_t i = 0; i < left_out.size(); ++i) {
+      if (left_out[i]) state->entries[first + i].error = LeftOut(ctx, table, /*write=*/true);
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 void BatchWriteItem(Context& ctx, BatchWriteItemRequest request, Callback<BatchWriteItemResponse> done) {
@@ -166,11 +184,18 @@ void BatchWriteItem(Context& ctx, BatchWriteItemRequest request, Callback<BatchW
     return;
   }
   std::shared_ptr<State> state = std::move(*prepared);
+  if (Status struck = FaultsActive(ctx) ? Strike(ctx, state.get()) : OkStatus(); !struck.ok()) {
+    done(std::move(struck).error());
+    return;
+  }
   state->done = std::move(done);
+  for (const Entry& entry : state->entries) state->outstanding -= entry.error ? 1 : 0;
+  if (state->outstanding == 0) return Finish(state.get());
   Executor& loop = ctx.loop;
   const size_t count = state->entries.size();
   for (size_t i = 0; i < count; ++i) {
     const Entry& entry = state->entries[i];
+    if (entry.error) continue;
     const WriteRequest& write = state->request.request_items[entry.table_index].requests[entry.request_index];
     const std::string* item = write.put_request ? &write.put_request->item.bytes : nullptr;
     auto cost = std::make_shared<Cost>();

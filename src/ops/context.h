@@ -2,12 +2,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/random.h"
 #include "base/result.h"
 #include "base/unique_function.h"
+#include "ops/fault_dial.h"
 
 namespace stator::table {
 class Store;
@@ -30,12 +32,22 @@ struct Environment {
   Random& random;
   WorkerPool& workers;
   Settings settings;
+  FaultDial faults;
+};
+
+// What the fault dial has in mind for the answer to a request.
+struct AnswerFaults {
+  int64_t delay_micros = 0;
+  bool lost = false;     // the operation is done, and the client is told InternalServerError
+  bool refused = false;  // the error that the operation answers is one of the dial's
 };
 
 // One request. `loop` is the executor of the connection; operations answer through their callback on that executor's thread.
 struct Context {
   Environment& env;
   Executor& loop;
+  std::string_view operation = {};  // a client's; empty: work of the server's own, which meets no faults
+  AnswerFaults faults = {};
 };
 
 // Called exactly once, on the thread of Context::loop; inline when nothing had to be waited for.

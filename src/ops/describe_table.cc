@@ -3,21 +3,10 @@
 #include "ops/table_status.h"
 
 namespace stator::ops {
-namespace {
-
-// The table of a control-plane operation, in any status.
-Result<table::TablePtr> FindTable(const Environment& env, std::string_view name_or_arn, ErrorCode missing) {
-  ASSIGN_OR_RETURN(const std::string_view name, TableNameOf(name_or_arn));
-  table::TablePtr table = env.store.Find(name);
-  if (table != nullptr) return table;
-  if (missing == ErrorCode::kTableNotFound) return Error(missing, "Table not found: " + std::string(name));
-  return Error(missing, "Requested resource not found: Table: " + std::string(name) + " not found");
-}
-
-}  // namespace
 
 void DescribeTable(Context& ctx, DescribeTableRequest request, Callback<DescribeTableResponse> done) {
-  const Result<table::TablePtr> table = FindTable(ctx.env, request.table_name, ErrorCode::kResourceNotFound);
+  const Result<table::TablePtr> table =
+      FindTableOfAnyStatus(ctx.env, request.table_name, ErrorCode::kResourceNotFound);
   if (!table.ok()) {
     done(table.error());
     return;
@@ -25,19 +14,12 @@ void DescribeTable(Context& ctx, DescribeTableRequest request, Callback<Describe
   done(DescribeTableResponse{Describe(ctx.env, **table, StatusOf((*table)->descriptor, ctx.env))});
 }
 
-// Time to live and backups can't be switched on yet, so DISABLED is the truth; infrastructure tools ask at every refresh.
-void DescribeTimeToLive(Context& ctx, DescribeTimeToLiveRequest request, Callback<DescribeTimeToLiveResponse> done) {
-  const Result<table::TablePtr> table = FindTable(ctx.env, request.table_name, ErrorCode::kResourceNotFound);
-  if (!table.ok()) {
-    done(table.error());
-    return;
-  }
-  done(DescribeTimeToLiveResponse{TimeToLiveStatus::kDisabled, std::nullopt});
-}
-
+// Backups can't be switched on yet, so DISABLED is the truth; infrastructure tools ask at every
+// refresh.
 void DescribeContinuousBackups(Context& ctx, DescribeContinuousBackupsRequest request,
                                Callback<DescribeContinuousBackupsResponse> done) {
-  const Result<table::TablePtr> table = FindTable(ctx.env, request.table_name, ErrorCode::kTableNotFound);
+  const Result<table::TablePtr> table =
+      FindTableOfAnyStatus(ctx.env, request.table_name, ErrorCode::kTableNotFound);
   if (!table.ok()) {
     done(table.error());
     return;

@@ -1,5 +1,6 @@
 #include "ops/capacity.h"
 #include "ops/checks.h"
+#include "ops/faults.h"
 #include "ops/item_read.h"
 #include "ops/operations.h"
 #include "table/key_encoding.h"
@@ -12,6 +13,7 @@ struct Plan {
   expr::Projection projection;
   table::TablePtr table;
   std::string key;
+  std::shared_ptr<const table::History::Moment> past;  // null: the present
 };
 
 Result<Plan> Prepare(Context& ctx, GetItemRequest request) {
@@ -43,10 +45,15 @@ void GetItem(Context& ctx, GetItemRequest request, Callback<GetItemResponse> don
     return;
   }
   auto plan = std::make_shared<Plan>(std::move(*prepared));
+  if (Status struck = StrikeRequest(ctx, {plan->table.get()}); !struck.ok()) {
+    done(std::move(struck).error());
+    return;
+  }
+  plan->past = MomentOf(ctx, *plan->table, nullptr, plan->request.consistent_read.value_or(false));
   table::Store& store = ctx.env.store;
   const auto read = [plan, &store](kv::Tier tier) -> Result<std::optional<std::string>> {
     std::string item;
-    ASSIGN_OR_RETURN(const bool found, store.Get(*plan->table, plan->key, tier, &item));
+    ASSIGN_OR_RETURN(const bool found, store.Get(*plan->table, plan->key, tier, &item, plan->past.get()));
     if (!found) return std::optional<std::string>();
     return std::optional<std::string>(std::move(item));
   };

@@ -7,6 +7,7 @@
 #include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/context.h"
+#include "ops/faults.h"
 #include "ops/index_writes.h"
 #include "table/store.h"
 
@@ -77,7 +78,7 @@ Response FinishItemWrite(State& state, model::ItemView key) {
 
 // Runs `decide(state, old item)` -> Result<table::Change> under the item's latch and applies the change; then hands
 // `finish(state)` -> Response, or the error, to `done` on the loop's thread. `decide` may run more than once. An error in
-// `prepared` is handed to `done` at once.
+// `prepared` is handed to `done` at once, and so are those of the fault dial.
 template <typename State, typename Decide, typename Finish, typename Response>
 void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide decide, Finish finish,
                   Callback<Response> done) {
@@ -86,6 +87,10 @@ void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide 
     return;
   }
   std::shared_ptr<State> state = std::move(*prepared);
+  if (Status struck = StrikeRequest(ctx, {state->table.get(), nullptr, /*write=*/true, /*single=*/true}); !struck.ok()) {
+    done(std::move(struck).error());
+    return;
+  }
   Executor& loop = ctx.loop;
   std::vector<table::WriteTarget> targets;
   targets.push_back({state->table, state->key});

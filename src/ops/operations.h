@@ -17,6 +17,8 @@ void DescribeEndpoints(Context& ctx, DescribeEndpointsRequest request, Callback<
 void TagResource(Context& ctx, TagResourceRequest request, Callback<TagResourceResponse> done);
 void UntagResource(Context& ctx, UntagResourceRequest request, Callback<UntagResourceResponse> done);
 void ListTagsOfResource(Context& ctx, ListTagsOfResourceRequest request, Callback<ListTagsOfResourceResponse> done);
+void UpdateTimeToLive(Context& ctx, UpdateTimeToLiveRequest request,
+                      Callback<UpdateTimeToLiveResponse> done);
 void DescribeTimeToLive(Context& ctx, DescribeTimeToLiveRequest request, Callback<DescribeTimeToLiveResponse> done);
 void DescribeContinuousBackups(Context& ctx, DescribeContinuousBackupsRequest request,
                                Callback<DescribeContinuousBackupsResponse> done);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "ops/faults.h"
 #include "ops/item_read.h"
 #include "table/index_entries.h"
 #include "table/key_encoding.h"
@@ -30,7 +31,8 @@ class PageReader {
                             step_bytes += static_cast<int64_t>(item.size_bytes());
                             complete = step_bytes < budget;
                             return complete;
-                          }));
+                          },
+                          request_.past.get()));
     if (complete) return true;
     Advance();
     return false;
@@ -65,7 +67,8 @@ class PageReader {
                             [&](std::string_view key, model::ItemView entry) {
                               entries.emplace_back(key, entry.encoded());
                               return entries.size() < most;
-                            }));
+                            },
+                            request_.past.get()));
       for (const auto& [key, entry] : entries) {
         ASSIGN_OR_RETURN(const bool go_on, TakeFetched(key, model::ItemView(entry), tier));
         cursor_ = key;
@@ -84,7 +87,8 @@ class PageReader {
   Result<bool> TakeFetched(const std::string& key, model::ItemView entry, kv::Tier tier) {
     const table::Table& table = *request_.target.table;
     std::string bytes;
-    ASSIGN_OR_RETURN(const bool found, store_.Get(table, table::ItemKeyOfEntry(table.descriptor, entry), tier, &bytes));
+    ASSIGN_OR_RETURN(const bool found, store_.Get(table, table::ItemKeyOfEntry(table.descriptor, entry), tier, &bytes,
+                                                 request_.past.get()));
     model::ItemView item = found ? model::ItemView(bytes) : model::ItemView();
     // The item may have moved in the index, or gone, since the entry was read: then there is nothing at this place any more.
     if (!table::HasEntry(*request_.target.index, item) || request_.target.PositionOf(item) != key) item = model::ItemView();
@@ -143,6 +147,12 @@ class PageReader {
 }  // namespace
 
 void ReadPage(Context& ctx, PageRequest request, UniqueFunction<void(Result<Page>)> done) {
+  const ReadTarget& target = request.target;
+  if (Status struck = StrikeRequest(ctx, {target.table.get(), target.index}); !struck.ok()) {
+    done(std::move(struck).error());
+    return;
+  }
+  request.past = MomentOf(ctx, *target.table, target.index, request.consistent);
   auto reader = std::make_shared<PageReader>(ctx.env.store, std::move(request));
   Result<bool> complete = reader->Step(kv::Tier::kMemory, kInlinePageBytes);
   if (complete.ok() && *complete) {

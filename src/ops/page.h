@@ -1,6 +1,7 @@
 // One page of a Query or Scan: items of a key range, filtered and projected, until 1 MB, the limit or the end.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,6 +29,8 @@ struct PageRequest {
   expr::Condition filter;
   expr::Projection projection;
   bool count_only = false;
+  bool consistent = false;
+  std::shared_ptr<const table::History::Moment> past;  // the moment that is read; null: the present. ReadPage sets it.
 };
 
 struct Page {
@@ -44,7 +47,7 @@ struct Page {
   uint64_t last_hash = 0;  // of the last item evaluated
 };
 
-// Reads the page, on this thread as long as that is short and from memory, and hands it to `done` on the loop's thread.
+// Reads the page, of a moment of the past if the fault dial says so, on this thread as long as that is short and from memory, and hands it to `done` on the loop's thread.
 void ReadPage(Context& ctx, PageRequest request, UniqueFunction<void(Result<Page>)> done);
 
 }  // namespace stator::ops

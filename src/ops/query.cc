@@ -126,6 +126,7 @@ Result<Plan> Prepare(Context& ctx, QueryRequest request) {
     TRY(SetStart(plan.target, interval, request.exclusive_start_key->view(), &plan.page));
   }
   plan.page.limit = request.limit;
+  plan.page.consistent = plan.consistent;
   plan.page.filter = std::move(expressions.filter);
   plan.page.projection = std::move(expressions.projection);
   plan.page.count_only = request.select == Select::kCount;

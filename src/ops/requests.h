@@ -532,6 +532,16 @@ struct ListTagsOfResourceRequest {
   std::optional<std::string> next_token;
 };
 
+struct TimeToLiveSpecification {
+  bool enabled = false;
+  std::string attribute_name;
+};
+
+struct UpdateTimeToLiveRequest {
+  std::string table_name;
+  TimeToLiveSpecification time_to_live_specification;
+};
+
 struct DescribeTimeToLiveRequest {
   std::string table_name;
 };

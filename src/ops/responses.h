@@ -253,6 +253,10 @@ struct ListTagsOfResourceResponse {
   std::optional<std::string> next_token;
 };
 
+struct UpdateTimeToLiveResponse {
+  TimeToLiveSpecification time_to_live_specification;
+};
+
 struct DescribeTimeToLiveResponse {
   TimeToLiveStatus time_to_live_status = TimeToLiveStatus::kDisabled;
   std::optional<std::string> attribute_name;

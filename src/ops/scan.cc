@@ -99,6 +99,7 @@ Result<Plan> Prepare(Context& ctx, ScanRequest request) {
     plan.page.begin = start + std::string(1, '\0');
   }
   plan.page.limit = request.limit;
+  plan.page.consistent = plan.consistent;
   plan.page.count_only = request.select == Select::kCount;
   plan.table_name = std::move(request.table_name);
   plan.return_consumed_capacity = request.return_consumed_capacity;

@@ -1,5 +1,6 @@
 #include "ops/table_status.h"
 
+#include "ops/checks.h"
 #include "throughput/partitions.h"
 
 namespace stator::ops {
@@ -105,6 +106,16 @@ TableStatus StatusOf(const table::TableDescriptor& descriptor, const Environment
   if (now < descriptor.created_micros + kTransientStatusMicros) return TableStatus::kCreating;
   if (now < descriptor.changed_micros + kTransientStatusMicros) return TableStatus::kUpdating;
   return TableStatus::kActive;
+}
+
+Result<table::TablePtr> FindTableOfAnyStatus(const Environment& env, std::string_view name_or_arn,
+                                             ErrorCode missing) {
+  ASSIGN_OR_RETURN(const std::string_view name, TableNameOf(name_or_arn));
+  table::TablePtr table = env.store.Find(name);
+  if (table != nullptr) return table;
+  if (missing == ErrorCode::kTableNotFound)
+    return Error(missing, "Table not found: " + std::string(name));
+  return Error(missing, "Requested resource not found: Table: " + std::string(name) + " not found");
 }
 
 std::string TableArn(const Environment& env, std::string_view table_name) {

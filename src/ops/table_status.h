@@ -16,6 +16,11 @@ TableStatus StatusOf(const table::TableDescriptor& descriptor, const Environment
 // Whether item operations find the table.
 inline bool TakesItems(TableStatus status) { return status == TableStatus::kActive || status == TableStatus::kUpdating; }
 
+// The table of an operation on its definition, in any status; else an error of code `missing`.
+// kValidation for a bad ARN.
+Result<table::TablePtr> FindTableOfAnyStatus(const Environment& env, std::string_view name_or_arn,
+                                             ErrorCode missing);
+
 std::string TableArn(const Environment& env, std::string_view table_name);
 
 // The description with the given status; counts come from the store.

@@ -74,11 +74,12 @@ struct TestWorld {
         store(table::Store::Open(engine, clock, workers).value()), env{*store, clock, random, workers, {}} {}
   ~TestWorld() { workers.Stop(); }
 
-  // Runs an operation to its end.
+  // Runs an operation to its end; under a client's `name` for it, if it is to meet faults.
   template <typename Response, typename Request>
-  Result<Response> Call(void (*operation)(Context&, Request, Callback<Response>), Request request) {
+  Result<Response> Call(void (*operation)(Context&, Request, Callback<Response>), Request request,
+                        std::string_view name = "") {
     std::optional<Result<Response>> answer;
-    Context context{env, loop};
+    Context context{env, loop, name};
     operation(context, std::move(request), [&answer](Result<Response> response) { answer.emplace(std::move(response)); });
     while (!answer) loop.RunOne();
     return std::move(*answer);

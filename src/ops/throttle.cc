@@ -5,27 +5,18 @@
 namespace stator::ops {
 namespace {
 
-bool OnDemand(const Throttle& throttle) { return throttle.table.billing_mode == table::BillingMode::kPayPerRequest; }
-
-ErrorCode CodeOf(const Throttle& throttle) {
-  switch (throttle.cause) {
-    case ThrottleCause::kProvisioned: return ErrorCode::kProvisionedThroughputExceeded;
-    case ThrottleCause::kKeyRange:
-      return OnDemand(throttle) ? ErrorCode::kThrottling : ErrorCode::kProvisionedThroughputExceeded;
-    case ThrottleCause::kMaxOnDemand: return ErrorCode::kThrottling;
-    case ThrottleCause::kAccount: return ErrorCode::kRequestLimitExceeded;
-  }
-  return ErrorCode::kThrottling;
+// A limit that tables of one billing mode have says more than the table.
+throughput::Billing BillingOf(const Throttle& throttle) {
+  if (throttle.limit == throughput::Limit::kProvisioned) return throughput::Billing::kProvisioned;
+  if (throttle.limit == throughput::Limit::kMaxOnDemand) return throughput::Billing::kOnDemand;
+  return throttle.table.billing_mode == table::BillingMode::kProvisioned ? throughput::Billing::kProvisioned
+                                                                         : throughput::Billing::kOnDemand;
 }
 
-std::string_view SuffixOf(ThrottleCause cause) {
-  switch (cause) {
-    case ThrottleCause::kProvisioned: return "ProvisionedThroughputExceeded";
-    case ThrottleCause::kKeyRange: return "KeyRangeThroughputExceeded";
-    case ThrottleCause::kMaxOnDemand: return "MaxOnDemandThroughputExceeded";
-    case ThrottleCause::kAccount: return "AccountLimitExceeded";
-  }
-  return "";
+ErrorCode CodeOf(const Throttle& throttle) {
+  if (throttle.limit == throughput::Limit::kAccount) return ErrorCode::kRequestLimitExceeded;
+  return BillingOf(throttle) == throughput::Billing::kProvisioned ? ErrorCode::kProvisionedThroughputExceeded
+                                                                  : ErrorCode::kThrottling;
 }
 
 std::string MessageOf(const Throttle& throttle) {
@@ -51,8 +42,7 @@ std::string MessageOf(const Throttle& throttle) {
 
 Error ThrottleError(const Environment& env, const Throttle& throttle) {
   ThrottlingReason reason;
-  reason.reason = throttle.index != nullptr ? "Index" : "Table";
-  reason.reason.append(throttle.write ? "Write" : "Read").append(SuffixOf(throttle.cause));
+  reason.reason = throughput::ReasonCode(throttle.index != nullptr, throttle.access, throttle.limit);
   reason.resource = TableArn(env, throttle.table.name);
   if (throttle.index != nullptr) reason.resource.append("/index/").append(throttle.index->name);
   return Error(CodeOf(throttle), MessageOf(throttle),

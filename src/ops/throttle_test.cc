@@ -7,6 +7,9 @@
 namespace stator::ops {
 namespace {
 
+using throughput::Access;
+using throughput::Limit;
+
 // The exception and the reason, in one line.
 std::string Shown(const Environment& env, const Throttle& throttle) {
   const Error error = ThrottleError(env, throttle);
@@ -25,19 +28,19 @@ TEST(Throttle, ExceptionAndReasonFollowCauseAndBillingMode) {
   table::IndexDescriptor index;
   index.name = "i";
   const std::string arn = " arn:aws:dynamodb:us-east-1:000000000000:table/t";
-  EXPECT_EQ(Shown(world.env, {provisioned, nullptr, false, ThrottleCause::kProvisioned}),
+  EXPECT_EQ(Shown(world.env, {provisioned, nullptr, Access::kRead, Limit::kProvisioned}),
             "ProvisionedThroughputExceeded TableReadProvisionedThroughputExceeded" + arn);
-  EXPECT_EQ(Shown(world.env, {provisioned, &index, true, ThrottleCause::kKeyRange}),
+  EXPECT_EQ(Shown(world.env, {provisioned, &index, Access::kWrite, Limit::kKeyRange}),
             "ProvisionedThroughputExceeded IndexWriteKeyRangeThroughputExceeded" + arn + "/index/i");
-  EXPECT_EQ(Shown(world.env, {on_demand, nullptr, true, ThrottleCause::kKeyRange}),
+  EXPECT_EQ(Shown(world.env, {on_demand, nullptr, Access::kWrite, Limit::kKeyRange}),
             "Throttling TableWriteKeyRangeThroughputExceeded" + arn);
-  EXPECT_EQ(Shown(world.env, {on_demand, &index, false, ThrottleCause::kMaxOnDemand}),
+  EXPECT_EQ(Shown(world.env, {on_demand, &index, Access::kRead, Limit::kMaxOnDemand}),
             "Throttling IndexReadMaxOnDemandThroughputExceeded" + arn + "/index/i");
-  EXPECT_EQ(Shown(world.env, {on_demand, nullptr, false, ThrottleCause::kAccount}),
+  EXPECT_EQ(Shown(world.env, {on_demand, nullptr, Access::kRead, Limit::kAccount}),
             "RequestLimitExceeded TableReadAccountLimitExceeded" + arn);
   EXPECT_NE(ThrottleError(world.env, {provisioned, &index}).message().find("global secondary indexes"), std::string::npos);
   EXPECT_EQ(ThrottleCancellation({provisioned}).code, "ProvisionedThroughputExceeded");
-  EXPECT_EQ(ThrottleCancellation({on_demand, nullptr, true, ThrottleCause::kKeyRange}).code, "ThrottlingError");
+  EXPECT_EQ(ThrottleCancellation({on_demand, nullptr, Access::kWrite, Limit::kKeyRange}).code, "ThrottlingError");
 }
 
 }  // namespace

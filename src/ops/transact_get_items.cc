@@ -1,6 +1,7 @@
 #include <set>
 
 #include "ops/checks.h"
+#include "ops/faults.h"
 #include "ops/item_read.h"
 #include "ops/operations.h"
 #include "ops/transaction.h"
@@ -92,6 +93,10 @@ void TransactGetItems(Context& ctx, TransactGetItemsRequest request, Callback<Tr
     return;
   }
   std::shared_ptr<State> state = std::move(*prepared);
+  if (Status struck = StrikeTransaction(ctx, state->items, /*write=*/false); !struck.ok()) {
+    done(std::move(struck).error());
+    return;
+  }
   table::Store& store = ctx.env.store;
   const auto read = [state, &store](kv::Tier tier) -> Result<bool> {
     TRY(store.GetTogether(state->items, tier, &state->images));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/capacity.h"
+#include "ops/faults.h"
 #include "table/index_entries.h"
 #include "throughput/units.h"
 
@@ -133,6 +134,13 @@ Error AsTransactionError(size_t actions, Error error) {
   return TransactionCanceled(std::move(reasons));
 }
 
+std::vector<table::WriteTarget> TargetsOf(const WriteTransaction& transaction) {
+  std::vector<table::WriteTarget> targets;
+  targets.reserve(transaction.actions.size());
+  for (const TransactionAction& action : transaction.actions) targets.push_back({action.table, action.key});
+  return targets;
+}
+
 }  // namespace
 
 Error TransactionCanceled(std::vector<CancellationReason> reasons) {
@@ -160,14 +168,21 @@ void RunWriteTransaction(Context& ctx, WriteTransaction transaction, Callback<Tr
     run->token = std::make_shared<table::TokenUse>();
     run->token->token = *run->transaction.token;
   }
-  std::vector<table::WriteTarget> targets;
-  targets.reserve(run->transaction.actions.size());
-  for (const TransactionAction& action : run->transaction.actions) targets.push_back({action.table, action.key});
+  std::vector<table::WriteTarget> targets = TargetsOf(run->transaction);
+  if (Status struck = StrikeTransaction(ctx, targets, /*write=*/true); !struck.ok()) {
+    done(std::move(struck).error());
+    return;
+  }
   Executor& loop = ctx.loop;
   ctx.env.store.Write(
       std::move(targets), [run](const std::vector<model::ItemView>& old_items) { return Body(*run, old_items); },
-      [run, &loop, done = std::move(done)](Status status) mutable {
-        RunOn(loop, [run = std::move(run), status = std::move(status), done = std::move(done)]() mutable {
+      [run, &ctx, &loop, done = std::move(done)](Status status) mutable {
+        RunOn(loop, [run = std::move(run), &ctx, status = std::move(status), done = std::move(done)]() mutable {
+          const bool repeated = status.ok() && !run->drawn.writes;
+          if (repeated && FaultsActive(ctx) && StrikeRepetition(ctx, TargetsOf(run->transaction))) {
+            status = Error(ErrorCode::kTransactionInProgress,
+                           "The transaction with the given request token is already in progress.");
+          }
           if (!status.ok()) {
             done(AsTransactionError(run->transaction.actions.size(), std::move(status).error()));
           } else {

@@ -19,6 +19,8 @@
 namespace stator::ops {
 
 inline constexpr size_t kMaxTransactionBytes = 4 << 20;
+// Of TransactionConflictException and of the reason TransactionConflict.
+inline constexpr std::string_view kConflictMessage = "Transaction is ongoing for the item";
 
 // kTransactionCanceled with these reasons, in the order of the actions.
 Error TransactionCanceled(std::vector<CancellationReason> reasons);
@@ -56,7 +58,7 @@ struct WriteTransaction {
   std::string digest;  // of the whole request; with a token only
 };
 
-// Runs the actions, all or none. kTransactionCanceled; kIdempotentParameterMismatch when the token stands for a request
+// Runs the actions, all or none, if the fault dial lets them. kTransactionCanceled; kIdempotentParameterMismatch when the token stands for a request
 // with another digest; a repeated request with its token draws read units and changes nothing.
 void RunWriteTransaction(Context& ctx, WriteTransaction transaction, Callback<TransactionUnits> done);
 

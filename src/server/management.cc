@@ -66,6 +66,7 @@ Management::Management(ops::Environment& environment, const Metrics& metrics, Cl
     : environment_(environment),
       metrics_(metrics),
       clock_(clock),
+      faults_(environment),
       connections_(std::move(connections)),
       options_(std::move(options)) {}
 
@@ -98,6 +99,7 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
       return HandleSlowly(std::move(exchange),
                           [this](const http::Request& moved) { return MoveClock(moved); });
     }
+    if (FaultControl::Owns(path, request.method)) return exchange->Send(HandleFaults(request));
     if (path == "/_stator/status" && request.method == "GET") return exchange->Send(RenderStatus());
   } else if (request.method == "GET" || request.method == "HEAD") {
     if (path == "/health/live") return exchange->Send(Text(200, "live\n"));
@@ -105,6 +107,11 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
     if (path == "/metrics") return exchange->Send(RenderMetrics());
   }
   exchange->Send(Text(404, "There is no such management call\n"));
+}
+
+http::Reply Management::HandleFaults(const http::Request& request) {
+  Result<std::string> answer = faults_.Handle(PathOf(request.target), request.method, request.body);
+  return answer.ok() ? Json(200, *std::move(answer)) : Message(400, answer.error().message());
 }
 
 http::Reply Management::Ready() const {

@@ -7,6 +7,7 @@
 //   POST /_stator/reset          drops all tables; with --init loads them again
 //   GET  /_stator/clock          what time it is (clock_control.h)
 //   POST /_stator/clock          moves a manual clock forward and does what is due by then
+//   GET, PUT, DELETE /_stator/faults[/TABLE]    the fault dial (fault_control.h)
 //
 // Calls under /_stator/ want the header `X-Stator-Management: true` and refuse any Origin, so that
 // no web page can drive a developer's server.
@@ -20,6 +21,7 @@
 #include "http/server.h"
 #include "ops/context.h"
 #include "server/clock_control.h"
+#include "server/fault_control.h"
 #include "server/metrics.h"
 
 namespace stator::server {
@@ -49,6 +51,7 @@ class Management {
                     UniqueFunction<http::Reply(const http::Request&)> call);
   http::Reply Reset();
   http::Reply MoveClock(const http::Request& request);
+  http::Reply HandleFaults(const http::Request& request);
   http::Reply Ready() const;
   http::Reply RenderMetrics() const;
   http::Reply RenderStatus() const;
@@ -56,6 +59,7 @@ class Management {
   ops::Environment& environment_;
   const Metrics& metrics_;
   ClockControl& clock_;
+  FaultControl faults_;
   const std::function<int()> connections_;
   const Options options_;
   // These calls wait for writes, which may wait for the disk on a worker: they must not stand in

@@ -142,6 +142,41 @@ TEST_F(ManagementTest, AResetNeedsNoWorkerOfTheStore) {
   EXPECT_EQ(Send(*management, "POST", "/_stator/reset", kGood).status, 503);
 }
 
+TEST_F(ManagementTest, FaultsAreSetShownAndTakenAway) {
+  const std::unique_ptr<Management> management = Make();
+  const auto send = [&](std::string_view method, std::string_view target, std::string_view body = "") {
+    return Send(*management, method, target, kGood, body);
+  };
+  EXPECT_EQ(send("GET", "/_stator/faults").body, "{}");
+  const std::string rule =
+      R"({"fault":"throttle","probability":0.5,"operations":["PutItem"],"count":3,"seed":7,"asked":0,"struck":0})";
+  const std::string music = R"({"faults":[)" + rule + "]}";
+  EXPECT_EQ(send("PUT", "/_stator/faults/Music",
+                 R"({"seed":7,"faults":[{"fault":"throttle","probability":0.5,"operations":"PutItem","count":3}]})")
+                .body,
+            music);
+  EXPECT_EQ(send("PUT", "/_stator/faults/*", R"({"faults":[{"fault":"slow","delay":"1m","random":true}]})").status, 200);
+  const std::string all =
+      R"({"*":{"faults":[{"fault":"slow","seed":1,"delay":"1m","random":true,"asked":0,"struck":0}]},"Music":)" + music + "}";
+  EXPECT_EQ(send("GET", "/_stator/faults?x=1").body, all);
+  EXPECT_EQ(send("PUT", "/_stator/faults", all).body, all) << "what is shown can be set";
+  const http::Reply refused = send("PUT", "/_stator/faults/Music", R"({"faults":[{"fault":"throttle","probability":7}]})");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(refused.body, R"({"message":"fault throttle: probability must be above 0 and at most 1, not \"7\""})");
+  for (const char* body : {"", "{", "[]", "{}", R"({"faults":{}})", R"({"faults":[7]})", R"({"faults":[],"sead":1})",
+                           R"({"faults":[],"seed":-1})", R"({"faults":[{"fault":{}}]})"}) {
+    EXPECT_EQ(send("PUT", "/_stator/faults/Music", body).status, 400) << body;
+  }
+  EXPECT_EQ(send("PUT", "/_stator/faults", R"({"a/b":{"faults":[]}})").status, 400);
+  EXPECT_EQ(send("GET", "/_stator/faults/").body, all) << "nothing of this changed anything";
+  EXPECT_EQ(send("DELETE", "/_stator/faults/%2A").body, R"({"faults":[]})");
+  EXPECT_TRUE(environment_.faults.active());
+  EXPECT_EQ(send("DELETE", "/_stator/faults").body, "{}");
+  EXPECT_FALSE(environment_.faults.active());
+  EXPECT_EQ(send("POST", "/_stator/faults", "{}").status, 404);
+  EXPECT_EQ(send("GET", "/_stator/faultsx").status, 404);
+}
+
 TEST_F(ManagementTest, HealthFollowsTheEngine) {
   const std::unique_ptr<Management> management = Make();
   EXPECT_EQ(Send(*management, "GET", "/health/live").status, 200);
@@ -226,18 +261,28 @@ TEST_F(ManagementTest, MetricsText) {
   metrics_.OnRequest(Record("GetItem", "invented", "ResourceNotFoundException", 400));
   metrics_.OnRequest(Record("GetItem", "arn:aws:dynamodb:invented:1:table/Music", "ValidationException", 400));
   metrics_.OnRequest(Record("GetItem", "arn:invented", "ValidationException", 400));
+  metrics_.OnExpired({"Music", 5, 90});
+  metrics_.OnExpired({"Music", 2, 30});
   const http::Reply reply = Send(*Make(), "GET", "/metrics");
   EXPECT_EQ(reply.status, 200);
-  for (const char* line : {
-           "stator_successful_request_latency_seconds_count{operation=\"GetItem\",table=\"Music\"} 2\n",
-           "stator_successful_request_latency_seconds_bucket{operation=\"GetItem\",table=\"Music\",le=\"0.0005\"} 0\n",
-           "stator_successful_request_latency_seconds_bucket{operation=\"GetItem\",table=\"Music\",le=\"0.001\"} 2\n",
-           "stator_returned_item_count_total{operation=\"GetItem\",table=\"Music\"} 4\n",
-           "stator_conditional_check_failed_requests_total{table=\"Music\"} 1\n",
-           "stator_system_errors_total{error=\"InternalServerError\",operation=\"PutItem\",table=\"Music\"} 1\n",
-           "stator_user_errors_total{error=\"ResourceNotFoundException\",operation=\"GetItem\",table=\"\"} 1\n",
-           "stator_user_errors_total{error=\"ValidationException\",operation=\"GetItem\",table=\"Music\"} 1\n",
-           "stator_connections 3\n", "stator_tables 1\n", "stator_uptime_seconds "}) {
+  for (const char* line :
+       {"stator_successful_request_latency_seconds_count{operation=\"GetItem\",table=\"Music\"} "
+        "2\n",
+        "stator_successful_request_latency_seconds_bucket{operation=\"GetItem\",table=\"Music\",le="
+        "\"0.0005\"} 0\n",
+        "stator_successful_request_latency_seconds_bucket{operation=\"GetItem\",table=\"Music\",le="
+        "\"0.001\"} 2\n",
+        "stator_returned_item_count_total{operation=\"GetItem\",table=\"Music\"} 4\n",
+        "stator_conditional_check_failed_requests_total{table=\"Music\"} 1\n",
+        "stator_system_errors_total{error=\"InternalServerError\",operation=\"PutItem\",table="
+        "\"Music\"} 1\n",
+        "stator_user_errors_total{error=\"ResourceNotFoundException\",operation=\"GetItem\",table="
+        "\"\"} 1\n",
+        "stator_user_errors_total{error=\"ValidationException\",operation=\"GetItem\",table="
+        "\"Music\"} 1\n",
+        "stator_time_to_live_deleted_item_count_total{table=\"Music\"} 7\n",
+        "stator_time_to_live_backlog_seconds{table=\"Music\"} 30\n", "stator_connections 3\n",
+        "stator_tables 1\n", "stator_uptime_seconds "}) {
     EXPECT_NE(reply.body.find(line), std::string::npos) << line << "\n" << reply.body;
   }
   EXPECT_EQ(reply.body.find("invented"), std::string::npos) << "a name that a client made up is no label";

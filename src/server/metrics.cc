@@ -46,6 +46,15 @@ Metrics::Metrics(std::function<bool(std::string_view)> table_exists)
                             .Name("stator_conditional_check_failed_requests_total")
                             .Help("Writes whose condition did not hold")
                             .Register(*registry_);
+  expired_items_ = &prometheus::BuildCounter()
+                        .Name("stator_time_to_live_deleted_item_count_total")
+                        .Help("Items deleted because their time to live was over")
+                        .Register(*registry_);
+  expiry_backlog_ =
+      &prometheus::BuildGauge()
+           .Name("stator_time_to_live_backlog_seconds")
+           .Help("For how long the oldest item that a sweep left behind has been expired")
+           .Register(*registry_);
 }
 
 Metrics::~Metrics() = default;
@@ -86,6 +95,12 @@ void Metrics::OnRequest(const api::RequestRecord& record) {
   auto* family = record.status >= 500 ? system_errors_ : user_errors_;
   family->Add({{"operation", operation}, {"table", table}, {"error", error}}).Increment();
   if (error == "ConditionalCheckFailedException") failed_conditions_->Add({{"table", table}}).Increment();
+}
+
+void Metrics::OnExpired(const table::ExpirySweeper::Report& report) {
+  const std::map<std::string, std::string> labels = {{"table", std::string(report.table)}};
+  expired_items_->Add(labels).Increment(static_cast<double>(report.deleted));
+  expiry_backlog_->Add(labels).Set(report.backlog_seconds);
 }
 
 std::string Metrics::Render(const std::map<std::string, double>& gauges) const {

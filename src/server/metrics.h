@@ -5,6 +5,8 @@
 //   stator_user_errors_total{operation,table,error}             counter
 //   stator_system_errors_total{operation,table,error}           counter
 //   stator_conditional_check_failed_requests_total{table}       counter
+//   stator_time_to_live_deleted_item_count_total{table}         counter
+//   stator_time_to_live_backlog_seconds{table}                  gauge
 //   stator_connections, stator_uptime_seconds, stator_kv_*      gauges, read when asked
 #pragma once
 
@@ -15,10 +17,12 @@
 
 #include <prometheus/counter.h>
 #include <prometheus/family.h>
+#include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
 #include "api/service.h"
+#include "table/expiry_sweeper.h"
 
 namespace stator::server {
 
@@ -30,6 +34,9 @@ class Metrics final : public api::RequestObserver {
   ~Metrics() override;
 
   void OnRequest(const api::RequestRecord& record) override;
+
+  // What the sweeps of expired items did and left.
+  void OnExpired(const table::ExpirySweeper::Report& report);
 
   // The text exposition format. `gauges` are added under their names.
   std::string Render(const std::map<std::string, double>& gauges) const;
@@ -49,6 +56,8 @@ class Metrics final : public api::RequestObserver {
   prometheus::Family<prometheus::Counter>* user_errors_;
   prometheus::Family<prometheus::Counter>* system_errors_;
   prometheus::Family<prometheus::Counter>* failed_conditions_;
+  prometheus::Family<prometheus::Counter>* expired_items_;
+  prometheus::Family<prometheus::Gauge>* expiry_backlog_;
 };
 
 }  // namespace stator::server

@@ -13,11 +13,11 @@
 #include "http/server.h"
 #include "kv/memory_engine.h"
 #include "kv_rocks/rocks_engine.h"
-#include "ops/delete_table.h"
 #include "server/chores.h"
 #include "server/clock_control.h"
 #include "server/management.h"
 #include "server/metrics.h"
+#include "server/product_chores.h"
 #include "server/seed_data.h"
 #include "table/index_builder.h"
 #include "table/key_encoding.h"
@@ -27,7 +27,6 @@ namespace stator::server {
 namespace {
 
 constexpr int64_t kDrainMicros = 10'000'000;
-constexpr int64_t kFinishDeletesMicros = 1'000'000;
 constexpr size_t kMaxQueuedReads = 4096;
 
 int ProcessorCount() {
@@ -153,6 +152,8 @@ int Serve(const ServeSettings& settings) {
   shown.delay_transient_statuses = settings.delay_transient_statuses;
   ops::Environment environment{**store, clock, random, workers, shown};
 
+  ops::SetAllFaults(environment, settings.faults);
+
   if (!settings.init_dir.empty()) {
     const Result<Seeded> seeded = LoadSeedData(environment, settings.init_dir);
     if (!seeded.ok()) return Fail("cannot_load_init", seeded.error());
@@ -167,10 +168,7 @@ int Serve(const ServeSettings& settings) {
   api::Service service(environment, std::move(registry), std::make_unique<api::ShapeAuthenticator>(settings.require_auth),
                        service_options, &metrics);
   Chores chores(clock);
-  chores.Add("finish deletes", kFinishDeletesMicros, [&environment](Chores::Pace) {
-    ops::FinishDeletes(environment);
-    return false;
-  });
+  AddProductChores(environment, metrics, settings.ttl_interval_micros, &chores);
   ClockControl clock_control(clock, chosen_clock.manual, chores);
   Management management(
       environment, metrics, clock_control, [&server] { return (*server)->connections(); },

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/time_text.h"
+#include "server/fault_control.h"
 
 namespace stator::server {
 namespace {
@@ -30,6 +31,8 @@ constexpr LocalFlag kLocalFlags[] = {
     {"-help", "--help", false},
     {"-version", "--version", false},
 };
+
+constexpr int64_t kShortestTtlInterval = 100'000;
 
 void AddServeOptions(CLI::App* app, ServeSettings* s) {
   app->add_option("--port", s->port, "port to listen on; 0 takes any free one")->envname("STATOR_PORT")->capture_default_str();
@@ -58,6 +61,20 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
   app->add_flag("--delay-transient-statuses", s->delay_transient_statuses,
                 "let tables stay CREATING, UPDATING and DELETING for a few seconds")
       ->envname("STATOR_DELAY_TRANSIENT_STATUSES");
+  app->add_option_function<std::string>(
+         "--ttl-interval",
+         [s](const std::string& text) { s->ttl_interval_micros = *ParseDuration(text); },
+         "how often expired items are looked for: seconds, or like 500ms, 1m")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const std::optional<int64_t> micros = ParseDuration(text);
+            return micros && *micros >= kShortestTtlInterval
+                       ? std::string()
+                       : "not a duration of at least 100ms: " + text;
+          },
+          "DURATION"))
+      ->envname("STATOR_TTL_INTERVAL")
+      ->default_str("10s");
   app->add_option("--clock", s->clock,
                   "system, or manual: the product's time stands still until POST /_stator/clock "
                   "moves it forward")
@@ -82,13 +99,36 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
       ->capture_default_str();
 }
 
+// The [[faults]] among the settings of the file, which are taken out.
+ops::FaultDial::Tables TakeFaults(std::vector<CLI::ConfigItem>* items) {
+  ops::FaultDial::Tables tables;
+  std::vector<ops::FaultSetting> rule;
+  for (const CLI::ConfigItem& item : *items) {
+    if (item.parents != std::vector<std::string>{"faults"} || item.name == "++") continue;
+    if (item.name != "--") {
+      rule.push_back({item.name, item.inputs});
+      continue;
+    }
+    if (Status added = AddFault(std::move(rule), &tables); !added.ok()) {
+      throw CLI::ConfigError("[[faults]] in the settings file: " + added.error().message(),
+                             CLI::ExitCodes::ConfigError);
+    }
+    rule.clear();
+  }
+  std::erase_if(*items, [](const CLI::ConfigItem& item) {
+    return item.parents == std::vector<std::string>{"faults"};
+  });
+  return tables;
+}
+
 // CLI11 lets the file win over the environment. Here it is the other way round: what the environment sets is taken out of
-// the file.
+// the file. Faults are no options.
 class EnvironmentFirst final : public CLI::ConfigBase {
  public:
-  explicit EnvironmentFirst(const CLI::App& serve) : serve_(serve) {}
+  EnvironmentFirst(const CLI::App& serve, ServeSettings& settings) : serve_(serve), settings_(settings) {}
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
     std::vector<CLI::ConfigItem> items = CLI::ConfigBase::from_config(input);
+    settings_.faults = TakeFaults(&items);
     std::erase_if(items, [this](const CLI::ConfigItem& item) {
       if (item.parents != std::vector<std::string>{"serve"}) return false;
       const CLI::Option* option = serve_.get_option_no_throw("--" + item.name);
@@ -101,6 +141,7 @@ class EnvironmentFirst final : public CLI::ConfigBase {
 
  private:
   const CLI::App& serve_;
+  ServeSettings& settings_;
 };
 
 // Whether a command is named, behind --config at the most.
@@ -140,7 +181,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   AddServeOptions(serve, &result.serve);
   serve->configurable();
   app.set_config("--config", "stator.toml", "settings file; the options of serve stand under [serve]");
-  app.config_formatter(std::make_shared<EnvironmentFirst>(*serve));
+  app.config_formatter(std::make_shared<EnvironmentFirst>(*serve, result.serve));
   app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt setting must not look as if it took effect
   serve->fallthrough();
 

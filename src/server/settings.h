@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ops/fault_dial.h"
 
 namespace stator::server {
 
@@ -29,10 +30,12 @@ struct ServeSettings {
   std::vector<std::string> cors = {"*"};
   bool require_auth = true;
   bool delay_transient_statuses = false;
+  int64_t ttl_interval_micros = 10'000'000;
   ClockKind clock = ClockKind::kSystem;
   std::optional<int64_t> clock_start_micros;  // kManual only; absent: the time of day
   std::string log_level = "info";
   uint64_t seed = 0;  // 0: from the operating system
+  ops::FaultDial::Tables faults;  // [[faults]] of the file; has no flags
 };
 
 struct CommandLine {

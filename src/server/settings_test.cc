@@ -157,6 +157,15 @@ TEST_F(SettingsTest, TheClock) {
   ExpectExit({"--clock=sundial"}, false, "--clock");
 }
 
+TEST_F(SettingsTest, TtlInterval) {
+  EXPECT_EQ(Serve({}).ttl_interval_micros, 10'000'000);
+  EXPECT_EQ(Serve({"--ttl-interval", "1m"}).ttl_interval_micros, 60'000'000);
+  WriteToml("[serve]\nttl-interval = 2\n");
+  EXPECT_EQ(Serve({}).ttl_interval_micros, 2'000'000);
+  ExpectExit({"--ttl-interval", "0"}, false, "--ttl-interval");
+  ExpectExit({"--ttl-interval", "often"}, false, "--ttl-interval");
+}
+
 TEST_F(SettingsTest, HelpAndVersion) {
   ExpectExit({"--help"}, true, "serve");
   ExpectExit({"serve", "--help"}, true, "--data-dir");
@@ -177,6 +186,43 @@ TEST_F(SettingsTest, BadValuesAreRefusedByName) {
   ExpectExit({"bake"}, false, "subcommand");
   SetEnvironment("STATOR_PORT", "99999");
   ExpectExit({"serve"}, false, "--port = 99999");
+}
+
+TEST_F(SettingsTest, FaultsOfTheFile) {
+  WriteToml(R"([[faults]]
+table = "music"
+fault = "throttle"
+probability = 0.25
+operations = ["PutItem", "GetItem"]
+
+[serve]
+port = 1111
+
+[[faults]]
+table = "music"
+fault = "stale-read"  # a comment
+age = "2s"
+
+[[faults]]
+table = "*"
+fault = "error"
+)");
+  const ServeSettings s = Serve({"serve"});
+  EXPECT_EQ(s.port, 1111);
+  ASSERT_EQ(s.faults.size(), 2u);
+  const ops::FaultDial::Rules& music = s.faults.at("music");
+  ASSERT_EQ(music.size(), 2u);
+  EXPECT_EQ(music[0].fault, ops::Fault::kThrottle);
+  EXPECT_EQ(music[0].probability, 0.25);
+  EXPECT_EQ(music[0].operations, (Arguments{"PutItem", "GetItem"}));
+  EXPECT_EQ(music[1].micros, 2'000'000);
+  EXPECT_EQ(s.faults.at("*")[0].fault, ops::Fault::kError);
+  WriteToml("[[faults]]\nfault = \"error\"\n");
+  ExpectExit({"serve"}, false, "[[faults]] in the settings file: each needs table");
+  WriteToml("[[faults]]\ntable = \"music\"\nfault = \"error\"\nage = \"1s\"\n");
+  ExpectExit({"serve"}, false, "fault error has no setting age");
+  WriteToml("[[faults]]\ntable = \"mu sic\"\nfault = \"error\"\n");
+  ExpectExit({"serve"}, false, "is no name of a table");
 }
 
 TEST_F(SettingsTest, AMisspeltSettingInTheFileIsRefused) {

@@ -74,6 +74,7 @@ class Writer {
   }
   // Left out when there are none, as in descriptors of versions that had none.
   void Indexes(const char* name, const std::vector<IndexDescriptor>& indexes);
+  void Expiry(const char* name, const std::optional<ExpiryIndex>& expiry);
   std::string Finish() const { return root_.EncodeItem(); }
 
  private:
@@ -152,6 +153,7 @@ class Reader {
     for (ValueView element : found.list()) texts.emplace_back(TextOf(element));
   }
   void Indexes(const char* name, std::vector<IndexDescriptor>& indexes);
+  void Expiry(const char* name, std::optional<ExpiryIndex>& expiry);
   bool ok() const { return ok_; }
 
  private:
@@ -233,6 +235,29 @@ void Reader::Indexes(const char* name, std::vector<IndexDescriptor>& indexes) {
   }
 }
 
+template <typename Visitor, typename Index>
+void VisitExpiry(Visitor& v, Index& d) {
+  v.String("Attribute", d.attribute);
+  v.Integer("State", d.state);
+  v.Integer("TabletId", d.tablet_id);
+}
+
+void Writer::Expiry(const char* name, const std::optional<ExpiryIndex>& expiry) {
+  if (!expiry) return;
+  Writer writer;
+  VisitExpiry(writer, *expiry);
+  root_.map()[name] = std::move(writer.root_);
+}
+
+void Reader::Expiry(const char* name, std::optional<ExpiryIndex>& expiry) {
+  const ValueView found = Find(name, Type::kM, false);
+  if (found.empty()) return;
+  Reader reader(found.map());
+  VisitExpiry(reader, expiry.emplace());
+  const bool sound = expiry->state <= IndexDescriptor::State::kDeleting && expiry->tablet_id != 0;
+  if (!reader.ok() || !sound) ok_ = false;
+}
+
 template <typename Visitor, typename Descriptor>
 void Visit(Visitor& v, Descriptor& d) {
   v.String("Name", d.name);
@@ -263,6 +288,8 @@ void Visit(Visitor& v, Descriptor& d) {
   v.Strings("Tags", d.tags);
   v.Partitions("Partitions", d.partitions);
   v.Indexes("Indexes", d.indexes);
+  v.Expiry("TimeToLive", d.expiry);
+  v.Optional("TimeToLiveChanged", d.expiry_changed_micros);
 }
 
 }  // namespace

@@ -56,6 +56,20 @@ struct IndexDescriptor {
   bool is_global() const { return kind == Kind::kGlobal; }
 };
 
+// Time to live and its hidden index (expiry.h). No index of the table: never described, charged or
+// addressed.
+struct ExpiryIndex {
+  std::string attribute;
+  // kCreating: time to live is on, entries of older items are still being added. kDeleting: it is
+  // off, the entries are about to go.
+  IndexDescriptor::State state = IndexDescriptor::State::kCreating;
+  uint32_t tablet_id = 0;  // Space::kLog; 0 until the store has chosen it
+
+  kv::Tablet tablet() const { return {kv::Space::kLog, tablet_id}; }
+  // Writes keep it up and expired items are deleted.
+  bool on() const { return state != IndexDescriptor::State::kDeleting; }
+};
+
 // Times are microseconds since the epoch; 0: never.
 struct TableDescriptor {
   std::string name;
@@ -88,6 +102,8 @@ struct TableDescriptor {
   std::map<std::string, std::string> tags;
   throughput::PartitionMap partitions;
   std::vector<IndexDescriptor> indexes;  // local ones first, each kind in the order of creation
+  std::optional<ExpiryIndex> expiry;
+  std::optional<int64_t> expiry_changed_micros;  // the last UpdateTimeToLive
 
   kv::Tablet tablet() const { return {kv::Space::kItems, tablet_id}; }
   // Where the entries of an index are.
@@ -95,6 +111,7 @@ struct TableDescriptor {
     return {kv::Space::kItems, index.is_global() ? index.tablet_id : tablet_id};
   }
   const IndexDescriptor* FindIndex(std::string_view index_name) const;
+  bool HasTimeToLive() const { return expiry && expiry->on(); }
   bool HasLocalIndexes() const { return !indexes.empty() && !indexes.front().is_global(); }
 
   std::string Encode() const;

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "table/key_encoding.h"
+#include "table/outcomes.h"
 #include "table/store.h"
 
 namespace stator::table {
@@ -15,37 +16,7 @@ namespace {
 constexpr size_t kStepItems = 128;
 constexpr auto kRetryPause = std::chrono::milliseconds(200);
 
-// Waits for `count` answers; the first error is the outcome.
-class Outcomes {
- public:
-  explicit Outcomes(size_t count) : left_(count) {}
-  void Add(Status status) {
-    MutexLock lock(mutex_);
-    if (!status.ok() && outcome_.ok()) outcome_ = std::move(status);
-    if (--left_ == 0) wake_.notify_all();
-  }
-  Status Wait() {
-    MutexLock lock(mutex_);
-    while (left_ > 0) wake_.wait(mutex_);
-    return outcome_;
-  }
-
- private:
-  Mutex mutex_;
-  std::condition_variable_any wake_;
-  size_t left_ GUARDED_BY(mutex_);
-  Status outcome_ GUARDED_BY(mutex_);
-};
-
-bool IsCreating(const IndexDescriptor& index, uint32_t tablet_id) {
-  return index.tablet_id == tablet_id && index.state == IndexDescriptor::State::kCreating;
-}
-
-// False once somebody deletes the index while it is filled.
-bool IsCreating(const TableDescriptor& table, uint32_t tablet_id) {
-  return std::any_of(table.indexes.begin(), table.indexes.end(),
-                     [&](const IndexDescriptor& index) { return IsCreating(index, tablet_id); });
-}
+using State = IndexDescriptor::State;
 
 }  // namespace
 
@@ -114,29 +85,90 @@ Status IndexBuilder::Work(const std::string& table_name) {
     const TablePtr table = store_.Find(table_name);
     if (table == nullptr) return OkStatus();
     const auto& indexes = table->descriptor.indexes;
-    const auto next = std::find_if(indexes.begin(), indexes.end(), [](const IndexDescriptor& index) {
-      return index.state != IndexDescriptor::State::kActive;
-    });
-    if (next == indexes.end()) return OkStatus();
-    Status done = next->state == IndexDescriptor::State::kDeleting ? Remove(table_name, *next) : Fill(table_name, next->tablet_id);
+    const auto next =
+        std::find_if(indexes.begin(), indexes.end(),
+                     [](const IndexDescriptor& index) { return index.state != State::kActive; });
+    const std::optional<ExpiryIndex>& expiry = table->descriptor.expiry;
+    Status done;
+    if (next != indexes.end()) {
+      done = WorkOn(table_name, *next);
+    } else if (expiry && expiry->state != State::kActive) {
+      done = WorkOn(table_name, *expiry);
+    } else {
+      return OkStatus();
+    }
     // A table dropped meanwhile needs no index.
     if (!done.ok() && (done.error().code() != ErrorCode::kResourceNotFound || store_.Find(table_name) != nullptr)) return done;
   }
   return OkStatus();
 }
 
-Status IndexBuilder::Fill(const std::string& table_name, uint32_t tablet_id) {
+Status IndexBuilder::WorkOn(const std::string& table_name, const IndexDescriptor& index) {
+  const uint32_t tablet_id = index.tablet_id;
+  if (index.state == State::kCreating) {
+    const auto is_creating = [tablet_id](const IndexDescriptor& candidate) {
+      return candidate.tablet_id == tablet_id && candidate.state == State::kCreating;
+    };
+    return Fill(
+        table_name,
+        [is_creating](const TableDescriptor& table) {
+          return std::any_of(table.indexes.begin(), table.indexes.end(), is_creating);
+        },
+        [is_creating](TableDescriptor* descriptor) {
+          for (IndexDescriptor& candidate : descriptor->indexes) {
+            if (is_creating(candidate)) candidate.state = State::kActive;
+          }
+        });
+  }
+  return Remove(
+      table_name, {kv::Space::kItems, tablet_id}, [tablet_id](TableDescriptor* descriptor) {
+        const size_t removed =
+            std::erase_if(descriptor->indexes, [tablet_id](const IndexDescriptor& candidate) {
+              return candidate.tablet_id == tablet_id && candidate.state == State::kDeleting;
+            });
+        if (removed > 0) PruneAttributeDefinitions(descriptor);
+        return removed > 0;
+      });
+}
+
+Status IndexBuilder::WorkOn(const std::string& table_name, const ExpiryIndex& expiry) {
+  const uint32_t tablet_id = expiry.tablet_id;
+  if (expiry.state == State::kCreating) {
+    const auto is_creating = [tablet_id](const TableDescriptor& table) {
+      return table.expiry && table.expiry->tablet_id == tablet_id && table.expiry->state == State::kCreating;
+    };
+    return Fill(table_name, is_creating, [is_creating](TableDescriptor* descriptor) {
+      if (is_creating(*descriptor)) descriptor->expiry->state = State::kActive;
+    });
+  }
+  return Remove(table_name, expiry.tablet(), [tablet_id](TableDescriptor* descriptor) {
+    std::optional<ExpiryIndex>& mine = descriptor->expiry;
+    if (!mine || mine->tablet_id != tablet_id || mine->state != State::kDeleting) return false;
+    mine.reset();
+    return true;
+  });
+}
+
+Status IndexBuilder::Fill(const std::string& table_name, std::function<bool(const TableDescriptor&)> is_creating,
+                          std::function<void(TableDescriptor*)> activate) {
   std::string begin = FirstKeyOfHash(0);
   const std::string end = EndOfItemKeys();
   while (!stopped()) {
     const TablePtr table = store_.Find(table_name);
-    if (table == nullptr || !IsCreating(table->descriptor, tablet_id)) return OkStatus();
+    // Somebody may delete what is being filled.
+    if (table == nullptr || !is_creating(table->descriptor)) return OkStatus();
     std::vector<std::string> keys;
     TRY(store_.Scan(*table, begin, end, false, kv::Tier::kAny, [&](std::string_view key, model::ItemView) {
       keys.emplace_back(key);
       return keys.size() < kStepItems;
     }));
-    if (keys.empty()) return Finish(table_name, tablet_id);
+    if (keys.empty()) {
+      return Alter(table_name, {},
+                   [activate = std::move(activate)](TableDescriptor* descriptor) -> Status {
+                     activate(descriptor);
+                     return OkStatus();
+                   });
+    }
     begin = keys.back() + std::string(1, '\0');
     TRY(Reindex(table_name, std::move(keys)));
   }
@@ -162,37 +194,27 @@ Status IndexBuilder::Reindex(const std::string& table_name, std::vector<std::str
   return outcomes->Wait();
 }
 
-Status IndexBuilder::Finish(const std::string& table_name, uint32_t tablet_id) {
-  auto outcome = std::make_shared<Outcomes>(1);
-  store_.Alter(
-      table_name,
-      [tablet_id](TableDescriptor* descriptor) -> Status {
-        for (IndexDescriptor& index : descriptor->indexes) {
-          if (IsCreating(index, tablet_id)) index.state = IndexDescriptor::State::kActive;
-        }
-        return OkStatus();
-      },
-      [outcome](Result<TablePtr> table) { outcome->Add(table.ok() ? OkStatus() : Status(table.error())); });
-  return outcome->Wait();
+Status IndexBuilder::Remove(const std::string& table_name, kv::Tablet tablet,
+                            std::function<bool(TableDescriptor*)> erase) {
+  return Alter(table_name, {{tablet, "", ""}},
+               [erase = std::move(erase)](TableDescriptor* descriptor) -> Status {
+                 // The range may be deleted only with the definition: ids are never used again.
+                 if (!erase(descriptor))
+                   return Error(ErrorCode::kResourceNotFound, "The index is gone");
+                 return OkStatus();
+               });
 }
 
-Status IndexBuilder::Remove(const std::string& table_name, const IndexDescriptor& index) {
+Status IndexBuilder::Alter(const std::string& table_name, std::vector<kv::DeleteRange> ranges,
+                           std::function<Status(TableDescriptor*)> change) {
   auto outcome = std::make_shared<Outcomes>(1);
-  std::vector<kv::DeleteRange> ranges;
-  ranges.push_back({{kv::Space::kItems, index.tablet_id}, "", ""});
   store_.AlterAndDelete(
       table_name,
-      [tablet_id = index.tablet_id](TableDescriptor* descriptor) -> Status {
-        // The range may be deleted only with the definition: ids are never used again.
-        const size_t removed = std::erase_if(descriptor->indexes, [&](const IndexDescriptor& candidate) {
-          return candidate.tablet_id == tablet_id && candidate.state == IndexDescriptor::State::kDeleting;
-        });
-        if (removed == 0) return Error(ErrorCode::kResourceNotFound, "The index is gone");
-        PruneAttributeDefinitions(descriptor);
-        return OkStatus();
-      },
+      [change = std::move(change)](TableDescriptor* descriptor) { return change(descriptor); },
       std::move(ranges),
-      [outcome](Result<TablePtr> table) { outcome->Add(table.ok() ? OkStatus() : Status(table.error())); });
+      [outcome](Result<TablePtr> table) {
+        outcome->Add(table.ok() ? OkStatus() : Status(table.error()));
+      });
   return outcome->Wait();
 }
 

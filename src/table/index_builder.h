@@ -1,12 +1,15 @@
-// Fills new global indexes and removes deleted ones while writes go on.
+// Fills new global indexes, and the hidden one of time to live, and removes deleted ones while
+// writes go on.
 //
-// The state of an index is in the catalog, so the work starts again after a restart. To fill an index is to go through the
-// items of the table once, in the order of their keys, and to add under each item's latch the entry that is not there yet;
-// what is written meanwhile keeps the index up itself. To remove one is to delete its tablet and its definition in one batch.
+// The state of an index is in the catalog, so the work starts again after a restart. To fill an
+// index is to go through the items of the table once, in the order of their keys, and to add under
+// each item's latch the entry that is not there yet; what is written meanwhile keeps the index up
+// itself. To remove one is to delete its tablet and its definition in one batch.
 #pragma once
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -39,10 +42,17 @@ class IndexBuilder {
   void Run();
   // OK when nothing is left to do for the table (or the table is gone).
   Status Work(const std::string& table_name);
-  // Both end without an error when the index, named by its tablet, is no longer kCreating.
-  Status Fill(const std::string& table_name, uint32_t tablet_id);
-  Status Finish(const std::string& table_name, uint32_t tablet_id);
-  Status Remove(const std::string& table_name, const IndexDescriptor& index);
+  Status WorkOn(const std::string& table_name, const IndexDescriptor& index);
+  Status WorkOn(const std::string& table_name, const ExpiryIndex& expiry);
+  // Goes through the items as long as `is_creating`; then `activate` says in the descriptor that the index is whole.
+  Status Fill(const std::string& table_name, std::function<bool(const TableDescriptor&)> is_creating,
+              std::function<void(TableDescriptor*)> activate);
+  // Deletes the tablet and takes the definition away; `erase` says whether it was still there.
+  Status Remove(const std::string& table_name, kv::Tablet tablet,
+                std::function<bool(TableDescriptor*)> erase);
+  // Changes the descriptor, deletes the ranges in the same batch, and waits for it.
+  Status Alter(const std::string& table_name, std::vector<kv::DeleteRange> ranges,
+               std::function<Status(TableDescriptor*)> change);
   // Reindexes the items with these keys and waits for them.
   Status Reindex(const std::string& table_name, std::vector<std::string> keys);
   bool stopped() const;

@@ -4,21 +4,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <set>
 #include <thread>
 
 #include "base/random.h"
 #include "expr/test_notation.h"
-#include "kv/memory_engine.h"
-#include "kv_rocks/rocks_engine.h"
-#include "kv_rocks/temporary_directory.h"
 #include "model/node.h"
 #include "table/index_entries.h"
 #include "table/key_encoding.h"
 #include "table/store.h"
+#include "table/test_await.h"
+#include "table/test_world.h"
 
 namespace stator::table {
 namespace {
@@ -27,22 +24,8 @@ using expr::notation::Item;
 using model::ItemView;
 using model::KeyAttribute;
 using model::Type;
+using test::World;
 using Projection = IndexDescriptor::Projection;
-
-template <typename T, typename Start>
-T Await(Start start) {
-  std::mutex mutex;
-  std::condition_variable wake;
-  std::optional<T> outcome;
-  start([&](T result) {
-    std::lock_guard lock(mutex);
-    outcome.emplace(std::move(result));
-    wake.notify_one();
-  });
-  std::unique_lock lock(mutex);
-  wake.wait(lock, [&] { return outcome.has_value(); });
-  return std::move(*outcome);
-}
 
 const KeyAttribute kPk = {"pk", Type::kS};
 const KeyAttribute kSk = {"sk", Type::kN};
@@ -89,68 +72,6 @@ std::string RandomItem(SeededRandom& random, const std::string& pk, int sk) {
   if (random.Below(2) != 0) text += ", y: " + std::to_string(random.Below(3));
   return Item(text + "}");
 }
-
-struct World {
-  explicit World(bool rocks) : rocks(rocks), workers(2, 1000) {
-    if (!rocks) engine = std::make_unique<kv::MemoryEngine>();
-    Open();
-  }
-  ~World() {
-    store.reset();
-    workers.Stop();
-  }
-  void Open() {
-    if (rocks) engine = kv_rocks::OpenRocks({.path = directory.store(), .memory_budget_bytes = 16 << 20}).value();
-    store = Store::Open(*engine, clock, workers).value();
-  }
-  void Restart() {
-    store.reset();
-    if (rocks) engine.reset();
-    Open();
-  }
-  Result<TablePtr> Create(TableDescriptor d) {
-    return Await<Result<TablePtr>>([&](auto done) { store->Create(std::move(d), std::move(done)); });
-  }
-  Result<TablePtr> Alter(Store::ChangeDescriptor change) {
-    return Await<Result<TablePtr>>([&](auto done) { store->Alter("tab", std::move(change), std::move(done)); });
-  }
-  // Stores `item`, or deletes what has its key.
-  Status Write(const std::string& item, bool remove) {
-    const TablePtr table = store->Find("tab");
-    std::vector<WriteTarget> targets;
-    targets.push_back({table, EncodeItemKey(table->key_schema(), ItemView(item))});
-    return Await<Status>([&](auto done) {
-      store->Write(std::move(targets),
-                   [item, remove](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
-                     std::vector<Change> changes(1);
-                     changes[0].kind = remove ? Change::kDelete : Change::kPut;
-                     if (!remove) changes[0].item = item;
-                     return changes;
-                   },
-                   std::move(done));
-    });
-  }
-  std::map<std::string, std::string> ScanAll(kv::Tablet tablet, char kind) {
-    std::map<std::string, std::string> found;
-    EXPECT_TRUE(store->ScanTablet(tablet, FirstKeyOfHash(0, kind), EndOfKind(kind), false, kv::Tier::kAny,
-                                  [&](std::string_view key, ItemView item) {
-                                    found.emplace(key, item.encoded());
-                                    return true;
-                                  })
-                    .ok());
-    return found;
-  }
-  void WaitForBuilds() {
-    while (store->BuildsIndexes()) std::this_thread::yield();
-  }
-
-  const bool rocks;
-  kv_rocks::TemporaryDirectory directory;
-  ManualClock clock;
-  WorkerPool workers;
-  std::unique_ptr<kv::Engine> engine;
-  std::unique_ptr<Store> store;
-};
 
 // What the index should hold, as sorted lists of entries: computed without the functions under test.
 std::vector<std::string> Recompute(const TableDescriptor& table, const IndexDescriptor& index,

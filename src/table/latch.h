@@ -24,6 +24,7 @@ struct PendingImage {
   std::optional<std::string> item;  // encoded; nullopt: deleted
   // Set when its batch was refused: everything computed from it must be refused too.
   std::shared_ptr<std::atomic<bool>> failed;
+  bool kept = false;  // the change that led to it is in the history
 };
 
 // Thread-safe.

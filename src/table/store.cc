@@ -39,6 +39,7 @@ std::vector<std::pair<uint32_t, uint32_t>> MaintainedIndexes(const TableDescript
   for (const IndexDescriptor& index : descriptor.indexes) {
     if (index.state != IndexDescriptor::State::kDeleting) maintained.emplace_back(index.tablet_id, index.number);
   }
+  if (descriptor.HasTimeToLive()) maintained.emplace_back(descriptor.expiry->tablet_id, 0);
   return maintained;
 }
 
@@ -46,13 +47,13 @@ bool HasIndexWork(const TableDescriptor& descriptor) {
   for (const IndexDescriptor& index : descriptor.indexes) {
     if (index.state != IndexDescriptor::State::kActive) return true;
   }
-  return false;
+  return descriptor.expiry && descriptor.expiry->state != IndexDescriptor::State::kActive;
 }
 
 }  // namespace
 
 Store::Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers)
-    : engine_(engine), clock_(clock), workers_(workers), tokens_(engine, clock),
+    : engine_(engine), clock_(clock), workers_(workers), tokens_(engine, clock), history_(clock),
       builder_(std::make_unique<IndexBuilder>(*this)) {}
 
 Store::~Store() { builder_->Stop(); }
@@ -97,6 +98,9 @@ Status Store::LoadCatalog() {
     next_tablet_id_ = std::max(next_tablet_id_, table->descriptor.tablet_id + 1);
     for (const IndexDescriptor& index : table->descriptor.indexes) {
       next_tablet_id_ = std::max(next_tablet_id_, index.tablet_id + 1);
+    }
+    if (const auto& expiry = table->descriptor.expiry) {
+      next_tablet_id_ = std::max(next_tablet_id_, expiry->tablet_id + 1);
     }
   }
   return OkStatus();
@@ -190,6 +194,11 @@ void Store::AlterAndDelete(std::string name, ChangeDescriptor change, std::vecto
       index.tablet_id = next_tablet_id_++;
       new_tablets = true;
     }
+    if (auto& expiry = table->descriptor.expiry; expiry && expiry->tablet_id == 0) {
+      expiry->tablet_id = next_tablet_id_++;
+      new_tablets = true;
+      table->expiry_mark = std::make_shared<ExpiryMark>();
+    }
     batch.puts.push_back(CatalogPut(TableKey(name), table->descriptor.Encode()));
     if (new_tablets) batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(next_tablet_id_)));
     if (MaintainedIndexes(table->descriptor) != MaintainedIndexes(current->descriptor)) {
@@ -242,6 +251,8 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
       for (const IndexDescriptor& index : table->descriptor.indexes) {
         if (index.is_global()) batch.range_deletes.push_back({table->descriptor.TabletOf(index), "", ""});
       }
+      if (const auto& expiry = table->descriptor.expiry)
+        batch.range_deletes.push_back({expiry->tablet(), "", ""});
       engine_.Apply(std::move(batch), [this, table, done = std::move(done)](Result<uint64_t> applied) mutable {
         if (!applied.ok()) {
           table->gate->Open();
@@ -258,7 +269,9 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
   });
 }
 
-Result<bool> Store::Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item) {
+Result<bool> Store::Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item,
+                        const History::Moment* past) {
+  if (past != nullptr) return past->Get(engine_, table.descriptor.tablet(), key, tier, item);
   ASSIGN_OR_RETURN(const bool found, engine_.Get(table.descriptor.tablet(), key, tier, item));
   if (!found) return false;
   ASSIGN_OR_RETURN(const std::string_view bytes, DecodeItemValue(*item));
@@ -286,7 +299,9 @@ Status Store::Scan(const Table& table, std::string_view begin, std::string_view 
 }
 
 Status Store::ScanTablet(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
-                         FunctionRef<bool(std::string_view key, model::ItemView item)> visit) {
+                         FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
+                         const History::Moment* past) {
+  if (past != nullptr) return past->Scan(engine_, {tablet, begin, end, reverse}, tier, visit);
   Status bad;
   TRY(engine_.Scan({tablet, begin, end, reverse}, tier,
                    [&](std::string_view key, std::string_view value) {

@@ -19,19 +19,26 @@
 #include "kv/engine.h"
 #include "model/value.h"
 #include "table/descriptor.h"
+#include "table/expiry.h"
 #include "table/gate.h"
+#include "table/history.h"
 #include "table/latch.h"
 #include "table/token_ledger.h"
 
 namespace stator::table {
 
-// One version of a table's definition. Immutable, except for the gate, which all versions with the same indexes share.
+// One version of a table's definition. Immutable, except for the gate, which all versions with the
+// same indexes share, and the mark, which those share that have the same tablet of expiry entries.
 struct Table {
   explicit Table(TableDescriptor definition, std::shared_ptr<Gate> its_gate)
-      : descriptor(std::move(definition)), gate(std::move(its_gate)), key_parts(model::IndexKeySchema::Of(descriptor.key_schema)) {}
+      : descriptor(std::move(definition)),
+        gate(std::move(its_gate)),
+        expiry_mark(std::make_shared<ExpiryMark>()),
+        key_parts(model::IndexKeySchema::Of(descriptor.key_schema)) {}
 
   TableDescriptor descriptor;
   std::shared_ptr<Gate> gate;
+  std::shared_ptr<ExpiryMark> expiry_mark;
   model::IndexKeySchema key_parts;  // the key schema, as an index would have it
 
   const model::KeySchema& key_schema() const { return descriptor.key_schema; }
@@ -40,8 +47,9 @@ using TablePtr = std::shared_ptr<const Table>;
 
 // What a write does with one of its items.
 struct Change {
-  // kReindex leaves the item as it is and adds what entries of it are missing in indexes that are being built.
-  enum Kind { kNone, kPut, kDelete, kReindex };
+  // kExpire deletes as kDelete does, in the name of time to live. kReindex leaves the item as it is
+  // and adds what entries of it are missing in indexes that are being built.
+  enum Kind { kNone, kPut, kDelete, kExpire, kReindex };
   Kind kind = kNone;
   std::string item;  // encoded; for kPut
 };
@@ -98,9 +106,10 @@ class Store {
   void Create(TableDescriptor descriptor, CatalogDone done);
   // Applies `change` to the current descriptor. kResourceNotFound, or the error of `change`, which changes nothing then.
   using ChangeDescriptor = UniqueFunction<Status(TableDescriptor* descriptor)>;
-  // Global indexes that the change adds get their tablets here. When it adds or takes away indexes, the writes under way
-  // finish under the old set, later ones wait for them, and only then `done` hears of it; a new index that is kCreating is
-  // then filled, one that is kDeleting removed, in the background, also after a restart.
+  // Global indexes that the change adds get their tablets here, and so does time to live. When it
+  // adds or takes away indexes (time to live is one), the writes under way finish under the old
+  // set, later ones wait for them, and only then `done` hears of it; a new index that is kCreating
+  // is then filled, one that is kDeleting removed, in the background, also after a restart.
   void Alter(std::string name, ChangeDescriptor change, CatalogDone done);
   // Removes the table, its items and its indexes; waits for running writes. `check` may refuse. Answers with the last version.
   using CheckDescriptor = UniqueFunction<Status(const TableDescriptor& descriptor)>;
@@ -109,7 +118,9 @@ class Store {
   // --- Items ---
 
   // Reads the durable image of an item. False if there is none. kWouldBlock with Tier::kMemory, kCorruption, kUnavailable.
-  Result<bool> Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item);
+  // With `past`, the image of that moment; so in ScanTablet.
+  Result<bool> Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item,
+                   const History::Moment* past = nullptr);
   // Reads the durable images of items of any tables from one state; images->at(i) belongs to items[i]. Errors as Get.
   Status GetTogether(std::span<const WriteTarget> items, kv::Tier tier, std::vector<std::optional<std::string>>* images);
   // Visits items with keys in [begin, end) in key order (descending when reverse) until `visit` returns false.
@@ -117,7 +128,8 @@ class Store {
               FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
   // The same for the entries of an index, or whatever else the tablet holds.
   Status ScanTablet(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
-                    FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
+                    FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
+                    const History::Moment* past = nullptr);
 
   // Reads the targets under latches, runs `body`, and applies what it says in one batch; `done` when that is durable. Targets
   // are distinct. An error of the body is handed to `done` (after whatever it saw is durable) and nothing is applied.
@@ -142,6 +154,7 @@ class Store {
   WorkerPool& workers() { return workers_; }
   LatchTable& latches() { return latches_; }
   TokenLedger& tokens() { return tokens_; }
+  History& history() { return history_; }
 
  private:
   friend class IndexBuilder;
@@ -162,6 +175,7 @@ class Store {
   LatchTable latches_;
   TokenLedger tokens_;
   int64_t max_collection_bytes_ = kMaxCollectionBytes;
+  History history_;
   mutable std::shared_mutex catalog_mutex_;
   std::map<std::string, TablePtr, std::less<>> catalog_;  // under catalog_mutex_
   uint32_t next_tablet_id_ = 1;                            // under the catalog latch

@@ -17,28 +17,13 @@
 #include "kv/memory_engine.h"
 #include "table/item_value.h"
 #include "table/key_encoding.h"
+#include "table/test_await.h"
 
 namespace stator::table {
 namespace {
 
 using expr::notation::Item;
 using model::ItemView;
-
-// Runs `start(done)` and waits for what `done` is given.
-template <typename T, typename Start>
-T Await(Start start) {
-  std::mutex mutex;
-  std::condition_variable wake;
-  std::optional<T> outcome;
-  start([&](T result) {
-    std::lock_guard lock(mutex);
-    outcome.emplace(std::move(result));
-    wake.notify_one();
-  });
-  std::unique_lock lock(mutex);
-  wake.wait(lock, [&] { return outcome.has_value(); });
-  return std::move(*outcome);
-}
 
 // Counts what is under way.
 class Waiting {

@@ -73,6 +73,18 @@ class WriteOperation {
   }
 
  private:
+  struct Image {
+    std::shared_ptr<const PendingImage> pending;
+    std::string bytes;
+    bool found = false;
+    int64_t collection_bytes = 0;  // of the item's collection, in a table with local indexes
+
+    model::ItemView view() const {
+      if (pending != nullptr) return pending->item ? model::ItemView(*pending->item) : model::ItemView();
+      return found ? model::ItemView(bytes) : model::ItemView();
+    }
+  };
+
   // The first target with the table of target `i`; null if that is target `i` itself.
   const WriteTarget* EarlierOfTable(size_t i) const {
     const uint32_t id = targets_[i].table->descriptor.tablet_id;
@@ -182,6 +194,8 @@ class WriteOperation {
     } else if (Status filled = FillBatch(*changes, &batch); !filled.ok()) {
       error_ = std::move(filled).error();
       written_.clear();
+      before_.clear();
+      expiries_.clear();
       std::vector<std::shared_ptr<const std::atomic<bool>>> saw = std::move(batch.void_if);
       batch = kv::Batch();
       batch.void_if = std::move(saw);
@@ -194,6 +208,7 @@ class WriteOperation {
       Finish(TakeOutcome());
       return;
     }
+    if (!before_.empty()) recording_ = store_.history().Record(std::move(before_));
     // Without changes this is a barrier: an answer derived from a pending image waits until that image is durable.
     store_.engine().Apply(std::move(batch), [this](Result<uint64_t> applied) { Applied(std::move(applied)); });
     ReleaseLatches();
@@ -212,6 +227,10 @@ class WriteOperation {
       int64_t items = old_item.exists() ? -1 : 0;
       int64_t bytes = -static_cast<int64_t>(old_item.size_bytes());
       const kv::Tablet tablet = target.table->descriptor.tablet();
+      // An image that is not durable must not get into the history by what replaces it, unless its batch is there too.
+      const bool kept = store_.history().Keeps(target.table->descriptor.name) &&
+                        (images_[i].pending == nullptr || images_[i].pending->kept);
+      pending->kept = kept;
       if (change.kind == Change::kReindex) {
         if (!old_item.exists()) continue;
         pending->item = std::string(old_item.encoded());
@@ -226,8 +245,13 @@ class WriteOperation {
         if (!old_item.exists()) continue;
         batch->deletes.push_back({tablet, target.key});
       }
+      if (kept && change.kind != Change::kReindex) RememberItem(i);
       if (!target.table->descriptor.indexes.empty()) {
-        TRY(AddEntries(i, pending->item ? model::ItemView(*pending->item) : model::ItemView(), bytes, batch));
+        TRY(AddEntries(i, pending->item ? model::ItemView(*pending->item) : model::ItemView(), bytes, kept, batch));
+      }
+      if (target.table->descriptor.HasTimeToLive()) {
+        AddExpiry(i, pending->item ? model::ItemView(*pending->item) : model::ItemView(),
+                  change.kind == Change::kReindex, batch);
       }
       AddToCounter(batch, tablet, "count", items);
       AddToCounter(batch, tablet, "bytes", bytes);
@@ -240,8 +264,29 @@ class WriteOperation {
     return OkStatus();
   }
 
+  void Remember(kv::Tablet tablet, std::string key, std::optional<std::string> item) {
+    before_.push_back({tablet, std::move(key), item ? std::make_shared<const std::string>(*std::move(item)) : nullptr});
+  }
+
+  void RememberItem(size_t target_index) {
+    const Image& image = images_[target_index];
+    std::optional<std::string> item;
+    if (image.view().exists()) item = std::string(image.view().encoded());
+    Remember(targets_[target_index].table->descriptor.tablet(), targets_[target_index].key, std::move(item));
+  }
+
+  // An index that is being built has no past: readers do not know it yet.
+  void RememberEntry(const TableDescriptor& table, const IndexDescriptor& index, const EntryChange& change,
+                     const Image& image) {
+    if (index.state != IndexDescriptor::State::kActive) return;
+    const kv::Tablet tablet = table.TabletOf(index);
+    if (change.had) Remember(tablet, change.old_key, ProjectEntry(table, index, image.view()));
+    if (change.has && (!change.had || change.moved)) Remember(tablet, change.new_key, std::nullopt);
+  }
+
   // What the indexes of the target's table make of the change to `new_item`. `item_bytes`: by how much the item itself grows.
-  Status AddEntries(size_t target_index, model::ItemView new_item, int64_t item_bytes, kv::Batch* batch) {
+  // `kept`: the table has a history.
+  Status AddEntries(size_t target_index, model::ItemView new_item, int64_t item_bytes, bool kept, kv::Batch* batch) {
     const WriteTarget& target = targets_[target_index];
     const TableDescriptor& table = target.table->descriptor;
     const Image& image = images_[target_index];
@@ -257,6 +302,7 @@ class WriteOperation {
         if (!change.had) change.moved = change.rewritten = false;
       }
       if (!change.changes()) continue;
+      if (kept) RememberEntry(table, index, change, image);
       if (change.deletes()) batch->deletes.push_back({tablet, std::move(change.old_key)});
       if (change.puts()) {
         batch->puts.push_back({tablet, std::move(change.new_key), EncodeItemValue(change.new_entry)});
@@ -288,6 +334,28 @@ class WriteOperation {
     return OkStatus();
   }
 
+  // The entry of the hidden index of time to live. Its key says all, so that to put one that is
+  // there, or to delete one that is not, does no harm: nothing need be looked up while the index is
+  // being filled.
+  void AddExpiry(size_t target_index, model::ItemView new_item, bool reindex, kv::Batch* batch) {
+    const WriteTarget& target = targets_[target_index];
+    const ExpiryIndex& expiry = *target.table->descriptor.expiry;
+    const std::optional<model::Number> before =
+        ExpiryOf(images_[target_index].view(), expiry.attribute);
+    const std::optional<model::Number> after = ExpiryOf(new_item, expiry.attribute);
+    if (before == after && !reindex) return;
+    if (before && before != after) {
+      batch->deletes.push_back({expiry.tablet(), EncodeExpiryKey(*before, target.key)});
+    }
+    if (!after) return;
+    kv::Put put;
+    put.tablet = expiry.tablet();
+    put.key = EncodeExpiryKey(*after, target.key);
+    put.value.assign(kv::kStampBytes, '\0');
+    batch->puts.push_back(std::move(put));
+    expiries_.emplace_back(target.table->expiry_mark, *after);
+  }
+
   void RecordToken(kv::Batch* batch) {
     auto pending = std::make_shared<PendingImage>();
     pending->item = store_.tokens().Record(token_->token, *token_->record, batch);
@@ -314,12 +382,14 @@ class WriteOperation {
 
   void Applied(Result<uint64_t> applied) {
     const bool ok = applied.ok();
+    store_.history().Settle(recording_, ok ? std::optional<uint64_t>(*applied) : std::nullopt);
     if (!ok) {
       failed_->store(true);
       error_ = std::move(applied).error();
     }
     for (const auto& [i, image] : written_) store_.latches().Settle(latch_keys_[i], image.get(), ok);
     if (written_token_ != nullptr) store_.latches().Settle(token_latch_, written_token_.get(), ok);
+    for (const auto& [mark, time] : expiries_) mark->Added(time);
     Part();
   }
 
@@ -353,18 +423,6 @@ class WriteOperation {
     done(std::move(status));
   }
 
-  struct Image {
-    std::shared_ptr<const PendingImage> pending;
-    std::string bytes;
-    bool found = false;
-    int64_t collection_bytes = 0;  // of the item's collection, in a table with local indexes
-
-    model::ItemView view() const {
-      if (pending != nullptr) return pending->item ? model::ItemView(*pending->item) : model::ItemView();
-      return found ? model::ItemView(bytes) : model::ItemView();
-    }
-  };
-
   Store& store_;
   std::vector<WriteTarget> targets_;
   WriteBody body_;
@@ -383,6 +441,10 @@ class WriteOperation {
   size_t read_ = 0;                      // images read
   std::vector<Image> images_;
   std::vector<std::pair<size_t, std::shared_ptr<const PendingImage>>> written_;  // targets and our pending images of them
+  std::vector<History::Before> before_;  // what the batch replaces, of tables with a history
+  History::Recording recording_;         // and where that is recorded
+  std::vector<std::pair<std::shared_ptr<ExpiryMark>, model::Number>>
+      expiries_;  // entries of times to live that were put
   std::shared_ptr<std::atomic<bool>> failed_ = std::make_shared<std::atomic<bool>>(false);
   std::optional<Error> error_;
   std::atomic<int> parts_{2};

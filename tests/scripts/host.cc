@@ -18,6 +18,7 @@
 #include "server/clock_control.h"
 #include "server/management.h"
 #include "server/metrics.h"
+#include "server/product_chores.h"
 #include "table/index_builder.h"
 #include "table/store.h"
 
@@ -26,6 +27,7 @@ namespace {
 
 constexpr int kWorkers = 2;
 constexpr size_t kMaxQueued = 256;
+constexpr int64_t kTtlInterval = 1'000'000;
 
 // Everything between an engine and the API, in the order of server/serve.cc. What it does with the
 // clock is repeatable.
@@ -34,8 +36,8 @@ class Stack {
   static Result<std::unique_ptr<Stack>> Open(kv::Engine& engine, ManualClock& clock) {
     std::unique_ptr<Stack> stack(new Stack(clock));
     ASSIGN_OR_RETURN(stack->store_, table::Store::Open(engine, clock, stack->workers_));
-    stack->environment_.emplace(
-        ops::Environment{*stack->store_, clock, stack->random_, stack->workers_, {}});
+    stack->environment_.reset(
+        new ops::Environment{*stack->store_, clock, stack->random_, stack->workers_, {}});
     api::Registry registry;
     api::RegisterAll(&registry);
     stack->service_ = std::make_unique<api::Service>(*stack->environment_, std::move(registry),
@@ -43,6 +45,7 @@ class Stack {
     stack->management_ = std::make_unique<server::Management>(
         *stack->environment_, stack->metrics_, stack->clock_control_, [] { return 0; },
         server::Management::Options{"script", "", 0});
+    server::AddProductChores(*stack->environment_, stack->metrics_, kTtlInterval, &stack->chores_);
     stack->chores_.Start();
     return stack;
   }
@@ -72,7 +75,7 @@ class Stack {
   server::Metrics metrics_{[](std::string_view) { return true; }};
   std::unique_ptr<server::Management> management_;
   std::unique_ptr<table::Store> store_;
-  std::optional<ops::Environment> environment_;
+  std::unique_ptr<ops::Environment> environment_;
   std::unique_ptr<api::Service> service_;
 };
 

@@ -1,0 +1,48 @@
+#include "base/timer.h"
+
+namespace stator {
+
+void Timer::After(int64_t micros, Executor& executor, UniqueFunction<void()> task) {
+  MutexLock lock(mutex_);
+  if (stopped_) return;
+  waiting_.emplace(std::chrono::steady_clock::now() + std::chrono::microseconds(micros), Waiting{&executor, std::move(task)});
+  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  wake_.notify_one();
+}
+
+void Timer::Stop() {
+  std::multimap<Time, Waiting> dropped;
+  std::thread thread;
+  {
+    MutexLock lock(mutex_);
+    stopped_ = true;
+    dropped.swap(waiting_);
+    thread.swap(thread_);
+    wake_.notify_one();
+  }
+  if (thread.joinable()) thread.join();
+}
+
+void Timer::Run() {
+  while (true) {
+    Waiting due;
+    {
+      MutexLock lock(mutex_);
+      while (!stopped_ && (waiting_.empty() || waiting_.begin()->first > std::chrono::steady_clock::now())) {
+        if (waiting_.empty()) {
+          wake_.wait(mutex_);
+        } else {
+          // A copy: the entry may go while this waits.
+          const Time until = waiting_.begin()->first;
+          wake_.wait_until(mutex_, until);
+        }
+      }
+      if (stopped_) return;
+      due = std::move(waiting_.begin()->second);
+      waiting_.erase(waiting_.begin());
+    }
+    due.executor->Post(std::move(due.task));
+  }
+}
+
+}  // namespace stator

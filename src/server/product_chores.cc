@@ -1,0 +1,50 @@
+#include "server/product_chores.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "ops/delete_table.h"
+#include "table/expiry_sweeper.h"
+#include "table/store.h"
+
+namespace stator::server {
+namespace {
+
+constexpr int64_t kFinishDeletesMicros = 1'000'000;
+// In the background a sweep works for a quarter of the time, so that a loaded machine, on which
+// each step takes longer, is also left alone for longer.
+constexpr int64_t kPausePerWork = 3;
+constexpr int64_t kLongestPauseMicros = 200'000;
+constexpr auto kFillPoll = std::chrono::milliseconds(2);
+
+}  // namespace
+
+void AddProductChores(ops::Environment& environment, Metrics& metrics, int64_t ttl_interval_micros,
+                      Chores* chores) {
+  chores->Add("finish deletes", kFinishDeletesMicros, [&environment](Chores::Pace) {
+    ops::FinishDeletes(environment);
+    return false;
+  });
+  auto sweeper = std::make_shared<table::ExpirySweeper>(
+      environment.store, environment.clock,
+      [&metrics](const table::ExpirySweeper::Report& report) { metrics.OnExpired(report); });
+  chores->Add("time to live", ttl_interval_micros, [&environment, sweeper](Chores::Pace pace) {
+    const int64_t start = environment.clock.TicksMicros();
+    const bool waits = pace == Chores::Pace::kAtOnce && sweeper->Waits();
+    const bool more = sweeper->Step();
+    if (pace == Chores::Pace::kAtOnce) {
+      if (more || !waits) return more;
+      std::this_thread::sleep_for(kFillPoll);
+      return true;
+    }
+    if (more) {
+      const int64_t worked = environment.clock.TicksMicros() - start;
+      const int64_t pause = std::clamp<int64_t>(worked * kPausePerWork, 1, kLongestPauseMicros);
+      std::this_thread::sleep_for(std::chrono::microseconds(pause));
+    }
+    return more;
+  });
+}
+
+}  // namespace stator::server

@@ -1,0 +1,17 @@
+// The chores that every server has, whoever wires it up.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "ops/context.h"
+#include "server/chores.h"
+#include "server/metrics.h"
+
+namespace stator::server {
+
+// Ends DELETING tables, deletes expired items. All must outlive the chores' thread.
+void AddProductChores(ops::Environment& environment, Metrics& metrics, int64_t ttl_interval_micros,
+                      Chores* chores);
+
+}  // namespace stator::server

@@ -1,0 +1,65 @@
+// Deletes the items whose time to live is over.
+//
+// It reads the entries of the hidden index (expiry.h) from the mark up to now, a few at a time, and
+// deletes their items by ordinary writes that look at the item again under its latch: who was
+// updated meanwhile stays.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "table/store.h"
+
+namespace stator::table {
+
+// Used by one thread at a time, which it blocks.
+class ExpirySweeper {
+ public:
+  // What became of a table's expired items since the last report of it.
+  struct Report {
+    std::string_view table;
+    int64_t deleted = 0;
+    double backlog_seconds =
+        0;  // for how long the oldest one that is left has been expired; 0: none
+  };
+  using Observer = std::function<void(const Report&)>;
+
+  // Both must outlive the sweeper.
+  ExpirySweeper(Store& store, const Clock& clock, Observer observer)
+      : store_(store), clock_(clock), observer_(std::move(observer)) {}
+
+  // Deletes up to kStepItems of every table. True: some table has more. A table whose deletes fail
+  // is left to the next call, and does not make it true.
+  bool Step();
+  // True while an index is being filled, which will have more entries to look at, or removed. To be
+  // asked before a step: what is filled behind it may have been missed.
+  bool Waits() const;
+
+  static constexpr size_t kStepItems = 64;
+
+ private:
+  struct Progress {
+    std::string name;
+    bool under_way = false;  // `next` is where to go on
+    std::string next;
+    std::string end;
+    int64_t from_seconds = 0;  // the mark before this pass
+    bool backlog = false;      // reported
+  };
+  bool StepTable(const TablePtr& table, Progress* progress);
+  void Begin(const TablePtr& table, int64_t now, Progress* progress);
+  void Tell(Progress* progress, int64_t deleted, double backlog_seconds);
+  Result<int64_t> Delete(const TablePtr& table, const std::vector<std::string>& entry_keys);
+
+  Store& store_;
+  const Clock& clock_;
+  const Observer observer_;
+  std::map<uint32_t, Progress> progress_;  // by tablet of the index
+};
+
+}  // namespace stator::table

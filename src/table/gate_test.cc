@@ -1,0 +1,157 @@
+// Writes with several targets of one table while indexes of that table come and go: the writes that entered under the old set
+// of indexes are waited for, so none of them may wait for the new one.
+#include "table/gate.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <future>
+#include <thread>
+
+#include "base/random.h"
+#include "expr/test_notation.h"
+#include "kv/fault_engine.h"
+#include "kv/memory_engine.h"
+#include "table/key_encoding.h"
+#include "table/store.h"
+#include "table/test_await.h"
+
+namespace stator::table {
+namespace {
+
+using expr::notation::Item;
+using model::ItemView;
+
+TEST(Gate, HoldsNewcomersUntilTheOthersHaveLeft) {
+  Gate before;
+  Gate after;
+  after.Hold();
+  ASSERT_TRUE(before.Enter());
+  bool drained = false;
+  before.Close([&] {
+    drained = true;
+    after.Open();
+  });
+  EXPECT_FALSE(before.Enter());
+  int entered = 0;
+  UniqueFunction<void()> later = [&] { entered += after.Enter() ? 1 : 0; };
+  EXPECT_EQ(before.EnterOrWait(&later), Gate::Entry::kClosed);
+  EXPECT_EQ(after.EnterOrWait(&later), Gate::Entry::kLater);
+  EXPECT_FALSE(drained);
+  before.Leave();
+  EXPECT_TRUE(drained);
+  EXPECT_EQ(entered, 1);
+}
+
+TableDescriptor Describe(const std::string& name) {
+  TableDescriptor d;
+  d.name = name;
+  d.table_id = "id of " + name;
+  d.key_schema.partition = {"pk", model::Type::kS};
+  d.attribute_definitions = {d.key_schema.partition, {"g", model::Type::kS}};
+  return d;
+}
+
+// Ends the test binary if the work is not done in time: threads that wait for each other cannot be joined.
+template <typename Work>
+void InTime(const char* what, Work work) {
+  std::promise<void> done;
+  std::thread watch([&, future = done.get_future()] {
+    if (future.wait_for(std::chrono::minutes(3)) == std::future_status::ready) return;
+    std::fprintf(stderr, "deadlock: %s\n", what);
+    std::abort();
+  });
+  work();
+  done.set_value();
+  watch.join();
+}
+
+TEST(Gate, TransactionsOnOneTableAndItsIndexesDoNotWaitForEachOther) {
+  ManualClock clock;
+  WorkerPool workers(2, 10000);
+  // Done on another thread, as on a disk: writes stay inside the gate for a while.
+  auto engine = std::make_unique<kv::FaultEngine>(std::make_unique<kv::MemoryEngine>(), kv::FaultOptions{.delay_done = true});
+  std::unique_ptr<Store> store = Store::Open(*engine, clock, workers).value();
+  for (const char* name : {"a", "b"}) {
+    ASSERT_TRUE(Await<Result<TablePtr>>([&](auto done) { store->Create(Describe(name), std::move(done)); }).ok());
+  }
+  constexpr int kWriters = 4;
+  std::vector<std::string> keys;
+  for (int i = 0; i < 3000; ++i) {
+    keys.push_back(EncodeItemKey(store->Find("a")->key_schema(), ItemView(Item("{pk: 'none" + std::to_string(i) + "'}"))));
+  }
+  std::atomic<bool> stop = false;
+  std::atomic<int> written = 0;
+  int changes = 0;
+  InTime("writes of several targets and changes of indexes", [&] {
+    std::vector<std::thread> writers;
+    for (int w = 0; w < kWriters; ++w) {
+      writers.emplace_back([&, w] {
+        SeededRandom random(static_cast<uint64_t>(w) + 1);
+        while (!stop) {
+          // Half of them have so many targets that they spend most of their time on the way through the gate: that is
+          // when the version must change. They change nothing. The others write to both tables, in any order.
+          const bool many = w % 2 == 0;
+          std::vector<WriteTarget> targets;
+          std::vector<std::string> items;
+          const TablePtr tables[] = {store->Find("a"), store->Find("b")};
+          const uint64_t only = random.Below(2);
+          if (many) {
+            for (const std::string& key : keys) targets.push_back({tables[only], key});
+          }
+          for (uint64_t i = 0; !many && i < 30; ++i) {
+            items.push_back(Item("{pk: 'k" + std::to_string(random.Below(3) + 3 * i) + "', g: 'x'}"));
+            const TablePtr& table = tables[random.Below(2)];
+            targets.push_back({table, EncodeItemKey(table->key_schema(), ItemView(items.back()))});
+          }
+          const Status status = Await<Status>([&](auto done) {
+            store->Write(std::move(targets),
+                         [&](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
+                           std::vector<Change> all;
+                           for (const std::string& item : items) all.push_back({Change::kPut, item});
+                           if (many) all.resize(keys.size());
+                           return all;
+                         },
+                         std::move(done));
+          });
+          EXPECT_TRUE(status.ok()) << status.error().message();
+          ++written;
+        }
+      });
+    }
+    const auto alter = [&](const char* name, Store::ChangeDescriptor change) {
+      const auto altered =
+          Await<Result<TablePtr>>([&](auto done) { store->Alter(name, std::move(change), std::move(done)); });
+      EXPECT_TRUE(altered.ok());
+    };
+    while (changes < 60 || written < 200) {
+      const char* name = changes % 2 == 0 ? "a" : "b";
+      alter(name, [](TableDescriptor* d) {
+        IndexDescriptor index;
+        index.name = "by-g";
+        index.key = {{{"g", model::Type::kS}}, {}};
+        index.state = IndexDescriptor::State::kCreating;
+        d->indexes.push_back(index);
+        return OkStatus();
+      });
+      while (store->BuildsIndexes()) std::this_thread::yield();
+      alter(name, [](TableDescriptor* d) {
+        for (IndexDescriptor& index : d->indexes) index.state = IndexDescriptor::State::kDeleting;
+        return OkStatus();
+      });
+      while (store->BuildsIndexes()) std::this_thread::yield();
+      ++changes;
+    }
+    stop = true;
+    for (std::thread& writer : writers) writer.join();
+  });
+  EXPECT_TRUE(store->Find("a")->descriptor.indexes.empty());
+  workers.Stop();
+  store.reset();
+}
+
+}  // namespace
+}  // namespace stator::table
