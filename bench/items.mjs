@@ -63,14 +63,15 @@ export class Client {
     });
   }
 
-  // `index`: the attribute, a string, of a global index that projects everything.
-  async createTable(name, keys, index) {
+  // `index`: the attribute, a string, of a global index that projects everything. `more`: other members of the request.
+  async createTable(name, keys, { index, ...more } = {}) {
     await this.call('CreateTable', {
       TableName: name, BillingMode: 'PAY_PER_REQUEST',
       AttributeDefinitions: [...keys, ...(index ? [[index, 'S']] : [])].map(([AttributeName, AttributeType]) => ({ AttributeName, AttributeType })),
       KeySchema: keys.map(([AttributeName], i) => ({ AttributeName, KeyType: i === 0 ? 'HASH' : 'RANGE' })),
       ...(index && { GlobalSecondaryIndexes: [
         { IndexName: 'by_' + index, KeySchema: [{ AttributeName: index, KeyType: 'HASH' }], Projection: { ProjectionType: 'ALL' } }] }),
+      ...more,
     });
     for (;;) {
       const { Table } = await this.call('DescribeTable', { TableName: name });
@@ -103,6 +104,11 @@ export async function loadTables(port, count, workloads) {
   const client = new Client(port);
   await client.createTable('bench', [['pk', 'S']]);
   await client.fill('bench', item, count);
+  if (workloads.includes('putstream')) {
+    await client.createTable('bench_stream', [['pk', 'S']],
+      { StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES' } });
+    await client.fill('bench_stream', item, count);
+  }
   const one = await client.call('GetItem', { TableName: 'bench', Key: { pk: item(count - 1).pk } });
   if (one.Item?.data?.S !== item(count - 1).data.S) throw new Error('the item that was loaded last does not read back');
   for (const [table, makeItem, users] of [['bench_query', queryItem, ['query']], ['bench_small', smallItem, ['smallget', 'smallquery']]]) {
@@ -115,7 +121,7 @@ export async function loadTables(port, count, workloads) {
     if (page.Count !== kCollection) throw new Error(`a query of ${kCollection} items returned ${page.Count}`);
   }
   if (workloads.includes('gsiput') || workloads.includes('gsimove')) {
-    await client.createTable('bench_gsi', [['pk', 'S']], 'tag');
+    await client.createTable('bench_gsi', [['pk', 'S']], { index: 'tag' });
     await client.fill('bench_gsi', item, count);
   }
   client.close();

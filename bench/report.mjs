@@ -50,7 +50,7 @@ export function durability(contender, server) {
 
 // What a workload's rate is to be, as a share of another one's on the same server.
 const kOwnGoals = [['query', 'get', 0.5], ['smallquery', 'smallget', null], ['condput', 'put', 0.85], ['gsiput', 'put', 0.5],
-  ['gsimove', 'put', null], ['transact', 'put', 0.3]];
+  ['gsimove', 'put', null], ['putstream', 'put', 0.6], ['transact', 'put', 0.3]];
 
 // [{what, value, goal, reached}], as far as both sides were measured.
 export function ratios(contenders, workloads, servers) {

@@ -14,7 +14,7 @@ import { durability, median, medians, processTable, ratios, ratioTable, workload
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 // Those that compare Stator with itself are measured on Stator only.
-const kOwnWorkloads = ['smallget', 'smallquery', 'gsiput', 'gsimove', 'transact', 'filter'];
+const kOwnWorkloads = ['putstream', 'smallget', 'smallquery', 'gsiput', 'gsimove', 'transact', 'filter'];
 const kWorkloads = ['get', 'put', 'condput', 'update', 'query', 'mixed', ...kOwnWorkloads];
 const kLoadCore = '1';
 

@@ -38,6 +38,9 @@ local kinds = {
   put = function(i)
     return "PutItem", string.format('{"TableName":"bench","Item":%s}', item(i))
   end,
+  putstream = function(i)
+    return "PutItem", string.format('{"TableName":"bench_stream","Item":%s}', item(i))
+  end,
   condput = function(i)
     return "PutItem", string.format(
       '{"TableName":"bench","Item":%s,"ConditionExpression":"attribute_exists(pk)"}', item(i))

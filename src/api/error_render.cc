@@ -43,6 +43,8 @@ Shape ShapeOf(ErrorCode code) {
     case ErrorCode::kItemCollectionTooLarge:
       return {400, kDynamo, "ItemCollectionSizeLimitExceededException", "message"};
     case ErrorCode::kThrottling: return {400, kDynamo, "ThrottlingException", "message"};
+    case ErrorCode::kExpiredIterator: return {400, kDynamo, "ExpiredIteratorException", "message"};
+    case ErrorCode::kTrimmedDataAccess: return {400, kDynamo, "TrimmedDataAccessException", "message"};
     case ErrorCode::kProvisionedThroughputExceeded:
       return {400, kDynamo, "ProvisionedThroughputExceededException", "message"};
     case ErrorCode::kRequestLimitExceeded: return {400, kDynamo, "RequestLimitExceeded", "message"};

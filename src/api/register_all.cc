@@ -28,6 +28,11 @@ void RegisterAll(Registry* registry) {
   registry->Register("TagResource", Access::kWrite, ops::TagResource);
   registry->Register("UntagResource", Access::kWrite, ops::UntagResource);
   registry->Register("UpdateTable", Access::kWrite, ops::UpdateTable);
+
+  registry->Register("DescribeStream", Access::kRead, ops::DescribeStream, Api::kStreams);
+  registry->Register("GetRecords", Access::kRead, ops::GetRecords, Api::kStreams);
+  registry->Register("GetShardIterator", Access::kRead, ops::GetShardIterator, Api::kStreams);
+  registry->Register("ListStreams", Access::kRead, ops::ListStreams, Api::kStreams);
 }
 
 }  // namespace stator::api

@@ -31,6 +31,11 @@ void RenderResponse(const ops::UpdateTimeToLiveResponse& response, std::string* 
 void RenderResponse(const ops::DescribeTimeToLiveResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeContinuousBackupsResponse& response, std::string* out);
 
+void RenderResponse(const ops::ListStreamsResponse& response, std::string* out);
+void RenderResponse(const ops::DescribeStreamResponse& response, std::string* out);
+void RenderResponse(const ops::GetShardIteratorResponse& response, std::string* out);
+void RenderResponse(const ops::GetRecordsResponse& response, std::string* out);
+
 // These two answer an empty body, not an empty object.
 void RenderResponse(const ops::TagResourceResponse& response, std::string* out);
 void RenderResponse(const ops::UntagResourceResponse& response, std::string* out);

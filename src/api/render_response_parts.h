@@ -7,6 +7,8 @@
 
 #include "api/attribute_json.h"
 #include "api/schema.h"
+#include "api/schema_enums.h"
+#include "ops/requests.h"
 
 namespace stator::api {
 
@@ -66,6 +68,16 @@ void AppendList(std::string* out, const List& list, Write write) {
 
 inline void AppendTexts(std::string* out, const std::vector<std::string>& texts) {
   AppendList(out, texts, [&](const std::string& text) { AppendJsonString(out, text); });
+}
+
+inline void AppendKeySchema(std::string* out,
+                            const std::vector<ops::KeySchemaElement>& key_schema) {
+  AppendList(out, key_schema, [&](const ops::KeySchemaElement& element) {
+    ObjectWriter object(out);
+    object.Text("AttributeName", element.attribute_name);
+    object.Enum("KeyType", kKeyType, element.key_type);
+    object.Close();
+  });
 }
 
 // A double as the service prints capacity: 1.0, 0.5.

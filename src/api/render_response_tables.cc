@@ -6,15 +6,6 @@ namespace stator::api {
 
 namespace {
 
-void AppendKeySchema(std::string* out, const std::vector<ops::KeySchemaElement>& key_schema) {
-  AppendList(out, key_schema, [&](const ops::KeySchemaElement& element) {
-    ObjectWriter object(out);
-    object.Text("AttributeName", element.attribute_name);
-    object.Enum("KeyType", kKeyType, element.key_type);
-    object.Close();
-  });
-}
-
 void AppendProjection(std::string* out, const ops::Projection& projection) {
   ObjectWriter object(out);
   if (projection.projection_type) object.Enum("ProjectionType", kProjectionType, *projection.projection_type);

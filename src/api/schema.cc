@@ -27,6 +27,10 @@ std::span<const OperationSchema* const> AllSchemas() {
       &SchemaOf<ops::TransactWriteItemsRequest>(),
       &SchemaOf<ops::QueryRequest>(),
       &SchemaOf<ops::ScanRequest>(),
+      &SchemaOf<ops::ListStreamsRequest>(),
+      &SchemaOf<ops::DescribeStreamRequest>(),
+      &SchemaOf<ops::GetShardIteratorRequest>(),
+      &SchemaOf<ops::GetRecordsRequest>(),
   };
   return kAll;
 }

@@ -127,6 +127,14 @@ template <> const OperationSchema& SchemaOf<ops::TransactGetItemsRequest>();
 template <> const OperationSchema& SchemaOf<ops::TransactWriteItemsRequest>();
 template <> const OperationSchema& SchemaOf<ops::QueryRequest>();
 template <> const OperationSchema& SchemaOf<ops::ScanRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::ListStreamsRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::DescribeStreamRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::GetShardIteratorRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::GetRecordsRequest>();
 
 // All of them, for tests and registries.
 std::span<const OperationSchema* const> AllSchemas();

@@ -23,6 +23,8 @@ std::string_view ErrorCodeName(ErrorCode code) {
     case ErrorCode::kLimitExceeded: return "LimitExceeded";
     case ErrorCode::kItemCollectionTooLarge: return "ItemCollectionTooLarge";
     case ErrorCode::kThrottling: return "Throttling";
+    case ErrorCode::kExpiredIterator: return "ExpiredIterator";
+    case ErrorCode::kTrimmedDataAccess: return "TrimmedDataAccess";
     case ErrorCode::kProvisionedThroughputExceeded: return "ProvisionedThroughputExceeded";
     case ErrorCode::kRequestLimitExceeded: return "RequestLimitExceeded";
     case ErrorCode::kRequestTooLarge: return "RequestTooLarge";

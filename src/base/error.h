@@ -31,6 +31,8 @@ enum class ErrorCode {
   kThrottling,                // this and the next two: payload may be a ThrottlingPayload (ops/)
   kProvisionedThroughputExceeded,
   kRequestLimitExceeded,
+  kExpiredIterator,           // ExpiredIteratorException
+  kTrimmedDataAccess,         // TrimmedDataAccessException
   kRequestTooLarge,           // HTTP 413
   kInternal,                  // InternalServerError, HTTP 500
   kUnavailable,               // kv: the engine takes no writes (or reads) now; HTTP 500 for the client

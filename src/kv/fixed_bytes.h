@@ -19,9 +19,16 @@ inline void StoreBig64(char* to, uint64_t value) {
   value = __builtin_bswap64(value);
   std::memcpy(to, &value, sizeof value);
 }
+inline uint64_t LoadBig64(const char* from) { return __builtin_bswap64(LoadLittle64(from)); }
 inline void StoreBig32(char* to, uint32_t value) {
   value = __builtin_bswap32(value);
   std::memcpy(to, &value, sizeof value);
+}
+
+inline uint32_t LoadBig32(const char* from) {
+  uint32_t value;
+  std::memcpy(&value, from, sizeof value);
+  return __builtin_bswap32(value);
 }
 
 }  // namespace stator::kv

@@ -193,6 +193,13 @@ void ForEachOtherCachedKey(const kv::Batch& batch, Fn fn) {
   }
 }
 
+// Whether ranges of what the cache holds go.
+bool DeletesCachedRanges(const kv::Batch& batch) {
+  return std::any_of(
+      batch.range_deletes.begin(), batch.range_deletes.end(),
+      [](const kv::DeleteRange& range) { return range.tablet.space == kv::Space::kItems; });
+}
+
 void Committer::BeginCacheChanges(const std::vector<const kv::Batch*>& accepted) {
   was_cached_.clear();
   changed_prefixes_.clear();
@@ -202,7 +209,7 @@ void Committer::BeginCacheChanges(const std::vector<const kv::Batch*>& accepted)
     return cache_.BeginChange(key);
   };
   for (const kv::Batch* batch : accepted) {
-    if (!batch->range_deletes.empty()) cache_.BeginChangeAll();
+    if (DeletesCachedRanges(*batch)) cache_.BeginChangeAll();
     for (const kv::Put& put : batch->puts) {
       const bool ours = put.tablet.space == kv::Space::kItems;
       was_cached_.push_back(ours && begin_change(PrefixedKey(put.tablet.id, put.key).view()));
@@ -217,7 +224,7 @@ void Committer::BeginCacheChanges(const std::vector<const kv::Batch*>& accepted)
 void Committer::EndCacheChanges(const std::vector<const kv::Batch*>& accepted, bool written) {
   // A value is put back only where it is the group's last word on its key; when a range went, nothing is.
   bool ranges = false;
-  for (const kv::Batch* batch : accepted) ranges |= !batch->range_deletes.empty();
+  for (const kv::Batch* batch : accepted) ranges |= DeletesCachedRanges(*batch);
   size_t i = 0;
   for (const kv::Batch* batch : accepted) {
     for (const kv::Put& put : batch->puts) {

@@ -155,9 +155,20 @@ TEST_F(RocksEngineTest, NewerFormatIsRefused) {
   WriteFile("FORMAT", "stator-store 99\n");
   const auto refused = OpenRocks(Options());
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().message(), HasSubstr("has format 99; this version of Stator reads formats up to 1"));
+  EXPECT_THAT(refused.error().message(), HasSubstr("has format 99; this version of Stator reads formats up to 2"));
   WriteFile("FORMAT", "nonsense");
   EXPECT_EQ(OpenRocks(Options()).error().code(), ErrorCode::kCorruption);
+}
+
+// So that the older Stator refuses what this one may have written.
+TEST_F(RocksEngineTest, AnOlderFormatBecomesThisOne) {
+  Open(Options()).reset();
+  WriteFile("FORMAT", "stator-store 1\n");
+  Open(Options()).reset();
+  std::ifstream format(directory_.store() + "/FORMAT");
+  std::string line;
+  std::getline(format, line);
+  EXPECT_EQ(line, "stator-store 2");
 }
 
 TEST_F(RocksEngineTest, ForeignDirectoryIsRefused) {

@@ -107,6 +107,8 @@ Status PrepareDirectory(const std::string& path) {
                                        "Restore the directory from a backup.",
                                        path, data));
   }
+  // From now on there may be things in it that an older Stator would misread.
+  if (version < kFormatVersion) return WriteFormat(path);
   return OkStatus();
 }
 

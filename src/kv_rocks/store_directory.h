@@ -7,7 +7,7 @@
 
 namespace stator::kv_rocks {
 
-inline constexpr int kFormatVersion = 1;
+inline constexpr int kFormatVersion = 2;
 
 // Creates the directory if it is missing and writes its FORMAT file if it is empty. Refuses, with a sentence for people and
 // without changing anything: a directory that holds other files and no store, a store of a newer format, and a store whose

@@ -25,6 +25,9 @@ struct KeySchema {
   bool operator==(const KeySchema&) const = default;
 };
 
+// The key attributes of `item`, which has them, alone, as an encoded item.
+std::string KeyAttributesOf(const KeySchema& schema, ItemView item);
+
 // The key of an index, or a table's key seen as one: attributes in their declared order. A local index has one of each kind,
 // a global one up to four partition and up to four sort attributes.
 struct IndexKeySchema {

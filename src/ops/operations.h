@@ -34,4 +34,11 @@ void TransactWriteItems(Context& ctx, TransactWriteItemsRequest request, Callbac
 void Query(Context& ctx, QueryRequest request, Callback<QueryResponse> done);
 void Scan(Context& ctx, ScanRequest request, Callback<ScanResponse> done);
 
+void ListStreams(Context& ctx, ListStreamsRequest request, Callback<ListStreamsResponse> done);
+void DescribeStream(Context& ctx, DescribeStreamRequest request,
+                    Callback<DescribeStreamResponse> done);
+void GetShardIterator(Context& ctx, GetShardIteratorRequest request,
+                      Callback<GetShardIteratorResponse> done);
+void GetRecords(Context& ctx, GetRecordsRequest request, Callback<GetRecordsResponse> done);
+
 }  // namespace stator::ops

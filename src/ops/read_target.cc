@@ -83,7 +83,7 @@ std::string ReadTarget::PositionOf(model::ItemView item) const {
 
 std::string ReadTarget::KeyAttributesOf(model::ItemView item) const {
   if (index != nullptr) return table::EntryKeyAttributesOf(table->descriptor, *index, item);
-  return table::KeyAttributesOf(table->key_schema(), item);
+  return model::KeyAttributesOf(table->key_schema(), item);
 }
 
 Result<ReadTarget> FindReadTarget(table::TablePtr table, const std::optional<std::string>& index_name, bool consistent) {

@@ -35,6 +35,13 @@ enum class KeyType : uint8_t { kHash, kRange };
 enum class ProjectionType : uint8_t { kAll, kKeysOnly, kInclude };
 enum class BillingMode : uint8_t { kProvisioned, kPayPerRequest };
 enum class StreamViewType : uint8_t { kNewImage, kOldImage, kNewAndOldImages, kKeysOnly };
+enum class ShardIteratorType : uint8_t {
+  kTrimHorizon,
+  kLatest,
+  kAtSequenceNumber,
+  kAfterSequenceNumber
+};
+enum class ShardFilterType : uint8_t { kChildShards };
 enum class SseType : uint8_t { kAes256, kKms };
 enum class TableClass : uint8_t { kStandard, kStandardInfrequentAccess };
 enum class SettingsReplicationMode : uint8_t { kEnabled, kDisabled, kEnabledWithOverrides };
@@ -548,6 +555,39 @@ struct DescribeTimeToLiveRequest {
 
 struct DescribeContinuousBackupsRequest {
   std::string table_name;
+};
+
+// --- Streams
+// ----------------------------------------------------------------------------------------------------------------
+
+struct ListStreamsRequest {
+  std::optional<std::string> table_name;
+  std::optional<int64_t> limit;
+  std::optional<std::string> exclusive_start_stream_arn;
+};
+
+struct ShardFilter {
+  std::optional<ShardFilterType> type;
+  std::optional<std::string> shard_id;
+};
+
+struct DescribeStreamRequest {
+  std::string stream_arn;
+  std::optional<int64_t> limit;
+  std::optional<std::string> exclusive_start_shard_id;
+  std::optional<ShardFilter> shard_filter;
+};
+
+struct GetShardIteratorRequest {
+  std::string stream_arn;
+  std::string shard_id;
+  ShardIteratorType shard_iterator_type = ShardIteratorType::kTrimHorizon;
+  std::optional<std::string> sequence_number;
+};
+
+struct GetRecordsRequest {
+  std::string shard_iterator;
+  std::optional<int64_t> limit;
 };
 
 }  // namespace stator::ops

@@ -270,4 +270,62 @@ struct DescribeContinuousBackupsResponse {
   std::optional<double> latest_restorable_date_time;
 };
 
+// --- Streams
+// ----------------------------------------------------------------------------------------------------------------
+
+enum class StreamStatus : uint8_t { kEnabling, kEnabled, kDisabling, kDisabled };
+enum class StreamEventName : uint8_t { kInsert, kModify, kRemove };
+
+struct ListStreamsResponse {
+  struct Stream {
+    std::string stream_arn;
+    std::string table_name;
+    std::string stream_label;
+  };
+  std::vector<Stream> streams;
+  std::optional<std::string> last_evaluated_stream_arn;
+};
+
+struct ShardDescription {
+  std::string shard_id;
+  std::string starting_sequence_number;
+  std::optional<std::string> ending_sequence_number;
+  std::optional<std::string> parent_shard_id;
+};
+
+struct DescribeStreamResponse {
+  std::string stream_arn;
+  std::string stream_label;
+  StreamStatus stream_status = StreamStatus::kEnabled;
+  StreamViewType stream_view_type = StreamViewType::kKeysOnly;
+  double creation_request_date_time = 0;
+  std::string table_name;
+  std::vector<KeySchemaElement> key_schema;
+  std::vector<ShardDescription> shards;
+  std::optional<std::string> last_evaluated_shard_id;
+};
+
+struct GetShardIteratorResponse {
+  std::string shard_iterator;
+};
+
+struct StreamRecord {
+  std::string event_id;
+  StreamEventName event_name = StreamEventName::kInsert;
+  bool by_service = false;  // userIdentity says that time to live deleted the item
+  int64_t approximate_creation_seconds = 0;
+  std::string keys;  // encoded items
+  std::optional<std::string> new_image;
+  std::optional<std::string> old_image;
+  std::string sequence_number;
+  int64_t size_bytes = 0;
+};
+
+struct GetRecordsResponse {
+  std::vector<StreamRecord> records;
+  std::string aws_region;  // of all records, like the view type
+  StreamViewType stream_view_type = StreamViewType::kKeysOnly;
+  std::optional<std::string> next_shard_iterator;
+};
+
 }  // namespace stator::ops

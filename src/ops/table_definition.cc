@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ops/index_definition.h"
+#include "ops/streams.h"
 
 namespace stator::ops {
 namespace {
@@ -56,12 +57,6 @@ Result<model::KeySchema> DefineKey(const std::vector<KeySchemaElement>& elements
 
 // Parameters of features that are not there yet must not look as if they took effect.
 Status CheckSupported(const CreateTableRequest& request) {
-  if (request.stream_specification) {
-    if (request.stream_specification->stream_enabled) return NotSupportedYet("StreamSpecification");
-    if (request.stream_specification->stream_view_type) {
-      return Invalid("Table is being created with a stream disabled, UpdateViewType should not be specified");
-    }
-  }
   if (request.sse_specification && request.sse_specification->enabled.value_or(false)) {
     return NotSupportedYet("SSESpecification");
   }
@@ -155,6 +150,15 @@ Result<table::TableDescriptor> DefineTable(const Environment& env, const CreateT
   }
   ASSIGN_OR_RETURN(descriptor.key_schema, DefineKey(*request.key_schema, *request.attribute_definitions));
   TRY(DefineIndexes(request, &descriptor));
+  if (request.stream_specification) {
+    const StreamSpecification& wanted = *request.stream_specification;
+    if (!wanted.stream_enabled && wanted.stream_view_type) {
+      return Invalid(
+          "Table is being created with a stream disabled, UpdateViewType should not be specified");
+    }
+    TRY(CheckStreamSpecification(wanted));
+    if (wanted.stream_enabled) descriptor.stream_view_type = ToStored(*wanted.stream_view_type);
+  }
   if (request.tags) {
     for (const Tag& tag : *request.tags) descriptor.tags[tag.key] = tag.value;
     TRY(CheckTagCount(descriptor.tags.size()));

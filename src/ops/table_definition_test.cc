@@ -93,14 +93,21 @@ TEST_F(Define, WhatIsNotBuiltIsRefusedNotIgnored) {
   request.local_secondary_indexes.emplace();
   EXPECT_NE(MessageOf(request).find("LocalSecondaryIndexes"), std::string::npos);
   request = Good();
-  request.stream_specification = StreamSpecification{true, StreamViewType::kKeysOnly};
-  EXPECT_NE(MessageOf(request).find("StreamSpecification"), std::string::npos);
-  request.stream_specification = StreamSpecification{false, {}};
-  EXPECT_EQ(MessageOf(request), "");
-  request = Good();
   request.sse_specification = SseSpecification{true, {}, {}};
   EXPECT_NE(MessageOf(request).find("SSESpecification"), std::string::npos);
   request.sse_specification = SseSpecification{false, {}, {}};
+  EXPECT_EQ(MessageOf(request), "");
+}
+
+TEST_F(Define, StreamsHaveAViewTypeExactlyWhenTheyAreEnabled) {
+  CreateTableRequest request = Good();
+  request.stream_specification = StreamSpecification{true, StreamViewType::kKeysOnly};
+  EXPECT_EQ(MessageOf(request), "");
+  request.stream_specification = StreamSpecification{true, {}};
+  EXPECT_NE(MessageOf(request).find("StreamViewType"), std::string::npos);
+  request.stream_specification = StreamSpecification{false, StreamViewType::kKeysOnly};
+  EXPECT_NE(MessageOf(request).find("stream disabled"), std::string::npos);
+  request.stream_specification = StreamSpecification{false, {}};
   EXPECT_EQ(MessageOf(request), "");
 }
 

@@ -1,6 +1,7 @@
 #include "ops/table_status.h"
 
 #include "ops/checks.h"
+#include "ops/streams.h"
 #include "throughput/partitions.h"
 
 namespace stator::ops {
@@ -163,6 +164,14 @@ TableDescription Describe(const Environment& env, const table::Table& table, Tab
     out.table_class_summary = summary;
   }
   out.deletion_protection_enabled = d.deletion_protection;
+  if (d.stream_view_type)
+    out.stream_specification = StreamSpecification{true, ToApi(*d.stream_view_type)};
+  // A disabled stream is shown as long as it can be read.
+  if (const stream::StreamPtr stream =
+          d.stream_label.empty() ? nullptr : env.store.FindStream(d.name, d.stream_label)) {
+    out.latest_stream_label = stream->label;
+    out.latest_stream_arn = StreamArn(env, *stream);
+  }
 
   if (const Result<table::TableCounts> counts = env.store.Counts(table); counts.ok()) {
     out.item_count = counts->items;

@@ -208,7 +208,7 @@ std::vector<Written> WhatIsAnswered(const TransactWriteItemsRequest& request, co
   for (const TransactionAction& action : transaction.actions) {
     Written& written = all.emplace_back(Written{action.table_name, action.table, action.key, ""});
     if (!metrics || action.kind == TransactionAction::kConditionCheck) continue;
-    written.key_attributes = table::KeyAttributesOf(action.table->key_schema(), action.view());
+    written.key_attributes = model::KeyAttributesOf(action.table->key_schema(), action.view());
   }
   return all;
 }

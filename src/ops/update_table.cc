@@ -3,6 +3,7 @@
 #include "ops/checks.h"
 #include "ops/index_updates.h"
 #include "ops/operations.h"
+#include "ops/streams.h"
 #include "ops/table_definition.h"
 #include "ops/table_status.h"
 
@@ -10,7 +11,6 @@ namespace stator::ops {
 namespace {
 
 Status CheckRequest(const UpdateTableRequest& request) {
-  if (request.stream_specification) return NotSupportedYet("StreamSpecification");
   if (request.sse_specification) return NotSupportedYet("SSESpecification");
   if (request.replica_updates) return NotSupportedYet("ReplicaUpdates");
   if (request.multi_region_consistency) return NotSupportedYet("MultiRegionConsistency");
@@ -19,8 +19,10 @@ Status CheckRequest(const UpdateTableRequest& request) {
   if (request.vector_index_updates) return NotSupportedYet("VectorIndexUpdates");
   if (request.disassociation_protection_enabled) return NotSupportedYet("DisassociationProtectionEnabled");
   if (!request.billing_mode && !request.provisioned_throughput && !request.table_class &&
-      !request.deletion_protection_enabled && !request.on_demand_throughput && !request.warm_throughput &&
-      (!request.global_secondary_index_updates || request.global_secondary_index_updates->empty())) {
+      !request.deletion_protection_enabled && !request.on_demand_throughput &&
+      !request.warm_throughput && !request.stream_specification &&
+      (!request.global_secondary_index_updates ||
+       request.global_secondary_index_updates->empty())) {
     return ValidationError(
         "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or "
         "SSESpecification or ReplicaUpdates is required");
@@ -29,7 +31,22 @@ Status CheckRequest(const UpdateTableRequest& request) {
     return NeitherUnitsWhenOnDemand();
   }
   if (request.provisioned_throughput) TRY(CheckProvisionedBounds(*request.provisioned_throughput));
+  if (request.stream_specification) TRY(CheckStreamSpecification(*request.stream_specification));
   return CheckIndexUpdates(request);
+}
+
+Status ChangeStream(const StreamSpecification& wanted, table::TableDescriptor* d) {
+  if (!wanted.stream_enabled) {
+    if (!d->stream_view_type) return ValidationError("Table has no stream to disable");
+    d->stream_view_type.reset();
+    return OkStatus();
+  }
+  if (d->stream_view_type) {
+    return Error(ErrorCode::kResourceInUse,
+                 "Table already has an enabled stream: TableName: " + d->name);
+  }
+  d->stream_view_type = ToStored(*wanted.stream_view_type);
+  return OkStatus();
 }
 
 Status ChangeThroughput(const UpdateTableRequest& request, int64_t now, table::TableDescriptor* d) {
@@ -102,6 +119,7 @@ Status Change(const UpdateTableRequest& request, const Environment& env, table::
   }
   TRY(ChangeThroughput(request, now, d));
   TRY(ChangeIndexes(request, now, d));
+  if (request.stream_specification) TRY(ChangeStream(*request.stream_specification, d));
   if (request.on_demand_throughput) TRY(ChangeOnDemandLimits(*request.on_demand_throughput, d));
   if (request.warm_throughput) TRY(ChangeWarmThroughput(*request.warm_throughput, d));
   if (request.table_class) {

@@ -2,11 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <optional>
+
 #include "api/attribute_json.h"
 #include "base/log.h"
 #include "base/pump.h"
 #include "server/seed_data.h"
+#include "simdjson.h"
+#include "table/partition_split.h"
 #include "table/store.h"
+#include "table/stream_upkeep.h"
 
 namespace stator::server {
 namespace {
@@ -56,7 +62,59 @@ Status DropAll(ops::Environment& environment) {
     pump.RunUntil([&outcome] { return outcome.has_value(); });
     if (!outcome->ok() && outcome->error().code() != ErrorCode::kResourceNotFound) return std::move(*outcome);
   }
-  return OkStatus();
+  return table::RemoveDisabledStreams(environment.store);
+}
+
+// The NAME in /_stator/tables/NAME/split; nullopt for other paths.
+std::optional<std::string_view> TableToSplit(std::string_view path) {
+  constexpr std::string_view kBefore = "/_stator/tables/";
+  constexpr std::string_view kAfter = "/split";
+  if (!path.starts_with(kBefore) || !path.ends_with(kAfter) ||
+      path.size() <= kBefore.size() + kAfter.size()) {
+    return std::nullopt;
+  }
+  return path.substr(kBefore.size(), path.size() - kBefore.size() - kAfter.size());
+}
+
+// A number, or its decimal digits as text: hashes are larger than what JavaScript's numbers hold.
+std::optional<uint64_t> UnsignedOf(simdjson::dom::element json) {
+  uint64_t value = 0;
+  if (json.get(value) == simdjson::SUCCESS) return value;
+  std::string_view text;
+  if (json.get(text) != simdjson::SUCCESS) return std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+Result<table::SplitPoint> ParseSplitPoint(std::string_view body) {
+  table::SplitPoint point;
+  if (body.empty()) return point;
+  simdjson::dom::parser parser;
+  simdjson::dom::object object;
+  if (parser.parse(body.data(), body.size()).get(object) != simdjson::SUCCESS) {
+    return ValidationError(
+        R"(The body is to be a JSON object such as {"partition": 0} or {"hash": "123"})");
+  }
+  for (const auto& [name, json] : object) {
+    const std::optional<uint64_t> value = UnsignedOf(json);
+    if (!value) return ValidationError(std::string(name) + " is to be a whole number");
+    if (name == "partition") {
+      point.partition = *value;
+    } else if (name == "hash") {
+      point.hash = *value;
+    } else {
+      return ValidationError("There is no option " + std::string(name));
+    }
+  }
+  return point;
+}
+
+http::Reply Failure(const Error& error) {
+  const int status = error.code() == ErrorCode::kResourceNotFound ? 404
+                     : error.code() == ErrorCode::kValidation     ? 400
+                                                                  : 500;
+  return Message(status, error.message());
 }
 
 }  // namespace
@@ -98,6 +156,10 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
             Message(409, "The clock is the system's; a server with --clock=manual has one to set"));
       return HandleSlowly(std::move(exchange),
                           [this](const http::Request& moved) { return MoveClock(moved); });
+    }
+    if (const std::optional<std::string_view> table = TableToSplit(path);
+        table && request.method == "POST") {
+      return Split(std::string(*table), std::move(exchange));
     }
     if (FaultControl::Owns(path, request.method)) return exchange->Send(HandleFaults(request));
     if (path == "/_stator/status" && request.method == "GET") return exchange->Send(RenderStatus());
@@ -150,6 +212,26 @@ http::Reply Management::RenderStatus() const {
   return Json(200, fmt::format(R"({{"version":"{}","engine":{},"region":{},"account":{},"writable":{},"tables":[{}]}})",
                                STATOR_VERSION, Quoted(options_.engine_name), Quoted(environment_.settings.region),
                                Quoted(environment_.settings.account), health.ok(), tables));
+}
+
+void Management::Split(std::string table_name, std::unique_ptr<http::Exchange> exchange) {
+  const Result<table::SplitPoint> point = ParseSplitPoint(exchange->request().body);
+  if (!point.ok()) return exchange->Send(Failure(point.error()));
+  Executor& loop = exchange->loop();
+  auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
+  table::SplitPartition(
+      environment_.store, std::move(table_name), *point,
+      [shared, &loop](Result<table::TablePtr> table) {
+        RunOn(loop, [shared, table = std::move(table)] {
+          if (!table.ok()) return (*shared)->Send(Failure(table.error()));
+          std::string starts;
+          for (const uint64_t start : (*table)->descriptor.partitions.starts()) {
+            starts += fmt::format(R"({}"{}")", starts.empty() ? "" : ",", start);
+          }
+          (*shared)->Send(Json(200, fmt::format(R"({{"name":{},"partitions":[{}]}})",
+                                                Quoted((*table)->descriptor.name), starts)));
+        });
+      });
 }
 
 http::Reply Management::Reset() {

@@ -4,7 +4,11 @@
 //   GET  /health/ready           200 while the store takes writes, else 503 with the reason
 //   GET  /metrics                Prometheus text
 //   GET  /_stator/status         version, engine, tables
-//   POST /_stator/reset          drops all tables; with --init loads them again
+//   POST /_stator/reset          drops all tables and streams; with --init loads the tables again
+//   POST /_stator/tables/NAME/split   splits a partition: {"partition": 2}, {"hash": "123"} (the
+//   lowest of the upper half), or
+//                                the widest one in its middle; answers the lowest hash of each
+//                                partition
 //   GET  /_stator/clock          what time it is (clock_control.h)
 //   POST /_stator/clock          moves a manual clock forward and does what is due by then
 //   GET, PUT, DELETE /_stator/faults[/TABLE]    the fault dial (fault_control.h)
@@ -46,6 +50,7 @@ class Management {
   void Stop() { slow_calls_.Stop(); }
 
  private:
+  void Split(std::string table_name, std::unique_ptr<http::Exchange> exchange);
   // Makes the reply on a thread that may wait.
   void HandleSlowly(std::unique_ptr<http::Exchange> exchange,
                     UniqueFunction<http::Reply(const http::Request&)> call);

@@ -4,14 +4,17 @@
 #include <chrono>
 #include <thread>
 
+#include "base/log.h"
 #include "ops/delete_table.h"
 #include "table/expiry_sweeper.h"
 #include "table/store.h"
+#include "table/stream_upkeep.h"
 
 namespace stator::server {
 namespace {
 
 constexpr int64_t kFinishDeletesMicros = 1'000'000;
+constexpr int64_t kStreamUpkeepMicros = 10'000'000;
 // In the background a sweep works for a quarter of the time, so that a loaded machine, on which
 // each step takes longer, is also left alone for longer.
 constexpr int64_t kPausePerWork = 3;
@@ -44,6 +47,14 @@ void AddProductChores(ops::Environment& environment, Metrics& metrics, int64_t t
       std::this_thread::sleep_for(std::chrono::microseconds(pause));
     }
     return more;
+  });
+  chores->Add("streams", kStreamUpkeepMicros, [&environment](Chores::Pace pace) {
+    // Whoever moves the clock wants to see that what is over is gone.
+    const int64_t trim_step = pace == Chores::Pace::kAtOnce ? 0 : table::kTrimStepMicros;
+    if (const Status kept = table::MaintainStreams(environment.store, trim_step); !kept.ok()) {
+      LogWarn("stream upkeep will be tried again", {{"error", kept.error().message()}});
+    }
+    return false;
   });
 }
 

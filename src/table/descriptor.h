@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "kv/engine.h"
 #include "model/key_schema.h"
+#include "stream/stream.h"
 #include "throughput/partitions.h"
 
 namespace stator::table {
@@ -102,6 +103,9 @@ struct TableDescriptor {
   std::map<std::string, std::string> tags;
   throughput::PartitionMap partitions;
   std::vector<IndexDescriptor> indexes;  // local ones first, each kind in the order of creation
+  std::optional<stream::ViewType> stream_view_type;  // of the stream, while one is enabled
+  // Of the latest stream, chosen by the store; empty: there never was one.
+  std::string stream_label;
   std::optional<ExpiryIndex> expiry;
   std::optional<int64_t> expiry_changed_micros;  // the last UpdateTimeToLive
 

@@ -30,16 +30,24 @@ class Gate {
     ++inside_;
     return Entry::kEntered;
   }
-  // Makes newcomers wait until Open. Only before the first of them.
-  void Hold() {
-    MutexLock lock(mutex_);
-    held_ = true;
+  // Makes newcomers wait from now on, until Open or Retire; `drained` runs once nobody is inside,
+  // inline if that is already so. Not while it is held or closed.
+  void Hold(UniqueFunction<void()> drained) {
+    {
+      MutexLock lock(mutex_);
+      held_ = true;
+      if (inside_ > 0) {
+        drained_ = std::move(drained);
+        return;
+      }
+    }
+    drained();
   }
   void Leave() {
     UniqueFunction<void()> drained;
     {
       MutexLock lock(mutex_);
-      if (--inside_ > 0 || !closed_) return;
+      if (--inside_ > 0 || !(closed_ || held_)) return;
       drained = std::move(drained_);
     }
     if (drained) drained();
@@ -57,18 +65,23 @@ class Gate {
     }
     drained();
   }
-  void Open() {
+  // Lets those in that wait, and newcomers.
+  void Open() { EndWait(false); }
+  // Closes a held gate for good: those that wait learn that, as newcomers do.
+  void Retire() { EndWait(true); }
+
+ private:
+  void EndWait(bool closed) {
     std::vector<UniqueFunction<void()>> waiting;
     {
       MutexLock lock(mutex_);
-      closed_ = false;
+      closed_ = closed;
       held_ = false;
       waiting.swap(waiting_);
     }
     for (UniqueFunction<void()>& later : waiting) later();
   }
 
- private:
   Mutex mutex_;
   int inside_ GUARDED_BY(mutex_) = 0;
   bool closed_ GUARDED_BY(mutex_) = false;

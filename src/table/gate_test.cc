@@ -26,24 +26,39 @@ using expr::notation::Item;
 using model::ItemView;
 
 TEST(Gate, HoldsNewcomersUntilTheOthersHaveLeft) {
-  Gate before;
-  Gate after;
-  after.Hold();
-  ASSERT_TRUE(before.Enter());
+  for (const bool retire : {false, true}) {
+    Gate gate;
+    ASSERT_TRUE(gate.Enter());
+    bool drained = false;
+    gate.Hold([&] { drained = true; });
+    EXPECT_FALSE(gate.Enter());
+    std::vector<Gate::Entry> entries;
+    UniqueFunction<void()> never = [] { ADD_FAILURE(); };
+    UniqueFunction<void()> later = [&] { entries.push_back(gate.EnterOrWait(&never)); };
+    EXPECT_EQ(gate.EnterOrWait(&later), Gate::Entry::kLater);
+    EXPECT_FALSE(drained);
+    gate.Leave();
+    EXPECT_TRUE(drained);
+    EXPECT_TRUE(entries.empty());
+    retire ? gate.Retire() : gate.Open();
+    ASSERT_EQ(entries.size(), 1u);
+    EXPECT_EQ(entries[0], retire ? Gate::Entry::kClosed : Gate::Entry::kEntered);
+    EXPECT_EQ(gate.Enter(), !retire);
+  }
+}
+
+TEST(Gate, AClosedOneTellsWhenTheLastHasLeft) {
+  Gate gate;
+  ASSERT_TRUE(gate.Enter());
   bool drained = false;
-  before.Close([&] {
-    drained = true;
-    after.Open();
-  });
-  EXPECT_FALSE(before.Enter());
-  int entered = 0;
-  UniqueFunction<void()> later = [&] { entered += after.Enter() ? 1 : 0; };
-  EXPECT_EQ(before.EnterOrWait(&later), Gate::Entry::kClosed);
-  EXPECT_EQ(after.EnterOrWait(&later), Gate::Entry::kLater);
+  gate.Close([&] { drained = true; });
+  UniqueFunction<void()> never = [] { ADD_FAILURE(); };
+  EXPECT_EQ(gate.EnterOrWait(&never), Gate::Entry::kClosed);
   EXPECT_FALSE(drained);
-  before.Leave();
+  gate.Leave();
   EXPECT_TRUE(drained);
-  EXPECT_EQ(entered, 1);
+  gate.Open();
+  EXPECT_TRUE(gate.Enter());
 }
 
 TableDescriptor Describe(const std::string& name) {

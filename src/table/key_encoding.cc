@@ -108,19 +108,4 @@ std::string PrefixEnd(std::string_view prefix) {
   return end;
 }
 
-std::string KeyAttributesOf(const model::KeySchema& schema, model::ItemView item) {
-  std::string entries;
-  const auto append = [&](const model::KeyAttribute& attribute) {
-    model::AppendName(&entries, attribute.name);
-    entries.append(item.Find(attribute.name).encoded());
-  };
-  const bool sort_first = schema.sort && schema.sort->name < schema.partition.name;
-  if (sort_first) append(*schema.sort);
-  append(schema.partition);
-  if (schema.sort && !sort_first) append(*schema.sort);
-  std::string key;
-  model::AppendItem(&key, schema.sort ? 2 : 1, entries);
-  return key;
-}
-
 }  // namespace stator::table

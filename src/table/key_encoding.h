@@ -72,7 +72,4 @@ std::string EndOfKind(char kind);
 // The smallest key greater than every key that begins with `prefix`; empty if there is none.
 std::string PrefixEnd(std::string_view prefix);
 
-// The key attributes of `item` alone, as an encoded item: a LastEvaluatedKey.
-std::string KeyAttributesOf(const model::KeySchema& schema, model::ItemView item);
-
 }  // namespace stator::table

@@ -177,7 +177,7 @@ TEST(KeyEncoding, KeyAttributesAreAValidItemWithTheSameKey) {
       {{"b", Type::kB}, model::KeyAttribute{"a", Type::kN}},
   };
   for (const KeySchema& schema : schemas) {
-    const std::string key = KeyAttributesOf(schema, ItemView(item));
+    const std::string key = model::KeyAttributesOf(schema, ItemView(item));
     ASSERT_TRUE(model::CheckItem(key).ok());
     EXPECT_EQ(ItemView(key).attributes().size(), schema.sort ? 2u : 1u);
     EXPECT_EQ(EncodeItemKey(schema, ItemView(key)), EncodeItemKey(schema, ItemView(item)));

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "table/catalog_entry.h"
 #include "table/index_builder.h"
 #include "table/index_entries.h"
 #include "table/item_value.h"
@@ -10,21 +11,11 @@
 namespace stator::table {
 namespace {
 
-constexpr kv::Tablet kCatalogTablet = {kv::Space::kCatalog, 0};
 constexpr std::string_view kTablePrefix = "table/";
-constexpr std::string_view kNextTabletKey = "next-tablet";
 // The latch that serialises catalog changes; no item's latch key begins like this.
 constexpr std::string_view kCatalogLatch = "catalog";
 
 std::string TableKey(std::string_view name) { return std::string(kTablePrefix).append(name); }
-
-kv::Put CatalogPut(std::string key, std::string_view bytes) {
-  kv::Put put;
-  put.tablet = kCatalogTablet;
-  put.key = std::move(key);
-  put.value = EncodeItemValue(bytes);
-  return put;
-}
 
 Result<int64_t> ReadCounter(kv::Engine& engine, kv::Tablet tablet, std::string_view key, kv::Tier tier = kv::Tier::kAny) {
   std::string value;
@@ -68,6 +59,7 @@ Result<std::unique_ptr<Store>> Store::Open(kv::Engine& engine, const Clock& cloc
 }
 
 Status Store::LoadCatalog() {
+  TRY(LoadStreams());
   Status bad;
   const std::string end = PrefixEnd(kTablePrefix);
   TRY(engine_.Scan({kCatalogTablet, kTablePrefix, end, false}, kv::Tier::kAny,
@@ -83,6 +75,16 @@ Status Store::LoadCatalog() {
                        return false;
                      }
                      auto table = std::make_shared<Table>(std::move(*descriptor), std::make_shared<Gate>());
+                     if (table->descriptor.stream_view_type) {
+                       const stream::StreamPtr stream =
+                           FindStream(table->descriptor.name, table->descriptor.stream_label);
+                       if (stream == nullptr || !stream->enabled()) {
+                         bad = CorruptionError("catalog entry " + std::string(key) +
+                                               ": its stream is missing");
+                         return false;
+                       }
+                       table->stream = std::make_shared<stream::Appender>(*stream);
+                     }
                      const std::string name = table->descriptor.name;
                      catalog_[name] = std::move(table);
                      return true;
@@ -103,6 +105,8 @@ Status Store::LoadCatalog() {
       next_tablet_id_ = std::max(next_tablet_id_, expiry->tablet_id + 1);
     }
   }
+  for (const auto& [name, stream] : streams_)
+    next_tablet_id_ = std::max(next_tablet_id_, stream->tablet_id + 1);
   return OkStatus();
 }
 
@@ -151,11 +155,24 @@ void Store::Create(TableDescriptor descriptor, CatalogDone done) {
     for (IndexDescriptor& index : table->descriptor.indexes) {
       if (index.is_global()) index.tablet_id = next_tablet_id_++;
     }
+    std::optional<stream::StreamDescriptor> stream;
+    if (table->descriptor.stream_view_type) {
+      stream = NewStream(&table->descriptor);
+      stream->tablet_id = next_tablet_id_++;
+    }
     kv::Batch batch;
     batch.puts.push_back(CatalogPut(TableKey(table->descriptor.name), table->descriptor.Encode()));
     batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(next_tablet_id_)));
-    engine_.Apply(std::move(batch), [this, table, done = std::move(done)](Result<uint64_t> applied) mutable {
-      if (applied.ok()) Publish(table);
+    if (stream) batch.puts.push_back(CatalogPut(StreamKey(*stream), stream->Encode()));
+    engine_.Apply(std::move(batch), [this, table, stream = std::move(stream),
+                                     done = std::move(done)](Result<uint64_t> applied) mutable {
+      if (applied.ok()) {
+        if (stream) {
+          table->stream = std::make_shared<stream::Appender>(*stream);
+          PublishStream(std::move(*stream), *applied);
+        }
+        Publish(table);
+      }
       EndCatalogChange();
       if (applied.ok()) {
         done(TablePtr(table));
@@ -172,60 +189,80 @@ void Store::Alter(std::string name, ChangeDescriptor change, CatalogDone done) {
 
 void Store::AlterAndDelete(std::string name, ChangeDescriptor change, std::vector<kv::DeleteRange> ranges,
                            CatalogDone done) {
-  BeginCatalogChange([this, name = std::move(name), change = std::move(change), ranges = std::move(ranges),
-                      done = std::move(done)]() mutable {
-    const TablePtr current = Find(name);
-    if (current == nullptr) {
+  auto alteration = std::make_shared<Alteration>();
+  alteration->change = std::move(change);
+  alteration->ranges = std::move(ranges);
+  alteration->done = std::move(done);
+  StartAlteration(std::move(name), std::move(alteration));
+}
+
+void Store::StartAlteration(std::string name, std::shared_ptr<Alteration> alteration) {
+  BeginCatalogChange([this, name = std::move(name), alteration = std::move(alteration)] {
+    Alteration& a = *alteration;
+    a.current = Find(name);
+    Status changed;
+    if (a.current == nullptr) {
+      changed = Error(ErrorCode::kResourceNotFound,
+                      "Requested resource not found: Table: " + name + " not found");
+    } else {
+      a.next = std::make_shared<Table>(*a.current);
+      changed = a.change(&a.next->descriptor);
+    }
+    if (!changed.ok()) {
       EndCatalogChange();
-      done(Error(ErrorCode::kResourceNotFound, "Requested resource not found: Table: " + name + " not found"));
+      a.done(std::move(changed).error());
       return;
     }
-    auto table = std::make_shared<Table>(*current);
-    if (Status changed = change(&table->descriptor); !changed.ok()) {
+    a.stream = NextStream(a.current->descriptor, &a.next->descriptor, a.change_stream);
+    // A write that does not know a new index must not run beside one that does: it would leave the
+    // other's entries behind. And the records of a shard end before those of its children begin.
+    const bool hold = a.stream || MaintainedIndexes(a.next->descriptor) !=
+                                      MaintainedIndexes(a.current->descriptor);
+    if (!hold) return CommitAlteration(alteration, false);
+    a.current->gate->Hold([this, alteration] { CommitAlteration(alteration, true); });
+  });
+}
+
+void Store::CommitAlteration(std::shared_ptr<Alteration> alteration, bool held) {
+  TableDescriptor& descriptor = alteration->next->descriptor;
+  const uint32_t first_new_tablet = next_tablet_id_;
+  for (IndexDescriptor& index : descriptor.indexes) {
+    if (index.is_global() && index.tablet_id == 0) index.tablet_id = next_tablet_id_++;
+  }
+  if (auto& expiry = descriptor.expiry; expiry && expiry->tablet_id == 0) {
+    expiry->tablet_id = next_tablet_id_++;
+    alteration->next->expiry_mark = std::make_shared<ExpiryMark>();
+  }
+  if (alteration->stream && alteration->stream->tablet_id == 0)
+    alteration->stream->tablet_id = next_tablet_id_++;
+  kv::Batch batch;
+  batch.range_deletes = std::move(alteration->ranges);
+  batch.puts.push_back(CatalogPut(TableKey(descriptor.name), descriptor.Encode()));
+  if (alteration->stream)
+    batch.puts.push_back(CatalogPut(StreamKey(*alteration->stream), alteration->stream->Encode()));
+  if (next_tablet_id_ != first_new_tablet) {
+    batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(next_tablet_id_)));
+  }
+  engine_.Apply(std::move(batch), [this, alteration, held](Result<uint64_t> applied) {
+    Alteration& a = *alteration;
+    if (!applied.ok()) {
+      if (held) a.current->gate->Open();
       EndCatalogChange();
-      done(std::move(changed).error());
+      a.done(std::move(applied).error());
       return;
     }
-    kv::Batch batch;
-    batch.range_deletes = std::move(ranges);
-    bool new_tablets = false;
-    for (IndexDescriptor& index : table->descriptor.indexes) {
-      if (!index.is_global() || index.tablet_id != 0) continue;
-      index.tablet_id = next_tablet_id_++;
-      new_tablets = true;
+    if (a.stream) {
+      a.next->stream =
+          a.stream->enabled() ? std::make_shared<stream::Appender>(*a.stream) : nullptr;
+      PublishStream(std::move(*a.stream), *applied);
     }
-    if (auto& expiry = table->descriptor.expiry; expiry && expiry->tablet_id == 0) {
-      expiry->tablet_id = next_tablet_id_++;
-      new_tablets = true;
-      table->expiry_mark = std::make_shared<ExpiryMark>();
-    }
-    batch.puts.push_back(CatalogPut(TableKey(name), table->descriptor.Encode()));
-    if (new_tablets) batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(next_tablet_id_)));
-    if (MaintainedIndexes(table->descriptor) != MaintainedIndexes(current->descriptor)) {
-      table->gate = std::make_shared<Gate>();
-      table->gate->Hold();
-    }
-    engine_.Apply(std::move(batch), [this, current, table, done = std::move(done)](Result<uint64_t> applied) mutable {
-      if (!applied.ok()) {
-        EndCatalogChange();
-        done(std::move(applied).error());
-        return;
-      }
-      Publish(table);
-      const bool index_work = HasIndexWork(table->descriptor);
-      if (table->gate == current->gate) {
-        EndCatalogChange();
-        done(TablePtr(table));
-        return;
-      }
-      // A write that does not know a new index must not run beside one that does: it would leave the other's entries behind.
-      current->gate->Close([this, table, index_work, done = std::move(done)]() mutable {
-        table->gate->Open();
-        EndCatalogChange();
-        if (index_work) builder_->Add(table->descriptor.name);
-        done(TablePtr(table));
-      });
-    });
+    if (held) a.next->gate = std::make_shared<Gate>();
+    Publish(a.next);
+    if (held) a.current->gate->Retire();
+    EndCatalogChange();
+    if (HasIndexWork(a.next->descriptor) && a.next->gate != a.current->gate)
+      builder_->Add(a.next->descriptor.name);
+    a.done(TablePtr(a.next));
   });
 }
 
@@ -253,10 +290,19 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
       }
       if (const auto& expiry = table->descriptor.expiry)
         batch.range_deletes.push_back({expiry->tablet(), "", ""});
-      engine_.Apply(std::move(batch), [this, table, done = std::move(done)](Result<uint64_t> applied) mutable {
+      std::optional<stream::StreamDescriptor> stream;
+      if (table->stream != nullptr) {
+        stream = *FindStream(table->descriptor.name, table->descriptor.stream_label);
+        stream->Close(clock_.NowMicros());
+        batch.puts.push_back(CatalogPut(StreamKey(*stream), stream->Encode()));
+      }
+      engine_.Apply(std::move(batch), [this, table, stream = std::move(stream),
+                                       done = std::move(done)](Result<uint64_t> applied) mutable {
         if (!applied.ok()) {
           table->gate->Open();
           Publish(table);
+        } else if (stream) {
+          PublishStream(std::move(*stream), *applied);
         }
         EndCatalogChange();
         if (applied.ok()) {

@@ -18,6 +18,8 @@
 #include "base/unique_function.h"
 #include "kv/engine.h"
 #include "model/value.h"
+#include "stream/record.h"
+#include "stream/stream.h"
 #include "table/descriptor.h"
 #include "table/expiry.h"
 #include "table/gate.h"
@@ -27,8 +29,9 @@
 
 namespace stator::table {
 
-// One version of a table's definition. Immutable, except for the gate, which all versions with the
-// same indexes share, and the mark, which those share that have the same tablet of expiry entries.
+// One version of a table's definition. Immutable, except for the gate, which all versions share
+// under which a write does the same (with the same indexes and the same open shards of the stream),
+// and the mark, which those share that have the same tablet of expiry entries.
 struct Table {
   explicit Table(TableDescriptor definition, std::shared_ptr<Gate> its_gate)
       : descriptor(std::move(definition)),
@@ -40,6 +43,7 @@ struct Table {
   std::shared_ptr<Gate> gate;
   std::shared_ptr<ExpiryMark> expiry_mark;
   model::IndexKeySchema key_parts;  // the key schema, as an index would have it
+  std::shared_ptr<const stream::Appender> stream;  // null while no stream is enabled
 
   const model::KeySchema& key_schema() const { return descriptor.key_schema; }
 };
@@ -108,12 +112,32 @@ class Store {
   using ChangeDescriptor = UniqueFunction<Status(TableDescriptor* descriptor)>;
   // Global indexes that the change adds get their tablets here, and so does time to live. When it
   // adds or takes away indexes (time to live is one), the writes under way finish under the old
-  // set, later ones wait for them, and only then `done` hears of it; a new index that is kCreating
-  // is then filled, one that is kDeleting removed, in the background, also after a restart.
+  // set, later ones wait for the change to be durable, and only then `done` hears of it; a new index
+  // that is kCreating is then filled, one that is kDeleting removed, in the background, also after a
+  // restart. The stream follows the descriptor in the same way: it is made and closed with
+  // stream_view_type, and its shards follow the partitions.
   void Alter(std::string name, ChangeDescriptor change, CatalogDone done);
   // Removes the table, its items and its indexes; waits for running writes. `check` may refuse. Answers with the last version.
   using CheckDescriptor = UniqueFunction<Status(const TableDescriptor& descriptor)>;
   void Drop(std::string name, CheckDescriptor check, CatalogDone done);
+
+  // --- Streams, of tables that are gone too ---
+
+  // Null if there is no such stream, or no longer.
+  stream::StreamPtr FindStream(std::string_view table_name, std::string_view label) const;
+  // By table name, then by label.
+  std::vector<stream::StreamPtr> ListStreams() const;
+  // Succeeds the shards of the table's stream that were opened at `opened_before` or earlier. Does
+  // nothing if there are none.
+  void RotateShards(std::string name, int64_t opened_before, CatalogDone done);
+  // Applies `change`, which leaves open shards as they are, and deletes ranges in the same batch.
+  // OK if the stream is gone.
+  using ChangeStream = UniqueFunction<void(stream::StreamDescriptor* stream)>;
+  void AlterStream(stream::StreamPtr stream, ChangeStream change,
+                   std::vector<kv::DeleteRange> ranges, WriteDone done);
+  // Takes a disabled stream and its records away. OK if it is gone already; kResourceInUse if it is
+  // enabled.
+  void RemoveStream(stream::StreamPtr stream, WriteDone done);
 
   // --- Items ---
 
@@ -151,6 +175,7 @@ class Store {
   bool BuildsIndexes() const;
 
   kv::Engine& engine() { return engine_; }
+  const Clock& clock() const { return clock_; }
   WorkerPool& workers() { return workers_; }
   LatchTable& latches() { return latches_; }
   TokenLedger& tokens() { return tokens_; }
@@ -159,10 +184,31 @@ class Store {
  private:
   friend class IndexBuilder;
 
+  // A change of a table on its way into the catalog.
+  struct Alteration {
+    ChangeDescriptor change;
+    std::vector<kv::DeleteRange> ranges;  // deleted in the same batch
+    ChangeStream change_stream;           // if set: what happens to the enabled stream besides
+    std::shared_ptr<const Table> current;
+    std::shared_ptr<Table> next;
+    std::optional<stream::StreamDescriptor> stream;  // its next version, if it changes
+    CatalogDone done;
+  };
+
   Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers);
-  // Alter that also deletes ranges, in the same batch.
   void AlterAndDelete(std::string name, ChangeDescriptor change, std::vector<kv::DeleteRange> ranges, CatalogDone done);
+  void StartAlteration(std::string name, std::shared_ptr<Alteration> alteration);
+  void CommitAlteration(std::shared_ptr<Alteration> alteration, bool held);
+  // The next version of the table's stream, if the change asks for one.
+  std::optional<stream::StreamDescriptor> NextStream(const TableDescriptor& current,
+                                                     TableDescriptor* next,
+                                                     ChangeStream& change_stream);
+  // Without a tablet. Its label goes into the table's descriptor.
+  stream::StreamDescriptor NewStream(TableDescriptor* table);
   Status LoadCatalog();
+  Status LoadStreams();
+  // The version that a batch with this stamp has stored.
+  void PublishStream(stream::StreamDescriptor stream, uint64_t stamp);
   void Publish(const TablePtr& table);
   void Unpublish(const std::string& name);
   // Runs `task` when no other catalog change is under way; it must call EndCatalogChange.
@@ -178,7 +224,9 @@ class Store {
   History history_;
   mutable std::shared_mutex catalog_mutex_;
   std::map<std::string, TablePtr, std::less<>> catalog_;  // under catalog_mutex_
-  uint32_t next_tablet_id_ = 1;                            // under the catalog latch
+  std::map<std::pair<std::string, std::string>, stream::StreamPtr>
+      streams_;                  // by table name and label; under catalog_mutex_
+  uint32_t next_tablet_id_ = 1;  // of tables, global indexes and streams; under the catalog latch
   std::unique_ptr<IndexBuilder> builder_;  // last: its thread uses the rest
 };
 

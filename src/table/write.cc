@@ -245,6 +245,10 @@ class WriteOperation {
         if (!old_item.exists()) continue;
         batch->deletes.push_back({tablet, target.key});
       }
+      if (target.table->stream != nullptr && change.kind != Change::kReindex) {
+        AddRecord(target, change.kind, old_item,
+                  pending->item ? model::ItemView(*pending->item) : model::ItemView(), batch);
+      }
       if (kept && change.kind != Change::kReindex) RememberItem(i);
       if (!target.table->descriptor.indexes.empty()) {
         TRY(AddEntries(i, pending->item ? model::ItemView(*pending->item) : model::ItemView(), bytes, kept, batch));
@@ -262,6 +266,15 @@ class WriteOperation {
     if (batch->puts.empty() && batch->deletes.empty()) written_.clear();
     for (const auto& [i, image] : written_) store_.latches().SetPending(latch_keys_[i], image);
     return OkStatus();
+  }
+
+  void AddRecord(const WriteTarget& target, Change::Kind kind, model::ItemView old_item,
+                 model::ItemView new_item, kv::Batch* batch) {
+    const auto cause = kind == Change::kExpire ? stream::Cause::kService : stream::Cause::kClient;
+    const bool added =
+        target.table->stream->Append(HashOfKey(target.key), old_item, new_item, cause,
+                                     store_.clock().NowMicros(), records_, batch);
+    if (added) ++records_;
   }
 
   void Remember(kv::Tablet tablet, std::string key, std::optional<std::string> item) {
@@ -435,6 +448,7 @@ class WriteOperation {
   std::shared_ptr<const PendingImage> written_token_;  // and ours
   std::vector<std::string> latch_keys_;  // of targets_[i]
   std::vector<size_t> order_;            // targets by latch key
+  uint32_t records_ = 0;                 // of streams, in the batch
   bool builds_ = false;                  // an index of a target's table is being built
   size_t entered_ = 0;                   // targets whose tables' gates are passed
   size_t latched_ = 0;                   // latches held, in order_

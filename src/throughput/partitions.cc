@@ -44,4 +44,10 @@ size_t PartitionMap::Find(uint64_t hash) const {
   return static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), hash) - starts_.begin()) - 1;
 }
 
+void PartitionMap::Split(uint64_t hash) {
+  const size_t owner = Find(hash);
+  if (starts_[owner] == hash) return;
+  starts_.insert(starts_.begin() + static_cast<std::ptrdiff_t>(owner) + 1, hash);
+}
+
 }  // namespace stator::throughput

@@ -32,6 +32,13 @@ class PartitionMap {
 
   // Index of the partition that owns `hash`.
   size_t Find(uint64_t hash) const;
+  // The highest hash of a partition.
+  uint64_t last(size_t partition) const {
+    return partition + 1 < starts_.size() ? starts_[partition + 1] - 1 : UINT64_MAX;
+  }
+  // Splits the partition that owns `hash` so that `hash` is the first of the upper half. Nothing if
+  // it is the first of the whole already.
+  void Split(uint64_t hash);
   size_t size() const { return starts_.size(); }
   const std::vector<uint64_t>& starts() const { return starts_; }
   bool operator==(const PartitionMap&) const = default;

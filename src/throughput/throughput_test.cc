@@ -44,5 +44,18 @@ TEST(PartitionsTest, EvenRangesCoverTheHashSpace) {
   EXPECT_EQ(PartitionMap::FromStarts({5, 6}).size(), 1u);
 }
 
+TEST(PartitionsTest, SplitsWhereItIsTold) {
+  PartitionMap map = PartitionMap::Even(2);
+  const uint64_t half = uint64_t{1} << 63;
+  EXPECT_EQ(map.last(0), half - 1);
+  EXPECT_EQ(map.last(1), UINT64_MAX);
+  map.Split(half + 5);
+  EXPECT_EQ(map.starts(), (std::vector<uint64_t>{0, half, half + 5}));
+  map.Split(half);  // a partition begins there already
+  EXPECT_EQ(map.size(), 3u);
+  EXPECT_EQ(map.Find(half + 4), 1u);
+  EXPECT_EQ(map.Find(half + 5), 2u);
+}
+
 }  // namespace
 }  // namespace stator::throughput

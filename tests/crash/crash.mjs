@@ -3,7 +3,8 @@
 //   - an acknowledged write is there,
 //   - a write without an answer is there wholly or not at all,
 //   - ItemCount and TableSizeBytes agree with a full scan,
-//   - a table whose creation or deletion was acknowledged exists or does not.
+//   - a table whose creation or deletion was acknowledged exists or does not,
+//   - the records of its stream, read on over all restarts and splits of partitions, replay to what a scan finds.
 // Every writer owns its keys and has one request in flight, so that for each key at most one write is undecided. Keys that
 // all writers share are a counter (ADD) and a register (compare and set on its version).
 //
@@ -17,7 +18,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 
-import { Server, call, isStator } from '../sdk/harness.mjs';
+import { Server, call, isStator, request } from '../sdk/harness.mjs';
 import { sizeOf } from '../sdk/sizes.mjs';
 
 // mulberry32
@@ -49,6 +50,7 @@ class Crash {
     this.tables = new Map();        // table name -> {exists, undecided}
     this.counter = { acknowledged: 0, undecided: 0 };
     this.register = { version: 0, owner: '', undecided: [] };
+    this.stream = { arn: undefined, iterators: new Map(), ended: new Set(), items: new Map(), records: 0 };
     this.stamp = 0;
     this.counts = { acknowledged: 0, undecided: 0, kept: 0, lost: 0, refused: 0 };
   }
@@ -207,9 +209,9 @@ class Crash {
     return this.send('PutItem', { TableName: name, Item: { pk: { S: 'x' }, sk: { N: '1' } } });
   }
 
-  createTable(TableName) {
+  createTable(TableName, more = {}) {
     return this.send('CreateTable', {
-      TableName, BillingMode: 'PAY_PER_REQUEST', KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }, { AttributeName: 'sk', KeyType: 'RANGE' }],
+      TableName, ...more, BillingMode: 'PAY_PER_REQUEST', KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }, { AttributeName: 'sk', KeyType: 'RANGE' }],
       AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }, { AttributeName: 'sk', AttributeType: 'N' }],
     });
   }
@@ -223,6 +225,48 @@ class Crash {
     const reply = await this.send(operation, body);
     assert.equal(reply?.status, 200, `${operation} after the restart: ${reply?.text}`);
     return reply.json();
+  }
+
+  async ask(operation, body) {
+    const headers = { 'X-Amz-Target': `DynamoDBStreams_20120810.${operation}` };
+    const reply = await call(this.server.endpoint, operation, body, { agent: this.agent, headers });
+    assert.equal(reply.status, 200, `${operation} after the restart: ${reply.text}`);
+    return reply.json();
+  }
+
+  // Reads the stream on from where the last round left it, parents before their children. An image before a change that is not
+  // what was replayed so far is a record lost, repeated or out of order.
+  async replay() {
+    const { arn: StreamArn, iterators, ended, items } = this.stream;
+    for (let any = true; any;) {
+      any = false;
+      const shards = [];
+      for (let ExclusiveStartShardId; ;) {
+        const { StreamDescription } = await this.ask('DescribeStream', { StreamArn, ExclusiveStartShardId });
+        shards.push(...StreamDescription.Shards);
+        ExclusiveStartShardId = StreamDescription.LastEvaluatedShardId;
+        if (!ExclusiveStartShardId) break;
+      }
+      for (const { ShardId, ParentShardId } of shards) {
+        if (ended.has(ShardId) || (ParentShardId && !ended.has(ParentShardId))) continue;
+        if (!iterators.has(ShardId)) {
+          iterators.set(ShardId, (await this.ask('GetShardIterator', { StreamArn, ShardId, ShardIteratorType: 'TRIM_HORIZON' })).ShardIterator);
+        }
+        const { Records, NextShardIterator } = await this.ask('GetRecords', { ShardIterator: iterators.get(ShardId) });
+        for (const { dynamodb: change } of Records) {
+          const name = nameOf(change.Keys);
+          assert.ok(isDeepStrictEqual(change.OldImage, items.get(name)),
+            `record ${change.SequenceNumber} of ${name}: before was ${JSON.stringify(change.OldImage)}, replayed ${JSON.stringify(items.get(name))}`);
+          if (change.NewImage) items.set(name, change.NewImage);
+          else items.delete(name);
+        }
+        this.stream.records += Records.length;
+        iterators.set(ShardId, NextShardIterator);
+        if (!NextShardIterator) ended.add(ShardId);
+        any ||= Records.length > 0 || !NextShardIterator;
+      }
+    }
+    return items;
   }
 
   // Compares the store with what clients know, and takes what it holds as decided.
@@ -239,6 +283,14 @@ class Crash {
       }
       ExclusiveStartKey = page.LastEvaluatedKey;
     } while (ExclusiveStartKey);
+
+    if (isStator) {
+      const replayed = await this.replay();
+      for (const name of new Set([...stored.keys(), ...replayed.keys()])) {
+        assert.ok(isDeepStrictEqual(stored.get(name), replayed.get(name)),
+          `${name} is ${JSON.stringify(stored.get(name))}; its stream says ${JSON.stringify(replayed.get(name))}`);
+      }
+    }
 
     const { Table } = await this.must('DescribeTable', { TableName: TABLE });
     if (isStator) assert.equal(Table.ItemCount, stored.size, 'ItemCount is not what a scan finds');
@@ -289,14 +341,20 @@ class Crash {
     try {
       await this.start();
       await this.must('ListTables', {});
-      assert.equal((await this.createTable(TABLE)).status, 200);
-      await this.must('DescribeTable', { TableName: TABLE });
+      const more = isStator ? { StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES' } } : {};
+      assert.equal((await this.createTable(TABLE, more)).status, 200);
+      this.stream.arn = (await this.must('DescribeTable', { TableName: TABLE })).Table.LatestStreamArn;
       for (let round = 1; round <= this.rounds; round++) {
         this.round = round;
         this.killing = false;
         const load = Array.from({ length: this.writers }, (_, id) => this.writer(id));
         const all = Promise.all(load);
-        await Promise.race([delay(100 + this.random.below(300)), all]);
+        const life = 100 + this.random.below(300);
+        if (isStator && this.random.chance(0.3)) {
+          const options = { path: `/_stator/tables/${TABLE}/split`, headers: { 'X-Stator-Management': 'true' }, agent: this.agent };
+          delay(this.random.below(life)).then(() => request(this.server.endpoint, options)).catch(() => {});
+        }
+        await Promise.race([delay(life), all]);
         this.killing = true;
         await this.server.kill();
         await all;
@@ -320,6 +378,7 @@ class Crash {
       fs.rmSync(this.dataDir, { recursive: true, force: true });
       return {
         durability: this.durability, seed: this.seed, kills: this.rounds, ...this.counts, counter: this.counter.acknowledged, version: this.register.version,
+        records: this.stream.records, shards: this.stream.ended.size + 1,
         averageRestartMillis: Math.round(startMillis / this.rounds), seconds: (Date.now() - begin) / 1000,
       };
     } catch (error) {

@@ -22,6 +22,15 @@
 namespace stator::scripts {
 namespace {
 
+// The operations of DynamoDB Streams are an API of their own.
+std::string TargetOf(const std::string& operation) {
+  for (const std::string_view streams :
+       {"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"}) {
+    if (operation == streams) return "DynamoDBStreams_20120810." + operation;
+  }
+  return "DynamoDB_20120810." + operation;
+}
+
 // On RocksDB the store is also reopened after so many steps, wherever that falls.
 constexpr int kReopenEvery = 40;
 
@@ -51,7 +60,9 @@ std::string_view PrefixOf(std::string_view type) {
                                             "ItemCollectionSizeLimitExceededException",
                                             "InternalServerError",
                                             "TransactionCanceledException",
-                                            "IdempotentParameterMismatchException"};
+                                            "IdempotentParameterMismatchException",
+                                            "ExpiredIteratorException",
+                                            "TrimmedDataAccessException"};
   if (std::find(std::begin(kModelled), std::end(kModelled), type) != std::end(kModelled))
     return "com.amazonaws.dynamodb.v20120810#";
   return "com.amazon.coral.service#";
@@ -121,7 +132,7 @@ class ScriptRun {
     question_ = Question();
     question_.headers = {
         {"Content-Type", "application/x-amz-json-1.0"},
-        {"X-Amz-Target", "DynamoDB_20120810." + step.operation},
+        {"X-Amz-Target", TargetOf(step.operation)},
         {"X-Amz-Date", "20261101T000000Z"},
         {"Authorization",
          "AWS4-HMAC-SHA256 Credential=AKID/20261101/us-east-1/dynamodb/aws4_request, "

@@ -49,11 +49,11 @@ export const clientFor = (endpoint, options = {}) => new sdk.DynamoDBClient({
   endpoint, region: 'us-east-1', credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' }, maxAttempts: 1, ...options,
 });
 
-// sends Operation with its input: ddb.GetItem({...}); the answer comes without $metadata.
-export function operationsOf(client) {
+// sends Operation with its input: ddb.GetItem({...}); the answer comes without $metadata. `commands`: the client's package.
+export function operationsOf(client, commands = sdk) {
   return new Proxy({}, {
     get: (_, operation) => async (input = {}) => {
-      const answer = await client.send(new sdk[`${operation}Command`](input));
+      const answer = await client.send(new commands[`${operation}Command`](input));
       delete answer.$metadata;
       return answer;
     },

@@ -1,0 +1,182 @@
+// GetShardIterator and GetRecords.
+#include <algorithm>
+
+#include "ops/item_read.h"
+#include "ops/operations.h"
+#include "ops/streams.h"
+#include "stream/iterator.h"
+#include "stream/reader.h"
+#include "table/token_ledger.h"
+
+namespace stator::ops {
+namespace {
+
+// What a loop's thread reads at once; more is for a worker.
+constexpr size_t kInlineBytes = 64 << 10;
+
+Error InvalidIterator() { return ValidationError("Invalid ShardIterator"); }
+
+bool NamesNumber(ShardIteratorType type) {
+  return type == ShardIteratorType::kAtSequenceNumber ||
+         type == ShardIteratorType::kAfterSequenceNumber;
+}
+
+Error Trimmed() {
+  return Error(ErrorCode::kTrimmedDataAccess,
+               "The operation attempted to read past the oldest stream record in a shard.");
+}
+
+// Where the iterator begins.
+Result<stream::Position> StartOf(kv::Engine& engine, const stream::StreamDescriptor& stream,
+                                 const stream::Shard& shard, const GetShardIteratorRequest& request,
+                                 kv::Tier tier) {
+  if (request.shard_iterator_type == ShardIteratorType::kTrimHorizon)
+    return stream::TrimHorizon(shard);
+  ASSIGN_OR_RETURN(const stream::Position latest,
+                   stream::LatestPosition(engine, shard, stream.tablet(), tier));
+  if (!NamesNumber(request.shard_iterator_type)) return latest;
+  const std::optional<stream::Position> named =
+      stream::ParseSequenceNumber(*request.sequence_number);
+  if (!named)
+    return ValidationError("One or more parameter values were invalid: Invalid SequenceNumber");
+  const bool at_bounds = *named == shard.first() || (!shard.open() && *named == shard.end());
+  if (!at_bounds && (*named < shard.first() || *named >= latest)) {
+    return ValidationError("Invalid SequenceNumber for the shard");
+  }
+  const bool after = request.shard_iterator_type == ShardIteratorType::kAfterSequenceNumber;
+  const stream::Position start = after ? named->Next() : *named;
+  if (start < shard.trimmed_to) return Trimmed();
+  return start;
+}
+
+StreamRecord ToApi(const stream::StreamDescriptor& stream, stream::Record record) {
+  StreamRecord out;
+  out.sequence_number = stream::SequenceNumberOf(record.position);
+  for (const char byte : table::DigestOf(stream.table_id + stream.label + out.sequence_number)) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    out.event_id.push_back(kDigits[static_cast<uint8_t>(byte) >> 4]);
+    out.event_id.push_back(kDigits[byte & 15]);
+  }
+  out.event_name = record.event == stream::Event::kInsert   ? StreamEventName::kInsert
+                   : record.event == stream::Event::kModify ? StreamEventName::kModify
+                                                            : StreamEventName::kRemove;
+  out.by_service = record.cause == stream::Cause::kService;
+  out.approximate_creation_seconds = record.created_micros / 1'000'000;
+  out.size_bytes = static_cast<int64_t>(record.size_bytes());
+  out.keys = std::move(record.keys);
+  out.new_image = std::move(record.new_image);
+  out.old_image = std::move(record.old_image);
+  return out;
+}
+
+struct RecordsPlan {
+  stream::StreamPtr stream;
+  const stream::Shard* shard = nullptr;  // of `stream`
+  stream::Position from;
+  stream::ReadLimits limits;
+};
+
+Result<RecordsPlan> PrepareRecords(const Environment& env, const GetRecordsRequest& request) {
+  RecordsPlan plan;
+  plan.limits.records = static_cast<size_t>(request.limit.value_or(kMaxRecordsPerPage));
+  if (plan.limits.records > static_cast<size_t>(kMaxRecordsPerPage)) {
+    return ValidationError(
+        "One or more parameter values were invalid: Limit should be less than or equal to 1000");
+  }
+  const std::string_view text = request.shard_iterator;
+  const size_t arn_end = text.find('|');
+  const size_t bar = text.rfind('|');
+  if (arn_end == std::string_view::npos || !text.starts_with("arn:")) return InvalidIterator();
+  ASSIGN_OR_RETURN(plan.stream, FindStream(env, text.substr(0, arn_end)));
+  const std::string_view payload = text.substr(bar + 1);
+  if (ShardIteratorText(env, *plan.stream, payload) != text) return InvalidIterator();
+  ASSIGN_OR_RETURN(const stream::Iterator iterator,
+                   stream::DecodeIterator(*plan.stream, payload, env.clock.NowMicros()));
+  plan.shard = plan.stream->Find(iterator.shard);
+  // Iterators are only made for shards that there are: this one went with its last record.
+  if (plan.shard == nullptr) return Trimmed();
+  plan.from = iterator.position;
+  return plan;
+}
+
+}  // namespace
+
+void GetShardIterator(Context& ctx, GetShardIteratorRequest request,
+                      Callback<GetShardIteratorResponse> done) {
+  if (NamesNumber(request.shard_iterator_type) != request.sequence_number.has_value()) {
+    done(ValidationError(
+        request.sequence_number
+            ? "One or more parameter values were invalid: SequenceNumber should not be "
+              "passed for this iterator type"
+            : "One or more parameter values were invalid: Invalid SequenceNumber"));
+    return;
+  }
+  Result<stream::StreamPtr> found = FindStream(ctx.env, request.stream_arn);
+  if (!found.ok()) {
+    done(std::move(found).error());
+    return;
+  }
+  const stream::StreamPtr stream = std::move(*found);
+  const stream::Shard* shard = stream::FindShard(*stream, request.shard_id);
+  if (shard == nullptr) {
+    done(ShardNotFound());
+    return;
+  }
+  Environment& env = ctx.env;
+  const auto read = [&env, stream, shard, request = std::move(request)](kv::Tier tier) {
+    return StartOf(env.store.engine(), *stream, *shard, request, tier);
+  };
+  ReadThenFinish(
+      ctx, read,
+      [&env, stream, shard, done = std::move(done)](Result<stream::Position> start) mutable {
+        if (!start.ok()) {
+          done(std::move(start).error());
+          return;
+        }
+        const std::string payload =
+            stream::EncodeIterator(*stream, {shard->number, *start, env.clock.NowMicros()});
+        done(GetShardIteratorResponse{ShardIteratorText(env, *stream, payload)});
+      });
+}
+
+void GetRecords(Context& ctx, GetRecordsRequest request, Callback<GetRecordsResponse> done) {
+  Result<RecordsPlan> prepared = PrepareRecords(ctx.env, request);
+  if (!prepared.ok()) {
+    done(std::move(prepared).error());
+    return;
+  }
+  auto plan = std::make_shared<RecordsPlan>(std::move(*prepared));
+  Environment& env = ctx.env;
+  const auto read = [&env, plan](kv::Tier tier) -> Result<stream::Page> {
+    stream::ReadLimits limits = plan->limits;
+    if (tier == kv::Tier::kMemory) limits.bytes = std::min(limits.bytes, kInlineBytes);
+    ASSIGN_OR_RETURN(stream::Page page, stream::ReadShard(env.store.engine(), *plan->stream,
+                                                          *plan->shard, plan->from, limits, tier));
+    if (tier == kv::Tier::kMemory && page.more && page.records.size() < plan->limits.records) {
+      return Error(ErrorCode::kWouldBlock, "a long page is read on a worker");
+    }
+    return page;
+  };
+  ReadThenFinish(ctx, read,
+                 [&env, plan, done = std::move(done)](Result<stream::Page> page) mutable {
+                   if (!page.ok()) {
+                     done(std::move(page).error());
+                     return;
+                   }
+                   const stream::StreamDescriptor& stream = *plan->stream;
+                   GetRecordsResponse response;
+                   response.aws_region = env.settings.region;
+                   response.stream_view_type = ToApi(stream.view_type);
+                   response.records.reserve(page->records.size());
+                   for (stream::Record& record : page->records)
+                     response.records.push_back(ToApi(stream, std::move(record)));
+                   if (!page->ended) {
+                     const std::string payload = stream::EncodeIterator(
+                         stream, {plan->shard->number, page->next, env.clock.NowMicros()});
+                     response.next_shard_iterator = ShardIteratorText(env, stream, payload);
+                   }
+                   done(std::move(response));
+                 });
+}
+
+}  // namespace stator::ops

@@ -1,0 +1,35 @@
+// Shard iterators: a position in a shard that a client keeps, with the time at which it was given
+// out.
+//
+//   payload := hexadecimal digits of: 01 tablet:4 shard:4 stamp:8 index:4 time:8 check:8 big-endian
+//   check   := XXH3-64 of the bytes before and of the table's id
+//
+// The table's id is random and clients need not know it, so that what looks like an iterator was
+// given out for that stream.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "stream/position.h"
+#include "stream/stream.h"
+
+namespace stator::stream {
+
+// [S] An iterator is good for 15 minutes.
+inline constexpr int64_t kIteratorLifeMicros = 15 * int64_t{60'000'000};
+
+struct Iterator {
+  uint32_t shard = 0;
+  Position position;
+  int64_t issued_micros = 0;
+};
+
+std::string EncodeIterator(const StreamDescriptor& stream, const Iterator& iterator);
+// kValidation if the payload was not made for this stream, kExpiredIterator if it is too old.
+Result<Iterator> DecodeIterator(const StreamDescriptor& stream, std::string_view payload,
+                                int64_t now_micros);
+
+}  // namespace stator::stream
