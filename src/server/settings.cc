@@ -180,6 +180,14 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CLI::App* serve = app.add_subcommand("serve", "serve the DynamoDB API until SIGTERM");
   AddServeOptions(serve, &result.serve);
   serve->configurable();
+  CLI::App* simulate =
+      app.add_subcommand("simulate", "play a scenario on the throughput model and say what is throttled");
+  simulate->add_option("file", result.simulate.file, "the scenario (docs/throughput.md)")
+      ->required()->check(CLI::ExistingFile);
+  simulate->add_option("--out", result.simulate.out_dir, "directory for NAME.json and NAME.svg")
+      ->check(CLI::ExistingDirectory)->capture_default_str();
+  simulate->add_flag("!--no-files", result.simulate.write_files, "print the summary only");
+  simulate->add_option("--seed", result.simulate.seed, "seed, in place of the scenario's");
   app.set_config("--config", "stator.toml", "settings file; the options of serve stand under [serve]");
   app.config_formatter(std::make_shared<EnvironmentFirst>(*serve, result.serve));
   app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt setting must not look as if it took effect
@@ -196,6 +204,10 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   if (result.serve.clock_start_micros && result.serve.clock != ClockKind::kManual) {
     std::cerr << "--clock-start is for --clock=manual\n";
     result.exit_code = 1;
+    return result;
+  }
+  if (simulate->parsed()) {
+    result.action = CommandLine::Action::kSimulate;
     return result;
   }
   result.action = CommandLine::Action::kServe;

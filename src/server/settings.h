@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "ops/fault_dial.h"
+#include "simulate/command.h"
 
 namespace stator::server {
 
@@ -39,9 +40,10 @@ struct ServeSettings {
 };
 
 struct CommandLine {
-  enum class Action { kServe, kExit } action = Action::kExit;
+  enum class Action { kServe, kSimulate, kExit } action = Action::kExit;
   int exit_code = 0;
   ServeSettings serve;
+  simulate::Command simulate;
 };
 
 // Parses the command line. Help, version and usage errors are printed here and ask for an exit.

@@ -4,5 +4,8 @@
 int main(int argc, char** argv) {
   const stator::server::CommandLine command = stator::server::ParseCommandLine(argc, argv);
   if (command.action == stator::server::CommandLine::Action::kExit) return command.exit_code;
+  if (command.action == stator::server::CommandLine::Action::kSimulate) {
+    return stator::simulate::Execute(command.simulate);
+  }
   return stator::server::Serve(command.serve);
 }

@@ -49,6 +49,13 @@ Explanation Resource::Explain(int64_t now_micros, const Verdict& refusal) const 
       const ObservationLock look(p);
       HeavyHitters seen = p.seen.last_collections;
       seen.Merge(p.seen.collections);
+      // What a split would find, if it has not been tried yet.
+      const std::vector<HeavyKey> items = p.seen.items.Top(1);
+      if (e.obstacle == SplitObstacle::kNone && !items.empty() &&
+          items[0].weight - items[0].overestimate >
+              (1 - settings_.heat_min_side) * p.seen.items.total()) {
+        e.obstacle = SplitObstacle::kSingleKey;
+      }
       e.hottest = seen.Top(10);
       if (!e.hottest.empty() && seen.total() > 0)
         e.hottest_share = std::min(1.0, e.hottest[0].weight / seen.total());

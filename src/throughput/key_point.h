@@ -36,6 +36,7 @@ struct KeyRange {
   bool Contains(const KeyPoint& point) const {
     return !from.IsAfter(point) && (to_end || to.IsAfter(point));
   }
+  bool operator==(const KeyRange&) const = default;
   // Inside one item collection: both bounds have the same hash.
   bool InsideCollection() const { return !to_end && from.hash == to.hash; }
   // The part of the hash space that the range covers, in [0, 1].

@@ -40,7 +40,9 @@ class Look {
 
 int64_t Resource::Nanos(int64_t now_micros) const {
   constexpr int64_t kMostMicros = std::numeric_limits<int64_t>::max() / 4000;
-  return std::clamp<int64_t>(now_micros - origin_micros_, 0, kMostMicros) * 1000;
+  return std::clamp<int64_t>(now_micros - origin_micros_.load(std::memory_order_relaxed), 0,
+                             kMostMicros) *
+         1000;
 }
 
 int64_t Resource::AffordableIn(const Partition& partition, int64_t now, const Draw& draw,

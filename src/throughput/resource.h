@@ -1,14 +1,15 @@
 // The throughput of one table or one global index: its partitions, its tokens, and what passes.
 //
-//   Resource table(settings, definition, clock.TicksMicros());
+//   Resource table(settings, definition, clock.NowMicros());
 //   Verdict v = table.Admit(now, draw);   // before the work: may it pass? charges draw.halves
 //   table.Charge(now, rest);              // after it: what it cost beyond that
 //   Verdict v = Admit(now, draws);        // a write with its global indexes: all or nothing
 //   events = table.Advance(now);          // about once a second: splits, growth, windows
 //
-// Time is passed in: microseconds of one non-decreasing clock (Clock::TicksMicros). Nothing here
-// waits, starts a thread or does I/O; equal calls give equal answers. One thread with virtual time,
-// or many threads:
+// Time is passed in: microseconds of one clock, in a server Clock::NowMicros, so that who moves a
+// manual clock sees bursts refill and capacity grow. If it goes back, the next Advance goes on from
+// where it was; until then requests may be refused. Nothing here waits, starts a thread or does
+// I/O; equal calls give equal answers. One thread with virtual time, or many threads:
 //
 // - Admit, Charge, AddBytes, Explain and the read-only accessors may be called by any number of
 //   threads at any time. Admit and Charge take no lock: a few atomic additions on the key's
@@ -188,6 +189,8 @@ class Resource {
   void RefuseIn(Partition& partition, const Draw& draw, int64_t count, Limit limit);
   void Observe(Partition& partition, const Draw& draw, double units, bool refused);
 
+  void CloseSplit() REQUIRES(mutex_);
+  void FollowClock(int64_t now_micros) REQUIRES(mutex_);
   void SetBuckets(int64_t now) REQUIRES(mutex_);
   void CloseWindow(int64_t now_micros, double seconds, std::vector<SplitEvent>* events)
       REQUIRES(mutex_);
@@ -205,13 +208,15 @@ class Resource {
   std::optional<KeyBound> Middle(const Layout& layout, size_t index) const REQUIRES(mutex_);
   std::unique_ptr<Layout> CopyLayout() const REQUIRES(mutex_);
   void PublishLayout(std::unique_ptr<Layout> layout) REQUIRES(mutex_);
+  template <typename Count>
+  Rates Sum(std::array<int64_t, kAccesses> sum, const Count& count) const REQUIRES(mutex_);
   std::vector<std::string> Advice(const Explanation& e, const Verdict& refusal) const;
 
   const ModelSettings settings_;
   const double
       eventual_scale_;  // tokens of a partition's maximum that one eventually consistent unit takes
   const double write_weight_;  // read units that a write unit counts as, where both are heat
-  const int64_t origin_micros_;
+  std::atomic<int64_t> origin_micros_;
   std::atomic<Billing> billing_;
   std::array<TokenBucket, kAccesses>
       capacity_;                              // provisioned units, or OnDemandThroughput's maximum
@@ -230,10 +235,13 @@ class Resource {
   };
   std::vector<Growth> growths_ GUARDED_BY(mutex_);  // in the order of their time
   int64_t window_start_micros_ GUARDED_BY(mutex_);
+  int64_t advanced_micros_ GUARDED_BY(mutex_);
   HeavyHitters lifetime_collections_ GUARDED_BY(mutex_);
   HeavyHitters lifetime_items_ GUARDED_BY(mutex_);
   HeavyHitters lifetime_refused_ GUARDED_BY(mutex_);
-  // Counts of partitions that were split: theirs went to no child.
+  // Partitions that were split, while requests may still reach them, and the counts of earlier
+  // ones.
+  std::vector<std::shared_ptr<Partition>> split_ GUARDED_BY(mutex_);
   struct Past {
     std::array<int64_t, kAccesses> consumed{};
     std::array<std::array<int64_t, kLimits>, kAccesses> refused{};

@@ -58,6 +58,7 @@ Resource::Resource(const ModelSettings& settings, ResourceDefinition definition,
       layout_(nullptr),
       definition_(std::move(definition)),
       window_start_micros_(now_micros),
+      advanced_micros_(now_micros),
       lifetime_collections_(HeavyHitters::Of::kCollections, settings.lifetime_hot_keys,
                             settings.key_label_bytes),
       lifetime_items_(HeavyHitters::Of::kItems, settings.lifetime_hot_keys,
@@ -184,11 +185,7 @@ SplitEvent Resource::SplitAt(Layout* layout, size_t index, const KeyBound& bound
   auto left = child(left_range, even_left, added_left);
   auto right = child(right_range, parent.even_bytes - even_left, added - added_left);
 
-  for (size_t a = 0; a < kAccesses; ++a) {
-    past_.consumed[a] += parent.side[a].consumed.load(std::memory_order_relaxed);
-    for (size_t l = 0; l < kLimits; ++l)
-      past_.refused[a][l] += parent.refused[a][l].load(std::memory_order_relaxed);
-  }
+  split_.push_back(keep);  // until the new layout is published, and a little longer, it is charged
   lifetime_collections_.Merge(parent.seen.collections);
   lifetime_items_.Merge(parent.seen.items);
   lifetime_refused_.Merge(parent.seen.refused);
@@ -307,10 +304,36 @@ void Resource::SetFeatures(bool has_local_indexes, bool has_stream) {
   definition_.has_stream = has_stream;
 }
 
+// A clock that was set back: all that is kept in its time moves with it.
+void Resource::FollowClock(int64_t now_micros) {
+  const int64_t back = advanced_micros_ - now_micros;
+  advanced_micros_ = now_micros;
+  if (back <= 0) return;
+  origin_micros_.fetch_sub(back, std::memory_order_relaxed);
+  window_start_micros_ -= back;
+  for (Growth& growth : growths_) growth.due_micros -= back;
+}
+
+// Adds up the counts of split partitions that no request can reach any more.
+void Resource::CloseSplit() {
+  layout_.Reclaim();
+  std::erase_if(split_, [this](const std::shared_ptr<Partition>& p) {
+    if (p.use_count() != 1) return false;
+    for (size_t a = 0; a < kAccesses; ++a) {
+      past_.consumed[a] += p->side[a].consumed.load(std::memory_order_relaxed);
+      for (size_t l = 0; l < kLimits; ++l) {
+        past_.refused[a][l] += p->refused[a][l].load(std::memory_order_relaxed);
+      }
+    }
+    return true;
+  });
+}
+
 std::vector<SplitEvent> Resource::Advance(int64_t now_micros) {
   const MutexLock lock(mutex_);
   std::vector<SplitEvent> events;
-  layout_.Reclaim();
+  FollowClock(now_micros);
+  CloseSplit();
   SplitForSize(now_micros, &events);
   const double elapsed = static_cast<double>(now_micros - window_start_micros_) / kMicros;
   if (elapsed >= settings_.window_seconds) CloseWindow(now_micros, elapsed, &events);

@@ -384,6 +384,17 @@ TEST(OnDemandTest, WarmThroughputIsRaisedNeverLowered) {
   EXPECT_EQ(Resource({}, definition, 0).partition_count(), 10u);
 }
 
+TEST(ResourceTest, AClockThatIsSetBackStopsNothing) {
+  Resource table({}, Provisioned(10, 10), 0);
+  table.AdmitMany(7200 * kSecond, Write(1), 100000, nullptr);
+  table.Advance(7200 * kSecond);
+  EXPECT_FALSE(table.Admit(3600 * kSecond, Write(1)).admitted);
+  table.Advance(3600 * kSecond);
+  EXPECT_DOUBLE_EQ(table.Tokens(3600 * kSecond, Access::kWrite), 2000);
+  EXPECT_DOUBLE_EQ(table.Tokens(3660 * kSecond, Access::kWrite), 2600);
+  EXPECT_TRUE(table.Admit(3601 * kSecond, Write(1)).admitted);
+}
+
 TEST(ResourceTest, AbsurdCapacityStaysBounded) {
   ModelSettings settings;
   settings.most_partitions = 64;

@@ -70,27 +70,30 @@ std::vector<PartitionView> Resource::Partitions() const {
   return views;
 }
 
-Rates Resource::consumed() const {
-  const MutexLock lock(mutex_);
+// Of all partitions, those that were split included.
+template <typename Count>
+Rates Resource::Sum(std::array<int64_t, kAccesses> sum, const Count& count) const {
   const Layout& layout = layout_.Current();
-  std::array<int64_t, kAccesses> sum = past_.consumed;
-  for (size_t i = 0; i < layout.size(); ++i) {
-    for (size_t a = 0; a < kAccesses; ++a)
-      sum[a] += layout.At(i).side[a].consumed.load(std::memory_order_relaxed);
+  for (size_t a = 0; a < kAccesses; ++a) {
+    for (size_t i = 0; i < layout.size(); ++i) sum[a] += count(layout.At(i), a);
+    for (const auto& partition : split_) sum[a] += count(*partition, a);
   }
   return {HalvesToUnits(sum[0]), HalvesToUnits(sum[1])};
 }
 
+Rates Resource::consumed() const {
+  const MutexLock lock(mutex_);
+  return Sum(past_.consumed, [](const Partition& p, size_t access) {
+    return p.side[access].consumed.load(std::memory_order_relaxed);
+  });
+}
+
 Rates Resource::refused(Limit limit) const {
   const MutexLock lock(mutex_);
-  const Layout& layout = layout_.Current();
   const size_t l = static_cast<size_t>(limit);
-  std::array<int64_t, kAccesses> sum{past_.refused[0][l], past_.refused[1][l]};
-  for (size_t i = 0; i < layout.size(); ++i) {
-    for (size_t a = 0; a < kAccesses; ++a)
-      sum[a] += layout.At(i).refused[a][l].load(std::memory_order_relaxed);
-  }
-  return {HalvesToUnits(sum[0]), HalvesToUnits(sum[1])};
+  return Sum({past_.refused[0][l], past_.refused[1][l]}, [l](const Partition& p, size_t access) {
+    return p.refused[access][l].load(std::memory_order_relaxed);
+  });
 }
 
 double Resource::Tokens(int64_t now_micros, Access access) const {

@@ -1,0 +1,79 @@
+// The keys of one stream of requests, second by second.
+//
+// Requests of one step go in parcels: so many to one key. Few keys are played one by one, each with
+// its share; of many keys the hottest are, and the rest is a cross-section that is spread evenly
+// over the hash space. Deterministic from the seed. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "simulate/scenario.h"
+#include "throughput/key_point.h"
+
+namespace stator::simulate {
+
+// `count` requests to one key. Owns its bytes.
+struct Parcel {
+  uint64_t hash = 0;
+  std::string partition;
+  std::string sort;
+  int64_t count = 0;
+  throughput::KeyPoint point() const { return {hash, sort, partition}; }
+};
+
+class KeyStream {
+ public:
+  // `all_suffixes`: every request goes to each suffix of its key, as reads must that do not know
+  // which one an item has.
+  KeyStream(const KeySpace& keys, bool all_suffixes, uint64_t seed);
+
+  // The parcels of `requests` at a time. With all suffixes there are as many times more in them.
+  std::vector<Parcel> Next(int64_t now_micros, int64_t requests);
+  // So many of the requests from Next passed. Only uploads care: they send the others again.
+  void Passed(int64_t passed);
+  // One key, as likely as its share.
+  Parcel Pick(int64_t now_micros);
+
+  // Uploads: items that were not yet written. Others: never done.
+  bool done() const { return keys_.kind == KeySpace::Kind::kUpload && remaining_ == 0; }
+  bool is_upload() const { return keys_.kind == KeySpace::Kind::kUpload; }
+  bool in_order() const { return is_upload() && !keys_.interleaved; }
+
+ private:
+  // A key that is played one by one.
+  struct Known {
+    uint64_t hash;
+    std::string name;
+    double share;
+    double owed = 0;  // requests that rounding has kept back
+  };
+
+  void MakeKnown(const std::vector<std::pair<std::string, double>>& names);
+  void FollowDate(int64_t now_micros);
+  std::vector<Parcel> NextUpload(int64_t now_micros, int64_t requests);
+  void Add(std::vector<Parcel>* out, uint64_t hash, const std::string& name, int64_t count,
+           int64_t pieces, int64_t now_micros);
+  std::string SortKey(int64_t now_micros, double place);
+
+  const KeySpace keys_;
+  const bool all_suffixes_;
+  SeededRandom random_;
+  std::vector<Known> known_;
+  double rest_share_ = 0;  // of all keys that are not known one by one
+  double rest_owed_ = 0;
+  int64_t period_ = INT64_MIN;  // kDate: the one that known_ is of
+  int64_t increasing_ = 0;      // sort keys handed out
+  // Uploads.
+  int64_t remaining_ = 0;
+  int64_t written_ = 0;
+};
+
+// Where a partition key of this name is.
+uint64_t HashOfName(std::string_view name);
+// The day, or day and time, that a moment falls into: "2026-01-31" or "2026-01-31T05:00".
+std::string DateName(int64_t micros, double period_seconds);
+
+}  // namespace stator::simulate

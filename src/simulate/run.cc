@@ -1,0 +1,533 @@
+#include "simulate/run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include "base/random.h"
+#include "simulate/key_stream.h"
+
+namespace stator::simulate {
+namespace {
+
+using throughput::Access;
+using throughput::Draw;
+using throughput::Limit;
+using throughput::Rates;
+using throughput::Resource;
+using throughput::Verdict;
+
+constexpr int64_t kMinuteMicros = 60'000'000;
+
+int64_t MicrosOf(double seconds) { return std::llround(seconds * 1e6); }
+
+double& Of(Rates* rates, Access access) {
+  return access == Access::kRead ? rates->read : rates->write;
+}
+
+// A table or an index with what is recorded of it.
+class Played {
+ public:
+  Played(const Scenario& scenario, const throughput::ResourceDefinition& definition,
+         const throughput::ModelSettings& model, const std::string& table,
+         const AutoScaling& scaling, const std::vector<CapacityChange>& changes)
+      : scenario_(scenario),
+        changes_(changes),
+        resource_(model, definition, scenario.start_micros) {
+    out_.name = definition.name;
+    out_.table = table;
+    out_.is_index = definition.is_index;
+    out_.partitions_before = resource_.partition_count();
+    out_.lowest_capacity = out_.highest_capacity = resource_.provisioned();
+    if (scaling.read) policies_[0] = throughput::AutoScalingPolicy(*scaling.read);
+    if (scaling.write) policies_[1] = throughput::AutoScalingPolicy(*scaling.write);
+    for (const throughput::PartitionView& p : resource_.Partitions()) order_.push_back(p.id);
+  }
+
+  Resource& resource() { return resource_; }
+
+  // What the scenario changes at or before a time.
+  void Change(double now_seconds, int64_t now) {
+    while (next_change_ < changes_.size() && changes_[next_change_].at_seconds <= now_seconds) {
+      const CapacityChange& change = changes_[next_change_++];
+      const throughput::Billing billing = change.billing.value_or(resource_.billing());
+      Rates units = resource_.billing() == throughput::Billing::kProvisioned
+                        ? resource_.provisioned()
+                        : Rates{1, 1};
+      units = {change.read.value_or(units.read), change.write.value_or(units.write)};
+      if (billing == throughput::Billing::kOnDemand) {
+        if (resource_.billing() != billing) Record(resource_.SwitchToOnDemand(now));
+      } else if (resource_.billing() != billing) {
+        Record(resource_.SwitchToProvisioned(now, units));
+      } else {
+        Provision(units, now);
+      }
+      if (change.warm) {
+        const Rates ready = resource_.warm();
+        auto events = resource_.SetWarm(now, {std::max(ready.read, change.warm->read),
+                                              std::max(ready.write, change.warm->write)});
+        if (events.ok()) Record(*events);
+      }
+      ++out_.capacity_changes;
+    }
+  }
+
+  void Count(const Draw& draw, int64_t passed, int64_t refused, const Verdict& verdict,
+             int64_t now) {
+    const double units = throughput::HalvesToUnits(draw.halves);
+    const double most = draw.access == Access::kRead ? scenario_.model.partition_read_units
+                                                     : scenario_.model.partition_write_units;
+    Cell& cell = cells_[resource_.PartitionOf(draw.point)];
+    const size_t a = static_cast<size_t>(draw.access);
+    cell.consumed[a] += static_cast<double>(passed) * units / most;
+    cell.asked += static_cast<double>(passed + refused) * units / most;
+    cell.refused += static_cast<double>(refused) * units / most;
+    Of(&column_.refused, draw.access) += static_cast<double>(refused) * units;
+    if (refused == 0) return;
+    TroubleNow& trouble = troubles_[{draw.access, verdict.limit}];
+    trouble.all += refused;
+    trouble.in_column += refused;
+    trouble.last = verdict;
+    // Early in a column little is known of it; explained again at its end.
+    if (!trouble.now) trouble.now = resource_.Explain(now, verdict);
+  }
+
+  // The end of a step.
+  void Step(int64_t now, double step_seconds) {
+    Record(resource_.Advance(now));
+    const Rates capacity = resource_.provisioned();
+    capacity_sum_.read += capacity.read * step_seconds;
+    capacity_sum_.write += capacity.write * step_seconds;
+    column_.capacity.read += capacity.read * step_seconds;
+    column_.capacity.write += capacity.write * step_seconds;
+    if (now - minute_start_ >= kMinuteMicros || minute_start_ == 0) Minute(now);
+  }
+
+  void EndColumn(int64_t now, double now_seconds, double seconds) {
+    const Rates consumed = resource_.consumed();
+    column_.consumed = {(consumed.read - consumed_.read) / seconds,
+                        (consumed.write - consumed_.write) / seconds};
+    consumed_ = consumed;
+    for (Rates* rates : {&column_.capacity, &column_.refused}) {
+      rates->read /= seconds;
+      rates->write /= seconds;
+    }
+    column_.partitions = static_cast<int64_t>(resource_.partition_count());
+    out_.peak = {std::max(out_.peak.read, column_.consumed.read),
+                 std::max(out_.peak.write, column_.consumed.write)};
+    out_.columns.push_back(std::exchange(column_, {}));
+    for (auto& [id, cell] : cells_) {
+      const double heat = std::max(cell.consumed[0], cell.consumed[1]) / seconds;
+      history_[id].push_back({out_.columns.size() - 1, static_cast<float>(heat),
+                              static_cast<float>(cell.asked > 0 ? cell.refused / cell.asked : 0)});
+    }
+    cells_.clear();
+    for (auto& [key, trouble] : troubles_) {
+      if (trouble.in_column > 0) Worst(key, &trouble, now, now_seconds);
+      trouble.in_column = 0;
+      trouble.now.reset();
+    }
+  }
+
+  ResourceOutcome Finish(double duration_seconds) {
+    out_.billing = resource_.billing();
+    out_.partitions = resource_.Partitions();
+    out_.partitions_after = out_.partitions.size();
+    out_.consumed = resource_.consumed();
+    out_.average_capacity = {capacity_sum_.read / duration_seconds,
+                             capacity_sum_.write / duration_seconds};
+    for (const throughput::PartitionView& p : out_.partitions) out_.bytes += p.bytes;
+    for (auto& [key, trouble] : troubles_) {
+      out_.troubles.push_back({std::move(trouble.worst), trouble.worst_at, trouble.all});
+    }
+    std::stable_sort(out_.troubles.begin(), out_.troubles.end(),
+                     [](const Trouble& a, const Trouble& b) { return a.requests > b.requests; });
+    const double total = resource_.ObservedWeight();
+    for (const throughput::HeavyKey& key :
+         resource_.Hottest(throughput::HeavyHitters::Of::kCollections, 5)) {
+      const double share = total > 0 ? (key.weight - key.overestimate) / total : 0;
+      if (share >= 0.005) out_.hottest.push_back({key.partition, share});
+    }
+    MakeRows();
+    return std::move(out_);
+  }
+
+ private:
+  struct Cell {
+    double consumed[2] = {0, 0};  // in maxima of a partition, times seconds
+    double asked = 0;
+    double refused = 0;
+  };
+  struct Past {
+    size_t column;
+    float heat;
+    float refused;
+  };
+  struct TroubleNow {
+    int64_t all = 0;
+    int64_t in_column = 0;
+    double worst_part = 0;  // of what was asked for in a column
+    double worst_at = 0;
+    Verdict last;
+    std::optional<throughput::Explanation> now;
+    throughput::Explanation worst;
+  };
+
+  // Keeps the explanation of the column that refused the largest part, and of equal ones the last:
+  // more is known by then.
+  void Worst(std::pair<Access, Limit> key, TroubleNow* trouble, int64_t now, double now_seconds) {
+    const Column& column = out_.columns.back();
+    const double refused = column.refused.Of(key.first);
+    const double part = refused / (refused + column.consumed.Of(key.first));
+    if (part < trouble->worst_part) return;
+    trouble->worst_part = part;
+    trouble->worst_at = now_seconds;
+    trouble->worst = *trouble->now;
+    // Capacity may have changed since, and the partition may be split. If not, the end of the
+    // column knows the demand better.
+    throughput::Explanation end = resource_.Explain(now, trouble->last);
+    const bool gone = end.range == throughput::KeyRange{};
+    if (key.second == Limit::kKeyRange && !gone) trouble->worst = std::move(end);
+  }
+
+  void Provision(const Rates& units, int64_t now) {
+    const Rates before = resource_.provisioned();
+    if (units == before) return;
+    if (throughput::IsDecrease(before, units)) {
+      if (!throughput::MayDecrease(decreases_, now)) ++out_.refused_decreases;
+      throughput::CountDecrease(&decreases_, now);
+    }
+    Record(resource_.SetProvisioned(now, units));
+    out_.lowest_capacity = {std::min(out_.lowest_capacity.read, units.read),
+                            std::min(out_.lowest_capacity.write, units.write)};
+    out_.highest_capacity = {std::max(out_.highest_capacity.read, units.read),
+                             std::max(out_.highest_capacity.write, units.write)};
+  }
+
+  // Auto scaling sees the average of each minute.
+  void Minute(int64_t now) {
+    const double seconds = static_cast<double>(now - minute_start_) / 1e6;
+    const Rates consumed = resource_.consumed();
+    const Rates used{(consumed.read - minute_consumed_.read) / seconds,
+                     (consumed.write - minute_consumed_.write) / seconds};
+    const bool first = minute_start_ == 0;
+    minute_start_ = now;
+    minute_consumed_ = consumed;
+    if (first || resource_.billing() != throughput::Billing::kProvisioned) return;
+    Rates units = resource_.provisioned();
+    const Rates before = units;
+    for (size_t a = 0; a < 2; ++a) {
+      if (!policies_[a]) continue;
+      const Access access = static_cast<Access>(a);
+      if (const auto next =
+              policies_[a]->OnMinute(now, used.Of(access), before.Of(access), decreases_)) {
+        Of(&units, access) = *next;
+      }
+    }
+    if (units == before) return;
+    ++out_.capacity_changes;
+    Provision(units, now);
+  }
+
+  void Record(const std::vector<throughput::SplitEvent>& events) {
+    for (const throughput::SplitEvent& event : events) {
+      ++out_.splits[std::string(throughput::SplitReasonText(event.reason))];
+      children_[event.parent] = {event.left, event.right};
+    }
+  }
+
+  // Lays the past of each partition over the rows of all final ones that came of it.
+  void MakeRows() {
+    std::unordered_map<uint64_t, size_t> row_of;
+    for (const throughput::PartitionView& p : out_.partitions) {
+      row_of[p.id] = out_.rows.size();
+      out_.rows.push_back({p.id, p.range, std::vector<float>(out_.columns.size()),
+                           std::vector<float>(out_.columns.size())});
+    }
+    const auto lay = [&](uint64_t id, const auto& self) -> std::pair<size_t, size_t> {
+      std::pair<size_t, size_t> rows;
+      if (const auto split = children_.find(id); split != children_.end()) {
+        const auto left = self(split->second.first, self);
+        rows = {left.first, self(split->second.second, self).second};
+      } else {
+        rows = {row_of.at(id), row_of.at(id) + 1};
+      }
+      for (const Past& past : history_[id]) {
+        for (size_t r = rows.first; r < rows.second; ++r) {
+          out_.rows[r].heat[past.column] += past.heat;
+          out_.rows[r].refused[past.column] =
+              std::max(out_.rows[r].refused[past.column], past.refused);
+        }
+      }
+      return rows;
+    };
+    for (const uint64_t id : order_) lay(id, lay);
+  }
+
+  const Scenario& scenario_;
+  const std::vector<CapacityChange>& changes_;
+  Resource resource_;
+  ResourceOutcome out_;
+  std::optional<throughput::AutoScalingPolicy> policies_[2];
+  throughput::DecreaseHistory decreases_;
+  size_t next_change_ = 0;
+  std::vector<uint64_t> order_;  // partitions at the start
+  std::unordered_map<uint64_t, std::pair<uint64_t, uint64_t>> children_;
+  std::map<uint64_t, Cell> cells_;
+  std::unordered_map<uint64_t, std::vector<Past>> history_;
+  std::map<std::pair<Access, Limit>, TroubleNow> troubles_;
+  Column column_;
+  Rates consumed_;
+  Rates capacity_sum_;
+  int64_t minute_start_ = 0;
+  Rates minute_consumed_;
+};
+
+struct PlayedIndex {
+  std::unique_ptr<Played> played;
+  const IndexScenario* scenario;
+  std::unique_ptr<KeyStream> keys;
+  double owed = 0;  // writes that rounding has kept back
+};
+
+struct PlayedTable {
+  std::unique_ptr<Played> played;
+  std::vector<PlayedIndex> indexes;
+};
+
+class Simulation {
+ public:
+  explicit Simulation(const Scenario& scenario) : s_(scenario), random_(scenario.seed) {
+    throughput::ModelSettings model = s_.model;
+    // Every request is looked at: parcels are few.
+    model.observe_every_halves = 1;
+    // What a step brings, comes at once: a partition's second is a step, if that is longer.
+    model.partition_burst_seconds = std::max(model.partition_burst_seconds, s_.step_seconds);
+    model.maximum_burst_seconds = std::max(model.maximum_burst_seconds, s_.step_seconds);
+    model.initial_burst_seconds = std::max(model.initial_burst_seconds, s_.step_seconds);
+    model.burst_seconds = std::max(model.burst_seconds, s_.step_seconds);
+    model.window_seconds = std::max(model.window_seconds, s_.step_seconds);
+    for (const TableScenario& table : s_.tables) {
+      PlayedTable played;
+      const std::string& name = table.definition.name;
+      played.played = std::make_unique<Played>(s_, table.definition, model, name,
+                                               table.auto_scaling, table.changes);
+      for (const IndexScenario& index : table.indexes) {
+        played.indexes.push_back({std::make_unique<Played>(s_, index.definition, model, name,
+                                                           index.auto_scaling, index.changes),
+                                  &index,
+                                  std::make_unique<KeyStream>(index.keys, false, random_.Next())});
+      }
+      tables_.push_back(std::move(played));
+    }
+    for (const Traffic& traffic : s_.traffic) {
+      const bool all =
+          traffic.access == Access::kRead &&
+          (traffic.whole_collection || traffic.keys.suffix == KeySpace::Suffix::kRandom);
+      streams_.emplace_back(traffic.keys, all, random_.Next());
+      TrafficOutcome out;
+      out.name = traffic.name;
+      out.access = traffic.access;
+      out.is_upload = streams_.back().is_upload();
+      out_.traffic.push_back(std::move(out));
+      owed_.push_back(0);
+    }
+  }
+
+  Outcome Run() {
+    const int64_t steps = std::max<int64_t>(1, std::llround(s_.duration_seconds / s_.step_seconds));
+    const int64_t per_column = (steps + kMostColumns - 1) / static_cast<int64_t>(kMostColumns);
+    out_.column_seconds = s_.step_seconds * static_cast<double>(per_column);
+    int64_t column_start = 0;
+    for (int64_t step = 0; step < steps; ++step) {
+      const double at = static_cast<double>(step) * s_.step_seconds;
+      const int64_t now = s_.start_micros + MicrosOf(at);
+      const int64_t end = s_.start_micros + MicrosOf(at + s_.step_seconds);
+      ForAll([&](Played& p) { p.Change(at, now); });
+      Requests(at, now);
+      ForAll([&](Played& p) { p.Step(end, s_.step_seconds); });
+      if (step + 1 - column_start == per_column || step + 1 == steps) {
+        const double seconds = static_cast<double>(step + 1 - column_start) * s_.step_seconds;
+        ForAll([&](Played& p) { p.EndColumn(end, at + s_.step_seconds, seconds); });
+        column_start = step + 1;
+      }
+    }
+    ForAll([&](Played& p) {
+      out_.resources.push_back(p.Finish(s_.step_seconds * static_cast<double>(steps)));
+    });
+    return std::move(out_);
+  }
+
+ private:
+  template <typename F>
+  void ForAll(const F& f) {
+    for (PlayedTable& table : tables_) {
+      f(*table.played);
+      for (PlayedIndex& index : table.indexes) f(*index.played);
+    }
+  }
+
+  double RateAt(const Traffic& t, double at) const {
+    if (at < t.from_seconds || at >= t.until_seconds) return 0;
+    double rate = 0;
+    for (size_t i = 0; i < t.rate.size() && t.rate[i].first <= at; ++i) {
+      rate = t.rate[i].second;
+      if (!t.linear || i + 1 == t.rate.size()) continue;
+      const auto& [next_at, next_rate] = t.rate[i + 1];
+      const double width = next_at - t.rate[i].first;
+      if (width > 0 && at < next_at) rate += (next_rate - rate) * (at - t.rate[i].first) / width;
+    }
+    return rate;
+  }
+
+  // All requests of a step, in an order that favours nobody.
+  void Requests(double at, int64_t now) {
+    struct Turn {
+      size_t traffic;
+      Parcel parcel;
+    };
+    std::vector<Turn> turns;
+    std::vector<std::vector<Parcel>> in_order(s_.traffic.size());
+    for (size_t i = 0; i < s_.traffic.size(); ++i) {
+      owed_[i] += RateAt(s_.traffic[i], at) * s_.step_seconds;
+      const int64_t count = static_cast<int64_t>(owed_[i]);
+      owed_[i] -= static_cast<double>(count);
+      for (Parcel& parcel : streams_[i].Next(now, count)) turns.push_back({i, std::move(parcel)});
+    }
+    for (size_t i = turns.size(); i > 1; --i) {
+      const size_t other = random_.Below(i);
+      // An upload in order stays in order.
+      if (streams_[turns[i - 1].traffic].in_order() || streams_[turns[other].traffic].in_order())
+        continue;
+      std::swap(turns[i - 1], turns[other]);
+    }
+    std::vector<bool> stuck(s_.traffic.size());
+    for (const Turn& turn : turns) {
+      if (stuck[turn.traffic]) continue;
+      KeyStream& stream = streams_[turn.traffic];
+      const int64_t passed = Send(turn.traffic, turn.parcel, now);
+      stream.Passed(passed);
+      if (stream.in_order() && passed < turn.parcel.count) stuck[turn.traffic] = true;
+      TrafficOutcome& out = out_.traffic[turn.traffic];
+      if (stream.done() && !out.finished_seconds) out.finished_seconds = at + s_.step_seconds;
+    }
+  }
+
+  int64_t Send(size_t which, const Parcel& parcel, int64_t now) {
+    const Traffic& t = s_.traffic[which];
+    PlayedTable& table = tables_[t.table];
+    TrafficOutcome& out = out_.traffic[which];
+    out.requests += parcel.count;
+    Draw draw{.access = t.access, .point = parcel.point()};
+    if (t.access == Access::kRead) {
+      draw.eventual = t.consistency == throughput::Consistency::kEventual;
+      draw.halves = throughput::ReadHalves(t.item_bytes, t.consistency);
+      Played& target = t.index ? *table.indexes[*t.index].played : *table.played;
+      const int64_t passed = Pass(&out, {{&target, draw}}, parcel.count, now);
+      return passed;
+    }
+    draw.halves = throughput::WriteHalves(t.item_bytes, t.transactional);
+    int64_t passed = 0;
+    // How many of the writes touch each index; the first so many of the parcel do.
+    struct Touch {
+      PlayedIndex* index;
+      int64_t count;
+      Parcel entry;
+    };
+    std::vector<Touch> touches;
+    for (PlayedIndex& index : table.indexes) {
+      index.owed += static_cast<double>(parcel.count) * index.scenario->fraction;
+      const int64_t count = std::min(parcel.count, static_cast<int64_t>(index.owed));
+      index.owed -= static_cast<double>(count);
+      if (count > 0) touches.push_back({&index, count, index.keys->Pick(now)});
+    }
+    std::vector<int64_t> ends{parcel.count};
+    for (const Touch& touch : touches) ends.push_back(touch.count);
+    std::sort(ends.begin(), ends.end());
+    int64_t from = 0;
+    for (const int64_t to : ends) {
+      if (to == from) continue;
+      std::vector<std::pair<Played*, Draw>> draws{{table.played.get(), draw}};
+      for (const Touch& touch : touches) {
+        if (touch.count <= from) continue;
+        draws.push_back(
+            {touch.index->played.get(),
+             {.access = Access::kWrite,
+              .halves = throughput::WriteHalves(touch.index->scenario->entry_bytes, false),
+              .point = touch.entry.point()}});
+      }
+      const int64_t now_passed = Pass(&out, draws, to - from, now);
+      passed += now_passed;
+      if (t.new_items) {
+        table.played->resource().AddBytes(draw.point, now_passed * t.item_bytes);
+        for (const Touch& touch : touches) {
+          if (touch.count <= from) continue;
+          touch.index->played->resource().AddBytes(touch.entry.point(),
+                                                   now_passed * touch.index->scenario->entry_bytes);
+        }
+      }
+      from = to;
+    }
+    return passed;
+  }
+
+  int64_t Pass(TrafficOutcome* out, std::vector<std::pair<Played*, Draw>> draws, int64_t count,
+               int64_t now) {
+    plain_.clear();
+    for (auto& [played, draw] : draws) {
+      draw.resource = &played->resource();
+      plain_.push_back(draw);
+    }
+    Verdict verdict;
+    const int64_t passed = throughput::AdmitMany(now, plain_, count, &verdict);
+    out->served += passed;
+    const int64_t refused = count - passed;
+    for (const auto& [played, draw] : draws) {
+      const bool refuser = refused > 0 && verdict.resource == draw.resource;
+      if (passed > 0 || refuser) played->Count(draw, passed, refuser ? refused : 0, verdict, now);
+    }
+    if (refused > 0) {
+      out->throttled[std::string(throughput::ReasonCode(verdict.resource->is_index(),
+                                                        verdict.access, verdict.limit))] += refused;
+    }
+    return passed;
+  }
+
+  const Scenario& s_;
+  SeededRandom random_;
+  std::vector<PlayedTable> tables_;
+  std::deque<KeyStream> streams_;
+  std::vector<double> owed_;
+  std::vector<Draw> plain_;
+  Outcome out_;
+};
+
+}  // namespace
+
+int64_t TrafficOutcome::throttled_total() const {
+  int64_t sum = 0;
+  for (const auto& [reason, count] : throttled) sum += count;
+  return sum;
+}
+
+MonthlyPrice PriceOf(const Scenario& scenario, const ResourceOutcome& resource) {
+  MonthlyPrice price;
+  price.storage = throughput::StorageMonth(scenario.prices, static_cast<double>(resource.bytes));
+  if (resource.billing == throughput::Billing::kProvisioned) {
+    const Rates& units = resource.average_capacity;
+    price.capacity = throughput::ProvisionedMonth(scenario.prices, units.read, units.write);
+    price.reserved = throughput::ProvisionedMonth(scenario.prices, units.read, units.write, true);
+  } else {
+    price.capacity = throughput::OnDemandMonth(scenario.prices,
+                                               resource.consumed.read / scenario.duration_seconds,
+                                               resource.consumed.write / scenario.duration_seconds);
+  }
+  return price;
+}
+
+Outcome Run(const Scenario& scenario) { return Simulation(scenario).Run(); }
+
+}  // namespace stator::simulate

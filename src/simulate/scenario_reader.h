@@ -1,0 +1,19 @@
+// Reads a scenario from TOML.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "simulate/scenario.h"
+
+namespace stator::simulate {
+
+// kValidation with lines of "file:line: key: what is wrong" for anything that is not as
+// docs/throughput.md describes it, members it does not know included. `file` is for messages, and
+// its stem is the scenario's name unless it has one.
+Result<Scenario> ParseScenario(std::string_view text, const std::string& file);
+// The same from a file; also kValidation if it cannot be read.
+Result<Scenario> ReadScenario(const std::string& path);
+
+}  // namespace stator::simulate
