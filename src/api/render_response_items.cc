@@ -10,8 +10,13 @@ namespace {
 
 void AppendItem(std::string* out, const std::string& encoded) { AppendItemJson(out, model::ItemView(encoded)); }
 
-void AppendItems(std::string* out, const std::vector<std::string>& items) {
+void AppendItems(std::string* out, const ops::ItemList& items) {
   // JSON is larger than the stored form; a start that saves the first doublings.
+  out->reserve(out->size() + items.bytes() + items.bytes() / 2);
+  AppendList(out, items, [&](model::ItemView item) { AppendItemJson(out, item); });
+}
+
+void AppendItems(std::string* out, const std::vector<std::string>& items) {
   size_t bytes = 0;
   for (const std::string& item : items) bytes += item.size();
   out->reserve(out->size() + bytes + bytes / 2);

@@ -22,6 +22,7 @@ std::string_view ErrorCodeName(ErrorCode code) {
     case ErrorCode::kTableNotFound: return "TableNotFound";
     case ErrorCode::kResourceInUse: return "ResourceInUse";
     case ErrorCode::kLimitExceeded: return "LimitExceeded";
+    case ErrorCode::kItemCollectionTooLarge: return "ItemCollectionTooLarge";
     case ErrorCode::kThrottling: return "Throttling";
     case ErrorCode::kExpiredIterator: return "ExpiredIterator";
     case ErrorCode::kTrimmedDataAccess: return "TrimmedDataAccess";

@@ -28,6 +28,7 @@ enum class ErrorCode {
   kTableNotFound,             // TableNotFoundException (backup operations name it so)
   kResourceInUse,
   kLimitExceeded,
+  kItemCollectionTooLarge,    // ItemCollectionSizeLimitExceededException; payload is a table::TargetPayload
   kThrottling,                // this and the next two: payload may be a ThrottlingPayload (ops/)
   kProvisionedThroughputExceeded,
   kRequestLimitExceeded,

@@ -69,8 +69,11 @@ void ReadOneItem(Context& ctx, std::shared_ptr<Read> read, Done done) {
     read->halves = throughput::ReadHalves(static_cast<int64_t>(view.size_bytes()), read->consistent);
     if (view.exists() && read->request.limit == 1) read->last_key = read->plan.key_attributes;
     if (view.exists() && expr::Evaluate(read->plan.filter, view)) {
-      read->response.items.push_back(read->statement.projection.present() ? expr::Project(read->statement.projection, view)
-                                                                          : *std::move(*item));
+      if (read->statement.projection.present()) {
+        read->response.items.Append(expr::Project(read->statement.projection, view));
+      } else {
+        read->response.items.Append(view.encoded());
+      }
     }
     Finish(*read, done);
   });
@@ -122,11 +125,11 @@ void ReadRanges(Context& ctx, std::shared_ptr<Read> read, Done done) {
     read->halves += plan.is_scan ? ScanHalves(plan.target, *page, first_hash, UINT64_MAX, read->consistent)
                                  : throughput::ReadHalves(page->bytes, read->consistent);
     read->fetched_halves += page->fetched_steps * (read->consistent ? 2 : 1);
-    std::vector<std::string>& items = read->response.items;
+    ItemList& items = read->response.items;
     if (items.empty()) {
       items = std::move(page->items);
     } else {
-      std::move(page->items.begin(), page->items.end(), std::back_inserter(items));
+      for (const model::ItemView item : page->items) items.Append(item.encoded());
     }
     if (page->last_evaluated_key) {
       read->last_key = *std::move(page->last_evaluated_key);
@@ -202,7 +205,7 @@ void ExecuteStatement(Context& ctx, ExecuteStatementRequest request, Done done) 
                         return;
                       }
                       ExecuteStatementResponse response;
-                      if (result.item) response.items.push_back(*std::move(result.item));
+                      if (result.item) response.items.Append(*result.item);
                       response.consumed_capacity =
                           WriteCapacity(wanted, table_name, *table, result.units, result.index_units);
                       done(std::move(response));

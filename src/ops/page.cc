@@ -115,9 +115,12 @@ class PageReader {
     if (item.exists() && expr::Evaluate(request_.filter, item)) {
       ++page_.count;
       if (!request_.count_only) {
-        page_.items.push_back(request_.projection.present()
-                                  ? expr::Project(request_.projection, item)
-                                  : std::string((request_.answer_entries ? stored : item).encoded()));
+        if (page_.items.empty()) ReserveItems(item);
+        if (request_.projection.present()) {
+          page_.items.Append(expr::Project(request_.projection, item));
+        } else {
+          page_.items.Append((request_.answer_entries ? stored : item).encoded());
+        }
       }
     }
     if (page_.bytes + page_.fetched_bytes < request_.max_bytes && !(request_.limit && page_.scanned_count >= *request_.limit)) {
@@ -125,6 +128,13 @@ class PageReader {
     }
     page_.last_evaluated_key = request_.target.KeyAttributesOf(stored);
     return false;
+  }
+
+  // A guess after the first item that spares the first few times of growing.
+  void ReserveItems(model::ItemView first) {
+    constexpr int64_t kExpected = 24;
+    const size_t count = static_cast<size_t>(std::min(request_.limit.value_or(kExpected), kExpected));
+    page_.items.Reserve(count, std::min(count * first.encoded().size(), static_cast<size_t>(kInlinePageBytes)));
   }
 
   table::Store& store_;

@@ -9,6 +9,7 @@
 
 #include "expr/expr.h"
 #include "ops/context.h"
+#include "ops/item_list.h"
 #include "ops/read_target.h"
 #include "table/store.h"
 
@@ -35,7 +36,7 @@ struct PageRequest {
 };
 
 struct Page {
-  std::vector<std::string> items;  // encoded; empty with count_only
+  ItemList items;  // empty with count_only
   int64_t count = 0;
   int64_t scanned_count = 0;
   int64_t bytes = 0;  // of the items or entries evaluated, by DynamoDB's rules

@@ -114,6 +114,7 @@ Result<Plan> Prepare(Context& ctx, QueryRequest request) {
   }
   ASSIGN_OR_RETURN(const plan::KeyInterval interval, plan::PlanQuery(schema, expressions.key_conditions));
   TRY(CheckFilterAttributes(request, expressions, schema));
+  TRY(CheckFilterProjected(plan.target, expressions.filter));
   ASSIGN_OR_RETURN(plan.page.fetch,
                    NeedsFetch(plan.target, request.select, expressions.projection, expressions.filter));
   plan.page.target = plan.target;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ops/item_list.h"
 #include "ops/requests.h"
 
 namespace stator::ops {
@@ -99,7 +100,7 @@ struct TransactGetItemsResponse {
 };
 
 struct QueryResponse {
-  std::optional<std::vector<std::string>> items;  // absent for Select COUNT
+  std::optional<ItemList> items;  // absent for Select COUNT
   int64_t count = 0;
   int64_t scanned_count = 0;
   std::optional<std::string> last_evaluated_key;
@@ -107,7 +108,7 @@ struct QueryResponse {
 };
 
 struct ScanResponse {
-  std::optional<std::vector<std::string>> items;  // absent for Select COUNT
+  std::optional<ItemList> items;  // absent for Select COUNT
   int64_t count = 0;
   int64_t scanned_count = 0;
   std::optional<std::string> last_evaluated_key;
@@ -117,7 +118,7 @@ struct ScanResponse {
 // --- PartiQL --------------------------------------------------------------------------------------------------------------
 
 struct ExecuteStatementResponse {
-  std::vector<std::string> items;
+  ItemList items;
   std::optional<std::string> next_token;
   std::optional<ConsumedCapacity> consumed_capacity;
   std::optional<std::string> last_evaluated_key;  // encoded item

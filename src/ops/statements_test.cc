@@ -36,7 +36,7 @@ class StatementsTest : public testing::Test {
       auto page = Run(statement, token, limit);
       EXPECT_TRUE(page.ok()) << statement;
       if (!page.ok()) break;
-      for (const std::string& item : page->items) items.push_back(expr::notation::Show(model::ItemView(item)));
+      for (const model::ItemView item : page->items) items.push_back(expr::notation::Show(item));
       EXPECT_EQ(page->next_token.has_value(), page->last_evaluated_key.has_value());
       token = page->next_token;
       ++pages_;

@@ -71,6 +71,15 @@ Result<std::vector<table::Change>> Body(Run& run, const std::vector<model::ItemV
   return changes;
 }
 
+// A collection that would be too large is a reason of its action.
+Error AsTransactionError(size_t actions, Error error) {
+  if (error.code() != ErrorCode::kItemCollectionTooLarge || error.payload() == nullptr) return error;
+  std::vector<CancellationReason> reasons(actions);
+  reasons[static_cast<const table::TargetPayload&>(*error.payload()).target] = {"ItemCollectionSizeLimitExceeded",
+                                                                                error.message(), ""};
+  return TransactionCanceled(std::move(reasons));
+}
+
 std::vector<table::WriteTarget> TargetsOf(const WriteTransaction& transaction) {
   std::vector<table::WriteTarget> targets;
   targets.reserve(transaction.actions.size());
@@ -134,7 +143,8 @@ Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemV
       }
       if (updated->item.empty()) break;
       // Unlike UpdateItem, the item is measured as it is [C].
-      if (model::ItemView(updated->item).size_bytes() > model::kMaxItemBytes) {
+      if (model::ItemView(updated->item).size_bytes() > model::kMaxItemBytes ||
+          !table::FitsWithLocalEntries(action.table->descriptor, model::ItemView(updated->item))) {
         outcome.reason = ValidationReason("Item size to update has exceeded the maximum allowed size");
         break;
       }
@@ -173,7 +183,7 @@ void RunWriteTransaction(Context& ctx, WriteTransaction transaction, Callback<Tr
                            "The transaction with the given request token is already in progress.");
           }
           if (!status.ok()) {
-            done(std::move(status).error());
+            done(AsTransactionError(run->transaction.actions.size(), std::move(status).error()));
           } else {
             done(std::move(run->drawn));
           }
