@@ -32,7 +32,7 @@ struct Action {
   Kind kind = kSet;
   NodeId path = kNoNode;
   NodeId value = kNoNode;       // kNoNode for kRemove
-  bool appends_lists = false;   // legacy ADD: a list is appended to the attribute's list
+  bool legacy = false;          // of AttributeUpdates: ADD of a list appends, and errors have another text
 };
 struct UpdateSyntax {
   std::vector<Action> actions;
