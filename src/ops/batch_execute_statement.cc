@@ -111,6 +111,7 @@ std::string_view CodeOf(const Error& error) {
     case ErrorCode::kConditionalCheckFailed: return "ConditionalCheckFailed";
     case ErrorCode::kDuplicateItem: return "DuplicateItem";
     case ErrorCode::kResourceNotFound: return "ResourceNotFound";
+    case ErrorCode::kItemCollectionTooLarge: return "ItemCollectionSizeLimitExceeded";
     case ErrorCode::kTransactionConflict: return "TransactionConflict";
     case ErrorCode::kThrottling: return "ThrottlingError";
     case ErrorCode::kProvisionedThroughputExceeded: return "ProvisionedThroughputExceeded";

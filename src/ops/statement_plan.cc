@@ -256,20 +256,6 @@ Status CheckOrderBy(const expr::Statement& statement, const ReadTarget& target, 
   return OkStatus();
 }
 
-// A global index has no other attributes than its own.
-Status CheckFiltered(const ReadTarget& target, const expr::Condition& filter) {
-  if (!target.is_global()) return OkStatus();
-  std::string missing;
-  for (const std::string& attribute : expr::TopLevelAttributes(filter)) {
-    if (table::Projects(target.table->descriptor, *target.index, attribute)) continue;
-    if (!missing.empty()) missing.append(", ");
-    missing.append(attribute);
-  }
-  if (missing.empty()) return OkStatus();
-  return ValidationError("One or more parameter values were invalid: Secondary index " + target.index->name +
-                         " does not project one or more filter attributes: [" + missing + "]");
-}
-
 // Equality on every key attribute, whatever else is asked.
 Result<std::string> KeyOfWrite(const model::KeySchema& schema, const Demands& demands, size_t* used) {
   const auto find = [&](const model::KeyAttribute& attribute) -> Result<ValueView> {
@@ -312,7 +298,7 @@ Status CheckInserted(const table::Table& table, model::ItemView item) {
   if (item.size_bytes() > model::kMaxItemBytes) {
     return ValidationError("Item size has exceeded the maximum allowed size");
   }
-  return OkStatus();
+  return CheckPutSize(table, item);
 }
 
 }  // namespace
@@ -341,7 +327,8 @@ Result<SelectPlan> PlanSelect(const Environment& env, const expr::Statement& sta
   TRY(CheckKeyTypes(statement.condition, keys));
   TRY(CheckOrderBy(statement, plan.target, ranged));
   if (!ranged || planner.filters()) plan.filter = statement.condition;
-  TRY(CheckFiltered(plan.target, plan.filter));
+  // A global index has no other attributes than its own; a local one fetches.
+  if (plan.target.is_global()) TRY(CheckFilterProjected(plan.target, plan.filter));
   ASSIGN_OR_RETURN(plan.fetch, NeedsFetch(plan.target, std::nullopt, statement.projection, plan.filter));
   if (single) return plan;
   if (!ranged) {
