@@ -45,6 +45,7 @@ Status PlanRead(const Environment& env, Entry* entry) {
   if (statement.index) return wants_key;
   ASSIGN_OR_RETURN(entry->plan, PlanSelect(env, statement, entry->consistent));
   if (entry->plan.item_key.empty() || entry->plan.filter.present()) return wants_key;
+  TRY(CheckKeyContents(entry->plan.target.table->key_schema(), model::ItemView(entry->plan.key_attributes)));
   entry->table = entry->plan.target.table;
   entry->key = entry->plan.item_key;
   return OkStatus();

@@ -104,6 +104,7 @@ Result<ReadTransaction> PrepareReads(Context& ctx, const ExecuteTransactionReque
     if (plan->item_key.empty() || plan->filter.present()) {
       return FailedAt(i, "Select statements within ExecuteTransaction must specify the primary key in the where clause.");
     }
+    TRY(CheckKeyContents(plan->target.table->key_schema(), model::ItemView(plan->key_attributes)));
     TRY(checker.AddItem(*plan->target.table, plan->item_key));
     transaction.reads.push_back(
         {std::move(statements[i].table), plan->target.table, std::move(plan->item_key), std::move(statements[i].projection)});

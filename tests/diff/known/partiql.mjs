@@ -178,8 +178,64 @@ export const PARTIQL = [
     source: 'expressions.md, ValidationError reason texts',
     explains: ({ path }, { step, stator, local }) => step.op === 'ExecuteTransaction' && /^TransactionCanceledException: .*ValidationError/.test(stator) &&
       (new RegExp(`^ValidationException: (${UPDATE_TEXTS})$`).test(local) || /^TransactionCanceledException: ValidationError Where clause/.test(local) ||
-       /^ValidationException: Validation failed in TransactStatements\[\d+\]: (Select statements within|Key|One or more|Type mismatch).*/.test(local)) &&
+       /^ValidationException: Validation failed in TransactStatements\[\d+\]: (Select statements within|Key|One or more|Type mismatch).*/.test(local) ||
+       /^ValidationException: Invalid attribute value type$/.test(local)) &&
       ['type', 'message', 'body.CancellationReasons'].includes(path),
+  },
+  {
+    id: 'first-reason-only',
+    reason: 'Local looks no further when one statement of a transaction cannot be; Stator names every such statement',
+    source: 'wire-protocol.md, errors: a reason for each action',
+    explains: ({ path, stator, local }, { step }) => step.op === 'ExecuteTransaction' && /^body\.CancellationReasons\[\d+\]/.test(path) &&
+      ((/\.Code$/.test(path) && [stator, local].includes('ValidationError') && [stator, local].includes('None')) || (/\.Message$/.test(path) && (local === undefined || stator === undefined))),
+  },
+  texts({
+    id: 'set-function-position',
+    reason: 'Local leaves the place out for nested paths, and counts parameters first',
+    source: 'expressions.md, PartiQL, has no text',
+    stator: /The second argument to SET_(ADD|DELETE) must be a value with type SET at .*/,
+    local: /.*/,
+  }),
+  texts({
+    id: 'returning-before-key',
+    reason: 'a DELETE with a RETURNING that it does not have and without a key: which is reported first is not known of the service',
+    source: 'expressions.md, PartiQL, names no order',
+    stator: /(Invalid returning clause|RETURNING clause is not supported).*/,
+    local: /(Where clause does not contain|Key).*/,
+  }),
+  texts({
+    id: 'aliases',
+    reason: 'Local takes what stands behind a table for an alias only if the rest fits',
+    source: 'expressions.md, PartiQL grammar: there are no aliases',
+    stator: /Aliasing is not supported/,
+    local: /(EXISTS can only be used|Unsupported operation in transaction).*/,
+  }),
+  {
+    id: 'errors-beside-duplicates',
+    reason: 'a batch with statements that cannot be: Local counts them when it looks for duplicates and for reads among writes',
+    source: 'expressions.md, PartiQL, batch, names no order',
+    explains: ({ path }, { step, stator, local }) => path === 'outcome' && step.op === 'BatchExecuteStatement' &&
+      [stator, local].includes('success') && /(Provided list of item keys contains duplicates|Read and write requests together|AttributeValue is empty|Number overflow|numeric value)/.test(`${stator} ${local}`),
+  },
+  texts({
+    id: 'index-key-of-statement',
+    reason: 'Local does not say which index key has the wrong type',
+    source: 'expressions.md, items, keys, values',
+    stator: /One or more parameter values were invalid: Type mismatch for Index Key .*/,
+    local: /One or more parameter values were invalid: Type mismatch for Index Key|Invalid attribute value type|Type mismatch for attribute to update/,
+  }),
+  {
+    id: 'table-of-refused-statement',
+    reason: 'Local names the table of a statement that the indexes refuse; the service need not',
+    source: 'expressions.md, PartiQL, batch: TableName is optional beside an error',
+    explains: ({ path, stator }, { step }) => step.op === 'BatchExecuteStatement' && /^body\.Responses\[\d+\]\.TableName$/.test(path) && stator === undefined,
+  },
+  {
+    id: 'keys-in-transactions',
+    reason: 'keys that are empty or too large: Local cancels, whatever the operation; Stator refuses empty ones like TransactGetItems and finds nothing under large ones',
+    source: 'expressions.md, batch and transactions: an empty-string key is a top-level ValidationException',
+    explains: ({ path }, { step, stator, local }) => step.op === 'ExecuteTransaction' && ['outcome', 'type', 'message', 'body.CancellationReasons'].includes(path) &&
+      /^(success|ValidationException: One or more parameter values are not valid\.)/.test(stator) && /^TransactionCanceledException: .*ValidationError/.test(local),
   },
   {
     id: 'two-statements',
