@@ -1,5 +1,5 @@
 // The tables and items of the benchmark, and a small DynamoDB client to load them. Items are 1,024 bytes by DynamoDB's
-// rules and look like those that wrk/dynamodb.lua writes.
+// rules (100 in bench_small) and look like those that wrk/dynamodb.lua writes.
 import http from 'node:http';
 
 const kAlphabet = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
@@ -23,10 +23,12 @@ export const item = (i) => ({
 });
 
 export const kCollection = 20; // items of one partition key in the table for Query
-const queryItem = (i) => ({
+const collectionItem = (i, length) => ({
   pk: { S: `coll#${String(Math.floor(i / kCollection)).padStart(8, '0')}` }, sk: { N: String(i % kCollection + 10) },
-  v: { N: '1' }, data: { S: data(i, 998) },
+  v: { N: '1' }, data: { S: data(i, length) },
 });
+const queryItem = (i) => collectionItem(i, 998);
+const smallItem = (i) => collectionItem(i, 74);
 
 export class Client {
   constructor(port, connections = 16) {
@@ -61,11 +63,14 @@ export class Client {
     });
   }
 
-  async createTable(name, keys, more = {}) {
+  // `index`: the attribute, a string, of a global index that projects everything. `more`: other members of the request.
+  async createTable(name, keys, { index, ...more } = {}) {
     await this.call('CreateTable', {
       TableName: name, BillingMode: 'PAY_PER_REQUEST',
-      AttributeDefinitions: keys.map(([AttributeName, AttributeType]) => ({ AttributeName, AttributeType })),
+      AttributeDefinitions: [...keys, ...(index ? [[index, 'S']] : [])].map(([AttributeName, AttributeType]) => ({ AttributeName, AttributeType })),
       KeySchema: keys.map(([AttributeName], i) => ({ AttributeName, KeyType: i === 0 ? 'HASH' : 'RANGE' })),
+      ...(index && { GlobalSecondaryIndexes: [
+        { IndexName: 'by_' + index, KeySchema: [{ AttributeName: index, KeyType: 'HASH' }], Projection: { ProjectionType: 'ALL' } }] }),
       ...more,
     });
     for (;;) {
@@ -94,22 +99,30 @@ export class Client {
   close() { this.agent.destroy(); }
 }
 
-export async function loadTables(port, count, streamed = false) {
+// The tables that the workloads need.
+export async function loadTables(port, count, workloads) {
   const client = new Client(port);
   await client.createTable('bench', [['pk', 'S']]);
-  await client.createTable('bench_query', [['pk', 'S'], ['sk', 'N']]);
   await client.fill('bench', item, count);
-  if (streamed) {
+  if (workloads.includes('putstream')) {
     await client.createTable('bench_stream', [['pk', 'S']],
       { StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES' } });
     await client.fill('bench_stream', item, count);
   }
-  await client.fill('bench_query', queryItem, count);
   const one = await client.call('GetItem', { TableName: 'bench', Key: { pk: item(count - 1).pk } });
   if (one.Item?.data?.S !== item(count - 1).data.S) throw new Error('the item that was loaded last does not read back');
-  const page = await client.call('Query', {
-    TableName: 'bench_query', KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': queryItem(count - 1).pk },
-  });
-  if (page.Count !== kCollection) throw new Error(`a query of ${kCollection} items returned ${page.Count}`);
+  for (const [table, makeItem, users] of [['bench_query', queryItem, ['query']], ['bench_small', smallItem, ['smallget', 'smallquery']]]) {
+    if (!users.some((w) => workloads.includes(w))) continue;
+    await client.createTable(table, [['pk', 'S'], ['sk', 'N']]);
+    await client.fill(table, makeItem, count);
+    const page = await client.call('Query', {
+      TableName: table, KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': makeItem(count - 1).pk },
+    });
+    if (page.Count !== kCollection) throw new Error(`a query of ${kCollection} items returned ${page.Count}`);
+  }
+  if (workloads.includes('gsiput') || workloads.includes('gsimove')) {
+    await client.createTable('bench_gsi', [['pk', 'S']], { index: 'tag' });
+    await client.fill('bench_gsi', item, count);
+  }
   client.close();
 }

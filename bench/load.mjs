@@ -14,7 +14,7 @@ async function wrk(port, script, seconds, args) {
   const r = JSON.parse(line[1]);
   return {
     requests: r.requests, ops: r.requests / (r.us / 1e6), p50: r.p50 / 1e3, p99: r.p99 / 1e3, p999: r.p999 / 1e3,
-    errors: r.refused + r.broken,
+    errors: r.refused + r.broken, scanned: r.scanned, seconds: r.us / 1e6,
   };
 }
 

@@ -11,7 +11,7 @@ export function medians(rounds) {
   return {
     ops: of('ops'), p50: of('p50'), p99: of('p99'), p999: of('p999'), cpu: of('cpu'), rounds: rounds.length,
     lowest: Math.min(...rounds.map((round) => round.ops)), highest: Math.max(...rounds.map((round) => round.ops)),
-    others: of('others'), errors: rounds.reduce((sum, round) => sum + round.errors, 0),
+    others: of('others'), requests: of('requests'), scanned: of('scanned'), seconds: of('seconds'), errors: rounds.reduce((sum, round) => sum + round.errors, 0),
   };
 }
 
@@ -48,6 +48,10 @@ export function durability(contender, server) {
   return syncs >= 0.9 ? 'fsync' : 'os';
 }
 
+// What a workload's rate is to be, as a share of another one's on the same server.
+const kOwnGoals = [['query', 'get', 0.5], ['smallquery', 'smallget', null], ['condput', 'put', 0.85], ['gsiput', 'put', 0.5],
+  ['gsimove', 'put', null], ['putstream', 'put', 0.6], ['transact', 'put', 0.3]];
+
 // [{what, value, goal, reached}], as far as both sides were measured.
 export function ratios(contenders, workloads, servers) {
   const found = [];
@@ -61,11 +65,23 @@ export function ratios(contenders, workloads, servers) {
   for (const id of ['stator', 'stator-memory']) {
     if (get[id] && get.nginx) add(`get CPU: ${id} / nginx`, get[id].cpu / get.nginx.cpu, 1.67, false);
   }
+  for (const id of ['stator', 'stator-memory']) {
+    const execute = (workloads.execute ?? {})[id];
+    if (get[id] && execute) add(`execute rate: ${id} / its get`, execute.ops / get[id].ops, 0.7, true);
+  }
   if (get.stator && get.redis) add('get rate: stator / redis GET', get.stator.ops / get.redis.ops, null, true);
   if (put.stator && put.redis) add('put rate: stator / redis SET (fsync always)', put.stator.ops / put.redis.ops, 0.6, true);
   for (const id of ['stator', 'stator-os', 'stator-memory']) {
-    const streamed = workloads.putstream?.[id];
-    if (streamed && put[id]) add(`put with a stream / plain put: ${id}`, streamed.ops / put[id].ops, 0.6, true);
+    for (const [workload, base, goal] of kOwnGoals) {
+      const [one, other] = [workloads[workload]?.[id], workloads[base]?.[id]];
+      if (one && other) add(`${id}: ${workload} / ${base}`, one.ops / other.ops, goal, true);
+    }
+    const filter = workloads.filter?.[id];
+    if (filter) {
+      const megabytes = filter.scanned * 1024 / 1e6; // items are of 1,024 bytes
+      add(`${id}: filter, MB/s read`, megabytes / filter.seconds, null, true);
+      add(`${id}: filter, MB read per second of CPU`, megabytes / (filter.requests * filter.cpu / 1e6), 300, true);
+    }
   }
   const pairs = [['stator-memory', (kind) => kind === 'memory', 'in memory'], ['stator-os', (kind) => kind === 'os', 'on disk, unsynced'],
     ['stator', (kind) => kind === 'fsync', 'synced'], ['stator', (kind) => kind === 'os' || kind === 'fsync', 'on disk, synced or not']];

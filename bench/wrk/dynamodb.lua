@@ -5,6 +5,10 @@
 local kRequests = 20000
 local requests = {}
 local count, next_request = 0, 0
+local thread = nil
+scanned = 0  -- global, for done() reads it from the thread's state
+
+function setup(t) thread = t end
 
 local function text(length)
   local alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -18,16 +22,22 @@ end
 
 local pool = nil
 
-local function item(i)
+local function item(i, tag)
   local at = math.random(#pool - 993)
   return string.format(
     '{"pk":{"S":"user#%08d"},"v":{"N":"%d"},"tag":{"S":"tag-%02d"},"data":{"S":"%s"}}',
-    i, math.random(9), i % 100, pool:sub(at, at + 992))
+    i, math.random(9), tag or i % 100, pool:sub(at, at + 992))
 end
+
+local item_count = 0
 
 local kinds = {
   get = function(i)
     return "GetItem", string.format('{"TableName":"bench","Key":{"pk":{"S":"user#%08d"}}}', i)
+  end,
+  execute = function(i)
+    return "ExecuteStatement", string.format(
+      '{"Statement":"SELECT * FROM bench WHERE pk = ?","Parameters":[{"S":"user#%08d"}]}', i)
   end,
   put = function(i)
     return "PutItem", string.format('{"TableName":"bench","Item":%s}', item(i))
@@ -49,6 +59,34 @@ local kinds = {
       '{"TableName":"bench_query","KeyConditionExpression":"pk = :pk",'
       .. '"ExpressionAttributeValues":{":pk":{"S":"coll#%08d"}}}', math.floor(i / 20))
   end,
+  smallget = function(i)
+    return "GetItem", string.format('{"TableName":"bench_small","Key":{"pk":{"S":"coll#%08d"},"sk":{"N":"%d"}}}',
+      math.floor(i / 20), i % 20 + 10)
+  end,
+  smallquery = function(i)
+    return "Query", string.format(
+      '{"TableName":"bench_small","KeyConditionExpression":"pk = :pk",'
+      .. '"ExpressionAttributeValues":{":pk":{"S":"coll#%08d"}}}', math.floor(i / 20))
+  end,
+  gsiput = function(i)
+    return "PutItem", string.format('{"TableName":"bench_gsi","Item":%s}', item(i))
+  end,
+  gsimove = function(i)
+    return "PutItem", string.format('{"TableName":"bench_gsi","Item":%s}', item(i, math.random(0, 99)))
+  end,
+  transact = function(i)
+    local actions = {}
+    for k = 0, 3 do
+      local key = (i + k * math.floor(item_count / 4)) % item_count
+      actions[k + 1] = string.format('{"Put":{"TableName":"bench","Item":%s}}', item(key))
+    end
+    return "TransactWriteItems", '{"TransactItems":[' .. table.concat(actions, ",") .. "]}"
+  end,
+  filter = function(i)
+    return "Scan", string.format(
+      '{"TableName":"bench","FilterExpression":"tag < :tag","ExpressionAttributeValues":{":tag":{"S":"tag-10"}},'
+      .. '"ExclusiveStartKey":{"pk":{"S":"user#%08d"}}}', i)
+  end,
 }
 
 local function request_of(kind, i)
@@ -67,6 +105,7 @@ end
 
 function init(args)
   local workload, items, seed = args[1], tonumber(args[2]), tonumber(args[3])
+  item_count = items
   math.randomseed(seed)
   pool = text(65536)
   for n = 1, kRequests do
@@ -75,6 +114,12 @@ function init(args)
     requests[n] = request_of(kind, math.random(0, items - 1))
   end
   count = kRequests
+  -- Pages differ in length at the end of the table, so what a scan read is counted. Other replies are not looked at.
+  if workload == "filter" then
+    function response(status, headers, body)
+      scanned = scanned + tonumber(body:match('"ScannedCount":(%d+)') or 0)
+    end
+  end
 end
 
 function request()
@@ -84,9 +129,10 @@ function request()
 end
 
 function done(summary, latency)
+  local scanned = thread:get("scanned")
   local e = summary.errors
   io.write(string.format(
-    'RESULT {"requests":%d,"us":%d,"p50":%d,"p99":%d,"p999":%d,"max":%d,"refused":%d,"broken":%d}\n',
+    'RESULT {"requests":%d,"us":%d,"p50":%d,"p99":%d,"p999":%d,"max":%d,"refused":%d,"broken":%d,"scanned":%d}\n',
     summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
-    latency:percentile(99.9), latency.max, e.status, e.connect + e.read + e.write + e.timeout))
+    latency:percentile(99.9), latency.max, e.status, e.connect + e.read + e.write + e.timeout, scanned))
 end

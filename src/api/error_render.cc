@@ -36,10 +36,13 @@ Shape ShapeOf(ErrorCode code) {
     case ErrorCode::kTransactionInProgress: return {400, kDynamo, "TransactionInProgressException", "Message"};
     case ErrorCode::kIdempotentParameterMismatch:
       return {400, kDynamo, "IdempotentParameterMismatchException", "Message"};
+    case ErrorCode::kDuplicateItem: return {400, kDynamo, "DuplicateItemException", "message"};
     case ErrorCode::kResourceNotFound: return {400, kDynamo, "ResourceNotFoundException", "message"};
     case ErrorCode::kTableNotFound: return {400, kDynamo, "TableNotFoundException", "message"};
     case ErrorCode::kResourceInUse: return {400, kDynamo, "ResourceInUseException", "message"};
     case ErrorCode::kLimitExceeded: return {400, kDynamo, "LimitExceededException", "message"};
+    case ErrorCode::kItemCollectionTooLarge:
+      return {400, kDynamo, "ItemCollectionSizeLimitExceededException", "message"};
     case ErrorCode::kThrottling: return {400, kDynamo, "ThrottlingException", "message"};
     case ErrorCode::kExpiredIterator: return {400, kDynamo, "ExpiredIteratorException", "message"};
     case ErrorCode::kTrimmedDataAccess: return {400, kDynamo, "TrimmedDataAccessException", "message"};

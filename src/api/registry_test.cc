@@ -39,7 +39,7 @@ TEST(Registry, CountsTheItemsOfAReply) {
   EXPECT_EQ(internal::CountItems(get), 1);
   ops::QueryResponse query;
   EXPECT_EQ(internal::CountItems(query), 0);
-  query.items = {"a", "b"};
+  query.items = ops::ItemList{"a", "b"};
   EXPECT_EQ(internal::CountItems(query), 2);
   ops::BatchGetItemResponse batch;
   batch.responses = {{"t", {"a", "b"}}, {"u", {"c"}}};

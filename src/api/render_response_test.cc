@@ -68,7 +68,7 @@ TEST(RenderResponseTest, CapacityByIndex) {
 
 TEST(RenderResponseTest, Pages) {
   ops::QueryResponse query;
-  query.items = {Item("pk", "1"), Item("pk", "2")};
+  query.items = ops::ItemList{Item("pk", "1"), Item("pk", "2")};
   query.count = 2;
   query.scanned_count = 5;
   query.last_evaluated_key = Item("pk", "2");

@@ -17,10 +17,12 @@ std::string_view ErrorCodeName(ErrorCode code) {
     case ErrorCode::kTransactionConflict: return "TransactionConflict";
     case ErrorCode::kTransactionInProgress: return "TransactionInProgress";
     case ErrorCode::kIdempotentParameterMismatch: return "IdempotentParameterMismatch";
+    case ErrorCode::kDuplicateItem: return "DuplicateItem";
     case ErrorCode::kResourceNotFound: return "ResourceNotFound";
     case ErrorCode::kTableNotFound: return "TableNotFound";
     case ErrorCode::kResourceInUse: return "ResourceInUse";
     case ErrorCode::kLimitExceeded: return "LimitExceeded";
+    case ErrorCode::kItemCollectionTooLarge: return "ItemCollectionTooLarge";
     case ErrorCode::kThrottling: return "Throttling";
     case ErrorCode::kExpiredIterator: return "ExpiredIterator";
     case ErrorCode::kTrimmedDataAccess: return "TrimmedDataAccess";

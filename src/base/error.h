@@ -23,10 +23,12 @@ enum class ErrorCode {
   kTransactionConflict,       // TransactionConflictException: of a single write
   kTransactionInProgress,
   kIdempotentParameterMismatch,
+  kDuplicateItem,
   kResourceNotFound,
   kTableNotFound,             // TableNotFoundException (backup operations name it so)
   kResourceInUse,
   kLimitExceeded,
+  kItemCollectionTooLarge,    // ItemCollectionSizeLimitExceededException; payload is a table::TargetPayload
   kThrottling,                // this and the next two: payload may be a ThrottlingPayload (ops/)
   kProvisionedThroughputExceeded,
   kRequestLimitExceeded,

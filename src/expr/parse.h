@@ -15,7 +15,7 @@ namespace stator::expr {
 
 inline constexpr size_t kMaxExpressionBytes = 4096;
 
-// "Invalid <parameter>: <text>".
+// "Invalid <parameter>: <text>"; the text alone if `parameter` is empty, as in PartiQL.
 Error InvalidExpression(std::string_view parameter, std::string_view text);
 
 // Refuses an empty or oversized expression. `parameter` is "ConditionExpression", "UpdateExpression" ...

@@ -20,19 +20,6 @@ Error InvalidPath() {
   return ValidationError("The document path provided in the update expression is invalid for update");
 }
 
-// How many lists and maps lie within each other, this one included; 0 for anything else.
-int ContainerLevels(ValueView value) {
-  int deepest = 0;
-  if (value.type() == Type::kL) {
-    for (const ValueView element : value.list()) deepest = std::max(deepest, ContainerLevels(element));
-  } else if (value.type() == Type::kM) {
-    for (const auto& entry : value.map()) deepest = std::max(deepest, ContainerLevels(entry.value));
-  } else {
-    return 0;
-  }
-  return deepest + 1;
-}
-
 // Appends the elements of a list, one behind the other.
 void AppendElements(model::ListView list, std::string* out) {
   for (const ValueView element : list) out->append(element.encoded());
@@ -261,6 +248,18 @@ class Rewriter {
 };
 
 }  // namespace
+
+int ContainerLevels(ValueView value) {
+  int deepest = 0;
+  if (value.type() == Type::kL) {
+    for (const ValueView element : value.list()) deepest = std::max(deepest, ContainerLevels(element));
+  } else if (value.type() == Type::kM) {
+    for (const auto& entry : value.map()) deepest = std::max(deepest, ContainerLevels(entry.value));
+  } else {
+    return 0;
+  }
+  return deepest + 1;
+}
 
 Result<Updated> ApplyUpdate(const Update& update, model::ItemView old_item, model::ItemView key) {
   const bool missing = !old_item.exists();

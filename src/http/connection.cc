@@ -77,7 +77,10 @@ void Connection::QueueResume() {
 
 void Connection::Resume() {
   queued_ = false;
-  if (!closed()) Advance();
+  if (closed()) return;
+  resuming_ = true;
+  Advance();
+  resuming_ = false;
 }
 
 void Connection::OnDeadline(Deadline kind) {
@@ -121,7 +124,15 @@ void Connection::Advance() {
     }
     if (!Receive()) break;
   }
-  if (!closed() && output_ != nullptr && !blocked_) Flush();
+  if (!closed() && output_ != nullptr && !blocked_) {
+    if (!resuming_ && phase_ != Phase::kLast) {
+      loop_.NotePutOff(output_->size());
+      QueueResume();
+      advancing_ = false;
+      return;
+    }
+    Flush();
+  }
   if (!closed() && phase_ == Phase::kLingering) Discard();
   advancing_ = false;
   if (!closed()) SettleDown();

@@ -66,6 +66,7 @@ class Connection final : public EventSink {
   bool blocked_ = false;     // the socket takes no more output for now
   bool advancing_ = false;
   bool queued_ = false;      // in the loop's resume list
+  bool resuming_ = false;    // within Resume: what was put off is written
   bool continue_sent_ = false;
   int exchanges_ = 0;        // handed out and not destroyed
   int64_t reserved_bytes_ = 0;

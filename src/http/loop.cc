@@ -16,6 +16,8 @@ namespace {
 constexpr int kEventsPerWake = 256;
 constexpr size_t kPooled = 64;
 constexpr size_t kPooledOutputBytes = 256 * 1024;
+// Replies of one round that wait for each other hold so much at most, more or less.
+constexpr size_t kPutOffBytes = 128 * 1024;
 constexpr int64_t kLingerMicros = 2'000'000;
 // While a deadline is pending the clock is looked at this often: a manual clock does not wake anybody.
 constexpr int64_t kTickMillis = 50;
@@ -106,6 +108,7 @@ void Loop::RunTasks() {
 }
 
 void Loop::RunResumes() {
+  put_off_bytes_ = 0;
   if (resumes_.empty()) return;
   resuming_.swap(resumes_);
   for (Connection* connection : resuming_) connection->Resume();
@@ -155,6 +158,7 @@ void Loop::Run() {
     now_ticks_ = shared_.clock.TicksMicros();
     for (int i = 0; i < count; ++i) {
       if (auto* sink = static_cast<EventSink*>(events[i].data.ptr); sink != nullptr) sink->OnEvents(events[i].events);
+      if (put_off_bytes_ >= kPutOffBytes) RunResumes();
     }
     ExpireDeadlines();
   }

@@ -202,14 +202,23 @@ bool DeletesCachedRanges(const kv::Batch& batch) {
 
 void Committer::BeginCacheChanges(const std::vector<const kv::Batch*>& accepted) {
   was_cached_.clear();
+  changed_prefixes_.clear();
+  const auto begin_change = [this](std::string_view key) {
+    const std::optional<uint64_t> prefix = cache_.PrefixOf(key);
+    if (prefix && (changed_prefixes_.empty() || changed_prefixes_.back() != *prefix)) changed_prefixes_.push_back(*prefix);
+    return cache_.BeginChange(key);
+  };
   for (const kv::Batch* batch : accepted) {
     if (DeletesCachedRanges(*batch)) cache_.BeginChangeAll();
     for (const kv::Put& put : batch->puts) {
       const bool ours = put.tablet.space == kv::Space::kItems;
-      was_cached_.push_back(ours && cache_.BeginChange(PrefixedKey(put.tablet.id, put.key).view()));
+      was_cached_.push_back(ours && begin_change(PrefixedKey(put.tablet.id, put.key).view()));
     }
-    ForEachOtherCachedKey(*batch, [this](std::string_view key) { cache_.BeginChange(key); });
+    ForEachOtherCachedKey(*batch, begin_change);
   }
+  std::sort(changed_prefixes_.begin(), changed_prefixes_.end());
+  changed_prefixes_.erase(std::unique(changed_prefixes_.begin(), changed_prefixes_.end()), changed_prefixes_.end());
+  cache_.BeginRangeChanges(changed_prefixes_);
 }
 
 void Committer::EndCacheChanges(const std::vector<const kv::Batch*>& accepted, bool written) {
@@ -226,6 +235,7 @@ void Committer::EndCacheChanges(const std::vector<const kv::Batch*>& accepted, b
     }
     ForEachOtherCachedKey(*batch, [this](std::string_view key) { cache_.EndChange(key, nullptr); });
   }
+  cache_.EndRangeChanges(changed_prefixes_);
   if (ranges) cache_.EndChangeAll();
 }
 

@@ -74,6 +74,7 @@ class Committer {
   GroupState state_;
   rocksdb::WriteBatch writes_;
   std::vector<bool> was_cached_;  // by put of the group, in order
+  std::vector<uint64_t> changed_prefixes_;  // of the group, each once
   Status read_only_;  // not OK, for good, after a failed write to the log
   Status full_;
   int64_t probed_at_ = INT64_MIN / 2;

@@ -22,7 +22,8 @@ class RocksEngine final : public kv::Engine {
   RocksEngine(const RocksOptions& options, Tuning tuning, std::unique_ptr<rocksdb::DB> db,
               std::vector<rocksdb::ColumnFamilyHandle*> families, uint64_t last_stamp)
       : tuning_(std::move(tuning)), families_(std::move(families)), db_(std::move(db)),
-        cache_(tuning_.value_cache_bytes), committer_(db_.get(), families_, options, cache_, last_stamp) {}
+        cache_(tuning_.value_cache_bytes, tuning_.items_prefix_bytes),
+        committer_(db_.get(), families_, options, cache_, last_stamp) {}
 
   ~RocksEngine() override {
     committer_.Stop();
@@ -89,13 +90,22 @@ class RocksEngine final : public kv::Engine {
     const rocksdb::Slice lower = begin.slice();
     const rocksdb::Slice upper =
         range.end.empty() ? ToSlice(PrefixedKey::TabletEnd(range.tablet.id, room)) : end.slice();
-    rocksdb::ReadOptions options = OptionsOf(tier);
-    options.iterate_lower_bound = &lower;
-    options.iterate_upper_bound = &upper;
     // Within one prefix the filters may rule files out; across prefixes they must not be asked.
     const size_t prefix = tuning_.items_prefix_bytes;
     const bool one_prefix = prefix > 0 && range.tablet.space == kv::Space::kItems && lower.size() >= prefix &&
                             upper.size() >= prefix && std::memcmp(lower.data(), upper.data(), prefix) == 0;
+    std::unique_ptr<CachedRange> seen;  // what may be kept, as long as it is not too large
+    uint64_t ticket = 0;
+    if (one_prefix) {
+      if (const auto cached = cache_.FindRange(ToView(lower), ToView(upper), &ticket)) {
+        VisitCached(*cached, ToView(lower), ToView(upper), range.reverse, visit);
+        return OkStatus();
+      }
+      seen = std::make_unique<CachedRange>(ToView(lower), ToView(upper));
+    }
+    rocksdb::ReadOptions options = OptionsOf(tier);
+    options.iterate_lower_bound = &lower;
+    options.iterate_upper_bound = &upper;
     // Going back, RocksDB cuts the prefix of the key before the range without asking whether it is that long (a counter of the
     // tablet before is not), so there the bound alone ends the scan.
     options.prefix_same_as_start = one_prefix && !range.reverse;
@@ -109,7 +119,16 @@ class RocksEngine final : public kv::Engine {
       it->Seek(lower);
     }
     while (it->Valid()) {
-      if (!visit(ToView(it->key()).substr(kTabletBytes), ToView(it->value()))) return OkStatus();
+      const std::string_view key = ToView(it->key());
+      const std::string_view value = ToView(it->value());
+      if (seen != nullptr) {
+        if (cache_.MayKeepRange(seen->bytes() + key.size() + value.size())) {
+          seen->Append(key, value);
+        } else {
+          seen = nullptr;
+        }
+      }
+      if (!visit(key.substr(kTabletBytes), value)) return OkStatus();
       if (range.reverse) {
         it->Prev();
       } else {
@@ -117,6 +136,10 @@ class RocksEngine final : public kv::Engine {
       }
     }
     if (!it->status().ok()) return ReadError(it->status());
+    if (seen != nullptr) {
+      seen->Finish(range.reverse);
+      cache_.InsertRange(ToView(lower), std::move(seen), ticket);
+    }
     return OkStatus();
   }
 
@@ -139,6 +162,15 @@ class RocksEngine final : public kv::Engine {
   Status Checkpoint(const std::string& directory) override;
 
  private:
+  static void VisitCached(const CachedRange& cached, std::string_view begin, std::string_view end, bool reverse,
+                          FunctionRef<bool(std::string_view key, std::string_view value)> visit) {
+    const size_t first = cached.LowerBound(begin);
+    const size_t last = cached.LowerBound(end);
+    for (size_t i = first; i < last; ++i) {
+      const size_t at = reverse ? last - 1 - (i - first) : i;
+      if (!visit(cached.key(at).substr(kTabletBytes), cached.value(at))) return;
+    }
+  }
   static rocksdb::ReadOptions OptionsOf(kv::Tier tier) {
     rocksdb::ReadOptions options;
     if (tier == kv::Tier::kMemory) options.read_tier = rocksdb::kBlockCacheTier;
@@ -179,6 +211,8 @@ std::map<std::string, double> RocksEngine::Statistics() const {
   statistics["kv_value_cache_bytes"] = static_cast<double>(cache_.bytes());
   statistics["kv_value_cache_hits"] = static_cast<double>(cache_.hits());
   statistics["kv_value_cache_misses"] = static_cast<double>(cache_.misses());
+  statistics["kv_range_cache_hits"] = static_cast<double>(cache_.range_hits());
+  statistics["kv_range_cache_misses"] = static_cast<double>(cache_.range_misses());
   statistics["kv_cache_bytes"] = static_cast<double>(tuning_.cache->GetUsage());
   statistics["kv_cache_pinned_bytes"] = static_cast<double>(tuning_.cache->GetPinnedUsage());
   statistics["kv_cache_capacity_bytes"] = static_cast<double>(tuning_.cache->GetCapacity());

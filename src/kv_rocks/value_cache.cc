@@ -8,11 +8,40 @@ namespace {
 
 // A value that would fill a good part of a shard is better left to the block cache.
 constexpr uint64_t kLargestShare = 8;
-constexpr uint64_t kEntryOverhead = 160;  // node, map slot, allocator
+constexpr uint64_t kEntryOverhead = 200;  // node, map slot, allocator
+// Larger ranges are better read block by block than held twice.
+constexpr uint64_t kMaxRangeBytes = 64 << 10;
 
 }  // namespace
 
-ValueCache::ValueCache(uint64_t capacity_bytes) : shard_capacity_(capacity_bytes / kShards) {}
+void CachedRange::Finish(bool reverse) {
+  if (reverse) std::reverse(slots_.begin(), slots_.end());
+  bytes_.shrink_to_fit();
+  slots_.shrink_to_fit();
+}
+
+size_t CachedRange::LowerBound(std::string_view bound) const {
+  size_t low = 0;
+  size_t high = size();
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (key(middle) < bound) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+uint64_t CachedRange::Charge() const {
+  return sizeof *this + begin_.size() + end_.size() + bytes_.capacity() + slots_.capacity() * sizeof(Slot);
+}
+
+ValueCache::ValueCache(uint64_t capacity_bytes, size_t prefix_bytes)
+    : shard_capacity_(capacity_bytes / kShards),
+      prefix_bytes_(prefix_bytes),
+      max_range_bytes_(std::min(kMaxRangeBytes, shard_capacity_ / kLargestShare)) {}
 
 ValueCache::~ValueCache() {
   for (Shard& shard : shards_) {
@@ -21,7 +50,10 @@ ValueCache::~ValueCache() {
   }
 }
 
-uint64_t ValueCache::Charge(const Entry& entry) { return entry.key.size() + entry.value.capacity() + kEntryOverhead; }
+uint64_t ValueCache::Charge(const Entry& entry) {
+  if (entry.range != nullptr) return entry.range->Charge() + kEntryOverhead;
+  return entry.key.size() + entry.value.capacity() + kEntryOverhead;
+}
 
 void ValueCache::Unlink(Shard& shard, Entry* entry) NO_THREAD_SAFETY_ANALYSIS {
   (entry->newer != nullptr ? entry->newer->older : shard.newest) = entry->older;
@@ -39,7 +71,11 @@ void ValueCache::LinkNewest(Shard& shard, Entry* entry) NO_THREAD_SAFETY_ANALYSI
 void ValueCache::Remove(Shard& shard, Entry* entry) NO_THREAD_SAFETY_ANALYSIS {
   Unlink(shard, entry);
   shard.bytes -= Charge(*entry);
-  shard.entries.erase(entry->key);
+  if (entry->range != nullptr) {
+    shard.ranges.erase(entry->prefix);
+  } else {
+    shard.entries.erase(entry->key);
+  }
   delete entry;
 }
 
@@ -79,14 +115,72 @@ bool ValueCache::Find(std::string_view key, std::string* value, uint64_t* ticket
   return true;
 }
 
+// False if what a reader with this ticket saw may be older than a change of `hash`.
+bool ValueCache::MayInsert(const Shard& shard, uint64_t hash, uint64_t ticket) NO_THREAD_SAFETY_ANALYSIS {
+  return shard.changes == ticket && !shard.all_changing &&
+         std::find(shard.changing.begin(), shard.changing.end(), hash) == shard.changing.end();
+}
+
 void ValueCache::Insert(std::string_view key, std::string_view value, uint64_t ticket) {
   if (shard_capacity_ == 0) return;
   const uint64_t hash = Hash(key);
   Shard& shard = ShardOf(hash);
   MutexLock lock(shard.mutex);
-  if (shard.changes != ticket || shard.all_changing) return;
-  if (std::find(shard.changing.begin(), shard.changing.end(), hash) != shard.changing.end()) return;
-  Put(shard, key, value);
+  if (MayInsert(shard, hash, ticket)) Put(shard, key, value);
+}
+
+std::shared_ptr<const CachedRange> ValueCache::FindRange(std::string_view begin, std::string_view end, uint64_t* ticket) {
+  const std::optional<uint64_t> prefix = PrefixOf(begin);
+  if (!prefix) return nullptr;
+  Shard& shard = ShardOf(*prefix);
+  MutexLock lock(shard.mutex);
+  const auto it = shard.ranges.find(*prefix);
+  if (it == shard.ranges.end() || !it->second->range->Covers(begin, end)) {
+    *ticket = shard.changes;
+    range_misses_.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  Entry* entry = it->second;
+  if (shard.newest != entry) {
+    Unlink(shard, entry);
+    LinkNewest(shard, entry);
+  }
+  range_hits_.fetch_add(1, std::memory_order_relaxed);
+  return entry->range;
+}
+
+void ValueCache::InsertRange(std::string_view begin, std::shared_ptr<const CachedRange> range, uint64_t ticket) {
+  const std::optional<uint64_t> prefix = PrefixOf(begin);
+  if (!prefix || !MayKeepRange(range->Charge())) return;
+  auto entry = std::make_unique<Entry>();
+  entry->prefix = *prefix;
+  entry->range = std::move(range);
+  Shard& shard = ShardOf(*prefix);
+  MutexLock lock(shard.mutex);
+  if (!MayInsert(shard, *prefix, ticket)) return;
+  if (const auto it = shard.ranges.find(*prefix); it != shard.ranges.end()) Remove(shard, it->second);
+  shard.bytes += Charge(*entry);
+  shard.ranges.emplace(*prefix, entry.get());
+  LinkNewest(shard, entry.release());
+  EvictTo(shard, shard_capacity_);
+}
+
+void ValueCache::BeginRangeChanges(std::span<const uint64_t> prefixes) {
+  for (const uint64_t prefix : prefixes) {
+    Shard& shard = ShardOf(prefix);
+    MutexLock lock(shard.mutex);
+    shard.changing.push_back(prefix);
+    if (const auto it = shard.ranges.find(prefix); it != shard.ranges.end()) Remove(shard, it->second);
+  }
+}
+
+void ValueCache::EndRangeChanges(std::span<const uint64_t> prefixes) {
+  for (const uint64_t prefix : prefixes) {
+    Shard& shard = ShardOf(prefix);
+    MutexLock lock(shard.mutex);
+    ++shard.changes;
+    shard.changing.erase(std::find(shard.changing.begin(), shard.changing.end(), prefix));
+  }
 }
 
 bool ValueCache::BeginChange(std::string_view key) {

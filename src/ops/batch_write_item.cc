@@ -75,7 +75,10 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchWriteItemRequest reque
       const WriteRequest& write = table.requests[i];
       const model::ItemView view = write.put_request ? write.put_request->item.view() : write.delete_request->key.view();
       TRY(write.put_request ? CheckItemKey(schema, view) : CheckKey(schema, view));
-      if (write.put_request) TRY(CheckPutIndexKeys(*found, view));
+      if (write.put_request) {
+        TRY(CheckPutIndexKeys(*found, view));
+        TRY(CheckPutSize(*found, view));
+      }
       Entry entry;
       entry.table_index = t;
       entry.request_index = i;
@@ -105,6 +108,11 @@ void Finish(State* state) {
     TableWriteRequests& table = request.request_items[t];
     definitions[t] = entry.table;
     if (entry.error) {
+      // To write it again would not help, so it is not left unprocessed.
+      if (entry.error->code() == ErrorCode::kItemCollectionTooLarge) {
+        state->done(std::move(*entry.error));
+        return;
+      }
       ++failed;
       unprocessed[t].table_name = table.table_name;
       unprocessed[t].requests.push_back(std::move(table.requests[entry.request_index]));

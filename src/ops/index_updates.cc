@@ -26,6 +26,11 @@ Error TooManyAtOnce() {
 
 bool ChangesSet(const GlobalSecondaryIndexUpdate& update) { return update.create || update.delete_index; }
 
+bool EndsCreation(const GlobalSecondaryIndexUpdate& update, const IndexDescriptor& index) {
+  return update.delete_index && update.delete_index->index_name == index.name &&
+         index.state == IndexDescriptor::State::kCreating;
+}
+
 const std::string& NameOf(const GlobalSecondaryIndexUpdate& update) {
   if (update.update) return update.update->index_name;
   return update.create ? update.create->index_name : update.delete_index->index_name;
@@ -152,11 +157,23 @@ Status CheckIndexUpdates(const UpdateTableRequest& request) {
 Status CheckNoOtherIndexWork(const UpdateTableRequest& request, const TableDescriptor& descriptor) {
   if (!request.global_secondary_index_updates) return OkStatus();
   const auto& updates = *request.global_secondary_index_updates;
-  if (std::none_of(updates.begin(), updates.end(), ChangesSet)) return OkStatus();
-  const bool busy = std::any_of(descriptor.indexes.begin(), descriptor.indexes.end(), [](const IndexDescriptor& index) {
-    return index.state != IndexDescriptor::State::kActive;
+  const auto change = std::find_if(updates.begin(), updates.end(), ChangesSet);
+  if (change == updates.end()) return OkStatus();
+  // What is being created may be deleted: that ends the one change and begins the other.
+  const bool busy = std::any_of(descriptor.indexes.begin(), descriptor.indexes.end(), [&](const IndexDescriptor& index) {
+    return index.state != IndexDescriptor::State::kActive && !EndsCreation(*change, index);
   });
   return busy ? Status(TooManyAtOnce()) : OkStatus();
+}
+
+bool DeletesCreatingIndex(const UpdateTableRequest& request, const TableDescriptor& descriptor) {
+  if (!request.global_secondary_index_updates) return false;
+  for (const GlobalSecondaryIndexUpdate& update : *request.global_secondary_index_updates) {
+    for (const IndexDescriptor& index : descriptor.indexes) {
+      if (EndsCreation(update, index)) return true;
+    }
+  }
+  return false;
 }
 
 Status ChangeIndexes(const UpdateTableRequest& request, int64_t now_micros, TableDescriptor* d) {

@@ -13,6 +13,8 @@ namespace stator::ops {
 Status CheckIndexUpdates(const UpdateTableRequest& request);
 // kLimitExceeded for a request that creates or deletes an index while another one is created or deleted.
 Status CheckNoOtherIndexWork(const UpdateTableRequest& request, const table::TableDescriptor& descriptor);
+// Whether the request deletes an index that is being created: a table that is UPDATING for that alone takes it.
+bool DeletesCreatingIndex(const UpdateTableRequest& request, const table::TableDescriptor& descriptor);
 // Applies the updates; the table's own throughput and billing mode are changed already. A new index is kCreating, a deleted
 // one kDeleting: the store sees to the rest.
 Status ChangeIndexes(const UpdateTableRequest& request, int64_t now_micros, table::TableDescriptor* descriptor);

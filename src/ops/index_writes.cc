@@ -15,6 +15,11 @@ Status CheckPutIndexKeys(const table::Table& table, model::ItemView item) {
   return table::CheckIndexKeys(table.descriptor, model::ItemView(), item, false);
 }
 
+Status CheckPutSize(const table::Table& table, model::ItemView item) {
+  if (table::FitsWithLocalEntries(table.descriptor, item)) return OkStatus();
+  return ValidationError("Item size has exceeded the maximum allowed size");
+}
+
 void AddIndexUnits(const table::Table& table, model::ItemView old_item, model::ItemView new_item, IndexUnits* units) {
   const std::vector<table::IndexDescriptor>& indexes = table.descriptor.indexes;
   units->resize(indexes.size());

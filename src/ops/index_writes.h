@@ -16,6 +16,9 @@ namespace stator::ops {
 // Whether a put item's attributes suit the keys of the table's indexes.
 Status CheckPutIndexKeys(const table::Table& table, model::ItemView item);
 
+// Whether a put item is within its limit of size, together with its entries in local indexes.
+Status CheckPutSize(const table::Table& table, model::ItemView item);
+
 // Write units by index, in the order of the descriptor's; empty for a table without indexes.
 using IndexUnits = std::vector<int64_t>;
 // Adds what a change of an item costs in each index.

@@ -54,9 +54,9 @@ Pages ReadAll(TestWorld& world, Request request, void (*operation)(Context&, Req
     all.scanned += page->scanned_count;
     EXPECT_LE(page->scanned_count, request.limit.value_or(INT64_MAX));
     int64_t bytes = 0;
-    for (const std::string& item : *page->items) {
-      bytes += static_cast<int64_t>(model::ItemView(item).size_bytes());
-      all.items.push_back(item);
+    for (const model::ItemView item : *page->items) {
+      bytes += static_cast<int64_t>(item.size_bytes());
+      all.items.emplace_back(item.encoded());
     }
     all.page_bytes.push_back(bytes);
     if (!page->last_evaluated_key) return all;

@@ -19,6 +19,7 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, PutItemRequest request) {
   ASSIGN_OR_RETURN(state->table, FindActiveTable(ctx.env, request.table_name));
   TRY(CheckItemKey(state->table->key_schema(), request.item.view()));
   TRY(CheckPutIndexKeys(*state->table, request.item.view()));
+  TRY(CheckPutSize(*state->table, request.item.view()));
   state->key = table::EncodeItemKey(state->table->key_schema(), request.item.view());
   state->store = &ctx.env.store;
   state->request = std::move(request);

@@ -1,5 +1,9 @@
 #include "ops/read_target.h"
 
+#include <fmt/format.h>
+
+#include <set>
+
 #include "ops/capacity.h"
 #include "ops/checks.h"
 #include "table/key_encoding.h"
@@ -97,6 +101,18 @@ Result<ReadTarget> FindReadTarget(table::TablePtr table, const std::optional<std
     return ValidationError("Cannot read from backfilling global secondary index: " + *index_name);
   }
   return target;
+}
+
+Status CheckFilterProjected(const ReadTarget& target, const expr::Condition& filter) {
+  if (target.index == nullptr) return OkStatus();
+  std::set<std::string> missing;
+  for (std::string& attribute : expr::TopLevelAttributes(filter)) {
+    if (!table::Projects(target.table->descriptor, *target.index, attribute)) missing.insert(std::move(attribute));
+  }
+  if (missing.empty()) return OkStatus();
+  return ValidationError(fmt::format("One or more parameter values were invalid: Secondary index {} does not project one or "
+                                     "more filter attributes: [{}]",
+                                     target.index->name, fmt::join(missing, ", ")));
 }
 
 Result<bool> NeedsFetch(const ReadTarget& target, const std::optional<Select>& select, const expr::Projection& projection,

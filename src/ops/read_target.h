@@ -44,6 +44,10 @@ Result<ReadTarget> FindReadTarget(table::TablePtr table, const std::optional<std
 Result<bool> NeedsFetch(const ReadTarget& target, const std::optional<Select>& select, const expr::Projection& projection,
                         const expr::Condition& filter);
 
+// kValidation if a Query's filter names an attribute that the index does not project. (A Scan's filter may, and a local
+// index then fetches.) [DynamoDB Local]
+Status CheckFilterProjected(const ReadTarget& target, const expr::Condition& filter);
+
 // The range of keys [begin, end) of an interval. `end` is never empty.
 struct KeyRange {
   std::string begin;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ops/item_list.h"
 #include "ops/requests.h"
 
 namespace stator::ops {
@@ -99,7 +100,7 @@ struct TransactGetItemsResponse {
 };
 
 struct QueryResponse {
-  std::optional<std::vector<std::string>> items;  // absent for Select COUNT
+  std::optional<ItemList> items;  // absent for Select COUNT
   int64_t count = 0;
   int64_t scanned_count = 0;
   std::optional<std::string> last_evaluated_key;
@@ -107,11 +108,41 @@ struct QueryResponse {
 };
 
 struct ScanResponse {
-  std::optional<std::vector<std::string>> items;  // absent for Select COUNT
+  std::optional<ItemList> items;  // absent for Select COUNT
   int64_t count = 0;
   int64_t scanned_count = 0;
   std::optional<std::string> last_evaluated_key;
   std::optional<ConsumedCapacity> consumed_capacity;
+};
+
+// --- PartiQL --------------------------------------------------------------------------------------------------------------
+
+struct ExecuteStatementResponse {
+  ItemList items;
+  std::optional<std::string> next_token;
+  std::optional<ConsumedCapacity> consumed_capacity;
+  std::optional<std::string> last_evaluated_key;  // encoded item
+};
+
+struct BatchStatementError {
+  std::string_view code;  // a literal
+  std::string message;
+};
+
+struct BatchStatementResponse {
+  std::optional<BatchStatementError> error;
+  std::optional<std::string> table_name;  // as the client wrote it
+  std::optional<std::string> item;
+};
+
+struct BatchExecuteStatementResponse {
+  std::vector<BatchStatementResponse> responses;  // in the order of the request
+  std::optional<std::vector<ConsumedCapacity>> consumed_capacity;
+};
+
+struct ExecuteTransactionResponse {
+  std::vector<std::optional<std::string>> responses;  // in the order of the request; nullopt is {}
+  std::optional<std::vector<ConsumedCapacity>> consumed_capacity;
 };
 
 // --- Tables -----------------------------------------------------------------------------------------------------------------

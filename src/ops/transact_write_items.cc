@@ -149,6 +149,7 @@ Status CheckAgainstTables(const Environment& env, std::vector<TransactionAction>
       return ValidationError("Transaction request cannot include multiple operations on one item");
     }
     if (action.kind != TransactionAction::kPut) continue;
+    TRY(CheckPutSize(*action.table, action.view()));
     if (Status keys = CheckPutIndexKeys(*action.table, action.view()); !keys.ok()) {
       reasons[i] = ValidationReason(keys.error().message());
       canceled = true;

@@ -96,6 +96,9 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
   }
   if (!state.table->descriptor.indexes.empty() && new_item.exists()) {
     TRY(table::CheckIndexKeys(state.table->descriptor, old_item, new_item, true));
+    if (!table::FitsWithLocalEntries(state.table->descriptor, new_item)) {
+      return ValidationError("Item size to update has exceeded the maximum allowed size");
+    }
   }
   state.CountIndexUnits(old_item, new_item);
   state.units = throughput::WriteUnits(static_cast<int64_t>(std::max(old_item.size_bytes(), new_item.size_bytes())));

@@ -109,6 +109,7 @@ Status Change(const UpdateTableRequest& request, const Environment& env, table::
       return Error(ErrorCode::kResourceInUse,
                    "Attempt to change a resource which is still in use: Table is being created: " + d->name);
     case TableStatus::kUpdating:
+      if (DeletesCreatingIndex(request, *d)) break;
       return Error(ErrorCode::kResourceInUse,
                    "Attempt to change a resource which is still in use: Table is being updated: " + d->name);
     case TableStatus::kDeleting:

@@ -106,12 +106,19 @@ Status IndexBuilder::Work(const std::string& table_name) {
 Status IndexBuilder::WorkOn(const std::string& table_name, const IndexDescriptor& index) {
   const uint32_t tablet_id = index.tablet_id;
   if (index.state == State::kCreating) {
-    return Fill(table_name, [tablet_id](TableDescriptor* descriptor) {
-      for (IndexDescriptor& candidate : descriptor->indexes) {
-        if (candidate.tablet_id == tablet_id && candidate.state == State::kCreating)
-          candidate.state = State::kActive;
-      }
-    });
+    const auto is_creating = [tablet_id](const IndexDescriptor& candidate) {
+      return candidate.tablet_id == tablet_id && candidate.state == State::kCreating;
+    };
+    return Fill(
+        table_name,
+        [is_creating](const TableDescriptor& table) {
+          return std::any_of(table.indexes.begin(), table.indexes.end(), is_creating);
+        },
+        [is_creating](TableDescriptor* descriptor) {
+          for (IndexDescriptor& candidate : descriptor->indexes) {
+            if (is_creating(candidate)) candidate.state = State::kActive;
+          }
+        });
   }
   return Remove(
       table_name, {kv::Space::kItems, tablet_id}, [tablet_id](TableDescriptor* descriptor) {
@@ -127,10 +134,11 @@ Status IndexBuilder::WorkOn(const std::string& table_name, const IndexDescriptor
 Status IndexBuilder::WorkOn(const std::string& table_name, const ExpiryIndex& expiry) {
   const uint32_t tablet_id = expiry.tablet_id;
   if (expiry.state == State::kCreating) {
-    return Fill(table_name, [tablet_id](TableDescriptor* descriptor) {
-      std::optional<ExpiryIndex>& mine = descriptor->expiry;
-      if (mine && mine->tablet_id == tablet_id && mine->state == State::kCreating)
-        mine->state = State::kActive;
+    const auto is_creating = [tablet_id](const TableDescriptor& table) {
+      return table.expiry && table.expiry->tablet_id == tablet_id && table.expiry->state == State::kCreating;
+    };
+    return Fill(table_name, is_creating, [is_creating](TableDescriptor* descriptor) {
+      if (is_creating(*descriptor)) descriptor->expiry->state = State::kActive;
     });
   }
   return Remove(table_name, expiry.tablet(), [tablet_id](TableDescriptor* descriptor) {
@@ -141,13 +149,14 @@ Status IndexBuilder::WorkOn(const std::string& table_name, const ExpiryIndex& ex
   });
 }
 
-Status IndexBuilder::Fill(const std::string& table_name,
+Status IndexBuilder::Fill(const std::string& table_name, std::function<bool(const TableDescriptor&)> is_creating,
                           std::function<void(TableDescriptor*)> activate) {
   std::string begin = FirstKeyOfHash(0);
   const std::string end = EndOfItemKeys();
   while (!stopped()) {
     const TablePtr table = store_.Find(table_name);
-    if (table == nullptr) return OkStatus();
+    // Somebody may delete what is being filled.
+    if (table == nullptr || !is_creating(table->descriptor)) return OkStatus();
     std::vector<std::string> keys;
     TRY(store_.Scan(*table, begin, end, false, kv::Tier::kAny, [&](std::string_view key, model::ItemView) {
       keys.emplace_back(key);

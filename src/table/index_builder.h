@@ -44,8 +44,9 @@ class IndexBuilder {
   Status Work(const std::string& table_name);
   Status WorkOn(const std::string& table_name, const IndexDescriptor& index);
   Status WorkOn(const std::string& table_name, const ExpiryIndex& expiry);
-  // Goes through the items; then `activate` says in the descriptor that the index is whole.
-  Status Fill(const std::string& table_name, std::function<void(TableDescriptor*)> activate);
+  // Goes through the items as long as `is_creating`; then `activate` says in the descriptor that the index is whole.
+  Status Fill(const std::string& table_name, std::function<bool(const TableDescriptor&)> is_creating,
+              std::function<void(TableDescriptor*)> activate);
   // Deletes the tablet and takes the definition away; `erase` says whether it was still there.
   Status Remove(const std::string& table_name, kv::Tablet tablet,
                 std::function<bool(TableDescriptor*)> erase);

@@ -171,6 +171,16 @@ EntryChange ChangeOfEntry(const TableDescriptor& table, const IndexDescriptor& i
   return change;
 }
 
+bool FitsWithLocalEntries(const TableDescriptor& table, ItemView item) {
+  if (2 * item.size_bytes() <= model::kMaxItemBytes) return true;  // an entry is no larger than its item
+  for (const IndexDescriptor& index : table.indexes) {
+    if (index.is_global() || !HasEntry(index, item)) continue;
+    const std::string entry = ProjectEntry(table, index, item);
+    if (item.size_bytes() + ItemView(entry).size_bytes() > model::kMaxItemBytes) return false;
+  }
+  return true;
+}
+
 Status CheckIndexKeys(const TableDescriptor& table, ItemView old_item, ItemView new_item, bool updating) {
   for (const IndexDescriptor& index : table.indexes) {
     if (index.state == IndexDescriptor::State::kDeleting) continue;

@@ -56,6 +56,9 @@ struct EntryChange {
 EntryChange ChangeOfEntry(const TableDescriptor& table, const IndexDescriptor& index, model::ItemView old_item,
                           model::ItemView new_item);
 
+// Whether the item and its entry are within an item's limit of 400 KB together, for each local index.
+bool FitsWithLocalEntries(const TableDescriptor& table, model::ItemView item);
+
 // Whether an item may be stored: index key attributes of the wrong type, empty or too long refuse it, except where the
 // stored item has the very same value (it was there before the index was). `updating` chooses UpdateItem's texts.
 Status CheckIndexKeys(const TableDescriptor& table, model::ItemView old_item, model::ItemView new_item, bool updating);

@@ -75,6 +75,15 @@ struct TokenUse {
 using WriteBody = UniqueFunction<Result<std::vector<Change>>(const std::vector<model::ItemView>& old_items)>;
 using WriteDone = UniqueFunction<void(Status)>;
 
+// What the items of one partition key value and their entries in local indexes may take together; in tables with local indexes.
+inline constexpr int64_t kMaxCollectionBytes = int64_t{10} << 30;
+
+// Of kItemCollectionTooLarge: which of the targets it was.
+struct TargetPayload : ErrorPayload {
+  explicit TargetPayload(size_t target) : target(target) {}
+  size_t target;
+};
+
 struct TableCounts {
   int64_t items = 0;
   int64_t bytes = 0;
@@ -148,7 +157,8 @@ class Store {
 
   // Reads the targets under latches, runs `body`, and applies what it says in one batch; `done` when that is durable. Targets
   // are distinct. An error of the body is handed to `done` (after whatever it saw is durable) and nothing is applied.
-  // kResourceNotFound if a table is being dropped. The body may share `token` and use it as TokenUse says.
+  // kResourceNotFound if a table is being dropped. kItemCollectionTooLarge if a collection would grow beyond its limit, as
+  // far as the writes that are durable tell. The body may share `token` and use it as TokenUse says.
   void Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done, std::shared_ptr<TokenUse> token = nullptr);
 
   // Items and bytes of the table as of the last durable write.
@@ -158,6 +168,9 @@ class Store {
   // Bytes of the items with the partition key value of `item_key` and of their entries in local indexes. Of tables with
   // local indexes only.
   Result<int64_t> CollectionBytes(const Table& table, std::string_view item_key, kv::Tier tier);
+  // Another limit than kMaxCollectionBytes. Before the first write.
+  void LimitCollections(int64_t bytes) { max_collection_bytes_ = bytes; }
+  int64_t max_collection_bytes() const { return max_collection_bytes_; }
   // True while an index is being filled or removed.
   bool BuildsIndexes() const;
 
@@ -207,6 +220,7 @@ class Store {
   WorkerPool& workers_;
   LatchTable latches_;
   TokenLedger tokens_;
+  int64_t max_collection_bytes_ = kMaxCollectionBytes;
   History history_;
   mutable std::shared_mutex catalog_mutex_;
   std::map<std::string, TablePtr, std::less<>> catalog_;  // under catalog_mutex_

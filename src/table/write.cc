@@ -77,6 +77,7 @@ class WriteOperation {
     std::shared_ptr<const PendingImage> pending;
     std::string bytes;
     bool found = false;
+    int64_t collection_bytes = 0;  // of the item's collection, in a table with local indexes
 
     model::ItemView view() const {
       if (pending != nullptr) return pending->item ? model::ItemView(*pending->item) : model::ItemView();
@@ -156,8 +157,12 @@ class WriteOperation {
     }
     for (; read_ < targets_.size(); ++read_) {
       Image& image = images_[read_];
+      const WriteTarget& target = targets_[read_];
+      if (target.table->descriptor.HasLocalIndexes()) {
+        ASSIGN_OR_RETURN(image.collection_bytes, store_.CollectionBytes(*target.table, target.key, tier));
+      }
       if (image.pending != nullptr) continue;
-      ASSIGN_OR_RETURN(image.found, store_.Get(*targets_[read_].table, targets_[read_].key, tier, &image.bytes));
+      ASSIGN_OR_RETURN(image.found, store_.Get(*target.table, target.key, tier, &image.bytes));
     }
     return OkStatus();
   }
@@ -256,6 +261,7 @@ class WriteOperation {
       AddToCounter(batch, tablet, "bytes", bytes);
       written_.emplace_back(i, std::move(pending));
     }
+    TRY(CheckCollections(*batch));
     // An index build finds most items with their entries in place: then there is nothing to wait for.
     if (batch->puts.empty() && batch->deletes.empty()) written_.clear();
     for (const auto& [i, image] : written_) store_.latches().SetPending(latch_keys_[i], image);
@@ -321,6 +327,22 @@ class WriteOperation {
     }
     if (table.HasLocalIndexes()) {
       AddToCounterKey(batch, table.tablet(), EncodeCollectionKey(table.key_schema, target.key), collection_bytes);
+    }
+    return OkStatus();
+  }
+
+  // A collection may shrink, however large it is.
+  Status CheckCollections(const kv::Batch& batch) const {
+    for (const auto& [i, image] : written_) {
+      const Table& table = *targets_[i].table;
+      if (!table.descriptor.HasLocalIndexes()) continue;
+      const kv::Tablet tablet = table.descriptor.tablet();
+      const std::string key = EncodeCollectionKey(table.key_schema(), targets_[i].key);
+      for (const kv::Add& add : batch.adds) {
+        if (add.tablet != tablet || add.key != key) continue;
+        if (add.delta <= 0 || images_[i].collection_bytes + add.delta <= store_.max_collection_bytes()) break;
+        return Error(ErrorCode::kItemCollectionTooLarge, "Collection size exceeded.", std::make_shared<TargetPayload>(i));
+      }
     }
     return OkStatus();
   }

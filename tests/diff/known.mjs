@@ -10,6 +10,7 @@ import { CAPACITY } from './known/capacity.mjs';
 import { EXPRESSIONS } from './known/expressions.mjs';
 import { INDEXES } from './known/indexes.mjs';
 import { LEGACY_PARAMETERS } from './known/legacy.mjs';
+import { PARTIQL } from './known/partiql.mjs';
 import { READS } from './known/reads.mjs';
 import { REQUESTS } from './known/requests.mjs';
 import { SEVERAL } from './known/several.mjs';
@@ -20,5 +21,5 @@ import { VALUES } from './known/values.mjs';
 
 export const RULES = [
   ...REQUESTS, ...VALUES, ...EXPRESSIONS, ...UPDATES, ...READS, ...CAPACITY, ...TABLES, ...INDEXES, ...TRANSACTIONS,
-  ...LEGACY_PARAMETERS, ...SEVERAL,
+  ...LEGACY_PARAMETERS, ...PARTIQL, ...SEVERAL,
 ];

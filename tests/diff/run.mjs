@@ -25,6 +25,20 @@ async function pages(client, op, request) {
   return { status: 0, body: { __type: 'diff#Endless', message: `more than ${PAGE_LIMIT} pages` } };
 }
 
+/** The items of all pages of a statement. */
+async function statement(client, op, request) {
+  const items = [];
+  let next;
+  for (let page = 0; page < PAGE_LIMIT; page++) {
+    const answer = await client.call(op, next ? { ...request, NextToken: next } : request);
+    if (!succeeded(answer)) return answer;
+    items.push(...answer.body.Items);
+    next = answer.body.NextToken;
+    if (!next) return { status: 200, body: { Items: items } };
+  }
+  return { status: 0, body: { __type: 'diff#Endless', message: `more than ${PAGE_LIMIT} pages` } };
+}
+
 async function segments(client, op, request) {
   const merged = { Items: [], Count: 0, ScannedCount: 0 };
   for (let segment = 0; segment < request.TotalSegments; segment++) {
@@ -73,6 +87,7 @@ async function touched(client, request) {
  * after a change of a table `settled` says whether it came to its end. */
 export async function perform(client, step) {
   if (step.walk === 'pages') return pages(client, step.op, step.request);
+  if (step.walk === 'statement') return statement(client, step.op, step.request);
   if (step.walk === 'segments') return segments(client, step.op, step.request);
   const answer = await client.call(step.op, withOwnToken(client, step.request));
   if (!succeeded(answer)) return answer;

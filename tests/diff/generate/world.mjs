@@ -2,11 +2,12 @@
 import { addIndexes, GENERATORS as INDEXES, indexedItem } from './indexes.mjs';
 import { GENERATORS as LEGACY } from './legacy.mjs';
 import { GENERATORS as OPERATIONS, tableRequest } from './operations.mjs';
+import { GENERATORS as PARTIQL } from './partiql.mjs';
 import { mutateRequest } from './requests.mjs';
 import { GENERATORS as TRANSACTIONS } from './transactions.mjs';
 import { item, key } from './values.mjs';
 
-export const GENERATORS = [...OPERATIONS, ...INDEXES, ...TRANSACTIONS, ...LEGACY];
+export const GENERATORS = [...OPERATIONS, ...INDEXES, ...TRANSACTIONS, ...LEGACY, ...PARTIQL];
 
 /** The tables of one batch, and names for those that requests may create and delete. */
 export class World {
