@@ -18,9 +18,9 @@ export const INDEXES = [
   }),
   outcomes({
     id: 'index-definition-accepted',
-    reason: 'Local accepts definitions that no key uses, empty lists and throughput of on-demand indexes',
-    source: 'expressions.md, tables',
-    stator: validation(/One or more parameter values were invalid: (List of (Global|Local)SecondaryIndexes is empty|Some AttributeDefinitions are not used\. .*|Neither ReadCapacityUnits nor WriteCapacityUnits .*)/,
+    reason: 'Local accepts definitions that no key uses, empty lists, throughput of on-demand indexes, and keys that only the table defines',
+    source: 'expressions.md, tables; limits-and-capacity.md, tables and indexes: UpdateTable must re-declare',
+    stator: validation(/One or more parameter values were invalid: (List of (Global|Local)SecondaryIndexes is empty|Some AttributeDefinitions are not used\. .*|Some index key attributes are not defined .*|Neither ReadCapacityUnits nor WriteCapacityUnits .*)/,
       /One or more parameter values were invalid: (Duplicate AttributeName in AttributeDefinitions: .*|ProvisionedThroughput should not be specified for index: .*|Number of attributes in KeySchema .*)/),
     local: /^success$/,
     when: ({ op }) => op === 'CreateTable' || op === 'UpdateTable',

@@ -45,7 +45,7 @@ export const UPDATES = [
     id: 'remove-on-missing-item',
     reason: 'Local refuses REMOVE of a nested path on a missing item; for the service it is a no-op',
     source: 'expressions.md, update expressions: REMOVE x.y on a missing item is a no-op',
-    stator: /^success$/,
+    stator: /^(success|ValidationException: The update expression attempted to update the secondary index key .*)$/,
     local: validation('The document path provided in the update expression is invalid for update'),
     when: (step) => /\bREMOVE\b/i.test(updateOf(step)),
   }),
