@@ -65,6 +65,10 @@ export function ratios(contenders, workloads, servers) {
   for (const id of ['stator', 'stator-memory']) {
     if (get[id] && get.nginx) add(`get CPU: ${id} / nginx`, get[id].cpu / get.nginx.cpu, 1.67, false);
   }
+  for (const id of ['stator', 'stator-memory']) {
+    const execute = (workloads.execute ?? {})[id];
+    if (get[id] && execute) add(`execute rate: ${id} / its get`, execute.ops / get[id].ops, 0.7, true);
+  }
   if (get.stator && get.redis) add('get rate: stator / redis GET', get.stator.ops / get.redis.ops, null, true);
   if (put.stator && put.redis) add('put rate: stator / redis SET (fsync always)', put.stator.ops / put.redis.ops, 0.6, true);
   for (const id of ['stator', 'stator-os', 'stator-memory']) {

@@ -15,7 +15,7 @@ import { durability, median, medians, processTable, ratios, ratioTable, workload
 const here = path.dirname(fileURLToPath(import.meta.url));
 // Those that compare Stator with itself are measured on Stator only.
 const kOwnWorkloads = ['putstream', 'smallget', 'smallquery', 'gsiput', 'gsimove', 'transact', 'filter'];
-const kWorkloads = ['get', 'put', 'condput', 'update', 'query', 'mixed', ...kOwnWorkloads];
+const kWorkloads = ['get', 'execute', 'put', 'condput', 'update', 'query', 'mixed', ...kOwnWorkloads];
 const kLoadCore = '1';
 
 const { values: options } = parseArgs({

@@ -1,7 +1,8 @@
-// node bench/ttl.mjs [--expired N] [--seconds N]: what sweeping expired items does to GetItem, in one run.
+// node bench/ttl.mjs [--expired N] [--pairs N]: what sweeping expired items does to GetItem.
 //
-// GetItem over one table, before, while and after another table's expired items are swept. The figure is the ratio of the
-// p99 while a sweep is under way to the median of those before and after; it should stay below 2.
+// Two servers with the same items, one of which has expired ones to sweep in another table. They are measured in turns, each
+// stopped while it is the other's turn, so that what else the machine does falls on both. The figure is the ratio of the
+// medians of their p99; it should stay below 2.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { setTimeout as after } from 'node:timers/promises';
@@ -17,64 +18,77 @@ import { median } from './report.mjs';
 const kItems = 10000;
 const { values: options } = parseArgs({
   options: {
-    expired: { type: 'string', default: '100000' }, seconds: { type: 'string', default: '5' },
+    expired: { type: 'string', default: '100000' }, pairs: { type: 'string', default: '10' },
     data: { type: 'string', default: path.join(path.dirname(fileURLToPath(import.meta.url)), '..', 'build', 'bench-data') },
   },
 });
 const expired = Number(options.expired);
-const seconds = Number(options.seconds);
+const pairs = Number(options.pairs);
 spawnSync('taskset', ['-cp', '-a', '1', String(process.pid)]);
 
-const probe = net.createServer().listen(0, '127.0.0.1');
-await new Promise((resolve) => probe.on('listening', resolve));
-const { port } = probe.address();
-await new Promise((resolve) => probe.close(resolve));
+async function freePort() {
+  const probe = net.createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => probe.on('listening', resolve));
+  const { port } = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
 
 mkdirSync(options.data, { recursive: true });
-const dir = mkdtempSync(path.join(options.data, 'ttl-'));
+const scratch = mkdtempSync(path.join(options.data, 'ttl-'));
 const base = contenders.find((one) => one.id === 'stator');
 const contender = { ...base, command: (...where) => [...base.command(...where), '--ttl-interval=1s'] };
-const server = makeServer(contender, port, dir);
-server.prepare();
-await server.start();
-const client = new Client(port);
-
-async function deleted() {
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+const servers = [];
+async function start(name) {
+  const server = makeServer(contender, await freePort(), path.join(scratch, name));
+  server.prepare();
+  await server.start();
+  servers.push(server);
+  const client = new Client(server.port);
+  await client.createTable('bench', [['pk', 'S']]);
+  await client.fill('bench', item, kItems);
+  return { server, client, results: [] };
+}
+async function deleted({ server }) {
+  const text = await (await fetch(`http://127.0.0.1:${server.port}/metrics`)).text();
   const line = text.split('\n').find((one) => one.startsWith('stator_time_to_live_deleted_item_count_total{table="expiring"}'));
   return line === undefined ? 0 : Number(line.split(' ')[1]);
 }
-let seed = 1;
-const load = (warm) => measure(contender, server, 'get', { seconds, warm, items: kItems, seed: seed++ });
-const show = (name, r) => console.log(`${name.padEnd(9)} ${Math.round(r.ops)} requests/s, p50 ${r.p50} ms, p99 ${r.p99} ms, `
-  + `CPU ${r.cpu.toFixed(1)} us/request, other processes ${(r.others * 100).toFixed(0)} % of the core, errors ${r.errors}`);
 
 try {
-  await client.createTable('bench', [['pk', 'S']]);
-  await client.fill('bench', item, kItems);
-  await client.createTable('expiring', [['pk', 'S']]);
-  await client.call('UpdateTimeToLive', { TableName: 'expiring', TimeToLiveSpecification: { AttributeName: 'expires', Enabled: true } });
-  // Far enough ahead that all of them are there and the load before has run.
-  const over = Math.ceil(Date.now() / 1000) + 30 + Math.ceil(expired / 4000) + 2 * seconds;
-  await client.fill('expiring', (i) => ({ pk: { S: `e${i}` }, expires: { N: String(over) }, data: { S: 'x'.repeat(100) } }), expired);
-  const before = await load(2);
-  show('before', before);
-  if (Date.now() / 1000 > over) throw new Error('the items expired before they were to: loading took too long');
-  while (await deleted() === 0) await after(50);
+  const quiet = await start('quiet');
+  const sweeping = await start('sweeping');
+  await sweeping.client.createTable('expiring', [['pk', 'S']]);
+  const over = String(Math.floor(Date.now() / 1000));
+  await sweeping.client.fill('expiring', (i) => ({ pk: { S: `e${i}` }, expires: { N: over }, data: { S: 'x'.repeat(100) } }), expired);
+  await sweeping.client.call('UpdateTimeToLive', { TableName: 'expiring', TimeToLiveSpecification: { AttributeName: 'expires', Enabled: true } });
+  // The index is filled by the time that the sweep is well under way.
+  while (await deleted(sweeping) === 0) await after(50);
+  await after(3000);
+  const first = await deleted(sweeping);
+  for (let pair = 0; pair < pairs; pair++) {
+    for (const [mine, other] of [[quiet, sweeping], [sweeping, quiet]]) {
+      other.server.pause();
+      mine.server.resume();
+      mine.results.push(await measure(contender, mine.server, 'get', { seconds: 2, warm: 1, items: kItems, seed: pair + 1 }));
+    }
+  }
+  quiet.server.resume();
+  const last = await deleted(sweeping);
+  console.log(`${last - first} of ${expired} items deleted meanwhile${last === expired ? ': all, take more or fewer pairs' : ''}`);
+  for (const [name, { results }] of Object.entries({ quiet, sweeping })) {
+    const of = (member) => median(results.map((one) => one[member]));
+    console.log(`${name.padEnd(9)} ${Math.round(of('ops'))} requests/s, p50 ${of('p50')} ms, p99 ${of('p99')} ms, `
+      + `CPU ${of('cpu').toFixed(1)} us/request, other processes ${(of('others') * 100).toFixed(0)} % of the core`);
+  }
+  const p99 = ({ results }) => median(results.map((one) => one.p99));
+  console.log(`p99 while sweeping / p99 without: ${(p99(sweeping) / p99(quiet)).toFixed(2)}`);
   const started = performance.now();
-  const first = await deleted();
-  const during = await load(0.5);
-  const left = expired - await deleted();
-  const rate = (await deleted() - first) / ((performance.now() - started) / 1000);
-  show('sweeping', during);
-  if (left <= 0) console.log('the sweep was over before the load was: take more items or fewer seconds');
-  while (await deleted() < expired) await after(50);
-  console.log(`${expired} items deleted, ${Math.round(rate)} a second beside the load`);
-  const rested = await load(2);
-  show('after', rested);
-  console.log(`p99 while sweeping / p99 without: ${(during.p99 / median([before.p99, rested.p99])).toFixed(2)}`);
+  while (await deleted(sweeping) < expired) await after(100);
+  console.log(`without load ${Math.round((expired - last) / ((performance.now() - started) / 1000))} items a second`);
+  quiet.client.close();
+  sweeping.client.close();
 } finally {
-  client.close();
-  await server.stop();
-  rmSync(dir, { recursive: true, force: true });
+  for (const server of servers) await server.stop();
+  rmSync(scratch, { recursive: true, force: true });
 }

@@ -35,6 +35,10 @@ local kinds = {
   get = function(i)
     return "GetItem", string.format('{"TableName":"bench","Key":{"pk":{"S":"user#%08d"}}}', i)
   end,
+  execute = function(i)
+    return "ExecuteStatement", string.format(
+      '{"Statement":"SELECT * FROM bench WHERE pk = ?","Parameters":[{"S":"user#%08d"}]}', i)
+  end,
   put = function(i)
     return "PutItem", string.format('{"TableName":"bench","Item":%s}', item(i))
   end,

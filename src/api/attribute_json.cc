@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "api/base64.h"
+#include "base/base64.h"
 
 namespace stator::api {
 namespace {

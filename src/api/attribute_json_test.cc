@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "api/base64.h"
+#include "base/base64.h"
 
 namespace stator::api {
 namespace {

@@ -1,7 +1,7 @@
 #include <cstring>
 
 #include "api/attribute_json.h"
-#include "api/base64.h"
+#include "base/base64.h"
 
 namespace stator::api {
 namespace {

@@ -36,6 +36,7 @@ Shape ShapeOf(ErrorCode code) {
     case ErrorCode::kTransactionInProgress: return {400, kDynamo, "TransactionInProgressException", "Message"};
     case ErrorCode::kIdempotentParameterMismatch:
       return {400, kDynamo, "IdempotentParameterMismatchException", "Message"};
+    case ErrorCode::kDuplicateItem: return {400, kDynamo, "DuplicateItemException", "message"};
     case ErrorCode::kResourceNotFound: return {400, kDynamo, "ResourceNotFoundException", "message"};
     case ErrorCode::kTableNotFound: return {400, kDynamo, "TableNotFoundException", "message"};
     case ErrorCode::kResourceInUse: return {400, kDynamo, "ResourceInUseException", "message"};

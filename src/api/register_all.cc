@@ -4,9 +4,12 @@
 namespace stator::api {
 
 void RegisterAll(Registry* registry) {
+  registry->Register("BatchExecuteStatement", Access::kWrite, ops::BatchExecuteStatement);
   registry->Register("BatchGetItem", Access::kRead, ops::BatchGetItem);
   registry->Register("BatchWriteItem", Access::kWrite, ops::BatchWriteItem);
   registry->Register("DeleteItem", Access::kWrite, ops::DeleteItem);
+  registry->Register("ExecuteStatement", Access::kWrite, ops::ExecuteStatement);
+  registry->Register("ExecuteTransaction", Access::kWrite, ops::ExecuteTransaction);
   registry->Register("GetItem", Access::kRead, ops::GetItem);
   registry->Register("PutItem", Access::kWrite, ops::PutItem);
   registry->Register("Query", Access::kRead, ops::Query);

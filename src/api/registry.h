@@ -52,6 +52,12 @@ template <typename Response>
 int64_t CountItems(const Response& response) {
   if constexpr (requires { response.items; response.count; }) {
     return response.items ? static_cast<int64_t>(response.items->size()) : 0;
+  } else if constexpr (requires { response.items.size(); }) {
+    return static_cast<int64_t>(response.items.size());
+  } else if constexpr (requires { response.responses.front().item.has_value(); }) {
+    int64_t count = 0;
+    for (const auto& one : response.responses) count += one.item.has_value() ? 1 : 0;
+    return count;
   } else if constexpr (requires { response.item.has_value(); }) {
     return response.item.has_value() ? 1 : 0;
   } else if constexpr (requires { response.responses; response.unprocessed_keys; }) {

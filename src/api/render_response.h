@@ -18,6 +18,9 @@ void RenderResponse(const ops::TransactGetItemsResponse& response, std::string* 
 void RenderResponse(const ops::TransactWriteItemsResponse& response, std::string* out);
 void RenderResponse(const ops::QueryResponse& response, std::string* out);
 void RenderResponse(const ops::ScanResponse& response, std::string* out);
+void RenderResponse(const ops::ExecuteStatementResponse& response, std::string* out);
+void RenderResponse(const ops::BatchExecuteStatementResponse& response, std::string* out);
+void RenderResponse(const ops::ExecuteTransactionResponse& response, std::string* out);
 
 void RenderResponse(const ops::CreateTableResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeTableResponse& response, std::string* out);

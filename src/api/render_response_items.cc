@@ -108,6 +108,15 @@ void AppendConsumedCapacities(std::string* out, const std::vector<ops::ConsumedC
   AppendList(out, capacities, [&](const ops::ConsumedCapacity& one) { AppendConsumedCapacity(out, one); });
 }
 
+// One {"Item": ...} or {} for each statement or action.
+void AppendItemResponses(std::string* out, const std::vector<std::optional<std::string>>& items) {
+  AppendList(out, items, [&](const std::optional<std::string>& item) {
+    ObjectWriter entry(out);
+    if (item) AppendItem(entry.Member("Item"), *item);
+    entry.Close();
+  });
+}
+
 void AppendKeysAndAttributes(std::string* out, const ops::KeysAndAttributes& part) {
   ObjectWriter object(out);
   AppendList(object.Member("Keys"), part.keys, [&](const ops::EncodedItem& key) { AppendItem(out, key.bytes); });
@@ -209,11 +218,7 @@ void RenderResponse(const ops::TransactGetItemsResponse& response, std::string* 
   if (response.consumed_capacity) {
     AppendConsumedCapacities(object.Member("ConsumedCapacity"), *response.consumed_capacity);
   }
-  AppendList(object.Member("Responses"), response.responses, [&](const std::optional<std::string>& item) {
-    ObjectWriter entry(out);
-    if (item) AppendItem(entry.Member("Item"), *item);
-    entry.Close();
-  });
+  AppendItemResponses(object.Member("Responses"), response.responses);
   object.Close();
 }
 
@@ -230,5 +235,45 @@ void RenderResponse(const ops::TransactWriteItemsResponse& response, std::string
 
 void RenderResponse(const ops::QueryResponse& response, std::string* out) { AppendPage(response, out); }
 void RenderResponse(const ops::ScanResponse& response, std::string* out) { AppendPage(response, out); }
+
+void RenderResponse(const ops::ExecuteStatementResponse& response, std::string* out) {
+  ObjectWriter object(out);
+  if (response.consumed_capacity) {
+    AppendConsumedCapacity(object.Member("ConsumedCapacity"), *response.consumed_capacity);
+  }
+  AppendItems(object.Member("Items"), response.items);
+  if (response.last_evaluated_key) AppendItem(object.Member("LastEvaluatedKey"), *response.last_evaluated_key);
+  if (response.next_token) object.Text("NextToken", *response.next_token);
+  object.Close();
+}
+
+void RenderResponse(const ops::BatchExecuteStatementResponse& response, std::string* out) {
+  ObjectWriter object(out);
+  if (response.consumed_capacity) {
+    AppendConsumedCapacities(object.Member("ConsumedCapacity"), *response.consumed_capacity);
+  }
+  AppendList(object.Member("Responses"), response.responses, [&](const ops::BatchStatementResponse& one) {
+    ObjectWriter entry(out);
+    if (one.error) {
+      ObjectWriter error(entry.Member("Error"));
+      error.Text("Code", one.error->code);
+      error.Text("Message", one.error->message);
+      error.Close();
+    }
+    if (one.item) AppendItem(entry.Member("Item"), *one.item);
+    if (one.table_name) entry.Text("TableName", *one.table_name);
+    entry.Close();
+  });
+  object.Close();
+}
+
+void RenderResponse(const ops::ExecuteTransactionResponse& response, std::string* out) {
+  ObjectWriter object(out);
+  if (response.consumed_capacity) {
+    AppendConsumedCapacities(object.Member("ConsumedCapacity"), *response.consumed_capacity);
+  }
+  AppendItemResponses(object.Member("Responses"), response.responses);
+  object.Close();
+}
 
 }  // namespace stator::api

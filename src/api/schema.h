@@ -127,6 +127,9 @@ template <> const OperationSchema& SchemaOf<ops::TransactGetItemsRequest>();
 template <> const OperationSchema& SchemaOf<ops::TransactWriteItemsRequest>();
 template <> const OperationSchema& SchemaOf<ops::QueryRequest>();
 template <> const OperationSchema& SchemaOf<ops::ScanRequest>();
+template <> const OperationSchema& SchemaOf<ops::ExecuteStatementRequest>();
+template <> const OperationSchema& SchemaOf<ops::BatchExecuteStatementRequest>();
+template <> const OperationSchema& SchemaOf<ops::ExecuteTransactionRequest>();
 template <>
 const OperationSchema& SchemaOf<ops::ListStreamsRequest>();
 template <>

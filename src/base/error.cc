@@ -17,6 +17,7 @@ std::string_view ErrorCodeName(ErrorCode code) {
     case ErrorCode::kTransactionConflict: return "TransactionConflict";
     case ErrorCode::kTransactionInProgress: return "TransactionInProgress";
     case ErrorCode::kIdempotentParameterMismatch: return "IdempotentParameterMismatch";
+    case ErrorCode::kDuplicateItem: return "DuplicateItem";
     case ErrorCode::kResourceNotFound: return "ResourceNotFound";
     case ErrorCode::kTableNotFound: return "TableNotFound";
     case ErrorCode::kResourceInUse: return "ResourceInUse";

@@ -23,6 +23,7 @@ enum class ErrorCode {
   kTransactionConflict,       // TransactionConflictException: of a single write
   kTransactionInProgress,
   kIdempotentParameterMismatch,
+  kDuplicateItem,
   kResourceNotFound,
   kTableNotFound,             // TableNotFoundException (backup operations name it so)
   kResourceInUse,

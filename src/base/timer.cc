@@ -5,7 +5,8 @@ namespace stator {
 void Timer::After(int64_t micros, Executor& executor, UniqueFunction<void()> task) {
   MutexLock lock(mutex_);
   if (stopped_) return;
-  waiting_.emplace(std::chrono::steady_clock::now() + std::chrono::microseconds(micros), Waiting{&executor, std::move(task)});
+  waiting_.emplace(std::chrono::steady_clock::now() + std::chrono::microseconds(micros),
+                   Waiting{&executor, std::move(task)});
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   wake_.notify_one();
 }
@@ -28,7 +29,8 @@ void Timer::Run() {
     Waiting due;
     {
       MutexLock lock(mutex_);
-      while (!stopped_ && (waiting_.empty() || waiting_.begin()->first > std::chrono::steady_clock::now())) {
+      while (!stopped_ &&
+             (waiting_.empty() || waiting_.begin()->first > std::chrono::steady_clock::now())) {
         if (waiting_.empty()) {
           wake_.wait(mutex_);
         } else {

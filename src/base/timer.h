@@ -1,4 +1,5 @@
-// Runs tasks later, on the real clock, whatever the product's own clock says: for waits that a client shall feel.
+// Runs tasks later, on the real clock, whatever the product's own clock says: for waits that a
+// client shall feel.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,6 @@
 #include "expr/bind.h"
 
+#include "base/base64.h"
 #include "expr/reserved_words.h"
 
 namespace stator::expr {
@@ -15,14 +16,8 @@ constexpr bool IsUpdateFunction(Op op) { return op == Op::kIfNotExists || op == 
 bool IsOrderable(Type type) { return type == Type::kS || type == Type::kN || type == Type::kB; }
 
 std::string Base64(std::string_view bytes) {
-  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t group = 0;
-    const size_t have = std::min<size_t>(3, bytes.size() - i);
-    for (size_t j = 0; j < 3; ++j) group = group << 8 | (j < have ? static_cast<uint8_t>(bytes[i + j]) : 0);
-    for (size_t j = 0; j < 4; ++j) out += j <= have ? kDigits[group >> (18 - 6 * j) & 63] : '=';
-  }
+  std::string out(Base64Length(bytes.size()), '\0');
+  EncodeBase64(bytes, out.data());
   return out;
 }
 
@@ -171,6 +166,11 @@ class ConditionBinder : public Binder {
       if (IsFunction(node.op) && (is_size ? node.used_as_condition : node.used_as_operand)) return Misused(node);
     }
     TRY(CheckReservedWords());
+    return CheckPredicates();
+  }
+
+  // What is left to check when functions stand where they may.
+  Status CheckPredicates() {
     TRY(CheckPathDepths());
     TRY(CheckOperatorCount());
     // Nodes stand in the order in which they were finished, so predicates come in the order of the text.
@@ -314,14 +314,14 @@ class UpdateBinder : public Binder {
     return OkStatus();
   }
 
-  Status CheckTypes(const UpdateSyntax& update) const {
+  Status CheckTypes(const std::vector<Action>& actions) const {
     for (const Node& node : tree_.nodes) {
       if (node.op == Op::kIfNotExists || node.op == Op::kListAppend) TRY(CheckCount(node));
     }
     for (const Node& node : tree_.nodes) {
       if (node.op == Op::kIfNotExists) TRY(CheckDistinct(node));
     }
-    for (const Action& action : update.actions) {
+    for (const Action& action : actions) {
       if (action.kind == Action::kAdd || action.kind == Action::kDelete) TRY(CheckSetOrNumber(action));
     }
     for (const Node& node : tree_.nodes) {
@@ -396,7 +396,22 @@ Status BindUpdateValues(std::string_view parameter, Substitutions* subs, Tree* t
 }
 
 Status CheckUpdateTypes(std::string_view parameter, const UpdateSyntax& update, Tree* tree) {
-  return UpdateBinder(parameter, nullptr, tree).CheckTypes(update);
+  return UpdateBinder(parameter, nullptr, tree).CheckTypes(update.actions);
+}
+
+Status CheckBoundCondition(Tree* tree) {
+  ConditionBinder binder("", nullptr, tree);
+  TRY(binder.CheckFunctionNames(IsConditionFunction, "a condition"));
+  return binder.CheckPredicates();
+}
+
+Status CheckBoundPaths(Tree* tree) { return Binder("", nullptr, tree).CheckPathDepths(); }
+
+Status CheckBoundUpdate(const std::vector<Action>& actions, Tree* tree) {
+  UpdateBinder binder("", nullptr, tree);
+  TRY(binder.CheckFunctionNames(IsUpdateFunction, "an update"));
+  TRY(binder.CheckPathDepths());
+  return binder.CheckTypes(actions);
 }
 
 }  // namespace stator::expr

@@ -27,4 +27,9 @@ Status BindUpdate(std::string_view parameter, const UpdateSyntax& update, Substi
 Status BindUpdateValues(std::string_view parameter, Substitutions* subs, Tree* tree);
 Status CheckUpdateTypes(std::string_view parameter, const UpdateSyntax& update, Tree* tree);
 
+// The same checks for the parts of a PartiQL statement, which are bound when they are parsed; messages stand alone.
+Status CheckBoundCondition(Tree* tree);
+Status CheckBoundPaths(Tree* tree);
+Status CheckBoundUpdate(const std::vector<Action>& actions, Tree* tree);
+
 }  // namespace stator::expr

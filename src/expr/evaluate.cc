@@ -150,6 +150,7 @@ class Evaluator {
     switch (node.op) {
       case Op::kEq: return Equal(a, b);
       case Op::kNe: return !Equal(a, b);
+      case Op::kPresentAndNe: return !a.missing() && !b.missing() && !Equal(a, b);
       case Op::kLt: return Comparable(a, b) && Compare(a, b) < 0;
       case Op::kLe: return Comparable(a, b) && Compare(a, b) <= 0;
       case Op::kGt: return Comparable(a, b) && Compare(a, b) > 0;

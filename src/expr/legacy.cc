@@ -155,7 +155,6 @@ Result<Condition> CompileLegacy(const std::vector<LegacyCondition>& conditions, 
       parts.push_back(part);
     }
   }
-  if (role == Role::kKeyCondition && parts.size() > 2) return ValidationError("Conditions can be of length 1 or 2 only");
   if (parts.size() == 1) {
     compiled->root = parts[0];
   } else {
@@ -194,9 +193,9 @@ Result<Update> CompileLegacyUpdates(const std::vector<LegacyUpdate>& updates) {
             return InvalidParameter("ADD action is not supported for the type " + std::string(model::TypeName(type)));
           }
           action.kind = Action::kAdd;
-          action.appends_lists = true;
           break;
       }
+      action.legacy = true;
       action.value = AddValue(&tree, *update.value);
     }
     action.path = AddPath(&tree, update.attribute);

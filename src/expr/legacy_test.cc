@@ -157,8 +157,11 @@ TEST(LegacyTest, KeyConditions) {
     EXPECT_EQ(ExtractKeyConditions(*odd).error().message(),
               "Attempted conditional constraint is not an indexable operation");
   }
-  EXPECT_EQ(Outcome({Compare("EQ", {"1"}), Compare("EQ", {"1"}, "b"), Compare("EQ", {"1"}, "c")}, "", Role::kKeyCondition),
-            "Conditions can be of length 1 or 2 only");
+  const Result<Condition> three =
+      CompileLegacy({Compare("EQ", {"1"}), Compare("EQ", {"1"}, "b"), Compare("EQ", {"1"}, "c")}, false, Role::kKeyCondition);
+  ASSERT_TRUE(three.ok());
+  EXPECT_EQ(ExtractKeyConditions(*three).error().message(), "Conditions can be of length 1 or 2 only");
+  EXPECT_TRUE(ExtractKeyConditions(*three, 3).ok());
 }
 
 std::string ApplyLegacy(LegacyUpdate::Action action, std::optional<std::string> value, std::string_view item,
@@ -185,7 +188,7 @@ TEST(LegacyTest, AttributeUpdates) {
   EXPECT_EQ(ApplyLegacy(LegacyUpdate::kAdd, "1", ""), "{a: 1, pk: 'k'}");
   EXPECT_EQ(ApplyLegacy(LegacyUpdate::kAdd, "<1, 2>", "{a: <3>}"), "{a: <1, 2, 3>}");
   EXPECT_EQ(ApplyLegacy(LegacyUpdate::kAdd, "[3]", "{a: [1, 2]}"), "{a: [1, 2, 3]}");
-  EXPECT_EQ(ApplyLegacy(LegacyUpdate::kAdd, "[3]", "{a: 1}"), "An operand in the update expression has an incorrect data type");
+  EXPECT_EQ(ApplyLegacy(LegacyUpdate::kAdd, "[3]", "{a: 1}"), "Type mismatch for attribute to update");
   EXPECT_EQ(ApplyLegacy(LegacyUpdate::kDelete, {}, "{a: 1, b: 2}"), "{b: 2}");
   EXPECT_EQ(ApplyLegacy(LegacyUpdate::kDelete, {}, ""), "");
   EXPECT_EQ(ApplyLegacy(LegacyUpdate::kDelete, "<1>", "{a: <1, 2>}"), "{a: <2>}");

@@ -19,6 +19,7 @@ Status ParseList(Lexer* lexer, ParseOne parse_one) {
 }  // namespace
 
 Error InvalidExpression(std::string_view parameter, std::string_view text) {
+  if (parameter.empty()) return ValidationError(std::string(text));
   std::string message = "Invalid ";
   message += parameter;
   message += ": ";

@@ -15,7 +15,7 @@ namespace stator::expr {
 
 inline constexpr size_t kMaxExpressionBytes = 4096;
 
-// "Invalid <parameter>: <text>".
+// "Invalid <parameter>: <text>"; the text alone if `parameter` is empty, as in PartiQL.
 Error InvalidExpression(std::string_view parameter, std::string_view text);
 
 // Refuses an empty or oversized expression. `parameter` is "ConditionExpression", "UpdateExpression" ...
@@ -32,7 +32,7 @@ struct Action {
   Kind kind = kSet;
   NodeId path = kNoNode;
   NodeId value = kNoNode;       // kNoNode for kRemove
-  bool appends_lists = false;   // legacy ADD: a list is appended to the attribute's list
+  bool legacy = false;          // of AttributeUpdates: ADD of a list appends, and errors have another text
 };
 struct UpdateSyntax {
   std::vector<Action> actions;

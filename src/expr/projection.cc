@@ -93,6 +93,21 @@ class Projector {
   const PathTrie& trie_;
 };
 
+std::string ProjectOutputs(const ProjectionTree& projection, model::ItemView item) {
+  std::string entries;
+  size_t count = 0;
+  for (const ProjectionTree::Output& output : projection.outputs) {
+    const ValueView value = Lookup(projection.tree, projection.tree.nodes[output.path], item);
+    if (value.empty()) continue;
+    model::AppendName(&entries, output.name);
+    entries.append(value.encoded());
+    ++count;
+  }
+  std::string out;
+  model::AppendItem(&out, count, entries);
+  return out;
+}
+
 }  // namespace
 
 void AppendEntry(std::string* out, const model::MapView::Entry& entry) {
@@ -119,6 +134,7 @@ Result<Projection> ParseProjection(std::string_view text, Substitutions* subs) {
 
 std::string Project(const Projection& projection, model::ItemView item) {
   if (!projection.present()) return std::string(item.encoded());
+  if (!projection.tree()->outputs.empty()) return ProjectOutputs(*projection.tree(), item);
   size_t count = 0;
   return ProjectPaths(projection.tree()->tree, projection.tree()->trie, item, &count);
 }

@@ -10,6 +10,13 @@ struct ProjectionTree {
   Tree tree;
   std::vector<NodeId> paths;
   PathTrie trie;
+  // PartiQL: what is projected becomes top-level attributes of these names, which are sorted and unique. Empty: it stays where
+  // it was.
+  struct Output {
+    std::string name;
+    NodeId path;
+  };
+  std::vector<Output> outputs;
 };
 
 // Appends the name and value of a map entry as they stand in the encoding.

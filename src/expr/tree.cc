@@ -18,7 +18,7 @@ constexpr std::array kOps = {
     OpText{Op::kAttributeNotExists, "attribute_not_exists"}, OpText{Op::kAttributeType, "attribute_type"},
     OpText{Op::kBeginsWith, "begins_with"}, OpText{Op::kContains, "contains"}, OpText{Op::kSize, "size"},
     OpText{Op::kIfNotExists, "if_not_exists"}, OpText{Op::kListAppend, "list_append"}, OpText{Op::kPlus, "+"},
-    OpText{Op::kMinus, "-"},
+    OpText{Op::kMinus, "-"}, OpText{Op::kPresentAndNe, "<>"},
 };
 
 }  // namespace

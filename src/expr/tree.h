@@ -22,6 +22,7 @@ enum class Op : uint8_t {
   kIfNotExists, kListAppend, kUnknownFunction,
   kPlus, kMinus,
   kNotContains,  // legacy only: false if the attribute is missing
+  kPresentAndNe,  // the <> of PartiQL: false if an operand is missing
 };
 
 inline bool IsFunction(Op op) { return op >= Op::kAttributeExists && op <= Op::kUnknownFunction; }

@@ -13,4 +13,7 @@ struct UpdateTree {
   PathTrie trie;  // of the targets; a leaf is the position of its action
 };
 
+// How many lists and maps lie within each other, this one included; 0 for anything else.
+int ContainerLevels(model::ValueView value);
+
 }  // namespace stator::expr

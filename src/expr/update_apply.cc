@@ -12,21 +12,12 @@ using model::Type;
 using model::ValueView;
 
 Error WrongType() { return ValidationError("An operand in the update expression has an incorrect data type"); }
+// Of ADD and DELETE; AttributeUpdates has words of its own, seen at DynamoDB Local.
+Error WrongType(const Action& action) {
+  return action.legacy ? ValidationError("Type mismatch for attribute to update") : WrongType();
+}
 Error InvalidPath() {
   return ValidationError("The document path provided in the update expression is invalid for update");
-}
-
-// How many lists and maps lie within each other, this one included; 0 for anything else.
-int ContainerLevels(ValueView value) {
-  int deepest = 0;
-  if (value.type() == Type::kL) {
-    for (const ValueView element : value.list()) deepest = std::max(deepest, ContainerLevels(element));
-  } else if (value.type() == Type::kM) {
-    for (const auto& entry : value.map()) deepest = std::max(deepest, ContainerLevels(entry.value));
-  } else {
-    return 0;
-  }
-  return deepest + 1;
 }
 
 // Appends the elements of a list, one behind the other.
@@ -227,20 +218,20 @@ class Rewriter {
     const ValueView operand = update_.tree.Value(update_.tree.nodes[action.value]);
     if (action.kind == Action::kDelete) {
       if (old.empty()) return old;
-      if (old.type() != operand.type()) return WrongType();
+      if (old.type() != operand.type()) return WrongType(action);
       return values_->Difference(old, operand);
     }
     if (old.empty()) return operand;
-    if (old.type() != operand.type()) return WrongType();
+    if (old.type() != operand.type()) return WrongType(action);
     switch (old.type()) {
       case Type::kN: return values_->Sum(old, operand, false);
       case Type::kSS:
       case Type::kNS:
       case Type::kBS: return values_->Union(old, operand);
       case Type::kL:
-        if (action.appends_lists) return values_->AppendLists(old, operand);
+        if (action.legacy) return values_->AppendLists(old, operand);
         [[fallthrough]];
-      default: return WrongType();
+      default: return WrongType(action);
     }
   }
 
@@ -257,6 +248,18 @@ class Rewriter {
 };
 
 }  // namespace
+
+int ContainerLevels(ValueView value) {
+  int deepest = 0;
+  if (value.type() == Type::kL) {
+    for (const ValueView element : value.list()) deepest = std::max(deepest, ContainerLevels(element));
+  } else if (value.type() == Type::kM) {
+    for (const auto& entry : value.map()) deepest = std::max(deepest, ContainerLevels(entry.value));
+  } else {
+    return 0;
+  }
+  return deepest + 1;
+}
 
 Result<Updated> ApplyUpdate(const Update& update, model::ItemView old_item, model::ItemView key) {
   const bool missing = !old_item.exists();

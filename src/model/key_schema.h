@@ -48,6 +48,8 @@ struct IndexKeySchema {
     }
     return false;
   }
+  // Whether a side of the key has more than one attribute.
+  bool HasSeveral() const { return partition.size() > 1 || sort.size() > 1; }
   bool operator==(const IndexKeySchema&) const = default;
 };
 

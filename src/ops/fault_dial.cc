@@ -23,7 +23,8 @@ FaultDial::LiveRules FaultDial::Start(std::string_view table, Rules rules) {
   LiveRules live;
   live.reserve(rules.size());
   for (FaultRule& rule : rules) {
-    // Consecutive seeds of one generator begin with values of one sequence: the seed is drawn from another.
+    // Consecutive seeds of one generator begin with values of one sequence: the seed is drawn from
+    // another.
     const uint64_t seed = SeededRandom(rule.seed ^ HashOf(table) ^ (live.size() << 48)).Next();
     live.emplace_back(std::move(rule), seed);
   }
@@ -49,7 +50,8 @@ void FaultDial::Set(const std::string& table, Rules rules) {
 void FaultDial::UpdateActive() {
   bool active = false;
   for (const auto& [table, rules] : tables_) {
-    active |= std::any_of(rules.begin(), rules.end(), [](const Live& rule) { return !rule.spent(); });
+    active |=
+        std::any_of(rules.begin(), rules.end(), [](const Live& rule) { return !rule.spent(); });
   }
   active_.store(active, std::memory_order_relaxed);
 }
@@ -77,7 +79,8 @@ std::map<std::string, int64_t, std::less<>> FaultDial::Ages() const {
   return ages;
 }
 
-std::optional<FaultDial::Strike> FaultDial::Draw(Fault fault, std::string_view table, std::string_view operation,
+std::optional<FaultDial::Strike> FaultDial::Draw(Fault fault, std::string_view table,
+                                                 std::string_view operation,
                                                  FunctionRef<bool(const FaultRule&)> applies) {
   if (!CanStrike(fault, operation)) return std::nullopt;
   MutexLock lock(mutex_);
@@ -90,7 +93,8 @@ std::optional<FaultDial::Strike> FaultDial::Draw(Fault fault, std::string_view t
       const auto& only = rule.operations;
       if (!only.empty() && std::find(only.begin(), only.end(), operation) == only.end()) continue;
       ++live.state.asked;
-      // Two draws for each request, whatever comes of it: the sequence depends on the number of requests alone.
+      // Two draws for each request, whatever comes of it: the sequence depends on the number of
+      // requests alone.
       const bool strikes = live.random->Unit() < rule.probability;
       const uint64_t bits = live.random->Next();
       if (!strikes) continue;

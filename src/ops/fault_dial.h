@@ -1,5 +1,6 @@
-// The fault dial: which faults strike which requests of which table. Faults are what users of the cloud meet anyway; here they
-// come when they are asked for, and a client that sends one request after the other meets the same ones again.
+// The fault dial: which faults strike which requests of which table. Faults are what users of the
+// cloud meet anyway; here they come when they are asked for, and a client that sends one request
+// after the other meets the same ones again.
 #pragma once
 
 #include <atomic>
@@ -27,14 +28,15 @@ class FaultDial {
   // False while no rule is left that could strike: then a request costs this one relaxed load.
   bool active() const { return active_.load(std::memory_order_relaxed); }
 
-  // Replaces all rules, those of one table, or takes them away. Every rule starts anew. Tables need not exist.
+  // Replaces all rules, those of one table, or takes them away. Every rule starts anew. Tables need
+  // not exist.
   void SetAll(Tables tables);
   void Set(const std::string& table, Rules rules);
 
   // A rule and what has become of it.
   struct State {
     FaultRule rule;
-    int64_t asked = 0;   // requests that it looked at
+    int64_t asked = 0;  // requests that it looked at
     int64_t struck = 0;
   };
   std::map<std::string, std::vector<State>, std::less<>> Get() const;
@@ -48,7 +50,8 @@ class FaultDial {
     // Of a rule with a duration: that, or a random part of it.
     int64_t Micros() const;
   };
-  // Asks the rules of the table, then those of "*", for this fault, until one strikes. `applies` leaves rules out.
+  // Asks the rules of the table, then those of "*", for this fault, until one strikes. `applies`
+  // leaves rules out.
   std::optional<Strike> Draw(Fault fault, std::string_view table, std::string_view operation,
                              FunctionRef<bool(const FaultRule&)> applies);
   std::optional<Strike> Draw(Fault fault, std::string_view table, std::string_view operation) {
@@ -60,7 +63,8 @@ class FaultDial {
 
  private:
   struct Live {
-    Live(FaultRule a_rule, uint64_t seed) : state{std::move(a_rule)}, random(std::make_unique<SeededRandom>(seed)) {}
+    Live(FaultRule a_rule, uint64_t seed)
+        : state{std::move(a_rule)}, random(std::make_unique<SeededRandom>(seed)) {}
     bool spent() const { return state.rule.count && state.struck >= *state.rule.count; }
     State state;
     std::unique_ptr<SeededRandom> random;  // its own, so that rules do not disturb each other

@@ -26,22 +26,27 @@ std::vector<FaultSetting> Settings(const std::string& text) {
 FaultRule Rule(const std::string& text) { return MakeFaultRule(Settings(text)).value(); }
 
 // Which of the next requests are struck.
-std::string Strikes(FaultDial& dial, Fault fault, const std::string& table, const std::string& operation, int requests) {
+std::string Strikes(FaultDial& dial, Fault fault, const std::string& table,
+                    const std::string& operation, int requests) {
   std::string out;
   for (int i = 0; i < requests; ++i) out.push_back(dial.Draw(fault, table, operation) ? 'x' : '.');
   return out;
 }
 
 TEST(FaultRule, SettingsComeBackAsTheyWere) {
-  for (const char* text : {"fault=throttle probability=0.25 operations=GetItem,PutItem count=3 seed=7 cause=key-range index=i",
-                           "fault=stale-read seed=1 age=2s random=true", "fault=index-delay seed=1 delay=1m index=i",
-                           "fault=error seed=1 when=after", "fault=error seed=1 when=before", "fault=conflict seed=1",
-                           "fault=unprocessed seed=1 share=0.1", "fault=slow seed=1 delay=250ms", "fault=in-progress seed=1"}) {
+  for (const char* text :
+       {"fault=throttle probability=0.25 operations=GetItem,PutItem count=3 seed=7 cause=key-range "
+        "index=i",
+        "fault=stale-read seed=1 age=2s random=true", "fault=index-delay seed=1 delay=1m index=i",
+        "fault=error seed=1 when=after", "fault=error seed=1 when=before", "fault=conflict seed=1",
+        "fault=unprocessed seed=1 share=0.1", "fault=slow seed=1 delay=250ms",
+        "fault=in-progress seed=1"}) {
     const std::vector<FaultSetting> again = SettingsOf(Rule(text));
     const std::vector<FaultSetting> given = Settings(text);
     ASSERT_EQ(again.size(), given.size()) << text;
     for (const FaultSetting& setting : given) {
-      const auto same = std::find_if(again.begin(), again.end(), [&](const auto& s) { return s.name == setting.name; });
+      const auto same = std::find_if(again.begin(), again.end(),
+                                     [&](const auto& s) { return s.name == setting.name; });
       ASSERT_NE(same, again.end()) << text;
       EXPECT_EQ(same->values, setting.values) << text;
     }
@@ -52,7 +57,8 @@ TEST(FaultRule, WhatIsWrongIsNamed) {
   const std::pair<const char*, const char*> cases[] = {
       {"probability=1", "a rule needs fault"},
       {"fault=lightning", "there is no fault lightning; there are stale-read, index-delay"},
-      {"fault=throttle probability=0", "fault throttle: probability must be above 0 and at most 1, not \"0\""},
+      {"fault=throttle probability=0",
+       "fault throttle: probability must be above 0 and at most 1, not \"0\""},
       {"fault=throttle probability=1.5", "not \"1.5\""},
       {"fault=throttle probability=nan", "not \"nan\""},
       {"fault=throttle probability=often", "not \"often\""},
@@ -60,8 +66,10 @@ TEST(FaultRule, WhatIsWrongIsNamed) {
       {"fault=throttle count=1.5", "count must be a whole number"},
       {"fault=throttle seed=-1", "seed must be"},
       {"fault=throttle age=1s", "fault throttle has no setting age"},
-      {"fault=throttle cause=greed", "cause must be provisioned, key-range, on-demand-maximum or account"},
-      {"fault=throttle operations=CreateTable", "fault throttle cannot strike CreateTable; it can strike GetItem"},
+      {"fault=throttle cause=greed",
+       "cause must be provisioned, key-range, on-demand-maximum or account"},
+      {"fault=throttle operations=CreateTable",
+       "fault throttle cannot strike CreateTable; it can strike GetItem"},
       {"fault=conflict operations=PutItem,GetItem", "fault conflict cannot strike GetItem"},
       {"fault=stale-read", "fault stale-read needs age"},
       {"fault=stale-read age=0", "age must be a duration"},
@@ -77,8 +85,10 @@ TEST(FaultRule, WhatIsWrongIsNamed) {
     ASSERT_FALSE(rule.ok()) << text;
     EXPECT_NE(rule.error().message().find(message), std::string::npos) << rule.error().message();
   }
-  for (const char* table : {"", "ab", "a/b", "**"}) EXPECT_FALSE(CheckFaultTable(table).ok()) << table;
-  for (const char* table : {"abc", "a.b-C_9", "*"}) EXPECT_TRUE(CheckFaultTable(table).ok()) << table;
+  for (const char* table : {"", "ab", "a/b", "**"})
+    EXPECT_FALSE(CheckFaultTable(table).ok()) << table;
+  for (const char* table : {"abc", "a.b-C_9", "*"})
+    EXPECT_TRUE(CheckFaultTable(table).ok()) << table;
 }
 
 TEST(FaultDial, ASeedRepeatsItself) {
@@ -115,9 +125,12 @@ TEST(FaultDial, CountsOperationsAndTables) {
 
   dial.Set("*", {Rule("fault=throttle count=1")});
   dial.Set("t", {Rule("fault=throttle count=1")});
-  EXPECT_EQ(Strikes(dial, Fault::kThrottle, "t", "GetItem", 3), "xx.") << "its own rule, then that of all tables";
-  dial.SetAll({{"t", {Rule("fault=stale-read age=2s"), Rule("fault=index-delay delay=5s")}}, {"*", {Rule("fault=stale-read age=1s")}}});
-  EXPECT_EQ(dial.Ages(), (std::map<std::string, int64_t, std::less<>>{{"*", 1'000'000}, {"t", 5'000'000}}));
+  EXPECT_EQ(Strikes(dial, Fault::kThrottle, "t", "GetItem", 3), "xx.")
+      << "its own rule, then that of all tables";
+  dial.SetAll({{"t", {Rule("fault=stale-read age=2s"), Rule("fault=index-delay delay=5s")}},
+               {"*", {Rule("fault=stale-read age=1s")}}});
+  EXPECT_EQ(dial.Ages(),
+            (std::map<std::string, int64_t, std::less<>>{{"*", 1'000'000}, {"t", 5'000'000}}));
   dial.SetAll({});
   EXPECT_FALSE(dial.active());
   EXPECT_TRUE(dial.Get().empty());

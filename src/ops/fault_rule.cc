@@ -11,8 +11,9 @@
 namespace stator::ops {
 namespace {
 
-constexpr std::string_view kFaultNames[kFaultKinds] = {"stale-read", "index-delay", "conflict",    "in-progress",
-                                                       "throttle",   "error",       "unprocessed", "slow"};
+constexpr std::string_view kFaultNames[kFaultKinds] = {"stale-read",  "index-delay", "conflict",
+                                                       "in-progress", "throttle",    "error",
+                                                       "unprocessed", "slow"};
 
 constexpr uint32_t Bit(Fault fault) { return 1u << static_cast<int>(fault); }
 constexpr uint32_t kAny = Bit(Fault::kThrottle) | Bit(Fault::kError) | Bit(Fault::kSlow);
@@ -39,10 +40,11 @@ constexpr Strikeable kOperations[] = {
 };
 
 using throughput::Limit;
-constexpr std::pair<std::string_view, Limit> kCauses[] = {{"provisioned", Limit::kProvisioned},
-                                                          {"key-range", Limit::kKeyRange},
-                                                          {"on-demand-maximum", Limit::kMaxOnDemand},
-                                                          {"account", Limit::kAccount}};
+constexpr std::pair<std::string_view, Limit> kCauses[] = {
+    {"provisioned", Limit::kProvisioned},
+    {"key-range", Limit::kKeyRange},
+    {"on-demand-maximum", Limit::kMaxOnDemand},
+    {"account", Limit::kAccount}};
 
 constexpr int64_t kMaxAgeMicros = 86'400'000'000;
 constexpr int64_t kMaxSlowMicros = 600'000'000;
@@ -59,7 +61,8 @@ uint32_t FaultsOf(std::string_view operation) {
 std::string OperationsWith(uint32_t faults) {
   std::string names;
   for (const Strikeable& known : kOperations) {
-    if ((known.faults & faults) != 0) names.append(names.empty() ? "" : ", ").append(known.operation);
+    if ((known.faults & faults) != 0)
+      names.append(names.empty() ? "" : ", ").append(known.operation);
   }
   return names;
 }
@@ -97,7 +100,8 @@ class RuleReader {
       rule_.count = count;
       return OkStatus();
     }
-    if (name == "seed") return ParseWhole(value, &rule_.seed) ? OkStatus() : Wrong(setting, "a whole number from 0");
+    if (name == "seed")
+      return ParseWhole(value, &rule_.seed) ? OkStatus() : Wrong(setting, "a whole number from 0");
     if (name == DurationName()) {
       const int64_t most = rule_.fault == Fault::kSlow ? kMaxSlowMicros : kMaxAgeMicros;
       rule_.micros = ParseDuration(value).value_or(0);
@@ -119,13 +123,16 @@ class RuleReader {
       rule_.after = value == "after";
       return rule_.after || value == "before" ? OkStatus() : Wrong(setting, "before or after");
     }
-    if (name == "share" && rule_.fault == Fault::kUnprocessed) return TakeFraction(setting, &rule_.share);
-    return Error(ErrorCode::kValidation, fmt::format("fault {} has no setting {}", NameOf(rule_.fault), name));
+    if (name == "share" && rule_.fault == Fault::kUnprocessed)
+      return TakeFraction(setting, &rule_.share);
+    return Error(ErrorCode::kValidation,
+                 fmt::format("fault {} has no setting {}", NameOf(rule_.fault), name));
   }
 
   Result<FaultRule> Take() {
     if (!DurationName().empty() && rule_.micros == 0) {
-      return ValidationError(fmt::format("fault {} needs {}, such as 2s", NameOf(rule_.fault), DurationName()));
+      return ValidationError(
+          fmt::format("fault {} needs {}, such as 2s", NameOf(rule_.fault), DurationName()));
     }
     return std::move(rule_);
   }
@@ -133,18 +140,22 @@ class RuleReader {
  private:
   std::string_view DurationName() const {
     switch (rule_.fault) {
-      case Fault::kStaleRead: return "age";
+      case Fault::kStaleRead:
+        return "age";
       case Fault::kIndexDelay:
-      case Fault::kSlow: return "delay";
-      default: return "";
+      case Fault::kSlow:
+        return "delay";
+      default:
+        return "";
     }
   }
 
   Error Wrong(const FaultSetting& setting, std::string_view wanted) const {
     std::string given;
-    for (const std::string& value : setting.values) given.append(given.empty() ? "" : ", ").append(value);
-    return ValidationError(
-        fmt::format("fault {}: {} must be {}, not \"{}\"", NameOf(rule_.fault), setting.name, wanted, given));
+    for (const std::string& value : setting.values)
+      given.append(given.empty() ? "" : ", ").append(value);
+    return ValidationError(fmt::format("fault {}: {} must be {}, not \"{}\"", NameOf(rule_.fault),
+                                       setting.name, wanted, given));
   }
 
   Status TakeFraction(const FaultSetting& setting, double* out) {
@@ -156,7 +167,8 @@ class RuleReader {
     if (setting.values.empty()) return Wrong(setting, "at least one operation");
     for (const std::string& operation : setting.values) {
       if (!CanStrike(rule_.fault, operation)) {
-        return ValidationError(fmt::format("fault {} cannot strike {}; it can strike {}", NameOf(rule_.fault), operation,
+        return ValidationError(fmt::format("fault {} cannot strike {}; it can strike {}",
+                                           NameOf(rule_.fault), operation,
                                            OperationsWith(Bit(rule_.fault))));
       }
     }
@@ -178,20 +190,27 @@ class RuleReader {
 
 }  // namespace
 
-bool CanStrike(Fault fault, std::string_view operation) { return (FaultsOf(operation) & Bit(fault)) != 0; }
+bool CanStrike(Fault fault, std::string_view operation) {
+  return (FaultsOf(operation) & Bit(fault)) != 0;
+}
 
 Result<FaultRule> MakeFaultRule(std::span<const FaultSetting> settings) {
-  const auto named = std::find_if(settings.begin(), settings.end(), [](const auto& s) { return s.name == "fault"; });
-  if (named == settings.end() || named->values.size() != 1) return ValidationError("a rule needs fault, the name of one fault");
-  const auto name = std::find(std::begin(kFaultNames), std::end(kFaultNames), named->values.front());
+  const auto named = std::find_if(settings.begin(), settings.end(),
+                                  [](const auto& s) { return s.name == "fault"; });
+  if (named == settings.end() || named->values.size() != 1)
+    return ValidationError("a rule needs fault, the name of one fault");
+  const auto name =
+      std::find(std::begin(kFaultNames), std::end(kFaultNames), named->values.front());
   if (name == std::end(kFaultNames)) {
-    return ValidationError(fmt::format("there is no fault {}; there are {}", named->values.front(),
-                                       fmt::join(std::begin(kFaultNames), std::end(kFaultNames), ", ")));
+    return ValidationError(
+        fmt::format("there is no fault {}; there are {}", named->values.front(),
+                    fmt::join(std::begin(kFaultNames), std::end(kFaultNames), ", ")));
   }
   RuleReader reader(static_cast<Fault>(name - std::begin(kFaultNames)));
   for (size_t i = 0; i < settings.size(); ++i) {
     for (size_t k = 0; k < i; ++k) {
-      if (settings[k].name == settings[i].name) return ValidationError(fmt::format("{} is given twice", settings[i].name));
+      if (settings[k].name == settings[i].name)
+        return ValidationError(fmt::format("{} is given twice", settings[i].name));
     }
     TRY(reader.Take(settings[i]));
   }
@@ -201,13 +220,17 @@ Result<FaultRule> MakeFaultRule(std::span<const FaultSetting> settings) {
 std::vector<FaultSetting> SettingsOf(const FaultRule& rule) {
   const FaultRule defaults;
   std::vector<FaultSetting> out;
-  const auto add = [&out](std::string_view name, std::string value) { out.push_back({std::string(name), {std::move(value)}}); };
+  const auto add = [&out](std::string_view name, std::string value) {
+    out.push_back({std::string(name), {std::move(value)}});
+  };
   add("fault", std::string(NameOf(rule.fault)));
-  if (rule.probability != defaults.probability) add("probability", fmt::format("{}", rule.probability));
+  if (rule.probability != defaults.probability)
+    add("probability", fmt::format("{}", rule.probability));
   if (!rule.operations.empty()) out.push_back({"operations", rule.operations});
   if (rule.count) add("count", fmt::format("{}", *rule.count));
   add("seed", fmt::format("{}", rule.seed));
-  if (rule.micros != 0) add(rule.fault == Fault::kStaleRead ? "age" : "delay", ShowDuration(rule.micros));
+  if (rule.micros != 0)
+    add(rule.fault == Fault::kStaleRead ? "age" : "delay", ShowDuration(rule.micros));
   if (rule.random) add("random", "true");
   for (const auto& [name, cause] : kCauses) {
     if (rule.cause == cause) add("cause", std::string(name));
@@ -219,11 +242,13 @@ std::vector<FaultSetting> SettingsOf(const FaultRule& rule) {
 }
 
 Status CheckFaultTable(std::string_view table) {
-  const bool named = table.size() >= 3 && table.size() <= 255 && std::all_of(table.begin(), table.end(), [](unsigned char c) {
+  const bool named = table.size() >= 3 && table.size() <= 255 &&
+                     std::all_of(table.begin(), table.end(), [](unsigned char c) {
                        return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
                      });
   if (named || table == "*") return OkStatus();
-  return ValidationError(fmt::format("\"{}\" is no name of a table; * stands for all tables", table));
+  return ValidationError(
+      fmt::format("\"{}\" is no name of a table; * stands for all tables", table));
 }
 
 }  // namespace stator::ops

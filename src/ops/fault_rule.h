@@ -1,5 +1,5 @@
-// One fault that a user wishes for a table: which, how often, on what operations. Settings are names with values as text, the
-// same in stator.toml and in the management calls (docs/faults.md).
+// One fault that a user wishes for a table: which, how often, on what operations. Settings are
+// names with values as text, the same in stator.toml and in the management calls (docs/faults.md).
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 namespace stator::ops {
 
 enum class Fault : uint8_t {
-  kStaleRead,    // an eventually consistent read answers the state of a while ago
-  kIndexDelay,   // a read of a global index answers the state of a while ago
-  kConflict,     // another transaction is at the item
-  kInProgress,   // the transaction with this token is still under way, where it is in fact done
+  kStaleRead,   // an eventually consistent read answers the state of a while ago
+  kIndexDelay,  // a read of a global index answers the state of a while ago
+  kConflict,    // another transaction is at the item
+  kInProgress,  // the transaction with this token is still under way, where it is in fact done
   kThrottle,
   kError,        // InternalServerError, before or after the operation
   kUnprocessed,  // part of a batch is left undone
@@ -28,16 +28,16 @@ inline constexpr int kFaultKinds = 8;
 
 struct FaultRule {
   Fault fault = Fault::kError;
-  double probability = 1;             // of each request that the rule looks at, in (0, 1]
+  double probability = 1;               // of each request that the rule looks at, in (0, 1]
   std::vector<std::string> operations;  // empty: all that the fault can strike
-  std::optional<int64_t> count;       // strikes after which the rule is spent
+  std::optional<int64_t> count;         // strikes after which the rule is spent
   uint64_t seed = 1;
-  int64_t micros = 0;                 // kStaleRead: age; kIndexDelay, kSlow: delay
-  bool random = false;                // each time another one up to `micros`
+  int64_t micros = 0;                      // kStaleRead: age; kIndexDelay, kSlow: delay
+  bool random = false;                     // each time another one up to `micros`
   std::optional<throughput::Limit> cause;  // kThrottle; absent: what suits the table's billing mode
-  std::string index;                  // kIndexDelay, kThrottle: this index only
-  bool after = false;                 // kError: once the operation is done
-  double share = 0.5;                 // kUnprocessed, in (0, 1]
+  std::string index;                       // kIndexDelay, kThrottle: this index only
+  bool after = false;                      // kError: once the operation is done
+  double share = 0.5;                      // kUnprocessed, in (0, 1]
 };
 
 struct FaultSetting {
@@ -45,7 +45,8 @@ struct FaultSetting {
   std::vector<std::string> values;
 };
 
-// The settings of one rule, "fault" among them, as a rule. kValidation says what is wrong with which setting.
+// The settings of one rule, "fault" among them, as a rule. kValidation says what is wrong with
+// which setting.
 Result<FaultRule> MakeFaultRule(std::span<const FaultSetting> settings);
 // The way back, without what is as by default.
 std::vector<FaultSetting> SettingsOf(const FaultRule& rule);

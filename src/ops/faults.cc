@@ -27,7 +27,8 @@ Status StrikeFirst(Context& ctx, const std::string& table) {
   if (const auto slow = dial.Draw(Fault::kSlow, table, ctx.operation)) {
     ctx.faults.delay_micros = std::max(ctx.faults.delay_micros, slow->Micros());
   }
-  if (dial.Draw(Fault::kError, table, ctx.operation, [](const FaultRule& rule) { return !rule.after; })) {
+  if (dial.Draw(Fault::kError, table, ctx.operation,
+                [](const FaultRule& rule) { return !rule.after; })) {
     ctx.faults.refused = true;
     return InternalError("");  // an empty message is rendered as the service's own
   }
@@ -36,7 +37,8 @@ Status StrikeFirst(Context& ctx, const std::string& table) {
 
 // InternalServerError afterwards, which a request meets that meets nothing else.
 void StrikeLast(Context& ctx, const std::string& table) {
-  if (ctx.env.faults.Draw(Fault::kError, table, ctx.operation, [](const FaultRule& rule) { return rule.after; })) {
+  if (ctx.env.faults.Draw(Fault::kError, table, ctx.operation,
+                          [](const FaultRule& rule) { return rule.after; })) {
     ctx.faults.lost = true;
   }
 }
@@ -55,22 +57,25 @@ Throttle ThrottleOf(const table::TableDescriptor& table, const FaultRule* rule, 
 // A rule for an index throttles reads of it, and writes of its table, which have to keep it up.
 std::optional<FaultDial::Strike> DrawThrottle(Context& ctx, const FaultTarget& target) {
   const table::TableDescriptor& table = target.table->descriptor;
-  return ctx.env.faults.Draw(Fault::kThrottle, table.name, ctx.operation, [&](const FaultRule& rule) {
-    if (rule.index.empty()) return true;
-    const table::IndexDescriptor* index = table.FindIndex(rule.index);
-    return index != nullptr && (target.write || index == target.index);
-  });
+  return ctx.env.faults.Draw(Fault::kThrottle, table.name, ctx.operation,
+                             [&](const FaultRule& rule) {
+                               if (rule.index.empty()) return true;
+                               const table::IndexDescriptor* index = table.FindIndex(rule.index);
+                               return index != nullptr && (target.write || index == target.index);
+                             });
 }
 
 std::vector<FaultTarget> TargetsOf(std::span<const table::WriteTarget> items, bool write) {
   std::vector<FaultTarget> targets;
   targets.reserve(items.size());
-  for (const table::WriteTarget& item : items) targets.push_back({item.table.get(), nullptr, write});
+  for (const table::WriteTarget& item : items)
+    targets.push_back({item.table.get(), nullptr, write});
   return DistinctTables(targets);
 }
 
 // One of the actions on a table.
-size_t PickAction(std::span<const table::WriteTarget> items, const table::TableDescriptor& table, uint64_t bits) {
+size_t PickAction(std::span<const table::WriteTarget> items, const table::TableDescriptor& table,
+                  uint64_t bits) {
   std::vector<size_t> of_table;
   for (size_t i = 0; i < items.size(); ++i) {
     if (items[i].table->descriptor.tablet_id == table.tablet_id) of_table.push_back(i);
@@ -92,7 +97,8 @@ Status StrikeActive(Context& ctx, std::span<const FaultTarget> targets) {
     if (const auto strike = DrawThrottle(ctx, target)) {
       return ThrottleError(ctx.env, ThrottleOf(table, &strike->rule, target.write));
     }
-    if (target.single && target.write && ctx.env.faults.Draw(Fault::kConflict, table.name, ctx.operation)) {
+    if (target.single && target.write &&
+        ctx.env.faults.Draw(Fault::kConflict, table.name, ctx.operation)) {
       return Error(ErrorCode::kTransactionConflict, std::string(kConflictMessage));
     }
   }
@@ -100,7 +106,8 @@ Status StrikeActive(Context& ctx, std::span<const FaultTarget> targets) {
   return OkStatus();
 }
 
-Status StrikeTransactionActive(Context& ctx, std::span<const table::WriteTarget> items, bool write) {
+Status StrikeTransactionActive(Context& ctx, std::span<const table::WriteTarget> items,
+                               bool write) {
   std::vector<CancellationReason> reasons(items.size());
   bool canceled = false;
   const std::vector<FaultTarget> tables = TargetsOf(items, write);
@@ -112,8 +119,10 @@ Status StrikeTransactionActive(Context& ctx, std::span<const table::WriteTarget>
       if (throttle.limit == throughput::Limit::kAccount) return ThrottleError(ctx.env, throttle);
       reasons[PickAction(items, table, strike->bits)] = ThrottleCancellation(throttle);
       canceled = true;
-    } else if (const auto conflict = ctx.env.faults.Draw(Fault::kConflict, table.name, ctx.operation)) {
-      reasons[PickAction(items, table, conflict->bits)] = {"TransactionConflict", std::string(kConflictMessage), ""};
+    } else if (const auto conflict =
+                   ctx.env.faults.Draw(Fault::kConflict, table.name, ctx.operation)) {
+      reasons[PickAction(items, table, conflict->bits)] = {"TransactionConflict",
+                                                           std::string(kConflictMessage), ""};
       canceled = true;
     }
   }
@@ -124,19 +133,23 @@ Status StrikeTransactionActive(Context& ctx, std::span<const table::WriteTarget>
 
 bool StrikeRepetitionActive(Context& ctx, std::span<const table::WriteTarget> items) {
   for (const FaultTarget& target : TargetsOf(items, true)) {
-    if (ctx.env.faults.Draw(Fault::kInProgress, target.table->descriptor.name, ctx.operation)) return true;
+    if (ctx.env.faults.Draw(Fault::kInProgress, target.table->descriptor.name, ctx.operation))
+      return true;
   }
   return false;
 }
 
-std::shared_ptr<const table::History::Moment> MomentOfActive(Context& ctx, const table::Table& table,
+std::shared_ptr<const table::History::Moment> MomentOfActive(Context& ctx,
+                                                             const table::Table& table,
                                                              const table::IndexDescriptor* index) {
   FaultDial& dial = ctx.env.faults;
   const std::string& name = table.descriptor.name;
   int64_t age = 0;
   if (const auto stale = dial.Draw(Fault::kStaleRead, name, ctx.operation)) age = stale->Micros();
   if (index != nullptr && index->is_global()) {
-    const auto applies = [&](const FaultRule& rule) { return rule.index.empty() || rule.index == index->name; };
+    const auto applies = [&](const FaultRule& rule) {
+      return rule.index.empty() || rule.index == index->name;
+    };
     if (const auto behind = dial.Draw(Fault::kIndexDelay, name, ctx.operation, applies)) {
       age = std::max(age, behind->Micros());
     }
@@ -145,7 +158,8 @@ std::shared_ptr<const table::History::Moment> MomentOfActive(Context& ctx, const
 }
 
 std::vector<bool> LeaveOutActive(Context& ctx, const table::Table& table, size_t entries) {
-  const auto strike = ctx.env.faults.Draw(Fault::kUnprocessed, table.descriptor.name, ctx.operation);
+  const auto strike =
+      ctx.env.faults.Draw(Fault::kUnprocessed, table.descriptor.name, ctx.operation);
   if (!strike) return {};
   // Rounded down, so that a client that sends again what was left comes to an end.
   const auto left = static_cast<size_t>(strike->rule.share * static_cast<double>(entries));

@@ -1,5 +1,5 @@
-// Where the fault dial strikes requests. Operations ask here once they know that a request is valid and what it is about.
-// Each function costs one relaxed load while the dial is off.
+// Where the fault dial strikes requests. Operations ask here once they know that a request is valid
+// and what it is about. Each function costs one relaxed load while the dial is off.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,9 @@
 
 namespace stator::ops {
 
-inline bool FaultsActive(const Context& ctx) { return ctx.env.faults.active() && !ctx.operation.empty(); }
+inline bool FaultsActive(const Context& ctx) {
+  return ctx.env.faults.active() && !ctx.operation.empty();
+}
 
 // What a request reads or writes: a table, or an index of it.
 struct FaultTarget {
@@ -25,21 +27,26 @@ namespace internal {
 Status StrikeActive(Context& ctx, std::span<const FaultTarget> targets);
 Status StrikeTransactionActive(Context& ctx, std::span<const table::WriteTarget> items, bool write);
 bool StrikeRepetitionActive(Context& ctx, std::span<const table::WriteTarget> items);
-std::shared_ptr<const table::History::Moment> MomentOfActive(Context& ctx, const table::Table& table,
+std::shared_ptr<const table::History::Moment> MomentOfActive(Context& ctx,
+                                                             const table::Table& table,
                                                              const table::IndexDescriptor* index);
 std::vector<bool> LeaveOutActive(Context& ctx, const table::Table& table, size_t entries);
 }  // namespace internal
 
-// The error with which a request is refused: throttles, InternalServerError, TransactionConflictException. Also decides what
-// becomes of the answer (Context::faults).
+// The error with which a request is refused: throttles, InternalServerError,
+// TransactionConflictException. Also decides what becomes of the answer (Context::faults).
 inline Status StrikeRequest(Context& ctx, std::span<const FaultTarget> targets) {
   if (!FaultsActive(ctx)) return OkStatus();
   return internal::StrikeActive(ctx, targets);
 }
-inline Status StrikeRequest(Context& ctx, const FaultTarget& target) { return StrikeRequest(ctx, {&target, 1}); }
+inline Status StrikeRequest(Context& ctx, const FaultTarget& target) {
+  return StrikeRequest(ctx, {&target, 1});
+}
 
-// The same for a transaction, whose conflicts and throttles are reasons of single actions; `items` in their order.
-inline Status StrikeTransaction(Context& ctx, std::span<const table::WriteTarget> items, bool write) {
+// The same for a transaction, whose conflicts and throttles are reasons of single actions; `items`
+// in their order.
+inline Status StrikeTransaction(Context& ctx, std::span<const table::WriteTarget> items,
+                                bool write) {
   if (!FaultsActive(ctx)) return OkStatus();
   return internal::StrikeTransactionActive(ctx, items, write);
 }
@@ -50,8 +57,10 @@ inline bool StrikeRepetition(Context& ctx, std::span<const table::WriteTarget> i
 }
 
 // The moment of the past that a read answers; null: the present. `index`: of the table, or null.
-inline std::shared_ptr<const table::History::Moment> MomentOf(Context& ctx, const table::Table& table,
-                                                              const table::IndexDescriptor* index, bool consistent) {
+inline std::shared_ptr<const table::History::Moment> MomentOf(Context& ctx,
+                                                              const table::Table& table,
+                                                              const table::IndexDescriptor* index,
+                                                              bool consistent) {
   if (consistent || !FaultsActive(ctx)) return nullptr;
   return internal::MomentOfActive(ctx, table, index);
 }

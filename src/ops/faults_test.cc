@@ -20,8 +20,9 @@ struct FaultWorld : TestWorld {
     CreateTableRequest request;
     request.table_name = "t";
     request.billing_mode = BillingMode::kPayPerRequest;
-    request.attribute_definitions = {
-        {"pk", ScalarAttributeType::kS}, {"sk", ScalarAttributeType::kN}, {"g", ScalarAttributeType::kS}};
+    request.attribute_definitions = {{"pk", ScalarAttributeType::kS},
+                                     {"sk", ScalarAttributeType::kN},
+                                     {"g", ScalarAttributeType::kS}};
     request.key_schema = {{"pk", KeyType::kHash}, {"sk", KeyType::kRange}};
     GlobalSecondaryIndex index;
     index.index_name = "by-g";
@@ -39,7 +40,8 @@ struct FaultWorld : TestWorld {
   Status PutRow(int sk, int n) {
     PutItemRequest request;
     request.table_name = "t";
-    request.item.bytes = Item("{pk: 'p', sk: " + std::to_string(sk) + ", g: 'all', n: " + std::to_string(n) + "}");
+    request.item.bytes =
+        Item("{pk: 'p', sk: " + std::to_string(sk) + ", g: 'all', n: " + std::to_string(n) + "}");
     const auto answer = Call(PutItem, std::move(request), "PutItem");
     return answer.ok() ? OkStatus() : Status(answer.error());
   }
@@ -54,7 +56,8 @@ struct FaultWorld : TestWorld {
     return answer->item ? NumberIn(*answer->item) : -1;
   }
   // n of all rows, as pages of `limit` give them.
-  std::string QueryAll(const char* index, bool consistent = false, int64_t limit = 2, bool forward = true) {
+  std::string QueryAll(const char* index, bool consistent = false, int64_t limit = 2,
+                       bool forward = true) {
     std::string found;
     QueryRequest request;
     request.table_name = "t";
@@ -107,7 +110,9 @@ TEST(StaleReads, GiveTheStateOfThatAge) {
   EXPECT_EQ(world.NumberIn(got->responses[0].items[0]), 10);
   TransactGetItemsRequest transaction;
   transaction.transact_items.push_back({{"t", {world.Key(3)}, {}, {}}});
-  EXPECT_TRUE(world.Call(TransactGetItems, transaction, "TransactGetItems")->responses[0].has_value()) << "never stale";
+  EXPECT_TRUE(
+      world.Call(TransactGetItems, transaction, "TransactGetItems")->responses[0].has_value())
+      << "never stale";
 
   world.clock.AdvanceMicros(2 * kSecond);
   EXPECT_EQ(world.Get(1), 11);
@@ -158,12 +163,15 @@ TEST(Conflicts, NameTheActionsOfTheTable) {
   FaultWorld world;
   world.Turn("u", {{{"fault", {"conflict"}}}});
   TransactWriteItemsRequest write;
-  write.transact_items = {Put("t", "{pk: 'p', sk: 1, n: 1}"), Put("u", "{pk: 'a'}"), Put("t", "{pk: 'p', sk: 2, n: 1}")};
-  EXPECT_EQ(Reasons(world.Call(TransactWriteItems, write, "TransactWriteItems")), "None TransactionConflict None ");
+  write.transact_items = {Put("t", "{pk: 'p', sk: 1, n: 1}"), Put("u", "{pk: 'a'}"),
+                          Put("t", "{pk: 'p', sk: 2, n: 1}")};
+  EXPECT_EQ(Reasons(world.Call(TransactWriteItems, write, "TransactWriteItems")),
+            "None TransactionConflict None ");
   EXPECT_EQ(world.Get(1), -1) << "all or nothing";
   TransactGetItemsRequest read;
   read.transact_items = {{{"t", {world.Key(1)}, {}, {}}}, {{"u", {Item("{pk: 'a'}")}, {}, {}}}};
-  EXPECT_EQ(Reasons(world.Call(TransactGetItems, read, "TransactGetItems")), "None TransactionConflict ");
+  EXPECT_EQ(Reasons(world.Call(TransactGetItems, read, "TransactGetItems")),
+            "None TransactionConflict ");
   PutItemRequest put;
   put.table_name = "u";
   put.item.bytes = Item("{pk: 'a'}");
@@ -171,9 +179,11 @@ TEST(Conflicts, NameTheActionsOfTheTable) {
   EXPECT_EQ(Reasons(world.Call(PutItem, put)), "ok") << "the server's own work meets no faults";
   world.Turn("t", {{{"fault", {"throttle"}}, {"count", {"1"}}}});
   world.Turn("u", {});
-  EXPECT_EQ(Reasons(world.Call(TransactGetItems, read, "TransactGetItems")), "ThrottlingError None ");
+  EXPECT_EQ(Reasons(world.Call(TransactGetItems, read, "TransactGetItems")),
+            "ThrottlingError None ");
   world.Turn("t", {{{"fault", {"throttle"}}, {"cause", {"account"}}, {"count", {"1"}}}});
-  EXPECT_EQ(Reasons(world.Call(TransactGetItems, read, "TransactGetItems")), "RequestLimitExceeded");
+  EXPECT_EQ(Reasons(world.Call(TransactGetItems, read, "TransactGetItems")),
+            "RequestLimitExceeded");
   EXPECT_EQ(Reasons(world.Call(TransactGetItems, read, "TransactGetItems")), "ok");
 }
 
@@ -183,7 +193,9 @@ TEST(Conflicts, ARepeatedTokenIsInProgress) {
   TransactWriteItemsRequest request;
   request.transact_items = {Put("u", "{pk: 'a'}")};
   request.client_request_token = "token";
-  const auto answer = [&] { return Reasons(world.Call(TransactWriteItems, request, "TransactWriteItems")); };
+  const auto answer = [&] {
+    return Reasons(world.Call(TransactWriteItems, request, "TransactWriteItems"));
+  };
   EXPECT_EQ(answer(), "ok") << "not the first time";
   EXPECT_EQ(answer(), "TransactionInProgress");
   EXPECT_EQ(answer(), "TransactionInProgress");
@@ -194,22 +206,27 @@ TEST(Throttles, SayWhatIsExceeded) {
   FaultWorld world;
   const auto reason = [](const Error& error) {
     const auto* payload = dynamic_cast<const ThrottlingPayload*>(error.payload().get());
-    return payload == nullptr ? "" : std::string(ErrorCodeName(error.code())) + " " + payload->reasons[0].reason;
+    return payload == nullptr
+               ? ""
+               : std::string(ErrorCodeName(error.code())) + " " + payload->reasons[0].reason;
   };
   world.Turn("t", {{{"fault", {"throttle"}}, {"count", {"1"}}}});
   EXPECT_EQ(reason(world.PutRow(1, 1).error()), "Throttling TableWriteKeyRangeThroughputExceeded");
   EXPECT_TRUE(world.PutRow(1, 1).ok());
   world.Turn("t", {{{"fault", {"throttle"}}, {"cause", {"provisioned"}}, {"index", {"by-g"}}}});
-  EXPECT_EQ(reason(world.PutRow(1, 1).error()), "ProvisionedThroughputExceeded IndexWriteProvisionedThroughputExceeded");
+  EXPECT_EQ(reason(world.PutRow(1, 1).error()),
+            "ProvisionedThroughputExceeded IndexWriteProvisionedThroughputExceeded");
   EXPECT_EQ(world.QueryAll(nullptr), "1 ") << "only reads of the index";
   QueryRequest request;
   request.table_name = "t";
   request.index_name = "by-g";
   request.key_condition_expression = "g = :v";
   request.expression_attribute_values = {{":v", Value("'all'")}};
-  EXPECT_EQ(reason(world.Call(Query, request, "Query").error()), "ProvisionedThroughputExceeded IndexReadProvisionedThroughputExceeded");
+  EXPECT_EQ(reason(world.Call(Query, request, "Query").error()),
+            "ProvisionedThroughputExceeded IndexReadProvisionedThroughputExceeded");
   request.key_condition_expression = "nonsense";
-  EXPECT_EQ(world.Call(Query, request, "Query").error().code(), ErrorCode::kValidation) << "an invalid request meets no fault";
+  EXPECT_EQ(world.Call(Query, request, "Query").error().code(), ErrorCode::kValidation)
+      << "an invalid request meets no fault";
 }
 
 TEST(Batches, LeaveAShareUndone) {
@@ -239,16 +256,19 @@ TEST(Batches, LeaveAShareUndone) {
   while (true) {
     const auto answer = world.Call(BatchGetItem, read, "BatchGetItem");
     ASSERT_TRUE(answer.ok());
-    for (const std::string& item : answer->responses[0].items) EXPECT_TRUE(found.insert(item).second);
+    for (const std::string& item : answer->responses[0].items)
+      EXPECT_TRUE(found.insert(item).second);
     course += std::to_string(found.size()) + " ";
     if (answer->unprocessed_keys.empty()) break;
     read.request_items = answer->unprocessed_keys;
   }
   EXPECT_EQ(course, "10 15 18 19 20 ");
   world.Turn("u", {{{"fault", {"unprocessed"}}, {"share", {"1"}}}});
-  EXPECT_EQ(Reasons(world.Call(BatchWriteItem, all, "BatchWriteItem")), "ProvisionedThroughputExceeded");
+  EXPECT_EQ(Reasons(world.Call(BatchWriteItem, all, "BatchWriteItem")),
+            "ProvisionedThroughputExceeded");
   read.request_items[0].keys = {{Item("{pk: 'k0'}")}};
-  EXPECT_EQ(Reasons(world.Call(BatchGetItem, read, "BatchGetItem")), "ProvisionedThroughputExceeded");
+  EXPECT_EQ(Reasons(world.Call(BatchGetItem, read, "BatchGetItem")),
+            "ProvisionedThroughputExceeded");
 }
 
 TEST(Answers, AreLostAfterTheOperationOrRefusedBefore) {

@@ -44,11 +44,29 @@ Result<IndexDescriptor*> FindGlobal(TableDescriptor* descriptor, const std::stri
   return Error(ErrorCode::kResourceNotFound, "Requested resource not found: Index: " + name + " not found");
 }
 
+// The request has to define the keys of a new index, again if the table knows them already.
+Status CheckKeyIsDefined(const UpdateTableRequest& request, const GlobalSecondaryIndex& create) {
+  std::vector<std::string_view> keys;
+  std::vector<std::string_view> defined;
+  for (const KeySchemaElement& element : create.key_schema) keys.push_back(element.attribute_name);
+  if (request.attribute_definitions) {
+    for (const AttributeDefinition& definition : *request.attribute_definitions) defined.push_back(definition.attribute_name);
+  }
+  const bool all = std::all_of(keys.begin(), keys.end(), [&](std::string_view key) {
+    return std::find(defined.begin(), defined.end(), key) != defined.end();
+  });
+  if (all) return OkStatus();
+  return Invalid(fmt::format("Some index key attributes are not defined in AttributeDefinitions. Keys: [{}], "
+                             "AttributeDefinitions: [{}]",
+                             fmt::join(keys, ", "), fmt::join(defined, ", ")));
+}
+
 // Definitions of the request come in where they are needed; a type that an attribute has already stays.
 Status Create(const UpdateTableRequest& request, const GlobalSecondaryIndex& create, int64_t now, TableDescriptor* d) {
   if (d->FindIndex(create.index_name) != nullptr) {
     return ValidationError("Attempting to create an index which already exists");
   }
+  TRY(CheckKeyIsDefined(request, create));
   if (request.attribute_definitions) {
     for (const AttributeDefinition& definition : *request.attribute_definitions) {
       const bool known =

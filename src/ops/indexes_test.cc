@@ -327,6 +327,7 @@ TEST(IndexTransactions, EntriesEqualTheRecomputation) {
       update.create->index_name = "late";
       update.create->key_schema = {Hash("n"), Range("g")};
       update.create->projection.projection_type = ProjectionType::kAll;
+      request.attribute_definitions = {{"n", ScalarAttributeType::kN}, {"g", ScalarAttributeType::kS}};
     } else {
       update.delete_index = DeleteIndexAction{"late"};
     }

@@ -33,6 +33,10 @@ void TransactGetItems(Context& ctx, TransactGetItemsRequest request, Callback<Tr
 void TransactWriteItems(Context& ctx, TransactWriteItemsRequest request, Callback<TransactWriteItemsResponse> done);
 void Query(Context& ctx, QueryRequest request, Callback<QueryResponse> done);
 void Scan(Context& ctx, ScanRequest request, Callback<ScanResponse> done);
+void ExecuteStatement(Context& ctx, ExecuteStatementRequest request, Callback<ExecuteStatementResponse> done);
+void BatchExecuteStatement(Context& ctx, BatchExecuteStatementRequest request,
+                           Callback<BatchExecuteStatementResponse> done);
+void ExecuteTransaction(Context& ctx, ExecuteTransactionRequest request, Callback<ExecuteTransactionResponse> done);
 
 void ListStreams(Context& ctx, ListStreamsRequest request, Callback<ListStreamsResponse> done);
 void DescribeStream(Context& ctx, DescribeStreamRequest request,

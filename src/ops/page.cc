@@ -119,11 +119,11 @@ class PageReader {
         if (request_.projection.present()) {
           page_.items.Append(expr::Project(request_.projection, item));
         } else {
-          page_.items.Append(item.encoded());
+          page_.items.Append((request_.answer_entries ? stored : item).encoded());
         }
       }
     }
-    if (page_.bytes + page_.fetched_bytes < kMaxPageBytes && !(request_.limit && page_.scanned_count >= *request_.limit)) {
+    if (page_.bytes + page_.fetched_bytes < request_.max_bytes && !(request_.limit && page_.scanned_count >= *request_.limit)) {
       return true;
     }
     page_.last_evaluated_key = request_.target.KeyAttributesOf(stored);
@@ -145,6 +145,20 @@ class PageReader {
 };
 
 }  // namespace
+
+int64_t ScanHalves(const ReadTarget& target, const Page& page, uint64_t first_hash, uint64_t final_hash, bool consistent) {
+  const throughput::PartitionMap& map = target.partitions();
+  const size_t first = map.Find(first_hash);
+  const size_t last = map.Find(page.last_evaluated_key ? page.last_hash : final_hash);
+  int64_t halves = 0;
+  auto next = page.partition_bytes.begin();
+  for (size_t partition = first; partition <= last; ++partition) {
+    int64_t bytes = 0;
+    if (next != page.partition_bytes.end() && next->first == partition) bytes = (next++)->second;
+    halves += throughput::ReadHalves(bytes, consistent);
+  }
+  return halves;
+}
 
 void ReadPage(Context& ctx, PageRequest request, UniqueFunction<void(Result<Page>)> done) {
   const ReadTarget& target = request.target;

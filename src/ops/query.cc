@@ -33,7 +33,8 @@ Result<Expressions> CheckRequest(QueryRequest* request) {
                                 {{"AttributesToGet", request->attributes_to_get.has_value()},
                                  {"QueryFilter", request->query_filter.has_value()},
                                  {"ConditionalOperator", request->conditional_operator.has_value()},
-                                 {"KeyConditions", request->key_conditions.has_value()}},
+                                 // Older than KeyConditionExpression, and so at home beside the other expressions.
+                                 {"KeyConditions", request->key_conditions && request->key_condition_expression}},
                                 request->expression_attribute_names.has_value(),
                                 request->expression_attribute_values.has_value()));
   TRY(CheckValues(request->value_errors, ValuePlace::kExclusiveStartKey));
@@ -109,7 +110,7 @@ Result<Plan> Prepare(Context& ctx, QueryRequest request) {
   ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(ctx.env, request.table_name));
   ASSIGN_OR_RETURN(plan.target, FindReadTarget(std::move(table), request.index_name, plan.consistent));
   const model::IndexKeySchema& schema = plan.target.key();
-  if (expressions.key_conditions.size() > 2 && schema.partition.size() + schema.sort.size() <= 2) {
+  if (expressions.key_conditions.size() > 2 && !schema.HasSeveral()) {
     return ValidationError("Conditions can be of length 1 or 2 only");
   }
   ASSIGN_OR_RETURN(const plan::KeyInterval interval, plan::PlanQuery(schema, expressions.key_conditions));

@@ -80,6 +80,7 @@ enum class ValuePlace : uint8_t {
   kAttributeUpdates,
   kKeyConditions,
   kFilter,                     // QueryFilter, ScanFilter
+  kParameters,                 // of PartiQL statements
 };
 
 // An attribute value that is well-formed JSON of the right types but no valid value (empty set, bad number, two datatypes).
@@ -312,6 +313,45 @@ struct ScanRequest {
   std::optional<ExpressionAttributeNames> expression_attribute_names;
   std::optional<ExpressionAttributeValues> expression_attribute_values;
   std::optional<bool> consistent_read;
+  ValueErrors value_errors;
+};
+
+// --- PartiQL --------------------------------------------------------------------------------------------------------------
+
+struct ExecuteStatementRequest {
+  std::string statement;
+  std::optional<std::vector<std::string>> parameters;  // encoded values
+  std::optional<bool> consistent_read;
+  std::optional<std::string> next_token;
+  std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+  std::optional<int64_t> limit;
+  std::optional<ReturnValuesOnConditionCheckFailure> return_values_on_condition_check_failure;
+  ValueErrors value_errors;
+};
+
+struct BatchStatementRequest {
+  std::string statement;
+  std::optional<std::vector<std::string>> parameters;
+  std::optional<bool> consistent_read;
+  std::optional<ReturnValuesOnConditionCheckFailure> return_values_on_condition_check_failure;
+};
+
+struct BatchExecuteStatementRequest {
+  std::vector<BatchStatementRequest> statements;
+  std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+  ValueErrors value_errors;
+};
+
+struct ParameterizedStatement {
+  std::string statement;
+  std::optional<std::vector<std::string>> parameters;
+  std::optional<ReturnValuesOnConditionCheckFailure> return_values_on_condition_check_failure;
+};
+
+struct ExecuteTransactionRequest {
+  std::vector<ParameterizedStatement> transact_statements;
+  std::optional<std::string> client_request_token;
+  std::optional<ReturnConsumedCapacity> return_consumed_capacity;
   ValueErrors value_errors;
 };
 

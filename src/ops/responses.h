@@ -115,6 +115,36 @@ struct ScanResponse {
   std::optional<ConsumedCapacity> consumed_capacity;
 };
 
+// --- PartiQL --------------------------------------------------------------------------------------------------------------
+
+struct ExecuteStatementResponse {
+  ItemList items;
+  std::optional<std::string> next_token;
+  std::optional<ConsumedCapacity> consumed_capacity;
+  std::optional<std::string> last_evaluated_key;  // encoded item
+};
+
+struct BatchStatementError {
+  std::string_view code;  // a literal
+  std::string message;
+};
+
+struct BatchStatementResponse {
+  std::optional<BatchStatementError> error;
+  std::optional<std::string> table_name;  // as the client wrote it
+  std::optional<std::string> item;
+};
+
+struct BatchExecuteStatementResponse {
+  std::vector<BatchStatementResponse> responses;  // in the order of the request
+  std::optional<std::vector<ConsumedCapacity>> consumed_capacity;
+};
+
+struct ExecuteTransactionResponse {
+  std::vector<std::optional<std::string>> responses;  // in the order of the request; nullopt is {}
+  std::optional<std::vector<ConsumedCapacity>> consumed_capacity;
+};
+
 // --- Tables -----------------------------------------------------------------------------------------------------------------
 
 enum class TableStatus : uint8_t {

@@ -106,21 +106,6 @@ Result<Plan> Prepare(Context& ctx, ScanRequest request) {
   return plan;
 }
 
-// A Scan pays per partition that it touched, each rounded up on its own.
-int64_t ScanHalves(const Plan& plan, const Page& page) {
-  const throughput::PartitionMap& map = plan.target.partitions();
-  const size_t first = map.Find(plan.first_hash);
-  const size_t last = map.Find(page.last_evaluated_key ? page.last_hash : plan.final_hash);
-  int64_t halves = 0;
-  auto next = page.partition_bytes.begin();
-  for (size_t partition = first; partition <= last; ++partition) {
-    int64_t bytes = 0;
-    if (next != page.partition_bytes.end() && next->first == partition) bytes = (next++)->second;
-    halves += throughput::ReadHalves(bytes, plan.consistent);
-  }
-  return halves;
-}
-
 }  // namespace
 
 void Scan(Context& ctx, ScanRequest request, Callback<ScanResponse> done) {
@@ -139,7 +124,8 @@ void Scan(Context& ctx, ScanRequest request, Callback<ScanResponse> done) {
              }
              ScanResponse response;
              response.consumed_capacity =
-                 ReadCapacity(plan.return_consumed_capacity, plan.table_name, plan.target, ScanHalves(plan, *page),
+                 ReadCapacity(plan.return_consumed_capacity, plan.table_name, plan.target,
+                              ScanHalves(plan.target, *page, plan.first_hash, plan.final_hash, plan.consistent),
                               page->fetched_steps * (plan.consistent ? 2 : 1));
              if (!count_only) response.items = std::move(page->items);
              response.count = page->count;

@@ -9,32 +9,40 @@ namespace {
 throughput::Billing BillingOf(const Throttle& throttle) {
   if (throttle.limit == throughput::Limit::kProvisioned) return throughput::Billing::kProvisioned;
   if (throttle.limit == throughput::Limit::kMaxOnDemand) return throughput::Billing::kOnDemand;
-  return throttle.table.billing_mode == table::BillingMode::kProvisioned ? throughput::Billing::kProvisioned
-                                                                         : throughput::Billing::kOnDemand;
+  return throttle.table.billing_mode == table::BillingMode::kProvisioned
+             ? throughput::Billing::kProvisioned
+             : throughput::Billing::kOnDemand;
 }
 
 ErrorCode CodeOf(const Throttle& throttle) {
   if (throttle.limit == throughput::Limit::kAccount) return ErrorCode::kRequestLimitExceeded;
-  return BillingOf(throttle) == throughput::Billing::kProvisioned ? ErrorCode::kProvisionedThroughputExceeded
-                                                                  : ErrorCode::kThrottling;
+  return BillingOf(throttle) == throughput::Billing::kProvisioned
+             ? ErrorCode::kProvisionedThroughputExceeded
+             : ErrorCode::kThrottling;
 }
 
 std::string MessageOf(const Throttle& throttle) {
   switch (CodeOf(throttle)) {
     case ErrorCode::kRequestLimitExceeded:
-      return "Throughput exceeds the current throughput limit for your account. Please contact AWS Support to request a "
+      return "Throughput exceeds the current throughput limit for your account. Please contact AWS "
+             "Support to request a "
              "limit increase.";
     case ErrorCode::kThrottling:
-      return "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your table "
+      return "Throughput exceeds the current capacity of your table or index. DynamoDB is "
+             "automatically scaling your table "
              "or index so please try again shortly.";
-    default: break;
+    default:
+      break;
   }
   if (throttle.index != nullptr && throttle.index->is_global()) {
-    return "The level of configured provisioned throughput for one or more global secondary indexes of the table was "
-           "exceeded. Consider increasing your provisioning level for the under-provisioned global secondary indexes with "
+    return "The level of configured provisioned throughput for one or more global secondary "
+           "indexes of the table was "
+           "exceeded. Consider increasing your provisioning level for the under-provisioned global "
+           "secondary indexes with "
            "the UpdateTable API.";
   }
-  return "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning "
+  return "The level of configured provisioned throughput for the table was exceeded. Consider "
+         "increasing your provisioning "
          "level with the UpdateTable API.";
 }
 
@@ -42,16 +50,19 @@ std::string MessageOf(const Throttle& throttle) {
 
 Error ThrottleError(const Environment& env, const Throttle& throttle) {
   ThrottlingReason reason;
-  reason.reason = throughput::ReasonCode(throttle.index != nullptr, throttle.access, throttle.limit);
+  reason.reason =
+      throughput::ReasonCode(throttle.index != nullptr, throttle.access, throttle.limit);
   reason.resource = TableArn(env, throttle.table.name);
   if (throttle.index != nullptr) reason.resource.append("/index/").append(throttle.index->name);
-  return Error(CodeOf(throttle), MessageOf(throttle),
-               std::make_shared<ThrottlingPayload>(std::vector<ThrottlingReason>{std::move(reason)}));
+  return Error(
+      CodeOf(throttle), MessageOf(throttle),
+      std::make_shared<ThrottlingPayload>(std::vector<ThrottlingReason>{std::move(reason)}));
 }
 
 CancellationReason ThrottleCancellation(const Throttle& throttle) {
   const bool provisioned = CodeOf(throttle) == ErrorCode::kProvisionedThroughputExceeded;
-  return {provisioned ? "ProvisionedThroughputExceeded" : "ThrottlingError", MessageOf(throttle), ""};
+  return {provisioned ? "ProvisionedThroughputExceeded" : "ThrottlingError", MessageOf(throttle),
+          ""};
 }
 
 }  // namespace stator::ops

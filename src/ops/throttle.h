@@ -1,4 +1,5 @@
-// Refusals for want of capacity, in the service's words. Whoever decides that a request is throttled makes the error here.
+// Refusals for want of capacity, in the service's words. Whoever decides that a request is
+// throttled makes the error here.
 #pragma once
 
 #include "ops/payload.h"
@@ -18,7 +19,8 @@ struct Throttle {
 
 // The refusal of a whole request, with a ThrottlingPayload.
 Error ThrottleError(const Environment& env, const Throttle& throttle);
-// The reason why an action cancels its transaction. Not for Limit::kAccount, which refuses the request itself.
+// The reason why an action cancels its transaction. Not for Limit::kAccount, which refuses the
+// request itself.
 CancellationReason ThrottleCancellation(const Throttle& throttle);
 
 }  // namespace stator::ops

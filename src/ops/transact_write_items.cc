@@ -170,10 +170,9 @@ Result<WriteTransaction> Prepare(Context& ctx, TransactWriteItemsRequest& reques
   TRY(CheckValues(request.value_errors, ValuePlace::kKey));
   WriteTransaction transaction;
   if (request.client_request_token) {
+    // What is to be reported may change from one try to the next.
     std::string meaning;
     for (const Stated& stated : all) AppendAction(&meaning, stated.kind, *stated.action);
-    AppendChoice(&meaning, request.return_consumed_capacity, ReturnConsumedCapacity::kNone);
-    AppendChoice(&meaning, request.return_item_collection_metrics, ReturnItemCollectionMetrics::kNone);
     transaction.digest = table::DigestOf(meaning);
     transaction.token = std::move(request.client_request_token);
   }

@@ -24,60 +24,6 @@ struct Run {
   TransactionUnits drawn;                  // output of the body
 };
 
-// What one action does to the image that it finds.
-struct Decision {
-  table::Change change;
-  CancellationReason reason;
-  size_t measured_bytes = 0;  // write units are counted on these,
-  size_t image_bytes = 0;     // and the read units of a repetition on these
-  size_t written_bytes = 0;
-};
-
-Result<Decision> Decide(const TransactionAction& action, model::ItemView old_item) {
-  Decision decision;
-  decision.measured_bytes = decision.image_bytes = old_item.size_bytes();
-  if (!expr::Evaluate(action.condition, old_item)) {
-    decision.reason = {"ConditionalCheckFailed", "The conditional request failed", ""};
-    if (action.return_old_on_failure) decision.reason.item = std::string(old_item.encoded());
-    return decision;
-  }
-  const auto put = [&](std::string item) {
-    decision.change = {table::Change::kPut, std::move(item)};
-    decision.image_bytes = decision.written_bytes = model::ItemView(decision.change.item).size_bytes();
-    decision.measured_bytes = std::max(decision.measured_bytes, decision.image_bytes);
-  };
-  switch (action.kind) {
-    case TransactionAction::kConditionCheck: break;
-    case TransactionAction::kPut: put(action.item); break;
-    case TransactionAction::kDelete:
-      if (old_item.exists()) decision.change.kind = table::Change::kDelete;
-      break;
-    case TransactionAction::kUpdate: {
-      Result<expr::Updated> updated = expr::ApplyUpdate(action.update, old_item, action.view());
-      if (!updated.ok()) {
-        if (updated.error().code() != ErrorCode::kValidation) return std::move(updated).error();
-        decision.reason = ValidationReason(updated.error().message());
-        break;
-      }
-      if (updated->item.empty()) break;
-      // Unlike UpdateItem, the item is measured as it is [C].
-      if (model::ItemView(updated->item).size_bytes() > model::kMaxItemBytes ||
-          !table::FitsWithLocalEntries(action.table->descriptor, model::ItemView(updated->item))) {
-        decision.reason = ValidationReason("Item size to update has exceeded the maximum allowed size");
-        break;
-      }
-      if (Status keys = table::CheckIndexKeys(action.table->descriptor, old_item, model::ItemView(updated->item), true);
-          !keys.ok()) {
-        decision.reason = ValidationReason(keys.error().message());
-        break;
-      }
-      put(std::move(updated->item));
-      break;
-    }
-  }
-  return decision;
-}
-
 Result<std::vector<table::Change>> Repeat(Run& run, std::string_view record) {
   const std::string& digest = run.transaction.digest;
   if (!record.starts_with(digest)) {
@@ -104,7 +50,7 @@ Result<std::vector<table::Change>> Body(Run& run, const std::vector<model::ItemV
   bool canceled = false;
   size_t bytes = 0;
   for (size_t i = 0; i < actions.size(); ++i) {
-    ASSIGN_OR_RETURN(Decision decision, Decide(actions[i], old_items[i]));
+    ASSIGN_OR_RETURN(ActionOutcome decision, DecideAction(actions[i], old_items[i]));
     canceled |= decision.reason.code != "None";
     reasons.push_back(std::move(decision.reason));
     changes.push_back(std::move(decision.change));
@@ -159,6 +105,59 @@ CancellationReason ValidationReason(std::string message) { return {"ValidationEr
 Status CheckTransactionBytes(size_t bytes) {
   if (bytes <= kMaxTransactionBytes) return OkStatus();
   return ValidationError("Transaction payload size cannot exceed 4MB. Payload Size: " + std::to_string(bytes));
+}
+
+Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemView old_item) {
+  ActionOutcome outcome;
+  outcome.measured_bytes = outcome.image_bytes = old_item.size_bytes();
+  if (action.kind == TransactionAction::kInsert && old_item.exists()) {
+    outcome.measured_bytes = std::max(outcome.measured_bytes, action.view().size_bytes());
+    outcome.reason = {"DuplicateItem", "Duplicate primary key exists in table", ""};
+    return outcome;
+  }
+  const bool judged = old_item.exists() || action.if_missing == TransactionAction::kEvaluated;
+  const bool holds = judged ? expr::Evaluate(action.condition, old_item) : action.if_missing == TransactionAction::kPasses;
+  if (!holds) {
+    outcome.reason = {"ConditionalCheckFailed", "The conditional request failed", ""};
+    if (action.return_old_on_failure) outcome.reason.item = std::string(old_item.encoded());
+    return outcome;
+  }
+  const auto put = [&](std::string item) {
+    outcome.change = {table::Change::kPut, std::move(item)};
+    outcome.image_bytes = outcome.written_bytes = model::ItemView(outcome.change.item).size_bytes();
+    outcome.measured_bytes = std::max(outcome.measured_bytes, outcome.image_bytes);
+  };
+  switch (action.kind) {
+    case TransactionAction::kConditionCheck: break;
+    case TransactionAction::kPut:
+    case TransactionAction::kInsert: put(action.item); break;
+    case TransactionAction::kDelete:
+      if (old_item.exists()) outcome.change.kind = table::Change::kDelete;
+      break;
+    case TransactionAction::kUpdate: {
+      Result<expr::Updated> updated = expr::ApplyUpdate(action.update, old_item, action.view());
+      if (!updated.ok()) {
+        if (updated.error().code() != ErrorCode::kValidation) return std::move(updated).error();
+        outcome.reason = ValidationReason(updated.error().message());
+        break;
+      }
+      if (updated->item.empty()) break;
+      // Unlike UpdateItem, the item is measured as it is [C].
+      if (model::ItemView(updated->item).size_bytes() > model::kMaxItemBytes ||
+          !table::FitsWithLocalEntries(action.table->descriptor, model::ItemView(updated->item))) {
+        outcome.reason = ValidationReason("Item size to update has exceeded the maximum allowed size");
+        break;
+      }
+      if (Status keys = table::CheckIndexKeys(action.table->descriptor, old_item, model::ItemView(updated->item), true);
+          !keys.ok()) {
+        outcome.reason = ValidationReason(keys.error().message());
+        break;
+      }
+      put(std::move(updated->item));
+      break;
+    }
+  }
+  return outcome;
 }
 
 void RunWriteTransaction(Context& ctx, WriteTransaction transaction, Callback<TransactionUnits> done) {

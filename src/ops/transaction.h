@@ -29,20 +29,34 @@ CancellationReason ValidationReason(std::string message);
 // kValidation when `bytes`, the sizes of the items together, are more than a transaction may have.
 Status CheckTransactionBytes(size_t bytes);
 
-// One action, checked and compiled.
+// One action of a transaction or one PartiQL write, checked and compiled.
 struct TransactionAction {
-  enum Kind : char { kConditionCheck = 'C', kPut = 'P', kDelete = 'D', kUpdate = 'U' };
+  // kInsert is a put that refuses to overwrite.
+  enum Kind : char { kConditionCheck = 'C', kPut = 'P', kDelete = 'D', kUpdate = 'U', kInsert = 'I' };
   Kind kind = kConditionCheck;
   std::string table_name;  // as the client sent it
   table::TablePtr table;
   std::string key;   // EncodeItemKey
-  std::string item;  // kPut: the item; else the key as an item
+  std::string item;  // kPut, kInsert: the item; else the key as an item
   expr::Condition condition;
+  // Where there is no item: the condition decides, it counts as failed, or it counts as met.
+  enum Missing : uint8_t { kEvaluated, kFails, kPasses } if_missing = kEvaluated;
   expr::Update update;
   bool return_old_on_failure = false;
 
   model::ItemView view() const { return model::ItemView(item); }
 };
+
+// What one action does to the image that it finds.
+struct ActionOutcome {
+  table::Change change;
+  CancellationReason reason;  // "None" unless the action fails
+  size_t measured_bytes = 0;  // write units are counted on these,
+  size_t image_bytes = 0;     // and the read units of a repetition on these
+  size_t written_bytes = 0;
+};
+// Errors are those that are nobody's fault; what the client has to hear is in the reason.
+Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemView old_item);
 
 // Units drawn by each action, and which kind they are.
 struct TransactionUnits {
@@ -61,6 +75,20 @@ struct WriteTransaction {
 // Runs the actions, all or none, if the fault dial lets them. kTransactionCanceled; kIdempotentParameterMismatch when the token stands for a request
 // with another digest; a repeated request with its token draws read units and changes nothing.
 void RunWriteTransaction(Context& ctx, WriteTransaction transaction, Callback<TransactionUnits> done);
+
+// Reads of several items from one state; each of a table named as the client did, with a projection.
+struct ReadTransaction {
+  struct Read {
+    std::string table_name;
+    table::TablePtr table;
+    std::string key;  // EncodeItemKey
+    expr::Projection projection;
+  };
+  std::vector<Read> reads;
+  bool answers_empty_items = false;  // where the projection leaves nothing: an item without attributes, or none
+  std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+};
+void RunReadTransaction(Context& ctx, ReadTransaction transaction, Callback<TransactGetItemsResponse> done);
 
 // Units of a transaction by table, in the order of first appearance.
 class TransactionCapacity {

@@ -19,6 +19,47 @@ Error MissedElement(const std::string& attribute) {
   return ValidationError("Query condition missed key schema element: " + attribute);
 }
 
+std::string Joined(const std::vector<std::string>& names) {
+  std::string joined;
+  for (const std::string& name : names) joined.append(joined.empty() ? "" : ", ").append(name);
+  return joined;
+}
+
+// The rules of keys of several attributes, in words of their own (seen at DynamoDB Local 3.3): equality on every partition
+// attribute, and on every sort attribute before one that has a condition.
+Status CheckSeveral(const model::IndexKeySchema& schema, const std::vector<KeyConditionPart>& parts) {
+  const auto is_equality = [&](const model::KeyAttribute& attribute) {
+    const KeyConditionPart* part = FindPart(parts, attribute.name);
+    return part != nullptr && part->op == KeyConditionPart::kEq;
+  };
+  std::vector<std::string> without;
+  for (const model::KeyAttribute& attribute : schema.partition) {
+    if (!is_equality(attribute)) without.push_back(attribute.name);
+  }
+  if (!without.empty()) {
+    return ValidationError("HASH key attributes " + Joined(without) + " must have equality conditions specified in the query");
+  }
+  bool gap = false;
+  std::vector<std::string> before;
+  std::string anchor;  // the first attribute behind a gap, else the last one with a condition
+  for (const model::KeyAttribute& attribute : schema.sort) {
+    if (FindPart(parts, attribute.name) == nullptr) {
+      gap = true;
+    } else {
+      if (!without.empty()) {
+        before = without;
+        anchor = attribute.name;
+      }
+      if (gap) break;
+    }
+    if (!is_equality(attribute)) without.push_back(attribute.name);
+  }
+  if (anchor.empty()) return OkStatus();
+  return ValidationError("RANGE key attributes " + Joined(before) +
+                         " must have equality conditions specified in the query because a condition is present on key "
+                         "attribute " + anchor);
+}
+
 Status CheckValue(const std::string& encoded, const model::KeyAttribute& attribute) {
   const ValueView value(encoded);
   if (value.type() != attribute.type) {
@@ -60,6 +101,7 @@ bool KeyInterval::ContainsSortKey(const model::IndexKeySchema& schema, model::It
 }
 
 Result<KeyInterval> PlanQuery(const model::IndexKeySchema& schema, const std::vector<KeyConditionPart>& parts) {
+  if (schema.HasSeveral()) TRY(CheckSeveral(schema, parts));
   KeyInterval interval;
   size_t used = 0;
   for (const model::KeyAttribute& attribute : schema.partition) {

@@ -102,12 +102,24 @@ TEST(PlanQuery, SeveralAttributes) {
     const Result<KeyInterval> result = PlanQuery(schema, parts);
     return result.ok() ? "" : result.error().message();
   };
-  EXPECT_EQ(message({a}), "Query condition missed key schema element: b");
-  EXPECT_EQ(message({b, c}), "Query condition missed key schema element: a");
-  EXPECT_EQ(message({a, b, d}), "Query condition missed key schema element: c");
-  EXPECT_EQ(message({a, b, c, e}), "Query condition missed key schema element: d");
-  EXPECT_EQ(message({a, b, c, d, e}), "Query key condition not supported");
-  EXPECT_EQ(message({a, Part("b", KeyConditionPart::kGt, "1")}), "Query key condition not supported");
+  const auto partition = [](const std::string& names) {
+    return "HASH key attributes " + names + " must have equality conditions specified in the query";
+  };
+  const auto sort = [](const std::string& names, const std::string& because) {
+    return "RANGE key attributes " + names +
+           " must have equality conditions specified in the query because a condition is present on key attribute " + because;
+  };
+  EXPECT_EQ(message({a}), partition("b"));
+  EXPECT_EQ(message({b, c}), partition("a"));
+  EXPECT_EQ(message({c}), partition("a, b"));
+  EXPECT_EQ(message({a, Part("b", KeyConditionPart::kGt, "'1'")}), partition("b"));
+  EXPECT_EQ(message({a, b, d}), sort("c", "d"));
+  EXPECT_EQ(message({a, b, e}), sort("c, d", "e"));
+  EXPECT_EQ(message({a, b, c, e}), sort("d", "e"));
+  EXPECT_EQ(message({a, b, d, e}), sort("c", "d"));
+  EXPECT_EQ(message({a, b, c, d, e}), sort("d", "e"));
+  EXPECT_EQ(message({a, b, Part("c", KeyConditionPart::kGt, "'y'"), d, Part("e", KeyConditionPart::kEq, "'z'")}), sort("c, d", "e"));
+  EXPECT_EQ(message({a, b, Part("f", KeyConditionPart::kEq, "1")}), "Query condition missed key schema element: c");
   EXPECT_EQ(message({a, b, c, Part("d", KeyConditionPart::kEq, "1"), e, Part("f", KeyConditionPart::kEq, "1")}),
             "Query key condition not supported");
 

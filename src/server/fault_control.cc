@@ -20,7 +20,8 @@ bool Unquoted(std::string_view setting) {
 // What a reply says of a rule and a request need not.
 bool IsCounted(std::string_view setting) { return setting == "asked" || setting == "struck"; }
 
-Status ReadValue(simdjson::dom::element json, std::string_view name, std::vector<std::string>* out) {
+Status ReadValue(simdjson::dom::element json, std::string_view name,
+                 std::vector<std::string>* out) {
   if (std::string_view text; json.get(text) == simdjson::SUCCESS) {
     out->emplace_back(text);
   } else if (json.is_number() || json.is_bool()) {
@@ -31,9 +32,11 @@ Status ReadValue(simdjson::dom::element json, std::string_view name, std::vector
   return OkStatus();
 }
 
-Result<ops::FaultRule> ReadRule(simdjson::dom::element json, const std::optional<std::string>& seed) {
+Result<ops::FaultRule> ReadRule(simdjson::dom::element json,
+                                const std::optional<std::string>& seed) {
   simdjson::dom::object members;
-  if (json.get(members) != simdjson::SUCCESS) return ValidationError("each of faults must be an object");
+  if (json.get(members) != simdjson::SUCCESS)
+    return ValidationError("each of faults must be an object");
   std::vector<ops::FaultSetting> settings;
   bool seeded = false;
   for (const simdjson::dom::key_value_pair member : members) {
@@ -42,7 +45,8 @@ Result<ops::FaultRule> ReadRule(simdjson::dom::element json, const std::optional
     setting.name = member.key;
     seeded |= setting.name == "seed";
     if (simdjson::dom::array values; member.value.get(values) == simdjson::SUCCESS) {
-      for (const simdjson::dom::element value : values) TRY(ReadValue(value, member.key, &setting.values));
+      for (const simdjson::dom::element value : values)
+        TRY(ReadValue(value, member.key, &setting.values));
     } else {
       TRY(ReadValue(member.value, member.key, &setting.values));
     }
@@ -54,7 +58,8 @@ Result<ops::FaultRule> ReadRule(simdjson::dom::element json, const std::optional
 // {"faults":[...],"seed":1}
 Result<ops::FaultDial::Rules> ReadRules(simdjson::dom::element json) {
   simdjson::dom::object members;
-  if (json.get(members) != simdjson::SUCCESS) return ValidationError(R"(expected {"faults": [...]})");
+  if (json.get(members) != simdjson::SUCCESS)
+    return ValidationError(R"(expected {"faults": [...]})");
   std::optional<simdjson::dom::array> faults;
   std::optional<std::string> seed;
   for (const simdjson::dom::key_value_pair member : members) {
@@ -64,7 +69,8 @@ Result<ops::FaultDial::Rules> ReadRules(simdjson::dom::element json) {
     } else if (member.key == "faults" && member.value.get(list) == simdjson::SUCCESS) {
       faults = list;
     } else {
-      return ValidationError("expected faults, a list, and perhaps seed, a whole number, not " + std::string(member.key));
+      return ValidationError("expected faults, a list, and perhaps seed, a whole number, not " +
+                             std::string(member.key));
     }
   }
   if (!faults) return ValidationError(R"(expected {"faults": [...]})");
@@ -77,7 +83,8 @@ Result<ops::FaultDial::Rules> ReadRules(simdjson::dom::element json) {
 
 Result<ops::FaultDial::Tables> ReadTables(simdjson::dom::element json) {
   simdjson::dom::object members;
-  if (json.get(members) != simdjson::SUCCESS) return ValidationError(R"(expected {"TABLE": {"faults": [...]}, ...})");
+  if (json.get(members) != simdjson::SUCCESS)
+    return ValidationError(R"(expected {"TABLE": {"faults": [...]}, ...})");
   ops::FaultDial::Tables tables;
   for (const simdjson::dom::key_value_pair member : members) {
     TRY(ops::CheckFaultTable(member.key));
@@ -147,14 +154,16 @@ std::string FaultControl::Render(const std::string* table) const {
   return out;
 }
 
-Result<std::string> FaultControl::Handle(std::string_view path, std::string_view method, std::string_view body) {
+Result<std::string> FaultControl::Handle(std::string_view path, std::string_view method,
+                                         std::string_view body) {
   const std::optional<std::string> table = TableIn(path);
   if (table) TRY(ops::CheckFaultTable(*table));
   if (method == "PUT") {
     simdjson::dom::parser parser;
     simdjson::dom::element json;
     const simdjson::padded_string padded(body);
-    if (parser.parse(padded).get(json) != simdjson::SUCCESS) return ValidationError("the body is no JSON");
+    if (parser.parse(padded).get(json) != simdjson::SUCCESS)
+      return ValidationError("the body is no JSON");
     if (table) {
       ASSIGN_OR_RETURN(ops::FaultDial::Rules rules, ReadRules(json));
       ops::SetFaults(env_, *table, std::move(rules));
@@ -169,12 +178,14 @@ Result<std::string> FaultControl::Handle(std::string_view path, std::string_view
       ops::SetAllFaults(env_, {});
     }
   }
-  if (method != "GET") LogInfo("faults set", {{"table", table ? *table : "all"}, {"active", env_.faults.active()}});
+  if (method != "GET")
+    LogInfo("faults set", {{"table", table ? *table : "all"}, {"active", env_.faults.active()}});
   return Render(table ? &*table : nullptr);
 }
 
 Status AddFault(std::vector<ops::FaultSetting> settings, ops::FaultDial::Tables* tables) {
-  const auto table = std::find_if(settings.begin(), settings.end(), [](const auto& s) { return s.name == "table"; });
+  const auto table = std::find_if(settings.begin(), settings.end(),
+                                  [](const auto& s) { return s.name == "table"; });
   if (table == settings.end() || table->values.size() != 1) {
     return ValidationError("each needs table, the name of one table or *");
   }

@@ -22,7 +22,8 @@ class FaultControl {
   explicit FaultControl(ops::Environment& env) : env_(env) {}
 
   static bool Owns(std::string_view path, std::string_view method);
-  // Does what the call asks for and answers what is set then, as JSON. kValidation says what is wrong with the body.
+  // Does what the call asks for and answers what is set then, as JSON. kValidation says what is
+  // wrong with the body.
   Result<std::string> Handle(std::string_view path, std::string_view method, std::string_view body);
 
  private:
@@ -31,7 +32,8 @@ class FaultControl {
   ops::Environment& env_;
 };
 
-// One [[faults]] of stator.toml: the settings of a rule, and `table`. Adds it to *tables. kValidation.
+// One [[faults]] of stator.toml: the settings of a rule, and `table`. Adds it to *tables.
+// kValidation.
 Status AddFault(std::vector<ops::FaultSetting> settings, ops::FaultDial::Tables* tables);
 
 }  // namespace stator::server

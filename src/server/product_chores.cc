@@ -18,6 +18,9 @@ constexpr int64_t kStreamUpkeepMicros = 10'000'000;
 // In the background a sweep works for a quarter of the time, so that a loaded machine, on which
 // each step takes longer, is also left alone for longer.
 constexpr int64_t kPausePerWork = 3;
+// A gentle step is short, so that no request waits for long behind one.
+constexpr size_t kGentleStep = 16;
+constexpr size_t kStepAtOnce = 256;
 constexpr int64_t kLongestPauseMicros = 200'000;
 constexpr auto kFillPoll = std::chrono::milliseconds(2);
 
@@ -35,7 +38,7 @@ void AddProductChores(ops::Environment& environment, Metrics& metrics, int64_t t
   chores->Add("time to live", ttl_interval_micros, [&environment, sweeper](Chores::Pace pace) {
     const int64_t start = environment.clock.TicksMicros();
     const bool waits = pace == Chores::Pace::kAtOnce && sweeper->Waits();
-    const bool more = sweeper->Step();
+    const bool more = sweeper->Step(pace == Chores::Pace::kAtOnce ? kStepAtOnce : kGentleStep);
     if (pace == Chores::Pace::kAtOnce) {
       if (more || !waits) return more;
       std::this_thread::sleep_for(kFillPoll);

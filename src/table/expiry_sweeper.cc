@@ -28,7 +28,7 @@ bool ExpirySweeper::Waits() const {
   return false;
 }
 
-bool ExpirySweeper::Step() {
+bool ExpirySweeper::Step(size_t items) {
   bool more = false;
   std::map<uint32_t, Progress> before;
   before.swap(progress_);
@@ -41,7 +41,7 @@ bool ExpirySweeper::Step() {
       before.erase(known);
     }
     progress.name = table->descriptor.name;
-    more |= StepTable(table, &progress);
+    more |= StepTable(table, items, &progress);
   }
   // Tables that are gone, or have no time to live any more, leave no backlog behind.
   for (auto& [tablet_id, progress] : before) {
@@ -64,7 +64,7 @@ void ExpirySweeper::Begin(const TablePtr& table, int64_t now, Progress* progress
   progress->under_way = true;
 }
 
-bool ExpirySweeper::StepTable(const TablePtr& table, Progress* progress) {
+bool ExpirySweeper::StepTable(const TablePtr& table, size_t items, Progress* progress) {
   const int64_t now = clock_.NowMicros();
   if (!progress->under_way) Begin(table, now, progress);
   std::vector<std::string> keys;
@@ -73,7 +73,7 @@ bool ExpirySweeper::StepTable(const TablePtr& table, Progress* progress) {
   Status status =
       store_.engine().Scan(range, kv::Tier::kAny, [&](std::string_view key, std::string_view) {
         keys.emplace_back(key);
-        return keys.size() < kStepItems;
+        return keys.size() < items;
       });
   int64_t deleted = 0;
   double backlog_seconds = 0;
@@ -99,7 +99,7 @@ bool ExpirySweeper::StepTable(const TablePtr& table, Progress* progress) {
     Tell(progress, 0, backlog_seconds);
     return false;
   }
-  const bool more = keys.size() == kStepItems;
+  const bool more = keys.size() == items;
   if (more) progress->next = keys.back() + std::string(1, '\0');
   progress->under_way = more;
   Tell(progress, deleted, more ? backlog_seconds : 0);

@@ -33,14 +33,12 @@ class ExpirySweeper {
   ExpirySweeper(Store& store, const Clock& clock, Observer observer)
       : store_(store), clock_(clock), observer_(std::move(observer)) {}
 
-  // Deletes up to kStepItems of every table. True: some table has more. A table whose deletes fail
-  // is left to the next call, and does not make it true.
-  bool Step();
+  // Deletes up to `items` of every table. True: some table has more. A table whose deletes fail is
+  // left to the next call, and does not make it true.
+  bool Step(size_t items);
   // True while an index is being filled, which will have more entries to look at, or removed. To be
   // asked before a step: what is filled behind it may have been missed.
   bool Waits() const;
-
-  static constexpr size_t kStepItems = 64;
 
  private:
   struct Progress {
@@ -51,7 +49,7 @@ class ExpirySweeper {
     int64_t from_seconds = 0;  // the mark before this pass
     bool backlog = false;      // reported
   };
-  bool StepTable(const TablePtr& table, Progress* progress);
+  bool StepTable(const TablePtr& table, size_t items, Progress* progress);
   void Begin(const TablePtr& table, int64_t now, Progress* progress);
   void Tell(Progress* progress, int64_t deleted, double backlog_seconds);
   Result<int64_t> Delete(const TablePtr& table, const std::vector<std::string>& entry_keys);

@@ -121,7 +121,7 @@ struct Sweeping : World {
   int64_t Sweep() {
     if (!sweeper) MakeSweeper();
     const int64_t before = deleted;
-    while (sweeper->Step()) {
+    while (sweeper->Step(64)) {
     }
     return deleted - before;
   }
@@ -226,12 +226,12 @@ TEST_P(Sweeps, GoStepByStepAndSayWhatIsLeft) {
     world.Put("{pk: 'k" + std::to_string(i) + "', t: " + std::to_string(kNow - 1000 + i) + "}");
   }
   world.MakeSweeper();
-  EXPECT_TRUE(world.sweeper->Step());
+  EXPECT_TRUE(world.sweeper->Step(64));
   EXPECT_EQ(world.deleted, 64);
   EXPECT_DOUBLE_EQ(world.backlog, 1000 - 63);
   world.Put("{pk: 'late', t: 1600000000}");  // behind the step under way
-  EXPECT_TRUE(world.sweeper->Step());
-  EXPECT_FALSE(world.sweeper->Step());
+  EXPECT_TRUE(world.sweeper->Step(64));
+  EXPECT_FALSE(world.sweeper->Step(64));
   EXPECT_EQ(world.deleted, 150);
   EXPECT_EQ(world.backlog, 0);
   EXPECT_EQ(world.Keys(), std::set<std::string>{"late"});
@@ -273,7 +273,7 @@ TEST_P(Sweeps, TheAttributeMayBeAKey) {
     EXPECT_EQ(report.table, "keyed");
     EXPECT_EQ(report.deleted, 2);
   });
-  EXPECT_FALSE(sweeper.Step());
+  EXPECT_FALSE(sweeper.Step(64));
   EXPECT_EQ(world.store->Counts(*table)->items, 3);
 }
 

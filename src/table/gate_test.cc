@@ -1,5 +1,5 @@
-// Writes with several targets of one table while indexes of that table come and go: the writes that entered under the old set
-// of indexes are waited for, so none of them may wait for the new one.
+// Writes with several targets of one table while indexes of that table come and go: the writes that
+// entered under the old set of indexes are waited for, so none of them may wait for the new one.
 #include "table/gate.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,8 @@ TableDescriptor Describe(const std::string& name) {
   return d;
 }
 
-// Ends the test binary if the work is not done in time: threads that wait for each other cannot be joined.
+// Ends the test binary if the work is not done in time: threads that wait for each other cannot be
+// joined.
 template <typename Work>
 void InTime(const char* what, Work work) {
   std::promise<void> done;
@@ -88,15 +89,19 @@ TEST(Gate, TransactionsOnOneTableAndItsIndexesDoNotWaitForEachOther) {
   ManualClock clock;
   WorkerPool workers(2, 10000);
   // Done on another thread, as on a disk: writes stay inside the gate for a while.
-  auto engine = std::make_unique<kv::FaultEngine>(std::make_unique<kv::MemoryEngine>(), kv::FaultOptions{.delay_done = true});
+  auto engine = std::make_unique<kv::FaultEngine>(std::make_unique<kv::MemoryEngine>(),
+                                                  kv::FaultOptions{.delay_done = true});
   std::unique_ptr<Store> store = Store::Open(*engine, clock, workers).value();
   for (const char* name : {"a", "b"}) {
-    ASSERT_TRUE(Await<Result<TablePtr>>([&](auto done) { store->Create(Describe(name), std::move(done)); }).ok());
+    ASSERT_TRUE(Await<Result<TablePtr>>([&](auto done) {
+                  store->Create(Describe(name), std::move(done));
+                }).ok());
   }
   constexpr int kWriters = 4;
   std::vector<std::string> keys;
   for (int i = 0; i < 3000; ++i) {
-    keys.push_back(EncodeItemKey(store->Find("a")->key_schema(), ItemView(Item("{pk: 'none" + std::to_string(i) + "'}"))));
+    keys.push_back(EncodeItemKey(store->Find("a")->key_schema(),
+                                 ItemView(Item("{pk: 'none" + std::to_string(i) + "'}"))));
   }
   std::atomic<bool> stop = false;
   std::atomic<int> written = 0;
@@ -107,8 +112,9 @@ TEST(Gate, TransactionsOnOneTableAndItsIndexesDoNotWaitForEachOther) {
       writers.emplace_back([&, w] {
         SeededRandom random(static_cast<uint64_t>(w) + 1);
         while (!stop) {
-          // Half of them have so many targets that they spend most of their time on the way through the gate: that is
-          // when the version must change. They change nothing. The others write to both tables, in any order.
+          // Half of them have so many targets that they spend most of their time on the way through
+          // the gate: that is when the version must change. They change nothing. The others write
+          // to both tables, in any order.
           const bool many = w % 2 == 0;
           std::vector<WriteTarget> targets;
           std::vector<std::string> items;
@@ -118,19 +124,21 @@ TEST(Gate, TransactionsOnOneTableAndItsIndexesDoNotWaitForEachOther) {
             for (const std::string& key : keys) targets.push_back({tables[only], key});
           }
           for (uint64_t i = 0; !many && i < 30; ++i) {
-            items.push_back(Item("{pk: 'k" + std::to_string(random.Below(3) + 3 * i) + "', g: 'x'}"));
+            items.push_back(
+                Item("{pk: 'k" + std::to_string(random.Below(3) + 3 * i) + "', g: 'x'}"));
             const TablePtr& table = tables[random.Below(2)];
             targets.push_back({table, EncodeItemKey(table->key_schema(), ItemView(items.back()))});
           }
           const Status status = Await<Status>([&](auto done) {
-            store->Write(std::move(targets),
-                         [&](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
-                           std::vector<Change> all;
-                           for (const std::string& item : items) all.push_back({Change::kPut, item});
-                           if (many) all.resize(keys.size());
-                           return all;
-                         },
-                         std::move(done));
+            store->Write(
+                std::move(targets),
+                [&](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
+                  std::vector<Change> all;
+                  for (const std::string& item : items) all.push_back({Change::kPut, item});
+                  if (many) all.resize(keys.size());
+                  return all;
+                },
+                std::move(done));
           });
           EXPECT_TRUE(status.ok()) << status.error().message();
           ++written;
@@ -138,8 +146,8 @@ TEST(Gate, TransactionsOnOneTableAndItsIndexesDoNotWaitForEachOther) {
       });
     }
     const auto alter = [&](const char* name, Store::ChangeDescriptor change) {
-      const auto altered =
-          Await<Result<TablePtr>>([&](auto done) { store->Alter(name, std::move(change), std::move(done)); });
+      const auto altered = Await<Result<TablePtr>>(
+          [&](auto done) { store->Alter(name, std::move(change), std::move(done)); });
       EXPECT_TRUE(altered.ok());
     };
     while (changes < 60 || written < 200) {

@@ -7,7 +7,8 @@
 namespace stator::table {
 namespace {
 
-// What a change costs beside its key and its item, about: map node, queue entries, the shared string.
+// What a change costs beside its key and its item, about: map node, queue entries, the shared
+// string.
 constexpr size_t kOverheadBytes = 192;
 
 }  // namespace
@@ -32,7 +33,8 @@ int64_t History::Now() {
 }
 
 size_t History::SizeOf(const Place& place, const Change& change) {
-  return kOverheadBytes + place.second.size() + (change.before != nullptr ? change.before->size() : 0);
+  return kOverheadBytes + place.second.size() +
+         (change.before != nullptr ? change.before->size() : 0);
 }
 
 History::Recording History::Record(std::vector<Before> changes) {
@@ -66,7 +68,8 @@ void History::Settle(const Recording& recording, std::optional<uint64_t> stamp) 
     }
     return;
   }
-  // Engines may tell of batches out of order where nothing depends on it. A batch is never later here than its successors.
+  // Engines may tell of batches out of order where nothing depends on it. A batch is never later
+  // here than its successors.
   int64_t time = Now();
   auto behind = settled_.end();
   while (behind != settled_.begin() && (behind - 1)->stamp > *stamp) {
@@ -84,7 +87,8 @@ void History::Settle(const Recording& recording, std::optional<uint64_t> stamp) 
 }
 
 std::deque<History::Change>::iterator History::Find(std::deque<Change>* chain, uint64_t number) {
-  return std::find_if(chain->begin(), chain->end(), [number](const Change& change) { return change.number == number; });
+  return std::find_if(chain->begin(), chain->end(),
+                      [number](const Change& change) { return change.number == number; });
 }
 
 void History::Erase(Changes::iterator place, uint64_t number) {
@@ -123,13 +127,16 @@ size_t History::size() const {
   return size;
 }
 
-std::optional<History::Found> History::First(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse,
+std::optional<History::Found> History::First(kv::Tablet tablet, std::string_view begin,
+                                             std::string_view end, bool reverse,
                                              int64_t time) const {
   MutexLock lock(mutex_);
   auto low = changes_.lower_bound(PlaceView(tablet, begin));
   auto high = low;
   if (end.empty()) {
-    high = tablet.id == UINT32_MAX ? changes_.end() : changes_.lower_bound(PlaceView({tablet.space, tablet.id + 1}, ""));
+    high = tablet.id == UINT32_MAX
+               ? changes_.end()
+               : changes_.lower_bound(PlaceView({tablet.space, tablet.id + 1}, ""));
   } else if (begin < end) {
     high = changes_.lower_bound(PlaceView(tablet, end));
   }
@@ -151,10 +158,11 @@ std::optional<History::Found> History::First(kv::Tablet tablet, std::string_view
   return std::nullopt;
 }
 
-// The engine is asked first, always: what it does not show yet is in the history, what it shows is there too.
+// The engine is asked first, always: what it does not show yet is in the history, what it shows is
+// there too.
 
-Result<bool> History::Moment::Get(kv::Engine& engine, kv::Tablet tablet, std::string_view key, kv::Tier tier,
-                                  std::string* item) const {
+Result<bool> History::Moment::Get(kv::Engine& engine, kv::Tablet tablet, std::string_view key,
+                                  kv::Tier tier, std::string* item) const {
   ASSIGN_OR_RETURN(const bool found, engine.Get(tablet, key, tier, item));
   const std::string end = std::string(key) + '\0';
   if (const auto before = history_.First(tablet, key, end, false, time_)) {
@@ -168,8 +176,9 @@ Result<bool> History::Moment::Get(kv::Engine& engine, kv::Tablet tablet, std::st
   return true;
 }
 
-Status History::Moment::Scan(kv::Engine& engine, const kv::Range& range, kv::Tier tier,
-                             FunctionRef<bool(std::string_view key, model::ItemView item)> visit) const {
+Status History::Moment::Scan(
+    kv::Engine& engine, const kv::Range& range, kv::Tier tier,
+    FunctionRef<bool(std::string_view key, model::ItemView item)> visit) const {
   // What is left to visit: [begin, end).
   std::string begin(range.begin);
   std::string end(range.end);
@@ -182,8 +191,8 @@ Status History::Moment::Scan(kv::Engine& engine, const kv::Range& range, kv::Tie
       begin.push_back('\0');
     }
   };
-  // Visits what stood between what has been visited and `bound` and has changed since. `bound`, if it is a key, too: then
-  // it is the last one, and true says that it was among them.
+  // Visits what stood between what has been visited and `bound` and has changed since. `bound`, if
+  // it is a key, too: then it is the last one, and true says that it was among them.
   const auto changed_until = [&](std::optional<std::string_view> bound) {
     std::string low = begin;
     std::string high = end;

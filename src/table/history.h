@@ -1,9 +1,11 @@
-// What items and index entries were before recent changes, so that a read can answer the state of a while ago.
+// What items and index entries were before recent changes, so that a read can answer the state of a
+// while ago.
 //
-// A change is recorded before its batch is handed to the engine, with what it replaces, and gets its time when the batch is
-// durable. A read of a moment of the past takes what the engine says and puts, for each key, what the first change since then
-// replaced in its place; a change without a time yet is later than every moment. Nothing of this is on disk: after a restart
-// there is no past, and writes are what they are without it.
+// A change is recorded before its batch is handed to the engine, with what it replaces, and gets
+// its time when the batch is durable. A read of a moment of the past takes what the engine says and
+// puts, for each key, what the first change since then replaced in its place; a change without a
+// time yet is later than every moment. Nothing of this is on disk: after a restart there is no
+// past, and writes are what they are without it.
 #pragma once
 
 #include <atomic>
@@ -30,14 +32,18 @@ namespace stator::table {
 class History {
  public:
   static constexpr size_t kMaxBytes = 64u << 20;
-  // Holds at most `max_bytes` of changes; beyond that the oldest go, and reads of older moments get fresher.
-  explicit History(const Clock& clock, size_t max_bytes = kMaxBytes) : clock_(clock), max_bytes_(max_bytes) {}
+  // Holds at most `max_bytes` of changes; beyond that the oldest go, and reads of older moments get
+  // fresher.
+  explicit History(const Clock& clock, size_t max_bytes = kMaxBytes)
+      : clock_(clock), max_bytes_(max_bytes) {}
 
-  // For how many microseconds changes are kept, by table name; "*": of every table. Replaces what was asked for before.
-  // Tables need not exist.
+  // For how many microseconds changes are kept, by table name; "*": of every table. Replaces what
+  // was asked for before. Tables need not exist.
   void Keep(std::map<std::string, int64_t, std::less<>> ages);
   // Whether changes of a table are to be recorded. One relaxed load while nothing is kept.
-  bool Keeps(std::string_view table) const { return keeping_.load(std::memory_order_relaxed) && KeepsTable(table); }
+  bool Keeps(std::string_view table) const {
+    return keeping_.load(std::memory_order_relaxed) && KeepsTable(table);
+  }
 
   // What a change replaces.
   struct Before {
@@ -72,20 +78,25 @@ class History {
   // The recorded changes of one batch.
   using Recording = std::vector<std::pair<Changes::iterator, uint64_t>>;
 
-  // Records the changes of one batch. The caller holds the latches of the items, and hands the batch to the engine next.
+  // Records the changes of one batch. The caller holds the latches of the items, and hands the
+  // batch to the engine next.
   Recording Record(std::vector<Before> changes);
-  // The batch is durable under the commit stamp `stamp`; or it was refused (nullopt), and nothing was changed.
+  // The batch is durable under the commit stamp `stamp`; or it was refused (nullopt), and nothing
+  // was changed.
   void Settle(const Recording& recording, std::optional<uint64_t> stamp);
 
-  // A moment of the past, of all tablets together. While it lives, what it needs is kept, as far as there is room.
+  // A moment of the past, of all tablets together. While it lives, what it needs is kept, as far as
+  // there is room.
   class Moment {
    public:
     ~Moment();
     Moment(const Moment&) = delete;
     Moment& operator=(const Moment&) = delete;
 
-    // As Store::Get and Store::ScanTablet, of the state of that moment. `item` and `visit` get items without stamps.
-    Result<bool> Get(kv::Engine& engine, kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* item) const;
+    // As Store::Get and Store::ScanTablet, of the state of that moment. `item` and `visit` get
+    // items without stamps.
+    Result<bool> Get(kv::Engine& engine, kv::Tablet tablet, std::string_view key, kv::Tier tier,
+                     std::string* item) const;
     Status Scan(kv::Engine& engine, const kv::Range& range, kv::Tier tier,
                 FunctionRef<bool(std::string_view key, model::ItemView item)> visit) const;
 
@@ -110,8 +121,10 @@ class History {
   };
 
   bool KeepsTable(std::string_view table) const;
-  // The first (reverse: last) place in [begin, end) of the tablet that has changed since `time`. An empty `end`: the tablet's.
-  std::optional<Found> First(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse, int64_t time) const;
+  // The first (reverse: last) place in [begin, end) of the tablet that has changed since `time`. An
+  // empty `end`: the tablet's.
+  std::optional<Found> First(kv::Tablet tablet, std::string_view begin, std::string_view end,
+                             bool reverse, int64_t time) const;
   int64_t Now() REQUIRES(mutex_);
   // The change must be there.
   static std::deque<Change>::iterator Find(std::deque<Change>* chain, uint64_t number);
@@ -125,7 +138,8 @@ class History {
   mutable Mutex mutex_;
   std::map<std::string, int64_t, std::less<>> ages_ GUARDED_BY(mutex_);
   int64_t max_age_ GUARDED_BY(mutex_) = 0;
-  int64_t now_ GUARDED_BY(mutex_) = std::numeric_limits<int64_t>::min();  // the clock may be set back; time here is not
+  int64_t now_ GUARDED_BY(mutex_) =
+      std::numeric_limits<int64_t>::min();  // the clock may be set back; time here is not
   uint64_t last_number_ GUARDED_BY(mutex_) = 0;
   Changes changes_ GUARDED_BY(mutex_);
   struct Settled {
@@ -134,7 +148,8 @@ class History {
     Changes::iterator place;
     uint64_t number;
   };
-  std::deque<Settled> settled_ GUARDED_BY(mutex_);  // the changes that have a time, by stamp and by time
+  std::deque<Settled> settled_
+      GUARDED_BY(mutex_);  // the changes that have a time, by stamp and by time
   size_t bytes_ GUARDED_BY(mutex_) = 0;
   std::multiset<int64_t> moments_ GUARDED_BY(mutex_);
 };

@@ -12,6 +12,9 @@ const TIMES = ['CreationDateTime', 'LastIncreaseDateTime', 'LastDecreaseDateTime
   'LastUpdateDateTime'];
 const IDENTIFIERS = ['TableArn', 'TableId', 'IndexArn', 'LatestStreamArn', 'LatestStreamLabel'];
 
+const INDEX_LISTS = ['GlobalSecondaryIndexes', 'LocalSecondaryIndexes'];
+const byName = (indexes) => [...indexes].sort((a, b) => (a.IndexName < b.IndexName ? -1 : 1));
+
 /** JSON with sorted members, so that equal values have equal text. */
 export function canonical(node) {
   if (Array.isArray(node)) return `[${node.map(canonical).join(',')}]`;
@@ -54,8 +57,37 @@ function withoutVolatile(node) {
     if (TIMES.includes(member) && typeof child === 'number') result[member] = '<time>';
     else if (IDENTIFIERS.includes(member) && typeof child === 'string') result[member] = '<identifier>';
     else if (member === 'AttributeDefinitions' && Array.isArray(child)) result[member] = sorted(child);
+    else if (INDEX_LISTS.includes(member) && Array.isArray(child)) result[member] = withoutVolatile(byName(child));
     else result[member] = withoutVolatile(child);
   }
+  return result;
+}
+
+/** Frees what a page holds that does not begin at the beginning or does not reach the end. */
+function freePart(result, { Limit }, begins) {
+  if (Limit === undefined && !begins) return;
+  for (const member of ['Items', 'Count', 'LastEvaluatedKey', 'ConsumedCapacity', ...(begins ? ['ScannedCount'] : [])]) {
+    if (result[member] !== undefined) result[member] = '<free>';
+  }
+  if (begins) delete result.LastEvaluatedKey;
+}
+
+/** The order of index entries is free among those whose keys are equal; of all where their keys are not in the answer. */
+function withFreeIndexOrder(step, result) {
+  const { Items } = result;
+  if (Array.isArray(Items)) {
+    const ranges = (step.index?.ranges ?? []).map(({ name }) => name);
+    const position = (item) => canonical(withCanonicalNumbers(ranges.map((name) => item[name])));
+    const shown = Items.every((item) => ranges.every((name) => name in item)) && step.index !== undefined;
+    const groups = [];
+    for (const item of Items) {
+      const at = shown ? position(item) : '';
+      if (groups.at(-1)?.at === at) groups.at(-1).items.push(item);
+      else groups.push({ at, items: [item] });
+    }
+    result.Items = groups.flatMap(({ items }) => sorted(items));
+  }
+  if (!step.walk) freePart(result, step.request, step.request.ExclusiveStartKey !== undefined);
   return result;
 }
 
@@ -73,19 +105,18 @@ function normalised(step, body) {
       if (Array.isArray(block.Keys)) block.Keys = sorted(block.Keys);
     }
   }
+  if (step.op === 'ExecuteStatement') {
+    // A token is the server's own; that there is one has to agree, and so has what follows it (walks).
+    if (result.NextToken !== undefined) result.NextToken = '<token>';
+    delete result.LastEvaluatedKey; // Local has none
+    if (step.unordered && Array.isArray(result.Items)) result.Items = sorted(result.Items);
+  }
+  if (step.op === 'Query' && step.request.IndexName !== undefined) return withFreeIndexOrder(step, result);
   if (step.op === 'Scan') {
     // Hash order is free, so a page that does not hold the whole table holds free items.
     if (Array.isArray(result.Items)) result.Items = sorted(result.Items);
     const { request } = step;
-    const partial = !step.walk && (request.Limit !== undefined || request.ExclusiveStartKey || request.Segment !== undefined);
-    if (partial) {
-      const free = ['Items', 'Count', 'LastEvaluatedKey', 'ConsumedCapacity'];
-      if (request.ExclusiveStartKey || request.Segment !== undefined) free.push('ScannedCount');
-      for (const member of free) {
-        if (result[member] !== undefined) result[member] = '<free>';
-      }
-      if (request.ExclusiveStartKey || request.Segment !== undefined) delete result.LastEvaluatedKey;
-    }
+    if (!step.walk) freePart(result, request, request.ExclusiveStartKey || request.Segment !== undefined);
     if (step.walk) delete result.ConsumedCapacity;
   }
   return result;
@@ -127,6 +158,7 @@ export function compare(step, stator, local) {
     return [{ path: 'outcome', stator: outcome(stator), local: outcome(local) }];
   }
   if (succeeded(stator)) {
+    if (stator.settled === false) return [{ path: 'settled', stator: false, local: local.settled }];
     diffNodes('body', normalised(step, stator.body), normalised(step, local.body), differences);
     diffNodes('after', withSortedSets(stator.after), withSortedSets(local.after), differences);
     return differences;

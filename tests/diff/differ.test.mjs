@@ -30,6 +30,21 @@ test('Scan order is free, Query order is not', () => {
   assert.deepEqual(paths({ op: 'Scan', request: {} }, one, ok({ Items: [], Count: 0 })), ['body.Items', 'body.Count']);
 });
 
+test('the order of index entries is free where their keys are equal', () => {
+  const entry = (p, n) => ({ p: { S: p }, n: { N: n } });
+  const step = { op: 'Query', request: { IndexName: 'i' }, index: { hashes: [], ranges: [{ name: 'n' }], projection: {} } };
+  const one = ok({ Items: [entry('a', '1'), entry('b', '1'), entry('c', '2')], Count: 3 });
+  assert.deepEqual(paths(step, one, ok({ Items: [entry('b', '1'), entry('a', '1'), entry('c', '2')], Count: 3 })), []);
+  assert.equal(paths(step, one, ok({ Items: [entry('a', '1'), entry('c', '2'), entry('b', '1')], Count: 3 })).length, 4);
+  const page = { ...step, request: { IndexName: 'i', Limit: 1 } };
+  assert.deepEqual(paths(page, ok({ Items: [entry('a', '1')], Count: 1 }), ok({ Items: [entry('b', '1')], Count: 1 })), []);
+});
+
+test('a change of a table that does not come to its end is a difference', () => {
+  const step = { op: 'UpdateTable', request: {} };
+  assert.deepEqual(paths(step, { ...ok({}), settled: false }, { ...ok({}), settled: true }), ['settled']);
+});
+
 test('errors differ by status, name, text and further members', () => {
   const step = { op: 'PutItem', request: {} };
   assert.deepEqual(paths(step, refused('X', 'text'), { status: 400, body: { __type: 'other#X', Message: 'text' } }), []);

@@ -3,17 +3,23 @@
 // is to be removed.
 //
 // A rule is { id, reason, source, explains(difference, context) }. The difference is one of compare.mjs; the context is
-// { step, stator, local }, the two outcomes as text: 'success' or 'ErrorName: message'. A subject has its rules in a file
+// { step, stator, local, reasons }: the two outcomes as text, 'success' or 'ErrorName: message', and Stator's CancellationReasons.
+// A subject has its rules in a file
 // of known/.
 import { CAPACITY } from './known/capacity.mjs';
 import { EXPRESSIONS } from './known/expressions.mjs';
+import { INDEXES } from './known/indexes.mjs';
+import { LEGACY_PARAMETERS } from './known/legacy.mjs';
+import { PARTIQL } from './known/partiql.mjs';
 import { READS } from './known/reads.mjs';
 import { REQUESTS } from './known/requests.mjs';
 import { SEVERAL } from './known/several.mjs';
 import { TABLES } from './known/tables.mjs';
+import { TRANSACTIONS } from './known/transactions.mjs';
 import { UPDATES } from './known/updates.mjs';
 import { VALUES } from './known/values.mjs';
 
 export const RULES = [
-  ...REQUESTS, ...VALUES, ...EXPRESSIONS, ...UPDATES, ...READS, ...CAPACITY, ...TABLES, ...SEVERAL,
+  ...REQUESTS, ...VALUES, ...EXPRESSIONS, ...UPDATES, ...READS, ...CAPACITY, ...TABLES, ...INDEXES, ...TRANSACTIONS,
+  ...LEGACY_PARAMETERS, ...PARTIQL, ...SEVERAL,
 ];

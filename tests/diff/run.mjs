@@ -16,10 +16,25 @@ async function pages(client, op, request) {
     merged.Count += Count;
     merged.ScannedCount += ScannedCount;
     if (!LastEvaluatedKey) {
-      // Query pages are determined one by one; how a Scan is cut into pages depends on the free hash order.
-      return { status: 200, body: op === 'Query' ? { Pages: each } : merged };
+      // Pages of a table's Query are determined one by one; how a Scan is cut into pages depends on the free hash order,
+      // that of an index on the free order of equal index keys.
+      return { status: 200, body: op === 'Query' && request.IndexName === undefined ? { Pages: each } : merged };
     }
     start = LastEvaluatedKey;
+  }
+  return { status: 0, body: { __type: 'diff#Endless', message: `more than ${PAGE_LIMIT} pages` } };
+}
+
+/** The items of all pages of a statement. */
+async function statement(client, op, request) {
+  const items = [];
+  let next;
+  for (let page = 0; page < PAGE_LIMIT; page++) {
+    const answer = await client.call(op, next ? { ...request, NextToken: next } : request);
+    if (!succeeded(answer)) return answer;
+    items.push(...answer.body.Items);
+    next = answer.body.NextToken;
+    if (!next) return { status: 200, body: { Items: items } };
   }
   return { status: 0, body: { __type: 'diff#Endless', message: `more than ${PAGE_LIMIT} pages` } };
 }
@@ -36,15 +51,54 @@ async function segments(client, op, request) {
   return { status: 200, body: merged };
 }
 
-/** Performs one step on one server. After a write of one item the answer also holds the item as it is then, as `after`. */
+const SETTLING_LIMIT = 10000;
+
+/** Waits until the table and its indexes are as they will stay: what is UPDATING is no state to compare. True if they are. */
+async function settle(client, TableName) {
+  const deadline = Date.now() + SETTLING_LIMIT;
+  for (;;) {
+    const { body } = await client.call('DescribeTable', { TableName });
+    const statuses = [body.Table?.TableStatus, ...(body.Table?.GlobalSecondaryIndexes ?? []).map((index) => index.IndexStatus)];
+    if (body.Table === undefined || statuses.every((status) => status === 'ACTIVE')) return true;
+    if (Date.now() > deadline) return false;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** Tokens that generators made are used again when steps are replayed: each replay has its own. */
+function withOwnToken(client, request) {
+  const token = request.ClientRequestToken;
+  return typeof token === 'string' && token.startsWith('token-') ? { ...request, ClientRequestToken: `${token}-${client.epoch ?? 0}` } : request;
+}
+
+/** The items that a transaction wrote or looked at, as they are now. */
+async function touched(client, request) {
+  const items = [];
+  for (const entry of request.TransactItems) {
+    const [[kind, { TableName, Key, Item }]] = Object.entries(entry);
+    const { body } = kind === 'Put' ? await client.call('DescribeTable', { TableName }) : {};
+    const wanted = Key ?? Object.fromEntries(body.Table.KeySchema.map(({ AttributeName }) => [AttributeName, Item[AttributeName]]));
+    items.push((await client.call('GetItem', { TableName, Key: wanted, ConsistentRead: true })).body.Item ?? null);
+  }
+  return { Items: items };
+}
+
+/** Performs one step on one server. After a write of items the answer also holds them as they are then, as `after`;
+ * after a change of a table `settled` says whether it came to its end. */
 export async function perform(client, step) {
   if (step.walk === 'pages') return pages(client, step.op, step.request);
+  if (step.walk === 'statement') return statement(client, step.op, step.request);
   if (step.walk === 'segments') return segments(client, step.op, step.request);
-  const answer = await client.call(step.op, step.request);
+  const answer = await client.call(step.op, withOwnToken(client, step.request));
+  if (!succeeded(answer)) return answer;
   const { TableName, Key } = step.request;
-  if (succeeded(answer) && (step.op === 'UpdateItem' || step.op === 'DeleteItem')) {
+  if (step.op === 'UpdateItem' || step.op === 'DeleteItem') {
     const { body } = await client.call('GetItem', { TableName, Key, ConsistentRead: true });
     answer.after = body;
+  } else if (step.op === 'TransactWriteItems') {
+    answer.after = await touched(client, step.request);
+  } else if (step.op === 'UpdateTable' || step.op === 'CreateTable') {
+    answer.settled = await settle(client, TableName);
   }
   return answer;
 }
@@ -62,6 +116,7 @@ async function allTables(client) {
 
 /** Deletes every table, protected ones too. */
 export async function clear(client) {
+  client.epoch = (client.epoch ?? 0) + 1;
   for (let attempt = 0; attempt < 50; attempt++) {
     const names = await allTables(client);
     if (names.length === 0) return;

@@ -60,6 +60,7 @@ std::string_view PrefixOf(std::string_view type) {
                                             "ItemCollectionSizeLimitExceededException",
                                             "InternalServerError",
                                             "TransactionCanceledException",
+                                            "DuplicateItemException",
                                             "IdempotentParameterMismatchException",
                                             "ExpiredIteratorException",
                                             "TrimmedDataAccessException"};

@@ -59,6 +59,23 @@ describe('a manual clock', { skip: own ? false : 'needs a server of its own' }, 
     await assert.rejects(status(), { name: 'ResourceNotFoundException' });
   });
 
+  test('a table that changes is in use', async () => {
+    const fails = (call, message) => assert.rejects(call, { name: 'ResourceInUseException', message });
+    const protect = () => ddb.UpdateTable({ TableName, DeletionProtectionEnabled: false });
+    await create();
+    await fails(protect(), `Attempt to change a resource which is still in use: Table is being created: ${TableName}`);
+    await fails(ddb.DeleteTable({ TableName }), `Attempt to change a resource which is still in use: Table is being created: ${TableName}`);
+    await clock({ advance: 3 });
+    await protect();
+    assert.equal(await status(), 'UPDATING');
+    await fails(protect(), `Attempt to change a resource which is still in use: Table is being updated: ${TableName}`);
+    await clock({ advance: 3 });
+    await ddb.DeleteTable({ TableName });
+    await fails(protect(), `Attempt to change a resource which is still in use: Table is being deleted: ${TableName}`);
+    await ddb.DeleteTable({ TableName });
+    await clock({ advance: 3 });
+  });
+
   test('leaves replies their real date', async () => {
     const reply = await request(server.endpoint, { method: 'GET', path: '/health/live' });
     assert.ok(Math.abs(Date.parse(reply.headers.date) - Date.now()) < 60_000, reply.headers.date);

@@ -6,25 +6,27 @@
 import { Expressions, mutate, textOf } from './expressions.mjs';
 import { ATTRIBUTE_NAMES, badKey, badKeyValue, badValue, item, key } from './values.mjs';
 
-const RETURN_CAPACITY = [undefined, undefined, undefined, 'NONE', 'TOTAL', 'INDEXES'];
+export const RETURN_CAPACITY = [undefined, undefined, undefined, 'NONE', 'TOTAL', 'INDEXES'];
 
-function maybe(random, request, member, probability, make) {
+/** Sets the member with that probability. */
+export function maybe(random, request, member, probability, make) {
   if (random.chance(probability)) request[member] = make();
 }
 
-/** Adds expressions to a request; `wanted` maps the member to the grammar it comes from. */
-function addExpressions(world, table, request, wanted) {
+/** Adds expressions to a request; `wanted` maps the member to the grammar it comes from; `broken` is the share of broken ones. */
+export function addExpressions(world, table, request, wanted, broken = 0.12) {
   const { random } = world;
   const grammar = new Expressions(random, table);
   for (const [member, rule] of Object.entries(wanted)) {
     let tokens = grammar[rule]();
-    if (random.chance(0.12)) tokens = mutate(random, tokens, grammar.references);
+    if (random.chance(broken)) tokens = mutate(random, tokens, grammar.references);
     request[member] = textOf(random, tokens);
   }
   grammar.references.addTo(request);
 }
 
-function commonWrite(world, request) {
+/** The members that every write of one item may have. */
+export function commonWrite(world, request) {
   const { random } = world;
   maybe(random, request, 'ReturnConsumedCapacity', 0.4, () => random.pick(RETURN_CAPACITY));
   maybe(random, request, 'ReturnItemCollectionMetrics', 0.1, () => random.pick(['SIZE', 'NONE']));
@@ -126,7 +128,8 @@ function batchWriteItem(world) {
   return { op: 'BatchWriteItem', request, table };
 }
 
-function commonRead(world, table, request) {
+/** The members that Query and Scan share. */
+export function commonRead(world, table, request) {
   const { random } = world;
   maybe(random, request, 'Limit', 0.3, () => random.pick([1, 1, 2, 3, 5, 100]));
   maybe(random, request, 'ConsistentRead', 0.25, () => random.chance(0.7));

@@ -1,9 +1,13 @@
 // What one batch of requests has to work on: its tables, and every generator with its weight among the others.
+import { addIndexes, GENERATORS as INDEXES, indexedItem } from './indexes.mjs';
+import { GENERATORS as LEGACY } from './legacy.mjs';
 import { GENERATORS as OPERATIONS, tableRequest } from './operations.mjs';
+import { GENERATORS as PARTIQL } from './partiql.mjs';
 import { mutateRequest } from './requests.mjs';
+import { GENERATORS as TRANSACTIONS } from './transactions.mjs';
 import { item, key } from './values.mjs';
 
-export const GENERATORS = [...OPERATIONS];
+export const GENERATORS = [...OPERATIONS, ...INDEXES, ...TRANSACTIONS, ...LEGACY, ...PARTIQL];
 
 /** The tables of one batch, and names for those that requests may create and delete. */
 export class World {
@@ -17,16 +21,18 @@ export class World {
   setUp() {
     const { random } = this;
     const steps = [];
-    for (const letter of ['a', 'b', 'c']) {
+    for (const letter of ['a', 'b', 'c', 'd']) {
       const request = tableRequest(random, `${this.prefix}.${letter}`);
       const [hash, range] = request.AttributeDefinitions.map((each) => ({ name: each.AttributeName, type: each.AttributeType }));
-      this.tables.push({ name: request.TableName, hash, range });
+      const table = { name: request.TableName, hash, range, provisioned: request.ProvisionedThroughput !== undefined };
+      if (letter > 'b') addIndexes(random, request, table);
+      this.tables.push(table);
       steps.push({ op: 'CreateTable', request, changesTables: true });
     }
     for (const table of this.tables) {
       const items = new Map();
       for (let i = 0; i < 14; i++) {
-        const one = item(random, table);
+        const one = table.indexes ? indexedItem(random, table) : item(random, table);
         items.set(JSON.stringify([one[table.hash.name], table.range && one[table.range.name]]), one);
       }
       table.keys = [...items.values()].map((one) => ({

@@ -86,9 +86,9 @@ export const EXPRESSIONS = [
   }),
   outcomes({
     id: 'undefined-before-types',
-    reason: 'Local reports operand types first; the service reports undefined names and values, and too many operators, first',
+    reason: 'Local reports operand types first; the service reports undefined names and values, too many operators, and equal operands first',
     source: 'expressions.md, reported order inside one expression',
-    stator: validation(/Invalid \w+: An expression attribute (name|value) used .* not defined; .*/, /Invalid \w+: The expression contains too many operators; .*/),
+    stator: validation(/Invalid \w+: An expression attribute (name|value) used .* not defined; .*/, /Invalid \w+: The expression contains too many operators; .*/, /Invalid \w+: The first operand must be distinct .*/),
     local: validation(/Invalid \w+: Incorrect operand type .*/),
   }),
   outcomes({

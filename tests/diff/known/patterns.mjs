@@ -65,11 +65,11 @@ export const STATELESS = validation(/Invalid (Condition|Filter|KeyCondition|Proj
   /ALL_PROJECTED_ATTRIBUTES can be used only .*/, 'ReturnValues can only be ALL_OLD or NONE', /Invalid operator used in KeyConditionExpression: .*/,
   'KeyConditionExpressions must only contain one condition per key', 'KeyConditionExpressions cannot contain nested operations',
   'Conditions can be of length 1 or 2 only', /Invalid condition in KeyConditionExpression: .*/, 'Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.');
-export const NEEDS_TABLE = validation(...KEY_SHAPE, `${OPV}Condition parameter type does not match schema type`, /Filter Expression can only contain .*/,
+export const NEEDS_TABLE = validation(...KEY_SHAPE, `${OPV}Condition parameter type does not match schema type`, /(Filter Expression|QueryFilter) can only contain .*/,
   /The provided starting key .*/, "Exclusive Start Key must have same size as table's key schema", 'Type mismatch for attribute to update',
-  /Query condition missed key schema element.*/, 'Query key condition not supported', /Key attributes must be scalars; .*/,
-  /One or more parameter values are not valid\. The AttributeValue for a key .*/, /Hash primary key values must be under .*/,
-  /The table does not have the specified index: .*/, /The query can return at most one row .*/, 'Provided list of item keys contains duplicates');
+  /Query condition missed key schema element.*/, /(HASH|RANGE) key attributes .* must have equality conditions .*/, 'Query key condition not supported', /Key attributes must be scalars; .*/,
+  /One or more parameter values are not valid\. (The AttributeValue for a|A value specified for a secondary index) key .*/, /Hash primary key values must be under .*/,
+  /One or more parameter values were invalid: (Type mismatch for Index Key|Size limit exceeded).*/, /The table does not have the specified index: .*/, /The query can return at most one row .*/, 'Provided list of item keys contains duplicates');
 
 export const SCHEMA_ERRORS = new RegExp(`${NEEDS_TABLE.source}|${validation('The provided key element does not match the schema',
   /One or more parameter values were invalid: (Missing the key|Type mismatch for key) .*/).source}`);
@@ -78,7 +78,7 @@ export const SCHEMA_ERRORS = new RegExp(`${NEEDS_TABLE.source}|${validation('The
 export const FAMILIES = [/Invalid (Condition)Expression/, /Invalid (Filter)Expression/, /Invalid (KeyCondition)Expression|KeyCondition|Conditions can be/,
   /Invalid (Projection)Expression/, /Invalid (Update)Expression/, /(ReturnValues can|Return values)/, /(choosing to get|ALL_PROJECTED)/,
   /(Segment|segment)/, /(AttributeValue is|may not have a null|numeric value|number|Number|set +may|sets should|Input collection|datatypes|Null attribute|significant digits|null AttributeValue|Nesting|precision)/,
-  /(unused in expressions)/, /(can only be specified)/, /(must not be empty)/, /(contains invalid key)/, /(contains invalid value)/, /(Limit)/, /(Item to put|null key)/];
+  /(unused in expressions)/, /(can only be specified)/, /(must not be empty)/, /(contains invalid key)/, /(contains invalid value)/, /(Limit)/, /(Item to put|null key)/, /(Consistent reads)/, /(does not project|Select type)/, /(starting key|Start Key|Type mismatch for attribute to update)/, /(Can not use both)/, /(TransactItems can|TransactWriteRequest should)/, /(Key attributes must be)/];
 export const familyOf = (text) => FAMILIES.findIndex((pattern) => pattern.test(text));
 
 export const UPDATE_ERRORS = validation('The document path provided in the update expression is invalid for update',
@@ -96,5 +96,12 @@ export function namesOverlap(text) {
   return inner === outer || inner.startsWith(`${outer}, `) || outer.startsWith(`${inner}, `);
 }
 
-export const updateOf = ({ op, request }) => (op === 'UpdateItem' && typeof request.UpdateExpression === 'string' ? request.UpdateExpression : '');
+/** The update expression of the request; of a transaction all of them. */
+export function updateOf({ op, request }) {
+  if (op === 'TransactWriteItems' && Array.isArray(request.TransactItems)) {
+    return request.TransactItems.map((entry) => entry?.Update?.UpdateExpression).filter((text) => typeof text === 'string').join(' ');
+  }
+  return op === 'UpdateItem' && typeof request.UpdateExpression === 'string' ? request.UpdateExpression : '';
+}
+
 export const onlyRemoves = (step) => !/\b(SET|ADD)\b/i.test(updateOf(step).replace(/[#:]\w+/g, '')) && updateOf(step) !== '';

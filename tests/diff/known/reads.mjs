@@ -11,7 +11,7 @@ export const READS = [
     id: 'missed-key',
     reason: 'Local does not name the key attribute that the key condition misses',
     source: 'expressions.md, Query and Scan',
-    stator: validation(/Query condition missed key schema element: [pk]/),
+    stator: validation(/Query condition missed key schema element: \w+/),
     local: validation('Query condition missed key schema element'),
   }),
   outcomes({
@@ -65,6 +65,13 @@ export const READS = [
     stator: validation(/The provided starting key is invalid: .*(Size of hashkey|Aggregated size of all range keys).*/),
     local: /^success$/,
     when: ({ request }) => request.ExclusiveStartKey !== undefined,
+  }),
+  outcomes({
+    id: 'two-keys-in-filter',
+    reason: 'of two key attributes that a filter names Local reports the other one',
+    source: 'expressions.md, condition and filter, names no order',
+    stator: validation(/(Filter Expression|QueryFilter) can only contain non-primary key attributes: Primary key attribute: \S+/),
+    local: validation(/(Filter Expression|QueryFilter) can only contain non-primary key attributes: Primary key attribute: \S+/),
   }),
   outcomes({
     id: 'query-two-keys',

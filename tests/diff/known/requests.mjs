@@ -152,7 +152,7 @@ export const REQUESTS = [
     id: 'select-count',
     reason: 'Local prints "only the Count" where the service prints the value of Select',
     source: 'expressions.md, Query and Scan: "... when choosing to get <SELECT>"',
-    stator: validation('Cannot specify the ProjectionExpression when choosing to get COUNT'),
-    local: validation('Cannot specify the ProjectionExpression when choosing to get only the Count'),
+    stator: validation(/Cannot specify the (ProjectionExpression|AttributesToGet) when choosing to get COUNT/),
+    local: validation(/Cannot specify the (ProjectionExpression|AttributesToGet) when choosing to get only the Count/),
   }),
 ];

@@ -1,10 +1,10 @@
-#include "api/base64.h"
+#include "base/base64.h"
 
 #include <array>
 #include <cstdint>
 #include <cstring>
 
-namespace stator::api {
+namespace stator {
 namespace {
 
 constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -89,4 +89,4 @@ Status DecodeBase64(std::string_view text, std::string* out) {
   return OkStatus();
 }
 
-}  // namespace stator::api
+}  // namespace stator

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace stator::api {
+namespace stator {
 
 // The exact length of `size` bytes in base64.
 inline size_t Base64Length(size_t size) { return (size + 2) / 3 * 4; }
@@ -17,4 +17,4 @@ void EncodeBase64(std::string_view bytes, char* out);
 // character out of the alphabet, misplaced padding or stray bits in the last character.
 Status DecodeBase64(std::string_view text, std::string* out);
 
-}  // namespace stator::api
+}  // namespace stator

@@ -1,0 +1,66 @@
+#include "ops/faults.h"
+#include "ops/item_read.h"
+#include "ops/transaction.h"
+#include "throughput/units.h"
+
+namespace stator::ops {
+namespace {
+
+struct State {
+  ReadTransaction transaction;
+  std::vector<table::WriteTarget> items;
+  std::vector<std::optional<std::string>> images;
+};
+
+Result<TransactGetItemsResponse> Finish(State& state) {
+  TransactGetItemsResponse response;
+  TransactionCapacity capacity;
+  size_t bytes = 0;
+  for (size_t i = 0; i < state.items.size(); ++i) {
+    const ReadTransaction::Read& read = state.transaction.reads[i];
+    std::optional<std::string>& image = state.images[i];
+    const size_t size = image ? model::ItemView(*image).size_bytes() : 0;
+    bytes += size;
+    capacity.Add(read.table_name, read.table, 2 * throughput::ReadSteps(static_cast<int64_t>(size)));
+    if (image && read.projection.present()) {
+      std::string projected = expr::Project(read.projection, model::ItemView(*image));
+      // Where nothing is left GetItem and PartiQL answer an item without attributes, TransactGetItems none.
+      if (!state.transaction.answers_empty_items && model::ItemView(projected).attributes().size() == 0) {
+        image.reset();
+      } else {
+        image = std::move(projected);
+      }
+    }
+    response.responses.push_back(std::move(image));
+  }
+  TRY(CheckTransactionBytes(bytes));
+  response.consumed_capacity = capacity.Take(state.transaction.return_consumed_capacity, /*writes=*/false);
+  return response;
+}
+
+}  // namespace
+
+void RunReadTransaction(Context& ctx, ReadTransaction transaction, Callback<TransactGetItemsResponse> done) {
+  auto state = std::make_shared<State>();
+  state->items.reserve(transaction.reads.size());
+  for (const ReadTransaction::Read& read : transaction.reads) state->items.push_back({read.table, read.key});
+  state->transaction = std::move(transaction);
+  if (Status struck = StrikeTransaction(ctx, state->items, /*write=*/false); !struck.ok()) {
+    done(std::move(struck).error());
+    return;
+  }
+  table::Store& store = ctx.env.store;
+  const auto read = [state, &store](kv::Tier tier) -> Result<bool> {
+    TRY(store.GetTogether(state->items, tier, &state->images));
+    return true;
+  };
+  ReadThenFinish(ctx, read, [state, done = std::move(done)](Result<bool> finished) mutable {
+    if (finished.ok()) {
+      done(Finish(*state));
+    } else {
+      done(std::move(finished).error());
+    }
+  });
+}
+
+}  // namespace stator::ops

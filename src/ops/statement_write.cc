@@ -1,0 +1,79 @@
+#include "ops/statement_write.h"
+
+#include <memory>
+
+#include "ops/faults.h"
+#include "ops/payload.h"
+#include "throughput/units.h"
+
+namespace stator::ops {
+namespace {
+
+struct State {
+  TransactionAction action;
+  expr::Returning returning;
+  bool counts_index_units;
+  StatementWriteResult result;
+};
+
+Error ErrorOf(CancellationReason reason) {
+  if (reason.code == "DuplicateItem") return Error(ErrorCode::kDuplicateItem, std::move(reason.message));
+  if (reason.code != "ConditionalCheckFailed") return ValidationError(std::move(reason.message));
+  std::shared_ptr<const ErrorPayload> payload;
+  if (!reason.item.empty()) payload = std::make_shared<ItemPayload>(std::move(reason.item));
+  return Error(ErrorCode::kConditionalCheckFailed, std::move(reason.message), std::move(payload));
+}
+
+std::string Returned(const State& state, model::ItemView old_item, model::ItemView new_item) {
+  switch (state.returning) {
+    case expr::Returning::kNone: return "";
+    case expr::Returning::kAllOld: return std::string(old_item.encoded());
+    case expr::Returning::kAllNew: return std::string(new_item.encoded());
+    case expr::Returning::kModifiedOld: return expr::UpdatedFragments(state.action.update, old_item);
+    case expr::Returning::kModifiedNew: return expr::UpdatedFragments(state.action.update, new_item);
+  }
+  return "";
+}
+
+Result<std::vector<table::Change>> Decide(State& state, model::ItemView old_item) {
+  StatementWriteResult& result = state.result;
+  result = {};
+  ASSIGN_OR_RETURN(ActionOutcome outcome, DecideAction(state.action, old_item));
+  result.units = throughput::WriteUnits(static_cast<int64_t>(outcome.measured_bytes));
+  if (outcome.reason.code != "None") return ErrorOf(std::move(outcome.reason));
+  const model::ItemView new_item(outcome.change.item);
+  if (state.counts_index_units && outcome.change.kind != table::Change::kNone) {
+    AddIndexUnits(*state.action.table, old_item, new_item, &result.index_units);
+  }
+  std::string returned = Returned(state, old_item, new_item);
+  if (!returned.empty()) result.item = std::move(returned);
+  std::vector<table::Change> changes;
+  changes.push_back(std::move(outcome.change));
+  return changes;
+}
+
+}  // namespace
+
+void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning returning, bool counts_index_units,
+                       UniqueFunction<void(StatementWriteResult)> done) {
+  auto state = std::make_shared<State>(State{std::move(action), returning, counts_index_units, {}});
+  if (Status struck = StrikeRequest(ctx, {state->action.table.get(), nullptr, /*write=*/true, /*single=*/true}); !struck.ok()) {
+    state->result.error = std::move(struck).error();
+    done(std::move(state->result));
+    return;
+  }
+  std::vector<table::WriteTarget> targets;
+  targets.push_back({state->action.table, state->action.key});
+  Executor& loop = ctx.loop;
+  ctx.env.store.Write(
+      std::move(targets),
+      [state](const std::vector<model::ItemView>& old_items) { return Decide(*state, old_items[0]); },
+      [state, &loop, done = std::move(done)](Status status) mutable {
+        RunOn(loop, [state = std::move(state), status = std::move(status), done = std::move(done)]() mutable {
+          if (!status.ok()) state->result.error = std::move(status).error();
+          done(std::move(state->result));
+        });
+      });
+}
+
+}  // namespace stator::ops

@@ -1,0 +1,26 @@
+// A PartiQL INSERT, UPDATE or DELETE by itself: of ExecuteStatement, or one of BatchExecuteStatement.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "expr/statement.h"
+#include "ops/context.h"
+#include "ops/index_writes.h"
+#include "ops/transaction.h"
+
+namespace stator::ops {
+
+struct StatementWriteResult {
+  std::optional<Error> error;       // then nothing was written
+  std::optional<std::string> item;  // what RETURNING asks for; encoded
+  int64_t units = 0;                // also of a failed condition: of the larger of the stored and the offered item [C]
+  IndexUnits index_units;           // if they were to be counted
+};
+
+// Runs the action of PlanWrite, if the fault dial lets it, and answers once, on the loop's thread. `returning` and `update` are the statement's.
+void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning returning, bool counts_index_units,
+                       UniqueFunction<void(StatementWriteResult)> done);
+
+}  // namespace stator::ops
