@@ -107,7 +107,8 @@ export const INDEXES = [
     source: 'expressions.md, items, keys, values',
     stator: validation(/One or more parameter values were invalid: Type mismatch for Index Key \S.* Expected: [SNB] Actual: \w+ IndexName: \S+/,
       'The update expression attempted to update the secondary index key to unsupported type'),
-    local: validation(`${OPV}Type mismatch for Index Key`, 'Invalid attribute value type'),
+    local: validation(`${OPV}Type mismatch for Index Key`, 'Invalid attribute value type',
+      'Updates on index keys must be of the same data type as the key attribute'),
   }),
   outcomes({
     id: 'index-key-size',

@@ -117,6 +117,14 @@ export const PARTIQL = [
     stator: /ValidationException: (Aliasing is not supported|The second argument to SET_(ADD|DELETE) must be a value with type SET.*)/,
     local: /ValidationException: (EXISTS can only be used in .*|Invalid attribute type name found; .*)/,
   }),
+  {
+    id: 'where-before-table',
+    reason: 'Local misses the WHERE of a write before it looks the table up',
+    source: 'expressions.md, PartiQL, names no order of checks',
+    explains: ({ path, stator, local }, { step }) => isPartiQl(step) && path.startsWith('body.Responses') &&
+      ((/Requested resource not found/.test(stator?.Message ?? stator) && /^Where clause does not contain/.test(local?.Message ?? local)) ||
+        (stator === 'ResourceNotFound' && local === 'ValidationError')),
+  },
   texts({
     id: 'place-of-duplicate-key',
     reason: 'Local names the path to the map that has a key twice',
