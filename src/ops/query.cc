@@ -113,7 +113,9 @@ Result<Plan> Prepare(Context& ctx, QueryRequest request) {
   if (expressions.key_conditions.size() > 2 && !schema.HasSeveral()) {
     return ValidationError("Conditions can be of length 1 or 2 only");
   }
-  ASSIGN_OR_RETURN(const plan::KeyInterval interval, plan::PlanQuery(schema, expressions.key_conditions));
+  const std::string index = request.index_name.value_or("");
+  ASSIGN_OR_RETURN(const plan::KeyInterval interval,
+                   plan::PlanQuery(schema, expressions.key_conditions, index));
   TRY(CheckFilterAttributes(request, expressions, schema));
   TRY(CheckFilterProjected(plan.target, expressions.filter));
   ASSIGN_OR_RETURN(plan.page.fetch,

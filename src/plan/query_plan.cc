@@ -68,14 +68,17 @@ Status CheckValue(const std::string& encoded, const model::KeyAttribute& attribu
   return OkStatus();
 }
 
-Status CheckNotEmpty(const std::string& encoded, const model::KeyAttribute& attribute) {
+Status CheckNotEmpty(const std::string& encoded, const model::KeyAttribute& attribute,
+                     std::string_view index) {
   const ValueView value(encoded);
-  if (value.type() != model::Type::kN && value.text().empty()) {
-    return ValidationError(std::string("One or more parameter values are not valid. The AttributeValue for a key attribute "
-                                       "cannot contain an empty ") +
-                           (value.type() == model::Type::kS ? "string" : "binary") + " value. Key: " + attribute.name);
-  }
-  return OkStatus();
+  if (value.type() == model::Type::kN || !value.text().empty()) return OkStatus();
+  std::string message = "One or more parameter values are not valid. ";
+  if (!index.empty()) message += "A value specified for a secondary index key is not supported. ";
+  message += "The AttributeValue for a key attribute cannot contain an empty ";
+  message += value.type() == model::Type::kS ? "string" : "binary";
+  message += " value. ";
+  message += index.empty() ? "Key: " : "IndexName: " + std::string(index) + ", IndexKey: ";
+  return ValidationError(message + attribute.name);
 }
 
 }  // namespace
@@ -100,7 +103,8 @@ bool KeyInterval::ContainsSortKey(const model::IndexKeySchema& schema, model::It
   return leading.size() >= schema.sort.size() || ContainsSort(item.Find(schema.sort[leading.size()].name));
 }
 
-Result<KeyInterval> PlanQuery(const model::IndexKeySchema& schema, const std::vector<KeyConditionPart>& parts) {
+Result<KeyInterval> PlanQuery(const model::IndexKeySchema& schema,
+                              const std::vector<KeyConditionPart>& parts, std::string_view index) {
   if (schema.HasSeveral()) TRY(CheckSeveral(schema, parts));
   KeyInterval interval;
   size_t used = 0;
@@ -125,23 +129,23 @@ Result<KeyInterval> PlanQuery(const model::IndexKeySchema& schema, const std::ve
     const KeyConditionPart* part = FindPart(parts, attribute.name);
     TRY(CheckValue(part->value, attribute));
     if (part->op != KeyConditionPart::kEq) return ValidationError("Query key condition not supported");
-    TRY(CheckNotEmpty(part->value, attribute));
+    TRY(CheckNotEmpty(part->value, attribute, index));
     interval.partition.push_back(part->value);
   }
   if (sorts.empty()) return interval;
   for (size_t i = 0; i + 1 < sorts.size(); ++i) {
     TRY(CheckValue(sorts[i]->value, schema.sort[i]));
     if (sorts[i]->op != KeyConditionPart::kEq) return ValidationError("Query key condition not supported");
-    TRY(CheckNotEmpty(sorts[i]->value, schema.sort[i]));
+    TRY(CheckNotEmpty(sorts[i]->value, schema.sort[i], index));
     interval.leading.push_back(sorts[i]->value);
   }
   const KeyConditionPart* sort = sorts.back();
   const model::KeyAttribute& attribute = schema.sort[sorts.size() - 1];
   TRY(CheckValue(sort->value, attribute));
-  TRY(CheckNotEmpty(sort->value, attribute));
+  TRY(CheckNotEmpty(sort->value, attribute, index));
   if (sort->op == KeyConditionPart::kBetween) {
     TRY(CheckValue(sort->value2, attribute));
-    TRY(CheckNotEmpty(sort->value2, attribute));
+    TRY(CheckNotEmpty(sort->value2, attribute, index));
   }
   switch (sort->op) {
     case KeyConditionPart::kEq:

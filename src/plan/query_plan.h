@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -33,7 +34,10 @@ struct KeyInterval {
 
 // kValidation with the service's texts: a key attribute without condition, a condition on another attribute, an operator
 // other than equality on a partition attribute or before the last sort attribute, values of the wrong type, empty key values.
-Result<KeyInterval> PlanQuery(const model::IndexKeySchema& schema, const std::vector<expr::KeyConditionPart>& parts);
+// `index` is the name of the index whose key it is, for that last text; empty for a table.
+Result<KeyInterval> PlanQuery(const model::IndexKeySchema& schema,
+                              const std::vector<expr::KeyConditionPart>& parts,
+                              std::string_view index = "");
 inline Result<KeyInterval> PlanQuery(const model::KeySchema& schema, const std::vector<expr::KeyConditionPart>& parts) {
   return PlanQuery(model::IndexKeySchema::Of(schema), parts);
 }

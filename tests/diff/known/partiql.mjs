@@ -52,7 +52,7 @@ export const PARTIQL = [
     reason: 'Local has one text for keys that are too large',
     source: 'expressions.md, items, keys, values',
     stator: /One or more parameter values were invalid: (Size of hashkey|Aggregated size of all range keys) .*/,
-    local: /Hash primary key values must be under 2048 bytes, .*/,
+    local: /Hash primary key values must be under 2048 bytes, .*|One or more parameter values were invalid: Size limit exceeded|Aggregate size for (HASH|RANGE) key attributes .*/,
   }),
   {
     id: 'duplicates-by-value-of-statements',
