@@ -26,6 +26,14 @@ export const INDEXES = [
     when: ({ op }) => op === 'CreateTable' || op === 'UpdateTable',
   }),
   outcomes({
+    id: 'empty-index-key-of-query',
+    reason: 'Local words an empty key of an index in a key condition as it does in items; the reference has that text for writes',
+    source: 'expressions.md, items, keys, values',
+    stator: validation(/One or more parameter values are not valid\. The AttributeValue for a key attribute cannot contain an empty (string|binary) value\. Key: .*/),
+    local: validation(/One or more parameter values are not valid\. A value specified for a secondary index key is not supported\. .*/),
+    when: ({ op }) => op === 'Query',
+  }),
+  outcomes({
     id: 'index-gone',
     reason: 'Local words an update of an index that is not there in its own way',
     source: 'wire-protocol.md, common fixed messages',
@@ -99,7 +107,8 @@ export const INDEXES = [
     source: 'expressions.md, items, keys, values',
     stator: validation(/One or more parameter values were invalid: Type mismatch for Index Key \S.* Expected: [SNB] Actual: \w+ IndexName: \S+/,
       'The update expression attempted to update the secondary index key to unsupported type'),
-    local: validation(`${OPV}Type mismatch for Index Key`, 'Invalid attribute value type'),
+    local: validation(`${OPV}Type mismatch for Index Key`, 'Invalid attribute value type',
+      'Updates on index keys must be of the same data type as the key attribute'),
   }),
   outcomes({
     id: 'index-key-size',

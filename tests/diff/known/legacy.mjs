@@ -88,7 +88,7 @@ export const LEGACY_PARAMETERS = [
     id: 'empty-name-to-get',
     reason: 'Local refuses an empty name in AttributesToGet, which no item can have',
     source: 'shapes.json: AttributeName has no minimum',
-    stator: /^success$/,
+    stator: /^(success|ValidationException: One or more parameter values were invalid: Duplicate value in attribute name: .*)$/,
     local: validation('Empty attribute name'),
     when: ({ request }) => JSON.stringify(request).includes('""'),
   }),

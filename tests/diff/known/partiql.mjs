@@ -111,6 +111,28 @@ export const PARTIQL = [
     local: /Incorrect operand type for operator or function; operator or function: (AND|OR|NOT), operand type: N/,
   }),
   texts({
+    id: 'two-statement-errors',
+    reason: 'a statement that fails for two reasons: which of them is reported is not known of the service',
+    source: 'expressions.md, PartiQL, names no order of checks',
+    stator: /ValidationException: (Aliasing is not supported|The second argument to SET_(ADD|DELETE) must be a value with type SET.*)/,
+    local: /ValidationException: (EXISTS can only be used in .*|Invalid attribute type name found; .*)/,
+  }),
+  {
+    id: 'where-before-table',
+    reason: 'Local misses the WHERE of a write before it looks the table up',
+    source: 'expressions.md, PartiQL, names no order of checks',
+    explains: ({ path, stator, local }, { step }) => isPartiQl(step) && path.startsWith('body.Responses') &&
+      ((/Requested resource not found/.test(stator?.Message ?? stator) && /^Where clause does not contain/.test(local?.Message ?? local)) ||
+        (stator === 'ResourceNotFound' && local === 'ValidationError')),
+  },
+  texts({
+    id: 'place-of-duplicate-key',
+    reason: 'Local names the path to the map that has a key twice',
+    source: 'expressions.md, PartiQL, has no such text',
+    stator: /Duplicate keys in tuple\. Key: .* under root at .*/,
+    local: /Duplicate keys in tuple\. Key: .* under root\..* at .*/,
+  }),
+  texts({
     id: 'partiql-overlap',
     reason: 'of paths that overlap Local names another pair',
     source: 'expressions.md, update expressions',

@@ -53,7 +53,7 @@ export const TABLES = [
     id: 'throughput-unchanged',
     reason: 'Local words throughput that does not change in its own way',
     source: 'limits-and-capacity.md, throughput: UpdateTable with unchanged values',
-    stator: validation(/The provisioned throughput for the table will not change\. The requested value equals the current value\. .*/),
+    stator: validation(/The provisioned throughput for the (table|index \S+) will not change\. The requested value equals the current value\. .*/),
     local: validation('The requested throughput value equals the current value'),
   }),
   outcomes({

@@ -29,7 +29,7 @@ export const VALUES = [
     reason: 'Local accepts zero with an exponent beyond the range',
     source: 'limits-and-capacity.md, numbers: 0e126 is rejected as overflow although zero',
     stator: validation(/(.*invalid value: )?Number overflow\. .*/),
-    local: /^success$/,
+    local: /^(success|ConditionalCheckFailedException: .*)$/,
     when: ({ request }) => /"0e126"/.test(JSON.stringify(request)),
   }),
   outcomes({
