@@ -1,16 +1,18 @@
 // Every index holds what the items say, and every count is what a scan finds: after random writes
 // of all kinds, kills, and global indexes that are built and removed while the writers run. An
 // index that was built online equals one that was there from the start, and one that is built when
-// all is over.
+// all is over. The table's stream, replayed, gives the table, also when its partitions are split.
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { sizeOf } from '../sdk/sizes.mjs';
 import { Machine } from './machine.mjs';
+import { Replay } from './replay.mjs';
 
 const TABLE = 'things';
 const PARTITIONS = 16;
 const SORTS = 40;
+const MOST_SPLITS = 20;
 
 const S = (value) => ({ S: value });
 const N = (value) => ({ N: String(value) });
@@ -63,13 +65,14 @@ class Indexes {
     this.machine = machine;
     this.extra = new Map(); // global indexes that come and go: name -> definition
     this.late = 0;
-    this.counts = { checks: 0, builds: 0, removals: 0, refused: 0, items: 0 };
+    this.counts = { checks: 0, builds: 0, removals: 0, splits: 0, refused: 0, items: 0 };
   }
 
-  createTable() {
-    return this.machine.must('CreateTable', {
+  async createTable() {
+    const { TableDescription } = await this.machine.must('CreateTable', {
       TableName: TABLE,
       BillingMode: 'PAY_PER_REQUEST',
+      StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES' },
       KeySchema: [
         { AttributeName: 'pk', KeyType: 'HASH' },
         { AttributeName: 'sk', KeyType: 'RANGE' },
@@ -78,6 +81,7 @@ class Indexes {
       LocalSecondaryIndexes: Object.entries(LOCAL).map(([name, one]) => definitionOf(name, one)),
       GlobalSecondaryIndexes: Object.entries(GLOBAL).map(([name, one]) => definitionOf(name, one)),
     });
+    this.replay = new Replay(this.machine, TableDescription.LatestStreamArn);
   }
 
   // Keys of a small world, so that they meet; index keys repeat, are missing, and now and then are
@@ -189,8 +193,14 @@ class Indexes {
     return status !== 0;
   }
 
-  // Makes a twin of an index, or removes one that was made.
-  async changeIndexes(random) {
+  // Splits the widest partition; or makes a twin of an index, or removes one that was made.
+  async changeTable(random) {
+    if (this.counts.splits < MOST_SPLITS && random.chance(0.02)) {
+      const split = await this.machine.manage(`tables/${TABLE}/split`);
+      if (split !== 0) assert.equal(split, 200, 'a split');
+      this.counts.splits++;
+      return split !== 0;
+    }
     const { status, body } = await this.machine.send('DescribeTable', { TableName: TABLE });
     if (status === 0) return false;
     const there = body.Table.GlobalSecondaryIndexes;
@@ -225,7 +235,7 @@ class Indexes {
 
   async work(client, random) {
     for (let answered = true; answered && this.machine.going();) {
-      answered = await (client === 0 ? this.changeIndexes(random) : this.write(random));
+      answered = await (client === 0 ? this.changeTable(random) : this.write(random));
     }
   }
 
@@ -253,6 +263,9 @@ class Indexes {
       const definition = GLOBAL[index.IndexName] ?? this.extra.get(index.IndexName);
       if (index.IndexStatus === 'ACTIVE') await this.verifyIndex(items, index, definition);
     }
+    await this.replay.catchUp();
+    assert.deepEqual(texts(this.replay.items()), texts(items), 'the stream says something else');
+    this.counts.records = this.replay.records;
     this.counts.checks++;
     this.counts.items = items.length;
   }

@@ -12,7 +12,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { Random } from '../diff/generate/random.mjs';
-import { Server, call } from '../sdk/harness.mjs';
+import { Server, call, request } from '../sdk/harness.mjs';
 
 export class Machine {
   /** `name` and `seed` seed all choices; `clients` is the number of connections. */
@@ -57,7 +57,7 @@ export class Machine {
    * is 0, `return` undefined, and `death` tells, once the server is gone, until when the operation
    * may have taken effect: a dead server does nothing.
    */
-  async send(operation, body) {
+  async send(operation, body, headers = {}) {
     const record = {
       call: this.now(),
       return: undefined,
@@ -70,6 +70,7 @@ export class Machine {
       const reply = await call(server.endpoint, operation, body, {
         agent: this.agent,
         timeout: 20000,
+        headers,
       });
       if (reply.status < 500) {
         record.status = reply.status;
@@ -96,14 +97,27 @@ export class Machine {
   }
 
   /** Sends an operation that has to succeed; resolves to its answer. */
-  async must(operation, body) {
-    const { status, body: answer } = await this.send(operation, body);
+  async must(operation, body, headers = {}) {
+    const { status, body: answer } = await this.send(operation, body, headers);
     if (status !== 200)
       throw (
         this.trouble ??
         new Error(`${operation} ${JSON.stringify(body)}: ${status} ${JSON.stringify(answer)}`)
       );
     return answer;
+  }
+
+  /** A management call; resolves to its status, 0 without an answer. */
+  async manage(path, body = {}) {
+    try {
+      const headers = { 'X-Stator-Management': 'true' };
+      const { endpoint } = this.server;
+      const sent = { path: `/_stator/${path}`, headers, body: JSON.stringify(body) };
+      return (await request(endpoint, { ...sent, agent: this.agent })).status;
+    } catch (error) {
+      if (!this.leaving && !this.doomed) this.fail(error);
+      return 0;
+    }
   }
 
   /** All pages of a Query or Scan; their items. */

@@ -100,7 +100,7 @@ export const PARTIQL = [
     id: 'checked-while-parsing',
     reason: 'a statement with an error of meaning before one of syntax: Local reports the syntax',
     source: 'which of several errors comes first is not known of the service',
-    stator: /(Aliasing|Only select from|The arguments? to|WHERE clause must|Unexpected (path|from)|Unsupported|Unrecognized|Number of parameters|MISSING must|IN operator|Duplicate|Empty bags|Supplied AttributeValue|List index|A path may|Incorrect|The parameter cannot|Nesting|One or more parameter values were invalid|Attempting|Number (over|under)flow|Expected '\*'|The document path has too many|Tuple keys|The (first|second) argument|RETURNING|FROM clause|Requested resource|Path component|Changing item).*/,
+    stator: /(Aliasing|Only select from|The arguments? to|WHERE clause must|Unexpected (path|from)|Unsupported|Unrecognized|Number of parameters|MISSING must|IN operator|Duplicate|Empty bags|Supplied AttributeValue|List index|A path may|Incorrect|The parameter cannot|Nesting|One or more parameter values were invalid|Attempting|Number (over|under)flow|Expected '\*'|The document path has too many|Tuple keys|The (first|second) argument|RETURNING|FROM clause|Requested resource|Path component|Changing item|Two document paths).*/,
     local: /Statement wasn't well formed, can't be processed: .*/,
   }),
   texts({
