@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/unique_function.h"
 #include "ops/fault_dial.h"
+#include "ops/item_list.h"
 
 namespace stator::table {
 class Store;
@@ -48,6 +49,8 @@ struct Context {
   Executor& loop;
   std::string_view operation = {};  // a client's; empty: work of the server's own, which meets no faults
   AnswerFaults faults = {};
+  // How Query and Scan write their items; null: their items are encoded.
+  ItemWriter item_writer = nullptr;
 };
 
 // Called exactly once, on the thread of Context::loop; inline when nothing had to be waited for.

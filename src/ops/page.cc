@@ -15,7 +15,9 @@ namespace {
 // Reads a page in steps; each goes on where the one before stopped.
 class PageReader {
  public:
-  PageReader(table::Store& store, PageRequest request) : store_(store), request_(std::move(request)) {}
+  PageReader(table::Store& store, PageRequest request) : store_(store), request_(std::move(request)) {
+    page_.items = ItemList(request_.item_writer);
+  }
 
   // Reads about `budget` bytes. True when the page is complete.
   Result<bool> Step(kv::Tier tier, int64_t budget) {
@@ -105,22 +107,20 @@ class PageReader {
     const int64_t bytes = static_cast<int64_t>(stored.size_bytes());
     ++page_.scanned_count;
     page_.bytes += bytes;
-    page_.last_hash = table::HashOfKey(key);
-    const size_t partition = request_.target.partitions().Find(page_.last_hash);
-    if (page_.partition_bytes.empty() || page_.partition_bytes.back().first != partition) {
-      page_.partition_bytes.emplace_back(partition, 0);
-    }
+    const uint64_t hash = table::HashOfKey(key);
+    // The items of a partition key value have one hash, so a partition is looked for once for all of them.
+    if (page_.partition_bytes.empty() || hash != page_.last_hash) NotePartition(hash);
     page_.partition_bytes.back().second += bytes;
 
     if (item.exists() && expr::Evaluate(request_.filter, item)) {
       ++page_.count;
       if (!request_.count_only) {
-        if (page_.items.empty()) ReserveItems(item);
         if (request_.projection.present()) {
           page_.items.Append(expr::Project(request_.projection, item));
         } else {
           page_.items.Append((request_.answer_entries ? stored : item).encoded());
         }
+        if (page_.items.size() == 1) ReserveItems();
       }
     }
     if (page_.bytes + page_.fetched_bytes < request_.max_bytes && !(request_.limit && page_.scanned_count >= *request_.limit)) {
@@ -130,11 +130,19 @@ class PageReader {
     return false;
   }
 
+  void NotePartition(uint64_t hash) {
+    page_.last_hash = hash;
+    const size_t partition = request_.target.partitions().Find(hash);
+    if (page_.partition_bytes.empty() || page_.partition_bytes.back().first != partition) {
+      page_.partition_bytes.emplace_back(partition, 0);
+    }
+  }
+
   // A guess after the first item that spares the first few times of growing.
-  void ReserveItems(model::ItemView first) {
+  void ReserveItems() {
     constexpr int64_t kExpected = 24;
     const size_t count = static_cast<size_t>(std::min(request_.limit.value_or(kExpected), kExpected));
-    page_.items.Reserve(count, std::min(count * first.encoded().size(), static_cast<size_t>(kInlinePageBytes)));
+    page_.items.Reserve(count, std::min(count * (page_.items.bytes() + 8), static_cast<size_t>(kInlinePageBytes)));
   }
 
   table::Store& store_;
