@@ -28,6 +28,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -68,6 +69,10 @@ struct ResourceDefinition {
   bool has_stream = false;
   int64_t bytes = 0;                       // of data that is there, spread evenly
   std::optional<PartitionMap> partitions;  // as stored; absent: as many as a new table gets
+  // What people read for the keys of a KeyPoint, of which only the first bytes may be left; absent:
+  // the bytes. Called by any thread.
+  std::function<std::string(std::string_view)> readable_partition;
+  std::function<std::string(std::string_view)> readable_sort;
 };
 
 // What a request takes from a table or index.
@@ -169,7 +174,7 @@ class Resource {
   // Tokens of the resource's own bucket (provisioned capacity or on-demand maximum); infinite if
   // there is none.
   double Tokens(int64_t now_micros, Access access) const;
-  // Hottest item collections or items of the resource's whole life.
+  // Hottest item collections or items of the resource's whole life, their keys as people read them.
   std::vector<HeavyKey> Hottest(HeavyHitters::Of of, size_t limit) const;
   std::vector<HeavyKey> MostRefused(size_t limit) const;
   // What Hottest's weights are parts of: all units asked for, a write unit counted as three read
@@ -210,6 +215,7 @@ class Resource {
   void PublishLayout(std::unique_ptr<Layout> layout) REQUIRES(mutex_);
   template <typename Count>
   Rates Sum(std::array<int64_t, kAccesses> sum, const Count& count) const REQUIRES(mutex_);
+  std::vector<HeavyKey> Readable(std::vector<HeavyKey> keys) const REQUIRES(mutex_);
   std::vector<std::string> Advice(const Explanation& e, const Verdict& refusal) const;
 
   const ModelSettings settings_;
@@ -250,8 +256,8 @@ class Resource {
 
 // May a request pass that draws from several tables and indexes, as a write does from its table and
 // the global indexes it touches, or a transaction from many? If so, all are charged; if not, none,
-// and the first that refused says why: an index without capacity throttles writes of its table.
-// Every draw names its resource.
+// and one that refused says why, Verdict::draw which: an index without capacity throttles writes of
+// its table. Every draw names its resource.
 Verdict Admit(int64_t now_micros, std::span<const Draw> draws);
 // The same for `count` equal requests; returns how many passed.
 int64_t AdmitMany(int64_t now_micros, std::span<const Draw> draws, int64_t count, Verdict* refusal);

@@ -109,7 +109,7 @@ std::vector<HeavyKey> Resource::Hottest(HeavyHitters::Of of, size_t limit) const
     const ObservationLock look(layout.At(i));
     sum.Merge(collections ? layout.At(i).seen.collections : layout.At(i).seen.items);
   }
-  return sum.Top(limit);
+  return Readable(sum.Top(limit));
 }
 
 std::vector<HeavyKey> Resource::MostRefused(size_t limit) const {
@@ -120,7 +120,15 @@ std::vector<HeavyKey> Resource::MostRefused(size_t limit) const {
     const ObservationLock look(layout.At(i));
     sum.Merge(layout.At(i).seen.refused);
   }
-  return sum.Top(limit);
+  return Readable(sum.Top(limit));
+}
+
+std::vector<HeavyKey> Resource::Readable(std::vector<HeavyKey> keys) const {
+  for (HeavyKey& key : keys) {
+    if (definition_.readable_partition) key.partition = definition_.readable_partition(key.partition);
+    if (definition_.readable_sort) key.sort = definition_.readable_sort(key.sort);
+  }
+  return keys;
 }
 
 double Resource::ObservedWeight() const {
