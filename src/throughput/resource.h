@@ -171,7 +171,9 @@ class Resource {
   Rates warm() const;
   size_t partition_count() const;
   uint64_t PartitionOf(const KeyPoint& point) const;
-  std::vector<PartitionView> Partitions() const;
+  // `split`, if given: also those that were split, with what they have counted in the end, until an
+  // Advance finds that no request can reach them any more.
+  std::vector<PartitionView> Partitions(std::vector<PartitionView>* split = nullptr) const;
   std::vector<PartitionView> PartitionDetails(int64_t now_micros, size_t hottest) const;
   // Units since the resource exists: consumed, and refused by each limit.
   Rates consumed() const;
@@ -213,6 +215,7 @@ class Resource {
       REQUIRES(mutex_);
   void DoubleAll(int64_t now_micros, SplitReason reason, std::vector<SplitEvent>* events)
       REQUIRES(mutex_);
+  PartitionView ViewOf(const Partition& partition, KeyRange range) const REQUIRES(mutex_);
   SplitEvent SplitAt(Layout* layout, size_t index, const KeyBound& bound, int64_t now_micros,
                      SplitReason reason) REQUIRES(mutex_);
   std::optional<KeyBound> Middle(const Layout& layout, size_t index) const REQUIRES(mutex_);
@@ -252,7 +255,11 @@ class Resource {
   HeavyHitters lifetime_refused_ GUARDED_BY(mutex_);
   // Partitions that were split, while requests may still reach them, and the counts of earlier
   // ones.
-  std::vector<std::shared_ptr<Partition>> split_ GUARDED_BY(mutex_);
+  struct SplitPartition {
+    std::shared_ptr<Partition> partition;
+    KeyRange range;
+  };
+  std::vector<SplitPartition> split_ GUARDED_BY(mutex_);
   struct Past {
     std::array<int64_t, kAccesses> consumed{};
     std::array<std::array<int64_t, kLimits>, kAccesses> refused{};
