@@ -10,6 +10,7 @@
 #include "base/time_text.h"
 #include "ops/refusal_text.h"
 #include "table/meters.h"
+#include "throughput/meter.h"
 
 namespace stator::server {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "api/attribute_json.h"
 #include "base/log.h"
+#include "throughput/meter.h"
 
 namespace stator::server {
 namespace {
