@@ -1,3 +1,4 @@
+#include "ops/admit.h"
 #include "ops/checks.h"
 #include "ops/operations.h"
 #include "ops/page.h"
@@ -118,16 +119,18 @@ void Scan(Context& ctx, ScanRequest request, Callback<ScanResponse> done) {
   const bool count_only = page_request.count_only;
   page_request.item_writer = ctx.item_writer;
   ReadPage(ctx, std::move(page_request),
-           [plan = std::move(*plan), count_only, done = std::move(done)](Result<Page> page) mutable {
+           [&ctx, plan = std::move(*plan), count_only, done = std::move(done)](Result<Page> page) mutable {
              if (!page.ok()) {
                done(std::move(page).error());
                return;
              }
+             const std::vector<PartitionHalves> partitions =
+                 ScanHalves(plan.target, *page, plan.first_hash, plan.final_hash, plan.consistent);
+             const int64_t fetched_halves = page->fetched_steps * (plan.consistent ? 2 : 1);
+             ChargePage(ctx, plan.target, *page, SumOf(partitions) + fetched_halves, plan.consistent, partitions);
              ScanResponse response;
-             response.consumed_capacity =
-                 ReadCapacity(plan.return_consumed_capacity, plan.table_name, plan.target,
-                              ScanHalves(plan.target, *page, plan.first_hash, plan.final_hash, plan.consistent),
-                              page->fetched_steps * (plan.consistent ? 2 : 1));
+             response.consumed_capacity = ReadCapacity(plan.return_consumed_capacity, plan.table_name, plan.target,
+                                                       SumOf(partitions), fetched_halves);
              if (!count_only) response.items = std::move(page->items);
              response.count = page->count;
              response.scanned_count = page->scanned_count;
