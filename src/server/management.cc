@@ -8,6 +8,7 @@
 #include "api/attribute_json.h"
 #include "base/log.h"
 #include "base/pump.h"
+#include "server/auto_scaling_control.h"
 #include "server/seed_data.h"
 #include "simdjson.h"
 #include "table/partition_split.h"
@@ -65,15 +66,14 @@ Status DropAll(ops::Environment& environment) {
   return table::RemoveDisabledStreams(environment.store);
 }
 
-// The NAME in /_stator/tables/NAME/split; nullopt for other paths.
-std::optional<std::string_view> TableToSplit(std::string_view path) {
+// The NAME in /_stator/tables/NAME`after`; nullopt for other paths.
+std::optional<std::string_view> TableBefore(std::string_view after, std::string_view path) {
   constexpr std::string_view kBefore = "/_stator/tables/";
-  constexpr std::string_view kAfter = "/split";
-  if (!path.starts_with(kBefore) || !path.ends_with(kAfter) ||
-      path.size() <= kBefore.size() + kAfter.size()) {
+  if (!path.starts_with(kBefore) || !path.ends_with(after) ||
+      path.size() <= kBefore.size() + after.size()) {
     return std::nullopt;
   }
-  return path.substr(kBefore.size(), path.size() - kBefore.size() - kAfter.size());
+  return path.substr(kBefore.size(), path.size() - kBefore.size() - after.size());
 }
 
 // A number, or its decimal digits as text: hashes are larger than what JavaScript's numbers hold.
@@ -157,9 +157,19 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
       return HandleSlowly(std::move(exchange),
                           [this](const http::Request& moved) { return MoveClock(moved); });
     }
-    if (const std::optional<std::string_view> table = TableToSplit(path);
+    if (const std::optional<std::string_view> table = TableBefore("/split", path);
         table && request.method == "POST") {
       return Split(std::string(*table), std::move(exchange));
+    }
+    if (const std::optional<std::string_view> table = TableBefore("/auto-scaling", path);
+        table && (request.method == "GET" || request.method == "PUT" || request.method == "DELETE")) {
+      return HandleSlowly(std::move(exchange),
+                          [this, name = std::string(*table)](const http::Request& asked) {
+                            Result<std::string> answer = HandleAutoScaling(
+                                environment_, name, asked.method, asked.body);
+                            return answer.ok() ? Json(200, *std::move(answer))
+                                               : Failure(answer.error());
+                          });
     }
     if (FaultControl::Owns(path, request.method)) return exchange->Send(HandleFaults(request));
     if (path == "/_stator/status" && request.method == "GET") return exchange->Send(RenderStatus());

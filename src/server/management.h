@@ -9,6 +9,8 @@
 //   lowest of the upper half), or
 //                                the widest one in its middle; answers the lowest hash of each
 //                                partition
+//   GET, PUT, DELETE /_stator/tables/NAME/auto-scaling    rules and what they did
+//                                (auto_scaling_control.h)
 //   GET  /_stator/clock          what time it is (clock_control.h)
 //   POST /_stator/clock          moves a manual clock forward and does what is due by then
 //   GET, PUT, DELETE /_stator/faults[/TABLE]    the fault dial (fault_control.h)

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/time_text.h"
+#include "server/auto_scaling_control.h"
 #include "server/fault_control.h"
 
 namespace stator::server {
@@ -99,36 +100,55 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
       ->capture_default_str();
 }
 
-// The [[faults]] among the settings of the file, which are taken out.
-ops::FaultDial::Tables TakeFaults(std::vector<CLI::ConfigItem>* items) {
-  ops::FaultDial::Tables tables;
-  std::vector<ops::FaultSetting> rule;
+// Takes the [[name]] out of the settings of the file and hands each of them to `add`.
+template <typename Add>
+void TakeTables(const std::string& name, std::vector<CLI::ConfigItem>* items, Add add) {
+  std::vector<ops::FaultSetting> members;
   for (const CLI::ConfigItem& item : *items) {
-    if (item.parents != std::vector<std::string>{"faults"} || item.name == "++") continue;
+    if (item.parents != std::vector<std::string>{name} || item.name == "++") continue;
     if (item.name != "--") {
-      rule.push_back({item.name, item.inputs});
+      members.push_back({item.name, item.inputs});
       continue;
     }
-    if (Status added = AddFault(std::move(rule), &tables); !added.ok()) {
-      throw CLI::ConfigError("[[faults]] in the settings file: " + added.error().message(),
+    if (Status added = add(std::move(members)); !added.ok()) {
+      throw CLI::ConfigError("[[" + name + "]] in the settings file: " + added.error().message(),
                              CLI::ExitCodes::ConfigError);
     }
-    rule.clear();
+    members.clear();
   }
-  std::erase_if(*items, [](const CLI::ConfigItem& item) {
-    return item.parents == std::vector<std::string>{"faults"};
+  std::erase_if(*items, [&name](const CLI::ConfigItem& item) {
+    return item.parents == std::vector<std::string>{name};
   });
-  return tables;
+}
+
+void TakeFaults(std::vector<CLI::ConfigItem>* items, ops::FaultDial::Tables* tables) {
+  tables->clear();
+  TakeTables("faults", items, [tables](std::vector<ops::FaultSetting> rule) {
+    return AddFault(std::move(rule), tables);
+  });
+}
+
+void TakeAutoScaling(std::vector<CLI::ConfigItem>* items, ops::AutoScaler::Defaults* defaults) {
+  defaults->clear();
+  TakeTables("auto-scaling", items, [defaults](const std::vector<ops::FaultSetting>& rule) -> Status {
+    std::vector<std::pair<std::string, std::string>> settings;
+    for (const ops::FaultSetting& setting : rule) {
+      if (setting.values.size() != 1) return ValidationError(setting.name + " is to be one value");
+      settings.emplace_back(setting.name, setting.values.front());
+    }
+    return AddAutoScaling(settings, defaults);
+  });
 }
 
 // CLI11 lets the file win over the environment. Here it is the other way round: what the environment sets is taken out of
-// the file. Faults are no options.
+// the file. Faults and auto scaling are no options.
 class EnvironmentFirst final : public CLI::ConfigBase {
  public:
   EnvironmentFirst(const CLI::App& serve, ServeSettings& settings) : serve_(serve), settings_(settings) {}
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
     std::vector<CLI::ConfigItem> items = CLI::ConfigBase::from_config(input);
-    settings_.faults = TakeFaults(&items);
+    TakeFaults(&items, &settings_.faults);
+    TakeAutoScaling(&items, &settings_.auto_scaling);
     std::erase_if(items, [this](const CLI::ConfigItem& item) {
       if (item.parents != std::vector<std::string>{"serve"}) return false;
       const CLI::Option* option = serve_.get_option_no_throw("--" + item.name);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ops/auto_scaler.h"
 #include "ops/fault_dial.h"
 #include "simulate/command.h"
 
@@ -36,7 +37,9 @@ struct ServeSettings {
   std::optional<int64_t> clock_start_micros;  // kManual only; absent: the time of day
   std::string log_level = "info";
   uint64_t seed = 0;  // 0: from the operating system
-  ops::FaultDial::Tables faults;  // [[faults]] of the file; has no flags
+  // These stand in the file only.
+  ops::FaultDial::Tables faults;              // [[faults]]
+  ops::AutoScaler::Defaults auto_scaling;     // [[auto-scaling]]
 };
 
 struct CommandLine {
