@@ -216,13 +216,15 @@ Result<std::string> HandleAutoScaling(ops::Environment& env, const std::string& 
   return RenderTable(env, table->descriptor);
 }
 
-Status AddAutoScaling(const std::vector<std::pair<std::string, std::string>>& settings,
+Status AddAutoScaling(const std::vector<ops::FaultSetting>& settings,
                       ops::AutoScaler::Defaults* defaults) {
   std::string table;
   std::string index;
   std::string access;
   AutoScalingSettings rule;
-  for (const auto& [name, text] : settings) {
+  for (const auto& [name, values] : settings) {
+    if (values.size() != 1) return ValidationError(name + " is to be one value");
+    const std::string& text = values.front();
     if (name == "table") {
       table = text;
     } else if (name == "index") {

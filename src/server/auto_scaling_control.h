@@ -10,11 +10,11 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "ops/auto_scaler.h"
 #include "ops/context.h"
+#include "ops/fault_rule.h"
 
 namespace stator::server {
 
@@ -25,7 +25,7 @@ Result<std::string> HandleAutoScaling(ops::Environment& env, const std::string& 
 
 // One [[auto-scaling]] of stator.toml: `table` (a name or *), perhaps `index`, `access` (read or
 // write) and the settings of a rule, as text. kValidation.
-Status AddAutoScaling(const std::vector<std::pair<std::string, std::string>>& settings,
+Status AddAutoScaling(const std::vector<ops::FaultSetting>& settings,
                       ops::AutoScaler::Defaults* defaults);
 
 }  // namespace stator::server

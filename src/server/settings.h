@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ops/admission.h"
 #include "ops/auto_scaler.h"
 #include "ops/fault_dial.h"
 #include "simulate/command.h"
@@ -37,9 +38,9 @@ struct ServeSettings {
   std::optional<int64_t> clock_start_micros;  // kManual only; absent: the time of day
   std::string log_level = "info";
   uint64_t seed = 0;  // 0: from the operating system
-  // These stand in the file only.
-  ops::FaultDial::Tables faults;              // [[faults]]
-  ops::AutoScaler::Defaults auto_scaling;     // [[auto-scaling]]
+  ops::FaultDial::Tables faults;  // [[faults]] of the file; has no flags
+  ops::ThrottlingModes throttling;  // of tables: [[throttling]] of the file
+  ops::AutoScaler::Defaults auto_scaling;  // [[auto-scaling]] of the file
 };
 
 struct CommandLine {
