@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/unique_function.h"
 #include "ops/admission.h"
+#include "ops/auto_scaler.h"
 #include "ops/fault_dial.h"
 #include "ops/item_list.h"
 #include "throughput/model_settings.h"
@@ -38,6 +39,7 @@ struct Environment {
   Settings settings;
   FaultDial faults;
   Admission admission{store, clock};  // asleep until its Start
+  AutoScaler auto_scaler = {};
 };
 
 // What the fault dial has in mind for the answer to a request.

@@ -100,12 +100,15 @@ GlobalSecondaryIndexDescription DescribeGlobal(const table::IndexDescriptor& ind
 }  // namespace
 
 TableStatus StatusOf(const table::TableDescriptor& descriptor, const Environment& env) {
+  return StatusAt(descriptor, env, env.clock.NowMicros());
+}
+
+TableStatus StatusAt(const table::TableDescriptor& descriptor, const Environment& env, int64_t now) {
   if (descriptor.deleting_micros != 0) return TableStatus::kDeleting;
   for (const table::IndexDescriptor& index : descriptor.indexes) {
     if (index.state != table::IndexDescriptor::State::kActive) return TableStatus::kUpdating;
   }
   if (!env.settings.delay_transient_statuses) return TableStatus::kActive;
-  const int64_t now = env.clock.NowMicros();
   if (now < descriptor.created_micros + kTransientStatusMicros) return TableStatus::kCreating;
   if (now < descriptor.changed_micros + kTransientStatusMicros) return TableStatus::kUpdating;
   return TableStatus::kActive;

@@ -13,6 +13,8 @@ namespace stator::ops {
 inline constexpr int64_t kTransientStatusMicros = 3'000'000;
 
 TableStatus StatusOf(const table::TableDescriptor& descriptor, const Environment& env);
+// As of another moment of the clock, as far as time tells.
+TableStatus StatusAt(const table::TableDescriptor& descriptor, const Environment& env, int64_t at_micros);
 // Whether item operations find the table.
 inline bool TakesItems(TableStatus status) { return status == TableStatus::kActive || status == TableStatus::kUpdating; }
 

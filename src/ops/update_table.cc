@@ -1,3 +1,7 @@
+#include "ops/update_table.h"
+
+#include <algorithm>
+
 #include "ops/checks.h"
 #include "ops/index_updates.h"
 #include "ops/operations.h"
@@ -67,10 +71,9 @@ Status ChangeThroughput(const UpdateTableRequest& request, const Settings& setti
   return ChangeUnits(*request.provisioned_throughput, {}, now, d);
 }
 
-Status Change(const UpdateTableRequest& request, const Environment& env, table::TableDescriptor* d) {
-  const int64_t now = env.clock.NowMicros();
+Status Change(const UpdateTableRequest& request, const Environment& env, int64_t now, table::TableDescriptor* d) {
   TRY(CheckNoOtherIndexWork(request, *d));
-  switch (StatusOf(*d, env)) {
+  switch (StatusAt(*d, env, now)) {
     case TableStatus::kCreating:
       return Error(ErrorCode::kResourceInUse,
                    "Attempt to change a resource which is still in use: Table is being created: " + d->name);
@@ -100,28 +103,33 @@ Status Change(const UpdateTableRequest& request, const Environment& env, table::
     d->table_class_changed_micros = now;
   }
   if (request.deletion_protection_enabled) d->deletion_protection = *request.deletion_protection_enabled;
-  d->changed_micros = now;
+  d->changed_micros = std::max(d->changed_micros, now);
   return OkStatus();
 }
 
 }  // namespace
 
 void UpdateTable(Context& ctx, UpdateTableRequest request, Callback<UpdateTableResponse> done) {
+  UpdateTableAt(ctx.env, ctx.loop, std::move(request), ctx.env.clock.NowMicros(), std::move(done));
+}
+
+void UpdateTableAt(Environment& env, Executor& loop, UpdateTableRequest request, int64_t at_micros,
+                   Callback<UpdateTableResponse> done) {
   const Result<std::string_view> name = TableNameOf(request.table_name);
   if (!name.ok()) {
     done(name.error());
     return;
   }
-  if (Status checked = CheckRequest(ctx.env.settings, request); !checked.ok()) {
+  if (Status checked = CheckRequest(env.settings, request); !checked.ok()) {
     done(std::move(checked).error());
     return;
   }
-  Environment& env = ctx.env;
-  Executor& loop = ctx.loop;
   std::string table_name(*name);
   env.store.Alter(
       std::move(table_name),
-      [&env, request = std::move(request)](table::TableDescriptor* descriptor) { return Change(request, env, descriptor); },
+      [&env, at_micros, request = std::move(request)](table::TableDescriptor* descriptor) {
+        return Change(request, env, at_micros, descriptor);
+      },
       [&env, &loop, done = std::move(done)](Result<table::TablePtr> table) mutable {
         RunOn(loop, [&env, table = std::move(table), done = std::move(done)]() mutable {
           if (!table.ok()) {

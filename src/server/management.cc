@@ -8,6 +8,7 @@
 #include "api/attribute_json.h"
 #include "base/log.h"
 #include "base/pump.h"
+#include "server/auto_scaling_control.h"
 #include "server/partition_report.h"
 #include "server/seed_data.h"
 #include "server/throttling_control.h"
@@ -165,6 +166,16 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
     if (const auto table = TableIn(path, "/throttling"); table || path == "/_stator/throttling") {
       if (ThrottlingControl::Takes(request.method))
         return exchange->Send(HandleThrottling(table, request));
+    }
+    if (const auto table = TableIn(path, "/auto-scaling");
+        table && (request.method == "GET" || request.method == "PUT" || request.method == "DELETE")) {
+      return HandleSlowly(std::move(exchange),
+                          [this, name = std::string(*table)](const http::Request& asked) {
+                            Result<std::string> answer = HandleAutoScaling(
+                                environment_, name, asked.method, asked.body);
+                            return answer.ok() ? Json(200, *std::move(answer))
+                                               : Failure(answer.error());
+                          });
     }
     if (FaultControl::Owns(path, request.method)) return exchange->Send(HandleFaults(request));
     if (path == "/_stator/status" && request.method == "GET") return exchange->Send(RenderStatus());

@@ -11,6 +11,8 @@
 //                                partition
 //   GET  /_stator/tables/NAME/partitions   what the throughput model knows (partition_report.h)
 //   GET, PUT, DELETE /_stator/throttling, /_stator/tables/NAME/throttling   (throttling_control.h)
+//   GET, PUT, DELETE /_stator/tables/NAME/auto-scaling    rules and what they did
+//                                (auto_scaling_control.h)
 //   GET  /_stator/clock          what time it is (clock_control.h)
 //   POST /_stator/clock          moves a manual clock forward and does what is due by then
 //   GET, PUT, DELETE /_stator/faults[/TABLE]    the fault dial (fault_control.h)

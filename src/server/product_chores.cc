@@ -15,6 +15,8 @@ namespace {
 
 constexpr int64_t kFinishDeletesMicros = 1'000'000;
 constexpr int64_t kAdvanceMicros = 1'000'000;
+// It does nothing but at the end of each minute.
+constexpr int64_t kAutoScalingMicros = 1'000'000;
 constexpr int64_t kStreamUpkeepMicros = 10'000'000;
 // In the background a sweep works for a quarter of the time, so that a loaded machine, on which
 // each step takes longer, is also left alone for longer.
@@ -37,6 +39,11 @@ void AddProductChores(ops::Environment& environment, Metrics& metrics, int64_t t
   chores->Add("throughput", kAdvanceMicros, [&environment](Chores::Pace) {
     environment.admission.Advance();
     return false;
+  });
+  // From the start on, so that the first minute is judged by all of it.
+  environment.auto_scaler.Step(environment);
+  chores->Add("auto scaling", kAutoScalingMicros, [&environment](Chores::Pace) {
+    return environment.auto_scaler.Step(environment);
   });
   auto sweeper = std::make_shared<table::ExpirySweeper>(
       environment.store, environment.clock,

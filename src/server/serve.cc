@@ -153,6 +153,7 @@ int Serve(const ServeSettings& settings) {
   ops::Environment environment{**store, clock, random, workers, shown};
 
   environment.admission.Start(settings.throttling, shown.throughput);
+  environment.auto_scaler.SetDefaults(settings.auto_scaling);
   ops::SetAllFaults(environment, settings.faults);
 
   if (!settings.init_dir.empty()) {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/time_text.h"
+#include "server/auto_scaling_control.h"
 #include "server/fault_control.h"
 #include "server/throttling_control.h"
 
@@ -133,7 +134,8 @@ void TakeSections(std::string_view section, std::vector<CLI::ConfigItem>* items,
 }
 
 // CLI11 lets the file win over the environment. Here it is the other way round: what the environment sets is taken out of
-// the file. Faults and the throttling of single tables are no options.
+// the file. Faults, auto scaling and the throttling of
+// single tables are no options.
 class EnvironmentFirst final : public CLI::ConfigBase {
  public:
   EnvironmentFirst(const CLI::App& serve, ServeSettings& settings) : serve_(serve), settings_(settings) {}
@@ -144,6 +146,9 @@ class EnvironmentFirst final : public CLI::ConfigBase {
     });
     TakeSections("throttling", &items, [this](const std::vector<ops::FaultSetting>& setting) {
       return AddThrottling(setting, &settings_.throttling);
+    });
+    TakeSections("auto-scaling", &items, [this](const std::vector<ops::FaultSetting>& rule) {
+      return AddAutoScaling(rule, &settings_.auto_scaling);
     });
     std::erase_if(items, [this](const CLI::ConfigItem& item) {
       if (item.parents != std::vector<std::string>{"serve"}) return false;

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "ops/admission.h"
+#include "ops/auto_scaler.h"
 #include "ops/fault_dial.h"
 #include "simulate/command.h"
 
@@ -39,6 +40,7 @@ struct ServeSettings {
   uint64_t seed = 0;  // 0: from the operating system
   ops::FaultDial::Tables faults;  // [[faults]] of the file; has no flags
   ops::ThrottlingModes throttling;  // of tables: [[throttling]] of the file
+  ops::AutoScaler::Defaults auto_scaling;  // [[auto-scaling]] of the file
 };
 
 struct CommandLine {

@@ -73,6 +73,43 @@ TEST_F(SettingsTest, Defaults) {
   EXPECT_FALSE(s.delay_transient_statuses);
 }
 
+TEST_F(SettingsTest, AutoScalingStandsInTheFile) {
+  WriteToml(R"([[auto-scaling]]
+table = "music"
+access = "read"
+min = 5
+max = 400
+target = 0.6
+raise_cooldown = "5m"
+
+[[auto-scaling]]
+table = "*"
+index = "by-year"
+access = "write"
+lower_when_idle = true
+
+[serve]
+port = 1111
+)");
+  const ServeSettings s = Serve({"serve"});
+  EXPECT_EQ(s.port, 1111);
+  const ops::AutoScaler::Defaults wanted = {
+      {{"music", ""},
+       {.read = throughput::AutoScalingSettings{
+            .min_units = 5, .max_units = 400, .target = 0.6, .raise_cooldown_seconds = 300}}},
+      {{"*", "by-year"}, {.write = throughput::AutoScalingSettings{.lower_when_idle = true}}}};
+  EXPECT_EQ(s.auto_scaling, wanted);
+  const std::string music = "[[auto-scaling]]\ntable = \"music\"\n";
+  WriteToml(music);
+  ExpectExit({"serve"}, false, "[[auto-scaling]] in the settings file: each needs access, read or write");
+  WriteToml(music + "access = \"read\"\nmax = 0\n");
+  ExpectExit({"serve"}, false, "max is to be a whole number of units, not 0");
+  WriteToml(music + "access = \"read\"\n" + music + "access = \"read\"\n");
+  ExpectExit({"serve"}, false, "two of them have the same table, index and access");
+  WriteToml("[[auto-scaling]]\naccess = \"read\"\n");
+  ExpectExit({"serve"}, false, "each needs table");
+}
+
 TEST_F(SettingsTest, CommandLine) {
   const ServeSettings s = Serve({"serve", "--port", "0", "--host", "0.0.0.0", "--host", "::", "--data-dir=/x", "--durability", "os",
                                  "--cors", "https://a.example,https://b.example", "--account", "123456789012", "--require-auth", "false",

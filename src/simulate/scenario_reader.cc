@@ -111,6 +111,7 @@ AutoScaling ReadAutoScaling(Section section) {
     policy->Seconds("raise_cooldown", &s.raise_cooldown_seconds);
     policy->Seconds("lower_cooldown", &s.lower_cooldown_seconds);
     policy->Number("lower_margin", &s.lower_margin, 0, 1);
+    policy->Flag("lower_when_idle", &s.lower_when_idle);
     const Status status = throughput::AutoScalingPolicy::Check(s);
     if (!status.ok()) policy->Fail("", status.error().message());
     policy->Finish();

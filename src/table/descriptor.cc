@@ -1,6 +1,7 @@
 #include "table/descriptor.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/fields.h"
 
@@ -47,6 +48,42 @@ bool IsSound(const std::optional<ContributorInsights>& insights) {
   return !insights || insights->mode <= ContributorInsights::Mode::kThrottledKeys;
 }
 
+// Parts of a whole are stored as millionths of it, seconds as microseconds.
+constexpr double kMillion = 1e6;
+
+void VisitScaling(FieldWriter& v, const throughput::AutoScalingSettings& s) {
+  const auto integer = [&v](const char* name, double value) { v.Integer(name, std::llround(value)); };
+  integer("Min", s.min_units);
+  integer("Max", s.max_units);
+  integer("Target", s.target * kMillion);
+  integer("LowerMargin", s.lower_margin * kMillion);
+  integer("RaiseCooldown", s.raise_cooldown_seconds * kMillion);
+  integer("LowerCooldown", s.lower_cooldown_seconds * kMillion);
+  v.Bool("LowerWhenIdle", s.lower_when_idle);
+}
+void VisitScaling(FieldReader& v, throughput::AutoScalingSettings& s) {
+  const auto integer = [&v](const char* name, double unit, double* value) {
+    int64_t stored = 0;
+    v.Integer(name, stored);
+    *value = static_cast<double>(stored) / unit;
+  };
+  integer("Min", 1, &s.min_units);
+  integer("Max", 1, &s.max_units);
+  integer("Target", kMillion, &s.target);
+  integer("LowerMargin", kMillion, &s.lower_margin);
+  integer("RaiseCooldown", kMillion, &s.raise_cooldown_seconds);
+  integer("LowerCooldown", kMillion, &s.lower_cooldown_seconds);
+  v.Bool("LowerWhenIdle", s.lower_when_idle);
+  if (!throughput::AutoScalingPolicy::Check(s).ok()) v.Fail();
+}
+
+template <typename Visitor, typename Rules>
+void VisitRules(Visitor& v, Rules& rules) {
+  const auto visit = [](auto& visitor, auto& settings) { VisitScaling(visitor, settings); };
+  v.Structure("AutoScalingRead", rules.read, visit);
+  v.Structure("AutoScalingWrite", rules.write, visit);
+}
+
 template <typename Visitor, typename Index>
 void VisitIndex(Visitor& v, Index& d) {
   v.String("Name", d.name);
@@ -70,6 +107,7 @@ void VisitIndex(Visitor& v, Index& d) {
   v.Optional("WarmReadUnits", d.throughput.warm_read_units);
   v.Optional("WarmWriteUnits", d.throughput.warm_write_units);
   v.Optional("Changed", d.changed_micros);
+  VisitRules(v, d.auto_scaling);
   VisitPartitions(v, d.partitions);
   VisitInsights(v, d.insights);
 }
@@ -118,6 +156,7 @@ void Visit(Visitor& v, Descriptor& d) {
   v.Optional("MaxWriteRequestUnits", d.max_write_request_units);
   v.Optional("WarmReadUnits", d.warm_read_units);
   v.Optional("WarmWriteUnits", d.warm_write_units);
+  VisitRules(v, d.auto_scaling);
   v.Integer("TableClass", d.table_class);
   v.Bool("TableClassGiven", d.table_class_given);
   v.Integer("TableClassChanged", d.table_class_changed_micros);

@@ -14,6 +14,7 @@
 #include "kv/engine.h"
 #include "model/key_schema.h"
 #include "stream/stream.h"
+#include "throughput/auto_scaling.h"
 #include "throughput/partitions.h"
 
 namespace stator::table {
@@ -46,6 +47,13 @@ struct ContributorInsights {
   bool operator==(const ContributorInsights&) const = default;
 };
 
+// Auto scaling of provisioned units; absent: none. Asleep while the table is on demand.
+struct AutoScalingRules {
+  std::optional<throughput::AutoScalingSettings> read;
+  std::optional<throughput::AutoScalingSettings> write;
+  bool operator==(const AutoScalingRules&) const = default;
+};
+
 struct IndexDescriptor {
   enum class Kind : uint8_t { kLocal = 0, kGlobal = 1 };
   enum class Projection : uint8_t { kAll = 0, kKeysOnly = 1, kInclude = 2 };
@@ -64,6 +72,7 @@ struct IndexDescriptor {
   uint32_t number = 0;     // local: which of the table's, from 0
   uint32_t tablet_id = 0;  // global: Space::kItems; 0 until the store has chosen it
   IndexThroughput throughput;          // global
+  AutoScalingRules auto_scaling;       // global
   throughput::PartitionMap partitions;  // global
   std::optional<ContributorInsights> insights;  // global
 
@@ -109,6 +118,7 @@ struct TableDescriptor {
   std::optional<int64_t> max_write_request_units;
   std::optional<int64_t> warm_read_units;
   std::optional<int64_t> warm_write_units;
+  AutoScalingRules auto_scaling;
 
   TableClass table_class = TableClass::kStandard;
   bool table_class_given = false;

@@ -37,6 +37,13 @@ TableDescriptor Full() {
   d.max_read_request_units = 10;
   d.max_write_request_units = 11;
   d.warm_read_units = 12;
+  d.auto_scaling.read = throughput::AutoScalingSettings{.min_units = 3, .max_units = 33'000, .target = 0.7};
+  d.auto_scaling.write = throughput::AutoScalingSettings{.max_units = 7,
+                                                         .target = 0.35,
+                                                         .lower_margin = 0.1,
+                                                         .raise_cooldown_seconds = 0.5,
+                                                         .lower_cooldown_seconds = 600,
+                                                         .lower_when_idle = true};
   d.warm_write_units = 13;
   d.table_class = TableClass::kStandardInfrequentAccess;
   d.table_class_given = true;
@@ -71,6 +78,7 @@ void ExpectSame(const TableDescriptor& a, const TableDescriptor& b) {
   EXPECT_EQ(a.max_read_request_units, b.max_read_request_units);
   EXPECT_EQ(a.max_write_request_units, b.max_write_request_units);
   EXPECT_EQ(a.warm_read_units, b.warm_read_units);
+  EXPECT_EQ(a.auto_scaling, b.auto_scaling);
   EXPECT_EQ(a.warm_write_units, b.warm_write_units);
   EXPECT_EQ(a.table_class, b.table_class);
   EXPECT_EQ(a.table_class_given, b.table_class_given);
@@ -113,7 +121,8 @@ TEST(Descriptor, AMissingOrMistypedMemberIsNeverReadAsADefault) {
   const std::string encoded = Full().Encode();
   const model::ItemView item(encoded);
   const std::set<std::string> optional = {"MaxReadRequestUnits", "MaxWriteRequestUnits", "WarmReadUnits", "WarmWriteUnits",
-                                          "Tags", "ToPayPerRequestSwitches", "ContributorInsights"};
+                                          "Tags", "ToPayPerRequestSwitches", "ContributorInsights",
+                                          "AutoScalingRead", "AutoScalingWrite"};
   for (const auto& entry : item.attributes()) {
     const std::string name(entry.name);
     model::Node without = model::Node::FromMap(item.attributes());

@@ -28,7 +28,7 @@ std::optional<double> AutoScalingPolicy::OnMinute(int64_t now_micros, double con
     highest_above_ = above_ == 0 ? consumed : std::max(highest_above_, consumed);
     ++above_;
     below_ = 0;
-  } else {
+  } else if (consumed > 0 || settings_.lower_when_idle) {
     above_ = 0;
     if (used < std::max(0.0, settings_.target - settings_.lower_margin)) {
       highest_below_ = below_ == 0 ? consumed : std::max(highest_below_, consumed);
@@ -44,6 +44,8 @@ std::optional<double> AutoScalingPolicy::OnMinute(int64_t now_micros, double con
                       settings_.max_units);
   };
   if (provisioned < settings_.min_units) return settings_.min_units;
+  if (provisioned > settings_.max_units && MayDecrease(decreases, now_micros))
+    return settings_.max_units;
   if (above_ >= settings_.raise_after_points &&
       !Pausing(raised_micros_, now_micros, settings_.raise_cooldown_seconds)) {
     const double units = wanted(highest_above_);

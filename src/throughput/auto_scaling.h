@@ -25,6 +25,11 @@ struct AutoScalingSettings {
   // Pause after a change before the next one in the same direction. [G]: 0
   double raise_cooldown_seconds = 0;
   double lower_cooldown_seconds = 0;
+  // Whether a minute without any consumption counts as low. On the service it is no point at all:
+  // a table that nobody uses keeps its capacity. [G]
+  bool lower_when_idle = false;
+
+  bool operator==(const AutoScalingSettings&) const = default;
 };
 
 class AutoScalingPolicy {
@@ -36,7 +41,8 @@ class AutoScalingPolicy {
   // One point: units per second consumed in the minute that ends at `now_micros`, and the capacity
   // in that minute. Answers the new capacity, or nullopt to leave it. `decreases` counts the
   // lowered ones of this table or index (reads and writes together): a decrease that it forbids is
-  // put off. The caller counts what it carries out.
+  // put off. The caller counts what it carries out. Capacity outside of min and max goes there at
+  // once.
   std::optional<double> OnMinute(int64_t now_micros, double consumed, double provisioned,
                                  const DecreaseHistory& decreases);
 

@@ -22,8 +22,33 @@ TEST(AutoScalingTest, LowersAfterFifteenPointsBelow) {
   for (int i = 1; i < 15; ++i)
     EXPECT_EQ(policy.OnMinute(i * kMinute, 35, 100, {}), std::nullopt) << i;
   EXPECT_EQ(policy.OnMinute(15 * kMinute, 7, 100, {}), 50) << "the highest of them at 70%";
-  for (int i = 16; i < 30; ++i) EXPECT_EQ(policy.OnMinute(i * kMinute, 0, 50, {}), std::nullopt);
-  EXPECT_EQ(policy.OnMinute(30 * kMinute, 0, 50, {}), 5) << "at least the minimum";
+  for (int i = 16; i < 30; ++i) EXPECT_EQ(policy.OnMinute(i * kMinute, 1, 50, {}), std::nullopt);
+  EXPECT_EQ(policy.OnMinute(30 * kMinute, 1, 50, {}), 5) << "at least the minimum";
+}
+
+TEST(AutoScalingTest, AMinuteWithoutConsumptionIsNoPoint) {
+  AutoScalingPolicy policy({.min_units = 5, .max_units = 1000});
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(policy.OnMinute(i * kMinute, 0, 100, {}), std::nullopt);
+  for (int i = 0; i < 28; ++i)
+    EXPECT_EQ(policy.OnMinute((100 + i) * kMinute, i % 2 == 0 ? 7 : 0, 100, {}), std::nullopt);
+  EXPECT_EQ(policy.OnMinute(128 * kMinute, 7, 100, {}), 10) << "the fifteenth";
+  // Nor does it end a rise.
+  EXPECT_EQ(policy.OnMinute(200 * kMinute, 50, 10, {}), std::nullopt);
+  EXPECT_EQ(policy.OnMinute(201 * kMinute, 0, 10, {}), std::nullopt);
+  EXPECT_EQ(policy.OnMinute(202 * kMinute, 70, 10, {}), 100);
+
+  AutoScalingPolicy eager({.min_units = 5, .max_units = 1000, .lower_when_idle = true});
+  for (int i = 1; i < 15; ++i) EXPECT_EQ(eager.OnMinute(i * kMinute, 0, 100, {}), std::nullopt);
+  EXPECT_EQ(eager.OnMinute(15 * kMinute, 0, 100, {}), 5);
+}
+
+TEST(AutoScalingTest, CapacityComesBetweenMinimumAndMaximumAtOnce) {
+  AutoScalingPolicy policy({.min_units = 5, .max_units = 50});
+  EXPECT_EQ(policy.OnMinute(kMinute, 0, 1, {}), 5);
+  EXPECT_EQ(policy.OnMinute(2 * kMinute, 0, 100, {}), 50);
+  const int64_t start = 20000 * 24 * 60 * kMinute;
+  const DecreaseHistory used_up{.last_micros = start, .day = 20000, .today = 4};
+  EXPECT_EQ(policy.OnMinute(start + kMinute, 0, 100, used_up), std::nullopt);
 }
 
 TEST(AutoScalingTest, ASteadyLoadIsLeftAlone) {
