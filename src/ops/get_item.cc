@@ -63,7 +63,7 @@ void GetItem(Context& ctx, GetItemRequest request, Callback<GetItemResponse> don
       return;
     }
     GetItemResponse response;
-    const int64_t bytes = *item ? static_cast<int64_t>(model::ItemView(**item).size_bytes()) : 0;
+    const int64_t bytes = response.stored_bytes = *item ? static_cast<int64_t>(model::ItemView(**item).size_bytes()) : 0;
     const int64_t halves = throughput::ReadHalves(bytes, plan->request.consistent_read.value_or(false));
     response.consumed_capacity = TableCapacity(plan->request.return_consumed_capacity, plan->request.table_name,
                                                throughput::HalvesToUnits(halves));
