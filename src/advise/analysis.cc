@@ -23,6 +23,15 @@ void Remember(const std::vector<std::string>& names, std::set<std::string>* out)
   }
 }
 
+throughput::Consistency UnitConsistency(Consistency consistency) {
+  switch (consistency) {
+    case Consistency::kEventual: return throughput::Consistency::kEventual;
+    case Consistency::kStrong: return throughput::Consistency::kStrong;
+    case Consistency::kTransactional: return throughput::Consistency::kTransactional;
+  }
+  return throughput::Consistency::kEventual;
+}
+
 void Count(int64_t bytes, SizeCount* out) {
   ++out->items;
   out->over_1kb += bytes > throughput::kWriteUnitBytes ? 1 : 0;
@@ -185,7 +194,7 @@ void Analysis::AddRead(const Request& request, int64_t now, Table* table) {
     narrow.units += request.read_units;
     // The key comes along with what is apart; it is among the asked bytes or as short as them.
     const double apart = throughput::HalvesToUnits(
-        throughput::ReadHalves(*request.asked_bytes, request.consistency));
+        throughput::ReadHalves(*request.asked_bytes, UnitConsistency(request.consistency)));
     narrow.units_apart += std::min(request.read_units, apart);
     narrow.stored_bytes += *request.stored_bytes;
     narrow.asked_bytes += *request.asked_bytes;
@@ -207,20 +216,23 @@ void Analysis::AddRead(const Request& request, int64_t now, Table* table) {
     }
   }
   if (request.index.empty()) return;
+  // More names than a table can have indexes: somebody made them up.
+  if (report.indexes.size() >= kMostIndexes && !report.indexes.contains(request.index)) return;
   IndexUse& use = report.indexes[request.index];
-  if (report.indexes.size() > 2 * kMostIndexes) report.indexes.erase(request.index);  // a hostile file
-  if (report.indexes.find(request.index) == report.indexes.end()) return;
   ++use.reads;
   use.read_units += request.read_units;
   if (request.attributes.empty()) use.everything = true;
   Remember(request.attributes, &use.attributes);
   Remember(request.filter, &use.attributes);
-  if (request.stored_bytes && request.asked_bytes && request.scanned.value_or(0) > 0 && request.returned.value_or(0) > 0) {
-    // Of the entries that were returned: a filter is no reason to project less.
-    const double part = static_cast<double>(*request.returned) / static_cast<double>(*request.scanned);
-    use.stored_bytes += std::llround(static_cast<double>(*request.stored_bytes) * std::min(1.0, part));
-    use.asked_bytes += *request.asked_bytes;
+  // What a filter dropped is as large as what it let pass; of a page that returned nothing nothing is known.
+  double apart = request.read_units;
+  if (request.asked_bytes && request.scanned && request.returned.value_or(0) > 0) {
+    const double bytes = static_cast<double>(*request.asked_bytes) * static_cast<double>(*request.scanned) /
+                         static_cast<double>(*request.returned);
+    apart = std::min(apart, throughput::HalvesToUnits(throughput::ReadHalves(
+                                std::llround(std::min(bytes, 1e15)), UnitConsistency(request.consistency))));
   }
+  use.units_apart += apart;
 }
 
 void Analysis::AddWrite(const Request& request, int64_t now, Table* table) {

@@ -49,8 +49,7 @@ struct Pattern {
 struct IndexUse {
   int64_t reads = 0;
   double read_units = 0;
-  int64_t stored_bytes = 0;
-  int64_t asked_bytes = 0;  // of the same number of entries
+  double units_apart = 0;  // what the reads would cost if entries held what was asked for
   bool everything = false;  // a read without a projection was seen
   std::set<std::string> attributes;
   int64_t writes = 0;

@@ -126,7 +126,7 @@ class Bench {
       // Of a date it is known what tomorrow brings; of other keys it must be seen.
       const bool dated = LooksLikeDate(top.key);
       if (dated || keys.MovesOn()) {
-        std::string text = fmt::format("At any time nearly all writes go to one key, now {}, and it moves on with time{}: ",
+        std::string text = fmt::format("At any time nearly all writes go to one key, such as {}, and it moves on with time{}: ",
                                        KeyForPeople(top.key),
                                        keys.leaders > 1 ? fmt::format(" ({} keys in turn)", keys.leaders) : "");
         text += fmt::format("however many partitions there are, one of them works. At {} write units per second at most, ",
@@ -257,11 +257,11 @@ class Bench {
 
   void Projection(const request_log::IndexDefinition& index, const IndexUse& use) {
     if (index.projection == request_log::Projection::kKeysOnly || use.everything || use.reads < kFewRequests ||
-        use.stored_bytes == 0 || use.attributes.size() >= kMostAttributes) {
+        use.attributes.size() >= kMostAttributes) {
       return;
     }
-    const double part = static_cast<double>(use.asked_bytes) / static_cast<double>(use.stored_bytes);
-    if (part >= kNarrowProjection) return;
+    const double saved = use.read_units - use.units_apart;
+    if (saved < kWorthSaving * use.read_units) return;
     // Keys are projected anyway.
     std::set<std::string> keys;
     for (const auto* names : {&index.partition, &index.sort, &table_.definition.partition, &table_.definition.sort}) {
@@ -269,16 +269,15 @@ class Bench {
     }
     std::set<std::string> include;
     std::set_difference(use.attributes.begin(), use.attributes.end(), keys.begin(), keys.end(), std::inserter(include, include.end()));
-    const double saved = use.read_units * (1 - part);
     Finding& finding = Add(
         "wide-projection", Finding::Level::kSaving, index.name,
-        fmt::format("All {} reads of index {} name the attributes they want, {} of its entries' bytes. Projection {} would do; "
-                    "it would save up to {} of {} read units, storage, and writes that change other attributes only.",
-                    NumberText(static_cast<double>(use.reads)), index.name, Percent(part),
+        fmt::format("All {} reads of index {} name the attributes they want. Projection {} would do; it would save up to {} "
+                    "of {} read units, besides storage and the writes that change other attributes only.",
+                    NumberText(static_cast<double>(use.reads)), index.name,
                     include.empty() ? std::string("KEYS_ONLY") : fmt::format("INCLUDE ({})", NamesText(include)),
                     NumberText(saved), NumberText(use.read_units)));
-    finding.evidence = {{"reads", static_cast<double>(use.reads)}, {"asked_part", part}, {"read_units", use.read_units}};
-    finding.saves_month = MonthOf(saved, 0) + throughput::StorageMonth(prices_, static_cast<double>(index.bytes) * (1 - part));
+    finding.evidence = {{"reads", static_cast<double>(use.reads)}, {"read_units", use.read_units}, {"units_apart", use.units_apart}};
+    finding.saves_month = MonthOf(saved, 0);
   }
 
   void Scans() {
@@ -288,7 +287,7 @@ class Bench {
       if (pattern.filter.empty() || pattern.units < kWorthLooking * reads || pattern.scanned < 1000) continue;
       const double ratio = static_cast<double>(pattern.scanned) / static_cast<double>(std::max<int64_t>(1, pattern.returned));
       if (ratio < kWideScan) continue;
-      const double needed = pattern.units / ratio;
+      const double needed = std::max(pattern.units / ratio, 0.5 * static_cast<double>(pattern.requests));
       Finding& finding = Add(
           "sparse-index", Finding::Level::kSaving, pattern.index,
           fmt::format("{} {} with a filter on {} read {} items to return {}. A sparse global index whose key is an attribute "
@@ -296,7 +295,7 @@ class Bench {
                       NumberText(static_cast<double>(pattern.requests)), pattern.operation == "Scan" ? "Scans" : "Queries",
                       fmt::format("{}", fmt::join(pattern.filter, ", ")), NumberText(static_cast<double>(pattern.scanned)),
                       NumberText(static_cast<double>(pattern.returned)), fmt::format("made of {}", fmt::join(pattern.filter, " and ")),
-                      NumberText(std::max(needed, 0.5)), NumberText(pattern.units)));
+                      NumberText(needed), NumberText(pattern.units)));
       finding.evidence = {{"requests", static_cast<double>(pattern.requests)},
                           {"scanned", static_cast<double>(pattern.scanned)},
                           {"returned", static_cast<double>(pattern.returned)},
@@ -313,6 +312,7 @@ class Bench {
       all.scaled += cost.scaled;
       all.fixed += cost.fixed;
     }
+    Capacity();
     if (all.on_demand <= 0 || all.scaled <= 0) return;
     const bool on_demand = table_.definition.on_demand;
     const double now = on_demand ? all.on_demand : all.scaled, other = on_demand ? all.scaled : all.on_demand;
@@ -326,6 +326,34 @@ class Bench {
     }
     finding.evidence = {{"on_demand_month", all.on_demand}, {"auto_scaled_month", all.scaled}};
     finding.saves_month = now - other;
+  }
+
+  // What is provisioned against what is used.
+  void Capacity() {
+    const request_log::TableDefinition& d = table_.definition;
+    if (d.on_demand || !table_.defined) return;
+    for (const ResourceReport& resource : table_.resources) {
+      throughput::Rates now{d.read_units, d.write_units};
+      for (const request_log::IndexDefinition& index : d.indexes) {
+        if (resource.is_index && index.name == resource.name) now = {index.read_units, index.write_units};
+      }
+      const CostSummary& cost = resource.cost;
+      const throughput::Rates spare{now.read - cost.fixed.read, now.write - cost.fixed.write};
+      const double paid = throughput::ProvisionedMonth(prices_, now.read, now.write);
+      const double scaled = throughput::ProvisionedMonth(prices_, cost.scaled.read, cost.scaled.write);
+      if (std::max(spare.read, spare.write) < kFewUnits || paid - scaled < kWorthSaving * paid) continue;
+      Finding& finding = Add(
+          "capacity", Finding::Level::kSaving, resource.is_index ? resource.name : "",
+          fmt::format("Provisioned are {} RCU and {} WCU; the busiest minute uses {} and {} per second. {} RCU and {} WCU hold "
+                      "it at 70%, and auto scaling would provide {} and {} on average. Single large reads and short peaks live on "
+                      "unused capacity of the last 300 seconds.",
+                      NumberText(now.read), NumberText(now.write), NumberText(cost.busiest_minute.read),
+                      NumberText(cost.busiest_minute.write), NumberText(cost.fixed.read), NumberText(cost.fixed.write),
+                      NumberText(cost.scaled.read), NumberText(cost.scaled.write)));
+      finding.evidence = {{"provisioned_read", now.read}, {"provisioned_write", now.write},
+                          {"suggested_read", cost.fixed.read}, {"suggested_write", cost.fixed.write}};
+      finding.saves_month = paid - scaled;
+    }
   }
 
   const Recording& recording_;
@@ -410,7 +438,7 @@ std::string NumberText(double number) {
   if (std::abs(number) < 100 && number != std::floor(number)) return fmt::format("{:.3g}", number);
   std::string digits = fmt::format("{:.0f}", number);
   for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > (number < 0 ? 1 : 0); at -= 3) {
-    digits.insert(static_cast<size_t>(at), ",");
+    digits.insert(static_cast<size_t>(at), 1, ',');
   }
   return digits;
 }

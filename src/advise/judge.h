@@ -23,7 +23,7 @@ inline constexpr double kIdlePart = 0.1;      // of a partition's maximum: a loa
 inline constexpr double kWorthSaving = 0.2;   // of the units that a kind of requests costs
 inline constexpr double kWorthLooking = 0.05;  // of a table's read units: what costs less is not told
 inline constexpr double kWideScan = 10;       // items read for each one returned
-inline constexpr double kNarrowProjection = 0.6;  // asked bytes of an entry's: less is over-wide
+inline constexpr double kFewUnits = 5;        // provisioned beyond need: less is not told
 inline constexpr int64_t kFewRequests = 20;   // nothing is concluded from fewer
 
 enum class Grade : uint8_t { kGood, kFair, kPoor, kUnknown };

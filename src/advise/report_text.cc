@@ -140,7 +140,8 @@ std::string TextReport(const Recording& recording, const throughput::UnitPrices&
     if (Used(table)) {
       used.push_back(&table);
     } else {
-      idle += (idle.empty() ? "" : ", ") + table.definition.name;
+      if (!idle.empty()) idle += ", ";
+      idle += table.definition.name;
     }
   }
   std::stable_sort(used.begin(), used.end(), [](const TableReport* a, const TableReport* b) {

@@ -88,9 +88,12 @@ int64_t SizeOf(const std::string& encoded_item) {
 
 Trace::Part* Trace::NewPart(const std::string& table_name) {
   const Result<std::string_view> name = ops::TableNameOf(table_name);
-  if (!name.ok() || environment_.store.Find(*name) == nullptr) return nullptr;
+  if (!name.ok()) return nullptr;
+  table::TablePtr table = environment_.store.Find(*name);
+  if (table == nullptr) return nullptr;
   Part& part = parts_.emplace_back();
   part.table_name = table_name;
+  part.table = std::move(table);
   part.request.at_micros = at_micros_;
   part.request.operation = operation_;
   part.request.table = *name;
@@ -106,24 +109,20 @@ Trace::Part* Trace::PartOf(const std::string& table_name) {
 void Trace::AddKey(const std::string& table_name, model::ItemView key) {
   Part* part = PartOf(table_name);
   if (part == nullptr) return;
-  if (const table::TablePtr table = environment_.store.Find(part->request.table)) {
-    part->request.keys.push_back(TouchOf(*table, key));
-    part->request.index_writes.clear();  // AddPut says why
-  }
+  part->request.keys.push_back(TouchOf(*part->table, key));
+  part->request.index_writes.clear();  // AddPut says why
 }
 
 void Trace::AddPut(const std::string& table_name, model::ItemView item) {
   Part* part = PartOf(table_name);
   if (part == nullptr) return;
-  const table::TablePtr table = environment_.store.Find(part->request.table);
-  if (table == nullptr) return;
-  Touch& touch = part->request.keys.emplace_back(TouchOf(*table, item));
+  Touch& touch = part->request.keys.emplace_back(TouchOf(*part->table, item));
   touch.bytes = static_cast<int64_t>(item.size_bytes());
   part->request.stored_bytes = part->request.stored_bytes.value_or(0) + *touch.bytes;
   // Which entries a batch makes is not told by index and item, so only one item's are.
   part->request.index_writes.clear();
   if (part->request.keys.size() > 1) return;
-  for (const table::IndexDescriptor& index : table->descriptor.indexes) {
+  for (const table::IndexDescriptor& index : part->table->descriptor.indexes) {
     if (!index.is_global()) continue;
     std::string partition = KeyText(index.key.partition, item);
     if (!partition.empty()) part->request.index_writes.push_back({index.name, 0, std::move(partition)});
@@ -184,10 +183,7 @@ void Trace::DescribePage(const Request& request,
     for (const ops::LegacyCondition& condition : *legacy_filter) out.filter.push_back(condition.attribute);
   }
   // To count, the keys would be enough.
-  if (request.select == ops::Select::kCount) {
-    const table::TablePtr table = environment_.store.Find(out.table);
-    if (table != nullptr) out.attributes = {table->key_schema().partition.name};
-  }
+  if (request.select == ops::Select::kCount) out.attributes = {part->table->key_schema().partition.name};
 }
 
 void Trace::Describe(const ops::QueryRequest& request) { DescribePage(request, request.query_filter); }
@@ -286,10 +282,9 @@ void Trace::Complete(const ops::BatchGetItemResponse& response) {
   }
   for (const ops::KeysAndAttributes& table : response.unprocessed_keys) {
     Part* part = PartOf(table.table_name);
-    const table::TablePtr found = part == nullptr ? nullptr : environment_.store.Find(part->request.table);
-    if (found == nullptr) continue;
+    if (part == nullptr) continue;
     std::vector<Touch> keys;
-    for (const ops::EncodedItem& key : table.keys) keys.push_back(TouchOf(*found, key.view()));
+    for (const ops::EncodedItem& key : table.keys) keys.push_back(TouchOf(*part->table, key.view()));
     SplitOff(part, std::move(keys));
   }
 }
@@ -297,12 +292,11 @@ void Trace::Complete(const ops::BatchGetItemResponse& response) {
 void Trace::Complete(const ops::BatchWriteItemResponse& response) {
   for (const ops::TableWriteRequests& table : response.unprocessed_items) {
     Part* part = PartOf(table.table_name);
-    const table::TablePtr found = part == nullptr ? nullptr : environment_.store.Find(part->request.table);
-    if (found == nullptr) continue;
+    if (part == nullptr) continue;
     std::vector<Touch> keys;
     for (const ops::WriteRequest& write : table.requests) {
-      if (write.put_request) keys.push_back(TouchOf(*found, write.put_request->item.view()));
-      if (write.delete_request) keys.push_back(TouchOf(*found, write.delete_request->key.view()));
+      if (write.put_request) keys.push_back(TouchOf(*part->table, write.put_request->item.view()));
+      if (write.delete_request) keys.push_back(TouchOf(*part->table, write.delete_request->key.view()));
     }
     SplitOff(part, std::move(keys));
   }

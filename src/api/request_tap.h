@@ -13,6 +13,7 @@
 #include "ops/requests.h"
 #include "ops/responses.h"
 #include "request_log/record.h"
+#include "table/store.h"
 
 namespace stator::api {
 
@@ -60,6 +61,7 @@ class Trace {
  private:
   struct Part {
     std::string table_name;  // as the client sent it
+    table::TablePtr table;
     request_log::Request request;
   };
 

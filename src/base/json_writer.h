@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -36,15 +37,20 @@ class JsonWriter {
   JsonWriter& Text(std::string_view text) {
     Comma();
     out_ += '"';
-    for (const char c : text) {
-      const unsigned char byte = static_cast<unsigned char>(c);
-      if (c == '"' || c == '\\') out_ += '\\';
+    size_t begin = 0;  // of what needs no escape
+    for (size_t i = 0; i < text.size(); ++i) {
+      const unsigned char byte = static_cast<unsigned char>(text[i]);
+      if (byte >= 0x20 && byte != '"' && byte != '\\') continue;
+      out_.append(text, begin, i - begin);
+      begin = i + 1;
       if (byte < 0x20) {
         out_ += fmt::format("\\u{:04x}", byte);
       } else {
-        out_ += c;
+        out_ += '\\';
+        out_ += text[i];
       }
     }
+    out_.append(text, begin);
     out_ += '"';
     return *this;
   }
@@ -53,7 +59,7 @@ class JsonWriter {
     if (!std::isfinite(number)) {
       out_ += "null";
     } else if (number == std::floor(number) && std::abs(number) < 1e15) {
-      out_ += fmt::format("{}", static_cast<int64_t>(number));
+      AppendWhole(static_cast<int64_t>(number));
     } else {
       out_ += fmt::format("{:.6g}", number);
     }
@@ -61,7 +67,7 @@ class JsonWriter {
   }
   JsonWriter& Whole(int64_t number) {
     Comma();
-    out_ += fmt::format("{}", number);
+    AppendWhole(number);
     return *this;
   }
   JsonWriter& Bool(bool value) {
@@ -85,6 +91,10 @@ class JsonWriter {
   }
 
  private:
+  void AppendWhole(int64_t number) {
+    char digits[20];
+    out_.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  }
   void Comma() {
     if (!fresh_ && !out_.empty()) out_ += ',';
     fresh_ = false;
