@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "base/unique_function.h"
+#include "ops/admission.h"
 #include "ops/fault_dial.h"
 
 namespace stator::table {
@@ -33,6 +34,7 @@ struct Environment {
   WorkerPool& workers;
   Settings settings;
   FaultDial faults;
+  Admission admission{store, clock};  // asleep until its Start
 };
 
 // What the fault dial has in mind for the answer to a request.

@@ -35,6 +35,16 @@ struct IndexThroughput {
   std::optional<int64_t> warm_write_units;
 };
 
+// Contributor Insights of a table or a global index, once UpdateContributorInsights has named it.
+struct ContributorInsights {
+  enum class Mode : uint8_t { kAccessedAndThrottledKeys = 0, kThrottledKeys = 1 };
+  bool enabled = false;
+  Mode mode = Mode::kAccessedAndThrottledKeys;
+  int64_t changed_micros = 0;
+  int64_t rule_id = 0;  // ends the names of its rules: milliseconds, different for each of a table
+  bool operator==(const ContributorInsights&) const = default;
+};
+
 struct IndexDescriptor {
   enum class Kind : uint8_t { kLocal = 0, kGlobal = 1 };
   enum class Projection : uint8_t { kAll = 0, kKeysOnly = 1, kInclude = 2 };
@@ -53,6 +63,7 @@ struct IndexDescriptor {
   uint32_t tablet_id = 0;  // global: Space::kItems; 0 until the store has chosen it
   IndexThroughput throughput;          // global
   throughput::PartitionMap partitions;  // global
+  std::optional<ContributorInsights> insights;  // global
 
   bool is_global() const { return kind == Kind::kGlobal; }
 };
@@ -108,6 +119,7 @@ struct TableDescriptor {
   std::string stream_label;
   std::optional<ExpiryIndex> expiry;
   std::optional<int64_t> expiry_changed_micros;  // the last UpdateTimeToLive
+  std::optional<ContributorInsights> insights;
 
   kv::Tablet tablet() const { return {kv::Space::kItems, tablet_id}; }
   // Where the entries of an index are.

@@ -43,6 +43,7 @@ TableDescriptor Full() {
   d.deletion_protection = true;
   d.tags = {{"empty", ""}, {"stage", "test \"quoted\""}, {"\xc3\xa9", "\xe6\x97\xa5"}};
   d.partitions = throughput::PartitionMap::Even(5);
+  d.insights = {true, ContributorInsights::Mode::kThrottledKeys, 15, 16};
   return d;
 }
 
@@ -51,6 +52,7 @@ void ExpectSame(const TableDescriptor& a, const TableDescriptor& b) {
   EXPECT_EQ(a.tablet_id, b.tablet_id);
   EXPECT_EQ(a.table_id, b.table_id);
   EXPECT_EQ(a.created_micros, b.created_micros);
+  EXPECT_TRUE(a.insights == b.insights);
   EXPECT_EQ(a.changed_micros, b.changed_micros);
   EXPECT_EQ(a.deleting_micros, b.deleting_micros);
   EXPECT_EQ(a.attribute_definitions, b.attribute_definitions);
@@ -109,7 +111,7 @@ TEST(Descriptor, AMissingOrMistypedMemberIsNeverReadAsADefault) {
   const std::string encoded = Full().Encode();
   const model::ItemView item(encoded);
   const std::set<std::string> optional = {"MaxReadRequestUnits", "MaxWriteRequestUnits", "WarmReadUnits", "WarmWriteUnits",
-                                          "Tags"};
+                                          "Tags", "ContributorInsights"};
   for (const auto& entry : item.attributes()) {
     const std::string name(entry.name);
     model::Node without = model::Node::FromMap(item.attributes());

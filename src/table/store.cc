@@ -124,7 +124,30 @@ std::vector<TablePtr> Store::List() const {
   return tables;
 }
 
-void Store::Publish(const TablePtr& table) {
+void Store::Observe(CatalogObserver* observer) {
+  std::unique_lock lock(catalog_mutex_);
+  observer_ = observer;
+  if (observer == nullptr) return;
+  for (auto& [name, table] : catalog_) {
+    auto next = std::make_shared<Table>(*table);
+    next->meters = {};
+    observer->OnVersion(nullptr, next.get());
+    table = std::move(next);
+  }
+}
+
+void Store::Publish(std::shared_ptr<Table> table) {
+  std::unique_lock lock(catalog_mutex_);
+  TablePtr& place = catalog_[table->descriptor.name];
+  if (observer_ != nullptr) {
+    // A change that began before the observer came has made a version without meters.
+    if (place != nullptr) table->meters = place->meters;
+    observer_->OnVersion(place.get(), table.get());
+  }
+  place = std::move(table);
+}
+
+void Store::PublishAgain(const TablePtr& table) {
   std::unique_lock lock(catalog_mutex_);
   catalog_[table->descriptor.name] = table;
 }
@@ -300,7 +323,7 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
                                        done = std::move(done)](Result<uint64_t> applied) mutable {
         if (!applied.ok()) {
           table->gate->Open();
-          Publish(table);
+          PublishAgain(table);
         } else if (stream) {
           PublishStream(std::move(*stream), *applied);
         }
