@@ -9,6 +9,7 @@
 
 #include "advise/command.h"
 #include "base/result.h"
+#include "ops/admission.h"
 #include "ops/fault_dial.h"
 #include "request_log/record.h"
 #include "simulate/command.h"
@@ -42,6 +43,7 @@ struct ServeSettings {
   request_log::KeyForm record_keys = request_log::KeyForm::kPlain;
   int64_t record_max_mb = 1024;
   ops::FaultDial::Tables faults;  // [[faults]] of the file; has no flags
+  ops::ThrottlingModes throttling;  // of tables: [[throttling]] of the file
 };
 
 struct CommandLine {
