@@ -11,6 +11,7 @@
 
 #include "api/decode.h"
 #include "api/render_response.h"
+#include "api/request_tap.h"
 #include "ops/context.h"
 #include "simdjson.h"
 
@@ -38,12 +39,20 @@ struct Operation {
   Access access = Access::kRead;
   Api api = Api::kDynamoDb;
   // Decodes the body, runs the handler and renders what it answers. `body` is not needed after the return.
-  void Run(simdjson::dom::element body, std::unique_ptr<PendingCall> call) const { run(handler, body, std::move(call)); }
+  void Run(simdjson::dom::element body, std::unique_ptr<PendingCall> call) const {
+    run(handler, body, std::move(call), nullptr);
+  }
+  // The same, and tells `tap`, which outlives the call, what the request did.
+  void RunTapped(simdjson::dom::element body, std::unique_ptr<PendingCall> call, RequestTap& tap) const {
+    run_tapped(handler, body, std::move(call), &tap);
+  }
 
-  // The handler without its type, and the function that knows it.
+  // The handler without its type, and the functions that know it.
   using AnyHandler = void (*)();
+  using Runner = void (*)(AnyHandler, simdjson::dom::element, std::unique_ptr<PendingCall>, RequestTap*);
   AnyHandler handler = nullptr;
-  void (*run)(AnyHandler, simdjson::dom::element, std::unique_ptr<PendingCall>) = nullptr;
+  Runner run = nullptr;
+  Runner run_tapped = nullptr;
 };
 
 namespace internal {
@@ -73,19 +82,35 @@ int64_t CountItems(const Response& response) {
   }
 }
 
-template <typename Request, typename Response>
-void RunTyped(Operation::AnyHandler any, simdjson::dom::element body, std::unique_ptr<PendingCall> call) {
+template <typename Response>
+void Answer(PendingCall& call, const Result<Response>& response) {
+  if (!response.ok()) return call.Fail(response.error());
+  std::string out;
+  RenderResponse(*response, &out);
+  call.Succeed(std::move(out), CountItems(*response));
+}
+
+template <typename Request, typename Response, bool tapped>
+void RunTyped(Operation::AnyHandler any, simdjson::dom::element body, std::unique_ptr<PendingCall> call,
+              [[maybe_unused]] RequestTap* tap) {
   Result<Request> request = Decode<Request>(body);
   if (!request.ok()) return call->Fail(request.error());
   if constexpr (requires { std::string_view(request->table_name); }) call->NoteTable(request->table_name);
   using Handler = void (*)(ops::Context&, Request, ops::Callback<Response>);
   ops::Context& context = call->context();
-  reinterpret_cast<Handler>(any)(context, *std::move(request), [call = std::move(call)](Result<Response> response) {
-    if (!response.ok()) return call->Fail(response.error());
-    std::string out;
-    RenderResponse(*response, &out);
-    call->Succeed(std::move(out), CountItems(*response));
-  });
+  if constexpr (tapped && Tapped<Request>) {
+    auto trace = std::make_unique<Trace>(context, &*request);
+    reinterpret_cast<Handler>(any)(
+        context, *std::move(request),
+        [call = std::move(call), trace = std::move(trace), tap](Result<Response> response) {
+          tap->Take(std::move(*trace).Finish(&response));
+          Answer(*call, response);
+        });
+  } else {
+    reinterpret_cast<Handler>(any)(
+        context, *std::move(request),
+        [call = std::move(call)](Result<Response> response) { Answer(*call, response); });
+  }
 }
 
 }  // namespace internal
@@ -98,7 +123,7 @@ class Registry {
   void Register(std::string_view name, Access access, void (*handler)(ops::Context&, Request, ops::Callback<Response>),
                 Api api = Api::kDynamoDb) {
     Add(Operation{name, access, api, reinterpret_cast<Operation::AnyHandler>(handler),
-                  &internal::RunTyped<Request, Response>});
+                  &internal::RunTyped<Request, Response, false>, &internal::RunTyped<Request, Response, true>});
   }
 
   // The operation of an X-Amz-Target such as "DynamoDB_20120810.GetItem"; null if there is none.

@@ -190,12 +190,13 @@ class Service::Call final : public PendingCall {
 };
 
 Service::Service(ops::Environment& environment, Registry registry, std::unique_ptr<Authenticator> authenticator,
-                 ServiceOptions options, RequestObserver* observer)
+                 ServiceOptions options, RequestObserver* observer, RequestTap* tap)
     : environment_(environment),
       registry_(std::move(registry)),
       authenticator_(std::move(authenticator)),
       options_(std::move(options)),
-      observer_(observer) {
+      observer_(observer),
+      tap_(tap) {
   for (const std::string& origin : options_.allowed_origins) any_origin_ = any_origin_ || origin == "*";
 }
 
@@ -219,7 +220,11 @@ void Service::Handle(const Incoming& request, Executor& loop, UniqueFunction<voi
       {request.headers.authorization, request.headers.x_amz_date, request.headers.date,
        request.target.substr(std::min(path.size() + 1, request.target.size()))});
   if (!allowed.ok()) return call->Fail(allowed.error());
-  (*operation)->Run(body, std::move(call));
+  if (tap_ != nullptr && tap_->on()) [[unlikely]] {
+    (*operation)->RunTapped(body, std::move(call), *tap_);
+  } else {
+    (*operation)->Run(body, std::move(call));
+  }
 }
 
 Result<const Operation*> Service::Admit(const Incoming& request, std::string* decompressed,

@@ -80,9 +80,9 @@ struct ServiceOptions {
 // Thread-safe. Outlives every request it has in hand.
 class Service {
  public:
-  // `observer` may be null. Environment and observer outlive the service.
+  // `observer` and `tap` may be null. Environment, observer and tap outlive the service.
   Service(ops::Environment& environment, Registry registry, std::unique_ptr<Authenticator> authenticator,
-          ServiceOptions options = {}, RequestObserver* observer = nullptr);
+          ServiceOptions options = {}, RequestObserver* observer = nullptr, RequestTap* tap = nullptr);
   ~Service();
 
   // Calls `done` at most once, on the loop's thread, inline where nothing had to be waited for. `done` is destroyed uncalled
@@ -105,6 +105,7 @@ class Service {
   const std::unique_ptr<Authenticator> authenticator_;
   const ServiceOptions options_;
   RequestObserver* const observer_;
+  RequestTap* const tap_;
   bool any_origin_ = false;
 };
 

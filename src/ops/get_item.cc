@@ -71,6 +71,7 @@ void GetItem(Context& ctx, GetItemRequest request, Callback<GetItemResponse> don
       return;
     }
     GetItemResponse response;
+    response.stored_bytes = bytes;
     response.consumed_capacity = TableCapacity(plan->request.return_consumed_capacity, plan->request.table_name,
                                                throughput::HalvesToUnits(halves));
     if (*item && plan->projection.present()) {

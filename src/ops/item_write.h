@@ -24,6 +24,7 @@ struct ItemWrite {
   table::Store* store = nullptr;
   // Outputs of the body.
   std::string attributes;  // encoded item to answer; empty: none
+  int64_t bytes = 0;  // of the larger image
   int64_t units = 0;
   IndexUnits index_units;            // if the client wants capacity or the table is measured
   std::vector<EntryUnits> entries;  // if the table is measured
@@ -82,6 +83,7 @@ Result<expr::Condition> ParseOnlyCondition(Request* request) {
 template <typename Response, typename State>
 Response FinishItemWrite(State& state, model::ItemView key) {
   Response response;
+  response.stored_bytes = state.bytes;
   if (!state.attributes.empty()) response.attributes = std::move(state.attributes);
   response.consumed_capacity = WriteCapacity(state.request.return_consumed_capacity, state.request.table_name, *state.table,
                                              state.units, state.index_units);

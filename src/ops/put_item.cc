@@ -32,7 +32,8 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
     return ConditionFailed(state.request.return_values_on_condition_check_failure, old_item);
   }
   const model::ItemView new_item = state.request.item.view();
-  state.units = throughput::WriteUnits(static_cast<int64_t>(std::max(old_item.size_bytes(), new_item.size_bytes())));
+  state.bytes = static_cast<int64_t>(std::max(old_item.size_bytes(), new_item.size_bytes()));
+  state.units = throughput::WriteUnits(state.bytes);
   state.CountIndexUnits(old_item, new_item);
   if (state.request.return_values == ReturnValues::kAllOld) state.attributes = std::string(old_item.encoded());
   return table::Change{table::Change::kPut, state.request.item.bytes};

@@ -19,6 +19,7 @@ struct Plan {
   std::string table_name;
   std::optional<ReturnConsumedCapacity> return_consumed_capacity;
   bool consistent = false;
+  std::vector<std::string> partition;  // encoded values
 };
 
 struct Expressions {
@@ -115,7 +116,7 @@ Result<Plan> Prepare(Context& ctx, QueryRequest request) {
     return ValidationError("Conditions can be of length 1 or 2 only");
   }
   const std::string index = request.index_name.value_or("");
-  ASSIGN_OR_RETURN(const plan::KeyInterval interval,
+  ASSIGN_OR_RETURN(plan::KeyInterval interval,
                    plan::PlanQuery(schema, expressions.key_conditions, index));
   TRY(CheckFilterAttributes(request, expressions, schema));
   TRY(CheckFilterProjected(plan.target, expressions.filter));
@@ -129,6 +130,7 @@ Result<Plan> Prepare(Context& ctx, QueryRequest request) {
   if (request.exclusive_start_key) {
     TRY(SetStart(plan.target, interval, request.exclusive_start_key->view(), &plan.page));
   }
+  plan.partition = std::move(interval.partition);
   plan.page.limit = request.limit;
   plan.page.consistent = plan.consistent;
   plan.page.filter = std::move(expressions.filter);
@@ -163,6 +165,8 @@ void Query(Context& ctx, QueryRequest request, Callback<QueryResponse> done) {
              if (!count_only) response.items = std::move(page->items);
              response.count = page->count;
              response.scanned_count = page->scanned_count;
+             response.stored_bytes = page->bytes + page->fetched_bytes;
+             response.partition = std::move(plan.partition);
              response.last_evaluated_key = std::move(page->last_evaluated_key);
              response.consumed_capacity =
                  ReadCapacity(plan.return_consumed_capacity, plan.table_name, plan.target, halves, fetched_halves);

@@ -44,28 +44,35 @@ struct ItemCollectionMetrics {
 };
 
 // --- Items ----------------------------------------------------------------------------------------------------------------
+//
+// `stored_bytes` is no part of the answer: the size that units were counted of, by DynamoDB's rules, for who records requests.
+// Of a write it is that of the larger image.
 
 struct PutItemResponse {
   std::optional<std::string> attributes;  // encoded item
   std::optional<ConsumedCapacity> consumed_capacity;
   std::optional<ItemCollectionMetrics> item_collection_metrics;
+  int64_t stored_bytes = 0;
 };
 
 struct GetItemResponse {
   std::optional<std::string> item;  // encoded item; may be an item without attributes
   std::optional<ConsumedCapacity> consumed_capacity;
+  int64_t stored_bytes = 0;
 };
 
 struct UpdateItemResponse {
   std::optional<std::string> attributes;
   std::optional<ConsumedCapacity> consumed_capacity;
   std::optional<ItemCollectionMetrics> item_collection_metrics;
+  int64_t stored_bytes = 0;
 };
 
 struct DeleteItemResponse {
   std::optional<std::string> attributes;
   std::optional<ConsumedCapacity> consumed_capacity;
   std::optional<ItemCollectionMetrics> item_collection_metrics;
+  int64_t stored_bytes = 0;
 };
 
 struct BatchGetItemResponse {
@@ -105,6 +112,8 @@ struct QueryResponse {
   int64_t scanned_count = 0;
   std::optional<std::string> last_evaluated_key;
   std::optional<ConsumedCapacity> consumed_capacity;
+  int64_t stored_bytes = 0;            // with what was fetched from the table
+  std::vector<std::string> partition;  // encoded values of the partition key; no part of the answer either
 };
 
 struct ScanResponse {
@@ -113,6 +122,7 @@ struct ScanResponse {
   int64_t scanned_count = 0;
   std::optional<std::string> last_evaluated_key;
   std::optional<ConsumedCapacity> consumed_capacity;
+  int64_t stored_bytes = 0;
 };
 
 // --- PartiQL --------------------------------------------------------------------------------------------------------------

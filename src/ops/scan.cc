@@ -134,6 +134,7 @@ void Scan(Context& ctx, ScanRequest request, Callback<ScanResponse> done) {
              if (!count_only) response.items = std::move(page->items);
              response.count = page->count;
              response.scanned_count = page->scanned_count;
+             response.stored_bytes = page->bytes + page->fetched_bytes;
              response.last_evaluated_key = std::move(page->last_evaluated_key);
              done(std::move(response));
            });

@@ -102,7 +102,8 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
     }
   }
   state.CountIndexUnits(old_item, new_item);
-  state.units = throughput::WriteUnits(static_cast<int64_t>(std::max(old_item.size_bytes(), new_item.size_bytes())));
+  state.bytes = static_cast<int64_t>(std::max(old_item.size_bytes(), new_item.size_bytes()));
+  state.units = throughput::WriteUnits(state.bytes);
   switch (state.request.return_values.value_or(ReturnValues::kNone)) {
     case ReturnValues::kNone: break;
     case ReturnValues::kAllOld: state.attributes = std::string(old_item.encoded()); break;

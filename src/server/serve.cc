@@ -18,6 +18,7 @@
 #include "server/management.h"
 #include "server/metrics.h"
 #include "server/product_chores.h"
+#include "server/recorder.h"
 #include "server/seed_data.h"
 #include "table/index_builder.h"
 #include "table/key_encoding.h"
@@ -162,13 +163,26 @@ int Serve(const ServeSettings& settings) {
     LogInfo("init_loaded", {{"tables", seeded->tables}, {"items", seeded->items}});
   }
 
+  std::unique_ptr<Recorder> recorder;
+  if (!settings.record_file.empty()) {
+    RecorderOptions options;
+    options.path = settings.record_file;
+    options.keys = settings.record_keys;
+    options.most_bytes = settings.record_max_mb << 20;
+    options.new_secret = {SystemSeed(), SystemSeed()};
+    Result<std::unique_ptr<Recorder>> opened = Recorder::Open(std::move(options), **store, clock);
+    if (!opened.ok()) return Fail("cannot_record", opened.error());
+    recorder = std::move(*opened);
+    LogInfo("recording", {{"file", settings.record_file}});
+  }
+
   Metrics metrics([&store](std::string_view name) { return (*store)->Find(name) != nullptr; });
   api::Registry registry;
   api::RegisterAll(&registry);
   api::ServiceOptions service_options;
   service_options.allowed_origins = settings.cors;
   api::Service service(environment, std::move(registry), std::make_unique<api::ShapeAuthenticator>(settings.require_auth),
-                       service_options, &metrics);
+                       service_options, &metrics, recorder.get());
   Chores chores(clock);
   AddProductChores(environment, metrics, settings.ttl_interval_micros, &chores);
   ClockControl clock_control(clock, chosen_clock.manual, chores);
@@ -196,6 +210,7 @@ int Serve(const ServeSettings& settings) {
   (*server)->Drain(kDrainMicros);
   management.Stop();
   workers.Stop();
+  if (recorder != nullptr) recorder->Stop();
   // The engine finishes what is queued while everything its callbacks touch is still there.
   table::IndexBuilder::StopOf(**store);
   engine->reset();

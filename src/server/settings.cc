@@ -12,6 +12,7 @@
 #include "base/time_text.h"
 #include "server/auto_scaling_control.h"
 #include "server/fault_control.h"
+#include "simulate/scenario_reader.h"
 #include "server/throttling_control.h"
 
 namespace stator::server {
@@ -97,6 +98,16 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
           },
           "TIME"))
       ->envname("STATOR_CLOCK_START");
+  app->add_option("--record", s->record_file, "record requests in this file, for `stator advise`")
+      ->envname("STATOR_RECORD");
+  app->add_option("--record-keys", s->record_keys,
+                  "plain, or hashed: keys are hidden and equal ones stay equal")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, request_log::KeyForm>{
+          {"plain", request_log::KeyForm::kPlain}, {"hashed", request_log::KeyForm::kHashed}}))
+      ->envname("STATOR_RECORD_KEYS")
+      ->default_str("plain");
+  app->add_option("--record-max-mb", s->record_max_mb, "the recording ends when its file is this large")
+      ->check(CLI::Range(1, 1 << 24))->envname("STATOR_RECORD_MAX_MB")->capture_default_str();
   app->add_option("--throttling", s->throttling.all,
                   "requests beyond the throughput of their table: enforce refuses them, observe lets "
                   "them pass and counts them, off measures nothing")
@@ -209,6 +220,13 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       ->check(CLI::ExistingDirectory)->capture_default_str();
   simulate->add_flag("!--no-files", result.simulate.write_files, "print the summary only");
   simulate->add_option("--seed", result.simulate.seed, "seed, in place of the scenario's");
+  CLI::App* advise = app.add_subcommand("advise", "say what recorded requests tell about keys, indexes and cost");
+  advise->add_option("files", result.advise.files, "recordings (docs/advise.md), in the order of time")
+      ->required()->check(CLI::ExistingFile);
+  std::string price_file;
+  advise->add_option("--prices", price_file, "TOML file with [prices], as in scenarios (docs/throughput.md)")
+      ->check(CLI::ExistingFile);
+  advise->add_flag("--json", result.advise.json, "print one JSON object");
   app.set_config("--config", "stator.toml", "settings file; the options of serve stand under [serve]");
   app.config_formatter(std::make_shared<EnvironmentFirst>(*serve, result.serve));
   app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt setting must not look as if it took effect
@@ -229,6 +247,19 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   }
   if (simulate->parsed()) {
     result.action = CommandLine::Action::kSimulate;
+    return result;
+  }
+  if (advise->parsed()) {
+    if (!price_file.empty()) {
+      Result<throughput::UnitPrices> prices = simulate::ReadPriceFile(price_file);
+      if (!prices.ok()) {
+        std::cerr << prices.error().message() << '\n';
+        result.exit_code = 1;
+        return result;
+      }
+      result.advise.prices = *prices;
+    }
+    result.action = CommandLine::Action::kAdvise;
     return result;
   }
   result.action = CommandLine::Action::kServe;

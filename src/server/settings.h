@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "advise/command.h"
 #include "base/result.h"
 #include "ops/admission.h"
 #include "ops/auto_scaler.h"
 #include "ops/fault_dial.h"
+#include "request_log/record.h"
 #include "simulate/command.h"
 
 namespace stator::server {
@@ -38,16 +40,20 @@ struct ServeSettings {
   std::optional<int64_t> clock_start_micros;  // kManual only; absent: the time of day
   std::string log_level = "info";
   uint64_t seed = 0;  // 0: from the operating system
+  std::string record_file;  // empty: requests are not recorded
+  request_log::KeyForm record_keys = request_log::KeyForm::kPlain;
+  int64_t record_max_mb = 1024;
   ops::FaultDial::Tables faults;  // [[faults]] of the file; has no flags
   ops::ThrottlingModes throttling;  // of tables: [[throttling]] of the file
   ops::AutoScaler::Defaults auto_scaling;  // [[auto-scaling]] of the file
 };
 
 struct CommandLine {
-  enum class Action { kServe, kSimulate, kExit } action = Action::kExit;
+  enum class Action { kServe, kSimulate, kAdvise, kExit } action = Action::kExit;
   int exit_code = 0;
   ServeSettings serve;
   simulate::Command simulate;
+  advise::Command advise;
 };
 
 // Parses the command line. Help, version and usage errors are printed here and ask for an exit.

@@ -7,5 +7,8 @@ int main(int argc, char** argv) {
   if (command.action == stator::server::CommandLine::Action::kSimulate) {
     return stator::simulate::Execute(command.simulate);
   }
+  if (command.action == stator::server::CommandLine::Action::kAdvise) {
+    return stator::advise::Execute(command.advise);
+  }
   return stator::server::Serve(command.serve);
 }

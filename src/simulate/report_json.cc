@@ -1,76 +1,10 @@
-#include <fmt/format.h>
-
-#include <cmath>
-
+#include "base/json_writer.h"
 #include "simulate/report.h"
 
 namespace stator::simulate {
 namespace {
 
-// Writes JSON with the commas in the right places. Text is escaped; what is no finite number is
-// null.
-class Json {
- public:
-  Json& Open(char bracket) {
-    Comma();
-    out_ += bracket;
-    fresh_ = true;
-    return *this;
-  }
-  Json& Close(char bracket) {
-    out_ += bracket;
-    fresh_ = false;
-    return *this;
-  }
-  Json& Key(std::string_view name) {
-    Text(name);
-    out_ += ':';
-    fresh_ = true;
-    return *this;
-  }
-  Json& Text(std::string_view text) {
-    Comma();
-    out_ += '"';
-    for (const char c : text) {
-      const unsigned char byte = static_cast<unsigned char>(c);
-      if (c == '"' || c == '\\') out_ += '\\';
-      if (byte < 0x20) {
-        out_ += fmt::format("\\u{:04x}", byte);
-      } else {
-        out_ += c;
-      }
-    }
-    out_ += '"';
-    return *this;
-  }
-  Json& Number(double number) {
-    Comma();
-    if (!std::isfinite(number)) {
-      out_ += "null";
-    } else if (number == std::floor(number) && std::abs(number) < 1e15) {
-      out_ += fmt::format("{}", static_cast<int64_t>(number));
-    } else {
-      out_ += fmt::format("{:.6g}", number);
-    }
-    return *this;
-  }
-  Json& Null() {
-    Comma();
-    out_ += "null";
-    return *this;
-  }
-  Json& Field(std::string_view name, std::string_view text) { return Key(name).Text(text); }
-  Json& Field(std::string_view name, double number) { return Key(name).Number(number); }
-  std::string Take() { return std::move(out_) + "\n"; }
-
- private:
-  void Comma() {
-    if (!fresh_ && !out_.empty()) out_ += ',';
-    fresh_ = false;
-  }
-  std::string out_;
-  bool fresh_ = true;
-};
+using Json = JsonWriter;
 
 void Rates(Json* json, std::string_view name, const throughput::Rates& rates) {
   json->Key(name).Open('{').Field("read", rates.read).Field("write", rates.write).Close('}');

@@ -336,6 +336,18 @@ void ReadPrices(Section section, throughput::UnitPrices* p) {
 
 }  // namespace
 
+namespace {
+
+Result<std::string> ReadText(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (in) text << in.rdbuf();
+  if (!in || text.fail()) return ValidationError(path + ": cannot be read");
+  return text.str();
+}
+
+}  // namespace
+
 Result<Scenario> ParseScenario(std::string_view text, const std::string& file) {
   const toml::parse_result parsed = toml::parse(text);
   Errors errors(file);
@@ -395,11 +407,27 @@ Result<Scenario> ParseScenario(std::string_view text, const std::string& file) {
 }
 
 Result<Scenario> ReadScenario(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in || text.fail()) return ValidationError(path + ": cannot be read");
-  return ParseScenario(text.str(), path);
+  ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  return ParseScenario(text, path);
+}
+
+Result<throughput::UnitPrices> ReadPriceFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  const toml::parse_result parsed = toml::parse(text);
+  Errors errors(path);
+  throughput::UnitPrices prices;
+  if (!parsed) {
+    errors.Add(parsed.error().source(), "", parsed.error().description());
+    TRY(errors.status());
+  }
+  Section root(parsed.table(), "", &errors);
+  if (auto section = root.Sub("prices")) {
+    ReadPrices(*section, &prices);
+  } else {
+    root.Fail("prices", "there is no [prices]");
+  }
+  TRY(errors.status());
+  return prices;
 }
 
 }  // namespace stator::simulate

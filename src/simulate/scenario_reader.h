@@ -15,5 +15,8 @@ namespace stator::simulate {
 Result<Scenario> ParseScenario(std::string_view text, const std::string& file);
 // The same from a file; also kValidation if it cannot be read.
 Result<Scenario> ReadScenario(const std::string& path);
+// The [prices] alone, of a scenario or of a file that has nothing else. What it does not name keeps
+// the price of the guidance's examples. kValidation like the others, also if there is no [prices].
+Result<throughput::UnitPrices> ReadPriceFile(const std::string& path);
 
 }  // namespace stator::simulate

@@ -1,0 +1,94 @@
+#include "advise/cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stator::advise {
+namespace {
+
+using throughput::Access;
+using throughput::Rates;
+
+constexpr int64_t kMinute = 60'000'000;
+// Idle minutes that are played one by one; after a week nothing changes any more.
+constexpr int64_t kMostIdleMinutes = 7 * 24 * 60;
+
+double& Of(Rates* rates, Access access) {
+  return access == Access::kRead ? rates->read : rates->write;
+}
+
+double Wanted(double units, const throughput::AutoScalingSettings& settings) {
+  return std::clamp(std::ceil(units / settings.target - 1e-6), settings.min_units,
+                    settings.max_units);
+}
+
+}  // namespace
+
+void CostMeter::Add(int64_t at_micros, Access access, double units) {
+  const int64_t minute = at_micros / kMinute;
+  if (!minute_) minute_ = minute;
+  PassTo(minute);
+  Of(&now_, access) += units;
+  Of(&all_, access) += units;
+}
+
+void CostMeter::PassTo(int64_t minute) {
+  int64_t idle = 0;
+  while (*minute_ < minute) {
+    CloseMinute(60);
+    ++*minute_;
+    if (++idle < kMostIdleMinutes || *minute_ >= minute) continue;
+    const double seconds = static_cast<double>(minute - *minute_) * 60;
+    capacity_seconds_.read += capacity_->read * seconds;
+    capacity_seconds_.write += capacity_->write * seconds;
+    seconds_ += seconds;
+    *minute_ = minute;
+  }
+}
+
+void CostMeter::CloseMinute(double seconds) {
+  const Rates used{now_.read / seconds, now_.write / seconds};
+  now_ = {};
+  busiest_ = {std::max(busiest_.read, used.read), std::max(busiest_.write, used.write)};
+  if (quietest_) {
+    quietest_ = {std::min(quietest_->read, used.read), std::min(quietest_->write, used.write)};
+  } else {
+    quietest_ = used;
+  }
+  // It begins with what the first minute needs.
+  if (!capacity_) {
+    capacity_ = {Wanted(used.read, policies_[0].settings()),
+                 Wanted(used.write, policies_[1].settings())};
+  }
+  capacity_seconds_.read += capacity_->read * seconds;
+  capacity_seconds_.write += capacity_->write * seconds;
+  seconds_ += seconds;
+  const int64_t end = (*minute_ + 1) * kMinute;
+  Rates next = *capacity_;
+  for (const Access access : {Access::kRead, Access::kWrite}) {
+    const auto changed = policies_[static_cast<size_t>(access)].OnMinute(
+        end, used.Of(access), capacity_->Of(access), decreases_);
+    if (changed) Of(&next, access) = *changed;
+  }
+  if (throughput::IsDecrease(*capacity_, next)) throughput::CountDecrease(&decreases_, end);
+  capacity_ = next;
+}
+
+CostSummary CostMeter::Finish(int64_t start_micros, int64_t end_micros) {
+  CostSummary out;
+  out.seconds = std::max(1.0, static_cast<double>(end_micros - start_micros) / 1e6);
+  if (!minute_) return out;
+  PassTo(end_micros / kMinute);
+  // The last minute is not over, nor is the first one of a short recording.
+  const double rest = static_cast<double>(end_micros - std::max(start_micros, *minute_ * kMinute)) / 1e6;
+  if (rest >= 30 || !capacity_) CloseMinute(std::clamp(rest, 1.0, 60.0));
+  out.average = {all_.read / out.seconds, all_.write / out.seconds};
+  out.busiest_minute = busiest_;
+  out.quietest_minute = quietest_.value_or(Rates{});
+  out.scaled = {capacity_seconds_.read / seconds_, capacity_seconds_.write / seconds_};
+  out.fixed = {Wanted(busiest_.read, policies_[0].settings()),
+               Wanted(busiest_.write, policies_[1].settings())};
+  return out;
+}
+
+}  // namespace stator::advise

@@ -1,0 +1,173 @@
+#include "advise/replay.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "advise/key_load.h"
+#include "throughput/units.h"
+
+namespace stator::advise {
+namespace {
+
+using throughput::Access;
+using throughput::Billing;
+using throughput::Draw;
+using throughput::Resource;
+using throughput::ResourceDefinition;
+using throughput::Verdict;
+
+constexpr size_t kMostIndexes = 64;
+constexpr int64_t kMostPartitions = 128;  // of a table: each takes memory
+constexpr int64_t kExplainEvery = 60'000'000;
+
+throughput::ModelSettings Settings() {
+  throughput::ModelSettings settings;
+  settings.most_partitions = kMostPartitions;
+  return settings;
+}
+
+// Any capacity that the quotas forbid is cut: the file may be anybody's.
+double Quota(double units) { return std::clamp(units, 1.0, 40000.0); }
+
+ResourceDefinition OfTable(const request_log::TableDefinition& table) {
+  ResourceDefinition out;
+  out.name = table.name;
+  out.billing = table.on_demand ? Billing::kOnDemand : Billing::kProvisioned;
+  out.provisioned = {Quota(table.read_units), Quota(table.write_units)};
+  if (table.max_read) out.max_read = Quota(*table.max_read);
+  if (table.max_write) out.max_write = Quota(*table.max_write);
+  out.has_stream = table.stream;
+  out.has_local_indexes = std::any_of(table.indexes.begin(), table.indexes.end(),
+                                      [](const auto& index) { return !index.global; });
+  out.bytes = table.bytes;
+  return out;
+}
+
+ResourceDefinition OfIndex(const request_log::TableDefinition& table,
+                           const request_log::IndexDefinition& index) {
+  ResourceDefinition out;
+  out.name = index.name;
+  out.is_index = true;
+  out.billing = table.on_demand ? Billing::kOnDemand : Billing::kProvisioned;
+  out.provisioned = {Quota(index.read_units), Quota(index.write_units)};
+  out.bytes = index.bytes;
+  return out;
+}
+
+int64_t HalvesOf(double units, size_t keys) {
+  return std::max<int64_t>(1, std::llround(2 * units / static_cast<double>(keys)));
+}
+
+}  // namespace
+
+Replay::Replay(const request_log::TableDefinition& table, int64_t now_micros) {
+  table_ = MakePart(OfTable(table), now_micros);
+  Define(table, now_micros);
+  advanced_second_ = now_micros / 1'000'000;
+}
+
+Replay::Part Replay::MakePart(ResourceDefinition definition, int64_t now_micros) const {
+  Part part;
+  part.resource = std::make_unique<Resource>(Settings(), definition, now_micros);
+  part.definition = std::move(definition);
+  return part;
+}
+
+void Replay::Follow(Part* part, ResourceDefinition definition, int64_t now_micros) {
+  Resource& resource = *part->resource;
+  if (definition.billing != part->definition.billing) {
+    if (definition.billing == Billing::kOnDemand) {
+      resource.SwitchToOnDemand(now_micros);
+    } else {
+      resource.SwitchToProvisioned(now_micros, definition.provisioned);
+    }
+  } else if (definition.billing == Billing::kProvisioned &&
+             definition.provisioned != part->definition.provisioned) {
+    resource.SetProvisioned(now_micros, definition.provisioned);
+  }
+  resource.SetMaximum(now_micros, definition.max_read, definition.max_write);
+  part->definition = std::move(definition);
+}
+
+void Replay::Define(const request_log::TableDefinition& table, int64_t now_micros) {
+  Follow(&table_, OfTable(table), now_micros);
+  for (const request_log::IndexDefinition& index : table.indexes) {
+    if (!index.global) continue;
+    const auto found = indexes_.find(index.name);
+    if (found != indexes_.end()) {
+      Follow(&found->second, OfIndex(table, index), now_micros);
+    } else if (indexes_.size() < kMostIndexes) {
+      indexes_[index.name] = MakePart(OfIndex(table, index), now_micros);
+    }
+  }
+}
+
+void Replay::Advance(int64_t now_micros) {
+  const int64_t second = now_micros / 1'000'000;
+  if (second == advanced_second_) return;
+  advanced_second_ = second;
+  table_.resource->Advance(now_micros);
+  for (auto& [name, part] : indexes_) part.resource->Advance(now_micros);
+}
+
+void Replay::Add(const request_log::Request& request, int64_t now_micros) {
+  Advance(now_micros);
+  const bool reads = request.read_units > 0;
+  if (!reads && request.write_units <= 0) return;
+  Part* target = &table_;
+  if (!request.index.empty()) {
+    // A local index draws from its table.
+    if (const auto found = indexes_.find(request.index); found != indexes_.end()) target = &found->second;
+  }
+  const size_t count = std::max<size_t>(1, request.keys.size());
+  std::vector<Draw> draws;
+  draws.reserve(count + request.index_writes.size());
+  for (size_t i = 0; i < count; ++i) {
+    Draw& draw = draws.emplace_back();
+    draw.resource = target->resource.get();
+    draw.access = reads ? Access::kRead : Access::kWrite;
+    draw.eventual = request.consistency == request_log::Consistency::kEventual;
+    draw.halves = HalvesOf(reads ? request.read_units : request.write_units, count);
+    if (!request.keys.empty()) {
+      draw.point = {HashOfKey(request.keys[i].partition), request.keys[i].sort, request.keys[i].partition};
+    } else {
+      // A Scan is somewhere in the hash space; its time says where as well as anything.
+      draw.point.hash = HashOfKey(std::string_view(reinterpret_cast<const char*>(&now_micros), sizeof(now_micros)));
+    }
+  }
+  for (const request_log::IndexWrite& write : request.index_writes) {
+    const auto found = indexes_.find(write.index);
+    // Without the entry's key its partition is not known, only that it draws from the index.
+    if (found == indexes_.end() || write.units <= 0) continue;
+    Draw& draw = draws.emplace_back();
+    draw.resource = found->second.resource.get();
+    draw.access = Access::kWrite;
+    draw.halves = HalvesOf(write.units, 1);
+    const std::string_view key =
+        !write.partition.empty() ? std::string_view(write.partition)
+        : !request.keys.empty()  ? std::string_view(request.keys[0].partition)
+                                 : std::string_view();
+    draw.point = {HashOfKey(key), {}, key};
+  }
+  ++out_.requests;
+  const Verdict verdict = throughput::Admit(now_micros, draws);
+  if (!verdict.admitted) Count(now_micros, verdict);
+}
+
+void Replay::Count(int64_t now_micros, const Verdict& verdict) {
+  ++out_.throttled;
+  const std::string reason(throughput::ReasonCode(verdict.resource->is_index(), verdict.access, verdict.limit));
+  ++out_.reasons[reason];
+  const auto [at, first] = explained_.try_emplace(reason, now_micros);
+  if (!first && now_micros - at->second < kExplainEvery) return;
+  at->second = now_micros;
+  throughput::Explanation why = verdict.resource->Explain(now_micros, verdict);
+  if (!out_.worst || why.demand > out_.worst->demand) out_.worst = std::move(why);
+}
+
+ReplaySummary Replay::Finish() {
+  out_.partitions = table_.resource->partition_count();
+  return std::move(out_);
+}
+
+}  // namespace stator::advise

@@ -1,0 +1,117 @@
+// What the lines of a recording say. docs/advise.md has the grammar.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace stator::request_log {
+
+inline constexpr int64_t kVersion = 1;
+
+enum class KeyForm : uint8_t { kPlain, kHashed };
+
+// Times are microseconds since the Unix epoch, by the server's clock.
+
+// The first line of a file, and again whenever a server begins to append to it.
+struct Header {
+  int64_t at_micros = 0;
+  KeyForm keys = KeyForm::kPlain;
+  std::string salt;  // kHashed: which secret, not the secret; equal ones make keys comparable
+};
+
+enum class Projection : uint8_t { kAll, kKeysOnly, kInclude };
+
+// Key attributes are written "name:type", for example "Artist:S".
+struct IndexDefinition {
+  std::string name;
+  bool global = true;
+  std::vector<std::string> partition;
+  std::vector<std::string> sort;
+  Projection projection = Projection::kAll;
+  std::vector<std::string> attributes;  // kInclude
+  // Provisioned units of a global index; 0 on demand.
+  double read_units = 0;
+  double write_units = 0;
+  int64_t bytes = 0;
+  int64_t items = 0;
+};
+
+struct TableDefinition {
+  int64_t at_micros = 0;
+  std::string name;
+  std::vector<std::string> partition;
+  std::vector<std::string> sort;
+  bool on_demand = false;
+  double read_units = 0;  // provisioned; 0 on demand
+  double write_units = 0;
+  std::optional<double> max_read;  // OnDemandThroughput
+  std::optional<double> max_write;
+  bool stream = false;
+  std::vector<IndexDefinition> indexes;
+  // When the line was written.
+  int64_t bytes = 0;
+  int64_t items = 0;
+};
+
+// Keys are "S:text", "N:decimal" or "B:base64", the values of a key of several attributes with the
+// unit separator U+001F between them; hashed ones are "#" and sixteen hexadecimal digits.
+struct Touch {
+  std::string partition;
+  std::string sort;             // empty: the table has none, or the request names none
+  std::optional<int64_t> bytes;  // of the item, where the request or its answer shows it
+};
+
+// A write's part in a global index.
+struct IndexWrite {
+  std::string index;
+  double units = 0;
+  std::string partition;  // of the entry; empty: not known
+};
+
+enum class Consistency : uint8_t { kEventual, kStrong, kTransactional };
+enum class Outcome : uint8_t { kServed, kThrottled, kConditionFailed, kCancelled };
+
+// What one request did with one table or index. A batch or transaction on several tables makes one
+// of these for each.
+struct Request {
+  int64_t at_micros = 0;
+  std::string operation;
+  std::string table;
+  std::string index;  // of a read; empty: the table
+  // One for operations on an item; for a Query its partition, without a sort key; none for a Scan
+  // and for PartiQL.
+  std::vector<Touch> keys;
+  // Bytes of the items read or written, as stored, before filter and projection.
+  std::optional<int64_t> stored_bytes;
+  // Reads: bytes of the attributes that were answered. UpdateItem: of the key and the values given.
+  std::optional<int64_t> asked_bytes;
+  double read_units = 0;   // of the index if it is global, with what was fetched from the table
+  double write_units = 0;  // of the table and its local indexes
+  std::vector<IndexWrite> index_writes;
+  Consistency consistency = Consistency::kEventual;  // of reads; kTransactional also of writes
+  std::optional<int64_t> scanned;                    // Query and Scan
+  std::optional<int64_t> returned;
+  std::vector<std::string> attributes;  // top level, of a projection; empty: everything
+  std::vector<std::string> filter;      // top level, of a filter
+  Outcome outcome = Outcome::kServed;
+};
+
+// So many requests were not recorded since the last such line, because the disk was too slow.
+struct Lost {
+  int64_t at_micros = 0;
+  int64_t count = 0;
+};
+
+// Nothing follows until the next header.
+struct End {
+  int64_t at_micros = 0;
+  std::string reason;  // "stopped" or "size"
+};
+
+using Record = std::variant<Header, TableDefinition, Request, Lost, End>;
+
+}  // namespace stator::request_log
