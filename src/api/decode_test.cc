@@ -483,6 +483,23 @@ TEST(DecodeTest, SmallRequests) {
   EXPECT_EQ(ttl->time_to_live_specification.attribute_name, "a");
   EXPECT_EQ(DecodeText<ops::DescribeTimeToLiveRequest>(R"({"TableName":"abc"})")->table_name, "abc");
   EXPECT_EQ(DecodeText<ops::DescribeContinuousBackupsRequest>(R"({"TableName":"abc"})")->table_name, "abc");
+  auto insights = DecodeText<ops::UpdateContributorInsightsRequest>(
+      R"({"TableName":"abc","IndexName":"ind","ContributorInsightsAction":"DISABLE",)"
+      R"("ContributorInsightsMode":"THROTTLED_KEYS"})");
+  ASSERT_TRUE(insights.ok());
+  EXPECT_EQ(insights->table_name, "abc");
+  EXPECT_EQ(insights->index_name, "ind");
+  EXPECT_EQ(insights->contributor_insights_action, ops::ContributorInsightsAction::kDisable);
+  EXPECT_EQ(insights->contributor_insights_mode, ops::ContributorInsightsMode::kThrottledKeys);
+  auto described = DecodeText<ops::DescribeContributorInsightsRequest>(
+      R"({"TableName":"abc","IndexName":"ind"})");
+  ASSERT_TRUE(described.ok());
+  EXPECT_EQ(described->table_name + *described->index_name, "abcind");
+  auto summaries = DecodeText<ops::ListContributorInsightsRequest>(
+      R"({"TableName":"abc","NextToken":"n","MaxResults":7})");
+  ASSERT_TRUE(summaries.ok());
+  EXPECT_EQ(*summaries->table_name + *summaries->next_token, "abcn");
+  EXPECT_EQ(summaries->max_results, 7);
   auto list = DecodeText<ops::ListTablesRequest>(R"({"ExclusiveStartTableName":"abc","Limit":5})");
   ASSERT_TRUE(list.ok());
   EXPECT_EQ(list->exclusive_start_table_name, "abc");

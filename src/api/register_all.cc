@@ -21,6 +21,10 @@ void RegisterAll(Registry* registry) {
   registry->Register("CreateTable", Access::kWrite, ops::CreateTable);
   registry->Register("DeleteTable", Access::kWrite, ops::DeleteTable);
   registry->Register("DescribeContinuousBackups", Access::kRead, ops::DescribeContinuousBackups);
+  registry->Register("DescribeContributorInsights", Access::kRead,
+                     ops::DescribeContributorInsights);
+  registry->Register("ListContributorInsights", Access::kRead, ops::ListContributorInsights);
+  registry->Register("UpdateContributorInsights", Access::kWrite, ops::UpdateContributorInsights);
   registry->Register("DescribeEndpoints", Access::kRead, ops::DescribeEndpoints);
   registry->Register("DescribeLimits", Access::kRead, ops::DescribeLimits);
   registry->Register("DescribeTable", Access::kRead, ops::DescribeTable);

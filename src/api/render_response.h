@@ -32,6 +32,9 @@ void RenderResponse(const ops::DescribeEndpointsResponse& response, std::string*
 void RenderResponse(const ops::ListTagsOfResourceResponse& response, std::string* out);
 void RenderResponse(const ops::UpdateTimeToLiveResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeTimeToLiveResponse& response, std::string* out);
+void RenderResponse(const ops::UpdateContributorInsightsResponse& response, std::string* out);
+void RenderResponse(const ops::DescribeContributorInsightsResponse& response, std::string* out);
+void RenderResponse(const ops::ListContributorInsightsResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeContinuousBackupsResponse& response, std::string* out);
 
 void RenderResponse(const ops::ListStreamsResponse& response, std::string* out);

@@ -225,6 +225,47 @@ void RenderResponse(const ops::DescribeTimeToLiveResponse& response, std::string
   object.Close();
 }
 
+namespace {
+
+// The members of a table or index, into an object that may have more.
+void AppendInsights(const ops::ContributorInsightsSummary& summary, ObjectWriter* object) {
+  if (summary.mode)
+    object->Enum("ContributorInsightsMode", kContributorInsightsMode, *summary.mode);
+  object->Enum("ContributorInsightsStatus", kContributorInsightsStatus, summary.status);
+  if (summary.index_name) object->Text("IndexName", *summary.index_name);
+  object->Text("TableName", summary.table_name);
+}
+
+}  // namespace
+
+void RenderResponse(const ops::UpdateContributorInsightsResponse& response, std::string* out) {
+  ObjectWriter object(out);
+  AppendInsights(response.summary, &object);
+  object.Close();
+}
+
+void RenderResponse(const ops::DescribeContributorInsightsResponse& response, std::string* out) {
+  ObjectWriter object(out);
+  if (!response.rules.empty())
+    AppendTexts(object.Member("ContributorInsightsRuleList"), response.rules);
+  if (response.last_update_date_time)
+    AppendTime(object.Member("LastUpdateDateTime"), *response.last_update_date_time);
+  AppendInsights(response.summary, &object);
+  object.Close();
+}
+
+void RenderResponse(const ops::ListContributorInsightsResponse& response, std::string* out) {
+  ObjectWriter object(out);
+  AppendList(object.Member("ContributorInsightsSummaries"), response.summaries,
+             [&](const ops::ContributorInsightsSummary& summary) {
+               ObjectWriter one(out);
+               AppendInsights(summary, &one);
+               one.Close();
+             });
+  if (response.next_token) object.Text("NextToken", *response.next_token);
+  object.Close();
+}
+
 void RenderResponse(const ops::DescribeContinuousBackupsResponse& response, std::string* out) {
   const auto status = [](bool enabled) { return enabled ? "ENABLED" : "DISABLED"; };
   ObjectWriter object(out);

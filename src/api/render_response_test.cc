@@ -202,6 +202,21 @@ TEST(RenderResponseTest, SmallResponses) {
   EXPECT_EQ(Render(ops::DescribeTimeToLiveResponse{}), R"({"TimeToLiveDescription":{"TimeToLiveStatus":"DISABLED"}})");
   EXPECT_EQ(Render(ops::DescribeTimeToLiveResponse{ops::TimeToLiveStatus::kEnabled, "ttl"}),
             R"({"TimeToLiveDescription":{"AttributeName":"ttl","TimeToLiveStatus":"ENABLED"}})");
+  const ops::ContributorInsightsSummary insights{
+      "t", "i", ops::ContributorInsightsStatus::kEnabled,
+      ops::ContributorInsightsMode::kThrottledKeys};
+  const std::string members =
+      R"("ContributorInsightsMode":"THROTTLED_KEYS","ContributorInsightsStatus":"ENABLED",)"
+      R"("IndexName":"i","TableName":"t"})";
+  EXPECT_EQ(Render(ops::UpdateContributorInsightsResponse{insights}), "{" + members);
+  EXPECT_EQ(Render(ops::DescribeContributorInsightsResponse{insights, {"a", "b"}, 1.5}),
+            R"({"ContributorInsightsRuleList":["a","b"],"LastUpdateDateTime":1.500,)" + members);
+  EXPECT_EQ(Render(ops::DescribeContributorInsightsResponse{{"t", {}, {}, {}}, {}, {}}),
+            R"({"ContributorInsightsStatus":"ENABLING","TableName":"t"})");
+  EXPECT_EQ(Render(ops::ListContributorInsightsResponse{{insights}, "next"}),
+            R"({"ContributorInsightsSummaries":[{)" + members + R"(],"NextToken":"next"})");
+  EXPECT_EQ(Render(ops::ListContributorInsightsResponse{}),
+            R"({"ContributorInsightsSummaries":[]})");
   EXPECT_EQ(Render(ops::DescribeContinuousBackupsResponse{}),
             R"({"ContinuousBackupsDescription":{"ContinuousBackupsStatus":"ENABLED","PointInTimeRecoveryDescription":)"
             R"({"PointInTimeRecoveryStatus":"DISABLED"}}})");

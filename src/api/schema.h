@@ -117,6 +117,12 @@ template <>
 const OperationSchema& SchemaOf<ops::UpdateTimeToLiveRequest>();
 template <> const OperationSchema& SchemaOf<ops::DescribeTimeToLiveRequest>();
 template <> const OperationSchema& SchemaOf<ops::DescribeContinuousBackupsRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::UpdateContributorInsightsRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::DescribeContributorInsightsRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::ListContributorInsightsRequest>();
 template <> const OperationSchema& SchemaOf<ops::PutItemRequest>();
 template <> const OperationSchema& SchemaOf<ops::GetItemRequest>();
 template <> const OperationSchema& SchemaOf<ops::UpdateItemRequest>();

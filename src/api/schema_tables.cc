@@ -342,6 +342,37 @@ constexpr Shape kDescribeContinuousBackupsShape =
 constexpr OperationSchema kDescribeContinuousBackups{"DescribeContinuousBackups",
                                                      &kDescribeContinuousBackupsShape};
 
+constexpr Type kInsightsAction = EnumOf(&kContributorInsightsAction);
+constexpr Type kInsightsMode = EnumOf(&kContributorInsightsMode);
+constexpr Field kUpdateInsightsFields[] = {
+    Required<&UpdateContributorInsightsRequest::table_name>("TableName", &kTableName),
+    Optional<&UpdateContributorInsightsRequest::index_name>("IndexName", &kIndexName),
+    Required<&UpdateContributorInsightsRequest::contributor_insights_action>(
+        "ContributorInsightsAction", &kInsightsAction),
+    Optional<&UpdateContributorInsightsRequest::contributor_insights_mode>(
+        "ContributorInsightsMode", &kInsightsMode),
+};
+constexpr Shape kUpdateInsightsShape =
+    MakeShape("UpdateContributorInsightsInput", kUpdateInsightsFields);
+constexpr OperationSchema kUpdateInsights{"UpdateContributorInsights", &kUpdateInsightsShape};
+
+constexpr Field kDescribeInsightsFields[] = {
+    Required<&DescribeContributorInsightsRequest::table_name>("TableName", &kTableName),
+    Optional<&DescribeContributorInsightsRequest::index_name>("IndexName", &kIndexName),
+};
+constexpr Shape kDescribeInsightsShape =
+    MakeShape("DescribeContributorInsightsInput", kDescribeInsightsFields);
+constexpr OperationSchema kDescribeInsights{"DescribeContributorInsights", &kDescribeInsightsShape};
+
+constexpr Type kListInsightsLimit{.kind = Kind::kInteger, .max = 100};
+constexpr Field kListInsightsFields[] = {
+    Optional<&ListContributorInsightsRequest::table_name>("TableName", &kTableName),
+    Optional<&ListContributorInsightsRequest::next_token>("NextToken", &kPlainText),
+    Optional<&ListContributorInsightsRequest::max_results>("MaxResults", &kListInsightsLimit),
+};
+constexpr Shape kListInsightsShape = MakeShape("ListContributorInsightsInput", kListInsightsFields);
+constexpr OperationSchema kListInsights{"ListContributorInsights", &kListInsightsShape};
+
 constexpr Type kStartTableName = Text(3, 255, Pattern::kName);
 constexpr Type kListTablesLimit{.kind = Kind::kInteger, .min = 1, .max = 100};
 constexpr Field kListTablesFields[] = {
@@ -396,6 +427,18 @@ const OperationSchema& SchemaOf<ops::UpdateTimeToLiveRequest>() {
   return kUpdateTimeToLive;
 }
 template <> const OperationSchema& SchemaOf<ops::DescribeTimeToLiveRequest>() { return kDescribeTimeToLive; }
+template <>
+const OperationSchema& SchemaOf<ops::UpdateContributorInsightsRequest>() {
+  return kUpdateInsights;
+}
+template <>
+const OperationSchema& SchemaOf<ops::DescribeContributorInsightsRequest>() {
+  return kDescribeInsights;
+}
+template <>
+const OperationSchema& SchemaOf<ops::ListContributorInsightsRequest>() {
+  return kListInsights;
+}
 template <>
 const OperationSchema& SchemaOf<ops::DescribeContinuousBackupsRequest>() {
   return kDescribeContinuousBackups;

@@ -9,7 +9,9 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "base/unique_function.h"
+#include "ops/admission.h"
 #include "ops/fault_dial.h"
+#include "throughput/model_settings.h"
 
 namespace stator::table {
 class Store;
@@ -22,6 +24,7 @@ struct Settings {
   std::string account = "000000000000";
   std::string region = "us-east-1";
   std::string endpoint = "127.0.0.1:8000";  // what DescribeEndpoints answers
+  throughput::ModelSettings throughput;     // quotas, and what on-demand starts with
   bool delay_transient_statuses = false;    // tables stay CREATING and DELETING for a while, as in the cloud
 };
 
@@ -33,6 +36,7 @@ struct Environment {
   WorkerPool& workers;
   Settings settings;
   FaultDial faults;
+  Admission admission{store, clock};  // asleep until its Start
 };
 
 // What the fault dial has in mind for the answer to a request.

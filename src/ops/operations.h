@@ -20,6 +20,12 @@ void ListTagsOfResource(Context& ctx, ListTagsOfResourceRequest request, Callbac
 void UpdateTimeToLive(Context& ctx, UpdateTimeToLiveRequest request,
                       Callback<UpdateTimeToLiveResponse> done);
 void DescribeTimeToLive(Context& ctx, DescribeTimeToLiveRequest request, Callback<DescribeTimeToLiveResponse> done);
+void UpdateContributorInsights(Context& ctx, UpdateContributorInsightsRequest request,
+                               Callback<UpdateContributorInsightsResponse> done);
+void DescribeContributorInsights(Context& ctx, DescribeContributorInsightsRequest request,
+                                 Callback<DescribeContributorInsightsResponse> done);
+void ListContributorInsights(Context& ctx, ListContributorInsightsRequest request,
+                             Callback<ListContributorInsightsResponse> done);
 void DescribeContinuousBackups(Context& ctx, DescribeContinuousBackupsRequest request,
                                Callback<DescribeContinuousBackupsResponse> done);
 

@@ -593,6 +593,27 @@ struct DescribeTimeToLiveRequest {
   std::string table_name;
 };
 
+enum class ContributorInsightsAction : uint8_t { kEnable, kDisable };
+enum class ContributorInsightsMode : uint8_t { kAccessedAndThrottledKeys, kThrottledKeys };
+
+struct UpdateContributorInsightsRequest {
+  std::string table_name;
+  std::optional<std::string> index_name;
+  ContributorInsightsAction contributor_insights_action = ContributorInsightsAction::kEnable;
+  std::optional<ContributorInsightsMode> contributor_insights_mode;
+};
+
+struct DescribeContributorInsightsRequest {
+  std::string table_name;
+  std::optional<std::string> index_name;
+};
+
+struct ListContributorInsightsRequest {
+  std::optional<std::string> table_name;
+  std::optional<std::string> next_token;
+  std::optional<int64_t> max_results;
+};
+
 struct DescribeContinuousBackupsRequest {
   std::string table_name;
 };

@@ -154,6 +154,7 @@ enum class TableStatus : uint8_t {
 enum class IndexStatus : uint8_t { kCreating, kUpdating, kDeleting, kActive };
 enum class SseStatus : uint8_t { kEnabling, kEnabled, kDisabling, kDisabled, kUpdating };
 enum class TimeToLiveStatus : uint8_t { kEnabling, kDisabling, kEnabled, kDisabled };
+enum class ContributorInsightsStatus : uint8_t { kEnabling, kEnabled, kDisabling, kDisabled };
 
 struct ProvisionedThroughputDescription {
   std::optional<double> last_increase_date_time;
@@ -290,6 +291,29 @@ struct UpdateTimeToLiveResponse {
 struct DescribeTimeToLiveResponse {
   TimeToLiveStatus time_to_live_status = TimeToLiveStatus::kDisabled;
   std::optional<std::string> attribute_name;
+};
+
+// What all three operations say of a table or a global index.
+struct ContributorInsightsSummary {
+  std::string table_name;
+  std::optional<std::string> index_name;
+  ContributorInsightsStatus status = ContributorInsightsStatus::kDisabled;
+  std::optional<ContributorInsightsMode> mode;  // while it is not disabled
+};
+
+struct UpdateContributorInsightsResponse {
+  ContributorInsightsSummary summary;
+};
+
+struct DescribeContributorInsightsResponse {
+  ContributorInsightsSummary summary;
+  std::vector<std::string> rules;
+  std::optional<double> last_update_date_time;
+};
+
+struct ListContributorInsightsResponse {
+  std::vector<ContributorInsightsSummary> summaries;
+  std::optional<std::string> next_token;
 };
 
 struct DescribeContinuousBackupsResponse {

@@ -71,7 +71,9 @@ class StutteringEngine final : public kv::Engine {
 struct TestWorld {
   explicit TestWorld(uint64_t seed = 1, int threads = 1, size_t max_queued = 100)
       : engine(seed), random(seed), workers(threads, max_queued),
-        store(table::Store::Open(engine, clock, workers).value()), env{*store, clock, random, workers, {}} {}
+        store(table::Store::Open(engine, clock, workers).value()), env{*store, clock, random, workers, {}} {
+    env.admission.Start({});
+  }
   ~TestWorld() { workers.Stop(); }
 
   // Runs an operation to its end; under a client's `name` for it, if it is to meet faults.

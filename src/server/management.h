@@ -9,6 +9,8 @@
 //   lowest of the upper half), or
 //                                the widest one in its middle; answers the lowest hash of each
 //                                partition
+//   GET  /_stator/tables/NAME/partitions   what the throughput model knows (partition_report.h)
+//   GET, PUT, DELETE /_stator/throttling, /_stator/tables/NAME/throttling   (throttling_control.h)
 //   GET  /_stator/clock          what time it is (clock_control.h)
 //   POST /_stator/clock          moves a manual clock forward and does what is due by then
 //   GET, PUT, DELETE /_stator/faults[/TABLE]    the fault dial (fault_control.h)
@@ -19,7 +21,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/executor.h"
 #include "http/server.h"
@@ -57,6 +61,8 @@ class Management {
   http::Reply Reset();
   http::Reply MoveClock(const http::Request& request);
   http::Reply HandleFaults(const http::Request& request);
+  http::Reply HandleThrottling(std::optional<std::string_view> table, const http::Request& request);
+  http::Reply RenderPartitions(std::string_view table) const;
   http::Reply Ready() const;
   http::Reply RenderMetrics() const;
   http::Reply RenderStatus() const;

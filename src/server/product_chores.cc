@@ -14,6 +14,7 @@ namespace stator::server {
 namespace {
 
 constexpr int64_t kFinishDeletesMicros = 1'000'000;
+constexpr int64_t kAdvanceMicros = 1'000'000;
 constexpr int64_t kStreamUpkeepMicros = 10'000'000;
 // In the background a sweep works for a quarter of the time, so that a loaded machine, on which
 // each step takes longer, is also left alone for longer.
@@ -30,6 +31,11 @@ void AddProductChores(ops::Environment& environment, Metrics& metrics, int64_t t
                       Chores* chores) {
   chores->Add("finish deletes", kFinishDeletesMicros, [&environment](Chores::Pace) {
     ops::FinishDeletes(environment);
+    return false;
+  });
+  // Before streams are kept up: their shards follow the partitions.
+  chores->Add("throughput", kAdvanceMicros, [&environment](Chores::Pace) {
+    environment.admission.Advance();
     return false;
   });
   auto sweeper = std::make_shared<table::ExpirySweeper>(

@@ -10,7 +10,7 @@
 
 namespace stator::server {
 
-// Ends DELETING tables, deletes expired items, lets shards age and stream records go. All must outlive the chores' thread.
+// Ends DELETING tables, lets throughput refill and partitions split, deletes expired items, lets shards age and stream records go. All must outlive the chores' thread.
 void AddProductChores(ops::Environment& environment, Metrics& metrics, int64_t ttl_interval_micros,
                       Chores* chores);
 

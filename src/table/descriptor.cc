@@ -32,6 +32,21 @@ void VisitViewType(FieldReader& v, std::optional<stream::ViewType>& type) {
   type = static_cast<stream::ViewType>(*number);
 }
 
+// Of a table or an index.
+template <typename Visitor, typename Insights>
+void VisitInsights(Visitor& v, Insights& insights) {
+  v.Structure("ContributorInsights", insights, [](auto& visitor, auto& d) {
+    visitor.Bool("Enabled", d.enabled);
+    visitor.Integer("Mode", d.mode);
+    visitor.Integer("Changed", d.changed_micros);
+    visitor.Integer("RuleId", d.rule_id);
+  });
+}
+
+bool IsSound(const std::optional<ContributorInsights>& insights) {
+  return !insights || insights->mode <= ContributorInsights::Mode::kThrottledKeys;
+}
+
 template <typename Visitor, typename Index>
 void VisitIndex(Visitor& v, Index& d) {
   v.String("Name", d.name);
@@ -54,13 +69,16 @@ void VisitIndex(Visitor& v, Index& d) {
   v.Optional("MaxWriteRequestUnits", d.throughput.max_write_request_units);
   v.Optional("WarmReadUnits", d.throughput.warm_read_units);
   v.Optional("WarmWriteUnits", d.throughput.warm_write_units);
+  v.Optional("Changed", d.changed_micros);
   VisitPartitions(v, d.partitions);
+  VisitInsights(v, d.insights);
 }
 
 bool IsSound(const IndexDescriptor& index) {
   return index.kind <= IndexDescriptor::Kind::kGlobal &&
          index.projection <= IndexDescriptor::Projection::kInclude &&
          index.state <= IndexDescriptor::State::kDeleting && !index.key.partition.empty() &&
+         IsSound(index.insights) &&
          (index.is_global() ? index.tablet_id != 0 : index.key.sort.size() == 1);
 }
 
@@ -88,6 +106,8 @@ void Visit(Visitor& v, Descriptor& d) {
   v.Integer("BillingMode", d.billing_mode);
   v.Bool("BillingModeGiven", d.billing_mode_given);
   v.Integer("ToPayPerRequest", d.to_pay_per_request_micros);
+  v.Structures("ToPayPerRequestSwitches", d.to_pay_per_request_switches,
+               [](auto& visitor, auto& at) { visitor.Integer("At", at); });
   v.Integer("ReadUnits", d.read_units);
   v.Integer("WriteUnits", d.write_units);
   v.Integer("LastIncrease", d.last_increase_micros);
@@ -111,6 +131,7 @@ void Visit(Visitor& v, Descriptor& d) {
   v.Structure("TimeToLive", d.expiry,
               [](auto& visitor, auto& expiry) { VisitExpiry(visitor, expiry); });
   v.Optional("TimeToLiveChanged", d.expiry_changed_micros);
+  VisitInsights(v, d.insights);
 }
 
 }  // namespace
@@ -135,7 +156,8 @@ Result<TableDescriptor> TableDescriptor::Decode(std::string_view encoded) {
   Visit(reader, descriptor);
   const bool sound = std::all_of(descriptor.indexes.begin(), descriptor.indexes.end(),
                                  [](const IndexDescriptor& index) { return IsSound(index); }) &&
-                     (!descriptor.expiry || IsSound(*descriptor.expiry));
+                     (!descriptor.expiry || IsSound(*descriptor.expiry)) &&
+                     IsSound(descriptor.insights);
   if (!reader.ok() || !sound) {
     return CorruptionError("a table descriptor in the catalog lacks a member or has a bad one");
   }

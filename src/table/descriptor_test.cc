@@ -27,6 +27,7 @@ TableDescriptor Full() {
   d.billing_mode = BillingMode::kPayPerRequest;
   d.billing_mode_given = true;
   d.to_pay_per_request_micros = 4;
+  d.to_pay_per_request_switches = {1'700'000'000'000'001, 4};
   d.read_units = 5;
   d.write_units = 1'000'000'000'000;
   d.last_increase_micros = 6;
@@ -43,6 +44,7 @@ TableDescriptor Full() {
   d.deletion_protection = true;
   d.tags = {{"empty", ""}, {"stage", "test \"quoted\""}, {"\xc3\xa9", "\xe6\x97\xa5"}};
   d.partitions = throughput::PartitionMap::Even(5);
+  d.insights = {true, ContributorInsights::Mode::kThrottledKeys, 15, 16};
   return d;
 }
 
@@ -51,6 +53,7 @@ void ExpectSame(const TableDescriptor& a, const TableDescriptor& b) {
   EXPECT_EQ(a.tablet_id, b.tablet_id);
   EXPECT_EQ(a.table_id, b.table_id);
   EXPECT_EQ(a.created_micros, b.created_micros);
+  EXPECT_TRUE(a.insights == b.insights);
   EXPECT_EQ(a.changed_micros, b.changed_micros);
   EXPECT_EQ(a.deleting_micros, b.deleting_micros);
   EXPECT_EQ(a.attribute_definitions, b.attribute_definitions);
@@ -58,6 +61,7 @@ void ExpectSame(const TableDescriptor& a, const TableDescriptor& b) {
   EXPECT_EQ(a.billing_mode, b.billing_mode);
   EXPECT_EQ(a.billing_mode_given, b.billing_mode_given);
   EXPECT_EQ(a.to_pay_per_request_micros, b.to_pay_per_request_micros);
+  EXPECT_EQ(a.to_pay_per_request_switches, b.to_pay_per_request_switches);
   EXPECT_EQ(a.read_units, b.read_units);
   EXPECT_EQ(a.write_units, b.write_units);
   EXPECT_EQ(a.last_increase_micros, b.last_increase_micros);
@@ -109,7 +113,7 @@ TEST(Descriptor, AMissingOrMistypedMemberIsNeverReadAsADefault) {
   const std::string encoded = Full().Encode();
   const model::ItemView item(encoded);
   const std::set<std::string> optional = {"MaxReadRequestUnits", "MaxWriteRequestUnits", "WarmReadUnits", "WarmWriteUnits",
-                                          "Tags"};
+                                          "Tags", "ToPayPerRequestSwitches", "ContributorInsights"};
   for (const auto& entry : item.attributes()) {
     const std::string name(entry.name);
     model::Node without = model::Node::FromMap(item.attributes());

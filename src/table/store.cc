@@ -124,7 +124,30 @@ std::vector<TablePtr> Store::List() const {
   return tables;
 }
 
-void Store::Publish(const TablePtr& table) {
+void Store::Observe(CatalogObserver* observer) {
+  std::unique_lock lock(catalog_mutex_);
+  observer_ = observer;
+  if (observer == nullptr) return;
+  for (auto& [name, table] : catalog_) {
+    auto next = std::make_shared<Table>(*table);
+    next->meters = {};
+    observer->OnVersion(nullptr, next.get());
+    table = std::move(next);
+  }
+}
+
+void Store::Publish(std::shared_ptr<Table> table) {
+  std::unique_lock lock(catalog_mutex_);
+  TablePtr& place = catalog_[table->descriptor.name];
+  if (observer_ != nullptr) {
+    // A change that began before the observer came has made a version without meters.
+    if (place != nullptr) table->meters = place->meters;
+    observer_->OnVersion(place.get(), table.get());
+  }
+  place = std::move(table);
+}
+
+void Store::PublishAgain(const TablePtr& table) {
   std::unique_lock lock(catalog_mutex_);
   catalog_[table->descriptor.name] = table;
 }
@@ -143,11 +166,17 @@ void Store::BeginCatalogChange(UniqueFunction<void()> task) {
 
 void Store::EndCatalogChange() { latches_.Release(kCatalogLatch); }
 
-void Store::Create(TableDescriptor descriptor, CatalogDone done) {
-  BeginCatalogChange([this, descriptor = std::move(descriptor), done = std::move(done)]() mutable {
+void Store::Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor check) {
+  BeginCatalogChange([this, descriptor = std::move(descriptor), done = std::move(done),
+                      check = std::move(check)]() mutable {
     if (Find(descriptor.name) != nullptr) {
       EndCatalogChange();
       done(Error(ErrorCode::kResourceInUse, "Table already exists: " + descriptor.name));
+      return;
+    }
+    if (Status checked = check ? check(descriptor) : OkStatus(); !checked.ok()) {
+      EndCatalogChange();
+      done(std::move(checked).error());
       return;
     }
     auto table = std::make_shared<Table>(std::move(descriptor), std::make_shared<Gate>());
@@ -300,7 +329,7 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
                                        done = std::move(done)](Result<uint64_t> applied) mutable {
         if (!applied.ok()) {
           table->gate->Open();
-          Publish(table);
+          PublishAgain(table);
         } else if (stream) {
           PublishStream(std::move(*stream), *applied);
         }

@@ -25,6 +25,7 @@
 #include "table/gate.h"
 #include "table/history.h"
 #include "table/latch.h"
+#include "table/meters.h"
 #include "table/token_ledger.h"
 
 namespace stator::table {
@@ -44,6 +45,7 @@ struct Table {
   std::shared_ptr<ExpiryMark> expiry_mark;
   model::IndexKeySchema key_parts;  // the key schema, as an index would have it
   std::shared_ptr<const stream::Appender> stream;  // null while no stream is enabled
+  Meters meters;  // set by the store's CatalogObserver, if there is one
 
   const model::KeySchema& key_schema() const { return descriptor.key_schema; }
 };
@@ -91,6 +93,16 @@ struct TableCounts {
 
 class IndexBuilder;
 
+// Hears of each version of a table before any request sees it, and hangs its meters on it.
+class CatalogObserver {
+ public:
+  virtual ~CatalogObserver() = default;
+  // `next` takes the place of `before`, whose meters it has so far; null: of none, or of one that
+  // this observer has not seen. Calls come one at a time, under a lock of the store: they must not
+  // call it.
+  virtual void OnVersion(const Table* before, Table* next) = 0;
+};
+
 // Thread-safe.
 class Store {
  public:
@@ -104,10 +116,15 @@ class Store {
   TablePtr Find(std::string_view name) const;
   // All tables by name.
   std::vector<TablePtr> List() const;
+  // Shows `observer` what tables there are, and whatever becomes of them from now on. Null: nobody
+  // any more; then no call is under way. Requests may be.
+  void Observe(CatalogObserver* observer);
 
   using CatalogDone = UniqueFunction<void(Result<TablePtr>)>;
   // Creates the table `descriptor` describes; the store chooses its tablet. kResourceInUse if the name is taken.
-  void Create(TableDescriptor descriptor, CatalogDone done);
+  // `check`, if any, may refuse while no other change of the catalog runs.
+  using CheckDescriptor = UniqueFunction<Status(const TableDescriptor& descriptor)>;
+  void Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor check = nullptr);
   // Applies `change` to the current descriptor. kResourceNotFound, or the error of `change`, which changes nothing then.
   using ChangeDescriptor = UniqueFunction<Status(TableDescriptor* descriptor)>;
   // Global indexes that the change adds get their tablets here, and so does time to live. When it
@@ -118,7 +135,6 @@ class Store {
   // stream_view_type, and its shards follow the partitions.
   void Alter(std::string name, ChangeDescriptor change, CatalogDone done);
   // Removes the table, its items and its indexes; waits for running writes. `check` may refuse. Answers with the last version.
-  using CheckDescriptor = UniqueFunction<Status(const TableDescriptor& descriptor)>;
   void Drop(std::string name, CheckDescriptor check, CatalogDone done);
 
   // --- Streams, of tables that are gone too ---
@@ -209,7 +225,8 @@ class Store {
   Status LoadStreams();
   // The version that a batch with this stamp has stored.
   void PublishStream(stream::StreamDescriptor stream, uint64_t stamp);
-  void Publish(const TablePtr& table);
+  void Publish(std::shared_ptr<Table> table);
+  void PublishAgain(const TablePtr& table);
   void Unpublish(const std::string& name);
   // Runs `task` when no other catalog change is under way; it must call EndCatalogChange.
   void BeginCatalogChange(UniqueFunction<void()> task);
@@ -223,6 +240,7 @@ class Store {
   int64_t max_collection_bytes_ = kMaxCollectionBytes;
   History history_;
   mutable std::shared_mutex catalog_mutex_;
+  CatalogObserver* observer_ = nullptr;               // under catalog_mutex_
   std::map<std::string, TablePtr, std::less<>> catalog_;  // under catalog_mutex_
   std::map<std::pair<std::string, std::string>, stream::StreamPtr>
       streams_;                  // by table name and label; under catalog_mutex_

@@ -196,6 +196,7 @@ class WriteOperation {
       written_.clear();
       before_.clear();
       expiries_.clear();
+      growths_.clear();
       std::vector<std::shared_ptr<const std::atomic<bool>>> saw = std::move(batch.void_if);
       batch = kv::Batch();
       batch.void_if = std::move(saw);
@@ -259,6 +260,8 @@ class WriteOperation {
       }
       AddToCounter(batch, tablet, "count", items);
       AddToCounter(batch, tablet, "bytes", bytes);
+      if (bytes != 0 && target.table->meters.table != nullptr)
+        growths_.push_back({&target, nullptr, {}, bytes});
       written_.emplace_back(i, std::move(pending));
     }
     TRY(CheckCollections(*batch));
@@ -316,6 +319,7 @@ class WriteOperation {
       }
       if (!change.changes()) continue;
       if (kept) RememberEntry(table, index, change, image);
+      if (index.is_global() && target.table->meters.table != nullptr) AddGrowths(target, index, change);
       if (change.deletes()) batch->deletes.push_back({tablet, std::move(change.old_key)});
       if (change.puts()) {
         batch->puts.push_back({tablet, std::move(change.new_key), EncodeItemValue(change.new_entry)});
@@ -327,8 +331,32 @@ class WriteOperation {
     }
     if (table.HasLocalIndexes()) {
       AddToCounterKey(batch, table.tablet(), EncodeCollectionKey(table.key_schema, target.key), collection_bytes);
+      if (collection_bytes != item_bytes && target.table->meters.table != nullptr)
+        growths_.push_back({&target, nullptr, {}, collection_bytes - item_bytes});
     }
     return OkStatus();
+  }
+
+  void AddGrowths(const WriteTarget& target, const IndexDescriptor& index, const EntryChange& change) {
+    if (change.deletes()) growths_.push_back({&target, &index, change.old_key, -change.old_bytes});
+    const int64_t stayed = change.had && !change.moved ? change.old_bytes : 0;
+    if (change.puts() && change.new_bytes != stayed)
+      growths_.push_back({&target, &index, change.new_key, change.new_bytes - stayed});
+  }
+
+  // The partitions of the throughput model split when their data grow, whoever writes.
+  void CountGrowths() {
+    for (const Growth& growth : growths_) {
+      const Table& table = *growth.target->table;
+      if (growth.index == nullptr) {
+        table.meters.table->resource().AddBytes(PointOfItem(table.key_schema(), growth.target->key),
+                                                growth.bytes);
+        continue;
+      }
+      const size_t i = static_cast<size_t>(growth.index - table.descriptor.indexes.data());
+      table.meters.indexes[i]->resource().AddBytes(PointOfEntry(*growth.index, growth.key),
+                                                   growth.bytes);
+    }
   }
 
   // A collection may shrink, however large it is.
@@ -403,6 +431,7 @@ class WriteOperation {
     for (const auto& [i, image] : written_) store_.latches().Settle(latch_keys_[i], image.get(), ok);
     if (written_token_ != nullptr) store_.latches().Settle(token_latch_, written_token_.get(), ok);
     for (const auto& [mark, time] : expiries_) mark->Added(time);
+    if (ok) CountGrowths();
     Part();
   }
 
@@ -459,6 +488,13 @@ class WriteOperation {
   History::Recording recording_;         // and where that is recorded
   std::vector<std::pair<std::shared_ptr<ExpiryMark>, model::Number>>
       expiries_;  // entries of times to live that were put
+  struct Growth {
+    const WriteTarget* target;
+    const IndexDescriptor* index;  // global, of the target's table; null: the item and its local entries
+    std::string key;               // of the entry
+    int64_t bytes;
+  };
+  std::vector<Growth> growths_;
   std::shared_ptr<std::atomic<bool>> failed_ = std::make_shared<std::atomic<bool>>(false);
   std::optional<Error> error_;
   std::atomic<int> parts_{2};

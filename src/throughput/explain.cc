@@ -56,7 +56,7 @@ Explanation Resource::Explain(int64_t now_micros, const Verdict& refusal) const 
               (1 - settings_.heat_min_side) * p.seen.items.total()) {
         e.obstacle = SplitObstacle::kSingleKey;
       }
-      e.hottest = seen.Top(10);
+      e.hottest = Readable(seen.Top(10));
       if (!e.hottest.empty() && seen.total() > 0)
         e.hottest_share = std::min(1.0, e.hottest[0].weight / seen.total());
     }

@@ -68,7 +68,7 @@ int64_t Resource::AffordableIn(const Partition& partition, int64_t now, const Dr
   consider(capacity_[access], units,
            billing() == Billing::kProvisioned ? Limit::kProvisioned : Limit::kMaxOnDemand);
   if (passing < count && refusal != nullptr)
-    *refusal = {false, draw.access, limit, partition.id, this};
+    *refusal = {false, draw.access, limit, partition.id, this, 0};
   return passing;
 }
 
@@ -181,7 +181,10 @@ int64_t AdmitMany(int64_t now_micros, std::span<const Draw> draws, int64_t count
   const Draw* refused_by = nullptr;
   for (const Draw& draw : draws) {
     const int64_t n = draw.resource->Affordable(now_micros, draw, passed, &verdict);
-    if (n < passed) refused_by = &draw;
+    if (n < passed) {
+      refused_by = &draw;
+      verdict.draw = static_cast<size_t>(&draw - draws.data());
+    }
     passed = n;
   }
   if (passed > 0) {

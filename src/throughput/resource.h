@@ -28,6 +28,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -68,6 +69,10 @@ struct ResourceDefinition {
   bool has_stream = false;
   int64_t bytes = 0;                       // of data that is there, spread evenly
   std::optional<PartitionMap> partitions;  // as stored; absent: as many as a new table gets
+  // What people read for the keys of a KeyPoint, of which only the first bytes may be left; absent:
+  // the bytes. Called by any thread.
+  std::function<std::string(std::string_view)> readable_partition;
+  std::function<std::string(std::string_view)> readable_sort;
 };
 
 // What a request takes from a table or index.
@@ -104,6 +109,10 @@ struct PartitionView {
   Rates refused;      // units refused since it exists
   double heat = 0;    // last window: the larger part of its maxima that was consumed
   SplitObstacle obstacle = SplitObstacle::kNone;
+  // Of PartitionDetails only:
+  Rates tokens;                   // of the partition's maximum; negative when overdrawn
+  std::vector<HeavyKey> hottest;  // item collections, in this window and the last one
+  double observed = 0;            // what the weights of `hottest` are parts of
 };
 
 class Resource {
@@ -162,14 +171,17 @@ class Resource {
   Rates warm() const;
   size_t partition_count() const;
   uint64_t PartitionOf(const KeyPoint& point) const;
-  std::vector<PartitionView> Partitions() const;
+  // `split`, if given: also those that were split, with what they have counted in the end, until an
+  // Advance finds that no request can reach them any more.
+  std::vector<PartitionView> Partitions(std::vector<PartitionView>* split = nullptr) const;
+  std::vector<PartitionView> PartitionDetails(int64_t now_micros, size_t hottest) const;
   // Units since the resource exists: consumed, and refused by each limit.
   Rates consumed() const;
   Rates refused(Limit limit) const;
   // Tokens of the resource's own bucket (provisioned capacity or on-demand maximum); infinite if
   // there is none.
   double Tokens(int64_t now_micros, Access access) const;
-  // Hottest item collections or items of the resource's whole life.
+  // Hottest item collections or items of the resource's whole life, their keys as people read them.
   std::vector<HeavyKey> Hottest(HeavyHitters::Of of, size_t limit) const;
   std::vector<HeavyKey> MostRefused(size_t limit) const;
   // What Hottest's weights are parts of: all units asked for, a write unit counted as three read
@@ -203,6 +215,7 @@ class Resource {
       REQUIRES(mutex_);
   void DoubleAll(int64_t now_micros, SplitReason reason, std::vector<SplitEvent>* events)
       REQUIRES(mutex_);
+  PartitionView ViewOf(const Partition& partition, KeyRange range) const REQUIRES(mutex_);
   SplitEvent SplitAt(Layout* layout, size_t index, const KeyBound& bound, int64_t now_micros,
                      SplitReason reason) REQUIRES(mutex_);
   std::optional<KeyBound> Middle(const Layout& layout, size_t index) const REQUIRES(mutex_);
@@ -210,6 +223,7 @@ class Resource {
   void PublishLayout(std::unique_ptr<Layout> layout) REQUIRES(mutex_);
   template <typename Count>
   Rates Sum(std::array<int64_t, kAccesses> sum, const Count& count) const REQUIRES(mutex_);
+  std::vector<HeavyKey> Readable(std::vector<HeavyKey> keys) const REQUIRES(mutex_);
   std::vector<std::string> Advice(const Explanation& e, const Verdict& refusal) const;
 
   const ModelSettings settings_;
@@ -241,7 +255,11 @@ class Resource {
   HeavyHitters lifetime_refused_ GUARDED_BY(mutex_);
   // Partitions that were split, while requests may still reach them, and the counts of earlier
   // ones.
-  std::vector<std::shared_ptr<Partition>> split_ GUARDED_BY(mutex_);
+  struct SplitPartition {
+    std::shared_ptr<Partition> partition;
+    KeyRange range;
+  };
+  std::vector<SplitPartition> split_ GUARDED_BY(mutex_);
   struct Past {
     std::array<int64_t, kAccesses> consumed{};
     std::array<std::array<int64_t, kLimits>, kAccesses> refused{};
@@ -250,8 +268,8 @@ class Resource {
 
 // May a request pass that draws from several tables and indexes, as a write does from its table and
 // the global indexes it touches, or a transaction from many? If so, all are charged; if not, none,
-// and the first that refused says why: an index without capacity throttles writes of its table.
-// Every draw names its resource.
+// and one that refused says why, Verdict::draw which: an index without capacity throttles writes of
+// its table. Every draw names its resource.
 Verdict Admit(int64_t now_micros, std::span<const Draw> draws);
 // The same for `count` equal requests; returns how many passed.
 int64_t AdmitMany(int64_t now_micros, std::span<const Draw> draws, int64_t count, Verdict* refusal);

@@ -185,7 +185,8 @@ SplitEvent Resource::SplitAt(Layout* layout, size_t index, const KeyBound& bound
   auto left = child(left_range, even_left, added_left);
   auto right = child(right_range, parent.even_bytes - even_left, added - added_left);
 
-  split_.push_back(keep);  // until the new layout is published, and a little longer, it is charged
+  // Until the new layout is published, and a little longer, it is charged.
+  split_.push_back({keep, range});
   lifetime_collections_.Merge(parent.seen.collections);
   lifetime_items_.Merge(parent.seen.items);
   lifetime_refused_.Merge(parent.seen.refused);
@@ -317,7 +318,8 @@ void Resource::FollowClock(int64_t now_micros) {
 // Adds up the counts of split partitions that no request can reach any more.
 void Resource::CloseSplit() {
   layout_.Reclaim();
-  std::erase_if(split_, [this](const std::shared_ptr<Partition>& p) {
+  std::erase_if(split_, [this](const SplitPartition& split) {
+    const std::shared_ptr<Partition>& p = split.partition;
     if (p.use_count() != 1) return false;
     for (size_t a = 0; a < kAccesses; ++a) {
       past_.consumed[a] += p->side[a].consumed.load(std::memory_order_relaxed);

@@ -41,31 +41,58 @@ uint64_t Resource::PartitionOf(const KeyPoint& point) const {
   return layout->At(layout->Find(point)).id;
 }
 
-std::vector<PartitionView> Resource::Partitions() const {
+PartitionView Resource::ViewOf(const Partition& p, KeyRange range) const {
+  PartitionView v;
+  v.id = p.id;
+  v.parent = p.parent;
+  v.range = std::move(range);
+  v.weight = p.weight;
+  if (definition_.billing == Billing::kProvisioned)
+    v.share = {definition_.provisioned.read * p.weight, definition_.provisioned.write * p.weight};
+  v.bytes = p.bytes.load(std::memory_order_relaxed);
+  v.consumed = {HalvesToUnits(p.side[0].consumed.load(std::memory_order_relaxed)),
+                HalvesToUnits(p.side[1].consumed.load(std::memory_order_relaxed))};
+  for (size_t l = 0; l < kLimits; ++l) {
+    v.refused.read += HalvesToUnits(p.refused[0][l].load(std::memory_order_relaxed));
+    v.refused.write += HalvesToUnits(p.refused[1][l].load(std::memory_order_relaxed));
+  }
+  v.last_window = {p.last_rate[0], p.last_rate[1]};
+  v.heat = p.heat;
+  v.obstacle = p.obstacle;
+  return v;
+}
+
+std::vector<PartitionView> Resource::Partitions(std::vector<PartitionView>* split) const {
   const MutexLock lock(mutex_);
   const Layout& layout = layout_.Current();
-  const bool provisioned = definition_.billing == Billing::kProvisioned;
   std::vector<PartitionView> views;
-  for (size_t i = 0; i < layout.size(); ++i) {
-    const Partition& p = layout.At(i);
-    PartitionView v;
-    v.id = p.id;
-    v.parent = p.parent;
-    v.range = layout.RangeOf(i);
-    v.weight = p.weight;
-    if (provisioned)
-      v.share = {definition_.provisioned.read * p.weight, definition_.provisioned.write * p.weight};
-    v.bytes = p.bytes.load(std::memory_order_relaxed);
-    v.consumed = {HalvesToUnits(p.side[0].consumed.load(std::memory_order_relaxed)),
-                  HalvesToUnits(p.side[1].consumed.load(std::memory_order_relaxed))};
-    for (size_t l = 0; l < kLimits; ++l) {
-      v.refused.read += HalvesToUnits(p.refused[0][l].load(std::memory_order_relaxed));
-      v.refused.write += HalvesToUnits(p.refused[1][l].load(std::memory_order_relaxed));
+  for (size_t i = 0; i < layout.size(); ++i)
+    views.push_back(ViewOf(layout.At(i), layout.RangeOf(i)));
+  if (split == nullptr) return views;
+  for (const SplitPartition& s : split_) split->push_back(ViewOf(*s.partition, s.range));
+  return views;
+}
+
+std::vector<PartitionView> Resource::PartitionDetails(int64_t now_micros, size_t hottest) const {
+  std::vector<PartitionView> views = Partitions();
+  const MutexLock lock(mutex_);
+  const Layout& layout = layout_.Current();
+  size_t i = 0;
+  for (PartitionView& view : views) {
+    // Splits since then have only put other partitions in between.
+    while (i < layout.size() && layout.At(i).id != view.id) ++i;
+    if (i == layout.size()) {
+      i = 0;
+      continue;
     }
-    v.last_window = {p.last_rate[0], p.last_rate[1]};
-    v.heat = p.heat;
-    v.obstacle = p.obstacle;
-    views.push_back(std::move(v));
+    Partition& p = layout.At(i);
+    view.tokens = {p.side[0].maximum.Tokens(Nanos(now_micros)),
+                   p.side[1].maximum.Tokens(Nanos(now_micros))};
+    const ObservationLock look(p);
+    HeavyHitters seen = p.seen.last_collections;
+    seen.Merge(p.seen.collections);
+    view.hottest = Readable(seen.Top(hottest));
+    view.observed = seen.total();
   }
   return views;
 }
@@ -76,7 +103,7 @@ Rates Resource::Sum(std::array<int64_t, kAccesses> sum, const Count& count) cons
   const Layout& layout = layout_.Current();
   for (size_t a = 0; a < kAccesses; ++a) {
     for (size_t i = 0; i < layout.size(); ++i) sum[a] += count(layout.At(i), a);
-    for (const auto& partition : split_) sum[a] += count(*partition, a);
+    for (const SplitPartition& split : split_) sum[a] += count(*split.partition, a);
   }
   return {HalvesToUnits(sum[0]), HalvesToUnits(sum[1])};
 }
@@ -109,7 +136,7 @@ std::vector<HeavyKey> Resource::Hottest(HeavyHitters::Of of, size_t limit) const
     const ObservationLock look(layout.At(i));
     sum.Merge(collections ? layout.At(i).seen.collections : layout.At(i).seen.items);
   }
-  return sum.Top(limit);
+  return Readable(sum.Top(limit));
 }
 
 std::vector<HeavyKey> Resource::MostRefused(size_t limit) const {
@@ -120,7 +147,15 @@ std::vector<HeavyKey> Resource::MostRefused(size_t limit) const {
     const ObservationLock look(layout.At(i));
     sum.Merge(layout.At(i).seen.refused);
   }
-  return sum.Top(limit);
+  return Readable(sum.Top(limit));
+}
+
+std::vector<HeavyKey> Resource::Readable(std::vector<HeavyKey> keys) const {
+  for (HeavyKey& key : keys) {
+    if (definition_.readable_partition) key.partition = definition_.readable_partition(key.partition);
+    if (definition_.readable_sort) key.sort = definition_.readable_sort(key.sort);
+  }
+  return keys;
 }
 
 double Resource::ObservedWeight() const {

@@ -2,6 +2,7 @@
 // protocol, for people which partition, which limit, which keys, and what would fix it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -43,6 +44,7 @@ struct Verdict {
   Limit limit = Limit::kProvisioned;
   uint64_t partition = 0;              // id of the partition that the key belongs to
   const Resource* resource = nullptr;  // the table or index that refused; not owned
+  size_t draw = 0;                     // of several: the one that was refused
 };
 
 // Why a request was refused, or would be: made of what was seen until now.

@@ -211,6 +211,8 @@ describe('wrong types at every place', () => {
     UntagResource: { ResourceArn: 'arn:aws:dynamodb:us-east-1:000000000000:table/none', TagKeys: ['a'] },
     ListTagsOfResource: { ResourceArn: 'arn:aws:dynamodb:us-east-1:000000000000:table/none', NextToken: 'x' },
     UpdateTimeToLive: { TableName: 'none', TimeToLiveSpecification: { Enabled: true, AttributeName: 'a' } },
+    UpdateContributorInsights: { TableName: 'none', IndexName: 'index', ContributorInsightsAction: 'ENABLE', ContributorInsightsMode: 'THROTTLED_KEYS' },
+    DescribeContributorInsights: { TableName, IndexName: 'index' }, ListContributorInsights: { TableName, NextToken: 'x', MaxResults: 1 },
     DescribeTimeToLive: { TableName }, DescribeContinuousBackups: { TableName }, DescribeLimits: {}, DescribeEndpoints: {},
   };
   const wrong = [1, -1, 1.5, 1e300, true, false, 'x', '', [], [[]], [1], ['x'], {}, { x: 1 }, { S: { S: {} } }, [{}], null, '\u0000', 9007199254740993, 'x'.repeat(3000)];

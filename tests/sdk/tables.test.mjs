@@ -282,7 +282,6 @@ describe('around the tables', () => {
   });
   test('operations that are not built', { skip: !isStator && 'built there' }, async () => {
     await assertFails(context.ddb.CreateBackup({ TableName: 'some-table', BackupName: 'backup' }), 'UnknownOperationException');
-    await assertFails(context.ddb.ListContributorInsights({}), 'UnknownOperationException');
     await assertFails(context.ddb.CreateGlobalTable({ GlobalTableName: 'some-table', ReplicationGroup: [] }), 'UnknownOperationException');
   });
   test('one data set, whatever the key and the region', async () => {

@@ -1,0 +1,347 @@
+#include "ops/admission.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/log.h"
+#include "table/outcomes.h"
+
+namespace stator::ops {
+namespace {
+
+using throughput::Access;
+using throughput::Billing;
+using throughput::Meter;
+using throughput::Rates;
+using throughput::SplitEvent;
+using throughput::Throttling;
+
+Billing BillingOf(const table::TableDescriptor& table) {
+  return table.billing_mode == table::BillingMode::kProvisioned ? Billing::kProvisioned
+                                                                : Billing::kOnDemand;
+}
+
+// What a table and an index have in common, in the model's terms.
+struct Wish {
+  Rates provisioned;
+  std::optional<double> max_read;
+  std::optional<double> max_write;
+  std::optional<Rates> warm;
+  const throughput::PartitionMap* partitions;
+  bool operator==(const Wish&) const = default;
+};
+
+std::optional<double> AsDouble(const std::optional<int64_t>& units) {
+  if (!units) return std::nullopt;
+  return static_cast<double>(*units);
+}
+
+template <typename Throughput>
+Wish WishOf(const Throughput& t, const throughput::PartitionMap& partitions) {
+  Wish wish;
+  wish.provisioned = {static_cast<double>(t.read_units), static_cast<double>(t.write_units)};
+  wish.max_read = AsDouble(t.max_read_request_units);
+  wish.max_write = AsDouble(t.max_write_request_units);
+  if (t.warm_read_units || t.warm_write_units) {
+    wish.warm = Rates{AsDouble(t.warm_read_units).value_or(0),
+                      AsDouble(t.warm_write_units).value_or(0)};
+  }
+  wish.partitions = &partitions;
+  return wish;
+}
+
+Wish WishOf(const table::TableDescriptor& table, const table::IndexDescriptor* index) {
+  return index != nullptr ? WishOf(index->throughput, index->partitions)
+                          : WishOf(table, table.partitions);
+}
+
+// Starts of `wanted` that `map` has not.
+std::vector<uint64_t> Missing(const throughput::PartitionMap& wanted,
+                              const throughput::PartitionMap& map) {
+  std::vector<uint64_t> missing;
+  std::set_difference(wanted.starts().begin(), wanted.starts().end(), map.starts().begin(),
+                      map.starts().end(), std::back_inserter(missing));
+  return missing;
+}
+
+// The meter of a resource as it was before, now that its definition has changed.
+void Follow(const table::TableDescriptor& before, const Wish& old_wish,
+            const table::TableDescriptor& next, const Wish& wish, bool is_index, int64_t now,
+            Meter* meter) {
+  throughput::Resource& resource = meter->resource();
+  const Billing billing = BillingOf(next);
+  if (billing != BillingOf(before)) {
+    meter->RecordSplits(billing == Billing::kOnDemand
+                            ? resource.SwitchToOnDemand(now)
+                            : resource.SwitchToProvisioned(now, wish.provisioned));
+  } else if (billing == Billing::kProvisioned && wish.provisioned != old_wish.provisioned) {
+    meter->RecordSplits(resource.SetProvisioned(now, wish.provisioned));
+  }
+  if (wish.max_read != old_wish.max_read || wish.max_write != old_wish.max_write)
+    resource.SetMaximum(now, wish.max_read, wish.max_write);
+  if (wish.warm && wish.warm != old_wish.warm) {
+    // Where the resource is ready for more already, it stays so.
+    const Rates ready = resource.warm();
+    Result<std::vector<SplitEvent>> splits =
+        resource.SetWarm(now, {std::max(ready.read, wish.warm->read),
+                               std::max(ready.write, wish.warm->write)});
+    if (splits.ok()) meter->RecordSplits(*splits);
+  }
+  if (!is_index) resource.SetFeatures(next.HasLocalIndexes(), next.stream_view_type.has_value());
+  for (const uint64_t start : Missing(*wish.partitions, resource.HashMap())) {
+    if (const auto split = resource.Split(now, {start, {}})) meter->RecordSplits({*split});
+  }
+}
+
+// What the model has split and the catalog not.
+struct UnstoredSplits {
+  std::vector<uint64_t> table;
+  std::map<uint32_t, std::vector<uint64_t>> indexes;  // by tablet
+};
+
+Status AddSplits(const UnstoredSplits& splits, table::TableDescriptor* descriptor) {
+  size_t added = 0;
+  const auto add = [&added](const std::vector<uint64_t>& starts, throughput::PartitionMap* map) {
+    const size_t before = map->size();
+    for (const uint64_t start : starts) map->Split(start);
+    added += map->size() - before;
+  };
+  add(splits.table, &descriptor->partitions);
+  for (table::IndexDescriptor& index : descriptor->indexes) {
+    const auto found = index.is_global() ? splits.indexes.find(index.tablet_id) : splits.indexes.end();
+    if (found != splits.indexes.end()) add(found->second, &index.partitions);
+  }
+  if (added == 0) return Error(ErrorCode::kResourceNotFound, "nothing is to be split any more");
+  return OkStatus();
+}
+
+}  // namespace
+
+Admission::~Admission() {
+  if (started_) store_.Observe(nullptr);
+}
+
+void Admission::Start(ThrottlingModes modes, const throughput::ModelSettings& model) {
+  {
+    const MutexLock lock(mutex_);
+    modes_ = std::move(modes);
+  }
+  model_ = model;
+  started_ = true;
+  for (const table::TablePtr& table : store_.List()) {
+    // A count that cannot be read is as good as none: sizes of partitions are estimates.
+    if (const auto counts = store_.Counts(*table); counts.ok())
+      bytes_[table->descriptor.tablet_id] = counts->bytes;
+    for (const table::IndexDescriptor& index : table->descriptor.indexes) {
+      const auto counts = store_.IndexCounts(*table, index);
+      // Entries of local indexes stand beside the items.
+      if (counts.ok()) bytes_[table->descriptor.TabletOf(index).id] += counts->bytes;
+    }
+  }
+  store_.Observe(this);
+}
+
+std::shared_ptr<Meter> Admission::NewMeter(const table::TableDescriptor& table,
+                                           const table::IndexDescriptor* index) {
+  const Wish wish = WishOf(table, index);
+  throughput::ResourceDefinition definition;
+  definition.name = index != nullptr ? index->name : table.name;
+  definition.is_index = index != nullptr;
+  definition.billing = BillingOf(table);
+  definition.provisioned = wish.provisioned;
+  definition.max_read = wish.max_read;
+  definition.max_write = wish.max_write;
+  definition.warm = wish.warm;
+  definition.has_local_indexes = index == nullptr && table.HasLocalIndexes();
+  definition.has_stream = index == nullptr && table.stream_view_type.has_value();
+  definition.partitions = *wish.partitions;
+  if (const auto bytes = bytes_.find(index != nullptr ? index->tablet_id : table.tablet_id);
+      bytes != bytes_.end()) {
+    definition.bytes = bytes->second;
+  }
+  // Keys never change. What is needed of them is kept here, because the meter outlives descriptors.
+  const model::IndexKeySchema key =
+      index != nullptr ? index->key : model::IndexKeySchema::Of(table.key_schema);
+  definition.readable_partition = [key](std::string_view bytes) {
+    return table::ReadablePartition(key.partition, bytes);
+  };
+  definition.readable_sort = [key, is_index = index != nullptr](std::string_view bytes) {
+    return table::ReadableSort(key, is_index, bytes);
+  };
+  return std::make_shared<Meter>(model_, std::move(definition), clock_.NowMicros(),
+                                 ModeOf(table.name));
+}
+
+void Admission::OnVersion(const table::Table* before, table::Table* next) {
+  const table::TableDescriptor& table = next->descriptor;
+  const int64_t now = clock_.NowMicros();
+  const table::Meters old = before != nullptr ? before->meters : table::Meters();
+  table::Meters meters;
+  if (old.table == nullptr) {
+    meters.table = NewMeter(table, nullptr);
+  } else {
+    meters.table = old.table;
+    Follow(before->descriptor, WishOf(before->descriptor, nullptr), table, WishOf(table, nullptr),
+           false, now, meters.table.get());
+  }
+  for (const table::IndexDescriptor& index : table.indexes) {
+    std::shared_ptr<Meter>& meter = meters.indexes.emplace_back();
+    if (!index.is_global()) continue;
+    for (size_t i = 0; i < old.indexes.size(); ++i) {
+      const table::IndexDescriptor& was = before->descriptor.indexes[i];
+      if (old.indexes[i] == nullptr || was.tablet_id != index.tablet_id) continue;
+      meter = old.indexes[i];
+      Follow(before->descriptor, WishOf(before->descriptor, &was), table, WishOf(table, &index),
+             true, now, meter.get());
+    }
+    if (meter == nullptr) meter = NewMeter(table, &index);
+  }
+  next->meters = std::move(meters);
+}
+
+ThrottlingModes Admission::modes() const {
+  const MutexLock lock(mutex_);
+  return modes_;
+}
+
+Throttling Admission::ModeOf(std::string_view table) const {
+  const MutexLock lock(mutex_);
+  const auto own = modes_.tables.find(table);
+  return own != modes_.tables.end() ? own->second : modes_.all;
+}
+
+void Admission::SetMode(const std::string& table, std::optional<Throttling> mode) {
+  const MutexLock spreading(spreading_);
+  {
+    const MutexLock lock(mutex_);
+    if (mode) {
+      modes_.tables[table] = *mode;
+    } else {
+      modes_.tables.erase(table);
+    }
+  }
+  Spread();
+}
+
+void Admission::SetModeOfAll(Throttling mode) {
+  const MutexLock spreading(spreading_);
+  {
+    const MutexLock lock(mutex_);
+    modes_.all = mode;
+  }
+  Spread();
+}
+
+void Admission::Spread() {
+  for (const Resource& resource : Resources())
+    resource.meter->SetMode(ModeOf(resource.table->descriptor.name));
+}
+
+void Admission::Append(const table::TablePtr& table, std::vector<Resource>* resources) {
+  if (table == nullptr || table->meters.table == nullptr) return;
+  resources->push_back({table, nullptr, table->meters.table});
+  for (size_t i = 0; i < table->meters.indexes.size(); ++i) {
+    if (table->meters.indexes[i] == nullptr) continue;
+    resources->push_back({table, &table->descriptor.indexes[i], table->meters.indexes[i]});
+  }
+}
+
+std::vector<Admission::Resource> Admission::Resources() const {
+  std::vector<Resource> resources;
+  for (const table::TablePtr& table : store_.List()) Append(table, &resources);
+  return resources;
+}
+
+std::vector<Admission::Resource> Admission::ResourcesOf(std::string_view table) const {
+  std::vector<Resource> resources;
+  Append(store_.Find(table), &resources);
+  return resources;
+}
+
+Admission::Counts Admission::CountsOf(const Meter& meter, int64_t now_micros) {
+  Counts counts;
+  counts.at_micros = now_micros;
+  counts.consumed = meter.resource().consumed();
+  counts.let_pass = meter.let_pass();
+  for (size_t l = 0; l < throughput::kLimits; ++l) {
+    const auto limit = static_cast<throughput::Limit>(l);
+    counts.refused[l] = meter.resource().refused(limit);
+    for (size_t a = 0; a < throughput::kAccesses; ++a)
+      counts.refused_requests[a][l] = meter.refusals(static_cast<Access>(a), limit);
+  }
+  return counts;
+}
+
+void Admission::Report(const Resource& resource, int64_t now_micros) {
+  const Counts now = CountsOf(*resource.meter, now_micros);
+  Counts& last = reported_.try_emplace(resource.meter.get(), Counts{now_micros, {}, {}, {}, {}})
+                     .first->second;
+  const auto since = [](const Rates& later, const Rates& earlier) {
+    return Rates{later.read - earlier.read, later.write - earlier.write};
+  };
+  Usage usage{resource, last.at_micros, now_micros, since(now.consumed, last.consumed),
+              since(now.let_pass, last.let_pass), {}, {}};
+  bool used = usage.consumed != Rates() || usage.let_pass != Rates();
+  for (size_t l = 0; l < throughput::kLimits; ++l) {
+    usage.refused[l] = since(now.refused[l], last.refused[l]);
+    used |= usage.refused[l] != Rates();
+    for (size_t a = 0; a < throughput::kAccesses; ++a)
+      usage.refused_requests[a][l] = now.refused_requests[a][l] - last.refused_requests[a][l];
+  }
+  last = now;
+  if (!used) return;
+  for (const Watcher& watcher : watchers_) watcher(usage);
+}
+
+void Admission::Advance() {
+  const MutexLock advancing(advancing_);
+  const std::vector<Resource> resources = Resources();
+  const int64_t now = clock_.NowMicros();
+  std::unordered_map<const Meter*, Counts> alive;
+  for (const Resource& resource : resources) {
+    resource.meter->RecordSplits(resource.meter->resource().Advance(now));
+    if (watchers_.empty()) continue;
+    Report(resource, now);
+    alive.insert(reported_.extract(resource.meter.get()));
+  }
+  reported_ = std::move(alive);
+  StoreSplits(resources);
+}
+
+void Admission::StoreSplits(const std::vector<Resource>& resources) {
+  std::map<std::string, UnstoredSplits> unstored;
+  std::vector<Meter*> meters;
+  for (const Resource& resource : resources) {
+    if (!resource.meter->TakeSplitsPending()) continue;
+    const table::TableDescriptor& table = resource.table->descriptor;
+    std::vector<uint64_t> missing =
+        Missing(resource.meter->resource().HashMap(),
+                resource.index != nullptr ? resource.index->partitions : table.partitions);
+    if (missing.empty()) continue;
+    UnstoredSplits& of_table = unstored[table.name];
+    (resource.index != nullptr ? of_table.indexes[resource.index->tablet_id] : of_table.table) =
+        std::move(missing);
+    meters.push_back(resource.meter.get());
+  }
+  if (unstored.empty()) return;
+  const auto outcomes = std::make_shared<table::Outcomes>(unstored.size());
+  for (auto& [name, splits] : unstored) {
+    store_.Alter(
+        name,
+        [splits = std::move(splits)](table::TableDescriptor* descriptor) {
+          return AddSplits(splits, descriptor);
+        },
+        [outcomes](Result<table::TablePtr> altered) {
+          // The table may have gone, or have been split there by somebody else.
+          const bool settled =
+              altered.ok() || altered.error().code() == ErrorCode::kResourceNotFound;
+          outcomes->Add(settled ? OkStatus() : Status(altered.error()));
+        });
+  }
+  if (const Status stored = outcomes->Wait(); !stored.ok()) {
+    for (Meter* meter : meters) meter->SetSplitsPending();
+    LogWarn("splits will be stored later", {{"error", stored.error().message()}});
+  }
+}
+
+}  // namespace stator::ops

@@ -1,0 +1,123 @@
+// The throughput of all tables and global indexes: a Meter for each, which follows the catalog, and
+// the clock that drives them. The request path asks the meters that hang on the version of a table
+// it holds (table::Table::meters); nothing is looked up here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "table/store.h"
+#include "throughput/meter.h"
+
+namespace stator::ops {
+
+// How a server throttles.
+struct ThrottlingModes {
+  throughput::Throttling all = throughput::Throttling::kObserve;
+  std::map<std::string, throughput::Throttling, std::less<>> tables;  // those that differ; they
+                                                                      // need not exist
+};
+
+// Thread-safe.
+class Admission final : public table::CatalogObserver {
+ public:
+  // Both outlive it.
+  Admission(table::Store& store, const Clock& clock) : store_(store), clock_(clock) {}
+  ~Admission() override;
+  Admission(const Admission&) = delete;
+  Admission& operator=(const Admission&) = delete;
+
+  // Makes meters for the tables that there are and for those to come. Once, before requests; until
+  // then there are no meters, and no request is measured. Reads the counts of the tables.
+  void Start(ThrottlingModes modes, const throughput::ModelSettings& model = {});
+
+  // --- Modes. Changes hold for requests that come later, and until the server ends.
+
+  ThrottlingModes modes() const;
+  throughput::Throttling ModeOf(std::string_view table) const;
+  // nullopt: as all others.
+  void SetMode(const std::string& table, std::optional<throughput::Throttling> mode);
+  void SetModeOfAll(throughput::Throttling mode);
+
+  // --- Meters
+
+  // The table itself, or one of its global indexes.
+  struct Resource {
+    table::TablePtr table;
+    const table::IndexDescriptor* index = nullptr;  // of `table`; null: the table
+    std::shared_ptr<throughput::Meter> meter;
+  };
+  // All of them, or those of one table, the table itself first. None of a table that is not there.
+  std::vector<Resource> Resources() const;
+  std::vector<Resource> ResourcesOf(std::string_view table) const;
+
+  // --- Time
+
+  // Lets time pass for all meters (Resource::Advance), tells the watchers what was used, and writes
+  // what was split into the catalog's partition maps, as far as they can hold it: bounds inside an
+  // item collection are the model's alone. About once a second and after a manual clock was moved.
+  // Waits for the disk: not for a loop's or an engine's thread.
+  void Advance();
+
+  // What a resource was asked for between two calls of Advance. Units are consumed + let_pass of
+  // those that were served, and refused of those that a limit stood against (in both modes).
+  struct Usage {
+    const Resource& resource;
+    int64_t from_micros = 0;  // of the product's clock
+    int64_t to_micros = 0;
+    throughput::Rates consumed;  // units, not per second
+    throughput::Rates let_pass;
+    // By throughput::Limit.
+    std::array<throughput::Rates, throughput::kLimits> refused;
+    std::array<std::array<int64_t, throughput::kLimits>, throughput::kAccesses> refused_requests{};
+  };
+  // Hears of every resource that was used, from within Advance. Before the first call of Advance.
+  using Watcher = std::function<void(const Usage&)>;
+  void Watch(Watcher watcher) { watchers_.push_back(std::move(watcher)); }
+
+  void OnVersion(const table::Table* before, table::Table* next) override;
+
+ private:
+  // What the meter had counted at some time.
+  struct Counts {
+    int64_t at_micros = 0;
+    throughput::Rates consumed;
+    throughput::Rates let_pass;
+    std::array<throughput::Rates, throughput::kLimits> refused;
+    std::array<std::array<int64_t, throughput::kLimits>, throughput::kAccesses> refused_requests{};
+  };
+  static Counts CountsOf(const throughput::Meter& meter, int64_t now_micros);
+
+  std::shared_ptr<throughput::Meter> NewMeter(const table::TableDescriptor& table,
+                                              const table::IndexDescriptor* index);
+  static void Append(const table::TablePtr& table, std::vector<Resource>* resources);
+  void Report(const Resource& resource, int64_t now_micros);
+  void StoreSplits(const std::vector<Resource>& resources);
+  // Gives the meters of a table, or of all, the mode that they are to have.
+  void Spread();
+
+  table::Store& store_;
+  const Clock& clock_;
+  throughput::ModelSettings model_;
+  bool started_ = false;
+  std::map<uint32_t, int64_t> bytes_;  // by tablet, as Start found them; never changed afterwards
+  std::vector<Watcher> watchers_;
+
+  Mutex spreading_;  // taken before mutex_ and before the store's lock
+  mutable Mutex mutex_;
+  ThrottlingModes modes_ GUARDED_BY(mutex_);
+
+  Mutex advancing_;
+  std::unordered_map<const throughput::Meter*, Counts> reported_ GUARDED_BY(advancing_);
+};
+
+}  // namespace stator::ops

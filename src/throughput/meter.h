@@ -1,0 +1,105 @@
+// The throughput of one table or global index of a server: the model of it, whether it refuses or
+// only looks on, and counters of what it did.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.h"
+#include "throughput/resource.h"
+
+namespace stator::throughput {
+
+// What becomes of requests beyond a limit.
+enum class Throttling : uint8_t {
+  kOff,      // nothing is asked or counted
+  kObserve,  // they pass, and are counted as what would have been refused
+  kEnforce,  // they are refused
+};
+// "off", "observe", "enforce".
+std::string_view ThrottlingText(Throttling mode);
+std::optional<Throttling> ThrottlingOf(std::string_view text);
+
+// Thread-safe, as Resource is.
+//
+// In both modes the resource hears the same: a request that a limit stands against is counted as
+// refused and takes no tokens, so that observe shows the partitions, splits and refusals that
+// enforce would make of the same requests. What such a request consumed nevertheless is in
+// let_pass(): units that clients were told of are consumed() and let_pass() together.
+class Meter {
+ public:
+  static constexpr size_t kMaxSplits = 256;
+
+  Meter(const ModelSettings& settings, ResourceDefinition definition, int64_t now_micros,
+        Throttling mode)
+      : resource_(settings, std::move(definition), now_micros), mode_(mode) {}
+
+  Resource& resource() { return resource_; }
+  const Resource& resource() const { return resource_; }
+  Throttling mode() const { return mode_.load(std::memory_order_relaxed); }
+  void SetMode(Throttling mode) { mode_.store(mode, std::memory_order_relaxed); }
+
+  // A request beyond a limit. Counted here; its units are counted by the resource.
+  void CountRefusal(Access access, Limit limit) {
+    refusals_[static_cast<size_t>(access)][static_cast<size_t>(limit)].fetch_add(
+        1, std::memory_order_relaxed);
+  }
+  int64_t refusals(Access access, Limit limit) const {
+    return refusals_[static_cast<size_t>(access)][static_cast<size_t>(limit)].load(
+        std::memory_order_relaxed);
+  }
+  // Half units that a request beyond a limit consumed, because nobody stopped it.
+  void LetPass(Access access, int64_t halves) {
+    let_pass_[static_cast<size_t>(access)].fetch_add(halves, std::memory_order_relaxed);
+  }
+  // Units, since the meter exists.
+  Rates let_pass() const;
+
+  // --- What people are told of refusals
+
+  // Refusals to write of in the log now: those by this limit since the last line. 0: not yet, the
+  // last line is younger than `interval_micros`. `ticks_micros` are a clock's TicksMicros.
+  int64_t TakeUnlogged(Access access, Limit limit, int64_t ticks_micros, int64_t interval_micros);
+  // The text that `make` made of a refusal by this limit on this partition, at most
+  // kExplanationMicros ago: to explain takes long.
+  static constexpr int64_t kExplanationMicros = 100'000;
+  std::string Explained(const Verdict& refusal, int64_t ticks_micros,
+                        const std::function<std::string()>& make);
+
+  // Splits of the resource, for people and for the catalog, which has not heard of them yet.
+  void RecordSplits(const std::vector<SplitEvent>& events);
+  // The latest kMaxSplits, oldest first.
+  std::vector<SplitEvent> splits() const;
+  // Whether splits were recorded since the last call.
+  bool TakeSplitsPending() { return splits_pending_.exchange(false); }
+  void SetSplitsPending() { splits_pending_.store(true); }
+
+ private:
+  Resource resource_;
+  std::atomic<Throttling> mode_;
+  alignas(64) std::array<std::array<std::atomic<int64_t>, kLimits>, kAccesses> refusals_{};
+  std::array<std::atomic<int64_t>, kAccesses> let_pass_{};
+  struct Logged {
+    std::atomic<int64_t> at_ticks{INT64_MIN};
+    std::atomic<int64_t> refusals{0};
+  };
+  std::array<std::array<Logged, kLimits>, kAccesses> logged_;
+  std::atomic<bool> splits_pending_{false};
+  mutable Mutex mutex_;
+  std::deque<SplitEvent> splits_ GUARDED_BY(mutex_);
+  struct Explanation {
+    int64_t at_ticks = INT64_MIN;
+    uint64_t partition = 0;
+    std::string text;
+  };
+  std::array<std::array<Explanation, kLimits>, kAccesses> explained_ GUARDED_BY(mutex_);
+};
+
+}  // namespace stator::throughput
