@@ -53,6 +53,9 @@ struct Capabilities {
   bool exclusive = false;              // no other process writes: guards on keys whose latch is held may be left out
   bool blocking = false;               // every call may wait for a network: never call it from an I/O loop
   bool durable = false;                // an acknowledged batch survives a crash of the process
+  // A Scan sees one state from its first key to its last. Without it, it sees one state for a stretch of keys and perhaps a later
+  // one for the next; it never goes back.
+  bool scans_of_one_state = true;
   uint64_t max_tablet_bytes = UINT64_MAX;
 };
 
@@ -148,13 +151,15 @@ class Engine {
   virtual Status MultiGet(std::span<const Point> points, Tier tier,
                           std::vector<std::optional<std::string>>* values) = 0;
 
-  // Calls visit(key, value) for the keys of the range in order (descending when reverse), from one state, until it returns
-  // false. The views are valid during the call only. With kWouldBlock some keys may have been visited already.
+  // Calls visit(key, value) for the keys of the range in order (descending when reverse), from one state (see
+  // Capabilities::scans_of_one_state), until it returns false. The views are valid during the call only. With an error some
+  // keys may have been visited already.
   virtual Status Scan(const Range& range, Tier tier,
                       FunctionRef<bool(std::string_view key, std::string_view value)> visit) = 0;
 
-  // Queues a batch; never waits for it. Batches take effect in the order of the calls. `done` runs exactly once, on a thread
-  // of the engine (or inline, for a refusal or an engine without I/O), when the batch is durable and visible, or refused.
+  // Queues a batch; never waits for it. Batches take effect, and are done, in the order of the calls: those of one tablet, or all
+  // with atomic_across_tablets, without which a batch names one tablet only. `done` runs exactly once, on a thread of the
+  // engine, one after the other (or inline, for a refusal or an engine without I/O), when the batch is durable and visible, or refused.
   // An empty batch is a barrier: it is done when everything before it is. After kOutcomeUnknown from a failed log write the
   // engine refuses writes with kUnavailable until it is opened again; reads go on.
   virtual void Apply(Batch batch, ApplyDone done) = 0;

@@ -1,0 +1,270 @@
+#include "kv_rados/cluster.h"
+
+#include <fmt/format.h>
+
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+
+namespace stator::kv_rados {
+namespace {
+
+// Without LIBRADOS_OPERATION_FULL_TRY a write to a full pool waits (until it times out). With it the OSDs would take it: they count
+// the bytes of objects, not of keys and values.
+constexpr int kWriteFlags = 0;
+
+Error Unavailable(std::string message) { return Error(ErrorCode::kUnavailable, std::move(message)); }
+
+struct Pending {
+  const RadosApi* api;
+  UniqueFunction<void(int)> done;
+};
+
+void Complete(rados_completion_t completion, void* argument) {
+  const std::unique_ptr<Pending> pending(static_cast<Pending*>(argument));
+  const int result = pending->api->aio_get_return_value(completion);
+  pending->done(result);
+}
+
+}  // namespace
+
+// ---- operations ----------------------------------------------------------------------------------------------------
+
+void WriteOp::CreateExclusively() { api_.write_op_create(op_, LIBRADOS_CREATE_EXCLUSIVE, nullptr); }
+
+void WriteOp::GuardAttribute(const char* name, std::string_view value) {
+  api_.write_op_cmpxattr(op_, name, LIBRADOS_CMPXATTR_OP_EQ, value.data(), value.size());
+}
+
+void WriteOp::Compare(std::string_view key, uint8_t how, std::string_view value) {
+  api_.write_op_omap_cmp2(op_, key.data(), how, value.data(), key.size(), value.size(), nullptr);
+}
+
+void WriteOp::GuardAbsent(std::string_view key) { Compare(key, LIBRADOS_CMPXATTR_OP_EQ, ""); }
+
+void WriteOp::GuardBetween(std::string_view key, std::string_view above, std::string_view below) {
+  Compare(key, LIBRADOS_CMPXATTR_OP_GT, above);
+  Compare(key, LIBRADOS_CMPXATTR_OP_LT, below);
+}
+
+void WriteOp::SetAttribute(const char* name, std::string_view value) {
+  api_.write_op_setxattr(op_, name, value.data(), value.size());
+}
+
+namespace {
+
+struct Pointers {
+  explicit Pointers(std::span<const std::string> texts) {
+    data.reserve(texts.size());
+    sizes.reserve(texts.size());
+    for (const std::string& text : texts) {
+      data.push_back(text.data());
+      sizes.push_back(text.size());
+    }
+  }
+  std::vector<const char*> data;
+  std::vector<size_t> sizes;
+};
+
+}  // namespace
+
+void WriteOp::Set(std::span<const std::string> keys, std::span<const std::string> values) {
+  const Pointers k(keys), v(values);
+  api_.write_op_omap_set2(op_, k.data.data(), v.data.data(), k.sizes.data(), v.sizes.data(), keys.size());
+}
+
+void WriteOp::Remove(std::span<const std::string> keys) {
+  const Pointers k(keys);
+  api_.write_op_omap_rm_keys2(op_, k.data.data(), k.sizes.data(), keys.size());
+}
+
+void WriteOp::RemoveRange(std::string_view begin, std::string_view end) {
+  api_.write_op_omap_rm_range2(op_, begin.data(), begin.size(), end.data(), end.size());
+}
+
+ReadOp::~ReadOp() {
+  for (const Part& part : parts_) api_.omap_get_end(part.iterator);
+  if (attributes_ != nullptr) api_.getxattrs_end(attributes_);
+  api_.release_read_op(op_);
+}
+
+void ReadOp::GuardAttribute(const char* name, std::string_view value) {
+  api_.read_op_cmpxattr(op_, name, LIBRADOS_CMPXATTR_OP_EQ, value.data(), value.size());
+}
+
+void ReadOp::Attributes() {
+  assert(attributes_ == nullptr);
+  api_.read_op_getxattrs(op_, &attributes_, &attributes_status_);
+}
+
+size_t ReadOp::Keys(std::span<const std::string> keys) {
+  const Pointers k(keys);
+  Part& part = parts_.emplace_back();
+  api_.read_op_omap_get_vals_by_keys2(op_, k.data.data(), keys.size(), k.sizes.data(), &part.iterator, &part.status);
+  return parts_.size() - 1;
+}
+
+size_t ReadOp::Range(const std::string& start_after, const std::string& prefix, size_t limit) {
+  Part& part = parts_.emplace_back();
+  api_.read_op_omap_get_vals2(op_, start_after.c_str(), prefix.c_str(), limit, &part.iterator, &part.more, &part.status);
+  return parts_.size() - 1;
+}
+
+std::map<std::string, std::string> ReadOp::TakeAttributes() {
+  std::map<std::string, std::string> attributes;
+  const char* name = nullptr;
+  const char* value = nullptr;
+  size_t length = 0;
+  while (api_.getxattrs_next(attributes_, &name, &value, &length) == 0 && name != nullptr) {
+    attributes.emplace(name, std::string(value, length));
+  }
+  return attributes;
+}
+
+void ReadOp::ForEach(size_t part, FunctionRef<bool(std::string_view, std::string_view)> visit) {
+  char* key = nullptr;
+  char* value = nullptr;
+  size_t key_length = 0, value_length = 0;
+  while (api_.omap_get_next2(parts_[part].iterator, &key, &value, &key_length, &value_length) == 0 && key != nullptr) {
+    if (!visit({key, key_length}, {value, value_length})) return;
+  }
+}
+
+// ---- the connection ------------------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<Cluster>> Cluster::Connect(const RadosOptions& options) {
+  ASSIGN_OR_RETURN(const RadosApi* api, LoadRados());
+  std::unique_ptr<Cluster> cluster(new Cluster(*api, options));
+  TRY(cluster->Start());
+  return cluster;
+}
+
+Status Cluster::Start() {
+  const std::string user = "client." + options_.user;
+  const auto failed = [](int result) { return std::strerror(-result); };
+  if (int result = api_.create2(&cluster_, "ceph", user.c_str(), 0); result < 0) {
+    cluster_ = nullptr;
+    return Unavailable(fmt::format("Ceph's client cannot be set up: {}.", failed(result)));
+  }
+  if (int result = api_.conf_read_file(cluster_, options_.ceph_conf.c_str()); result < 0) {
+    return Unavailable(fmt::format("The Ceph configuration {} cannot be read: {}.", options_.ceph_conf, failed(result)));
+  }
+  const std::pair<const char*, std::string> settings[] = {
+      {"rados_osd_op_timeout", std::to_string(options_.operation_timeout_seconds)},
+      {"rados_mon_op_timeout", std::to_string(options_.connect_timeout_seconds)},
+      {"client_mount_timeout", std::to_string(options_.connect_timeout_seconds)},
+      {"log_to_stderr", "false"},
+      {"err_to_stderr", "false"},
+  };
+  for (const auto& [name, value] : settings) {
+    // Without a time limit an operation waits for ever.
+    if (int result = api_.conf_set(cluster_, name, value.c_str()); result < 0) {
+      return Unavailable(fmt::format("Ceph's client does not take the setting {} = {}: {}.", name, value, failed(result)));
+    }
+  }
+
+  switch (int result = api_.connect(cluster_); result) {
+    case 0: break;
+    case -ETIMEDOUT:
+      return Unavailable(fmt::format("No monitor of the Ceph cluster of {} answered within {} s.", options_.ceph_conf,
+                                     options_.connect_timeout_seconds));
+    case -EACCES:
+    case -EPERM:
+    case -ENOENT:
+      return Unavailable(fmt::format("The Ceph cluster refuses the user {}: the keyring that {} names has no key of it, or another than "
+                                     "the cluster. `ceph auth get {}` prints the right one.",
+                                     user, options_.ceph_conf, user));
+    default:
+      return Unavailable(fmt::format("The Ceph cluster of {} cannot be reached: {}.", options_.ceph_conf, failed(result)));
+  }
+  switch (int result = api_.ioctx_create(cluster_, options_.pool.c_str(), &pool_); result) {
+    case 0: break;
+    case -ENOENT:
+      pool_ = nullptr;
+      return Unavailable(fmt::format("The Ceph cluster of {} has no pool \"{}\". Create it with: ceph osd pool create {}",
+                                     options_.ceph_conf, options_.pool, options_.pool));
+    default:
+      pool_ = nullptr;
+      return Unavailable(fmt::format("The pool \"{}\" cannot be opened: {}.", options_.pool, failed(result)));
+  }
+  api_.ioctx_set_namespace(pool_, options_.name_space.c_str());
+  return OkStatus();
+}
+
+Cluster::~Cluster() {
+  if (pool_ != nullptr) api_.ioctx_destroy(pool_);
+  if (cluster_ != nullptr) api_.shutdown(cluster_);
+}
+
+int Cluster::Write(const std::string& object, const WriteOp& op) {
+  return api_.write_op_operate(op.get(), pool_, object.c_str(), nullptr, kWriteFlags);
+}
+
+int Cluster::Read(const std::string& object, FunctionRef<void(ReadOp&)> fill, std::unique_ptr<ReadOp>* read) {
+  const int64_t started = clock().TicksMicros();
+  while (true) {
+    *read = std::make_unique<ReadOp>(api_);
+    fill(**read);
+    const int result = api_.read_op_operate((*read)->get(), pool_, object.c_str(), 0);
+    if (result != -ETIMEDOUT || PastDeadline(started)) return result;
+  }
+}
+
+void Cluster::Submit(UniqueFunction<void(int)> done, FunctionRef<int(rados_completion_t)> submit) {
+  auto pending = std::make_unique<Pending>(Pending{&api_, std::move(done)});
+  rados_completion_t completion = nullptr;
+  api_.aio_create_completion2(pending.get(), &Complete, &completion);
+  if (const int result = submit(completion); result < 0) {
+    pending->done(result);  // refused at once: the callback never runs
+  } else {
+    (void)pending.release();  // Complete's
+  }
+  api_.aio_release(completion);
+}
+
+void Cluster::WriteLater(const std::string& object, const WriteOp& op, UniqueFunction<void(int)> done) {
+  Submit(std::move(done), [&](rados_completion_t completion) {
+    return api_.aio_write_op_operate(op.get(), pool_, completion, object.c_str(), nullptr, kWriteFlags);
+  });
+}
+
+void Cluster::ReadLater(const std::string& object, const ReadOp& op, UniqueFunction<void(int)> done) {
+  Submit(std::move(done), [&](rados_completion_t completion) {
+    return api_.aio_read_op_operate(op.get(), pool_, completion, object.c_str(), 0);
+  });
+}
+
+Error Cluster::ErrorOf(int result, const std::string& object, bool write) const {
+  const std::string& pool = options_.pool;
+  switch (result) {
+    case -ETIMEDOUT:
+      if (write) {
+        return Error(ErrorCode::kOutcomeUnknown,
+                     fmt::format("The Ceph cluster did not answer in time. A write to {} may or may not have been applied.", object));
+      }
+      return Unavailable("The Ceph cluster did not answer in time.");
+    case -EPERM:
+    case -EACCES:
+      return Unavailable(fmt::format(
+          "The Ceph user client.{0} may not {2} the pool \"{1}\". Give it the caps with: ceph auth caps client.{0} mon 'allow r' osd "
+          "'allow rwx pool={1}'",
+          options_.user, pool, write ? "write to" : "read from"));
+    case -EOPNOTSUPP:
+      return Unavailable(fmt::format(
+          "The pool \"{}\" is erasure-coded, and such pools do not store keys and values. Stator needs a replicated pool.", pool));
+    case -ENOSPC:
+    case -EDQUOT:
+      return Unavailable(fmt::format(
+          "The pool \"{}\" is full: {}. Add OSDs, raise the quota or delete data; writes are taken again then.", pool,
+          result == -ENOSPC ? "the cluster has no space left for it" : "its quota is reached"));
+    case -ENOENT:
+      return CorruptionError(fmt::format(
+          "The object {} of the pool \"{}\" is missing. It was not removed by Stator; bring it back from a backup.", object, pool));
+    case -ESHUTDOWN:
+      return Unavailable("The Ceph cluster has shut this process out (it is on the blocklist). Restart the server.");
+    default:
+      return Unavailable(fmt::format("An operation on the object {} of the pool \"{}\" failed: {}.", object, pool, std::strerror(-result)));
+  }
+}
+
+}  // namespace stator::kv_rados

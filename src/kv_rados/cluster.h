@@ -1,0 +1,122 @@
+// A connection to a pool, and operations on its objects. Internal to the room.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_function.h"
+#include "kv_rados/rados_api.h"
+#include "kv_rados/rados_engine.h"
+
+namespace stator::kv_rados {
+
+// One write operation on one object: all of it or nothing. Guards see the object as it was before. Arguments are copied.
+class WriteOp {
+ public:
+  explicit WriteOp(const RadosApi& api) : api_(api), op_(api.create_write_op()) {}
+  ~WriteOp() { api_.release_write_op(op_); }
+  WriteOp(const WriteOp&) = delete;
+  WriteOp& operator=(const WriteOp&) = delete;
+
+  void CreateExclusively();  // -EEXIST if the object is there
+  // -ECANCELED unless the attribute is there and equal.
+  void GuardAttribute(const char* name, std::string_view value);
+  // -ECANCELED unless the omap has no such key (or, as none does under a key that is guarded, an empty value).
+  void GuardAbsent(std::string_view key);
+  // -ECANCELED unless above < the key's value < below.
+  void GuardBetween(std::string_view key, std::string_view above, std::string_view below);
+  void SetAttribute(const char* name, std::string_view value);
+  void Set(std::span<const std::string> keys, std::span<const std::string> values);
+  void Set(const std::string& key, const std::string& value) { Set({&key, 1}, {&value, 1}); }
+  void Remove(std::span<const std::string> keys);
+  void RemoveRange(std::string_view begin, std::string_view end);
+
+  rados_write_op_t get() const { return op_; }
+
+ private:
+  void Compare(std::string_view key, uint8_t how, std::string_view value);
+
+  const RadosApi& api_;
+  const rados_write_op_t op_;
+};
+
+// One read operation on one object: all parts from one state. Results are there once it has succeeded, and live as long as it.
+class ReadOp {
+ public:
+  explicit ReadOp(const RadosApi& api) : api_(api), op_(api.create_read_op()) {}
+  ~ReadOp();
+  ReadOp(const ReadOp&) = delete;
+  ReadOp& operator=(const ReadOp&) = delete;
+
+  // -ECANCELED unless the attribute is there and equal.
+  void GuardAttribute(const char* name, std::string_view value);
+  void Attributes();  // at most once
+  // Both return the number of the part. `start_after` and `prefix` have no zero bytes.
+  size_t Keys(std::span<const std::string> keys);
+  size_t Range(const std::string& start_after, const std::string& prefix, size_t limit);
+
+  std::map<std::string, std::string> TakeAttributes();
+  // Calls visit(key, value) in the order of the keys until it returns false, once. The views live as long as the operation.
+  void ForEach(size_t part, FunctionRef<bool(std::string_view key, std::string_view value)> visit);
+  // Whether a range has more keys than it returned.
+  bool more(size_t part) const { return parts_[part].more != 0; }
+
+  rados_read_op_t get() const { return op_; }
+
+ private:
+  struct Part {
+    rados_omap_iter_t iterator = nullptr;
+    unsigned char more = 0;
+    int status = 0;
+  };
+
+  const RadosApi& api_;
+  const rados_read_op_t op_;
+  std::deque<Part> parts_;  // librados writes into them
+  rados_xattrs_iter_t attributes_ = nullptr;
+  int attributes_status_ = 0;
+};
+
+// Thread-safe. Results of operations are 0 or -errno; -ETIMEDOUT, of a write, says nothing about its outcome.
+class Cluster {
+ public:
+  // Connects and finds the pool. Errors as OpenRados.
+  static Result<std::unique_ptr<Cluster>> Connect(const RadosOptions& options);
+  ~Cluster();  // no operation may be under way
+
+  const RadosApi& api() const { return api_; }
+  int Write(const std::string& object, const WriteOp& op);
+  // Fills an operation and reads; again, with a new one, while answers time out and the deadline of the options has not passed.
+  int Read(const std::string& object, FunctionRef<void(ReadOp&)> fill, std::unique_ptr<ReadOp>* read);
+  // `done` runs on a thread of librados, which must not wait and must not be kept. The operation must live until then.
+  void WriteLater(const std::string& object, const WriteOp& op, UniqueFunction<void(int)> done);
+  void ReadLater(const std::string& object, const ReadOp& op, UniqueFunction<void(int)> done);
+
+  // What a result other than 0 means to people; kOutcomeUnknown for a write that timed out, kCorruption for a missing object,
+  // kUnavailable otherwise.
+  Error ErrorOf(int result, const std::string& object, bool write) const;
+  const RadosOptions& options() const { return options_; }
+  // Whether something that started at `ticks` should have ended by now.
+  bool PastDeadline(int64_t ticks) const { return clock().TicksMicros() - ticks > options_.deadline_seconds * 1'000'000LL; }
+  const Clock& clock() const { return options_.clock != nullptr ? *options_.clock : system_clock_; }
+
+ private:
+  Cluster(const RadosApi& api, const RadosOptions& options) : api_(api), options_(options) {}
+  Status Start();
+  void Submit(UniqueFunction<void(int)> done, FunctionRef<int(rados_completion_t)> submit);
+
+  const RadosApi& api_;
+  const RadosOptions options_;
+  const SystemClock system_clock_;
+  rados_t cluster_ = nullptr;
+  rados_ioctx_t pool_ = nullptr;
+};
+
+}  // namespace stator::kv_rados

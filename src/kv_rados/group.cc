@@ -1,0 +1,155 @@
+#include "kv_rados/group.h"
+
+#include <algorithm>
+
+namespace stator::kv_rados {
+namespace {
+
+bool Covers(std::string_view begin, std::string_view end, std::string_view key) {
+  return key >= begin && (end.empty() || key < end);
+}
+
+void EraseRange(KnownKeys* keys, const Group::Span& span) {
+  keys->erase(keys->lower_bound(span.begin), span.end.empty() ? keys->end() : keys->lower_bound(span.end));
+}
+
+Error GuardError() { return Error(ErrorCode::kGuardFailed, "A key has changed since it was read."); }
+
+}  // namespace
+
+KeyState StateOfValue(std::string_view value) {
+  KeyState state{.stamp = kv::StampOf(value)};
+  if (const Result<int64_t> count = kv::CounterOf(value); count.ok()) state.count = *count;
+  return state;
+}
+
+void Group::KeysOf(const kv::Batch& batch, std::vector<std::string>* keys) {
+  for (const kv::Guard& guard : batch.guards) keys->push_back(guard.key);
+  for (const kv::Add& add : batch.adds) keys->push_back(add.key);
+}
+
+std::optional<KeyState> Group::Changed(std::string_view key) const {
+  if (auto found = changed_.find(key); found != changed_.end()) return found->second;
+  for (const Span& span : deleted_) {
+    if (Covers(span.begin, span.end, key)) return KeyState{};
+  }
+  return std::nullopt;
+}
+
+Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
+  if (Status status = kv::CheckBatch(*batch); !status.ok()) {
+    *refusal = std::move(status).error();
+    return Verdict::kRefused;
+  }
+  // A failed guard that rests on the durable state is certain, if that was read after the batch came. One that rests on the group
+  // is not: the group may yet fail.
+  bool later = false, read = false;
+  std::map<std::string_view, uint64_t> asked;
+  for (const kv::Guard& guard : batch->guards) {
+    if (const std::optional<KeyState> changed = Changed(guard.key)) {
+      later |= changed->stamp != guard.stamp;
+    } else if (auto known = known_.find(guard.key); known != known_.end()) {
+      if (known->second.stamp != guard.stamp) {
+        if (!known_is_fresh_) {
+          read = true;
+          continue;
+        }
+        *refusal = GuardError();
+        return Verdict::kRefused;
+      }
+    } else if (auto other = guards_.find(guard.key); other != guards_.end()) {
+      read |= other->second != guard.stamp;
+    } else if (asked.try_emplace(guard.key, guard.stamp).first->second != guard.stamp) {
+      *refusal = GuardError();  // the batch contradicts itself
+      return Verdict::kRefused;
+    }
+  }
+  std::vector<int64_t> counts(batch->adds.size(), 0);
+  for (size_t i = 0; i < batch->adds.size(); ++i) {
+    const std::string& key = batch->adds[i].key;
+    const auto covers = [&key](const kv::DeleteRange& range) { return Covers(range.begin, range.end, key); };
+    if (std::any_of(batch->range_deletes.begin(), batch->range_deletes.end(), covers)) continue;
+    const std::optional<KeyState> changed = Changed(key);
+    const auto known = known_.find(key);
+    if (!changed && known == known_.end()) {
+      read = true;
+      continue;
+    }
+    const KeyState& state = changed ? *changed : known->second;
+    if (state.stamp != 0 && !state.count) {
+      if (!changed && !known_is_fresh_) {
+        read = true;
+        continue;
+      }
+      if (!changed) {
+        *refusal = CorruptionError("A batch adds to a value that is no counter.");
+        return Verdict::kRefused;
+      }
+      later = true;
+    }
+    counts[i] = state.count.value_or(0);
+  }
+  if (later) {
+    if (!empty()) return Verdict::kNextGroup;
+    *refusal = GuardError();  // cannot be: an empty group has changed nothing
+    return Verdict::kRefused;
+  }
+  if (read) return Verdict::kRead;
+
+  guards_.insert(asked.begin(), asked.end());
+  const uint64_t stamp = ++last_stamp_;
+  for (const kv::DeleteRange& range : batch->range_deletes) {
+    if (!range.end.empty() && range.begin >= range.end) continue;
+    const Span span{range.begin, range.end};
+    EraseRange(&changed_, span);
+    deleted_.push_back(span);
+    if (steps_.empty() || !steps_.back().changes.empty()) steps_.emplace_back();
+    steps_.back().deleted.push_back(span);
+  }
+  for (kv::Put& put : batch->puts) {
+    kv::SetStamp(&put.value, stamp);
+    if (put.key_stamp_offset >= 0) kv::SetKeyStamp(&put.key, static_cast<size_t>(put.key_stamp_offset), stamp);
+    Record(put.key, put.value, StateOfValue(put.value));
+  }
+  for (const kv::Delete& gone : batch->deletes) Record(gone.key, std::nullopt, {});
+  for (size_t i = 0; i < batch->adds.size(); ++i) {
+    const kv::Add& add = batch->adds[i];
+    const int64_t count = static_cast<int64_t>(static_cast<uint64_t>(counts[i]) + static_cast<uint64_t>(add.delta));
+    Record(add.key, kv::EncodeCounter(stamp, count), {stamp, count});
+    counters_.push_back(add.key);
+  }
+  return Verdict::kJoined;
+}
+
+Group::Step& Group::CurrentStep() {
+  if (steps_.empty()) steps_.emplace_back();
+  return steps_.back();
+}
+
+void Group::Record(const std::string& key, std::optional<std::string> value, KeyState state) {
+  bool was_there = false;
+  if (const std::optional<KeyState> changed = Changed(key)) {
+    was_there = changed->stamp != 0;
+  } else if (auto known = known_.find(key); known != known_.end()) {
+    was_there = known->second.stamp != 0;
+  } else if (auto guard = guards_.find(key); guard != guards_.end()) {
+    was_there = guard->second != 0;
+  }
+  // A put that another put of the same step replaces may have been the one that made the key.
+  auto [change, first] = CurrentStep().changes.try_emplace(key);
+  const bool is_new = !was_there || (!first && change->second.value && change->second.is_new);
+  change->second = {std::move(value), is_new};
+  changed_.insert_or_assign(key, state);
+}
+
+void Group::Learn(KnownKeys* known) const {
+  for (const Span& span : deleted_) EraseRange(known, span);
+  for (const auto& [key, state] : changed_) {
+    if (auto found = known->find(key); found != known->end()) found->second = state;
+  }
+  for (const std::string& key : counters_) {
+    if (const std::optional<KeyState> state = Changed(key)) known->insert_or_assign(key, *state);
+  }
+}
+
+}  // namespace stator::kv_rados

@@ -1,0 +1,86 @@
+// Which of the batches that wait for a tablet go into one operation, and what the operation says. Pure. Internal to the room.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kv/engine.h"
+
+namespace stator::kv_rados {
+
+// What a key is in some state of the tablet.
+struct KeyState {
+  uint64_t stamp = 0;            // 0: absent
+  std::optional<int64_t> count;  // if its value may be a counter
+};
+KeyState StateOfValue(std::string_view value);
+
+// What is known of a tablet's durable state at some stamp. A key that is not in it is not known.
+using KnownKeys = std::map<std::string, KeyState, std::less<>>;
+
+// Batches of one tablet on top of its state at `base_stamp`. They see those before them in the group.
+class Group {
+ public:
+  // `known` must outlive the group and stay as it is until Learn. It is fresh if it was read after all batches of the group had
+  // come: only then it may refuse one, for another process may have changed the tablet since.
+  Group(uint64_t base_stamp, const KnownKeys& known, bool known_is_fresh)
+      : base_stamp_(base_stamp), known_(known), known_is_fresh_(known_is_fresh) {}
+
+  enum class Verdict {
+    kJoined,
+    kRefused,    // certain, whatever becomes of the group
+    kRead,       // it depends on keys that are not known, or were known long ago (KeysOf tells which)
+    kNextGroup,  // it contradicts batches of this group, which are not durable yet: let it wait for them
+  };
+  // Completes the puts of a batch that joins with its stamp. `refusal` is set with kRefused.
+  Verdict Join(kv::Batch* batch, Error* refusal);
+  // The keys whose states decide about the batch.
+  static void KeysOf(const kv::Batch& batch, std::vector<std::string>* keys);
+
+  // The stamp of the last batch that joined; base_stamp if none did.
+  uint64_t last_stamp() const { return last_stamp_; }
+  uint64_t base_stamp() const { return base_stamp_; }
+  bool empty() const { return last_stamp_ == base_stamp_; }
+
+  // The operation: first the guards, all of which see the state before it; then the steps in order.
+  struct Span {
+    std::string begin;
+    std::string end;  // empty: no bound
+  };
+  struct Change {
+    std::optional<std::string> value;  // none: delete
+    bool is_new = true;                // the key may not have been there before, so it is not in the reverse order either
+  };
+  struct Step {
+    std::vector<Span> deleted;  // before `changes`
+    std::map<std::string, Change> changes;
+  };
+  const std::map<std::string, uint64_t>& guards() const { return guards_; }  // by key; 0: absent
+  const std::vector<Step>& steps() const { return steps_; }
+
+  // What is known after the group became durable: `known`, brought up to date, and the counters of the group.
+  void Learn(KnownKeys* known) const;
+
+ private:
+  // What the group made of a key, if anything.
+  std::optional<KeyState> Changed(std::string_view key) const;
+  void Record(const std::string& key, std::optional<std::string> value, KeyState state);
+  Step& CurrentStep();
+
+  const uint64_t base_stamp_;
+  const KnownKeys& known_;
+  const bool known_is_fresh_;
+  uint64_t last_stamp_ = base_stamp_;
+  std::map<std::string, uint64_t> guards_;
+  std::vector<Step> steps_;
+  KnownKeys changed_;          // since the last range delete that covers the key
+  std::vector<Span> deleted_;  // ranges
+  std::vector<std::string> counters_;
+};
+
+}  // namespace stator::kv_rados

@@ -1,0 +1,303 @@
+#include "kv_rados/layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "kv/fixed_bytes.h"
+
+namespace stator::kv_rados {
+namespace {
+
+constexpr char kVersionByte = 1;     // of headers and map entries
+constexpr char kValueByte = 1;       // between a value's stamp and its rest
+constexpr char kEnd = 1;             // behind the bytes of a key
+constexpr char kEscape = 2;
+constexpr std::string_view kFormatWord = "stator-rados ";
+
+void AppendLittle32(std::string* to, uint32_t value) {
+  for (int shift = 0; shift < 32; shift += 8) to->push_back(static_cast<char>(value >> shift));
+}
+void AppendLittle64(std::string* to, uint64_t value) {
+  char bytes[8];
+  kv::StoreLittle64(bytes, value);
+  to->append(bytes, sizeof bytes);
+}
+void AppendText(std::string* to, std::string_view text) {
+  AppendLittle32(to, static_cast<uint32_t>(text.size()));
+  to->append(text);
+}
+
+// Takes fields off the front of some bytes. Once a field is missing, everything after it is 0 or empty and `whole` says no.
+class Fields {
+ public:
+  explicit Fields(std::string_view bytes) : bytes_(bytes) {}
+  uint8_t Byte() { return static_cast<uint8_t>(Take(1)[0]); }
+  uint32_t Little32() {
+    const std::string_view bytes = Take(4);
+    uint32_t value = 0;
+    for (int i = 3; i >= 0; --i) value = value << 8 | static_cast<uint8_t>(bytes[i]);
+    return value;
+  }
+  uint64_t Little64() { return kv::LoadLittle64(Take(8).data()); }
+  std::string Text() {
+    const uint32_t length = Little32();
+    if (length > bytes_.size()) missing_ = true;
+    if (missing_) return {};
+    return std::string(Take(length));
+  }
+  bool whole() const { return !missing_ && bytes_.empty(); }
+
+ private:
+  std::string_view Take(size_t count) {
+    static constexpr char kZeros[8] = {};
+    if (missing_ || bytes_.size() < count) {
+      missing_ = true;
+      return {kZeros, sizeof kZeros};
+    }
+    const std::string_view taken = bytes_.substr(0, count);
+    bytes_.remove_prefix(count);
+    return taken;
+  }
+
+  std::string_view bytes_;
+  bool missing_ = false;
+};
+
+Error NewerError(std::string_view what, int version) {
+  return Error(ErrorCode::kUnavailable,
+               fmt::format("{} has format {}, and this Stator knows formats up to {}. Start the newer Stator that wrote it.", what,
+                           version, kFormatVersion));
+}
+
+// A version byte that is not ours: of a newer Stator, or nothing that a Stator ever wrote.
+Status CheckVersionByte(std::string_view bytes, std::string_view what) {
+  if (bytes.empty() || bytes[0] == 0) return CorruptionError(fmt::format("{} is damaged.", what));
+  if (bytes[0] != kVersionByte) return NewerError(what, static_cast<uint8_t>(bytes[0]));
+  return OkStatus();
+}
+
+void AppendEscaped(std::string* to, std::string_view key) {
+  for (const char byte : key) {
+    if (static_cast<uint8_t>(byte) <= kEscape) {
+      to->push_back(kEscape);
+      to->push_back(static_cast<char>(byte + 1));
+    } else {
+      to->push_back(byte);
+    }
+  }
+}
+
+// Reverses the order of bytes and keeps clear of zero, which `text` must not have.
+void Negate(std::string* text, size_t from) {
+  for (size_t i = from; i < text->size(); ++i) (*text)[i] = static_cast<char>(-(*text)[i]);
+}
+
+// The longest text that every key in [begin, end) begins with.
+std::string_view CommonPrefix(std::string_view begin, std::string_view end) {
+  if (end.empty()) return {};
+  const size_t shared = static_cast<size_t>(
+      std::mismatch(begin.begin(), begin.end(), end.begin(), end.end()).first - begin.begin());
+  // One byte more if `end` is the first text behind those that begin with it.
+  if (shared < begin.size() && shared + 1 == end.size() &&
+      static_cast<uint8_t>(begin[shared]) + 1 == static_cast<uint8_t>(end[shared])) {
+    return begin.substr(0, shared + 1);
+  }
+  return begin.substr(0, shared);
+}
+
+}  // namespace
+
+std::string FormatText() { return fmt::format("{}{}", kFormatWord, kFormatVersion); }
+
+Status CheckFormat(std::string_view text) {
+  int version = 0;
+  if (text.starts_with(kFormatWord)) {
+    const std::string_view number = text.substr(kFormatWord.size());
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), version);
+    if (error != std::errc() || end != number.data() + number.size()) version = 0;
+  }
+  if (version < 1) return CorruptionError(fmt::format("The object \"{}\" is none that Stator made.", kStoreObject));
+  if (version > kFormatVersion) return NewerError("The store in this pool", version);
+  return OkStatus();
+}
+
+std::string TabletName(kv::Tablet tablet) {
+  static constexpr const char* kNames[] = {"catalog", "items", "log"};
+  return fmt::format("{}.{:08x}", kNames[static_cast<size_t>(tablet.space)], tablet.id);
+}
+
+std::string PartObject(kv::Tablet tablet, uint32_t part) { return fmt::format("{}.{}", TabletName(tablet), part); }
+
+std::string EncodeHeader(const PartHeader& header) {
+  std::string bytes(1, kVersionByte);
+  bytes.push_back(static_cast<char>(header.tablet.space));
+  AppendLittle32(&bytes, header.tablet.id);
+  AppendLittle32(&bytes, header.part);
+  AppendLittle64(&bytes, header.epoch);
+  AppendText(&bytes, header.begin);
+  AppendText(&bytes, header.end);
+  return bytes;
+}
+
+Result<PartHeader> DecodeHeader(std::string_view bytes) {
+  TRY(CheckVersionByte(bytes, "The header of a tablet's object"));
+  Fields fields(bytes.substr(1));
+  PartHeader header;
+  const uint8_t space = fields.Byte();
+  header.tablet.space = static_cast<kv::Space>(space);
+  header.tablet.id = fields.Little32();
+  header.part = fields.Little32();
+  header.epoch = fields.Little64();
+  header.begin = fields.Text();
+  header.end = fields.Text();
+  if (!fields.whole() || space > static_cast<uint8_t>(kv::Space::kLog)) {
+    return CorruptionError("The header of a tablet's object is damaged.");
+  }
+  return header;
+}
+
+std::string EncodeMapEntry(const MapEntry& entry) {
+  std::string bytes(1, kVersionByte);
+  AppendLittle64(&bytes, entry.epoch);
+  AppendLittle32(&bytes, static_cast<uint32_t>(entry.parts.size()));
+  for (const auto& [begin, part] : entry.parts) {
+    AppendLittle32(&bytes, part);
+    AppendText(&bytes, begin);
+  }
+  return bytes;
+}
+
+Result<MapEntry> DecodeMapEntry(std::string_view bytes) {
+  TRY(CheckVersionByte(bytes, "An entry of the tablet map"));
+  Fields fields(bytes.substr(1));
+  MapEntry entry;
+  entry.epoch = fields.Little64();
+  const uint32_t count = fields.Little32();
+  for (uint32_t i = 0; i < count && i < bytes.size(); ++i) {  // no entry has more parts than bytes
+    const uint32_t part = fields.Little32();
+    entry.parts.emplace(fields.Text(), part);
+  }
+  if (!fields.whole() || entry.parts.empty() || entry.parts.size() != count || !entry.parts.begin()->first.empty()) {
+    return CorruptionError("An entry of the tablet map is damaged.");
+  }
+  return entry;
+}
+
+std::string EncodeStamp(uint64_t stamp) {
+  std::string bytes;
+  AppendLittle64(&bytes, stamp);
+  return bytes;
+}
+
+Result<uint64_t> DecodeStamp(std::string_view bytes) {
+  if (bytes.size() != 8) return CorruptionError("The stamp of a tablet's object is damaged.");
+  return kv::LoadLittle64(bytes.data());
+}
+
+std::string LedgerKey(std::string_view process) { return std::string(1, kLedgerCell).append(process); }
+
+std::string EncodeLedger(const LedgerCell& cell) {
+  std::string bytes;
+  AppendLittle64(&bytes, cell.seq);
+  AppendLittle64(&bytes, static_cast<uint64_t>(cell.time_micros));
+  return bytes;
+}
+
+Result<LedgerCell> DecodeLedger(std::string_view bytes) {
+  if (bytes.size() != 16) return CorruptionError("A ledger cell of a tablet's object is damaged.");
+  return LedgerCell{kv::LoadLittle64(bytes.data()), static_cast<int64_t>(kv::LoadLittle64(bytes.data() + 8))};
+}
+
+std::string StartAt(std::string_view key) {
+  std::string cell(1, kKeyCell);
+  cell.reserve(key.size() + 8);
+  AppendEscaped(&cell, key);
+  return cell;
+}
+
+std::string KeyCell(std::string_view key) {
+  std::string cell = StartAt(key);
+  cell.push_back(kEnd);
+  return cell;
+}
+
+std::string ReverseCell(std::string_view key) {
+  std::string cell = KeyCell(key);
+  cell[0] = kReverseCell;
+  Negate(&cell, 1);
+  return cell;
+}
+
+Result<std::string> KeyOfCell(std::string_view cell) {
+  const auto damaged = [] { return CorruptionError("A key of a tablet's object is damaged."); };
+  if (cell.size() < 2 || (cell[0] != kKeyCell && cell[0] != kReverseCell)) return damaged();
+  std::string bytes(cell.substr(1));
+  if (cell[0] == kReverseCell) Negate(&bytes, 0);
+  if (bytes.back() != kEnd) return damaged();
+  bytes.pop_back();
+  std::string key;
+  key.reserve(bytes.size());
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (static_cast<uint8_t>(bytes[i]) > kEscape) {
+      key.push_back(bytes[i]);
+    } else if (bytes[i] == kEscape && i + 1 < bytes.size() && bytes[i + 1] >= 1 && bytes[i + 1] <= kEscape + 1) {
+      key.push_back(static_cast<char>(bytes[++i] - 1));
+    } else {
+      return damaged();
+    }
+  }
+  return key;
+}
+
+std::string CommonCellPrefix(std::string_view begin, std::string_view end) { return StartAt(CommonPrefix(begin, end)); }
+
+std::string CommonReversePrefix(std::string_view begin, std::string_view end) {
+  std::string prefix = CommonCellPrefix(begin, end);
+  prefix[0] = kReverseCell;
+  Negate(&prefix, 1);
+  return prefix;
+}
+
+CellRange KeyCellRange(std::string_view begin, std::string_view end) {
+  return {StartAt(begin), end.empty() ? std::string(1, kKeyCell + 1) : StartAt(end)};
+}
+
+CellRange ReverseCellRange(std::string_view begin, std::string_view end) {
+  // In reverse `end` comes first and does not belong, `begin` comes last and does. A zero byte makes the next text of one.
+  CellRange range{end.empty() ? std::string(1, kReverseCell) : ReverseCell(end), ReverseCell(begin)};
+  range.begin.push_back('\0');
+  range.end.push_back('\0');
+  return range;
+}
+
+std::string StoredValue(std::string_view value) {
+  std::string stored;
+  stored.reserve(value.size() + 1);
+  stored.append(value.substr(0, kv::kStampBytes));
+  stored.push_back(kValueByte);
+  stored.append(value.substr(kv::kStampBytes));
+  return stored;
+}
+
+Result<std::string> LoadedValue(std::string_view stored) {
+  if (stored.size() <= kv::kStampBytes || stored[kv::kStampBytes] != kValueByte) {
+    return CorruptionError("A value in a tablet's object is damaged.");
+  }
+  std::string value;
+  value.reserve(stored.size() - 1);
+  value.append(stored.substr(0, kv::kStampBytes));
+  value.append(stored.substr(kv::kStampBytes + 1));
+  return value;
+}
+
+std::string GuardAbove(uint64_t stamp) { return EncodeStamp(stamp); }
+
+std::string GuardBelow(uint64_t stamp) {
+  std::string bytes = EncodeStamp(stamp);
+  bytes.push_back(kValueByte + 1);
+  return bytes;
+}
+
+}  // namespace stator::kv_rados

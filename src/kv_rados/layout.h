@@ -1,0 +1,116 @@
+// What stands where in the objects of a store. docs/storage-format.md has the grammar for readers. Internal to the room.
+//
+//   store object "stator"         xattr "format"   the words "stator-rados", a blank, the version in decimal
+//                                 omap "opened"    the ledger name of the process that opened the store last, for people
+//                                 omap             name of a tablet -> map entry
+//   tablet object NAME "." PART   xattr "header"   says what it is; every operation compares it
+//                                 xattr "stamp"    stamp:8 of the last batch; every write compares it and raises it
+//                                 omap             cells
+//
+//   NAME     = "catalog" | "items" | "log", ".", id of the tablet in 8 hexadecimal digits
+//   PART     = number of the part in decimal; 0 is the first, and until tablets split the only one
+//   entry    = 01 epoch:8 count:4 { part:4 length:4 begin }      the parts by their first keys; the first begins with ""
+//   header   = 01 space:1 id:4 part:4 epoch:8 length:4 begin length:4 end      keys in [begin, end), "" as end: no bound
+//   cell     = "k" ordered  ->  stamp:8 01 rest      a value of the layer above, whose first 8 bytes are its stamp
+//            | "r" reversed ->                       empty; reverse order of the same keys, for RADOS lists forward only
+//            | "l" process  ->  seq:8 time:8         ledger: what a process wrote last, when (microseconds since the epoch)
+//   ordered  = { 00 as 02 01 | 01 as 02 02 | 02 as 02 03 | another byte as it is } 01
+//   reversed = every byte b of `ordered` as 256 - b
+//   process  = 32 hexadecimal digits, drawn at random when an engine is opened
+//
+// Numbers are little-endian. Neither `ordered` nor `reversed` has a zero byte, because librados takes the start of a range as a C
+// string. The 01 at the end of `ordered` is below every byte that may stand there otherwise, so an exclusive start at the key
+// without it is an inclusive start at the key. The 01 after the stamp makes every value longer than its stamp, so that two
+// comparisons (greater than the stamp, less than the stamp followed by 02) guard the version without the value.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "kv/engine.h"
+
+namespace stator::kv_rados {
+
+inline constexpr int kFormatVersion = 1;
+inline constexpr char kStoreObject[] = "stator";
+inline constexpr char kFormatAttribute[] = "format";
+inline constexpr char kHeaderAttribute[] = "header";
+inline constexpr char kStampAttribute[] = "stamp";
+
+inline constexpr char kKeyCell = 'k';
+inline constexpr char kReverseCell = 'r';
+inline constexpr char kLedgerCell = 'l';
+
+std::string FormatText();
+// kUnavailable for a newer version, kCorruption for anything else that FormatText would not write.
+Status CheckFormat(std::string_view text);
+
+std::string TabletName(kv::Tablet tablet);
+std::string PartObject(kv::Tablet tablet, uint32_t part);
+
+// One part of a tablet: a range of its keys in an object of its own.
+struct PartHeader {
+  kv::Tablet tablet;
+  uint32_t part = 0;
+  uint64_t epoch = 1;  // rises with every change of the range
+  std::string begin;
+  std::string end;
+};
+std::string EncodeHeader(const PartHeader& header);
+// kUnavailable for a newer format, kCorruption for what EncodeHeader would not write.
+Result<PartHeader> DecodeHeader(std::string_view bytes);
+
+// The parts of a tablet by their first keys.
+struct MapEntry {
+  uint64_t epoch = 1;
+  std::map<std::string, uint32_t> parts;  // never empty; the first key is ""
+};
+std::string EncodeMapEntry(const MapEntry& entry);
+// As DecodeHeader.
+Result<MapEntry> DecodeMapEntry(std::string_view bytes);
+
+std::string EncodeStamp(uint64_t stamp);
+Result<uint64_t> DecodeStamp(std::string_view bytes);
+
+struct LedgerCell {
+  uint64_t seq = 0;
+  int64_t time_micros = 0;
+};
+std::string LedgerKey(std::string_view process);
+std::string EncodeLedger(const LedgerCell& cell);
+Result<LedgerCell> DecodeLedger(std::string_view bytes);
+
+// The cell of a key, and where its order in reverse is kept.
+std::string KeyCell(std::string_view key);
+std::string ReverseCell(std::string_view key);
+// The key of a cell of either kind. kCorruption when it is none.
+Result<std::string> KeyOfCell(std::string_view cell);
+
+// Keys >= `key` are those whose KeyCell is greater than this; it is no cell itself.
+std::string StartAt(std::string_view key);
+// The longest text that every KeyCell of keys in [begin, end) begins with, its first letter included; an empty `end`: no bound.
+std::string CommonCellPrefix(std::string_view begin, std::string_view end);
+// The same of the ReverseCells.
+std::string CommonReversePrefix(std::string_view begin, std::string_view end);
+
+// The cells of the keys in [begin, end), as a half-open range each. Only if begin < end or end is empty.
+struct CellRange {
+  std::string begin;
+  std::string end;
+};
+CellRange KeyCellRange(std::string_view begin, std::string_view end);
+CellRange ReverseCellRange(std::string_view begin, std::string_view end);
+
+// A value of the layer above (at least a stamp long) as it is stored, and back.
+std::string StoredValue(std::string_view value);
+// kCorruption for what StoredValue would not make.
+Result<std::string> LoadedValue(std::string_view stored);
+// The stored value v has the stamp exactly if GuardAbove(stamp) < v < GuardBelow(stamp), bytewise.
+std::string GuardAbove(uint64_t stamp);
+std::string GuardBelow(uint64_t stamp);
+
+}  // namespace stator::kv_rados

@@ -1,0 +1,120 @@
+#include "kv_rados/layout.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/random.h"
+
+namespace stator::kv_rados {
+namespace {
+
+using testing::HasSubstr;
+
+// Keys over few bytes, so that prefixes and neighbours meet: the escaped ones, those next to them and the last.
+std::string RandomKey(Random& random) {
+  static constexpr std::string_view kBytes("\x00\x01\x02\x03\x7f\x80\xfe\xff", 8);
+  std::string key;
+  for (uint64_t i = random.Below(6); i > 0; --i) key.push_back(kBytes[random.Below(kBytes.size())]);
+  return key;
+}
+
+TEST(RadosLayout, CellsSortLikeKeysAndBack) {
+  SeededRandom random(3);
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string a = RandomKey(random), b = RandomKey(random);
+    ASSERT_EQ(a < b, KeyCell(a) < KeyCell(b));
+    ASSERT_EQ(a < b, ReverseCell(b) < ReverseCell(a));
+    ASSERT_EQ(*KeyOfCell(KeyCell(a)), a);
+    ASSERT_EQ(*KeyOfCell(ReverseCell(a)), a);
+    ASSERT_EQ(KeyCell(a).find('\0'), std::string::npos);
+    ASSERT_EQ(ReverseCell(a).find('\0'), std::string::npos);
+    ASSERT_EQ(a >= b, KeyCell(a) > StartAt(b)) << "an exclusive start there is an inclusive one at the key";
+  }
+}
+
+TEST(RadosLayout, RangesOfCells) {
+  SeededRandom random(4);
+  int longer_prefixes = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string key = RandomKey(random), begin = RandomKey(random);
+    const std::string end = random.Below(4) == 0 ? "" : RandomKey(random);
+    if (!end.empty() && begin >= end) continue;
+    const bool in = key >= begin && (end.empty() || key < end);
+    const CellRange forward = KeyCellRange(begin, end), reverse = ReverseCellRange(begin, end);
+    ASSERT_EQ(in, KeyCell(key) >= forward.begin && KeyCell(key) < forward.end);
+    ASSERT_EQ(in, ReverseCell(key) >= reverse.begin && ReverseCell(key) < reverse.end);
+    if (!in) continue;
+    ASSERT_TRUE(KeyCell(key).starts_with(CommonCellPrefix(begin, end)));
+    ASSERT_TRUE(ReverseCell(key).starts_with(CommonReversePrefix(begin, end)));
+    longer_prefixes += CommonCellPrefix(begin, end).size() > 1 ? 1 : 0;
+  }
+  EXPECT_GT(longer_prefixes, 10);
+  // The range of all keys with a prefix is read with just this prefix.
+  EXPECT_EQ(CommonCellPrefix("abc", "abd"), "kabc");
+  EXPECT_EQ(CommonCellPrefix("abcx", "abd"), "kabc");
+  EXPECT_EQ(CommonCellPrefix("abc", "abda"), "kab");
+  EXPECT_EQ(CommonCellPrefix("abc", ""), "k");
+}
+
+TEST(RadosLayout, DamagedCells) {
+  for (const std::string_view cell : {"", "k", "x\1", "kab", "ka\1b\1", "ka\2\1", "ka\2\4\1"}) {
+    const Result<std::string> key = KeyOfCell(cell);
+    ASSERT_FALSE(key.ok()) << cell;
+    EXPECT_EQ(key.error().code(), ErrorCode::kCorruption);
+  }
+}
+
+TEST(RadosLayout, ValuesAndTheGuardsOfTheirStamps) {
+  for (const uint64_t stamp : {uint64_t{1}, uint64_t{255}, uint64_t{256}, uint64_t{0x0102030405060708}, UINT64_MAX}) {
+    for (const std::string& rest : {std::string(), std::string("x"), std::string(300, '\xff'), std::string(3, '\0')}) {
+      std::string value(kv::kStampBytes, '\0');
+      kv::SetStamp(&value, stamp);
+      value += rest;
+      const std::string stored = StoredValue(value);
+      EXPECT_EQ(*LoadedValue(stored), value);
+      for (const uint64_t other : {stamp - 1, stamp, stamp + 1, stamp ^ 0x100}) {
+        EXPECT_EQ(GuardAbove(other) < stored && stored < GuardBelow(other), other == stamp);
+      }
+    }
+  }
+  EXPECT_EQ(LoadedValue("12345678").error().code(), ErrorCode::kCorruption);
+  EXPECT_EQ(LoadedValue("12345678\2rest").error().code(), ErrorCode::kCorruption);
+}
+
+TEST(RadosLayout, HeadersAndMapEntries) {
+  const PartHeader header{{kv::Space::kLog, 0x01020304}, 7, 99, "begin", std::string("e\0d", 3)};
+  const std::string bytes = EncodeHeader(header);
+  const Result<PartHeader> decoded = DecodeHeader(bytes);
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(EncodeHeader(*decoded), bytes);
+  EXPECT_EQ(decoded->tablet, header.tablet);
+  EXPECT_EQ(decoded->end, header.end);
+  const MapEntry entry{5, {{"", 0}, {"m", 3}}};
+  const Result<MapEntry> map = DecodeMapEntry(EncodeMapEntry(entry));
+  ASSERT_TRUE(map.ok());
+  EXPECT_EQ(map->parts, entry.parts);
+  EXPECT_EQ(map->epoch, 5);
+
+  for (size_t cut = 0; cut < bytes.size(); ++cut) EXPECT_FALSE(DecodeHeader(bytes.substr(0, cut)).ok()) << cut;
+  EXPECT_FALSE(DecodeHeader(bytes + "x").ok());
+  EXPECT_EQ(DecodeHeader("\2...").error().code(), ErrorCode::kUnavailable);
+  EXPECT_THAT(DecodeHeader("\2...").error().message(), HasSubstr("Start the newer Stator"));
+  const std::string map_bytes = EncodeMapEntry(entry);
+  for (size_t cut = 0; cut < map_bytes.size(); ++cut) EXPECT_FALSE(DecodeMapEntry(map_bytes.substr(0, cut)).ok()) << cut;
+  EXPECT_FALSE(DecodeMapEntry(EncodeMapEntry({5, {{"a", 0}}})).ok()) << "the first part begins at the beginning";
+}
+
+TEST(RadosLayout, FormatAndNames) {
+  EXPECT_TRUE(CheckFormat(FormatText()).ok());
+  EXPECT_EQ(CheckFormat("stator-rados 2").error().code(), ErrorCode::kUnavailable);
+  for (const char* text : {"", "stator-rados", "stator-rados 0", "stator-rados 1x", "ceph 1"}) {
+    EXPECT_EQ(CheckFormat(text).error().code(), ErrorCode::kCorruption) << text;
+  }
+  EXPECT_EQ(PartObject({kv::Space::kItems, 255}, 12), "items.000000ff.12");
+  EXPECT_EQ(DecodeLedger(EncodeLedger({7, -1}))->time_micros, -1);
+}
+
+}  // namespace
+}  // namespace stator::kv_rados

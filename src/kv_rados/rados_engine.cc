@@ -1,0 +1,292 @@
+#include "kv_rados/rados_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/random.h"
+#include "kv_rados/cluster.h"
+#include "kv_rados/layout.h"
+#include "kv_rados/tablet_map.h"
+#include "kv_rados/writer.h"
+
+namespace stator::kv_rados {
+namespace {
+
+// A tablet that grows beyond this slows down the recovery of its replicas: measured, 200,000 keys stall for seconds.
+constexpr uint64_t kMaxTabletBytes = 64 << 20;
+// What one read of a range aims at. The first is small: nobody says how far a scan will go.
+constexpr size_t kFirstReadBytes = 128 << 10;
+constexpr size_t kReadBytes = 1 << 20;
+constexpr size_t kMaxReadKeys = 1000;
+constexpr uint32_t kGuessedBytes = 4096;  // of a key and its value, before any was seen
+
+class RadosEngine final : public kv::Engine {
+ public:
+  RadosEngine(std::unique_ptr<Cluster> cluster, std::string process)
+      : cluster_(std::move(cluster)), map_(*cluster_), writer_(*cluster_, map_, std::move(process)) {}
+
+  kv::Capabilities capabilities() const override {
+    return {.atomic_across_tablets = false,
+            .exclusive = false,
+            .blocking = true,
+            .durable = true,
+            .scans_of_one_state = false,
+            .max_tablet_bytes = kMaxTabletBytes};
+  }
+  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override;
+  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override;
+  Status Scan(const kv::Range& range, kv::Tier tier,
+              FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
+  void Apply(kv::Batch batch, kv::ApplyDone done) override { writer_.Apply(std::move(batch), std::move(done)); }
+  Status Health() const override { return writer_.Health(); }
+  uint64_t ApproximateBytes(kv::Tablet tablet) const override;
+  std::map<std::string, double> Statistics() const override {
+    std::map<std::string, double> statistics;
+    writer_.AddStatistics(&statistics);
+    return statistics;
+  }
+  Status Checkpoint(const std::string&) override {
+    return Error(ErrorCode::kUnavailable,
+                 "A store in a Ceph pool cannot be copied to a directory. Take a snapshot of the pool instead.");
+  }
+
+ private:
+  // Fills an operation on the part that holds the tablet, and reads. *part is null, and nothing was read, if the tablet was never
+  // written to.
+  Status Read(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill, PartPtr* part, std::unique_ptr<ReadOp>* read);
+
+  using Entries = std::vector<std::pair<std::string, std::string>>;  // keys and values
+  // The next entries of a range from one state, in order: at most `limit` and all with keys in [begin, end). *more says whether
+  // the range may have others behind them.
+  Status ReadForward(const kv::Range& range, size_t limit, Entries* entries, bool* more);
+  Status ReadReverse(const kv::Range& range, size_t limit, Entries* entries, bool* more);
+  uint32_t MeanBytes(kv::Tablet tablet);
+
+  const std::unique_ptr<Cluster> cluster_;
+  TabletMap map_;
+  Writer writer_;
+};
+
+Error WouldBlockError() { return Error(ErrorCode::kWouldBlock, "Every read of this store waits for the network."); }
+
+void NoteBytes(const PartPtr& part, size_t key, size_t value) {
+  const uint32_t mean = part->mean_bytes.load(std::memory_order_relaxed);
+  const auto bytes = static_cast<uint32_t>(std::min<size_t>(key + value, 1 << 20));
+  part->mean_bytes.store(mean == 0 ? bytes : mean - mean / 8 + bytes / 8, std::memory_order_relaxed);
+}
+
+Status RadosEngine::Read(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill, PartPtr* part, std::unique_ptr<ReadOp>* read) {
+  for (int round = 0;; ++round) {
+    ASSIGN_OR_RETURN(*part, map_.Find(tablet, {}));
+    if (*part == nullptr) return OkStatus();
+    const int result = cluster_->Read((*part)->object, [&](ReadOp& op) {
+      op.GuardAttribute(kHeaderAttribute, (*part)->header);
+      fill(op);
+    }, read);
+    if (result >= 0) return OkStatus();
+    if (result != -ECANCELED && result != -ENOENT) return cluster_->ErrorOf(result, (*part)->object, false);
+    TRY(map_.Recheck(tablet, *part));
+    if (round == 10) return Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read.");
+  }
+}
+
+Result<bool> RadosEngine::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) {
+  std::vector<std::optional<std::string>> values;
+  const kv::Point point{tablet, key};
+  TRY(MultiGet({&point, 1}, tier, &values));
+  if (!values.front()) return false;
+  *value = std::move(*values.front());
+  return true;
+}
+
+Status RadosEngine::MultiGet(std::span<const kv::Point> points, kv::Tier tier,
+                             std::vector<std::optional<std::string>>* values) {
+  values->assign(points.size(), std::nullopt);
+  if (points.empty()) return OkStatus();
+  if (tier == kv::Tier::kMemory) return WouldBlockError();
+  std::vector<std::string> cells;
+  std::map<std::string, std::vector<size_t>, std::less<>> places;  // a key may be asked for more than once
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (points[i].tablet != points[0].tablet) return InternalError("a read spans tablets, which are not read together on this engine.");
+    cells.push_back(KeyCell(points[i].key));
+    places[cells.back()].push_back(i);
+  }
+  PartPtr part;
+  std::unique_ptr<ReadOp> read;
+  TRY(Read(points[0].tablet, [&](ReadOp& op) { op.Keys(cells); }, &part, &read));
+  if (part == nullptr) return OkStatus();
+  Status status;
+  read->ForEach(0, [&](std::string_view cell, std::string_view stored) {
+    Result<std::string> value = LoadedValue(stored);
+    const auto found = places.find(cell);
+    if (!value.ok() || found == places.end()) {
+      status = value.ok() ? InternalError("a read returned a key that nobody asked for.") : std::move(value).error();
+      return false;
+    }
+    NoteBytes(part, cell.size(), stored.size());
+    for (const size_t i : found->second) values->at(i) = *value;
+    return true;
+  });
+  return status;
+}
+
+uint32_t RadosEngine::MeanBytes(kv::Tablet tablet) {
+  const PartPtr part = map_.FindCached(tablet);
+  const uint32_t mean = part == nullptr ? 0 : part->mean_bytes.load(std::memory_order_relaxed);
+  return mean == 0 ? kGuessedBytes : mean;
+}
+
+Status RadosEngine::ReadForward(const kv::Range& range, size_t limit, Entries* entries, bool* more) {
+  PartPtr part;
+  std::unique_ptr<ReadOp> read;
+  TRY(Read(range.tablet, [&](ReadOp& op) { op.Range(StartAt(range.begin), CommonCellPrefix(range.begin, range.end), limit); },
+           &part, &read));
+  *more = false;
+  if (part == nullptr) return OkStatus();
+  *more = read->more(0);
+  Status status;
+  read->ForEach(0, [&](std::string_view cell, std::string_view stored) {
+    Result<std::string> key = KeyOfCell(cell);
+    if (!key.ok()) return status = std::move(key).error(), false;
+    if (!range.end.empty() && *key >= range.end) return *more = false;
+    Result<std::string> value = LoadedValue(stored);
+    if (!value.ok()) return status = std::move(value).error(), false;
+    NoteBytes(part, cell.size(), stored.size());
+    entries->emplace_back(std::move(*key), std::move(*value));
+    return true;
+  });
+  return status;
+}
+
+// First the keys, from the reverse order; then their values, and the keys again: if they are still the same, the second read
+// alone shows one state. Only keys that come and go make it start over, not values that change.
+Status RadosEngine::ReadReverse(const kv::Range& range, size_t limit, Entries* entries, bool* more) {
+  const std::string start = range.end.empty() ? std::string(1, kReverseCell) : ReverseCell(range.end);
+  const std::string prefix = CommonReversePrefix(range.begin, range.end);
+  const int64_t started = cluster_->clock().TicksMicros();
+  std::vector<std::string> keys, cells;
+  for (bool first = true;; first = false) {
+    PartPtr part;
+    std::unique_ptr<ReadOp> read;
+    TRY(Read(range.tablet, [&](ReadOp& op) {
+      op.Range(start, prefix, limit);
+      if (!cells.empty()) op.Keys(cells);
+    }, &part, &read));
+    *more = false;
+    if (part == nullptr) return OkStatus();
+    *more = read->more(0);
+    std::vector<std::string> now;
+    Status status;
+    read->ForEach(0, [&](std::string_view cell, std::string_view) {
+      Result<std::string> key = KeyOfCell(cell);
+      if (!key.ok()) return status = std::move(key).error(), false;
+      if (*key < range.begin) return *more = false;
+      now.push_back(std::move(*key));
+      return true;
+    });
+    TRY(std::move(status));
+    if (now.empty()) return OkStatus();
+    if (now == keys) {
+      std::map<std::string, std::string, std::less<>> values;
+      read->ForEach(1, [&](std::string_view cell, std::string_view stored) {
+        Result<std::string> value = LoadedValue(stored);
+        if (!value.ok()) return status = std::move(value).error(), false;
+        NoteBytes(part, cell.size(), stored.size());
+        values.emplace(cell, std::move(*value));
+        return true;
+      });
+      TRY(std::move(status));
+      for (size_t i = 0; i < keys.size(); ++i) {
+        const auto value = values.find(cells[i]);
+        if (value == values.end()) {
+          return CorruptionError(fmt::format("The object {} has a key in its reverse order that has no value.", part->object));
+        }
+        entries->emplace_back(std::move(keys[i]), std::move(value->second));
+      }
+      return OkStatus();
+    }
+    if (!first && cluster_->PastDeadline(started)) {
+      return Error(ErrorCode::kUnavailable, "Keys come and go faster than they can be read in reverse.");
+    }
+    keys = std::move(now);
+    cells.clear();
+    for (const std::string& key : keys) cells.push_back(KeyCell(key));
+  }
+}
+
+Status RadosEngine::Scan(const kv::Range& range, kv::Tier tier,
+                         FunctionRef<bool(std::string_view key, std::string_view value)> visit) {
+  if (!range.end.empty() && range.begin >= range.end) return OkStatus();
+  if (tier == kv::Tier::kMemory) return WouldBlockError();
+  std::string begin(range.begin), end(range.end);
+  for (bool more = true, first = true; more; first = false) {
+    const size_t bytes = first ? kFirstReadBytes : kReadBytes;
+    const size_t limit = std::clamp<size_t>(bytes / MeanBytes(range.tablet), 1, kMaxReadKeys);
+    Entries entries;
+    const kv::Range rest{range.tablet, begin, end, range.reverse};
+    TRY(range.reverse ? ReadReverse(rest, limit, &entries, &more) : ReadForward(rest, limit, &entries, &more));
+    for (const auto& [key, value] : entries) {
+      if (!visit(key, value)) return OkStatus();
+    }
+    if (entries.empty()) return OkStatus();
+    if (range.reverse) {
+      end = std::move(entries.back().first);
+      if (end.empty()) return OkStatus();  // the first of all keys
+    } else {
+      begin = std::move(entries.back().first);
+      begin.push_back('\0');
+    }
+  }
+  return OkStatus();
+}
+
+uint64_t RadosEngine::ApproximateBytes(kv::Tablet tablet) const {
+  uint64_t bytes = 0;
+  // RADOS keeps no such number, so this reads the tablet.
+  const Status status = const_cast<RadosEngine*>(this)->Scan({tablet, {}, {}}, kv::Tier::kAny, [&](auto key, auto value) {
+    bytes += key.size() + value.size();
+    return true;
+  });
+  return status.ok() ? bytes : 0;
+}
+
+// Finds the store object, or creates it; then writes to it, so that what keeps this process from writing shows now.
+Status OpenStore(Cluster& cluster, const std::string& process) {
+  std::unique_ptr<ReadOp> read;
+  int result = cluster.Read(kStoreObject, [](ReadOp& op) { op.Attributes(); }, &read);
+  if (result == -ENOENT) {
+    WriteOp create(cluster.api());
+    create.CreateExclusively();
+    create.SetAttribute(kFormatAttribute, FormatText());
+    // In the same operation, so that a pool that has no keys and values gets no store object either.
+    create.Set("opened", process);
+    result = cluster.Write(kStoreObject, create);
+    if (result < 0 && result != -EEXIST) return cluster.ErrorOf(result, kStoreObject, true);
+    result = cluster.Read(kStoreObject, [](ReadOp& op) { op.Attributes(); }, &read);
+  }
+  if (result < 0) return cluster.ErrorOf(result, kStoreObject, false);
+  TRY(CheckFormat(read->TakeAttributes()[kFormatAttribute]));
+  WriteOp opened(cluster.api());
+  opened.GuardAttribute(kFormatAttribute, FormatText());
+  opened.Set("opened", process);
+  result = cluster.Write(kStoreObject, opened);
+  return result < 0 ? Status(cluster.ErrorOf(result, kStoreObject, true)) : OkStatus();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<kv::Engine>> OpenRados(const RadosOptions& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Cluster> cluster, Cluster::Connect(options));
+  const std::string process = fmt::format("{:016x}{:016x}", SystemSeed(), SystemSeed());
+  if (Status status = OpenStore(*cluster, process); !status.ok()) {
+    // Nothing was written but who opened the store, so no outcome is unknown to anybody.
+    if (status.error().code() != ErrorCode::kOutcomeUnknown) return status.error();
+    return Error(ErrorCode::kUnavailable, fmt::format("The OSDs of the pool \"{}\" do not answer.", options.pool));
+  }
+  return std::unique_ptr<kv::Engine>(std::make_unique<RadosEngine>(std::move(cluster), process));
+}
+
+}  // namespace stator::kv_rados

@@ -1,0 +1,98 @@
+#include "kv_rados/tablet_map.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+
+namespace stator::kv_rados {
+
+PartPtr TabletMap::FindCached(kv::Tablet tablet) {
+  MutexLock lock(mutex_);
+  auto found = parts_.find(tablet);
+  return found == parts_.end() ? nullptr : found->second;
+}
+
+Result<PartPtr> TabletMap::Find(kv::Tablet tablet, std::string_view) {
+  if (PartPtr cached = FindCached(tablet)) return cached;
+  const std::string name = TabletName(tablet);
+  std::unique_ptr<ReadOp> read;
+  size_t keys = 0;
+  const int result = cluster_.Read(kStoreObject, [&](ReadOp& op) {
+    op.GuardAttribute(kFormatAttribute, FormatText());
+    keys = op.Keys({&name, 1});
+  }, &read);
+  if (result == -ECANCELED) {
+    return Error(ErrorCode::kUnavailable, "The store was upgraded by a newer Stator while this one ran. Upgrade this one.");
+  } else if (result < 0) {
+    return cluster_.ErrorOf(result, kStoreObject, false);
+  }
+  std::optional<std::string> bytes;
+  read->ForEach(keys, [&bytes](std::string_view, std::string_view value) {
+    bytes = value;
+    return true;
+  });
+  if (!bytes) return PartPtr();
+  ASSIGN_OR_RETURN(const MapEntry entry, DecodeMapEntry(*bytes));
+  if (entry.parts.size() > 1) {
+    return Error(ErrorCode::kUnavailable,
+                 fmt::format("The tablet {} is split into {} parts, which this Stator cannot read. Start the newer one that split it.",
+                             name, entry.parts.size()));
+  }
+  auto part = std::make_shared<Part>();
+  const uint32_t number = entry.parts.begin()->second;
+  part->object = PartObject(tablet, number);
+  part->header = EncodeHeader({.tablet = tablet, .part = number, .epoch = entry.epoch});
+  MutexLock lock(mutex_);
+  return parts_.try_emplace(tablet, std::move(part)).first->second;
+}
+
+Status TabletMap::Create(kv::Tablet tablet) {
+  const MapEntry entry{.parts = {{"", 0}}};
+  const std::string object = PartObject(tablet, 0);
+  WriteOp create(cluster_.api());
+  create.CreateExclusively();
+  create.SetAttribute(kHeaderAttribute, EncodeHeader({.tablet = tablet, .part = 0, .epoch = entry.epoch}));
+  create.SetAttribute(kStampAttribute, EncodeStamp(0));
+  if (const int result = cluster_.Write(object, create); result < 0 && result != -EEXIST) {
+    return cluster_.ErrorOf(result, object, true);
+  }
+  const std::string name = TabletName(tablet);
+  WriteOp publish(cluster_.api());
+  publish.GuardAttribute(kFormatAttribute, FormatText());
+  publish.GuardAbsent(name);
+  publish.Set(name, EncodeMapEntry(entry));
+  // Refused by its guards, it lost to another process: the next look tells.
+  if (const int result = cluster_.Write(kStoreObject, publish); result < 0 && result != -ECANCELED) {
+    return cluster_.ErrorOf(result, kStoreObject, true);
+  }
+  return OkStatus();
+}
+
+Result<PartPtr> TabletMap::FindOrCreate(kv::Tablet tablet, std::string_view key) {
+  ASSIGN_OR_RETURN(PartPtr part, Find(tablet, key));
+  if (part != nullptr) return part;
+  TRY(Create(tablet));
+  ASSIGN_OR_RETURN(part, Find(tablet, key));
+  if (part == nullptr) return CorruptionError(fmt::format("The tablet {} is gone from the map as soon as it was made.", TabletName(tablet)));
+  return part;
+}
+
+Status TabletMap::Recheck(kv::Tablet tablet, const PartPtr& part) {
+  {
+    MutexLock lock(mutex_);
+    auto found = parts_.find(tablet);
+    if (found != parts_.end() && found->second == part) parts_.erase(found);
+  }
+  ASSIGN_OR_RETURN(const PartPtr now, Find(tablet, {}));
+  if (now == nullptr) return CorruptionError(fmt::format("The tablet {} is gone from the map of the store.", TabletName(tablet)));
+  std::unique_ptr<ReadOp> read;
+  const int result = cluster_.Read(now->object, [](ReadOp& op) { op.Attributes(); }, &read);
+  if (result < 0) return cluster_.ErrorOf(result, now->object, false);
+  const std::string header = read->TakeAttributes()[kHeaderAttribute];
+  if (header == now->header) return OkStatus();
+  ASSIGN_OR_RETURN(const PartHeader is, DecodeHeader(header));
+  return CorruptionError(fmt::format("The object {} says that it is part {} of {}, epoch {}, and the map does not.", now->object,
+                                     is.part, TabletName(is.tablet), is.epoch));
+}
+
+}  // namespace stator::kv_rados

@@ -1,0 +1,206 @@
+#include "kv_rados/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace stator::kv_rados {
+namespace {
+
+constexpr int kWorkers = 2;
+constexpr size_t kMaxWaiting = 10'000;
+constexpr size_t kMaxBatchBytes = 64 << 20;  // RADOS takes operations up to 90 MB; keys stand in them twice
+
+size_t BatchBytes(const kv::Batch& batch) {
+  size_t bytes = 64;
+  for (const kv::Put& put : batch.puts) bytes += 2 * put.key.size() + put.value.size() + 16;
+  for (const kv::Delete& key : batch.deletes) bytes += 2 * key.key.size() + 16;
+  for (const kv::DeleteRange& range : batch.range_deletes) bytes += 2 * (range.begin.size() + range.end.size()) + 24;
+  for (const kv::Guard& guard : batch.guards) bytes += 2 * guard.key.size() + 24;
+  return bytes + 64 * batch.adds.size();
+}
+
+// The tablet of a batch that is not empty. kInternal if there are several.
+Result<kv::Tablet> TabletOf(const kv::Batch& batch) {
+  std::optional<kv::Tablet> tablet;
+  bool several = false;
+  const auto look = [&](const auto& parts) {
+    for (const auto& part : parts) {
+      several |= tablet && *tablet != part.tablet;
+      tablet = part.tablet;
+    }
+  };
+  look(batch.guards);
+  look(batch.range_deletes);
+  look(batch.puts);
+  look(batch.deletes);
+  look(batch.adds);
+  if (several) return InternalError("a batch spans tablets, which are not changed together on this engine.");
+  return *tablet;
+}
+
+}  // namespace
+
+Writer::Writer(Cluster& cluster, TabletMap& map, std::string process)
+    : cluster_(cluster),
+      workers_(kWorkers, kMaxWaiting),
+      context_{.cluster = cluster,
+               .map = map,
+               .clock = cluster.clock(),
+               .thread = *this,
+               .workers = workers_,
+               .process = std::move(process),
+               .statistics = statistics_,
+               .finish = [this](QueuedBatch& queued, Result<uint64_t> outcome) { Finish(queued, std::move(outcome)); },
+               .set_health = [this](Status health) { SetHealth(std::move(health)); }},
+      thread_([this] { Run(); }) {}
+
+void Writer::Stop() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    wake_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+  workers_.Stop();
+}
+
+void Writer::Apply(kv::Batch batch, kv::ApplyDone done) {
+  QueuedBatch queued{.batch = std::move(batch), .done = std::move(done), .arrived = context_.clock.TicksMicros()};
+  queued.bytes = BatchBytes(queued.batch);
+  bool taken = false;
+  {
+    MutexLock lock(mutex_);
+    if (!stopping_) {
+      taken = true;
+      queued.serial = ++last_serial_;
+      arrived_.push_back(std::move(queued));
+      if (idle_) wake_.notify_one();
+    }
+  }
+  if (!taken) queued.done(Error(ErrorCode::kUnavailable, "The store is closing."));
+}
+
+// All under the lock: once the thread has seen the last task the writer may go away.
+void Writer::Post(UniqueFunction<void()> task) {
+  MutexLock lock(mutex_);
+  tasks_.push_back(std::move(task));
+  if (idle_) wake_.notify_one();
+}
+
+void Writer::Run() {
+  std::vector<QueuedBatch> arrived;
+  std::vector<UniqueFunction<void()>> tasks;
+  std::unique_lock<Mutex> lock(mutex_);
+  while (true) {
+    idle_ = true;
+    wake_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS {
+      return !arrived_.empty() || !tasks_.empty() || (stopping_ && open_.empty());
+    });
+    idle_ = false;
+    if (arrived_.empty() && tasks_.empty()) return;
+    arrived.swap(arrived_);
+    tasks.swap(tasks_);
+    lock.unlock();
+    {
+      const WakeUps once;
+      // First what ended, for it may be what new batches were computed from; then new batches, then one start per tablet.
+      for (UniqueFunction<void()>& task : tasks) task();
+      std::vector<TabletWriter*> touched;
+      for (QueuedBatch& queued : arrived) {
+        if (queued.batch.empty()) {
+          open_.insert(queued.serial);
+          Barrier barrier{.queued = std::move(queued), .last_serial = accepted_serial_, .stamp = accepted_stamp_};
+          barriers_.push_back(std::move(barrier));
+          continue;
+        }
+        open_.insert(queued.serial);
+        queued_.fetch_add(1, std::memory_order_relaxed);
+        const Result<kv::Tablet> tablet = TabletOf(queued.batch);
+        if (!tablet.ok()) {
+          Finish(queued, tablet.error());
+        } else if (queued.bytes > kMaxBatchBytes) {
+          Finish(queued, InternalError(fmt::format("a batch of {} bytes is larger than an operation may be.", queued.bytes)));
+        } else {
+          std::unique_ptr<TabletWriter>& writer = tablets_[*tablet];
+          if (writer == nullptr) writer = std::make_unique<TabletWriter>(*tablet, context_);
+          writer->Enqueue(std::move(queued));
+          if (std::find(touched.begin(), touched.end(), writer.get()) == touched.end()) touched.push_back(writer.get());
+        }
+      }
+      for (TabletWriter* writer : touched) writer->Start();
+      ReleaseBarriers();
+    }
+    arrived.clear();
+    tasks.clear();
+    lock.lock();
+  }
+}
+
+void Writer::Finish(QueuedBatch& queued, Result<uint64_t> outcome) {
+  if (outcome.ok()) {
+    if (queued.serial > accepted_serial_) {
+      accepted_serial_ = queued.serial;
+      accepted_stamp_ = *outcome;
+    }
+    for (Barrier& barrier : barriers_) {
+      if (queued.serial < barrier.queued.serial && queued.serial > barrier.last_serial) {
+        barrier.last_serial = queued.serial;
+        barrier.stamp = *outcome;
+      }
+    }
+  }
+  open_.erase(queued.serial);
+  queued_.fetch_sub(1, std::memory_order_relaxed);
+  kv::ApplyDone done = std::move(queued.done);
+  queued.done = nullptr;
+  done(std::move(outcome));
+}
+
+// A barrier is done when nothing before it is open, other barriers aside, which stand in line.
+void Writer::ReleaseBarriers() {
+  while (!barriers_.empty() && *open_.begin() == barriers_.front().queued.serial) {
+    Barrier barrier = std::move(barriers_.front());
+    barriers_.pop_front();
+    open_.erase(barrier.queued.serial);
+    if (kv::IsVoid(barrier.queued.batch)) {
+      barrier.queued.done(kv::VoidBatchError());
+    } else {
+      barrier.queued.done(barrier.stamp);
+    }
+  }
+}
+
+Status Writer::Health() const {
+  MutexLock lock(mutex_);
+  return health_;
+}
+
+void Writer::SetHealth(Status health) {
+  if (health.ok() && writable_) return;
+  if (health.ok()) LogInfo("store takes writes again");
+  if (!health.ok() && writable_) LogError("store takes no writes", {{"reason", health.error().message()}});
+  writable_ = health.ok();
+  MutexLock lock(mutex_);
+  health_ = std::move(health);
+}
+
+void Writer::AddStatistics(std::map<std::string, double>* statistics) const {
+  const auto value = [](const std::atomic<uint64_t>& counter) {
+    return static_cast<double>(counter.load(std::memory_order_relaxed));
+  };
+  (*statistics)["kv_commit_groups"] = value(statistics_.groups);
+  (*statistics)["kv_commit_batches"] = value(statistics_.batches);
+  (*statistics)["kv_commit_bytes"] = value(statistics_.bytes);
+  (*statistics)["kv_commit_refusals"] = value(statistics_.refusals);
+  (*statistics)["kv_commit_queued"] = value(queued_);
+  (*statistics)["kv_rados_races"] = value(statistics_.races);
+  (*statistics)["kv_rados_sent_again"] = value(statistics_.sent_again);
+  (*statistics)["kv_rados_found_in_ledger"] = value(statistics_.found_in_ledger);
+  (*statistics)["kv_rados_unknown"] = value(statistics_.unknown);
+  (*statistics)["kv_writable"] = Health().ok() ? 1 : 0;
+}
+
+}  // namespace stator::kv_rados

@@ -1,0 +1,76 @@
+// The one thread that writes: it deals batches out to the writers of their tablets and calls every `done`. Internal to the room.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/executor.h"
+#include "base/mutex.h"
+#include "kv_rados/tablet_writer.h"
+
+namespace stator::kv_rados {
+
+// Thread-safe. The cluster and the map must outlive it.
+class Writer final : public Executor {
+ public:
+  Writer(Cluster& cluster, TabletMap& map, std::string process);
+  ~Writer() override { Stop(); }
+
+  // As Engine::Apply.
+  void Apply(kv::Batch batch, kv::ApplyDone done);
+  // As Engine::Health.
+  Status Health() const;
+  void AddStatistics(std::map<std::string, double>* statistics) const;
+  // Waits for the outcomes of what is queued, then joins the thread. Later calls of Apply are refused. Idempotent.
+  void Stop();
+
+  void Post(UniqueFunction<void()> task) override;
+  bool IsCurrent() const override { return std::this_thread::get_id() == thread_.get_id(); }
+
+ private:
+  // An empty batch, which waits for those before it.
+  struct Barrier {
+    QueuedBatch queued;
+    uint64_t last_serial = 0;  // of the last accepted batch before it, so far, and its stamp
+    uint64_t stamp = 0;
+  };
+
+  void Run();
+  void Take(QueuedBatch queued);
+  void Finish(QueuedBatch& queued, Result<uint64_t> outcome);
+  void ReleaseBarriers();
+  void SetHealth(Status health);
+
+  Cluster& cluster_;
+
+  mutable Mutex mutex_;
+  std::condition_variable_any wake_;
+  std::vector<QueuedBatch> arrived_ GUARDED_BY(mutex_);
+  std::vector<UniqueFunction<void()>> tasks_ GUARDED_BY(mutex_);
+  uint64_t last_serial_ GUARDED_BY(mutex_) = 0;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  bool idle_ GUARDED_BY(mutex_) = false;
+  Status health_ GUARDED_BY(mutex_);
+
+  // Only the thread touches these.
+  std::map<kv::Tablet, std::unique_ptr<TabletWriter>> tablets_;
+  std::set<uint64_t> open_;  // serials of batches without an outcome
+  std::deque<Barrier> barriers_;
+  uint64_t accepted_serial_ = 0;  // the highest of a batch that was accepted, and its stamp
+  uint64_t accepted_stamp_ = 0;
+  bool writable_ = true;
+
+  std::atomic<uint64_t> queued_ = 0;  // batches without an outcome
+  WriterStatistics statistics_;
+  WorkerPool workers_;
+  WriterContext context_;
+  std::thread thread_;
+};
+
+}  // namespace stator::kv_rados

@@ -1,0 +1,410 @@
+// What the RADOS engine promises beyond the conformance suite: several processes on one tablet, lost answers, OSDs that hang and
+// die, and sentences about what is wrong.
+#include "kv_rados/rados_engine.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "cluster_under_test.h"
+#include "kv/engine.h"
+
+namespace stator {
+namespace {
+
+using kv_rados::OpenRados;
+using kv_rados::RadosOptions;
+using testing::HasSubstr;
+
+constexpr kv::Tablet kTablet{kv::Space::kItems, 7};
+constexpr char kObject[] = "items.00000007.0";
+
+std::unique_ptr<kv::Engine> Open(const RadosOptions& options) {
+  Result<std::unique_ptr<kv::Engine>> engine = OpenRados(options);
+  if (!engine.ok()) {
+    ADD_FAILURE() << engine.error().message();
+    return nullptr;
+  }
+  return std::move(*engine);
+}
+
+kv::Batch PutOne(std::string key, std::string_view text) {
+  kv::Batch batch;
+  batch.puts.push_back({kTablet, std::move(key), std::string(kv::kStampBytes, '\0').append(text)});
+  return batch;
+}
+
+kv::Batch AddOne(std::string key, int64_t delta = 1) {
+  kv::Batch batch;
+  batch.adds.push_back({kTablet, std::move(key), delta});
+  return batch;
+}
+
+// -1 if there is none, -2 if it cannot be read.
+int64_t CountOf(kv::Engine& engine, std::string_view key) {
+  std::string value;
+  const Result<bool> exists = engine.Get(kTablet, key, kv::Tier::kAny, &value);
+  if (!exists.ok()) return -2;
+  if (!*exists) return -1;
+  const Result<int64_t> count = kv::CounterOf(value);
+  return count.ok() ? *count : -2;
+}
+
+ErrorCode CodeOf(const Result<uint64_t>& outcome) { return outcome.ok() ? ErrorCode::kInternal : outcome.error().code(); }
+
+// Runs `seconds` of guarded increments of "number" and of adds to "count" on each engine, `threads` of them, and returns how
+// many were acknowledged. Outcomes that stayed unknown are counted in *unknown; any other failure is one of the test.
+int64_t Increment(const std::vector<kv::Engine*>& engines, int threads, const std::function<bool()>& go_on,
+                  std::atomic<int64_t>* unknown) {
+  std::atomic<int64_t> acknowledged = 0;
+  std::vector<std::thread> running;
+  for (int t = 0; t < threads; ++t) {
+    running.emplace_back([&, t] {
+      kv::Engine& engine = *engines[static_cast<size_t>(t) % engines.size()];
+      while (go_on()) {
+        std::string value;
+        const Result<bool> exists = engine.Get(kTablet, "number", kv::Tier::kAny, &value);
+        if (!exists.ok()) {
+          EXPECT_EQ(exists.error().code(), ErrorCode::kUnavailable) << exists.error().message();
+          continue;
+        }
+        const int64_t number = *exists ? std::stoll(value.substr(kv::kStampBytes)) : 0;
+        kv::Batch batch = PutOne("number", std::to_string(number + 1));
+        batch.guards.push_back({kTablet, "number", *exists ? kv::StampOf(value) : 0});
+        batch.adds = AddOne("count").adds;
+        const Result<uint64_t> outcome = kv::ApplyAndWait(engine, std::move(batch));
+        if (outcome.ok()) {
+          ++acknowledged;
+        } else if (outcome.error().code() == ErrorCode::kOutcomeUnknown) {
+          ++*unknown;
+        } else if (outcome.error().code() != ErrorCode::kGuardFailed && outcome.error().code() != ErrorCode::kUnavailable) {
+          ADD_FAILURE() << outcome.error().message();
+          return;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  return acknowledged;
+}
+
+int64_t NumberOf(kv::Engine& engine) {
+  std::string value;
+  const Result<bool> exists = engine.Get(kTablet, "number", kv::Tier::kAny, &value);
+  return exists.ok() && *exists ? std::stoll(value.substr(kv::kStampBytes)) : -1;
+}
+
+std::function<bool()> For(int milliseconds) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  return [until] { return std::chrono::steady_clock::now() < until; };
+}
+
+TEST(RadosEngine, TwoProcessesShareATablet) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto first = Open(options), second = Open(options);
+  ASSERT_TRUE(first && second);
+  std::atomic<int64_t> unknown = 0;
+  const int64_t acknowledged = Increment({first.get(), second.get()}, 4, For(2000), &unknown);
+  EXPECT_GT(acknowledged, 50);
+  EXPECT_EQ(unknown, 0);
+  EXPECT_EQ(NumberOf(*first), acknowledged);
+  EXPECT_EQ(CountOf(*second, "count"), acknowledged);
+  EXPECT_GT(first->Statistics()["kv_rados_races"] + second->Statistics()["kv_rados_races"], 0) << "they never met";
+}
+
+// A process remembers what it read of a tablet. That must not make it refuse a batch that rests on something newer.
+TEST(RadosEngine, WhatAProcessRemembersRefusesNothing) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto first = Open(options), second = Open(options);
+  ASSERT_TRUE(first && second);
+  ASSERT_TRUE(kv::ApplyAndWait(*first, AddOne("n")).ok());
+  kv::Batch guarded = PutOne("a", "1");
+  guarded.guards.push_back({kTablet, "a", 77});
+  EXPECT_EQ(CodeOf(kv::ApplyAndWait(*first, guarded)), ErrorCode::kGuardFailed);  // now `first` knows that "a" is absent
+
+  const Result<uint64_t> put = kv::ApplyAndWait(*second, PutOne("a", "2"));
+  ASSERT_TRUE(put.ok());
+  const Result<uint64_t> counter = kv::ApplyAndWait(*second, PutOne("n", "no counter"));
+  ASSERT_TRUE(counter.ok());
+  kv::Batch newer = PutOne("a", "3");
+  newer.guards = {{kTablet, "a", *put}, {kTablet, "n", *counter}};
+  EXPECT_TRUE(kv::ApplyAndWait(*first, newer).ok());
+  EXPECT_EQ(CodeOf(kv::ApplyAndWait(*first, AddOne("n"))), ErrorCode::kCorruption);
+  ASSERT_TRUE(kv::ApplyAndWait(*second, PutOne("n", std::string_view("\5\0\0\0\0\0\0\0", 8))).ok());
+  EXPECT_TRUE(kv::ApplyAndWait(*first, AddOne("n")).ok());
+  EXPECT_EQ(CountOf(*second, "n"), 6);
+}
+
+TEST(RadosEngine, ABatchOfSeveralTabletsIsRefused) {
+  const auto engine = Open(ClusterUnderTest::NewStore());
+  ASSERT_TRUE(engine);
+  kv::Batch batch = PutOne("a", "1");
+  batch.deletes.push_back({{kv::Space::kItems, 8}, "a"});
+  EXPECT_THAT(kv::ApplyAndWait(*engine, batch).error().message(), HasSubstr("spans tablets"));
+  const std::vector<kv::Point> points = {{kTablet, "a"}, {{kv::Space::kItems, 8}, "a"}};
+  std::vector<std::optional<std::string>> values;
+  EXPECT_THAT(engine->MultiGet(points, kv::Tier::kAny, &values).error().message(), HasSubstr("spans tablets"));
+  EXPECT_EQ(engine->MultiGet({points.data(), 1}, kv::Tier::kMemory, &values).error().code(), ErrorCode::kWouldBlock);
+}
+
+// Many keys, so that scans take several operations, with values of all sizes; forward, back and cut.
+TEST(RadosEngine, LongScans) {
+  const auto engine = Open(ClusterUnderTest::NewStore());
+  ASSERT_TRUE(engine);
+  constexpr int kKeys = 3000;
+  const auto key = [](int i) { return std::string("key\0\x01\x02", 6) + std::to_string(10'000 + i); };
+  for (int i = 0; i < kKeys;) {
+    kv::Batch batch;
+    for (const int end = i + 500; i < end; ++i) {
+      batch.puts.push_back({kTablet, key(i), std::string(kv::kStampBytes + static_cast<size_t>(i % 7) * 1000, 'v')});
+    }
+    ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(batch)).ok());
+  }
+  for (const bool reverse : {false, true}) {
+    for (const auto& [from, to] : {std::pair(0, kKeys), std::pair(7, 2222), std::pair(1500, 1501)}) {
+      std::vector<int> seen;
+      const Status status = engine->Scan({kTablet, key(from), key(to), reverse}, kv::Tier::kAny, [&](auto name, auto value) {
+        seen.push_back(std::stoi(std::string(name.substr(6))) - 10'000);
+        EXPECT_EQ(value.size(), kv::kStampBytes + static_cast<size_t>(seen.back() % 7) * 1000);
+        return true;
+      });
+      ASSERT_TRUE(status.ok()) << status.error().message();
+      ASSERT_EQ(seen.size(), static_cast<size_t>(to - from));
+      for (size_t i = 0; i < seen.size(); ++i) {
+        ASSERT_EQ(seen[i], reverse ? to - 1 - static_cast<int>(i) : from + static_cast<int>(i));
+      }
+    }
+  }
+  kv::Batch half;
+  half.range_deletes.push_back({kTablet, key(0), key(kKeys / 2)});
+  ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(half)).ok());
+  for (const bool reverse : {false, true}) {
+    int left = 0;
+    ASSERT_TRUE(engine->Scan({kTablet, {}, {}, reverse}, kv::Tier::kAny, [&](auto, auto) { return ++left > 0; }).ok());
+    EXPECT_EQ(left, kKeys / 2);
+  }
+}
+
+// ---- answers that are lost -----------------------------------------------------------------------------------------
+
+// Every third answer to a write is lost although the write was applied, another third although it was refused.
+TEST(RadosEngine, LostAnswersApplyNothingTwice) {
+  RadosOptions options = ClusterUnderTest::NewStore();
+  std::atomic<uint64_t> calls = 0;
+  SeededRandom random(5);
+  options.write_result = [&](int result) {
+    ++calls;
+    return random.Below(3) == 0 ? -ETIMEDOUT : result;
+  };
+  const auto first = Open(options), second = Open(options);
+  ASSERT_TRUE(first && second);
+  std::atomic<int64_t> unknown = 0;
+  const int64_t acknowledged = Increment({first.get(), second.get()}, 4, For(2000), &unknown);
+  EXPECT_GT(acknowledged, 30);
+  EXPECT_EQ(unknown, 0) << "all can be found out";
+  EXPECT_EQ(NumberOf(*first), acknowledged);
+  EXPECT_EQ(CountOf(*first, "count"), acknowledged);
+  EXPECT_GT(first->Statistics()["kv_rados_found_in_ledger"] + second->Statistics()["kv_rados_found_in_ledger"], 10);
+}
+
+// The answer to a write is lost, and before it is sent again another process writes: the ledger still tells.
+TEST(RadosEngine, TheLedgerOutlivesLaterWrites) {
+  for (const bool applied : {true, false}) {
+    RadosOptions options = ClusterUnderTest::NewStore();
+    const auto other = Open(options);
+    std::atomic<bool> lose = false;
+    options.write_result = [&](int result) {
+      if (!lose.exchange(false)) return result;
+      EXPECT_EQ(result, applied ? 0 : -ECANCELED);
+      EXPECT_TRUE(kv::ApplyAndWait(*other, AddOne("n", 10)).ok());
+      return -ETIMEDOUT;
+    };
+    const auto engine = Open(options);
+    ASSERT_TRUE(other && engine);
+    const Result<uint64_t> before = kv::ApplyAndWait(*engine, PutOne("a", "before"));
+    ASSERT_TRUE(before.ok());
+    lose = true;
+    kv::Batch batch = PutOne("a", "after");
+    // A guard that holds only once `other` has written: the operation whose answer is lost was refused, the next is not.
+    if (!applied) batch.guards.push_back({kTablet, "n", *before + 1});
+    const Result<uint64_t> outcome = kv::ApplyAndWait(*engine, batch);
+    ASSERT_TRUE(outcome.ok()) << outcome.error().message();
+    EXPECT_EQ(*outcome, *before + (applied ? 1 : 2));
+    EXPECT_EQ(CountOf(*engine, "n"), 10);
+    EXPECT_EQ(engine->Statistics()["kv_rados_found_in_ledger"], applied ? 1 : 0);
+  }
+}
+
+RadosOptions Impatient() {
+  RadosOptions options = ClusterUnderTest::NewStore();
+  options.operation_timeout_seconds = 1;
+  return options;
+}
+
+// The OSDs hang for longer than an operation may take, then do all that was sent to them meanwhile.
+TEST(RadosEngine, FrozenOsdsApplyNothingTwice) {
+  const RadosOptions options = Impatient();
+  const auto first = Open(options), second = Open(options);
+  ASSERT_TRUE(first && second);
+  ASSERT_TRUE(kv::ApplyAndWait(*first, AddOne("count", 0)).ok());
+  std::atomic<int64_t> unknown = 0, acknowledged = 0;
+  std::thread writers([&] { acknowledged = Increment({first.get(), second.get()}, 4, For(7000), &unknown); });
+  for (int round = 0; round < 2; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    ClusterUnderTest::ForAllOsds("freeze-osd");
+    std::this_thread::sleep_for(std::chrono::milliseconds(2200));
+    ClusterUnderTest::ForAllOsds("thaw-osd");
+  }
+  writers.join();
+  EXPECT_GT(acknowledged, 10);
+  EXPECT_EQ(unknown, 0) << "all can be found out";
+  EXPECT_EQ(NumberOf(*first), acknowledged);
+  EXPECT_EQ(CountOf(*second, "count"), acknowledged);
+  EXPECT_GT(first->Statistics()["kv_rados_sent_again"] + second->Statistics()["kv_rados_sent_again"], 0);
+}
+
+// When the deadline passes before the OSDs answer, the caller is told that nobody knows; no read or write hangs; and afterwards
+// everything goes on.
+TEST(RadosEngine, PastTheDeadlineOutcomesAreUnknown) {
+  RadosOptions options = Impatient();
+  options.deadline_seconds = 2;
+  const auto engine = Open(options);
+  ASSERT_TRUE(engine);
+  ASSERT_TRUE(kv::ApplyAndWait(*engine, AddOne("n")).ok());
+  ClusterUnderTest::ForAllOsds("freeze-osd");
+  const auto started = std::chrono::steady_clock::now();
+  const Result<uint64_t> sent = kv::ApplyAndWait(*engine, AddOne("n", 10));
+  EXPECT_EQ(CodeOf(sent), ErrorCode::kOutcomeUnknown);
+  EXPECT_FALSE(engine->Health().ok());
+  // The process no longer knows the stamp, so this one is not even sent.
+  const Result<uint64_t> waited = kv::ApplyAndWait(*engine, AddOne("n", 100));
+  EXPECT_EQ(CodeOf(waited), ErrorCode::kUnavailable);
+  EXPECT_EQ(CountOf(*engine, "n"), -2);
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(12));
+  ClusterUnderTest::ForAllOsds("thaw-osd");
+  for (int tries = 0; tries < 100 && !kv::ApplyAndWait(*engine, AddOne("n", 1000)).ok(); ++tries) {
+  }
+  EXPECT_TRUE(engine->Health().ok());
+  const int64_t count = CountOf(*engine, "n");
+  EXPECT_TRUE(count == 1001 || count == 1011) << count << ": once or not at all, and the second not";
+}
+
+// The first of the tablet's OSDs dies while it is written to, and comes back with nothing.
+TEST(RadosEngine, AKilledOsdLosesNothing) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto first = Open(options), second = Open(options);
+  ASSERT_TRUE(first && second);
+  const std::string place =
+      ClusterUnderTest::Command(std::string("ceph osd map stator ") + kObject + " " + options.name_space + " -f json");
+  const size_t primary = place.find("\"acting_primary\":");
+  ASSERT_NE(primary, std::string::npos) << place;
+  const std::string osd(1, place[primary + sizeof "\"acting_primary\":" - 1]);
+
+  std::atomic<int64_t> unknown = 0, acknowledged = 0, before = 0;
+  std::atomic<bool> stop = false;
+  std::thread writers([&] { acknowledged = Increment({first.get(), second.get()}, 2, [&] { return !stop; }, &unknown); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  ClusterUnderTest::Command("kill-osd " + osd);
+  before = NumberOf(*first);  // waits until another OSD has taken over
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  ClusterUnderTest::Command("start-osd " + osd);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  stop = true;
+  writers.join();
+  ClusterUnderTest::Command("wait-clean");
+  EXPECT_GT(before, 0);
+  EXPECT_GT(acknowledged, before) << "nothing was written after it died";
+  EXPECT_EQ(unknown, 0);
+  EXPECT_EQ(NumberOf(*first), acknowledged);
+  EXPECT_EQ(CountOf(*second, "count"), acknowledged);
+}
+
+// ---- what is wrong, in a sentence ----------------------------------------------------------------------------------
+
+std::string OpenError(const RadosOptions& options) {
+  const Result<std::unique_ptr<kv::Engine>> engine = OpenRados(options);
+  if (engine.ok()) return "it opened";
+  EXPECT_EQ(engine.error().code(), ErrorCode::kUnavailable);
+  return engine.error().message();
+}
+
+TEST(RadosEngine, SaysWhyItCannotBeOpened) {
+  RadosOptions options = ClusterUnderTest::NewStore();
+  options.ceph_conf = "/no/such/ceph.conf";
+  EXPECT_EQ(OpenError(options), "The Ceph configuration /no/such/ceph.conf cannot be read: No such file or directory.");
+
+  const std::string nobody = testing::TempDir() + "/nobody.conf";
+  std::ofstream(nobody) << "[global]\nmon_host = [v2:127.0.0.1:1/0]\nauth_client_required = none\n";
+  options.ceph_conf = nobody;
+  options.connect_timeout_seconds = 1;
+  EXPECT_EQ(OpenError(options), "No monitor of the Ceph cluster of " + nobody + " answered within 1 s.");
+
+  options = ClusterUnderTest::NewStore();
+  options.pool = "no-such-pool";
+  EXPECT_THAT(OpenError(options), HasSubstr("has no pool \"no-such-pool\". Create it with: ceph osd pool create no-such-pool"));
+  options.user = "nobody";
+  EXPECT_THAT(OpenError(options), HasSubstr("The Ceph cluster refuses the user client.nobody: the keyring that "));
+  options = ClusterUnderTest::NewStore();
+  options.user = "reader";
+  EXPECT_THAT(OpenError(options), HasSubstr("client.reader may not write to the pool \"stator\". Give it the caps with: ceph auth caps"));
+  options.user = "stranger";
+  EXPECT_THAT(OpenError(options), HasSubstr("client.stranger may not read from the pool \"stator\""));
+  options.user = "forged";
+  EXPECT_THAT(OpenError(options), HasSubstr("The Ceph cluster refuses the user client.forged"));
+  options.user = "admin";
+  options.pool = "erasure";
+  EXPECT_THAT(OpenError(options), HasSubstr("The pool \"erasure\" is erasure-coded"));
+}
+
+TEST(RadosEngine, RefusesNewerFormatsAndForeignObjects) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  ASSERT_TRUE(Open(options));
+  const std::string rados = "rados -n client.admin -p stator -N " + options.name_space + " ";
+  ClusterUnderTest::Command(rados + "setxattr stator format 'stator-rados 2'");
+  EXPECT_EQ(OpenError(options),
+            "The store in this pool has format 2, and this Stator knows formats up to 1. Start the newer Stator that wrote it.");
+  ClusterUnderTest::Command(rados + "setxattr stator format 'something else'");
+  const Result<std::unique_ptr<kv::Engine>> foreign = OpenRados(options);
+  ASSERT_FALSE(foreign.ok());
+  EXPECT_EQ(foreign.error().code(), ErrorCode::kCorruption);
+  EXPECT_EQ(foreign.error().message(), "The object \"stator\" is none that Stator made.");
+}
+
+TEST(RadosEngine, AnObjectRemovedByHandIsAnErrorAndNoAbsence) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto engine = Open(options);
+  ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, PutOne("a", "1")).ok());
+  const std::string rados = "rados -n client.admin -p stator -N " + options.name_space + " ";
+  ClusterUnderTest::Command(rados + "rm " + kObject);
+  const auto fresh = Open(options);
+  ASSERT_TRUE(fresh);
+  for (kv::Engine* each : {engine.get(), fresh.get()}) {
+    std::string value;
+    const Result<bool> exists = each->Get(kTablet, "a", kv::Tier::kAny, &value);
+    ASSERT_FALSE(exists.ok());
+    EXPECT_EQ(exists.error().code(), ErrorCode::kCorruption);
+    EXPECT_THAT(exists.error().message(), HasSubstr("The object items.00000007.0 of the pool \"stator\" is missing."));
+    EXPECT_EQ(each->Scan({kTablet, {}, {}, true}, kv::Tier::kAny, [](auto, auto) { return true; }).error().code(),
+              ErrorCode::kCorruption);
+    EXPECT_EQ(CodeOf(kv::ApplyAndWait(*each, PutOne("b", "2"))), ErrorCode::kCorruption);
+    const Result<bool> other = each->Get({kv::Space::kItems, 8}, "a", kv::Tier::kAny, &value);
+    EXPECT_TRUE(other.ok() && !*other) << "other tablets go on";
+  }
+  EXPECT_THAT(ClusterUnderTest::Command(rados + "ls"), testing::Not(HasSubstr(kObject))) << "no write brings it back";
+}
+
+TEST(RadosEngine, ATabletOfANewerFormatIsRefused) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto engine = Open(options);
+  ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, PutOne("a", "1")).ok());
+  const std::string rados = "rados -n client.admin -p stator -N " + options.name_space + " ";
+  ClusterUnderTest::Command(rados + "setxattr " + kObject + " header \"$(printf '\\002new')\"");
+  std::string value;
+  EXPECT_THAT(engine->Get(kTablet, "a", kv::Tier::kAny, &value).error().message(), HasSubstr("has format 2"));
+  EXPECT_THAT(kv::ApplyAndWait(*engine, PutOne("a", "2")).error().message(), HasSubstr("has format 2"));
+}
+
+}  // namespace
+}  // namespace stator
