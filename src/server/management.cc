@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/pump.h"
 #include "server/seed_data.h"
+#include "server/throughput_metrics.h"
 #include "simdjson.h"
 #include "table/partition_split.h"
 #include "table/store.h"
@@ -119,12 +120,13 @@ http::Reply Failure(const Error& error) {
 
 }  // namespace
 
-Management::Management(ops::Environment& environment, const Metrics& metrics, ClockControl& clock,
-                       std::function<int()> connections, Options options)
+Management::Management(ops::Environment& environment, Metrics& metrics, ClockControl& clock,
+                       const HeatHistories& heat, std::function<int()> connections, Options options)
     : environment_(environment),
       metrics_(metrics),
       clock_(clock),
       faults_(environment),
+      reports_(environment, heat),
       connections_(std::move(connections)),
       options_(std::move(options)) {}
 
@@ -161,6 +163,10 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
         table && request.method == "POST") {
       return Split(std::string(*table), std::move(exchange));
     }
+    if (request.method == "GET" && TableReports::Owns(path)) {
+      return HandleSlowly(std::move(exchange),
+                          [this](const http::Request& asked) { return RenderReport(asked); });
+    }
     if (FaultControl::Owns(path, request.method)) return exchange->Send(HandleFaults(request));
     if (path == "/_stator/status" && request.method == "GET") return exchange->Send(RenderStatus());
   } else if (request.method == "GET" || request.method == "HEAD") {
@@ -174,6 +180,14 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
 http::Reply Management::HandleFaults(const http::Request& request) {
   Result<std::string> answer = faults_.Handle(PathOf(request.target), request.method, request.body);
   return answer.ok() ? Json(200, *std::move(answer)) : Message(400, answer.error().message());
+}
+
+http::Reply Management::RenderReport(const http::Request& request) const {
+  Result<TableReports::Report> report = reports_.Render(request.target, request.header("Accept"));
+  if (!report.ok()) return Failure(report.error());
+  http::Reply reply = Json(200, std::move(report->body));
+  reply.headers[0].second = std::move(report->content_type);
+  return reply;
 }
 
 http::Reply Management::Ready() const {
@@ -194,7 +208,7 @@ http::Reply Management::RenderMetrics() const {
   gauges["stator_tables"] = static_cast<double>(environment_.store.List().size());
   gauges["stator_uptime_seconds"] =
       static_cast<double>(environment_.clock.TicksMicros() - options_.started_ticks) * 1e-6;
-  http::Reply reply = Text(200, metrics_.Render(gauges));
+  http::Reply reply = Text(200, metrics_.Render(gauges, ThroughputMetrics(environment_)));
   reply.headers[0].second = "text/plain; version=0.0.4; charset=utf-8";
   return reply;
 }
