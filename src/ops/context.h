@@ -11,6 +11,7 @@
 #include "base/unique_function.h"
 #include "ops/admission.h"
 #include "ops/fault_dial.h"
+#include "throughput/model_settings.h"
 
 namespace stator::table {
 class Store;
@@ -23,6 +24,7 @@ struct Settings {
   std::string account = "000000000000";
   std::string region = "us-east-1";
   std::string endpoint = "127.0.0.1:8000";  // what DescribeEndpoints answers
+  throughput::ModelSettings throughput;     // quotas, and what on-demand starts with
   bool delay_transient_statuses = false;    // tables stay CREATING and DELETING for a while, as in the cloud
 };
 

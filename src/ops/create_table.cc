@@ -1,5 +1,6 @@
 #include "ops/checks.h"
 #include "ops/operations.h"
+#include "ops/table_capacity.h"
 #include "ops/table_definition.h"
 #include "ops/table_status.h"
 
@@ -19,7 +20,7 @@ void CreateTable(Context& ctx, CreateTableRequest request, Callback<CreateTableR
   }
   Environment& env = ctx.env;
   Executor& loop = ctx.loop;
-  env.store.Create(std::move(*descriptor), [&env, &loop, done = std::move(done)](Result<table::TablePtr> table) mutable {
+  auto answer = [&env, &loop, done = std::move(done)](Result<table::TablePtr> table) mutable {
     RunOn(loop, [&env, table = std::move(table), done = std::move(done)]() mutable {
       if (!table.ok()) {
         done(std::move(table).error());
@@ -28,7 +29,9 @@ void CreateTable(Context& ctx, CreateTableRequest request, Callback<CreateTableR
         done(CreateTableResponse{Describe(env, **table, TableStatus::kCreating)});
       }
     });
-  });
+  };
+  env.store.Create(std::move(*descriptor), std::move(answer),
+                   [&env](const table::TableDescriptor& d) { return CheckAccountQuota(env, d); });
 }
 
 }  // namespace stator::ops

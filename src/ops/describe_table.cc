@@ -45,9 +45,12 @@ void ListTables(Context& ctx, ListTablesRequest request, Callback<ListTablesResp
   done(std::move(response));
 }
 
-void DescribeLimits(Context&, DescribeLimitsRequest, Callback<DescribeLimitsResponse> done) {
-  // The service's quotas of a new account (reference/limits-and-capacity.md, section 5).
-  done(DescribeLimitsResponse{80'000, 80'000, 40'000, 40'000});
+void DescribeLimits(Context& ctx, DescribeLimitsRequest, Callback<DescribeLimitsResponse> done) {
+  const throughput::ModelSettings& quotas = ctx.env.settings.throughput;
+  done(DescribeLimitsResponse{static_cast<int64_t>(quotas.account_quota_read_units),
+                              static_cast<int64_t>(quotas.account_quota_write_units),
+                              static_cast<int64_t>(quotas.table_quota_read_units),
+                              static_cast<int64_t>(quotas.table_quota_write_units)});
 }
 
 void DescribeEndpoints(Context& ctx, DescribeEndpointsRequest, Callback<DescribeEndpointsResponse> done) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ops/table_definition.h"
+#include "ops/table_capacity.h"
 
 namespace stator::ops {
 namespace {
@@ -103,32 +103,19 @@ Status DefineProjection(const Projection& projection, IndexDescriptor* index) {
   return OkStatus();
 }
 
-Status DefineThroughput(const GlobalSecondaryIndex& request, bool on_demand, IndexDescriptor* index) {
+Status DefineThroughput(const GlobalSecondaryIndex& request, const Settings& settings, bool on_demand,
+                        IndexDescriptor* index) {
   TRY(CheckIndexThroughput(request.index_name, request.provisioned_throughput.has_value(), on_demand));
   table::IndexThroughput& t = index->throughput;
   if (request.provisioned_throughput) {
-    TRY(CheckProvisionedBounds(*request.provisioned_throughput));
-    t.read_units = request.provisioned_throughput->read_capacity_units;
-    t.write_units = request.provisioned_throughput->write_capacity_units;
+    TRY(CheckUnits(settings, *request.provisioned_throughput, request.index_name));
+    StartUnits(*request.provisioned_throughput, &t);
   }
   if (request.on_demand_throughput) {
-    if (!on_demand) return Invalid("OnDemandThroughput cannot be specified when BillingMode is PROVISIONED");
-    const auto limit = [](const std::optional<int64_t>& units) {
-      return units && *units > 0 ? units : std::optional<int64_t>();
-    };
-    t.max_read_request_units = limit(request.on_demand_throughput->max_read_request_units);
-    t.max_write_request_units = limit(request.on_demand_throughput->max_write_request_units);
+    TRY(ChangeMaxima(settings, *request.on_demand_throughput, on_demand, request.index_name, &t));
   }
-  int64_t partitions =
-      on_demand ? throughput::InitialPartitionsOnDemand(throughput::kOnDemandReadUnits, throughput::kOnDemandWriteUnits)
-                : throughput::InitialPartitionsProvisioned(t.read_units, t.write_units);
-  if (request.warm_throughput) {
-    t.warm_read_units = request.warm_throughput->read_units_per_second;
-    t.warm_write_units = request.warm_throughput->write_units_per_second;
-    partitions = std::max(partitions, throughput::InitialPartitionsOnDemand(t.warm_read_units.value_or(0),
-                                                                            t.warm_write_units.value_or(0)));
-  }
-  index->partitions = throughput::PartitionMap::Even(partitions);
+  if (request.warm_throughput) TRY(RaiseWarm(settings, *request.warm_throughput, on_demand, request.index_name, &t));
+  index->partitions = FirstPartitions(settings, t, on_demand);
   return OkStatus();
 }
 
@@ -147,12 +134,13 @@ Result<IndexDescriptor> DefineLocal(const LocalSecondaryIndex& request, const Ta
   return index;
 }
 
-Result<IndexDescriptor> DefineGlobal(const GlobalSecondaryIndex& request, const TableDescriptor& descriptor) {
+Result<IndexDescriptor> DefineGlobal(const GlobalSecondaryIndex& request, const Settings& settings,
+                                     const TableDescriptor& descriptor) {
   IndexDescriptor index;
   index.name = request.index_name;
   TRY(DefineKey(request.key_schema, model::kMaxIndexKeyAttributes, descriptor, &index.key));
   TRY(DefineProjection(request.projection, &index));
-  TRY(DefineThroughput(request, descriptor.billing_mode == table::BillingMode::kPayPerRequest, &index));
+  TRY(DefineThroughput(request, settings, descriptor.billing_mode == table::BillingMode::kPayPerRequest, &index));
   return index;
 }
 
@@ -208,7 +196,7 @@ Status CheckIndexLimits(const TableDescriptor& descriptor) {
   return OkStatus();
 }
 
-Status DefineIndexes(const CreateTableRequest& request, TableDescriptor* descriptor) {
+Status DefineIndexes(const CreateTableRequest& request, const Settings& settings, TableDescriptor* descriptor) {
   if (request.local_secondary_indexes) {
     if (request.local_secondary_indexes->empty()) return Invalid("List of LocalSecondaryIndexes is empty");
     if (!descriptor->key_schema.sort) {
@@ -223,7 +211,7 @@ Status DefineIndexes(const CreateTableRequest& request, TableDescriptor* descrip
   if (request.global_secondary_indexes) {
     if (request.global_secondary_indexes->empty()) return Invalid("List of GlobalSecondaryIndexes is empty");
     for (const GlobalSecondaryIndex& global : *request.global_secondary_indexes) {
-      ASSIGN_OR_RETURN(IndexDescriptor index, DefineGlobal(global, *descriptor));
+      ASSIGN_OR_RETURN(IndexDescriptor index, DefineGlobal(global, settings, *descriptor));
       descriptor->indexes.push_back(std::move(index));
     }
   }
@@ -232,9 +220,9 @@ Status DefineIndexes(const CreateTableRequest& request, TableDescriptor* descrip
   return CheckAllDefinitionsUsed(*descriptor);
 }
 
-Result<IndexDescriptor> DefineNewGlobalIndex(const GlobalSecondaryIndex& request, int64_t now_micros,
-                                             const TableDescriptor& descriptor) {
-  ASSIGN_OR_RETURN(IndexDescriptor index, DefineGlobal(request, descriptor));
+Result<IndexDescriptor> DefineNewGlobalIndex(const GlobalSecondaryIndex& request, const Settings& settings,
+                                             int64_t now_micros, const TableDescriptor& descriptor) {
+  ASSIGN_OR_RETURN(IndexDescriptor index, DefineGlobal(request, settings, descriptor));
   index.created_micros = now_micros;
   index.state = IndexDescriptor::State::kCreating;
   return index;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ops/context.h"
 #include "ops/requests.h"
 #include "table/descriptor.h"
 
@@ -17,12 +18,13 @@ inline constexpr size_t kMaxGlobalIndexes = 20;
 
 // The indexes of a new table. `descriptor` has its key schema, attribute definitions and billing mode already. Refuses
 // attribute definitions that no key uses.
-Status DefineIndexes(const CreateTableRequest& request, table::TableDescriptor* descriptor);
+Status DefineIndexes(const CreateTableRequest& request, const Settings& settings,
+                     table::TableDescriptor* descriptor);
 
 // One more global index, in state kCreating, for UpdateTable. The descriptor's attribute definitions hold those of the
 // request already.
-Result<table::IndexDescriptor> DefineNewGlobalIndex(const GlobalSecondaryIndex& request, int64_t now_micros,
-                                                    const table::TableDescriptor& descriptor);
+Result<table::IndexDescriptor> DefineNewGlobalIndex(const GlobalSecondaryIndex& request, const Settings& settings,
+                                                    int64_t now_micros, const table::TableDescriptor& descriptor);
 
 // Limits that span the indexes of a table: how many there are, their names, their non-key attributes.
 Status CheckIndexLimits(const table::TableDescriptor& descriptor);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ops/index_definition.h"
+#include "ops/table_capacity.h"
 #include "ops/table_definition.h"
 #include "table/index_builder.h"
 
@@ -62,7 +63,8 @@ Status CheckKeyIsDefined(const UpdateTableRequest& request, const GlobalSecondar
 }
 
 // Definitions of the request come in where they are needed; a type that an attribute has already stays.
-Status Create(const UpdateTableRequest& request, const GlobalSecondaryIndex& create, int64_t now, TableDescriptor* d) {
+Status Create(const UpdateTableRequest& request, const GlobalSecondaryIndex& create, const Settings& settings,
+              int64_t now, TableDescriptor* d) {
   if (d->FindIndex(create.index_name) != nullptr) {
     return ValidationError("Attempting to create an index which already exists");
   }
@@ -75,50 +77,35 @@ Status Create(const UpdateTableRequest& request, const GlobalSecondaryIndex& cre
       if (!known) d->attribute_definitions.push_back({definition.attribute_name, ToValueType(definition.attribute_type)});
     }
   }
-  ASSIGN_OR_RETURN(IndexDescriptor index, DefineNewGlobalIndex(create, now, *d));
+  ASSIGN_OR_RETURN(IndexDescriptor index, DefineNewGlobalIndex(create, settings, now, *d));
   d->indexes.push_back(std::move(index));
   table::PruneAttributeDefinitions(d);
   return CheckIndexLimits(*d);
 }
 
-Status Update(const UpdateGlobalSecondaryIndexAction& update, int64_t now, TableDescriptor* d) {
+Status Update(const UpdateGlobalSecondaryIndexAction& update, const Settings& settings, bool was_on_demand,
+              int64_t now, TableDescriptor* d) {
   ASSIGN_OR_RETURN(IndexDescriptor * index, FindGlobal(d, update.index_name));
   const bool on_demand = d->billing_mode == table::BillingMode::kPayPerRequest;
   table::IndexThroughput& t = index->throughput;
+  if (!update.provisioned_throughput && !update.on_demand_throughput && !update.warm_throughput) {
+    // Text of DynamoDB Local.
+    return ValidationError("No provisioned throughput specified for the global secondary index");
+  }
   if (update.provisioned_throughput) {
     TRY(CheckIndexThroughput(index->name, true, on_demand));
-    TRY(CheckProvisionedBounds(*update.provisioned_throughput));
-    const int64_t reads = update.provisioned_throughput->read_capacity_units;
-    const int64_t writes = update.provisioned_throughput->write_capacity_units;
-    if (reads == t.read_units && writes == t.write_units) {
-      return ValidationError(fmt::format(
-          "The provisioned throughput for the index {} will not change. The requested value equals the current value. "
-          "Current ReadCapacityUnits provisioned for the index: {}. Requested ReadCapacityUnits: {}. Current "
-          "WriteCapacityUnits provisioned for the index: {}. Requested WriteCapacityUnits: {}. Refer to the Amazon DynamoDB "
-          "Developer Guide for current limits and how to request higher limits.",
-          index->name, t.read_units, reads, t.write_units, writes));
+    TRY(CheckUnits(settings, *update.provisioned_throughput, index->name));
+    if (was_on_demand) {
+      StartUnits(*update.provisioned_throughput, &t);
+    } else {
+      TRY(ChangeUnits(*update.provisioned_throughput, index->name, now, &t));
     }
-    SetProvisionedUnits(reads, writes, now, &t);
   }
   if (update.on_demand_throughput) {
-    if (!on_demand) return Invalid("OnDemandThroughput cannot be specified when BillingMode is PROVISIONED");
-    const auto apply = [](const std::optional<int64_t>& wanted, std::optional<int64_t>* current) {
-      if (wanted) *current = *wanted > 0 ? wanted : std::optional<int64_t>();  // -1 removes the limit
-    };
-    apply(update.on_demand_throughput->max_read_request_units, &t.max_read_request_units);
-    apply(update.on_demand_throughput->max_write_request_units, &t.max_write_request_units);
+    TRY(ChangeMaxima(settings, *update.on_demand_throughput, on_demand, index->name, &t));
   }
-  if (update.warm_throughput) {
-    const auto raise = [](const std::optional<int64_t>& wanted, std::optional<int64_t>* current) -> Status {
-      if (wanted && *current && *wanted < **current) {
-        return Invalid("WarmThroughput can only be raised, not lowered");
-      }
-      if (wanted) *current = wanted;
-      return OkStatus();
-    };
-    TRY(raise(update.warm_throughput->read_units_per_second, &t.warm_read_units));
-    TRY(raise(update.warm_throughput->write_units_per_second, &t.warm_write_units));
-  }
+  if (update.warm_throughput) TRY(RaiseWarm(settings, *update.warm_throughput, on_demand, index->name, &t));
+  index->changed_micros = now;
   return OkStatus();
 }
 
@@ -176,17 +163,23 @@ bool DeletesCreatingIndex(const UpdateTableRequest& request, const TableDescript
   return false;
 }
 
-Status ChangeIndexes(const UpdateTableRequest& request, int64_t now_micros, TableDescriptor* d) {
+Status ChangeIndexes(const UpdateTableRequest& request, const Settings& settings, bool was_on_demand,
+                     int64_t now_micros, TableDescriptor* d) {
   if (request.global_secondary_index_updates) {
     for (const GlobalSecondaryIndexUpdate& update : *request.global_secondary_index_updates) {
       if (update.create) {
-        TRY(Create(request, *update.create, now_micros, d));
+        TRY(Create(request, *update.create, settings, now_micros, d));
       } else if (update.delete_index) {
         ASSIGN_OR_RETURN(IndexDescriptor * index, FindGlobal(d, update.delete_index->index_name));
         index->state = IndexDescriptor::State::kDeleting;
       } else {
-        TRY(Update(*update.update, now_micros, d));
+        TRY(Update(*update.update, settings, was_on_demand, now_micros, d));
       }
+    }
+  }
+  if (was_on_demand != (d->billing_mode == table::BillingMode::kPayPerRequest)) {
+    for (IndexDescriptor& index : d->indexes) {
+      if (index.is_global()) index.changed_micros = now_micros;
     }
   }
   return CheckIndexesProvisioned(*d);

@@ -7,12 +7,10 @@
 
 #include "ops/index_definition.h"
 #include "ops/streams.h"
+#include "ops/table_capacity.h"
 
 namespace stator::ops {
 namespace {
-
-constexpr int64_t kMaxProvisionable = 1'000'000'000'000;
-constexpr int64_t kTableQuotaUnits = 40'000;
 
 Error Invalid(std::string_view text) {
   return ValidationError("One or more parameter values were invalid: " + std::string(text));
@@ -67,57 +65,27 @@ Status CheckSupported(const CreateTableRequest& request) {
   return OkStatus();
 }
 
-Status DefineThroughput(const CreateTableRequest& request, table::TableDescriptor* descriptor) {
+Status DefineThroughput(const CreateTableRequest& request, const Settings& settings,
+                        table::TableDescriptor* descriptor) {
   const bool on_demand = request.billing_mode == BillingMode::kPayPerRequest;
   if (on_demand && request.provisioned_throughput) return NeitherUnitsWhenOnDemand();
   if (!on_demand && !request.provisioned_throughput) return BothUnitsWhenProvisioned();
-  if (!on_demand && request.on_demand_throughput) {
-    return Invalid("OnDemandThroughput cannot be specified when BillingMode is PROVISIONED");
-  }
   descriptor->billing_mode = on_demand ? table::BillingMode::kPayPerRequest : table::BillingMode::kProvisioned;
   descriptor->billing_mode_given = request.billing_mode.has_value();
   if (on_demand) descriptor->to_pay_per_request_micros = descriptor->created_micros;
   if (request.provisioned_throughput) {
-    TRY(CheckProvisionedBounds(*request.provisioned_throughput));
-    descriptor->read_units = request.provisioned_throughput->read_capacity_units;
-    descriptor->write_units = request.provisioned_throughput->write_capacity_units;
+    TRY(CheckUnits(settings, *request.provisioned_throughput, {}));
+    StartUnits(*request.provisioned_throughput, descriptor);
   }
   if (request.on_demand_throughput) {
-    const auto limit = [](const std::optional<int64_t>& units) {
-      return units && *units > 0 ? units : std::optional<int64_t>();
-    };
-    descriptor->max_read_request_units = limit(request.on_demand_throughput->max_read_request_units);
-    descriptor->max_write_request_units = limit(request.on_demand_throughput->max_write_request_units);
+    TRY(ChangeMaxima(settings, *request.on_demand_throughput, on_demand, {}, descriptor));
   }
-  int64_t partitions =
-      on_demand ? throughput::InitialPartitionsOnDemand(throughput::kOnDemandReadUnits, throughput::kOnDemandWriteUnits)
-                : throughput::InitialPartitionsProvisioned(descriptor->read_units, descriptor->write_units);
-  if (request.warm_throughput) {
-    descriptor->warm_read_units = request.warm_throughput->read_units_per_second;
-    descriptor->warm_write_units = request.warm_throughput->write_units_per_second;
-    partitions = std::max(partitions, throughput::InitialPartitionsOnDemand(descriptor->warm_read_units.value_or(0),
-                                                                            descriptor->warm_write_units.value_or(0)));
-  }
-  descriptor->partitions = throughput::PartitionMap::Even(partitions);
+  if (request.warm_throughput) TRY(RaiseWarm(settings, *request.warm_throughput, on_demand, {}, descriptor));
+  descriptor->partitions = FirstPartitions(settings, *descriptor, on_demand);
   return OkStatus();
 }
 
 }  // namespace
-
-Status CheckProvisionedBounds(const ProvisionedThroughput& throughput) {
-  if (throughput.read_capacity_units > kMaxProvisionable) {
-    return ValidationError(fmt::format("Given value {} for ReadCapacityUnits is out of bounds", throughput.read_capacity_units));
-  }
-  if (throughput.write_capacity_units > kMaxProvisionable) {
-    return ValidationError(
-        fmt::format("Given value {} for WriteCapacityUnits is out of bounds", throughput.write_capacity_units));
-  }
-  // Text observed in DynamoDB Local; the quota is the service's for a new account.
-  if (std::max(throughput.read_capacity_units, throughput.write_capacity_units) > kTableQuotaUnits) {
-    return ValidationError("Cannot increase provisioned throughput to more than 40,000 units per table");
-  }
-  return OkStatus();
-}
 
 Status CheckTagCount(size_t count) {
   if (count <= kMaxTags) return OkStatus();
@@ -140,7 +108,7 @@ Result<table::TableDescriptor> DefineTable(const Environment& env, const CreateT
   if (!request.key_schema || request.key_schema->empty() || !request.attribute_definitions) {
     return ValidationError("Invalid KeySchema: Some index key attribute have no definition");
   }
-  TRY(DefineThroughput(request, &descriptor));
+  TRY(DefineThroughput(request, env.settings, &descriptor));
   std::set<std::string_view> names;
   for (const AttributeDefinition& definition : *request.attribute_definitions) {
     if (!names.insert(definition.attribute_name).second) {
@@ -149,7 +117,7 @@ Result<table::TableDescriptor> DefineTable(const Environment& env, const CreateT
     descriptor.attribute_definitions.push_back({definition.attribute_name, ToValueType(definition.attribute_type)});
   }
   ASSIGN_OR_RETURN(descriptor.key_schema, DefineKey(*request.key_schema, *request.attribute_definitions));
-  TRY(DefineIndexes(request, &descriptor));
+  TRY(DefineIndexes(request, env.settings, &descriptor));
   if (request.stream_specification) {
     const StreamSpecification& wanted = *request.stream_specification;
     if (!wanted.stream_enabled && wanted.stream_view_type) {

@@ -1,4 +1,4 @@
-// From a CreateTable request to a descriptor, and the checks on throughput that UpdateTable shares.
+// From a CreateTable request to a descriptor, and what UpdateTable shares with it.
 #pragma once
 
 #include "base/result.h"
@@ -10,9 +10,6 @@ namespace stator::ops {
 
 // Everything about the new table but its tablet. Errors with the service's texts.
 Result<table::TableDescriptor> DefineTable(const Environment& env, const CreateTableRequest& request);
-
-// Whether the units may be provisioned at all.
-Status CheckProvisionedBounds(const ProvisionedThroughput& throughput);
 
 inline Error NeitherUnitsWhenOnDemand() {
   return ValidationError(

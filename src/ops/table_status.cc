@@ -2,7 +2,7 @@
 
 #include "ops/checks.h"
 #include "ops/streams.h"
-#include "throughput/partitions.h"
+#include "ops/table_capacity.h"
 
 namespace stator::ops {
 namespace {
@@ -51,9 +51,10 @@ IndexStatus IndexStatusOf(const table::IndexDescriptor& index, TableStatus table
   using State = table::IndexDescriptor::State;
   if (table_status == TableStatus::kDeleting || index.state == State::kDeleting) return IndexStatus::kDeleting;
   if (table_status == TableStatus::kCreating || index.state == State::kCreating) return IndexStatus::kCreating;
-  if (env.settings.delay_transient_statuses && env.clock.NowMicros() < index.created_micros + kTransientStatusMicros) {
-    return IndexStatus::kCreating;
-  }
+  if (!env.settings.delay_transient_statuses) return IndexStatus::kActive;
+  const int64_t now = env.clock.NowMicros();
+  if (now < index.created_micros + kTransientStatusMicros) return IndexStatus::kCreating;
+  if (index.changed_micros && now < *index.changed_micros + kTransientStatusMicros) return IndexStatus::kUpdating;
   return IndexStatus::kActive;
 }
 
@@ -88,8 +89,9 @@ GlobalSecondaryIndexDescription DescribeGlobal(const table::IndexDescriptor& ind
     out.on_demand_throughput = OnDemandThroughput{t.max_read_request_units, t.max_write_request_units};
   }
   IndexWarmThroughputDescription warm;
-  warm.read_units_per_second = t.warm_read_units.value_or(on_demand ? throughput::kOnDemandReadUnits : t.read_units);
-  warm.write_units_per_second = t.warm_write_units.value_or(on_demand ? throughput::kOnDemandWriteUnits : t.write_units);
+  const throughput::Rates ready = WarmUnits(env.settings, t, on_demand);
+  warm.read_units_per_second = static_cast<int64_t>(ready.read);
+  warm.write_units_per_second = static_cast<int64_t>(ready.write);
   warm.status = out.index_status == IndexStatus::kActive ? IndexStatus::kActive : IndexStatus::kUpdating;
   out.warm_throughput = warm;
   return out;
@@ -151,8 +153,9 @@ TableDescription Describe(const Environment& env, const table::Table& table, Tab
     out.on_demand_throughput = OnDemandThroughput{d.max_read_request_units, d.max_write_request_units};
   }
   TableWarmThroughputDescription warm;
-  warm.read_units_per_second = d.warm_read_units.value_or(on_demand ? throughput::kOnDemandReadUnits : d.read_units);
-  warm.write_units_per_second = d.warm_write_units.value_or(on_demand ? throughput::kOnDemandWriteUnits : d.write_units);
+  const throughput::Rates ready = WarmUnits(env.settings, d, on_demand);
+  warm.read_units_per_second = static_cast<int64_t>(ready.read);
+  warm.write_units_per_second = static_cast<int64_t>(ready.write);
   warm.status = status == TableStatus::kActive ? TableStatus::kActive : TableStatus::kUpdating;
   out.warm_throughput = warm;
 

@@ -1,16 +1,15 @@
-#include <fmt/format.h>
-
 #include "ops/checks.h"
 #include "ops/index_updates.h"
 #include "ops/operations.h"
 #include "ops/streams.h"
+#include "ops/table_capacity.h"
 #include "ops/table_definition.h"
 #include "ops/table_status.h"
 
 namespace stator::ops {
 namespace {
 
-Status CheckRequest(const UpdateTableRequest& request) {
+Status CheckRequest(const Settings& settings, const UpdateTableRequest& request) {
   if (request.sse_specification) return NotSupportedYet("SSESpecification");
   if (request.replica_updates) return NotSupportedYet("ReplicaUpdates");
   if (request.multi_region_consistency) return NotSupportedYet("MultiRegionConsistency");
@@ -30,7 +29,7 @@ Status CheckRequest(const UpdateTableRequest& request) {
   if (request.billing_mode == BillingMode::kPayPerRequest && request.provisioned_throughput) {
     return NeitherUnitsWhenOnDemand();
   }
-  if (request.provisioned_throughput) TRY(CheckProvisionedBounds(*request.provisioned_throughput));
+  if (request.provisioned_throughput) TRY(CheckUnits(settings, *request.provisioned_throughput, {}));
   if (request.stream_specification) TRY(CheckStreamSpecification(*request.stream_specification));
   return CheckIndexUpdates(request);
 }
@@ -49,56 +48,23 @@ Status ChangeStream(const StreamSpecification& wanted, table::TableDescriptor* d
   return OkStatus();
 }
 
-Status ChangeThroughput(const UpdateTableRequest& request, int64_t now, table::TableDescriptor* d) {
-  const bool was_on_demand = d->billing_mode == table::BillingMode::kPayPerRequest;
+bool IsOnDemand(const table::TableDescriptor& d) { return d.billing_mode == table::BillingMode::kPayPerRequest; }
+
+Status ChangeThroughput(const UpdateTableRequest& request, const Settings& settings, int64_t now,
+                        table::TableDescriptor* d) {
+  const bool was_on_demand = IsOnDemand(*d);
   const bool on_demand = request.billing_mode ? *request.billing_mode == BillingMode::kPayPerRequest : was_on_demand;
   if (on_demand && request.provisioned_throughput) return NeitherUnitsWhenOnDemand();
   if (!on_demand && was_on_demand && !request.provisioned_throughput) return BothUnitsWhenProvisioned();
-  if (request.billing_mode) {
-    d->billing_mode_given = true;
-    d->billing_mode = on_demand ? table::BillingMode::kPayPerRequest : table::BillingMode::kProvisioned;
-    if (on_demand && !was_on_demand) d->to_pay_per_request_micros = now;
+  if (request.billing_mode) d->billing_mode_given = true;
+  if (on_demand && !was_on_demand) return SwitchToOnDemand(now, d);
+  if (!on_demand && was_on_demand) {
+    SwitchToProvisioned(settings, d);
+    StartUnits(*request.provisioned_throughput, d);
+    return OkStatus();
   }
   if (!request.provisioned_throughput) return OkStatus();
-  const int64_t read_units = request.provisioned_throughput->read_capacity_units;
-  const int64_t write_units = request.provisioned_throughput->write_capacity_units;
-  if (!was_on_demand && read_units == d->read_units && write_units == d->write_units) {
-    return ValidationError(fmt::format(
-        "The provisioned throughput for the table will not change. The requested value equals the current value. Current "
-        "ReadCapacityUnits provisioned for the table: {}. Requested ReadCapacityUnits: {}. Current WriteCapacityUnits "
-        "provisioned for the table: {}. Requested WriteCapacityUnits: {}. Refer to the Amazon DynamoDB Developer Guide for "
-        "current limits and how to request higher limits.",
-        d->read_units, read_units, d->write_units, write_units));
-  }
-  SetProvisionedUnits(read_units, write_units, now, d);
-  return OkStatus();
-}
-
-Status ChangeOnDemandLimits(const OnDemandThroughput& limits, table::TableDescriptor* d) {
-  if (d->billing_mode != table::BillingMode::kPayPerRequest) {
-    return ValidationError(
-        "One or more parameter values were invalid: OnDemandThroughput cannot be specified when BillingMode is PROVISIONED");
-  }
-  const auto apply = [](const std::optional<int64_t>& wanted, std::optional<int64_t>* current) {
-    if (!wanted) return;
-    *current = *wanted > 0 ? wanted : std::optional<int64_t>();  // -1 removes the limit
-  };
-  apply(limits.max_read_request_units, &d->max_read_request_units);
-  apply(limits.max_write_request_units, &d->max_write_request_units);
-  return OkStatus();
-}
-
-Status ChangeWarmThroughput(const WarmThroughput& warm, table::TableDescriptor* d) {
-  const auto raise = [](const std::optional<int64_t>& wanted, std::optional<int64_t>* current) -> Status {
-    if (!wanted) return OkStatus();
-    if (*current && *wanted < **current) {
-      return ValidationError("One or more parameter values were invalid: WarmThroughput can only be raised, not lowered");
-    }
-    *current = wanted;
-    return OkStatus();
-  };
-  TRY(raise(warm.read_units_per_second, &d->warm_read_units));
-  return raise(warm.write_units_per_second, &d->warm_write_units);
+  return ChangeUnits(*request.provisioned_throughput, {}, now, d);
 }
 
 Status Change(const UpdateTableRequest& request, const Environment& env, table::TableDescriptor* d) {
@@ -117,11 +83,16 @@ Status Change(const UpdateTableRequest& request, const Environment& env, table::
                    "Attempt to change a resource which is still in use: Table is being deleted: " + d->name);
     default: break;
   }
-  TRY(ChangeThroughput(request, now, d));
-  TRY(ChangeIndexes(request, now, d));
+  const bool was_on_demand = IsOnDemand(*d);
+  TRY(ChangeThroughput(request, env.settings, now, d));
+  const bool on_demand = IsOnDemand(*d);
+  TRY(ChangeIndexes(request, env.settings, was_on_demand, now, d));
   if (request.stream_specification) TRY(ChangeStream(*request.stream_specification, d));
-  if (request.on_demand_throughput) TRY(ChangeOnDemandLimits(*request.on_demand_throughput, d));
-  if (request.warm_throughput) TRY(ChangeWarmThroughput(*request.warm_throughput, d));
+  if (request.on_demand_throughput) {
+    TRY(ChangeMaxima(env.settings, *request.on_demand_throughput, on_demand, {}, d));
+  }
+  if (request.warm_throughput) TRY(RaiseWarm(env.settings, *request.warm_throughput, on_demand, {}, d));
+  TRY(CheckAccountQuota(env, *d));
   if (request.table_class) {
     d->table_class_given = true;
     d->table_class = *request.table_class == TableClass::kStandard ? table::TableClass::kStandard
@@ -141,7 +112,7 @@ void UpdateTable(Context& ctx, UpdateTableRequest request, Callback<UpdateTableR
     done(name.error());
     return;
   }
-  if (Status checked = CheckRequest(request); !checked.ok()) {
+  if (Status checked = CheckRequest(ctx.env.settings, request); !checked.ok()) {
     done(std::move(checked).error());
     return;
   }

@@ -153,7 +153,7 @@ int Serve(const ServeSettings& settings) {
   shown.delay_transient_statuses = settings.delay_transient_statuses;
   ops::Environment environment{**store, clock, random, workers, shown};
 
-  environment.admission.Start({});
+  environment.admission.Start({}, shown.throughput);
   ops::SetAllFaults(environment, settings.faults);
 
   if (!settings.init_dir.empty()) {

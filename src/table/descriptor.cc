@@ -69,6 +69,7 @@ void VisitIndex(Visitor& v, Index& d) {
   v.Optional("MaxWriteRequestUnits", d.throughput.max_write_request_units);
   v.Optional("WarmReadUnits", d.throughput.warm_read_units);
   v.Optional("WarmWriteUnits", d.throughput.warm_write_units);
+  v.Optional("Changed", d.changed_micros);
   VisitPartitions(v, d.partitions);
   VisitInsights(v, d.insights);
 }
@@ -105,6 +106,8 @@ void Visit(Visitor& v, Descriptor& d) {
   v.Integer("BillingMode", d.billing_mode);
   v.Bool("BillingModeGiven", d.billing_mode_given);
   v.Integer("ToPayPerRequest", d.to_pay_per_request_micros);
+  v.Structures("ToPayPerRequestSwitches", d.to_pay_per_request_switches,
+               [](auto& visitor, auto& at) { visitor.Integer("At", at); });
   v.Integer("ReadUnits", d.read_units);
   v.Integer("WriteUnits", d.write_units);
   v.Integer("LastIncrease", d.last_increase_micros);

@@ -21,7 +21,8 @@ namespace stator::table {
 enum class BillingMode : uint8_t { kProvisioned = 0, kPayPerRequest = 1 };
 enum class TableClass : uint8_t { kStandard = 0, kStandardInfrequentAccess = 1 };
 
-// Provisioned units, the limits that on-demand tables may have, and warm throughput, of a table's index.
+// Provisioned units, the limits that on-demand tables may have, and warm throughput, of a table's index. Warm units are what
+// was asked for or what it was ready for once, if that is more than its units now.
 struct IndexThroughput {
   int64_t read_units = 0;
   int64_t write_units = 0;
@@ -59,6 +60,7 @@ struct IndexDescriptor {
   std::vector<std::string> non_key_attributes;  // kInclude: as given
   State state = State::kActive;
   int64_t created_micros = 0;
+  std::optional<int64_t> changed_micros;  // last UpdateTable of its capacity
   uint32_t number = 0;     // local: which of the table's, from 0
   uint32_t tablet_id = 0;  // global: Space::kItems; 0 until the store has chosen it
   IndexThroughput throughput;          // global
@@ -96,6 +98,7 @@ struct TableDescriptor {
   BillingMode billing_mode = BillingMode::kProvisioned;
   bool billing_mode_given = false;        // DescribeTable shows a BillingModeSummary only then
   int64_t to_pay_per_request_micros = 0;  // last switch to on-demand
+  std::vector<int64_t> to_pay_per_request_switches;  // UpdateTable's of the last 24 hours, oldest first
   int64_t read_units = 0;
   int64_t write_units = 0;
   int64_t last_increase_micros = 0;

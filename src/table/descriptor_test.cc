@@ -27,6 +27,7 @@ TableDescriptor Full() {
   d.billing_mode = BillingMode::kPayPerRequest;
   d.billing_mode_given = true;
   d.to_pay_per_request_micros = 4;
+  d.to_pay_per_request_switches = {1'700'000'000'000'001, 4};
   d.read_units = 5;
   d.write_units = 1'000'000'000'000;
   d.last_increase_micros = 6;
@@ -60,6 +61,7 @@ void ExpectSame(const TableDescriptor& a, const TableDescriptor& b) {
   EXPECT_EQ(a.billing_mode, b.billing_mode);
   EXPECT_EQ(a.billing_mode_given, b.billing_mode_given);
   EXPECT_EQ(a.to_pay_per_request_micros, b.to_pay_per_request_micros);
+  EXPECT_EQ(a.to_pay_per_request_switches, b.to_pay_per_request_switches);
   EXPECT_EQ(a.read_units, b.read_units);
   EXPECT_EQ(a.write_units, b.write_units);
   EXPECT_EQ(a.last_increase_micros, b.last_increase_micros);
@@ -111,7 +113,7 @@ TEST(Descriptor, AMissingOrMistypedMemberIsNeverReadAsADefault) {
   const std::string encoded = Full().Encode();
   const model::ItemView item(encoded);
   const std::set<std::string> optional = {"MaxReadRequestUnits", "MaxWriteRequestUnits", "WarmReadUnits", "WarmWriteUnits",
-                                          "Tags", "ContributorInsights"};
+                                          "Tags", "ToPayPerRequestSwitches", "ContributorInsights"};
   for (const auto& entry : item.attributes()) {
     const std::string name(entry.name);
     model::Node without = model::Node::FromMap(item.attributes());

@@ -166,11 +166,17 @@ void Store::BeginCatalogChange(UniqueFunction<void()> task) {
 
 void Store::EndCatalogChange() { latches_.Release(kCatalogLatch); }
 
-void Store::Create(TableDescriptor descriptor, CatalogDone done) {
-  BeginCatalogChange([this, descriptor = std::move(descriptor), done = std::move(done)]() mutable {
+void Store::Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor check) {
+  BeginCatalogChange([this, descriptor = std::move(descriptor), done = std::move(done),
+                      check = std::move(check)]() mutable {
     if (Find(descriptor.name) != nullptr) {
       EndCatalogChange();
       done(Error(ErrorCode::kResourceInUse, "Table already exists: " + descriptor.name));
+      return;
+    }
+    if (Status checked = check ? check(descriptor) : OkStatus(); !checked.ok()) {
+      EndCatalogChange();
+      done(std::move(checked).error());
       return;
     }
     auto table = std::make_shared<Table>(std::move(descriptor), std::make_shared<Gate>());

@@ -122,7 +122,9 @@ class Store {
 
   using CatalogDone = UniqueFunction<void(Result<TablePtr>)>;
   // Creates the table `descriptor` describes; the store chooses its tablet. kResourceInUse if the name is taken.
-  void Create(TableDescriptor descriptor, CatalogDone done);
+  // `check`, if any, may refuse while no other change of the catalog runs.
+  using CheckDescriptor = UniqueFunction<Status(const TableDescriptor& descriptor)>;
+  void Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor check = nullptr);
   // Applies `change` to the current descriptor. kResourceNotFound, or the error of `change`, which changes nothing then.
   using ChangeDescriptor = UniqueFunction<Status(TableDescriptor* descriptor)>;
   // Global indexes that the change adds get their tablets here, and so does time to live. When it
@@ -133,7 +135,6 @@ class Store {
   // stream_view_type, and its shards follow the partitions.
   void Alter(std::string name, ChangeDescriptor change, CatalogDone done);
   // Removes the table, its items and its indexes; waits for running writes. `check` may refuse. Answers with the last version.
-  using CheckDescriptor = UniqueFunction<Status(const TableDescriptor& descriptor)>;
   void Drop(std::string name, CheckDescriptor check, CatalogDone done);
 
   // --- Streams, of tables that are gone too ---

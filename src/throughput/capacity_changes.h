@@ -31,8 +31,9 @@ inline bool IsDecrease(const Rates& before, const Rates& after) {
   return after.read < before.read || after.write < before.write;
 }
 
-// kLimitExceeded if `units` break the quota of one table or index, or with the provisioned units of
-// all others that of the account.
-Status CheckQuotas(const ModelSettings& settings, const Rates& units, const Rates& others);
+// kValidation, with DynamoDB Local's texts, if `units` break the quota of one table or index, or
+// with the provisioned units of all others that of the account.
+Status CheckTableQuota(const ModelSettings& settings, const Rates& units, bool is_index);
+Status CheckAccountQuota(const ModelSettings& settings, const Rates& units, const Rates& others);
 
 }  // namespace stator::throughput

@@ -28,12 +28,25 @@ TEST(CapacityChangesTest, TwentySevenDecreasesADay) {
 }
 
 TEST(CapacityChangesTest, Quotas) {
-  EXPECT_TRUE(CheckQuotas({}, {40000, 40000}, {40000, 0}).ok());
-  EXPECT_FALSE(CheckQuotas({}, {40001, 1}, {}).ok());
-  EXPECT_FALSE(CheckQuotas({}, {1, 40001}, {}).ok());
-  const Status account = CheckQuotas({}, {40000, 1}, {40001, 0});
-  ASSERT_FALSE(account.ok());
-  EXPECT_EQ(account.error().code(), ErrorCode::kLimitExceeded);
+  const auto text = [](const Status& status) {
+    return status.ok() ? std::string() : status.error().message();
+  };
+  EXPECT_EQ(text(CheckTableQuota({}, {40000, 40000}, false)), "");
+  EXPECT_EQ(text(CheckTableQuota({}, {40001, 1}, false)),
+            "Cannot increase provisioned throughput to more than 40,000 units per table");
+  EXPECT_EQ(
+      text(CheckTableQuota({}, {1, 40001}, true)),
+      "Cannot increase provisioned throughput to more than 40,000 units per global secondary index");
+  ModelSettings large;
+  large.table_quota_write_units = 1'234'567;
+  EXPECT_EQ(text(CheckTableQuota(large, {1, 1'234'568}, false)),
+            "Cannot increase provisioned throughput to more than 1,234,567 units per table");
+  EXPECT_EQ(text(CheckAccountQuota({}, {40000, 1}, {40000, 79999})), "");
+  EXPECT_EQ(text(CheckAccountQuota({}, {40000, 1}, {40001, 0})),
+            "Cannot increase provisioned throughput to more than 80,000 units per account");
+  EXPECT_EQ(text(CheckAccountQuota({}, {1, 1}, {0, 80000})),
+            "Cannot increase provisioned throughput to more than 80,000 units per account");
+  EXPECT_EQ(text(CheckAccountQuota({}, {0, 1}, {90000, 0})), "") << "what it does not add to";
   EXPECT_TRUE(IsDecrease({10, 10}, {20, 9}));
   EXPECT_FALSE(IsDecrease({10, 10}, {10, 11}));
 }

@@ -258,6 +258,9 @@ function updateIndexes(world) {
     }],
     [0.5, () => { request.GlobalSecondaryIndexUpdates = random.pick([[], [{}], [create('new0').update, create('new1').update],
       [{ Delete: { IndexName: 'new0' }, ...create('new0').update }], [{ Delete: { IndexName: 'gsi1' } }, { Delete: { IndexName: 'gsi1' } }]]); }],
+    [0.3, () => { request.GlobalSecondaryIndexUpdates = [{ Update: { IndexName: random.pick(['gsi1', 'gsi2', 'nosuchindex']) } }]; }],
+    [0.3, () => { request.GlobalSecondaryIndexUpdates = [{ Update: { IndexName: random.pick(['gsi1', 'gsi2']),
+      ProvisionedThroughput: { ReadCapacityUnits: 1, WriteCapacityUnits: 40001 } } }]; }],
     [1, () => { request.GlobalSecondaryIndexUpdates = [{ Update: { IndexName: random.pick(['gsi1', 'gsi2', 'nosuchindex']),
       ProvisionedThroughput: { ReadCapacityUnits: random.pick([300, 310, 0]), WriteCapacityUnits: random.pick([300, 320]) } } }]; }],
   ]);

@@ -208,6 +208,7 @@ function createTable(world) {
       { ReadCapacityUnits: 1e13, WriteCapacityUnits: 1 }]); }],
     [1, () => { delete request.ProvisionedThroughput; delete request.BillingMode; }],
     [1, () => { request.DeletionProtectionEnabled = random.chance(0.5); }],
+    [1, () => { request.OnDemandThroughput = { MaxReadRequestUnits: random.pick([5, 0, -1, -2, 40001]), MaxWriteRequestUnits: random.pick([5, 0, -1]) }; }],
     [1, () => { request.TableClass = random.pick(['STANDARD', 'STANDARD_INFREQUENT_ACCESS', 'BEST']); }],
   ]);
   return { op: 'CreateTable', request, table: world.table(), changesTables: true };
@@ -218,13 +219,25 @@ function describeTable(world) {
   return { op: 'DescribeTable', request, table: world.table() };
 }
 
+// The service lowers capacity four times a day and switches to on demand as often; Local does both without end. So that
+// tables stay equal, no more of such requests are sent for one name than any history of it allows.
+const MOST_CAPACITY_CHANGES = 4;
+
 function updateTable(world) {
   const { random } = world;
   const request = { TableName: world.anyName() };
+  const changes = world.capacityChanges.get(request.TableName) ?? 0;
+  const capacity = changes < MOST_CAPACITY_CHANGES ? 1 : 0;
+  const change = (make) => [2 * capacity, () => {
+    world.capacityChanges.set(request.TableName, changes + 1);
+    make();
+  }];
+  const units = (read, write) => ({ ReadCapacityUnits: read, WriteCapacityUnits: write });
   random.weighted([
-    [2, () => { request.BillingMode = 'PAY_PER_REQUEST'; }],
-    [2, () => { request.BillingMode = 'PROVISIONED'; request.ProvisionedThroughput = { ReadCapacityUnits: 500, WriteCapacityUnits: 400 }; }],
-    [2, () => { request.ProvisionedThroughput = { ReadCapacityUnits: random.pick([500, 600, 0, 400]), WriteCapacityUnits: random.pick([500, 700, 400, -1]) }; }],
+    change(() => { request.BillingMode = 'PAY_PER_REQUEST'; }),
+    change(() => { request.BillingMode = 'PROVISIONED'; request.ProvisionedThroughput = units(500, 400); }),
+    change(() => { request.ProvisionedThroughput = units(random.pick([500, 600, 0, 400, 40001]), random.pick([500, 700, 400, -1, 40001])); }),
+    [1, () => { request.OnDemandThroughput = { MaxReadRequestUnits: random.pick([0, -2]), MaxWriteRequestUnits: random.pick([5, -1, 0]) }; }],
     [1, () => { request.TableClass = random.pick(['STANDARD', 'STANDARD_INFREQUENT_ACCESS', 'BEST']); }],
     [1, () => { request.DeletionProtectionEnabled = random.chance(0.5); }],
     [1, () => { request.BillingMode = 'PROVISIONED'; }],

@@ -14,6 +14,7 @@ export class World {
   constructor(random, batch) {
     this.random = random;
     this.tables = [];
+    this.capacityChanges = new Map();
     this.prefix = `d${batch}`;
   }
 

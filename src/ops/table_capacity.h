@@ -1,0 +1,69 @@
+// What requests may make of the capacity of a table or of a global index: provisioned units, the
+// maxima of on-demand, warm throughput, the billing mode. With the service's refusals and texts.
+//
+// Capacity is that of a table::TableDescriptor or of a table::IndexThroughput, whose members have
+// the same names. `index` is the name of the index that it is of, for texts; empty: the table.
+// Nothing is changed where an error is answered, but for the descriptor of a change that is given
+// up with it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+#include "ops/context.h"
+#include "ops/requests.h"
+#include "table/descriptor.h"
+#include "throughput/resource.h"
+
+namespace stator::ops {
+
+// kValidation for units that no table or index may have.
+Status CheckUnits(const Settings& settings, const ProvisionedThroughput& units,
+                  std::string_view index);
+
+// Sets provisioned units and remembers when they went up or down. kValidation if they are what they
+// were, kLimitExceeded for one decrease too many on this day.
+template <typename Capacity>
+Status ChangeUnits(const ProvisionedThroughput& units, std::string_view index, int64_t now_micros,
+                   Capacity* capacity);
+
+// The units of a table or index that is new or was on demand until now: no increase and no decrease.
+template <typename Capacity>
+void StartUnits(const ProvisionedThroughput& units, Capacity* capacity) {
+  capacity->read_units = units.read_capacity_units;
+  capacity->write_units = units.write_capacity_units;
+}
+
+// OnDemandThroughput: absent leaves a maximum as it is, -1 removes it. kValidation when the table
+// is not on demand, and outside of 1 to the quota.
+template <typename Capacity>
+Status ChangeMaxima(const Settings& settings, const OnDemandThroughput& maxima, bool on_demand,
+                    std::string_view index, Capacity* capacity);
+
+// WarmThroughput. kValidation if it is less than what is ready, or more than the quota.
+template <typename Capacity>
+Status RaiseWarm(const Settings& settings, const WarmThroughput& wanted, bool on_demand,
+                 std::string_view index, Capacity* capacity);
+
+// What the capacity is ready for at once: DescribeTable's WarmThroughput.
+template <typename Capacity>
+throughput::Rates WarmUnits(const Settings& settings, const Capacity& capacity, bool on_demand);
+
+// The partitions that a new table or index of such a capacity gets.
+template <typename Capacity>
+throughput::PartitionMap FirstPartitions(const Settings& settings, const Capacity& capacity,
+                                         bool on_demand);
+
+// Switches a provisioned table with its indexes to on demand; they stay ready for the highest units
+// that they had. kLimitExceeded for one switch too many within 24 hours.
+Status SwitchToOnDemand(int64_t now_micros, table::TableDescriptor* descriptor);
+// The other way: they stay ready for what on-demand served, and their maxima are forgotten. The
+// units are StartUnits'.
+void SwitchToProvisioned(const Settings& settings, table::TableDescriptor* descriptor);
+
+// kValidation if `next` raises the provisioned units of all tables and indexes beyond the account's
+// quota. To be asked while no other catalog change runs.
+Status CheckAccountQuota(const Environment& env, const table::TableDescriptor& next);
+
+}  // namespace stator::ops
