@@ -306,8 +306,9 @@ Result<std::string> Insights(const ops::Environment& env, const Resource& resour
             rule.sort_keys ? HeavyHitters::Of::kItems : HeavyHitters::Of::kCollections;
         return fmt::format(
             R"({{"name":{},"contributors":{}}})", Quoted(rule.name),
-            Contributors(rule.throttled ? model.MostRefused(of, limit) : model.Hottest(of, limit),
-                         all, rule.sort_keys));
+            // What was refused is sketched by partition key alone.
+            Contributors(rule.throttled ? model.MostRefused(limit) : model.Hottest(of, limit), all,
+                         rule.sort_keys && !rule.throttled));
       }));
 }
 

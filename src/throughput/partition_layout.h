@@ -24,7 +24,6 @@ struct KeyObservation {
       : collections(HeavyHitters::Of::kCollections, s.hot_keys, s.key_label_bytes),
         items(HeavyHitters::Of::kItems, s.hot_keys, s.key_label_bytes),
         refused(HeavyHitters::Of::kCollections, s.hot_keys, s.key_label_bytes),
-        refused_items(HeavyHitters::Of::kItems, s.hot_keys, s.key_label_bytes),
         last_collections(collections),
         heat(s.sample_points, s.sample_sort_bytes),
         data(s.sample_points, s.sample_sort_bytes) {}
@@ -32,7 +31,6 @@ struct KeyObservation {
   HeavyHitters collections;  // units, this window
   HeavyHitters items;
   HeavyHitters refused;
-  HeavyHitters refused_items;
   HeavyHitters last_collections;  // the window before
   KeySample heat;                 // units, since the partition became hot or since the window began
   KeySample data;                 // bytes added, since the partition exists

@@ -110,9 +110,7 @@ void Resource::Observe(Partition& partition, const Draw& draw, double units, boo
   seen.collections.Add(draw.point, weight);
   seen.items.Add(draw.point, weight);
   seen.heat.Add(draw.point, weight);
-  if (!refused) return;
-  seen.refused.Add(draw.point, weight);
-  seen.refused_items.Add(draw.point, weight);
+  if (refused) seen.refused.Add(draw.point, weight);
 }
 
 Verdict Resource::Admit(int64_t now_micros, const Draw& draw) {

@@ -178,7 +178,7 @@ class Resource {
   double Tokens(int64_t now_micros, Access access) const;
   // Hottest item collections or items of the resource's whole life, their keys as people read them.
   std::vector<HeavyKey> Hottest(HeavyHitters::Of of, size_t limit) const;
-  std::vector<HeavyKey> MostRefused(HeavyHitters::Of of, size_t limit) const;
+  std::vector<HeavyKey> MostRefused(size_t limit) const;
   // What Hottest's weights are parts of: all units asked for, a write unit counted as three read
   // units.
   double ObservedWeight() const;
@@ -248,7 +248,6 @@ class Resource {
   HeavyHitters lifetime_collections_ GUARDED_BY(mutex_);
   HeavyHitters lifetime_items_ GUARDED_BY(mutex_);
   HeavyHitters lifetime_refused_ GUARDED_BY(mutex_);
-  HeavyHitters lifetime_refused_items_ GUARDED_BY(mutex_);
   // Partitions that were split, while requests may still reach them, and the counts of earlier
   // ones.
   struct SplitPartition {

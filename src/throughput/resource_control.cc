@@ -64,9 +64,7 @@ Resource::Resource(const ModelSettings& settings, ResourceDefinition definition,
       lifetime_items_(HeavyHitters::Of::kItems, settings.lifetime_hot_keys,
                       settings.key_label_bytes),
       lifetime_refused_(HeavyHitters::Of::kCollections, settings.lifetime_hot_keys,
-                        settings.key_label_bytes),
-      lifetime_refused_items_(HeavyHitters::Of::kItems, settings.lifetime_hot_keys,
-                              settings.key_label_bytes) {
+                        settings.key_label_bytes) {
   const MutexLock lock(mutex_);
   std::vector<KeyBound> bounds = InitialBounds(settings_, definition_);
   std::vector<std::shared_ptr<Partition>> partitions;
@@ -192,7 +190,6 @@ SplitEvent Resource::SplitAt(Layout* layout, size_t index, const KeyBound& bound
   lifetime_collections_.Merge(parent.seen.collections);
   lifetime_items_.Merge(parent.seen.items);
   lifetime_refused_.Merge(parent.seen.refused);
-  lifetime_refused_items_.Merge(parent.seen.refused_items);
 
   SplitEvent event{now_micros, reason, parent.id, left->id, right->id, bound};
   layout->Split(index, bound, std::move(left), std::move(right));
@@ -388,12 +385,10 @@ void Resource::CloseWindow(int64_t now_micros, double seconds, std::vector<Split
       lifetime_collections_.Merge(p.seen.collections);
       lifetime_items_.Merge(p.seen.items);
       lifetime_refused_.Merge(p.seen.refused);
-      lifetime_refused_items_.Merge(p.seen.refused_items);
       std::swap(p.seen.last_collections, p.seen.collections);
       p.seen.collections.Clear();
       p.seen.items.Clear();
       p.seen.refused.Clear();
-      p.seen.refused_items.Clear();
       if (decide) {
         const bool isolate =
             !(definition_.has_stream && definition_.billing == Billing::kProvisioned);

@@ -115,14 +115,13 @@ std::vector<HeavyKey> Resource::Hottest(HeavyHitters::Of of, size_t limit) const
   return Readable(sum.Top(limit));
 }
 
-std::vector<HeavyKey> Resource::MostRefused(HeavyHitters::Of of, size_t limit) const {
+std::vector<HeavyKey> Resource::MostRefused(size_t limit) const {
   const MutexLock lock(mutex_);
-  const bool collections = of == HeavyHitters::Of::kCollections;
-  HeavyHitters sum = collections ? lifetime_refused_ : lifetime_refused_items_;
+  HeavyHitters sum = lifetime_refused_;
   const Layout& layout = layout_.Current();
   for (size_t i = 0; i < layout.size(); ++i) {
     const ObservationLock look(layout.At(i));
-    sum.Merge(collections ? layout.At(i).seen.refused : layout.At(i).seen.refused_items);
+    sum.Merge(layout.At(i).seen.refused);
   }
   return Readable(sum.Top(limit));
 }
