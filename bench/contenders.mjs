@@ -37,6 +37,9 @@ export const contenders = [
   { id: 'stator-os', memory: false,
     command: (port, dir) => [stator, 'serve', '--port', port, '--data-dir', `${dir}/data`, '--durability=os'] },
   { id: 'stator-memory', memory: true, command: (port) => [stator, 'serve', '--port', port, '--in-memory'] },
+  // What it costs to measure requests, most of which are beyond what an on-demand table serves: the default against none.
+  ...['off', 'observe'].map((mode) => ({ id: `stator-${mode}`, memory: true, byName: true,
+    command: (port) => [stator, 'serve', '--port', port, '--in-memory', `--throttling=${mode}`] })),
   { id: 'dynoxide', memory: false,
     command: (port, dir) => [`${modules}/@dynoxide/linux-x64/dynoxide`, '--port', port, '--db-path', `${dir}/store.db`] },
   { id: 'dynoxide-memory', memory: true, command: (port) => [`${modules}/@dynoxide/linux-x64/dynoxide`, '--port', port] },

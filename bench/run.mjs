@@ -46,7 +46,8 @@ for (const name of only) {
   }
 }
 const workloads = kWorkloads.filter((w) => only.includes(w) || !only.some((name) => kWorkloads.includes(name)));
-const chosen = contenders.filter((c) => only.includes(c.id) || (only.includes('peers') && !c.ours) || only.every((name) => kWorkloads.includes(name)));
+const chosen = contenders.filter((c) => only.includes(c.id) || (only.includes('peers') && !c.ours) ||
+  (!c.byName && only.every((name) => kWorkloads.includes(name))));
 
 // The driver, wrk and redis-benchmark inherit the load's core; servers are moved to theirs when they start.
 if (os.cpus().length < 2) console.error('one core only: server and load share it, and the figures say little');

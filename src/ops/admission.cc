@@ -139,7 +139,6 @@ void Admission::Start(ThrottlingModes modes, const throughput::ModelSettings& mo
     }
   }
   store_.Observe(this);
-  bytes_.clear();
 }
 
 std::shared_ptr<Meter> Admission::NewMeter(const table::TableDescriptor& table,

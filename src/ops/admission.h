@@ -109,7 +109,7 @@ class Admission final : public table::CatalogObserver {
   const Clock& clock_;
   throughput::ModelSettings model_;
   bool started_ = false;
-  std::map<uint32_t, int64_t> bytes_;  // by tablet; while Start shows the store's tables
+  std::map<uint32_t, int64_t> bytes_;  // by tablet, as Start found them; never changed afterwards
   std::vector<Watcher> watchers_;
 
   Mutex spreading_;  // taken before mutex_ and before the store's lock

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "ops/admit.h"
 #include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/faults.h"
@@ -159,7 +160,8 @@ BatchExecuteStatementResponse Finish(State& state) {
 }
 
 // Reads on until all is read; kWouldBlock leaves the progress where it was.
-Status ReadOn(table::Store& store, State* state, kv::Tier tier) {
+Status ReadOn(Context& ctx, State* state, kv::Tier tier) {
+  table::Store& store = ctx.env.store;
   for (; state->next < state->entries.size(); ++state->next) {
     Entry& entry = state->entries[state->next];
     if (entry.error) continue;
@@ -171,7 +173,12 @@ Status ReadOn(table::Store& store, State* state, kv::Tier tier) {
       continue;
     }
     const model::ItemView view = *found ? model::ItemView(item) : model::ItemView();
-    entry.units = throughput::ReadHalves(static_cast<int64_t>(view.size_bytes()), entry.consistent);
+    const int64_t halves = throughput::ReadHalves(static_cast<int64_t>(view.size_bytes()), entry.consistent);
+    if (const auto refusal = AdmitItemRead(ctx, *entry.table, entry.key, halves, entry.consistent)) {
+      entry.error = ErrorOf(ctx, *refusal);
+      continue;
+    }
+    entry.units = halves;
     if (!*found) continue;
     entry.item = entry.statement.projection.present() ? expr::Project(entry.statement.projection, view) : std::move(item);
   }
@@ -184,9 +191,8 @@ void RunReads(Context& ctx, std::shared_ptr<State> state) {
     if (Status struck = StrikeRequest(ctx, {entry.table.get()}); !struck.ok()) entry.error = std::move(struck).error();
     entry.past = MomentOf(ctx, *entry.table, nullptr, entry.consistent);
   }
-  table::Store& store = ctx.env.store;
-  const auto read = [state, &store](kv::Tier tier) -> Result<bool> {
-    TRY(ReadOn(store, state.get(), tier));
+  const auto read = [state, &ctx](kv::Tier tier) -> Result<bool> {
+    TRY(ReadOn(ctx, state.get(), tier));
     return true;
   };
   ReadThenFinish(ctx, read, [state](Result<bool> finished) mutable {

@@ -1,6 +1,7 @@
 #include <map>
 #include <set>
 
+#include "ops/admit.h"
 #include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/faults.h"
@@ -33,6 +34,8 @@ struct State {
   size_t key = 0;
   size_t bytes = 0;
   std::vector<int64_t> halves;  // by table
+  bool any_admitted = false;
+  std::optional<Error> refusal;  // of the first key that was throttled
   BatchGetItemResponse response;
 };
 
@@ -88,7 +91,8 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchGetItemRequest request
 }
 
 // Reads on until all is read or the response is full; kWouldBlock leaves the progress where it was.
-Status ReadOn(table::Store& store, State* state, kv::Tier tier) {
+Status ReadOn(Context& ctx, State* state, kv::Tier tier) {
+  table::Store& store = ctx.env.store;
   for (; state->table < state->tables.size(); ++state->table, state->key = 0) {
     TablePlan& plan = state->tables[state->table];
     for (; state->key < plan.keys.size(); ++state->key) {
@@ -97,9 +101,17 @@ Status ReadOn(table::Store& store, State* state, kv::Tier tier) {
       ASSIGN_OR_RETURN(const bool found, store.Get(*plan.table, plan.keys[state->key], tier, &item, plan.past.get()));
       const model::ItemView view = found ? model::ItemView(item) : model::ItemView();
       if (state->bytes > 0 && state->bytes + view.size_bytes() > kMaxResponseBytes) return OkStatus();
+      const bool consistent = plan.request.consistent_read.value_or(false);
+      const int64_t halves = throughput::ReadHalves(static_cast<int64_t>(view.size_bytes()), consistent);
+      if (const auto refusal = AdmitItemRead(ctx, *plan.table, plan.keys[state->key], halves, consistent)) {
+        plan.left_out.resize(plan.keys.size());
+        plan.left_out[state->key] = true;
+        if (!state->refusal) state->refusal = ErrorOf(ctx, *refusal);
+        continue;
+      }
+      state->any_admitted = true;
       state->bytes += view.size_bytes();
-      state->halves[state->table] += throughput::ReadHalves(static_cast<int64_t>(view.size_bytes()),
-                                                            plan.request.consistent_read.value_or(false));
+      state->halves[state->table] += halves;
       if (!found) continue;
       state->response.responses[state->table].items.push_back(
           plan.projection.present() ? expr::Project(plan.projection, view) : std::move(item));
@@ -161,9 +173,9 @@ void BatchGetItem(Context& ctx, BatchGetItemRequest request, Callback<BatchGetIt
     done(std::move(struck).error());
     return;
   }
-  table::Store& store = ctx.env.store;
-  const auto read = [state, &store](kv::Tier tier) -> Result<bool> {
-    TRY(ReadOn(store, state.get(), tier));
+  const auto read = [state, &ctx](kv::Tier tier) -> Result<bool> {
+    TRY(ReadOn(ctx, state.get(), tier));
+    if (state->refusal && !state->any_admitted) return *std::move(state->refusal);
     return true;
   };
   ReadThenFinish(ctx, read, [state, done = std::move(done)](Result<bool> finished) mutable {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ops/admit.h"
 #include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/faults.h"
@@ -28,6 +29,8 @@ struct Entry {
 struct Cost {
   int64_t units = 0;
   IndexUnits index_units;
+  std::vector<EntryUnits> entries;  // if the table is measured
+  bool admitted = false;
 };
 
 // Written on the loop's thread only.
@@ -199,22 +202,31 @@ void BatchWriteItem(Context& ctx, BatchWriteItemRequest request, Callback<BatchW
     const WriteRequest& write = state->request.request_items[entry.table_index].requests[entry.request_index];
     const std::string* item = write.put_request ? &write.put_request->item.bytes : nullptr;
     auto cost = std::make_shared<Cost>();
-    // Null unless what indexes cost is asked for.
+    const bool measured = Measured(ctx, *entry.table);
+    // Null unless somebody wants to know what indexes cost.
     const table::TablePtr indexed =
-        WantsCapacity(state->request.return_consumed_capacity) && !entry.table->descriptor.indexes.empty() ? entry.table
-                                                                                                          : nullptr;
+        (measured || WantsCapacity(state->request.return_consumed_capacity)) && !entry.table->descriptor.indexes.empty()
+            ? entry.table
+            : nullptr;
     std::vector<table::WriteTarget> targets;
     targets.push_back({entry.table, entry.key});
     // `item` stays where it is until the last answer is in: the state is shared by all callbacks.
     ctx.env.store.Write(
         std::move(targets),
-        [state, item, cost, indexed](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
+        [state, item, cost, indexed, measured, &entry, &ctx](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
           const size_t new_bytes = item != nullptr ? model::ItemView(*item).size_bytes() : 0;
           cost->units = throughput::WriteUnits(static_cast<int64_t>(std::max(old_items[0].size_bytes(), new_bytes)));
           cost->index_units.clear();
+          cost->entries.clear();
           if (indexed != nullptr) {
             AddIndexUnits(*indexed, old_items[0], item != nullptr ? model::ItemView(*item) : model::ItemView(),
-                          &cost->index_units);
+                          &cost->index_units, measured ? &cost->entries : nullptr);
+          }
+          if (measured && !cost->admitted) {
+            Draws draws(ctx);
+            draws.AddWrite(*entry.table, entry.key, cost->units, cost->index_units, cost->entries);
+            if (const auto refusal = draws.Admit()) return ErrorOf(ctx, *refusal);
+            cost->admitted = true;
           }
           std::vector<table::Change> changes(1);
           if (item != nullptr) {

@@ -1,3 +1,4 @@
+#include "ops/admit.h"
 #include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/faults.h"
@@ -60,13 +61,18 @@ void ReadOneItem(Context& ctx, std::shared_ptr<Read> read, Done done) {
     if (!found) return std::optional<std::string>();
     return std::optional<std::string>(std::move(item));
   };
-  ReadThenFinish(ctx, get, [read, done = std::move(done)](Result<std::optional<std::string>> item) mutable {
+  ReadThenFinish(ctx, get, [&ctx, read, done = std::move(done)](Result<std::optional<std::string>> item) mutable {
     if (!item.ok()) {
       done(std::move(item).error());
       return;
     }
     const model::ItemView view = *item ? model::ItemView(**item) : model::ItemView();
     read->halves = throughput::ReadHalves(static_cast<int64_t>(view.size_bytes()), read->consistent);
+    if (const auto refusal = AdmitItemRead(ctx, *read->plan.target.table, read->plan.item_key, read->halves,
+                                           read->consistent)) {
+      done(ErrorOf(ctx, *refusal));
+      return;
+    }
     if (view.exists() && read->request.limit == 1) read->last_key = read->plan.key_attributes;
     if (view.exists() && expr::Evaluate(read->plan.filter, view)) {
       if (read->statement.projection.present()) {
@@ -122,9 +128,14 @@ void ReadRanges(Context& ctx, std::shared_ptr<Read> read, Done done) {
     const SelectPlan& plan = read->plan;
     read->scanned += page->scanned_count;
     read->bytes += page->bytes + page->fetched_bytes;
-    read->halves += plan.is_scan ? ScanHalves(plan.target, *page, first_hash, UINT64_MAX, read->consistent)
-                                 : throughput::ReadHalves(page->bytes, read->consistent);
-    read->fetched_halves += page->fetched_steps * (read->consistent ? 2 : 1);
+    std::vector<PartitionHalves> partitions;
+    if (plan.is_scan) partitions = ScanHalves(plan.target, *page, first_hash, UINT64_MAX, read->consistent);
+    const int64_t halves =
+        plan.is_scan ? SumOf(partitions) : throughput::ReadHalves(page->bytes, read->consistent);
+    const int64_t fetched_halves = page->fetched_steps * (read->consistent ? 2 : 1);
+    ChargePage(ctx, plan.target, *page, halves + fetched_halves, read->consistent, partitions);
+    read->halves += halves;
+    read->fetched_halves += fetched_halves;
     ItemList& items = read->response.items;
     if (items.empty()) {
       items = std::move(page->items);

@@ -1,3 +1,4 @@
+#include "ops/admit.h"
 #include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/faults.h"
@@ -57,14 +58,19 @@ void GetItem(Context& ctx, GetItemRequest request, Callback<GetItemResponse> don
     if (!found) return std::optional<std::string>();
     return std::optional<std::string>(std::move(item));
   };
-  ReadThenFinish(ctx, read, [plan, done = std::move(done)](Result<std::optional<std::string>> item) mutable {
+  ReadThenFinish(ctx, read, [&ctx, plan, done = std::move(done)](Result<std::optional<std::string>> item) mutable {
     if (!item.ok()) {
       done(std::move(item).error());
       return;
     }
-    GetItemResponse response;
+    const bool consistent = plan->request.consistent_read.value_or(false);
     const int64_t bytes = *item ? static_cast<int64_t>(model::ItemView(**item).size_bytes()) : 0;
-    const int64_t halves = throughput::ReadHalves(bytes, plan->request.consistent_read.value_or(false));
+    const int64_t halves = throughput::ReadHalves(bytes, consistent);
+    if (const auto refusal = AdmitItemRead(ctx, *plan->table, plan->key, halves, consistent)) {
+      done(ErrorOf(ctx, *refusal));
+      return;
+    }
+    GetItemResponse response;
     response.consumed_capacity = TableCapacity(plan->request.return_consumed_capacity, plan->request.table_name,
                                                throughput::HalvesToUnits(halves));
     if (*item && plan->projection.present()) {

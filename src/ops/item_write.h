@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "ops/admit.h"
 #include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/context.h"
@@ -24,12 +25,25 @@ struct ItemWrite {
   // Outputs of the body.
   std::string attributes;  // encoded item to answer; empty: none
   int64_t units = 0;
-  IndexUnits index_units;  // if the client wants capacity
+  IndexUnits index_units;            // if the client wants capacity or the table is measured
+  std::vector<EntryUnits> entries;  // if the table is measured
+  bool measured = false;
+  bool admitted = false;
 
   void CountIndexUnits(model::ItemView old_image, model::ItemView new_image) {
-    index_units.clear();
-    if (table->descriptor.indexes.empty() || !WantsCapacity(request.return_consumed_capacity)) return;
-    AddIndexUnits(*table, old_image, new_image, &index_units);
+    if (table->descriptor.indexes.empty()) return;
+    if (!measured && !WantsCapacity(request.return_consumed_capacity)) return;
+    AddIndexUnits(*table, old_image, new_image, &index_units, measured ? &entries : nullptr);
+  }
+
+  // Takes what the body counted. Once: the body may run again.
+  Status Admit(Context& ctx) {
+    if (!measured || admitted) return OkStatus();
+    Draws draws(ctx);
+    draws.AddWrite(*table, key, units, index_units, entries);
+    if (const auto refusal = draws.Admit()) return ErrorOf(ctx, *refusal);
+    admitted = true;
+    return OkStatus();
   }
 };
 
@@ -76,7 +90,8 @@ Response FinishItemWrite(State& state, model::ItemView key) {
   return response;
 }
 
-// Runs `decide(state, old item)` -> Result<table::Change> under the item's latch and applies the change; then hands
+// Runs `decide(state, old item)` -> Result<table::Change> under the item's latch, asks for the units that it counted, also of
+// a condition that failed, and applies the change; then hands
 // `finish(state)` -> Response, or the error, to `done` on the loop's thread. `decide` may run more than once. An error in
 // `prepared` is handed to `done` at once, and so are those of the fault dial.
 template <typename State, typename Decide, typename Finish, typename Response>
@@ -91,15 +106,20 @@ void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide 
     done(std::move(struck).error());
     return;
   }
+  state->measured = Measured(ctx, *state->table);
   Executor& loop = ctx.loop;
   std::vector<table::WriteTarget> targets;
   targets.push_back({state->table, state->key});
   ctx.env.store.Write(
       std::move(targets),
-      [state, decide](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
-        ASSIGN_OR_RETURN(table::Change change, decide(*state, old_items[0]));
+      [state, decide, &ctx](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
+        state->index_units.clear();
+        state->entries.clear();
+        Result<table::Change> change = decide(*state, old_items[0]);
+        if (change.ok() || change.error().code() == ErrorCode::kConditionalCheckFailed) TRY(state->Admit(ctx));
+        if (!change.ok()) return std::move(change).error();
         std::vector<table::Change> changes;
-        changes.push_back(std::move(change));
+        changes.push_back(*std::move(change));
         return changes;
       },
       [state, finish, &loop, done = std::move(done)](Status status) mutable {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "ops/admit.h"
 #include "ops/faults.h"
 #include "ops/item_read.h"
 #include "table/index_entries.h"
@@ -15,7 +16,9 @@ namespace {
 // Reads a page in steps; each goes on where the one before stopped.
 class PageReader {
  public:
-  PageReader(table::Store& store, PageRequest request) : store_(store), request_(std::move(request)) {}
+  PageReader(table::Store& store, PageRequest request, PageDraw draw) : store_(store), request_(std::move(request)) {
+    page_.draw = std::move(draw);
+  }
 
   // Reads about `budget` bytes. True when the page is complete.
   Result<bool> Step(kv::Tier tier, int64_t budget) {
@@ -111,6 +114,7 @@ class PageReader {
       page_.partition_bytes.emplace_back(partition, 0);
     }
     page_.partition_bytes.back().second += bytes;
+    if (page_.draw.measured) Mark(key, partition, bytes);
 
     if (item.exists() && expr::Evaluate(request_.filter, item)) {
       ++page_.count;
@@ -130,6 +134,14 @@ class PageReader {
     return false;
   }
 
+  void Mark(std::string_view key, size_t partition, int64_t bytes) {
+    std::vector<PageMark>& marks = page_.marks;
+    if (marks.empty() || marks.back().partition != partition || marks.back().bytes >= kPageMarkBytes) {
+      marks.push_back({std::string(key), partition, 0});
+    }
+    marks.back().bytes += bytes;
+  }
+
   // A guess after the first item that spares the first few times of growing.
   void ReserveItems(model::ItemView first) {
     constexpr int64_t kExpected = 24;
@@ -146,17 +158,24 @@ class PageReader {
 
 }  // namespace
 
-int64_t ScanHalves(const ReadTarget& target, const Page& page, uint64_t first_hash, uint64_t final_hash, bool consistent) {
+std::vector<PartitionHalves> ScanHalves(const ReadTarget& target, const Page& page, uint64_t first_hash, uint64_t final_hash,
+                                        bool consistent) {
   const throughput::PartitionMap& map = target.partitions();
   const size_t first = map.Find(first_hash);
   const size_t last = map.Find(page.last_evaluated_key ? page.last_hash : final_hash);
-  int64_t halves = 0;
+  std::vector<PartitionHalves> halves;
   auto next = page.partition_bytes.begin();
   for (size_t partition = first; partition <= last; ++partition) {
     int64_t bytes = 0;
     if (next != page.partition_bytes.end() && next->first == partition) bytes = (next++)->second;
-    halves += throughput::ReadHalves(bytes, consistent);
+    halves.push_back({partition, throughput::ReadHalves(bytes, consistent)});
   }
+  return halves;
+}
+
+int64_t SumOf(const std::vector<PartitionHalves>& partitions) {
+  int64_t halves = 0;
+  for (const PartitionHalves& partition : partitions) halves += partition.halves;
   return halves;
 }
 
@@ -167,7 +186,12 @@ void ReadPage(Context& ctx, PageRequest request, UniqueFunction<void(Result<Page
     return;
   }
   request.past = MomentOf(ctx, *target.table, target.index, request.consistent);
-  auto reader = std::make_shared<PageReader>(ctx.env.store, std::move(request));
+  PageDraw draw;
+  if (const auto refusal = AdmitPage(ctx, target, request.begin, request.consistent, &draw)) {
+    done(ErrorOf(ctx, *refusal));
+    return;
+  }
+  auto reader = std::make_shared<PageReader>(ctx.env.store, std::move(request), std::move(draw));
   Result<bool> complete = reader->Step(kv::Tier::kMemory, kInlinePageBytes);
   if (complete.ok() && *complete) {
     done(reader->TakePage());

@@ -35,6 +35,27 @@ struct PageRequest {
   std::shared_ptr<const table::History::Moment> past;  // the moment that is read; null: the present. ReadPage sets it.
 };
 
+// Where a part of a page was read, of about kPageMarkBytes and of one partition.
+struct PageMark {
+  std::string key;  // of the first item or entry
+  size_t partition = 0;
+  int64_t bytes = 0;
+};
+inline constexpr int64_t kPageMarkBytes = 64 << 10;
+
+// What was asked for before a page was read (admit.h).
+struct PageDraw {
+  bool measured = false;
+  bool let_pass = false;  // a limit stood against it, and nobody stopped it
+  int64_t charged = 0;    // halves
+  std::string key;        // where the page begins
+};
+
+struct PartitionHalves {
+  size_t partition = 0;
+  int64_t halves = 0;
+};
+
 struct Page {
   ItemList items;  // empty with count_only
   int64_t count = 0;
@@ -47,14 +68,18 @@ struct Page {
   // Set when the page ended by size or limit: the key to go on behind, as an encoded item.
   std::optional<std::string> last_evaluated_key;
   uint64_t last_hash = 0;  // of the last item evaluated
+  PageDraw draw;
+  std::vector<PageMark> marks;  // in the order of reading; empty unless the page is measured
 };
 
 // Half units of a page of a Scan over the hashes from `first_hash` to `final_hash`: it pays per partition that it touched, each
 // rounded up on its own.
-int64_t ScanHalves(const ReadTarget& target, const Page& page, uint64_t first_hash, uint64_t final_hash, bool consistent);
+std::vector<PartitionHalves> ScanHalves(const ReadTarget& target, const Page& page, uint64_t first_hash,
+                                        uint64_t final_hash, bool consistent);
+int64_t SumOf(const std::vector<PartitionHalves>& partitions);
 
-// Reads the page, of a moment of the past if the fault dial says so, on this thread as long as that is short and from memory,
-// and hands it to `done` on the loop's thread.
+// Asks for admission and reads the page, of a moment of the past if the fault dial says so, on this thread as long as that is short and from memory,
+// and hands it to `done` on the loop's thread. Whoever knows what it cost calls ChargePage.
 void ReadPage(Context& ctx, PageRequest request, UniqueFunction<void(Result<Page>)> done);
 
 }  // namespace stator::ops

@@ -27,6 +27,7 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, PutItemRequest request) {
 }
 
 Result<table::Change> Decide(State& state, model::ItemView old_item) {
+  state.units = throughput::WriteUnits(static_cast<int64_t>(old_item.size_bytes()));
   if (!expr::Evaluate(state.condition, old_item)) {
     return ConditionFailed(state.request.return_values_on_condition_check_failure, old_item);
   }

@@ -1,3 +1,4 @@
+#include "ops/admit.h"
 #include "ops/checks.h"
 #include "ops/operations.h"
 #include "ops/page.h"
@@ -149,20 +150,21 @@ void Query(Context& ctx, QueryRequest request, Callback<QueryResponse> done) {
   PageRequest page_request = std::move(plan->page);
   const bool count_only = page_request.count_only;
   ReadPage(ctx, std::move(page_request),
-           [plan = std::move(*plan), count_only, done = std::move(done)](Result<Page> page) mutable {
+           [&ctx, plan = std::move(*plan), count_only, done = std::move(done)](Result<Page> page) mutable {
              if (!page.ok()) {
                done(std::move(page).error());
                return;
              }
+             const int64_t halves = throughput::ReadHalves(page->bytes, plan.consistent);
+             const int64_t fetched_halves = page->fetched_steps * (plan.consistent ? 2 : 1);
+             ChargePage(ctx, plan.target, *page, halves + fetched_halves, plan.consistent);
              QueryResponse response;
              if (!count_only) response.items = std::move(page->items);
              response.count = page->count;
              response.scanned_count = page->scanned_count;
              response.last_evaluated_key = std::move(page->last_evaluated_key);
              response.consumed_capacity =
-                 ReadCapacity(plan.return_consumed_capacity, plan.table_name, plan.target,
-                              throughput::ReadHalves(page->bytes, plan.consistent),
-                              page->fetched_steps * (plan.consistent ? 2 : 1));
+                 ReadCapacity(plan.return_consumed_capacity, plan.table_name, plan.target, halves, fetched_halves);
              done(std::move(response));
            });
 }

@@ -1,3 +1,4 @@
+#include "ops/admit.h"
 #include "ops/faults.h"
 #include "ops/item_read.h"
 #include "ops/transaction.h"
@@ -12,16 +13,19 @@ struct State {
   std::vector<std::optional<std::string>> images;
 };
 
-Result<TransactGetItemsResponse> Finish(State& state) {
+Result<TransactGetItemsResponse> Finish(Context& ctx, State& state) {
   TransactGetItemsResponse response;
   TransactionCapacity capacity;
   size_t bytes = 0;
+  Draws draws(ctx);
   for (size_t i = 0; i < state.items.size(); ++i) {
     const ReadTransaction::Read& read = state.transaction.reads[i];
     std::optional<std::string>& image = state.images[i];
     const size_t size = image ? model::ItemView(*image).size_bytes() : 0;
     bytes += size;
-    capacity.Add(read.table_name, read.table, 2 * throughput::ReadSteps(static_cast<int64_t>(size)));
+    const int64_t units = 2 * throughput::ReadSteps(static_cast<int64_t>(size));
+    capacity.Add(read.table_name, read.table, units);
+    draws.AddRead(*read.table, read.key, 2 * units, /*consistent=*/true, i);
     if (image && read.projection.present()) {
       std::string projected = expr::Project(read.projection, model::ItemView(*image));
       // Where nothing is left GetItem and PartiQL answer an item without attributes, TransactGetItems none.
@@ -34,6 +38,7 @@ Result<TransactGetItemsResponse> Finish(State& state) {
     response.responses.push_back(std::move(image));
   }
   TRY(CheckTransactionBytes(bytes));
+  if (const auto refusal = draws.Admit()) return TransactionErrorOf(ctx, *refusal, state.items.size());
   response.consumed_capacity = capacity.Take(state.transaction.return_consumed_capacity, /*writes=*/false);
   return response;
 }
@@ -54,9 +59,9 @@ void RunReadTransaction(Context& ctx, ReadTransaction transaction, Callback<Tran
     TRY(store.GetTogether(state->items, tier, &state->images));
     return true;
   };
-  ReadThenFinish(ctx, read, [state, done = std::move(done)](Result<bool> finished) mutable {
+  ReadThenFinish(ctx, read, [&ctx, state, done = std::move(done)](Result<bool> finished) mutable {
     if (finished.ok()) {
-      done(Finish(*state));
+      done(Finish(ctx, *state));
     } else {
       done(std::move(finished).error());
     }

@@ -1,3 +1,4 @@
+#include "ops/admit.h"
 #include "ops/checks.h"
 #include "ops/operations.h"
 #include "ops/page.h"
@@ -117,16 +118,18 @@ void Scan(Context& ctx, ScanRequest request, Callback<ScanResponse> done) {
   PageRequest page_request = std::move(plan->page);
   const bool count_only = page_request.count_only;
   ReadPage(ctx, std::move(page_request),
-           [plan = std::move(*plan), count_only, done = std::move(done)](Result<Page> page) mutable {
+           [&ctx, plan = std::move(*plan), count_only, done = std::move(done)](Result<Page> page) mutable {
              if (!page.ok()) {
                done(std::move(page).error());
                return;
              }
+             const std::vector<PartitionHalves> partitions =
+                 ScanHalves(plan.target, *page, plan.first_hash, plan.final_hash, plan.consistent);
+             const int64_t fetched_halves = page->fetched_steps * (plan.consistent ? 2 : 1);
+             ChargePage(ctx, plan.target, *page, SumOf(partitions) + fetched_halves, plan.consistent, partitions);
              ScanResponse response;
-             response.consumed_capacity =
-                 ReadCapacity(plan.return_consumed_capacity, plan.table_name, plan.target,
-                              ScanHalves(plan.target, *page, plan.first_hash, plan.final_hash, plan.consistent),
-                              page->fetched_steps * (plan.consistent ? 2 : 1));
+             response.consumed_capacity = ReadCapacity(plan.return_consumed_capacity, plan.table_name, plan.target,
+                                                       SumOf(partitions), fetched_halves);
              if (!count_only) response.items = std::move(page->items);
              response.count = page->count;
              response.scanned_count = page->scanned_count;

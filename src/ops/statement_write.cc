@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "ops/admit.h"
 #include "ops/faults.h"
 #include "ops/payload.h"
 #include "throughput/units.h"
@@ -13,10 +14,26 @@ struct State {
   TransactionAction action;
   expr::Returning returning;
   bool counts_index_units;
+  bool measured;
   StatementWriteResult result;
+  std::vector<EntryUnits> entries;
+  bool admitted = false;
 };
 
-Error ErrorOf(CancellationReason reason) {
+// Once: the body may run again.
+Status Admit(Context& ctx, State& state) {
+  if (!state.measured || state.admitted) return OkStatus();
+  Draws draws(ctx);
+  draws.AddWrite(*state.action.table, state.action.key, state.result.units, state.result.index_units, state.entries);
+  if (const auto refusal = draws.Admit()) {
+    state.result = {};
+    return ErrorOf(ctx, *refusal);
+  }
+  state.admitted = true;
+  return OkStatus();
+}
+
+Error ErrorOfReason(CancellationReason reason) {
   if (reason.code == "DuplicateItem") return Error(ErrorCode::kDuplicateItem, std::move(reason.message));
   if (reason.code != "ConditionalCheckFailed") return ValidationError(std::move(reason.message));
   std::shared_ptr<const ErrorPayload> payload;
@@ -35,16 +52,19 @@ std::string Returned(const State& state, model::ItemView old_item, model::ItemVi
   return "";
 }
 
-Result<std::vector<table::Change>> Decide(State& state, model::ItemView old_item) {
+Result<std::vector<table::Change>> Decide(Context& ctx, State& state, model::ItemView old_item) {
   StatementWriteResult& result = state.result;
   result = {};
+  state.entries.clear();
   ASSIGN_OR_RETURN(ActionOutcome outcome, DecideAction(state.action, old_item));
   result.units = throughput::WriteUnits(static_cast<int64_t>(outcome.measured_bytes));
-  if (outcome.reason.code != "None") return ErrorOf(std::move(outcome.reason));
   const model::ItemView new_item(outcome.change.item);
-  if (state.counts_index_units && outcome.change.kind != table::Change::kNone) {
-    AddIndexUnits(*state.action.table, old_item, new_item, &result.index_units);
+  const bool counts = state.counts_index_units || (state.measured && !state.action.table->descriptor.indexes.empty());
+  if (counts && outcome.change.kind != table::Change::kNone) {
+    AddIndexUnits(*state.action.table, old_item, new_item, &result.index_units, state.measured ? &state.entries : nullptr);
   }
+  TRY(Admit(ctx, state));
+  if (outcome.reason.code != "None") return ErrorOfReason(std::move(outcome.reason));
   std::string returned = Returned(state, old_item, new_item);
   if (!returned.empty()) result.item = std::move(returned);
   std::vector<table::Change> changes;
@@ -56,7 +76,9 @@ Result<std::vector<table::Change>> Decide(State& state, model::ItemView old_item
 
 void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning returning, bool counts_index_units,
                        UniqueFunction<void(StatementWriteResult)> done) {
-  auto state = std::make_shared<State>(State{std::move(action), returning, counts_index_units, {}});
+  auto state = std::make_shared<State>(
+      State{std::move(action), returning, counts_index_units, /*measured=*/false, {}, {}});
+  state->measured = Measured(ctx, *state->action.table);
   if (Status struck = StrikeRequest(ctx, {state->action.table.get(), nullptr, /*write=*/true, /*single=*/true}); !struck.ok()) {
     state->result.error = std::move(struck).error();
     done(std::move(state->result));
@@ -67,7 +89,7 @@ void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning r
   Executor& loop = ctx.loop;
   ctx.env.store.Write(
       std::move(targets),
-      [state](const std::vector<model::ItemView>& old_items) { return Decide(*state, old_items[0]); },
+      [state, &ctx](const std::vector<model::ItemView>& old_items) { return Decide(ctx, *state, old_items[0]); },
       [state, &loop, done = std::move(done)](Status status) mutable {
         RunOn(loop, [state = std::move(state), status = std::move(status), done = std::move(done)]() mutable {
           if (!status.ok()) state->result.error = std::move(status).error();

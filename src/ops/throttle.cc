@@ -21,7 +21,7 @@ ErrorCode CodeOf(const Throttle& throttle) {
              : ErrorCode::kThrottling;
 }
 
-std::string MessageOf(const Throttle& throttle) {
+std::string ServiceMessageOf(const Throttle& throttle) {
   switch (CodeOf(throttle)) {
     case ErrorCode::kRequestLimitExceeded:
       return "Throughput exceeds the current throughput limit for your account. Please contact AWS "
@@ -44,6 +44,12 @@ std::string MessageOf(const Throttle& throttle) {
   return "The level of configured provisioned throughput for the table was exceeded. Consider "
          "increasing your provisioning "
          "level with the UpdateTable API.";
+}
+
+std::string MessageOf(const Throttle& throttle) {
+  std::string message = ServiceMessageOf(throttle);
+  if (!throttle.detail.empty()) message.append(" ").append(throttle.detail);
+  return message;
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // throttled makes the error here.
 #pragma once
 
+#include <string>
+
 #include "ops/payload.h"
 #include "table/descriptor.h"
 #include "throughput/throttle.h"
@@ -15,6 +17,7 @@ struct Throttle {
   const table::IndexDescriptor* index = nullptr;  // of `table`; null: the table itself
   throughput::Access access = throughput::Access::kRead;
   throughput::Limit limit = throughput::Limit::kProvisioned;
+  std::string detail = {};  // behind the service's own words; empty: nothing
 };
 
 // The refusal of a whole request, with a ThrottlingPayload.

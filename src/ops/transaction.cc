@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/admit.h"
 #include "ops/capacity.h"
 #include "ops/faults.h"
 #include "table/index_entries.h"
@@ -22,9 +23,32 @@ struct Run {
   WriteTransaction transaction;
   std::shared_ptr<table::TokenUse> token;  // null without
   TransactionUnits drawn;                  // output of the body
+  bool measured = false;                   // one of the tables is
+  bool admitted = false;
 };
 
-Result<std::vector<table::Change>> Repeat(Run& run, std::string_view record) {
+// Takes what the body counted, or the read units of a repetition, of all actions or of none. Once: the body may run again.
+// `reasons`: what stands against actions besides. `entries`: of the actions; empty if nothing will be written.
+Status Admit(Context& ctx, Run& run, const std::vector<std::vector<EntryUnits>>& entries,
+             const std::vector<CancellationReason>& reasons) {
+  if (!run.measured || run.admitted) return OkStatus();
+  const std::vector<TransactionAction>& actions = run.transaction.actions;
+  Draws draws(ctx);
+  for (size_t i = 0; i < actions.size(); ++i) {
+    if (!run.drawn.writes) {
+      draws.AddRead(*actions[i].table, actions[i].key, 2 * run.drawn.units[i], /*consistent=*/true, i);
+    } else if (entries.empty()) {
+      draws.AddWrite(*actions[i].table, actions[i].key, run.drawn.units[i], {}, {}, i);
+    } else {
+      draws.AddWrite(*actions[i].table, actions[i].key, run.drawn.units[i], run.drawn.index_units[i], entries[i], i);
+    }
+  }
+  if (const auto refusal = draws.Admit()) return TransactionErrorOf(ctx, *refusal, actions.size(), reasons);
+  run.admitted = true;
+  return OkStatus();
+}
+
+Result<std::vector<table::Change>> Repeat(Context& ctx, Run& run, std::string_view record) {
   const std::string& digest = run.transaction.digest;
   if (!record.starts_with(digest)) {
     return Error(ErrorCode::kIdempotentParameterMismatch,
@@ -35,13 +59,16 @@ Result<std::vector<table::Change>> Repeat(Run& run, std::string_view record) {
   for (size_t i = 0; i < run.transaction.actions.size(); ++i) {
     run.drawn.units.push_back(static_cast<int64_t>(model::ReadVarint(&p)));
   }
+  TRY(Admit(ctx, run, {}, {}));
   return std::vector<table::Change>(run.transaction.actions.size());
 }
 
-Result<std::vector<table::Change>> Body(Run& run, const std::vector<model::ItemView>& old_items) {
+Result<std::vector<table::Change>> Body(Context& ctx, Run& run, const std::vector<model::ItemView>& old_items) {
   const std::vector<TransactionAction>& actions = run.transaction.actions;
   run.drawn = {};
-  if (run.token != nullptr && run.token->earlier) return Repeat(run, *run.token->earlier);
+  if (run.token != nullptr && run.token->earlier) return Repeat(ctx, run, *run.token->earlier);
+  const bool counts_index_units = run.transaction.counts_index_units || run.measured;
+  std::vector<std::vector<EntryUnits>> entries;
   std::vector<table::Change> changes;
   std::vector<CancellationReason> reasons;
   std::vector<int64_t> read_units;
@@ -54,19 +81,25 @@ Result<std::vector<table::Change>> Body(Run& run, const std::vector<model::ItemV
     canceled |= decision.reason.code != "None";
     reasons.push_back(std::move(decision.reason));
     changes.push_back(std::move(decision.change));
-    if (run.transaction.counts_index_units) {
+    if (counts_index_units) {
       IndexUnits& units = run.drawn.index_units.emplace_back();
+      std::vector<EntryUnits>& of_action = entries.emplace_back();
       const table::Change& change = changes.back();
       if (change.kind != table::Change::kNone) {
-        AddIndexUnits(*actions[i].table, old_items[i], model::ItemView(change.item), &units);
+        AddIndexUnits(*actions[i].table, old_items[i], model::ItemView(change.item), &units,
+                      run.measured ? &of_action : nullptr);
       }
     }
     bytes += decision.written_bytes;
     run.drawn.units.push_back(2 * throughput::WriteUnits(static_cast<int64_t>(decision.measured_bytes)));
     read_units.push_back(2 * throughput::ReadSteps(static_cast<int64_t>(decision.image_bytes)));
   }
-  if (canceled) return TransactionCanceled(std::move(reasons));
+  if (canceled) {
+    TRY(Admit(ctx, run, {}, reasons));
+    return TransactionCanceled(std::move(reasons));
+  }
   TRY(CheckTransactionBytes(bytes));
+  TRY(Admit(ctx, run, entries, {}));
   if (run.token != nullptr) run.token->record = EncodeRecord(run.transaction.digest, read_units);
   return changes;
 }
@@ -172,9 +205,11 @@ void RunWriteTransaction(Context& ctx, WriteTransaction transaction, Callback<Tr
     done(std::move(struck).error());
     return;
   }
+  for (const TransactionAction& action : run->transaction.actions) run->measured |= Measured(ctx, *action.table);
   Executor& loop = ctx.loop;
   ctx.env.store.Write(
-      std::move(targets), [run](const std::vector<model::ItemView>& old_items) { return Body(*run, old_items); },
+      std::move(targets),
+      [run, &ctx](const std::vector<model::ItemView>& old_items) { return Body(ctx, *run, old_items); },
       [run, &ctx, &loop, done = std::move(done)](Status status) mutable {
         RunOn(loop, [run = std::move(run), &ctx, status = std::move(status), done = std::move(done)]() mutable {
           const bool repeated = status.ok() && !run->drawn.writes;

@@ -75,6 +75,7 @@ size_t MeasuredSize(const State& state, model::ItemView item) {
 }
 
 Result<table::Change> Decide(State& state, model::ItemView old_item) {
+  state.units = throughput::WriteUnits(static_cast<int64_t>(old_item.size_bytes()));
   if (!expr::Evaluate(state.condition, old_item)) {
     return ConditionFailed(state.request.return_values_on_condition_check_failure, old_item);
   }

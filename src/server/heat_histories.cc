@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/log.h"
+#include "server/report_json.h"
 #include "table/item_value.h"
 #include "table/store.h"
 
@@ -39,11 +40,6 @@ uint32_t NumberAt(std::string_view key, size_t at) {
   return value;
 }
 
-uint32_t TabletOf(const ops::Admission::Resource& resource) {
-  return resource.index != nullptr ? resource.index->tablet_id
-                                   : resource.table->descriptor.tablet_id;
-}
-
 }  // namespace
 
 HeatHistories::HeatHistories(ops::Environment& environment, bool manual_clock)
@@ -60,7 +56,8 @@ void HeatHistories::Load() {
   };
   std::map<uint32_t, Stored> stored;
   const Status read = environment_.store.engine().Scan(
-      {kHeatTablet, {}, {}, false}, kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
+      {kHeatTablet, {}, {}, false}, kv::Tier::kAny,
+      [&](std::string_view key, std::string_view value) {
         const Result<std::string_view> piece = table::DecodeItemValue(value);
         if (key.size() != 8) return true;
         Stored& one = stored[NumberAt(key, 0)];
@@ -79,8 +76,7 @@ void HeatHistories::Load() {
     if (history.ok()) {
       entry.history = *std::move(history);
     } else {
-      LogWarn("heat_history_lost",
-              {{"tablet", tablet}, {"error", history.error().message()}});
+      LogWarn("heat_history_lost", {{"tablet", tablet}, {"error", history.error().message()}});
     }
     entries_.emplace(tablet, std::move(entry));
   }

@@ -25,9 +25,10 @@ inline constexpr kv::Tablet kHeatTablet = {kv::Space::kCatalog, 1};
 // Thread-safe.
 class HeatHistories {
  public:
-  // Reads what was kept, and hears from now on what is used. A history that is damaged is begun anew,
-  // and the log says so. With a manual clock, what was used between two looks is what was used at
-  // the earlier one. Both outlive this object; to be made before the first Admission::Advance.
+  // Reads what was kept, and hears from now on what is used. A history that is damaged is begun
+  // anew, and the log says so. With a manual clock, what was used between two looks is what was
+  // used at the earlier one. Both outlive this object; to be made before the first
+  // Admission::Advance.
   HeatHistories(ops::Environment& environment, bool manual_clock);
 
   // Writes what has changed since the last call, and forgets what belonged to tables and indexes
@@ -60,7 +61,7 @@ class HeatHistories {
   mutable Mutex mutex_;
   std::map<uint32_t, Entry> entries_ GUARDED_BY(mutex_);  // by tablet
   std::vector<kv::Delete> gone_ GUARDED_BY(mutex_);       // pieces to be deleted
-  Mutex keeping_;  // held through Keep
+  Mutex keeping_;                                         // held through Keep
 };
 
 }  // namespace stator::server

@@ -73,8 +73,8 @@ class Process {
   }
   void Drop(const std::string& name) {
     Await([&](auto done) {
-      store_->Drop(name, [](const table::TableDescriptor&) { return OkStatus(); },
-                   std::move(done));
+      store_->Drop(
+          name, [](const table::TableDescriptor&) { return OkStatus(); }, std::move(done));
     });
   }
   void Enable(const std::string& name, table::ContributorInsights::Mode mode) {
@@ -165,9 +165,7 @@ class HeatHistoriesTest : public testing::Test {
  protected:
   void SetUp() override { SetLogLevel(LogLevel::kOff); }
   void TearDown() override { SetLogLevel(LogLevel::kInfo); }
-  std::unique_ptr<Process> Open() {
-    return std::make_unique<Process>(directory_.store(), clock_);
-  }
+  std::unique_ptr<Process> Open() { return std::make_unique<Process>(directory_.store(), clock_); }
   ManualClock clock_;
   kv_rocks::TemporaryDirectory directory_;
 };
@@ -205,9 +203,9 @@ TEST_F(HeatHistoriesTest, AClockThatIsMovedByHoursLeavesTheUseWhereItWas) {
   const int64_t used = clock_.NowMicros() / kSecond;
   process->Tick(8 * 3600);
   const int64_t now = clock_.NowMicros();
-  const HeatMap map =
-      process->heat().Map(process->store().Find("t")->descriptor.tablet_id,
-                          {.from_micros = now - 10 * 3600 * kSecond, .to_micros = now, .step_seconds = 60});
+  const HeatMap map = process->heat().Map(
+      process->store().Find("t")->descriptor.tablet_id,
+      {.from_micros = now - 10 * 3600 * kSecond, .to_micros = now, .step_seconds = 60});
   int64_t sum = 0;
   for (size_t i = 0; i < map.columns(); ++i) {
     const int64_t units = map.cells[0][i].units.write;
@@ -296,7 +294,8 @@ TEST_F(HeatHistoriesTest, TheReportHasUnitsPerSecondByRange) {
   process.Tick(60 - clock_.NowMicros() / kSecond % 60);
   process.Use("t", kQuarter, 120);
   process.Tick(59);
-  const Result<TableReports::Report> report = process.Get("/_stator/tables/t/heat?last=2m&step=60s");
+  const Result<TableReports::Report> report =
+      process.Get("/_stator/tables/t/heat?last=2m&step=60s");
   ASSERT_TRUE(report.ok()) << report.error().message();
   EXPECT_EQ(report->content_type, "application/json");
   simdjson::dom::parser parser;
@@ -333,7 +332,7 @@ TEST_F(HeatHistoriesTest, ThePictureIsTheSimulators) {
     EXPECT_EQ(report->content_type, "image/svg+xml");
     EXPECT_TRUE(report->body.starts_with("<svg")) << report->body;
     EXPECT_NE(report->body.find("Table t: 4 partitions, on demand"), std::string::npos);
-    EXPECT_NE(report->body.find("Index t/by-g"), std::string::npos) << report->body;
+    EXPECT_NE(report->body.find("Index by-g"), std::string::npos) << report->body;
     // Seconds of 200%, 0% with what was refused, 200%; longer columns have the average.
     const std::string hot = target[std::string_view(target).size() - 1] == 's' ? "200%" : "";
     EXPECT_NE(report->body.find("<title>0.00% to 25.00% of the hash space: " + hot),
@@ -361,13 +360,15 @@ TEST_F(HeatHistoriesTest, BadQueriesAreToldSo) {
   EXPECT_EQ(process.Refusal(heat + "?limit=3"), "There is no parameter limit here");
   EXPECT_EQ(process.Refusal(heat + "?from=2023-11-14T12%3A00&to=2023-11-14T22:00"), "answered");
   const std::string insights = "/_stator/tables/t/contributor-insights";
-  EXPECT_EQ(process.Refusal(insights),
-            "Contributor Insights of the table t are disabled: UpdateContributorInsights enables them");
+  EXPECT_EQ(
+      process.Refusal(insights),
+      "Contributor Insights of the table t are disabled: UpdateContributorInsights enables them");
   EXPECT_EQ(process.Refusal(insights + "?limit=0"), "limit is to be a number from 1 to 100: 0");
   EXPECT_EQ(process.Refusal(insights + "?limit=x"), "limit is to be a number from 1 to 100: x");
   EXPECT_EQ(process.Refusal(insights + "?from=1"), "There is no parameter from here");
-  for (const char* other : {"/_stator/tables//heat", "/_stator/tables/heat", "/_stator/tables/t/x/heat",
-                            "/_stator/tables/t/heat/", "/_stator/heat", "/metrics"}) {
+  for (const char* other :
+       {"/_stator/tables//heat", "/_stator/tables/heat", "/_stator/tables/t/x/heat",
+        "/_stator/tables/t/heat/", "/_stator/heat", "/metrics"}) {
     EXPECT_FALSE(TableReports::Owns(other)) << other;
   }
 }
@@ -382,9 +383,9 @@ TEST_F(HeatHistoriesTest, ContributorsByRule) {
   process.Use("t", 0, 300, "hot", "b");
   process.Use("t", kQuarter, 100, "mild", "c");
   process.Use("t", 2 * kQuarter, 5000, "greedy", "d");
-  process.ModelOf("t").Admit(clock_.NowMicros(), {.access = Access::kWrite,
-                                                  .halves = 2000,
-                                                  .point = {2 * kQuarter, "d", "greedy"}});
+  process.ModelOf("t").Admit(
+      clock_.NowMicros(),
+      {.access = Access::kWrite, .halves = 2000, .point = {2 * kQuarter, "d", "greedy"}});
   const auto rules = [&](const std::string& query) {
     const auto report = process.Get("/_stator/tables/t/contributor-insights" + query);
     EXPECT_TRUE(report.ok());
@@ -400,15 +401,19 @@ TEST_F(HeatHistoriesTest, ContributorsByRule) {
             "DynamoDBContributorInsights-PKC-t-1700000000000");
   const simdjson::dom::element keys = json["rules"].at(0)["contributors"];
   ASSERT_EQ(keys.get_array().value().size(), 2u);
-  EXPECT_EQ(keys.at(0)["weight"].get_double().value(), 3 * 6000);
-  EXPECT_EQ(keys.at(1)["weight"].get_double().value(), 3 * 1200);
+  // Not every unit is looked at.
+  EXPECT_NEAR(keys.at(0)["weight"].get_double().value(), 3 * 6000, 100);
+  EXPECT_NEAR(keys.at(1)["weight"].get_double().value(), 3 * 1200, 100);
   EXPECT_TRUE(keys.at(0)["sortKey"].error() == simdjson::NO_SUCH_FIELD);
-  EXPECT_EQ(json["rules"].at(1)["contributors"].at(1)["weight"].get_double().value(), 3 * 900);
+  EXPECT_NEAR(json["rules"].at(1)["contributors"].at(1)["weight"].get_double().value(), 3 * 900,
+              100);
   EXPECT_EQ(json["rules"].at(1)["contributors"].at(1)["sortKey"].get_string().value(), "a");
   // One request of the greedy key was beyond the limit.
   ASSERT_EQ(json["rules"].at(2)["contributors"].get_array().value().size(), 1u);
-  EXPECT_EQ(json["rules"].at(2)["contributors"].at(0)["weight"].get_double().value(), 3 * 1000);
-  EXPECT_EQ(json["rules"].at(3)["contributors"].at(0)["weight"].get_double().value(), 3 * 1000);
+  EXPECT_NEAR(json["rules"].at(2)["contributors"].at(0)["weight"].get_double().value(), 3 * 1000,
+              100);
+  EXPECT_NEAR(json["rules"].at(3)["contributors"].at(0)["weight"].get_double().value(), 3 * 1000,
+              100);
 
   process.Enable("t", Mode::kThrottledKeys);
   ASSERT_EQ(parser.parse(rules("")).get(json), simdjson::SUCCESS);
@@ -417,7 +422,7 @@ TEST_F(HeatHistoriesTest, ContributorsByRule) {
   EXPECT_EQ(json["rules"].at(0)["name"].get_string().value(),
             "DynamoDBContributorInsights-PKT-t-1700000000000");
   EXPECT_EQ(process.Refusal("/_stator/tables/t/contributor-insights?index=by-g"),
-            "Contributor Insights of the index t/by-g are disabled: UpdateContributorInsights "
+            "Contributor Insights of the index by-g are disabled: UpdateContributorInsights "
             "enables them");
 }
 

@@ -8,7 +8,9 @@
 #include "api/attribute_json.h"
 #include "base/log.h"
 #include "base/pump.h"
+#include "server/partition_report.h"
 #include "server/seed_data.h"
+#include "server/throttling_control.h"
 #include "server/throughput_metrics.h"
 #include "simdjson.h"
 #include "table/partition_split.h"
@@ -66,15 +68,14 @@ Status DropAll(ops::Environment& environment) {
   return table::RemoveDisabledStreams(environment.store);
 }
 
-// The NAME in /_stator/tables/NAME/split; nullopt for other paths.
-std::optional<std::string_view> TableToSplit(std::string_view path) {
+// The NAME in /_stator/tables/NAME and `call`, which begins with a slash; nullopt for other paths.
+std::optional<std::string_view> TableIn(std::string_view path, std::string_view call) {
   constexpr std::string_view kBefore = "/_stator/tables/";
-  constexpr std::string_view kAfter = "/split";
-  if (!path.starts_with(kBefore) || !path.ends_with(kAfter) ||
-      path.size() <= kBefore.size() + kAfter.size()) {
-    return std::nullopt;
-  }
-  return path.substr(kBefore.size(), path.size() - kBefore.size() - kAfter.size());
+  if (!path.starts_with(kBefore) || !path.ends_with(call)) return std::nullopt;
+  path.remove_prefix(kBefore.size());
+  path.remove_suffix(std::min(call.size(), path.size()));
+  if (path.empty() || path.find('/') != std::string_view::npos) return std::nullopt;
+  return path;
 }
 
 // A number, or its decimal digits as text: hashes are larger than what JavaScript's numbers hold.
@@ -126,6 +127,7 @@ Management::Management(ops::Environment& environment, Metrics& metrics, ClockCon
       metrics_(metrics),
       clock_(clock),
       faults_(environment),
+      heat_(heat),
       reports_(environment, heat),
       connections_(std::move(connections)),
       options_(std::move(options)) {}
@@ -159,9 +161,17 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
       return HandleSlowly(std::move(exchange),
                           [this](const http::Request& moved) { return MoveClock(moved); });
     }
-    if (const std::optional<std::string_view> table = TableToSplit(path);
-        table && request.method == "POST") {
+    if (const auto table = TableIn(path, "/split"); table && request.method == "POST")
       return Split(std::string(*table), std::move(exchange));
+    if (const auto table = TableIn(path, "/partitions"); table && request.method == "GET") {
+      return HandleSlowly(std::move(exchange),
+                          [this, table = std::string(*table)](const http::Request&) {
+                            return RenderPartitions(table);
+                          });
+    }
+    if (const auto table = TableIn(path, "/throttling"); table || path == "/_stator/throttling") {
+      if (ThrottlingControl::Takes(request.method))
+        return exchange->Send(HandleThrottling(table, request));
     }
     if (request.method == "GET" && TableReports::Owns(path)) {
       return HandleSlowly(std::move(exchange),
@@ -188,6 +198,20 @@ http::Reply Management::RenderReport(const http::Request& request) const {
   http::Reply reply = Json(200, std::move(report->body));
   reply.headers[0].second = std::move(report->content_type);
   return reply;
+}
+
+http::Reply Management::HandleThrottling(std::optional<std::string_view> table,
+                                         const http::Request& request) {
+  ThrottlingControl control(environment_.admission);
+  Result<std::string> answer =
+      control.Handle(table ? std::optional<std::string>(*table) : std::nullopt, request.method,
+                     request.body);
+  return answer.ok() ? Json(200, *std::move(answer)) : Message(400, answer.error().message());
+}
+
+http::Reply Management::RenderPartitions(std::string_view table) const {
+  Result<std::string> report = PartitionReport(environment_, heat_, table);
+  return report.ok() ? Json(200, *std::move(report)) : Failure(report.error());
 }
 
 http::Reply Management::Ready() const {

@@ -9,6 +9,8 @@
 //   lowest of the upper half), or
 //                                the widest one in its middle; answers the lowest hash of each
 //                                partition
+//   GET  /_stator/tables/NAME/partitions   what the throughput model knows (partition_report.h)
+//   GET, PUT, DELETE /_stator/throttling, /_stator/tables/NAME/throttling   (throttling_control.h)
 //   GET  /_stator/tables/NAME/heat, .../heat.svg, .../contributor-insights   (table_reports.h)
 //   GET  /_stator/clock          what time it is (clock_control.h)
 //   POST /_stator/clock          moves a manual clock forward and does what is due by then
@@ -20,7 +22,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/executor.h"
 #include "http/server.h"
@@ -59,6 +63,8 @@ class Management {
   http::Reply Reset();
   http::Reply MoveClock(const http::Request& request);
   http::Reply HandleFaults(const http::Request& request);
+  http::Reply HandleThrottling(std::optional<std::string_view> table, const http::Request& request);
+  http::Reply RenderPartitions(std::string_view table) const;
   http::Reply RenderReport(const http::Request& request) const;
   http::Reply Ready() const;
   http::Reply RenderMetrics() const;
@@ -68,6 +74,7 @@ class Management {
   Metrics& metrics_;
   ClockControl& clock_;
   FaultControl faults_;
+  const HeatHistories& heat_;
   TableReports reports_;
   const std::function<int()> connections_;
   const Options options_;

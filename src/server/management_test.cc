@@ -11,6 +11,7 @@
 #include "kv/memory_engine.h"
 #include "base/pump.h"
 #include "server/seed_data.h"
+#include "simdjson.h"
 #include "table/store.h"
 
 namespace stator::server {
@@ -231,6 +232,75 @@ TEST_F(ManagementTest, TheClockMovesForwardAndChoresFollow) {
   EXPECT_EQ(Send(*management, "POST", "/_stator/clock", {}, R"({"advance": 1})").status, 403);
   chores_.Stop();
   EXPECT_EQ(post(R"({"advance": 1})").status, 503);
+}
+
+TEST_F(ManagementTest, ThrottlingIsSetAndShown) {
+  environment_.admission.Start({});
+  WriteMusic();
+  ASSERT_TRUE(LoadSeedData(environment_, directory_).ok());
+  const std::unique_ptr<Management> management = Make();
+  const auto send = [&](const char* method, const char* path, std::string_view body = "") {
+    return Send(*management, method, path, kGood, body);
+  };
+  const char* of_music = "/_stator/tables/Music/throttling";
+  EXPECT_EQ(send("GET", "/_stator/throttling").body, R"({"mode":"observe","tables":{}})");
+  EXPECT_EQ(send("PUT", of_music, R"({"mode":"enforce"})").body, R"({"mode":"enforce"})");
+  EXPECT_EQ(store_->Find("Music")->meters.table->mode(), throughput::Throttling::kEnforce);
+  EXPECT_EQ(send("PUT", "/_stator/throttling", R"({"mode":"off"})").body,
+            R"({"mode":"off","tables":{"Music":"enforce"}})");
+  EXPECT_EQ(send("DELETE", of_music).body, R"({"mode":"off"})");
+  EXPECT_EQ(store_->Find("Music")->meters.table->mode(), throughput::Throttling::kOff);
+  for (const char* bad : {"", "{}", "[]", R"({"mode":"on"})", R"({"mode":true})",
+                          R"({"mode":"off","table":"x"})", R"({"mode":"off")"}) {
+    const http::Reply reply = send("PUT", of_music, bad);
+    EXPECT_EQ(reply.status, 400) << bad;
+    EXPECT_NE(reply.body.find("observe"), std::string::npos) << reply.body;
+  }
+  EXPECT_EQ(send("PUT", "/_stator/tables/a/throttling", R"({"mode":"off"})").status, 400);
+  EXPECT_EQ(send("DELETE", "/_stator/throttling").status, 400);
+  EXPECT_EQ(send("POST", of_music, R"({"mode":"off"})").status, 404);
+}
+
+TEST_F(ManagementTest, PartitionsTellWhatTheModelKnows) {
+  environment_.admission.Start({});
+  WriteMusic();
+  ASSERT_TRUE(LoadSeedData(environment_, directory_).ok());
+  const std::unique_ptr<Management> management = Make();
+  throughput::Meter& meter = *store_->Find("Music")->meters.table;
+  const throughput::Draw draw{.access = throughput::Access::kWrite,
+                              .halves = 20'000,
+                              .point = {uint64_t{1} << 63, "", std::string_view("hot\0\x01", 5)}};
+  EXPECT_TRUE(meter.resource().Admit(clock_.NowMicros(), draw).admitted);
+  const throughput::Verdict refused = meter.resource().Admit(clock_.NowMicros(), draw);
+  ASSERT_FALSE(refused.admitted);
+  meter.CountRefusal(refused.access, refused.limit);
+  ASSERT_EQ(Send(*management, "POST", "/_stator/tables/Music/split", kGood, R"({"hash": "16"})").status, 200);
+  const http::Reply reply = Send(*management, "GET", "/_stator/tables/Music/partitions", kGood);
+  ASSERT_EQ(reply.status, 200);
+  simdjson::dom::parser parser;
+  simdjson::dom::element json;
+  ASSERT_EQ(parser.parse(simdjson::padded_string(reply.body)).get(json), simdjson::SUCCESS) << reply.body;
+  EXPECT_EQ(std::string_view(json["table"]), "Music");
+  EXPECT_EQ(std::string_view(json["throttling"]), "observe");
+  EXPECT_EQ(int64_t(json["items"]), 600);
+  const simdjson::dom::element table = json["resources"].at(0);
+  EXPECT_EQ(double(table["consumed"]["write"]), 10'000);
+  const simdjson::dom::element why = table["refused"].at(0);
+  EXPECT_EQ(int64_t(why["requests"]), 1);
+  EXPECT_EQ(double(why["units"]), 10'000);
+  EXPECT_NE(std::string_view(why["why"]).find(" units per second"), std::string_view::npos);
+  EXPECT_GT(simdjson::dom::array(why["advice"]).size(), 0u);
+  EXPECT_EQ(std::string_view(table["hottest"].at(0)["partitionKey"]), "hot");
+  const simdjson::dom::array splits = table["splits"];
+  ASSERT_EQ(splits.size(), 1u);
+  EXPECT_EQ(std::string_view(splits.at(0)["reason"]), "asked for");
+  EXPECT_EQ(std::string_view(splits.at(0)["bound"]["hash"]), "0000000000000010");
+  const simdjson::dom::array partitions = table["partitions"];
+  EXPECT_EQ(std::string_view(partitions.at(0)["to"]["hash"]), "0000000000000010");
+  EXPECT_TRUE(partitions.at(partitions.size() - 1)["to"].is_null());
+  EXPECT_EQ(Send(*management, "GET", "/_stator/tables/absent/partitions", kGood).status, 404);
+  EXPECT_EQ(Send(*management, "POST", "/_stator/tables/Music/partitions", kGood).status, 404);
+  EXPECT_EQ(Send(*management, "GET", "/_stator/tables/partitions", kGood).status, 404);
 }
 
 TEST_F(ManagementTest, TheSystemsClockIsNotMoved) {

@@ -102,8 +102,7 @@ void Metrics::CountError(const api::RequestRecord& record, std::string_view name
   const std::string operation(record.operation);
   const MutexLock lock(mutex_);
   auto& family = record.status >= 500 ? system_errors_ : user_errors_;
-  family
-      .Of({{"operation", operation}, {"table", table}, {"error", std::string(record.error)}})
+  family.Of({{"operation", operation}, {"table", table}, {"error", std::string(record.error)}})
       ->Increment();
   if (record.error == "ConditionalCheckFailedException")
     failed_conditions_.Of({{"table", table}})->Increment();

@@ -54,7 +54,8 @@ class Metrics final : public api::RequestObserver {
     template <typename... Arguments>
     std::shared_ptr<Metric> Of(const Labels& labels, Arguments&&... arguments) {
       std::shared_ptr<Metric>& metric = series[labels];
-      if (metric == nullptr) metric = std::make_shared<Metric>(std::forward<Arguments>(arguments)...);
+      if (metric == nullptr)
+        metric = std::make_shared<Metric>(std::forward<Arguments>(arguments)...);
       return metric;
     }
     bool Forget(const std::function<bool(std::string_view)>& exists);

@@ -1,10 +1,13 @@
 // The JSON that the reports of the throughput model have in common.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ops/admission.h"
+#include "throughput/heat_history.h"
 #include "throughput/key_point.h"
 #include "throughput/resource.h"
 
@@ -32,5 +35,19 @@ std::string Array(const List& list, const Render& render) {
 std::string Bound(const ops::Admission::Resource& resource, const throughput::KeyBound& bound);
 // "from":{...},"to":{...}; to is null at the end of the hash space.
 std::string Bounds(const ops::Admission::Resource& resource, const throughput::KeyRange& range);
+
+// Rates of units counted in so many seconds.
+throughput::Rates ConsumedPerSecond(const throughput::HeatUnits& units, double seconds);
+throughput::Rates RefusedPerSecond(const throughput::HeatUnits& units, double seconds);
+
+// "consumed":{"read":[...],"write":[...]},"refused":{...}: units per second by column of the map.
+std::string HeatSeries(const throughput::HeatMap& map,
+                       const std::vector<throughput::HeatUnits>& units);
+// The columns of a row, and those of all rows together.
+std::vector<throughput::HeatUnits> UnitsOf(const std::vector<throughput::HeatMap::Cell>& row);
+std::vector<throughput::HeatUnits> ColumnSums(const throughput::HeatMap& map);
+
+// Of its entries, in Space::kItems: what its heat history goes by.
+uint32_t TabletOf(const ops::Admission::Resource& resource);
 
 }  // namespace stator::server

@@ -153,7 +153,7 @@ int Serve(const ServeSettings& settings) {
   shown.delay_transient_statuses = settings.delay_transient_statuses;
   ops::Environment environment{**store, clock, random, workers, shown};
 
-  environment.admission.Start({}, shown.throughput);
+  environment.admission.Start(settings.throttling, shown.throughput);
   ops::SetAllFaults(environment, settings.faults);
 
   if (!settings.init_dir.empty()) {
@@ -187,6 +187,7 @@ int Serve(const ServeSettings& settings) {
                                                                       : "os"},
            {"clock",
             chosen_clock.manual == nullptr ? "system" : "manual, " + FormatTime(clock.NowMicros())},
+           {"throttling", throughput::ThrottlingText(settings.throttling.all)},
            {"io_threads", http_options.threads},
            {"version", STATOR_VERSION}});
 

@@ -1,5 +1,7 @@
 #include "server/settings.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -9,6 +11,7 @@
 
 #include "base/time_text.h"
 #include "server/fault_control.h"
+#include "server/throttling_control.h"
 
 namespace stator::server {
 namespace {
@@ -93,42 +96,55 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
           },
           "TIME"))
       ->envname("STATOR_CLOCK_START");
+  app->add_option("--throttling", s->throttling.all,
+                  "requests beyond the throughput of their table: enforce refuses them, observe lets "
+                  "them pass and counts them, off measures nothing")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, throughput::Throttling>{
+          {"off", throughput::Throttling::kOff},
+          {"observe", throughput::Throttling::kObserve},
+          {"enforce", throughput::Throttling::kEnforce}}))
+      ->envname("STATOR_THROTTLING")
+      ->default_str("observe");
   app->add_option("--log-level", s->log_level, "debug, info, warn, error or off")
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))->envname("STATOR_LOG_LEVEL")->capture_default_str();
   app->add_option("--seed", s->seed, "seed of the random source; 0: from the operating system")->envname("STATOR_SEED")
       ->capture_default_str();
 }
 
-// The [[faults]] among the settings of the file, which are taken out.
-ops::FaultDial::Tables TakeFaults(std::vector<CLI::ConfigItem>* items) {
-  ops::FaultDial::Tables tables;
-  std::vector<ops::FaultSetting> rule;
+// Hands `take` the settings of each [[section]] of the file, and takes them out.
+template <typename Take>
+void TakeSections(std::string_view section, std::vector<CLI::ConfigItem>* items, Take take) {
+  const std::vector<std::string> parents = {std::string(section)};
+  std::vector<ops::FaultSetting> settings;
   for (const CLI::ConfigItem& item : *items) {
-    if (item.parents != std::vector<std::string>{"faults"} || item.name == "++") continue;
+    if (item.parents != parents || item.name == "++") continue;
     if (item.name != "--") {
-      rule.push_back({item.name, item.inputs});
+      settings.push_back({item.name, item.inputs});
       continue;
     }
-    if (Status added = AddFault(std::move(rule), &tables); !added.ok()) {
-      throw CLI::ConfigError("[[faults]] in the settings file: " + added.error().message(),
-                             CLI::ExitCodes::ConfigError);
+    if (Status taken = take(std::move(settings)); !taken.ok()) {
+      throw CLI::ConfigError(
+          fmt::format("[[{}]] in the settings file: {}", section, taken.error().message()),
+          CLI::ExitCodes::ConfigError);
     }
-    rule.clear();
+    settings.clear();
   }
-  std::erase_if(*items, [](const CLI::ConfigItem& item) {
-    return item.parents == std::vector<std::string>{"faults"};
-  });
-  return tables;
+  std::erase_if(*items, [&](const CLI::ConfigItem& item) { return item.parents == parents; });
 }
 
 // CLI11 lets the file win over the environment. Here it is the other way round: what the environment sets is taken out of
-// the file. Faults are no options.
+// the file. Faults and the throttling of single tables are no options.
 class EnvironmentFirst final : public CLI::ConfigBase {
  public:
   EnvironmentFirst(const CLI::App& serve, ServeSettings& settings) : serve_(serve), settings_(settings) {}
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
     std::vector<CLI::ConfigItem> items = CLI::ConfigBase::from_config(input);
-    settings_.faults = TakeFaults(&items);
+    TakeSections("faults", &items, [this](std::vector<ops::FaultSetting> rule) {
+      return AddFault(std::move(rule), &settings_.faults);
+    });
+    TakeSections("throttling", &items, [this](const std::vector<ops::FaultSetting>& setting) {
+      return AddThrottling(setting, &settings_.throttling);
+    });
     std::erase_if(items, [this](const CLI::ConfigItem& item) {
       if (item.parents != std::vector<std::string>{"serve"}) return false;
       const CLI::Option* option = serve_.get_option_no_throw("--" + item.name);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ops/admission.h"
 #include "ops/fault_dial.h"
 #include "simulate/command.h"
 
@@ -37,6 +38,7 @@ struct ServeSettings {
   std::string log_level = "info";
   uint64_t seed = 0;  // 0: from the operating system
   ops::FaultDial::Tables faults;  // [[faults]] of the file; has no flags
+  ops::ThrottlingModes throttling;  // of tables: [[throttling]] of the file
 };
 
 struct CommandLine {

@@ -225,6 +225,44 @@ fault = "error"
   ExpectExit({"serve"}, false, "is no name of a table");
 }
 
+TEST_F(SettingsTest, Throttling) {
+  using throughput::Throttling;
+  EXPECT_EQ(Serve({"serve"}).throttling.all, Throttling::kObserve);
+  SetEnvironment("STATOR_THROTTLING", "off");
+  EXPECT_EQ(Serve({"serve"}).throttling.all, Throttling::kOff);
+  EXPECT_EQ(Serve({"serve", "--throttling=enforce"}).throttling.all, Throttling::kEnforce);
+  ExpectExit({"serve", "--throttling=on"}, false, "--throttling");
+  SetEnvironment("STATOR_THROTTLING", "");
+  WriteToml(R"([serve]
+throttling = "enforce"
+
+[[throttling]]
+table = "votes"
+mode = "off"
+
+[[throttling]]
+table = "music"
+mode = "observe"
+)");
+  const ServeSettings s = Serve({"serve"});
+  EXPECT_EQ(s.throttling.all, Throttling::kEnforce);
+  ASSERT_EQ(s.throttling.tables.size(), 2u);
+  EXPECT_EQ(s.throttling.tables.at("votes"), Throttling::kOff);
+  EXPECT_EQ(s.throttling.tables.at("music"), Throttling::kObserve);
+  const auto refused = [&](const char* lines, const char* why) {
+    WriteToml(std::string("[[throttling]]\n") + lines);
+    ExpectExit({"serve"}, false, why);
+  };
+  refused("table = \"votes\"\n", "[[throttling]] in the settings file: each needs table and mode");
+  refused("mode = \"off\"\n", "each needs table and mode");
+  refused("table = \"votes\"\nmode = \"on\"\n", "mode must be off, observe or enforce, not on");
+  refused("table = \"votes\"\nmode = \"off\"\nfrom = 1\n", "each has table and mode, not from");
+  refused("table = \"*\"\nmode = \"off\"\n", "throttling under [serve]");
+  refused("table = \"v otes\"\nmode = \"off\"\n", "is no name of a table");
+  refused("table = \"votes\"\nmode = \"off\"\n[[throttling]]\ntable = \"votes\"\nmode = \"off\"\n",
+          "the table votes has two");
+}
+
 TEST_F(SettingsTest, AMisspeltSettingInTheFileIsRefused) {
   WriteToml("[serve]\nprot = 1\n");
   ExpectExit({"serve"}, false, "prot");

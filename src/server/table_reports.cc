@@ -79,8 +79,7 @@ Status SetParameter(std::string_view name, const std::string& value, Subject sub
     return OkStatus();
   }
   if (subject == Subject::kInsights) {
-    if (name != "limit")
-      return ValidationError(fmt::format("There is no parameter {} here", name));
+    if (name != "limit") return ValidationError(fmt::format("There is no parameter {} here", name));
     const char* end = value.data() + value.size();
     const auto [stop, error] = std::from_chars(value.data(), end, query->limit);
     if (error != std::errc() || stop != end || query->limit < 1 || query->limit > kMostKeys)
@@ -107,11 +106,10 @@ Result<Query> ParseQuery(std::string_view text, Subject subject) {
     text.remove_prefix(std::min(text.size(), part.size() + 1));
     if (part.empty()) continue;
     const size_t cut = std::min(part.find('='), part.size());
-    TRY(SetParameter(part.substr(0, cut),
-                     Decoded(part.substr(std::min(cut + 1, part.size()))), subject, &query));
+    TRY(SetParameter(part.substr(0, cut), Decoded(part.substr(std::min(cut + 1, part.size()))),
+                     subject, &query));
   }
-  if (query.from && query.last)
-    return ValidationError("from and last cannot be given together");
+  if (query.from && query.last) return ValidationError("from and last cannot be given together");
   return query;
 }
 
@@ -145,63 +143,18 @@ Result<std::vector<Resource>> ResourcesOf(const ops::Environment& env, std::stri
   return resources;
 }
 
-uint32_t TabletOf(const Resource& resource) {
-  return resource.index != nullptr ? resource.index->tablet_id
-                                   : resource.table->descriptor.tablet_id;
-}
-
-Rates PerSecond(int64_t read_halves, int64_t write_halves, double seconds) {
-  return {static_cast<double>(read_halves) / 2 / seconds,
-          static_cast<double>(write_halves) / 2 / seconds};
-}
-Rates Consumed(const HeatUnits& units, double seconds) {
-  return PerSecond(units.read, units.write, seconds);
-}
-Rates Refused(const HeatUnits& units, double seconds) {
-  return PerSecond(units.refused_read, units.refused_write, seconds);
-}
-
 // The larger part of its maxima that a partition consumed.
 double HeatOf(const HeatMap::Cell& cell, const throughput::ModelSettings& settings) {
   return std::max(cell.read_load / settings.partition_read_units,
                   cell.write_load / settings.partition_write_units);
 }
 
-std::vector<HeatUnits> ColumnSums(const HeatMap& map) {
-  std::vector<HeatUnits> sums(map.columns());
-  for (const std::vector<HeatMap::Cell>& row : map.cells) {
-    for (size_t i = 0; i < row.size(); ++i) sums[i] += row[i].units;
-  }
-  return sums;
-}
-
-// "consumed":{"read":[...],"write":[...]},"refused":{...}: units per second by column.
-std::string Series(const HeatMap& map, const std::vector<HeatUnits>& units) {
-  std::string out;
-  for (const bool refused : {false, true}) {
-    std::string parts[2];
-    for (size_t i = 0; i < units.size(); ++i) {
-      const double seconds = map.covered_seconds[i];
-      const Rates rates = refused ? Refused(units[i], seconds) : Consumed(units[i], seconds);
-      for (const bool write : {false, true}) {
-        if (i > 0) parts[write].push_back(',');
-        parts[write] += Number(write ? rates.write : rates.read);
-      }
-    }
-    out += fmt::format(R"({}"{}":{{"read":[{}],"write":[{}]}})", refused ? "," : "",
-                       refused ? "refused" : "consumed", parts[0], parts[1]);
-  }
-  return out;
-}
-
 std::string HeatJson(const Resource& resource, const HeatMap& map) {
   const throughput::Resource& model = resource.meter->resource();
   std::string ranges;
   for (size_t row = 0; row < map.rows.size(); ++row) {
-    std::vector<HeatUnits> units;
-    for (const HeatMap::Cell& cell : map.cells[row]) units.push_back(cell.units);
     ranges += fmt::format(R"({}{{{},{},"heat":{}}})", row > 0 ? "," : "",
-                          Bounds(resource, map.rows[row]), Series(map, units),
+                          Bounds(resource, map.rows[row]), HeatSeries(map, UnitsOf(map.cells[row])),
                           Array(map.cells[row], [&](const HeatMap::Cell& cell) {
                             return Number(HeatOf(cell, model.settings()));
                           }));
@@ -210,7 +163,7 @@ std::string HeatJson(const Resource& resource, const HeatMap& map) {
       R"({{"type":"{}","name":{},"from":"{}","columnSeconds":{},"columns":{},{},"ranges":[{}]}})",
       resource.index != nullptr ? "index" : "table", Quoted(model.name()),
       FormatTime(map.from_seconds * kMicros), map.column_seconds, map.columns(),
-      Series(map, ColumnSums(map)), ranges);
+      HeatSeries(map, ColumnSums(map)), ranges);
 }
 
 // What a panel of the picture is made of, and owns.
@@ -233,7 +186,8 @@ Drawn Draw(const Resource& resource, const HeatMap& map) {
   const std::vector<HeatUnits> sums = ColumnSums(map);
   for (size_t i = 0; i < map.columns(); ++i) {
     const double seconds = map.covered_seconds[i];
-    drawn.columns.push_back({capacity, Consumed(sums[i], seconds), Refused(sums[i], seconds), 0});
+    drawn.columns.push_back(
+        {capacity, ConsumedPerSecond(sums[i], seconds), RefusedPerSecond(sums[i], seconds), 0});
   }
   for (size_t row = 0; row < map.rows.size(); ++row) {
     simulate::Row line{0, map.rows[row], {}, {}};
@@ -259,22 +213,23 @@ std::string Picture(std::string_view table, const std::vector<Drawn>& drawn, con
   const int64_t from = map.from_seconds * kMicros;
   const int64_t length = static_cast<int64_t>(map.columns()) * map.column_seconds * kMicros;
   picture.title = std::string(table);
-  picture.description = fmt::format("from {}, a column for {}", FormatTime(from),
-                                    simulate::DurationText(static_cast<double>(map.column_seconds)));
+  picture.description =
+      fmt::format("from {}, a column for {}", FormatTime(from),
+                  simulate::DurationText(static_cast<double>(map.column_seconds)));
   for (const Drawn& one : drawn) picture.panels.push_back({one.heading, one.columns, one.rows});
   for (size_t i = 0; i < picture.times.size(); ++i) {
-    picture.times[i] = ShortTime(from + length / 4 * static_cast<int64_t>(i),
-                                 length > 86'400 * kMicros);
+    picture.times[i] =
+        ShortTime(from + length / 4 * static_cast<int64_t>(i), length > 86'400 * kMicros);
   }
   return simulate::HeatMap(picture);
 }
 
 std::string Contributors(const std::vector<HeavyKey>& keys, double all, bool sort_keys) {
   return Array(keys, [&](const HeavyKey& key) {
-    return fmt::format(
-        R"({{"partitionKey":{}{},"weight":{},"overestimate":{},"share":{}}})", Quoted(key.partition),
-        sort_keys ? ",\"sortKey\":" + Quoted(key.sort) : "", Number(key.weight),
-        Number(key.overestimate), Number(all > 0 ? std::min(1.0, key.weight / all) : 0));
+    return fmt::format(R"({{"partitionKey":{}{},"weight":{},"overestimate":{},"share":{}}})",
+                       Quoted(key.partition), sort_keys ? ",\"sortKey\":" + Quoted(key.sort) : "",
+                       Number(key.weight), Number(key.overestimate),
+                       Number(all > 0 ? std::min(1.0, key.weight / all) : 0));
   });
 }
 
@@ -290,26 +245,25 @@ Result<std::string> Insights(const ops::Environment& env, const Resource& resour
                              "UpdateContributorInsights enables them",
                              is_index ? "index" : "table", model.name()));
   }
-  const bool has_sort_key = is_index ? !resource.index->key.sort.empty()
-                                     : table.key_schema.sort.has_value();
+  const bool has_sort_key =
+      is_index ? !resource.index->key.sort.empty() : table.key_schema.sort.has_value();
   const double all = model.ObservedWeight();
   const std::vector<ops::ContributorRule> rules = ops::RulesOf(table, *insights, has_sort_key);
-  return fmt::format(
-      R"({{"table":{},"index":{},"now":"{}","mode":"{}","weight":{},"rules":{}}})",
-      Quoted(table.name), is_index ? Quoted(resource.index->name) : "null",
-      FormatTime(env.clock.NowMicros()),
-      insights->mode == table::ContributorInsights::Mode::kThrottledKeys
-          ? "THROTTLED_KEYS"
-          : "ACCESSED_AND_THROTTLED_KEYS",
-      Number(all), Array(rules, [&](const ops::ContributorRule& rule) {
-        const HeavyHitters::Of of =
-            rule.sort_keys ? HeavyHitters::Of::kItems : HeavyHitters::Of::kCollections;
-        return fmt::format(
-            R"({{"name":{},"contributors":{}}})", Quoted(rule.name),
-            // What was refused is sketched by partition key alone.
-            Contributors(rule.throttled ? model.MostRefused(limit) : model.Hottest(of, limit), all,
-                         rule.sort_keys && !rule.throttled));
-      }));
+  return fmt::format(R"({{"table":{},"index":{},"now":"{}","mode":"{}","weight":{},"rules":{}}})",
+                     Quoted(table.name), is_index ? Quoted(resource.index->name) : "null",
+                     FormatTime(env.clock.NowMicros()),
+                     insights->mode == table::ContributorInsights::Mode::kThrottledKeys
+                         ? "THROTTLED_KEYS"
+                         : "ACCESSED_AND_THROTTLED_KEYS",
+                     Number(all), Array(rules, [&](const ops::ContributorRule& rule) {
+                       const HeavyHitters::Of of = rule.sort_keys ? HeavyHitters::Of::kItems
+                                                                  : HeavyHitters::Of::kCollections;
+                       return fmt::format(R"({{"name":{},"contributors":{}}})", Quoted(rule.name),
+                                          // What was refused is sketched by partition key alone.
+                                          Contributors(rule.throttled ? model.MostRefused(limit)
+                                                                      : model.Hottest(of, limit),
+                                                       all, rule.sort_keys && !rule.throttled));
+                     }));
 }
 
 }  // namespace
@@ -326,8 +280,8 @@ Result<TableReports::Report> TableReports::Render(std::string_view target,
   ASSIGN_OR_RETURN(const std::vector<Resource> resources,
                    ResourcesOf(environment_, wanted->table, query.index));
   if (wanted->subject == Subject::kInsights) {
-    ASSIGN_OR_RETURN(std::string body, Insights(environment_, resources.front(),
-                                                static_cast<size_t>(query.limit)));
+    ASSIGN_OR_RETURN(std::string body,
+                     Insights(environment_, resources.front(), static_cast<size_t>(query.limit)));
     return Report{"application/json", std::move(body)};
   }
   const int64_t now = environment_.clock.NowMicros();

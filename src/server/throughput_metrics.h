@@ -1,4 +1,5 @@
-// The metrics of throughput, as CloudWatch has them for tables and global indexes (docs/metrics.md).
+// The metrics of throughput, as CloudWatch has them for tables and global indexes
+// (docs/metrics.md).
 #pragma once
 
 #include <prometheus/metric_family.h>

@@ -31,8 +31,13 @@ size_t ComponentSize(Type type, std::string_view bytes) {
   return last == std::string_view::npos ? bytes.size() : last + 1;
 }
 
+// The bounds of scans have none.
+std::string_view ComponentsOf(std::string_view key) {
+  return key.substr(std::min(kPartitionPrefixBytes, key.size()));
+}
+
 throughput::KeyPoint PointBehind(const KeyAttribute* first, size_t count, std::string_view key) {
-  const std::string_view components = key.substr(kPartitionPrefixBytes);
+  const std::string_view components = ComponentsOf(key);
   size_t partition = 0;
   for (size_t i = 0; i < count; ++i)
     partition += ComponentSize(first[i].type, components.substr(partition));
@@ -97,7 +102,7 @@ std::string ReadableComponent(Type type, std::string_view bytes) {
 
 throughput::KeyPoint PointOfItem(const model::KeySchema& schema, std::string_view item_key) {
   if (!schema.sort)
-    return {HashOfKey(item_key), {}, item_key.substr(kPartitionPrefixBytes)};
+    return {HashOfKey(item_key), {}, ComponentsOf(item_key)};
   return PointBehind(&schema.partition, 1, item_key);
 }
 

@@ -23,7 +23,8 @@ struct Meters {
   std::vector<std::shared_ptr<throughput::Meter>> indexes;
 };
 
-// The place of an item in its table, from EncodeItemKey. A view of `item_key`.
+// The place of an item in its table, from EncodeItemKey or the beginning of such a key. A view of
+// `item_key`.
 throughput::KeyPoint PointOfItem(const model::KeySchema& schema, std::string_view item_key);
 // The place of an entry in its global index, from EncodeEntryKey. A view of `entry_key`.
 throughput::KeyPoint PointOfEntry(const IndexDescriptor& index, std::string_view entry_key);

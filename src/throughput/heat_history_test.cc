@@ -222,7 +222,7 @@ TEST(HeatHistoryTest, ALongWindowOrAnOldOneHasWiderColumns) {
 // What a resource counts, in bounded memory, through splits and jumps of the clock.
 struct Life {
   explicit Life(uint64_t seed)
-      : random(seed), history(Settings()), table(Model(), Definition(), 0) {}
+      : random(seed), history(Settings()), table(Model(), Definition(), kStart) {}
   static HeatHistory::Settings Settings() {
     HeatHistory::Settings settings;
     settings.tiers = {{1, 20}, {60, 30}, {3600, 40}};
@@ -279,7 +279,7 @@ struct Life {
   SeededRandom random;
   HeatHistory history;
   Resource table;
-  int64_t now = 0;
+  int64_t now = kStart;
 };
 
 TEST(HeatHistoryPropertiesTest, NothingIsLostOrDoubledAndMemoryIsBounded) {
@@ -292,7 +292,7 @@ TEST(HeatHistoryPropertiesTest, NothingIsLostOrDoubledAndMemoryIsBounded) {
       life.Step();
       ASSERT_LE(life.history.Bytes(), most);
       // The coarsest tier still has all of it.
-      if (life.now >= 38 * 3600 * kSecond) break;
+      if (life.now >= kStart + 38 * 3600 * kSecond) break;
       ASSERT_EQ(Sum(life.history.Map(Since(0, INT64_MAX, 3600))), life.Counted()) << step;
       // Whatever the rows.
       HeatHistory::Window window = Since(0, INT64_MAX, 7200);

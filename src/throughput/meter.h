@@ -6,7 +6,9 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -60,6 +62,17 @@ class Meter {
   // Units, since the meter exists.
   Rates let_pass() const;
 
+  // --- What people are told of refusals
+
+  // Refusals to write of in the log now: those by this limit since the last line. 0: not yet, the
+  // last line is younger than `interval_micros`. `ticks_micros` are a clock's TicksMicros.
+  int64_t TakeUnlogged(Access access, Limit limit, int64_t ticks_micros, int64_t interval_micros);
+  // The text that `make` made of a refusal by this limit on this partition, at most
+  // kExplanationMicros ago: to explain takes long.
+  static constexpr int64_t kExplanationMicros = 100'000;
+  std::string Explained(const Verdict& refusal, int64_t ticks_micros,
+                        const std::function<std::string()>& make);
+
   // Splits of the resource, for people and for the catalog, which has not heard of them yet.
   void RecordSplits(const std::vector<SplitEvent>& events);
   // The latest kMaxSplits, oldest first.
@@ -73,9 +86,20 @@ class Meter {
   std::atomic<Throttling> mode_;
   alignas(64) std::array<std::array<std::atomic<int64_t>, kLimits>, kAccesses> refusals_{};
   std::array<std::atomic<int64_t>, kAccesses> let_pass_{};
+  struct Logged {
+    std::atomic<int64_t> at_ticks{INT64_MIN};
+    std::atomic<int64_t> refusals{0};
+  };
+  std::array<std::array<Logged, kLimits>, kAccesses> logged_;
   std::atomic<bool> splits_pending_{false};
   mutable Mutex mutex_;
   std::deque<SplitEvent> splits_ GUARDED_BY(mutex_);
+  struct Explanation {
+    int64_t at_ticks = INT64_MIN;
+    uint64_t partition = 0;
+    std::string text;
+  };
+  std::array<std::array<Explanation, kLimits>, kAccesses> explained_ GUARDED_BY(mutex_);
 };
 
 }  // namespace stator::throughput

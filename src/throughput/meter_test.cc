@@ -25,6 +25,38 @@ TEST(Meter, CountsWhatItIsTold) {
   EXPECT_EQ(meter.let_pass(), (Rates{0, 1.5}));
 }
 
+TEST(Meter, LogsRarelyAndTellsOfAll) {
+  Meter meter = MakeMeter();
+  const auto unlogged = [&](int64_t ticks) {
+    return meter.TakeUnlogged(Access::kRead, Limit::kAccount, ticks, 10);
+  };
+  EXPECT_EQ(unlogged(0), 0) << "nothing was refused";
+  meter.CountRefusal(Access::kRead, Limit::kAccount);
+  EXPECT_EQ(unlogged(5), 1);
+  meter.CountRefusal(Access::kRead, Limit::kAccount);
+  meter.CountRefusal(Access::kRead, Limit::kAccount);
+  EXPECT_EQ(unlogged(14), 0) << "too soon";
+  EXPECT_EQ(unlogged(15), 2);
+  EXPECT_EQ(unlogged(100), 0) << "nothing new";
+  meter.CountRefusal(Access::kRead, Limit::kProvisioned);
+  EXPECT_EQ(unlogged(200), 0) << "another limit";
+  EXPECT_EQ(meter.TakeUnlogged(Access::kRead, Limit::kProvisioned, 200, 10), 1);
+}
+
+TEST(Meter, ExplainsTheSamePartitionRarely) {
+  Meter meter = MakeMeter();
+  int made = 0;
+  const auto explained = [&](uint64_t partition, int64_t ticks) {
+    Verdict refusal;
+    refusal.partition = partition;
+    return meter.Explained(refusal, ticks, [&] { return std::to_string(++made); });
+  };
+  EXPECT_EQ(explained(1, 0), "1");
+  EXPECT_EQ(explained(1, Meter::kExplanationMicros - 1), "1");
+  EXPECT_EQ(explained(2, Meter::kExplanationMicros - 1), "2");
+  EXPECT_EQ(explained(2, 2 * Meter::kExplanationMicros), "3");
+}
+
 TEST(Meter, RemembersTheLatestSplits) {
   Meter meter = MakeMeter();
   EXPECT_FALSE(meter.TakeSplitsPending());

@@ -109,6 +109,10 @@ struct PartitionView {
   Rates refused;      // units refused since it exists
   double heat = 0;    // last window: the larger part of its maxima that was consumed
   SplitObstacle obstacle = SplitObstacle::kNone;
+  // Of PartitionDetails only:
+  Rates tokens;                   // of the partition's maximum; negative when overdrawn
+  std::vector<HeavyKey> hottest;  // item collections, in this window and the last one
+  double observed = 0;            // what the weights of `hottest` are parts of
 };
 
 class Resource {
@@ -170,6 +174,7 @@ class Resource {
   // `split`, if given: also those that were split, with what they have counted in the end, until an
   // Advance finds that no request can reach them any more.
   std::vector<PartitionView> Partitions(std::vector<PartitionView>* split = nullptr) const;
+  std::vector<PartitionView> PartitionDetails(int64_t now_micros, size_t hottest) const;
   // Units since the resource exists: consumed, and refused by each limit.
   Rates consumed() const;
   Rates refused(Limit limit) const;

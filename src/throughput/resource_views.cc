@@ -73,6 +73,30 @@ std::vector<PartitionView> Resource::Partitions(std::vector<PartitionView>* spli
   return views;
 }
 
+std::vector<PartitionView> Resource::PartitionDetails(int64_t now_micros, size_t hottest) const {
+  std::vector<PartitionView> views = Partitions();
+  const MutexLock lock(mutex_);
+  const Layout& layout = layout_.Current();
+  size_t i = 0;
+  for (PartitionView& view : views) {
+    // Splits since then have only put other partitions in between.
+    while (i < layout.size() && layout.At(i).id != view.id) ++i;
+    if (i == layout.size()) {
+      i = 0;
+      continue;
+    }
+    Partition& p = layout.At(i);
+    view.tokens = {p.side[0].maximum.Tokens(Nanos(now_micros)),
+                   p.side[1].maximum.Tokens(Nanos(now_micros))};
+    const ObservationLock look(p);
+    HeavyHitters seen = p.seen.last_collections;
+    seen.Merge(p.seen.collections);
+    view.hottest = Readable(seen.Top(hottest));
+    view.observed = seen.total();
+  }
+  return views;
+}
+
 // Of all partitions, those that were split included.
 template <typename Count>
 Rates Resource::Sum(std::array<int64_t, kAccesses> sum, const Count& count) const {

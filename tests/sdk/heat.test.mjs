@@ -39,6 +39,7 @@ describe('heat', { skip: own ? false : 'needs a server of its own' }, () => {
     const line = (await metrics()).split('\n').find((one) => one.startsWith(`${name}{${labels}} `));
     return line === undefined ? undefined : Number(line.split(' ').at(-1));
   };
+  const large = S('x'.repeat(9800));  // ten write units with its key, three read units
   const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
   test('by time and key range, of table and index', async () => {
@@ -52,21 +53,25 @@ describe('heat', { skip: own ? false : 'needs a server of its own' }, () => {
       }],
     });
     await advance(1);
-    for (let i = 0; i < 30; ++i) await ddb.PutItem({ TableName, Item: { pk: S('candidate'), sk: S(`vote${i}`), ...(i < 10 ? { g: S('x') } : {}) } });
+    for (let i = 0; i < 30; ++i) await ddb.PutItem({ TableName, Item: { pk: S('candidate'), sk: S(`vote${i}`), large, ...(i < 10 ? { g: S('x') } : {}) } });
     await advance(60);
     for (let i = 0; i < 12; ++i) await ddb.GetItem({ TableName, Key: { pk: S('candidate'), sk: S(`vote${i}`) }, ConsistentRead: true });
     await advance('3h');
     const { resources } = await heat('last=4h&step=60s');
-    assert.deepEqual(resources.map(({ type, name }) => [type, name]), [['table', 'votes'], ['index', 'votes/by-g']]);
+    assert.deepEqual(resources.map(({ type, name }) => [type, name]), [['table', 'votes'], ['index', 'by-g']]);
     const [table, index] = resources;
     assert.equal(table.ranges.length, 4);
     const units = (series) => Math.round(sum(series) * table.columnSeconds * 1000) / 1000;
-    assert.equal(units(table.consumed.write), 30);
-    assert.equal(units(table.consumed.read), 12);
-    assert.equal(units(index.consumed.write), 10);
+    assert.equal(units(table.consumed.write), 300);
+    assert.equal(units(table.consumed.read), 36);
+    assert.equal(units(index.consumed.write), 100);
     const column = (series) => series.findIndex((one) => one > 0);
     assert.equal(column(table.consumed.read) - column(table.consumed.write), 1, 'a minute later');
     assert.equal(Date.parse(table.from) / 1000 + column(table.consumed.write) * table.columnSeconds, start);
+    const report = JSON.parse((await get(`/_stator/tables/${TableName}/partitions`)).text).resources[0];
+    assert.equal(report.lastHours.columnSeconds, 300);
+    assert.equal(Math.round(sum(report.lastHours.consumed.write) * 300), 300);
+    assert.deepEqual(report.partitions.map(({ lastHours }) => Math.round(sum(lastHours.consumed.write) * 300)).sort(), [0, 0, 0, 300]);
     const hot = table.ranges.filter(({ consumed }) => sum(consumed.write) > 0);
     assert.equal(hot.length, 1, 'one key is in one partition');
   });
@@ -97,9 +102,9 @@ describe('heat', { skip: own ? false : 'needs a server of its own' }, () => {
   });
 
   test('metrics have the names of CloudWatch', async () => {
-    assert.equal(await metric('stator_consumed_write_capacity_units_total', 'table="votes"'), 30);
-    assert.equal(await metric('stator_consumed_write_capacity_units_total', 'table="votes",index="by-g"'), 10);
-    assert.equal(await metric('stator_consumed_read_capacity_units_total', 'table="votes"'), 12);
+    assert.equal(await metric('stator_consumed_write_capacity_units_total', 'table="votes"'), 300);
+    assert.equal(await metric('stator_consumed_write_capacity_units_total', 'table="votes",index="by-g"'), 100);
+    assert.equal(await metric('stator_consumed_read_capacity_units_total', 'table="votes"'), 36);
     assert.equal(await metric('stator_provisioned_write_capacity_units', 'table="votes"'), 2000);
     assert.equal(await metric('stator_provisioned_read_capacity_units', 'table="votes",index="by-g"'), 100);
     assert.equal(await metric('stator_read_throttle_events_total', 'table="votes"'), 0);
@@ -116,7 +121,7 @@ describe('heat', { skip: own ? false : 'needs a server of its own' }, () => {
     await open([`--clock-start=${start + 4 * 3600}`], dataDir);
     server.ownsDirectory = true;
     const [table] = (await heat('last=5h&step=60s')).resources;
-    assert.equal(Math.round(sum(table.consumed.write) * table.columnSeconds), 30);
+    assert.equal(Math.round(sum(table.consumed.write) * table.columnSeconds), 300);
     assert.match(await metrics(), /table="votes"/);
     await ddb.DeleteTable({ TableName });
     assert.doesNotMatch(await metrics(), /table="votes"/);

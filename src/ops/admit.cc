@@ -1,0 +1,199 @@
+#include "ops/admit.h"
+
+#include <algorithm>
+
+#include "ops/refusal_text.h"
+#include "ops/transaction.h"
+#include "throughput/units.h"
+
+namespace stator::ops {
+namespace {
+
+using throughput::Access;
+using throughput::Draw;
+using throughput::KeyPoint;
+using throughput::Meter;
+using throughput::Throttling;
+using throughput::Verdict;
+
+// A request that a limit stands against: it is counted and, if the mode says so, refused.
+std::optional<Refusal> Refuse(Context& ctx, const table::Table& table,
+                              const table::IndexDescriptor* index, Meter& meter,
+                              const Verdict& verdict, size_t action) {
+  meter.CountRefusal(verdict.access, verdict.limit);
+  NoteRefusal(ctx.env, table, meter, verdict);
+  if (meter.mode() != Throttling::kEnforce) return std::nullopt;
+  return Refusal{{table.descriptor, index, verdict.access, verdict.limit,
+                  RefusalDetail(ctx.env, meter, verdict)},
+                 action};
+}
+
+Meter& MeterOf(const ReadTarget& target) {
+  const table::Meters& meters = target.table->meters;
+  if (!target.is_global()) return *meters.table;
+  return *meters.indexes[static_cast<size_t>(target.index -
+                                             target.table->descriptor.indexes.data())];
+}
+
+KeyPoint PointOf(const ReadTarget& target, std::string_view key) {
+  if (target.is_global()) return table::PointOfEntry(*target.index, key);
+  KeyPoint point = table::PointOfItem(target.table->key_schema(), key);
+  // Entries of a local index are in their table's partitions, in an order of their own.
+  if (target.index != nullptr) point.sort = {};
+  return point;
+}
+
+// A piece of a page, and what is charged for it.
+struct Piece {
+  KeyPoint point;
+  int64_t bytes = 0;
+  int64_t halves = 0;
+};
+
+// Divides `halves` by bytes. What is left over by rounding goes to the last one.
+void Divide(int64_t halves, std::vector<Piece>::iterator first, std::vector<Piece>::iterator end) {
+  int64_t bytes = 0;
+  for (auto piece = first; piece != end; ++piece) bytes += piece->bytes;
+  int64_t left = halves;
+  for (auto piece = first; piece != end; ++piece) {
+    const double part = bytes > 0 ? static_cast<double>(piece->bytes) / static_cast<double>(bytes) : 0;
+    piece->halves = std::min(left, static_cast<int64_t>(static_cast<double>(halves) * part));
+    left -= piece->halves;
+  }
+  (end - 1)->halves += left;
+}
+
+std::vector<Piece> PiecesOf(const ReadTarget& target, const Page& page, int64_t halves,
+                            const std::vector<PartitionHalves>& partitions) {
+  std::vector<Piece> pieces;
+  auto mark = page.marks.begin();
+  const auto take = [&](auto wanted) {
+    const size_t first = pieces.size();
+    for (; mark != page.marks.end() && wanted(*mark); ++mark)
+      pieces.push_back({PointOf(target, mark->key), mark->bytes});
+    return first;
+  };
+  if (partitions.empty()) {
+    take([](const PageMark&) { return true; });
+    if (pieces.empty()) pieces.push_back({PointOf(target, page.draw.key)});
+    Divide(halves, pieces.begin(), pieces.end());
+    return pieces;
+  }
+  for (const PartitionHalves& partition : partitions) {
+    const size_t first =
+        take([&](const PageMark& m) { return m.partition == partition.partition; });
+    if (first == pieces.size())
+      pieces.push_back({{target.partitions().starts()[partition.partition], {}, {}}});
+    Divide(partition.halves, pieces.begin() + static_cast<std::ptrdiff_t>(first), pieces.end());
+  }
+  // Items that were fetched for the entries of a local index.
+  pieces.back().halves += halves - SumOf(partitions);
+  return pieces;
+}
+
+}  // namespace
+
+Meter& Draws::MeterOf(const Origin& origin) const {
+  const table::Meters& meters = origin.table->meters;
+  return origin.index == kNone ? *meters.table : *meters.indexes[origin.index];
+}
+
+void Draws::AddRead(const table::Table& table, std::string_view item_key, int64_t halves,
+                    bool consistent, size_t action) {
+  if (!Measured(ctx_, table)) return;
+  draws_.push_back({&table.meters.table->resource(), Access::kRead, !consistent, halves,
+                    table::PointOfItem(table.key_schema(), item_key)});
+  origins_.push_back({&table, kNone, action});
+}
+
+void Draws::AddWrite(const table::Table& table, std::string_view item_key, int64_t units,
+                     const IndexUnits& index_units, const std::vector<EntryUnits>& entries,
+                     size_t action) {
+  if (!Measured(ctx_, table)) return;
+  const std::vector<table::IndexDescriptor>& indexes = table.descriptor.indexes;
+  for (size_t i = 0; i < index_units.size(); ++i) {
+    if (!indexes[i].is_global()) units += index_units[i];
+  }
+  draws_.push_back({&table.meters.table->resource(), Access::kWrite, false, 2 * units,
+                    table::PointOfItem(table.key_schema(), item_key)});
+  origins_.push_back({&table, kNone, action});
+  for (const EntryUnits& entry : entries) {
+    Meter* meter = table.meters.indexes[entry.index].get();
+    if (meter == nullptr) continue;
+    draws_.push_back({&meter->resource(), Access::kWrite, false, 2 * entry.units,
+                      table::PointOfEntry(indexes[entry.index], entry.key)});
+    origins_.push_back({&table, entry.index, action});
+  }
+}
+
+std::optional<Refusal> Draws::Admit() {
+  if (draws_.empty()) return std::nullopt;
+  const Verdict verdict = throughput::Admit(ctx_.env.clock.NowMicros(), draws_);
+  if (verdict.admitted) return std::nullopt;
+  const Origin& origin = origins_[verdict.draw];
+  const table::IndexDescriptor* index =
+      origin.index == kNone ? nullptr : &origin.table->descriptor.indexes[origin.index];
+  std::optional<Refusal> refusal =
+      Refuse(ctx_, *origin.table, index, MeterOf(origin), verdict, origin.action);
+  if (refusal) return refusal;
+  for (size_t i = 0; i < draws_.size(); ++i)
+    MeterOf(origins_[i]).LetPass(draws_[i].access, draws_[i].halves);
+  return std::nullopt;
+}
+
+std::optional<Refusal> AdmitItemRead(Context& ctx, const table::Table& table,
+                                     std::string_view item_key, int64_t halves, bool consistent) {
+  if (!Measured(ctx, table)) return std::nullopt;
+  Meter& meter = *table.meters.table;
+  const Verdict verdict = meter.resource().Admit(
+      ctx.env.clock.NowMicros(),
+      {nullptr, Access::kRead, !consistent, halves, table::PointOfItem(table.key_schema(), item_key)});
+  if (verdict.admitted) return std::nullopt;
+  std::optional<Refusal> refusal = Refuse(ctx, table, nullptr, meter, verdict, 0);
+  if (!refusal) meter.LetPass(Access::kRead, halves);
+  return refusal;
+}
+
+Error TransactionErrorOf(const Context& ctx, const Refusal& refusal, size_t actions,
+                         std::vector<CancellationReason> reasons) {
+  if (refusal.throttle.limit == throughput::Limit::kAccount) return ErrorOf(ctx, refusal);
+  reasons.resize(actions);
+  reasons[refusal.action] = ThrottleCancellation(refusal.throttle);
+  return TransactionCanceled(std::move(reasons));
+}
+
+std::optional<Refusal> AdmitPage(Context& ctx, const ReadTarget& target, std::string_view key,
+                                 bool consistent, PageDraw* draw) {
+  draw->measured = Measured(ctx, *target.table);
+  if (!draw->measured) return std::nullopt;
+  draw->key = key;
+  Meter& meter = MeterOf(target);
+  const int64_t least = throughput::ReadHalves(0, consistent);
+  const Verdict verdict =
+      meter.resource().Admit(ctx.env.clock.NowMicros(), {nullptr, Access::kRead, !consistent, least,
+                                                         PointOf(target, draw->key)});
+  if (verdict.admitted) {
+    draw->charged = least;
+    return std::nullopt;
+  }
+  draw->let_pass = true;
+  return Refuse(ctx, *target.table, target.is_global() ? target.index : nullptr, meter, verdict, 0);
+}
+
+void ChargePage(Context& ctx, const ReadTarget& target, const Page& page, int64_t halves,
+                bool consistent, const std::vector<PartitionHalves>& partitions) {
+  if (!page.draw.measured) return;
+  Meter& meter = MeterOf(target);
+  if (page.draw.let_pass) return meter.LetPass(Access::kRead, halves);
+  const int64_t now = ctx.env.clock.NowMicros();
+  int64_t charged = page.draw.charged;
+  for (Piece& piece : PiecesOf(target, page, halves, partitions)) {
+    const int64_t already = std::min(charged, piece.halves);
+    charged -= already;
+    if (piece.halves == already) continue;
+    meter.resource().Charge(
+        now, {nullptr, Access::kRead, !consistent, piece.halves - already, piece.point});
+  }
+}
+
+}  // namespace stator::ops

@@ -1,0 +1,87 @@
+// Where requests are measured, and throttled. Operations ask here when they know what a request
+// costs: the units are those that ReturnConsumedCapacity reports. A request is asked for once, with
+// all that it takes; what passes is charged at once.
+//
+// Every function costs a few loads where nothing is measured: --throttling=off, or work of the
+// server's own (time to live, index builds, initial data), which is never measured.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "ops/context.h"
+#include "ops/index_writes.h"
+#include "ops/page.h"
+#include "ops/throttle.h"
+#include "table/store.h"
+
+namespace stator::ops {
+
+inline bool Measured(const Context& ctx, const table::Table& table) {
+  return !ctx.operation.empty() && table.meters.table != nullptr &&
+         table.meters.table->mode() != throughput::Throttling::kOff;
+}
+
+// A request that may not pass, and which of its actions (0 unless it has several) was in the way.
+struct Refusal {
+  Throttle throttle;
+  size_t action = 0;
+};
+
+// All that a request takes, which passes as a whole or not at all.
+class Draws {
+ public:
+  explicit Draws(Context& ctx) : ctx_(ctx) {}
+
+  // A read of one item. Nothing if its table is not measured; so in AddWrite. `item_key` and
+  // `entries` must live until Admit.
+  void AddRead(const table::Table& table, std::string_view item_key, int64_t halves,
+               bool consistent, size_t action = 0);
+  // A write: units of the table, of its local indexes, and of the global ones at the places where
+  // their entries change.
+  void AddWrite(const table::Table& table, std::string_view item_key, int64_t units,
+                const IndexUnits& index_units, const std::vector<EntryUnits>& entries,
+                size_t action = 0);
+  // nullopt: it passes, because there is room or because nobody stops it.
+  std::optional<Refusal> Admit();
+
+ private:
+  struct Origin {
+    const table::Table* table;
+    size_t index;  // of the descriptor's; kNone: the table itself
+    size_t action;
+  };
+  static constexpr size_t kNone = SIZE_MAX;
+  throughput::Meter& MeterOf(const Origin& origin) const;
+
+  Context& ctx_;
+  std::vector<throughput::Draw> draws_;
+  std::vector<Origin> origins_;  // of draws_[i]
+};
+
+// One item, read outside a transaction.
+std::optional<Refusal> AdmitItemRead(Context& ctx, const table::Table& table,
+                                     std::string_view item_key, int64_t halves, bool consistent);
+
+// The error with which a whole request is refused.
+inline Error ErrorOf(const Context& ctx, const Refusal& refusal) {
+  return ThrottleError(ctx.env, refusal.throttle);
+}
+// The same for a transaction of so many actions: it is cancelled with the reason of one of them.
+// `reasons`: those that stand against other actions, if any.
+Error TransactionErrorOf(const Context& ctx, const Refusal& refusal, size_t actions,
+                         std::vector<CancellationReason> reasons = {});
+
+// --- Pages of Query and Scan: what they cost is known only afterwards.
+
+// Asks for the least that a page of `target` beginning at `key` can cost.
+std::optional<Refusal> AdmitPage(Context& ctx, const ReadTarget& target, std::string_view key,
+                                 bool consistent, PageDraw* draw);
+// Takes what the page cost beyond that: `halves` in all, with those of items fetched from the table.
+// A Scan says which partitions they are of.
+void ChargePage(Context& ctx, const ReadTarget& target, const Page& page, int64_t halves,
+                bool consistent, const std::vector<PartitionHalves>& partitions = {});
+
+}  // namespace stator::ops

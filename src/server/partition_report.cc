@@ -1,0 +1,155 @@
+#include "server/partition_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/time_text.h"
+#include "ops/refusal_text.h"
+#include "server/report_json.h"
+#include "throughput/meter.h"
+
+namespace stator::server {
+namespace {
+
+using throughput::Access;
+using throughput::HeavyKey;
+using throughput::Limit;
+using throughput::Rates;
+using Resource = ops::Admission::Resource;
+
+constexpr size_t kHottest = 5;
+constexpr int64_t kLastMicros = 3 * 3600 * int64_t{1'000'000};
+constexpr int64_t kColumnSeconds = 300;
+constexpr size_t kMostRows = 256;
+
+std::string Keys(const std::vector<HeavyKey>& keys, double of) {
+  return Array(keys, [of](const HeavyKey& key) {
+    return fmt::format(R"({{"partitionKey":{},"share":{}}})", Quoted(key.partition),
+                       Number(of > 0 ? std::min(1.0, key.weight / of) : 0));
+  });
+}
+
+// `last_hours`: of this partition; empty: not shown.
+std::string Partition(const Resource& resource, const throughput::PartitionView& p,
+                      const std::string& last_hours) {
+  std::string out = fmt::format(R"({{"id":{},"parent":{},{},"bytes":{})", p.id,
+                                p.parent == 0 ? "null" : std::to_string(p.parent),
+                                Bounds(resource, p.range), p.bytes);
+  out += fmt::format(
+      R"(,"share":{},"tokens":{},"consumed":{},"refused":{},"perSecond":{},"heat":{},"hottest":{})",
+      resource.meter->resource().billing() == throughput::Billing::kProvisioned ? Json(p.share)
+                                                                                : "null",
+      Json(p.tokens), Json(p.consumed), Json(p.refused), Json(p.last_window), Number(p.heat),
+      Keys(p.hottest, p.observed));
+  if (p.obstacle != throughput::SplitObstacle::kNone)
+    out += ",\"notSplit\":" + Quoted(throughput::ObstacleText(p.obstacle));
+  if (!last_hours.empty()) out += ",\"lastHours\":{" + last_hours + "}";
+  return out + "}";
+}
+
+std::string Split(const Resource& resource, const throughput::SplitEvent& split) {
+  return fmt::format(R"({{"at":"{}","reason":{},"parent":{},"left":{},"right":{},"bound":{}}})",
+                     FormatTime(split.at_micros), Quoted(throughput::SplitReasonText(split.reason)),
+                     split.parent, split.left, split.right, Bound(resource, split.bound));
+}
+
+// A limit that refused, explained by the partition that was refused most.
+std::string Refused(const Resource& resource,
+                    const std::vector<throughput::PartitionView>& partitions, Access access,
+                    Limit limit, int64_t now) {
+  const throughput::Resource& model = resource.meter->resource();
+  const auto most = std::max_element(partitions.begin(), partitions.end(),
+                                     [access](const auto& a, const auto& b) {
+                                       return a.refused.Of(access) < b.refused.Of(access);
+                                     });
+  const throughput::Explanation why =
+      model.Explain(now, {false, access, limit, most->id, &model, 0});
+  return fmt::format(
+      R"({{"reason":{},"requests":{},"units":{},"partition":{},"limit":{},"demand":{},"why":{},"advice":{}}})",
+      Quoted(why.reason), resource.meter->refusals(access, limit),
+      Number(model.refused(limit).Of(access)), most->id, Number(why.limit), Number(why.demand),
+      Quoted(ops::RefusalText(why, access, limit)),
+      Array(why.advice, [](const std::string& sentence) { return Quoted(sentence); }));
+}
+
+// By the ranges of the partitions that there are now.
+throughput::HeatMap LastHours(const HeatHistories& heat, const Resource& resource,
+                              const std::vector<throughput::PartitionView>& partitions,
+                              int64_t now) {
+  throughput::HeatHistory::Window window;
+  window.from_micros = std::max<int64_t>(0, now - kLastMicros);
+  window.to_micros = now;
+  window.now_micros = now;
+  window.step_seconds = kColumnSeconds;
+  if (partitions.size() <= kMostRows) {
+    for (const throughput::PartitionView& p : partitions) window.rows.push_back(p.range);
+  }
+  return heat.Map(TabletOf(resource), window);
+}
+
+std::string Render(const ops::Environment& environment, const HeatHistories& heat,
+                   const Resource& resource) {
+  const throughput::Meter& meter = *resource.meter;
+  const throughput::Resource& model = meter.resource();
+  const int64_t now = environment.clock.NowMicros();
+  const std::vector<throughput::PartitionView> partitions = model.PartitionDetails(now, kHottest);
+  const bool provisioned = model.billing() == throughput::Billing::kProvisioned;
+  std::string out =
+      fmt::format(R"({{"type":"{}","name":{},"provisioned":{},"warm":{},"tokens":{})",
+                  resource.index != nullptr ? "index" : "table", Quoted(model.name()),
+                  provisioned ? Json(model.provisioned()) : "null", Json(model.warm()),
+                  Json({model.Tokens(now, Access::kRead), model.Tokens(now, Access::kWrite)}));
+  out +=
+      fmt::format(R"(,"consumed":{},"letPass":{})", Json(model.consumed()), Json(meter.let_pass()));
+  std::string refused;
+  for (const Access access : {Access::kRead, Access::kWrite}) {
+    for (size_t l = 0; l < throughput::kLimits; ++l) {
+      const auto limit = static_cast<Limit>(l);
+      if (meter.refusals(access, limit) == 0) continue;
+      if (!refused.empty()) refused.push_back(',');
+      refused += Refused(resource, partitions, access, limit, now);
+    }
+  }
+  const throughput::HeatMap map = LastHours(heat, resource, partitions, now);
+  out += fmt::format(R"(,"lastHours":{{"from":"{}","columnSeconds":{},"columns":{},{}}})",
+                     FormatTime(map.from_seconds * 1'000'000), map.column_seconds, map.columns(),
+                     HeatSeries(map, ColumnSums(map)));
+  std::string rows;
+  for (size_t i = 0; i < partitions.size(); ++i) {
+    if (i > 0) rows.push_back(',');
+    rows += Partition(
+        resource, partitions[i],
+        partitions.size() <= kMostRows ? HeatSeries(map, UnitsOf(map.cells[i])) : std::string());
+  }
+  const double observed = model.ObservedWeight();
+  out += fmt::format(
+      R"(,"refused":[{}],"hottest":{},"partitions":[{}],"splits":{})", refused,
+      Keys(model.Hottest(throughput::HeavyHitters::Of::kCollections, kHottest), observed), rows,
+      Array(meter.splits(), [&](const auto& split) { return Split(resource, split); }));
+  return out + "}";
+}
+
+}  // namespace
+
+Result<std::string> PartitionReport(ops::Environment& environment, const HeatHistories& heat,
+                                    std::string_view table) {
+  const std::vector<Resource> resources = environment.admission.ResourcesOf(table);
+  if (resources.empty())
+    return Error(ErrorCode::kResourceNotFound, "There is no table " + std::string(table));
+  const table::Table& version = *resources.front().table;
+  const Result<table::TableCounts> counts = environment.store.Counts(version);
+  return fmt::format(
+      R"({{"table":{},"now":"{}","billingMode":"{}","throttling":"{}","items":{},"bytes":{},"resources":{}}})",
+      Quoted(table), FormatTime(environment.clock.NowMicros()),
+      version.descriptor.billing_mode == table::BillingMode::kProvisioned ? "PROVISIONED"
+                                                                          : "PAY_PER_REQUEST",
+      throughput::ThrottlingText(resources.front().meter->mode()),
+      counts.ok() ? std::to_string(counts->items) : "null",
+      counts.ok() ? std::to_string(counts->bytes) : "null",
+      Array(resources,
+            [&](const Resource& resource) { return Render(environment, heat, resource); }));
+}
+
+}  // namespace stator::server

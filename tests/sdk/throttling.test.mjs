@@ -1,0 +1,131 @@
+// Throttling by capacity, met by an unmodified SDK. Time stands still unless a test moves it.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { DynamoDB } from '@aws-sdk/client-dynamodb';
+
+import { hotDate } from '../../examples/hot-date/hot-date.mjs';
+import { N, S, assertFails } from './clients.mjs';
+import { Server, isStator, request } from './harness.mjs';
+
+const options = { skip: process.env.STATOR_ENDPOINT || !isStator ? 'needs a server of its own' : false };
+let server, ddb;
+
+async function manage(method, path, body) {
+  const reply = await request(server.endpoint, { method, path: `/_stator/${path}`, headers: { 'X-Stator-Management': 'true' }, body: body === undefined ? '' : JSON.stringify(body) });
+  return { status: reply.status, ...reply.json() };
+}
+const advance = (seconds) => manage('POST', 'clock', { advance: seconds });
+const tableSentence = 'The level of configured provisioned throughput for the table was exceeded. ' +
+  'Consider increasing your provisioning level with the UpdateTable API.';
+
+async function create(TableName, read, write, index) {
+  await ddb.createTable({
+    TableName,
+    AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }, ...(index ? [{ AttributeName: 'g', AttributeType: 'S' }] : [])],
+    KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+    ProvisionedThroughput: { ReadCapacityUnits: read, WriteCapacityUnits: write },
+    ...(index && { GlobalSecondaryIndexes: [{
+      IndexName: 'by-g', KeySchema: [{ AttributeName: 'g', KeyType: 'HASH' }], Projection: { ProjectionType: 'ALL' },
+      ProvisionedThroughput: { ReadCapacityUnits: index, WriteCapacityUnits: index } }] }),
+  });
+  return TableName;
+}
+
+before(async () => {
+  if (options.skip) return;
+  server = await Server.start({ args: ['--in-memory', '--clock=manual', '--clock-start=2026-11-22T10:00:00Z', '--throttling=enforce'] });
+  ddb = new DynamoDB({ endpoint: server.endpoint, region: 'us-east-1', maxAttempts: 1, credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' } });
+});
+after(async () => {
+  ddb?.destroy();
+  await server?.stop();
+});
+
+test('a key per date throttles, and 200 suffixes cure it', options, async () => {
+  const { hot, spread, report } = await hotDate({ ddb, endpoint: server.endpoint });
+  // 1,000 units per second and those of the first moment, in writes of 10; a request in flight may overdraw.
+  assert.ok(hot.served >= 500 && hot.served <= 520, `${hot.served} served`);
+  assert.equal(hot.throttled, hot.sent - hot.served);
+  assert.deepEqual([...hot.reasons], ['TableWriteKeyRangeThroughputExceeded']);
+  assert.ok(hot.message.startsWith(`${tableSentence} Stator: partition `), hot.message);
+  assert.match(hot.message, /can do 1000 write units per second.*hottest partition key there: "2026-11-22" with 100% of its heat/);
+  assert.match(hot.message, /spread it over at least [34] values with a random or computed suffix/);
+  assert.deepEqual([spread.served, spread.throttled], [1500, 0]);
+  const [table] = report.resources;
+  assert.equal(report.resources.length, 1);
+  assert.equal(table.partitions.length, 5);
+  const busy = table.partitions.filter((p) => p.consumed.write > 0);
+  assert.equal(busy.length, 1);
+  assert.equal(busy[0].consumed.write, hot.served * 10);
+  assert.equal(busy[0].refused.write, hot.throttled * 10);
+  assert.equal(busy[0].hottest[0].partitionKey, '2026-11-22');
+  assert.equal(table.refused[0].requests, hot.throttled);
+});
+
+test('capacity comes back with time, and unused capacity is kept for 300 seconds', options, async () => {
+  const TableName = await create('slow', 10, 2);
+  const served = async () => {
+    for (let n = 0; ; n++) {
+      try {
+        await ddb.putItem({ TableName, Item: { pk: S('k') } });
+      } catch (error) {
+        assert.equal(error.name, 'ProvisionedThroughputExceededException');
+        assert.deepEqual(error.ThrottlingReasons, [{
+          reason: 'TableWriteProvisionedThroughputExceeded', resource: 'arn:aws:dynamodb:us-east-1:000000000000:table/slow' }]);
+        return n;
+      }
+    }
+  };
+  assert.equal(await served(), 2);
+  await advance(1);
+  assert.equal(await served(), 2);
+  await advance('1h');
+  assert.equal(await served(), 600);
+  await ddb.updateTable({ TableName, ProvisionedThroughput: { ReadCapacityUnits: 10, WriteCapacityUnits: 7 } });
+  await advance(1);
+  assert.equal(await served(), 7);
+});
+
+test('the SDK gets past a throttle by itself', options, async () => {
+  const TableName = await create('patient', 10, 1);
+  const patient = new DynamoDB({ endpoint: server.endpoint, region: 'us-east-1', maxAttempts: 10, credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' } });
+  await patient.putItem({ TableName, Item: { pk: S('a') } });
+  const second = patient.putItem({ TableName, Item: { pk: S('b') } });
+  await advance(1);
+  assert.ok((await second).$metadata.attempts >= 1);
+  patient.destroy();
+});
+
+test('an index without capacity throttles its table; batches and transactions say so in their own ways', options, async () => {
+  const TableName = await create('indexed', 100, 100, 1);
+  await ddb.putItem({ TableName, Item: { pk: S('a'), g: S('x') } });
+  await assertFails(ddb.putItem({ TableName, Item: { pk: S('b'), g: S('x') } }), 'ProvisionedThroughputExceededException', /one or more global secondary indexes/);
+  const batch = await ddb.batchWriteItem({ RequestItems: { [TableName]: [
+    { PutRequest: { Item: { pk: S('c') } } }, { PutRequest: { Item: { pk: S('d'), g: S('x') } } }] } });
+  assert.deepEqual(batch.UnprocessedItems, { [TableName]: [{ PutRequest: { Item: { pk: S('d'), g: S('x') } } }] });
+  await assert.rejects(ddb.transactWriteItems({ TransactItems: [
+    { Put: { TableName, Item: { pk: S('e') } } }, { Put: { TableName, Item: { pk: S('f'), g: S('x') } } }] }), (error) => {
+    assert.equal(error.name, 'TransactionCanceledException');
+    assert.deepEqual(error.CancellationReasons.map((reason) => reason.Code), ['None', 'ProvisionedThroughputExceeded']);
+    return true;
+  });
+  assert.equal((await ddb.getItem({ TableName, Key: { pk: S('e') } })).Item, undefined);
+});
+
+test('modes are set per table, and wrong ones are refused', options, async () => {
+  const TableName = await create('modes', 1, 1);
+  const put = () => ddb.putItem({ TableName, Item: { pk: S('a'), n: N(1) } });
+  assert.deepEqual(await manage('PUT', 'tables/modes/throttling', { mode: 'observe' }), { status: 200, mode: 'observe' });
+  for (let i = 0; i < 5; i++) await put();
+  const [table] = (await manage('GET', 'tables/modes/partitions')).resources;
+  assert.deepEqual([table.consumed.write, table.letPass.write, table.refused[0].requests], [1, 4, 4]);
+  assert.deepEqual(await manage('GET', 'throttling'), { status: 200, mode: 'enforce', tables: { modes: 'observe' } });
+  assert.deepEqual(await manage('DELETE', 'tables/modes/throttling'), { status: 200, mode: 'enforce' });
+  await assert.rejects(put(), { name: 'ProvisionedThroughputExceededException' });
+  for (const body of [{ mode: 'on' }, { mode: 1 }, {}, { mode: 'off', more: 1 }]) {
+    const answer = await manage('PUT', 'tables/modes/throttling', body);
+    assert.equal(answer.status, 400);
+    assert.match(answer.message, /off.*observe.*enforce/);
+  }
+  assert.equal((await manage('GET', 'tables/absent/partitions')).status, 404);
+});
