@@ -299,10 +299,12 @@ void Admission::Advance() {
   const int64_t now = clock_.NowMicros();
   std::unordered_map<const Meter*, Counts> alive;
   for (const Resource& resource : resources) {
+    // Reported first: partitions that were split since the last time are forgotten by Advance.
+    if (!watchers_.empty()) {
+      Report(resource, now);
+      alive.insert(reported_.extract(resource.meter.get()));
+    }
     resource.meter->RecordSplits(resource.meter->resource().Advance(now));
-    if (watchers_.empty()) continue;
-    Report(resource, now);
-    alive.insert(reported_.extract(resource.meter.get()));
   }
   reported_ = std::move(alive);
   StoreSplits(resources);

@@ -90,25 +90,6 @@ bool Change(const UpdateContributorInsightsRequest& request, int64_t now, int64_
   return true;
 }
 
-std::vector<std::string> RuleNames(const table::TableDescriptor& descriptor,
-                                   const ContributorInsights& insights, bool has_sort_key) {
-  std::vector<std::string_view> kinds;
-  if (insights.mode == ContributorInsights::Mode::kAccessedAndThrottledKeys) {
-    kinds.push_back("PKC");
-    if (has_sort_key) kinds.push_back("SKC");
-  }
-  kinds.push_back("PKT");
-  if (has_sort_key) kinds.push_back("SKT");
-  const std::string end = "-" + std::to_string(insights.rule_id);
-  std::vector<std::string> names;
-  for (const std::string_view kind : kinds) {
-    std::string name = "DynamoDBContributorInsights-" + std::string(kind) + "-";
-    name += std::string_view(descriptor.name).substr(0, kRuleNameBytes - name.size() - end.size());
-    names.push_back(name + end);
-  }
-  return names;
-}
-
 // Where a page of ListContributorInsights ended: the table, and after a 0 the index.
 using Place = std::pair<std::string, std::string>;
 
@@ -152,6 +133,25 @@ ContributorInsightsStatus StatusOf(const std::optional<ContributorInsights>& ins
     return changing ? ContributorInsightsStatus::kEnabling : ContributorInsightsStatus::kEnabled;
   }
   return changing ? ContributorInsightsStatus::kDisabling : ContributorInsightsStatus::kDisabled;
+}
+
+std::vector<ContributorRule> RulesOf(const table::TableDescriptor& table,
+                                     const ContributorInsights& insights, bool has_sort_key) {
+  std::vector<ContributorRule> rules;
+  if (!insights.enabled) return rules;
+  const std::string end = "-" + std::to_string(insights.rule_id);
+  for (const bool throttled : {false, true}) {
+    if (!throttled && insights.mode == ContributorInsights::Mode::kThrottledKeys) continue;
+    for (const bool sort_keys : {false, true}) {
+      if (sort_keys && !has_sort_key) continue;
+      std::string name = "DynamoDBContributorInsights-";
+      name += sort_keys ? "SK" : "PK";
+      name += throttled ? "T-" : "C-";
+      name += std::string_view(table.name).substr(0, kRuleNameBytes - name.size() - end.size());
+      rules.push_back({name + end, throttled, sort_keys});
+    }
+  }
+  return rules;
 }
 
 void UpdateContributorInsights(Context& ctx, UpdateContributorInsightsRequest request,
@@ -207,7 +207,8 @@ void DescribeContributorInsights(Context& ctx, DescribeContributorInsightsReques
   DescribeContributorInsightsResponse response;
   response.summary = Summarize(descriptor, request.index_name, insights, ctx.env);
   if (insights) {
-    if (insights->enabled) response.rules = RuleNames(descriptor, *insights, subject->has_sort_key);
+    for (ContributorRule& rule : RulesOf(descriptor, *insights, subject->has_sort_key))
+      response.rules.push_back(std::move(rule.name));
     response.last_update_date_time = static_cast<double>(insights->changed_micros / 1000) / 1000.0;
   }
   done(std::move(response));

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "ops/context.h"
 #include "ops/responses.h"
@@ -15,5 +17,15 @@ namespace stator::ops {
 // nullopt: never enabled.
 ContributorInsightsStatus StatusOf(const std::optional<table::ContributorInsights>& insights,
                                    const Environment& env);
+
+// What CloudWatch would be asked for, in the service's order.
+struct ContributorRule {
+  std::string name;
+  bool throttled = false;  // keys by what was refused, not by what was asked for
+  bool sort_keys = false;  // contributors are partition and sort keys, not partition keys alone
+};
+// Of the table or one of its global indexes; none if disabled.
+std::vector<ContributorRule> RulesOf(const table::TableDescriptor& table,
+                                     const table::ContributorInsights& insights, bool has_sort_key);
 
 }  // namespace stator::ops

@@ -12,6 +12,7 @@
 #include "server/partition_report.h"
 #include "server/seed_data.h"
 #include "server/throttling_control.h"
+#include "server/throughput_metrics.h"
 #include "simdjson.h"
 #include "table/partition_split.h"
 #include "table/store.h"
@@ -121,12 +122,14 @@ http::Reply Failure(const Error& error) {
 
 }  // namespace
 
-Management::Management(ops::Environment& environment, const Metrics& metrics, ClockControl& clock,
-                       std::function<int()> connections, Options options)
+Management::Management(ops::Environment& environment, Metrics& metrics, ClockControl& clock,
+                       const HeatHistories& heat, std::function<int()> connections, Options options)
     : environment_(environment),
       metrics_(metrics),
       clock_(clock),
       faults_(environment),
+      heat_(heat),
+      reports_(environment, heat),
       connections_(std::move(connections)),
       options_(std::move(options)) {}
 
@@ -161,8 +164,12 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
     }
     if (const auto table = TableIn(path, "/split"); table && request.method == "POST")
       return Split(std::string(*table), std::move(exchange));
-    if (const auto table = TableIn(path, "/partitions"); table && request.method == "GET")
-      return exchange->Send(RenderPartitions(*table));
+    if (const auto table = TableIn(path, "/partitions"); table && request.method == "GET") {
+      return HandleSlowly(std::move(exchange),
+                          [this, table = std::string(*table)](const http::Request&) {
+                            return RenderPartitions(table);
+                          });
+    }
     if (const auto table = TableIn(path, "/throttling"); table || path == "/_stator/throttling") {
       if (ThrottlingControl::Takes(request.method))
         return exchange->Send(HandleThrottling(table, request));
@@ -176,6 +183,10 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
                             return answer.ok() ? Json(200, *std::move(answer))
                                                : Failure(answer.error());
                           });
+    }
+    if (request.method == "GET" && TableReports::Owns(path)) {
+      return HandleSlowly(std::move(exchange),
+                          [this](const http::Request& asked) { return RenderReport(asked); });
     }
     if (FaultControl::Owns(path, request.method)) return exchange->Send(HandleFaults(request));
     if (path == "/_stator/status" && request.method == "GET") return exchange->Send(RenderStatus());
@@ -192,6 +203,14 @@ http::Reply Management::HandleFaults(const http::Request& request) {
   return answer.ok() ? Json(200, *std::move(answer)) : Message(400, answer.error().message());
 }
 
+http::Reply Management::RenderReport(const http::Request& request) const {
+  Result<TableReports::Report> report = reports_.Render(request.target, request.header("Accept"));
+  if (!report.ok()) return Failure(report.error());
+  http::Reply reply = Json(200, std::move(report->body));
+  reply.headers[0].second = std::move(report->content_type);
+  return reply;
+}
+
 http::Reply Management::HandleThrottling(std::optional<std::string_view> table,
                                          const http::Request& request) {
   ThrottlingControl control(environment_.admission);
@@ -202,7 +221,7 @@ http::Reply Management::HandleThrottling(std::optional<std::string_view> table,
 }
 
 http::Reply Management::RenderPartitions(std::string_view table) const {
-  Result<std::string> report = PartitionReport(environment_, table);
+  Result<std::string> report = PartitionReport(environment_, heat_, table);
   return report.ok() ? Json(200, *std::move(report)) : Failure(report.error());
 }
 
@@ -224,7 +243,7 @@ http::Reply Management::RenderMetrics() const {
   gauges["stator_tables"] = static_cast<double>(environment_.store.List().size());
   gauges["stator_uptime_seconds"] =
       static_cast<double>(environment_.clock.TicksMicros() - options_.started_ticks) * 1e-6;
-  http::Reply reply = Text(200, metrics_.Render(gauges));
+  http::Reply reply = Text(200, metrics_.Render(gauges, ThroughputMetrics(environment_)));
   reply.headers[0].second = "text/plain; version=0.0.4; charset=utf-8";
   return reply;
 }

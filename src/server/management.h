@@ -13,6 +13,7 @@
 //   GET, PUT, DELETE /_stator/throttling, /_stator/tables/NAME/throttling   (throttling_control.h)
 //   GET, PUT, DELETE /_stator/tables/NAME/auto-scaling    rules and what they did
 //                                (auto_scaling_control.h)
+//   GET  /_stator/tables/NAME/heat, .../heat.svg, .../contributor-insights   (table_reports.h)
 //   GET  /_stator/clock          what time it is (clock_control.h)
 //   POST /_stator/clock          moves a manual clock forward and does what is due by then
 //   GET, PUT, DELETE /_stator/faults[/TABLE]    the fault dial (fault_control.h)
@@ -33,6 +34,7 @@
 #include "server/clock_control.h"
 #include "server/fault_control.h"
 #include "server/metrics.h"
+#include "server/table_reports.h"
 
 namespace stator::server {
 
@@ -44,8 +46,8 @@ class Management {
     int64_t started_ticks = 0;
   };
   // All must outlive the requests.
-  Management(ops::Environment& environment, const Metrics& metrics, ClockControl& clock,
-             std::function<int()> connections, Options options);
+  Management(ops::Environment& environment, Metrics& metrics, ClockControl& clock,
+             const HeatHistories& heat, std::function<int()> connections, Options options);
 
   // Whether a request target belongs here.
   static bool Owns(std::string_view target);
@@ -65,14 +67,17 @@ class Management {
   http::Reply HandleFaults(const http::Request& request);
   http::Reply HandleThrottling(std::optional<std::string_view> table, const http::Request& request);
   http::Reply RenderPartitions(std::string_view table) const;
+  http::Reply RenderReport(const http::Request& request) const;
   http::Reply Ready() const;
   http::Reply RenderMetrics() const;
   http::Reply RenderStatus() const;
 
   ops::Environment& environment_;
-  const Metrics& metrics_;
+  Metrics& metrics_;
   ClockControl& clock_;
   FaultControl faults_;
+  const HeatHistories& heat_;
+  TableReports reports_;
   const std::function<int()> connections_;
   const Options options_;
   // These calls wait for writes, which may wait for the disk on a worker: they must not stand in

@@ -70,7 +70,7 @@ class ManagementTest : public testing::Test {
   }
   std::unique_ptr<Management> Make(const std::string& init_dir = "") {
     return std::make_unique<Management>(
-        environment_, metrics_, clock_control_, [] { return 3; },
+        environment_, metrics_, clock_control_, heat_, [] { return 3; },
         Management::Options{"memory", init_dir, 0});
   }
   int64_t ItemsOf(const std::string& table) { return store_->Counts(*store_->Find(table))->items; }
@@ -83,6 +83,7 @@ class ManagementTest : public testing::Test {
   std::unique_ptr<kv::FaultEngine> engine_ = std::make_unique<kv::FaultEngine>(std::make_unique<kv::MemoryEngine>(), kv::FaultOptions{.delay_done = true});
   std::unique_ptr<table::Store> store_ = table::Store::Open(*engine_, clock_, workers_).value();
   ops::Environment environment_{*store_, clock_, random_, workers_, {}};
+  HeatHistories heat_{environment_, true};
   Chores chores_{clock_};
   ClockControl clock_control_{clock_, &clock_, chores_};
   Metrics metrics_{[this](std::string_view name) { return store_->Find(name) != nullptr; }};
@@ -304,7 +305,8 @@ TEST_F(ManagementTest, PartitionsTellWhatTheModelKnows) {
 
 TEST_F(ManagementTest, TheSystemsClockIsNotMoved) {
   ClockControl control(clock_, nullptr, chores_);
-  Management management(environment_, metrics_, control, [] { return 3; }, {"memory", "", 0});
+  Management management(environment_, metrics_, control, heat_, [] { return 3; },
+                        {"memory", "", 0});
   EXPECT_EQ(Send(management, "POST", "/_stator/clock", kGood, R"({"advance": 1})").status, 409);
   EXPECT_NE(Send(management, "GET", "/_stator/clock", kGood).body.find(R"("clock":"system")"),
             std::string::npos);
@@ -359,14 +361,50 @@ TEST_F(ManagementTest, MetricsText) {
   EXPECT_EQ(reply.body.find("arn:"), std::string::npos);
 }
 
+TEST_F(ManagementTest, SeriesOfATableEndWithIt) {
+  bool there = true;
+  Metrics metrics([&there](std::string_view table) { return table == "Kept" || (table == "Gone" && there); });
+  const auto count_all = [&metrics](std::string_view table) {
+    metrics.OnRequest(Record("GetItem", table));
+    metrics.OnRequest(Record("PutItem", table, "ConditionalCheckFailedException", 400));
+    metrics.OnRequest(Record("PutItem", table, "TransactionConflictException", 400));
+    metrics.OnRequest(Record("PutItem", table, "ThrottlingException", 400));
+    metrics.OnRequest(Record("PutItem", table, "InternalServerError", 500));
+    metrics.OnExpired({table, 1, 2});
+  };
+  count_all("Gone");
+  count_all("Kept");
+  EXPECT_NE(metrics.Render({}).find("table=\"Gone\""), std::string::npos);
+  there = false;
+  // DeleteTable itself, and whatever still runs.
+  metrics.OnRequest(Record("DeleteTable", "Gone"));
+  metrics.OnExpired({"Gone", 1, 2});
+  const std::string without = metrics.Render({});
+  EXPECT_EQ(without.find("Gone"), std::string::npos) << without;
+  for (const char* line : {"_count{operation=\"DeleteTable\",table=\"\"} 1\n",
+                           "_count{operation=\"GetItem\",table=\"Kept\"} 1\n",
+                           "stator_transaction_conflict_total{table=\"Kept\"} 1\n",
+                           "stator_throttled_requests_total{operation=\"PutItem\",table=\"Kept\"} 1\n"}) {
+    EXPECT_NE(without.find(line), std::string::npos) << line << without;
+  }
+  // Another table of that name begins at 0.
+  there = true;
+  metrics.OnRequest(Record("GetItem", "Gone"));
+  EXPECT_NE(metrics.Render({}).find("_count{operation=\"GetItem\",table=\"Gone\"} 1\n"),
+            std::string::npos);
+}
+
 TEST_F(ManagementTest, TwoMetricsObjectsDoNotShareSeries) {
+  const auto all = [](std::string_view) { return true; };
   {
-    Metrics other([](std::string_view) { return true; });
+    Metrics other(all);
     other.OnRequest(Record("GetItem", "Music"));
     EXPECT_NE(other.Render({}).find("_count{"), std::string::npos);
   }
-  metrics_.OnRequest(Record("GetItem", "Music"));
-  EXPECT_NE(metrics_.Render({}).find("_count{operation=\"GetItem\",table=\"Music\"} 1\n"), std::string::npos);
+  Metrics metrics(all);
+  metrics.OnRequest(Record("GetItem", "Music"));
+  EXPECT_NE(metrics.Render({}).find("_count{operation=\"GetItem\",table=\"Music\"} 1\n"),
+            std::string::npos);
 }
 
 TEST_F(ManagementTest, SeedDataLeavesWhatIsThereAlone) {

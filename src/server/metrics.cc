@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <prometheus/text_serializer.h>
 
-#include <atomic>
+#include <algorithm>
 #include <unordered_map>
 
 #include "ops/checks.h"
@@ -12,49 +12,63 @@ namespace stator::server {
 namespace {
 
 const prometheus::Histogram::BucketBoundaries& Buckets() {
-  static const prometheus::Histogram::BucketBoundaries buckets = {0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
-                                                                  0.01,    0.025,  0.05,    0.1,    0.25,  0.5,    1, 2.5, 5, 10};
+  static const prometheus::Histogram::BucketBoundaries buckets = {
+      0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+      0.05,    0.1,    0.25,    0.5,    1,     2.5,    5,     10};
   return buckets;
 }
 
-uint64_t NextId() {
+// Never the same for two objects, nor twice for one.
+uint64_t NextGeneration() {
   static std::atomic<uint64_t> next{1};
   return next.fetch_add(1);
 }
 
+bool IsThrottle(std::string_view error) {
+  return error == "ProvisionedThroughputExceededException" || error == "ThrottlingException" ||
+         error == "RequestLimitExceeded";
+}
+
 }  // namespace
 
+template <typename Metric>
+bool Metrics::Family<Metric>::Forget(const std::function<bool(std::string_view)>& exists) {
+  return std::erase_if(series, [&exists](const auto& one) {
+           const auto table = one.first.find("table");
+           return table != one.first.end() && !table->second.empty() && !exists(table->second);
+         }) > 0;
+}
+
+template <typename Metric>
+prometheus::MetricFamily Metrics::Family<Metric>::Collect() const {
+  prometheus::MetricFamily family{name, help, Metric::metric_type, {}};
+  for (const auto& [labels, metric] : series) {
+    family.metric.push_back(metric->Collect());
+    for (const auto& [label, value] : labels) family.metric.back().label.push_back({label, value});
+  }
+  return family;
+}
+
 Metrics::Metrics(std::function<bool(std::string_view)> table_exists)
-    : table_exists_(std::move(table_exists)), id_(NextId()), registry_(std::make_unique<prometheus::Registry>()) {
-  latency_ = &prometheus::BuildHistogram()
-                  .Name("stator_successful_request_latency_seconds")
-                  .Help("Time from a whole request to its reply, of requests that succeeded")
-                  .Register(*registry_);
-  items_ = &prometheus::BuildCounter()
-                .Name("stator_returned_item_count_total")
-                .Help("Items in replies")
-                .Register(*registry_);
-  user_errors_ = &prometheus::BuildCounter()
-                      .Name("stator_user_errors_total")
-                      .Help("Requests answered with HTTP 400")
-                      .Register(*registry_);
-  system_errors_ = &prometheus::BuildCounter()
-                        .Name("stator_system_errors_total")
-                        .Help("Requests answered with HTTP 500")
-                        .Register(*registry_);
-  failed_conditions_ = &prometheus::BuildCounter()
-                            .Name("stator_conditional_check_failed_requests_total")
-                            .Help("Writes whose condition did not hold")
-                            .Register(*registry_);
-  expired_items_ = &prometheus::BuildCounter()
-                        .Name("stator_time_to_live_deleted_item_count_total")
-                        .Help("Items deleted because their time to live was over")
-                        .Register(*registry_);
-  expiry_backlog_ =
-      &prometheus::BuildGauge()
-           .Name("stator_time_to_live_backlog_seconds")
-           .Help("For how long the oldest item that a sweep left behind has been expired")
-           .Register(*registry_);
+    : table_exists_(std::move(table_exists)), generation_(NextGeneration()) {
+  latency_.name = "stator_successful_request_latency_seconds";
+  latency_.help = "Time from a whole request to its reply, of requests that succeeded";
+  items_.name = "stator_returned_item_count_total";
+  items_.help = "Items in replies";
+  user_errors_.name = "stator_user_errors_total";
+  user_errors_.help = "Requests answered with HTTP 400";
+  system_errors_.name = "stator_system_errors_total";
+  system_errors_.help = "Requests answered with HTTP 500";
+  failed_conditions_.name = "stator_conditional_check_failed_requests_total";
+  failed_conditions_.help = "Writes whose condition did not hold";
+  throttled_requests_.name = "stator_throttled_requests_total";
+  throttled_requests_.help = "Requests refused for their throughput";
+  conflicts_.name = "stator_transaction_conflict_total";
+  conflicts_.help = "Requests on single items refused because of a transaction";
+  expired_items_.name = "stator_time_to_live_deleted_item_count_total";
+  expired_items_.help = "Items deleted because their time to live was over";
+  expiry_backlog_.name = "stator_time_to_live_backlog_seconds";
+  expiry_backlog_.help = "For how long the oldest item that a sweep left behind has been expired";
 }
 
 Metrics::~Metrics() = default;
@@ -64,48 +78,86 @@ Metrics::Series& Metrics::SeriesOf(std::string_view operation, std::string_view 
   thread_local std::unordered_map<std::string, Series> cache;
   thread_local uint64_t cache_of = 0;
   thread_local std::string key;
-  if (cache_of != id_) {
+  const uint64_t generation = generation_.load(std::memory_order_acquire);
+  if (cache_of != generation) {
     cache.clear();
-    cache_of = id_;
+    cache_of = generation;
   }
   key.assign(operation).push_back('/');
   key.append(table);
   Series& series = cache[key];
   if (series.latency == nullptr) {
-    const std::map<std::string, std::string> labels = {{"operation", std::string(operation)}, {"table", std::string(table)}};
-    series.latency = &latency_->Add(labels, Buckets());
-    series.items = &items_->Add(labels);
+    // DeleteTable has just succeeded on a table that is not there any more.
+    const Labels labels = {{"operation", std::string(operation)},
+                           {"table", std::string(table_exists_(table) ? table : "")}};
+    const MutexLock lock(mutex_);
+    series.latency = latency_.Of(labels, Buckets());
+    series.items = items_.Of(labels);
   }
   return series;
+}
+
+void Metrics::CountError(const api::RequestRecord& record, std::string_view named) {
+  const std::string table(table_exists_(named) ? named : std::string_view());
+  const std::string operation(record.operation);
+  const MutexLock lock(mutex_);
+  auto& family = record.status >= 500 ? system_errors_ : user_errors_;
+  family.Of({{"operation", operation}, {"table", table}, {"error", std::string(record.error)}})
+      ->Increment();
+  if (record.error == "ConditionalCheckFailedException")
+    failed_conditions_.Of({{"table", table}})->Increment();
+  if (record.error == "TransactionConflictException")
+    conflicts_.Of({{"table", table}})->Increment();
+  if (IsThrottle(record.error))
+    throttled_requests_.Of({{"operation", operation}, {"table", table}})->Increment();
 }
 
 void Metrics::OnRequest(const api::RequestRecord& record) {
   // An ARN's region and account are the client's to invent: the label is the name in it.
   const Result<std::string_view> name = ops::TableNameOf(record.table);
   const std::string_view named = name.ok() ? *name : std::string_view();
-  if (record.error.empty()) {
-    Series& series = SeriesOf(record.operation, named);
-    series.latency->Observe(static_cast<double>(record.latency_micros) * 1e-6);
-    if (record.items > 0) series.items->Increment(static_cast<double>(record.items));
-    return;
-  }
-  const std::string table(table_exists_(named) ? named : std::string_view());
-  const std::string operation(record.operation);
-  const std::string error(record.error);
-  auto* family = record.status >= 500 ? system_errors_ : user_errors_;
-  family->Add({{"operation", operation}, {"table", table}, {"error", error}}).Increment();
-  if (error == "ConditionalCheckFailedException") failed_conditions_->Add({{"table", table}}).Increment();
+  if (!record.error.empty()) return CountError(record, named);
+  Series& series = SeriesOf(record.operation, named);
+  series.latency->Observe(static_cast<double>(record.latency_micros) * 1e-6);
+  if (record.items > 0) series.items->Increment(static_cast<double>(record.items));
 }
 
 void Metrics::OnExpired(const table::ExpirySweeper::Report& report) {
-  const std::map<std::string, std::string> labels = {{"table", std::string(report.table)}};
-  expired_items_->Add(labels).Increment(static_cast<double>(report.deleted));
-  expiry_backlog_->Add(labels).Set(report.backlog_seconds);
+  if (!table_exists_(report.table)) return;
+  const Labels labels = {{"table", std::string(report.table)}};
+  const MutexLock lock(mutex_);
+  expired_items_.Of(labels)->Increment(static_cast<double>(report.deleted));
+  expiry_backlog_.Of(labels)->Set(report.backlog_seconds);
 }
 
-std::string Metrics::Render(const std::map<std::string, double>& gauges) const {
-  std::string text = prometheus::TextSerializer().Serialize(registry_->Collect());
-  for (const auto& [name, value] : gauges) text += fmt::format("# TYPE {0} gauge\n{0} {1}\n", name, value);
+void Metrics::ForgetGone() {
+  const MutexLock lock(mutex_);
+  bool gone = latency_.Forget(table_exists_);
+  gone |= items_.Forget(table_exists_);
+  for (auto* family : {&user_errors_, &system_errors_, &failed_conditions_, &throttled_requests_,
+                       &conflicts_, &expired_items_}) {
+    family->Forget(table_exists_);
+  }
+  expiry_backlog_.Forget(table_exists_);
+  if (gone) generation_.store(NextGeneration(), std::memory_order_release);
+}
+
+std::string Metrics::Render(const std::map<std::string, double>& gauges,
+                            std::vector<prometheus::MetricFamily> families) {
+  ForgetGone();
+  {
+    const MutexLock lock(mutex_);
+    families.push_back(latency_.Collect());
+    for (const auto* family : {&items_, &user_errors_, &system_errors_, &failed_conditions_,
+                               &throttled_requests_, &conflicts_, &expired_items_}) {
+      families.push_back(family->Collect());
+    }
+    families.push_back(expiry_backlog_.Collect());
+  }
+  std::erase_if(families, [](const auto& family) { return family.metric.empty(); });
+  std::string text = prometheus::TextSerializer().Serialize(families);
+  for (const auto& [name, value] : gauges)
+    text += fmt::format("# TYPE {0} gauge\n{0} {1}\n", name, value);
   return text;
 }
 

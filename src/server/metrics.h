@@ -1,27 +1,23 @@
-// Prometheus metrics, named after CloudWatch's.
+// Prometheus metrics, named after CloudWatch's (docs/metrics.md has the list).
 //
-//   stator_successful_request_latency_seconds{operation,table}  histogram
-//   stator_returned_item_count_total{operation,table}           counter
-//   stator_user_errors_total{operation,table,error}             counter
-//   stator_system_errors_total{operation,table,error}           counter
-//   stator_conditional_check_failed_requests_total{table}       counter
-//   stator_time_to_live_deleted_item_count_total{table}         counter
-//   stator_time_to_live_backlog_seconds{table}                  gauge
-//   stator_connections, stator_uptime_seconds, stator_kv_*      gauges, read when asked
+// What requests and sweeps report is counted here; the capacity of tables and indexes is read from
+// their throughput meters when somebody asks (throughput_metrics.h).
 #pragma once
 
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/metric_family.h>
+
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
-
-#include <prometheus/counter.h>
-#include <prometheus/family.h>
-#include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
-#include <prometheus/registry.h>
+#include <vector>
 
 #include "api/service.h"
+#include "base/mutex.h"
 #include "table/expiry_sweeper.h"
 
 namespace stator::server {
@@ -29,7 +25,8 @@ namespace stator::server {
 // Thread-safe.
 class Metrics final : public api::RequestObserver {
  public:
-  // `table_exists` keeps names that clients invented out of the labels.
+  // `table_exists` keeps names that clients invented out of the labels, and those of tables that
+  // are gone.
   explicit Metrics(std::function<bool(std::string_view)> table_exists);
   ~Metrics() override;
 
@@ -38,26 +35,53 @@ class Metrics final : public api::RequestObserver {
   // What the sweeps of expired items did and left.
   void OnExpired(const table::ExpirySweeper::Report& report);
 
-  // The text exposition format. `gauges` are added under their names.
-  std::string Render(const std::map<std::string, double>& gauges) const;
+  // Ends the series of tables that are gone. Render does so too.
+  void ForgetGone();
+
+  // The text exposition format. `gauges` are added under their names, `families` as they are.
+  std::string Render(const std::map<std::string, double>& gauges,
+                     std::vector<prometheus::MetricFamily> families = {});
 
  private:
+  using Labels = std::map<std::string, std::string>;
+  // The series of one name, by their labels.
+  template <typename Metric>
+  struct Family {
+    std::string name;
+    std::string help;
+    std::map<Labels, std::shared_ptr<Metric>> series;
+
+    template <typename... Arguments>
+    std::shared_ptr<Metric> Of(const Labels& labels, Arguments&&... arguments) {
+      std::shared_ptr<Metric>& metric = series[labels];
+      if (metric == nullptr)
+        metric = std::make_shared<Metric>(std::forward<Arguments>(arguments)...);
+      return metric;
+    }
+    bool Forget(const std::function<bool(std::string_view)>& exists);
+    prometheus::MetricFamily Collect() const;
+  };
+  // A thread may still count in series that have ended.
   struct Series {
-    prometheus::Histogram* latency = nullptr;
-    prometheus::Counter* items = nullptr;
+    std::shared_ptr<prometheus::Histogram> latency;
+    std::shared_ptr<prometheus::Counter> items;
   };
   Series& SeriesOf(std::string_view operation, std::string_view table);
+  void CountError(const api::RequestRecord& record, std::string_view table);
 
   const std::function<bool(std::string_view)> table_exists_;
-  const uint64_t id_;  // tells this object's series from those of another one in the caches of threads
-  std::unique_ptr<prometheus::Registry> registry_;
-  prometheus::Family<prometheus::Histogram>* latency_;
-  prometheus::Family<prometheus::Counter>* items_;
-  prometheus::Family<prometheus::Counter>* user_errors_;
-  prometheus::Family<prometheus::Counter>* system_errors_;
-  prometheus::Family<prometheus::Counter>* failed_conditions_;
-  prometheus::Family<prometheus::Counter>* expired_items_;
-  prometheus::Family<prometheus::Gauge>* expiry_backlog_;
+  // Tells this object's series, since any last ended, from those in the caches of threads.
+  std::atomic<uint64_t> generation_;
+  Mutex mutex_;
+  Family<prometheus::Histogram> latency_ GUARDED_BY(mutex_);
+  Family<prometheus::Counter> items_ GUARDED_BY(mutex_);
+  Family<prometheus::Counter> user_errors_ GUARDED_BY(mutex_);
+  Family<prometheus::Counter> system_errors_ GUARDED_BY(mutex_);
+  Family<prometheus::Counter> failed_conditions_ GUARDED_BY(mutex_);
+  Family<prometheus::Counter> throttled_requests_ GUARDED_BY(mutex_);
+  Family<prometheus::Counter> conflicts_ GUARDED_BY(mutex_);
+  Family<prometheus::Counter> expired_items_ GUARDED_BY(mutex_);
+  Family<prometheus::Gauge> expiry_backlog_ GUARDED_BY(mutex_);
 };
 
 }  // namespace stator::server

@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
-#include "api/attribute_json.h"
 #include "base/time_text.h"
 #include "ops/refusal_text.h"
-#include "table/meters.h"
+#include "server/report_json.h"
 #include "throughput/meter.h"
 
 namespace stator::server {
@@ -22,31 +20,9 @@ using throughput::Rates;
 using Resource = ops::Admission::Resource;
 
 constexpr size_t kHottest = 5;
-
-std::string Quoted(std::string_view text) {
-  std::string out;
-  api::AppendJsonString(&out, text);
-  return out;
-}
-
-// null: there is no limit.
-std::string Number(double value) {
-  return std::isfinite(value) ? fmt::format("{:.6g}", value) : "null";
-}
-
-std::string Json(const Rates& rates) {
-  return fmt::format(R"({{"read":{},"write":{}}})", Number(rates.read), Number(rates.write));
-}
-
-template <typename List, typename Render>
-std::string Array(const List& list, const Render& render) {
-  std::string out = "[";
-  for (const auto& element : list) {
-    if (out.size() > 1) out.push_back(',');
-    out += render(element);
-  }
-  return out + "]";
-}
+constexpr int64_t kLastMicros = 3 * 3600 * int64_t{1'000'000};
+constexpr int64_t kColumnSeconds = 300;
+constexpr size_t kMostRows = 256;
 
 std::string Keys(const std::vector<HeavyKey>& keys, double of) {
   return Array(keys, [of](const HeavyKey& key) {
@@ -55,25 +31,12 @@ std::string Keys(const std::vector<HeavyKey>& keys, double of) {
   });
 }
 
-// A sort key stands beside a hash only where the partition begins or ends inside a collection.
-std::string Bound(const Resource& resource, const throughput::KeyBound& bound) {
-  const table::TableDescriptor& table = resource.table->descriptor;
-  const bool is_index = resource.index != nullptr;
-  std::string out = fmt::format(R"({{"hash":"{:016x}")", bound.hash);
-  if (!bound.sort.empty()) {
-    out += ",\"sortKey\":" +
-           Quoted(table::ReadableSort(
-               is_index ? resource.index->key : model::IndexKeySchema::Of(table.key_schema),
-               is_index, bound.sort));
-  }
-  return out + "}";
-}
-
-std::string Partition(const Resource& resource, const throughput::PartitionView& p) {
-  std::string out = fmt::format(R"({{"id":{},"parent":{},"from":{},"to":{},"bytes":{})", p.id,
+// `last_hours`: of this partition; empty: not shown.
+std::string Partition(const Resource& resource, const throughput::PartitionView& p,
+                      const std::string& last_hours) {
+  std::string out = fmt::format(R"({{"id":{},"parent":{},{},"bytes":{})", p.id,
                                 p.parent == 0 ? "null" : std::to_string(p.parent),
-                                Bound(resource, p.range.from),
-                                p.range.to_end ? "null" : Bound(resource, p.range.to), p.bytes);
+                                Bounds(resource, p.range), p.bytes);
   out += fmt::format(
       R"(,"share":{},"tokens":{},"consumed":{},"refused":{},"perSecond":{},"heat":{},"hottest":{})",
       resource.meter->resource().billing() == throughput::Billing::kProvisioned ? Json(p.share)
@@ -82,6 +45,7 @@ std::string Partition(const Resource& resource, const throughput::PartitionView&
       Keys(p.hottest, p.observed));
   if (p.obstacle != throughput::SplitObstacle::kNone)
     out += ",\"notSplit\":" + Quoted(throughput::ObstacleText(p.obstacle));
+  if (!last_hours.empty()) out += ",\"lastHours\":{" + last_hours + "}";
   return out + "}";
 }
 
@@ -92,12 +56,14 @@ std::string Split(const Resource& resource, const throughput::SplitEvent& split)
 }
 
 // A limit that refused, explained by the partition that was refused most.
-std::string Refused(const Resource& resource, const std::vector<throughput::PartitionView>& partitions,
-                    Access access, Limit limit, int64_t now) {
+std::string Refused(const Resource& resource,
+                    const std::vector<throughput::PartitionView>& partitions, Access access,
+                    Limit limit, int64_t now) {
   const throughput::Resource& model = resource.meter->resource();
-  const auto most = std::max_element(
-      partitions.begin(), partitions.end(),
-      [access](const auto& a, const auto& b) { return a.refused.Of(access) < b.refused.Of(access); });
+  const auto most = std::max_element(partitions.begin(), partitions.end(),
+                                     [access](const auto& a, const auto& b) {
+                                       return a.refused.Of(access) < b.refused.Of(access);
+                                     });
   const throughput::Explanation why =
       model.Explain(now, {false, access, limit, most->id, &model, 0});
   return fmt::format(
@@ -108,19 +74,35 @@ std::string Refused(const Resource& resource, const std::vector<throughput::Part
       Array(why.advice, [](const std::string& sentence) { return Quoted(sentence); }));
 }
 
-std::string Render(const ops::Environment& environment, const Resource& resource) {
+// By the ranges of the partitions that there are now.
+throughput::HeatMap LastHours(const HeatHistories& heat, const Resource& resource,
+                              const std::vector<throughput::PartitionView>& partitions,
+                              int64_t now) {
+  throughput::HeatHistory::Window window;
+  window.from_micros = std::max<int64_t>(0, now - kLastMicros);
+  window.to_micros = now;
+  window.now_micros = now;
+  window.step_seconds = kColumnSeconds;
+  if (partitions.size() <= kMostRows) {
+    for (const throughput::PartitionView& p : partitions) window.rows.push_back(p.range);
+  }
+  return heat.Map(TabletOf(resource), window);
+}
+
+std::string Render(const ops::Environment& environment, const HeatHistories& heat,
+                   const Resource& resource) {
   const throughput::Meter& meter = *resource.meter;
   const throughput::Resource& model = meter.resource();
   const int64_t now = environment.clock.NowMicros();
   const std::vector<throughput::PartitionView> partitions = model.PartitionDetails(now, kHottest);
   const bool provisioned = model.billing() == throughput::Billing::kProvisioned;
-  std::string out = fmt::format(R"({{"type":"{}","name":{},"provisioned":{},"warm":{},"tokens":{})",
-                                resource.index != nullptr ? "index" : "table", Quoted(model.name()),
-                                provisioned ? Json(model.provisioned()) : "null",
-                                Json(model.warm()),
-                                Json({model.Tokens(now, Access::kRead),
-                                      model.Tokens(now, Access::kWrite)}));
-  out += fmt::format(R"(,"consumed":{},"letPass":{})", Json(model.consumed()), Json(meter.let_pass()));
+  std::string out =
+      fmt::format(R"({{"type":"{}","name":{},"provisioned":{},"warm":{},"tokens":{})",
+                  resource.index != nullptr ? "index" : "table", Quoted(model.name()),
+                  provisioned ? Json(model.provisioned()) : "null", Json(model.warm()),
+                  Json({model.Tokens(now, Access::kRead), model.Tokens(now, Access::kWrite)}));
+  out +=
+      fmt::format(R"(,"consumed":{},"letPass":{})", Json(model.consumed()), Json(meter.let_pass()));
   std::string refused;
   for (const Access access : {Access::kRead, Access::kWrite}) {
     for (size_t l = 0; l < throughput::kLimits; ++l) {
@@ -130,18 +112,29 @@ std::string Render(const ops::Environment& environment, const Resource& resource
       refused += Refused(resource, partitions, access, limit, now);
     }
   }
+  const throughput::HeatMap map = LastHours(heat, resource, partitions, now);
+  out += fmt::format(R"(,"lastHours":{{"from":"{}","columnSeconds":{},"columns":{},{}}})",
+                     FormatTime(map.from_seconds * 1'000'000), map.column_seconds, map.columns(),
+                     HeatSeries(map, ColumnSums(map)));
+  std::string rows;
+  for (size_t i = 0; i < partitions.size(); ++i) {
+    if (i > 0) rows.push_back(',');
+    rows += Partition(
+        resource, partitions[i],
+        partitions.size() <= kMostRows ? HeatSeries(map, UnitsOf(map.cells[i])) : std::string());
+  }
   const double observed = model.ObservedWeight();
   out += fmt::format(
-      R"(,"refused":[{}],"hottest":{},"partitions":{},"splits":{})", refused,
-      Keys(model.Hottest(throughput::HeavyHitters::Of::kCollections, kHottest), observed),
-      Array(partitions, [&](const auto& partition) { return Partition(resource, partition); }),
+      R"(,"refused":[{}],"hottest":{},"partitions":[{}],"splits":{})", refused,
+      Keys(model.Hottest(throughput::HeavyHitters::Of::kCollections, kHottest), observed), rows,
       Array(meter.splits(), [&](const auto& split) { return Split(resource, split); }));
   return out + "}";
 }
 
 }  // namespace
 
-Result<std::string> PartitionReport(ops::Environment& environment, std::string_view table) {
+Result<std::string> PartitionReport(ops::Environment& environment, const HeatHistories& heat,
+                                    std::string_view table) {
   const std::vector<Resource> resources = environment.admission.ResourcesOf(table);
   if (resources.empty())
     return Error(ErrorCode::kResourceNotFound, "There is no table " + std::string(table));
@@ -155,7 +148,8 @@ Result<std::string> PartitionReport(ops::Environment& environment, std::string_v
       throughput::ThrottlingText(resources.front().meter->mode()),
       counts.ok() ? std::to_string(counts->items) : "null",
       counts.ok() ? std::to_string(counts->bytes) : "null",
-      Array(resources, [&](const Resource& resource) { return Render(environment, resource); }));
+      Array(resources,
+            [&](const Resource& resource) { return Render(environment, heat, resource); }));
 }
 
 }  // namespace stator::server

@@ -17,6 +17,7 @@ constexpr int64_t kFinishDeletesMicros = 1'000'000;
 constexpr int64_t kAdvanceMicros = 1'000'000;
 // It does nothing but at the end of each minute.
 constexpr int64_t kAutoScalingMicros = 1'000'000;
+constexpr int64_t kKeepMicros = 60'000'000;  // of history that a crash may lose
 constexpr int64_t kStreamUpkeepMicros = 10'000'000;
 // In the background a sweep works for a quarter of the time, so that a loaded machine, on which
 // each step takes longer, is also left alone for longer.
@@ -29,8 +30,8 @@ constexpr auto kFillPoll = std::chrono::milliseconds(2);
 
 }  // namespace
 
-void AddProductChores(ops::Environment& environment, Metrics& metrics, int64_t ttl_interval_micros,
-                      Chores* chores) {
+void AddProductChores(ops::Environment& environment, Metrics& metrics, HeatHistories& heat,
+                      int64_t ttl_interval_micros, Chores* chores) {
   chores->Add("finish deletes", kFinishDeletesMicros, [&environment](Chores::Pace) {
     ops::FinishDeletes(environment);
     return false;
@@ -44,6 +45,11 @@ void AddProductChores(ops::Environment& environment, Metrics& metrics, int64_t t
   environment.auto_scaler.Step(environment);
   chores->Add("auto scaling", kAutoScalingMicros, [&environment](Chores::Pace) {
     return environment.auto_scaler.Step(environment);
+  });
+  chores->Add("keep histories", kKeepMicros, [&metrics, &heat](Chores::Pace) {
+    heat.Keep();
+    metrics.ForgetGone();
+    return false;
   });
   auto sweeper = std::make_shared<table::ExpirySweeper>(
       environment.store, environment.clock,

@@ -6,13 +6,15 @@
 
 #include "ops/context.h"
 #include "server/chores.h"
+#include "server/heat_histories.h"
 #include "server/metrics.h"
 
 namespace stator::server {
 
-// Ends DELETING tables, lets throughput refill and partitions split, scales
-// capacity, deletes expired items, lets shards age and stream records go. All must outlive the chores' thread.
-void AddProductChores(ops::Environment& environment, Metrics& metrics, int64_t ttl_interval_micros,
-                      Chores* chores);
+// Ends DELETING tables, lets throughput refill and partitions split, scales capacity, keeps
+// histories, deletes expired items, lets shards age and stream records go. All must outlive the
+// chores' thread.
+void AddProductChores(ops::Environment& environment, Metrics& metrics, HeatHistories& heat,
+                      int64_t ttl_interval_micros, Chores* chores);
 
 }  // namespace stator::server

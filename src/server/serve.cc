@@ -15,6 +15,7 @@
 #include "kv_rocks/rocks_engine.h"
 #include "server/chores.h"
 #include "server/clock_control.h"
+#include "server/heat_histories.h"
 #include "server/management.h"
 #include "server/metrics.h"
 #include "server/product_chores.h"
@@ -176,6 +177,7 @@ int Serve(const ServeSettings& settings) {
     LogInfo("recording", {{"file", settings.record_file}});
   }
 
+  HeatHistories heat(environment, chosen_clock.manual != nullptr);
   Metrics metrics([&store](std::string_view name) { return (*store)->Find(name) != nullptr; });
   api::Registry registry;
   api::RegisterAll(&registry);
@@ -184,10 +186,10 @@ int Serve(const ServeSettings& settings) {
   api::Service service(environment, std::move(registry), std::make_unique<api::ShapeAuthenticator>(settings.require_auth),
                        service_options, &metrics, recorder.get());
   Chores chores(clock);
-  AddProductChores(environment, metrics, settings.ttl_interval_micros, &chores);
+  AddProductChores(environment, metrics, heat, settings.ttl_interval_micros, &chores);
   ClockControl clock_control(clock, chosen_clock.manual, chores);
   Management management(
-      environment, metrics, clock_control, [&server] { return (*server)->connections(); },
+      environment, metrics, clock_control, heat, [&server] { return (*server)->connections(); },
       {settings.in_memory ? "memory" : "rocksdb", settings.init_dir, clock.TicksMicros()});
   chores.Start();
   (*server)->Start([&](Executor& loop) { return MakeHandler(service, management, loop); });
@@ -209,6 +211,9 @@ int Serve(const ServeSettings& settings) {
   chores.Stop();
   (*server)->Drain(kDrainMicros);
   management.Stop();
+  // What was used since the last look at the meters.
+  environment.admission.Advance();
+  heat.Keep();
   workers.Stop();
   if (recorder != nullptr) recorder->Stop();
   // The engine finishes what is queued while everything its callbacks touch is still there.

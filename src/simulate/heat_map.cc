@@ -58,7 +58,7 @@ void Text(std::string* out, double x, double y, std::string_view text,
   *out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>\n", x, y, style, Escaped(text));
 }
 
-void Lines(std::string* out, const ResourceOutcome& r, double top, double most,
+void Lines(std::string* out, const HeatPanel& r, double top, double most,
            double (*value)(const Column&), std::string_view style) {
   *out += fmt::format("<polyline fill=\"none\" {} points=\"", style);
   const double step = kWidth / static_cast<double>(r.columns.size());
@@ -71,7 +71,7 @@ void Lines(std::string* out, const ResourceOutcome& r, double top, double most,
 }
 
 // Units of one kind over time: provisioned, consumed, and consumed with what was refused.
-void Chart(std::string* out, const ResourceOutcome& r, double top, bool writes) {
+void Chart(std::string* out, const HeatPanel& r, double top, bool writes) {
   using Value = double (*)(const Column&);
   const Value capacity = writes ? Value([](const Column& c) { return c.capacity.write; })
                                 : Value([](const Column& c) { return c.capacity.read; });
@@ -93,8 +93,13 @@ void Chart(std::string* out, const ResourceOutcome& r, double top, bool writes) 
   Text(out, kLeft - 6, top + kChart / 2, writes ? "WCU" : "RCU", " text-anchor=\"end\"");
 }
 
+std::string NameOf(const Row& row) {
+  const std::string range = RangeText(row.range);
+  return row.partition == 0 ? range : fmt::format("partition {} ({})", row.partition, range);
+}
+
 // Height of the drawn rows.
-double Heat(std::string* out, const ResourceOutcome& r, double top) {
+double Heat(std::string* out, const HeatPanel& r, double top) {
   // Very many partitions share a line, which shows the hottest of them.
   const size_t group = (r.rows.size() + kMostRows - 1) / kMostRows;
   const size_t lines = (r.rows.size() + group - 1) / group;
@@ -122,11 +127,9 @@ double Heat(std::string* out, const ResourceOutcome& r, double top) {
       const double width = step * static_cast<double>(end - column);
       *out += fmt::format(
           "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\">"
-          "<title>partition {} ({}): {:.0f}% of its maximum, {:.0f}% of requests "
-          "throttled</title></rect>\n",
-          x, y, width + 0.05, height + 0.05, colour, r.rows[line * group].partition,
-          Escaped(RangeText(r.rows[line * group].range)), 100 * value(column, false),
-          100 * value(column, true));
+          "<title>{}: {:.0f}% of its maximum, {:.0f}% of requests throttled</title></rect>\n",
+          x, y, width + 0.05, height + 0.05, colour, Escaped(NameOf(r.rows[line * group])),
+          100 * value(column, false), 100 * value(column, true));
       if (refused > 0) {
         *out += fmt::format(
             "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" "
@@ -148,10 +151,23 @@ double Heat(std::string* out, const ResourceOutcome& r, double top) {
 }  // namespace
 
 std::string HeatMap(const Scenario& s, const Outcome& o) {
+  HeatPicture picture{s.name, s.description, {}, {}};
+  for (const ResourceOutcome& r : o.resources) {
+    picture.panels.push_back({fmt::format("{} {}: {} partitions at the start, {} at the end",
+                                          r.is_index ? "Index" : "Table", r.name,
+                                          r.partitions_before, r.partitions_after),
+                              r.columns, r.rows});
+  }
+  for (size_t i = 0; i < picture.times.size(); ++i)
+    picture.times[i] = DurationText(s.duration_seconds * static_cast<double>(i) / 4);
+  return HeatMap(picture);
+}
+
+std::string HeatMap(const HeatPicture& picture) {
   std::string body;
   double y = 30;
-  Text(&body, 10, y, s.name, " font-size=\"18\" font-weight=\"bold\"");
-  if (!s.description.empty()) Text(&body, 10, y += 20, s.description);
+  Text(&body, 10, y, picture.title, " font-size=\"18\" font-weight=\"bold\"");
+  if (!picture.description.empty()) Text(&body, 10, y += 20, picture.description);
   y += 22;
   // How to read it.
   double x = kLeft;
@@ -168,14 +184,10 @@ std::string HeatMap(const Scenario& s, const Outcome& o) {
       x, y - 10);
   Text(&body, x + 18, y, "throttled");
   Text(&body, x + 110, y, "lines: dashed provisioned, blue consumed, red asked for");
-  for (const ResourceOutcome& r : o.resources) {
+  for (const HeatPanel& r : picture.panels) {
     if (r.columns.empty()) continue;
     y += 34;
-    Text(&body, 10, y,
-         fmt::format("{} {}: {} partitions at the start, {} at the end",
-                     r.is_index ? "Index" : "Table", r.name, r.partitions_before,
-                     r.partitions_after),
-         " font-size=\"14\" font-weight=\"bold\"");
+    Text(&body, 10, y, r.heading, " font-size=\"14\" font-weight=\"bold\"");
     y += 10;
     for (const bool writes : {false, true}) {
       const bool idle = std::all_of(r.columns.begin(), r.columns.end(), [&](const Column& c) {
@@ -187,8 +199,8 @@ std::string HeatMap(const Scenario& s, const Outcome& o) {
       y += kChart + 8;
     }
     y += Heat(&body, r, y) + 16;
-    for (int i = 0; i <= 4; ++i) {
-      Text(&body, kLeft + kWidth * i / 4, y, DurationText(s.duration_seconds * i / 4),
+    for (size_t i = 0; i < picture.times.size(); ++i) {
+      Text(&body, kLeft + kWidth * static_cast<double>(i) / 4, y, picture.times[i],
            " text-anchor=\"middle\"");
     }
   }

@@ -37,7 +37,7 @@ struct Column {
 
 // One final partition over time: each cell is of the partition that owned its keys then.
 struct Row {
-  uint64_t partition = 0;
+  uint64_t partition = 0;  // 0: not known
   throughput::KeyRange range;
   std::vector<float> heat;     // part of the maximum that was consumed
   std::vector<float> refused;  // part of what was asked for

@@ -1,7 +1,10 @@
 // An outcome for people, for programs and for the eye.
 #pragma once
 
+#include <array>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "simulate/outcome.h"
 #include "simulate/scenario.h"
@@ -14,6 +17,20 @@ std::string TextReport(const Scenario& scenario, const Outcome& outcome);
 std::string JsonReport(const Scenario& scenario, const Outcome& outcome);
 // An SVG: for each table and index what was consumed over time, and its heat by time and key range.
 std::string HeatMap(const Scenario& scenario, const Outcome& outcome);
+
+// The same picture of anything else that has columns and rows, which outlive the call.
+struct HeatPanel {
+  std::string heading;
+  std::span<const Column> columns;  // none: nothing is drawn
+  std::span<const Row> rows;        // each with a value for each column
+};
+struct HeatPicture {
+  std::string title;
+  std::string description;              // may be empty
+  std::vector<HeatPanel> panels;        // from top to bottom
+  std::array<std::string, 5> times;     // below each panel, evenly
+};
+std::string HeatMap(const HeatPicture& picture);
 
 // "1h 30m", "45s".
 std::string DurationText(double seconds);

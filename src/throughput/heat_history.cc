@@ -259,8 +259,7 @@ int64_t HeatHistory::RetentionSeconds() const {
   return last.seconds * last.slots;
 }
 
-size_t HeatHistory::TierFor(int64_t from_seconds) const {
-  const int64_t now = SecondOf(recorded_micros_);
+size_t HeatHistory::TierFor(int64_t from_seconds, int64_t now) const {
   size_t tier = 0;
   for (; tier + 1 < tiers_.size(); ++tier) {
     const Tier& t = settings_.tiers[tier];
@@ -280,11 +279,12 @@ HeatMap HeatHistory::Map(const Window& window) const {
   }
   if (map.rows.empty()) map.rows.push_back({{}, {}, true});
 
-  const int64_t now = SecondOf(recorded_micros_);
+  const int64_t now_micros = std::max(recorded_micros_, window.now_micros);
+  const int64_t now = SecondOf(now_micros);
   int64_t from = std::max(SecondOf(window.from_micros), now - RetentionSeconds());
   const int64_t to = std::min((std::max<int64_t>(0, window.to_micros) + kMicros - 1) / kMicros,
                               std::max(now, from) + 1);
-  const size_t tier = TierFor(from);
+  const size_t tier = TierFor(from, now);
   const int64_t unit = settings_.tiers[tier].seconds;
   from -= from % unit;
   const int64_t length = std::max<int64_t>(1, to - from);
@@ -295,7 +295,7 @@ HeatMap HeatHistory::Map(const Window& window) const {
   const int64_t columns = (length + step - 1) / step;
   for (int64_t i = 0; i < columns; ++i) {
     const double since =
-        static_cast<double>(recorded_micros_) / kMicros - static_cast<double>(from + i * step);
+        static_cast<double>(now_micros) / kMicros - static_cast<double>(from + i * step);
     map.covered_seconds.push_back(std::clamp(since, 1.0, static_cast<double>(step)));
   }
   map.cells.assign(map.rows.size(), std::vector<HeatMap::Cell>(static_cast<size_t>(columns)));

@@ -6,7 +6,7 @@
 //
 // Each tier of slots covers all of the last so-much time: seconds for minutes, minutes for hours,
 // hours for days. What is recorded is added to one slot of each tier, so that nothing has to be
-// merged down later and a tier's sum is exact. A slot keeps the key ranges that there were when it
+// merged down later and the sum of a tier is exact. A slot keeps the key ranges that there were when it
 // began, at most `most_ranges`; partitions only ever split, so later ones lie inside them. Where a
 // table has more partitions, cold neighbours share a range. Slots without units are not stored.
 // Memory is bounded by MostBytes.
@@ -103,14 +103,13 @@ class HeatHistory {
   void Record(int64_t now_micros, std::span<const PartitionCount> counts);
   // The same for a time in which nothing was counted.
   void RecordIdle(int64_t now_micros);
-  // The next Record counts all partitions from 0: the resource was made anew.
-  void Restart() { seen_.clear(); }
 
   struct Window {
     int64_t from_micros = 0;
     int64_t to_micros = 0;
     int64_t step_seconds = 1;
-    std::vector<KeyRange> rows;  // none: the ranges of now
+    std::vector<KeyRange> rows;  // ascending, none twice; none: the ranges of now
+    int64_t now_micros = 0;      // if later than the last call of Record: nothing was counted since
   };
   // Begins and steps are rounded to what is kept so far back; what is older than all tiers is left
   // out. A range that lies across rows is shared out by their parts of the hash space, and its load
@@ -160,7 +159,7 @@ class HeatHistory {
   void AddAt(int64_t second, const KeyRange& range, const HeatUnits& units);
   Slot& SlotAt(size_t tier, int64_t second);
   // The finest that reaches back so far, else the coarsest.
-  size_t TierFor(int64_t from_seconds) const;
+  size_t TierFor(int64_t from_seconds, int64_t now_seconds) const;
   static void AddToMap(const Slot& slot, size_t column, HeatMap* map);
 
   Settings settings_;

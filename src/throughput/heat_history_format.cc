@@ -12,6 +12,7 @@ constexpr char kVersion = 1;
 constexpr size_t kCheckBytes = 4;
 // Above it no count of a real history is, and below it no sum of slots overflows.
 constexpr uint64_t kMost = uint64_t{1} << 50;
+constexpr uint64_t kLastMicros = uint64_t{1} << 62;
 
 void AppendNumber(std::string* out, uint64_t value) {
   for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
@@ -130,7 +131,7 @@ Result<HeatHistory> HeatHistory::Decode(std::string_view bytes, Settings setting
 
   HeatHistory history(std::move(settings));
   const Settings& s = history.settings_;
-  history.recorded_micros_ = in.Whole() - 1;
+  history.recorded_micros_ = static_cast<int64_t>(in.Number(kLastMicros)) - 1;
   // A layout has at least four bytes, so damaged counts end the loops early.
   std::vector<std::shared_ptr<const Layout>> layouts;
   for (uint64_t left = in.Number(); left > 0 && in.ok(); --left) {

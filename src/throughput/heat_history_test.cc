@@ -39,7 +39,7 @@ HeatUnits RowSum(const HeatMap& map, size_t row) {
 }
 
 HeatHistory::Window Since(int64_t from, int64_t to, int64_t step) {
-  return {.from_micros = from, .to_micros = to, .step_seconds = step, .rows = {}};
+  return {.from_micros = from, .to_micros = to, .step_seconds = step};
 }
 
 TEST(HeatHistoryTest, WhatWasCountedBetweenTwoCallsIsSpreadOverTheTimeBetween) {
@@ -84,10 +84,9 @@ TEST(HeatHistoryTest, CountsAreSinceThePartitionExists) {
   history.Record(kStart + kSecond, {{{1, Quarters(0, 4), false, Reads(10)}}});
   history.Record(kStart + 2 * kSecond, {{{1, Quarters(0, 4), false, Reads(10)}}});
   history.Record(kStart + 3 * kSecond, {{{1, Quarters(0, 4), false, Reads(14)}}});
-  // A new resource counts from 0, whether it was announced or shows by counting less.
+  // A new resource has counted less.
   history.Record(kStart + 4 * kSecond, {{{1, Quarters(0, 4), false, Reads(3)}}});
-  history.Restart();
-  history.Record(kStart + 5 * kSecond, {{{1, Quarters(0, 4), false, Reads(5)}}});
+  history.Record(kStart + 5 * kSecond, {{{1, Quarters(0, 4), false, Reads(8)}}});
   const HeatMap map = history.Map(Since(kStart, kStart + 5 * kSecond, 1));
   const std::vector<int64_t> expected = {10, 0, 4, 3, 5};
   ASSERT_EQ(map.columns(), expected.size());
@@ -117,6 +116,20 @@ TEST(HeatHistoryTest, ASplitIsFollowedAndTheParentSharedOut) {
   // The minute began with one range, and its column has all of it.
   EXPECT_EQ(Sum(history.Map(Since(kStart - 3600 * kSecond, kStart + 60 * kSecond, 60))),
             Reads(140));
+}
+
+TEST(HeatHistoryTest, AMapGoesOnUntilNow) {
+  HeatHistory history;
+  EXPECT_EQ(Sum(history.Map(Since(kStart, kStart + kSecond, 1))), HeatUnits());
+  history.RecordIdle(kStart);
+  history.Record(kStart + kSecond, {{{1, Quarters(0, 4), false, Reads(6)}}});
+  HeatHistory::Window window = Since(kStart, kStart + 3600 * kSecond, 60);
+  EXPECT_EQ(history.Map(window).columns(), 1u);
+  window.now_micros = kStart + 600 * kSecond;
+  const HeatMap map = history.Map(window);
+  EXPECT_EQ(map.columns(), 11u);
+  EXPECT_EQ(map.cells[0][0].units, Reads(6));
+  EXPECT_DOUBLE_EQ(map.cells[0][0].read_load, 0.05);
 }
 
 TEST(HeatHistoryTest, ASeriesIsARowOfOnesOwn) {
@@ -209,7 +222,7 @@ TEST(HeatHistoryTest, ALongWindowOrAnOldOneHasWiderColumns) {
 // What a resource counts, in bounded memory, through splits and jumps of the clock.
 struct Life {
   explicit Life(uint64_t seed)
-      : random(seed), history(Settings()), table(Model(), Definition(), 0) {}
+      : random(seed), history(Settings()), table(Model(), Definition(), kStart) {}
   static HeatHistory::Settings Settings() {
     HeatHistory::Settings settings;
     settings.tiers = {{1, 20}, {60, 30}, {3600, 40}};
@@ -266,7 +279,7 @@ struct Life {
   SeededRandom random;
   HeatHistory history;
   Resource table;
-  int64_t now = 0;
+  int64_t now = kStart;
 };
 
 TEST(HeatHistoryPropertiesTest, NothingIsLostOrDoubledAndMemoryIsBounded) {
@@ -279,7 +292,7 @@ TEST(HeatHistoryPropertiesTest, NothingIsLostOrDoubledAndMemoryIsBounded) {
       life.Step();
       ASSERT_LE(life.history.Bytes(), most);
       // The coarsest tier still has all of it.
-      if (life.now >= 38 * 3600 * kSecond) break;
+      if (life.now >= kStart + 38 * 3600 * kSecond) break;
       ASSERT_EQ(Sum(life.history.Map(Since(0, INT64_MAX, 3600))), life.Counted()) << step;
       // Whatever the rows.
       HeatHistory::Window window = Since(0, INT64_MAX, 7200);

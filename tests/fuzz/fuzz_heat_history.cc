@@ -31,11 +31,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Require(again.ok() && again->Encode() == written);
   Require(history->Bytes() <= HeatHistory::MostBytes(HeatHistory::Settings()));
   for (const int64_t step : {1, 60, 3600}) {
-    const HeatMap map = history->Map({0, INT64_MAX, step, {}});
+    const HeatMap map = history->Map({.to_micros = INT64_MAX, .step_seconds = step});
     Require(map.columns() > 0 && map.cells.size() == map.rows.size());
   }
   const int64_t now = int64_t{1'700'000'000} * 1'000'000;
   history->Record(now, {{{1, {{}, {}, true}, false, {1, 2, 3, 4}}}});
-  Require(history->Map({now - 1, now + 1, 1, {}}).columns() > 0);
+  Require(history->Map({.from_micros = now - 1, .to_micros = now + 1}).columns() > 0);
   return 0;
 }

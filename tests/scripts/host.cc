@@ -42,10 +42,12 @@ class Stack {
     api::RegisterAll(&registry);
     stack->service_ = std::make_unique<api::Service>(*stack->environment_, std::move(registry),
                                                      std::make_unique<api::ShapeAuthenticator>());
+    stack->heat_ = std::make_unique<server::HeatHistories>(*stack->environment_, true);
     stack->management_ = std::make_unique<server::Management>(
-        *stack->environment_, stack->metrics_, stack->clock_control_, [] { return 0; },
+        *stack->environment_, stack->metrics_, stack->clock_control_, *stack->heat_, [] { return 0; },
         server::Management::Options{"script", "", 0});
-    server::AddProductChores(*stack->environment_, stack->metrics_, kTtlInterval, &stack->chores_);
+    server::AddProductChores(*stack->environment_, stack->metrics_, *stack->heat_, kTtlInterval,
+                             &stack->chores_);
     stack->chores_.Start();
     return stack;
   }
@@ -76,6 +78,7 @@ class Stack {
   std::unique_ptr<server::Management> management_;
   std::unique_ptr<table::Store> store_;
   std::unique_ptr<ops::Environment> environment_;
+  std::unique_ptr<server::HeatHistories> heat_;
   std::unique_ptr<api::Service> service_;
 };
 

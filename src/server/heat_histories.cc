@@ -1,0 +1,191 @@
+#include "server/heat_histories.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/log.h"
+#include "server/report_json.h"
+#include "table/item_value.h"
+#include "table/store.h"
+
+namespace stator::server {
+namespace {
+
+using throughput::HeatHistory;
+
+// Small enough for every engine.
+constexpr size_t kPieceBytes = 128 * 1024;
+constexpr size_t kBatchBytes = 4 << 20;
+
+HeatHistory::Settings SettingsFor(bool manual_clock) {
+  HeatHistory::Settings settings;
+  if (manual_clock) settings.spread_micros = 0;
+  return settings;
+}
+
+void AppendNumber(std::string* out, uint32_t value) {
+  for (int shift = 24; shift >= 0; shift -= 8) out->push_back(static_cast<char>(value >> shift));
+}
+
+std::string PieceKey(uint32_t tablet, uint32_t piece) {
+  std::string key;
+  AppendNumber(&key, tablet);
+  AppendNumber(&key, piece);
+  return key;
+}
+
+uint32_t NumberAt(std::string_view key, size_t at) {
+  uint32_t value = 0;
+  for (size_t i = at; i < at + 4; ++i) value = value << 8 | static_cast<uint8_t>(key[i]);
+  return value;
+}
+
+}  // namespace
+
+HeatHistories::HeatHistories(ops::Environment& environment, bool manual_clock)
+    : environment_(environment), settings_(SettingsFor(manual_clock)) {
+  Load();
+  environment.admission.Watch([this](const ops::Admission::Usage& usage) { OnUsage(usage); });
+}
+
+void HeatHistories::Load() {
+  struct Stored {
+    std::string bytes;
+    uint32_t pieces = 0;
+    bool whole = true;
+  };
+  std::map<uint32_t, Stored> stored;
+  const Status read = environment_.store.engine().Scan(
+      {kHeatTablet, {}, {}, false}, kv::Tier::kAny,
+      [&](std::string_view key, std::string_view value) {
+        const Result<std::string_view> piece = table::DecodeItemValue(value);
+        if (key.size() != 8) return true;
+        Stored& one = stored[NumberAt(key, 0)];
+        one.whole = one.whole && piece.ok() && NumberAt(key, 4) == one.pieces;
+        one.pieces = NumberAt(key, 4) + 1;
+        if (one.whole) one.bytes += *piece;
+        return true;
+      });
+  if (!read.ok()) LogWarn("heat_history_lost", {{"error", read.error().message()}});
+  const MutexLock lock(mutex_);
+  for (auto& [tablet, one] : stored) {
+    Entry entry{HeatHistory(settings_), false, one.pieces};
+    Result<HeatHistory> history =
+        one.whole ? HeatHistory::Decode(one.bytes, settings_)
+                  : CorruptionError("a piece of a heat history is missing or damaged");
+    if (history.ok()) {
+      entry.history = *std::move(history);
+    } else {
+      LogWarn("heat_history_lost", {{"tablet", tablet}, {"error", history.error().message()}});
+    }
+    entries_.emplace(tablet, std::move(entry));
+  }
+}
+
+void HeatHistories::OnUsage(const ops::Admission::Usage& usage) {
+  const std::vector<throughput::PartitionCount> counts =
+      throughput::CountsOf(usage.resource.meter->resource());
+  const MutexLock lock(mutex_);
+  const auto [at, is_new] =
+      entries_.try_emplace(TabletOf(usage.resource), Entry{HeatHistory(settings_), false, 0});
+  Entry& entry = at->second;
+  // Nobody told of the time in which nothing was used.
+  entry.history.RecordIdle(usage.from_micros);
+  entry.history.Record(usage.to_micros, counts);
+  entry.changed = true;
+}
+
+throughput::HeatMap HeatHistories::Map(uint32_t tablet_id, HeatHistory::Window window) const {
+  const MutexLock lock(mutex_);
+  const auto found = entries_.find(tablet_id);
+  return found != entries_.end() ? found->second.history.Map(window)
+                                 : HeatHistory(settings_).Map(window);
+}
+
+size_t HeatHistories::Bytes() const {
+  const MutexLock lock(mutex_);
+  size_t bytes = 0;
+  for (const auto& [tablet, entry] : entries_) bytes += entry.history.Bytes();
+  return bytes;
+}
+
+void HeatHistories::ForgetGone() {
+  std::set<uint32_t> alive;
+  for (const table::TablePtr& table : environment_.store.List()) {
+    alive.insert(table->descriptor.tablet_id);
+    for (const table::IndexDescriptor& index : table->descriptor.indexes) {
+      if (index.is_global()) alive.insert(index.tablet_id);
+    }
+  }
+  const MutexLock lock(mutex_);
+  std::erase_if(entries_, [&](const auto& one) {
+    const auto& [tablet, entry] = one;
+    if (alive.contains(tablet)) return false;
+    for (uint32_t piece = 0; piece < entry.pieces; ++piece)
+      gone_.push_back({kHeatTablet, PieceKey(tablet, piece)});
+    return true;
+  });
+}
+
+kv::Batch HeatHistories::NextBatch(std::map<uint32_t, uint32_t>* written, size_t* gone) {
+  kv::Batch batch;
+  const MutexLock lock(mutex_);
+  batch.deletes = std::move(gone_);
+  gone_.clear();
+  *gone = batch.deletes.size();
+  size_t size = 0;
+  for (auto& [tablet, entry] : entries_) {
+    if (!entry.changed) continue;
+    if (size >= kBatchBytes) break;
+    entry.changed = false;
+    const std::string bytes = entry.history.Encode();
+    uint32_t piece = 0;
+    for (size_t at = 0; at < bytes.size(); at += kPieceBytes, ++piece) {
+      kv::Put put;
+      put.tablet = kHeatTablet;
+      put.key = PieceKey(tablet, piece);
+      put.value = table::EncodeItemValue(std::string_view(bytes).substr(at, kPieceBytes));
+      batch.puts.push_back(std::move(put));
+    }
+    for (uint32_t old = piece; old < entry.pieces; ++old)
+      batch.deletes.push_back({kHeatTablet, PieceKey(tablet, old)});
+    size += bytes.size();
+    (*written)[tablet] = piece;
+  }
+  return batch;
+}
+
+void HeatHistories::Keep() {
+  const MutexLock keeping(keeping_);
+  ForgetGone();
+  kv::Engine& engine = environment_.store.engine();
+  if (!engine.capabilities().durable) return;
+  for (;;) {
+    std::map<uint32_t, uint32_t> written;
+    size_t gone = 0;
+    kv::Batch batch = NextBatch(&written, &gone);
+    if (batch.empty()) return;
+    // Should it fail, those of histories that are still there are found again.
+    const std::vector<kv::Delete> of_gone(batch.deletes.begin(),
+                                          batch.deletes.begin() + static_cast<ptrdiff_t>(gone));
+    const Result<uint64_t> applied = kv::ApplyAndWait(engine, std::move(batch));
+    const MutexLock lock(mutex_);
+    for (const auto& [tablet, pieces] : written) {
+      const auto entry = entries_.find(tablet);
+      if (entry == entries_.end()) continue;
+      if (applied.ok()) {
+        entry->second.pieces = pieces;
+      } else {
+        entry->second.changed = true;
+        entry->second.pieces = std::max(entry->second.pieces, pieces);
+      }
+    }
+    if (applied.ok()) continue;
+    // Tried again at the next call.
+    gone_.insert(gone_.end(), of_gone.begin(), of_gone.end());
+    LogWarn("heat_history_not_kept", {{"error", applied.error().message()}});
+    return;
+  }
+}
+
+}  // namespace stator::server

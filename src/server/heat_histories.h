@@ -1,0 +1,67 @@
+// The heat histories of all tables and global indexes: fed by their throughput meters, kept in the
+// store.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "kv/engine.h"
+#include "ops/context.h"
+#include "throughput/heat_history.h"
+
+namespace stator::server {
+
+// Where histories are kept: tablet 1 of Space::kCatalog.
+//
+//   tablet:4 piece:4, big-endian -> stamp 01 bytes      of the resource's tablet in Space::kItems
+//
+// The pieces of a history, in order, are HeatHistory::Encode.
+inline constexpr kv::Tablet kHeatTablet = {kv::Space::kCatalog, 1};
+
+// Thread-safe.
+class HeatHistories {
+ public:
+  // Reads what was kept, and hears from now on what is used. A history that is damaged is begun
+  // anew, and the log says so. With a manual clock, what was used between two looks is what was
+  // used at the earlier one. Both outlive this object; to be made before the first
+  // Admission::Advance.
+  HeatHistories(ops::Environment& environment, bool manual_clock);
+
+  // Writes what has changed since the last call, and forgets what belonged to tables and indexes
+  // that are gone. Does not write to an engine that forgets anyway. Waits for the disk.
+  void Keep();
+
+  // Of the resource whose entries are in this tablet of Space::kItems. Before the first use: a map
+  // without units.
+  throughput::HeatMap Map(uint32_t tablet_id, throughput::HeatHistory::Window window) const;
+
+  // Bytes in memory of all of them.
+  size_t Bytes() const;
+
+ private:
+  struct Entry {
+    throughput::HeatHistory history;
+    bool changed = false;
+    uint32_t pieces = 0;  // in the store
+  };
+  void Load();
+  void OnUsage(const ops::Admission::Usage& usage);
+  // The next part of what there is to write; empty: all is kept. `written`: the pieces that each
+  // history in it will have then; `gone`: how many of its deletes, the first, are of resources that
+  // are gone.
+  kv::Batch NextBatch(std::map<uint32_t, uint32_t>* written, size_t* gone);
+  void ForgetGone();
+
+  ops::Environment& environment_;
+  const throughput::HeatHistory::Settings settings_;
+  mutable Mutex mutex_;
+  std::map<uint32_t, Entry> entries_ GUARDED_BY(mutex_);  // by tablet
+  std::vector<kv::Delete> gone_ GUARDED_BY(mutex_);       // pieces to be deleted
+  Mutex keeping_;                                         // held through Keep
+};
+
+}  // namespace stator::server
