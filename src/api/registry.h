@@ -99,6 +99,7 @@ void RunTyped(Operation::AnyHandler any, simdjson::dom::element body, std::uniqu
   using Handler = void (*)(ops::Context&, Request, ops::Callback<Response>);
   ops::Context& context = call->context();
   if constexpr (tapped && Tapped<Request>) {
+    context.item_writer = nullptr;  // a trace looks at the items of the answer
     auto trace = std::make_unique<Trace>(context, &*request);
     reinterpret_cast<Handler>(any)(
         context, *std::move(request),
