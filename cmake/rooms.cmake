@@ -1,11 +1,11 @@
 # The arrows point down only; see docs/architecture.md.
-room(base LIBS fmt::fmt spdlog::spdlog prometheus-cpp::core ${DEFLATE_LIB})
+room(base LIBS fmt::fmt spdlog::spdlog prometheus-cpp::core ${DEFLATE_LIB} ${ISAL_LIB})
 room(model USES base)
 room(expr USES model base)
 room(throughput USES base)
 room(simulate USES throughput base)
 room(plan USES expr model base)
-room(kv USES base)
+room(kv USES base LIBS absl::btree)
 room(kv_rocks USES kv base LIBS ${ROCKSDB_LIB})
 room(stream USES kv model base LIBS ${XXHASH_LIB} TEST_USES expr)
 room(table USES stream kv model throughput base LIBS ${XXHASH_LIB} TEST_USES expr kv_rocks)

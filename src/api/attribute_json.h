@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/byte_buffer.h"
 #include "base/result.h"
 #include "model/value.h"
 #include "simdjson.h"
@@ -19,6 +20,8 @@ Status ReadValue(simdjson::dom::element json, std::string* encoded_value, std::o
 
 // Appends {"name":{"S":"..."},...}.
 void AppendItemJson(std::string* out, model::ItemView item);
+// The same as an element of a JSON array, behind a comma unless it is the first (an ops::ItemWriter).
+void WriteListedItem(model::ItemView item, bool first, ByteBuffer* out);
 void AppendMapJson(std::string* out, model::MapView map);
 // Appends {"S":"..."}.
 void AppendValueJson(std::string* out, model::ValueView value);

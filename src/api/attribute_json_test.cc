@@ -221,6 +221,39 @@ TEST(AttributeJson, LongTextsWithEscapesAreWrittenWhole) {
   EXPECT_EQ(std::string_view(parser.parse(out)), text);
 }
 
+TEST(AttributeJson, EscapesSurviveAnywhereInAText) {
+  simdjson::dom::parser parser;
+  for (size_t length = 1; length < 140; ++length) {
+    for (size_t at = 0; at < length; ++at) {
+      std::string text(length, 'x');
+      text[at] = "\"\\\n\x01"[at % 4];
+      std::string out = "before";
+      AppendJsonString(&out, text);
+      ASSERT_EQ(std::string_view(parser.parse(out.substr(6))), text) << length << " " << at;
+    }
+  }
+}
+
+// What Query writes straight from the store is what every other reply says of an item.
+TEST(AttributeJson, ListedItemsAreItemsBetweenCommas) {
+  const std::string texts[] = {
+      R"({})",
+      R"({"a":{"S":"1"}})",
+      R"({"a \" b":{"M":{"k":{"L":[{"NULL":true},{"BOOL":false},{"S":"tab\t"},{"N":"-1.5"}]}}},"z":{"NS":["1","2"]}})",
+      R"({"b":{"B":"AAECAw=="},"bs":{"BS":["AQ==","Ag=="]},"ss":{"SS":["\u0001","\u00e9"]},"t":{"S":")" + std::string(3000, 'y') + R"("}})",
+  };
+  ByteBuffer list;
+  std::string expected;
+  for (int i = 0; i < 200; ++i) {
+    const Read read = ReadText(texts[i % 4], true);
+    ASSERT_FALSE(read.type_error || read.value_error) << i % 4;
+    WriteListedItem(model::ItemView(read.encoded), i == 0, &list);
+    if (i > 0) expected += ',';
+    AppendItemJson(&expected, model::ItemView(read.encoded));
+    ASSERT_EQ(list.view(), expected) << i;
+  }
+}
+
 TEST(AttributeJson, EveryByteSurvivesAString) {
   for (int c = 0; c < 128; ++c) {
     const std::string text = std::string("ab") + static_cast<char>(c) + "cdefghijkl";

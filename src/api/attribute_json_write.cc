@@ -12,30 +12,41 @@ using model::SetView;
 using model::Type;
 using model::ValueView;
 
-// Writes behind the end of a string through a plain pointer: one capacity check per token instead of one per append. The
-// string is longer than what was written until Finish cuts it.
+// memcpy for what is mostly as short as names and numbers are, where the call costs more than the copy.
+inline void CopyShort(char* to, const char* from, size_t bytes) {
+  if (bytes > 32) {
+    std::memcpy(to, from, bytes);
+  } else if (bytes >= 16) {
+    std::memcpy(to, from, 16);
+    std::memcpy(to + bytes - 16, from + bytes - 16, 16);
+  } else if (bytes >= 8) {
+    std::memcpy(to, from, 8);
+    std::memcpy(to + bytes - 8, from + bytes - 8, 8);
+  } else if (bytes >= 4) {
+    std::memcpy(to, from, 4);
+    std::memcpy(to + bytes - 4, from + bytes - 4, 4);
+  } else if (bytes > 0) {
+    to[0] = from[0];
+    to[bytes / 2] = from[bytes / 2];
+    to[bytes - 1] = from[bytes - 1];
+  }
+}
+
+// Writes behind the end of a buffer through a plain pointer: one capacity check per token instead of one per append. What it
+// wrote is part of the buffer after Finish.
 class Writer {
  public:
-  Writer(std::string* out, size_t expected) : out_(out) {
-    const size_t used = out->size();
-    out->resize(used + expected);
-    p_ = out->data() + used;
-    end_ = out->data() + out->size();
-  }
-  void Finish() { out_->resize(static_cast<size_t>(p_ - out_->data())); }
+  Writer(ByteBuffer* out, size_t expected) : out_(out), p_(out->MakeRoom(expected)), limit_(out->limit()) {}
+  void Finish() { out_->SetEnd(p_); }
 
   // Makes room for `bytes` more.
   void Need(size_t bytes) {
-    if (static_cast<size_t>(end_ - p_) >= bytes) return;
-    const size_t used = static_cast<size_t>(p_ - out_->data());
-    out_->resize(used + bytes + used / 2);
-    p_ = out_->data() + used;
-    end_ = out_->data() + out_->size();
+    if (static_cast<size_t>(limit_ - p_) < bytes) Grow(bytes);
   }
   // The following need room made before.
   void Byte(char c) { *p_++ = c; }
   void Bytes(std::string_view bytes) {
-    std::memcpy(p_, bytes.data(), bytes.size());
+    CopyShort(p_, bytes.data(), bytes.size());
     p_ += bytes.size();
   }
   template <size_t N>
@@ -44,18 +55,21 @@ class Writer {
     p_ += N - 1;
   }
 
-  // Makes its own room.
+  // Makes its own room, and two bytes more.
   void String(std::string_view text, bool plain) {
     if (plain) {
-      Need(text.size() + 2);
+      Need(text.size() + 4);
       Byte('"');
       Bytes(text);
       Byte('"');
       return;
     }
-    Need(text.size() * 6 + 2);
+    Need(text.size() * 6 + 4);
     Byte('"');
-    for (const char c : text) Escaped(c);
+    // Mostly there is little to escape, and the rest goes in pieces.
+    constexpr size_t kPiece = 32;
+    for (; text.size() > kPiece; text.remove_prefix(kPiece)) Piece(text.substr(0, kPiece));
+    Piece(text);
     Byte('"');
   }
   void Base64(std::string_view bytes) {
@@ -68,24 +82,29 @@ class Writer {
   }
 
   void Map(MapView map) {
-    Need(2);
+    Need(3);
     Byte('{');
     bool first = true;
     for (const MapView::Entry& entry : map) {
-      Need(1);
       if (!first) Byte(',');
       first = false;
       String(entry.name, !entry.name_needs_escape);
-      Need(1);
       Byte(':');
       Value(entry.value);
+      Need(2);
     }
-    Need(1);
     Byte('}');
   }
   void Value(ValueView value);
 
  private:
+  void Piece(std::string_view text) {
+    if (model::IsJsonPlain(text)) {
+      Bytes(text);
+    } else {
+      for (const char c : text) Escaped(c);
+    }
+  }
   void Escaped(char c) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x20 && c != '"' && c != '\\') {
@@ -108,11 +127,26 @@ class Writer {
     Byte("0123456789abcdef"[byte & 15]);
   }
   void Set(ValueView value, Type type);
+  __attribute__((noinline)) void Grow(size_t bytes) {
+    out_->SetEnd(p_);
+    p_ = out_->MakeRoom(bytes);
+    limit_ = out_->limit();
+  }
 
-  std::string* out_;
+  ByteBuffer* out_;
   char* p_;
-  char* end_;
+  char* limit_;
 };
+
+// Where what goes into a string is written first.
+ByteBuffer& Scratch() {
+  // A huge value must not pin its memory on every thread for good.
+  constexpr size_t kKeptBytes = 1 << 20;
+  thread_local ByteBuffer scratch;
+  if (scratch.capacity() > kKeptBytes) scratch = ByteBuffer();
+  scratch.Clear();
+  return scratch;
+}
 
 void Writer::Set(ValueView value, Type type) {
   Need(8);
@@ -207,33 +241,48 @@ void Writer::Value(ValueView value) {
 }  // namespace
 
 void AppendItemJson(std::string* out, model::ItemView item) {
-  // Names and values carry 12 bytes of punctuation and lose 3 of framing; base64 adds a third.
-  const MapView map = item.attributes();
-  Writer writer(out, item.encoded().size() + item.encoded().size() / 3 + 12 * map.size() + 64);
-  writer.Map(map);
+  ByteBuffer& scratch = Scratch();
+  Writer writer(&scratch, 2 * item.encoded().size());
+  writer.Map(item.attributes());
+  writer.Finish();
+  out->append(scratch.view());
+}
+
+void WriteListedItem(model::ItemView item, bool first, ByteBuffer* out) {
+  Writer writer(out, 1);  // the comma's; a guess for each item would make a list that was reserved for all of them grow
+  if (!first) writer.Byte(',');
+  writer.Map(item.attributes());
   writer.Finish();
 }
 
 void AppendMapJson(std::string* out, MapView map) {
-  Writer writer(out, 256);
+  ByteBuffer& scratch = Scratch();
+  Writer writer(&scratch, 256);
   writer.Map(map);
   writer.Finish();
+  out->append(scratch.view());
 }
 
 void AppendValueJson(std::string* out, ValueView value) {
-  Writer writer(out, value.encoded().size() + 32);
+  ByteBuffer& scratch = Scratch();
+  Writer writer(&scratch, value.encoded().size() + 32);
   writer.Value(value);
   writer.Finish();
+  out->append(scratch.view());
 }
 
 void AppendJsonString(std::string* out, std::string_view text) {
-  if (text.empty()) {
-    out->append("\"\"");
+  if (model::IsJsonPlain(text)) {
+    out->push_back('"');
+    out->append(text);
+    out->push_back('"');
     return;
   }
-  Writer writer(out, text.size() + 2);
-  writer.String(text, model::IsJsonPlain(text));
+  ByteBuffer& scratch = Scratch();
+  Writer writer(&scratch, text.size() + 2);
+  writer.String(text, false);
   writer.Finish();
+  out->append(scratch.view());
 }
 
 void AppendBase64(std::string* out, std::string_view bytes) {

@@ -11,6 +11,14 @@ namespace {
 void AppendItem(std::string* out, const std::string& encoded) { AppendItemJson(out, model::ItemView(encoded)); }
 
 void AppendItems(std::string* out, const ops::ItemList& items) {
+  constexpr size_t kRest = 256;  // of the body, without keys and capacities
+  if (items.is_written()) {
+    out->reserve(out->size() + items.bytes() + kRest);
+    out->push_back('[');
+    out->append(items.written());
+    out->push_back(']');
+    return;
+  }
   // JSON is larger than the stored form; a start that saves the first doublings.
   out->reserve(out->size() + items.bytes() + items.bytes() / 2);
   AppendList(out, items, [&](model::ItemView item) { AppendItemJson(out, item); });

@@ -74,6 +74,15 @@ TEST(RenderResponseTest, Pages) {
   query.last_evaluated_key = Item("pk", "2");
   EXPECT_EQ(Render(query), R"({"Count":2,"Items":[{"pk":{"S":"1"}},{"pk":{"S":"2"}}],)"
                            R"("LastEvaluatedKey":{"pk":{"S":"2"}},"ScannedCount":5})");
+  // The same of items that were written when they were read.
+  ops::ItemList written(WriteListedItem);
+  for (const model::ItemView item : *query.items) written.Append(item.encoded());
+  const std::string encoded = Render(query);
+  query.items = std::move(written);
+  EXPECT_EQ(query.items->size(), 2u);
+  EXPECT_EQ(Render(query), encoded);
+  query.items.emplace(WriteListedItem);
+  EXPECT_EQ(Render(query), R"({"Count":2,"Items":[],"LastEvaluatedKey":{"pk":{"S":"2"}},"ScannedCount":5})");
   // Select COUNT has no items, an empty page has an empty list.
   ops::ScanResponse scan;
   EXPECT_EQ(Render(scan), R"({"Count":0,"ScannedCount":0})");

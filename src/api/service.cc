@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/attribute_json.h"
 #include "api/error_render.h"
 #include "base/compress.h"
 #include "base/log.h"
@@ -114,7 +115,7 @@ class Service::Call final : public PendingCall {
   Call(Service& service, Executor& loop, Frame frame, int64_t started, size_t request_bytes,
        UniqueFunction<void(Outgoing)> done)
       : service_(service),
-        context_{service.environment_, loop},
+        context_{.env = service.environment_, .loop = loop, .item_writer = WriteListedItem},
         frame_(std::move(frame)),
         started_(started),
         request_bytes_(request_bytes),

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "base/byte_buffer.h"
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/log.h"
@@ -16,6 +17,33 @@
 
 namespace stator {
 namespace {
+
+TEST(ByteBuffer, KeepsWhatWasWrittenWhileItGrows) {
+  ByteBuffer buffer;
+  EXPECT_EQ(buffer.view(), "");
+  std::string expected;
+  for (int i = 0; i < 300; ++i) {
+    const std::string piece(static_cast<size_t>(i % 7), static_cast<char>('a' + i % 26));
+    buffer.Append(piece);
+    char* const p = buffer.MakeRoom(100);
+    ASSERT_GE(buffer.limit() - p, 100);
+    *p = '!';  // only one byte of the room is used
+    buffer.SetEnd(p + 1);
+    expected += piece + "!";
+    ASSERT_EQ(buffer.view(), expected);
+  }
+  const size_t capacity = buffer.capacity();
+  ByteBuffer moved = std::move(buffer);
+  EXPECT_EQ(moved.view(), expected);
+  EXPECT_EQ(buffer.view(), "");  // NOLINT(bugprone-use-after-move): a moved-from buffer is empty and may be used
+  buffer.Append("again");
+  EXPECT_EQ(buffer.view(), "again");
+  moved.Clear();
+  EXPECT_EQ(moved.size(), 0u);
+  EXPECT_EQ(moved.capacity(), capacity);
+  moved.Reserve(1);
+  EXPECT_EQ(moved.capacity(), capacity);
+}
 
 TEST(UniqueFunction, OwnsMoveOnlyThingsAndFreesThem) {
   auto witness = std::make_shared<int>(5);

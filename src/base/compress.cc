@@ -1,5 +1,6 @@
 #include "base/compress.h"
 
+#include <isa-l/crc.h>
 #include <libdeflate.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@ constexpr int kLevel = 6;
 // Deflate cannot expand by more than 1032:1, which bounds what an honest input of a given length can become.
 constexpr size_t kMaxRatio = 1032;
 constexpr size_t kFirstGuess = 4096;
+constexpr size_t kLongCrc = 512;
 
 struct FreeCompressor {
   void operator()(libdeflate_compressor* c) const { libdeflate_free_compressor(c); }
@@ -114,6 +116,10 @@ std::string Deflate(std::string_view in) {
   return out;
 }
 
-uint32_t Crc32(std::string_view in, uint32_t crc) { return libdeflate_crc32(crc, in.data(), in.size()); }
+uint32_t Crc32(std::string_view in, uint32_t crc) {
+  // libdeflate is ahead for what is short, and ISA-L takes a quarter of its time for 20 KB where the processor has VPCLMULQDQ.
+  if (in.size() < kLongCrc) return libdeflate_crc32(crc, in.data(), in.size());
+  return crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(in.data()), in.size());
+}
 
 }  // namespace stator

@@ -85,6 +85,31 @@ TEST(Compress, Crc32) {
   EXPECT_EQ(Crc32(""), 0u);
 }
 
+// By the definition, a bit at a time.
+uint32_t SlowCrc32(std::string_view in) {
+  uint32_t crc = ~0u;
+  for (const char c : in) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (0xedb88320u & -(crc & 1));
+  }
+  return ~crc;
+}
+
+TEST(Compress, Crc32OfEveryLengthAndAlignment) {
+  SeededRandom random(5);
+  std::string bytes(30'000, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random.Below(256));
+  for (size_t length = 0; length < 1300; ++length) {
+    const std::string_view part = std::string_view(bytes).substr(length % 67, length);
+    ASSERT_EQ(Crc32(part), SlowCrc32(part)) << length;
+  }
+  const uint32_t whole = SlowCrc32(bytes);
+  EXPECT_EQ(Crc32(bytes), whole);
+  for (const size_t cut : {1, 511, 512, 513, 20'000, 29'999}) {
+    EXPECT_EQ(Crc32(std::string_view(bytes).substr(cut), Crc32(std::string_view(bytes).substr(0, cut))), whole) << cut;
+  }
+}
+
 TEST(Compress, EachThreadHasItsOwn) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {

@@ -103,12 +103,14 @@ void Connection::Advance() {
   int requests = 0;
   int receives = 0;
   while (!closed() && phase_ == Phase::kReading && !blocked_) {
+    const bool unparsed = reader_ != nullptr && reader_->has_unparsed();
+    if (!unparsed && !readable_) break;  // what there is to write can wait for the replies of other connections
     // Before the next request, for its reply's head would go ahead of a body that is not copied behind its own.
     if (output_ != nullptr && (!output_->body.empty() || output_->size() > kBatchBytes)) {
       Flush();
       continue;
     }
-    if (reader_ != nullptr && reader_->has_unparsed()) {
+    if (unparsed) {
       if (requests == kRequestsPerRound) {
         QueueResume();
         break;
@@ -117,7 +119,6 @@ void Connection::Advance() {
       if (phase_ == Phase::kInHand || phase_ == Phase::kReading) ++requests;
       continue;
     }
-    if (!readable_) break;
     if (receives++ == kReceivesPerRound) {
       QueueResume();
       break;

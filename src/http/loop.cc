@@ -17,7 +17,7 @@ constexpr int kEventsPerWake = 256;
 constexpr size_t kPooled = 64;
 constexpr size_t kPooledOutputBytes = 256 * 1024;
 // Replies of one round that wait for each other hold so much at most, more or less.
-constexpr size_t kPutOffBytes = 128 * 1024;
+constexpr size_t kPutOffBytes = 256 * 1024;
 constexpr int64_t kLingerMicros = 2'000'000;
 // While a deadline is pending the clock is looked at this often: a manual clock does not wake anybody.
 constexpr int64_t kTickMillis = 50;

@@ -236,6 +236,34 @@ TEST_F(ServerTest, ALateBigReplyKeepsItsBodyAheadOfThePipelinedReply) {
   EXPECT_EQ(client.Read().body, "POST /|c");
 }
 
+TEST_F(ServerTest, BigRepliesOfManyConnectionsWaitForEachOtherAndArriveWhole) {
+  auto server = Serve({}, clock_, [](Executor&) -> Handler {
+    return [](std::unique_ptr<Exchange> exchange) {
+      Reply reply;
+      // Sizes on both sides of what is copied behind the head.
+      const int seed = std::atoi(std::string(exchange->request().body).c_str());
+      reply.body = std::string(static_cast<size_t>(seed % 4) * 15'000 + 10, static_cast<char>('a' + seed % 26));
+      exchange->Send(std::move(reply));
+    };
+  });
+  std::vector<std::unique_ptr<TestClient>> clients;
+  for (int i = 0; i < 60; ++i) clients.push_back(std::make_unique<TestClient>(server->port()));
+  for (int round = 0; round < 5; ++round) {
+    // Some send one request, some several behind each other, and all before anybody reads.
+    for (int i = 0; i < 60; ++i) {
+      std::string requests;
+      for (int k = 0; k <= i % 3; ++k) requests += Post(std::to_string(round + i + k));
+      clients[i]->Send(requests);
+    }
+    for (int i = 0; i < 60; ++i) {
+      for (int k = 0; k <= i % 3; ++k) {
+        const int seed = round + i + k;
+        ASSERT_EQ(clients[i]->Read().body, std::string(static_cast<size_t>(seed % 4) * 15'000 + 10, static_cast<char>('a' + seed % 26)));
+      }
+    }
+  }
+}
+
 TEST_F(ServerTest, ManyThreadsPostAndEachReplyArrives) {
   WorkerPool pool(4, 100'000);
   ServerOptions options;

@@ -1,17 +1,8 @@
 #include "kv/memory_engine.h"
 
-#include <iterator>
 #include <mutex>
 
 namespace stator::kv {
-namespace {
-
-// Nodes and values lie all over the memory: the next value comes closer while the one before is looked at.
-void Prefetch(const std::string& value) {
-  for (size_t at = 0; at < std::min<size_t>(value.size(), 512); at += 64) __builtin_prefetch(value.data() + at);
-}
-
-}  // namespace
 
 const std::string* MemoryEngine::Find(Tablet tablet, std::string_view key) const {
   auto keys = tablets_.find(tablet);
@@ -37,34 +28,16 @@ Status MemoryEngine::MultiGet(std::span<const Point> points, Tier, std::vector<s
 
 Status MemoryEngine::Scan(const Range& range, Tier, FunctionRef<bool(std::string_view, std::string_view)> visit) {
   std::shared_lock lock(mutex_);
-  auto found = tablets_.find(range.tablet);
-  if (found == tablets_.end() || (!range.end.empty() && range.begin >= range.end)) return OkStatus();
-  const Keys::Map& keys = found->second.map();
-  // One search: where the range ends is seen on the way, for to search for it costs more than to compare a few keys.
-  if (!range.reverse) {
-    for (auto it = keys.lower_bound(range.begin); it != keys.end();) {
-      const auto& [key, value] = *it;
-      if (!range.end.empty() && key >= range.end) break;
-      if (++it != keys.end()) Prefetch(it->second);
-      if (!visit(key, value)) break;
-    }
-    return OkStatus();
-  }
-  for (auto it = range.end.empty() ? keys.end() : keys.lower_bound(range.end); it != keys.begin();) {
-    const auto& [key, value] = *--it;
-    if (key < range.begin) break;
-    if (it != keys.begin()) Prefetch(std::prev(it)->second);
-    if (!visit(key, value)) break;
+  if (const auto found = tablets_.find(range.tablet); found != tablets_.end()) {
+    found->second.Scan(range.begin, range.end, range.reverse, visit);
   }
   return OkStatus();
 }
 
 void MemoryEngine::EraseRange(const DeleteRange& range) {
-  auto found = tablets_.find(range.tablet);
-  if (found == tablets_.end() || (!range.end.empty() && range.begin >= range.end)) return;
-  Keys& keys = found->second;
-  const Keys::Map& map = keys.map();
-  keys.Erase(map.lower_bound(range.begin), range.end.empty() ? map.end() : map.lower_bound(range.end));
+  if (const auto found = tablets_.find(range.tablet); found != tablets_.end()) {
+    found->second.EraseRange(range.begin, range.end);
+  }
 }
 
 Result<uint64_t> MemoryEngine::ApplyLocked(Batch& batch) {
@@ -96,14 +69,14 @@ Result<uint64_t> MemoryEngine::ApplyLocked(Batch& batch) {
   for (Put& put : batch.puts) {
     SetStamp(&put.value, stamp);
     if (put.key_stamp_offset >= 0) SetKeyStamp(&put.key, put.key_stamp_offset, stamp);
-    tablets_[put.tablet].Put(std::move(put.key), std::move(put.value));
+    tablets_[put.tablet].Put(put.key, std::move(put.value));
   }
   for (const Delete& key : batch.deletes) {
     if (auto keys = tablets_.find(key.tablet); keys != tablets_.end()) keys->second.Erase(key.key);
   }
   for (size_t i = 0; i < batch.adds.size(); ++i) {
-    Add& add = batch.adds[i];
-    tablets_[add.tablet].Put(std::move(add.key), EncodeCounter(stamp, counts[i] + add.delta));
+    const Add& add = batch.adds[i];
+    tablets_[add.tablet].Put(add.key, EncodeCounter(stamp, counts[i] + add.delta));
   }
   return stamp;
 }
@@ -118,17 +91,14 @@ void MemoryEngine::Apply(Batch batch, ApplyDone done) {
 
 uint64_t MemoryEngine::ApproximateBytes(Tablet tablet) const {
   std::shared_lock lock(mutex_);
-  auto found = tablets_.find(tablet);
-  if (found == tablets_.end()) return 0;
-  uint64_t bytes = 0;
-  for (const auto& [key, value] : found->second.map()) bytes += key.size() + value.size();
-  return bytes;
+  const auto found = tablets_.find(tablet);
+  return found == tablets_.end() ? 0 : found->second.bytes();
 }
 
 std::map<std::string, double> MemoryEngine::Statistics() const {
   std::shared_lock lock(mutex_);
   size_t keys = 0;
-  for (const auto& tablet : tablets_) keys += tablet.second.map().size();
+  for (const auto& tablet : tablets_) keys += tablet.second.size();
   return {{"kv_keys", static_cast<double>(keys)}, {"kv_last_stamp", static_cast<double>(last_stamp_)}};
 }
 

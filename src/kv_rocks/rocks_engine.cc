@@ -6,6 +6,7 @@
 #include <rocksdb/snapshot.h>
 #include <rocksdb/utilities/checkpoint.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -162,13 +163,18 @@ class RocksEngine final : public kv::Engine {
   Status Checkpoint(const std::string& directory) override;
 
  private:
+  static constexpr size_t kEntriesAhead = 3;
   static void VisitCached(const CachedRange& cached, std::string_view begin, std::string_view end, bool reverse,
                           FunctionRef<bool(std::string_view key, std::string_view value)> visit) {
     const size_t first = cached.LowerBound(begin);
     const size_t last = cached.LowerBound(end);
-    for (size_t i = first; i < last; ++i) {
-      const size_t at = reverse ? last - 1 - (i - first) : i;
-      if (!visit(cached.key(at).substr(kTabletBytes), cached.value(at))) return;
+    const auto nth = [&](size_t i) { return reverse ? last - 1 - i : first + i; };
+    const size_t count = last > first ? last - first : 0;
+    // What was last looked at long ago has left the processor's caches: who visits entries waits for none of them alone.
+    for (size_t i = 0; i < std::min(count, kEntriesAhead); ++i) cached.Prefetch(nth(i));
+    for (size_t i = 0; i < count; ++i) {
+      if (i + kEntriesAhead < count) cached.Prefetch(nth(i + kEntriesAhead));
+      if (!visit(cached.key(nth(i)).substr(kTabletBytes), cached.value(nth(i)))) return;
     }
   }
   static rocksdb::ReadOptions OptionsOf(kv::Tier tier) {

@@ -21,6 +21,9 @@ void CachedRange::Finish(bool reverse) {
 }
 
 size_t CachedRange::LowerBound(std::string_view bound) const {
+  // Mostly the whole range is asked for again: then no key need be looked at.
+  if (bound <= begin_) return 0;
+  if (bound >= end_) return size();
   size_t low = 0;
   size_t high = size();
   while (low < high) {

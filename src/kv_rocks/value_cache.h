@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/prefetch.h"
 
 namespace stator::kv_rocks {
 
@@ -43,6 +44,10 @@ class CachedRange {
   std::string_view key(size_t i) const { return {bytes_.data() + slots_[i].at, slots_[i].key_bytes}; }
   std::string_view value(size_t i) const {
     return {bytes_.data() + slots_[i].at + slots_[i].key_bytes, slots_[i].value_bytes};
+  }
+  // Of an entry that will be read soon.
+  void Prefetch(size_t i) const {
+    stator::Prefetch(bytes_.data() + slots_[i].at, slots_[i].key_bytes + slots_[i].value_bytes);
   }
   // The first entry whose key is not less than `bound`; size() if there is none.
   size_t LowerBound(std::string_view bound) const;

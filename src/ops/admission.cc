@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/log.h"
+#include "ops/refusal_text.h"
 #include "table/outcomes.h"
 
 namespace stator::ops {
@@ -90,6 +91,22 @@ void Follow(const table::TableDescriptor& before, const Wish& old_wish,
   if (!is_index) resource.SetFeatures(next.HasLocalIndexes(), next.stream_view_type.has_value());
   for (const uint64_t start : Missing(*wish.partitions, resource.HashMap())) {
     if (const auto split = resource.Split(now, {start, {}})) meter->RecordSplits({*split});
+  }
+}
+
+// Refusals since the last line of the log, of which no later one has told.
+void LogTheRest(const Admission::Resource& resource, int64_t ticks_micros) {
+  Meter& meter = *resource.meter;
+  for (const Access access : {Access::kRead, Access::kWrite}) {
+    for (size_t l = 0; l < throughput::kLimits; ++l) {
+      const auto limit = static_cast<throughput::Limit>(l);
+      const int64_t refusals = meter.TakeUnlogged(access, limit, ticks_micros, kRefusalLogMicros);
+      if (refusals == 0) continue;
+      LogWarn(meter.mode() == Throttling::kEnforce ? "throttled" : "would be throttled",
+              {{"table", resource.table->descriptor.name},
+               {"reason", throughput::ReasonCode(resource.index != nullptr, access, limit)},
+               {"requests", refusals}});
+    }
   }
 }
 
@@ -305,6 +322,7 @@ void Admission::Advance() {
       alive.insert(reported_.extract(resource.meter.get()));
     }
     resource.meter->RecordSplits(resource.meter->resource().Advance(now));
+    LogTheRest(resource, clock_.TicksMicros());
   }
   reported_ = std::move(alive);
   StoreSplits(resources);

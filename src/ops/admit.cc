@@ -43,6 +43,24 @@ KeyPoint PointOf(const ReadTarget& target, std::string_view key) {
   return point;
 }
 
+// Local indexes draw from their table.
+int64_t UnitsOfTable(const table::Table& table, int64_t units, const IndexUnits& index_units) {
+  for (size_t i = 0; i < index_units.size(); ++i) {
+    if (!table.descriptor.indexes[i].is_global()) units += index_units[i];
+  }
+  return units;
+}
+
+// A request that takes from one table only.
+std::optional<Refusal> AdmitOne(Context& ctx, const table::Table& table, const Draw& draw) {
+  Meter& meter = *table.meters.table;
+  const Verdict verdict = meter.resource().Admit(ctx.env.clock.NowMicros(), draw);
+  if (verdict.admitted) return std::nullopt;
+  std::optional<Refusal> refusal = Refuse(ctx, table, nullptr, meter, verdict, 0);
+  if (!refusal) meter.LetPass(draw.access, draw.halves);
+  return refusal;
+}
+
 // A piece of a page, and what is charged for it.
 struct Piece {
   KeyPoint point;
@@ -111,10 +129,12 @@ void Draws::AddWrite(const table::Table& table, std::string_view item_key, int64
                      size_t action) {
   if (!Measured(ctx_, table)) return;
   const std::vector<table::IndexDescriptor>& indexes = table.descriptor.indexes;
-  for (size_t i = 0; i < index_units.size(); ++i) {
-    if (!indexes[i].is_global()) units += index_units[i];
+  if (draws_.empty()) {
+    draws_.reserve(1 + entries.size());
+    origins_.reserve(1 + entries.size());
   }
-  draws_.push_back({&table.meters.table->resource(), Access::kWrite, false, 2 * units,
+  draws_.push_back({&table.meters.table->resource(), Access::kWrite, false,
+                    2 * UnitsOfTable(table, units, index_units),
                     table::PointOfItem(table.key_schema(), item_key)});
   origins_.push_back({&table, kNone, action});
   for (const EntryUnits& entry : entries) {
@@ -144,14 +164,24 @@ std::optional<Refusal> Draws::Admit() {
 std::optional<Refusal> AdmitItemRead(Context& ctx, const table::Table& table,
                                      std::string_view item_key, int64_t halves, bool consistent) {
   if (!Measured(ctx, table)) return std::nullopt;
-  Meter& meter = *table.meters.table;
-  const Verdict verdict = meter.resource().Admit(
-      ctx.env.clock.NowMicros(),
-      {nullptr, Access::kRead, !consistent, halves, table::PointOfItem(table.key_schema(), item_key)});
-  if (verdict.admitted) return std::nullopt;
-  std::optional<Refusal> refusal = Refuse(ctx, table, nullptr, meter, verdict, 0);
-  if (!refusal) meter.LetPass(Access::kRead, halves);
-  return refusal;
+  return AdmitOne(ctx, table,
+                  {nullptr, Access::kRead, !consistent, halves,
+                   table::PointOfItem(table.key_schema(), item_key)});
+}
+
+std::optional<Refusal> AdmitItemWrite(Context& ctx, const table::Table& table,
+                                      std::string_view item_key, int64_t units,
+                                      const IndexUnits& index_units,
+                                      const std::vector<EntryUnits>& entries) {
+  if (!Measured(ctx, table)) return std::nullopt;
+  if (entries.empty()) {
+    return AdmitOne(ctx, table,
+                    {nullptr, Access::kWrite, false, 2 * UnitsOfTable(table, units, index_units),
+                     table::PointOfItem(table.key_schema(), item_key)});
+  }
+  Draws draws(ctx);
+  draws.AddWrite(table, item_key, units, index_units, entries);
+  return draws.Admit();
 }
 
 Error TransactionErrorOf(const Context& ctx, const Refusal& refusal, size_t actions,
@@ -187,6 +217,13 @@ void ChargePage(Context& ctx, const ReadTarget& target, const Page& page, int64_
   if (page.draw.let_pass) return meter.LetPass(Access::kRead, halves);
   const int64_t now = ctx.env.clock.NowMicros();
   int64_t charged = page.draw.charged;
+  if (partitions.empty() && page.marks.size() <= 1) {
+    // Most pages are short, and cost what was asked for.
+    if (halves == charged) return;
+    const std::string_view key = page.marks.empty() ? page.draw.key : page.marks.front().key;
+    return meter.resource().Charge(
+        now, {nullptr, Access::kRead, !consistent, halves - charged, PointOf(target, key)});
+  }
   for (Piece& piece : PiecesOf(target, page, halves, partitions)) {
     const int64_t already = std::min(charged, piece.halves);
     charged -= already;

@@ -65,6 +65,12 @@ class Draws {
 std::optional<Refusal> AdmitItemRead(Context& ctx, const table::Table& table,
                                      std::string_view item_key, int64_t halves, bool consistent);
 
+// One write, outside a transaction: what Draws::AddWrite takes.
+std::optional<Refusal> AdmitItemWrite(Context& ctx, const table::Table& table,
+                                      std::string_view item_key, int64_t units,
+                                      const IndexUnits& index_units,
+                                      const std::vector<EntryUnits>& entries);
+
 // The error with which a whole request is refused.
 inline Error ErrorOf(const Context& ctx, const Refusal& refusal) {
   return ThrottleError(ctx.env, refusal.throttle);

@@ -223,9 +223,10 @@ void BatchWriteItem(Context& ctx, BatchWriteItemRequest request, Callback<BatchW
                           &cost->index_units, measured ? &cost->entries : nullptr);
           }
           if (measured && !cost->admitted) {
-            Draws draws(ctx);
-            draws.AddWrite(*entry.table, entry.key, cost->units, cost->index_units, cost->entries);
-            if (const auto refusal = draws.Admit()) return ErrorOf(ctx, *refusal);
+            if (const auto refusal = AdmitItemWrite(ctx, *entry.table, entry.key, cost->units, cost->index_units,
+                                                    cost->entries)) {
+              return ErrorOf(ctx, *refusal);
+            }
             cost->admitted = true;
           }
           std::vector<table::Change> changes(1);

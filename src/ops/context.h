@@ -11,6 +11,7 @@
 #include "base/unique_function.h"
 #include "ops/admission.h"
 #include "ops/fault_dial.h"
+#include "ops/item_list.h"
 #include "throughput/model_settings.h"
 
 namespace stator::table {
@@ -52,6 +53,8 @@ struct Context {
   Executor& loop;
   std::string_view operation = {};  // a client's; empty: work of the server's own, which meets no faults
   AnswerFaults faults = {};
+  // How Query and Scan write their items; null: their items are encoded.
+  ItemWriter item_writer = nullptr;
 };
 
 // Called exactly once, on the thread of Context::loop; inline when nothing had to be waited for.

@@ -1,41 +1,56 @@
-// Encoded items one behind the other in one piece of memory: what a page of many small items is made of.
+// Items of a page one behind the other in one piece of memory: encoded, or already as the reply has them.
 #pragma once
 
 #include <cstddef>
 #include <initializer_list>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/byte_buffer.h"
 #include "model/value.h"
 
 namespace stator::ops {
 
+// Writes an item as the replies of an API have it, behind what `out` holds. `first`: no item of its list was written before.
+using ItemWriter = void (*)(model::ItemView item, bool first, ByteBuffer* out);
+
 // Views of its items are valid until the next Append or the end of the list.
 class ItemList {
  public:
+  // Of encoded items.
   ItemList() = default;
   ItemList(std::initializer_list<std::string_view> encoded) {
     for (std::string_view item : encoded) Append(item);
   }
+  // Of items that `writer` writes when they are appended, so that they are copied once on their way from the store to the
+  // reply; null: of encoded items.
+  explicit ItemList(ItemWriter writer) : writer_(writer) {}
 
-  // Room for `count` items of `bytes` together, to be taken before the first one.
+  // Room for `count` items of `bytes` together.
   void Reserve(size_t count, size_t bytes) {
-    ends_.reserve(count);
-    bytes_.reserve(bytes);
+    if (writer_ == nullptr) ends_.reserve(count);
+    bytes_.Reserve(bytes);
   }
   void Append(std::string_view encoded) {
-    bytes_.append(encoded);
-    ends_.push_back(bytes_.size());
+    if (writer_ != nullptr) {
+      writer_(model::ItemView(encoded), count_ == 0, &bytes_);
+    } else {
+      bytes_.Append(encoded);
+      ends_.push_back(bytes_.size());
+    }
+    ++count_;
   }
 
-  size_t size() const { return ends_.size(); }
-  bool empty() const { return ends_.empty(); }
-  // Of all items, encoded.
+  size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  // Of all items, in whichever form they are.
   size_t bytes() const { return bytes_.size(); }
+  // Whether items are as a writer wrote them. Then written() is all there is of them, else operator[] and the iterators.
+  bool is_written() const { return writer_ != nullptr; }
+  std::string_view written() const { return bytes_.view(); }
   model::ItemView operator[](size_t i) const {
     const size_t begin = i == 0 ? 0 : ends_[i - 1];
-    return model::ItemView(std::string_view(bytes_).substr(begin, ends_[i] - begin));
+    return model::ItemView(bytes_.view().substr(begin, ends_[i] - begin));
   }
 
   class Iterator {
@@ -56,8 +71,10 @@ class ItemList {
   Iterator end() const { return {this, size()}; }
 
  private:
-  std::string bytes_;
-  std::vector<size_t> ends_;
+  ItemWriter writer_ = nullptr;
+  ByteBuffer bytes_;
+  size_t count_ = 0;
+  std::vector<size_t> ends_;  // of encoded items
 };
 
 }  // namespace stator::ops

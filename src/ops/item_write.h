@@ -39,9 +39,8 @@ struct ItemWrite {
   // Takes what the body counted. Once: the body may run again.
   Status Admit(Context& ctx) {
     if (!measured || admitted) return OkStatus();
-    Draws draws(ctx);
-    draws.AddWrite(*table, key, units, index_units, entries);
-    if (const auto refusal = draws.Admit()) return ErrorOf(ctx, *refusal);
+    if (const auto refusal = AdmitItemWrite(ctx, *table, key, units, index_units, entries))
+      return ErrorOf(ctx, *refusal);
     admitted = true;
     return OkStatus();
   }

@@ -17,6 +17,7 @@ namespace {
 class PageReader {
  public:
   PageReader(table::Store& store, PageRequest request, PageDraw draw) : store_(store), request_(std::move(request)) {
+    page_.items = ItemList(request_.item_writer);
     page_.draw = std::move(draw);
   }
 
@@ -108,23 +109,21 @@ class PageReader {
     const int64_t bytes = static_cast<int64_t>(stored.size_bytes());
     ++page_.scanned_count;
     page_.bytes += bytes;
-    page_.last_hash = table::HashOfKey(key);
-    const size_t partition = request_.target.partitions().Find(page_.last_hash);
-    if (page_.partition_bytes.empty() || page_.partition_bytes.back().first != partition) {
-      page_.partition_bytes.emplace_back(partition, 0);
-    }
+    const uint64_t hash = table::HashOfKey(key);
+    // The items of a partition key value have one hash, so a partition is looked for once for all of them.
+    if (page_.partition_bytes.empty() || hash != page_.last_hash) NotePartition(hash);
     page_.partition_bytes.back().second += bytes;
-    if (page_.draw.measured) Mark(key, partition, bytes);
+    if (page_.draw.measured) Mark(key, page_.partition_bytes.back().first, bytes);
 
     if (item.exists() && expr::Evaluate(request_.filter, item)) {
       ++page_.count;
       if (!request_.count_only) {
-        if (page_.items.empty()) ReserveItems(item);
         if (request_.projection.present()) {
           page_.items.Append(expr::Project(request_.projection, item));
         } else {
           page_.items.Append((request_.answer_entries ? stored : item).encoded());
         }
+        if (page_.items.size() == 1) ReserveItems();
       }
     }
     if (page_.bytes + page_.fetched_bytes < request_.max_bytes && !(request_.limit && page_.scanned_count >= *request_.limit)) {
@@ -132,6 +131,14 @@ class PageReader {
     }
     page_.last_evaluated_key = request_.target.KeyAttributesOf(stored);
     return false;
+  }
+
+  void NotePartition(uint64_t hash) {
+    page_.last_hash = hash;
+    const size_t partition = request_.target.partitions().Find(hash);
+    if (page_.partition_bytes.empty() || page_.partition_bytes.back().first != partition) {
+      page_.partition_bytes.emplace_back(partition, 0);
+    }
   }
 
   void Mark(std::string_view key, size_t partition, int64_t bytes) {
@@ -143,10 +150,10 @@ class PageReader {
   }
 
   // A guess after the first item that spares the first few times of growing.
-  void ReserveItems(model::ItemView first) {
+  void ReserveItems() {
     constexpr int64_t kExpected = 24;
     const size_t count = static_cast<size_t>(std::min(request_.limit.value_or(kExpected), kExpected));
-    page_.items.Reserve(count, std::min(count * first.encoded().size(), static_cast<size_t>(kInlinePageBytes)));
+    page_.items.Reserve(count, std::min(count * (page_.items.bytes() + 8), static_cast<size_t>(kInlinePageBytes)));
   }
 
   table::Store& store_;

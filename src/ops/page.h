@@ -31,6 +31,7 @@ struct PageRequest {
   expr::Condition filter;
   expr::Projection projection;
   bool count_only = false;
+  ItemWriter item_writer = nullptr;  // of Page::items
   bool consistent = false;
   std::shared_ptr<const table::History::Moment> past;  // the moment that is read; null: the present. ReadPage sets it.
 };

@@ -149,6 +149,7 @@ void Query(Context& ctx, QueryRequest request, Callback<QueryResponse> done) {
   }
   PageRequest page_request = std::move(plan->page);
   const bool count_only = page_request.count_only;
+  page_request.item_writer = ctx.item_writer;
   ReadPage(ctx, std::move(page_request),
            [&ctx, plan = std::move(*plan), count_only, done = std::move(done)](Result<Page> page) mutable {
              if (!page.ok()) {

@@ -117,6 +117,7 @@ void Scan(Context& ctx, ScanRequest request, Callback<ScanResponse> done) {
   }
   PageRequest page_request = std::move(plan->page);
   const bool count_only = page_request.count_only;
+  page_request.item_writer = ctx.item_writer;
   ReadPage(ctx, std::move(page_request),
            [&ctx, plan = std::move(*plan), count_only, done = std::move(done)](Result<Page> page) mutable {
              if (!page.ok()) {

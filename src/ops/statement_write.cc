@@ -23,9 +23,8 @@ struct State {
 // Once: the body may run again.
 Status Admit(Context& ctx, State& state) {
   if (!state.measured || state.admitted) return OkStatus();
-  Draws draws(ctx);
-  draws.AddWrite(*state.action.table, state.action.key, state.result.units, state.result.index_units, state.entries);
-  if (const auto refusal = draws.Admit()) {
+  if (const auto refusal = AdmitItemWrite(ctx, *state.action.table, state.action.key, state.result.units,
+                                          state.result.index_units, state.entries)) {
     state.result = {};
     return ErrorOf(ctx, *refusal);
   }

@@ -1,0 +1,92 @@
+// The keys and values of a tablet in memory, in order. Internal to the memory engine.
+//
+// A search tree of single nodes waits for memory at every step of a search and of a scan, for its nodes lie all over it. Here
+// the tree's nodes hold a dozen entries each, with the first bytes of their keys beside them: a search reads few nodes and
+// mostly no key but the last, and a scan knows entries well before it comes to them.
+#pragma once
+
+#include <absl/container/btree_set.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/unique_function.h"
+
+namespace stator::kv {
+
+// Not thread-safe, but any number of threads may call const functions at once. Views of keys and pointers to values are valid
+// until their key is put or erased.
+class OrderedEntries {
+ public:
+  OrderedEntries() = default;
+  OrderedEntries(const OrderedEntries&) = delete;
+  OrderedEntries& operator=(const OrderedEntries&) = delete;
+  ~OrderedEntries();
+
+  // The value of `key`; null if there is none. By a hash, not by the tree.
+  const std::string* Find(std::string_view key) const;
+  void Put(std::string_view key, std::string value);
+  void Erase(std::string_view key);
+  // Erases the keys in [begin, end); an empty `end`: to the last.
+  void EraseRange(std::string_view begin, std::string_view end);
+  // Calls visit(key, value) for the keys in [begin, end) (an empty `end`: to the last), descending if `reverse`, until it
+  // returns false.
+  void Scan(std::string_view begin, std::string_view end, bool reverse,
+            FunctionRef<bool(std::string_view key, std::string_view value)> visit) const;
+
+  size_t size() const { return index_.size(); }
+  // Of keys and values.
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  // One key and its value, at one place as long as they exist. The key's bytes stand behind it.
+  struct Entry {
+    std::string value;
+    size_t key_bytes;
+    std::string_view key() const { return {reinterpret_cast<const char*>(this + 1), key_bytes}; }
+  };
+  // The key's first bytes as a number: two keys whose heads differ are in the order of their heads.
+  using Head = uint64_t;
+  struct Slot {
+    Head head;
+    Entry* entry;
+  };
+  // A key that is looked for.
+  struct Sought {
+    Head head;
+    std::string_view key;
+  };
+  struct Before {
+    using is_transparent = void;
+    bool operator()(const Slot& a, const Slot& b) const {
+      return a.head != b.head ? a.head < b.head : a.entry->key() < b.entry->key();
+    }
+    bool operator()(const Slot& a, const Sought& b) const {
+      return a.head != b.head ? a.head < b.head : a.entry->key() < b.key;
+    }
+    bool operator()(const Sought& a, const Slot& b) const {
+      return a.head != b.head ? a.head < b.head : a.key < b.entry->key();
+    }
+    bool operator()(const Slot& a, Head b) const { return a.head < b; }
+    bool operator()(Head a, const Slot& b) const { return a < b.head; }
+  };
+  using Tree = absl::btree_set<Slot, Before>;
+
+  static Head HeadOf(std::string_view key);
+  static Entry* MakeEntry(std::string_view key, std::string value);
+  static void FreeEntry(Entry* entry);
+  // The first entry whose key is not less.
+  Tree::const_iterator LowerBound(std::string_view key) const;
+  template <typename Iterator, typename Outside>
+  static void Walk(Iterator at, Iterator last, Outside outside,
+                   FunctionRef<bool(std::string_view key, std::string_view value)> visit);
+
+  Tree tree_;
+  std::unordered_map<std::string_view, Entry*> index_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace stator::kv
