@@ -56,7 +56,7 @@ describe('heat', { skip: own ? false : 'needs a server of its own' }, () => {
     for (let i = 0; i < 30; ++i) await ddb.PutItem({ TableName, Item: { pk: S('candidate'), sk: S(`vote${i}`), large, ...(i < 10 ? { g: S('x') } : {}) } });
     await advance(60);
     for (let i = 0; i < 12; ++i) await ddb.GetItem({ TableName, Key: { pk: S('candidate'), sk: S(`vote${i}`) }, ConsistentRead: true });
-    await advance('3h');
+    await advance('2h');
     const { resources } = await heat('last=4h&step=60s');
     assert.deepEqual(resources.map(({ type, name }) => [type, name]), [['table', 'votes'], ['index', 'by-g']]);
     const [table, index] = resources;
