@@ -405,4 +405,29 @@ TEST(ResourceTest, AbsurdCapacityStaysBounded) {
 }
 
 }  // namespace
+TEST(ResourceTest, KeysOfAQuietTableAreCountedExactly) {
+  Resource table(ModelSettings(), {.name = "t", .provisioned = {100, 100}}, 0);
+  const auto put = [&](const std::string& key) {
+    table.Admit(0, {.access = Access::kWrite, .halves = 2, .point = {HashOfKey(key), "", key}});
+  };
+  for (int i = 0; i < 40; ++i) put(i % 4 == 0 ? "u" + std::to_string(i) : "hot");
+  const std::vector<HeavyKey> keys = table.Hottest(HeavyHitters::Of::kCollections, 20);
+  ASSERT_EQ(keys.size(), 11u);
+  EXPECT_EQ(keys[0].partition, "hot");
+  EXPECT_EQ(keys[0].weight, 90);  // a write unit counts as three read units
+  EXPECT_EQ(keys[1].weight, 3);
+  EXPECT_EQ(keys[10].weight, 3);
+}
+
+TEST(GuidanceTest, ADateKeyOfThreeThousandWritesNeedsHundredsOfValues) {
+  EXPECT_EQ(ShardsNeeded(3000, Access::kWrite), 3);
+  const EvenLoad on_four = ValuesForEvenLoad(3000, 1000, 4);
+  EXPECT_EQ(on_four.values, 250);
+  EXPECT_EQ(on_four.partitions, 4);
+  // Partitions that would be full are assumed to be more.
+  EXPECT_EQ(ValuesForEvenLoad(3000, 1000, 1).partitions, 4);
+  EXPECT_EQ(ValuesForEvenLoad(100, 1000, 1).partitions, 1);
+  EXPECT_LE(ValuesForEvenLoad(3000, 1000, 40).values, 50);
+}
+
 }  // namespace stator::throughput
