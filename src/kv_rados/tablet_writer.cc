@@ -230,29 +230,27 @@ void TabletWriter::FillOperation(WriteOp* op) const {
       op->GuardBetween(KeyCell(key), GuardAbove(stamp), GuardBelow(stamp));
     }
   }
-  for (const Group::Step& step : group_->steps()) {
-    for (const Group::Span& span : step.deleted) {
-      const CellRange forward = KeyCellRange(span.begin, span.end), reverse = ReverseCellRange(span.begin, span.end);
-      op->RemoveRange(forward.begin, forward.end);
-      op->RemoveRange(reverse.begin, reverse.end);
-    }
-    std::vector<std::string> keys, values, gone;
-    for (const auto& [key, change] : step.changes) {
-      if (!change.value) {
-        gone.push_back(KeyCell(key));
-        gone.push_back(ReverseCell(key));
-        continue;
-      }
-      keys.push_back(KeyCell(key));
-      values.push_back(StoredValue(*change.value));
-      if (change.is_new) {
-        keys.push_back(ReverseCell(key));
-        values.emplace_back();
-      }
-    }
-    if (!keys.empty()) op->Set(keys, values);
-    if (!gone.empty()) op->Remove(gone);
+  for (const Group::Span& span : group_->deleted()) {
+    const CellRange forward = KeyCellRange(span.begin, span.end), reverse = ReverseCellRange(span.begin, span.end);
+    op->RemoveRange(forward.begin, forward.end);
+    op->RemoveRange(reverse.begin, reverse.end);
   }
+  std::vector<std::string> keys, values, gone;
+  for (const auto& [key, change] : group_->changes()) {
+    if (!change.value) {
+      gone.push_back(KeyCell(key));
+      gone.push_back(ReverseCell(key));
+      continue;
+    }
+    keys.push_back(KeyCell(key));
+    values.push_back(StoredValue(*change.value));
+    if (change.is_new) {
+      keys.push_back(ReverseCell(key));
+      values.emplace_back();
+    }
+  }
+  if (!keys.empty()) op->Set(keys, values);
+  if (!gone.empty()) op->Remove(gone);
   if (!stale_ledgers_.empty()) op->Remove(stale_ledgers_);
   op->Set(LedgerKey(context_.process), EncodeLedger({.seq = seq_, .time_micros = context_.clock.NowMicros()}));
   op->SetAttribute(kStampAttribute, EncodeStamp(group_->last_stamp()));
