@@ -19,7 +19,8 @@ constexpr size_t kBatchBytes = 64 * 1024;
 constexpr int kRequestsPerRound = 64;
 constexpr int kReceivesPerRound = 16;
 // After a refusal: what a client may still send while it reads the reply.
-constexpr int64_t kDiscardBytes = 4 << 20;
+// Room for a body just beyond the limit of 16 MB: a client that is still writing when the connection goes loses the reply.
+constexpr int64_t kDiscardBytes = 32 << 20;
 
 }  // namespace
 

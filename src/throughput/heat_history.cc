@@ -282,8 +282,9 @@ HeatMap HeatHistory::Map(const Window& window) const {
   const int64_t now_micros = std::max(recorded_micros_, window.now_micros);
   const int64_t now = SecondOf(now_micros);
   int64_t from = std::max(SecondOf(window.from_micros), now - RetentionSeconds());
-  const int64_t to = std::min((std::max<int64_t>(0, window.to_micros) + kMicros - 1) / kMicros,
-                              std::max(now, from) + 1);
+  const int64_t end = std::max<int64_t>(0, window.to_micros);
+  const int64_t to =
+      std::min(end / kMicros + (end % kMicros == 0 ? 0 : 1), std::max(now, from) + 1);
   const size_t tier = TierFor(from, now);
   const int64_t unit = settings_.tiers[tier].seconds;
   from -= from % unit;
