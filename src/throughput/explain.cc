@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "throughput/resource.h"
 #include "throughput/units.h"
@@ -136,7 +135,7 @@ std::vector<std::string> Resource::Advice(const Explanation& e, const Verdict& r
             "{:.0f}% of the partition's heat is the partition key \"{}\": spread it over at least "
             "{} values with a random or computed suffix{}.",
             100 * e.hottest_share, e.hottest[0].partition,
-            std::max<int64_t>(2, static_cast<int64_t>(std::ceil(heat / most))),
+            std::max<int64_t>(2, ShardsNeeded(heat, refusal.access, settings_)),
             even.partitions < 2 ? ""
                                 : fmt::format(", better {}, which load {} partitions evenly",
                                               even.values, even.partitions)));
