@@ -463,11 +463,11 @@ class Simulation {
       const int64_t now_passed = Pass(&out, draws, to - from, now);
       passed += now_passed;
       if (t.new_items) {
-        table.played->resource().AddBytes(draw.point, now_passed * t.item_bytes);
+        table.played->resource().AddBytes(draw.point, now_passed * t.item_bytes, now_passed);
         for (const Touch& touch : touches) {
           if (touch.count <= from) continue;
-          touch.index->played->resource().AddBytes(touch.entry.point(),
-                                                   now_passed * touch.index->scenario->entry_bytes);
+          touch.index->played->resource().AddBytes(
+              touch.entry.point(), now_passed * touch.index->scenario->entry_bytes, now_passed);
         }
       }
       from = to;

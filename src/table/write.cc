@@ -260,8 +260,8 @@ class WriteOperation {
       }
       AddToCounter(batch, tablet, "count", items);
       AddToCounter(batch, tablet, "bytes", bytes);
-      if (bytes != 0 && target.table->meters.table != nullptr)
-        growths_.push_back({&target, nullptr, {}, bytes});
+      if ((bytes != 0 || items != 0) && target.table->meters.table != nullptr)
+        growths_.push_back({&target, nullptr, {}, bytes, items});
       written_.emplace_back(i, std::move(pending));
     }
     TRY(CheckCollections(*batch));
@@ -332,16 +332,17 @@ class WriteOperation {
     if (table.HasLocalIndexes()) {
       AddToCounterKey(batch, table.tablet(), EncodeCollectionKey(table.key_schema, target.key), collection_bytes);
       if (collection_bytes != item_bytes && target.table->meters.table != nullptr)
-        growths_.push_back({&target, nullptr, {}, collection_bytes - item_bytes});
+        growths_.push_back({&target, nullptr, {}, collection_bytes - item_bytes, 0});
     }
     return OkStatus();
   }
 
   void AddGrowths(const WriteTarget& target, const IndexDescriptor& index, const EntryChange& change) {
-    if (change.deletes()) growths_.push_back({&target, &index, change.old_key, -change.old_bytes});
-    const int64_t stayed = change.had && !change.moved ? change.old_bytes : 0;
-    if (change.puts() && change.new_bytes != stayed)
-      growths_.push_back({&target, &index, change.new_key, change.new_bytes - stayed});
+    if (change.deletes()) growths_.push_back({&target, &index, change.old_key, -change.old_bytes, -1});
+    const bool stays = change.had && !change.moved;
+    const int64_t grown = change.new_bytes - (stays ? change.old_bytes : 0);
+    if (change.puts() && (grown != 0 || !stays))
+      growths_.push_back({&target, &index, change.new_key, grown, stays ? 0 : 1});
   }
 
   // The partitions of the throughput model split when their data grow, whoever writes.
@@ -350,12 +351,12 @@ class WriteOperation {
       const Table& table = *growth.target->table;
       if (growth.index == nullptr) {
         table.meters.table->resource().AddBytes(PointOfItem(table.key_schema(), growth.target->key),
-                                                growth.bytes);
+                                                growth.bytes, growth.items);
         continue;
       }
       const size_t i = static_cast<size_t>(growth.index - table.descriptor.indexes.data());
       table.meters.indexes[i]->resource().AddBytes(PointOfEntry(*growth.index, growth.key),
-                                                   growth.bytes);
+                                                   growth.bytes, growth.items);
     }
   }
 
@@ -493,6 +494,7 @@ class WriteOperation {
     const IndexDescriptor* index;  // global, of the target's table; null: the item and its local entries
     std::string key;               // of the entry
     int64_t bytes;
+    int64_t items;  // or entries, more or fewer
   };
   std::vector<Growth> growths_;
   std::shared_ptr<std::atomic<bool>> failed_ = std::make_shared<std::atomic<bool>>(false);

@@ -151,6 +151,66 @@ test('an index without capacity throttles its table; batches and transactions sa
   assert.equal((await ddb.getItem({ TableName, Key: { pk: S('e') } })).Item, undefined);
 });
 
+test('items are counted by partition', options, async () => {
+  const TableName = await create('counted', 6000, 2000, 2000);
+  const reports = async () => (await manage('GET', `tables/${TableName}/partitions`)).resources
+    .map(({ partitions }) => partitions.map(({ items }) => items));
+  const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+  const same = async () => {
+    const { Table } = await ddb.describeTable({ TableName });
+    const [table, index] = await reports();
+    assert.deepEqual([sum(table), sum(index)], [Table.ItemCount, Table.GlobalSecondaryIndexes[0].ItemCount]);
+    return [Table.ItemCount, Table.GlobalSecondaryIndexes[0].ItemCount];
+  };
+  const put = (i, g) => ddb.putItem({ TableName, Item: { pk: S(`k${i}`), n: N(i), ...(g && { g: S(g) }) } });
+  for (let i = 0; i < 40; i++) await put(i, i % 2 ? `g${i}` : undefined);
+  assert.deepEqual(await same(), [40, 20]);
+  const [table] = await reports();
+  assert.equal(table.length, 4);
+  assert.ok(table.every((items) => items > 0), `${table}`);
+  for (let i = 0; i < 10; i++) await put(i, 'moved');
+  await ddb.updateItem({ TableName, Key: { pk: S('k39') }, UpdateExpression: 'SET n = :n REMOVE g', ExpressionAttributeValues: { ':n': N(0) } });
+  await ddb.updateItem({ TableName, Key: { pk: S('new') }, UpdateExpression: 'SET n = :n', ExpressionAttributeValues: { ':n': N(0) } });
+  assert.deepEqual(await same(), [41, 24]);
+  for (let i = 0; i < 15; i++) await ddb.deleteItem({ TableName, Key: { pk: S(`k${i}`) } });
+  await ddb.deleteItem({ TableName, Key: { pk: S('never') } });
+  assert.deepEqual(await same(), [26, 12]);
+  assert.equal((await manage('POST', `tables/${TableName}/split`, { hash: '4611686018427387' })).status, 200);
+  assert.deepEqual(await same(), [26, 12]);
+  assert.equal((await reports())[0].length, 5);
+});
+
+test('contributors of throttles have sort keys', options, async () => {
+  const TableName = 'contributors';
+  await ddb.createTable({
+    TableName,
+    AttributeDefinitions: ['pk', 'sk'].map((AttributeName) => ({ AttributeName, AttributeType: 'S' })),
+    KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }, { AttributeName: 'sk', KeyType: 'RANGE' }],
+    ProvisionedThroughput: { ReadCapacityUnits: 50, WriteCapacityUnits: 1 },
+  });
+  await ddb.updateContributorInsights({ TableName, ContributorInsightsAction: 'ENABLE' });
+  const refused = {};
+  for (let i = 0; i < 90; i++) {
+    const sk = i % 3 === 2 ? 'quiet' : 'loud';
+    try {
+      await ddb.putItem({ TableName, Item: { pk: S('room'), sk: S(sk), large: S('x'.repeat(9000)) } });
+    } catch (error) {
+      assert.equal(error.name, 'ProvisionedThroughputExceededException');
+      refused[sk] = (refused[sk] ?? 0) + 1;
+    }
+  }
+  assert.ok(refused.loud > 50 && refused.quiet > 25, JSON.stringify(refused));
+  const { rules } = await manage('GET', `tables/${TableName}/contributor-insights`);
+  const of = (kind) => rules.find(({ name }) => name.includes(`-${kind}-`)).contributors;
+  const [loud, quiet, ...others] = of('SKT');
+  assert.deepEqual(others, []);
+  assert.deepEqual([loud.partitionKey, loud.sortKey, quiet.partitionKey, quiet.sortKey], ['room', 'loud', 'room', 'quiet']);
+  assert.ok(loud.weight > quiet.weight);
+  const [room] = of('PKT');
+  assert.equal(room.sortKey, undefined);
+  assert.ok(Math.abs(room.weight - loud.weight - quiet.weight) < 1e-6 * room.weight);
+});
+
 test('modes are set per table, and wrong ones are refused', options, async () => {
   const TableName = await create('modes', 1, 1);
   const put = () => ddb.putItem({ TableName, Item: { pk: S('a'), n: N(1) } });
