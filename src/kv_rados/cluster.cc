@@ -9,7 +9,7 @@
 namespace stator::kv_rados {
 namespace {
 
-// Without LIBRADOS_OPERATION_FULL_TRY a write to a full pool waits (until it times out). With it the OSDs would take it: they count
+// Without LIBRADOS_OPERATION_FULL_TRY a write to a full pool waits (until it times out: WhyFull). With it the OSDs would take it: they count
 // the bytes of objects, not of keys and values.
 constexpr int kWriteFlags = 0;
 
@@ -151,7 +151,7 @@ Status Cluster::Start() {
   }
   const std::pair<const char*, std::string> settings[] = {
       {"rados_osd_op_timeout", std::to_string(options_.operation_timeout_seconds)},
-      {"rados_mon_op_timeout", std::to_string(options_.connect_timeout_seconds)},
+      {"rados_mon_op_timeout", std::to_string(options_.operation_timeout_seconds)},
       {"client_mount_timeout", std::to_string(options_.connect_timeout_seconds)},
       {"log_to_stderr", "false"},
       {"err_to_stderr", "false"},
@@ -234,6 +234,32 @@ void Cluster::ReadLater(const std::string& object, const ReadOp& op, UniqueFunct
   });
 }
 
+std::optional<Error> Cluster::WhyFull() {
+  const char* command = R"({"prefix": "osd dump", "format": "plain"})";
+  char* output = nullptr;
+  char* status = nullptr;
+  size_t length = 0, status_length = 0;
+  const int result = api_.mon_command(cluster_, &command, 1, "", 0, &output, &length, &status, &status_length);
+  const std::string dump(output == nullptr ? "" : output, length);
+  if (output != nullptr) api_.buffer_free(output);
+  if (status != nullptr) api_.buffer_free(status);
+  if (result < 0) return std::nullopt;
+  // The line of a pool:  pool 1 'NAME' replicated size 3 ... flags hashpspool,full,full_quota stripe_width 0 ...
+  const size_t name = dump.find(" '" + options_.pool + "' ");
+  if (name == std::string::npos) return std::nullopt;
+  const std::string line = dump.substr(name, dump.find('\n', name) - name);
+  constexpr std::string_view kFlags = " flags ";
+  const size_t start = line.find(kFlags);
+  if (start == std::string::npos) return std::nullopt;
+  const size_t first = start + kFlags.size();
+  const std::string flags = "," + line.substr(first, line.find(' ', first) - first) + ",";
+  const bool quota = flags.find(",full_quota,") != std::string::npos;
+  if (!quota && flags.find(",full,") == std::string::npos) return std::nullopt;
+  return Unavailable(fmt::format("The pool \"{}\" is full: {}. Writes are taken again when that has changed.", options_.pool,
+                                 quota ? "its quota is reached; raise it or delete data"
+                                       : "the cluster has no space left for it; add OSDs or delete data"));
+}
+
 Error Cluster::ErrorOf(int result, const std::string& object, bool write) const {
   const std::string& pool = options_.pool;
   switch (result) {
@@ -252,11 +278,6 @@ Error Cluster::ErrorOf(int result, const std::string& object, bool write) const 
     case -EOPNOTSUPP:
       return Unavailable(fmt::format(
           "The pool \"{}\" is erasure-coded, and such pools do not store keys and values. Stator needs a replicated pool.", pool));
-    case -ENOSPC:
-    case -EDQUOT:
-      return Unavailable(fmt::format(
-          "The pool \"{}\" is full: {}. Add OSDs, raise the quota or delete data; writes are taken again then.", pool,
-          result == -ENOSPC ? "the cluster has no space left for it" : "its quota is reached"));
     case -ENOENT:
       return CorruptionError(fmt::format(
           "The object {} of the pool \"{}\" is missing. It was not removed by Stator; bring it back from a backup.", object, pool));

@@ -99,6 +99,9 @@ class Cluster {
   void WriteLater(const std::string& object, const WriteOp& op, UniqueFunction<void(int)> done);
   void ReadLater(const std::string& object, const ReadOp& op, UniqueFunction<void(int)> done);
 
+  // Why the pool takes no writes, if a monitor says that it is full. Waits for the network.
+  std::optional<Error> WhyFull();
+
   // What a result other than 0 means to people; kOutcomeUnknown for a write that timed out, kCorruption for a missing object,
   // kUnavailable otherwise.
   Error ErrorOf(int result, const std::string& object, bool write) const;

@@ -9,7 +9,8 @@ bool Covers(std::string_view begin, std::string_view end, std::string_view key) 
   return key >= begin && (end.empty() || key < end);
 }
 
-void EraseRange(KnownKeys* keys, const Group::Span& span) {
+template <typename Map>
+void EraseRange(Map* keys, const Group::Span& span) {
   keys->erase(keys->lower_bound(span.begin), span.end.empty() ? keys->end() : keys->lower_bound(span.end));
 }
 
@@ -102,9 +103,8 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
     if (!range.end.empty() && range.begin >= range.end) continue;
     const Span span{range.begin, range.end};
     EraseRange(&changed_, span);
+    EraseRange(&changes_, span);
     deleted_.push_back(span);
-    if (steps_.empty() || !steps_.back().changes.empty()) steps_.emplace_back();
-    steps_.back().deleted.push_back(span);
   }
   for (kv::Put& put : batch->puts) {
     kv::SetStamp(&put.value, stamp);
@@ -121,11 +121,6 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
   return Verdict::kJoined;
 }
 
-Group::Step& Group::CurrentStep() {
-  if (steps_.empty()) steps_.emplace_back();
-  return steps_.back();
-}
-
 void Group::Record(const std::string& key, std::optional<std::string> value, KeyState state) {
   bool was_there = false;
   if (const std::optional<KeyState> changed = Changed(key)) {
@@ -135,8 +130,8 @@ void Group::Record(const std::string& key, std::optional<std::string> value, Key
   } else if (auto guard = guards_.find(key); guard != guards_.end()) {
     was_there = guard->second != 0;
   }
-  // A put that another put of the same step replaces may have been the one that made the key.
-  auto [change, first] = CurrentStep().changes.try_emplace(key);
+  // A put that this one replaces may have been the one that made the key.
+  auto [change, first] = changes_.try_emplace(key);
   const bool is_new = !was_there || (!first && change->second.value && change->second.is_new);
   change->second = {std::move(value), is_new};
   changed_.insert_or_assign(key, state);

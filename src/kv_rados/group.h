@@ -47,7 +47,8 @@ class Group {
   uint64_t base_stamp() const { return base_stamp_; }
   bool empty() const { return last_stamp_ == base_stamp_; }
 
-  // The operation: first the guards, all of which see the state before it; then the steps in order.
+  // The operation: the guards, all of which see the state before it; then ranges of keys that go; then the changes that are left
+  // in the end. No change is written and deleted again: the range delete of BlueStore does not see what its own operation wrote.
   struct Span {
     std::string begin;
     std::string end;  // empty: no bound
@@ -56,12 +57,9 @@ class Group {
     std::optional<std::string> value;  // none: delete
     bool is_new = true;                // the key may not have been there before, so it is not in the reverse order either
   };
-  struct Step {
-    std::vector<Span> deleted;  // before `changes`
-    std::map<std::string, Change> changes;
-  };
   const std::map<std::string, uint64_t>& guards() const { return guards_; }  // by key; 0: absent
-  const std::vector<Step>& steps() const { return steps_; }
+  const std::vector<Span>& deleted() const { return deleted_; }
+  const std::map<std::string, Change>& changes() const { return changes_; }
 
   // What is known after the group became durable: `known`, brought up to date, and the counters of the group.
   void Learn(KnownKeys* known) const;
@@ -70,16 +68,15 @@ class Group {
   // What the group made of a key, if anything.
   std::optional<KeyState> Changed(std::string_view key) const;
   void Record(const std::string& key, std::optional<std::string> value, KeyState state);
-  Step& CurrentStep();
 
   const uint64_t base_stamp_;
   const KnownKeys& known_;
   const bool known_is_fresh_;
   uint64_t last_stamp_ = base_stamp_;
   std::map<std::string, uint64_t> guards_;
-  std::vector<Step> steps_;
-  KnownKeys changed_;          // since the last range delete that covers the key
-  std::vector<Span> deleted_;  // ranges
+  std::vector<Span> deleted_;
+  std::map<std::string, Change> changes_;  // since the last range delete that covers the key
+  KnownKeys changed_;                      // of the same keys
   std::vector<std::string> counters_;
 };
 

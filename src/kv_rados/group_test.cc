@@ -49,8 +49,7 @@ TEST(RadosGroup, UnknownKeysAreGuardedInTheOperation) {
   EXPECT_EQ(Join(group, Guarded(PutOne("b"), "b", 0)), Verdict::kJoined);
   EXPECT_EQ(group.last_stamp(), 12);
   EXPECT_THAT(group.guards(), ElementsAre(Pair("a", 5), Pair("b", 0)));
-  ASSERT_EQ(group.steps().size(), 1);
-  const auto& changes = group.steps()[0].changes;
+  const auto& changes = group.changes();
   EXPECT_EQ(kv::StampOf(*changes.at("a").value), 11);
   EXPECT_FALSE(changes.at("a").is_new) << "its guard says that it is there";
   EXPECT_TRUE(changes.at("b").is_new);
@@ -67,7 +66,7 @@ TEST(RadosGroup, LaterBatchesSeeEarlierOnes) {
   ASSERT_EQ(Join(group, std::move(gone)), Verdict::kJoined);
   EXPECT_EQ(Join(group, Guarded(PutOne("a"), "a", 0)), Verdict::kJoined);
   EXPECT_THAT(group.guards(), ElementsAre(Pair("a", 5)));
-  EXPECT_TRUE(group.steps()[0].changes.at("a").is_new) << "it was deleted in between";
+  EXPECT_TRUE(group.changes().at("a").is_new) << "it was deleted in between";
 }
 
 TEST(RadosGroup, OnlyFreshKnowledgeRefuses) {
@@ -103,32 +102,33 @@ TEST(RadosGroup, Counters) {
   Group group(10, known, false);
   ASSERT_EQ(Join(group, AddTo("n", 1)), Verdict::kJoined);
   ASSERT_EQ(Join(group, AddTo("n", 1)), Verdict::kJoined);
-  EXPECT_EQ(*group.steps()[0].changes.at("n").value, kv::EncodeCounter(12, 42));
+  EXPECT_EQ(*group.changes().at("n").value, kv::EncodeCounter(12, 42));
   ASSERT_EQ(Join(group, PutOne("n", "text")), Verdict::kJoined);
   EXPECT_EQ(Join(group, AddTo("n", 1)), Verdict::kNextGroup);
   kv::Batch reset = AddTo("n", 5);
   reset.range_deletes.push_back({kTablet, "m", "o"});
   ASSERT_EQ(Join(group, std::move(reset)), Verdict::kJoined);
-  ASSERT_EQ(group.steps().size(), 2);
-  EXPECT_EQ(*group.steps()[1].changes.at("n").value, kv::EncodeCounter(14, 5));
+  EXPECT_EQ(*group.changes().at("n").value, kv::EncodeCounter(14, 5));
   group.Learn(&known);
   EXPECT_EQ(known.at("n").count, 5);
   EXPECT_EQ(known.at("n").stamp, 14);
 }
 
-TEST(RadosGroup, RangeDeletesComeBetweenSteps) {
+TEST(RadosGroup, RangeDeletesComeFirst) {
   KnownKeys known = {{"c", {3, 1}}, {"z", {4, 2}}};
   Group group(10, known, false);
   ASSERT_EQ(Join(group, DeleteRange("x", "b")), Verdict::kJoined) << "an empty range";
+  ASSERT_EQ(Join(group, PutOne("a")), Verdict::kJoined);
   ASSERT_EQ(Join(group, Guarded(PutOne("c"), "c", 3)), Verdict::kJoined);
+  EXPECT_FALSE(group.changes().at("c").is_new);
   ASSERT_EQ(Join(group, DeleteRange("b", "d")), Verdict::kJoined);
   ASSERT_EQ(Join(group, DeleteRange("p", "q")), Verdict::kJoined);
-  EXPECT_EQ(Join(group, Guarded(PutOne("c"), "c", 12)), Verdict::kNextGroup);
+  EXPECT_EQ(group.deleted().size(), 2);
+  EXPECT_TRUE(group.changes().contains("a"));
+  EXPECT_FALSE(group.changes().contains("c")) << "nothing is written that is deleted again";
+  EXPECT_EQ(Join(group, Guarded(PutOne("c"), "c", 13)), Verdict::kNextGroup);
   ASSERT_EQ(Join(group, Guarded(PutOne("c"), "c", 0)), Verdict::kJoined);
-  ASSERT_EQ(group.steps().size(), 2);
-  EXPECT_FALSE(group.steps()[0].changes.at("c").is_new);
-  ASSERT_EQ(group.steps()[1].deleted.size(), 2);
-  EXPECT_TRUE(group.steps()[1].changes.at("c").is_new);
+  EXPECT_TRUE(group.changes().at("c").is_new);
   group.Learn(&known);
   EXPECT_FALSE(known.contains("c")) << "it is no counter any more, and nobody asked for it";
   EXPECT_EQ(known.at("z").count, 2);

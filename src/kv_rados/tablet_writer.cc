@@ -17,6 +17,7 @@ constexpr size_t kMaxKnownKeys = 1024;
 // of it to an operation in doubt does not trust a missing cell.
 constexpr int64_t kLedgerKeepMicros = 24 * 3'600'000'000LL;
 constexpr size_t kMaxLedgersSeen = 200;
+constexpr int64_t kFullIntervalMicros = 1'000'000;  // a full pool is asked after so often
 
 Error LateError() {
   return Error(ErrorCode::kUnavailable, "The Ceph cluster did not answer in time. The write was not applied.");
@@ -74,10 +75,23 @@ void TabletWriter::Advance() {
       return EndGroup();
     }
   }
+  if (context_.full && !in_doubt_) {
+    if (context_.clock.TicksMicros() - context_.full_asked < kFullIntervalMicros) return Fail(*context_.full);
+    return AskWhetherFull([this] { Advance(); });
+  }
   if (part_ == nullptr) part_ = context_.map.FindCached(tablet_);
   if (part_ == nullptr) return Open();
   if (!stamp_) return ReadState();
   Build();
+}
+
+void TabletWriter::AskWhetherFull(UniqueFunction<void()> next) {
+  Elsewhere<std::optional<Error>>([this] { return context_.cluster.WhyFull(); },
+                                  [this, next = std::move(next)](std::optional<Error> full) mutable {
+                                    context_.full = std::move(full);
+                                    context_.full_asked = context_.clock.TicksMicros();
+                                    next();
+                                  });
 }
 
 void TabletWriter::Open() {
@@ -216,29 +230,27 @@ void TabletWriter::FillOperation(WriteOp* op) const {
       op->GuardBetween(KeyCell(key), GuardAbove(stamp), GuardBelow(stamp));
     }
   }
-  for (const Group::Step& step : group_->steps()) {
-    for (const Group::Span& span : step.deleted) {
-      const CellRange forward = KeyCellRange(span.begin, span.end), reverse = ReverseCellRange(span.begin, span.end);
-      op->RemoveRange(forward.begin, forward.end);
-      op->RemoveRange(reverse.begin, reverse.end);
-    }
-    std::vector<std::string> keys, values, gone;
-    for (const auto& [key, change] : step.changes) {
-      if (!change.value) {
-        gone.push_back(KeyCell(key));
-        gone.push_back(ReverseCell(key));
-        continue;
-      }
-      keys.push_back(KeyCell(key));
-      values.push_back(StoredValue(*change.value));
-      if (change.is_new) {
-        keys.push_back(ReverseCell(key));
-        values.emplace_back();
-      }
-    }
-    if (!keys.empty()) op->Set(keys, values);
-    if (!gone.empty()) op->Remove(gone);
+  for (const Group::Span& span : group_->deleted()) {
+    const CellRange forward = KeyCellRange(span.begin, span.end), reverse = ReverseCellRange(span.begin, span.end);
+    op->RemoveRange(forward.begin, forward.end);
+    op->RemoveRange(reverse.begin, reverse.end);
   }
+  std::vector<std::string> keys, values, gone;
+  for (const auto& [key, change] : group_->changes()) {
+    if (!change.value) {
+      gone.push_back(KeyCell(key));
+      gone.push_back(ReverseCell(key));
+      continue;
+    }
+    keys.push_back(KeyCell(key));
+    values.push_back(StoredValue(*change.value));
+    if (change.is_new) {
+      keys.push_back(ReverseCell(key));
+      values.emplace_back();
+    }
+  }
+  if (!keys.empty()) op->Set(keys, values);
+  if (!gone.empty()) op->Remove(gone);
   if (!stale_ledgers_.empty()) op->Remove(stale_ledgers_);
   op->Set(LedgerKey(context_.process), EncodeLedger({.seq = seq_, .time_micros = context_.clock.NowMicros()}));
   op->SetAttribute(kStampAttribute, EncodeStamp(group_->last_stamp()));
@@ -259,13 +271,15 @@ void TabletWriter::Send() {
 void TabletWriter::OnWritten(int result) {
   switch (result) {
     case 0: return Succeed();
-    case -ETIMEDOUT: {
-      // As it is, stamp and ledger included: at most one of the two is applied.
+    case -ETIMEDOUT:
       in_doubt_ = true;
       if (AnyExpired()) return Fail(context_.cluster.ErrorOf(result, part_->object, true));
-      context_.statistics.sent_again.fetch_add(1, std::memory_order_relaxed);
-      return Send();
-    }
+      return AskWhetherFull([this] {
+        if (context_.full) return Fail(*context_.full);
+        // As it was, stamp and ledger included: at most one of the two is applied.
+        context_.statistics.sent_again.fetch_add(1, std::memory_order_relaxed);
+        Send();
+      });
     case -ECANCELED:
       // Another writer was faster, a guard of a key failed, or the first of two was applied. One read of all that matters tells.
       context_.statistics.races.fetch_add(1, std::memory_order_relaxed);

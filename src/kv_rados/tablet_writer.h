@@ -51,6 +51,8 @@ struct WriterContext {
   WorkerPool& workers;      // for what waits
   const std::string process;  // its ledger cells' name
   WriterStatistics& statistics;
+  std::optional<Error> full;  // the pool is, as far as is known since full_asked (ticks)
+  int64_t full_asked = 0;
   // Calls done(outcome) of a batch and forgets it.
   UniqueFunction<void(QueuedBatch&, Result<uint64_t>)> finish;
   UniqueFunction<void(Status)> set_health;
@@ -70,6 +72,7 @@ class TabletWriter {
   void TakeGroup();
   void Advance();
   void Open();
+  void AskWhetherFull(UniqueFunction<void()> next);
   void ReadState();
   void OnState(int result, ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys);
   Status TakeState(ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys,

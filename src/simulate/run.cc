@@ -197,7 +197,7 @@ class Played {
     const Rates before = resource_.provisioned();
     if (units == before) return;
     if (throughput::IsDecrease(before, units)) {
-      if (!throughput::MayDecrease(decreases_, now)) ++out_.refused_decreases;
+      if (!throughput::MayDecrease(resource_.settings(), decreases_, now)) ++out_.refused_decreases;
       throughput::CountDecrease(&decreases_, now);
     }
     Record(resource_.SetProvisioned(now, units));
@@ -223,7 +223,8 @@ class Played {
       if (!policies_[a]) continue;
       const Access access = static_cast<Access>(a);
       if (const auto next =
-              policies_[a]->OnMinute(now, used.Of(access), before.Of(access), decreases_)) {
+              policies_[a]->OnMinute(now, used.Of(access), before.Of(access), decreases_,
+                                     resource_.settings())) {
         Of(&units, access) = *next;
       }
     }

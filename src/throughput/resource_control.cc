@@ -34,11 +34,14 @@ std::vector<KeyBound> InitialBounds(const ModelSettings& s, const ResourceDefini
   } else {
     int64_t count =
         d.billing == Billing::kOnDemand
-            ? InitialPartitionsOnDemand(Whole(s.on_demand_read_units),
+            ? InitialPartitionsOnDemand(s, Whole(s.on_demand_read_units),
                                         Whole(s.on_demand_write_units))
-            : InitialPartitionsProvisioned(Whole(d.provisioned.read), Whole(d.provisioned.write));
-    if (d.warm)
-      count = std::max(count, InitialPartitionsOnDemand(Whole(d.warm->read), Whole(d.warm->write)));
+            : InitialPartitionsProvisioned(s, Whole(d.provisioned.read),
+                                           Whole(d.provisioned.write));
+    if (d.warm) {
+      count = std::max(
+          count, InitialPartitionsOnDemand(s, Whole(d.warm->read), Whole(d.warm->write)));
+    }
     count = std::max(count, PartitionsForBytes(d.bytes, Whole(s.partition_bytes)));
     map = PartitionMap::Even(std::clamp<int64_t>(count, 1, s.most_partitions));
   }
@@ -252,7 +255,8 @@ std::vector<SplitEvent> Resource::SwitchToOnDemand(int64_t now_micros) {
   billing_.store(Billing::kOnDemand, std::memory_order_relaxed);
   ready_ = Larger(Larger(ready_, peak_provisioned_),
                   {settings_.on_demand_read_units, settings_.on_demand_write_units});
-  DoubleUntil(now_micros, InitialPartitionsOnDemand(Whole(ready_.read), Whole(ready_.write)),
+  DoubleUntil(now_micros,
+              InitialPartitionsOnDemand(settings_, Whole(ready_.read), Whole(ready_.write)),
               SplitReason::kThroughput, &events);
   SetBuckets(Nanos(now_micros));
   return events;
@@ -284,7 +288,8 @@ Result<std::vector<SplitEvent>> Resource::SetWarm(int64_t now_micros, Rates unit
   const MutexLock lock(mutex_);
   std::vector<SplitEvent> events;
   ready_ = Larger(ready_, units);
-  DoubleUntil(now_micros, InitialPartitionsOnDemand(Whole(ready_.read), Whole(ready_.write)),
+  DoubleUntil(now_micros,
+              InitialPartitionsOnDemand(settings_, Whole(ready_.read), Whole(ready_.write)),
               SplitReason::kThroughput, &events);
   return events;
 }
@@ -343,7 +348,8 @@ std::vector<SplitEvent> Resource::Advance(int64_t now_micros) {
   while (!growths_.empty() && growths_.front().due_micros <= now_micros) {
     ready_ = Larger(ready_, growths_.front().ready);
     growths_.erase(growths_.begin());
-    DoubleUntil(now_micros, InitialPartitionsOnDemand(Whole(ready_.read), Whole(ready_.write)),
+    DoubleUntil(now_micros,
+                InitialPartitionsOnDemand(settings_, Whole(ready_.read), Whole(ready_.write)),
                 SplitReason::kOnDemandGrowth, &events);
   }
   return events;

@@ -321,6 +321,38 @@ TEST(RadosEngine, AKilledOsdLosesNothing) {
   EXPECT_EQ(CountOf(*second, "count"), acknowledged);
 }
 
+// A pool that is full, by ratios that make 20 MB too much.
+TEST(RadosEngine, AFullPoolIsSaidToBeFull) {
+  RadosOptions options = Impatient();
+  const auto engine = Open(options);
+  ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, AddOne("n")).ok());
+  const std::string rados = "rados -n client.admin -p stator -N " + options.name_space + " ";
+  const std::string ballast = testing::TempDir() + "/ballast";
+  std::ofstream(ballast) << std::string(20 << 20, 'b');
+  ClusterUnderTest::Command(rados + "put ballast " + ballast);
+  const auto set_ratios = [](const char* ratio) {
+    for (const char* which : {"nearfull", "backfillfull", "full"}) {
+      ClusterUnderTest::Command(std::string("ceph osd set-") + which + "-ratio " + ratio + " 2>&1");
+    }
+  };
+  set_ratios("0.001");
+  Result<uint64_t> outcome = uint64_t{0};
+  for (int64_t i = 0; i < 10'000 && outcome.ok(); ++i) outcome = kv::ApplyAndWait(*engine, AddOne("n"));
+  EXPECT_EQ(CodeOf(outcome), ErrorCode::kOutcomeUnknown);
+  EXPECT_THAT(outcome.error().message(), HasSubstr("The pool \"stator\" is full: the cluster has no space left for it"));
+  const Result<uint64_t> next = kv::ApplyAndWait(*engine, AddOne("n"));
+  EXPECT_EQ(CodeOf(next), ErrorCode::kUnavailable) << "known by now, so not even sent";
+  EXPECT_THAT(next.error().message(), HasSubstr("is full"));
+  EXPECT_FALSE(engine->Health().ok());
+  EXPECT_GT(CountOf(*engine, "n"), 0) << "reads go on";
+  set_ratios("0.95");
+  for (int tries = 0; tries < 200 && !kv::ApplyAndWait(*engine, AddOne("n")).ok(); ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  EXPECT_TRUE(engine->Health().ok());
+  ClusterUnderTest::Command(rados + "rm ballast");
+}
+
 // ---- what is wrong, in a sentence ----------------------------------------------------------------------------------
 
 std::string OpenError(const RadosOptions& options) {

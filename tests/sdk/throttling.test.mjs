@@ -1,5 +1,8 @@
 // Throttling by capacity, met by an unmodified SDK. Time stands still unless a test moves it.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 
@@ -84,6 +87,42 @@ test('capacity comes back with time, and unused capacity is kept for 300 seconds
   await ddb.updateTable({ TableName, ProvisionedThroughput: { ReadCapacityUnits: 10, WriteCapacityUnits: 7 } });
   await advance(1);
   assert.equal(await served(), 7);
+});
+
+test('constants of the model are settings', options, async () => {
+  const config = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'stator-model-')), 'stator.toml');
+  fs.writeFileSync(config, '[model]\npartition_write_units = 10\ntable_quota_write_units = 50\naccount_quota_write_units = 60\n' +
+    'decreases_per_day = 1\ndecrease_pause = "2h"\non_demand_switches = 1\n');
+  const small = await Server.start({ args: ['--in-memory', '--clock=manual', '--throttling=enforce', '--config', config] });
+  const client = new DynamoDB({ endpoint: small.endpoint, region: 'us-east-1', maxAttempts: 1, credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' } });
+  try {
+    const limits = await client.describeLimits({});
+    assert.deepEqual([limits.TableMaxWriteCapacityUnits, limits.AccountMaxWriteCapacityUnits], [50, 60]);
+    const create = (TableName, write) => client.createTable({
+      TableName, AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }], KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+      ProvisionedThroughput: { ReadCapacityUnits: 1, WriteCapacityUnits: write } });
+    const units = (WriteCapacityUnits) => client.updateTable({ TableName: 'hot', ProvisionedThroughput: { ReadCapacityUnits: 1, WriteCapacityUnits } });
+    await assertFails(create('hot', 51), 'ValidationException', /more than 50 units per table/);
+    await create('hot', 50);
+    await assertFails(create('second', 11), 'ValidationException', /more than 60 units per account/);
+    const report = await request(small.endpoint, { method: 'GET', path: '/_stator/tables/hot/partitions', headers: { 'X-Stator-Management': 'true' } });
+    assert.equal(report.json().resources[0].partitions.length, 6, 'ceil(1/3000 + 50/10)');
+    for (let n = 0; n < 10; n++) await client.putItem({ TableName: 'hot', Item: { pk: S('one') } });
+    await assert.rejects(client.putItem({ TableName: 'hot', Item: { pk: S('one') } }), (error) => {
+      assert.deepEqual(error.ThrottlingReasons.map(({ reason }) => reason), ['TableWriteKeyRangeThroughputExceeded']);
+      assert.match(error.message, /can do 10 write units per second/);
+      return true;
+    });
+    await units(49);
+    await assertFails(units(48), 'LimitExceededException', /After the first 1 decreases.*every 7200 seconds/);
+    await client.updateTable({ TableName: 'hot', BillingMode: 'PAY_PER_REQUEST' });
+    await client.updateTable({ TableName: 'hot', BillingMode: 'PROVISIONED', ProvisionedThroughput: { ReadCapacityUnits: 1, WriteCapacityUnits: 50 } });
+    await assertFails(client.updateTable({ TableName: 'hot', BillingMode: 'PAY_PER_REQUEST' }), 'LimitExceededException', /limited to 1 in 1 day/);
+  } finally {
+    client.destroy();
+    await small.stop();
+    fs.rmSync(path.dirname(config), { recursive: true });
+  }
 });
 
 test('the SDK gets past a throttle by itself', options, async () => {
