@@ -314,6 +314,20 @@ TEST(JudgeTest, EventualReadsAndThrottledRequests) {
   EXPECT_EQ(finding.evidence.at(1).second, 25);
 }
 
+TEST(JudgeTest, CapacityThatRefusedIsNoSaving) {
+  request_log::TableDefinition table = TableOf("Table");
+  table.on_demand = false;
+  table.read_units = 1000;
+  table.write_units = 1000;
+  std::string log = Header() + request_log::WriteLine(table);
+  for (int i = 0; i < 600; ++i) log += request_log::WriteLine(Write(i, "S:" + std::to_string(i)));
+  EXPECT_EQ(Ids(Read(log)), std::vector<std::string>{"capacity"});
+  Request refused = Write(600, "S:1", 0);
+  refused.outcome = request_log::Outcome::kThrottled;
+  log += request_log::WriteLine(refused);
+  EXPECT_EQ(Ids(Read(log)), std::vector<std::string>{"throttled"});
+}
+
 TEST(JudgeTest, BillingMode) {
   std::string log = Header() + request_log::WriteLine(TableOf("Table"));
   for (int i = 0; i < 3000; ++i) log += request_log::WriteLine(Write(i, "S:" + std::to_string(i), 7));

@@ -110,8 +110,8 @@ class Bench {
       std::string text = fmt::format(
           "Key {} takes {} {} units in its busiest second ({}); one partition serves {}.", KeyForPeople(keys.peak_key),
           NumberText(keys.peak_key_per_second), word, FormatTime(keys.peak_key_micros), NumberText(most));
-      text += fmt::format(" It would need {} partitions: spread it over {} values (a suffix, random or computed of another attribute).",
-                          throughput::ShardsNeeded(keys.peak_key_per_second, access), std::max<int64_t>(2, shards));
+      text += shards < 2 ? " Spread" : fmt::format(" It would need {} partitions: spread", shards);
+      text += fmt::format(" it over {} values (a suffix, random or computed of another attribute).", std::max<int64_t>(2, shards));
       if (access == Access::kRead && resource.strong_units > 0) text += " Eventually consistent reads cost half of that.";
       if (access == Access::kRead) text += " A cache in front of it does the same for reads.";
       if (top.sort_rises) text += " Its new sort keys rise with time, so a partition split for heat would leave the heat on one side.";
@@ -172,7 +172,9 @@ class Bench {
   void Throttled() {
     if (table_.throttled > 0) {
       Finding& finding = Add("throttled", Finding::Level::kProblem, "",
-                             fmt::format("The server throttled {} requests of the recording.", NumberText(static_cast<double>(table_.throttled))));
+                             fmt::format("The server throttled {} requests of the recording. What they would have cost is not in it: "
+                                         "loads told here are those that were served.",
+                                         NumberText(static_cast<double>(table_.throttled))));
       finding.evidence = {{"requests", static_cast<double>(table_.throttled)}};
     }
     const ReplaySummary& replay = table_.replay;
@@ -331,7 +333,8 @@ class Bench {
   // What is provisioned against what is used.
   void Capacity() {
     const request_log::TableDefinition& d = table_.definition;
-    if (d.on_demand || !table_.defined) return;
+    // Capacity that refused requests is not spare, however little was served.
+    if (d.on_demand || !table_.defined || table_.throttled > 0) return;
     for (const ResourceReport& resource : table_.resources) {
       throughput::Rates now{d.read_units, d.write_units};
       for (const request_log::IndexDefinition& index : d.indexes) {

@@ -232,8 +232,8 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       app.add_subcommand("simulate", "play a scenario on the throughput model and say what is throttled");
   simulate->add_option("file", result.simulate.file, "the scenario (docs/throughput.md)")
       ->required()->check(CLI::ExistingFile);
-  simulate->add_option("--out", result.simulate.out_dir, "directory for NAME.json and NAME.svg")
-      ->check(CLI::ExistingDirectory)->capture_default_str();
+  simulate->add_option("--out", result.simulate.out_dir, "directory for NAME.json and NAME.svg, made if missing")
+      ->capture_default_str();
   simulate->add_flag("!--no-files", result.simulate.write_files, "print the summary only");
   simulate->add_option("--seed", result.simulate.seed, "seed, in place of the scenario's");
   CLI::App* advise = app.add_subcommand("advise", "say what recorded requests tell about keys, indexes and cost");

@@ -31,6 +31,8 @@ int Execute(const Command& command) {
   const Outcome outcome = Run(*scenario);
   std::cout << TextReport(*scenario, outcome);
   if (!command.write_files) return 0;
+  std::error_code failed;  // shows when the files are written
+  std::filesystem::create_directories(command.out_dir, failed);
   const std::filesystem::path base = std::filesystem::path(command.out_dir) / scenario->name;
   const std::string json = base.string() + ".json", svg = base.string() + ".svg";
   if (!WriteFile(json, JsonReport(*scenario, outcome)) ||

@@ -86,7 +86,11 @@ void Chart(std::string* out, const HeatPanel& r, double top, bool writes) {
       "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#fafafa\" stroke=\"#ccc\"/>\n",
       kLeft, top, kWidth, kChart);
   Lines(out, r, top, most, asked, "stroke=\"#d33\" stroke-width=\"1\"");
-  Lines(out, r, top, most, capacity, "stroke=\"#333\" stroke-width=\"1\" stroke-dasharray=\"4 3\"");
+  // On demand nothing is provisioned.
+  if (std::any_of(r.columns.begin(), r.columns.end(), [&](const Column& c) { return capacity(c) > 0; })) {
+    Lines(out, r, top, most, capacity,
+          "stroke=\"#333\" stroke-width=\"1\" stroke-dasharray=\"4 3\"");
+  }
   Lines(out, r, top, most, consumed, "stroke=\"#2166ac\" stroke-width=\"1.5\"");
   Text(out, kLeft - 6, top + 10, fmt::format("{:.0f}", most), " text-anchor=\"end\"");
   Text(out, kLeft - 6, top + kChart, "0", " text-anchor=\"end\"");
