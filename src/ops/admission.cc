@@ -94,18 +94,19 @@ void Follow(const table::TableDescriptor& before, const Wish& old_wish,
   }
 }
 
-// Refusals since the last line of the log, of which no later one has told.
-void LogTheRest(const Admission::Resource& resource, int64_t ticks_micros) {
+// Refusals since the last line of the log, of which no later one has told. Explained anew: the first
+// line of a storm knows little of its demand yet.
+void LogTheRest(const Admission::Resource& resource, int64_t now_micros, int64_t ticks_micros) {
   Meter& meter = *resource.meter;
   for (const Access access : {Access::kRead, Access::kWrite}) {
     for (size_t l = 0; l < throughput::kLimits; ++l) {
       const auto limit = static_cast<throughput::Limit>(l);
       const int64_t refusals = meter.TakeUnlogged(access, limit, ticks_micros, kRefusalLogMicros);
       if (refusals == 0) continue;
-      LogWarn(meter.mode() == Throttling::kEnforce ? "throttled" : "would be throttled",
-              {{"table", resource.table->descriptor.name},
-               {"reason", throughput::ReasonCode(resource.index != nullptr, access, limit)},
-               {"requests", refusals}});
+      const throughput::Resource& model = meter.resource();
+      LogRefusals(*resource.table, meter,
+                  {false, access, limit, model.MostRefusedPartition(access, limit), &model, 0},
+                  refusals, now_micros);
     }
   }
 }
@@ -148,11 +149,14 @@ void Admission::Start(ThrottlingModes modes, const throughput::ModelSettings& mo
   for (const table::TablePtr& table : store_.List()) {
     // A count that cannot be read is as good as none: sizes of partitions are estimates.
     if (const auto counts = store_.Counts(*table); counts.ok())
-      bytes_[table->descriptor.tablet_id] = counts->bytes;
+      counts_[table->descriptor.tablet_id] = *counts;
     for (const table::IndexDescriptor& index : table->descriptor.indexes) {
       const auto counts = store_.IndexCounts(*table, index);
-      // Entries of local indexes stand beside the items.
-      if (counts.ok()) bytes_[table->descriptor.TabletOf(index).id] += counts->bytes;
+      if (!counts.ok()) continue;
+      // Entries of local indexes stand beside the items, and are none.
+      table::TableCounts& of_tablet = counts_[table->descriptor.TabletOf(index).id];
+      of_tablet.bytes += counts->bytes;
+      if (index.is_global()) of_tablet.items += counts->items;
     }
   }
   store_.Observe(this);
@@ -172,9 +176,10 @@ std::shared_ptr<Meter> Admission::NewMeter(const table::TableDescriptor& table,
   definition.has_local_indexes = index == nullptr && table.HasLocalIndexes();
   definition.has_stream = index == nullptr && table.stream_view_type.has_value();
   definition.partitions = *wish.partitions;
-  if (const auto bytes = bytes_.find(index != nullptr ? index->tablet_id : table.tablet_id);
-      bytes != bytes_.end()) {
-    definition.bytes = bytes->second;
+  if (const auto counts = counts_.find(index != nullptr ? index->tablet_id : table.tablet_id);
+      counts != counts_.end()) {
+    definition.bytes = counts->second.bytes;
+    definition.items = counts->second.items;
   }
   // Keys never change. What is needed of them is kept here, because the meter outlives descriptors.
   const model::IndexKeySchema key =
@@ -322,7 +327,7 @@ void Admission::Advance() {
       alive.insert(reported_.extract(resource.meter.get()));
     }
     resource.meter->RecordSplits(resource.meter->resource().Advance(now));
-    LogTheRest(resource, clock_.TicksMicros());
+    LogTheRest(resource, now, clock_.TicksMicros());
   }
   reported_ = std::move(alive);
   StoreSplits(resources);

@@ -109,7 +109,8 @@ class Admission final : public table::CatalogObserver {
   const Clock& clock_;
   throughput::ModelSettings model_;
   bool started_ = false;
-  std::map<uint32_t, int64_t> bytes_;  // by tablet, as Start found them; never changed afterwards
+  // By tablet, as Start found them; never changed afterwards.
+  std::map<uint32_t, table::TableCounts> counts_;
   std::vector<Watcher> watchers_;
 
   Mutex spreading_;  // taken before mutex_ and before the store's lock

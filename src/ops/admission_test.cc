@@ -227,19 +227,32 @@ TEST(Admission, BytesOfItemsAndEntriesGrowTheirPartitions) {
   const auto bytes = [&](const throughput::Meter& meter) {
     return meter.resource().Partitions()[0].bytes;
   };
+  const auto items = [&](const throughput::Meter& meter) {
+    return meter.resource().Partitions()[0].items;
+  };
   const table::TablePtr table = world.store->Find("t");
   const int64_t size = 3 + 2 + 11;
   EXPECT_EQ(bytes(*table->meters.table), size);
   EXPECT_EQ(bytes(*table->meters.indexes[0]), size);
+  // Neither an equal item nor one that moves its entry is one more.
+  for (const char* g : {"x", "y"}) {
+    ASSERT_TRUE(world.Put("t", Item(fmt::format("{{pk: 'a', g: '{}', d: '0123456789'}}", g))).ok());
+    EXPECT_EQ(items(*table->meters.table), 1);
+    EXPECT_EQ(items(*table->meters.indexes[0]), 1);
+    EXPECT_EQ(bytes(*table->meters.indexes[0]), size);
+  }
   // Without its index key the item has no entry.
   ASSERT_TRUE(world.Put("t", Item("{pk: 'a'}")).ok());
   EXPECT_EQ(bytes(*table->meters.table), 3);
   EXPECT_EQ(bytes(*table->meters.indexes[0]), 0);
+  EXPECT_EQ(items(*table->meters.table), 1);
+  EXPECT_EQ(items(*table->meters.indexes[0]), 0);
   DeleteItemRequest request;
   request.table_name = "t";
   request.key.bytes = Item("{pk: 'a'}");
   ASSERT_TRUE(world.Call(DeleteItem, request).ok());
   EXPECT_EQ(bytes(*table->meters.table), 0);
+  EXPECT_EQ(items(*table->meters.table), 0);
 }
 
 TEST(Admission, AfterARestartPartitionsAndBytesAreWhatTheyWere) {
@@ -255,9 +268,15 @@ TEST(Admission, AfterARestartPartitionsAndBytesAreWhatTheyWere) {
   ASSERT_EQ(resources.size(), 2u);
   EXPECT_EQ(resources[0].meter->resource().HashMap(), world.Model("t").HashMap());
   int64_t bytes = 0;
-  for (const auto& partition : resources[0].meter->resource().Partitions()) bytes += partition.bytes;
-  EXPECT_NEAR(static_cast<double>(bytes), 5, 4);  // spread over the partitions and rounded down
+  int64_t items = 0;
+  for (const auto& partition : resources[0].meter->resource().Partitions()) {
+    bytes += partition.bytes;
+    items += partition.items;
+  }
+  EXPECT_EQ(bytes, 5);
+  EXPECT_EQ(items, 1);
   EXPECT_EQ(resources[1].meter->resource().Partitions()[0].bytes, 5);
+  EXPECT_EQ(resources[1].meter->resource().Partitions()[0].items, 1);
 }
 
 TEST(Admission, AFullPartitionSplits) {
@@ -311,6 +330,40 @@ TEST(Admission, ModesAreOfTheServerAndOfTables) {
   admission.SetMode("t", {});
   EXPECT_EQ(mode_of("t"), Throttling::kEnforce);
   EXPECT_EQ(admission.modes().tables.size(), 1u);
+}
+
+// The first line of a storm is written when its demand is not known yet.
+TEST(Admission, TheLogExplainsTheRestOfAStorm) {
+  AdmissionWorld world;
+  world.CreateIndexed("t", {1, 5}, {1, 5});
+  world.env.admission.SetMode("t", Throttling::kEnforce);
+  int refused = 0;
+  testing::internal::CaptureStderr();
+  for (int second = 0; second < 12; ++second) {
+    for (int i = 0; i < 50; ++i) {
+      PutItemRequest request;
+      request.table_name = "t";
+      request.item.bytes = Item("{pk: 'hot'}");
+      const auto answer = world.Call(PutItem, std::move(request), "PutItem");
+      if (answer.ok()) continue;
+      ASSERT_EQ(answer.error().code(), ErrorCode::kProvisionedThroughputExceeded);
+      ++refused;
+    }
+    world.Tick();
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(refused, 12 * 45);
+  std::vector<std::string> lines;
+  for (size_t from = log.find("throttled"); from != std::string::npos;
+       from = log.find("throttled", from + 1)) {
+    lines.push_back(log.substr(from, log.find('\n', from) - from));
+  }
+  ASSERT_EQ(lines.size(), 2u) << log;
+  EXPECT_NE(lines[0].find("requests=1 "), std::string::npos) << lines[0];
+  EXPECT_EQ(lines[0].find("were asked for"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[1].find("table t has 5 write units per second"), std::string::npos) << lines[1];
+  EXPECT_NE(lines[1].find("50 were asked for"), std::string::npos) << lines[1];
+  EXPECT_NE(lines[1].find("hottest partition key there: "), std::string::npos) << lines[1];
 }
 
 TEST(Admission, WatchersHearWhatWasUsedSinceTheLastCall) {

@@ -44,11 +44,37 @@ KeyPoint PointOf(const ReadTarget& target, std::string_view key) {
 }
 
 // Local indexes draw from their table.
-int64_t UnitsOfTable(const table::Table& table, int64_t units, const IndexUnits& index_units) {
-  for (size_t i = 0; i < index_units.size(); ++i) {
-    if (!table.descriptor.indexes[i].is_global()) units += index_units[i];
+int64_t UnitsOfTable(const table::Table& table, int64_t units,
+                     const table::EntryChanges* entries) {
+  if (entries == nullptr) return units;
+  for (size_t i = 0; i < entries->by_index.size(); ++i) {
+    if (!table.descriptor.indexes[i].is_global()) units += entries->by_index[i].write_units();
   }
   return units;
+}
+
+bool ChangesGlobalIndexes(const table::Table& table, const table::EntryChanges* entries) {
+  if (entries == nullptr) return false;
+  for (size_t i = 0; i < entries->by_index.size(); ++i) {
+    if (table.descriptor.indexes[i].is_global() && entries->by_index[i].changes()) return true;
+  }
+  return false;
+}
+
+struct Metered {
+  Meter* meter;
+  const table::IndexDescriptor* index;  // null: the table itself
+};
+
+// The meter that a draw on `table` is from.
+Metered MeteredBy(const table::Table& table, const throughput::Resource* resource) {
+  const table::Meters& meters = table.meters;
+  for (size_t i = 0; i < meters.indexes.size(); ++i) {
+    Meter* meter = meters.indexes[i].get();
+    if (meter != nullptr && &meter->resource() == resource)
+      return {meter, &table.descriptor.indexes[i]};
+  }
+  return {meters.table.get(), nullptr};
 }
 
 // A request that takes from one table only.
@@ -111,53 +137,57 @@ std::vector<Piece> PiecesOf(const ReadTarget& target, const Page& page, int64_t 
 
 }  // namespace
 
-Meter& Draws::MeterOf(const Origin& origin) const {
-  const table::Meters& meters = origin.table->meters;
-  return origin.index == kNone ? *meters.table : *meters.indexes[origin.index];
-}
-
 void Draws::AddRead(const table::Table& table, std::string_view item_key, int64_t halves,
                     bool consistent, size_t action) {
   if (!Measured(ctx_, table)) return;
   draws_.push_back({&table.meters.table->resource(), Access::kRead, !consistent, halves,
                     table::PointOfItem(table.key_schema(), item_key)});
-  origins_.push_back({&table, kNone, action});
+  origins_.push_back({&table, action, draws_.size()});
+}
+
+// A place that is left and one that is taken are two writes.
+void Draws::AddEntry(Meter& meter, const table::IndexDescriptor& index,
+                     const table::EntryChange& change) {
+  if (!change.changes()) return;
+  const auto add = [&](std::string_view key, int64_t units) {
+    draws_.push_back({&meter.resource(), Access::kWrite, false, 2 * units,
+                      table::PointOfEntry(index, key)});
+  };
+  if (change.rewritten) return add(change.new_key, change.write_units());
+  if (change.had) add(change.old_key, throughput::WriteUnits(change.old_bytes));
+  if (change.has) add(change.new_key, throughput::WriteUnits(change.new_bytes));
 }
 
 void Draws::AddWrite(const table::Table& table, std::string_view item_key, int64_t units,
-                     const IndexUnits& index_units, const std::vector<EntryUnits>& entries,
-                     size_t action) {
+                     const table::EntryChanges* entries, size_t action) {
   if (!Measured(ctx_, table)) return;
-  const std::vector<table::IndexDescriptor>& indexes = table.descriptor.indexes;
-  if (draws_.empty()) {
-    draws_.reserve(1 + entries.size());
-    origins_.reserve(1 + entries.size());
-  }
+  const size_t indexes = entries != nullptr ? entries->by_index.size() : 0;
+  if (draws_.empty()) draws_.reserve(1 + 2 * indexes);
   draws_.push_back({&table.meters.table->resource(), Access::kWrite, false,
-                    2 * UnitsOfTable(table, units, index_units),
+                    2 * UnitsOfTable(table, units, entries),
                     table::PointOfItem(table.key_schema(), item_key)});
-  origins_.push_back({&table, kNone, action});
-  for (const EntryUnits& entry : entries) {
-    Meter* meter = table.meters.indexes[entry.index].get();
-    if (meter == nullptr) continue;
-    draws_.push_back({&meter->resource(), Access::kWrite, false, 2 * entry.units,
-                      table::PointOfEntry(indexes[entry.index], entry.key)});
-    origins_.push_back({&table, entry.index, action});
+  for (size_t i = 0; i < indexes; ++i) {
+    Meter* meter = table.meters.indexes[i].get();
+    if (meter != nullptr) AddEntry(*meter, table.descriptor.indexes[i], entries->by_index[i]);
   }
+  origins_.push_back({&table, action, draws_.size()});
 }
 
 std::optional<Refusal> Draws::Admit() {
   if (draws_.empty()) return std::nullopt;
   const Verdict verdict = throughput::Admit(ctx_.env.clock.NowMicros(), draws_);
   if (verdict.admitted) return std::nullopt;
-  const Origin& origin = origins_[verdict.draw];
-  const table::IndexDescriptor* index =
-      origin.index == kNone ? nullptr : &origin.table->descriptor.indexes[origin.index];
+  auto origin = origins_.begin();
+  while (origin->end <= verdict.draw) ++origin;
+  const Metered refused = MeteredBy(*origin->table, draws_[verdict.draw].resource);
   std::optional<Refusal> refusal =
-      Refuse(ctx_, *origin.table, index, MeterOf(origin), verdict, origin.action);
+      Refuse(ctx_, *origin->table, refused.index, *refused.meter, verdict, origin->action);
   if (refusal) return refusal;
-  for (size_t i = 0; i < draws_.size(); ++i)
-    MeterOf(origins_[i]).LetPass(draws_[i].access, draws_[i].halves);
+  size_t i = 0;
+  for (const Origin& each : origins_) {
+    for (; i < each.end; ++i)
+      MeteredBy(*each.table, draws_[i].resource).meter->LetPass(draws_[i].access, draws_[i].halves);
+  }
   return std::nullopt;
 }
 
@@ -171,16 +201,15 @@ std::optional<Refusal> AdmitItemRead(Context& ctx, const table::Table& table,
 
 std::optional<Refusal> AdmitItemWrite(Context& ctx, const table::Table& table,
                                       std::string_view item_key, int64_t units,
-                                      const IndexUnits& index_units,
-                                      const std::vector<EntryUnits>& entries) {
+                                      const table::EntryChanges* entries) {
   if (!Measured(ctx, table)) return std::nullopt;
-  if (entries.empty()) {
+  if (!ChangesGlobalIndexes(table, entries)) {
     return AdmitOne(ctx, table,
-                    {nullptr, Access::kWrite, false, 2 * UnitsOfTable(table, units, index_units),
+                    {nullptr, Access::kWrite, false, 2 * UnitsOfTable(table, units, entries),
                      table::PointOfItem(table.key_schema(), item_key)});
   }
   Draws draws(ctx);
-  draws.AddWrite(table, item_key, units, index_units, entries);
+  draws.AddWrite(table, item_key, units, entries);
   return draws.Admit();
 }
 

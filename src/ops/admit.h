@@ -36,29 +36,30 @@ class Draws {
   explicit Draws(Context& ctx) : ctx_(ctx) {}
 
   // A read of one item. Nothing if its table is not measured; so in AddWrite. `item_key` and
-  // `entries` must live until Admit.
+  // `entries` must stay where they are until Admit.
   void AddRead(const table::Table& table, std::string_view item_key, int64_t halves,
                bool consistent, size_t action = 0);
-  // A write: units of the table, of its local indexes, and of the global ones at the places where
-  // their entries change.
+  // A write: `units` of the table, and what the indexes are charged for `entries`: the local ones
+  // draw from the table, the global ones at the places where their entries change. `entries` may be
+  // null, or not derived: nothing changes in indexes.
   void AddWrite(const table::Table& table, std::string_view item_key, int64_t units,
-                const IndexUnits& index_units, const std::vector<EntryUnits>& entries,
-                size_t action = 0);
+                const table::EntryChanges* entries, size_t action = 0);
   // nullopt: it passes, because there is room or because nobody stops it.
   std::optional<Refusal> Admit();
 
  private:
+  // What an action draws. Which meter of its table each draw is from can be told by its resource.
   struct Origin {
     const table::Table* table;
-    size_t index;  // of the descriptor's; kNone: the table itself
     size_t action;
+    size_t end;  // behind its last of draws_
   };
-  static constexpr size_t kNone = SIZE_MAX;
-  throughput::Meter& MeterOf(const Origin& origin) const;
+  void AddEntry(throughput::Meter& meter, const table::IndexDescriptor& index,
+                const table::EntryChange& change);
 
   Context& ctx_;
   std::vector<throughput::Draw> draws_;
-  std::vector<Origin> origins_;  // of draws_[i]
+  std::vector<Origin> origins_;  // in the order of draws_
 };
 
 // One item, read outside a transaction.
@@ -68,8 +69,7 @@ std::optional<Refusal> AdmitItemRead(Context& ctx, const table::Table& table,
 // One write, outside a transaction: what Draws::AddWrite takes.
 std::optional<Refusal> AdmitItemWrite(Context& ctx, const table::Table& table,
                                       std::string_view item_key, int64_t units,
-                                      const IndexUnits& index_units,
-                                      const std::vector<EntryUnits>& entries);
+                                      const table::EntryChanges* entries);
 
 // The error with which a whole request is refused.
 inline Error ErrorOf(const Context& ctx, const Refusal& refusal) {

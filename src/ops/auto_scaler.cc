@@ -139,7 +139,7 @@ bool AutoScaler::Judge(Environment& env, const std::vector<Watched>& watched, in
       if (!policy) continue;
       const double consumed = each.state->waiting.Of(access) / (kMinuteMicros / 1e6);
       const std::optional<double> answer =
-          policy->OnMinute(at_micros, consumed, static_cast<double>(units[a]), decreases);
+          policy->OnMinute(at_micros, consumed, static_cast<double>(units[a]), decreases, env.settings.throughput);
       if (!answer || std::llround(*answer) == units[a]) continue;
       wanted.push_back({at_micros, table.name, each.index != nullptr ? each.index->name : "", access,
                         units[a], std::llround(*answer), ""});

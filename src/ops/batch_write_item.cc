@@ -29,7 +29,6 @@ struct Entry {
 struct Cost {
   int64_t units = 0;
   IndexUnits index_units;
-  std::vector<EntryUnits> entries;  // if the table is measured
   bool admitted = false;
 };
 
@@ -203,37 +202,30 @@ void BatchWriteItem(Context& ctx, BatchWriteItemRequest request, Callback<BatchW
     const std::string* item = write.put_request ? &write.put_request->item.bytes : nullptr;
     auto cost = std::make_shared<Cost>();
     const bool measured = Measured(ctx, *entry.table);
-    // Null unless somebody wants to know what indexes cost.
-    const table::TablePtr indexed =
-        (measured || WantsCapacity(state->request.return_consumed_capacity)) && !entry.table->descriptor.indexes.empty()
-            ? entry.table
-            : nullptr;
+    const bool wanted = WantsCapacity(state->request.return_consumed_capacity);
     std::vector<table::WriteTarget> targets;
     targets.push_back({entry.table, entry.key});
     // `item` stays where it is until the last answer is in: the state is shared by all callbacks.
     ctx.env.store.Write(
         std::move(targets),
-        [state, item, cost, indexed, measured, &entry, &ctx](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
+        [state, item, cost, wanted, measured, &entry, &ctx](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
           const size_t new_bytes = item != nullptr ? model::ItemView(*item).size_bytes() : 0;
           cost->units = throughput::WriteUnits(static_cast<int64_t>(std::max(old_items[0].size_bytes(), new_bytes)));
-          cost->index_units.clear();
-          cost->entries.clear();
-          if (indexed != nullptr) {
-            AddIndexUnits(*indexed, old_items[0], item != nullptr ? model::ItemView(*item) : model::ItemView(),
-                          &cost->index_units, measured ? &cost->entries : nullptr);
+          std::vector<table::Change> changes(1);
+          table::Change& change = changes[0];
+          if (item != nullptr) {
+            change.kind = table::Change::kPut;
+            change.item = *item;
+          } else if (old_items[0].exists()) {
+            change.kind = table::Change::kDelete;
           }
+          if (measured || wanted) change.DeriveEntries(*entry.table, old_items[0]);
+          if (wanted) cost->index_units = UnitsOf(change.entries);
           if (measured && !cost->admitted) {
-            if (const auto refusal = AdmitItemWrite(ctx, *entry.table, entry.key, cost->units, cost->index_units,
-                                                    cost->entries)) {
+            if (const auto refusal = AdmitItemWrite(ctx, *entry.table, entry.key, cost->units, &change.entries)) {
               return ErrorOf(ctx, *refusal);
             }
             cost->admitted = true;
-          }
-          std::vector<table::Change> changes(1);
-          if (item != nullptr) {
-            changes[0] = {table::Change::kPut, *item};
-          } else if (old_items[0].exists()) {
-            changes[0].kind = table::Change::kDelete;
           }
           return changes;
         },

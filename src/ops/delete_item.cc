@@ -27,11 +27,12 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
   if (!expr::Evaluate(state.condition, old_item)) {
     return ConditionFailed(state.request.return_values_on_condition_check_failure, old_item);
   }
-  state.CountIndexUnits(old_item, model::ItemView());
   state.attributes.clear();
   if (!old_item.exists()) return table::Change{};
   if (state.request.return_values == ReturnValues::kAllOld) state.attributes = std::string(old_item.encoded());
-  return table::Change{table::Change::kDelete, ""};
+  table::Change change{table::Change::kDelete, ""};
+  state.CountIndexUnits(old_item, &change);
+  return change;
 }
 
 DeleteItemResponse Finish(State& state) { return FinishItemWrite<DeleteItemResponse>(state, state.request.key.view()); }

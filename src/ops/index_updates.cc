@@ -98,7 +98,7 @@ Status Update(const UpdateGlobalSecondaryIndexAction& update, const Settings& se
     if (was_on_demand) {
       StartUnits(*update.provisioned_throughput, &t);
     } else {
-      TRY(ChangeUnits(*update.provisioned_throughput, index->name, now, &t));
+      TRY(ChangeUnits(settings, *update.provisioned_throughput, index->name, now, &t));
     }
   }
   if (update.on_demand_throughput) {

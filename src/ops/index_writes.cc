@@ -2,7 +2,6 @@
 
 #include "ops/capacity.h"
 #include "table/index_entries.h"
-#include "throughput/units.h"
 
 namespace stator::ops {
 namespace {
@@ -21,31 +20,11 @@ Status CheckPutSize(const table::Table& table, model::ItemView item) {
   return ValidationError("Item size has exceeded the maximum allowed size");
 }
 
-namespace {
-
-// A place that is left and one that is taken are two writes.
-void AddEntries(size_t index, table::EntryChange change, std::vector<EntryUnits>* entries) {
-  if (!change.changes()) return;
-  if (change.rewritten) {
-    entries->push_back({index, std::move(change.new_key), change.write_units()});
-    return;
-  }
-  if (change.had) entries->push_back({index, std::move(change.old_key), throughput::WriteUnits(change.old_bytes)});
-  if (change.has) entries->push_back({index, std::move(change.new_key), throughput::WriteUnits(change.new_bytes)});
-}
-
-}  // namespace
-
-void AddIndexUnits(const table::Table& table, model::ItemView old_item, model::ItemView new_item, IndexUnits* units,
-                   std::vector<EntryUnits>* entries) {
-  const std::vector<table::IndexDescriptor>& indexes = table.descriptor.indexes;
-  units->resize(indexes.size());
-  for (size_t i = 0; i < indexes.size(); ++i) {
-    if (indexes[i].state == table::IndexDescriptor::State::kDeleting) continue;
-    table::EntryChange change = table::ChangeOfEntry(table.descriptor, indexes[i], old_item, new_item);
-    (*units)[i] += change.write_units();
-    if (entries != nullptr && indexes[i].is_global()) AddEntries(i, std::move(change), entries);
-  }
+IndexUnits UnitsOf(const table::EntryChanges& entries) {
+  IndexUnits units;
+  units.reserve(entries.by_index.size());
+  for (const table::EntryChange& change : entries.by_index) units.push_back(change.write_units());
+  return units;
 }
 
 std::optional<ConsumedCapacity> WriteCapacity(const std::optional<ReturnConsumedCapacity>& wanted,

@@ -21,15 +21,8 @@ Status CheckPutSize(const table::Table& table, model::ItemView item);
 
 // Write units by index, in the order of the descriptor's; empty for a table without indexes.
 using IndexUnits = std::vector<int64_t>;
-// Units of one entry of a global index.
-struct EntryUnits {
-  size_t index;     // of the descriptor's
-  std::string key;  // EncodeEntryKey
-  int64_t units;
-};
-// Adds what a change of an item costs in each index and, unless `entries` is null, where in the global ones.
-void AddIndexUnits(const table::Table& table, model::ItemView old_item, model::ItemView new_item, IndexUnits* units,
-                   std::vector<EntryUnits>* entries = nullptr);
+// What a change of an item costs in each index; empty if the changes of its entries were not derived.
+IndexUnits UnitsOf(const table::EntryChanges& entries);
 
 // `units` of the table and of its indexes. Absent for NONE.
 std::optional<ConsumedCapacity> WriteCapacity(const std::optional<ReturnConsumedCapacity>& wanted,

@@ -26,21 +26,22 @@ struct ItemWrite {
   std::string attributes;  // encoded item to answer; empty: none
   int64_t bytes = 0;  // of the larger image
   int64_t units = 0;
-  IndexUnits index_units;            // if the client wants capacity or the table is measured
-  std::vector<EntryUnits> entries;  // if the table is measured
+  IndexUnits index_units;  // if the client wants capacity
   bool measured = false;
   bool admitted = false;
 
-  void CountIndexUnits(model::ItemView old_image, model::ItemView new_image) {
-    if (table->descriptor.indexes.empty()) return;
-    if (!measured && !WantsCapacity(request.return_consumed_capacity)) return;
-    AddIndexUnits(*table, old_image, new_image, &index_units, measured ? &entries : nullptr);
+  // What `change` does to the entries of the item, if somebody asks what that costs.
+  void CountIndexUnits(model::ItemView old_image, table::Change* change) {
+    const bool wanted = WantsCapacity(request.return_consumed_capacity);
+    if (!measured && !wanted) return;
+    change->DeriveEntries(*table, old_image);
+    if (wanted) index_units = UnitsOf(change->entries);
   }
 
-  // Takes what the body counted. Once: the body may run again.
-  Status Admit(Context& ctx) {
+  // Takes what the body counted. `change`: what will be written; null: nothing. Once: the body may run again.
+  Status Admit(Context& ctx, const table::Change* change) {
     if (!measured || admitted) return OkStatus();
-    if (const auto refusal = AdmitItemWrite(ctx, *table, key, units, index_units, entries))
+    if (const auto refusal = AdmitItemWrite(ctx, *table, key, units, change != nullptr ? &change->entries : nullptr))
       return ErrorOf(ctx, *refusal);
     admitted = true;
     return OkStatus();
@@ -115,9 +116,12 @@ void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide 
       std::move(targets),
       [state, decide, &ctx](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
         state->index_units.clear();
-        state->entries.clear();
         Result<table::Change> change = decide(*state, old_items[0]);
-        if (change.ok() || change.error().code() == ErrorCode::kConditionalCheckFailed) TRY(state->Admit(ctx));
+        if (change.ok()) {
+          TRY(state->Admit(ctx, &*change));
+        } else if (change.error().code() == ErrorCode::kConditionalCheckFailed) {
+          TRY(state->Admit(ctx, nullptr));
+        }
         if (!change.ok()) return std::move(change).error();
         std::vector<table::Change> changes;
         changes.push_back(*std::move(change));

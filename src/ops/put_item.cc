@@ -34,9 +34,10 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
   const model::ItemView new_item = state.request.item.view();
   state.bytes = static_cast<int64_t>(std::max(old_item.size_bytes(), new_item.size_bytes()));
   state.units = throughput::WriteUnits(state.bytes);
-  state.CountIndexUnits(old_item, new_item);
+  table::Change change{table::Change::kPut, state.request.item.bytes};
+  state.CountIndexUnits(old_item, &change);
   if (state.request.return_values == ReturnValues::kAllOld) state.attributes = std::string(old_item.encoded());
-  return table::Change{table::Change::kPut, state.request.item.bytes};
+  return change;
 }
 
 PutItemResponse Finish(State& state) { return FinishItemWrite<PutItemResponse>(state, state.request.item.view()); }

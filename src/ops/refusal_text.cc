@@ -78,11 +78,16 @@ void NoteRefusal(const Environment& env, const table::Table& table, Meter& meter
   const int64_t refusals = meter.TakeUnlogged(refusal.access, refusal.limit,
                                               env.clock.TicksMicros(), kRefusalLogMicros);
   if (refusals == 0) return;
-  const Explanation why = meter.resource().Explain(env.clock.NowMicros(), refusal);
+  LogRefusals(table, meter, refusal, refusals, env.clock.NowMicros());
+}
+
+void LogRefusals(const table::Table& table, const Meter& meter, const Verdict& refusal,
+                 int64_t count, int64_t now_micros) {
+  const Explanation why = meter.resource().Explain(now_micros, refusal);
   LogWarn(meter.mode() == throughput::Throttling::kEnforce ? "throttled" : "would be throttled",
           {{"table", table.descriptor.name},
            {"reason", why.reason},
-           {"requests", refusals},
+           {"requests", count},
            {"why", RefusalText(why, refusal.access, refusal.limit)}});
 }
 

@@ -28,5 +28,8 @@ std::string RefusalDetail(const Environment& env, throughput::Meter& meter,
 // refusals since then, refused or let pass.
 void NoteRefusal(const Environment& env, const table::Table& table, throughput::Meter& meter,
                  const throughput::Verdict& refusal);
+// That line: of `count` refusals like `refusal`, explained as of now.
+void LogRefusals(const table::Table& table, const throughput::Meter& meter,
+                 const throughput::Verdict& refusal, int64_t count, int64_t now_micros);
 
 }  // namespace stator::ops

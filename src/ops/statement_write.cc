@@ -16,15 +16,14 @@ struct State {
   bool counts_index_units;
   bool measured;
   StatementWriteResult result;
-  std::vector<EntryUnits> entries;
   bool admitted = false;
 };
 
 // Once: the body may run again.
-Status Admit(Context& ctx, State& state) {
+Status Admit(Context& ctx, State& state, const table::EntryChanges& entries) {
   if (!state.measured || state.admitted) return OkStatus();
   if (const auto refusal = AdmitItemWrite(ctx, *state.action.table, state.action.key, state.result.units,
-                                          state.result.index_units, state.entries)) {
+                                          &entries)) {
     state.result = {};
     return ErrorOf(ctx, *refusal);
   }
@@ -54,15 +53,12 @@ std::string Returned(const State& state, model::ItemView old_item, model::ItemVi
 Result<std::vector<table::Change>> Decide(Context& ctx, State& state, model::ItemView old_item) {
   StatementWriteResult& result = state.result;
   result = {};
-  state.entries.clear();
   ASSIGN_OR_RETURN(ActionOutcome outcome, DecideAction(state.action, old_item));
   result.units = throughput::WriteUnits(static_cast<int64_t>(outcome.measured_bytes));
   const model::ItemView new_item(outcome.change.item);
-  const bool counts = state.counts_index_units || (state.measured && !state.action.table->descriptor.indexes.empty());
-  if (counts && outcome.change.kind != table::Change::kNone) {
-    AddIndexUnits(*state.action.table, old_item, new_item, &result.index_units, state.measured ? &state.entries : nullptr);
-  }
-  TRY(Admit(ctx, state));
+  if (state.counts_index_units || state.measured) outcome.change.DeriveEntries(*state.action.table, old_item);
+  if (state.counts_index_units) result.index_units = UnitsOf(outcome.change.entries);
+  TRY(Admit(ctx, state, outcome.change.entries));
   if (outcome.reason.code != "None") return ErrorOfReason(std::move(outcome.reason));
   std::string returned = Returned(state, old_item, new_item);
   if (!returned.empty()) result.item = std::move(returned);
@@ -76,7 +72,7 @@ Result<std::vector<table::Change>> Decide(Context& ctx, State& state, model::Ite
 void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning returning, bool counts_index_units,
                        UniqueFunction<void(StatementWriteResult)> done) {
   auto state = std::make_shared<State>(
-      State{std::move(action), returning, counts_index_units, /*measured=*/false, {}, {}});
+      State{std::move(action), returning, counts_index_units, /*measured=*/false, {}});
   state->measured = Measured(ctx, *state->action.table);
   if (Status struck = StrikeRequest(ctx, {state->action.table.get(), nullptr, /*write=*/true, /*single=*/true}); !struck.ok()) {
     state->result.error = std::move(struck).error();

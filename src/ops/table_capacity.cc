@@ -20,8 +20,7 @@ using throughput::Rates;
 
 // Above it the service speaks of bounds and not of quotas.
 constexpr int64_t kMaxProvisionable = 1'000'000'000'000;
-constexpr size_t kSwitchesToOnDemand = 4;  // in kSwitchMicros
-constexpr int64_t kSwitchMicros = 86'400 * int64_t{1'000'000};
+constexpr int64_t kSwitchMicros = 86'400 * int64_t{1'000'000};  // switches are counted for so long
 
 Error Invalid(std::string_view text) {
   return ValidationError("One or more parameter values were invalid: " + std::string(text));
@@ -82,18 +81,17 @@ void KeepWarm(const Rates& units, Capacity* c) {
   raise(units.write, &c->warm_write_units);
 }
 
-// The text is the service's, as its users report it.
-Error TooManyDecreases(const throughput::DecreaseHistory& history) {
+Error TooManyDecreases(const throughput::ModelSettings& s,
+                       const throughput::DecreaseHistory& history) {
   return Error(
       ErrorCode::kLimitExceeded,
       fmt::format(
           "Subscriber limit exceeded: Provisioned throughput decreases are limited within a given "
           "UTC day. After the first {} decreases, each subsequent decrease in the same UTC day can "
-          "be performed at most once every {} seconds. Number of decreases today: {}. Last "
+          "be performed at most once every {:.0f} seconds. Number of decreases today: {}. Last "
           "decrease at {}. Next decrease can be made at {}",
-          throughput::kDecreasesPerDay, throughput::kDecreasePauseMicros / 1'000'000, history.today,
-          LongDate(history.last_micros),
-          LongDate(history.last_micros + throughput::kDecreasePauseMicros)));
+          s.decreases_per_day, s.decrease_pause_seconds, history.today,
+          LongDate(history.last_micros), LongDate(throughput::NextDecreaseMicros(s, history))));
 }
 
 Error Unchanged(const Rates& has, const Rates& wanted, std::string_view index) {
@@ -117,7 +115,6 @@ Status CheckMaximum(const std::optional<int64_t>& units, std::string_view member
       index.empty() ? "table" : "index : " + std::string(index)));
 }
 
-// The text is the service's, as its users report it.
 Status CheckNotLower(const std::optional<int64_t>& wanted, double now, std::string_view member,
                      std::string_view index) {
   if (!wanted || static_cast<double>(*wanted) >= now) return OkStatus();
@@ -154,15 +151,16 @@ Status CheckUnits(const Settings& settings, const ProvisionedThroughput& units,
 }
 
 template <typename Capacity>
-Status ChangeUnits(const ProvisionedThroughput& units, std::string_view index, int64_t now_micros,
-                   Capacity* c) {
+Status ChangeUnits(const Settings& settings, const ProvisionedThroughput& units,
+                   std::string_view index, int64_t now_micros, Capacity* c) {
   const Rates before = Provisioned(*c);
   const Rates after = RatesOf(units.read_capacity_units, units.write_capacity_units);
   if (after == before) return Unchanged(before, after, index);
   if (throughput::IsDecrease(before, after)) {
     throughput::DecreaseHistory history{c->last_decrease_micros, c->decreases_day,
                                         c->decreases_today};
-    if (!throughput::MayDecrease(history, now_micros)) return TooManyDecreases(history);
+    if (!throughput::MayDecrease(settings.throughput, history, now_micros))
+      return TooManyDecreases(settings.throughput, history);
     throughput::CountDecrease(&history, now_micros);
     c->last_decrease_micros = history.last_micros;
     c->decreases_day = history.day;
@@ -221,24 +219,28 @@ template <typename Capacity>
 throughput::PartitionMap FirstPartitions(const Settings& settings, const Capacity& c,
                                          bool on_demand) {
   const Rates warm = WarmUnits(settings, c, on_demand);
-  const int64_t for_warm = throughput::InitialPartitionsOnDemand(
-      static_cast<int64_t>(warm.read), static_cast<int64_t>(warm.write));
-  return throughput::PartitionMap::Even(
-      on_demand ? for_warm
-                : std::max(for_warm, throughput::InitialPartitionsProvisioned(c.read_units,
-                                                                              c.write_units)));
+  int64_t count =
+      throughput::InitialPartitionsOnDemand(settings.throughput, static_cast<int64_t>(warm.read),
+                                            static_cast<int64_t>(warm.write));
+  if (!on_demand) {
+    count = std::max(count, throughput::InitialPartitionsProvisioned(
+                                settings.throughput, c.read_units, c.write_units));
+  }
+  return throughput::PartitionMap::Even(std::min(count, settings.throughput.most_partitions));
 }
 
-Status SwitchToOnDemand(int64_t now_micros, TableDescriptor* d) {
+Status SwitchToOnDemand(const Settings& settings, int64_t now_micros, TableDescriptor* d) {
+  const int64_t most = settings.throughput.on_demand_switches;
   std::vector<int64_t>& switches = d->to_pay_per_request_switches;
   std::erase_if(switches, [&](int64_t at) { return at <= now_micros - kSwitchMicros; });
-  if (switches.size() >= kSwitchesToOnDemand) {
-    // The service's text of the time when the limit was one switch a day.
+  if (static_cast<int64_t>(switches.size()) >= most) {
+    // The one that has to be forgotten before there are fewer than `most`.
+    const int64_t in_the_way = switches[switches.size() - static_cast<size_t>(most)];
     return Error(ErrorCode::kLimitExceeded,
                  fmt::format("Subscriber limit exceeded: Update to PayPerRequest mode are limited "
                              "to {} in 1 day(s). Last update at {}. Next update can be made at {}",
-                             kSwitchesToOnDemand, ShortDate(switches.back()),
-                             ShortDate(switches.front() + kSwitchMicros)));
+                             most, ShortDate(switches.back()),
+                             ShortDate(in_the_way + kSwitchMicros)));
   }
   switches.push_back(now_micros);
   d->billing_mode = table::BillingMode::kPayPerRequest;
@@ -285,10 +287,10 @@ Status CheckAccountQuota(const Environment& env, const TableDescriptor& next) {
                                        others);
 }
 
-template Status ChangeUnits(const ProvisionedThroughput&, std::string_view, int64_t,
-                            TableDescriptor*);
-template Status ChangeUnits(const ProvisionedThroughput&, std::string_view, int64_t,
-                            IndexThroughput*);
+template Status ChangeUnits(const Settings&, const ProvisionedThroughput&, std::string_view,
+                            int64_t, TableDescriptor*);
+template Status ChangeUnits(const Settings&, const ProvisionedThroughput&, std::string_view,
+                            int64_t, IndexThroughput*);
 template Status ChangeMaxima(const Settings&, const OnDemandThroughput&, bool, std::string_view,
                              TableDescriptor*);
 template Status ChangeMaxima(const Settings&, const OnDemandThroughput&, bool, std::string_view,

@@ -1,5 +1,5 @@
 // What requests may make of the capacity of a table or of a global index: provisioned units, the
-// maxima of on-demand, warm throughput, the billing mode. With the service's refusals and texts.
+// maxima of on-demand, warm throughput, the billing mode, and why not.
 //
 // Capacity is that of a table::TableDescriptor or of a table::IndexThroughput, whose members have
 // the same names. `index` is the name of the index that it is of, for texts; empty: the table.
@@ -25,8 +25,8 @@ Status CheckUnits(const Settings& settings, const ProvisionedThroughput& units,
 // Sets provisioned units and remembers when they went up or down. kValidation if they are what they
 // were, kLimitExceeded for one decrease too many on this day.
 template <typename Capacity>
-Status ChangeUnits(const ProvisionedThroughput& units, std::string_view index, int64_t now_micros,
-                   Capacity* capacity);
+Status ChangeUnits(const Settings& settings, const ProvisionedThroughput& units,
+                   std::string_view index, int64_t now_micros, Capacity* capacity);
 
 // The units of a table or index that is new or was on demand until now: no increase and no decrease.
 template <typename Capacity>
@@ -57,7 +57,8 @@ throughput::PartitionMap FirstPartitions(const Settings& settings, const Capacit
 
 // Switches a provisioned table with its indexes to on demand; they stay ready for the highest units
 // that they had. kLimitExceeded for one switch too many within 24 hours.
-Status SwitchToOnDemand(int64_t now_micros, table::TableDescriptor* descriptor);
+Status SwitchToOnDemand(const Settings& settings, int64_t now_micros,
+                        table::TableDescriptor* descriptor);
 // The other way: they stay ready for what on-demand served, and their maxima are forgotten. The
 // units are StartUnits'.
 void SwitchToProvisioned(const Settings& settings, table::TableDescriptor* descriptor);

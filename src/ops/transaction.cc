@@ -28,8 +28,8 @@ struct Run {
 };
 
 // Takes what the body counted, or the read units of a repetition, of all actions or of none. Once: the body may run again.
-// `reasons`: what stands against actions besides. `entries`: of the actions; empty if nothing will be written.
-Status Admit(Context& ctx, Run& run, const std::vector<std::vector<EntryUnits>>& entries,
+// `reasons`: what stands against actions besides. `changes`: of the actions; empty if nothing will be written.
+Status Admit(Context& ctx, Run& run, const std::vector<table::Change>& changes,
              const std::vector<CancellationReason>& reasons) {
   if (!run.measured || run.admitted) return OkStatus();
   const std::vector<TransactionAction>& actions = run.transaction.actions;
@@ -37,10 +37,9 @@ Status Admit(Context& ctx, Run& run, const std::vector<std::vector<EntryUnits>>&
   for (size_t i = 0; i < actions.size(); ++i) {
     if (!run.drawn.writes) {
       draws.AddRead(*actions[i].table, actions[i].key, 2 * run.drawn.units[i], /*consistent=*/true, i);
-    } else if (entries.empty()) {
-      draws.AddWrite(*actions[i].table, actions[i].key, run.drawn.units[i], {}, {}, i);
     } else {
-      draws.AddWrite(*actions[i].table, actions[i].key, run.drawn.units[i], run.drawn.index_units[i], entries[i], i);
+      draws.AddWrite(*actions[i].table, actions[i].key, run.drawn.units[i],
+                     changes.empty() ? nullptr : &changes[i].entries, i);
     }
   }
   if (const auto refusal = draws.Admit()) return TransactionErrorOf(ctx, *refusal, actions.size(), reasons);
@@ -67,8 +66,6 @@ Result<std::vector<table::Change>> Body(Context& ctx, Run& run, const std::vecto
   const std::vector<TransactionAction>& actions = run.transaction.actions;
   run.drawn = {};
   if (run.token != nullptr && run.token->earlier) return Repeat(ctx, run, *run.token->earlier);
-  const bool counts_index_units = run.transaction.counts_index_units || run.measured;
-  std::vector<std::vector<EntryUnits>> entries;
   std::vector<table::Change> changes;
   std::vector<CancellationReason> reasons;
   std::vector<int64_t> read_units;
@@ -81,15 +78,9 @@ Result<std::vector<table::Change>> Body(Context& ctx, Run& run, const std::vecto
     canceled |= decision.reason.code != "None";
     reasons.push_back(std::move(decision.reason));
     changes.push_back(std::move(decision.change));
-    if (counts_index_units) {
-      IndexUnits& units = run.drawn.index_units.emplace_back();
-      std::vector<EntryUnits>& of_action = entries.emplace_back();
-      const table::Change& change = changes.back();
-      if (change.kind != table::Change::kNone) {
-        AddIndexUnits(*actions[i].table, old_items[i], model::ItemView(change.item), &units,
-                      run.measured ? &of_action : nullptr);
-      }
-    }
+    table::Change& change = changes.back();
+    if (run.measured || run.transaction.counts_index_units) change.DeriveEntries(*actions[i].table, old_items[i]);
+    if (run.transaction.counts_index_units) run.drawn.index_units.push_back(UnitsOf(change.entries));
     bytes += decision.written_bytes;
     run.drawn.units.push_back(2 * throughput::WriteUnits(static_cast<int64_t>(decision.measured_bytes)));
     read_units.push_back(2 * throughput::ReadSteps(static_cast<int64_t>(decision.image_bytes)));
@@ -99,7 +90,7 @@ Result<std::vector<table::Change>> Body(Context& ctx, Run& run, const std::vecto
     return TransactionCanceled(std::move(reasons));
   }
   TRY(CheckTransactionBytes(bytes));
-  TRY(Admit(ctx, run, entries, {}));
+  TRY(Admit(ctx, run, changes, {}));
   if (run.token != nullptr) run.token->record = EncodeRecord(run.transaction.digest, read_units);
   return changes;
 }

@@ -101,7 +101,7 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
       return ValidationError("Item size to update has exceeded the maximum allowed size");
     }
   }
-  state.CountIndexUnits(old_item, new_item);
+  state.CountIndexUnits(old_item, &change);
   state.bytes = static_cast<int64_t>(std::max(old_item.size_bytes(), new_item.size_bytes()));
   state.units = throughput::WriteUnits(state.bytes);
   switch (state.request.return_values.value_or(ReturnValues::kNone)) {

@@ -61,14 +61,14 @@ Status ChangeThroughput(const UpdateTableRequest& request, const Settings& setti
   if (on_demand && request.provisioned_throughput) return NeitherUnitsWhenOnDemand();
   if (!on_demand && was_on_demand && !request.provisioned_throughput) return BothUnitsWhenProvisioned();
   if (request.billing_mode) d->billing_mode_given = true;
-  if (on_demand && !was_on_demand) return SwitchToOnDemand(now, d);
+  if (on_demand && !was_on_demand) return SwitchToOnDemand(settings, now, d);
   if (!on_demand && was_on_demand) {
     SwitchToProvisioned(settings, d);
     StartUnits(*request.provisioned_throughput, d);
     return OkStatus();
   }
   if (!request.provisioned_throughput) return OkStatus();
-  return ChangeUnits(*request.provisioned_throughput, {}, now, d);
+  return ChangeUnits(settings, *request.provisioned_throughput, {}, now, d);
 }
 
 Status Change(const UpdateTableRequest& request, const Environment& env, int64_t now, table::TableDescriptor* d) {

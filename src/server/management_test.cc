@@ -298,6 +298,9 @@ TEST_F(ManagementTest, PartitionsTellWhatTheModelKnows) {
   const simdjson::dom::array partitions = table["partitions"];
   EXPECT_EQ(std::string_view(partitions.at(0)["to"]["hash"]), "0000000000000010");
   EXPECT_TRUE(partitions.at(partitions.size() - 1)["to"].is_null());
+  int64_t items = 0;
+  for (const simdjson::dom::element partition : partitions) items += int64_t(partition["items"]);
+  EXPECT_EQ(items, 600);
   EXPECT_EQ(Send(*management, "GET", "/_stator/tables/absent/partitions", kGood).status, 404);
   EXPECT_EQ(Send(*management, "POST", "/_stator/tables/Music/partitions", kGood).status, 404);
   EXPECT_EQ(Send(*management, "GET", "/_stator/tables/partitions", kGood).status, 404);

@@ -34,9 +34,9 @@ std::string Keys(const std::vector<HeavyKey>& keys, double of) {
 // `last_hours`: of this partition; empty: not shown.
 std::string Partition(const Resource& resource, const throughput::PartitionView& p,
                       const std::string& last_hours) {
-  std::string out = fmt::format(R"({{"id":{},"parent":{},{},"bytes":{})", p.id,
+  std::string out = fmt::format(R"({{"id":{},"parent":{},{},"bytes":{},"items":{})", p.id,
                                 p.parent == 0 ? "null" : std::to_string(p.parent),
-                                Bounds(resource, p.range), p.bytes);
+                                Bounds(resource, p.range), p.bytes, p.items);
   out += fmt::format(
       R"(,"share":{},"tokens":{},"consumed":{},"refused":{},"perSecond":{},"heat":{},"hottest":{})",
       resource.meter->resource().billing() == throughput::Billing::kProvisioned ? Json(p.share)
@@ -56,20 +56,15 @@ std::string Split(const Resource& resource, const throughput::SplitEvent& split)
 }
 
 // A limit that refused, explained by the partition that was refused most.
-std::string Refused(const Resource& resource,
-                    const std::vector<throughput::PartitionView>& partitions, Access access,
-                    Limit limit, int64_t now) {
+std::string Refused(const Resource& resource, Access access, Limit limit, int64_t now) {
   const throughput::Resource& model = resource.meter->resource();
-  const auto most = std::max_element(partitions.begin(), partitions.end(),
-                                     [access](const auto& a, const auto& b) {
-                                       return a.refused.Of(access) < b.refused.Of(access);
-                                     });
+  const uint64_t most = model.MostRefusedPartition(access, limit);
   const throughput::Explanation why =
-      model.Explain(now, {false, access, limit, most->id, &model, 0});
+      model.Explain(now, {false, access, limit, most, &model, 0});
   return fmt::format(
       R"({{"reason":{},"requests":{},"units":{},"partition":{},"limit":{},"demand":{},"why":{},"advice":{}}})",
       Quoted(why.reason), resource.meter->refusals(access, limit),
-      Number(model.refused(limit).Of(access)), most->id, Number(why.limit), Number(why.demand),
+      Number(model.refused(limit).Of(access)), most, Number(why.limit), Number(why.demand),
       Quoted(ops::RefusalText(why, access, limit)),
       Array(why.advice, [](const std::string& sentence) { return Quoted(sentence); }));
 }
@@ -109,7 +104,7 @@ std::string Render(const ops::Environment& environment, const HeatHistories& hea
       const auto limit = static_cast<Limit>(l);
       if (meter.refusals(access, limit) == 0) continue;
       if (!refused.empty()) refused.push_back(',');
-      refused += Refused(resource, partitions, access, limit, now);
+      refused += Refused(resource, access, limit, now);
     }
   }
   const throughput::HeatMap map = LastHours(heat, resource, partitions, now);

@@ -151,6 +151,7 @@ int Serve(const ServeSettings& settings) {
   shown.account = settings.account;
   shown.region = settings.region;
   shown.endpoint = "localhost:" + std::to_string((*server)->port());
+  shown.throughput = settings.model;
   shown.delay_transient_statuses = settings.delay_transient_statuses;
   ops::Environment environment{**store, clock, random, workers, shown};
 

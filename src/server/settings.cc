@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdlib>
 #include <iostream>
+#include <iterator>
+#include <sstream>
 #include <string_view>
 
 #include "base/time_text.h"
@@ -145,13 +147,15 @@ void TakeSections(std::string_view section, std::vector<CLI::ConfigItem>* items,
 }
 
 // CLI11 lets the file win over the environment. Here it is the other way round: what the environment sets is taken out of
-// the file. Faults, auto scaling and the throttling of
-// single tables are no options.
+// the file. Faults, auto scaling, the throttling of single tables and the constants of throughput are no options.
 class EnvironmentFirst final : public CLI::ConfigBase {
  public:
   EnvironmentFirst(const CLI::App& serve, ServeSettings& settings) : serve_(serve), settings_(settings) {}
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
-    std::vector<CLI::ConfigItem> items = CLI::ConfigBase::from_config(input);
+    const std::string text{std::istreambuf_iterator<char>(input), {}};
+    std::istringstream again(text);
+    std::vector<CLI::ConfigItem> items = CLI::ConfigBase::from_config(again);
+    TakeModel(text, &items);
     TakeSections("faults", &items, [this](std::vector<ops::FaultSetting> rule) {
       return AddFault(std::move(rule), &settings_.faults);
     });
@@ -172,6 +176,18 @@ class EnvironmentFirst final : public CLI::ConfigBase {
   }
 
  private:
+  // [model] is read by who reads it in scenarios.
+  void TakeModel(const std::string& text, std::vector<CLI::ConfigItem>* items) const {
+    const auto taken = std::erase_if(*items, [](const CLI::ConfigItem& item) {
+      return !item.parents.empty() && item.parents.front() == "model";
+    });
+    if (taken == 0) return;
+    const auto file = serve_.get_parent()->get_config_ptr()->as<std::string>();
+    Result<throughput::ModelSettings> model = simulate::ParseModel(text, file);
+    if (!model.ok()) throw CLI::ConfigError(model.error().message(), CLI::ExitCodes::ConfigError);
+    settings_.model = *model;
+  }
+
   const CLI::App& serve_;
   ServeSettings& settings_;
 };

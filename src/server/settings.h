@@ -14,6 +14,7 @@
 #include "ops/fault_dial.h"
 #include "request_log/record.h"
 #include "simulate/command.h"
+#include "throughput/model_settings.h"
 
 namespace stator::server {
 
@@ -46,6 +47,7 @@ struct ServeSettings {
   ops::FaultDial::Tables faults;  // [[faults]] of the file; has no flags
   ops::ThrottlingModes throttling;  // of tables: [[throttling]] of the file
   ops::AutoScaler::Defaults auto_scaling;  // [[auto-scaling]] of the file
+  throughput::ModelSettings model;  // [model] of the file
 };
 
 struct CommandLine {

@@ -300,6 +300,73 @@ mode = "observe"
           "the table votes has two");
 }
 
+TEST_F(SettingsTest, ConstantsOfThroughput) {
+  const throughput::ModelSettings standard = Serve({"serve"}).model;
+  EXPECT_EQ(standard.partition_write_units, 1000);
+  EXPECT_EQ(standard.account_quota_read_units, 80000);
+  EXPECT_EQ(standard.decreases_per_day, 4);
+  WriteToml(R"([serve]
+port = 1111
+
+[model]
+partition_read_units = 30
+partition_write_units = 10.5
+partition_bytes = "1MB"
+adaptive = "delayed"
+burst = "10s"
+partition_burst = 2
+maximum_burst = "3s"
+window = "30s"
+most_partitions = 100
+table_quota_read_units = 400
+table_quota_write_units = 401
+account_quota_read_units = 800
+account_quota_write_units = 801
+decreases_per_day = 9
+decrease_pause = "1m"
+on_demand_switches = 1
+
+[[throttling]]
+table = "votes"
+mode = "off"
+)");
+  const ServeSettings s = Serve({"serve"});
+  EXPECT_EQ(s.port, 1111);
+  EXPECT_EQ(s.throttling.tables.size(), 1u);
+  EXPECT_EQ(s.model.partition_read_units, 30);
+  EXPECT_EQ(s.model.eventual_partition_read_units, 30);
+  EXPECT_EQ(s.model.partition_write_units, 10.5);
+  EXPECT_EQ(s.model.partition_bytes, 1 << 20);
+  EXPECT_EQ(s.model.adaptive, throughput::Adaptive::kDelayed);
+  EXPECT_EQ(s.model.burst_seconds, 10);
+  EXPECT_EQ(s.model.partition_burst_seconds, 2);
+  EXPECT_EQ(s.model.maximum_burst_seconds, 3);
+  EXPECT_EQ(s.model.window_seconds, 30);
+  EXPECT_EQ(s.model.most_partitions, 100);
+  EXPECT_EQ(s.model.table_quota_read_units, 400);
+  EXPECT_EQ(s.model.table_quota_write_units, 401);
+  EXPECT_EQ(s.model.account_quota_read_units, 800);
+  EXPECT_EQ(s.model.account_quota_write_units, 801);
+  EXPECT_EQ(s.model.decreases_per_day, 9);
+  EXPECT_EQ(s.model.decrease_pause_seconds, 60);
+  EXPECT_EQ(s.model.on_demand_switches, 1);
+  EXPECT_EQ(s.model.growth_factor, standard.growth_factor);
+  const auto refused = [&](const std::string& text, const char* why) {
+    WriteToml(text);
+    ExpectExit({"serve"}, false, why);
+  };
+  refused("[model]\nbrust = \"10s\"\n", "stator.toml:2: model.brust: unknown key");
+  refused("[model]\npartition_write_units = 0\n", "model.partition_write_units: must be between 1");
+  refused("[model]\nburst = \"soon\"\n", "model.burst: must be a duration");
+  refused("[model]\nburst = inf\n", "model.burst: must be between 0 and 1000000000 seconds");
+  refused("[model]\nwindow = \"10ms\"\n", "model.window: must be between 1 and 3600 seconds");
+  refused("[model]\non_demand_switches = 0\n", "model.on_demand_switches: must be between 1");
+  refused("[model]\nmost_partitions = 4097\n", "model.most_partitions: must be between 1 and 4096");
+  refused("[model.quota]\nread = 5\n", "model.quota: unknown key");
+  refused("[[model]]\nburst = 5\n", "model: must be a table");
+  refused("model = 3\n", "model");
+}
+
 TEST_F(SettingsTest, AMisspeltSettingInTheFileIsRefused) {
   WriteToml("[serve]\nprot = 1\n");
   ExpectExit({"serve"}, false, "prot");

@@ -259,10 +259,10 @@ Result<std::string> Insights(const ops::Environment& env, const Resource& resour
                        const HeavyHitters::Of of = rule.sort_keys ? HeavyHitters::Of::kItems
                                                                   : HeavyHitters::Of::kCollections;
                        return fmt::format(R"({{"name":{},"contributors":{}}})", Quoted(rule.name),
-                                          // What was refused is sketched by partition key alone.
-                                          Contributors(rule.throttled ? model.MostRefused(limit)
-                                                                      : model.Hottest(of, limit),
-                                                       all, rule.sort_keys && !rule.throttled));
+                                          Contributors(rule.throttled
+                                                           ? model.MostRefused(of, limit)
+                                                           : model.Hottest(of, limit),
+                                                       all, rule.sort_keys));
                      }));
 }
 

@@ -197,7 +197,7 @@ class Played {
     const Rates before = resource_.provisioned();
     if (units == before) return;
     if (throughput::IsDecrease(before, units)) {
-      if (!throughput::MayDecrease(decreases_, now)) ++out_.refused_decreases;
+      if (!throughput::MayDecrease(resource_.settings(), decreases_, now)) ++out_.refused_decreases;
       throughput::CountDecrease(&decreases_, now);
     }
     Record(resource_.SetProvisioned(now, units));
@@ -223,7 +223,8 @@ class Played {
       if (!policies_[a]) continue;
       const Access access = static_cast<Access>(a);
       if (const auto next =
-              policies_[a]->OnMinute(now, used.Of(access), before.Of(access), decreases_)) {
+              policies_[a]->OnMinute(now, used.Of(access), before.Of(access), decreases_,
+                                     resource_.settings())) {
         Of(&units, access) = *next;
       }
     }
@@ -462,11 +463,11 @@ class Simulation {
       const int64_t now_passed = Pass(&out, draws, to - from, now);
       passed += now_passed;
       if (t.new_items) {
-        table.played->resource().AddBytes(draw.point, now_passed * t.item_bytes);
+        table.played->resource().AddBytes(draw.point, now_passed * t.item_bytes, now_passed);
         for (const Touch& touch : touches) {
           if (touch.count <= from) continue;
-          touch.index->played->resource().AddBytes(touch.entry.point(),
-                                                   now_passed * touch.index->scenario->entry_bytes);
+          touch.index->played->resource().AddBytes(
+              touch.entry.point(), now_passed * touch.index->scenario->entry_bytes, now_passed);
         }
       }
       from = to;

@@ -300,6 +300,8 @@ void ReadModel(Section section, throughput::ModelSettings* m) {
   section.Seconds("adaptive_delay", &m->adaptive_delay_seconds);
   section.Seconds("burst", &m->burst_seconds);
   section.Seconds("initial_burst", &m->initial_burst_seconds);
+  section.Seconds("partition_burst", &m->partition_burst_seconds);
+  section.Seconds("maximum_burst", &m->maximum_burst_seconds);
   section.Number("partition_read_units", &m->partition_read_units, 1);
   section.Number("partition_write_units", &m->partition_write_units, 1);
   m->eventual_partition_read_units = m->partition_read_units;
@@ -314,6 +316,13 @@ void ReadModel(Section section, throughput::ModelSettings* m) {
   section.Seconds("growth_time", &m->growth_seconds);
   section.Number("table_quota_read_units", &m->table_quota_read_units, 1);
   section.Number("table_quota_write_units", &m->table_quota_write_units, 1);
+  section.Number("account_quota_read_units", &m->account_quota_read_units, 1);
+  section.Number("account_quota_write_units", &m->account_quota_write_units, 1);
+  section.Whole("decreases_per_day", &m->decreases_per_day, 1);
+  section.Seconds("decrease_pause", &m->decrease_pause_seconds);
+  section.Whole("on_demand_switches", &m->on_demand_switches, 1);
+  section.Whole("most_partitions", &m->most_partitions, 1, m->most_partitions);
+  section.Seconds("window", &m->window_seconds, 1, 3600);
   section.Flag("split_for_heat", &m->split_for_heat);
   section.Number("heat_threshold", &m->heat_threshold, 0.01, 1);
   int64_t windows = m->heat_windows;
@@ -344,6 +353,27 @@ Result<std::string> ReadText(const std::string& path) {
   if (in) text << in.rdbuf();
   if (!in || text.fail()) return ValidationError(path + ": cannot be read");
   return text.str();
+}
+
+// `name` alone, of a document that may have anything else.
+template <typename T>
+Result<T> ParseOneSection(std::string_view text, const std::string& file, std::string_view name,
+                          void (*read)(Section, T*)) {
+  const toml::parse_result parsed = toml::parse(text);
+  Errors errors(file);
+  T settings;
+  if (!parsed) {
+    errors.Add(parsed.error().source(), "", parsed.error().description());
+    TRY(errors.status());
+  }
+  Section root(parsed.table(), "", &errors);
+  if (auto section = root.Sub(name)) {
+    read(*section, &settings);
+  } else {
+    root.Fail(name, fmt::format("there is no [{}]", name));
+  }
+  TRY(errors.status());
+  return settings;
 }
 
 }  // namespace
@@ -413,21 +443,11 @@ Result<Scenario> ReadScenario(const std::string& path) {
 
 Result<throughput::UnitPrices> ReadPriceFile(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadText(path));
-  const toml::parse_result parsed = toml::parse(text);
-  Errors errors(path);
-  throughput::UnitPrices prices;
-  if (!parsed) {
-    errors.Add(parsed.error().source(), "", parsed.error().description());
-    TRY(errors.status());
-  }
-  Section root(parsed.table(), "", &errors);
-  if (auto section = root.Sub("prices")) {
-    ReadPrices(*section, &prices);
-  } else {
-    root.Fail("prices", "there is no [prices]");
-  }
-  TRY(errors.status());
-  return prices;
+  return ParseOneSection<throughput::UnitPrices>(text, path, "prices", ReadPrices);
+}
+
+Result<throughput::ModelSettings> ParseModel(std::string_view text, const std::string& file) {
+  return ParseOneSection<throughput::ModelSettings>(text, file, "model", ReadModel);
 }
 
 }  // namespace stator::simulate

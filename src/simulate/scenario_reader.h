@@ -18,5 +18,8 @@ Result<Scenario> ReadScenario(const std::string& path);
 // The [prices] alone, of a scenario or of a file that has nothing else. What it does not name keeps
 // the price of the guidance's examples. kValidation like the others, also if there is no [prices].
 Result<throughput::UnitPrices> ReadPriceFile(const std::string& path);
+// The [model] alone, of a scenario or of a server's settings. What it does not name keeps its value
+// of model_settings.h. kValidation like the others, also if there is no [model].
+Result<throughput::ModelSettings> ParseModel(std::string_view text, const std::string& file);
 
 }  // namespace stator::simulate

@@ -112,11 +112,14 @@ void Section::Text(std::string_view key, std::string* out) {
   *out = *value;
 }
 
-void Section::Seconds(std::string_view key, double* out) {
+void Section::Seconds(std::string_view key, double* out, double least, double most) {
   const toml::node* node = Node(key);
   if (node == nullptr) return;
   const std::optional<double> seconds = SecondsOf(*node);
   if (!seconds) return Fail(key, "must be a duration such as \"90s\", \"15m\", \"2h\" or \"30d\"");
+  if (!(*seconds >= least && *seconds <= most)) {
+    return Fail(key, fmt::format("must be between {} and {} seconds", least, most));
+  }
   *out = *seconds;
 }
 

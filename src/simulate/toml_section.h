@@ -45,8 +45,8 @@ class Section {
   void Whole(std::string_view key, int64_t* out, int64_t least, int64_t most = 1'000'000'000'000);
   void Flag(std::string_view key, bool* out);
   void Text(std::string_view key, std::string* out);
-  // Seconds, from "90s", "15m", "2h", "30d" or a number of seconds.
-  void Seconds(std::string_view key, double* out);
+  // Seconds, from "90s", "15m", "2h", "30d" or a number of seconds. At most about 31 years.
+  void Seconds(std::string_view key, double* out, double least = 0, double most = 1e9);
   // Bytes, from "4KB", "50GB" (binary) or a number.
   void Bytes(std::string_view key, int64_t* out);
   // One of the names; `out` gets its position.

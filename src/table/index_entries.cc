@@ -144,8 +144,11 @@ int64_t EntryChange::write_units() const {
   return (had ? throughput::WriteUnits(old_bytes) : 0) + (has ? throughput::WriteUnits(new_bytes) : 0);
 }
 
-EntryChange ChangeOfEntry(const TableDescriptor& table, const IndexDescriptor& index, ItemView old_item, ItemView new_item) {
-  EntryChange change;
+namespace {
+
+// `change` is as it was made.
+void Derive(const TableDescriptor& table, const IndexDescriptor& index, ItemView old_item, ItemView new_item,
+            EntryChange& change) {
   change.had = HasEntry(index, old_item);
   change.has = HasEntry(index, new_item);
   std::string old_projected;
@@ -168,7 +171,23 @@ EntryChange ChangeOfEntry(const TableDescriptor& table, const IndexDescriptor& i
     // The encoding is canonical, so equal bytes mean equal entries.
     change.rewritten = !change.moved && old_entry.encoded() != change.new_entry;
   }
+}
+
+}  // namespace
+
+EntryChange ChangeOfEntry(const TableDescriptor& table, const IndexDescriptor& index, ItemView old_item, ItemView new_item) {
+  EntryChange change;
+  Derive(table, index, old_item, new_item, change);
   return change;
+}
+
+EntryChanges ChangesOfEntries(const TableDescriptor& table, ItemView old_item, ItemView new_item) {
+  EntryChanges changes{&table, old_item, std::vector<EntryChange>(table.indexes.size())};
+  for (size_t i = 0; i < table.indexes.size(); ++i) {
+    const IndexDescriptor& index = table.indexes[i];
+    if (index.state != IndexDescriptor::State::kDeleting) Derive(table, index, old_item, new_item, changes.by_index[i]);
+  }
+  return changes;
 }
 
 bool FitsWithLocalEntries(const TableDescriptor& table, ItemView item) {

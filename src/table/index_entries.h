@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "model/value.h"
@@ -55,6 +56,20 @@ struct EntryChange {
 // Either image may be "no item".
 EntryChange ChangeOfEntry(const TableDescriptor& table, const IndexDescriptor& index, model::ItemView old_item,
                           model::ItemView new_item);
+
+// What becomes of an item's entries in all indexes of its table.
+struct EntryChanges {
+  // What they were derived from: the very definition and the very bytes, neither owned. Null: not derived.
+  const TableDescriptor* table = nullptr;
+  model::ItemView old_item;
+  std::vector<EntryChange> by_index;  // of table->indexes; one that is being deleted is left alone
+
+  bool AreFrom(const TableDescriptor& definition, model::ItemView image) const {
+    return table == &definition && old_item.encoded().data() == image.encoded().data() &&
+           old_item.encoded().size() == image.encoded().size();
+  }
+};
+EntryChanges ChangesOfEntries(const TableDescriptor& table, model::ItemView old_item, model::ItemView new_item);
 
 // Whether the item and its entry are within an item's limit of 400 KB together, for each local index.
 bool FitsWithLocalEntries(const TableDescriptor& table, model::ItemView item);

@@ -30,6 +30,31 @@ using model::ItemView;
 using model::KeyAttribute;
 using test::World;
 
+// World::Write on `table`, whose body says itself what becomes of the entries: `derive(change, old item)`.
+template <typename Derive>
+Status WriteDeriving(World& world, const TablePtr& table, const std::string& item, bool remove, Derive derive) {
+  std::vector<WriteTarget> targets;
+  targets.push_back({table, EncodeItemKey(table->key_schema(), ItemView(item))});
+  return Await<Status>([&](auto done) {
+    world.store->Write(
+        std::move(targets),
+        [=](const std::vector<ItemView>& old_items) -> Result<std::vector<Change>> {
+          std::vector<Change> changes(1);
+          changes[0].kind = remove ? Change::kDelete : Change::kPut;
+          if (!remove) changes[0].item = item;
+          derive(changes[0], old_items[0]);
+          return changes;
+        },
+        std::move(done));
+  });
+}
+
+Status WriteDeriving(World& world, const std::string& item, bool remove) {
+  const TablePtr table = world.store->Find("tab");
+  return WriteDeriving(world, table, item, remove,
+                       [table](Change& change, ItemView old_item) { change.DeriveEntries(*table, old_item); });
+}
+
 class Indexes : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Engines, Indexes, testing::Bool(),
                          [](const auto& info) { return info.param ? std::string("Rocks") : std::string("Memory"); });
@@ -42,7 +67,8 @@ TEST_P(Indexes, HoldWhatTheItemsSay) {
   for (int step = 0; step < 600; ++step) {
     const std::string item =
         RandomItem(random, "p" + std::to_string(random.Below(4)), static_cast<int>(random.Below(5)) - 2);
-    ASSERT_TRUE(world.Write(item, random.Below(4) == 0).ok());
+    const bool remove = random.Below(4) == 0;
+    ASSERT_TRUE((step % 2 == 0 ? world.Write(item, remove) : WriteDeriving(world, item, remove)).ok());
     if (step % 150 == 149) {
       ExpectIndexesMatch(*world.store, "seed " + std::to_string(seed) + " step " + std::to_string(step));
       world.Restart();
@@ -76,7 +102,8 @@ TEST_P(Indexes, BuiltWhileWritersRun) {
         while (!stop) {
           const std::string item =
               RandomItem(random, "p" + std::to_string(random.Below(40)), static_cast<int>(random.Below(10)));
-          EXPECT_TRUE(world.Write(item, random.Below(3) == 0).ok());
+          const bool remove = random.Below(3) == 0;
+          EXPECT_TRUE((writer == 0 ? WriteDeriving(world, item, remove) : world.Write(item, remove)).ok());
         }
       });
     }
@@ -104,6 +131,49 @@ TEST_P(Indexes, BuiltWhileWritersRun) {
               world.ScanAll(table->descriptor.TabletOf(original), kItemKind));
     ExpectIndexesMatch(*world.store, "after building " + index.name);
   }
+}
+
+// What the body derived is what is written: it is not derived again.
+TEST_P(Indexes, TakeWhatTheBodyDerived) {
+  World world(GetParam());
+  const TablePtr table = world.Create(Describe()).value();
+  const std::string marked = Item("{pk: 'p', sk: 1, a: 'marked'}");
+  const auto mark = [&](Change& change, ItemView old_item) {
+    change.DeriveEntries(*table, old_item);
+    change.entries.by_index[2].new_entry = marked;
+  };
+  ASSERT_TRUE(WriteDeriving(world, table, Item("{pk: 'p', sk: 1, a: 'q'}"), false, mark).ok());
+  const auto entries = world.ScanAll(table->descriptor.TabletOf(table->descriptor.indexes[2]), kItemKind);
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries.begin()->second, marked);
+}
+
+// What was derived from anything but the old image and the version of the table that the write goes by is derived again.
+TEST_P(Indexes, DoNotTakeWhatWasDerivedFromOtherThings) {
+  World world(GetParam());
+  const TablePtr first = world.Create(Describe()).value();
+  ASSERT_TRUE(world.Write(Item("{pk: 'p', sk: 1, a: 'old', b: 1}"), false).ok());
+  const std::string other = Item("{pk: 'p', sk: 1, a: 'other', b: 2}");
+  const std::string item = Item("{pk: 'p', sk: 1, a: 'new', b: 3}");
+  const auto from_other = [&](Change& change, ItemView) { change.DeriveEntries(*first, ItemView(other)); };
+  ASSERT_TRUE(WriteDeriving(world, first, item, false, from_other).ok());
+  ExpectIndexesMatch(*world.store, "another image");
+  const auto from_none = [&](Change& change, ItemView) { change.DeriveEntries(*first, ItemView()); };
+  ASSERT_TRUE(WriteDeriving(world, first, item, true, from_none).ok());
+  ExpectIndexesMatch(*world.store, "no image");
+
+  IndexDescriptor late = Describe().indexes[2];
+  late.name = "late";
+  late.state = IndexDescriptor::State::kCreating;
+  ASSERT_TRUE(world.Alter([&](TableDescriptor* descriptor) {
+    descriptor->indexes.push_back(late);
+    return OkStatus();
+  }).ok());
+  world.WaitForBuilds();
+  const auto from_first = [&](Change& change, ItemView old_item) { change.DeriveEntries(*first, old_item); };
+  ASSERT_TRUE(WriteDeriving(world, first, item, false, from_first).ok());
+  EXPECT_NE(world.store->Find("tab")->descriptor.FindIndex("late"), nullptr);
+  ExpectIndexesMatch(*world.store, "an earlier version");
 }
 
 TEST_P(Indexes, DeletedOnesLeaveNothing) {

@@ -4,13 +4,17 @@
 
 #include <algorithm>
 
+#include "kv/fixed_bytes.h"
+
 namespace stator::table {
 namespace {
 
 constexpr size_t kHashBytes = 16;
 
 void AppendBigEndian(std::string* out, uint64_t value) {
-  for (int shift = 56; shift >= 0; shift -= 8) out->push_back(static_cast<char>(value >> shift));
+  char bytes[8];
+  kv::StoreBig64(bytes, value);
+  out->append(bytes, sizeof bytes);
 }
 
 }  // namespace
@@ -40,10 +44,9 @@ std::string EncodePartitionPrefix(char kind, std::span<const model::ValueView> p
   key.reserve(1 + kHashBytes + 64);
   for (model::ValueView value : partition) AppendComponent(&key, value);
   const XXH128_hash_t hash = XXH3_128bits(key.data() + 1 + kHashBytes, key.size() - 1 - kHashBytes);
-  std::string head(1, kind);
-  AppendBigEndian(&head, hash.high64);
-  AppendBigEndian(&head, hash.low64);
-  std::copy(head.begin(), head.end(), key.begin());
+  key[0] = kind;
+  kv::StoreBig64(key.data() + 1, hash.high64);
+  kv::StoreBig64(key.data() + 9, hash.low64);
   return key;
 }
 
@@ -87,6 +90,7 @@ std::string EncodeCollectionKey(const model::KeySchema& schema, std::string_view
 }
 
 uint64_t HashOfKey(std::string_view item_key) {
+  if (item_key.size() >= 9) return kv::LoadBig64(item_key.data() + 1);
   uint64_t hash = 0;
   for (size_t i = 1; i < 9 && i < item_key.size(); ++i) hash = (hash << 8) | static_cast<uint8_t>(item_key[i]);
   return hash;

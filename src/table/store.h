@@ -24,6 +24,7 @@
 #include "table/expiry.h"
 #include "table/gate.h"
 #include "table/history.h"
+#include "table/index_entries.h"
 #include "table/latch.h"
 #include "table/meters.h"
 #include "table/token_ledger.h"
@@ -58,6 +59,12 @@ struct Change {
   enum Kind { kNone, kPut, kDelete, kExpire, kReindex };
   Kind kind = kNone;
   std::string item;  // encoded; for kPut
+  // Of a body that has to know what they cost. The write takes them as they are if they are from the version of the table
+  // and the very old image that it goes by, and derives them itself if not.
+  EntryChanges entries = {};
+
+  // Sets `entries`, unless there are no indexes or nothing changes. Kind and item must be what they are going to be.
+  void DeriveEntries(const Table& table, model::ItemView old_item);
 };
 
 struct WriteTarget {

@@ -252,7 +252,8 @@ class WriteOperation {
       }
       if (kept && change.kind != Change::kReindex) RememberItem(i);
       if (!target.table->descriptor.indexes.empty()) {
-        TRY(AddEntries(i, pending->item ? model::ItemView(*pending->item) : model::ItemView(), bytes, kept, batch));
+        TRY(AddEntries(i, pending->item ? model::ItemView(*pending->item) : model::ItemView(), change.entries, bytes, kept,
+                       batch));
       }
       if (target.table->descriptor.HasTimeToLive()) {
         AddExpiry(i, pending->item ? model::ItemView(*pending->item) : model::ItemView(),
@@ -260,8 +261,8 @@ class WriteOperation {
       }
       AddToCounter(batch, tablet, "count", items);
       AddToCounter(batch, tablet, "bytes", bytes);
-      if (bytes != 0 && target.table->meters.table != nullptr)
-        growths_.push_back({&target, nullptr, {}, bytes});
+      if ((bytes != 0 || items != 0) && target.table->meters.table != nullptr)
+        growths_.push_back({&target, nullptr, {}, bytes, items});
       written_.emplace_back(i, std::move(pending));
     }
     TRY(CheckCollections(*batch));
@@ -300,48 +301,68 @@ class WriteOperation {
     if (change.has && (!change.had || change.moved)) Remember(tablet, change.new_key, std::nullopt);
   }
 
-  // What the indexes of the target's table make of the change to `new_item`. `item_bytes`: by how much the item itself grows.
-  // `kept`: the table has a history.
-  Status AddEntries(size_t target_index, model::ItemView new_item, int64_t item_bytes, bool kept, kv::Batch* batch) {
+  // What the indexes of the target's table make of the change to `new_item`. `known`: that, if the body derived it; its
+  // keys and entries are taken. `item_bytes`: by how much the item itself grows. `kept`: the table has a history.
+  Status AddEntries(size_t target_index, model::ItemView new_item, EntryChanges& known, int64_t item_bytes, bool kept,
+                    kv::Batch* batch) {
     const WriteTarget& target = targets_[target_index];
     const TableDescriptor& table = target.table->descriptor;
     const Image& image = images_[target_index];
     int64_t collection_bytes = item_bytes;
-    for (const IndexDescriptor& index : table.indexes) {
+    // The gate may have let us in at a later version of the table than the body knew.
+    const bool derived = known.AreFrom(table, image.view());
+    for (size_t i = 0; i < table.indexes.size(); ++i) {
+      const IndexDescriptor& index = table.indexes[i];
       if (index.state == IndexDescriptor::State::kDeleting) continue;
-      EntryChange change = ChangeOfEntry(table, index, image.view(), new_item);
-      const kv::Tablet tablet = table.TabletOf(index);
-      if (index.state == IndexDescriptor::State::kCreating && change.had && image.pending == nullptr) {
-        // An image that is pending was written by somebody who knew the index; a durable one may be older than the index.
-        std::string ignored;
-        ASSIGN_OR_RETURN(change.had, store_.engine().Get(tablet, change.old_key, kv::Tier::kAny, &ignored));
-        if (!change.had) change.moved = change.rewritten = false;
+      if (derived) {
+        TRY(AddEntry(target_index, index, known.by_index[i], kept, &collection_bytes, batch));
+      } else {
+        EntryChange change = ChangeOfEntry(table, index, image.view(), new_item);
+        TRY(AddEntry(target_index, index, change, kept, &collection_bytes, batch));
       }
-      if (!change.changes()) continue;
-      if (kept) RememberEntry(table, index, change, image);
-      if (index.is_global() && target.table->meters.table != nullptr) AddGrowths(target, index, change);
-      if (change.deletes()) batch->deletes.push_back({tablet, std::move(change.old_key)});
-      if (change.puts()) {
-        batch->puts.push_back({tablet, std::move(change.new_key), EncodeItemValue(change.new_entry)});
-      }
-      const int64_t bytes = (change.has ? change.new_bytes : 0) - (change.had ? change.old_bytes : 0);
-      AddToCounterKey(batch, tablet, EncodeIndexCounterKey(index, "count"), (change.has ? 1 : 0) - (change.had ? 1 : 0));
-      AddToCounterKey(batch, tablet, EncodeIndexCounterKey(index, "bytes"), bytes);
-      if (!index.is_global()) collection_bytes += bytes;
     }
     if (table.HasLocalIndexes()) {
       AddToCounterKey(batch, table.tablet(), EncodeCollectionKey(table.key_schema, target.key), collection_bytes);
       if (collection_bytes != item_bytes && target.table->meters.table != nullptr)
-        growths_.push_back({&target, nullptr, {}, collection_bytes - item_bytes});
+        growths_.push_back({&target, nullptr, {}, collection_bytes - item_bytes, 0});
     }
     return OkStatus();
   }
 
+  // One of these. What the batch needs is taken from `change`.
+  Status AddEntry(size_t target_index, const IndexDescriptor& index, EntryChange& change, bool kept,
+                  int64_t* collection_bytes, kv::Batch* batch) {
+    const WriteTarget& target = targets_[target_index];
+    const TableDescriptor& table = target.table->descriptor;
+    const Image& image = images_[target_index];
+    const kv::Tablet tablet = table.TabletOf(index);
+    if (index.state == IndexDescriptor::State::kCreating && change.had && image.pending == nullptr) {
+      // An image that is pending was written by somebody who knew the index; a durable one may be older than the index.
+      std::string ignored;
+      ASSIGN_OR_RETURN(change.had, store_.engine().Get(tablet, change.old_key, kv::Tier::kAny, &ignored));
+      if (!change.had) change.moved = change.rewritten = false;
+    }
+    if (!change.changes()) return OkStatus();
+    if (kept) RememberEntry(table, index, change, image);
+    if (index.is_global() && target.table->meters.table != nullptr) AddGrowths(target, index, change);
+    if (change.deletes()) batch->deletes.push_back({tablet, std::move(change.old_key)});
+    if (change.puts()) {
+      batch->puts.push_back({tablet, std::move(change.new_key), EncodeItemValue(change.new_entry)});
+      change.new_entry = std::string();  // not to have large ones twice until the whole batch is there
+    }
+    const int64_t bytes = (change.has ? change.new_bytes : 0) - (change.had ? change.old_bytes : 0);
+    AddToCounterKey(batch, tablet, EncodeIndexCounterKey(index, "count"), (change.has ? 1 : 0) - (change.had ? 1 : 0));
+    AddToCounterKey(batch, tablet, EncodeIndexCounterKey(index, "bytes"), bytes);
+    if (!index.is_global()) *collection_bytes += bytes;
+    return OkStatus();
+  }
+
   void AddGrowths(const WriteTarget& target, const IndexDescriptor& index, const EntryChange& change) {
-    if (change.deletes()) growths_.push_back({&target, &index, change.old_key, -change.old_bytes});
-    const int64_t stayed = change.had && !change.moved ? change.old_bytes : 0;
-    if (change.puts() && change.new_bytes != stayed)
-      growths_.push_back({&target, &index, change.new_key, change.new_bytes - stayed});
+    if (change.deletes()) growths_.push_back({&target, &index, change.old_key, -change.old_bytes, -1});
+    const bool stays = change.had && !change.moved;
+    const int64_t grown = change.new_bytes - (stays ? change.old_bytes : 0);
+    if (change.puts() && (grown != 0 || !stays))
+      growths_.push_back({&target, &index, change.new_key, grown, stays ? 0 : 1});
   }
 
   // The partitions of the throughput model split when their data grow, whoever writes.
@@ -350,12 +371,12 @@ class WriteOperation {
       const Table& table = *growth.target->table;
       if (growth.index == nullptr) {
         table.meters.table->resource().AddBytes(PointOfItem(table.key_schema(), growth.target->key),
-                                                growth.bytes);
+                                                growth.bytes, growth.items);
         continue;
       }
       const size_t i = static_cast<size_t>(growth.index - table.descriptor.indexes.data());
       table.meters.indexes[i]->resource().AddBytes(PointOfEntry(*growth.index, growth.key),
-                                                   growth.bytes);
+                                                   growth.bytes, growth.items);
     }
   }
 
@@ -493,6 +514,7 @@ class WriteOperation {
     const IndexDescriptor* index;  // global, of the target's table; null: the item and its local entries
     std::string key;               // of the entry
     int64_t bytes;
+    int64_t items;  // or entries, more or fewer
   };
   std::vector<Growth> growths_;
   std::shared_ptr<std::atomic<bool>> failed_ = std::make_shared<std::atomic<bool>>(false);
@@ -501,6 +523,12 @@ class WriteOperation {
 };
 
 }  // namespace
+
+void Change::DeriveEntries(const Table& table, model::ItemView old_item) {
+  if (kind == kNone || table.descriptor.indexes.empty()) return;
+  entries = ChangesOfEntries(table.descriptor, old_item,
+                             kind == kReindex ? old_item : kind == kPut ? model::ItemView(item) : model::ItemView());
+}
 
 void Store::Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done, std::shared_ptr<TokenUse> token) {
   (new WriteOperation(*this, std::move(targets), std::move(body), std::move(done), std::move(token)))->Start();

@@ -22,7 +22,8 @@ Status AutoScalingPolicy::Check(const AutoScalingSettings& s) {
 
 std::optional<double> AutoScalingPolicy::OnMinute(int64_t now_micros, double consumed,
                                                   double provisioned,
-                                                  const DecreaseHistory& decreases) {
+                                                  const DecreaseHistory& decreases,
+                                                  const ModelSettings& quotas) {
   const double used = provisioned > 0 ? consumed / provisioned : 1;
   if (used > settings_.target) {
     highest_above_ = above_ == 0 ? consumed : std::max(highest_above_, consumed);
@@ -44,7 +45,7 @@ std::optional<double> AutoScalingPolicy::OnMinute(int64_t now_micros, double con
                       settings_.max_units);
   };
   if (provisioned < settings_.min_units) return settings_.min_units;
-  if (provisioned > settings_.max_units && MayDecrease(decreases, now_micros))
+  if (provisioned > settings_.max_units && MayDecrease(quotas, decreases, now_micros))
     return settings_.max_units;
   if (above_ >= settings_.raise_after_points &&
       !Pausing(raised_micros_, now_micros, settings_.raise_cooldown_seconds)) {
@@ -57,7 +58,7 @@ std::optional<double> AutoScalingPolicy::OnMinute(int64_t now_micros, double con
   if (below_ >= settings_.lower_after_points &&
       !Pausing(lowered_micros_, now_micros, settings_.lower_cooldown_seconds)) {
     const double units = wanted(highest_below_);
-    if (units >= provisioned || !MayDecrease(decreases, now_micros)) return std::nullopt;
+    if (units >= provisioned || !MayDecrease(quotas, decreases, now_micros)) return std::nullopt;
     below_ = 0;
     lowered_micros_ = now_micros;
     return units;

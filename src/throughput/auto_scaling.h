@@ -20,13 +20,13 @@ struct AutoScalingSettings {
   int raise_after_points = 2;
   int lower_after_points = 15;
   // A point is low when it is this far under the target, so that a steady load does not lower and
-  // raise in turn. [A], after the alarms that the service is seen to make.
+  // raise in turn. [A]
   double lower_margin = 0.2;
-  // Pause after a change before the next one in the same direction. [G]: 0
+  // Pause after a change before the next one in the same direction. [A]
   double raise_cooldown_seconds = 0;
   double lower_cooldown_seconds = 0;
-  // Whether a minute without any consumption counts as low. On the service it is no point at all:
-  // a table that nobody uses keeps its capacity. [G]
+  // Whether a minute without any consumption counts as low. If not it is no point at all, and a
+  // table that nobody uses keeps its capacity. [A]
   bool lower_when_idle = false;
 
   bool operator==(const AutoScalingSettings&) const = default;
@@ -42,9 +42,10 @@ class AutoScalingPolicy {
   // in that minute. Answers the new capacity, or nullopt to leave it. `decreases` counts the
   // lowered ones of this table or index (reads and writes together): a decrease that it forbids is
   // put off. The caller counts what it carries out. Capacity outside of min and max goes there at
-  // once.
+  // once. Of `quotas` the decreases a day are looked at.
   std::optional<double> OnMinute(int64_t now_micros, double consumed, double provisioned,
-                                 const DecreaseHistory& decreases);
+                                 const DecreaseHistory& decreases,
+                                 const ModelSettings& quotas = {});
 
   const AutoScalingSettings& settings() const { return settings_; }
 

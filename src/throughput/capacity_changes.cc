@@ -24,9 +24,9 @@ Error BeyondQuota(double quota, std::string_view of) {
 
 }  // namespace
 
-bool MayDecrease(const DecreaseHistory& history, int64_t now_micros) {
+bool MayDecrease(const ModelSettings& s, const DecreaseHistory& history, int64_t now_micros) {
   const int64_t today = history.day == now_micros / kDayMicros ? history.today : 0;
-  return today < kDecreasesPerDay || now_micros - history.last_micros >= kDecreasePauseMicros;
+  return today < s.decreases_per_day || now_micros >= NextDecreaseMicros(s, history);
 }
 
 void CountDecrease(DecreaseHistory* history, int64_t now_micros) {

@@ -10,10 +10,6 @@
 
 namespace stator::throughput {
 
-inline constexpr int64_t kDecreasesPerDay = 4;  // at any time of a UTC day [G]
-// After those, one more whenever this long passed without a decrease: at most 27 a day. [G]
-inline constexpr int64_t kDecreasePauseMicros = 3600LL * 1'000'000;
-
 // The decreases of one table or one index; they count separately. Times are microseconds since the
 // Unix epoch.
 struct DecreaseHistory {
@@ -22,7 +18,12 @@ struct DecreaseHistory {
   int64_t today = 0;
 };
 
-bool MayDecrease(const DecreaseHistory& history, int64_t now_micros);
+bool MayDecrease(const ModelSettings& settings, const DecreaseHistory& history,
+                 int64_t now_micros);
+// When MayDecrease allows another one on a day whose decreases are used up, if none comes between.
+inline int64_t NextDecreaseMicros(const ModelSettings& settings, const DecreaseHistory& history) {
+  return history.last_micros + static_cast<int64_t>(settings.decrease_pause_seconds * 1e6);
+}
 // Also counts a decrease that MayDecrease would have refused.
 void CountDecrease(DecreaseHistory* history, int64_t now_micros);
 // Whether going from `before` to `after` lowers reads or writes; one that raises the other counts

@@ -15,7 +15,7 @@ TEST(CapacityChangesTest, TwentySevenDecreasesADay) {
     for (int64_t minute = 0; minute < 24 * 60; ++minute) {
       const int64_t now = day * kDay + minute * kMinute;
       // Four in the first minute, then as soon as each is allowed.
-      for (int i = 0; i < 5 && MayDecrease(history, now); ++i) {
+      for (int i = 0; i < 5 && MayDecrease({}, history, now); ++i) {
         CountDecrease(&history, now);
         ++decreases;
         if (minute < 60) ++in_first_hour;

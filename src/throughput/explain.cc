@@ -131,7 +131,7 @@ std::vector<std::string> Resource::Advice(const Explanation& e, const Verdict& r
             "{} values "
             "with a random or computed suffix.",
             100 * e.hottest_share, e.hottest[0].partition,
-            std::max<int64_t>(2, ShardsNeeded(e.demand * e.hottest_share, refusal.access))));
+            std::max<int64_t>(2, ShardsNeeded(e.demand * e.hottest_share, refusal.access, settings_))));
       }
       if (hot && !write) {
         advice.push_back(

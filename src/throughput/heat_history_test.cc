@@ -246,7 +246,7 @@ struct Life {
                       .point = {random.Below(3) == 0 ? uint64_t{7} : random.Next(), sort, "k"}};
       table.AdmitMany(now, draw, static_cast<int64_t>(random.Below(5)), nullptr);
       if (random.Below(4) == 0)
-        table.AddBytes(draw.point, static_cast<int64_t>(random.Below(90'000)));
+        table.AddBytes(draw.point, static_cast<int64_t>(random.Below(90'000)), 1);
     }
     switch (random.Below(40)) {
       case 0:

@@ -24,13 +24,15 @@ struct KeyObservation {
       : collections(HeavyHitters::Of::kCollections, s.hot_keys, s.key_label_bytes),
         items(HeavyHitters::Of::kItems, s.hot_keys, s.key_label_bytes),
         refused(HeavyHitters::Of::kCollections, s.hot_keys, s.key_label_bytes),
+        refused_items(HeavyHitters::Of::kItems, s.hot_keys, s.key_label_bytes),
         last_collections(collections),
         heat(s.sample_points, s.sample_sort_bytes),
         data(s.sample_points, s.sample_sort_bytes) {}
 
   HeavyHitters collections;  // units, this window
   HeavyHitters items;
-  HeavyHitters refused;
+  HeavyHitters refused;  // collections
+  HeavyHitters refused_items;
   HeavyHitters last_collections;  // the window before
   KeySample heat;                 // units, since the partition became hot or since the window began
   KeySample data;                 // bytes added, since the partition exists
@@ -38,19 +40,20 @@ struct KeyObservation {
 };
 
 struct Partition {
-  Partition(uint64_t id, uint64_t parent, double weight, double even_bytes,
+  Partition(uint64_t id, uint64_t parent, double weight, double even_bytes, double even_items,
             const ModelSettings& settings)
       : id(id),
         parent(parent),
         weight(weight),
         even_bytes(even_bytes),
-        bytes(static_cast<int64_t>(even_bytes)),
+        even_items(even_items),
         seen(settings) {}
 
   const uint64_t id;
   const uint64_t parent;
   const double weight;      // part of the provisioned capacity
   const double even_bytes;  // of `bytes`, what was there from the start, taken as evenly spread
+  const double even_items;  // the same of `items`
 
   // Reads and writes have a cache line each.
   struct alignas(64) Side {
@@ -61,7 +64,8 @@ struct Partition {
   };
   std::array<Side, kAccesses> side;
   alignas(64) std::array<std::array<std::atomic<int64_t>, kLimits>, kAccesses> refused{};  // halves
-  std::atomic<int64_t> bytes;
+  std::atomic<int64_t> bytes{0};
+  std::atomic<int64_t> items{0};
 
   std::atomic_flag observing = ATOMIC_FLAG_INIT;
   KeyObservation seen;

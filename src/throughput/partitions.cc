@@ -1,20 +1,22 @@
 #include "throughput/partitions.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace stator::throughput {
 
-int64_t InitialPartitionsProvisioned(int64_t read_units, int64_t write_units) {
-  // Over the common denominator, so that no floating point decides about a partition.
-  const int64_t numerator = read_units * kPartitionWriteUnits + write_units * kPartitionReadUnits;
-  const int64_t denominator = kPartitionReadUnits * kPartitionWriteUnits;
-  return std::max<int64_t>(1, (numerator + denominator - 1) / denominator);
+int64_t InitialPartitionsProvisioned(const ModelSettings& s, int64_t read_units, int64_t write_units) {
+  // Over the common denominator: products of whole numbers are exact, so that no rounding decides about a partition.
+  const double numerator = static_cast<double>(read_units) * s.partition_write_units +
+                           static_cast<double>(write_units) * s.partition_read_units;
+  const double partitions = std::ceil(numerator / (s.partition_read_units * s.partition_write_units));
+  return std::max<int64_t>(1, static_cast<int64_t>(partitions));
 }
 
-int64_t InitialPartitionsOnDemand(int64_t read_units, int64_t write_units) {
-  const int64_t by_reads = (read_units + kPartitionReadUnits - 1) / kPartitionReadUnits;
-  const int64_t by_writes = (write_units + kPartitionWriteUnits - 1) / kPartitionWriteUnits;
-  return std::max<int64_t>({1, by_reads, by_writes});
+int64_t InitialPartitionsOnDemand(const ModelSettings& s, int64_t read_units, int64_t write_units) {
+  const double by_reads = std::ceil(static_cast<double>(read_units) / s.partition_read_units);
+  const double by_writes = std::ceil(static_cast<double>(write_units) / s.partition_write_units);
+  return std::max<int64_t>(1, static_cast<int64_t>(std::max(by_reads, by_writes)));
 }
 
 int64_t PartitionsForBytes(int64_t bytes, int64_t partition_bytes) {

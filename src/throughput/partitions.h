@@ -5,21 +5,17 @@
 #include <cstdint>
 #include <vector>
 
+#include "throughput/model_settings.h"
+
 namespace stator::throughput {
 
-inline constexpr int64_t kPartitionReadUnits = 3000;   // [G] per partition and second
-inline constexpr int64_t kPartitionWriteUnits = 1000;  // [G]
-inline constexpr int64_t kPartitionBytes = int64_t{10} << 30;  // [G]
-inline constexpr int64_t kOnDemandReadUnits = 12000;   // [G,W] what a new on-demand table serves at once
-inline constexpr int64_t kOnDemandWriteUnits = 4000;
-
-// Partitions a provisioned table starts with: ceil(RCU/3000 + WCU/1000), at least 1.
-int64_t InitialPartitionsProvisioned(int64_t read_units, int64_t write_units);
+// Partitions a provisioned table starts with: ceil(RCU/3000 + WCU/1000) unless the settings say otherwise, at least 1.
+int64_t InitialPartitionsProvisioned(const ModelSettings& settings, int64_t read_units, int64_t write_units);
 // Partitions for on-demand or warm throughput: the larger of the two quotients, at least 1 (12,000/4,000 is 4).
-int64_t InitialPartitionsOnDemand(int64_t read_units, int64_t write_units);
+int64_t InitialPartitionsOnDemand(const ModelSettings& settings, int64_t read_units, int64_t write_units);
 
 // Partitions that so many bytes need, at least 1: 50 GB need 5.
-int64_t PartitionsForBytes(int64_t bytes, int64_t partition_bytes = kPartitionBytes);
+int64_t PartitionsForBytes(int64_t bytes, int64_t partition_bytes);
 
 // A partition owns the hashes from its start to the next one's. Starts are sorted; the first is 0. The hash is the upper 64
 // bits of the 128-bit hash of the partition key.

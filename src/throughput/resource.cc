@@ -110,7 +110,9 @@ void Resource::Observe(Partition& partition, const Draw& draw, double units, boo
   seen.collections.Add(draw.point, weight);
   seen.items.Add(draw.point, weight);
   seen.heat.Add(draw.point, weight);
-  if (refused) seen.refused.Add(draw.point, weight);
+  if (!refused) return;
+  seen.refused.Add(draw.point, weight);
+  seen.refused_items.Add(draw.point, weight);
 }
 
 Verdict Resource::Admit(int64_t now_micros, const Draw& draw) {
@@ -157,10 +159,11 @@ void Resource::Refuse(const Draw& draw, int64_t count, const Verdict& refusal) {
   RefuseIn(layout->At(layout->Find(draw.point)), draw, count, refusal.limit);
 }
 
-void Resource::AddBytes(const KeyPoint& point, int64_t bytes) {
+void Resource::AddBytes(const KeyPoint& point, int64_t bytes, int64_t items) {
   const Pin layout(layout_);
   Partition& partition = layout->At(layout->Find(point));
   partition.bytes.fetch_add(bytes, std::memory_order_relaxed);
+  if (items != 0) partition.items.fetch_add(items, std::memory_order_relaxed);
   if (bytes <= 0) return;
   const Look look(partition);
   if (look.taken()) partition.seen.data.Add(point, static_cast<double>(bytes));

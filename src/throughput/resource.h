@@ -68,6 +68,7 @@ struct ResourceDefinition {
   bool has_local_indexes = false;  // item collections are kept together
   bool has_stream = false;
   int64_t bytes = 0;                       // of data that is there, spread evenly
+  int64_t items = 0;                       // the same; of an index: entries
   std::optional<PartitionMap> partitions;  // as stored; absent: as many as a new table gets
   // What people read for the keys of a KeyPoint, of which only the first bytes may be left; absent:
   // the bytes. Called by any thread.
@@ -104,6 +105,9 @@ struct PartitionView {
   double weight = 1;  // part of the provisioned capacity
   Rates share;        // that part in units per second; 0 on demand
   int64_t bytes = 0;
+  // Of an index: entries. The sum is exact, but for what was written during a split, until the next
+  // Advance. Below 0 where more was deleted than what was spread evenly here.
+  int64_t items = 0;
   Rates consumed;     // units since it exists
   Rates last_window;  // units per second in the last full window
   Rates refused;      // units refused since it exists
@@ -133,8 +137,8 @@ class Resource {
   // Takes units without asking: what a request cost more than its Draw said, or work that cannot be
   // refused.
   void Charge(int64_t now_micros, const Draw& draw, int64_t count = 1);
-  // Data grew or shrank at a key.
-  void AddBytes(const KeyPoint& point, int64_t bytes);
+  // Data grew or shrank at a key, by so many items more or fewer (0: they are as many as before).
+  void AddBytes(const KeyPoint& point, int64_t bytes, int64_t items);
 
   // The two halves of Admit, for requests that draw from several resources.
   int64_t Affordable(int64_t now_micros, const Draw& draw, int64_t count, Verdict* refusal) const;
@@ -183,7 +187,11 @@ class Resource {
   double Tokens(int64_t now_micros, Access access) const;
   // Hottest item collections or items of the resource's whole life, their keys as people read them.
   std::vector<HeavyKey> Hottest(HeavyHitters::Of of, size_t limit) const;
-  std::vector<HeavyKey> MostRefused(size_t limit) const;
+  // The same of those that were refused.
+  std::vector<HeavyKey> MostRefused(HeavyHitters::Of of, size_t limit) const;
+  // The partition in which `limit` refused most; where none of those that there are has been
+  // refused yet, the one that was asked for most in the last window.
+  uint64_t MostRefusedPartition(Access access, Limit limit) const;
   // What Hottest's weights are parts of: all units asked for, a write unit counted as three read
   // units.
   double ObservedWeight() const;
@@ -253,11 +261,14 @@ class Resource {
   HeavyHitters lifetime_collections_ GUARDED_BY(mutex_);
   HeavyHitters lifetime_items_ GUARDED_BY(mutex_);
   HeavyHitters lifetime_refused_ GUARDED_BY(mutex_);
+  HeavyHitters lifetime_refused_items_ GUARDED_BY(mutex_);
   // Partitions that were split, while requests may still reach them, and the counts of earlier
   // ones.
   struct SplitPartition {
     std::shared_ptr<Partition> partition;
     KeyRange range;
+    int64_t bytes;  // what its children got of it
+    int64_t items;
   };
   std::vector<SplitPartition> split_ GUARDED_BY(mutex_);
   struct Past {

@@ -34,11 +34,14 @@ std::vector<KeyBound> InitialBounds(const ModelSettings& s, const ResourceDefini
   } else {
     int64_t count =
         d.billing == Billing::kOnDemand
-            ? InitialPartitionsOnDemand(Whole(s.on_demand_read_units),
+            ? InitialPartitionsOnDemand(s, Whole(s.on_demand_read_units),
                                         Whole(s.on_demand_write_units))
-            : InitialPartitionsProvisioned(Whole(d.provisioned.read), Whole(d.provisioned.write));
-    if (d.warm)
-      count = std::max(count, InitialPartitionsOnDemand(Whole(d.warm->read), Whole(d.warm->write)));
+            : InitialPartitionsProvisioned(s, Whole(d.provisioned.read),
+                                           Whole(d.provisioned.write));
+    if (d.warm) {
+      count = std::max(
+          count, InitialPartitionsOnDemand(s, Whole(d.warm->read), Whole(d.warm->write)));
+    }
     count = std::max(count, PartitionsForBytes(d.bytes, Whole(s.partition_bytes)));
     map = PartitionMap::Even(std::clamp<int64_t>(count, 1, s.most_partitions));
   }
@@ -64,7 +67,9 @@ Resource::Resource(const ModelSettings& settings, ResourceDefinition definition,
       lifetime_items_(HeavyHitters::Of::kItems, settings.lifetime_hot_keys,
                       settings.key_label_bytes),
       lifetime_refused_(HeavyHitters::Of::kCollections, settings.lifetime_hot_keys,
-                        settings.key_label_bytes) {
+                        settings.key_label_bytes),
+      lifetime_refused_items_(HeavyHitters::Of::kItems, settings.lifetime_hot_keys,
+                              settings.key_label_bytes) {
   const MutexLock lock(mutex_);
   std::vector<KeyBound> bounds = InitialBounds(settings_, definition_);
   std::vector<std::shared_ptr<Partition>> partitions;
@@ -72,12 +77,26 @@ Resource::Resource(const ModelSettings& settings, ResourceDefinition definition,
   const bool even =
       !definition_.partitions ||
       *definition_.partitions == PartitionMap::Even(static_cast<int64_t>(bounds.size()));
+  double share_before = 0;
+  int64_t bytes_left = definition_.bytes;
+  int64_t items_left = definition_.items;
   for (size_t i = 0; i < bounds.size(); ++i) {
     const KeyRange range{bounds[i], i + 1 < bounds.size() ? bounds[i + 1] : KeyBound{},
                          i + 1 == bounds.size()};
     const double share = even ? 1.0 / static_cast<double>(bounds.size()) : range.HashShare();
-    partitions.push_back(std::make_shared<Partition>(
-        next_partition_++, 0, share, share * static_cast<double>(definition_.bytes), settings_));
+    // Of what is left its part of the ranges that are left: rounded, and yet nothing is lost.
+    const double part =
+        i + 1 == bounds.size() ? 1 : std::min(1.0, share / std::max(share, 1 - share_before));
+    const int64_t bytes = std::llround(part * static_cast<double>(bytes_left));
+    const int64_t items = std::llround(part * static_cast<double>(items_left));
+    share_before += share;
+    bytes_left -= bytes;
+    items_left -= items;
+    partitions.push_back(std::make_shared<Partition>(next_partition_++, 0, share,
+                                                     static_cast<double>(bytes),
+                                                     static_cast<double>(items), settings_));
+    partitions.back()->bytes.store(bytes, std::memory_order_relaxed);
+    partitions.back()->items.store(items, std::memory_order_relaxed);
     for (int a = 0; a < kAccesses; ++a) {
       const double most = a == 0 ? settings_.partition_read_units : settings_.partition_write_units;
       partitions.back()->side[static_cast<size_t>(a)].maximum.Configure(
@@ -157,16 +176,25 @@ SplitEvent Resource::SplitAt(Layout* layout, size_t index, const KeyBound& bound
   const KeyRange right_range{bound, range.to, range.to_end};
   const ObservationLock look(parent);
   const double width = range.HashShare();
-  const double even_left = parent.even_bytes * (width > 0 ? left_range.HashShare() / width : 0.5);
-  const double added =
-      static_cast<double>(parent.bytes.load(std::memory_order_relaxed)) - parent.even_bytes;
-  const double added_left = added * parent.seen.data.ShareBefore(bound);
+  const double even_share = width > 0 ? left_range.HashShare() / width : 0.5;
+  const double added_share = parent.seen.data.ShareBefore(bound);
+  // Of what the parent has, `even` of it from the start, the left child's part.
+  const auto left_of = [&](int64_t all, double even) {
+    const double left = even * even_share + (static_cast<double>(all) - even) * added_share;
+    return std::clamp<int64_t>(std::llround(left), std::min<int64_t>(0, all),
+                               std::max<int64_t>(0, all));
+  };
+  const int64_t bytes = parent.bytes.load(std::memory_order_relaxed);
+  const int64_t items = parent.items.load(std::memory_order_relaxed);
+  const int64_t bytes_left = left_of(bytes, parent.even_bytes);
+  const int64_t items_left = left_of(items, parent.even_items);
 
-  const auto child = [&](const KeyRange& part, double even_bytes, double added_bytes) {
+  const auto child = [&](const KeyRange& part, double even, int64_t its_bytes, int64_t its_items) {
     auto partition = std::make_shared<Partition>(next_partition_++, parent.id, parent.weight / 2,
-                                                 even_bytes, settings_);
-    partition->bytes.store(static_cast<int64_t>(even_bytes + added_bytes),
-                           std::memory_order_relaxed);
+                                                 parent.even_bytes * even,
+                                                 parent.even_items * even, settings_);
+    partition->bytes.store(its_bytes, std::memory_order_relaxed);
+    partition->items.store(its_items, std::memory_order_relaxed);
     partition->seen.data = parent.seen.data.Within(part);
     partition->boosted.store(parent.boosted.load(std::memory_order_relaxed),
                              std::memory_order_relaxed);
@@ -182,14 +210,15 @@ SplitEvent Resource::SplitAt(Layout* layout, size_t index, const KeyBound& bound
     }
     return partition;
   };
-  auto left = child(left_range, even_left, added_left);
-  auto right = child(right_range, parent.even_bytes - even_left, added - added_left);
+  auto left = child(left_range, even_share, bytes_left, items_left);
+  auto right = child(right_range, 1 - even_share, bytes - bytes_left, items - items_left);
 
   // Until the new layout is published, and a little longer, it is charged.
-  split_.push_back({keep, range});
+  split_.push_back({keep, range, bytes, items});
   lifetime_collections_.Merge(parent.seen.collections);
   lifetime_items_.Merge(parent.seen.items);
   lifetime_refused_.Merge(parent.seen.refused);
+  lifetime_refused_items_.Merge(parent.seen.refused_items);
 
   SplitEvent event{now_micros, reason, parent.id, left->id, right->id, bound};
   layout->Split(index, bound, std::move(left), std::move(right));
@@ -252,7 +281,8 @@ std::vector<SplitEvent> Resource::SwitchToOnDemand(int64_t now_micros) {
   billing_.store(Billing::kOnDemand, std::memory_order_relaxed);
   ready_ = Larger(Larger(ready_, peak_provisioned_),
                   {settings_.on_demand_read_units, settings_.on_demand_write_units});
-  DoubleUntil(now_micros, InitialPartitionsOnDemand(Whole(ready_.read), Whole(ready_.write)),
+  DoubleUntil(now_micros,
+              InitialPartitionsOnDemand(settings_, Whole(ready_.read), Whole(ready_.write)),
               SplitReason::kThroughput, &events);
   SetBuckets(Nanos(now_micros));
   return events;
@@ -284,7 +314,8 @@ Result<std::vector<SplitEvent>> Resource::SetWarm(int64_t now_micros, Rates unit
   const MutexLock lock(mutex_);
   std::vector<SplitEvent> events;
   ready_ = Larger(ready_, units);
-  DoubleUntil(now_micros, InitialPartitionsOnDemand(Whole(ready_.read), Whole(ready_.write)),
+  DoubleUntil(now_micros,
+              InitialPartitionsOnDemand(settings_, Whole(ready_.read), Whole(ready_.write)),
               SplitReason::kThroughput, &events);
   return events;
 }
@@ -327,6 +358,15 @@ void Resource::CloseSplit() {
         past_.refused[a][l] += p->refused[a][l].load(std::memory_order_relaxed);
       }
     }
+    // Of what was written after it was divided the keys are not known any more: its first child has
+    // it.
+    const KeyBound& first = split.range.from;
+    const Layout& layout = layout_.Current();
+    Partition& heir = layout.At(layout.Find({first.hash, first.sort, {}}));
+    heir.bytes.fetch_add(p->bytes.load(std::memory_order_relaxed) - split.bytes,
+                         std::memory_order_relaxed);
+    heir.items.fetch_add(p->items.load(std::memory_order_relaxed) - split.items,
+                         std::memory_order_relaxed);
     return true;
   });
 }
@@ -343,7 +383,8 @@ std::vector<SplitEvent> Resource::Advance(int64_t now_micros) {
   while (!growths_.empty() && growths_.front().due_micros <= now_micros) {
     ready_ = Larger(ready_, growths_.front().ready);
     growths_.erase(growths_.begin());
-    DoubleUntil(now_micros, InitialPartitionsOnDemand(Whole(ready_.read), Whole(ready_.write)),
+    DoubleUntil(now_micros,
+                InitialPartitionsOnDemand(settings_, Whole(ready_.read), Whole(ready_.write)),
                 SplitReason::kOnDemandGrowth, &events);
   }
   return events;
@@ -385,10 +426,12 @@ void Resource::CloseWindow(int64_t now_micros, double seconds, std::vector<Split
       lifetime_collections_.Merge(p.seen.collections);
       lifetime_items_.Merge(p.seen.items);
       lifetime_refused_.Merge(p.seen.refused);
+      lifetime_refused_items_.Merge(p.seen.refused_items);
       std::swap(p.seen.last_collections, p.seen.collections);
       p.seen.collections.Clear();
       p.seen.items.Clear();
       p.seen.refused.Clear();
+      p.seen.refused_items.Clear();
       if (decide) {
         const bool isolate =
             !(definition_.has_stream && definition_.billing == Billing::kProvisioned);

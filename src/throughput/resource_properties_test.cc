@@ -58,6 +58,12 @@ void ExpectWhole(const Resource& table, Random& random) {
   ASSERT_LE(map.size(), partitions.size());
 }
 
+int64_t ItemsOf(const Resource& table) {
+  int64_t items = 0;
+  for (const PartitionView& p : table.Partitions()) items += p.items;
+  return items;
+}
+
 // A random life of a table; returns all it answered, as text.
 std::string Live(uint64_t seed, bool check) {
   SeededRandom random(seed);
@@ -69,9 +75,11 @@ std::string Live(uint64_t seed, bool check) {
   ResourceDefinition d{.name = "t", .billing = static_cast<Billing>(random.Below(2))};
   d.provisioned = {static_cast<double>(1 + random.Below(6000)),
                    static_cast<double>(1 + random.Below(3000))};
+  d.items = static_cast<int64_t>(random.Below(1000));
   d.has_local_indexes = random.Below(4) == 0;
   d.has_stream = random.Below(4) == 0;
   Resource table(settings, d, 0);
+  int64_t items = d.items;
   std::ostringstream log;
   int64_t now = 0;
   const uint64_t hot = random.Next();
@@ -85,8 +93,11 @@ std::string Live(uint64_t seed, bool check) {
               .point = {hot, sort, "hot"}};
     if (random.Below(2) == 0) draw.point.hash = random.Next();
     log << table.AdmitMany(now, draw, static_cast<int64_t>(random.Below(3000)), nullptr) << ' ';
-    if (random.Below(2) == 0)
-      table.AddBytes(draw.point, static_cast<int64_t>(random.Below(20'000)));
+    if (random.Below(2) == 0) {
+      const int64_t more = static_cast<int64_t>(random.Below(3)) - (random.Below(4) == 0 ? 2 : 0);
+      items += more;
+      table.AddBytes(draw.point, static_cast<int64_t>(random.Below(20'000)), more);
+    }
     for (const SplitEvent& e : table.Advance(now)) {
       log << SplitReasonText(e.reason) << e.parent << '>' << e.left << ',' << e.right << '@'
           << e.bound.hash << e.bound.sort << ' ';
@@ -115,7 +126,10 @@ std::string Live(uint64_t seed, bool check) {
       default:
         break;
     }
-    if (check && step % 50 == 0) ExpectWhole(table, random);
+    if (check && step % 50 == 0) {
+      ExpectWhole(table, random);
+      EXPECT_EQ(ItemsOf(table), items) << "step " << step;
+    }
     if (::testing::Test::HasFatalFailure()) break;
   }
   if (check) ExpectWhole(table, random);
@@ -159,7 +173,7 @@ TEST(ResourcePropertiesTest, NeverMoreThanGrantedPlusBurst) {
                       .halves = static_cast<int64_t>(1 + random.Below(20)),
                       .point = {random.Below(2) == 0 ? 1 : random.Next(), {}, {}}};
       table.AdmitMany(now, draw, static_cast<int64_t>(random.Below(5000)), nullptr);
-      table.AddBytes(draw.point, 3000);
+      table.AddBytes(draw.point, 3000, 1);
       table.Advance(now);
       ASSERT_LE(table.Tokens(now, Access::kWrite), rate * 300 * (1 + 1e-9));
       const double consumed = table.consumed().write;
@@ -203,7 +217,7 @@ TEST(ResourcePropertiesTest, ManyThreadsBesideControl) {
         const Verdict verdict = table.Admit(now.load(std::memory_order_relaxed), draw);
         if (verdict.admitted) {
           ++mine;
-          table.AddBytes(draw.point, 100);
+          table.AddBytes(draw.point, 100, 1);
         } else {
           (void)table.Explain(now.load(std::memory_order_relaxed), verdict);
         }
@@ -224,6 +238,8 @@ TEST(ResourcePropertiesTest, ManyThreadsBesideControl) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_GT(table.partition_count(), 10u);
   EXPECT_EQ(table.consumed().write, static_cast<double>(passed));
+  table.Advance(now);  // what was written to partitions while they were split finds its heirs
+  EXPECT_EQ(ItemsOf(table), passed);
   ExpectWhole(table, random);
 }
 

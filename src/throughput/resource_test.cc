@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 
 #include "base/random.h"
@@ -45,7 +46,7 @@ void Fill(Resource* table, uint64_t hash) {
     const uint64_t end = p.range.to_end ? UINT64_MAX : p.range.to.hash;
     const uint64_t step = (end - p.range.from.hash) / 1024;
     for (uint64_t i = 0; i < 1024; ++i)
-      table->AddBytes({p.range.from.hash + i * step, {}, {}}, 10 * kGigabyte / 1024);
+      table->AddBytes({p.range.from.hash + i * step, {}, {}}, 10 * kGigabyte / 1024, 1);
   }
 }
 
@@ -382,6 +383,81 @@ TEST(OnDemandTest, WarmThroughputIsRaisedNeverLowered) {
   ResourceDefinition definition = OnDemand();
   definition.warm = Rates{30000, 4000};
   EXPECT_EQ(Resource({}, definition, 0).partition_count(), 10u);
+}
+
+TEST(ResourceTest, ItemsFromTheStartAreSpreadAndDividedWithoutLoss) {
+  ResourceDefinition definition = Provisioned(6000, 2000);
+  definition.items = 10;
+  definition.bytes = 1003;
+  Resource table({}, definition, 0);
+  ASSERT_EQ(table.partition_count(), 4u);
+  const auto items = [&table] {
+    std::vector<int64_t> items;
+    for (const PartitionView& p : table.Partitions()) items.push_back(p.items);
+    return items;
+  };
+  int64_t bytes = 0;
+  for (const PartitionView& p : table.Partitions()) bytes += p.bytes;
+  EXPECT_EQ(bytes, 1003);
+  const std::vector<int64_t> spread = items();
+  EXPECT_EQ(std::accumulate(spread.begin(), spread.end(), int64_t{0}), 10);
+  EXPECT_EQ(std::ranges::max(spread), 3);
+  EXPECT_EQ(std::ranges::min(spread), 2);
+  // Four at the end of the first partition: with a cut before them they are all on the right, and
+  // what was spread evenly on both sides.
+  const uint64_t quarter = uint64_t{1} << 62;
+  for (uint64_t i = 1; i <= 4; ++i) table.AddBytes({quarter - i, {}, {}}, 100, 1);
+  table.AddBytes({quarter - 1, {}, {}}, 50, 0);
+  ASSERT_TRUE(table.Split(kSecond, {quarter / 2, {}}));
+  const std::vector<int64_t> after = items();
+  ASSERT_EQ(after.size(), 5u);
+  EXPECT_EQ(after[0] + after[1], spread[0] + 4);
+  EXPECT_GE(after[1], 5);
+  EXPECT_GE(after[0], 1);
+  for (size_t i = 2; i < after.size(); ++i) EXPECT_EQ(after[i], spread[i - 1]);
+}
+
+TEST(ResourceTest, RefusalsAreSeenByItemAndByPartition) {
+  ModelSettings settings;
+  settings.observe_every_halves = 1;
+  Resource table(settings, Provisioned(1, 2000), 0);
+  const size_t partitions = table.partition_count();
+  ASSERT_GT(partitions, 1u);
+  const uint64_t last = UINT64_MAX;
+  EXPECT_TRUE(table.Admit(0, Write(last, 5000, "first")).admitted);
+  EXPECT_TRUE(table.MostRefused(HeavyHitters::Of::kItems, 10).empty());
+  for (int i = 0; i < 9; ++i)
+    EXPECT_FALSE(table.Admit(0, Write(last, 1, i < 6 ? "much" : "less")).admitted);
+  const std::vector<HeavyKey> items = table.MostRefused(HeavyHitters::Of::kItems, 10);
+  ASSERT_EQ(items.size(), 2u);
+  EXPECT_EQ(items[0].sort, "much");
+  EXPECT_EQ(items[1].sort, "less");
+  EXPECT_DOUBLE_EQ(items[0].weight, 2 * items[1].weight);
+  const std::vector<HeavyKey> collections = table.MostRefused(HeavyHitters::Of::kCollections, 10);
+  ASSERT_EQ(collections.size(), 1u);
+  EXPECT_DOUBLE_EQ(collections[0].weight, items[0].weight + items[1].weight);
+  EXPECT_EQ(table.MostRefusedPartition(Access::kWrite, Limit::kKeyRange),
+            table.PartitionOf({last, {}, {}}));
+  // Kept when the window closes and when the partition splits; then the busier child stands for it.
+  table.Advance(60 * kSecond);
+  ASSERT_TRUE(table.Split(61 * kSecond, {last - 1000, {}}));
+  EXPECT_EQ(table.MostRefused(HeavyHitters::Of::kItems, 1)[0].weight, items[0].weight);
+  const uint64_t child = table.MostRefusedPartition(Access::kWrite, Limit::kKeyRange);
+  const std::vector<PartitionView> now = table.Partitions();
+  EXPECT_TRUE(child == now[now.size() - 2].id || child == now.back().id);
+}
+
+// However many keys are refused, the sketches stay as large as they are set.
+TEST(ResourceTest, WhatIsKeptOfRefusalsIsBounded) {
+  ModelSettings settings;
+  settings.observe_every_halves = 1;
+  Resource table(settings, Provisioned(1, 1), 0);
+  table.Charge(0, Write(1, 1000));
+  for (int i = 0; i < 5000; ++i)
+    ASSERT_FALSE(table.Admit(0, Write(1, 1, "sort" + std::to_string(i))).admitted);
+  table.Advance(60 * kSecond);
+  EXPECT_LE(table.MostRefused(HeavyHitters::Of::kItems, 100'000).size(),
+            settings.lifetime_hot_keys);
 }
 
 TEST(ResourceTest, AClockThatIsSetBackStopsNothing) {

@@ -1,5 +1,6 @@
 // What a resource tells of itself.
 #include <algorithm>
+#include <utility>
 
 #include "throughput/resource.h"
 #include "throughput/units.h"
@@ -50,6 +51,7 @@ PartitionView Resource::ViewOf(const Partition& p, KeyRange range) const {
   if (definition_.billing == Billing::kProvisioned)
     v.share = {definition_.provisioned.read * p.weight, definition_.provisioned.write * p.weight};
   v.bytes = p.bytes.load(std::memory_order_relaxed);
+  v.items = p.items.load(std::memory_order_relaxed);
   v.consumed = {HalvesToUnits(p.side[0].consumed.load(std::memory_order_relaxed)),
                 HalvesToUnits(p.side[1].consumed.load(std::memory_order_relaxed))};
   for (size_t l = 0; l < kLimits; ++l) {
@@ -139,15 +141,34 @@ std::vector<HeavyKey> Resource::Hottest(HeavyHitters::Of of, size_t limit) const
   return Readable(sum.Top(limit));
 }
 
-std::vector<HeavyKey> Resource::MostRefused(size_t limit) const {
+std::vector<HeavyKey> Resource::MostRefused(HeavyHitters::Of of, size_t limit) const {
   const MutexLock lock(mutex_);
-  HeavyHitters sum = lifetime_refused_;
+  const bool collections = of == HeavyHitters::Of::kCollections;
+  HeavyHitters sum = collections ? lifetime_refused_ : lifetime_refused_items_;
   const Layout& layout = layout_.Current();
   for (size_t i = 0; i < layout.size(); ++i) {
     const ObservationLock look(layout.At(i));
-    sum.Merge(layout.At(i).seen.refused);
+    sum.Merge(collections ? layout.At(i).seen.refused : layout.At(i).seen.refused_items);
   }
   return Readable(sum.Top(limit));
+}
+
+uint64_t Resource::MostRefusedPartition(Access access, Limit limit) const {
+  const MutexLock lock(mutex_);
+  const size_t a = static_cast<size_t>(access);
+  const Layout& layout = layout_.Current();
+  uint64_t id = 0;
+  std::pair<int64_t, double> most{-1, 0};
+  for (size_t i = 0; i < layout.size(); ++i) {
+    const Partition& p = layout.At(i);
+    const std::pair<int64_t, double> its{
+        p.refused[a][static_cast<size_t>(limit)].load(std::memory_order_relaxed),
+        p.last_rate[a] + p.last_refused[a]};
+    if (its <= most) continue;
+    most = its;
+    id = p.id;
+  }
+  return id;
 }
 
 std::vector<HeavyKey> Resource::Readable(std::vector<HeavyKey> keys) const {

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "throughput/partitions.h"
 
 namespace stator::throughput {
 
@@ -28,9 +27,9 @@ std::string_view ThrottleException(Billing billing, Limit limit) {
                                           : "ThrottlingException";
 }
 
-int64_t ShardsNeeded(double units_per_second, Access access) {
+int64_t ShardsNeeded(double units_per_second, Access access, const ModelSettings& settings) {
   const double most =
-      static_cast<double>(access == Access::kRead ? kPartitionReadUnits : kPartitionWriteUnits);
+      access == Access::kRead ? settings.partition_read_units : settings.partition_write_units;
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(units_per_second / most)));
 }
 

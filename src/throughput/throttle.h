@@ -11,6 +11,7 @@
 #include "throughput/heavy_hitters.h"
 #include "throughput/key_point.h"
 #include "throughput/key_sample.h"
+#include "throughput/model_settings.h"
 
 namespace stator::throughput {
 
@@ -65,8 +66,8 @@ struct Explanation {
 };
 
 // How many values to spread a key over, so that `units` per second stay within one partition each:
-// a key that takes 20,000 writes per second needs 20.
-int64_t ShardsNeeded(double units_per_second, Access access);
+// a key that takes 20,000 writes per second needs 20 unless a partition's maxima are set otherwise.
+int64_t ShardsNeeded(double units_per_second, Access access, const ModelSettings& settings = {});
 
 // For people, for example "one item has nearly all of the heat".
 std::string_view ObstacleText(SplitObstacle obstacle);

@@ -18,13 +18,24 @@ TEST(UnitsTest, RoundsUpPerKilobyte) {
 }
 
 TEST(PartitionsTest, InitialCountsOfTheGuidance) {
-  EXPECT_EQ(InitialPartitionsProvisioned(1000, 500), 1);
-  EXPECT_EQ(InitialPartitionsProvisioned(1000, 1000), 2);
-  EXPECT_EQ(InitialPartitionsProvisioned(5000, 2000), 4);
-  EXPECT_EQ(InitialPartitionsProvisioned(1, 1), 1);
-  EXPECT_EQ(InitialPartitionsProvisioned(3000, 1000), 2);
-  EXPECT_EQ(InitialPartitionsOnDemand(kOnDemandReadUnits, kOnDemandWriteUnits), 4);
-  EXPECT_EQ(InitialPartitionsOnDemand(100, 1), 1);
+  EXPECT_EQ(InitialPartitionsProvisioned({}, 1000, 500), 1);
+  EXPECT_EQ(InitialPartitionsProvisioned({}, 1000, 1000), 2);
+  EXPECT_EQ(InitialPartitionsProvisioned({}, 5000, 2000), 4);
+  EXPECT_EQ(InitialPartitionsProvisioned({}, 1, 1), 1);
+  EXPECT_EQ(InitialPartitionsProvisioned({}, 3000, 1000), 2);
+  EXPECT_EQ(InitialPartitionsOnDemand({}, 12000, 4000), 4);
+  EXPECT_EQ(InitialPartitionsOnDemand({}, 100, 1), 1);
+}
+
+TEST(PartitionsTest, InitialCountsOfOtherConstants) {
+  ModelSettings small;
+  small.partition_read_units = 30;
+  small.partition_write_units = 10;
+  EXPECT_EQ(InitialPartitionsProvisioned(small, 30, 10), 2);
+  EXPECT_EQ(InitialPartitionsProvisioned(small, 10, 15), 2);
+  EXPECT_EQ(InitialPartitionsProvisioned(small, 1, 1), 1);
+  EXPECT_EQ(InitialPartitionsOnDemand(small, 12000, 4000), 400);
+  EXPECT_EQ(InitialPartitionsOnDemand(small, 31, 1), 2);
 }
 
 TEST(PartitionsTest, EvenRangesCoverTheHashSpace) {

@@ -1,5 +1,8 @@
 // Throttling by capacity, met by an unmodified SDK. Time stands still unless a test moves it.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 
@@ -86,6 +89,42 @@ test('capacity comes back with time, and unused capacity is kept for 300 seconds
   assert.equal(await served(), 7);
 });
 
+test('constants of the model are settings', options, async () => {
+  const config = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'stator-model-')), 'stator.toml');
+  fs.writeFileSync(config, '[model]\npartition_write_units = 10\ntable_quota_write_units = 50\naccount_quota_write_units = 60\n' +
+    'decreases_per_day = 1\ndecrease_pause = "2h"\non_demand_switches = 1\n');
+  const small = await Server.start({ args: ['--in-memory', '--clock=manual', '--throttling=enforce', '--config', config] });
+  const client = new DynamoDB({ endpoint: small.endpoint, region: 'us-east-1', maxAttempts: 1, credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' } });
+  try {
+    const limits = await client.describeLimits({});
+    assert.deepEqual([limits.TableMaxWriteCapacityUnits, limits.AccountMaxWriteCapacityUnits], [50, 60]);
+    const create = (TableName, write) => client.createTable({
+      TableName, AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }], KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+      ProvisionedThroughput: { ReadCapacityUnits: 1, WriteCapacityUnits: write } });
+    const units = (WriteCapacityUnits) => client.updateTable({ TableName: 'hot', ProvisionedThroughput: { ReadCapacityUnits: 1, WriteCapacityUnits } });
+    await assertFails(create('hot', 51), 'ValidationException', /more than 50 units per table/);
+    await create('hot', 50);
+    await assertFails(create('second', 11), 'ValidationException', /more than 60 units per account/);
+    const report = await request(small.endpoint, { method: 'GET', path: '/_stator/tables/hot/partitions', headers: { 'X-Stator-Management': 'true' } });
+    assert.equal(report.json().resources[0].partitions.length, 6, 'ceil(1/3000 + 50/10)');
+    for (let n = 0; n < 10; n++) await client.putItem({ TableName: 'hot', Item: { pk: S('one') } });
+    await assert.rejects(client.putItem({ TableName: 'hot', Item: { pk: S('one') } }), (error) => {
+      assert.deepEqual(error.ThrottlingReasons.map(({ reason }) => reason), ['TableWriteKeyRangeThroughputExceeded']);
+      assert.match(error.message, /can do 10 write units per second/);
+      return true;
+    });
+    await units(49);
+    await assertFails(units(48), 'LimitExceededException', /After the first 1 decreases.*every 7200 seconds/);
+    await client.updateTable({ TableName: 'hot', BillingMode: 'PAY_PER_REQUEST' });
+    await client.updateTable({ TableName: 'hot', BillingMode: 'PROVISIONED', ProvisionedThroughput: { ReadCapacityUnits: 1, WriteCapacityUnits: 50 } });
+    await assertFails(client.updateTable({ TableName: 'hot', BillingMode: 'PAY_PER_REQUEST' }), 'LimitExceededException', /limited to 1 in 1 day/);
+  } finally {
+    client.destroy();
+    await small.stop();
+    fs.rmSync(path.dirname(config), { recursive: true });
+  }
+});
+
 test('the SDK gets past a throttle by itself', options, async () => {
   const TableName = await create('patient', 10, 1);
   const patient = new DynamoDB({ endpoint: server.endpoint, region: 'us-east-1', maxAttempts: 10, credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' } });
@@ -110,6 +149,66 @@ test('an index without capacity throttles its table; batches and transactions sa
     return true;
   });
   assert.equal((await ddb.getItem({ TableName, Key: { pk: S('e') } })).Item, undefined);
+});
+
+test('items are counted by partition', options, async () => {
+  const TableName = await create('counted', 6000, 2000, 2000);
+  const reports = async () => (await manage('GET', `tables/${TableName}/partitions`)).resources
+    .map(({ partitions }) => partitions.map(({ items }) => items));
+  const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+  const same = async () => {
+    const { Table } = await ddb.describeTable({ TableName });
+    const [table, index] = await reports();
+    assert.deepEqual([sum(table), sum(index)], [Table.ItemCount, Table.GlobalSecondaryIndexes[0].ItemCount]);
+    return [Table.ItemCount, Table.GlobalSecondaryIndexes[0].ItemCount];
+  };
+  const put = (i, g) => ddb.putItem({ TableName, Item: { pk: S(`k${i}`), n: N(i), ...(g && { g: S(g) }) } });
+  for (let i = 0; i < 40; i++) await put(i, i % 2 ? `g${i}` : undefined);
+  assert.deepEqual(await same(), [40, 20]);
+  const [table] = await reports();
+  assert.equal(table.length, 4);
+  assert.ok(table.every((items) => items > 0), `${table}`);
+  for (let i = 0; i < 10; i++) await put(i, 'moved');
+  await ddb.updateItem({ TableName, Key: { pk: S('k39') }, UpdateExpression: 'SET n = :n REMOVE g', ExpressionAttributeValues: { ':n': N(0) } });
+  await ddb.updateItem({ TableName, Key: { pk: S('new') }, UpdateExpression: 'SET n = :n', ExpressionAttributeValues: { ':n': N(0) } });
+  assert.deepEqual(await same(), [41, 24]);
+  for (let i = 0; i < 15; i++) await ddb.deleteItem({ TableName, Key: { pk: S(`k${i}`) } });
+  await ddb.deleteItem({ TableName, Key: { pk: S('never') } });
+  assert.deepEqual(await same(), [26, 12]);
+  assert.equal((await manage('POST', `tables/${TableName}/split`, { hash: '4611686018427387' })).status, 200);
+  assert.deepEqual(await same(), [26, 12]);
+  assert.equal((await reports())[0].length, 5);
+});
+
+test('contributors of throttles have sort keys', options, async () => {
+  const TableName = 'contributors';
+  await ddb.createTable({
+    TableName,
+    AttributeDefinitions: ['pk', 'sk'].map((AttributeName) => ({ AttributeName, AttributeType: 'S' })),
+    KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }, { AttributeName: 'sk', KeyType: 'RANGE' }],
+    ProvisionedThroughput: { ReadCapacityUnits: 50, WriteCapacityUnits: 1 },
+  });
+  await ddb.updateContributorInsights({ TableName, ContributorInsightsAction: 'ENABLE' });
+  const refused = {};
+  for (let i = 0; i < 90; i++) {
+    const sk = i % 3 === 2 ? 'quiet' : 'loud';
+    try {
+      await ddb.putItem({ TableName, Item: { pk: S('room'), sk: S(sk), large: S('x'.repeat(9000)) } });
+    } catch (error) {
+      assert.equal(error.name, 'ProvisionedThroughputExceededException');
+      refused[sk] = (refused[sk] ?? 0) + 1;
+    }
+  }
+  assert.ok(refused.loud > 50 && refused.quiet > 25, JSON.stringify(refused));
+  const { rules } = await manage('GET', `tables/${TableName}/contributor-insights`);
+  const of = (kind) => rules.find(({ name }) => name.includes(`-${kind}-`)).contributors;
+  const [loud, quiet, ...others] = of('SKT');
+  assert.deepEqual(others, []);
+  assert.deepEqual([loud.partitionKey, loud.sortKey, quiet.partitionKey, quiet.sortKey], ['room', 'loud', 'room', 'quiet']);
+  assert.ok(loud.weight > quiet.weight);
+  const [room] = of('PKT');
+  assert.equal(room.sortKey, undefined);
+  assert.ok(Math.abs(room.weight - loud.weight - quiet.weight) < 1e-6 * room.weight);
 });
 
 test('modes are set per table, and wrong ones are refused', options, async () => {

@@ -1,6 +1,6 @@
 // Secondary indexes: definitions, keys, reads, units.
 import { canonical } from '../compare.mjs';
-import { OPV, outcomes, validation } from './patterns.mjs';
+import { EMPTY_INDEX_KEY, OPV, outcomes, validation } from './patterns.mjs';
 
 const sortedList = (text) => (/ does not project .*\[(.*)\]$/.exec(text)?.[1] ?? '').split(', ').sort().join();
 const withoutIndexName = (text) => text.replace(/IndexName: [\w.-]+/, '');
@@ -132,7 +132,7 @@ export const INDEXES = [
     reason: 'an update that empties an index key: the service words it as it does for keys',
     source: 'expressions.md, items, keys, values: index keys have their own wording; open question',
     stator: validation(/One or more parameter values are not valid\. The update expression attempted to update a key to a value that is not supported\. .*/),
-    local: validation(/One or more parameter values are not valid\. The update expression attempted to update a secondary index key to a value that is not supported\. .*/),
+    local: validation(EMPTY_INDEX_KEY),
   }),
   outcomes({
     id: 'one-of-two-indexes',

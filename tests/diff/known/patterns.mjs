@@ -78,12 +78,15 @@ export const SCHEMA_ERRORS = new RegExp(`${NEEDS_TABLE.source}|${validation('The
 export const FAMILIES = [/Invalid (Condition)Expression/, /Invalid (Filter)Expression/, /Invalid (KeyCondition)Expression|KeyCondition|Conditions can be/,
   /Invalid (Projection)Expression/, /Invalid (Update)Expression/, /(ReturnValues can|Return values)/, /(choosing to get|ALL_PROJECTED)/,
   /(Segment|segment)/, /(AttributeValue is|may not have a null|numeric value|number|Number|set +may|sets should|Input collection|datatypes|Null attribute|significant digits|null AttributeValue|Nesting|precision)/,
-  /(unused in expressions)/, /(can only be specified)/, /(must not be empty)/, /(contains invalid key)/, /(contains invalid value)/, /(Limit)/, /(Item to put|null key)/, /(Consistent reads)/, /(does not project|Select type)/, /(starting key|Start Key|Type mismatch for attribute to update)/, /(Can not use both)/, /(TransactItems can|TransactWriteRequest should)/, /(Key attributes must be)/];
+  /(unused in expressions)/, /(can only be specified)/, /(must not be empty)/, /(contains invalid key)/, /(contains invalid value)/, /(Limit)/, /(Item to put|null key)/, /(Consistent reads)/, /(does not project|Select type)/, /(starting key|Start Key|Type mismatch for attribute to update)/, /(Can not use both)/, /(TransactItems can|TransactWriteRequest should)/, /(Key attributes must be)/,
+  /(ComparisonOperator|AttributeValueList)/];
 export const familyOf = (text) => FAMILIES.findIndex((pattern) => pattern.test(text));
 
 export const UPDATE_ERRORS = validation('The document path provided in the update expression is invalid for update',
   'The provided expression refers to an attribute that does not exist in the item', 'An operand in the update expression has an incorrect data type',
   /Number (over|under)flow\. .*/, 'DynamoDB only supports precision up to 38 digits');
+// An update that empties a key of an index.
+export const EMPTY_INDEX_KEY = /One or more parameter values are not valid\. The update expression attempted to update a secondary index key to a value that is not supported\. .*/;
 
 export const OVERLAP = /Two document paths (overlap|conflict) with each other; must remove or rewrite one of these paths; path one: (\[.*\]), path two: (\[.*\])$/;
 

@@ -32,7 +32,7 @@ export const REQUESTS = [
     id: 'validation-before-table',
     reason: 'Local looks the table up first; the service validates the request first',
     source: 'wire-protocol.md, order of request checks',
-    stator: /^(ValidationException|SerializationException): /,
+    stator: /^(ValidationException|SerializationException): |^LimitExceededException: Subscriber limit exceeded: Only 1 online index /,
     local: /^ResourceNotFoundException: Cannot do operations on a non-existent table$|^ResourceInUseException: Cannot create preexisting table$/,
   }),
   outcomes({
@@ -131,6 +131,14 @@ export const REQUESTS = [
     source: 'expressions.md, items, keys, values, names no order',
     stator: validation('The provided key element does not match the schema'),
     local: validation('Provided list of item keys contains duplicates'),
+  }),
+  outcomes({
+    id: 'duplicates-or-index-key-size',
+    reason: 'of equal keys in a batch and an index key that is too long Local reports the other one',
+    source: 'expressions.md, items, keys, values, names no order',
+    stator: validation('Provided list of item keys contains duplicates'),
+    local: validation(/Aggregate size for (HASH|RANGE) key attributes .* of index .*/),
+    when: ({ op }) => op === 'BatchWriteItem',
   }),
   outcomes({
     id: 'duplicates-by-value',

@@ -59,6 +59,13 @@ export const TABLES = [
     local: /^(success|ValidationException: (Table read and write throughput must be at least 1, and cannot be null|Nothing to update))$/,
     when: ({ request }) => request.OnDemandThroughput !== undefined,
   }),
+  {
+    id: 'one-on-demand-maximum',
+    reason: 'Local forgets OnDemandThroughput when one of its members is -1; the other one is a maximum for the service',
+    source: 'limits-and-capacity.md, throughput: MaxRead/WriteRequestUnits; shapes.json, OnDemandThroughput: no member is required',
+    explains: ({ path, stator, local }) => /\.(Table|TableDescription)\.OnDemandThroughput$/.test(path) && local === undefined &&
+      typeof stator === 'object' && Object.keys(stator).length === 1,
+  },
   outcomes({
     id: 'throughput-unchanged',
     reason: 'Local words throughput that does not change in its own way',

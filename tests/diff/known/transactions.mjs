@@ -1,10 +1,10 @@
 // TransactWriteItems and TransactGetItems.
-import { KEY_SHAPE, outcomes, SCHEMA_ERRORS, UPDATE_ERRORS, updateOf, validation } from './patterns.mjs';
+import { EMPTY_INDEX_KEY, KEY_SHAPE, outcomes, SCHEMA_ERRORS, UPDATE_ERRORS, updateOf, validation } from './patterns.mjs';
 
 const isTransaction = ({ op }) => op.startsWith('Transact');
 const TEXTS = new RegExp(`${UPDATE_ERRORS.source}|${SCHEMA_ERRORS.source}|${validation(...KEY_SHAPE, 'Type mismatch for attribute to update',
   'Item size to update has exceeded the maximum allowed size', 'The update expression attempted to update the secondary index key to unsupported type',
-  /Number (over|under)flow\..*/, 'Invalid attribute value type').source}`);
+  /Number (over|under)flow\..*/, 'Invalid attribute value type', EMPTY_INDEX_KEY).source}`);
 
 /** A rule about the whole answer, the reasons of a cancelled transaction among it. */
 function answers({ stator, local, when = () => true, ...rule }) {
