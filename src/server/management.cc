@@ -270,8 +270,8 @@ void Management::Split(std::string table_name, std::unique_ptr<http::Exchange> e
   auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
   table::SplitPartition(
       environment_.store, std::move(table_name), *point,
-      [shared, &loop](Result<table::TablePtr> table) {
-        RunOn(loop, [shared, table = std::move(table)] {
+      [shared = std::move(shared), &loop](Result<table::TablePtr> table) mutable {
+        RunOn(loop, [shared = std::move(shared), table = std::move(table)] {
           if (!table.ok()) return (*shared)->Send(Failure(table.error()));
           std::string starts;
           for (const uint64_t start : (*table)->descriptor.partitions.starts()) {
@@ -307,7 +307,10 @@ void Management::HandleSlowly(std::unique_ptr<http::Exchange> exchange,
   auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
   UniqueFunction<void()> task = [shared, &loop, call = std::move(call)]() mutable {
     http::Reply reply = call((*shared)->request());
-    loop.Post([shared, reply = std::move(reply)]() mutable { (*shared)->Send(std::move(reply)); });
+    // Nothing of the exchange stays on this thread: it must end on its loop's.
+    loop.Post([shared = std::move(shared), reply = std::move(reply)]() mutable {
+      (*shared)->Send(std::move(reply));
+    });
   };
   if (!slow_calls_.TryPost(task))
     (*shared)->Send(Message(503, "The server is overloaded, try again"));

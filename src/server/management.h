@@ -82,7 +82,7 @@ class Management {
   const Options options_;
   // These calls wait for writes, which may wait for the disk on a worker: they must not stand in
   // their way on the same pool.
-  WorkerPool slow_calls_{1, 16};
+  WorkerPool slow_calls_{1, 256};
 };
 
 }  // namespace stator::server

@@ -29,12 +29,13 @@ Explanation Resource::Explain(int64_t now_micros, const Verdict& refusal) const 
     const Layout& layout = layout_.Current();
     const double since =
         std::max(0.0, static_cast<double>(now_micros - window_start_micros_) / 1e6);
-    // Units asked for per second: since the window began or, while that is short, in the last one.
+    // Units asked for per second: since the window began or in the last one. While the window is
+    // shorter than a second, what it has seen until now is the least that this second asks for.
     const auto demand_of = [&](const Partition& p) {
       int64_t asked = p.side[a].consumed.load(std::memory_order_relaxed) - p.consumed_at_window[a] -
                       p.refused_at_window[a];
       for (const auto& counter : p.refused[a]) asked += counter.load(std::memory_order_relaxed);
-      const double current = since >= 1 ? HalvesToUnits(asked) / since : 0;
+      const double current = HalvesToUnits(asked) / std::max(since, 1.0);
       return std::max(current, p.last_rate[a] + p.last_refused[a]);
     };
     for (size_t i = 0; i < layout.size(); ++i) {
@@ -103,9 +104,9 @@ std::vector<std::string> Resource::Advice(const Explanation& e, const Verdict& r
       break;
     case Limit::kMaxOnDemand:
       advice.push_back(
-          fmt::format("OnDemandThroughput allows {:.0f} {} units per second and {:.0f} are asked "
-                      "for: raise or remove it.",
-                      e.limit, units, e.demand));
+          fmt::format("OnDemandThroughput allows {:.0f} {} units per second and at least {:.0f} "
+                      "are asked for: raise or remove it.",
+                      e.limit, units, std::max(e.demand, e.limit + 1)));
       break;
     case Limit::kAccount:
       advice.push_back(
@@ -120,26 +121,35 @@ std::vector<std::string> Resource::Advice(const Explanation& e, const Verdict& r
       if (e.limit < most) {
         advice.push_back(
             fmt::format("The partition has {:.0f} of the table's {} units as its share: spread the "
-                        "load over more "
-                        "partition keys, or let adaptive capacity lend it what others leave.",
-                        e.limit, units));
+                        "load over more partition keys{}.",
+                        e.limit, units,
+                        settings_.adaptive == Adaptive::kOff
+                            ? ""
+                            : ", or let adaptive capacity lend it what others leave"));
       }
       if (hot && (write || e.obstacle == SplitObstacle::kSingleKey ||
                   e.obstacle == SplitObstacle::kMovingKey)) {
+        const double heat = e.demand * e.hottest_share;
+        const EvenLoad even = ValuesForEvenLoad(heat, most, partition_count());
         advice.push_back(fmt::format(
             "{:.0f}% of the partition's heat is the partition key \"{}\": spread it over at least "
-            "{} values "
-            "with a random or computed suffix.",
+            "{} values with a random or computed suffix{}.",
             100 * e.hottest_share, e.hottest[0].partition,
-            std::max<int64_t>(2, ShardsNeeded(e.demand * e.hottest_share, refusal.access, settings_))));
+            std::max<int64_t>(2, ShardsNeeded(heat, refusal.access, settings_)),
+            even.partitions < 2 ? ""
+                                : fmt::format(", better {}, which load {} partitions evenly",
+                                              even.values, even.partitions)));
       }
       if (hot && !write) {
         advice.push_back(
             "Cache the hot items, or read them eventually consistent: that costs half.");
       }
-      if (e.obstacle == SplitObstacle::kNone || e.obstacle == SplitObstacle::kTooFewSamples) {
+      if (settings_.split_for_heat &&
+          (e.obstacle == SplitObstacle::kNone || e.obstacle == SplitObstacle::kTooFewSamples)) {
         advice.push_back(
-            "The partition splits by itself when the heat lasts some minutes; set WarmThroughput "
+            hot ? "If the heat lasts some minutes, the partition splits inside this key's items, "
+                  "unless their sort keys only rise."
+                : "The partition splits by itself when the heat lasts some minutes; set WarmThroughput "
             "(or create the table "
             "with more capacity) before traffic that is known to come.");
       }

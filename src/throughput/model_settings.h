@@ -73,8 +73,11 @@ struct ModelSettings {
   size_t hot_keys = 16;            // counters of each sketch of hot keys
   size_t lifetime_hot_keys = 64;   // the same per table or index, for its whole life
   size_t key_label_bytes = 64;     // of a partition key that is remembered for people
-  int64_t observe_every_halves =
-      32;  // half units between two looks at a key; 1 looks at each request
+  // The key of each request is looked at until a partition has so many in a second. Beyond that
+  // one request in so many half units speaks for the others, up to the second number; then weights
+  // of keys are estimates.
+  double looks_per_second = 500;
+  int64_t observe_every_halves = 32;  // 1 looks at each request, whatever there are
 };
 
 }  // namespace stator::throughput

@@ -61,6 +61,7 @@ struct Partition {
     TokenBucket share;                  // of provisioned capacity; unlimited with adaptive capacity
     std::atomic<int64_t> consumed{0};   // halves
     std::atomic<int64_t> next_look{0};  // value of `consumed` from which the next key is looked at
+    std::atomic<int64_t> look_every{1};  // halves; see ModelSettings::observe_every_halves
   };
   std::array<Side, kAccesses> side;
   alignas(64) std::array<std::array<std::atomic<int64_t>, kLimits>, kAccesses> refused{};  // halves

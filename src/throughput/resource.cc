@@ -88,16 +88,17 @@ void Resource::ChargeIn(Partition& partition, int64_t now, const Draw& draw, int
   const int64_t weight = total - std::exchange(partition.seen.looked_at[access], total);
   if (weight > 0) Observe(partition, draw, HalvesToUnits(weight), false);
   const uint64_t spread =
-      static_cast<uint64_t>(std::max<int64_t>(1, 2 * settings_.observe_every_halves - 1));
+      static_cast<uint64_t>(2 * side.look_every.load(std::memory_order_relaxed) - 1);
   side.next_look.store(total + 1 + static_cast<int64_t>(Mix(static_cast<uint64_t>(total)) % spread),
                        std::memory_order_relaxed);
 }
 
 void Resource::RefuseIn(Partition& partition, const Draw& draw, int64_t count, Limit limit) {
   const int64_t halves = draw.halves * count;
-  auto& counter = partition.refused[static_cast<size_t>(draw.access)][static_cast<size_t>(limit)];
+  const size_t access = static_cast<size_t>(draw.access);
+  auto& counter = partition.refused[access][static_cast<size_t>(limit)];
   const int64_t before = counter.fetch_add(halves, std::memory_order_relaxed);
-  const int64_t every = std::max<int64_t>(1, settings_.observe_every_halves);
+  const int64_t every = partition.side[access].look_every.load(std::memory_order_relaxed);
   const int64_t looks = (before + halves) / every - before / every;
   if (looks == 0) return;
   const Look look(partition);

@@ -410,6 +410,11 @@ void Resource::CloseWindow(int64_t now_micros, double seconds, std::vector<Split
       const double most = a == 0 ? settings_.partition_read_units : settings_.partition_write_units;
       p.heat = std::max(p.heat, p.last_rate[a] / most);
       share_refused |= p.last_refused[a] > 0;
+      const double halves = 2 * (p.last_rate[a] + p.last_refused[a]);
+      p.side[a].look_every.store(
+          std::clamp<int64_t>(static_cast<int64_t>(halves / settings_.looks_per_second), 1,
+                              std::max<int64_t>(1, settings_.observe_every_halves)),
+          std::memory_order_relaxed);
     }
     used.read += p.last_rate[0];
     used.write += p.last_rate[1];

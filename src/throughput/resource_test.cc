@@ -481,4 +481,26 @@ TEST(ResourceTest, AbsurdCapacityStaysBounded) {
 }
 
 }  // namespace
+TEST(ResourceTest, KeysOfAQuietTableAreCountedExactly) {
+  Resource table({}, Provisioned(100, 100), 0);
+  for (uint64_t i = 0; i < 40; ++i) table.Admit(0, Write(i % 4 == 0 ? i + 1 : 1000));
+  table.Advance(1'000'000);
+  const std::vector<HeavyKey> keys = table.Hottest(HeavyHitters::Of::kCollections, 20);
+  ASSERT_EQ(keys.size(), 11u);
+  EXPECT_EQ(keys[0].weight, 90);  // a write unit counts as three read units
+  EXPECT_EQ(keys[0].overestimate, 0);
+  for (size_t i = 1; i < keys.size(); ++i) EXPECT_EQ(keys[i].weight, 3);
+}
+
+TEST(GuidanceTest, ADateKeyOfThreeThousandWritesNeedsHundredsOfValues) {
+  EXPECT_EQ(ShardsNeeded(3000, Access::kWrite), 3);
+  const EvenLoad on_four = ValuesForEvenLoad(3000, 1000, 4);
+  EXPECT_EQ(on_four.values, 250);
+  EXPECT_EQ(on_four.partitions, 4);
+  // Partitions that would be full are assumed to be more.
+  EXPECT_EQ(ValuesForEvenLoad(3000, 1000, 1).partitions, 4);
+  EXPECT_EQ(ValuesForEvenLoad(100, 1000, 1).partitions, 1);
+  EXPECT_LE(ValuesForEvenLoad(3000, 1000, 40).values, 50);
+}
+
 }  // namespace stator::throughput

@@ -33,6 +33,21 @@ int64_t ShardsNeeded(double units_per_second, Access access, const ModelSettings
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(units_per_second / most)));
 }
 
+EvenLoad ValuesForEvenLoad(double units_per_second, double partition_units, size_t partitions) {
+  constexpr double kFull = 0.75;
+  constexpr double kDeviations = 3;
+  EvenLoad even;
+  if (units_per_second <= 0) return even;
+  const double needed = std::ceil(units_per_second / (kFull * partition_units));
+  const double count = std::max({1.0, static_cast<double>(partitions), needed});
+  const double slack = partition_units * count / units_per_second - 1;
+  const double values =
+      std::max(count, kDeviations * kDeviations * (count - 1) / (slack * slack));
+  even.partitions = static_cast<int64_t>(count);
+  even.values = static_cast<int64_t>(std::ceil(values / 10)) * 10;
+  return even;
+}
+
 std::string_view ObstacleText(SplitObstacle obstacle) {
   switch (obstacle) {
     case SplitObstacle::kNone:

@@ -69,6 +69,17 @@ struct Explanation {
 // a key that takes 20,000 writes per second needs 20 unless a partition's maxima are set otherwise.
 int64_t ShardsNeeded(double units_per_second, Access access, const ModelSettings& settings = {});
 
+// How many values a random or computed suffix needs so that `units_per_second` of one key are
+// served without waiting for a further split: values fall on partitions at random, so the fullest
+// of P gets its mean and, with N values, seldom more than three standard deviations of it,
+// 3 * sqrt((P - 1) / N), beyond. Few partitions that are nearly full need many values. `partitions`
+// are those the resource has; more are assumed where these would be over three quarters full.
+struct EvenLoad {
+  int64_t values = 1;
+  int64_t partitions = 1;
+};
+EvenLoad ValuesForEvenLoad(double units_per_second, double partition_units, size_t partitions);
+
 // For people, for example "one item has nearly all of the heat".
 std::string_view ObstacleText(SplitObstacle obstacle);
 
