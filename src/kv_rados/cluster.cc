@@ -260,6 +260,11 @@ std::optional<Error> Cluster::WhyFull() {
                                        : "the cluster has no space left for it; add OSDs or delete data"));
 }
 
+bool Cluster::PoolIsGone() const {
+  char name[256];
+  return api_.pool_reverse_lookup(cluster_, api_.ioctx_get_id(pool_), name, sizeof name) == -ENOENT;
+}
+
 Error Cluster::ErrorOf(int result, const std::string& object, bool write) const {
   const std::string& pool = options_.pool;
   switch (result) {
@@ -279,6 +284,10 @@ Error Cluster::ErrorOf(int result, const std::string& object, bool write) const 
       return Unavailable(fmt::format(
           "The pool \"{}\" is erasure-coded, and such pools do not store keys and values. Stator needs a replicated pool.", pool));
     case -ENOENT:
+      if (PoolIsGone()) {
+        return Unavailable(fmt::format(
+            "The pool \"{}\" was deleted while this process used it. Bring the pool back from a backup and restart the server.", pool));
+      }
       return CorruptionError(fmt::format(
           "The object {} of the pool \"{}\" is missing. It was not removed by Stator; bring it back from a backup.", object, pool));
     case -ESHUTDOWN:

@@ -102,8 +102,8 @@ class Cluster {
   // Why the pool takes no writes, if a monitor says that it is full. Waits for the network.
   std::optional<Error> WhyFull();
 
-  // What a result other than 0 means to people; kOutcomeUnknown for a write that timed out, kCorruption for a missing object,
-  // kUnavailable otherwise.
+  // What a result other than 0 means to people; kOutcomeUnknown for a write that timed out, kCorruption for a missing object of a
+  // pool that is there, kUnavailable otherwise.
   Error ErrorOf(int result, const std::string& object, bool write) const;
   const RadosOptions& options() const { return options_; }
   // Whether something that started at `ticks` should have ended by now.
@@ -113,6 +113,8 @@ class Cluster {
  private:
   Cluster(const RadosApi& api, const RadosOptions& options) : api_(api), options_(options) {}
   Status Start();
+  // Whether the newest map that this process has seen has no such pool, whatever now has its name.
+  bool PoolIsGone() const;
   void Submit(UniqueFunction<void(int)> done, FunctionRef<int(rados_completion_t)> submit);
 
   const RadosApi& api_;

@@ -1,5 +1,7 @@
 #include "kv_rados/group.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace stator::kv_rados {
@@ -14,17 +16,36 @@ void EraseRange(Map* keys, const Group::Span& span) {
   keys->erase(keys->lower_bound(span.begin), span.end.empty() ? keys->end() : keys->lower_bound(span.end));
 }
 
+// What is taken for the size of a value that goes and that nobody has seen.
+constexpr size_t kGuessedBytes = 1024;
+
+Error TooLargeError(uint64_t max_bytes) {
+  return Error(ErrorCode::kUnavailable,
+               fmt::format("The write was not applied: its tablet would pass {} bytes, and this store does not split tablets. Reads "
+                           "and deletes go on.",
+                           max_bytes));
+}
+
+bool CoveredBy(const kv::Batch& batch, std::string_view key) {
+  const auto covers = [key](const kv::DeleteRange& range) { return Covers(range.begin, range.end, key); };
+  return std::any_of(batch.range_deletes.begin(), batch.range_deletes.end(), covers);
+}
+
 Error GuardError() { return Error(ErrorCode::kGuardFailed, "A key has changed since it was read."); }
 
 }  // namespace
 
 KeyState StateOfValue(std::string_view value) {
-  KeyState state{.stamp = kv::StampOf(value)};
+  KeyState state{.stamp = kv::StampOf(value), .bytes = value.size()};
   if (const Result<int64_t> count = kv::CounterOf(value); count.ok()) state.count = *count;
   return state;
 }
 
-void Group::KeysOf(const kv::Batch& batch, std::vector<std::string>* keys) {
+void Group::KeysOf(const kv::Batch& batch, bool with_changes, std::vector<std::string>* keys) {
+  if (with_changes) {
+    for (const kv::Put& put : batch.puts) keys->push_back(put.key);
+    for (const kv::Delete& gone : batch.deletes) keys->push_back(gone.key);
+  }
   for (const kv::Guard& guard : batch.guards) keys->push_back(guard.key);
   for (const kv::Add& add : batch.adds) keys->push_back(add.key);
 }
@@ -68,8 +89,7 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
   std::vector<int64_t> counts(batch->adds.size(), 0);
   for (size_t i = 0; i < batch->adds.size(); ++i) {
     const std::string& key = batch->adds[i].key;
-    const auto covers = [&key](const kv::DeleteRange& range) { return Covers(range.begin, range.end, key); };
-    if (std::any_of(batch->range_deletes.begin(), batch->range_deletes.end(), covers)) continue;
+    if (CoveredBy(*batch, key)) continue;
     const std::optional<KeyState> changed = Changed(key);
     const auto known = known_.find(key);
     if (!changed && known == known_.end()) {
@@ -97,6 +117,17 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
   }
   if (read) return Verdict::kRead;
 
+  // Too large is no more certain than a failed guard is.
+  const TabletSize size = SizeWith(*batch, asked);
+  if (size.bytes > limits_.max_bytes && size.bytes > size_.bytes) {
+    if (!empty()) return Verdict::kNextGroup;
+    if (!known_is_fresh_) return Verdict::kRead;
+    if (size.unsure > 0 && !limits_.is_final) return Verdict::kCount;
+    *refusal = TooLargeError(limits_.max_bytes);
+    return Verdict::kRefused;
+  }
+
+  size_ = size;
   guards_.insert(asked.begin(), asked.end());
   const uint64_t stamp = ++last_stamp_;
   for (const kv::DeleteRange& range : batch->range_deletes) {
@@ -115,10 +146,64 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
   for (size_t i = 0; i < batch->adds.size(); ++i) {
     const kv::Add& add = batch->adds[i];
     const int64_t count = static_cast<int64_t>(static_cast<uint64_t>(counts[i]) + static_cast<uint64_t>(add.delta));
-    Record(add.key, kv::EncodeCounter(stamp, count), {stamp, count});
+    Record(add.key, kv::EncodeCounter(stamp, count), {stamp, count, kv::kCounterBytes});
     counters_.push_back(add.key);
   }
   return Verdict::kJoined;
+}
+
+std::optional<size_t> Group::BytesOf(std::string_view key, const std::map<std::string_view, uint64_t>& asked,
+                                     bool* present) const {
+  *present = false;
+  std::optional<KeyState> state = Changed(key);
+  if (!state) {
+    if (auto known = known_.find(key); known != known_.end()) state = known->second;
+  }
+  if (state) return state->stamp == 0 ? 0 : CellBytes(key, state->bytes);
+  std::optional<uint64_t> stamp;
+  if (auto guard = guards_.find(std::string(key)); guard != guards_.end()) {
+    stamp = guard->second;
+  } else if (auto other = asked.find(key); other != asked.end()) {
+    stamp = other->second;
+  }
+  if (!stamp) return std::nullopt;
+  if (*stamp == 0) return 0;
+  *present = true;
+  const std::optional<size_t> bytes = limits_.seen ? limits_.seen(key, *stamp) : std::nullopt;
+  return bytes ? std::optional(CellBytes(key, *bytes)) : std::nullopt;
+}
+
+TabletSize Group::SizeWith(const kv::Batch& batch, const std::map<std::string_view, uint64_t>& asked) const {
+  TabletSize size = size_;
+  for (const kv::DeleteRange& range : batch.range_deletes) {
+    if (range.begin.empty() && range.end.empty()) {
+      size = {};
+    } else if (range.end.empty() || range.begin < range.end) {
+      size.unsure += size.bytes;
+    }
+  }
+  const auto replace = [&size](size_t before, size_t after) { size.bytes = size.bytes + after - std::min<uint64_t>(size.bytes, before); };
+  for (const kv::Put& put : batch.puts) {
+    const size_t after = CellBytes(put.key, put.value.size());
+    bool present = false;
+    const bool is_new = put.key_stamp_offset >= 0 || CoveredBy(batch, put.key);  // stamps are unique
+    const std::optional<size_t> before = is_new ? 0 : BytesOf(put.key, asked, &present);
+    replace(before.value_or(present ? after : 0), after);
+    if (!before) size.unsure += after;
+  }
+  for (const kv::Delete& gone : batch.deletes) {
+    if (CoveredBy(batch, gone.key)) continue;
+    bool present = false;
+    const std::optional<size_t> before = BytesOf(gone.key, asked, &present);
+    const size_t guess = CellBytes(gone.key, kGuessedBytes);
+    replace(before.value_or(present ? guess : 0), 0);
+    if (!before) size.unsure += guess;
+  }
+  for (const kv::Add& add : batch.adds) {
+    bool present = false;
+    replace(CoveredBy(batch, add.key) ? 0 : BytesOf(add.key, asked, &present).value_or(0), CellBytes(add.key, kv::kCounterBytes));
+  }
+  return size;
 }
 
 void Group::Record(const std::string& key, std::optional<std::string> value, KeyState state) {

@@ -134,6 +134,72 @@ TEST(RadosGroup, RangeDeletesComeFirst) {
   EXPECT_EQ(known.at("z").count, 2);
 }
 
+TEST(RadosGroup, SizesAreExactWhereWhatGoesIsKnown) {
+  const auto bytes = [](std::string_view key, size_t text) { return CellBytes(key, kv::kStampBytes + text); };
+  KnownKeys known;
+  known["counter"] = {.stamp = 3, .count = 1, .bytes = kv::kCounterBytes};
+  known["d"] = {.stamp = 4, .bytes = kv::kStampBytes + 50};
+  const auto seen = [](std::string_view key, uint64_t stamp) {
+    return key == "b" && stamp == 5 ? std::optional<size_t>(kv::kStampBytes + 1000) : std::nullopt;
+  };
+  Group group(10, known, true, {.before = {10'000, 0}, .seen = seen});
+  const auto after = [&](kv::Batch batch) {
+    EXPECT_EQ(Join(group, std::move(batch)), Verdict::kJoined);
+    return group.size();
+  };
+  uint64_t size = 10'000;
+  EXPECT_EQ(after(Guarded(PutOne("a", "v"), "a", 0)), (TabletSize{size += bytes("a", 1), 0}));
+  EXPECT_EQ(after(PutOne("a", "vw")), (TabletSize{size += 1, 0})) << "it replaces one of the group";
+  EXPECT_EQ(after(Guarded(PutOne("b", "v"), "b", 5)), (TabletSize{size -= 999, 0})) << "it was seen";
+  kv::Batch gone;
+  gone.deletes = {{kTablet, "d"}};
+  EXPECT_EQ(after(gone), (TabletSize{size -= bytes("d", 50), 0})) << "it is known";
+  EXPECT_EQ(after(gone), (TabletSize{size, 0})) << "it is gone";
+  EXPECT_EQ(after(AddTo("counter", 1)), (TabletSize{size, 0})) << "counters stay as large as they are";
+  kv::Batch stamped = PutOne(std::string(8, 's'));
+  stamped.puts[0].key_stamp_offset = 0;
+  EXPECT_EQ(after(stamped), (TabletSize{size += bytes("ssssssss", 1), 0})) << "a stamp is in no older key";
+
+  EXPECT_EQ(after(PutOne("e", "v")), (TabletSize{size += bytes("e", 1), bytes("e", 1)})) << "it may have been there";
+  EXPECT_EQ(after(Guarded(PutOne("f", "v"), "f", 7)), (TabletSize{size, bytes("e", 1) + bytes("f", 1)}))
+      << "it was, and nobody knows how large";
+  EXPECT_EQ(after(DeleteRange("x", "y")), (TabletSize{size, bytes("e", 1) + bytes("f", 1) + size})) << "of everything, perhaps";
+  kv::Batch all = DeleteRange("", "");
+  all.puts = PutOne("g", "v").puts;
+  EXPECT_EQ(after(all), (TabletSize{bytes("g", 1), 0}));
+  EXPECT_EQ(CellBytes(std::string_view("k\0\1\3", 4), 9),
+            StoredCellBytes(KeyCell(std::string_view("k\0\1\3", 4)).size(), StoredValue(kv::ValueOf("v")).size()));
+}
+
+TEST(RadosGroup, ATabletThatIsFullTakesOnlyWhatMakesItSmaller) {
+  KnownKeys known;
+  known["old"] = {.stamp = 3, .bytes = kv::kStampBytes + 100};
+  const auto full = [](uint64_t unsure) { return GroupSize{.before = {1000, unsure}, .max_bytes = 1000}; };
+  ErrorCode code = ErrorCode::kInternal;
+  Group group(10, known, true, full(0));
+  EXPECT_EQ(Join(group, Guarded(PutOne("a"), "a", 0), &code), Verdict::kRefused);
+  EXPECT_EQ(code, ErrorCode::kUnavailable);
+  EXPECT_EQ(Join(group, PutOne("old", std::string(90, 'v'))), Verdict::kJoined);
+  EXPECT_EQ(Join(group, Guarded(PutOne("a"), "a", 0)), Verdict::kNextGroup) << "the group may yet fail";
+  kv::Batch gone;
+  gone.deletes = {{kTablet, "old"}};
+  EXPECT_EQ(Join(group, gone), Verdict::kJoined);
+  EXPECT_EQ(Join(group, Guarded(PutOne("a"), "a", 0)), Verdict::kJoined);
+  EXPECT_LE(group.size().bytes, 1000);
+
+  Group stale(10, known, false, full(0));
+  EXPECT_EQ(Join(stale, Guarded(PutOne("a"), "a", 0)), Verdict::kRead) << "another process may have deleted";
+  Group unsure(10, known, true, full(1));
+  EXPECT_EQ(Join(unsure, Guarded(PutOne("a"), "a", 0)), Verdict::kCount);
+  Group counted(10, known, true, {.before = {1000, 1}, .max_bytes = 1000, .is_final = true});
+  EXPECT_EQ(Join(counted, PutOne("a"), &code), Verdict::kRefused);
+  EXPECT_EQ(code, ErrorCode::kUnavailable);
+  // Already too large, as one of an older limit may be.
+  Group over(10, known, true, {.before = {2000, 0}, .max_bytes = 1000});
+  EXPECT_EQ(Join(over, Guarded(PutOne("a"), "a", 0), &code), Verdict::kRefused);
+  EXPECT_EQ(Join(over, gone), Verdict::kJoined);
+}
+
 TEST(RadosGroup, BadBatchesAreRefused) {
   const KnownKeys known;
   Group group(10, known, true);
@@ -147,8 +213,13 @@ TEST(RadosGroup, BadBatchesAreRefused) {
 TEST(RadosGroup, KeysOfABatch) {
   kv::Batch batch = Guarded(AddTo("n", 1), "g", 4);
   std::vector<std::string> keys;
-  Group::KeysOf(batch, &keys);
+  Group::KeysOf(batch, false, &keys);
   EXPECT_THAT(keys, ElementsAre("g", "n"));
+  batch.puts = PutOne("p").puts;
+  batch.deletes = {{kTablet, "d"}};
+  keys.clear();
+  Group::KeysOf(batch, true, &keys);
+  EXPECT_THAT(keys, testing::UnorderedElementsAre("g", "n", "p", "d"));
 }
 
 }  // namespace

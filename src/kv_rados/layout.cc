@@ -11,6 +11,7 @@ namespace stator::kv_rados {
 namespace {
 
 constexpr char kVersionByte = 1;     // of headers and map entries
+constexpr char kMaxVersion = 31;     // what is beyond is more likely damage than a Stator of that day
 constexpr char kValueByte = 1;       // between a value's stamp and its rest
 constexpr char kEnd = 1;             // behind the bytes of a key
 constexpr char kEscape = 2;
@@ -73,7 +74,7 @@ Error NewerError(std::string_view what, int version) {
 
 // A version byte that is not ours: of a newer Stator, or nothing that a Stator ever wrote.
 Status CheckVersionByte(std::string_view bytes, std::string_view what) {
-  if (bytes.empty() || bytes[0] == 0) return CorruptionError(fmt::format("{} is damaged.", what));
+  if (bytes.empty() || bytes[0] <= 0 || bytes[0] > kMaxVersion) return CorruptionError(fmt::format("{} is damaged.", what));
   if (bytes[0] != kVersionByte) return NewerError(what, static_cast<uint8_t>(bytes[0]));
   return OkStatus();
 }
@@ -196,6 +197,18 @@ Result<uint64_t> DecodeStamp(std::string_view bytes) {
   return kv::LoadLittle64(bytes.data());
 }
 
+std::string EncodeSize(const TabletSize& size) {
+  std::string bytes;
+  AppendLittle64(&bytes, size.bytes);
+  AppendLittle64(&bytes, size.unsure);
+  return bytes;
+}
+
+Result<TabletSize> DecodeSize(std::string_view bytes) {
+  if (bytes.size() != 16) return CorruptionError("The size of a tablet's object is damaged.");
+  return TabletSize{kv::LoadLittle64(bytes.data()), kv::LoadLittle64(bytes.data() + 8)};
+}
+
 std::string LedgerKey(std::string_view process) { return std::string(1, kLedgerCell).append(process); }
 
 std::string EncodeLedger(const LedgerCell& cell) {
@@ -229,6 +242,13 @@ std::string ReverseCell(std::string_view key) {
   Negate(&cell, 1);
   return cell;
 }
+
+size_t CellBytes(std::string_view key, size_t value_bytes) {
+  const auto escaped = std::count_if(key.begin(), key.end(), [](char byte) { return static_cast<uint8_t>(byte) <= kEscape; });
+  return StoredCellBytes(key.size() + static_cast<size_t>(escaped) + 2, value_bytes + 1);
+}
+
+size_t StoredCellBytes(size_t cell_bytes, size_t stored_bytes) { return 2 * cell_bytes + stored_bytes; }
 
 Result<std::string> KeyOfCell(std::string_view cell) {
   const auto damaged = [] { return CorruptionError("A key of a tablet's object is damaged."); };

@@ -5,6 +5,7 @@
 //                                 omap             name of a tablet -> map entry
 //   tablet object NAME "." PART   xattr "header"   says what it is; every operation compares it
 //                                 xattr "stamp"    stamp:8 of the last batch; every write compares it and raises it
+//                                 xattr "size"     bytes:8 unsure:8; every write sets it, so whoever knows the stamp knows it
 //                                 omap             cells
 //
 //   NAME     = "catalog" | "items" | "log", ".", id of the tablet in 8 hexadecimal digits
@@ -40,6 +41,7 @@ inline constexpr char kStoreObject[] = "stator";
 inline constexpr char kFormatAttribute[] = "format";
 inline constexpr char kHeaderAttribute[] = "header";
 inline constexpr char kStampAttribute[] = "stamp";
+inline constexpr char kSizeAttribute[] = "size";
 
 inline constexpr char kKeyCell = 'k';
 inline constexpr char kReverseCell = 'r';
@@ -76,6 +78,15 @@ Result<MapEntry> DecodeMapEntry(std::string_view bytes);
 std::string EncodeStamp(uint64_t stamp);
 Result<uint64_t> DecodeStamp(std::string_view bytes);
 
+// How much the cells of keys hold, as far as the writers could tell without reading what they replaced.
+struct TabletSize {
+  uint64_t bytes = 0;   // the best guess
+  uint64_t unsure = 0;  // how far off it may be, summed up since it was last counted
+  bool operator==(const TabletSize&) const = default;
+};
+std::string EncodeSize(const TabletSize& size);
+Result<TabletSize> DecodeSize(std::string_view bytes);
+
 struct LedgerCell {
   uint64_t seq = 0;
   int64_t time_micros = 0;
@@ -87,6 +98,9 @@ Result<LedgerCell> DecodeLedger(std::string_view bytes);
 // The cell of a key, and where its order in reverse is kept.
 std::string KeyCell(std::string_view key);
 std::string ReverseCell(std::string_view key);
+// What the two cells of a key take, in bytes: from its own bytes and those of its value in the layer above; or from what is stored.
+size_t CellBytes(std::string_view key, size_t value_bytes);
+size_t StoredCellBytes(size_t cell_bytes, size_t stored_bytes);
 // The key of a cell of either kind. kCorruption when it is none.
 Result<std::string> KeyOfCell(std::string_view cell);
 

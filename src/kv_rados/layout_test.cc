@@ -106,6 +106,13 @@ TEST(RadosLayout, HeadersAndMapEntries) {
   EXPECT_FALSE(DecodeMapEntry(EncodeMapEntry({5, {{"a", 0}}})).ok()) << "the first part begins at the beginning";
 }
 
+TEST(RadosLayout, Sizes) {
+  EXPECT_EQ(EncodeSize({0x0102, 3}), std::string("\2\1\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 16));
+  EXPECT_EQ(*DecodeSize(EncodeSize({1ull << 63, 7})), (TabletSize{1ull << 63, 7}));
+  for (const size_t bytes : {0, 15, 17}) EXPECT_EQ(DecodeSize(std::string(bytes, 'x')).error().code(), ErrorCode::kCorruption);
+  EXPECT_THAT(DecodeHeader("x").error().message(), testing::HasSubstr("damaged")) << "no version of a Stator";
+}
+
 TEST(RadosLayout, FormatAndNames) {
   EXPECT_TRUE(CheckFormat(FormatText()).ok());
   EXPECT_EQ(CheckFormat("stator-rados 2").error().code(), ErrorCode::kUnavailable);

@@ -15,13 +15,8 @@
 namespace stator::kv_rados {
 namespace {
 
-// A tablet that grows beyond this slows down the recovery of its replicas: measured, 200,000 keys stall for seconds.
-constexpr uint64_t kMaxTabletBytes = 64 << 20;
-// What one read of a range aims at. The first is small: nobody says how far a scan will go.
+// The first read of a scan is small: nobody says how far it will go. Each further one is twice as large, up to kReadBytes.
 constexpr size_t kFirstReadBytes = 128 << 10;
-constexpr size_t kReadBytes = 1 << 20;
-constexpr size_t kMaxReadKeys = 1000;
-constexpr uint32_t kGuessedBytes = 4096;  // of a key and its value, before any was seen
 
 class RadosEngine final : public kv::Engine {
  public:
@@ -34,7 +29,7 @@ class RadosEngine final : public kv::Engine {
             .blocking = true,
             .durable = true,
             .scans_of_one_state = false,
-            .max_tablet_bytes = kMaxTabletBytes};
+            .max_tablet_bytes = cluster_->options().max_tablet_bytes};
   }
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override;
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override;
@@ -56,29 +51,23 @@ class RadosEngine final : public kv::Engine {
  private:
   // Fills an operation on the part that holds the tablet, and reads. *part is null, and nothing was read, if the tablet was never
   // written to.
-  Status Read(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill, PartPtr* part, std::unique_ptr<ReadOp>* read);
+  Status Read(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill, PartPtr* part, std::unique_ptr<ReadOp>* read) const;
 
   using Entries = std::vector<std::pair<std::string, std::string>>;  // keys and values
   // The next entries of a range from one state, in order: at most `limit` and all with keys in [begin, end). *more says whether
   // the range may have others behind them.
   Status ReadForward(const kv::Range& range, size_t limit, Entries* entries, bool* more);
   Status ReadReverse(const kv::Range& range, size_t limit, Entries* entries, bool* more);
-  uint32_t MeanBytes(kv::Tablet tablet);
 
   const std::unique_ptr<Cluster> cluster_;
-  TabletMap map_;
+  mutable TabletMap map_;  // a cache
   Writer writer_;
 };
 
 Error WouldBlockError() { return Error(ErrorCode::kWouldBlock, "Every read of this store waits for the network."); }
 
-void NoteBytes(const PartPtr& part, size_t key, size_t value) {
-  const uint32_t mean = part->mean_bytes.load(std::memory_order_relaxed);
-  const auto bytes = static_cast<uint32_t>(std::min<size_t>(key + value, 1 << 20));
-  part->mean_bytes.store(mean == 0 ? bytes : mean - mean / 8 + bytes / 8, std::memory_order_relaxed);
-}
-
-Status RadosEngine::Read(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill, PartPtr* part, std::unique_ptr<ReadOp>* read) {
+Status RadosEngine::Read(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill, PartPtr* part,
+                         std::unique_ptr<ReadOp>* read) const {
   for (int round = 0;; ++round) {
     ASSIGN_OR_RETURN(*part, map_.Find(tablet, {}));
     if (*part == nullptr) return OkStatus();
@@ -126,17 +115,12 @@ Status RadosEngine::MultiGet(std::span<const kv::Point> points, kv::Tier tier,
       status = value.ok() ? InternalError("a read returned a key that nobody asked for.") : std::move(value).error();
       return false;
     }
-    NoteBytes(part, cell.size(), stored.size());
+    part->NoteBytes(cell.size() + stored.size());
+    part->seen.Note(points[found->second.front()].key, kv::StampOf(*value), value->size());
     for (const size_t i : found->second) values->at(i) = *value;
     return true;
   });
   return status;
-}
-
-uint32_t RadosEngine::MeanBytes(kv::Tablet tablet) {
-  const PartPtr part = map_.FindCached(tablet);
-  const uint32_t mean = part == nullptr ? 0 : part->mean_bytes.load(std::memory_order_relaxed);
-  return mean == 0 ? kGuessedBytes : mean;
 }
 
 Status RadosEngine::ReadForward(const kv::Range& range, size_t limit, Entries* entries, bool* more) {
@@ -154,7 +138,8 @@ Status RadosEngine::ReadForward(const kv::Range& range, size_t limit, Entries* e
     if (!range.end.empty() && *key >= range.end) return *more = false;
     Result<std::string> value = LoadedValue(stored);
     if (!value.ok()) return status = std::move(value).error(), false;
-    NoteBytes(part, cell.size(), stored.size());
+    part->NoteBytes(cell.size() + stored.size());
+    part->seen.Note(*key, kv::StampOf(*value), value->size());
     entries->emplace_back(std::move(*key), std::move(*value));
     return true;
   });
@@ -194,7 +179,7 @@ Status RadosEngine::ReadReverse(const kv::Range& range, size_t limit, Entries* e
       read->ForEach(1, [&](std::string_view cell, std::string_view stored) {
         Result<std::string> value = LoadedValue(stored);
         if (!value.ok()) return status = std::move(value).error(), false;
-        NoteBytes(part, cell.size(), stored.size());
+        part->NoteBytes(cell.size() + stored.size());
         values.emplace(cell, std::move(*value));
         return true;
       });
@@ -204,6 +189,7 @@ Status RadosEngine::ReadReverse(const kv::Range& range, size_t limit, Entries* e
         if (value == values.end()) {
           return CorruptionError(fmt::format("The object {} has a key in its reverse order that has no value.", part->object));
         }
+        part->seen.Note(keys[i], kv::StampOf(value->second), value->second.size());
         entries->emplace_back(std::move(keys[i]), std::move(value->second));
       }
       return OkStatus();
@@ -222,9 +208,11 @@ Status RadosEngine::Scan(const kv::Range& range, kv::Tier tier,
   if (!range.end.empty() && range.begin >= range.end) return OkStatus();
   if (tier == kv::Tier::kMemory) return WouldBlockError();
   std::string begin(range.begin), end(range.end);
-  for (bool more = true, first = true; more; first = false) {
-    const size_t bytes = first ? kFirstReadBytes : kReadBytes;
-    const size_t limit = std::clamp<size_t>(bytes / MeanBytes(range.tablet), 1, kMaxReadKeys);
+  ASSIGN_OR_RETURN(const PartPtr part, map_.Find(range.tablet, {}));
+  if (part == nullptr) return OkStatus();
+  size_t bytes = kFirstReadBytes;
+  for (bool more = true; more; bytes = std::min(2 * bytes, kReadBytes)) {
+    const size_t limit = part->KeysFor(bytes);
     Entries entries;
     const kv::Range rest{range.tablet, begin, end, range.reverse};
     TRY(range.reverse ? ReadReverse(rest, limit, &entries, &more) : ReadForward(rest, limit, &entries, &more));
@@ -244,13 +232,12 @@ Status RadosEngine::Scan(const kv::Range& range, kv::Tier tier,
 }
 
 uint64_t RadosEngine::ApproximateBytes(kv::Tablet tablet) const {
-  uint64_t bytes = 0;
-  // RADOS keeps no such number, so this reads the tablet.
-  const Status status = const_cast<RadosEngine*>(this)->Scan({tablet, {}, {}}, kv::Tier::kAny, [&](auto key, auto value) {
-    bytes += key.size() + value.size();
-    return true;
-  });
-  return status.ok() ? bytes : 0;
+  PartPtr part;
+  std::unique_ptr<ReadOp> read;
+  const Status status = Read(tablet, [](ReadOp& op) { op.Attributes(); }, &part, &read);
+  if (!status.ok() || part == nullptr) return 0;
+  const Result<TabletSize> size = DecodeSize(read->TakeAttributes()[kSizeAttribute]);
+  return size.ok() ? size->bytes : 0;
 }
 
 // Finds the store object, or creates it; then writes to it, so that what keeps this process from writing shows now.

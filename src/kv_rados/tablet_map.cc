@@ -2,9 +2,40 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace stator::kv_rados {
+namespace {
+
+constexpr size_t kMaxReadKeys = 1000;
+constexpr uint32_t kGuessedBytes = 4096;  // of a key and its value, before any was seen
+
+}  // namespace
+
+void SeenSizes::Note(std::string_view key, uint64_t stamp, size_t bytes) {
+  const size_t hash = std::hash<std::string_view>()(key);
+  MutexLock lock(mutex_);
+  slots_[hash % slots_.size()] = {hash, stamp, bytes};
+}
+
+std::optional<size_t> SeenSizes::Find(std::string_view key, uint64_t stamp) const {
+  const size_t hash = std::hash<std::string_view>()(key);
+  MutexLock lock(mutex_);
+  const Slot& slot = slots_[hash % slots_.size()];
+  return slot.hash == hash && slot.stamp == stamp ? std::optional(slot.bytes) : std::nullopt;
+}
+
+void Part::NoteBytes(size_t bytes) const {
+  const uint32_t mean = mean_bytes.load(std::memory_order_relaxed);
+  const auto now = static_cast<uint32_t>(std::min<size_t>(bytes, 1 << 20));
+  mean_bytes.store(mean == 0 ? now : mean - mean / 8 + now / 8, std::memory_order_relaxed);
+}
+
+size_t Part::KeysFor(size_t bytes) const {
+  const uint32_t mean = mean_bytes.load(std::memory_order_relaxed);
+  return std::clamp<size_t>(bytes / (mean == 0 ? kGuessedBytes : mean), 1, kMaxReadKeys);
+}
 
 PartPtr TabletMap::FindCached(kv::Tablet tablet) {
   MutexLock lock(mutex_);
@@ -12,9 +43,33 @@ PartPtr TabletMap::FindCached(kv::Tablet tablet) {
   return found == parts_.end() ? nullptr : found->second;
 }
 
+Result<bool> TabletMap::WasWritten(kv::Tablet tablet) {
+  const std::string object = PartObject(tablet, 0);
+  std::unique_ptr<ReadOp> read;
+  const int result = cluster_.Read(object, [](ReadOp& op) { op.Attributes(); }, &read);
+  if (result == -ENOENT) return false;
+  if (result < 0) return cluster_.ErrorOf(result, object, false);
+  ASSIGN_OR_RETURN(const uint64_t stamp, DecodeStamp(read->TakeAttributes()[kStampAttribute]));
+  return stamp > 0;
+}
+
 Result<PartPtr> TabletMap::Find(kv::Tablet tablet, std::string_view) {
   if (PartPtr cached = FindCached(tablet)) return cached;
   const std::string name = TabletName(tablet);
+  for (bool again = false;; again = true) {
+    ASSIGN_OR_RETURN(PartPtr part, Look(tablet, name));
+    if (part != nullptr) return part;
+    // Another process may have made it and written to it between the two reads, so the map is asked once more.
+    ASSIGN_OR_RETURN(const bool written, WasWritten(tablet));
+    if (!written) return PartPtr();
+    if (again) {
+      return CorruptionError(fmt::format(
+          "The tablet {} was written to, and the object \"{}\" has no entry of it. Bring that object back from a backup.", name, kStoreObject));
+    }
+  }
+}
+
+Result<PartPtr> TabletMap::Look(kv::Tablet tablet, const std::string& name) {
   std::unique_ptr<ReadOp> read;
   size_t keys = 0;
   const int result = cluster_.Read(kStoreObject, [&](ReadOp& op) {
@@ -53,6 +108,7 @@ Status TabletMap::Create(kv::Tablet tablet) {
   create.CreateExclusively();
   create.SetAttribute(kHeaderAttribute, EncodeHeader({.tablet = tablet, .part = 0, .epoch = entry.epoch}));
   create.SetAttribute(kStampAttribute, EncodeStamp(0));
+  create.SetAttribute(kSizeAttribute, EncodeSize({}));
   if (const int result = cluster_.Write(object, create); result < 0 && result != -EEXIST) {
     return cluster_.ErrorOf(result, object, true);
   }
@@ -90,9 +146,15 @@ Status TabletMap::Recheck(kv::Tablet tablet, const PartPtr& part) {
   if (result < 0) return cluster_.ErrorOf(result, now->object, false);
   const std::string header = read->TakeAttributes()[kHeaderAttribute];
   if (header == now->header) return OkStatus();
-  ASSIGN_OR_RETURN(const PartHeader is, DecodeHeader(header));
+  const Result<PartHeader> is = DecodeHeader(header);
+  if (!is.ok() && is.error().code() == ErrorCode::kCorruption) {
+    return CorruptionError(fmt::format(
+        "The header of the object {} is {}. That was not done by Stator; bring the object back from a backup.", now->object,
+        header.empty() ? "missing" : "damaged"));
+  }
+  if (!is.ok()) return is.error();
   return CorruptionError(fmt::format("The object {} says that it is part {} of {}, epoch {}, and the map does not.", now->object,
-                                     is.part, TabletName(is.tablet), is.epoch));
+                                     is->part, TabletName(is->tablet), is->epoch));
 }
 
 }  // namespace stator::kv_rados

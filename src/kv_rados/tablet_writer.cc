@@ -17,10 +17,36 @@ constexpr size_t kMaxKnownKeys = 1024;
 // of it to an operation in doubt does not trust a missing cell.
 constexpr int64_t kLedgerKeepMicros = 24 * 3'600'000'000LL;
 constexpr size_t kMaxLedgersSeen = 200;
+// A tablet is counted again when its size may be off by half, if that is more than this.
+constexpr uint64_t kMaxUnsureBytes = 8 << 20;
 constexpr int64_t kFullIntervalMicros = 1'000'000;  // a full pool is asked after so often
 
 Error LateError() {
   return Error(ErrorCode::kUnavailable, "The Ceph cluster did not answer in time. The write was not applied.");
+}
+
+// Reads all of a tablet. Not from one state: what is written meanwhile makes it a little wrong. None if the object refused the header.
+Result<std::optional<uint64_t>> CountBytes(Cluster& cluster, const Part& part) {
+  uint64_t bytes = 0;
+  std::string after(1, kKeyCell);
+  const std::string prefix = after;
+  for (bool more = true; more;) {
+    std::unique_ptr<ReadOp> read;
+    const int result = cluster.Read(part.object, [&](ReadOp& op) {
+      op.GuardAttribute(kHeaderAttribute, part.header);
+      op.Range(after, prefix, part.KeysFor(kReadBytes));
+    }, &read);
+    if (result == -ECANCELED || result == -ENOENT) return std::optional<uint64_t>();
+    if (result < 0) return cluster.ErrorOf(result, part.object, false);
+    more = read->more(0);
+    read->ForEach(0, [&](std::string_view cell, std::string_view stored) {
+      part.NoteBytes(cell.size() + stored.size());
+      bytes += StoredCellBytes(cell.size(), stored.size());
+      after = cell;
+      return true;
+    });
+  }
+  return std::optional(bytes);
 }
 
 }  // namespace
@@ -53,7 +79,7 @@ void TabletWriter::Start() {
 
 void TabletWriter::TakeGroup() {
   busy_ = true;
-  state_is_fresh_ = in_doubt_ = false;
+  state_is_fresh_ = counted_for_group_ = in_doubt_ = false;
   size_t bytes = 0;
   while (!queue_.empty() && batches_.size() < kMaxGroupBatches &&
          (batches_.empty() || bytes + queue_.front().bytes <= kMaxGroupBytes)) {
@@ -110,7 +136,7 @@ void TabletWriter::Open() {
 void TabletWriter::ReadState() {
   std::vector<std::string> keys;
   for (const QueuedBatch& batch : batches_) {
-    if (batch.done) Group::KeysOf(batch.batch, &keys);
+    if (batch.done) Group::KeysOf(batch.batch, counted_for_group_, &keys);
   }
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
@@ -155,7 +181,15 @@ void TabletWriter::OnState(int result, ReadOp& read, size_t cells, std::optional
 
 Status TabletWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys,
                                std::optional<LedgerCell>* own) {
-  ASSIGN_OR_RETURN(stamp_, DecodeStamp(read.TakeAttributes()[kStampAttribute]));
+  std::map<std::string, std::string> attributes = read.TakeAttributes();
+  ASSIGN_OR_RETURN(const uint64_t stamp, DecodeStamp(attributes[kStampAttribute]));
+  ASSIGN_OR_RETURN(size_, DecodeSize(attributes[kSizeAttribute]));
+  stamp_ = stamp;
+  if (counted_ && size_.unsure < counted_->said.unsure) counted_.reset();  // another process has counted since
+  if (counted_) {
+    const uint64_t bytes = counted_->bytes + size_.bytes;
+    size_ = {bytes - std::min(bytes, counted_->said.bytes), size_.unsure - counted_->said.unsure};
+  }
   known_.clear();
   for (const std::string& key : keys) known_.emplace(key, KeyState{});
   Status status;
@@ -186,8 +220,29 @@ Status TabletWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t>
   return OkStatus();
 }
 
+void TabletWriter::Count() {
+  context_.statistics.counts.fetch_add(1, std::memory_order_relaxed);
+  const TabletSize said = counted_ ? TabletSize{size_.bytes + counted_->said.bytes - counted_->bytes,
+                                                size_.unsure + counted_->said.unsure}
+                                   : size_;
+  Elsewhere<Result<std::optional<uint64_t>>>(
+      [this, part = part_] { return CountBytes(context_.cluster, *part); },
+      [this, said](Result<std::optional<uint64_t>> bytes) {
+        if (!bytes.ok()) return Fail(bytes.error());
+        counted_.reset();
+        if (*bytes) counted_ = {said, **bytes};
+        stamp_.reset();  // other processes may have written meanwhile
+        Advance();
+      });
+}
+
 void TabletWriter::Build() {
-  group_.emplace(*stamp_, known_, state_is_fresh_);
+  if (size_.unsure > std::max(kMaxUnsureBytes, size_.bytes / 2)) return Count();
+  group_.emplace(*stamp_, known_, state_is_fresh_,
+                 GroupSize{.before = size_,
+                           .max_bytes = context_.cluster.options().max_tablet_bytes,
+                           .is_final = counted_for_group_,
+                           .seen = [part = part_](std::string_view key, uint64_t stamp) { return part->seen.Find(key, stamp); }});
   for (size_t i = 0; i < batches_.size(); ++i) {
     QueuedBatch& queued = batches_[i];
     if (!queued.done) continue;
@@ -205,6 +260,10 @@ void TabletWriter::Build() {
     } else if (verdict == Group::Verdict::kRead && !state_is_fresh_) {
       group_.reset();
       return ReadState();
+    } else if (verdict == Group::Verdict::kCount) {
+      counted_for_group_ = true;
+      group_.reset();
+      return size_.unsure > 0 ? Count() : ReadState();
     } else {
       // It waits for the outcome of those before it, and those behind it wait with it.
       for (size_t back = batches_.size(); back > i; --back) {
@@ -254,6 +313,7 @@ void TabletWriter::FillOperation(WriteOp* op) const {
   if (!stale_ledgers_.empty()) op->Remove(stale_ledgers_);
   op->Set(LedgerKey(context_.process), EncodeLedger({.seq = seq_, .time_micros = context_.clock.NowMicros()}));
   op->SetAttribute(kStampAttribute, EncodeStamp(group_->last_stamp()));
+  op->SetAttribute(kSizeAttribute, EncodeSize(group_->size()));
 }
 
 void TabletWriter::Send() {
@@ -286,8 +346,7 @@ void TabletWriter::OnWritten(int result) {
       stamp_.reset();
       return ReadState();
     default:
-      if (in_doubt_) return Fail(context_.cluster.ErrorOf(-ETIMEDOUT, part_->object, true));
-      if (result == -ENOENT) return Recheck();
+      if (result == -ENOENT && !in_doubt_) return Recheck();
       return Fail(context_.cluster.ErrorOf(result, part_->object, true));
   }
 }
@@ -309,6 +368,8 @@ void TabletWriter::Succeed() {
     group_->Learn(&known_);
     if (known_.size() > kMaxKnownKeys) known_.clear();
     stamp_ = group_->last_stamp();
+    size_ = group_->size();
+    counted_.reset();
   }
   ledger_looked_through_ = true;
   stale_ledgers_.clear();
@@ -332,7 +393,7 @@ void TabletWriter::Refuse(QueuedBatch& batch, Error error) {
 void TabletWriter::Fail(const Error& error) {
   // Before anything was sent, or after it was surely refused, a lost answer means that the writes were not applied.
   const bool unknown = error.code() == ErrorCode::kOutcomeUnknown;
-  context_.set_health(error);
+  if (error.code() != ErrorCode::kCorruption) context_.set_health(error);  // of this tablet alone
   stamp_.reset();
   known_.clear();
   for (QueuedBatch& batch : batches_) {

@@ -39,6 +39,7 @@ struct WriterStatistics {
   std::atomic<uint64_t> races = 0;            // operations that lost to another writer, or whose guards failed
   std::atomic<uint64_t> sent_again = 0;       // operations whose answer was lost
   std::atomic<uint64_t> found_in_ledger = 0;  // of these, applied the first time
+  std::atomic<uint64_t> counts = 0;           // of the bytes of a tablet, by reading all of it
   std::atomic<uint64_t> unknown = 0;          // batches whose outcome nobody was told
 };
 
@@ -77,6 +78,7 @@ class TabletWriter {
   void OnState(int result, ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys);
   Status TakeState(ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys,
                    std::optional<LedgerCell>* own);
+  void Count();
   void Build();
   void Send();
   void FillOperation(WriteOp* op) const;
@@ -97,6 +99,13 @@ class TabletWriter {
   PartPtr part_;
   std::optional<uint64_t> stamp_;  // of the tablet, as far as this process knows
   KnownKeys known_;                // at that stamp
+  TabletSize size_;                // at that stamp, corrected by counted_
+  // What the size attribute said and what this process counted then. Kept until an operation of this process tells everybody.
+  struct Counted {
+    TabletSize said;
+    uint64_t bytes = 0;
+  };
+  std::optional<Counted> counted_;
   uint64_t seq_ = 0;               // of the last operation built
   bool ledger_looked_through_ = false;
   std::vector<std::string> stale_ledgers_;  // cells of processes long gone, to be removed by the next operation
@@ -106,6 +115,7 @@ class TabletWriter {
   std::vector<QueuedBatch> batches_;
   std::optional<Group> group_;
   bool state_is_fresh_ = false;  // known_ was read for this group and has the keys of all its batches
+  bool counted_for_group_ = false;  // and the states of all keys that it changes are read, too
   bool in_doubt_ = false;  // an operation with seq_ was sent whose answer is lost
   int64_t first_sent_ = 0;  // ticks
 };

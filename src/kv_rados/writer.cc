@@ -199,6 +199,7 @@ void Writer::AddStatistics(std::map<std::string, double>* statistics) const {
   (*statistics)["kv_rados_races"] = value(statistics_.races);
   (*statistics)["kv_rados_sent_again"] = value(statistics_.sent_again);
   (*statistics)["kv_rados_found_in_ledger"] = value(statistics_.found_in_ledger);
+  (*statistics)["kv_rados_counts"] = value(statistics_.counts);
   (*statistics)["kv_rados_unknown"] = value(statistics_.unknown);
   (*statistics)["kv_writable"] = Health().ok() ? 1 : 0;
 }

@@ -6,9 +6,11 @@
 
 #include <atomic>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "cluster_under_test.h"
+#include "increments.h"
 #include "kv/engine.h"
 
 namespace stator {
@@ -17,89 +19,6 @@ namespace {
 using kv_rados::OpenRados;
 using kv_rados::RadosOptions;
 using testing::HasSubstr;
-
-constexpr kv::Tablet kTablet{kv::Space::kItems, 7};
-constexpr char kObject[] = "items.00000007.0";
-
-std::unique_ptr<kv::Engine> Open(const RadosOptions& options) {
-  Result<std::unique_ptr<kv::Engine>> engine = OpenRados(options);
-  if (!engine.ok()) {
-    ADD_FAILURE() << engine.error().message();
-    return nullptr;
-  }
-  return std::move(*engine);
-}
-
-kv::Batch PutOne(std::string key, std::string_view text) {
-  kv::Batch batch;
-  batch.puts.push_back({kTablet, std::move(key), std::string(kv::kStampBytes, '\0').append(text)});
-  return batch;
-}
-
-kv::Batch AddOne(std::string key, int64_t delta = 1) {
-  kv::Batch batch;
-  batch.adds.push_back({kTablet, std::move(key), delta});
-  return batch;
-}
-
-// -1 if there is none, -2 if it cannot be read.
-int64_t CountOf(kv::Engine& engine, std::string_view key) {
-  std::string value;
-  const Result<bool> exists = engine.Get(kTablet, key, kv::Tier::kAny, &value);
-  if (!exists.ok()) return -2;
-  if (!*exists) return -1;
-  const Result<int64_t> count = kv::CounterOf(value);
-  return count.ok() ? *count : -2;
-}
-
-ErrorCode CodeOf(const Result<uint64_t>& outcome) { return outcome.ok() ? ErrorCode::kInternal : outcome.error().code(); }
-
-// Runs `seconds` of guarded increments of "number" and of adds to "count" on each engine, `threads` of them, and returns how
-// many were acknowledged. Outcomes that stayed unknown are counted in *unknown; any other failure is one of the test.
-int64_t Increment(const std::vector<kv::Engine*>& engines, int threads, const std::function<bool()>& go_on,
-                  std::atomic<int64_t>* unknown) {
-  std::atomic<int64_t> acknowledged = 0;
-  std::vector<std::thread> running;
-  for (int t = 0; t < threads; ++t) {
-    running.emplace_back([&, t] {
-      kv::Engine& engine = *engines[static_cast<size_t>(t) % engines.size()];
-      while (go_on()) {
-        std::string value;
-        const Result<bool> exists = engine.Get(kTablet, "number", kv::Tier::kAny, &value);
-        if (!exists.ok()) {
-          EXPECT_EQ(exists.error().code(), ErrorCode::kUnavailable) << exists.error().message();
-          continue;
-        }
-        const int64_t number = *exists ? std::stoll(value.substr(kv::kStampBytes)) : 0;
-        kv::Batch batch = PutOne("number", std::to_string(number + 1));
-        batch.guards.push_back({kTablet, "number", *exists ? kv::StampOf(value) : 0});
-        batch.adds = AddOne("count").adds;
-        const Result<uint64_t> outcome = kv::ApplyAndWait(engine, std::move(batch));
-        if (outcome.ok()) {
-          ++acknowledged;
-        } else if (outcome.error().code() == ErrorCode::kOutcomeUnknown) {
-          ++*unknown;
-        } else if (outcome.error().code() != ErrorCode::kGuardFailed && outcome.error().code() != ErrorCode::kUnavailable) {
-          ADD_FAILURE() << outcome.error().message();
-          return;
-        }
-      }
-    });
-  }
-  for (std::thread& thread : running) thread.join();
-  return acknowledged;
-}
-
-int64_t NumberOf(kv::Engine& engine) {
-  std::string value;
-  const Result<bool> exists = engine.Get(kTablet, "number", kv::Tier::kAny, &value);
-  return exists.ok() && *exists ? std::stoll(value.substr(kv::kStampBytes)) : -1;
-}
-
-std::function<bool()> For(int milliseconds) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
-  return [until] { return std::chrono::steady_clock::now() < until; };
-}
 
 TEST(RadosEngine, TwoProcessesShareATablet) {
   const RadosOptions options = ClusterUnderTest::NewStore();
@@ -187,6 +106,127 @@ TEST(RadosEngine, LongScans) {
   }
 }
 
+// ---- sizes ---------------------------------------------------------------------------------------------------------
+
+// What a tablet holds, by reading it. Keys have no bytes that are escaped.
+uint64_t BytesOf(kv::Engine& engine) {
+  uint64_t bytes = 0;
+  EXPECT_TRUE(engine.Scan({kTablet, {}, {}}, kv::Tier::kAny, [&](auto key, auto value) {
+    bytes += 2 * (key.size() + 2) + value.size() + 1;
+    return true;
+  }).ok());
+  return bytes;
+}
+
+// A put that has read what it replaces, as the layers above do.
+kv::Batch Replace(kv::Engine& engine, const std::string& key, size_t bytes) {
+  std::string value;
+  const Result<bool> exists = engine.Get(kTablet, key, kv::Tier::kAny, &value);
+  kv::Batch batch = PutOne(key, std::string(bytes, 'v'));
+  batch.guards.push_back({kTablet, key, exists.ok() && *exists ? kv::StampOf(value) : 0});
+  return batch;
+}
+
+TEST(RadosEngine, SizesAreKeptWithEveryWrite) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  auto first = Open(options);
+  const auto second = Open(options);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->ApproximateBytes(kTablet), 0);
+  std::vector<std::thread> writers;
+  for (int t = 0; t < 4; ++t) {
+    writers.emplace_back([&, t] {
+      kv::Engine& engine = t % 2 == 0 ? *first : *second;
+      SeededRandom random(static_cast<uint64_t>(t));
+      for (int i = 0; i < 100; ++i) {
+        const std::string key = "key" + std::to_string(random.Below(20));
+        kv::Batch batch = Replace(engine, key, random.Below(3000));
+        if (random.Below(4) == 0) {
+          batch.puts.clear();
+          batch.deletes.push_back({kTablet, key});
+        }
+        batch.adds = AddOne("count" + std::to_string(random.Below(3))).adds;
+        const Result<uint64_t> outcome = kv::ApplyAndWait(engine, std::move(batch));
+        EXPECT_TRUE(outcome.ok() || CodeOf(outcome) == ErrorCode::kGuardFailed);
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_GT(BytesOf(*first), 1000);
+  EXPECT_EQ(first->ApproximateBytes(kTablet), BytesOf(*first)) << "all sizes were known";
+  EXPECT_EQ(second->ApproximateBytes(kTablet), BytesOf(*first));
+  first = Open(options);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->ApproximateBytes(kTablet), BytesOf(*second)) << "after a restart";
+  ASSERT_TRUE(kv::ApplyAndWait(*first, Replace(*first, "key1", 77)).ok());
+  EXPECT_EQ(first->ApproximateBytes(kTablet), BytesOf(*second));
+  EXPECT_EQ(first->Statistics()["kv_rados_counts"], 0) << "nothing was read for it";
+
+  kv::Batch all;
+  all.range_deletes.push_back({kTablet, {}, {}});
+  all.puts = PutOne("left", "1").puts;
+  ASSERT_TRUE(kv::ApplyAndWait(*second, std::move(all)).ok());
+  EXPECT_EQ(first->ApproximateBytes(kTablet), BytesOf(*first));
+}
+
+TEST(RadosEngine, ATabletDoesNotPassItsLimit) {
+  RadosOptions options = ClusterUnderTest::NewStore();
+  options.max_tablet_bytes = 100'000;
+  const auto engine = Open(options), other = Open(options);
+  ASSERT_TRUE(engine && other);
+  EXPECT_EQ(engine->capabilities().max_tablet_bytes, 100'000);
+  constexpr char kSays[] = "The write was not applied: its tablet would pass 100000 bytes, and this store does not split tablets. Reads and "
+                           "deletes go on.";
+  // All at once, so that those that fit and those that do not wait for one group.
+  std::atomic<int> taken = 0, refused = 0, done = 0;
+  for (int i = 0; i < 30; ++i) {
+    engine->Apply(PutOne("key" + std::to_string(10 + i), std::string(9900, 'v')), [&](Result<uint64_t> outcome) {
+      if (outcome.ok()) {
+        ++taken;
+      } else {
+        ++refused;
+        EXPECT_EQ(outcome.error().code(), ErrorCode::kUnavailable);
+        EXPECT_EQ(outcome.error().message(), kSays);
+      }
+      ++done;
+    });
+  }
+  while (done < 30) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(taken, 10);
+  EXPECT_EQ(refused, 20);
+  EXPECT_LE(BytesOf(*engine), 100'000);
+  EXPECT_TRUE(engine->Health().ok());
+  EXPECT_EQ(kv::ApplyAndWait(*other, Replace(*other, "another", 9900)).error().message(), kSays);
+  EXPECT_TRUE(kv::ApplyAndWait(*engine, Replace(*engine, "key10", 9000)).ok()) << "smaller than before";
+  EXPECT_EQ(kv::ApplyAndWait(*engine, Replace(*engine, "another", 9900)).error().message(), kSays);
+
+  kv::Batch gone;
+  gone.deletes = {{kTablet, "key10"}, {kTablet, "key11"}};
+  ASSERT_TRUE(kv::ApplyAndWait(*other, std::move(gone)).ok()) << "deletes go on";
+  EXPECT_TRUE(kv::ApplyAndWait(*engine, Replace(*engine, "another", 9900)).ok()) << "it knows what the other process deleted";
+  EXPECT_LE(BytesOf(*engine), 100'000);
+
+  // Nobody knows what they replace, so it is counted, and no more often than it must.
+  for (int i = 0; i < 50; ++i) {
+    const Result<uint64_t> outcome = kv::ApplyAndWait(*engine, PutOne("key12", std::string(9900, 'w')));
+    ASSERT_TRUE(outcome.ok()) << outcome.error().message();
+  }
+  const double counts = engine->Statistics()["kv_rados_counts"];
+  EXPECT_GT(counts, 0);
+  kv::Batch range;
+  range.range_deletes.push_back({kTablet, "key13", "key15"});
+  ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(range)).ok());
+  taken = 0;
+  for (int i = 0; i < 20; ++i) {
+    const Result<uint64_t> outcome = kv::ApplyAndWait(*engine, PutOne("more" + std::to_string(i), std::string(9900, 'w')));
+    taken += outcome.ok() ? 1 : 0;
+  }
+  EXPECT_GE(taken, 2);
+  EXPECT_GT(BytesOf(*engine), 90'000);
+  EXPECT_LE(BytesOf(*engine), 100'000);
+  EXPECT_LT(engine->Statistics()["kv_rados_counts"], counts + 10) << "a refusal counts once, not each time";
+}
+
 // ---- answers that are lost -----------------------------------------------------------------------------------------
 
 // Every third answer to a write is lost although the write was applied, another third although it was refused.
@@ -237,10 +277,66 @@ TEST(RadosEngine, TheLedgerOutlivesLaterWrites) {
   }
 }
 
-RadosOptions Impatient() {
+constexpr int64_t kHour = 3'600'000'000;
+
+// How many processes have a ledger cell in the tablet.
+int64_t LedgerCells(const RadosOptions& options) {
+  std::istringstream cells(ClusterUnderTest::Command(RadosCommand(options) + "listomapkeys " + kObject));
+  int64_t count = 0;
+  for (std::string cell; std::getline(cells, cell);) count += cell.size() == 33 && cell[0] == 'l' ? 1 : 0;
+  return count;
+}
+
+TEST(RadosEngine, LedgerCellsGoAfterADay) {
+  ManualClock clock;
   RadosOptions options = ClusterUnderTest::NewStore();
-  options.operation_timeout_seconds = 1;
-  return options;
+  options.clock = &clock;
+  const auto first = Open(options);
+  ASSERT_TRUE(first && kv::ApplyAndWait(*first, AddOne("n")).ok());
+  for (int i = 0; i < 3; ++i) {
+    const auto gone = Open(options);
+    ASSERT_TRUE(gone && kv::ApplyAndWait(*gone, AddOne("n")).ok());
+  }
+  clock.AdvanceMicros(23 * kHour);
+  const auto second = Open(options);
+  ASSERT_TRUE(second && kv::ApplyAndWait(*second, AddOne("n")).ok());
+  EXPECT_EQ(LedgerCells(options), 5);
+  clock.AdvanceMicros(2 * kHour);
+  const auto third = Open(options);
+  ASSERT_TRUE(third && kv::ApplyAndWait(*third, AddOne("n")).ok());
+  EXPECT_EQ(LedgerCells(options), 2) << "of the second and the third";
+  ASSERT_TRUE(kv::ApplyAndWait(*first, AddOne("n")).ok());
+  EXPECT_EQ(LedgerCells(options), 3) << "the first is back";
+  EXPECT_EQ(CountOf(*second, "n"), 7);
+}
+
+// The answer to a write is lost, and the process sleeps for so long that another one may clear its cell away.
+TEST(RadosEngine, AMissingLedgerCellIsNotTrustedAfterHalfADay) {
+  for (const int64_t hours : {23, 25}) {
+    ManualClock clock;
+    RadosOptions options = ClusterUnderTest::NewStore();
+    options.clock = &clock;
+    options.deadline_seconds = 1'000'000;
+    const auto other = Open(options);
+    std::atomic<bool> lose = false;
+    options.write_result = [&](int result) {
+      if (!lose.exchange(false)) return result;
+      clock.AdvanceMicros(hours * kHour);
+      EXPECT_TRUE(kv::ApplyAndWait(*other, AddOne("n", 10)).ok());
+      return -ETIMEDOUT;
+    };
+    const auto engine = Open(options);
+    ASSERT_TRUE(other && engine && kv::ApplyAndWait(*engine, AddOne("n", 100)).ok());
+    lose = true;
+    const Result<uint64_t> outcome = kv::ApplyAndWait(*engine, AddOne("n"));
+    if (hours == 23) {
+      EXPECT_TRUE(outcome.ok());
+    } else {
+      EXPECT_EQ(CodeOf(outcome), ErrorCode::kOutcomeUnknown);
+    }
+    EXPECT_EQ(CountOf(*engine, "n"), 111) << "once";
+    EXPECT_TRUE(kv::ApplyAndWait(*engine, AddOne("n")).ok());
+  }
 }
 
 // The OSDs hang for longer than an operation may take, then do all that was sent to them meanwhile.
@@ -296,11 +392,7 @@ TEST(RadosEngine, AKilledOsdLosesNothing) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);
-  const std::string place =
-      ClusterUnderTest::Command(std::string("ceph osd map stator ") + kObject + " " + options.name_space + " -f json");
-  const size_t primary = place.find("\"acting_primary\":");
-  ASSERT_NE(primary, std::string::npos) << place;
-  const std::string osd(1, place[primary + sizeof "\"acting_primary\":" - 1]);
+  const std::string osd = PrimaryOf(options);
 
   std::atomic<int64_t> unknown = 0, acknowledged = 0, before = 0;
   std::atomic<bool> stop = false;
@@ -326,7 +418,7 @@ TEST(RadosEngine, AFullPoolIsSaidToBeFull) {
   RadosOptions options = Impatient();
   const auto engine = Open(options);
   ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, AddOne("n")).ok());
-  const std::string rados = "rados -n client.admin -p stator -N " + options.name_space + " ";
+  const std::string rados = RadosCommand(options);
   const std::string ballast = testing::TempDir() + "/ballast";
   std::ofstream(ballast) << std::string(20 << 20, 'b');
   ClusterUnderTest::Command(rados + "put ballast " + ballast);
@@ -393,7 +485,7 @@ TEST(RadosEngine, SaysWhyItCannotBeOpened) {
 TEST(RadosEngine, RefusesNewerFormatsAndForeignObjects) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   ASSERT_TRUE(Open(options));
-  const std::string rados = "rados -n client.admin -p stator -N " + options.name_space + " ";
+  const std::string rados = RadosCommand(options);
   ClusterUnderTest::Command(rados + "setxattr stator format 'stator-rados 2'");
   EXPECT_EQ(OpenError(options),
             "The store in this pool has format 2, and this Stator knows formats up to 1. Start the newer Stator that wrote it.");
@@ -408,7 +500,7 @@ TEST(RadosEngine, AnObjectRemovedByHandIsAnErrorAndNoAbsence) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options);
   ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, PutOne("a", "1")).ok());
-  const std::string rados = "rados -n client.admin -p stator -N " + options.name_space + " ";
+  const std::string rados = RadosCommand(options);
   ClusterUnderTest::Command(rados + "rm " + kObject);
   const auto fresh = Open(options);
   ASSERT_TRUE(fresh);
@@ -431,7 +523,7 @@ TEST(RadosEngine, ATabletOfANewerFormatIsRefused) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options);
   ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, PutOne("a", "1")).ok());
-  const std::string rados = "rados -n client.admin -p stator -N " + options.name_space + " ";
+  const std::string rados = RadosCommand(options);
   ClusterUnderTest::Command(rados + "setxattr " + kObject + " header \"$(printf '\\002new')\"");
   std::string value;
   EXPECT_THAT(engine->Get(kTablet, "a", kv::Tier::kAny, &value).error().message(), HasSubstr("has format 2"));

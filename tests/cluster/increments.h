@@ -1,0 +1,128 @@
+// What the tests of the engine do to a tablet, and how they find out what became of it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cluster_under_test.h"
+#include "kv/engine.h"
+#include "kv_rados/rados_engine.h"
+
+namespace stator {
+
+inline constexpr kv::Tablet kTablet{kv::Space::kItems, 7};
+inline constexpr char kObject[] = "items.00000007.0";
+
+inline std::unique_ptr<kv::Engine> Open(const kv_rados::RadosOptions& options) {
+  Result<std::unique_ptr<kv::Engine>> engine = kv_rados::OpenRados(options);
+  if (!engine.ok()) {
+    ADD_FAILURE() << engine.error().message();
+    return nullptr;
+  }
+  return std::move(*engine);
+}
+
+inline kv::Batch PutOne(std::string key, std::string_view text) {
+  kv::Batch batch;
+  batch.puts.push_back({kTablet, std::move(key), std::string(kv::kStampBytes, '\0').append(text)});
+  return batch;
+}
+
+inline kv::Batch AddOne(std::string key, int64_t delta = 1) {
+  kv::Batch batch;
+  batch.adds.push_back({kTablet, std::move(key), delta});
+  return batch;
+}
+
+// -1 if there is none, -2 if it cannot be read.
+inline int64_t CountOf(kv::Engine& engine, std::string_view key) {
+  std::string value;
+  const Result<bool> exists = engine.Get(kTablet, key, kv::Tier::kAny, &value);
+  if (!exists.ok()) return -2;
+  if (!*exists) return -1;
+  const Result<int64_t> count = kv::CounterOf(value);
+  return count.ok() ? *count : -2;
+}
+
+inline ErrorCode CodeOf(const Result<uint64_t>& outcome) { return outcome.ok() ? ErrorCode::kInternal : outcome.error().code(); }
+
+// Runs `seconds` of guarded increments of "number" and of adds to "count" on each engine, `threads` of them, and returns how
+// many were acknowledged. Outcomes that stayed unknown are counted in *unknown; any other failure is one of the test.
+inline int64_t Increment(const std::vector<kv::Engine*>& engines, int threads, const std::function<bool()>& go_on,
+                  std::atomic<int64_t>* unknown) {
+  std::atomic<int64_t> acknowledged = 0;
+  std::vector<std::thread> running;
+  for (int t = 0; t < threads; ++t) {
+    running.emplace_back([&, t] {
+      kv::Engine& engine = *engines[static_cast<size_t>(t) % engines.size()];
+      while (go_on()) {
+        std::string value;
+        const Result<bool> exists = engine.Get(kTablet, "number", kv::Tier::kAny, &value);
+        if (!exists.ok()) {
+          EXPECT_EQ(exists.error().code(), ErrorCode::kUnavailable) << exists.error().message();
+          continue;
+        }
+        const int64_t number = *exists ? std::stoll(value.substr(kv::kStampBytes)) : 0;
+        kv::Batch batch = PutOne("number", std::to_string(number + 1));
+        batch.guards.push_back({kTablet, "number", *exists ? kv::StampOf(value) : 0});
+        batch.adds = AddOne("count").adds;
+        const Result<uint64_t> outcome = kv::ApplyAndWait(engine, std::move(batch));
+        if (outcome.ok()) {
+          ++acknowledged;
+        } else if (outcome.error().code() == ErrorCode::kOutcomeUnknown) {
+          ++*unknown;
+        } else if (outcome.error().code() != ErrorCode::kGuardFailed && outcome.error().code() != ErrorCode::kUnavailable) {
+          ADD_FAILURE() << outcome.error().message();
+          return;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  return acknowledged;
+}
+
+inline int64_t NumberOf(kv::Engine& engine) {
+  std::string value;
+  const Result<bool> exists = engine.Get(kTablet, "number", kv::Tier::kAny, &value);
+  return exists.ok() && *exists ? std::stoll(value.substr(kv::kStampBytes)) : -1;
+}
+
+inline std::function<bool()> For(int milliseconds) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  return [until] { return std::chrono::steady_clock::now() < until; };
+}
+
+// Gives an operation up after a second.
+inline kv_rados::RadosOptions Impatient() {
+  kv_rados::RadosOptions options = ClusterUnderTest::NewStore();
+  options.operation_timeout_seconds = 1;
+  return options;
+}
+
+// The command line client, on the objects of a store.
+inline std::string RadosCommand(const kv_rados::RadosOptions& options) {
+  return "rados -n client.admin -p " + options.pool + " -N " + options.name_space + " ";
+}
+
+// The number of the OSD that serves the tablet.
+inline std::string PrimaryOf(const kv_rados::RadosOptions& options) {
+  const std::string place =
+      ClusterUnderTest::Command(std::string("ceph osd map stator ") + kObject + " " + options.name_space + " -f json");
+  const std::string name = "\"acting_primary\":";
+  const size_t primary = place.find(name);
+  if (primary == std::string::npos) {
+    ADD_FAILURE() << place;
+    return "0";
+  }
+  return std::string(1, place[primary + name.size()]);
+}
+
+}  // namespace stator
