@@ -300,13 +300,12 @@ TEST(RadosNetwork, CutOffPastTheDeadlineOutcomesAreUnknown) {
   EXPECT_EQ(CountOf(*engine, "count"), number) << "both are of one batch";
 }
 
-// Without a monitor everything goes on until an OSD dies as well; ten seconds after the monitor is back, it goes on again.
-TEST(RadosNetwork, AMonitorIsMissedOnlyWhenAnOsdDies) {
+// Without a monitor everything goes on.
+TEST(RadosNetwork, NobodyMissesTheMonitorForSomeSeconds) {
   const RadosOptions options = Impatient();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);
   ASSERT_TRUE(kv::ApplyAndWait(*first, AddOne("count", 0)).ok() && kv::ApplyAndWait(*second, AddOne("count", 0)).ok());
-  const std::string osd = PrimaryOf(options);
   std::atomic<bool> stop = false;
   std::atomic<int64_t> unknown = 0, acknowledged = 0;
   std::thread writers([&] { acknowledged = Increment({first.get(), second.get()}, 2, [&] { return !stop; }, &unknown); });
@@ -321,16 +320,11 @@ TEST(RadosNetwork, AMonitorIsMissedOnlyWhenAnOsdDies) {
   }
   EXPECT_TRUE(first->Health().ok());
 
-  ClusterUnderTest::Command("kill-osd " + osd);
-  Sleep(500);
-  before = groups();
-  Sleep(1500);
-  EXPECT_EQ(groups(), before) << "nobody says who takes over";
   ClusterUnderTest::Command("start-mon");
+  before = groups();
   const auto until = For(10'000);
   while (groups() < before + 5 && until()) Sleep(20);
-  EXPECT_GE(groups(), before + 5) << "ten seconds after the repair";
-  ClusterUnderTest::Command("start-osd " + osd);
+  EXPECT_GE(groups(), before + 5) << "nor when it is back";
   stop = true;
   writers.join();
   ClusterUnderTest::Command("wait-clean");
