@@ -18,10 +18,6 @@ using throughput::Limit;
 using throughput::Rates;
 using Resource = ops::Admission::Resource;
 
-// Quotas of a new account: DescribeLimits.
-constexpr double kAccountUnits = 80'000;
-constexpr double kTableUnits = 40'000;
-
 constexpr std::array<Access, throughput::kAccesses> kBoth = {Access::kRead, Access::kWrite};
 std::string_view Word(Access access) { return access == Access::kRead ? "read" : "write"; }
 
@@ -112,10 +108,12 @@ void AddCapacity(const std::vector<Resource>& resources, Access access,
   }
 }
 
-// Of the account's quotas, in percent, as CloudWatch has them.
+// Of the account's quotas, which are those of DescribeLimits, in percent, as CloudWatch has them.
 void AddUtilization(const std::vector<Resource>& resources, Access access,
-                    std::vector<MetricFamily>* families) {
+                    const throughput::ModelSettings& s, std::vector<MetricFamily>* families) {
   const std::string word(Word(access));
+  const Rates of_account{s.account_quota_read_units, s.account_quota_write_units};
+  const Rates of_table{s.table_quota_read_units, s.table_quota_write_units};
   double sum = 0;
   double most = 0;
   for (const Resource& resource : resources) {
@@ -132,10 +130,10 @@ void AddUtilization(const std::vector<Resource>& resources, Access access,
                        "The account's quota in capacity units");
   Family table_quota("stator_account_max_table_level_" + word + "s", MetricType::Gauge,
                      "The quota of a table or index in capacity units");
-  account.Add(100 * sum / kAccountUnits);
-  table.Add(100 * most / kTableUnits);
-  account_quota.Add(kAccountUnits);
-  table_quota.Add(kTableUnits);
+  account.Add(100 * sum / of_account.Of(access));
+  table.Add(100 * most / of_table.Of(access));
+  account_quota.Add(of_account.Of(access));
+  table_quota.Add(of_table.Of(access));
   for (Family* family : {&account, &table, &account_quota, &table_quota}) family->MoveTo(families);
 }
 
@@ -145,7 +143,8 @@ std::vector<MetricFamily> ThroughputMetrics(const ops::Environment& environment)
   const std::vector<Resource> resources = environment.admission.Resources();
   std::vector<MetricFamily> families;
   for (const Access access : kBoth) AddCapacity(resources, access, &families);
-  for (const Access access : kBoth) AddUtilization(resources, access, &families);
+  for (const Access access : kBoth)
+    AddUtilization(resources, access, environment.settings.throughput, &families);
   Family partitions("stator_partitions", MetricType::Gauge, "Partitions of the throughput model");
   Family enforced("stator_throttling_enforced", MetricType::Gauge,
                   "1: requests beyond a limit are refused, 0: they pass");

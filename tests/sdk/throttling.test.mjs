@@ -98,6 +98,10 @@ test('constants of the model are settings', options, async () => {
   try {
     const limits = await client.describeLimits({});
     assert.deepEqual([limits.TableMaxWriteCapacityUnits, limits.AccountMaxWriteCapacityUnits], [50, 60]);
+    const metrics = (await request(small.endpoint, { method: 'GET', path: '/metrics' })).text;
+    assert.match(metrics, /^stator_account_max_table_level_writes 50$/m);
+    assert.match(metrics, /^stator_account_max_writes 60$/m);
+    assert.match(metrics, /^stator_account_max_reads 80000$/m);
     const create = (TableName, write) => client.createTable({
       TableName, AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }], KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
       ProvisionedThroughput: { ReadCapacityUnits: 1, WriteCapacityUnits: write } });
