@@ -25,18 +25,7 @@ struct AdmissionWorld : TestWorld {
   // Key pk, a global index by-g, and perhaps a stream.
   void CreateIndexed(const std::string& name, ProvisionedThroughput units,
                      ProvisionedThroughput index_units, bool stream = false) {
-    CreateTableRequest request;
-    request.table_name = name;
-    request.attribute_definitions = {{"pk", ScalarAttributeType::kS},
-                                     {"g", ScalarAttributeType::kS}};
-    request.key_schema = {{"pk", KeyType::kHash}};
-    request.provisioned_throughput = units;
-    GlobalSecondaryIndex index;
-    index.index_name = "by-g";
-    index.key_schema = {{"g", KeyType::kHash}};
-    index.projection.projection_type = ProjectionType::kAll;
-    index.provisioned_throughput = index_units;
-    request.global_secondary_indexes = {index};
+    CreateTableRequest request = IndexedTable(name, units, "by-g", "g", index_units);
     if (stream) request.stream_specification = {true, StreamViewType::kKeysOnly};
     ASSERT_TRUE(Call(CreateTable, std::move(request)).ok());
   }

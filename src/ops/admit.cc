@@ -29,10 +29,7 @@ std::optional<Refusal> Refuse(Context& ctx, const table::Table& table,
 }
 
 Meter& MeterOf(const ReadTarget& target) {
-  const table::Meters& meters = target.table->meters;
-  if (!target.is_global()) return *meters.table;
-  return *meters.indexes[static_cast<size_t>(target.index -
-                                             target.table->descriptor.indexes.data())];
+  return target.is_global() ? target.table->MeterOf(*target.index) : *target.table->meters.table;
 }
 
 KeyPoint PointOf(const ReadTarget& target, std::string_view key) {

@@ -8,6 +8,7 @@
 #include "base/time_text.h"
 #include "ops/context.h"
 #include "ops/requests.h"
+#include "ops/table_capacity.h"
 #include "ops/table_status.h"
 #include "ops/update_table.h"
 #include "table/store.h"
@@ -25,11 +26,6 @@ constexpr int64_t kMinutesPerStep = 10'000;
 
 const std::optional<AutoScalingSettings>& Of(const table::AutoScalingRules& rules, Access access) {
   return access == Access::kRead ? rules.read : rules.write;
-}
-
-template <typename Capacity>
-throughput::DecreaseHistory DecreasesOf(const Capacity& c) {
-  return {c.last_decrease_micros, c.decreases_day, c.decreases_today};
 }
 
 template <typename Capacity>

@@ -28,18 +28,8 @@ class AutoScalerTest : public testing::Test {
 
   // With key `pk`, S, and a global index of it, both of 10 and 10 units.
   void Create(const std::string& name) {
-    CreateTableRequest request;
-    request.table_name = name;
-    request.key_schema = {{"pk", KeyType::kHash}};
-    request.attribute_definitions = {{"pk", ScalarAttributeType::kS}};
-    request.provisioned_throughput = ProvisionedThroughput{10, 10};
-    GlobalSecondaryIndex index;
-    index.index_name = "index";
-    index.key_schema = {{"pk", KeyType::kHash}};
-    index.projection.projection_type = ProjectionType::kAll;
-    index.provisioned_throughput = ProvisionedThroughput{10, 10};
-    request.global_secondary_indexes = {index};
-    const auto created = world_.Call(CreateTable, std::move(request));
+    const auto created =
+        world_.Call(CreateTable, IndexedTable(name, {10, 10}, "index", "pk", {10, 10}));
     ASSERT_TRUE(created.ok()) << created.error().message();
   }
   void SetRules(const std::string& name, table::AutoScalingRules of_table,

@@ -157,8 +157,7 @@ Status ChangeUnits(const Settings& settings, const ProvisionedThroughput& units,
   const Rates after = RatesOf(units.read_capacity_units, units.write_capacity_units);
   if (after == before) return Unchanged(before, after, index);
   if (throughput::IsDecrease(before, after)) {
-    throughput::DecreaseHistory history{c->last_decrease_micros, c->decreases_day,
-                                        c->decreases_today};
+    throughput::DecreaseHistory history = DecreasesOf(*c);
     if (!throughput::MayDecrease(settings.throughput, history, now_micros))
       return TooManyDecreases(settings.throughput, history);
     throughput::CountDecrease(&history, now_micros);

@@ -14,6 +14,7 @@
 #include "ops/context.h"
 #include "ops/requests.h"
 #include "table/descriptor.h"
+#include "throughput/capacity_changes.h"
 #include "throughput/resource.h"
 
 namespace stator::ops {
@@ -21,6 +22,11 @@ namespace stator::ops {
 // kValidation for units that no table or index may have.
 Status CheckUnits(const Settings& settings, const ProvisionedThroughput& units,
                   std::string_view index);
+
+template <typename Capacity>
+throughput::DecreaseHistory DecreasesOf(const Capacity& c) {
+  return {c.last_decrease_micros, c.decreases_day, c.decreases_today};
+}
 
 // Sets provisioned units and remembers when they went up or down. kValidation if they are what they
 // were, kLimitExceeded for one decrease too many on this day.

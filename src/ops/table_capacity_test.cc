@@ -19,18 +19,8 @@ class TableCapacity : public testing::Test {
  protected:
   // With key `pk`, S, and a global index of it.
   void CreateIndexed(const std::string& name) {
-    CreateTableRequest request;
-    request.table_name = name;
-    request.key_schema = {{"pk", KeyType::kHash}};
-    request.attribute_definitions = {{"pk", ScalarAttributeType::kS}};
-    request.provisioned_throughput = ProvisionedThroughput{10, 10};
-    GlobalSecondaryIndex index;
-    index.index_name = "index";
-    index.key_schema = {{"pk", KeyType::kHash}};
-    index.projection.projection_type = ProjectionType::kAll;
-    index.provisioned_throughput = ProvisionedThroughput{5, 5};
-    request.global_secondary_indexes = {index};
-    const auto created = world_.Call(CreateTable, std::move(request));
+    const auto created =
+        world_.Call(CreateTable, IndexedTable(name, {10, 10}, "index", "pk", {5, 5}));
     ASSERT_TRUE(created.ok()) << created.error().message();
   }
   TableDescription DescriptionOf(const std::string& name) {

@@ -68,6 +68,24 @@ class StutteringEngine final : public kv::Engine {
   bool refuse_all_ = false;
 };
 
+// A provisioned table with key `pk`, S, and a global index `index_name` by `attribute`, S, that projects everything.
+inline CreateTableRequest IndexedTable(const std::string& name, ProvisionedThroughput units, const std::string& index_name,
+                                       const std::string& attribute, ProvisionedThroughput index_units) {
+  CreateTableRequest request;
+  request.table_name = name;
+  request.attribute_definitions = {{"pk", ScalarAttributeType::kS}};
+  if (attribute != "pk") request.attribute_definitions->push_back({attribute, ScalarAttributeType::kS});
+  request.key_schema = {{"pk", KeyType::kHash}};
+  request.provisioned_throughput = units;
+  GlobalSecondaryIndex index;
+  index.index_name = index_name;
+  index.key_schema = {{attribute, KeyType::kHash}};
+  index.projection.projection_type = ProjectionType::kAll;
+  index.provisioned_throughput = index_units;
+  request.global_secondary_indexes = {index};
+  return request;
+}
+
 struct TestWorld {
   explicit TestWorld(uint64_t seed = 1, int threads = 1, size_t max_queued = 100)
       : engine(seed), random(seed), workers(threads, max_queued),

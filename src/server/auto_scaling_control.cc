@@ -6,9 +6,9 @@
 #include <cmath>
 #include <optional>
 
-#include "api/attribute_json.h"
 #include "base/pump.h"
 #include "base/time_text.h"
+#include "server/report_json.h"
 #include "simdjson.h"
 #include "table/store.h"
 
@@ -17,12 +17,6 @@ namespace {
 
 using table::AutoScalingRules;
 using throughput::AutoScalingSettings;
-
-std::string Quoted(std::string_view text) {
-  std::string out;
-  api::AppendJsonString(&out, text);
-  return out;
-}
 
 std::optional<double> NumberOf(const std::string& text) {
   double value = 0;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/log.h"
+#include "kv/fixed_bytes.h"
 #include "server/report_json.h"
 #include "table/item_value.h"
 #include "table/store.h"
@@ -23,21 +24,13 @@ HeatHistory::Settings SettingsFor(bool manual_clock) {
   return settings;
 }
 
-void AppendNumber(std::string* out, uint32_t value) {
-  for (int shift = 24; shift >= 0; shift -= 8) out->push_back(static_cast<char>(value >> shift));
-}
+constexpr size_t kKeyBytes = 8;
 
 std::string PieceKey(uint32_t tablet, uint32_t piece) {
-  std::string key;
-  AppendNumber(&key, tablet);
-  AppendNumber(&key, piece);
+  std::string key(kKeyBytes, '\0');
+  kv::StoreBig32(key.data(), tablet);
+  kv::StoreBig32(key.data() + 4, piece);
   return key;
-}
-
-uint32_t NumberAt(std::string_view key, size_t at) {
-  uint32_t value = 0;
-  for (size_t i = at; i < at + 4; ++i) value = value << 8 | static_cast<uint8_t>(key[i]);
-  return value;
 }
 
 }  // namespace
@@ -59,10 +52,11 @@ void HeatHistories::Load() {
       {kHeatTablet, {}, {}, false}, kv::Tier::kAny,
       [&](std::string_view key, std::string_view value) {
         const Result<std::string_view> piece = table::DecodeItemValue(value);
-        if (key.size() != 8) return true;
-        Stored& one = stored[NumberAt(key, 0)];
-        one.whole = one.whole && piece.ok() && NumberAt(key, 4) == one.pieces;
-        one.pieces = NumberAt(key, 4) + 1;
+        if (key.size() != kKeyBytes) return true;
+        Stored& one = stored[kv::LoadBig32(key.data())];
+        const uint32_t number = kv::LoadBig32(key.data() + 4);
+        one.whole = one.whole && piece.ok() && number == one.pieces;
+        one.pieces = number + 1;
         if (one.whole) one.bytes += *piece;
         return true;
       });

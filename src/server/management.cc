@@ -10,7 +10,9 @@
 #include "base/pump.h"
 #include "server/auto_scaling_control.h"
 #include "server/partition_report.h"
+#include "server/report_json.h"
 #include "server/seed_data.h"
+#include "server/table_path.h"
 #include "server/throttling_control.h"
 #include "server/throughput_metrics.h"
 #include "simdjson.h"
@@ -39,12 +41,6 @@ http::Reply Json(int status, std::string body) {
   return reply;
 }
 
-std::string Quoted(std::string_view text) {
-  std::string out;
-  api::AppendJsonString(&out, text);
-  return out;
-}
-
 http::Reply Message(int status, std::string_view message) {
   return Json(status, fmt::format(R"({{"message":{}}})", Quoted(message)));
 }
@@ -67,16 +63,6 @@ Status DropAll(ops::Environment& environment) {
     if (!outcome->ok() && outcome->error().code() != ErrorCode::kResourceNotFound) return std::move(*outcome);
   }
   return table::RemoveDisabledStreams(environment.store);
-}
-
-// The NAME in /_stator/tables/NAME and `call`, which begins with a slash; nullopt for other paths.
-std::optional<std::string_view> TableIn(std::string_view path, std::string_view call) {
-  constexpr std::string_view kBefore = "/_stator/tables/";
-  if (!path.starts_with(kBefore) || !path.ends_with(call)) return std::nullopt;
-  path.remove_prefix(kBefore.size());
-  path.remove_suffix(std::min(call.size(), path.size()));
-  if (path.empty() || path.find('/') != std::string_view::npos) return std::nullopt;
-  return path;
 }
 
 // A number, or its decimal digits as text: hashes are larger than what JavaScript's numbers hold.

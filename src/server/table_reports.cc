@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/time_text.h"
 #include "ops/contributor_insights.h"
 #include "server/report_json.h"
+#include "server/table_path.h"
 #include "simulate/report.h"
 
 namespace stator::server {
@@ -22,7 +24,6 @@ using throughput::HeavyKey;
 using throughput::Rates;
 using Resource = ops::Admission::Resource;
 
-constexpr std::string_view kPrefix = "/_stator/tables/";
 constexpr int64_t kMicros = 1'000'000;
 constexpr int64_t kLastMicros = 3 * 3600 * kMicros;
 constexpr int64_t kColumns = 180;
@@ -35,14 +36,14 @@ struct Target {
   Subject subject = Subject::kHeat;
 };
 std::optional<Target> TargetOf(std::string_view path) {
-  if (!path.starts_with(kPrefix)) return std::nullopt;
-  path.remove_prefix(kPrefix.size());
-  const size_t cut = path.find('/');
-  if (cut == 0 || cut == std::string_view::npos) return std::nullopt;
-  const std::string_view call = path.substr(cut);
-  if (call == "/heat") return Target{path.substr(0, cut), Subject::kHeat};
-  if (call == "/heat.svg") return Target{path.substr(0, cut), Subject::kHeatPicture};
-  if (call == "/contributor-insights") return Target{path.substr(0, cut), Subject::kInsights};
+  constexpr std::pair<std::string_view, Subject> kCalls[] = {
+      {"/heat", Subject::kHeat},
+      {"/heat.svg", Subject::kHeatPicture},
+      {"/contributor-insights", Subject::kInsights},
+  };
+  for (const auto& [call, subject] : kCalls) {
+    if (const auto table = TableIn(path, call)) return Target{*table, subject};
+  }
   return std::nullopt;
 }
 

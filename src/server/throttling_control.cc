@@ -2,8 +2,8 @@
 
 #include <simdjson.h>
 
-#include "api/attribute_json.h"
 #include "base/log.h"
+#include "server/report_json.h"
 #include "throughput/meter.h"
 
 namespace stator::server {
@@ -25,12 +25,6 @@ Result<Throttling> ReadMode(std::string_view body) {
     return ValidationError(R"(Expected {"mode": "off"}, {"mode": "observe"} or {"mode": "enforce"})");
   }
   return ModeIn(text);
-}
-
-std::string Quoted(std::string_view text) {
-  std::string out;
-  api::AppendJsonString(&out, text);
-  return out;
 }
 
 }  // namespace

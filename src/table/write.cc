@@ -374,9 +374,9 @@ class WriteOperation {
                                                 growth.bytes, growth.items);
         continue;
       }
-      const size_t i = static_cast<size_t>(growth.index - table.descriptor.indexes.data());
-      table.meters.indexes[i]->resource().AddBytes(PointOfEntry(*growth.index, growth.key),
-                                                   growth.bytes, growth.items);
+      table.MeterOf(*growth.index)
+          .resource()
+          .AddBytes(PointOfEntry(*growth.index, growth.key), growth.bytes, growth.items);
     }
   }
 

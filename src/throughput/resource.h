@@ -231,6 +231,8 @@ class Resource {
   void PublishLayout(std::unique_ptr<Layout> layout) REQUIRES(mutex_);
   template <typename Count>
   Rates Sum(std::array<int64_t, kAccesses> sum, const Count& count) const REQUIRES(mutex_);
+  HeavyHitters Lifetime(const HeavyHitters& past, HeavyHitters KeyObservation::*seen) const
+      REQUIRES(mutex_);
   std::vector<HeavyKey> Readable(std::vector<HeavyKey> keys) const REQUIRES(mutex_);
   std::vector<std::string> Advice(const Explanation& e, const Verdict& refusal) const;
 

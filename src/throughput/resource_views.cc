@@ -129,27 +129,32 @@ double Resource::Tokens(int64_t now_micros, Access access) const {
   return capacity_[static_cast<size_t>(access)].Tokens(Nanos(now_micros));
 }
 
-std::vector<HeavyKey> Resource::Hottest(HeavyHitters::Of of, size_t limit) const {
-  const MutexLock lock(mutex_);
-  const bool collections = of == HeavyHitters::Of::kCollections;
-  HeavyHitters sum = collections ? lifetime_collections_ : lifetime_items_;
+// Of the resource's whole life: what is over, and what its partitions see now.
+HeavyHitters Resource::Lifetime(const HeavyHitters& past,
+                                HeavyHitters KeyObservation::*seen) const {
+  HeavyHitters sum = past;
   const Layout& layout = layout_.Current();
   for (size_t i = 0; i < layout.size(); ++i) {
     const ObservationLock look(layout.At(i));
-    sum.Merge(collections ? layout.At(i).seen.collections : layout.At(i).seen.items);
+    sum.Merge(layout.At(i).seen.*seen);
   }
+  return sum;
+}
+
+std::vector<HeavyKey> Resource::Hottest(HeavyHitters::Of of, size_t limit) const {
+  const MutexLock lock(mutex_);
+  const HeavyHitters sum = of == HeavyHitters::Of::kCollections
+                               ? Lifetime(lifetime_collections_, &KeyObservation::collections)
+                               : Lifetime(lifetime_items_, &KeyObservation::items);
   return Readable(sum.Top(limit));
 }
 
 std::vector<HeavyKey> Resource::MostRefused(HeavyHitters::Of of, size_t limit) const {
   const MutexLock lock(mutex_);
-  const bool collections = of == HeavyHitters::Of::kCollections;
-  HeavyHitters sum = collections ? lifetime_refused_ : lifetime_refused_items_;
-  const Layout& layout = layout_.Current();
-  for (size_t i = 0; i < layout.size(); ++i) {
-    const ObservationLock look(layout.At(i));
-    sum.Merge(collections ? layout.At(i).seen.refused : layout.At(i).seen.refused_items);
-  }
+  const HeavyHitters sum =
+      of == HeavyHitters::Of::kCollections
+          ? Lifetime(lifetime_refused_, &KeyObservation::refused)
+          : Lifetime(lifetime_refused_items_, &KeyObservation::refused_items);
   return Readable(sum.Top(limit));
 }
 

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import * as sdk from '@aws-sdk/client-dynamodb';
 
 import { assertFails, assertSame, clientFor, operationsOf } from './clients.mjs';
-import { Server, isStator, request } from './harness.mjs';
+import { Server, advanceClock, isStator } from './harness.mjs';
 
 const own = isStator && !process.env.STATOR_ENDPOINT;
 const start = Date.parse('2026-11-21T12:00:00Z') / 1000;
@@ -24,13 +24,7 @@ describe('contributor insights', { skip: own ? false : 'needs a server of its ow
     client.destroy();
     await server.stop();
   });
-  async function advance(by) {
-    const reply = await request(server.endpoint, {
-      path: '/_stator/clock', headers: { 'X-Stator-Management': 'true' },
-      body: JSON.stringify({ advance: by }),
-    });
-    assert.equal(reply.status, 200, reply.text);
-  }
+  const advance = (by) => advanceClock(server, by);
   const statusOf = async (input) => (await ddb.DescribeContributorInsights(input)).ContributorInsightsStatus;
   const table = (TableName) => ddb.CreateTable({
     TableName, BillingMode: 'PAY_PER_REQUEST',

@@ -1,5 +1,6 @@
 // The server under test: the one at STATOR_ENDPOINT, or one that this process starts on a free port with a fresh data
 // directory and stops afterwards. Only Node's own modules are used here, so that suites without the SDK share it.
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -138,6 +139,14 @@ export class Server {
     if (this.ownsDirectory) fs.rmSync(this.dataDir, { recursive: true, force: true });
     return result;
   }
+}
+
+// Moves a manual clock: `by` is seconds or a duration such as '90m'.
+export async function advanceClock(server, by) {
+  const reply = await request(server.endpoint, {
+    path: '/_stator/clock', headers: { 'X-Stator-Management': 'true' }, body: JSON.stringify({ advance: by }),
+  });
+  assert.equal(reply.status, 200, reply.text);
 }
 
 // Endpoint for a test file: {endpoint, stop()}.

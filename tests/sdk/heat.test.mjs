@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { S, clientFor, operationsOf } from './clients.mjs';
-import { Server, isStator, request } from './harness.mjs';
+import { Server, advanceClock, isStator, request } from './harness.mjs';
 
 const own = isStator && !process.env.STATOR_ENDPOINT;
 const start = Date.parse('2026-11-21T12:00:00Z') / 1000;
@@ -25,10 +25,7 @@ describe('heat', { skip: own ? false : 'needs a server of its own' }, () => {
   });
   const headers = { 'X-Stator-Management': 'true' };
   const get = (path, more = {}) => request(server.endpoint, { method: 'GET', path, headers: { ...headers, ...more } });
-  async function advance(by) {
-    const reply = await request(server.endpoint, { path: '/_stator/clock', headers, body: JSON.stringify({ advance: by }) });
-    assert.equal(reply.status, 200, reply.text);
-  }
+  const advance = (by) => advanceClock(server, by);
   async function heat(query) {
     const reply = await get(`/_stator/tables/${TableName}/heat?${query}`);
     assert.equal(reply.status, 200, reply.text);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { N, S, assertFails, assertSame, clientFor, operationsOf } from './clients.mjs';
-import { Server, isStator, request } from './harness.mjs';
+import { Server, advanceClock, isStator, request } from './harness.mjs';
 
 const own = isStator && !process.env.STATOR_ENDPOINT;
 const start = Date.parse('2026-11-21T12:00:00Z') / 1000;
@@ -28,13 +28,7 @@ describe('time to live', { skip: own ? false : 'needs a server of its own' }, ()
     await server.stop();
   });
 
-  async function advance(by) {
-    const reply = await request(server.endpoint, {
-      path: '/_stator/clock', headers: { 'X-Stator-Management': 'true' },
-      body: JSON.stringify({ advance: by }),
-    });
-    assert.equal(reply.status, 200, reply.text);
-  }
+  const advance = (by) => advanceClock(server, by);
   const metric = async (name) => {
     const { text } = await request(server.endpoint, { method: 'GET', path: '/metrics' });
     const line = text.split('\n').find((one) => one.startsWith(`${name}{table="${TableName}"}`));
