@@ -53,6 +53,8 @@ Shape ShapeOf(ErrorCode code) {
     case ErrorCode::kInternal:
     case ErrorCode::kUnavailable:
     case ErrorCode::kGuardFailed:
+    case ErrorCode::kFenced:
+    case ErrorCode::kSpansUnits:
     case ErrorCode::kOutcomeUnknown:
     case ErrorCode::kWouldBlock:
     case ErrorCode::kCorruption: return kServerFault;
@@ -66,6 +68,8 @@ std::string MessageFor(const Error& error) {
     case ErrorCode::kOutcomeUnknown: return "It is unknown whether the write was applied: " + error.message();
     case ErrorCode::kCorruption: return "Stored data is corrupt: " + error.message();
     case ErrorCode::kGuardFailed:
+    case ErrorCode::kFenced:
+    case ErrorCode::kSpansUnits:
     case ErrorCode::kWouldBlock:
       return "An internal condition (" + std::string(ErrorCodeName(error.code())) + ") escaped: " + error.message();
     case ErrorCode::kInternal:

@@ -32,6 +32,8 @@ std::string_view ErrorCodeName(ErrorCode code) {
     case ErrorCode::kInternal: return "Internal";
     case ErrorCode::kUnavailable: return "Unavailable";
     case ErrorCode::kGuardFailed: return "GuardFailed";
+    case ErrorCode::kFenced: return "Fenced";
+    case ErrorCode::kSpansUnits: return "SpansUnits";
     case ErrorCode::kOutcomeUnknown: return "OutcomeUnknown";
     case ErrorCode::kWouldBlock: return "WouldBlock";
     case ErrorCode::kCorruption: return "Corruption";

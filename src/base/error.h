@@ -40,6 +40,8 @@ enum class ErrorCode {
 
   // Reactions inside Stator; a client sees InternalServerError if one ever escapes.
   kGuardFailed,      // kv: a guard of a batch did not hold; nothing was applied
+  kFenced,           // kv: the tablet's fence is above what the batch goes by, or the tablet is gone; nothing was applied
+  kSpansUnits,       // kv: the engine cannot change (or read) these keys in one operation; nothing was applied
   kOutcomeUnknown,   // kv: the batch may or may not have been applied
   kWouldBlock,       // kv: the data is not in memory and the caller asked not to wait
   kCorruption,       // stored bytes fail their checksum or their grammar; never read as absence

@@ -222,25 +222,57 @@ Status VoidBatches(const ConformanceOptions& options) {
   const auto store = options.make();
   ASSIGN_OR_RETURN(const auto engine, store->Open());
   for (int round = 0; round < 20; ++round) {
-    const auto refused = std::make_shared<std::atomic<bool>>(false);
-    const auto never = std::make_shared<std::atomic<bool>>(false);
+    const auto refused = std::make_shared<BatchFate>();
+    const auto never = std::make_shared<BatchFate>();
     engine->Apply(PutOne("before", "x"), [](Result<uint64_t>) {});
     Batch fails = PutOne("a", "pending image");
     fails.guards = {{kTablet, "no such key", 1}};
-    engine->Apply(std::move(fails), [refused](Result<uint64_t> outcome) { *refused = !outcome.ok(); });
+    engine->Apply(std::move(fails), [refused](Result<uint64_t> outcome) { refused->failed = !outcome.ok(); });
     Batch computed = PutOne("a", "computed from it");
-    computed.void_if = {never, refused};
+    computed.after = {never, refused};
     Result<uint64_t> outcome = uint64_t{0};
     engine->Apply(std::move(computed), [&outcome](Result<uint64_t> result) { outcome = std::move(result); });
     Batch barrier;
-    barrier.void_if = {refused};
+    barrier.after = {refused};
     Result<uint64_t> waited = ApplyAndWait(*engine, std::move(barrier));
     CONFORMS(!outcome.ok() && CodeOf(outcome) == ErrorCode::kUnavailable, "a batch fails with what it was computed from");
     CONFORMS(!waited.ok() && CodeOf(waited) == ErrorCode::kUnavailable, "so does a barrier");
     Batch fine = PutOne("b", "computed from another");
-    fine.void_if = {never};
-    CONFORMS(ApplyAndWait(*engine, std::move(fine)).ok(), "a flag that is false does no harm");
+    fine.after = {never};
+    CONFORMS(ApplyAndWait(*engine, std::move(fine)).ok(), "a batch that has not failed does no harm");
     TRY(ExpectKeys(*engine, {kTablet, {}, {}}, "b before "));
+  }
+  return OkStatus();
+}
+
+Status GuardsOnPendingBatches(const ConformanceOptions& options) {
+  const auto store = options.make();
+  ASSIGN_OR_RETURN(const auto engine, store->Open());
+  for (int round = 0; round < 20; ++round) {
+    // A chain, each computed from the one before, none waited for.
+    std::shared_ptr<BatchFate> before;
+    std::string key = "k" + std::to_string(round);
+    int refused = 0;
+    for (int i = 0; i < 10; ++i) {
+      Batch batch = PutOne(key, std::to_string(i));
+      batch.guards = {{kTablet, key, 0, before}};
+      if (before != nullptr) batch.after = {before};
+      batch.fate = std::make_shared<BatchFate>();
+      before = batch.fate;
+      engine->Apply(std::move(batch), [&refused, fate = before](Result<uint64_t> outcome) {
+        const bool kept = outcome.ok() && fate->stamp == *outcome;
+        fate->failed = !kept;
+        if (!kept) ++refused;
+      });
+    }
+    TRY(ApplyAndWait(*engine, Batch()));
+    CONFORMS(refused == 0, "a guard knows the stamp that the batch before it was going to get");
+    Batch other = PutOne(key, "by somebody else");
+    TRY(ApplyAndWait(*engine, std::move(other)));
+    Batch late = PutOne(key, "computed before");
+    late.guards = {{kTablet, key, 0, before}};
+    const Result<uint64_t> outcome = ApplyAndWait(*engine, std::move(late));
+    CONFORMS(!outcome.ok() && CodeOf(outcome) == ErrorCode::kGuardFailed, "and fails when that is no longer what stands there");
   }
   return OkStatus();
 }
@@ -297,6 +329,7 @@ std::vector<ConformanceCase> ConformanceCases() {
       {"Scans", Scans},
       {"Barrier", Barrier},
       {"VoidBatches", VoidBatches},
+      {"GuardsOnPendingBatches", GuardsOnPendingBatches},
       {"ApplyFromDone", ApplyFromDone},
       {"CloseWithQueue", CloseWithQueue},
       {"RandomOneByOne", RandomOneByOne},

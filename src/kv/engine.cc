@@ -30,8 +30,8 @@ Result<int64_t> CounterOf(std::string_view value) {
 }
 
 bool IsVoid(const Batch& batch) {
-  for (const auto& flag : batch.void_if) {
-    if (flag->load(std::memory_order_acquire)) return true;
+  for (const FatePtr& fate : batch.after) {
+    if (fate->failed.load(std::memory_order_acquire)) return true;
   }
   return false;
 }

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -46,11 +47,14 @@ void SetKeyStamp(std::string* key, size_t offset, uint64_t stamp);
 enum class Tier {
   kMemory,  // answer kWouldBlock rather than wait
   kAny,
+  // As kMemory, but what is answered may have been replaced meanwhile by another process (it did stand there once, with its
+  // stamp): for writes that guard what they read. Engines without other writers do as with kMemory.
+  kGuarded,
 };
 
 struct Capabilities {
   bool atomic_across_tablets = false;  // one batch (and one Read) may span tablets
-  bool exclusive = false;              // no other process writes: guards on keys whose latch is held may be left out
+  bool exclusive = false;              // no other process writes: guards on keys whose latch is held may be left out, and fences
   bool blocking = false;               // every call may wait for a network: never call it from an I/O loop
   bool durable = false;                // an acknowledged batch survives a crash of the process
   // A Scan sees one state from its first key to its last. Without it, it sees one state for a stretch of keys and perhaps a later
@@ -72,11 +76,22 @@ struct Range {
   bool reverse = false;
 };
 
+// What becomes of a batch, for those that are computed from it before it is durable.
+struct BatchFate {
+  std::atomic<bool> failed = false;  // set by whoever applied it, in its `done`, when it was refused or its outcome is unknown
+  std::atomic<uint64_t> stamp = 0;   // set by the engine, before it looks at batches that came later
+};
+using FatePtr = std::shared_ptr<const BatchFate>;
+
 // Holds if `key` has a value with stamp `stamp`; 0 means that the key is absent.
 struct Guard {
   Tablet tablet;
   std::string key;
   uint64_t stamp = 0;
+  // If set, the stamp is that of this batch, which was handed to the engine before (by this process). Name it in Batch::after
+  // too.
+  FatePtr left_by = nullptr;
+  uint64_t expected() const { return left_by == nullptr ? stamp : left_by->stamp.load(std::memory_order_acquire); }
 };
 
 struct Put {
@@ -110,21 +125,40 @@ struct DeleteRange {
   std::string end;
 };
 
+// A tablet's fence is a number, 0 at first, that only rises (Engine::RaiseFence). Holds if it is at most `most`.
+struct Fence {
+  Tablet tablet;
+  uint64_t most = 0;
+};
+// Of a tablet that is gone for good: neither written to nor read.
+inline constexpr uint64_t kDroppedFence = UINT64_MAX;
+
+// What an engine changes in one operation of its own: a tablet, or a part of one.
+struct Unit {
+  Tablet tablet;
+  std::string part;  // which one; opaque
+  auto operator<=>(const Unit&) const = default;
+};
+
 // All or nothing. Within one batch a key is named by at most one of puts, deletes and adds, and range deletes come first.
+// Keys whose first byte is FF belong to engines.
 struct Batch {
-  // Batches that this one was computed from before they were durable: if one of the flags is true when this batch's turn
+  // Batches that this one was computed from before they were durable: if one of them has failed when this batch's turn
   // comes, it is refused with kUnavailable. An engine calls `done` of a refused batch before it looks at later batches.
-  std::vector<std::shared_ptr<const std::atomic<bool>>> void_if;
+  std::vector<FatePtr> after;
+  std::shared_ptr<BatchFate> fate;  // this one's; null: nobody asks
+  std::vector<Fence> fences;        // refused with kFenced, of engines that are not exclusive
   std::vector<Guard> guards;
   std::vector<DeleteRange> range_deletes;
   std::vector<Put> puts;
   std::vector<Delete> deletes;
   std::vector<Add> adds;
 
+  // Says nothing about fences: a batch that has nothing else is a barrier.
   bool empty() const { return guards.empty() && range_deletes.empty() && puts.empty() && deletes.empty() && adds.empty(); }
 };
 
-// True when one of the batch's void_if flags is.
+// True when a batch that it was computed from has failed.
 bool IsVoid(const Batch& batch);
 // The refusal of a void batch.
 Error VoidBatchError();
@@ -133,8 +167,21 @@ Status CheckBatch(const Batch& batch);
 
 // The stamp of the batch (of the last batch before it, for an empty one), or kGuardFailed (nothing was applied),
 // kUnavailable (nothing was applied), kCorruption (what the batch depends on is damaged; nothing was applied) or
-// kOutcomeUnknown.
+// kOutcomeUnknown. Where several processes write also kFenced and, without atomic_across_tablets, kSpansUnits (nothing was applied).
 using ApplyDone = UniqueFunction<void(Result<uint64_t>)>;
+
+// Messages among the processes of one store. They make things fast, never right: one may be lost. Thread-safe.
+class Bulletin {
+ public:
+  virtual ~Bulletin() = default;
+  // Hands a message to every process, this one too, and waits until all have acknowledged it, but not longer than about three
+  // seconds for one that does not answer. An error if it could not be sent, or not all answered.
+  virtual Status Announce(std::string_view message) = 0;
+  // What hears messages, on a thread that it may keep for a while; it must call `acknowledge` once. Null: nobody any more; then
+  // no call is under way.
+  using Listener = std::function<void(std::string_view message, UniqueFunction<void()> acknowledge)>;
+  virtual void Listen(Listener listener) = 0;
+};
 
 // Thread-safe.
 class Engine {
@@ -163,6 +210,15 @@ class Engine {
   // An empty batch is a barrier: it is done when everything before it is. After kOutcomeUnknown from a failed log write the
   // engine refuses writes with kUnavailable until it is opened again; reads go on.
   virtual void Apply(Batch batch, ApplyDone done) = 0;
+
+  // The unit that holds a key, as far as this process knows; may wait. A batch that names several is refused with kSpansUnits
+  // unless atomic_across_tablets; so is a MultiGet.
+  virtual Result<Unit> UnitOf(Tablet tablet, std::string_view) { return Unit{tablet, {}}; }
+  // Raises a tablet's fence, to which it is a no-op to name a lower one; with kDroppedFence reads are refused as well
+  // (kFenced). Waits; may be repeated after kOutcomeUnknown. Engines that are exclusive have no fences and do nothing.
+  virtual Status RaiseFence(Tablet, uint64_t) { return OkStatus(); }
+  // Null where no other process can be.
+  virtual Bulletin* bulletin() { return nullptr; }
 
   // OK, or why the engine takes no writes.
   virtual Status Health() const = 0;

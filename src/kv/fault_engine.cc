@@ -61,7 +61,7 @@ bool FaultEngine::Strikes(Fault fault) {
 }
 
 Status FaultEngine::ReadFault(Tier tier) {
-  if (tier == Tier::kMemory && Strikes(Fault::kWouldBlock)) {
+  if (tier != Tier::kAny && Strikes(Fault::kWouldBlock)) {
     return Error(ErrorCode::kWouldBlock, "Injected: the data is not in memory.");
   }
   if (Strikes(Fault::kCorruption)) return CorruptionError("Injected: the data fails its checksum.");

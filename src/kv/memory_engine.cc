@@ -46,7 +46,7 @@ Result<uint64_t> MemoryEngine::ApplyLocked(Batch& batch) {
   TRY(CheckBatch(batch));
   for (const Guard& guard : batch.guards) {
     const std::string* found = Find(guard.tablet, guard.key);
-    if ((found == nullptr ? 0 : StampOf(*found)) != guard.stamp) {
+    if ((found == nullptr ? 0 : StampOf(*found)) != guard.expected()) {
       return Error(ErrorCode::kGuardFailed, "A key has changed since it was read.");
     }
   }
@@ -65,6 +65,7 @@ Result<uint64_t> MemoryEngine::ApplyLocked(Batch& batch) {
   }
 
   const uint64_t stamp = ++last_stamp_;
+  if (batch.fate != nullptr) batch.fate->stamp.store(stamp, std::memory_order_release);
   for (const DeleteRange& range : batch.range_deletes) EraseRange(range);
   for (Put& put : batch.puts) {
     SetStamp(&put.value, stamp);

@@ -69,9 +69,9 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
   std::map<std::string_view, uint64_t> asked;
   for (const kv::Guard& guard : batch->guards) {
     if (const std::optional<KeyState> changed = Changed(guard.key)) {
-      later |= changed->stamp != guard.stamp;
+      later |= changed->stamp != guard.expected();
     } else if (auto known = known_.find(guard.key); known != known_.end()) {
-      if (known->second.stamp != guard.stamp) {
+      if (known->second.stamp != guard.expected()) {
         if (!known_is_fresh_) {
           read = true;
           continue;
@@ -80,8 +80,8 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
         return Verdict::kRefused;
       }
     } else if (auto other = guards_.find(guard.key); other != guards_.end()) {
-      read |= other->second != guard.stamp;
-    } else if (asked.try_emplace(guard.key, guard.stamp).first->second != guard.stamp) {
+      read |= other->second != guard.expected();
+    } else if (asked.try_emplace(guard.key, guard.expected()).first->second != guard.expected()) {
       *refusal = GuardError();  // the batch contradicts itself
       return Verdict::kRefused;
     }

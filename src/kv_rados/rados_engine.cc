@@ -95,7 +95,7 @@ Status RadosEngine::MultiGet(std::span<const kv::Point> points, kv::Tier tier,
                              std::vector<std::optional<std::string>>* values) {
   values->assign(points.size(), std::nullopt);
   if (points.empty()) return OkStatus();
-  if (tier == kv::Tier::kMemory) return WouldBlockError();
+  if (tier != kv::Tier::kAny) return WouldBlockError();
   std::vector<std::string> cells;
   std::map<std::string, std::vector<size_t>, std::less<>> places;  // a key may be asked for more than once
   for (size_t i = 0; i < points.size(); ++i) {
@@ -206,7 +206,7 @@ Status RadosEngine::ReadReverse(const kv::Range& range, size_t limit, Entries* e
 Status RadosEngine::Scan(const kv::Range& range, kv::Tier tier,
                          FunctionRef<bool(std::string_view key, std::string_view value)> visit) {
   if (!range.end.empty() && range.begin >= range.end) return OkStatus();
-  if (tier == kv::Tier::kMemory) return WouldBlockError();
+  if (tier != kv::Tier::kAny) return WouldBlockError();
   std::string begin(range.begin), end(range.end);
   ASSIGN_OR_RETURN(const PartPtr part, map_.Find(range.tablet, {}));
   if (part == nullptr) return OkStatus();

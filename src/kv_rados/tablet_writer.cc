@@ -246,7 +246,7 @@ void TabletWriter::Build() {
   for (size_t i = 0; i < batches_.size(); ++i) {
     QueuedBatch& queued = batches_[i];
     if (!queued.done) continue;
-    // A refusal is told at once: what was computed from the refused batch is told apart by its void_if.
+    // A refusal is told at once: what was computed from the refused batch is told apart by its `after`.
     if (kv::IsVoid(queued.batch)) {
       Refuse(queued, kv::VoidBatchError());
       continue;
@@ -255,6 +255,7 @@ void TabletWriter::Build() {
     const Group::Verdict verdict = group_->Join(&queued.batch, &refusal);
     if (verdict == Group::Verdict::kJoined) {
       queued.stamp = group_->last_stamp();
+      if (queued.batch.fate != nullptr) queued.batch.fate->stamp.store(queued.stamp, std::memory_order_release);
     } else if (verdict == Group::Verdict::kRefused) {
       Refuse(queued, std::move(refusal));
     } else if (verdict == Group::Verdict::kRead && !state_is_fresh_) {

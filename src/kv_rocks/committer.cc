@@ -140,7 +140,7 @@ void Committer::CommitGroup(std::vector<Queued> group) {
   accepted.reserve(group.size());
   uint64_t stamp = last_stamp_;
   for (Queued& queued : group) {
-    // A refusal is told at once: what was computed from the refused batch is told apart by its void_if.
+    // A refusal is told at once: what was computed from the refused batch is told apart by its `after`.
     if (!read_only_.ok()) {
       refuse(queued, read_only_.error());
     } else if (kv::IsVoid(queued.batch)) {
@@ -153,6 +153,7 @@ void Committer::CommitGroup(std::vector<Queued> group) {
       refuse(queued, std::move(check).error());
     } else {
       queued.stamp = ++stamp;
+      if (queued.batch.fate != nullptr) queued.batch.fate->stamp.store(stamp, std::memory_order_release);
       state_.Join(&queued.batch, stamp, &writes_);
       accepted.push_back(&queued.batch);
       bytes_since_probe_ += queued.bytes;

@@ -98,7 +98,7 @@ Status GroupState::Check(const kv::Batch& batch, const std::vector<const kv::Bat
   for (const kv::Guard& guard : batch.guards) {
     record();
     ASSIGN_OR_RETURN(const uint64_t stamp, CurrentStamp(PlaceOf(guard.tablet, guard.key)));
-    if (stamp != guard.stamp) return Error(ErrorCode::kGuardFailed, "A key has changed since it was read.");
+    if (stamp != guard.expected()) return Error(ErrorCode::kGuardFailed, "A key has changed since it was read.");
   }
   if (batch.adds.empty()) return OkStatus();
   std::vector<Span> own;

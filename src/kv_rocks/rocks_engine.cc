@@ -57,7 +57,7 @@ class RocksEngine final : public kv::Engine {
                   std::vector<std::optional<std::string>>* values) override {
     values->assign(points.size(), std::nullopt);
     if (points.empty()) return OkStatus();
-    if (tier == kv::Tier::kMemory || points.size() == 1) return GetEach(points, tier, values);
+    if (tier != kv::Tier::kAny || points.size() == 1) return GetEach(points, tier, values);
     std::vector<std::string> room(points.size());
     std::vector<rocksdb::Slice> keys;
     std::vector<rocksdb::ColumnFamilyHandle*> families;
@@ -179,7 +179,7 @@ class RocksEngine final : public kv::Engine {
   }
   static rocksdb::ReadOptions OptionsOf(kv::Tier tier) {
     rocksdb::ReadOptions options;
-    if (tier == kv::Tier::kMemory) options.read_tier = rocksdb::kBlockCacheTier;
+    if (tier != kv::Tier::kAny) options.read_tier = rocksdb::kBlockCacheTier;
     return options;
   }
   // RocksDB 7.8's MultiGet reads files although it is told kBlockCacheTier, so several Gets on a snapshot stand in for it.

@@ -16,14 +16,14 @@
 
 #include "base/mutex.h"
 #include "base/unique_function.h"
+#include "kv/engine.h"
 
 namespace stator::table {
 
 // An image that is queued at the engine and not durable yet.
 struct PendingImage {
   std::optional<std::string> item;  // encoded; nullopt: deleted
-  // Set when its batch was refused: everything computed from it must be refused too.
-  std::shared_ptr<std::atomic<bool>> failed;
+  std::shared_ptr<kv::BatchFate> fate;  // of its batch: what is computed from it fails with it
   bool kept = false;  // the change that led to it is in the history
 };
 

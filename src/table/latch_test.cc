@@ -15,7 +15,7 @@ namespace {
 std::shared_ptr<const PendingImage> Image(std::string item) {
   auto image = std::make_shared<PendingImage>();
   image->item = std::move(item);
-  image->failed = std::make_shared<std::atomic<bool>>(false);
+  image->fate = std::make_shared<kv::BatchFate>();
   return image;
 }
 

@@ -185,9 +185,9 @@ class WriteOperation {
     kv::Batch batch;
     for (const Image& image : images_) {
       old_items.push_back(image.view());
-      if (image.pending != nullptr) batch.void_if.push_back(image.pending->failed);
+      if (image.pending != nullptr) batch.after.push_back(image.pending->fate);
     }
-    if (earlier_token_ != nullptr) batch.void_if.push_back(earlier_token_->failed);
+    if (earlier_token_ != nullptr) batch.after.push_back(earlier_token_->fate);
     Result<std::vector<Change>> changes = body_(old_items);
     if (!changes.ok()) {
       error_ = std::move(changes).error();
@@ -197,18 +197,19 @@ class WriteOperation {
       before_.clear();
       expiries_.clear();
       growths_.clear();
-      std::vector<std::shared_ptr<const std::atomic<bool>>> saw = std::move(batch.void_if);
+      std::vector<kv::FatePtr> saw = std::move(batch.after);
       batch = kv::Batch();
-      batch.void_if = std::move(saw);
+      batch.after = std::move(saw);
     } else if (token_ != nullptr && token_->record) {
       RecordToken(&batch);
     }
-    const bool saw_pending = !batch.void_if.empty();
+    const bool saw_pending = !batch.after.empty();
     if (batch.puts.empty() && batch.deletes.empty() && !saw_pending) {
       ReleaseLatches();
       Finish(TakeOutcome());
       return;
     }
+    batch.fate = fate_;
     if (!before_.empty()) recording_ = store_.history().Record(std::move(before_));
     // Without changes this is a barrier: an answer derived from a pending image waits until that image is durable.
     store_.engine().Apply(std::move(batch), [this](Result<uint64_t> applied) { Applied(std::move(applied)); });
@@ -224,7 +225,7 @@ class WriteOperation {
       const WriteTarget& target = targets_[i];
       const model::ItemView old_item = images_[i].view();
       auto pending = std::make_shared<PendingImage>();
-      pending->failed = failed_;
+      pending->fate = fate_;
       int64_t items = old_item.exists() ? -1 : 0;
       int64_t bytes = -static_cast<int64_t>(old_item.size_bytes());
       const kv::Tablet tablet = target.table->descriptor.tablet();
@@ -421,7 +422,7 @@ class WriteOperation {
   void RecordToken(kv::Batch* batch) {
     auto pending = std::make_shared<PendingImage>();
     pending->item = store_.tokens().Record(token_->token, *token_->record, batch);
-    pending->failed = failed_;
+    pending->fate = fate_;
     store_.latches().SetPending(token_latch_, pending);
     written_token_ = std::move(pending);
   }
@@ -446,7 +447,7 @@ class WriteOperation {
     const bool ok = applied.ok();
     store_.history().Settle(recording_, ok ? std::optional<uint64_t>(*applied) : std::nullopt);
     if (!ok) {
-      failed_->store(true);
+      fate_->failed.store(true);
       error_ = std::move(applied).error();
     }
     for (const auto& [i, image] : written_) store_.latches().Settle(latch_keys_[i], image.get(), ok);
@@ -517,7 +518,7 @@ class WriteOperation {
     int64_t items;  // or entries, more or fewer
   };
   std::vector<Growth> growths_;
-  std::shared_ptr<std::atomic<bool>> failed_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<kv::BatchFate> fate_ = std::make_shared<kv::BatchFate>();
   std::optional<Error> error_;
   std::atomic<int> parts_{2};
 };

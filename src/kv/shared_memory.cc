@@ -1,0 +1,182 @@
+#include "kv/shared_memory.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <optional>
+
+namespace stator::kv {
+namespace {
+
+// Calls fn(tablet, key) for everything that the batch names.
+template <typename Fn>
+void ForEachKey(const Batch& batch, Fn fn) {
+  for (const Guard& guard : batch.guards) fn(guard.tablet, guard.key);
+  for (const Put& put : batch.puts) fn(put.tablet, put.key);
+  for (const Delete& gone : batch.deletes) fn(gone.tablet, gone.key);
+  for (const Add& add : batch.adds) fn(add.tablet, add.key);
+}
+
+Error FencedError() { return Error(ErrorCode::kFenced, "The tablet has been fenced off."); }
+Error SpanError() { return Error(ErrorCode::kSpansUnits, "These keys are not in one unit."); }
+
+}  // namespace
+
+class SharedMemory::Member final : public Engine, public Bulletin {
+ public:
+  explicit Member(SharedMemory& store) : store_(store) {}
+  ~Member() override { Listen(nullptr); }
+
+  Capabilities capabilities() const override {
+    return {.atomic_across_tablets = false, .exclusive = false, .blocking = true, .durable = true, .scans_of_one_state = false};
+  }
+
+  Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) override {
+    std::vector<std::optional<std::string>> values;
+    const Point point{tablet, key};
+    TRY(MultiGet({&point, 1}, tier, &values));
+    if (!values.front()) return false;
+    *value = std::move(*values.front());
+    return true;
+  }
+
+  Status MultiGet(std::span<const Point> points, Tier tier, std::vector<std::optional<std::string>>* values) override {
+    if (tier == Tier::kMemory) return WouldBlock();
+    values->assign(points.size(), std::nullopt);
+    if (tier == Tier::kGuarded) {
+      MutexLock lock(seen_mutex_);
+      for (size_t i = 0; i < points.size(); ++i) {
+        const auto found = seen_.find({points[i].tablet, std::string(points[i].key)});
+        if (found == seen_.end()) return WouldBlock();
+        values->at(i) = found->second;
+      }
+      return OkStatus();
+    }
+    std::optional<Unit> unit;
+    for (const Point& point : points) {
+      TRY(CheckReadable(point.tablet));
+      if (!Same(&unit, point.tablet, point.key)) return SpanError();
+    }
+    TRY(store_.memory_.MultiGet(points, tier, values));
+    MutexLock lock(seen_mutex_);
+    for (size_t i = 0; i < points.size(); ++i) seen_[{points[i].tablet, std::string(points[i].key)}] = values->at(i);
+    return OkStatus();
+  }
+
+  Status Scan(const Range& range, Tier tier, FunctionRef<bool(std::string_view key, std::string_view value)> visit) override {
+    if (tier != Tier::kAny) return WouldBlock();
+    TRY(CheckReadable(range.tablet));
+    return store_.memory_.Scan(range, tier, visit);
+  }
+
+  void Apply(Batch batch, ApplyDone done) override {
+    Result<uint64_t> outcome = ApplyNow(std::move(batch));
+    done(std::move(outcome));
+  }
+
+  Result<Unit> UnitOf(Tablet tablet, std::string_view key) override {
+    return Unit{tablet, store_.part_of_ ? store_.part_of_(tablet, key) : std::string()};
+  }
+
+  Status RaiseFence(Tablet tablet, uint64_t fence) override {
+    MutexLock lock(store_.mutex_);
+    uint64_t& now = store_.fences_[tablet];
+    now = std::max(now, fence);
+    return OkStatus();
+  }
+
+  Bulletin* bulletin() override { return this; }
+
+  Status Announce(std::string_view message) override {
+    struct Waiting {
+      Mutex mutex;
+      std::condition_variable_any wake;
+      size_t left = 0;
+    };
+    const auto waiting = std::make_shared<Waiting>();
+    std::vector<Listener> listeners;
+    {
+      MutexLock lock(store_.listeners_mutex_);
+      for (const auto& [member, listener] : store_.listeners_) listeners.push_back(listener);
+    }
+    waiting->left = listeners.size();
+    for (const Listener& listener : listeners) {
+      listener(message, [waiting] {
+        MutexLock lock(waiting->mutex);
+        --waiting->left;
+        waiting->wake.notify_all();
+      });
+    }
+    std::unique_lock<Mutex> lock(waiting->mutex);
+    const bool all = waiting->wake.wait_for(lock, std::chrono::seconds(3), [&] { return waiting->left == 0; });
+    return all ? OkStatus() : Status(Error(ErrorCode::kUnavailable, "Not every process has acknowledged the message."));
+  }
+
+  void Listen(Listener listener) override {
+    MutexLock lock(store_.listeners_mutex_);
+    if (listener) {
+      store_.listeners_[this] = std::move(listener);
+    } else {
+      store_.listeners_.erase(this);
+    }
+  }
+
+  Status Health() const override { return OkStatus(); }
+  uint64_t ApproximateBytes(Tablet tablet) const override { return store_.memory_.ApproximateBytes(tablet); }
+  std::map<std::string, double> Statistics() const override { return store_.memory_.Statistics(); }
+  Status Checkpoint(const std::string& directory) override { return store_.memory_.Checkpoint(directory); }
+
+ private:
+  static Error WouldBlock() { return Error(ErrorCode::kWouldBlock, "This read waits for others."); }
+
+  bool Same(std::optional<Unit>* unit, Tablet tablet, std::string_view key) {
+    Unit of{tablet, store_.part_of_ ? store_.part_of_(tablet, key) : std::string()};
+    if (!*unit) *unit = std::move(of);
+    else if (**unit != of) return false;
+    return true;
+  }
+
+  Status CheckReadable(Tablet tablet) {
+    MutexLock lock(store_.mutex_);
+    const auto fence = store_.fences_.find(tablet);
+    return fence != store_.fences_.end() && fence->second == kDroppedFence ? Status(FencedError()) : OkStatus();
+  }
+
+  Result<uint64_t> ApplyNow(Batch batch) {
+    std::optional<Unit> unit;
+    bool spans = false;
+    ForEachKey(batch, [&](Tablet tablet, std::string_view key) { spans |= !Same(&unit, tablet, key); });
+    for (const DeleteRange& range : batch.range_deletes) spans |= unit && unit->tablet != range.tablet;
+    if (spans) return SpanError();
+    MutexLock lock(store_.mutex_);
+    if (!IsVoid(batch) && !batch.empty()) {
+      for (const Fence& fence : batch.fences) {
+        const auto now = store_.fences_.find(fence.tablet);
+        if (now != store_.fences_.end() && now->second > fence.most) return FencedError();
+      }
+      if (unit) {
+        const auto now = store_.fences_.find(unit->tablet);
+        if (now != store_.fences_.end() && now->second == kDroppedFence) return FencedError();
+      }
+    }
+    std::vector<std::pair<Tablet, std::string>> changed;
+    for (const Put& put : batch.puts) changed.emplace_back(put.tablet, put.key);
+    for (const Delete& gone : batch.deletes) changed.emplace_back(gone.tablet, gone.key);
+    for (const Add& add : batch.adds) changed.emplace_back(add.tablet, add.key);
+    const bool ranges = !batch.range_deletes.empty();
+    std::optional<Result<uint64_t>> outcome;
+    store_.memory_.Apply(std::move(batch), [&outcome](Result<uint64_t> result) { outcome.emplace(std::move(result)); });
+    MutexLock seen(seen_mutex_);
+    for (const auto& place : changed) seen_.erase(place);
+    if (ranges) seen_.clear();
+    return std::move(*outcome);
+  }
+
+  SharedMemory& store_;
+  Mutex seen_mutex_;
+  std::map<std::pair<Tablet, std::string>, std::optional<std::string>> seen_ GUARDED_BY(seen_mutex_);
+};
+
+std::unique_ptr<Engine> SharedMemory::Attach() { return std::make_unique<Member>(*this); }
+
+}  // namespace stator::kv
