@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace stator::kv_rados {
 namespace {
@@ -95,7 +95,7 @@ void ReadOp::GuardAttribute(const char* name, std::string_view value) {
 }
 
 void ReadOp::Attributes() {
-  assert(attributes_ == nullptr);
+  if (std::exchange(wants_attributes_, true)) return;
   api_.read_op_getxattrs(op_, &attributes_, &attributes_status_);
 }
 
@@ -112,15 +112,18 @@ size_t ReadOp::Range(const std::string& start_after, const std::string& prefix, 
   return parts_.size() - 1;
 }
 
-std::map<std::string, std::string> ReadOp::TakeAttributes() {
-  std::map<std::string, std::string> attributes;
-  const char* name = nullptr;
-  const char* value = nullptr;
-  size_t length = 0;
-  while (api_.getxattrs_next(attributes_, &name, &value, &length) == 0 && name != nullptr) {
-    attributes.emplace(name, std::string(value, length));
+std::string ReadOp::attribute(const char* name) {
+  if (!taken_attributes_) {
+    taken_attributes_.emplace();
+    const char* key = nullptr;
+    const char* value = nullptr;
+    size_t length = 0;
+    while (api_.getxattrs_next(attributes_, &key, &value, &length) == 0 && key != nullptr) {
+      taken_attributes_->emplace(key, std::string(value, length));
+    }
   }
-  return attributes;
+  const auto found = taken_attributes_->find(name);
+  return found == taken_attributes_->end() ? std::string() : found->second;
 }
 
 void ReadOp::ForEach(size_t part, FunctionRef<bool(std::string_view, std::string_view)> visit) {

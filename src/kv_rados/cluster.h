@@ -58,12 +58,13 @@ class ReadOp {
 
   // -ECANCELED unless the attribute is there and equal.
   void GuardAttribute(const char* name, std::string_view value);
-  void Attributes();  // at most once
+  void Attributes();
   // Both return the number of the part. `start_after` and `prefix` have no zero bytes.
   size_t Keys(std::span<const std::string> keys);
   size_t Range(const std::string& start_after, const std::string& prefix, size_t limit);
 
-  std::map<std::string, std::string> TakeAttributes();
+  // Of an operation that asked for Attributes; "" if the object has none of the name.
+  std::string attribute(const char* name);
   // Calls visit(key, value) in the order of the keys until it returns false, once. The views live as long as the operation.
   void ForEach(size_t part, FunctionRef<bool(std::string_view key, std::string_view value)> visit);
   // Whether a range has more keys than it returned.
@@ -81,8 +82,10 @@ class ReadOp {
   const RadosApi& api_;
   const rados_read_op_t op_;
   std::deque<Part> parts_;  // librados writes into them
+  bool wants_attributes_ = false;
   rados_xattrs_iter_t attributes_ = nullptr;
   int attributes_status_ = 0;
+  std::optional<std::map<std::string, std::string>> taken_attributes_;
 };
 
 // What hears of notifications on an object. Called on threads of librados, which must not be kept.

@@ -12,7 +12,7 @@
 //   NAME     = "catalog" | "items" | "log", ".", id of the tablet in 8 hexadecimal digits
 //   PART     = number of the part in decimal; 0 is the first, and until tablets split the only one
 //   entry    = 01 epoch:8 count:4 { part:4 length:4 begin }      the parts by their first keys; the first begins with ""
-//   header   = 01 space:1 id:4 part:4 epoch:8 length:4 begin length:4 end      keys in [begin, end), "" as end: no bound
+//   header   = 01 space:1 id:4 part:4 epoch:8 fence:8 length:4 begin length:4 end      keys in [begin, end), "" as end: no bound
 //   cell     = "k" ordered  ->  stamp:8 01 rest      a value of the layer above, whose first 8 bytes are its stamp
 //            | "r" reversed ->                       empty; reverse order of the same keys, for RADOS lists forward only
 //            | "l" process  ->  seq:8 time:8         ledger: what a process wrote last, when (microseconds since the epoch)
@@ -60,7 +60,8 @@ std::string PartObject(kv::Tablet tablet, uint32_t part);
 struct PartHeader {
   kv::Tablet tablet;
   uint32_t part = 0;
-  uint64_t epoch = 1;  // rises with every change of the range
+  uint64_t epoch = 1;  // rises with every change of the header
+  uint64_t fence = 0;  // of the tablet
   std::string begin;
   std::string end;
 };
