@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "kv_rados/bulletin.h"
 #include "kv_rados/cluster.h"
 #include "kv_rados/fences.h"
 #include "kv_rados/layout.h"
@@ -22,7 +23,8 @@ constexpr size_t kFirstReadBytes = 128 << 10;
 class RadosEngine final : public kv::Engine {
  public:
   RadosEngine(std::unique_ptr<Cluster> cluster, std::string process)
-      : cluster_(std::move(cluster)), map_(*cluster_), writer_(*cluster_, map_, std::move(process)) {}
+      : bulletin_(*cluster), cluster_(std::move(cluster)), map_(*cluster_), writer_(*cluster_, map_, std::move(process)) {}
+  ~RadosEngine() override { bulletin_.Stop(); }
 
   kv::Capabilities capabilities() const override {
     return {.atomic_across_tablets = false,
@@ -38,11 +40,13 @@ class RadosEngine final : public kv::Engine {
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
   void Apply(kv::Batch batch, kv::ApplyDone done) override { writer_.Apply(std::move(batch), std::move(done)); }
   Status RaiseFence(kv::Tablet tablet, uint64_t fence) override { return kv_rados::RaiseFence(*cluster_, map_, tablet, fence); }
+  kv::Bulletin* bulletin() override { return &bulletin_; }
   Status Health() const override { return writer_.Health(); }
   uint64_t ApproximateBytes(kv::Tablet tablet) const override;
   std::map<std::string, double> Statistics() const override {
     std::map<std::string, double> statistics;
     writer_.AddStatistics(&statistics);
+    statistics["kv_rados_watches_lost"] = static_cast<double>(bulletin_.lost());
     return statistics;
   }
   Status Checkpoint(const std::string&) override {
@@ -61,6 +65,7 @@ class RadosEngine final : public kv::Engine {
   Status ReadForward(const kv::Range& range, size_t limit, Entries* entries, bool* more);
   Status ReadReverse(const kv::Range& range, size_t limit, Entries* entries, bool* more);
 
+  RadosBulletin bulletin_;  // outlives the cluster
   const std::unique_ptr<Cluster> cluster_;
   mutable TabletMap map_;  // a cache
   Writer writer_;
