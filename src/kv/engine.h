@@ -215,7 +215,8 @@ class Engine {
   // unless atomic_across_tablets; so is a MultiGet.
   virtual Result<Unit> UnitOf(Tablet tablet, std::string_view) { return Unit{tablet, {}}; }
   // Raises a tablet's fence, to which it is a no-op to name a lower one; with kDroppedFence reads are refused as well
-  // (kFenced). Waits; may be repeated after kOutcomeUnknown. Engines that are exclusive have no fences and do nothing.
+  // (kFenced), and all keys of the tablet may be removed, for nobody will ever see them. Waits; may be repeated after any error.
+  // Engines that are exclusive have no fences and do nothing.
   virtual Status RaiseFence(Tablet, uint64_t) { return OkStatus(); }
   // Null where no other process can be.
   virtual Bulletin* bulletin() { return nullptr; }
