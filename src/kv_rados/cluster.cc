@@ -32,6 +32,8 @@ void Complete(rados_completion_t completion, void* argument) {
 
 void WriteOp::CreateExclusively() { api_.write_op_create(op_, LIBRADOS_CREATE_EXCLUSIVE, nullptr); }
 
+void WriteOp::Create() { api_.write_op_create(op_, LIBRADOS_CREATE_IDEMPOTENT, nullptr); }
+
 void WriteOp::GuardAttribute(const char* name, std::string_view value) {
   api_.write_op_cmpxattr(op_, name, LIBRADOS_CMPXATTR_OP_EQ, value.data(), value.size());
 }
@@ -236,6 +238,36 @@ void Cluster::ReadLater(const std::string& object, const ReadOp& op, UniqueFunct
     return api_.aio_read_op_operate(op.get(), pool_, completion, object.c_str(), 0);
   });
 }
+
+// ---- watches -------------------------------------------------------------------------------------------------------
+
+void Cluster::WatchLater(const std::string& object, Watcher* watcher, int seconds, uint64_t* watch,
+                         UniqueFunction<void(int)> done) {
+  const auto on_message = [](void* to, uint64_t notification, uint64_t handle, uint64_t, void* data, size_t length) {
+    static_cast<Watcher*>(to)->OnMessage(notification, handle, {static_cast<const char*>(data), length});
+  };
+  const auto on_lost = [](void* to, uint64_t handle, int result) { static_cast<Watcher*>(to)->OnLost(handle, result); };
+  Submit(std::move(done), [&](rados_completion_t completion) {
+    return api_.aio_watch2(pool_, object.c_str(), completion, watch, on_message, on_lost, static_cast<uint32_t>(seconds), watcher);
+  });
+}
+
+void Cluster::UnwatchLater(uint64_t watch, UniqueFunction<void(int)> done) {
+  Submit(std::move(done), [&](rados_completion_t completion) { return api_.aio_unwatch(pool_, watch, completion); });
+}
+
+void Cluster::NotifyLater(const std::string& object, std::string_view message, int seconds, UniqueFunction<void(int)> done) {
+  Submit(std::move(done), [&](rados_completion_t completion) {
+    return api_.aio_notify(pool_, object.c_str(), completion, message.data(), static_cast<int>(message.size()),
+                           static_cast<uint64_t>(seconds) * 1000, nullptr, nullptr);
+  });
+}
+
+void Cluster::Acknowledge(const std::string& object, uint64_t notification, uint64_t watch) {
+  api_.notify_ack(pool_, object.c_str(), notification, watch, nullptr, 0);
+}
+
+// ---- errors --------------------------------------------------------------------------------------------------------
 
 std::optional<Error> Cluster::WhyFull() {
   const char* command = R"({"prefix": "osd dump", "format": "plain"})";

@@ -3,6 +3,7 @@
 //   store object "stator"         xattr "format"   the words "stator-rados", a blank, the version in decimal
 //                                 omap "opened"    the ledger name of the process that opened the store last, for people
 //                                 omap             name of a tablet -> map entry
+//   object "bulletin"             empty; processes watch it and send each other messages by it
 //   tablet object NAME "." PART   xattr "header"   says what it is; every operation compares it
 //                                 xattr "stamp"    stamp:8 of the last batch; every write compares it and raises it
 //                                 xattr "size"     bytes:8 keys:8 unsure:8; every write sets it, so whoever knows the stamp knows it
@@ -50,6 +51,7 @@ namespace stator::kv_rados {
 
 inline constexpr int kFormatVersion = 1;
 inline constexpr char kStoreObject[] = "stator";
+inline constexpr char kBulletinObject[] = "bulletin";
 inline constexpr char kFormatAttribute[] = "format";
 inline constexpr char kHeaderAttribute[] = "header";
 inline constexpr char kStampAttribute[] = "stamp";

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "kv_rados/bulletin.h"
 #include "kv_rados/cluster.h"
 #include "kv_rados/fences.h"
 #include "kv_rados/layout.h"
@@ -21,7 +22,11 @@ namespace {
 class RadosEngine final : public kv::Engine {
  public:
   RadosEngine(std::unique_ptr<Cluster> cluster, std::string process)
-      : cluster_(std::move(cluster)), map_(*cluster_, [](const PartPtr&) {}), writer_(*cluster_, map_, std::move(process)) {}
+      : bulletin_(*cluster),
+        cluster_(std::move(cluster)),
+        map_(*cluster_, [](const PartPtr&) {}),
+        writer_(*cluster_, map_, std::move(process)) {}
+  ~RadosEngine() override { bulletin_.Stop(); }
 
   kv::Capabilities capabilities() const override {
     return {.atomic_across_tablets = false,
@@ -38,11 +43,13 @@ class RadosEngine final : public kv::Engine {
   void Apply(kv::Batch batch, kv::ApplyDone done) override { writer_.Apply(std::move(batch), std::move(done)); }
   Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key) override;
   Status RaiseFence(kv::Tablet tablet, uint64_t fence) override { return kv_rados::RaiseFence(*cluster_, map_, tablet, fence); }
+  kv::Bulletin* bulletin() override { return &bulletin_; }
   Status Health() const override { return writer_.Health(); }
   uint64_t ApproximateBytes(kv::Tablet tablet) const override;
   std::map<std::string, double> Statistics() const override {
     std::map<std::string, double> statistics;
     writer_.AddStatistics(&statistics);
+    statistics["kv_rados_watches_lost"] = static_cast<double>(bulletin_.lost());
     return statistics;
   }
   Status Checkpoint(const std::string&) override {
@@ -63,6 +70,7 @@ class RadosEngine final : public kv::Engine {
   };
   Status TakeValues(const Place& place, ReadOp& read, const Wanted& wanted, std::vector<std::optional<std::string>>* values);
 
+  RadosBulletin bulletin_;  // outlives the cluster
   const std::unique_ptr<Cluster> cluster_;
   mutable TabletMap map_;  // a cache
   Writer writer_;
