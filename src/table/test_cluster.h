@@ -30,12 +30,15 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
   // Lets so many more changes of the store happen; the one after them and everything from then on does not, and is refused.
   void DieAfter(int changes) { left_ = changes; }
   bool dead() const { return dead_; }
-  // Calls wait until Thaw.
+  // From now on calls wait until Thaw; or only from the next change of the store behind so many on.
   void Freeze() { frozen_ = true; }
+  void FreezeAfter(int changes) { until_frozen_ = changes; }
   void Thaw() {
+    until_frozen_ = kNever;
     frozen_ = false;
     frozen_.notify_all();
   }
+  bool frozen() const { return frozen_; }
 
   kv::Capabilities capabilities() const override { return inner_->capabilities(); }
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override {
@@ -69,7 +72,16 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
     TRY(Live());
     return inner_->bulletin()->Announce(message);
   }
-  void Listen(Listener listener) override { inner_->bulletin()->Listen(std::move(listener)); }
+  // Who stands still, or is dead, hears nothing.
+  void Listen(Listener listener) override {
+    if (!listener) return inner_->bulletin()->Listen(nullptr);
+    inner_->bulletin()->Listen([this, listener](std::string_view message, UniqueFunction<void()> acknowledge) {
+      if (frozen_ || dead_) return acknowledge();
+      in_listener_ = true;
+      listener(message, std::move(acknowledge));
+      in_listener_ = false;
+    });
+  }
   Status Health() const override { return inner_->Health(); }
   uint64_t ApproximateBytes(kv::Tablet tablet) const override { return inner_->ApproximateBytes(tablet); }
   std::map<std::string, double> Statistics() const override { return inner_->Statistics(); }
@@ -77,17 +89,22 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
 
  private:
   Status Live() {
-    frozen_.wait(true);
+    // A thread of another process calls its listener.
+    if (!in_listener_) frozen_.wait(true);
     return dead_ ? Status(Error(ErrorCode::kUnavailable, "This process is dead.")) : OkStatus();
   }
   Status Change() {
     TRY(Live());
+    if (until_frozen_.fetch_sub(1) == 0) frozen_ = true;
     if (left_.fetch_sub(1) <= 0) dead_ = true;
     return Live();
   }
 
   const std::unique_ptr<kv::Engine> inner_;
-  std::atomic<int> left_ = std::numeric_limits<int>::max() / 2;
+  static constexpr int kNever = std::numeric_limits<int>::max() / 2;
+  static inline thread_local bool in_listener_ = false;
+  std::atomic<int> left_ = kNever;
+  std::atomic<int> until_frozen_ = kNever;
   std::atomic<bool> dead_ = false;
   std::atomic<bool> frozen_ = false;
 };
