@@ -202,6 +202,11 @@ Service::Service(ops::Environment& environment, Registry registry, std::unique_p
 
 Service::~Service() = default;
 
+bool Service::MayWait(std::string_view target) const {
+  const Operation* operation = registry_.Find(target);
+  return operation != nullptr && operation->subject == Subject::kDefinitions;
+}
+
 void Service::Handle(const Incoming& request, Executor& loop, UniqueFunction<void(Outgoing)> done) {
   Frame frame = FrameFor(request.headers);
   const std::string_view path = request.target.substr(0, request.target.find('?'));

@@ -85,6 +85,10 @@ class Service {
           ServiceOptions options = {}, RequestObserver* observer = nullptr, RequestTap* tap = nullptr);
   ~Service();
 
+  // Whether the operation of this X-Amz-Target may wait for an engine that is `blocking`: then Handle is for a thread that may
+  // wait too, with a loop of its own.
+  bool MayWait(std::string_view target) const;
+
   // Calls `done` at most once, on the loop's thread, inline where nothing had to be waited for. `done` is destroyed uncalled
   // only if an operation broke its contract and dropped its callback.
   void Handle(const Incoming& request, Executor& loop, UniqueFunction<void(Outgoing)> done);

@@ -227,7 +227,8 @@ class Engine {
   // True if a batch that names one tablet is known to span units; false if not, or if that is not known. Never waits.
   virtual bool SpansUnits(const Batch&) const { return false; }
   // Raises a tablet's fence, to which it is a no-op to name a lower one; with kDroppedFence reads are refused as well
-  // (kFenced). Waits; may be repeated after kOutcomeUnknown. Engines that are exclusive have no fences and do nothing.
+  // (kFenced), and all keys of the tablet may be removed, for nobody will ever see them. Waits; may be repeated after any error.
+  // Engines that are exclusive have no fences and do nothing.
   virtual Status RaiseFence(Tablet, uint64_t) { return OkStatus(); }
   // Null where no other process can be.
   virtual Bulletin* bulletin() { return nullptr; }

@@ -137,6 +137,7 @@ std::string EncodeHeader(const PartHeader& header) {
   AppendLittle32(&bytes, header.tablet.id);
   AppendLittle32(&bytes, header.part);
   AppendLittle64(&bytes, header.epoch);
+  AppendLittle64(&bytes, header.fence);
   AppendText(&bytes, header.begin);
   AppendText(&bytes, header.end);
   return bytes;
@@ -151,6 +152,7 @@ Result<PartHeader> DecodeHeader(std::string_view bytes) {
   header.tablet.id = fields.Little32();
   header.part = fields.Little32();
   header.epoch = fields.Little64();
+  header.fence = fields.Little64();
   header.begin = fields.Text();
   header.end = fields.Text();
   if (!fields.whole() || space > static_cast<uint8_t>(kv::Space::kLog)) {

@@ -3,6 +3,7 @@
 //   store object "stator"         xattr "format"   the words "stator-rados", a blank, the version in decimal
 //                                 omap "opened"    the ledger name of the process that opened the store last, for people
 //                                 omap             name of a tablet -> map entry
+//   object "bulletin"             empty; processes watch it and send each other messages by it
 //   tablet object NAME "." PART   xattr "header"   says what it is; every operation compares it
 //                                 xattr "stamp"    stamp:8 of the last batch; every write compares it and raises it
 //                                 xattr "size"     bytes:8 unsure:8; every write sets it, so whoever knows the stamp knows it
@@ -11,7 +12,7 @@
 //   NAME     = "catalog" | "items" | "log", ".", id of the tablet in 8 hexadecimal digits
 //   PART     = number of the part in decimal; 0 is the first, and until tablets split the only one
 //   entry    = 01 epoch:8 count:4 { part:4 length:4 begin }      the parts by their first keys; the first begins with ""
-//   header   = 01 space:1 id:4 part:4 epoch:8 length:4 begin length:4 end      keys in [begin, end), "" as end: no bound
+//   header   = 01 space:1 id:4 part:4 epoch:8 fence:8 length:4 begin length:4 end      keys in [begin, end), "" as end: no bound
 //   cell     = "k" ordered  ->  stamp:8 01 rest      a value of the layer above, whose first 8 bytes are its stamp
 //            | "r" reversed ->                       empty; reverse order of the same keys, for RADOS lists forward only
 //            | "l" process  ->  seq:8 time:8         ledger: what a process wrote last, when (microseconds since the epoch)
@@ -38,6 +39,7 @@ namespace stator::kv_rados {
 
 inline constexpr int kFormatVersion = 1;
 inline constexpr char kStoreObject[] = "stator";
+inline constexpr char kBulletinObject[] = "bulletin";
 inline constexpr char kFormatAttribute[] = "format";
 inline constexpr char kHeaderAttribute[] = "header";
 inline constexpr char kStampAttribute[] = "stamp";
@@ -58,7 +60,8 @@ std::string PartObject(kv::Tablet tablet, uint32_t part);
 struct PartHeader {
   kv::Tablet tablet;
   uint32_t part = 0;
-  uint64_t epoch = 1;  // rises with every change of the range
+  uint64_t epoch = 1;  // rises with every change of the header
+  uint64_t fence = 0;  // of the tablet
   std::string begin;
   std::string end;
 };

@@ -84,12 +84,13 @@ TEST(RadosLayout, ValuesAndTheGuardsOfTheirStamps) {
 }
 
 TEST(RadosLayout, HeadersAndMapEntries) {
-  const PartHeader header{{kv::Space::kLog, 0x01020304}, 7, 99, "begin", std::string("e\0d", 3)};
+  const PartHeader header{{kv::Space::kLog, 0x01020304}, 7, 99, kv::kDroppedFence - 1, "begin", std::string("e\0d", 3)};
   const std::string bytes = EncodeHeader(header);
   const Result<PartHeader> decoded = DecodeHeader(bytes);
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(EncodeHeader(*decoded), bytes);
   EXPECT_EQ(decoded->tablet, header.tablet);
+  EXPECT_EQ(decoded->fence, header.fence);
   EXPECT_EQ(decoded->end, header.end);
   const MapEntry entry{5, {{"", 0}, {"m", 3}}};
   const Result<MapEntry> map = DecodeMapEntry(EncodeMapEntry(entry));

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/random.h"
+#include "kv_rados/bulletin.h"
 #include "kv_rados/cluster.h"
+#include "kv_rados/fences.h"
 #include "kv_rados/layout.h"
 #include "kv_rados/tablet_map.h"
 #include "kv_rados/writer.h"
@@ -21,7 +23,8 @@ constexpr size_t kFirstReadBytes = 128 << 10;
 class RadosEngine final : public kv::Engine {
  public:
   RadosEngine(std::unique_ptr<Cluster> cluster, std::string process)
-      : cluster_(std::move(cluster)), map_(*cluster_), writer_(*cluster_, map_, std::move(process)) {}
+      : bulletin_(*cluster), cluster_(std::move(cluster)), map_(*cluster_), writer_(*cluster_, map_, std::move(process)) {}
+  ~RadosEngine() override { bulletin_.Stop(); }
 
   kv::Capabilities capabilities() const override {
     return {.atomic_across_tablets = false,
@@ -36,11 +39,14 @@ class RadosEngine final : public kv::Engine {
   Status Scan(const kv::Range& range, kv::Tier tier,
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
   void Apply(kv::Batch batch, kv::ApplyDone done) override { writer_.Apply(std::move(batch), std::move(done)); }
+  Status RaiseFence(kv::Tablet tablet, uint64_t fence) override { return kv_rados::RaiseFence(*cluster_, map_, tablet, fence); }
+  kv::Bulletin* bulletin() override { return &bulletin_; }
   Status Health() const override { return writer_.Health(); }
   uint64_t ApproximateBytes(kv::Tablet tablet) const override;
   std::map<std::string, double> Statistics() const override {
     std::map<std::string, double> statistics;
     writer_.AddStatistics(&statistics);
+    statistics["kv_rados_watches_lost"] = static_cast<double>(bulletin_.lost());
     return statistics;
   }
   Status Checkpoint(const std::string&) override {
@@ -59,6 +65,7 @@ class RadosEngine final : public kv::Engine {
   Status ReadForward(const kv::Range& range, size_t limit, Entries* entries, bool* more);
   Status ReadReverse(const kv::Range& range, size_t limit, Entries* entries, bool* more);
 
+  RadosBulletin bulletin_;  // outlives the cluster
   const std::unique_ptr<Cluster> cluster_;
   mutable TabletMap map_;  // a cache
   Writer writer_;
@@ -71,13 +78,27 @@ Status RadosEngine::Read(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill, Par
   for (int round = 0;; ++round) {
     ASSIGN_OR_RETURN(*part, map_.Find(tablet, {}));
     if (*part == nullptr) return OkStatus();
+    HeaderPtr header = (*part)->header();
+    if (header != nullptr && header->header.fence == kv::kDroppedFence) return FencedError(header->header);
+    // Where the header is not known it comes with what is read.
     const int result = cluster_->Read((*part)->object, [&](ReadOp& op) {
-      op.GuardAttribute(kHeaderAttribute, (*part)->header);
+      header != nullptr ? op.GuardAttribute(kHeaderAttribute, header->bytes) : op.Attributes();
       fill(op);
     }, read);
-    if (result >= 0) return OkStatus();
-    if (result != -ECANCELED && result != -ENOENT) return cluster_->ErrorOf(result, (*part)->object, false);
-    TRY(map_.Recheck(tablet, *part));
+    if (result >= 0) {
+      if (header == nullptr) {
+        ASSIGN_OR_RETURN(header, (*part)->Learn((*read)->attribute(kHeaderAttribute)));
+        if (header->header.fence == kv::kDroppedFence) return FencedError(header->header);
+      }
+      return OkStatus();
+    }
+    if (result == -ENOENT) {
+      TRY(map_.Recheck(*part));
+    } else if (result == -ECANCELED) {
+      (*part)->Forget(header);
+    } else {
+      return cluster_->ErrorOf(result, (*part)->object, false);
+    }
     if (round == 10) return Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read.");
   }
 }
@@ -99,7 +120,9 @@ Status RadosEngine::MultiGet(std::span<const kv::Point> points, kv::Tier tier,
   std::vector<std::string> cells;
   std::map<std::string, std::vector<size_t>, std::less<>> places;  // a key may be asked for more than once
   for (size_t i = 0; i < points.size(); ++i) {
-    if (points[i].tablet != points[0].tablet) return InternalError("a read spans tablets, which are not read together on this engine.");
+    if (points[i].tablet != points[0].tablet) {
+      return Error(ErrorCode::kSpansUnits, "a read spans tablets, which are not read together on this engine.");
+    }
     cells.push_back(KeyCell(points[i].key));
     places[cells.back()].push_back(i);
   }
@@ -236,7 +259,7 @@ uint64_t RadosEngine::ApproximateBytes(kv::Tablet tablet) const {
   std::unique_ptr<ReadOp> read;
   const Status status = Read(tablet, [](ReadOp& op) { op.Attributes(); }, &part, &read);
   if (!status.ok() || part == nullptr) return 0;
-  const Result<TabletSize> size = DecodeSize(read->TakeAttributes()[kSizeAttribute]);
+  const Result<TabletSize> size = DecodeSize(read->attribute(kSizeAttribute));
   return size.ok() ? size->bytes : 0;
 }
 
@@ -255,7 +278,7 @@ Status OpenStore(Cluster& cluster, const std::string& process) {
     result = cluster.Read(kStoreObject, [](ReadOp& op) { op.Attributes(); }, &read);
   }
   if (result < 0) return cluster.ErrorOf(result, kStoreObject, false);
-  TRY(CheckFormat(read->TakeAttributes()[kFormatAttribute]));
+  TRY(CheckFormat(read->attribute(kFormatAttribute)));
   WriteOp opened(cluster.api());
   opened.GuardAttribute(kFormatAttribute, FormatText());
   opened.Set("opened", process);

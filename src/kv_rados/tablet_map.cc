@@ -2,40 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 
 namespace stator::kv_rados {
-namespace {
-
-constexpr size_t kMaxReadKeys = 1000;
-constexpr uint32_t kGuessedBytes = 4096;  // of a key and its value, before any was seen
-
-}  // namespace
-
-void SeenSizes::Note(std::string_view key, uint64_t stamp, size_t bytes) {
-  const size_t hash = std::hash<std::string_view>()(key);
-  MutexLock lock(mutex_);
-  slots_[hash % slots_.size()] = {hash, stamp, bytes};
-}
-
-std::optional<size_t> SeenSizes::Find(std::string_view key, uint64_t stamp) const {
-  const size_t hash = std::hash<std::string_view>()(key);
-  MutexLock lock(mutex_);
-  const Slot& slot = slots_[hash % slots_.size()];
-  return slot.hash == hash && slot.stamp == stamp ? std::optional(slot.bytes) : std::nullopt;
-}
-
-void Part::NoteBytes(size_t bytes) const {
-  const uint32_t mean = mean_bytes.load(std::memory_order_relaxed);
-  const auto now = static_cast<uint32_t>(std::min<size_t>(bytes, 1 << 20));
-  mean_bytes.store(mean == 0 ? now : mean - mean / 8 + now / 8, std::memory_order_relaxed);
-}
-
-size_t Part::KeysFor(size_t bytes) const {
-  const uint32_t mean = mean_bytes.load(std::memory_order_relaxed);
-  return std::clamp<size_t>(bytes / (mean == 0 ? kGuessedBytes : mean), 1, kMaxReadKeys);
-}
 
 PartPtr TabletMap::FindCached(kv::Tablet tablet) {
   MutexLock lock(mutex_);
@@ -49,7 +18,7 @@ Result<bool> TabletMap::WasWritten(kv::Tablet tablet) {
   const int result = cluster_.Read(object, [](ReadOp& op) { op.Attributes(); }, &read);
   if (result == -ENOENT) return false;
   if (result < 0) return cluster_.ErrorOf(result, object, false);
-  ASSIGN_OR_RETURN(const uint64_t stamp, DecodeStamp(read->TakeAttributes()[kStampAttribute]));
+  ASSIGN_OR_RETURN(const uint64_t stamp, DecodeStamp(read->attribute(kStampAttribute)));
   return stamp > 0;
 }
 
@@ -93,10 +62,7 @@ Result<PartPtr> TabletMap::Look(kv::Tablet tablet, const std::string& name) {
                  fmt::format("The tablet {} is split into {} parts, which this Stator cannot read. Start the newer one that split it.",
                              name, entry.parts.size()));
   }
-  auto part = std::make_shared<Part>();
-  const uint32_t number = entry.parts.begin()->second;
-  part->object = PartObject(tablet, number);
-  part->header = EncodeHeader({.tablet = tablet, .part = number, .epoch = entry.epoch});
+  auto part = std::make_shared<Part>(tablet, entry.parts.begin()->second);
   MutexLock lock(mutex_);
   return parts_.try_emplace(tablet, std::move(part)).first->second;
 }
@@ -106,7 +72,7 @@ Status TabletMap::Create(kv::Tablet tablet) {
   const std::string object = PartObject(tablet, 0);
   WriteOp create(cluster_.api());
   create.CreateExclusively();
-  create.SetAttribute(kHeaderAttribute, EncodeHeader({.tablet = tablet, .part = 0, .epoch = entry.epoch}));
+  create.SetAttribute(kHeaderAttribute, EncodeHeader({.tablet = tablet, .part = 0}));
   create.SetAttribute(kStampAttribute, EncodeStamp(0));
   create.SetAttribute(kSizeAttribute, EncodeSize({}));
   if (const int result = cluster_.Write(object, create); result < 0 && result != -EEXIST) {
@@ -133,7 +99,8 @@ Result<PartPtr> TabletMap::FindOrCreate(kv::Tablet tablet, std::string_view key)
   return part;
 }
 
-Status TabletMap::Recheck(kv::Tablet tablet, const PartPtr& part) {
+Status TabletMap::Recheck(const PartPtr& part) {
+  const kv::Tablet tablet = part->tablet;
   {
     MutexLock lock(mutex_);
     auto found = parts_.find(tablet);
@@ -141,20 +108,8 @@ Status TabletMap::Recheck(kv::Tablet tablet, const PartPtr& part) {
   }
   ASSIGN_OR_RETURN(const PartPtr now, Find(tablet, {}));
   if (now == nullptr) return CorruptionError(fmt::format("The tablet {} is gone from the map of the store.", TabletName(tablet)));
-  std::unique_ptr<ReadOp> read;
-  const int result = cluster_.Read(now->object, [](ReadOp& op) { op.Attributes(); }, &read);
-  if (result < 0) return cluster_.ErrorOf(result, now->object, false);
-  const std::string header = read->TakeAttributes()[kHeaderAttribute];
-  if (header == now->header) return OkStatus();
-  const Result<PartHeader> is = DecodeHeader(header);
-  if (!is.ok() && is.error().code() == ErrorCode::kCorruption) {
-    return CorruptionError(fmt::format(
-        "The header of the object {} is {}. That was not done by Stator; bring the object back from a backup.", now->object,
-        header.empty() ? "missing" : "damaged"));
-  }
-  if (!is.ok()) return is.error();
-  return CorruptionError(fmt::format("The object {} says that it is part {} of {}, epoch {}, and the map does not.", now->object,
-                                     is->part, TabletName(is->tablet), is->epoch));
+  TRY(ReadHeader(cluster_, *now));
+  return OkStatus();
 }
 
 }  // namespace stator::kv_rados

@@ -22,7 +22,7 @@ size_t BatchBytes(const kv::Batch& batch) {
   return bytes + 64 * batch.adds.size();
 }
 
-// The tablet of a batch that is not empty. kInternal if there are several.
+// The tablet of a batch that is not empty. kSpansUnits if there are several.
 Result<kv::Tablet> TabletOf(const kv::Batch& batch) {
   std::optional<kv::Tablet> tablet;
   bool several = false;
@@ -37,7 +37,8 @@ Result<kv::Tablet> TabletOf(const kv::Batch& batch) {
   look(batch.puts);
   look(batch.deletes);
   look(batch.adds);
-  if (several) return InternalError("a batch spans tablets, which are not changed together on this engine.");
+  look(batch.fences);
+  if (several) return Error(ErrorCode::kSpansUnits, "a batch spans tablets, which are not changed together on this engine.");
   return *tablet;
 }
 

@@ -175,7 +175,9 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
                           [this](const http::Request& asked) { return RenderReport(asked); });
     }
     if (FaultControl::Owns(path, request.method)) return exchange->Send(HandleFaults(request));
-    if (path == "/_stator/status" && request.method == "GET") return exchange->Send(RenderStatus());
+    if (path == "/_stator/status" && request.method == "GET") {
+      return HandleSlowly(std::move(exchange), [this](const http::Request&) { return RenderStatus(); });
+    }
   } else if (request.method == "GET" || request.method == "HEAD") {
     if (path == "/health/live") return exchange->Send(Text(200, "live\n"));
     if (path == "/health/ready") return exchange->Send(Ready());

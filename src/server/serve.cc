@@ -12,9 +12,11 @@
 #include "base/time_text.h"
 #include "http/server.h"
 #include "kv/memory_engine.h"
+#include "kv_rados/rados_engine.h"
 #include "kv_rocks/rocks_engine.h"
 #include "server/chores.h"
 #include "server/clock_control.h"
+#include "server/front_door.h"
 #include "server/heat_histories.h"
 #include "server/management.h"
 #include "server/metrics.h"
@@ -51,7 +53,15 @@ bool IsLoopback(const std::string& host) {
 }
 
 Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
-  if (settings.in_memory) return std::unique_ptr<kv::Engine>(std::make_unique<kv::MemoryEngine>());
+  if (settings.engine == EngineKind::kMemory) return std::unique_ptr<kv::Engine>(std::make_unique<kv::MemoryEngine>());
+  if (settings.engine == EngineKind::kRados) {
+    kv_rados::RadosOptions options;
+    options.ceph_conf = settings.ceph_conf;
+    options.pool = settings.pool;
+    options.user = settings.ceph_user;
+    options.name_space = settings.ceph_namespace;
+    return kv_rados::OpenRados(options);
+  }
   kv_rocks::RocksOptions options;
   options.path = settings.data_dir;
   options.memory_budget_bytes = settings.memory_budget_mb << 20;
@@ -63,27 +73,18 @@ Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
   return kv_rocks::OpenRocks(options);
 }
 
-// Hands requests of one loop to the API or to the management calls.
-http::Handler MakeHandler(api::Service& service, Management& management, Executor& loop) {
-  return [&service, &management, &loop](std::unique_ptr<http::Exchange> exchange) {
-    const http::Request& request = exchange->request();
-    if (Management::Owns(request.target)) {
-      management.Handle(std::move(exchange));
-      return;
-    }
-    api::Incoming incoming;
-    incoming.method = request.method;
-    incoming.target = request.target;
-    for (const http::Header& header : request.headers) incoming.headers.Add(header.name, header.value);
-    incoming.body = request.body;
-    service.Handle(incoming, loop, [exchange = std::move(exchange)](api::Outgoing outgoing) {
-      http::Reply reply;
-      reply.status = outgoing.status;
-      reply.headers = std::move(outgoing.headers);
-      reply.body = std::move(outgoing.body);
-      exchange->Send(std::move(reply));
-    });
-  };
+// Where the data is, for people.
+std::string PlaceOf(const ServeSettings& settings) {
+  if (settings.engine == EngineKind::kMemory) return "-";
+  if (settings.engine == EngineKind::kRocksDb) return settings.data_dir;
+  return settings.ceph_namespace.empty() ? "pool " + settings.pool
+                                         : "pool " + settings.pool + ", namespace " + settings.ceph_namespace;
+}
+
+std::string_view DurabilityOf(const ServeSettings& settings) {
+  if (settings.engine == EngineKind::kMemory) return "none";
+  if (settings.engine == EngineKind::kRados) return "replicated";
+  return settings.durability == Durability::kFsync ? "fsync" : "os";
 }
 
 int Fail(std::string_view event, const Error& error) {
@@ -191,16 +192,15 @@ int Serve(const ServeSettings& settings) {
   ClockControl clock_control(clock, chosen_clock.manual, chores);
   Management management(
       environment, metrics, clock_control, heat, [&server] { return (*server)->connections(); },
-      {settings.in_memory ? "memory" : "rocksdb", settings.init_dir, clock.TicksMicros()});
+      {std::string(EngineName(settings.engine)), settings.init_dir, clock.TicksMicros()});
+  FrontDoor front_door(service, management, (*engine)->capabilities().blocking);
   chores.Start();
-  (*server)->Start([&](Executor& loop) { return MakeHandler(service, management, loop); });
+  (*server)->Start([&](Executor& loop) { return front_door.HandlerOf(loop); });
   LogInfo("serving",
           {{"port", (*server)->port()},
-           {"engine", settings.in_memory ? "memory" : "rocksdb"},
-           {"data_dir", settings.in_memory ? "-" : settings.data_dir},
-           {"durability", settings.in_memory                          ? "none"
-                          : settings.durability == Durability::kFsync ? "fsync"
-                                                                      : "os"},
+           {"engine", EngineName(settings.engine)},
+           {"store", PlaceOf(settings)},
+           {"durability", DurabilityOf(settings)},
            {"clock",
             chosen_clock.manual == nullptr ? "system" : "manual, " + FormatTime(clock.NowMicros())},
            {"throttling", throughput::ThrottlingText(settings.throttling.all)},
@@ -211,6 +211,7 @@ int Serve(const ServeSettings& settings) {
   // First, so that no move of the clock is waited for.
   chores.Stop();
   (*server)->Drain(kDrainMicros);
+  front_door.Stop();
   management.Stop();
   // What was used since the last look at the meters.
   environment.admission.Advance();
