@@ -141,17 +141,21 @@ struct Fence {
 inline constexpr uint64_t kDroppedFence = UINT64_MAX;
 
 // What an engine changes in one operation of its own: a tablet, or a part of one.
+//
+// With parts a tablet's units are ranges of its keys, without the first byte (the kind) of keys in kItems, so that keys of several
+// kinds with the same 16 bytes behind it (a hash) stay in one unit; the key FF k K x, where x has 16 bytes, is in the unit of K.
+// Units are divided while they are used, never joined. A put with key_stamp_offset is in the unit of its key with the highest stamp (FF..).
 struct Unit {
   Tablet tablet;
-  std::string part;  // which one; opaque, but see kAnyPart
+  // Which one; opaque. Empty: any of them, of counters in kItems whose first byte is 02: an Add to one is applied in the unit of the
+  // rest of its batch, and a read gives the sum of all units, not of one state. They cannot be guarded, put or deleted one by one once
+  // there are several units.
+  std::string part;
   auto operator<=>(const Unit&) const = default;
 };
 
-// Unit::part of a counter that every part of its tablet has a share of: a batch may add to it wherever else in the tablet it is.
-inline constexpr std::string_view kAnyPart = "*";
-
 // All or nothing. Within one batch a key is named by at most one of puts, deletes and adds, and range deletes come first.
-// Keys whose first byte is FF belong to engines. A put whose key gets a stamp belongs to the unit of that key with FF in its place.
+// Keys whose first byte is FF belong to engines.
 struct Batch {
   // Batches that this one was computed from before they were durable: if one of them has failed when this batch's turn
   // comes, it is refused with kUnavailable. An engine calls `done` of a refused batch before it looks at later batches.
@@ -214,8 +218,9 @@ class Engine {
   virtual Status Scan(const Range& range, Tier tier,
                       FunctionRef<bool(std::string_view key, std::string_view value)> visit) = 0;
 
-  // Queues a batch; never waits for it. Batches take effect, and are done, in the order of the calls: those of one tablet, or all
-  // with atomic_across_tablets, without which a batch names one tablet only. `done` runs exactly once, on a thread of the
+  // Queues a batch; never waits for it. Batches take effect, and are done, in the order of the calls: those of one unit, or all
+  // with atomic_across_tablets, without which a batch names one unit only (except that one with nothing but range deletes of one tablet may
+  // span its units; each applies it for itself, so kOutcomeUnknown may mean that some have and some have not). `done` runs exactly once, on a thread of the
   // engine, one after the other (or inline, for a refusal or an engine without I/O), when the batch is durable and visible, or refused.
   // An empty batch is a barrier: it is done when everything before it is. After kOutcomeUnknown from a failed log write the
   // engine refuses writes with kUnavailable until it is opened again; reads go on.

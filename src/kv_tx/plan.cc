@@ -56,25 +56,37 @@ class Division {
     if (!batch_.puts.empty()) return SetPrimary(batch_.puts.front().tablet, RouteOfPut(batch_.puts.front()));
     if (!batch_.deletes.empty()) return SetPrimary(batch_.deletes.front().tablet, batch_.deletes.front().key);
     if (!batch_.adds.empty()) return SetPrimary(batch_.adds.front().tablet, batch_.adds.front().key);
-    return SetPrimary(batch_.range_deletes.front().tablet, batch_.range_deletes.front().begin);
+    if (!batch_.range_deletes.empty()) return SetPrimary(batch_.range_deletes.front().tablet, batch_.range_deletes.front().begin);
+    return InternalError("a batch of fences alone is no batch.");
   }
   Status SetPrimary(kv::Tablet tablet, std::string route) {
     ASSIGN_OR_RETURN(unit_, core_.inner.UnitOf(tablet, route));
-    if (unit_.part == kv::kAnyPart) {
-      route.clear();
-      ASSIGN_OR_RETURN(unit_, core_.inner.UnitOf(tablet, route));
-    }
+    TRY(ChooseUnit(&unit_, &route));
     plan_.primary = tablet;
     plan_.route = std::move(route);
     return OkStatus();
   }
 
+  // A counter that may be in any unit gets the first one, if there are several.
+  Status ChooseUnit(kv::Unit* unit, std::string* route) {
+    if (!unit->part.empty()) return OkStatus();
+    ASSIGN_OR_RETURN(kv::Unit first, core_.inner.UnitOf(unit->tablet, {}));
+    if (first.part.empty()) return OkStatus();
+    *unit = std::move(first);
+    route->clear();
+    return OkStatus();
+  }
+
   // The participant for a unit; null: it is the primary one.
-  Participant* For(kv::Unit unit, std::string_view route) {
-    if (unit == unit_) return nullptr;
+  Result<Participant*> For(kv::Unit unit, std::string route) {
+    const auto fits = [&](const kv::Unit& other) {
+      return other.tablet == unit.tablet && (other.part == unit.part || unit.part.empty());
+    };
+    if (fits(unit_)) return nullptr;
     for (Participant& each : plan_.participants) {
-      if (each.unit == unit && each.ranges.empty()) return &each;
+      if (fits(each.unit) && each.ranges.empty()) return &each;
     }
+    TRY(ChooseUnit(&unit, &route));
     return &Add(std::move(unit), route);
   }
   Participant& Add(kv::Unit unit, std::string_view route) {
@@ -85,7 +97,7 @@ class Division {
   }
   Result<Participant*> Of(kv::Tablet tablet, std::string_view key) {
     ASSIGN_OR_RETURN(kv::Unit unit, core_.inner.UnitOf(tablet, key));
-    return For(std::move(unit), key);
+    return For(std::move(unit), std::string(key));
   }
 
   // Of a key that may be guarded and changed.
@@ -186,19 +198,7 @@ class Division {
   }
 
   Status AddAdd(const kv::Add& add) {
-    ASSIGN_OR_RETURN(kv::Unit unit, core_.inner.UnitOf(add.tablet, add.key));
-    Participant* of = nullptr;
-    if (unit.part != kv::kAnyPart) {
-      of = For(std::move(unit), add.key);
-    } else if (unit_.tablet != add.tablet) {
-      for (Participant& each : plan_.participants) {
-        if (each.unit.tablet == add.tablet && each.ranges.empty()) of = &each;
-      }
-      if (of == nullptr) {
-        ASSIGN_OR_RETURN(unit, core_.inner.UnitOf(add.tablet, {}));
-        of = &Add(std::move(unit), {});
-      }
-    }
+    ASSIGN_OR_RETURN(Participant* const of, Of(add.tablet, add.key));
     const bool emptied = Emptied(add.tablet, add.key);
     if (of == nullptr) {
       if (emptied) {
