@@ -28,7 +28,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
   ~Member() override { Listen(nullptr); }
 
   Capabilities capabilities() const override {
-    return {.atomic_across_tablets = false, .exclusive = false, .blocking = true, .durable = true, .scans_of_one_state = false};
+    return {.atomic_across_tablets = store_.spanning_, .exclusive = false, .blocking = true, .durable = true, .scans_of_one_state = false};
   }
 
   Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) override {
@@ -55,7 +55,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
     std::optional<Unit> unit;
     for (const Point& point : points) {
       TRY(CheckReadable(point.tablet));
-      if (!Same(&unit, point.tablet, point.key)) return SpanError();
+      if (!Same(&unit, point.tablet, point.key) && !store_.spanning_) return SpanError();
     }
     TRY(store_.memory_.MultiGet(points, tier, values));
     MutexLock lock(seen_mutex_);
@@ -80,14 +80,21 @@ class SharedMemory::Member final : public Engine, public Bulletin {
 
   bool SpansUnits(const Batch& batch) const override {
     std::optional<Unit> unit;
-    return Spans(batch, &unit);
+    return Spans(batch, &unit) && !store_.spanning_;
   }
 
   Status RaiseFence(Tablet tablet, uint64_t fence) override {
     MutexLock lock(store_.mutex_);
     uint64_t& now = store_.fences_[tablet];
     now = std::max(now, fence);
-    return OkStatus();
+    if (now != kDroppedFence) return OkStatus();
+    Batch batch;
+    batch.range_deletes.push_back({tablet, "", ""});
+    Status emptied;
+    store_.memory_.Apply(std::move(batch), [&emptied](Result<uint64_t> result) {
+      if (!result.ok()) emptied = std::move(result).error();
+    });
+    return emptied;
   }
 
   Bulletin* bulletin() override { return this; }
@@ -99,18 +106,17 @@ class SharedMemory::Member final : public Engine, public Bulletin {
       size_t left = 0;
     };
     const auto waiting = std::make_shared<Waiting>();
-    std::vector<Listener> listeners;
     {
+      // Held during the calls, so that Listen can promise that none is under way.
       MutexLock lock(store_.listeners_mutex_);
-      for (const auto& [member, listener] : store_.listeners_) listeners.push_back(listener);
-    }
-    waiting->left = listeners.size();
-    for (const Listener& listener : listeners) {
-      listener(message, [waiting] {
-        MutexLock lock(waiting->mutex);
-        --waiting->left;
-        waiting->wake.notify_all();
-      });
+      waiting->left = store_.listeners_.size();
+      for (const auto& [member, listener] : store_.listeners_) {
+        listener(message, [waiting] {
+          MutexLock left(waiting->mutex);
+          --waiting->left;
+          waiting->wake.notify_all();
+        });
+      }
     }
     std::unique_lock<Mutex> lock(waiting->mutex);
     const bool all = waiting->wake.wait_for(lock, std::chrono::seconds(3), [&] { return waiting->left == 0; });
@@ -160,17 +166,19 @@ class SharedMemory::Member final : public Engine, public Bulletin {
 
   Result<uint64_t> ApplyNow(Batch batch) {
     std::optional<Unit> unit;
-    if (Spans(batch, &unit)) return SpanError();
+    if (Spans(batch, &unit) && !store_.spanning_) return SpanError();
     MutexLock lock(store_.mutex_);
     if (!IsVoid(batch) && !batch.empty()) {
       for (const Fence& fence : batch.fences) {
         const auto now = store_.fences_.find(fence.tablet);
         if (now != store_.fences_.end() && now->second > fence.most) return FencedError();
       }
-      if (unit) {
-        const auto now = store_.fences_.find(unit->tablet);
-        if (now != store_.fences_.end() && now->second == kDroppedFence) return FencedError();
-      }
+      bool dropped = false;
+      ForEachKey(batch, [&](Tablet tablet, std::string_view) NO_THREAD_SAFETY_ANALYSIS {
+        const auto now = store_.fences_.find(tablet);
+        dropped |= now != store_.fences_.end() && now->second == kDroppedFence;
+      });
+      if (dropped) return FencedError();
     }
     std::vector<std::pair<Tablet, std::string>> changed;
     for (const Put& put : batch.puts) changed.emplace_back(put.tablet, put.key);
