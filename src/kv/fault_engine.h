@@ -65,6 +65,7 @@ class FaultEngine final : public Engine {
   uint64_t ApproximateBytes(Tablet tablet) const override { return inner_->ApproximateBytes(tablet); }
   std::map<std::string, double> Statistics() const override;
   Status Checkpoint(const std::string& directory) override { return inner_->Checkpoint(directory); }
+  bool SpansUnits(const Batch& batch) const override { return inner_->SpansUnits(batch); }
 
  private:
   struct Queued {

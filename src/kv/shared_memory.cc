@@ -78,6 +78,11 @@ class SharedMemory::Member final : public Engine, public Bulletin {
     return Unit{tablet, store_.part_of_ ? store_.part_of_(tablet, key) : std::string()};
   }
 
+  bool SpansUnits(const Batch& batch) const override {
+    std::optional<Unit> unit;
+    return Spans(batch, &unit);
+  }
+
   Status RaiseFence(Tablet tablet, uint64_t fence) override {
     MutexLock lock(store_.mutex_);
     uint64_t& now = store_.fences_[tablet];
@@ -135,11 +140,22 @@ class SharedMemory::Member final : public Engine, public Bulletin {
  private:
   static Error WouldBlock() { return Error(ErrorCode::kWouldBlock, "This read waits for others."); }
 
-  bool Same(std::optional<Unit>* unit, Tablet tablet, std::string_view key) {
+  bool Same(std::optional<Unit>* unit, Tablet tablet, std::string_view key) const {
     Unit of{tablet, store_.part_of_ ? store_.part_of_(tablet, key) : std::string()};
     if (!*unit) *unit = std::move(of);
     else if (**unit != of) return false;
     return true;
+  }
+
+  // Sets *unit to that of the keys. A range by itself may span units.
+  bool Spans(const Batch& batch, std::optional<Unit>* unit) const {
+    bool spans = false;
+    ForEachKey(batch, [&](Tablet tablet, std::string_view key) { spans |= !Same(unit, tablet, key); });
+    if (!*unit) return false;
+    for (const DeleteRange& range : batch.range_deletes) {
+      spans |= !Same(unit, range.tablet, range.begin) || !Same(unit, range.tablet, range.end.empty() ? "\xff" : range.end);
+    }
+    return spans;
   }
 
   Status CheckReadable(Tablet tablet) {
@@ -150,10 +166,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
 
   Result<uint64_t> ApplyNow(Batch batch) {
     std::optional<Unit> unit;
-    bool spans = false;
-    ForEachKey(batch, [&](Tablet tablet, std::string_view key) { spans |= !Same(&unit, tablet, key); });
-    for (const DeleteRange& range : batch.range_deletes) spans |= unit && unit->tablet != range.tablet;
-    if (spans && !store_.spanning_) return SpanError();
+    if (Spans(batch, &unit) && !store_.spanning_) return SpanError();
     MutexLock lock(store_.mutex_);
     if (!IsVoid(batch) && !batch.empty()) {
       for (const Fence& fence : batch.fences) {

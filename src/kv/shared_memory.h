@@ -16,7 +16,8 @@ namespace stator::kv {
 // Thread-safe. Outlives its engines.
 class SharedMemory {
  public:
-  // Which part of its tablet a key is in; the same answer every time. Null: tablets are not divided.
+  // Which part of its tablet a key is in; the same answer every time, and one stretch of keys to a part. Null: tablets are not
+  // divided.
   using PartOf = std::function<std::string(Tablet tablet, std::string_view key)>;
   // `atomic_across_tablets`: batches and reads may span tablets and parts.
   explicit SharedMemory(PartOf part_of = nullptr, bool atomic_across_tablets = false)
