@@ -80,7 +80,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
 
   bool SpansUnits(const Batch& batch) const override {
     std::optional<Unit> unit;
-    return Spans(batch, &unit);
+    return Spans(batch, &unit) && !store_.spanning_;
   }
 
   Status RaiseFence(Tablet tablet, uint64_t fence) override {
