@@ -205,7 +205,9 @@ export class ClusterMachine {
       await delay(this.random.between(0, 300));
     }
     await delay(Math.max(this.random.between(300, 2500), ...repairs.map((repair) => repair.millis ?? 0)));
-    for (const { repair } of repairs.reverse()) await repair();
+    // The monitor first: without it no OSD comes back.
+    repairs.sort((a, b) => Number(b.first ?? false) - Number(a.first ?? false));
+    for (const { repair } of repairs) await repair();
     this.note('repaired');
     const begin = Date.now();
     await Promise.all(this.servers.map((server) => this.answers(server, begin)));
@@ -246,11 +248,11 @@ export class ClusterMachine {
       console.log(`---- ${server.endpoint}\n${server.output}`);
       await server.kill().catch(() => {});
     }
+    await this.ceph('start-mon').catch(() => {});
     for (let i = 0; i < OSDS; i++) {
       await this.ceph('thaw-osd', String(i)).catch(() => {});
       await this.ceph('start-osd', String(i)).catch(() => {});
     }
-    await this.ceph('start-mon').catch(() => {});
   }
 }
 
@@ -299,6 +301,6 @@ const FAULTS = {
   async killMonitor(machine) {
     machine.note('kill -9 of the monitor');
     await machine.ceph('kill-mon');
-    return { repair: () => machine.ceph('start-mon') };
+    return { repair: () => machine.ceph('start-mon'), first: true };
   },
 };
