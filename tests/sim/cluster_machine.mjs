@@ -18,6 +18,7 @@ import { Server, call, request } from '../sdk/harness.mjs';
 const here = path.dirname(fileURLToPath(import.meta.url));
 const run = promisify(execFile);
 
+const PROBE = 'probe'; // a table that tells whether a server works
 const PROCESSES = 3;
 const OSDS = 3;
 const PATIENCE = 6000; // of a client with one request, in milliseconds
@@ -79,6 +80,12 @@ export class ClusterMachine {
   async start() {
     await Promise.all(Array.from({ length: PROCESSES }, (_, i) => this.startServer(i)));
     this.leaving = false;
+    await this.must('CreateTable', {
+      TableName: PROBE,
+      BillingMode: 'PAY_PER_REQUEST',
+      KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+      AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
+    });
   }
 
   /** For those who need one server: any. */
@@ -208,6 +215,7 @@ export class ClusterMachine {
     // The monitor first: without it no OSD comes back.
     repairs.sort((a, b) => Number(b.first ?? false) - Number(a.first ?? false));
     for (const { repair } of repairs) await repair();
+    if (repairs.some(({ ceph }) => ceph)) await this.ceph('wait-clean');
     this.note('repaired');
     const begin = Date.now();
     await Promise.all(this.servers.map((server) => this.answers(server, begin)));
@@ -220,11 +228,17 @@ export class ClusterMachine {
   async answers(server, begin) {
     for (;;) {
       try {
-        const body = { TableName: 'no such table', Key: { pk: { S: 'x' } } };
-        const ready = await request(server.endpoint, { method: 'GET', path: '/health/ready', timeout: 2000 });
-        const reply = await call(server.endpoint, 'GetItem', body, { timeout: 2000 });
-        if (ready.status === 200 && reply.status === 400) return;
-      } catch {
+        const at = server;
+        const ready = await request(at.endpoint, { method: 'GET', path: '/health/ready', timeout: 2000 });
+        const Item = { pk: { S: server.endpoint }, at: { N: String(begin) } };
+        const put = await call(at.endpoint, 'PutItem', { TableName: PROBE, Item }, { timeout: 2000 });
+        const body = { TableName: PROBE, Key: { pk: Item.pk }, ConsistentRead: true };
+        const got = await call(at.endpoint, 'GetItem', body, { timeout: 2000 });
+        if (ready.status !== 200 || put.status !== 200 || got.status !== 200) throw new Error(put.text);
+        assert.equal(got.json().Item.at.N, String(begin), 'what was just written is not there');
+        return;
+      } catch (error) {
+        if (error instanceof assert.AssertionError) throw error;
         // Not yet.
       }
       assert.ok(Date.now() - begin < MOST_STALL, `a server does not answer ${MOST_STALL} ms after the repair:\n${server.output}`);
@@ -281,11 +295,7 @@ const FAULTS = {
     const i = String(machine.random.between(0, OSDS - 1));
     machine.note(`kill -9 of OSD ${i}`);
     await machine.ceph('kill-osd', i);
-    const repair = async () => {
-      await machine.ceph('start-osd', i);
-      await machine.ceph('wait-clean');
-    };
-    return { repair };
+    return { repair: () => machine.ceph('start-osd', i), ceph: true };
   },
   async freezeOsd(machine) {
     const i = String(machine.random.between(0, OSDS - 1));
@@ -294,13 +304,12 @@ const FAULTS = {
     const repair = async () => {
       machine.note(`OSD ${i} is thawed`);
       await machine.ceph('thaw-osd', i);
-      await machine.ceph('wait-clean');
     };
-    return { repair, millis: machine.random.chance(0.3) ? 7000 : 0 };
+    return { repair, ceph: true, millis: machine.random.chance(0.3) ? 7000 : 0 };
   },
   async killMonitor(machine) {
     machine.note('kill -9 of the monitor');
     await machine.ceph('kill-mon');
-    return { repair: () => machine.ceph('start-mon'), first: true };
+    return { repair: () => machine.ceph('start-mon'), first: true, ceph: true };
   },
 };
