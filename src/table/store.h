@@ -291,6 +291,7 @@ class Store {
     std::vector<kv::Tablet> dropped;
   };
   Status FinishEdit(const Attempt& attempt);
+  void EmptyDropped(const Attempt& attempt);
   Result<CatalogEdit> EditOfCreate(TableDescriptor* descriptor, CheckDescriptor& check);
   Result<std::optional<CatalogEdit>> EditOfAlteration(const std::string& name, Alteration& alteration, TableDescriptor* altered);
   Result<CatalogEdit> EditOfDrop(const std::string& name, CheckDescriptor& check, TablePtr* last);
