@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <numeric>
 #include <utility>
 
 #include "base/random.h"
@@ -13,6 +14,7 @@
 #include "kv_rados/layout.h"
 #include "kv_rados/routing.h"
 #include "kv_rados/scan.h"
+#include "kv_rados/splitter.h"
 #include "kv_rados/tablet_map.h"
 #include "kv_rados/writer.h"
 
@@ -21,11 +23,12 @@ namespace {
 
 class RadosEngine final : public kv::Engine {
  public:
-  RadosEngine(std::unique_ptr<Cluster> cluster, std::string process)
+  RadosEngine(std::unique_ptr<Cluster> cluster, const std::string& process)
       : bulletin_(*cluster),
         cluster_(std::move(cluster)),
-        map_(*cluster_, [](const PartPtr&) {}),
-        writer_(*cluster_, map_, std::move(process)) {}
+        map_(*cluster_, [this](const PartPtr& part) { splitter_.Watch(part); }),
+        splitter_(*cluster_, map_, process),
+        writer_(*cluster_, map_, process, [this](const PartPtr& part, const PartSize& size) { splitter_.Consider(part, size); }) {}
   ~RadosEngine() override { bulletin_.Stop(); }
 
   kv::Capabilities capabilities() const override {
@@ -42,6 +45,10 @@ class RadosEngine final : public kv::Engine {
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
   void Apply(kv::Batch batch, kv::ApplyDone done) override { writer_.Apply(std::move(batch), std::move(done)); }
   Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key) override;
+  Result<std::vector<PartInfo>> Parts(kv::Tablet tablet) const;
+  Status Split(kv::Tablet tablet, std::string_view key) {
+    return splitter_.SplitNow(tablet, RouteOf(tablet.space, key).value_or(std::string_view()));
+  }
   Status RaiseFence(kv::Tablet tablet, uint64_t fence) override { return kv_rados::RaiseFence(*cluster_, map_, tablet, fence); }
   kv::Bulletin* bulletin() override { return &bulletin_; }
   Status Health() const override { return writer_.Health(); }
@@ -49,6 +56,7 @@ class RadosEngine final : public kv::Engine {
   std::map<std::string, double> Statistics() const override {
     std::map<std::string, double> statistics;
     writer_.AddStatistics(&statistics);
+    splitter_.AddStatistics(&statistics);
     statistics["kv_rados_watches_lost"] = static_cast<double>(bulletin_.lost());
     return statistics;
   }
@@ -73,6 +81,7 @@ class RadosEngine final : public kv::Engine {
   RadosBulletin bulletin_;  // outlives the cluster
   const std::unique_ptr<Cluster> cluster_;
   mutable TabletMap map_;  // a cache
+  Splitter splitter_;
   Writer writer_;
 };
 
@@ -200,14 +209,22 @@ Result<kv::Unit> RadosEngine::UnitOf(kv::Tablet tablet, std::string_view key) {
   return kv::Unit{tablet, std::to_string(place.part == nullptr ? 0 : place.part->number)};
 }
 
-uint64_t RadosEngine::ApproximateBytes(kv::Tablet tablet) const {
-  uint64_t bytes = 0;
-  const Status status = ReadAll(tablet, [](ReadOp& op) { op.Attributes(); }, [&bytes](const Place& place, ReadOp& read) -> Status {
+Result<std::vector<PartInfo>> RadosEngine::Parts(kv::Tablet tablet) const {
+  std::vector<PartInfo> parts;
+  TRY(ReadAll(tablet, [](ReadOp& op) { op.Attributes(); }, [&parts](const Place& place, ReadOp& read) -> Status {
     ASSIGN_OR_RETURN(const PartSize size, DecodeSize(read.attribute(kSizeAttribute)));
-    bytes += size.bytes - std::min(size.bytes, place.header->header.given.bytes);
+    const PartHeader& header = place.header->header;
+    parts.push_back({place.part->number, header.routes.begin, size.bytes - std::min(size.bytes, header.given.bytes),
+                     size.keys - std::min(size.keys, header.given.keys)});
     return OkStatus();
-  });
-  return status.ok() ? bytes : 0;
+  }));
+  return parts;
+}
+
+uint64_t RadosEngine::ApproximateBytes(kv::Tablet tablet) const {
+  const Result<std::vector<PartInfo>> parts = Parts(tablet);
+  if (!parts.ok()) return 0;
+  return std::accumulate(parts->begin(), parts->end(), uint64_t{0}, [](uint64_t sum, const PartInfo& part) { return sum + part.bytes; });
 }
 
 // Finds the store object, or creates it; then writes to it, so that what keeps this process from writing shows now.
@@ -234,6 +251,14 @@ Status OpenStore(Cluster& cluster, const std::string& process) {
 }
 
 }  // namespace
+
+Result<std::vector<PartInfo>> PartsOf(kv::Engine& engine, kv::Tablet tablet) {
+  return static_cast<RadosEngine&>(engine).Parts(tablet);
+}
+
+Status SplitPart(kv::Engine& engine, kv::Tablet tablet, std::string_view key) {
+  return static_cast<RadosEngine&>(engine).Split(tablet, key);
+}
 
 Result<std::unique_ptr<kv::Engine>> OpenRados(const RadosOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Cluster> cluster, Cluster::Connect(options));

@@ -44,7 +44,7 @@ Result<kv::Tablet> TabletOf(const kv::Batch& batch) {
 
 }  // namespace
 
-Writer::Writer(Cluster& cluster, TabletMap& map, std::string process)
+Writer::Writer(Cluster& cluster, TabletMap& map, std::string process, Grown grown)
     : cluster_(cluster),
       workers_(kWorkers, kMaxWaiting),
       context_{.cluster = cluster,
@@ -56,7 +56,7 @@ Writer::Writer(Cluster& cluster, TabletMap& map, std::string process)
                .statistics = statistics_,
                .finish = [this](QueuedBatch& queued, Result<uint64_t> outcome) { Finish(queued, std::move(outcome)); },
                .set_health = [this](Status health) { SetHealth(std::move(health)); },
-               .grown = [](const PartPtr&, const PartSize&) {}},
+               .grown = std::move(grown)},
       thread_([this] { Run(); }) {}
 
 void Writer::Stop() {

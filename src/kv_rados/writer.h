@@ -19,7 +19,8 @@ namespace stator::kv_rados {
 // Thread-safe. The cluster and the map must outlive it.
 class Writer final : public Executor {
  public:
-  Writer(Cluster& cluster, TabletMap& map, std::string process);
+  using Grown = UniqueFunction<void(const PartPtr&, const PartSize&)>;
+  Writer(Cluster& cluster, TabletMap& map, std::string process, Grown grown);
   ~Writer() override { Stop(); }
 
   // As Engine::Apply.
