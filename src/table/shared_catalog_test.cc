@@ -1,7 +1,11 @@
 // The catalog among processes: who creates, changes or drops a table, and who hears of it when.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
+#include <memory>
+#include <set>
 #include <thread>
 
 #include "table/catalog_entry.h"
@@ -188,18 +192,143 @@ TEST(SharedCatalog, WhatADeadProcessHasDroppedIsEmptiedByOthers) {
   EXPECT_TRUE(ReadCatalog(*cluster.memory.Attach()).value().dropped.empty());
 }
 
+struct DefinitionChange {
+  std::string name;
+  std::function<Result<TablePtr>(test::Process&)> run;
+};
+
+std::vector<DefinitionChange> DefinitionChanges() {
+  const auto alter = [](auto change) {
+    return [change](test::Process& process) { return process.Alter(change); };
+  };
+  return {
+      {"create", [](test::Process& process) { return process.Create(Describe("another")); }},
+      {"add an index", alter(AddLate)},
+      {"remove an index", alter([](TableDescriptor* d) {
+         d->indexes.back().state = IndexDescriptor::State::kDeleting;
+         return OkStatus();
+       })},
+      {"time to live", alter([](TableDescriptor* d) {
+         d->expiry = ExpiryIndex{.attribute = "x"};
+         return OkStatus();
+       })},
+      {"disable the stream", alter([](TableDescriptor* d) {
+         d->stream_view_type.reset();
+         return OkStatus();
+       })},
+      {"split", alter([](TableDescriptor* d) {
+         d->partitions.Split(uint64_t{1} << 63);
+         return OkStatus();
+       })},
+      {"drop", [](test::Process& process) { return process.Drop(); }},
+  };
+}
+
+class SharedDefinition : public testing::TestWithParam<DefinitionChange> {
+ protected:
+  // With a table that has some items.
+  void Begin(Cluster& cluster) {
+    TableDescriptor d = indexes::Describe();
+    d.stream_view_type = stream::ViewType::kNewAndOldImages;
+    ASSERT_TRUE(cluster[0].Create(std::move(d)).ok());
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(cluster[0].Write(indexes::RandomItem(random_, "p", i)).ok());
+  }
+
+  // While process 0 is in the middle of the change, or has died there, 1 writes and 2 changes the same.
+  void OthersGoOn(Cluster& cluster, const std::string& where) {
+    cluster.Patiently([&] {
+      for (int i = 0; i < 5; ++i) {
+        const Status written = cluster[1].Write(indexes::RandomItem(random_, "p", i));
+        EXPECT_TRUE(written.ok() || written.error().code() == ErrorCode::kResourceNotFound)
+            << where << ": " << written.error().message();
+      }
+      ExpectAnswer(GetParam().run(cluster[2]), where);
+    });
+  }
+
+  static void ExpectAnswer(const Result<TablePtr>& changed, const std::string& where) {
+    const bool answered = changed.ok() || changed.error().code() == ErrorCode::kResourceInUse ||
+                          changed.error().code() == ErrorCode::kResourceNotFound;
+    EXPECT_TRUE(answered) << where << ": " << changed.error().message();
+  }
+
+  void Check(Cluster& cluster, const std::string& where) {
+    cluster.clock.AdvanceMicros(11'000'000);
+    for (size_t k : {1, 2, 1}) {
+      ASSERT_TRUE(cluster[k].store->CatchUp().ok()) << where;
+      cluster[k].WaitForBuilds();
+    }
+    EXPECT_TRUE(ReadCatalog(*cluster.memory.Attach()).value().dropped.empty()) << where;
+    if (GetParam().name == "drop") {
+      EXPECT_EQ(cluster[1].store->Find("tab"), nullptr) << where;
+      return;
+    }
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(cluster[2].Write(indexes::RandomItem(random_, "q", i)).ok()) << where;
+    EXPECT_FALSE(cluster[1].store->Find("tab")->descriptor.HasIndexWork()) << where;
+    indexes::ExpectIndexesMatch(*cluster[1].store, where);
+  }
+
+  SeededRandom random_{7};
+};
+
+// Whatever a process was about to do when it died, and however far it came: the others go on, and nothing is left behind.
+TEST_P(SharedDefinition, ADeadProcessHoldsNobodyUp) {
+  int deaths = 0;
+  for (bool survived = false; !survived && !HasFailure(); ++deaths) {
+    const std::string where = "death before change " + std::to_string(deaths);
+    Cluster cluster(3);
+    Begin(cluster);
+    cluster[0].mortal->DieAfter(deaths);
+    survived = GetParam().run(cluster[0]).ok();
+    cluster[0].WaitForDeath();
+    OthersGoOn(cluster, where);
+    Check(cluster, where);
+  }
+  EXPECT_GT(deaths, 2);
+}
+
+// One that stands still as long is taken for dead, and may wake up at any time.
+TEST_P(SharedDefinition, AProcessThatStandsStillDoesNoHarmLater) {
+  bool frozen = true;
+  for (int changes = 0; frozen && !HasFailure(); ++changes) {
+    const std::string where = "stands still before change " + std::to_string(changes);
+    Cluster cluster(3);
+    Begin(cluster);
+    cluster[0].mortal->FreezeAfter(changes);
+    std::atomic<bool> changed = false;
+    std::thread changer([&] {
+      ExpectAnswer(GetParam().run(cluster[0]), where);
+      changed = true;
+    });
+    while (!changed && !cluster[0].mortal->frozen()) std::this_thread::yield();
+    frozen = cluster[0].mortal->frozen();
+    OthersGoOn(cluster, where);
+    cluster[0].mortal->Thaw();
+    cluster.Patiently([&] { changer.join(); });
+    cluster[0].WaitForBuilds();
+    Check(cluster, where);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Changes, SharedDefinition, testing::ValuesIn(DefinitionChanges()),
+                         [](const testing::TestParamInfo<DefinitionChange>& change) {
+                           std::string name = change.param.name;
+                           std::replace(name.begin(), name.end(), ' ', '_');
+                           return name;
+                         });
+
 // What nobody knows the outcome of is what the catalog says.
 TEST(SharedCatalog, AnUnknownOutcomeIsFoundOut) {
   for (const kv::Fault fault : {kv::Fault::kUnknownApplied, kv::Fault::kUnknownNotApplied}) {
     Cluster cluster(2);
     for (int i = 0; i < 5; ++i) {
-      cluster[0].engine->Trigger(fault, 1 + i % 3);
+      cluster[0].faults->Trigger(fault, 1 + i % 3);
       ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
-      cluster[0].engine->Trigger(fault, 1 + i % 3);
+      cluster[0].faults->Trigger(fault, 1 + i % 3);
       ASSERT_TRUE(cluster[0].Alter(AddLate).ok());
       cluster[0].WaitForBuilds();
       for (size_t k = 0; k < 2; ++k) EXPECT_NE(cluster[k].store->Find("tab")->descriptor.FindIndex("late"), nullptr);
-      cluster[0].engine->Trigger(fault);
+      cluster[0].faults->Trigger(fault);
       ASSERT_TRUE(cluster[0].Drop().ok());
       for (size_t k = 0; k < 2; ++k) EXPECT_EQ(cluster[k].store->Find("tab"), nullptr);
     }
