@@ -106,6 +106,8 @@ Status IndexBuilder::Work(const std::string& table_name) {
     } else {
       return OkStatus();
     }
+    // Another process was faster.
+    if (store_.shared() && !done.ok() && done.error().code() == ErrorCode::kResourceNotFound) continue;
     // A table dropped meanwhile needs no index.
     if (!done.ok() && (done.error().code() != ErrorCode::kResourceNotFound || store_.Find(table_name) != nullptr)) return done;
   }

@@ -402,6 +402,11 @@ Result<std::optional<Store::CatalogEdit>> Store::EditOfAlteration(const std::str
   TableDescriptor next = current->descriptor;
   TRY(alteration.change(&next));
   std::optional<stream::StreamDescriptor> stream = NextStream(current->descriptor, &next, alteration.change_stream);
+  // Whoever was faster may have done the same.
+  if (!stream && alteration.ranges.empty() && next.Encode() == current->descriptor.Encode()) {
+    *altered = std::move(next);
+    return std::optional<CatalogEdit>();
+  }
   const bool fences = stream || next.MaintainedIndexes() != current->descriptor.MaintainedIndexes();
 
   std::vector<uint32_t*> wanted;  // ids

@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
+#include <memory>
+#include <set>
 #include <thread>
 
 #include "table/catalog_entry.h"
@@ -188,18 +191,93 @@ TEST(SharedCatalog, WhatADeadProcessHasDroppedIsEmptiedByOthers) {
   EXPECT_TRUE(ReadCatalog(*cluster.memory.Attach()).value().dropped.empty());
 }
 
+// Whatever a process was about to do when it died, and however far it came: the others go on, and nothing is left behind.
+TEST(SharedCatalog, ADeadProcessHoldsNobodyUp) {
+  struct Case {
+    std::string name;
+    std::function<Result<TablePtr>(test::Process&)> change;
+  };
+  const auto alter = [](Store::ChangeDescriptor change) {
+    auto shared = std::make_shared<Store::ChangeDescriptor>(std::move(change));
+    return [shared](test::Process& process) { return process.Alter([shared](TableDescriptor* d) { return (*shared)(d); }); };
+  };
+  const std::vector<Case> cases = {
+      {"create", [](test::Process& process) { return process.Create(Describe("another")); }},
+      {"add an index", alter(AddLate)},
+      {"remove an index", alter([](TableDescriptor* d) {
+         d->indexes.back().state = IndexDescriptor::State::kDeleting;
+         return OkStatus();
+       })},
+      {"time to live", alter([](TableDescriptor* d) {
+         d->expiry = ExpiryIndex{.attribute = "x"};
+         return OkStatus();
+       })},
+      {"another stream", alter([](TableDescriptor* d) {
+         d->stream_view_type.reset();
+         return OkStatus();
+       })},
+      {"split", alter([](TableDescriptor* d) {
+         d->partitions.Split(uint64_t{1} << 63);
+         return OkStatus();
+       })},
+      {"drop", [](test::Process& process) { return process.Drop(); }},
+  };
+  for (const Case& one : cases) {
+    int deaths = 0;
+    for (bool survived = false; !survived; ++deaths) {
+      const std::string where = one.name + ", death before change " + std::to_string(deaths);
+      Cluster cluster(3);
+      TableDescriptor d = indexes::Describe();
+      d.stream_view_type = stream::ViewType::kNewAndOldImages;
+      ASSERT_TRUE(cluster[0].Create(std::move(d)).ok());
+      SeededRandom random(7);
+      for (int i = 0; i < 5; ++i) ASSERT_TRUE(cluster[0].Write(indexes::RandomItem(random, "p", i)).ok());
+      cluster[0].mortal->DieAfter(deaths);
+      const Result<TablePtr> changed = one.change(cluster[0]);
+      survived = changed.ok();
+      cluster[0].WaitForDeath();
+      cluster.Patiently([&] {
+        for (int i = 0; i < 5; ++i) {
+          const Status written = cluster[1].Write(indexes::RandomItem(random, "p", i));
+          EXPECT_TRUE(written.ok() || written.error().code() == ErrorCode::kResourceNotFound)
+              << where << ": " << written.error().message();
+        }
+        const Result<TablePtr> again = one.change(cluster[2]);
+        const bool answered = again.ok() || again.error().code() == ErrorCode::kResourceInUse ||
+                              again.error().code() == ErrorCode::kResourceNotFound;
+        EXPECT_TRUE(answered) << where << ": " << again.error().message();
+      });
+      cluster.clock.AdvanceMicros(11'000'000);
+      for (size_t k : {1, 2}) {
+        ASSERT_TRUE(cluster[k].store->CatchUp().ok()) << where;
+        cluster[k].WaitForBuilds();
+      }
+      ASSERT_TRUE(cluster[1].store->CatchUp().ok()) << where;
+      EXPECT_TRUE(ReadCatalog(*cluster.memory.Attach()).value().dropped.empty()) << where;
+      if (one.name == "drop") {
+        EXPECT_EQ(cluster[1].store->Find("tab"), nullptr) << where;
+        continue;
+      }
+      for (int i = 0; i < 5; ++i) EXPECT_TRUE(cluster[2].Write(indexes::RandomItem(random, "q", i)).ok()) << where;
+      EXPECT_FALSE(cluster[1].store->Find("tab")->descriptor.HasIndexWork()) << where;
+      indexes::ExpectIndexesMatch(*cluster[1].store, where);
+    }
+    EXPECT_GT(deaths, 2) << one.name;
+  }
+}
+
 // What nobody knows the outcome of is what the catalog says.
 TEST(SharedCatalog, AnUnknownOutcomeIsFoundOut) {
   for (const kv::Fault fault : {kv::Fault::kUnknownApplied, kv::Fault::kUnknownNotApplied}) {
     Cluster cluster(2);
     for (int i = 0; i < 5; ++i) {
-      cluster[0].engine->Trigger(fault, 1 + i % 3);
+      cluster[0].faults->Trigger(fault, 1 + i % 3);
       ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
-      cluster[0].engine->Trigger(fault, 1 + i % 3);
+      cluster[0].faults->Trigger(fault, 1 + i % 3);
       ASSERT_TRUE(cluster[0].Alter(AddLate).ok());
       cluster[0].WaitForBuilds();
       for (size_t k = 0; k < 2; ++k) EXPECT_NE(cluster[k].store->Find("tab")->descriptor.FindIndex("late"), nullptr);
-      cluster[0].engine->Trigger(fault);
+      cluster[0].faults->Trigger(fault);
       ASSERT_TRUE(cluster[0].Drop().ok());
       for (size_t k = 0; k < 2; ++k) EXPECT_EQ(cluster[k].store->Find("tab"), nullptr);
     }

@@ -80,7 +80,7 @@ TEST(SharedWrite, UpdatesOfOneKeyOfOneProcessDoNotWaitForEachOther) {
   ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
   ASSERT_TRUE(Count(cluster[0], "hot").ok());
   const TablePtr table = cluster[0].store->Find("tab");
-  cluster[0].engine->HoldDone();
+  cluster[0].faults->HoldDone();
   std::atomic<int> bodies = 0, done = 0;
   for (int i = 0; i < 50; ++i) {
     std::vector<WriteTarget> targets;
@@ -100,7 +100,7 @@ TEST(SharedWrite, UpdatesOfOneKeyOfOneProcessDoNotWaitForEachOther) {
   }
   while (bodies < 50) std::this_thread::yield();
   EXPECT_EQ(done, 0) << "all have been computed before the first was answered";
-  cluster[0].engine->ReleaseDone();
+  cluster[0].faults->ReleaseDone();
   while (done < 50) std::this_thread::yield();
   EXPECT_EQ(bodies, 50);
   EXPECT_EQ(CountOf(model::ItemView(cluster[0].Read(Key("hot")).value())), 51);
@@ -111,7 +111,7 @@ TEST(SharedWrite, WhatWasComputedFromARefusedWriteStartsOver) {
   ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
   ASSERT_TRUE(Count(cluster[0], "hot").ok());
   const TablePtr table = cluster[0].store->Find("tab");
-  cluster[0].engine->HoldDone();  // one batch is held, those behind it have not been looked at
+  cluster[0].faults->HoldDone();  // one batch is held, those behind it have not been looked at
   std::atomic<int> done = 0;
   const auto start = [&](const std::string& pk) {
     std::vector<WriteTarget> targets;
@@ -131,7 +131,7 @@ TEST(SharedWrite, WhatWasComputedFromARefusedWriteStartsOver) {
   start("other");
   for (int i = 0; i < 20; ++i) start("hot");
   ASSERT_TRUE(Count(cluster[1], "hot").ok());
-  cluster[0].engine->ReleaseDone();
+  cluster[0].faults->ReleaseDone();
   while (done < 21) std::this_thread::yield();
   EXPECT_EQ(CountOf(model::ItemView(cluster[1].Read(Key("hot")).value())), 22);
   EXPECT_EQ(cluster[0].store->latches().size(), 0u);

@@ -202,7 +202,8 @@ class Store {
   // With `past`, the image of that moment; so in ScanTablet.
   Result<bool> Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item,
                    const History::Moment* past = nullptr);
-  // Reads the durable images of items of any tables from one state; images->at(i) belongs to items[i]. Errors as Get.
+  // Reads the durable images of items of any tables from one state; images->at(i) belongs to items[i]. Errors as Get, and
+  // kTransactionConflict if others change them all the time.
   Status GetTogether(std::span<const WriteTarget> items, kv::Tier tier, std::vector<std::optional<std::string>>* images);
   // Visits items with keys in [begin, end) in key order (descending when reverse) until `visit` returns false.
   Status Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,

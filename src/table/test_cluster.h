@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -19,12 +22,86 @@
 
 namespace stator::table::test {
 
+// An engine whose process may die, or stand still.
+class MortalEngine final : public kv::Engine, public kv::Bulletin {
+ public:
+  explicit MortalEngine(std::unique_ptr<kv::Engine> inner) : inner_(std::move(inner)) {}
+
+  // Lets so many more changes of the store happen; the one after them and everything from then on does not, and is refused.
+  void DieAfter(int changes) { left_ = changes; }
+  bool dead() const { return dead_; }
+  // Calls wait until Thaw.
+  void Freeze() { frozen_ = true; }
+  void Thaw() {
+    frozen_ = false;
+    frozen_.notify_all();
+  }
+
+  kv::Capabilities capabilities() const override { return inner_->capabilities(); }
+  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override {
+    TRY(Live());
+    return inner_->Get(tablet, key, tier, value);
+  }
+  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier,
+                  std::vector<std::optional<std::string>>* values) override {
+    TRY(Live());
+    return inner_->MultiGet(points, tier, values);
+  }
+  Status Scan(const kv::Range& range, kv::Tier tier,
+              FunctionRef<bool(std::string_view key, std::string_view value)> visit) override {
+    TRY(Live());
+    return inner_->Scan(range, tier, visit);
+  }
+  void Apply(kv::Batch batch, kv::ApplyDone done) override {
+    if (Status alive = batch.empty() ? Live() : Change(); !alive.ok()) return done(std::move(alive).error());
+    inner_->Apply(std::move(batch), std::move(done));
+  }
+  Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key) override {
+    TRY(Live());
+    return inner_->UnitOf(tablet, key);
+  }
+  Status RaiseFence(kv::Tablet tablet, uint64_t fence) override {
+    TRY(Change());
+    return inner_->RaiseFence(tablet, fence);
+  }
+  kv::Bulletin* bulletin() override { return this; }
+  Status Announce(std::string_view message) override {
+    TRY(Live());
+    return inner_->bulletin()->Announce(message);
+  }
+  void Listen(Listener listener) override { inner_->bulletin()->Listen(std::move(listener)); }
+  Status Health() const override { return inner_->Health(); }
+  uint64_t ApproximateBytes(kv::Tablet tablet) const override { return inner_->ApproximateBytes(tablet); }
+  std::map<std::string, double> Statistics() const override { return inner_->Statistics(); }
+  Status Checkpoint(const std::string& directory) override { return inner_->Checkpoint(directory); }
+
+ private:
+  Status Live() {
+    frozen_.wait(true);
+    return dead_ ? Status(Error(ErrorCode::kUnavailable, "This process is dead.")) : OkStatus();
+  }
+  Status Change() {
+    TRY(Live());
+    if (left_.fetch_sub(1) <= 0) dead_ = true;
+    return Live();
+  }
+
+  const std::unique_ptr<kv::Engine> inner_;
+  std::atomic<int> left_ = std::numeric_limits<int>::max() / 2;
+  std::atomic<bool> dead_ = false;
+  std::atomic<bool> frozen_ = false;
+};
+
 // One of the processes.
 struct Process {
-  Process(kv::SharedMemory& memory, const Clock& clock, uint64_t seed)
-      : workers(4, 1000),
-        engine(std::make_unique<kv::FaultEngine>(memory.Attach(), kv::FaultOptions{.seed = seed, .delay_done = true})),
-        store(Store::Open(*engine, clock, workers).value()) {}
+  Process(kv::SharedMemory& memory, const Clock& clock, uint64_t seed) : workers(4, 1000) {
+    auto alive = std::make_unique<MortalEngine>(memory.Attach());
+    mortal = alive.get();
+    auto faulty = std::make_unique<kv::FaultEngine>(std::move(alive), kv::FaultOptions{.seed = seed, .delay_done = true});
+    faults = faulty.get();
+    engine = std::move(faulty);
+    store = Store::Open(*engine, clock, workers).value();
+  }
   ~Process() {
     workers.Stop();
     store->Stop();
@@ -78,12 +155,18 @@ struct Process {
       store->Drop("tab", [](const TableDescriptor&) { return OkStatus(); }, std::move(done));
     });
   }
+  // Until nothing of it is under way any more.
+  void WaitForDeath() {
+    if (mortal->dead()) IndexBuilder::StopOf(*store);
+  }
   void WaitForBuilds() {
     while (store->BuildsIndexes()) std::this_thread::yield();
   }
 
   WorkerPool workers;
-  std::unique_ptr<kv::FaultEngine> engine;
+  MortalEngine* mortal = nullptr;
+  kv::FaultEngine* faults = nullptr;
+  std::unique_ptr<kv::Engine> engine;
   std::unique_ptr<Store> store;
 };
 
@@ -92,6 +175,20 @@ struct Cluster {
     for (size_t i = 0; i < count; ++i) processes.push_back(std::make_unique<Process>(memory, clock, seed + i));
   }
   Process& operator[](size_t i) { return *processes[i]; }
+  // Runs `work` to its end while time passes, faster than it really does.
+  template <typename Work>
+  void Patiently(Work work) {
+    std::atomic<bool> done = false;
+    std::thread worker([&] {
+      work();
+      done = true;
+    });
+    while (!done) {
+      clock.AdvanceMicros(20'000);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    worker.join();
+  }
 
   kv::SharedMemory memory{nullptr, /*atomic_across_tablets=*/true};
   ManualClock clock;

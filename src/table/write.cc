@@ -10,6 +10,7 @@
 // it, starts over with what is there now.
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -215,26 +216,7 @@ class WriteOperation {
       TRY(ReadGuardedToken(!fresh_ || !rereads_));
       fresh_ &= rereads_;
     }
-    std::vector<size_t> wanted;
-    std::vector<kv::Point> points;
-    for (size_t i = 0; i < targets_.size(); ++i) {
-      if (images_[i].pending != nullptr) continue;
-      wanted.push_back(i);
-      points.push_back({targets_[i].table->descriptor.tablet(), targets_[i].key});
-    }
-    if (!points.empty()) {
-      std::vector<std::optional<std::string>> values;
-      TRY(store_.engine().MultiGet(points, tier, &values));
-      for (size_t k = 0; k < wanted.size(); ++k) {
-        Image& image = images_[wanted[k]];
-        image.found = values[k].has_value();
-        image.stamp = 0;
-        if (!image.found) continue;
-        image.stamp = kv::StampOf(*values[k]);
-        ASSIGN_OR_RETURN(const std::string_view item, DecodeItemValue(*values[k]));
-        image.bytes = item;
-      }
-    }
+    TRY(ReadItems(tier));
     for (size_t i = 0; i < targets_.size(); ++i) {
       if (!targets_[i].table->descriptor.HasLocalIndexes()) continue;
       // Nobody minds if a limit of 10 GB is not exact.
@@ -243,6 +225,44 @@ class WriteOperation {
         bytes = store_.CollectionBytes(*targets_[i].table, targets_[i].key, kv::Tier::kAny);
       ASSIGN_OR_RETURN(images_[i].collection_bytes, std::move(bytes));
     }
+    return OkStatus();
+  }
+
+  Status ReadItems(kv::Tier tier) {
+    std::map<kv::Tablet, std::vector<size_t>> wanted;  // a tablet's items are mostly read in one operation
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      if (images_[i].pending == nullptr) wanted[targets_[i].table->descriptor.tablet()].push_back(i);
+    }
+    for (const auto& [tablet, items] : wanted) {
+      if (tier == kv::Tier::kGuarded || items.size() == 1) {
+        for (const size_t i : items) {
+          std::string value;
+          ASSIGN_OR_RETURN(const bool found, store_.engine().Get(tablet, targets_[i].key, tier, &value));
+          TRY(TakeValue(i, found ? &value : nullptr));
+        }
+        continue;
+      }
+      std::vector<kv::Point> points;
+      for (const size_t i : items) points.push_back({tablet, targets_[i].key});
+      std::vector<std::optional<std::string>> values;
+      TRY(store_.engine().MultiGet(points, tier, &values));
+      for (size_t k = 0; k < items.size(); ++k) {
+        TRY(TakeValue(items[k], values[k] ? &*values[k] : nullptr));
+      }
+    }
+    one_state_ = wanted.size() <= 1;
+    return OkStatus();
+  }
+
+  // `value`: null if there is no item.
+  Status TakeValue(size_t target, const std::string* value) {
+    Image& image = images_[target];
+    image.found = value != nullptr;
+    image.stamp = 0;
+    if (value == nullptr) return OkStatus();
+    image.stamp = kv::StampOf(*value);
+    ASSIGN_OR_RETURN(const std::string_view item, DecodeItemValue(*value));
+    image.bytes = item;
     return OkStatus();
   }
 
@@ -307,6 +327,8 @@ class WriteOperation {
       error_ = std::move(changes).error();
     } else if (Status filled = FillBatch(*changes, &batch); !filled.ok()) {
       error_ = std::move(filled).error();
+      // An index that was being built is gone.
+      if (shared_ && error_->code() == ErrorCode::kFenced) return GoOnWithout(*std::exchange(error_, std::nullopt));
       written_.clear();
       before_.clear();
       expiries_.clear();
@@ -319,12 +341,12 @@ class WriteOperation {
     }
     const bool saw_pending = !batch.after.empty();
     const bool writes = !batch.puts.empty() || !batch.deletes.empty();
-    if (!writes && !saw_pending) {
-      if (shared_ && !fresh_) return LookAgain();
+    if (!writes && !saw_pending && (!shared_ || fresh_) && !AsksForOneState()) {
       ReleaseLatches();
       Finish(TakeOutcome());
       return;
     }
+    if (shared_ && !writes && !saw_pending && !fresh_) return LookAgain();
     if (shared_) Protect(writes, &batch);
     batch.fate = fate_;
     if (!before_.empty()) recording_ = store_.history().Record(std::move(before_));
@@ -332,6 +354,11 @@ class WriteOperation {
     store_.engine().Apply(std::move(batch), [this](Result<uint64_t> applied) { Applied(std::move(applied)); });
     ReleaseLatches();
     Part();
+  }
+
+  // Whether an answer that changes nothing says something about several items which were read one after the other.
+  bool AsksForOneState() const {
+    return shared_ && !one_state_ && !error_ && !(token_ != nullptr && token_->earlier);
   }
 
   // Keeps the latches, and runs the body on what is there.
@@ -790,7 +817,8 @@ class WriteOperation {
   std::atomic<int> parts_{2};
   // Where others write:
   bool rereads_ = false;  // what this process remembers has turned out to be wrong, or may
-  bool fresh_ = false;    // what was read is no older than the read
+  bool fresh_ = false;    // what was read is no older than the read,
+  bool one_state_ = true;  // and all of one moment
   bool again_ = false;    // the batch was refused, and the write starts over
   bool fenced_ = false;   // by a fence
   int runs_ = 0;
