@@ -23,6 +23,10 @@ SharedSettings::SharedSettings(kv::Engine& engine, Messages& messages) : engine_
 }
 
 void SharedSettings::Follow(std::string prefix, Follower follower) {
+  const MutexLock refreshing(refreshing_);
+  for (const auto& [name, stored] : known_) {
+    if (name.starts_with(prefix)) follower(name, stored.text);
+  }
   followers_.emplace_back(std::move(prefix), std::move(follower));
 }
 

@@ -21,9 +21,11 @@
 #include "server/heat_histories.h"
 #include "server/management.h"
 #include "server/metrics.h"
+#include "server/peers.h"
 #include "server/product_chores.h"
 #include "server/recorder.h"
 #include "server/seed_data.h"
+#include "server/shared_clock.h"
 #include "table/index_builder.h"
 #include "table/key_encoding.h"
 #include "table/store.h"
@@ -101,18 +103,35 @@ void WaitForSignal(const sigset_t& signals) {
   LogInfo("stopping", {{"signal", signal}});
 }
 
-// The product's clock: the system's, or one that its user moves.
+// The product's clock: the system's, or one that its user moves, here or, with peers, for all of them.
 struct ClockChoice {
   std::unique_ptr<Clock> clock;
   ManualClock* manual = nullptr;
+  std::unique_ptr<SharedClock> shared;
 };
 
-ClockChoice MakeClock(const ServeSettings& settings) {
-  if (settings.clock == ClockKind::kSystem) return {std::make_unique<SystemClock>()};
-  auto driven = std::make_unique<DrivenClock>(
-      settings.clock_start_micros.value_or(SystemClock().NowMicros()));
-  ManualClock* manual = driven.get();
-  return {std::move(driven), manual};
+Result<ClockChoice> MakeClock(const ServeSettings& settings, Peers* peers) {
+  ClockChoice choice;
+  if (peers != nullptr) TRY(peers->CheckClocks());
+  if (settings.clock == ClockKind::kSystem) {
+    choice.clock = std::make_unique<SystemClock>();
+    if (peers != nullptr) TRY(SharedClock::Forget(peers->settings()));
+    return choice;
+  }
+  const int64_t now = SystemClock().NowMicros();
+  auto driven = std::make_unique<DrivenClock>(peers != nullptr ? 0 : settings.clock_start_micros.value_or(now));
+  choice.manual = driven.get();
+  choice.clock = std::move(driven);
+  if (peers != nullptr) {
+    choice.shared = std::make_unique<SharedClock>(peers->settings(), *choice.manual);
+    TRY(choice.shared->Join(settings.clock_start_micros, now));
+  }
+  return choice;
+}
+
+std::string EndpointOf(const ServeSettings& settings, uint16_t port) {
+  const std::string host = settings.hosts.empty() ? "localhost" : settings.hosts.front();
+  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
 }
 
 }  // namespace
@@ -127,8 +146,6 @@ int Serve(const ServeSettings& settings) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const SystemClock machine_clock;  // for what has nothing to do with data
-  const ClockChoice chosen_clock = MakeClock(settings);
-  const Clock& clock = *chosen_clock.clock;
   SeededRandom random(settings.seed != 0 ? settings.seed : SystemSeed());
 
   http::ServerOptions http_options;
@@ -147,6 +164,20 @@ int Serve(const ServeSettings& settings) {
   Result<std::unique_ptr<kv::Engine>> engine = OpenEngine(settings);
   if (!engine.ok()) return Fail("cannot_open_store", engine.error());
   WorkerPool workers(settings.worker_threads, kMaxQueuedReads);
+  std::unique_ptr<Peers> peers;
+  if (!(*engine)->capabilities().exclusive) {
+    fleet::Beat beat;
+    beat.endpoint = EndpointOf(settings, (*server)->port());
+    beat.version = STATOR_VERSION;
+    beat.clock = settings.clock == ClockKind::kSystem ? "system" : "manual";
+    beat.started_micros = machine_clock.NowMicros();
+    SeededRandom ids(SystemSeed());
+    peers = std::make_unique<Peers>(**engine, machine_clock, fleet::DrawId(ids), std::move(beat));
+  }
+  Result<ClockChoice> made_clock = MakeClock(settings, peers.get());
+  if (!made_clock.ok()) return Fail("cannot_set_clock", made_clock.error());
+  const ClockChoice chosen_clock = *std::move(made_clock);
+  const Clock& clock = *chosen_clock.clock;
   Result<std::unique_ptr<table::Store>> store = table::Store::Open(**engine, clock, workers);
   if (!store.ok()) return Fail("cannot_read_catalog", store.error());
 
@@ -191,11 +222,19 @@ int Serve(const ServeSettings& settings) {
                        service_options, &metrics, recorder.get());
   Chores chores(clock);
   AddProductChores(environment, metrics, heat, settings.ttl_interval_micros, &chores);
-  ClockControl clock_control(clock, chosen_clock.manual, chores);
+  ClockControl clock_control(clock, chosen_clock.manual, chores, chosen_clock.shared.get(), peers.get());
   Management management(
       environment, metrics, clock_control, heat, [&server] { return (*server)->connections(); },
-      {std::string(EngineName(settings.engine)), settings.init_dir, clock.TicksMicros()});
+      {std::string(EngineName(settings.engine)), settings.init_dir, clock.TicksMicros(), peers.get(), settings.faults,
+       settings.throttling});
   FrontDoor front_door(service, management, (*engine)->capabilities().blocking);
+  if (peers != nullptr) {
+    if (const Status started = peers->Start(chores, [] {}); !started.ok())
+      return Fail("cannot_join", started.error());
+    (*engine)->bulletin()->Listen([&peers](std::string_view message, UniqueFunction<void()> acknowledge) {
+      peers->messages().Hear(message, std::move(acknowledge));
+    });
+  }
   chores.Start();
   (*server)->Start([&](Executor& loop) { return front_door.HandlerOf(loop); });
   LogInfo("serving",
@@ -212,6 +251,10 @@ int Serve(const ServeSettings& settings) {
   WaitForSignal(signals);
   // First, so that no move of the clock is waited for.
   chores.Stop();
+  if (peers != nullptr) {
+    (*engine)->bulletin()->Listen(nullptr);
+    peers->Stop();
+  }
   (*server)->Drain(kDrainMicros);
   front_door.Stop();
   management.Stop();
