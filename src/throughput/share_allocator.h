@@ -21,13 +21,6 @@
 
 namespace stator::throughput {
 
-// Of one table or index.
-struct SharedLimits {
-  Units whole{};              // units per second; 0: no limit
-  double window_seconds = 0;  // for which unused units are kept
-  Units partition{};          // units per second of one partition
-};
-
 class ShareAllocator {
  public:
   // The allocator's own process is `self`.

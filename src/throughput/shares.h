@@ -138,6 +138,13 @@ struct SharePlan {
   bool operator==(const SharePlan&) const = default;
 };
 
+// Of one table or index.
+struct SharedLimits {
+  Units whole{};              // units per second; 0: no limit
+  double window_seconds = 0;  // for which unused units are kept
+  Units partition{};          // units per second of one partition
+};
+
 bool Overlap(const KeyRange& a, const KeyRange& b);
 
 struct ShareSettings {
