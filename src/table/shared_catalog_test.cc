@@ -1,6 +1,7 @@
 // The catalog among processes: who creates, changes or drops a table, and who hears of it when.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -36,7 +37,7 @@ Status AddLate(TableDescriptor* descriptor) {
 
 // A descriptor as another process's store would have stored it.
 std::vector<TablePtr> StoredTables(Cluster& cluster) {
-  const auto engine = cluster.memory.Attach();
+  const auto engine = std::make_unique<kv_tx::TransactionEngine>(cluster.memory.Attach());
   WorkerPool workers(1, 100);
   auto store = Store::Open(*engine, cluster.clock, workers).value();
   std::vector<TablePtr> tables = store->List();
@@ -116,6 +117,7 @@ TEST(SharedCatalog, WhoHearsNothingIsFencedOff) {
     ASSERT_TRUE(cluster[1].Write(indexes::RandomItem(random, "p" + std::to_string(i % 3), i)).ok());
   }
   EXPECT_NE(cluster[1].store->Find("tab")->descriptor.FindIndex("late"), nullptr);
+  cluster[0].SettleCounters();
   indexes::ExpectIndexesMatch(*cluster[0].store, "by 0");
   indexes::ExpectIndexesMatch(*cluster[1].store, "by 1");
 }
@@ -161,6 +163,7 @@ TEST(SharedCatalog, AFenceWhoseProcessHasDiedIsAccepted) {
   // Who was thought to be dead goes on.
   ASSERT_TRUE(cluster[0].Alter(AddLate).ok());
   cluster[0].WaitForBuilds();
+  cluster[0].SettleCounters();
   indexes::ExpectIndexesMatch(*cluster[0].store, "in the end");
 }
 
@@ -191,17 +194,16 @@ TEST(SharedCatalog, WhatADeadProcessHasDroppedIsEmptiedByOthers) {
   EXPECT_TRUE(ReadCatalog(*cluster.memory.Attach()).value().dropped.empty());
 }
 
-// Whatever a process was about to do when it died, and however far it came: the others go on, and nothing is left behind.
-TEST(SharedCatalog, ADeadProcessHoldsNobodyUp) {
-  struct Case {
-    std::string name;
-    std::function<Result<TablePtr>(test::Process&)> change;
+struct DefinitionChange {
+  std::string name;
+  std::function<Result<TablePtr>(test::Process&)> run;
+};
+
+std::vector<DefinitionChange> DefinitionChanges() {
+  const auto alter = [](auto change) {
+    return [change](test::Process& process) { return process.Alter(change); };
   };
-  const auto alter = [](Store::ChangeDescriptor change) {
-    auto shared = std::make_shared<Store::ChangeDescriptor>(std::move(change));
-    return [shared](test::Process& process) { return process.Alter([shared](TableDescriptor* d) { return (*shared)(d); }); };
-  };
-  const std::vector<Case> cases = {
+  return {
       {"create", [](test::Process& process) { return process.Create(Describe("another")); }},
       {"add an index", alter(AddLate)},
       {"remove an index", alter([](TableDescriptor* d) {
@@ -212,7 +214,7 @@ TEST(SharedCatalog, ADeadProcessHoldsNobodyUp) {
          d->expiry = ExpiryIndex{.attribute = "x"};
          return OkStatus();
        })},
-      {"another stream", alter([](TableDescriptor* d) {
+      {"disable the stream", alter([](TableDescriptor* d) {
          d->stream_view_type.reset();
          return OkStatus();
        })},
@@ -222,49 +224,101 @@ TEST(SharedCatalog, ADeadProcessHoldsNobodyUp) {
        })},
       {"drop", [](test::Process& process) { return process.Drop(); }},
   };
-  for (const Case& one : cases) {
-    int deaths = 0;
-    for (bool survived = false; !survived; ++deaths) {
-      const std::string where = one.name + ", death before change " + std::to_string(deaths);
-      Cluster cluster(3);
-      TableDescriptor d = indexes::Describe();
-      d.stream_view_type = stream::ViewType::kNewAndOldImages;
-      ASSERT_TRUE(cluster[0].Create(std::move(d)).ok());
-      SeededRandom random(7);
-      for (int i = 0; i < 5; ++i) ASSERT_TRUE(cluster[0].Write(indexes::RandomItem(random, "p", i)).ok());
-      cluster[0].mortal->DieAfter(deaths);
-      const Result<TablePtr> changed = one.change(cluster[0]);
-      survived = changed.ok();
-      cluster[0].WaitForDeath();
-      cluster.Patiently([&] {
-        for (int i = 0; i < 5; ++i) {
-          const Status written = cluster[1].Write(indexes::RandomItem(random, "p", i));
-          EXPECT_TRUE(written.ok() || written.error().code() == ErrorCode::kResourceNotFound)
-              << where << ": " << written.error().message();
-        }
-        const Result<TablePtr> again = one.change(cluster[2]);
-        const bool answered = again.ok() || again.error().code() == ErrorCode::kResourceInUse ||
-                              again.error().code() == ErrorCode::kResourceNotFound;
-        EXPECT_TRUE(answered) << where << ": " << again.error().message();
-      });
-      cluster.clock.AdvanceMicros(11'000'000);
-      for (size_t k : {1, 2}) {
-        ASSERT_TRUE(cluster[k].store->CatchUp().ok()) << where;
-        cluster[k].WaitForBuilds();
+}
+
+class SharedDefinition : public testing::TestWithParam<DefinitionChange> {
+ protected:
+  // With a table that has some items.
+  void Begin(Cluster& cluster) {
+    TableDescriptor d = indexes::Describe();
+    d.stream_view_type = stream::ViewType::kNewAndOldImages;
+    ASSERT_TRUE(cluster[0].Create(std::move(d)).ok());
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(cluster[0].Write(indexes::RandomItem(random_, "p", i)).ok());
+  }
+
+  // While process 0 is in the middle of the change, or has died there, 1 writes and 2 changes the same.
+  void OthersGoOn(Cluster& cluster, const std::string& where) {
+    cluster.Patiently([&] {
+      for (int i = 0; i < 5; ++i) {
+        const Status written = cluster[1].Write(indexes::RandomItem(random_, "p", i));
+        EXPECT_TRUE(written.ok() || written.error().code() == ErrorCode::kResourceNotFound)
+            << where << ": " << written.error().message();
       }
-      ASSERT_TRUE(cluster[1].store->CatchUp().ok()) << where;
-      EXPECT_TRUE(ReadCatalog(*cluster.memory.Attach()).value().dropped.empty()) << where;
-      if (one.name == "drop") {
-        EXPECT_EQ(cluster[1].store->Find("tab"), nullptr) << where;
-        continue;
-      }
-      for (int i = 0; i < 5; ++i) EXPECT_TRUE(cluster[2].Write(indexes::RandomItem(random, "q", i)).ok()) << where;
-      EXPECT_FALSE(cluster[1].store->Find("tab")->descriptor.HasIndexWork()) << where;
-      indexes::ExpectIndexesMatch(*cluster[1].store, where);
+      ExpectAnswer(GetParam().run(cluster[2]), where);
+    });
+  }
+
+  static void ExpectAnswer(const Result<TablePtr>& changed, const std::string& where) {
+    const bool answered = changed.ok() || changed.error().code() == ErrorCode::kResourceInUse ||
+                          changed.error().code() == ErrorCode::kResourceNotFound;
+    EXPECT_TRUE(answered) << where << ": " << changed.error().message();
+  }
+
+  void Check(Cluster& cluster, const std::string& where) {
+    cluster.clock.AdvanceMicros(11'000'000);
+    for (size_t k : {1, 2, 1}) {
+      ASSERT_TRUE(cluster[k].store->CatchUp().ok()) << where;
+      cluster[k].WaitForBuilds();
     }
-    EXPECT_GT(deaths, 2) << one.name;
+    EXPECT_TRUE(ReadCatalog(*cluster.memory.Attach()).value().dropped.empty()) << where;
+    if (GetParam().name == "drop") {
+      EXPECT_EQ(cluster[1].store->Find("tab"), nullptr) << where;
+      return;
+    }
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(cluster[2].Write(indexes::RandomItem(random_, "q", i)).ok()) << where;
+    EXPECT_FALSE(cluster[1].store->Find("tab")->descriptor.HasIndexWork()) << where;
+    cluster[1].SettleCounters();
+    indexes::ExpectIndexesMatch(*cluster[1].store, where);
+  }
+
+  SeededRandom random_{7};
+};
+
+// Whatever a process was about to do when it died, and however far it came: the others go on, and nothing is left behind.
+TEST_P(SharedDefinition, ADeadProcessHoldsNobodyUp) {
+  int deaths = 0;
+  for (bool survived = false; !survived && !HasFailure(); ++deaths) {
+    const std::string where = "death before change " + std::to_string(deaths);
+    Cluster cluster(3);
+    Begin(cluster);
+    cluster[0].mortal->DieAfter(deaths);
+    survived = GetParam().run(cluster[0]).ok();
+    cluster[0].WaitForDeath();
+    OthersGoOn(cluster, where);
+    Check(cluster, where);
+  }
+  EXPECT_GT(deaths, 2);
+}
+
+// One that stands still as long is taken for dead, and may wake up at any time.
+TEST_P(SharedDefinition, AProcessThatStandsStillDoesNoHarmLater) {
+  bool frozen = true;
+  for (int changes = 0; frozen && !HasFailure(); ++changes) {
+    const std::string where = "stands still before change " + std::to_string(changes);
+    Cluster cluster(3);
+    Begin(cluster);
+    cluster[0].mortal->FreezeAfter(changes);
+    std::atomic<bool> changed = false;
+    std::thread changer([&] {
+      ExpectAnswer(GetParam().run(cluster[0]), where);
+      changed = true;
+    });
+    while (!changed && !cluster[0].mortal->frozen()) std::this_thread::yield();
+    frozen = cluster[0].mortal->frozen();
+    OthersGoOn(cluster, where);
+    cluster[0].mortal->Thaw();
+    cluster.Patiently([&] { changer.join(); });
+    cluster[0].WaitForBuilds();
+    Check(cluster, where);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Changes, SharedDefinition, testing::ValuesIn(DefinitionChanges()),
+                         [](const testing::TestParamInfo<DefinitionChange>& change) {
+                           std::string name = change.param.name;
+                           std::replace(name.begin(), name.end(), ' ', '_');
+                           return name;
+                         });
 
 // What nobody knows the outcome of is what the catalog says.
 TEST(SharedCatalog, AnUnknownOutcomeIsFoundOut) {

@@ -23,6 +23,20 @@ Result<int64_t> ReadCounter(kv::Engine& engine, kv::Tablet tablet, std::string_v
   return kv::CounterOf(value);
 }
 
+// Where nobody else writes: if the outcome of a change of the catalog is unknown, the entry that it has put tells; without
+// `bytes`, one that it has deleted.
+Result<uint64_t> FindOut(kv::Engine& engine, Result<uint64_t> outcome, const std::string& key,
+                         const std::optional<std::string>& bytes) {
+  if (outcome.ok() || outcome.error().code() != ErrorCode::kOutcomeUnknown) return outcome;
+  std::string value;
+  const Result<bool> found = engine.Get(kCatalogTablet, key, kv::Tier::kAny, &value);
+  if (!found.ok() || *found != bytes.has_value()) return outcome;
+  if (!bytes) return uint64_t{1};  // nobody asks
+  const Result<std::string_view> stored = DecodeItemValue(value);
+  if (!stored.ok() || *stored != *bytes) return outcome;
+  return kv::StampOf(value);
+}
+
 }  // namespace
 
 Store::Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers)
@@ -157,7 +171,9 @@ void Store::Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor
     batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(next_tablet_id_)));
     if (stream) batch.puts.push_back(CatalogPut(StreamKey(*stream), stream->Encode()));
     engine_.Apply(std::move(batch), [this, table, stream = std::move(stream),
-                                     done = std::move(done)](Result<uint64_t> applied) mutable {
+                                     done = std::move(done)](Result<uint64_t> outcome) mutable {
+      const Result<uint64_t> applied =
+          FindOut(engine_, std::move(outcome), TableKey(table->descriptor.name), table->descriptor.Encode());
       if (applied.ok()) {
         if (stream) {
           table->stream = std::make_shared<stream::Appender>(*stream);
@@ -169,7 +185,7 @@ void Store::Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor
       if (applied.ok()) {
         done(TablePtr(table));
       } else {
-        done(std::move(applied).error());
+        done(applied.error());
       }
     });
   });
@@ -235,12 +251,15 @@ void Store::CommitAlteration(std::shared_ptr<Alteration> alteration, bool held) 
   if (next_tablet_id_ != first_new_tablet) {
     batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(next_tablet_id_)));
   }
-  engine_.Apply(std::move(batch), [this, alteration, held](Result<uint64_t> applied) {
+  engine_.Apply(std::move(batch), [this, alteration, held](Result<uint64_t> outcome) {
     Alteration& a = *alteration;
+    const Result<uint64_t> applied =
+        a.stream ? FindOut(engine_, std::move(outcome), StreamKey(*a.stream), a.stream->Encode())
+                 : FindOut(engine_, std::move(outcome), TableKey(a.next->descriptor.name), a.next->descriptor.Encode());
     if (!applied.ok()) {
       if (held) a.current->gate->Open();
       EndCatalogChange();
-      a.done(std::move(applied).error());
+      a.done(applied.error());
       return;
     }
     if (a.stream) {
@@ -290,7 +309,10 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
         batch.puts.push_back(CatalogPut(StreamKey(*stream), stream->Encode()));
       }
       engine_.Apply(std::move(batch), [this, table, stream = std::move(stream),
-                                       done = std::move(done)](Result<uint64_t> applied) mutable {
+                                       done = std::move(done)](Result<uint64_t> outcome) mutable {
+        const Result<uint64_t> applied =
+            stream ? FindOut(engine_, std::move(outcome), StreamKey(*stream), stream->Encode())
+                   : FindOut(engine_, std::move(outcome), TableKey(table->descriptor.name), std::nullopt);
         if (!applied.ok()) {
           table->gate->Open();
           PublishAgain(table);
@@ -301,7 +323,7 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
         if (applied.ok()) {
           done(TablePtr(table));
         } else {
-          done(std::move(applied).error());
+          done(applied.error());
         }
       });
     });

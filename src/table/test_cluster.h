@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "kv/fault_engine.h"
 #include "kv/shared_memory.h"
+#include "kv_tx/transaction_engine.h"
 #include "table/index_builder.h"
 #include "table/key_encoding.h"
 #include "table/store.h"
@@ -30,12 +31,15 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
   // Lets so many more changes of the store happen; the one after them and everything from then on does not, and is refused.
   void DieAfter(int changes) { left_ = changes; }
   bool dead() const { return dead_; }
-  // Calls wait until Thaw.
+  // From now on calls wait until Thaw; or only from the next change of the store behind so many on.
   void Freeze() { frozen_ = true; }
+  void FreezeAfter(int changes) { until_frozen_ = changes; }
   void Thaw() {
+    until_frozen_ = kNever;
     frozen_ = false;
     frozen_.notify_all();
   }
+  bool frozen() const { return frozen_; }
 
   kv::Capabilities capabilities() const override { return inner_->capabilities(); }
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override {
@@ -60,6 +64,7 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
     TRY(Live());
     return inner_->UnitOf(tablet, key);
   }
+  bool SpansUnits(const kv::Batch& batch) const override { return inner_->SpansUnits(batch); }
   Status RaiseFence(kv::Tablet tablet, uint64_t fence) override {
     TRY(Change());
     return inner_->RaiseFence(tablet, fence);
@@ -69,7 +74,16 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
     TRY(Live());
     return inner_->bulletin()->Announce(message);
   }
-  void Listen(Listener listener) override { inner_->bulletin()->Listen(std::move(listener)); }
+  // Who stands still, or is dead, hears nothing.
+  void Listen(Listener listener) override {
+    if (!listener) return inner_->bulletin()->Listen(nullptr);
+    inner_->bulletin()->Listen([this, listener](std::string_view message, UniqueFunction<void()> acknowledge) {
+      if (frozen_ || dead_) return acknowledge();
+      in_listener_ = true;
+      listener(message, std::move(acknowledge));
+      in_listener_ = false;
+    });
+  }
   Status Health() const override { return inner_->Health(); }
   uint64_t ApproximateBytes(kv::Tablet tablet) const override { return inner_->ApproximateBytes(tablet); }
   std::map<std::string, double> Statistics() const override { return inner_->Statistics(); }
@@ -77,29 +91,37 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
 
  private:
   Status Live() {
-    frozen_.wait(true);
-    return dead_ ? Status(Error(ErrorCode::kUnavailable, "This process is dead.")) : OkStatus();
+    // A thread of another process calls its listener.
+    if (!in_listener_) frozen_.wait(true);
+    // Whatever else a dead process would try again for ever.
+    return dead_ ? Status(Error(ErrorCode::kFenced, "This process is dead.")) : OkStatus();
   }
   Status Change() {
     TRY(Live());
+    if (until_frozen_.fetch_sub(1) == 0) frozen_ = true;
     if (left_.fetch_sub(1) <= 0) dead_ = true;
     return Live();
   }
 
   const std::unique_ptr<kv::Engine> inner_;
-  std::atomic<int> left_ = std::numeric_limits<int>::max() / 2;
+  static constexpr int kNever = std::numeric_limits<int>::max() / 2;
+  static inline thread_local bool in_listener_ = false;
+  std::atomic<int> left_ = kNever;
+  std::atomic<int> until_frozen_ = kNever;
   std::atomic<bool> dead_ = false;
   std::atomic<bool> frozen_ = false;
 };
 
 // One of the processes.
 struct Process {
-  Process(kv::SharedMemory& memory, const Clock& clock, uint64_t seed) : workers(4, 1000) {
+  Process(kv::SharedMemory& memory, const Clock& clock, uint64_t seed) : workers(6, 1000) {
     auto alive = std::make_unique<MortalEngine>(memory.Attach());
     mortal = alive.get();
     auto faulty = std::make_unique<kv::FaultEngine>(std::move(alive), kv::FaultOptions{.seed = seed, .delay_done = true});
     faults = faulty.get();
-    engine = std::move(faulty);
+    // Nobody waits long for a dead one.
+    engine = std::make_unique<kv_tx::TransactionEngine>(
+        std::move(faulty), kv_tx::Options{.seed = seed, .threads = 4, .patience_micros = 20'000});
     store = Store::Open(*engine, clock, workers).value();
   }
   ~Process() {
@@ -159,6 +181,16 @@ struct Process {
   void WaitForDeath() {
     if (mortal->dead()) IndexBuilder::StopOf(*store);
   }
+  // Until counters have what was added to them, also by processes that have died since.
+  void SettleCounters() {
+    for (const TablePtr& table : store->List()) {
+      const TableDescriptor& d = table->descriptor;
+      while (!engine->Sweep(d.tablet(), 0)) std::this_thread::yield();
+      for (const IndexDescriptor& index : d.indexes) {
+        while (!engine->Sweep(d.TabletOf(index), 0)) std::this_thread::yield();
+      }
+    }
+  }
   void WaitForBuilds() {
     while (store->BuildsIndexes()) std::this_thread::yield();
   }
@@ -166,7 +198,7 @@ struct Process {
   WorkerPool workers;
   MortalEngine* mortal = nullptr;
   kv::FaultEngine* faults = nullptr;
-  std::unique_ptr<kv::Engine> engine;
+  std::unique_ptr<kv_tx::TransactionEngine> engine;
   std::unique_ptr<Store> store;
 };
 
@@ -190,7 +222,7 @@ struct Cluster {
     worker.join();
   }
 
-  kv::SharedMemory memory{nullptr, /*atomic_across_tablets=*/true};
+  kv::SharedMemory memory;
   ManualClock clock;
   std::vector<std::unique_ptr<Process>> processes;
 };
