@@ -86,7 +86,7 @@ Status SharedSettings::Change(std::string_view prefix, FunctionRef<Status(Texts*
       if (old == before.end()) batch.guards.push_back({kFleetTablet, key, 0});
       batch.puts.push_back({kFleetTablet, key, EncodeRecord(text)});
     }
-    if (batch.puts.empty() && batch.deletes.empty()) break;
+    if (batch.puts.empty() && batch.deletes.empty()) return Refresh();
     Result<uint64_t> applied = kv::ApplyAndWait(engine_, std::move(batch));
     if (applied.ok()) break;
     if (applied.error().code() != ErrorCode::kGuardFailed || round == kMostRounds) return std::move(applied).error();

@@ -28,7 +28,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
   ~Member() override { Listen(nullptr); }
 
   Capabilities capabilities() const override {
-    return {.atomic_across_tablets = store_.spanning_, .exclusive = false, .blocking = true, .durable = true, .scans_of_one_state = false};
+    return {.atomic_across_tablets = false, .exclusive = false, .blocking = true, .durable = true, .scans_of_one_state = false};
   }
 
   Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) override {
@@ -55,7 +55,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
     std::optional<Unit> unit;
     for (const Point& point : points) {
       TRY(CheckReadable(point.tablet));
-      if (!Same(&unit, point.tablet, point.key) && !store_.spanning_) return SpanError();
+      if (!Same(&unit, point.tablet, point.key)) return SpanError();
     }
     TRY(store_.memory_.MultiGet(points, tier, values));
     MutexLock lock(seen_mutex_);
@@ -80,7 +80,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
 
   bool SpansUnits(const Batch& batch) const override {
     std::optional<Unit> unit;
-    return Spans(batch, &unit) && !store_.spanning_;
+    return Spans(batch, &unit);
   }
 
   Status RaiseFence(Tablet tablet, uint64_t fence) override {
@@ -166,7 +166,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
 
   Result<uint64_t> ApplyNow(Batch batch) {
     std::optional<Unit> unit;
-    if (Spans(batch, &unit) && !store_.spanning_) return SpanError();
+    if (Spans(batch, &unit)) return SpanError();
     MutexLock lock(store_.mutex_);
     if (!IsVoid(batch) && !batch.empty()) {
       for (const Fence& fence : batch.fences) {
@@ -197,6 +197,16 @@ class SharedMemory::Member final : public Engine, public Bulletin {
   Mutex seen_mutex_;
   std::map<std::pair<Tablet, std::string>, std::optional<std::string>> seen_ GUARDED_BY(seen_mutex_);
 };
+
+uint64_t SharedMemory::NextStamp(const Batch& batch) {
+  std::optional<Tablet> tablet;
+  ForEachKey(batch, [&](Tablet of, std::string_view) { tablet = of; });
+  if (!tablet) tablet = batch.range_deletes.front().tablet;
+  const auto [last, fresh] = stamps_.try_emplace(*tablet, 0);
+  // The first one is different for each, and not in the order of the tablets.
+  if (fresh) last->second = tablet->id * uint64_t{2'654'435'761} % 1009 * 1000;
+  return ++last->second;
+}
 
 std::unique_ptr<Engine> SharedMemory::Attach() { return std::make_unique<Member>(*this); }
 

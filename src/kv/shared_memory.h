@@ -19,9 +19,7 @@ class SharedMemory {
   // Which part of its tablet a key is in; the same answer every time, and one stretch of keys to a part. Null: tablets are not
   // divided.
   using PartOf = std::function<std::string(Tablet tablet, std::string_view key)>;
-  // `atomic_across_tablets`: batches and reads may span tablets and parts.
-  explicit SharedMemory(PartOf part_of = nullptr, bool atomic_across_tablets = false)
-      : part_of_(std::move(part_of)), spanning_(atomic_across_tablets) {}
+  explicit SharedMemory(PartOf part_of = nullptr) : part_of_(std::move(part_of)) {}
 
   // An engine of its own process. It applies and answers inline. With Tier::kGuarded it answers what it last read or wrote itself.
   std::unique_ptr<Engine> Attach();
@@ -30,9 +28,12 @@ class SharedMemory {
   class Member;
 
   const PartOf part_of_;
-  const bool spanning_;
+  // Stamps of different tablets say nothing about each other.
+  uint64_t NextStamp(const Batch& batch);
+
   Mutex mutex_;  // held while a batch is checked and applied
-  MemoryEngine memory_;
+  std::map<Tablet, uint64_t> stamps_;  // under mutex_
+  MemoryEngine memory_{[this](const Batch& batch) { return NextStamp(batch); }};
   std::map<Tablet, uint64_t> fences_ GUARDED_BY(mutex_);
   Mutex listeners_mutex_;
   std::map<const Member*, Bulletin::Listener> listeners_ GUARDED_BY(listeners_mutex_);

@@ -6,35 +6,20 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "api/service.h"
 #include "base/log.h"
-#include "base/random.h"
 #include "base/time_text.h"
 #include "http/server.h"
 #include "kv/memory_engine.h"
 #include "kv_rados/rados_engine.h"
 #include "kv_rocks/rocks_engine.h"
 #include "kv_tx/transaction_engine.h"
-#include "server/chores.h"
-#include "server/clock_control.h"
-#include "server/front_door.h"
-#include "server/heat_histories.h"
-#include "server/management.h"
-#include "server/metrics.h"
-#include "server/peers.h"
-#include "server/product_chores.h"
-#include "server/recorder.h"
-#include "server/seed_data.h"
-#include "server/shared_clock.h"
-#include "table/index_builder.h"
+#include "server/instance.h"
 #include "table/key_encoding.h"
-#include "table/store.h"
 
 namespace stator::server {
 namespace {
 
 constexpr int64_t kDrainMicros = 10'000'000;
-constexpr size_t kMaxQueuedReads = 4096;
 
 int ProcessorCount() {
   cpu_set_t set;
@@ -63,8 +48,8 @@ Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
     options.pool = settings.pool;
     options.user = settings.ceph_user;
     options.name_space = settings.ceph_namespace;
-    ASSIGN_OR_RETURN(std::unique_ptr<kv::Engine> rados, kv_rados::OpenRados(options));
-    return std::unique_ptr<kv::Engine>(std::make_unique<kv_tx::TransactionEngine>(std::move(rados)));
+    ASSIGN_OR_RETURN(std::unique_ptr<kv::Engine> engine, kv_rados::OpenRados(options));
+    return std::unique_ptr<kv::Engine>(std::make_unique<kv_tx::TransactionEngine>(std::move(engine)));
   }
   kv_rocks::RocksOptions options;
   options.path = settings.data_dir;
@@ -103,37 +88,6 @@ void WaitForSignal(const sigset_t& signals) {
   LogInfo("stopping", {{"signal", signal}});
 }
 
-// The product's clock: the system's, or one that its user moves, here or, with peers, for all of them.
-struct ClockChoice {
-  std::unique_ptr<Clock> clock;
-  ManualClock* manual = nullptr;
-  std::unique_ptr<SharedClock> shared;
-};
-
-Result<ClockChoice> MakeClock(const ServeSettings& settings, Peers* peers) {
-  ClockChoice choice;
-  if (peers != nullptr) TRY(peers->CheckClocks());
-  if (settings.clock == ClockKind::kSystem) {
-    choice.clock = std::make_unique<SystemClock>();
-    if (peers != nullptr) TRY(SharedClock::Forget(peers->settings()));
-    return choice;
-  }
-  const int64_t now = SystemClock().NowMicros();
-  auto driven = std::make_unique<DrivenClock>(peers != nullptr ? 0 : settings.clock_start_micros.value_or(now));
-  choice.manual = driven.get();
-  choice.clock = std::move(driven);
-  if (peers != nullptr) {
-    choice.shared = std::make_unique<SharedClock>(peers->settings(), *choice.manual);
-    TRY(choice.shared->Join(settings.clock_start_micros, now));
-  }
-  return choice;
-}
-
-std::string EndpointOf(const ServeSettings& settings, uint16_t port) {
-  const std::string host = settings.hosts.empty() ? "localhost" : settings.hosts.front();
-  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
-}
-
 }  // namespace
 
 int Serve(const ServeSettings& settings) {
@@ -146,7 +100,6 @@ int Serve(const ServeSettings& settings) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const SystemClock machine_clock;  // for what has nothing to do with data
-  SeededRandom random(settings.seed != 0 ? settings.seed : SystemSeed());
 
   http::ServerOptions http_options;
   if (!settings.hosts.empty()) http_options.hosts = settings.hosts;
@@ -163,109 +116,29 @@ int Serve(const ServeSettings& settings) {
 
   Result<std::unique_ptr<kv::Engine>> engine = OpenEngine(settings);
   if (!engine.ok()) return Fail("cannot_open_store", engine.error());
-  WorkerPool workers(settings.worker_threads, kMaxQueuedReads);
-  std::unique_ptr<Peers> peers;
-  if (!(*engine)->capabilities().exclusive) {
-    fleet::Beat beat;
-    beat.endpoint = EndpointOf(settings, (*server)->port());
-    beat.version = STATOR_VERSION;
-    beat.clock = settings.clock == ClockKind::kSystem ? "system" : "manual";
-    beat.started_micros = machine_clock.NowMicros();
-    SeededRandom ids(SystemSeed());
-    peers = std::make_unique<Peers>(**engine, machine_clock, fleet::DrawId(ids), std::move(beat));
-  }
-  Result<ClockChoice> made_clock = MakeClock(settings, peers.get());
-  if (!made_clock.ok()) return Fail("cannot_set_clock", made_clock.error());
-  const ClockChoice chosen_clock = *std::move(made_clock);
-  const Clock& clock = *chosen_clock.clock;
-  Result<std::unique_ptr<table::Store>> store = table::Store::Open(**engine, clock, workers);
-  if (!store.ok()) return Fail("cannot_read_catalog", store.error());
-
-  ops::Settings shown;
-  shown.account = settings.account;
-  shown.region = settings.region;
-  shown.endpoint = "localhost:" + std::to_string((*server)->port());
-  shown.throughput = settings.model;
-  shown.delay_transient_statuses = settings.delay_transient_statuses;
-  ops::Environment environment{**store, clock, random, workers, shown};
-
-  environment.admission.Start(settings.throttling, shown.throughput);
-  environment.auto_scaler.SetDefaults(settings.auto_scaling);
-  ops::SetAllFaults(environment, settings.faults);
-
-  if (!settings.init_dir.empty()) {
-    const Result<Seeded> seeded = LoadSeedData(environment, settings.init_dir);
-    if (!seeded.ok()) return Fail("cannot_load_init", seeded.error());
-    LogInfo("init_loaded", {{"tables", seeded->tables}, {"items", seeded->items}});
-  }
-
-  std::unique_ptr<Recorder> recorder;
-  if (!settings.record_file.empty()) {
-    RecorderOptions options;
-    options.path = settings.record_file;
-    options.keys = settings.record_keys;
-    options.most_bytes = settings.record_max_mb << 20;
-    options.new_secret = {SystemSeed(), SystemSeed()};
-    Result<std::unique_ptr<Recorder>> opened = Recorder::Open(std::move(options), **store, clock);
-    if (!opened.ok()) return Fail("cannot_record", opened.error());
-    recorder = std::move(*opened);
-    LogInfo("recording", {{"file", settings.record_file}});
-  }
-
-  HeatHistories heat(environment, chosen_clock.manual != nullptr);
-  Metrics metrics([&store](std::string_view name) { return (*store)->Find(name) != nullptr; });
-  api::Registry registry;
-  api::RegisterAll(&registry);
-  api::ServiceOptions service_options;
-  service_options.allowed_origins = settings.cors;
-  api::Service service(environment, std::move(registry), std::make_unique<api::ShapeAuthenticator>(settings.require_auth),
-                       service_options, &metrics, recorder.get());
-  Chores chores(clock);
-  AddProductChores(environment, metrics, heat, settings.ttl_interval_micros, &chores);
-  ClockControl clock_control(clock, chosen_clock.manual, chores, chosen_clock.shared.get(), peers.get());
-  Management management(
-      environment, metrics, clock_control, heat, [&server] { return (*server)->connections(); },
-      {std::string(EngineName(settings.engine)), settings.init_dir, clock.TicksMicros(), peers.get(), settings.faults,
-       settings.throttling});
-  FrontDoor front_door(service, management, (*engine)->capabilities().blocking);
-  if (peers != nullptr) {
-    if (const Status started = peers->Start(chores, [] {}); !started.ok())
-      return Fail("cannot_join", started.error());
-    (*engine)->bulletin()->Listen([&peers](std::string_view message, UniqueFunction<void()> acknowledge) {
-      peers->messages().Hear(message, std::move(acknowledge));
-    });
-  }
-  chores.Start();
-  (*server)->Start([&](Executor& loop) { return front_door.HandlerOf(loop); });
+  Instance::Options options;
+  options.port = (*server)->port();
+  options.connections = [&server] { return (*server)->connections(); };
+  Result<std::unique_ptr<Instance>> opened = Instance::Open(settings, *std::move(engine), std::move(options));
+  if (!opened.ok()) return Fail("cannot_serve", opened.error());
+  Instance& instance = **opened;
+  if (const Status started = instance.Start(); !started.ok()) return Fail("cannot_serve", started.error());
+  (*server)->Start([&instance](Executor& loop) { return instance.HandlerOf(loop); });
   LogInfo("serving",
           {{"port", (*server)->port()},
            {"engine", EngineName(settings.engine)},
            {"store", PlaceOf(settings)},
            {"durability", DurabilityOf(settings)},
            {"clock",
-            chosen_clock.manual == nullptr ? "system" : "manual, " + FormatTime(clock.NowMicros())},
+            instance.has_manual_clock() ? "manual, " + FormatTime(instance.clock().NowMicros()) : "system"},
            {"throttling", throughput::ThrottlingText(settings.throttling.all)},
            {"io_threads", http_options.threads},
            {"version", STATOR_VERSION}});
 
   WaitForSignal(signals);
-  // First, so that no move of the clock is waited for.
-  chores.Stop();
-  if (peers != nullptr) {
-    (*engine)->bulletin()->Listen(nullptr);
-    peers->Stop();
-  }
+  instance.StopBackground();
   (*server)->Drain(kDrainMicros);
-  front_door.Stop();
-  management.Stop();
-  // What was used since the last look at the meters.
-  environment.admission.Advance();
-  heat.Keep();
-  workers.Stop();
-  if (recorder != nullptr) recorder->Stop();
-  // The engine finishes what is queued while everything its callbacks touch is still there.
-  table::IndexBuilder::StopOf(**store);
-  engine->reset();
+  instance.Close();
   LogInfo("stopped");
   return 0;
 }

@@ -37,7 +37,7 @@ Status AddLate(TableDescriptor* descriptor) {
 
 // A descriptor as another process's store would have stored it.
 std::vector<TablePtr> StoredTables(Cluster& cluster) {
-  const auto engine = cluster.memory.Attach();
+  const auto engine = std::make_unique<kv_tx::TransactionEngine>(cluster.memory.Attach());
   WorkerPool workers(1, 100);
   auto store = Store::Open(*engine, cluster.clock, workers).value();
   std::vector<TablePtr> tables = store->List();
@@ -117,6 +117,7 @@ TEST(SharedCatalog, WhoHearsNothingIsFencedOff) {
     ASSERT_TRUE(cluster[1].Write(indexes::RandomItem(random, "p" + std::to_string(i % 3), i)).ok());
   }
   EXPECT_NE(cluster[1].store->Find("tab")->descriptor.FindIndex("late"), nullptr);
+  cluster[0].SettleCounters();
   indexes::ExpectIndexesMatch(*cluster[0].store, "by 0");
   indexes::ExpectIndexesMatch(*cluster[1].store, "by 1");
 }
@@ -162,6 +163,7 @@ TEST(SharedCatalog, AFenceWhoseProcessHasDiedIsAccepted) {
   // Who was thought to be dead goes on.
   ASSERT_TRUE(cluster[0].Alter(AddLate).ok());
   cluster[0].WaitForBuilds();
+  cluster[0].SettleCounters();
   indexes::ExpectIndexesMatch(*cluster[0].store, "in the end");
 }
 
@@ -265,6 +267,7 @@ class SharedDefinition : public testing::TestWithParam<DefinitionChange> {
     }
     for (int i = 0; i < 5; ++i) EXPECT_TRUE(cluster[2].Write(indexes::RandomItem(random_, "q", i)).ok()) << where;
     EXPECT_FALSE(cluster[1].store->Find("tab")->descriptor.HasIndexWork()) << where;
+    cluster[1].SettleCounters();
     indexes::ExpectIndexesMatch(*cluster[1].store, where);
   }
 

@@ -405,6 +405,7 @@ TEST_P(SharedSimulation, WhatAllProcessesDoIsOneHistory) {
   SetFaults(false);
   WaitForBuilds();
   EXPECT_GT(definitions_, 5);
+  cluster_[0].SettleCounters();
   for (auto& process : cluster_.processes) {
     indexes::ExpectIndexesMatch(*process->store, "seed " + std::to_string(seed_));
     EXPECT_EQ(process->store->latches().size(), 0u);

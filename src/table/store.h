@@ -3,7 +3,7 @@
 // Callbacks run on whatever thread finished the work: inline, a worker, or one of the engine's. None of them may block.
 //
 // On an engine that several processes write (kv::Capabilities::exclusive is false) a write guards what it read and runs again when
-// somebody was faster, changes of the catalog go by its version, and tablets' fences keep out who goes by an old one (ADR 12).
+// somebody was faster, changes of the catalog go by its version, and tablets' fences keep out who goes by an old one (ADR 13).
 #pragma once
 
 #include <functional>

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "kv/fault_engine.h"
 #include "kv/shared_memory.h"
+#include "kv_tx/transaction_engine.h"
 #include "table/index_builder.h"
 #include "table/key_encoding.h"
 #include "table/store.h"
@@ -63,6 +64,7 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
     TRY(Live());
     return inner_->UnitOf(tablet, key);
   }
+  bool SpansUnits(const kv::Batch& batch) const override { return inner_->SpansUnits(batch); }
   Status RaiseFence(kv::Tablet tablet, uint64_t fence) override {
     TRY(Change());
     return inner_->RaiseFence(tablet, fence);
@@ -91,7 +93,8 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
   Status Live() {
     // A thread of another process calls its listener.
     if (!in_listener_) frozen_.wait(true);
-    return dead_ ? Status(Error(ErrorCode::kUnavailable, "This process is dead.")) : OkStatus();
+    // Whatever else a dead process would try again for ever.
+    return dead_ ? Status(Error(ErrorCode::kFenced, "This process is dead.")) : OkStatus();
   }
   Status Change() {
     TRY(Live());
@@ -111,12 +114,14 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
 
 // One of the processes.
 struct Process {
-  Process(kv::SharedMemory& memory, const Clock& clock, uint64_t seed) : workers(4, 1000) {
+  Process(kv::SharedMemory& memory, const Clock& clock, uint64_t seed) : workers(6, 1000) {
     auto alive = std::make_unique<MortalEngine>(memory.Attach());
     mortal = alive.get();
     auto faulty = std::make_unique<kv::FaultEngine>(std::move(alive), kv::FaultOptions{.seed = seed, .delay_done = true});
     faults = faulty.get();
-    engine = std::move(faulty);
+    // Nobody waits long for a dead one.
+    engine = std::make_unique<kv_tx::TransactionEngine>(
+        std::move(faulty), kv_tx::Options{.seed = seed, .threads = 4, .patience_micros = 20'000});
     store = Store::Open(*engine, clock, workers).value();
   }
   ~Process() {
@@ -176,6 +181,16 @@ struct Process {
   void WaitForDeath() {
     if (mortal->dead()) IndexBuilder::StopOf(*store);
   }
+  // Until counters have what was added to them, also by processes that have died since.
+  void SettleCounters() {
+    for (const TablePtr& table : store->List()) {
+      const TableDescriptor& d = table->descriptor;
+      while (!engine->Sweep(d.tablet(), 0)) std::this_thread::yield();
+      for (const IndexDescriptor& index : d.indexes) {
+        while (!engine->Sweep(d.TabletOf(index), 0)) std::this_thread::yield();
+      }
+    }
+  }
   void WaitForBuilds() {
     while (store->BuildsIndexes()) std::this_thread::yield();
   }
@@ -183,7 +198,7 @@ struct Process {
   WorkerPool workers;
   MortalEngine* mortal = nullptr;
   kv::FaultEngine* faults = nullptr;
-  std::unique_ptr<kv::Engine> engine;
+  std::unique_ptr<kv_tx::TransactionEngine> engine;
   std::unique_ptr<Store> store;
 };
 
@@ -207,7 +222,7 @@ struct Cluster {
     worker.join();
   }
 
-  kv::SharedMemory memory{nullptr, /*atomic_across_tablets=*/true};
+  kv::SharedMemory memory;
   ManualClock clock;
   std::vector<std::unique_ptr<Process>> processes;
 };
