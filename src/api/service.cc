@@ -110,11 +110,12 @@ struct Service::Frame {
   bool deflate = false;
 };
 
-// One request in the hands of an operation.
 // Errors that may come from a definition that another process has changed meanwhile: of a table, an index, a key.
 bool MayBeOutOfDate(ErrorCode code) {
   return code == ErrorCode::kResourceNotFound || code == ErrorCode::kFenced || code == ErrorCode::kValidation;
 }
+
+// One request in the hands of an operation.
 
 class Service::Call final : public PendingCall {
  public:
