@@ -28,6 +28,8 @@ struct RadosOptions {
   // A batch that would make its tablet larger gets kUnavailable. A larger one slows down the recovery of its replicas: measured,
   // 200,000 keys stall for seconds.
   uint64_t max_tablet_bytes = 64 << 20;
+  // What is remembered of values that were read and written, for Tier::kGuarded.
+  size_t guarded_cache_bytes = 64 << 20;
   const Clock* clock = nullptr;  // not owned; null: the system's
 
   // For tests: called on a thread of librados with what a write to a tablet gave (0 or -errno); what it returns is believed.

@@ -44,11 +44,13 @@ Result<kv::Tablet> TabletOf(const kv::Batch& batch) {
 
 }  // namespace
 
-Writer::Writer(Cluster& cluster, TabletMap& map, std::string process)
+Writer::Writer(Cluster& cluster, TabletMap& map, ValueCache& cache, std::string process)
     : cluster_(cluster),
+      cache_(cache),
       workers_(kWorkers, kMaxWaiting),
       context_{.cluster = cluster,
                .map = map,
+               .cache = cache,
                .clock = cluster.clock(),
                .thread = *this,
                .workers = workers_,
@@ -140,7 +142,25 @@ void Writer::Run() {
   }
 }
 
+// Before the batch is done: who then reads what was written shall find it.
+void Writer::NoteOutcome(const kv::Batch& batch, const Result<uint64_t>& outcome) {
+  if (outcome.ok()) {
+    for (const kv::DeleteRange& range : batch.range_deletes) cache_.ForgetRange(range.tablet, range.begin, range.end);
+    for (const kv::Delete& gone : batch.deletes) cache_.NoteWritten(gone.tablet, gone.key, std::nullopt);
+    for (const kv::Put& put : batch.puts) cache_.NoteWritten(put.tablet, put.key, put.value);
+  } else if (outcome.error().code() == ErrorCode::kUnavailable || outcome.error().code() == ErrorCode::kFenced) {
+    return;  // nothing was applied, and nothing was wrong with what is known
+  } else {
+    for (const kv::Guard& guard : batch.guards) cache_.Forget(guard.tablet, guard.key);
+    for (const kv::DeleteRange& range : batch.range_deletes) cache_.ForgetRange(range.tablet, range.begin, range.end);
+    for (const kv::Delete& gone : batch.deletes) cache_.Forget(gone.tablet, gone.key);
+    for (const kv::Put& put : batch.puts) cache_.Forget(put.tablet, put.key);
+  }
+  for (const kv::Add& add : batch.adds) cache_.Forget(add.tablet, add.key);
+}
+
 void Writer::Finish(QueuedBatch& queued, Result<uint64_t> outcome) {
+  NoteOutcome(queued.batch, outcome);
   if (outcome.ok()) {
     if (queued.serial > accepted_serial_) {
       accepted_serial_ = queued.serial;
