@@ -16,9 +16,12 @@ namespace stator::kv {
 // Thread-safe. Outlives its engines.
 class SharedMemory {
  public:
-  // Which part of its tablet a key is in; the same answer every time. Null: tablets are not divided.
+  // Which part of its tablet a key is in; the same answer every time, and one stretch of keys to a part. Null: tablets are not
+  // divided.
   using PartOf = std::function<std::string(Tablet tablet, std::string_view key)>;
-  explicit SharedMemory(PartOf part_of = nullptr) : part_of_(std::move(part_of)) {}
+  // `atomic_across_tablets`: batches and reads may span tablets and parts.
+  explicit SharedMemory(PartOf part_of = nullptr, bool atomic_across_tablets = false)
+      : part_of_(std::move(part_of)), spanning_(atomic_across_tablets) {}
 
   // An engine of its own process. It applies and answers inline. With Tier::kGuarded it answers what it last read or wrote itself.
   std::unique_ptr<Engine> Attach();
@@ -27,6 +30,7 @@ class SharedMemory {
   class Member;
 
   const PartOf part_of_;
+  const bool spanning_;
   Mutex mutex_;  // held while a batch is checked and applied
   MemoryEngine memory_;
   std::map<Tablet, uint64_t> fences_ GUARDED_BY(mutex_);

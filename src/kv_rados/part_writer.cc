@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "kv_rados/routing.h"
+
 namespace stator::kv_rados {
 namespace {
 
@@ -22,8 +24,8 @@ constexpr uint64_t kMaxUnsureBytes = 8 << 20;
 constexpr int64_t kFullIntervalMicros = 1'000'000;  // a full pool is asked after so often
 
 // Reads all of a part. Not from one state: what is written meanwhile makes it a little wrong. None if the object refused the header.
-Result<std::optional<uint64_t>> CountBytes(Cluster& cluster, const Part& part, const HeaderPtr& header) {
-  uint64_t bytes = 0;
+Result<std::optional<Amount>> CountPart(Cluster& cluster, const Part& part, const HeaderPtr& header) {
+  Amount amount;
   std::string after(1, kKeyCell);
   const std::string prefix = after;
   for (bool more = true; more;) {
@@ -32,23 +34,53 @@ Result<std::optional<uint64_t>> CountBytes(Cluster& cluster, const Part& part, c
       op.GuardAttribute(kHeaderAttribute, header->bytes);
       op.Range(after, prefix, part.KeysFor(kReadBytes));
     }, &read);
-    if (result == -ECANCELED || result == -ENOENT) return std::optional<uint64_t>();
+    if (result == -ECANCELED || result == -ENOENT) return std::optional<Amount>();
     if (result < 0) return cluster.ErrorOf(result, part.object, false);
     more = read->more(0);
+    Status status;
     read->ForEach(0, [&](std::string_view cell, std::string_view stored) {
       part.NoteBytes(cell.size() + stored.size());
-      bytes += StoredCellBytes(cell.size(), stored.size());
       after = cell;
+      const Result<std::string> key = KeyOfCell(cell);
+      if (!key.ok()) return status = key.error(), false;
+      const std::optional<std::string_view> route = RouteOf(part.tablet.space, *key);
+      if (route && !header->header.routes.Has(*route)) return true;  // given up
+      amount.bytes += StoredCellBytes(cell.size(), stored.size());
+      ++amount.keys;
       return true;
     });
+    TRY(std::move(status));
   }
-  return std::optional(bytes);
+  return std::optional(amount);
+}
+
+uint64_t Minus(uint64_t a, uint64_t b) { return a - std::min(a, b); }
+PartSize Without(const PartSize& size, const Amount& given) {
+  return {Minus(size.bytes, given.bytes), Minus(size.keys, given.keys), size.unsure};
+}
+PartSize With(const PartSize& size, const Amount& given) {
+  return {size.bytes + given.bytes, size.keys + given.keys, size.unsure};
 }
 
 }  // namespace
 
 Error LateError() {
   return Error(ErrorCode::kUnavailable, "The Ceph cluster did not answer in time. The write was not applied.");
+}
+
+void Joint::Take(const Result<uint64_t>& outcome) {
+  --left;
+  if (outcome.ok()) {
+    stamp = std::max(stamp, *outcome);
+  } else if (!error || outcome.error().code() == ErrorCode::kOutcomeUnknown) {
+    error = outcome.error();
+  }
+}
+
+Result<uint64_t> Joint::Outcome() const {
+  if (!error) return stamp;
+  if (stamp == 0 || error->code() == ErrorCode::kOutcomeUnknown) return *error;
+  return Error(ErrorCode::kOutcomeUnknown, "Some parts of the tablet applied it, but not all: " + error->message());
 }
 
 template <typename T>
@@ -167,15 +199,18 @@ void PartWriter::OnState(int result, ReadOp& read, size_t cells, std::optional<s
 Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys,
                                std::optional<LedgerCell>* own) {
   const std::string header = read.attribute(kHeaderAttribute);
-  if (header_ != nullptr && header_->bytes != header) part_->Forget(header_);
-  ASSIGN_OR_RETURN(header_, part_->Learn(header));
+  if (header_ != nullptr && header_->bytes != header) {
+    part_->Forget(header_);
+    counted_.reset();
+  }
+  ASSIGN_OR_RETURN(header_, context_.map.Learn(part_, header));
   ASSIGN_OR_RETURN(const uint64_t stamp, DecodeStamp(read.attribute(kStampAttribute)));
   ASSIGN_OR_RETURN(size_, DecodeSize(read.attribute(kSizeAttribute)));
   stamp_ = stamp;
   if (counted_ && size_.unsure < counted_->said.unsure) counted_.reset();  // another process has counted since
   if (counted_) {
-    const uint64_t bytes = counted_->bytes + size_.bytes;
-    size_ = {bytes - std::min(bytes, counted_->said.bytes), size_.unsure - counted_->said.unsure};
+    size_ = {Minus(counted_->amount.bytes + size_.bytes, counted_->said.bytes),
+             Minus(counted_->amount.keys + size_.keys, counted_->said.keys), size_.unsure - counted_->said.unsure};
   }
   known_.clear();
   for (const std::string& key : keys) known_.emplace(key, KeyState{});
@@ -209,27 +244,38 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
 
 void PartWriter::Count() {
   context_.statistics.counts.fetch_add(1, std::memory_order_relaxed);
-  const TabletSize said = counted_ ? TabletSize{size_.bytes + counted_->said.bytes - counted_->bytes,
-                                                size_.unsure + counted_->said.unsure}
-                                   : size_;
-  Elsewhere<Result<std::optional<uint64_t>>>(
-      [this, part = part_, header = header_] { return CountBytes(context_.cluster, *part, header); },
-      [this, said](Result<std::optional<uint64_t>> bytes) {
-        if (!bytes.ok()) return Fail(bytes.error());
+  const PartSize said = counted_ ? PartSize{Minus(size_.bytes + counted_->said.bytes, counted_->amount.bytes),
+                                            Minus(size_.keys + counted_->said.keys, counted_->amount.keys),
+                                            size_.unsure + counted_->said.unsure}
+                                 : size_;
+  Elsewhere<Result<std::optional<Amount>>>(
+      [this, header = header_] { return CountPart(context_.cluster, *part_, header); },
+      [this, said, header = header_](Result<std::optional<Amount>> amount) {
+        if (!amount.ok()) return Fail(amount.error());
         counted_.reset();
-        if (*bytes) counted_ = {said, **bytes};
+        const Amount& given = header->header.given;
+        if (*amount) counted_ = {said, {(*amount)->bytes + given.bytes, (*amount)->keys + given.keys}};
         stamp_.reset();  // other processes may have written meanwhile
         Advance();
       });
 }
 
 void PartWriter::Build() {
-  if (const HeaderPtr now = part_->header(); now != nullptr) header_ = now;
-  const uint64_t fence = header_->header.fence;
-  if (fence == kv::kDroppedFence) return Fail(FencedError(header_->header));
-  if (size_.unsure > std::max(kMaxUnsureBytes, size_.bytes / 2)) return Count();
+  if (const HeaderPtr now = part_->header(); now != nullptr && now != header_) {
+    header_ = now;
+    counted_.reset();
+    stamp_.reset();
+    return ReadState();
+  }
+  const PartHeader& header = header_->header;
+  const uint64_t fence = header.fence;
+  if (fence == kv::kDroppedFence) return Fail(FencedError(header));
+  if (header.state == PartHeader::State::kFilling) return AwaitOpening();
+  if (header.routes != routes_) return HandBack();
+  const PartSize has = Without(size_, header.given);
+  if (has.unsure > std::max(kMaxUnsureBytes, has.bytes / 2)) return Count();
   group_.emplace(*stamp_, known_, state_is_fresh_,
-                 GroupSize{.before = size_,
+                 GroupSize{.before = has,
                            .max_bytes = context_.cluster.options().max_tablet_bytes,
                            .is_final = counted_for_group_,
                            .seen = [this](std::string_view key, uint64_t stamp) {
@@ -308,12 +354,29 @@ void PartWriter::FillOperation(WriteOp* op) const {
       values.emplace_back();
     }
   }
+  if (header_->header.state == PartHeader::State::kCopying) MarkChanges(&keys, &values);
   if (!keys.empty()) op->Set(keys, values);
   if (!gone.empty()) op->Remove(gone);
   if (!stale_ledgers_.empty()) op->Remove(stale_ledgers_);
   op->Set(LedgerKey(context_.process), EncodeLedger({.seq = seq_, .time_micros = context_.clock.NowMicros()}));
   op->SetAttribute(kStampAttribute, EncodeStamp(group_->last_stamp()));
-  op->SetAttribute(kSizeAttribute, EncodeSize(group_->size()));
+  op->SetAttribute(kSizeAttribute, EncodeSize(With(group_->size(), header_->header.given)));
+}
+
+// What changes while a part is copied is copied again.
+void PartWriter::MarkChanges(std::vector<std::string>* cells, std::vector<std::string>* values) const {
+  const std::string stamp = EncodeStamp(group_->last_stamp());
+  for (const auto& [key, change] : group_->changes()) {
+    const std::optional<std::string_view> route = RouteOf(part_->tablet.space, key);
+    if (!route || *route < header_->header.boundary) continue;
+    cells->push_back(MarkCell(key));
+    values->push_back(stamp);
+  }
+  size_t number = 0;
+  for (const Group::Span& span : group_->deleted()) {
+    cells->push_back(RangeMarkCell(group_->last_stamp(), number++));
+    values->push_back(EncodeRangeMark({group_->last_stamp(), span.begin, span.end}));
+  }
 }
 
 void PartWriter::Send() {
@@ -360,6 +423,29 @@ void PartWriter::Recheck() {
                     });
 }
 
+// Its keys are still in another object. That takes some milliseconds, unless who does it has died.
+void PartWriter::AwaitOpening() {
+  stamp_.reset();
+  Elsewhere<Result<Place>>([this] { return part_->Forget(part_->header()), context_.map.Locate(part_->tablet, routes_.begin); },
+                           [this](Result<Place> place) {
+                             if (!place.ok()) return Fail(place.error());
+                             Advance();
+                           });
+}
+
+void PartWriter::HandBack() {
+  stamp_.reset();
+  known_.clear();
+  std::deque<QueuedBatch> batches;
+  for (QueuedBatch& batch : batches_) {
+    if (batch.done) batches.push_back(std::move(batch));
+  }
+  EndGroup();
+  for (QueuedBatch& batch : queue_) batches.push_back(std::move(batch));
+  queue_.clear();
+  moved_(*this, header_, std::move(batches));
+}
+
 void PartWriter::Succeed() {
   // A stamp that was reset says that the state read since then is younger than the group: it knows more.
   const bool latest = stamp_ && *stamp_ == group_->base_stamp();
@@ -367,8 +453,9 @@ void PartWriter::Succeed() {
     group_->Learn(&known_);
     if (known_.size() > kMaxKnownKeys) known_.clear();
     stamp_ = group_->last_stamp();
-    size_ = group_->size();
+    size_ = With(group_->size(), header_->header.given);
     counted_.reset();
+    if (header_->header.state == PartHeader::State::kOpen) context_.grown(part_, group_->size());
   }
   ledger_looked_through_ = true;
   stale_ledgers_.clear();

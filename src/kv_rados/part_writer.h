@@ -23,6 +23,8 @@
 
 namespace stator::kv_rados {
 
+struct Joint;
+
 struct QueuedBatch {
   kv::Batch batch;
   kv::ApplyDone done;  // null once it was called
@@ -30,6 +32,19 @@ struct QueuedBatch {
   int64_t arrived = 0;  // ticks
   uint64_t serial = 0;  // rises with every Apply
   uint64_t stamp = 0;   // of this attempt
+  std::shared_ptr<Joint> joint = nullptr;  // set if this is what the parts with these routes do of a larger batch
+  RouteRange routes = {};
+};
+
+// A batch that several parts have to apply, each for itself: range deletes.
+struct Joint {
+  QueuedBatch whole;
+  size_t left = 0;  // parts that have not yet
+  uint64_t stamp = 0;  // the highest
+  std::optional<Error> error;
+
+  void Take(const Result<uint64_t>& outcome);
+  Result<uint64_t> Outcome() const;
 };
 
 Error LateError();
@@ -61,11 +76,21 @@ struct WriterContext {
   // Calls done(outcome) of a batch and forgets it.
   UniqueFunction<void(QueuedBatch&, Result<uint64_t>)> finish;
   UniqueFunction<void(Status)> set_health;
+  // A part has grown to this; told again and again.
+  UniqueFunction<void(const PartPtr&, const PartSize&)> grown;
 };
 
 class PartWriter {
  public:
-  PartWriter(PartPtr part, WriterContext& context) : part_(std::move(part)), context_(context) {}
+  // Batches that a part no longer has the routes of: in their order, with the header that says so. The part gets no others until
+  // SetRoutes.
+  using Moved = UniqueFunction<void(PartWriter&, HeaderPtr, std::deque<QueuedBatch>)>;
+  PartWriter(PartPtr part, RouteRange routes, WriterContext& context, Moved moved)
+      : part_(std::move(part)), routes_(std::move(routes)), context_(context), moved_(std::move(moved)) {}
+
+  const PartPtr& part() const { return part_; }
+  const RouteRange& routes() const { return routes_; }
+  void SetRoutes(RouteRange routes) { routes_ = std::move(routes); }
 
   void Enqueue(QueuedBatch batch) { queue_.push_back(std::move(batch)); }
   // Sets out with what is queued, if no group is under way.
@@ -85,8 +110,11 @@ class PartWriter {
   void Build();
   void Send();
   void FillOperation(WriteOp* op) const;
+  void MarkChanges(std::vector<std::string>* cells, std::vector<std::string>* values) const;
   void OnWritten(int result);
   void Recheck();
+  void AwaitOpening();
+  void HandBack();
   void Succeed();
   void Fail(const Error& error);
   void Refuse(QueuedBatch& batch, Error error);
@@ -96,16 +124,18 @@ class PartWriter {
   void Elsewhere(UniqueFunction<T()> work, UniqueFunction<void(T)> next);
 
   const PartPtr part_;
+  RouteRange routes_;  // of the batches that come here
   WriterContext& context_;
+  Moved moved_;
   std::deque<QueuedBatch> queue_;
 
   std::optional<uint64_t> stamp_;  // of the part, as far as this process knows
   KnownKeys known_;                // at that stamp
-  TabletSize size_;                // at that stamp, corrected by counted_
+  PartSize size_;                // at that stamp, corrected by counted_
   // What the size attribute said and what this process counted then. Kept until an operation of this process tells everybody.
   struct Counted {
-    TabletSize said;
-    uint64_t bytes = 0;
+    PartSize said;
+    Amount amount;
   };
   std::optional<Counted> counted_;
   uint64_t seq_ = 0;               // of the last operation built

@@ -12,6 +12,8 @@
 #include "kv_rados/fences.h"
 #include "kv_rados/layout.h"
 #include "kv_rados/point_reads.h"
+#include "kv_rados/routing.h"
+#include "kv_rados/scan.h"
 #include "kv_rados/tablet_map.h"
 #include "kv_rados/value_cache.h"
 #include "kv_rados/writer.h"
@@ -19,19 +21,17 @@
 namespace stator::kv_rados {
 namespace {
 
-// The first read of a scan is small: nobody says how far it will go. Each further one is twice as large, up to kReadBytes.
-constexpr size_t kFirstReadBytes = 128 << 10;
+constexpr int kRounds = 50;  // of a read whose operations are refused, because the tablet changes
 // Threads for what GetLater cannot do without waiting, and how many reads may stand in line for them.
 constexpr int kWaiters = 2;
 constexpr size_t kMaxInLine = 10'000;
-constexpr int kRounds = 10;  // of a read whose operations are refused, because the tablet changes
 
 class RadosEngine final : public kv::Engine {
  public:
   RadosEngine(std::unique_ptr<Cluster> cluster, std::string process)
       : bulletin_(*cluster),
         cluster_(std::move(cluster)),
-        map_(*cluster_),
+        map_(*cluster_, [](const PartPtr&) {}),
         cache_(cluster_->options().guarded_cache_bytes),
         writer_(*cluster_, map_, cache_, std::move(process)),
         channel_(*cluster_),
@@ -54,6 +54,7 @@ class RadosEngine final : public kv::Engine {
   Status Scan(const kv::Range& range, kv::Tier tier,
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
   void Apply(kv::Batch batch, kv::ApplyDone done) override { writer_.Apply(std::move(batch), std::move(done)); }
+  Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key) override;
   Status RaiseFence(kv::Tablet tablet, uint64_t fence) override { return kv_rados::RaiseFence(*cluster_, map_, tablet, fence); }
   kv::Bulletin* bulletin() override { return &bulletin_; }
   Status Health() const override { return writer_.Health(); }
@@ -75,22 +76,25 @@ class RadosEngine final : public kv::Engine {
   }
 
  private:
-  // Fills an operation on the part that holds the tablet, and reads. *part is null, and nothing was read, if the tablet was never
-  // written to.
-  Status Read(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill, PartPtr* part, std::unique_ptr<ReadOp>* read) const;
-
-  // Reads cells of a tablet from one state, together with what others read. *part as of Read.
-  Status ReadPoints(kv::Tablet tablet, const std::vector<std::string>& cells, PartPtr* part, FetchedPtr* fetched);
-  // As MultiGet, from what is remembered.
-  Status GetGuarded(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values);
-  // Where operations on the tablet go, and the header that they compare; part is null if it was never written to. May wait.
-  struct Place {
-    PartPtr part;
-    HeaderPtr header;
+  // Runs `operate` (the result of an operation: 0 or -errno) at the place of the route until it is not refused. place->part is null, and
+  // nothing was done, if the tablet was never written to.
+  Status At(kv::Tablet tablet, std::string_view route, Place* place, FunctionRef<int(const Place& place)> operate) const;
+  // An operation at the place failed. OK if it is worth another try at a place that is located anew.
+  Status Mend(const Place& place, int result) const;
+  // As At, with one operation that reads.
+  Status Read(kv::Tablet tablet, std::string_view route, FunctionRef<void(ReadOp&)> fill, Place* place,
+              std::unique_ptr<ReadOp>* read) const;
+  // The same from every part, one after the other, until an error.
+  Status ReadAll(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill, FunctionRef<Status(const Place& place, ReadOp& read)> take) const;
+  // What MultiGet has read.
+  struct Wanted {
+    std::vector<std::string> cells;                                  // each once
+    std::map<std::string, std::vector<size_t>, std::less<>> places;  // a key may be asked for more than once
   };
-  Result<Place> Locate(kv::Tablet tablet);
-  // An operation failed with `result`. OK if it is worth another round at a place that is located anew.
-  Status Mend(const Place& place, int result);
+  Status TakeValues(const Place& place, const Fetched& fetched, const Wanted& wanted, std::vector<std::optional<std::string>>* values);
+  // As MultiGet: from the pool, and from what is remembered.
+  Status GetAny(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values);
+  Status GetGuarded(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values);
 
   // A read that no thread waits for.
   struct Later {
@@ -101,15 +105,12 @@ class RadosEngine final : public kv::Engine {
     int round = 0;
   };
   using LaterPtr = std::shared_ptr<Later>;
+  // None if it cannot be told without waiting.
+  std::optional<Place> LocateCached(kv::Tablet tablet, std::string_view route) const;
   void SendLater(const LaterPtr& later);
+  // Waits elsewhere until the place is known, and sends it then. `failed` was refused with `result`, if that is not 0.
   void LocateLater(const LaterPtr& later, const Place& failed, int result);
   void FinishLater(Later& later, Result<std::optional<std::string>> value);
-
-  using Entries = std::vector<std::pair<std::string, std::string>>;  // keys and values
-  // The next entries of a range from one state, in order: at most `limit` and all with keys in [begin, end). *more says whether
-  // the range may have others behind them.
-  Status ReadForward(const kv::Range& range, size_t limit, Entries* entries, bool* more);
-  Status ReadReverse(const kv::Range& range, size_t limit, Entries* entries, bool* more);
 
   RadosBulletin bulletin_;  // outlives the cluster
   const std::unique_ptr<Cluster> cluster_;
@@ -125,36 +126,54 @@ class RadosEngine final : public kv::Engine {
   WorkerPool waiters_;
 };
 
+Error SpanError(std::string_view what) {
+  return Error(ErrorCode::kSpansUnits, fmt::format("{}, which are not read together on this engine.", what));
+}
+
+Error BusyError() { return Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read."); }
+
 Error WouldBlockError() { return Error(ErrorCode::kWouldBlock, "Every read of this store waits for the network."); }
 
-Status RadosEngine::Read(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill, PartPtr* part,
+Status RadosEngine::At(kv::Tablet tablet, std::string_view route, Place* place, FunctionRef<int(const Place& place)> operate) const {
+  for (int round = 0; round < kRounds; ++round) {
+    ASSIGN_OR_RETURN(*place, map_.Locate(tablet, route));
+    if (place->part == nullptr) return OkStatus();
+    const int result = operate(*place);
+    if (result >= 0) return OkStatus();
+    TRY(Mend(*place, result));
+  }
+  return BusyError();
+}
+
+Status RadosEngine::Mend(const Place& place, int result) const {
+  if (result == -ENOENT) return map_.Recheck(place.part);
+  if (result != -ECANCELED) return cluster_->ErrorOf(result, place.part->object, false);
+  place.part->Forget(place.header);
+  return OkStatus();
+}
+
+Status RadosEngine::Read(kv::Tablet tablet, std::string_view route, FunctionRef<void(ReadOp&)> fill, Place* place,
                          std::unique_ptr<ReadOp>* read) const {
-  for (int round = 0;; ++round) {
-    ASSIGN_OR_RETURN(*part, map_.Find(tablet, {}));
-    if (*part == nullptr) return OkStatus();
-    HeaderPtr header = (*part)->header();
-    if (header != nullptr && header->header.fence == kv::kDroppedFence) return FencedError(header->header);
-    // Where the header is not known it comes with what is read.
-    const int result = cluster_->Read((*part)->object, [&](ReadOp& op) {
-      header != nullptr ? op.GuardAttribute(kHeaderAttribute, header->bytes) : op.Attributes();
+  return At(tablet, route, place, [&](const Place& at) {
+    return cluster_->Read(at.part->object, [&](ReadOp& op) {
+      op.GuardAttribute(kHeaderAttribute, at.header->bytes);
       fill(op);
     }, read);
-    if (result >= 0) {
-      if (header == nullptr) {
-        ASSIGN_OR_RETURN(header, (*part)->Learn((*read)->attribute(kHeaderAttribute)));
-        if (header->header.fence == kv::kDroppedFence) return FencedError(header->header);
-      }
-      return OkStatus();
-    }
-    if (result == -ENOENT) {
-      TRY(map_.Recheck(*part));
-    } else if (result == -ECANCELED) {
-      (*part)->Forget(header);
-    } else {
-      return cluster_->ErrorOf(result, (*part)->object, false);
-    }
-    if (round == 10) return Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read.");
-  }
+  });
+}
+
+Status RadosEngine::ReadAll(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill,
+                            FunctionRef<Status(const Place& place, ReadOp& read)> take) const {
+  std::string route;
+  do {
+    Place place;
+    std::unique_ptr<ReadOp> read;
+    TRY(Read(tablet, route, fill, &place, &read));
+    if (place.part == nullptr) return OkStatus();
+    TRY(take(place, *read));
+    route = place.header->header.routes.end;
+  } while (!route.empty());
+  return OkStatus();
 }
 
 Result<bool> RadosEngine::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) {
@@ -170,35 +189,12 @@ Status RadosEngine::MultiGet(std::span<const kv::Point> points, kv::Tier tier,
                              std::vector<std::optional<std::string>>* values) {
   values->assign(points.size(), std::nullopt);
   if (points.empty()) return OkStatus();
-  if (tier == kv::Tier::kGuarded) return GetGuarded(points, values);
-  if (tier != kv::Tier::kAny) return WouldBlockError();
-  std::vector<std::string> cells;
-  std::map<std::string, std::vector<size_t>, std::less<>> places;  // a key may be asked for more than once
-  for (size_t i = 0; i < points.size(); ++i) {
-    if (points[i].tablet != points[0].tablet) {
-      return Error(ErrorCode::kSpansUnits, "a read spans tablets, which are not read together on this engine.");
-    }
-    cells.push_back(KeyCell(points[i].key));
-    places[cells.back()].push_back(i);
+  switch (tier) {
+    case kv::Tier::kAny: return GetAny(points, values);
+    case kv::Tier::kGuarded: return GetGuarded(points, values);
+    case kv::Tier::kMemory: break;
   }
-  const ValueCache::Moment began = cache_.Now();
-  PartPtr part;
-  FetchedPtr fetched;
-  TRY(ReadPoints(points[0].tablet, cells, &part, &fetched));
-  if (part == nullptr) return OkStatus();
-  Status status;
-  fetched->ForEach(cells, [&](std::string_view cell, std::string_view stored) {
-    Result<std::string> value = LoadedValue(stored);
-    if (!value.ok()) return status = std::move(value).error(), false;
-    const std::vector<size_t>& wanted = places.find(cell)->second;
-    part->NoteBytes(cell.size() + stored.size());
-    part->seen.Note(points[wanted.front()].key, kv::StampOf(*value), value->size());
-    for (const size_t i : wanted) values->at(i) = *value;
-    return true;
-  });
-  TRY(std::move(status));
-  for (size_t i = 0; i < points.size(); ++i) cache_.NoteRead(points[i].tablet, points[i].key, values->at(i), began);
-  return OkStatus();
+  return WouldBlockError();
 }
 
 Status RadosEngine::GetGuarded(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values) {
@@ -208,37 +204,80 @@ Status RadosEngine::GetGuarded(std::span<const kv::Point> points, std::vector<st
   return OkStatus();
 }
 
-Result<RadosEngine::Place> RadosEngine::Locate(kv::Tablet tablet) {
-  ASSIGN_OR_RETURN(PartPtr part, map_.Find(tablet, {}));
-  if (part == nullptr) return Place();
-  HeaderPtr header = part->header();
-  if (header == nullptr) {
-    ASSIGN_OR_RETURN(header, ReadHeader(*cluster_, *part));
+Status RadosEngine::GetAny(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values) {
+  const kv::Tablet tablet = points[0].tablet;
+  const ValueCache::Moment began = cache_.Now();
+  Wanted wanted;
+  std::vector<std::string_view> routes;
+  bool counters = false;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (points[i].tablet != tablet) return SpanError("a read spans tablets");
+    std::string cell = KeyCell(points[i].key);
+    std::vector<size_t>& places = wanted.places[cell];
+    if (places.empty()) wanted.cells.push_back(std::move(cell));
+    places.push_back(i);
+    if (const std::optional<std::string_view> of_key = RouteOf(tablet.space, points[i].key)) {
+      routes.push_back(*of_key);
+    } else {
+      counters = true;
+    }
   }
-  if (header->header.fence == kv::kDroppedFence) return FencedError(header->header);
-  return Place{std::move(part), std::move(header)};
-}
-
-Status RadosEngine::Mend(const Place& place, int result) {
-  if (result == -ENOENT) return map_.Recheck(place.part);
-  if (result != -ECANCELED) return cluster_->ErrorOf(result, place.part->object, false);
-  place.part->Forget(place.header);
+  Place place;
+  FetchedPtr fetched;
+  const auto read = [&](const Place& at) {
+    fetched = points_.ReadAndWait(at.part, at.header, wanted.cells);
+    return fetched->result;
+  };
+  TRY(At(tablet, routes.empty() ? std::string_view() : routes.front(), &place, read));
+  if (place.part == nullptr) return OkStatus();
+  const RouteRange& has = place.header->header.routes;
+  if (!std::all_of(routes.begin(), routes.end(), [&has](std::string_view each) { return has.Has(each); })) {
+    return SpanError("a read spans parts of a tablet");
+  }
+  if (!counters || has == RouteRange()) {
+    TRY(TakeValues(place, *fetched, wanted, values));
+  } else {
+    // Every part has counters of its own. They are not read from one state, nor with the rest.
+    std::string route;
+    do {
+      TRY(At(tablet, route, &place, read));
+      if (place.part == nullptr) break;
+      TRY(TakeValues(place, *fetched, wanted, values));
+      route = place.header->header.routes.end;
+    } while (!route.empty());
+  }
+  for (size_t i = 0; i < points.size(); ++i) cache_.NoteRead(tablet, points[i].key, values->at(i), began);
   return OkStatus();
 }
 
-Status RadosEngine::ReadPoints(kv::Tablet tablet, const std::vector<std::string>& cells, PartPtr* part, FetchedPtr* fetched) {
-  for (int round = 0; round < kRounds; ++round) {
-    ASSIGN_OR_RETURN(const Place place, Locate(tablet));
-    *part = place.part;
-    if (place.part == nullptr) return OkStatus();
-    *fetched = points_.ReadAndWait(place.part, place.header, cells);
-    if ((*fetched)->result >= 0) return OkStatus();
-    TRY(Mend(place, (*fetched)->result));
-  }
-  return Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read.");
+Status RadosEngine::TakeValues(const Place& place, const Fetched& fetched, const Wanted& wanted,
+                               std::vector<std::optional<std::string>>* values) {
+  Status status;
+  fetched.ForEach(wanted.cells, [&](std::string_view cell, std::string_view stored) {
+    status = [&]() -> Status {
+      ASSIGN_OR_RETURN(std::string value, LoadedValue(stored));
+      const auto found = wanted.places.find(cell);
+      if (found == wanted.places.end()) return InternalError("a read returned a key that nobody asked for.");
+      ASSIGN_OR_RETURN(const std::string key, KeyOfCell(cell));
+      place.part->NoteBytes(cell.size() + stored.size());
+      place.part->seen.Note(key, kv::StampOf(value), value.size());
+      const std::optional<std::string_view> route = RouteOf(place.part->tablet.space, key);
+      if (route && !place.header->header.routes.Has(*route)) return OkStatus();  // given up, and not yet removed
+      for (const size_t i : found->second) {
+        if (!route && values->at(i)) {
+          ASSIGN_OR_RETURN(values->at(i), AddCounters(*values->at(i), value));
+        } else {
+          values->at(i) = value;
+        }
+      }
+      return OkStatus();
+    }();
+    return status.ok();
+  });
+  return status;
 }
 
-// ---- reads that no thread waits for ----------------------------------------------------------------------------------
+// ---- reads that no thread waits for --------------------------------------------------------------------------------
 
 RadosEngine::~RadosEngine() {
   bulletin_.Stop();
@@ -254,19 +293,30 @@ void RadosEngine::GetLater(kv::Tablet tablet, std::string_view key, GetDone done
   SendLater(std::make_shared<Later>(Later{tablet, std::string(key), std::move(done), cache_.Now()}));
 }
 
+std::optional<Place> RadosEngine::LocateCached(kv::Tablet tablet, std::string_view route) const {
+  const PartListPtr parts = map_.Cached(tablet);
+  if (parts == nullptr) return std::nullopt;
+  const PartPtr& part = std::prev(parts->upper_bound(route))->second;
+  const HeaderPtr header = part->header();
+  if (header == nullptr) return std::nullopt;
+  const PartHeader& is = header->header;
+  const bool open = is.state != PartHeader::State::kFilling && is.fence != kv::kDroppedFence && is.routes.Has(route);
+  return open ? std::optional(Place{part, header}) : std::nullopt;
+}
+
 void RadosEngine::SendLater(const LaterPtr& later) {
-  Place place{map_.FindCached(later->tablet), nullptr};
-  if (place.part != nullptr) place.header = place.part->header();
-  if (place.header == nullptr || place.header->header.fence == kv::kDroppedFence) return LocateLater(later, {}, 0);
+  const std::optional<std::string_view> route = RouteOf(later->tablet.space, later->key);
+  const std::optional<Place> place = route ? LocateCached(later->tablet, *route) : std::nullopt;
+  if (!place) return LocateLater(later, {}, 0);
   std::vector<std::string> cells = {KeyCell(later->key)};
-  points_.ReadLater(place.part, place.header, cells, [this, later, place, cells](const FetchedPtr& fetched) {
-    if (fetched->result < 0) return LocateLater(later, place, fetched->result);
+  points_.ReadLater(place->part, place->header, cells, [this, later, place, cells](const FetchedPtr& fetched) {
+    if (fetched->result < 0) return LocateLater(later, *place, fetched->result);
     Result<std::optional<std::string>> value = std::optional<std::string>();
     fetched->ForEach(cells, [&](std::string_view cell, std::string_view stored) {
       Result<std::string> loaded = LoadedValue(stored);
       if (!loaded.ok()) return value = std::move(loaded).error(), false;
-      place.part->NoteBytes(cell.size() + stored.size());
-      place.part->seen.Note(later->key, kv::StampOf(*loaded), loaded->size());
+      place->part->NoteBytes(cell.size() + stored.size());
+      place->part->seen.Note(later->key, kv::StampOf(*loaded), loaded->size());
       value = std::optional(std::move(*loaded));
       return true;
     });
@@ -276,14 +326,19 @@ void RadosEngine::SendLater(const LaterPtr& later) {
 }
 
 void RadosEngine::LocateLater(const LaterPtr& later, const Place& failed, int result) {
-  if (++later->round > kRounds) {
-    return FinishLater(*later, Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read."));
-  }
+  if (++later->round > kRounds) return FinishLater(*later, BusyError());
   UniqueFunction<void()> task = [this, later, failed, result] {
     if (result < 0) {
       if (Status mended = Mend(failed, result); !mended.ok()) return FinishLater(*later, std::move(mended).error());
     }
-    const Result<Place> place = Locate(later->tablet);
+    const std::optional<std::string_view> route = RouteOf(later->tablet.space, later->key);
+    if (!route) {  // a counter
+      std::string value;
+      const Result<bool> exists = Get(later->tablet, later->key, kv::Tier::kAny, &value);
+      if (!exists.ok()) return FinishLater(*later, exists.error());
+      return FinishLater(*later, *exists ? std::optional(std::move(value)) : std::nullopt);
+    }
+    const Result<Place> place = map_.Locate(later->tablet, *route);
     if (!place.ok()) return FinishLater(*later, place.error());
     if (place->part == nullptr) return FinishLater(*later, std::optional<std::string>());
     SendLater(later);
@@ -297,123 +352,30 @@ void RadosEngine::FinishLater(Later& later, Result<std::optional<std::string>> v
   if (--later_ == 0) later_ended_.notify_all();
 }
 
-// ---- ranges ------------------------------------------------------------------------------------------------------------
-
-Status RadosEngine::ReadForward(const kv::Range& range, size_t limit, Entries* entries, bool* more) {
-  PartPtr part;
-  std::unique_ptr<ReadOp> read;
-  TRY(Read(range.tablet, [&](ReadOp& op) { op.Range(StartAt(range.begin), CommonCellPrefix(range.begin, range.end), limit); },
-           &part, &read));
-  *more = false;
-  if (part == nullptr) return OkStatus();
-  *more = read->more(0);
-  Status status;
-  read->ForEach(0, [&](std::string_view cell, std::string_view stored) {
-    Result<std::string> key = KeyOfCell(cell);
-    if (!key.ok()) return status = std::move(key).error(), false;
-    if (!range.end.empty() && *key >= range.end) return *more = false;
-    Result<std::string> value = LoadedValue(stored);
-    if (!value.ok()) return status = std::move(value).error(), false;
-    part->NoteBytes(cell.size() + stored.size());
-    part->seen.Note(*key, kv::StampOf(*value), value->size());
-    entries->emplace_back(std::move(*key), std::move(*value));
-    return true;
-  });
-  return status;
-}
-
-// First the keys, from the reverse order; then their values, and the keys again: if they are still the same, the second read
-// alone shows one state. Only keys that come and go make it start over, not values that change.
-Status RadosEngine::ReadReverse(const kv::Range& range, size_t limit, Entries* entries, bool* more) {
-  const std::string start = range.end.empty() ? std::string(1, kReverseCell) : ReverseCell(range.end);
-  const std::string prefix = CommonReversePrefix(range.begin, range.end);
-  const int64_t started = cluster_->clock().TicksMicros();
-  std::vector<std::string> keys, cells;
-  for (bool first = true;; first = false) {
-    PartPtr part;
-    std::unique_ptr<ReadOp> read;
-    TRY(Read(range.tablet, [&](ReadOp& op) {
-      op.Range(start, prefix, limit);
-      if (!cells.empty()) op.Keys(cells);
-    }, &part, &read));
-    *more = false;
-    if (part == nullptr) return OkStatus();
-    *more = read->more(0);
-    std::vector<std::string> now;
-    Status status;
-    read->ForEach(0, [&](std::string_view cell, std::string_view) {
-      Result<std::string> key = KeyOfCell(cell);
-      if (!key.ok()) return status = std::move(key).error(), false;
-      if (*key < range.begin) return *more = false;
-      now.push_back(std::move(*key));
-      return true;
-    });
-    TRY(std::move(status));
-    if (now.empty()) return OkStatus();
-    if (now == keys) {
-      std::map<std::string, std::string, std::less<>> values;
-      read->ForEach(1, [&](std::string_view cell, std::string_view stored) {
-        Result<std::string> value = LoadedValue(stored);
-        if (!value.ok()) return status = std::move(value).error(), false;
-        part->NoteBytes(cell.size() + stored.size());
-        values.emplace(cell, std::move(*value));
-        return true;
-      });
-      TRY(std::move(status));
-      for (size_t i = 0; i < keys.size(); ++i) {
-        const auto value = values.find(cells[i]);
-        if (value == values.end()) {
-          return CorruptionError(fmt::format("The object {} has a key in its reverse order that has no value.", part->object));
-        }
-        part->seen.Note(keys[i], kv::StampOf(value->second), value->second.size());
-        entries->emplace_back(std::move(keys[i]), std::move(value->second));
-      }
-      return OkStatus();
-    }
-    if (!first && cluster_->PastDeadline(started)) {
-      return Error(ErrorCode::kUnavailable, "Keys come and go faster than they can be read in reverse.");
-    }
-    keys = std::move(now);
-    cells.clear();
-    for (const std::string& key : keys) cells.push_back(KeyCell(key));
-  }
-}
+// ---- the rest --------------------------------------------------------------------------------------------------------
 
 Status RadosEngine::Scan(const kv::Range& range, kv::Tier tier,
                          FunctionRef<bool(std::string_view key, std::string_view value)> visit) {
   if (!range.end.empty() && range.begin >= range.end) return OkStatus();
   if (tier != kv::Tier::kAny) return WouldBlockError();
-  std::string begin(range.begin), end(range.end);
-  ASSIGN_OR_RETURN(const PartPtr part, map_.Find(range.tablet, {}));
-  if (part == nullptr) return OkStatus();
-  size_t bytes = kFirstReadBytes;
-  for (bool more = true; more; bytes = std::min(2 * bytes, kReadBytes)) {
-    const size_t limit = part->KeysFor(bytes);
-    Entries entries;
-    const kv::Range rest{range.tablet, begin, end, range.reverse};
-    TRY(range.reverse ? ReadReverse(rest, limit, &entries, &more) : ReadForward(rest, limit, &entries, &more));
-    for (const auto& [key, value] : entries) {
-      if (!visit(key, value)) return OkStatus();
-    }
-    if (entries.empty()) return OkStatus();
-    if (range.reverse) {
-      end = std::move(entries.back().first);
-      if (end.empty()) return OkStatus();  // the first of all keys
-    } else {
-      begin = std::move(entries.back().first);
-      begin.push_back('\0');
-    }
-  }
-  return OkStatus();
+  return ScanParts(*cluster_, map_, range, visit);
+}
+
+Result<kv::Unit> RadosEngine::UnitOf(kv::Tablet tablet, std::string_view key) {
+  const std::optional<std::string_view> route = RouteOf(tablet.space, key);
+  if (!route) return kv::Unit{tablet, {}};
+  ASSIGN_OR_RETURN(const Place place, map_.Locate(tablet, *route));
+  return kv::Unit{tablet, std::to_string(place.part == nullptr ? 0 : place.part->number)};
 }
 
 uint64_t RadosEngine::ApproximateBytes(kv::Tablet tablet) const {
-  PartPtr part;
-  std::unique_ptr<ReadOp> read;
-  const Status status = Read(tablet, [](ReadOp& op) { op.Attributes(); }, &part, &read);
-  if (!status.ok() || part == nullptr) return 0;
-  const Result<TabletSize> size = DecodeSize(read->attribute(kSizeAttribute));
-  return size.ok() ? size->bytes : 0;
+  uint64_t bytes = 0;
+  const Status status = ReadAll(tablet, [](ReadOp& op) { op.Attributes(); }, [&bytes](const Place& place, ReadOp& read) -> Status {
+    ASSIGN_OR_RETURN(const PartSize size, DecodeSize(read.attribute(kSizeAttribute)));
+    bytes += size.bytes - std::min(size.bytes, place.header->header.given.bytes);
+    return OkStatus();
+  });
+  return status.ok() ? bytes : 0;
 }
 
 // Finds the store object, or creates it; then writes to it, so that what keeps this process from writing shows now.

@@ -1,11 +1,14 @@
 // Which object holds a key of a tablet. Internal to the room.
 //
 // The map of every tablet is an omap entry of the store object, and this a cache of it. A stale cache does no harm: an
-// operation compares the header of the object it goes to, which alone says what the object holds.
+// operation compares the header of the object it goes to, which alone says what the object holds. The cache is healed from such headers: a
+// part that has given up a range says to which part, until the map of the store says so too. Parts are split and never
+// joined, so what the cache knows stays true as far as it goes.
 // A tablet comes into being with its first write: object first, then entry, then the write. So an object that the map names and that
 // is not there was removed by somebody else, and so was the entry of an object that was written to: errors, and never empty tablets.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,30 +20,57 @@
 
 namespace stator::kv_rados {
 
-// Thread-safe. Calls wait for the network unless the part is cached.
+// The parts of a tablet by their first routes, never empty.
+using PartList = std::map<std::string, PartPtr, std::less<>>;
+using PartListPtr = std::shared_ptr<const PartList>;
+// Where a part holds a route, as its header says: what operations go to and compare. All null: the tablet was never written to.
+struct Place {
+  PartPtr part;
+  HeaderPtr header;
+};
+
+// Thread-safe. Calls wait for the network unless what they need is cached.
 class TabletMap {
  public:
-  explicit TabletMap(Cluster& cluster) : cluster_(cluster) {}
+  // `notice` is told of parts whose header says that they are being split; it must not wait.
+  TabletMap(Cluster& cluster, std::function<void(const PartPtr&)> notice) : cluster_(cluster), notice_(std::move(notice)) {}
 
-  // The part that holds `key`; null if the tablet was never written to. Today every tablet has one part; a map with more is
-  // refused with kUnavailable. kCorruption: the map lost its entry.
-  Result<PartPtr> Find(kv::Tablet tablet, std::string_view key);
-  // The same; creates the tablet if it was never written to.
-  Result<PartPtr> FindOrCreate(kv::Tablet tablet, std::string_view key);
-  PartPtr FindCached(kv::Tablet tablet);
-  // The part's object is not there: it is looked up again. kCorruption if the map still names it.
+  // The part that holds the route. While that is being opened the call waits, up to the deadline: kUnavailable. kFenced: the tablet
+  // was dropped. kCorruption: the map lost its entry, or a header. When an operation at the place is refused: Part::Forget, and again.
+  Result<Place> Locate(kv::Tablet tablet, std::string_view route);
+  // The same of the part that holds the last routes below `end`; empty: the last ones of all.
+  Result<Place> LocateBelow(kv::Tablet tablet, std::string_view end);
+  // An operation at a place did not find the object. kCorruption if the map still names it.
   Status Recheck(const PartPtr& part);
 
+  // What is known of the parts, whose headers may say otherwise. Null: never written to (as far as is known, for Cached).
+  Result<PartListPtr> Parts(kv::Tablet tablet);
+  // The same; creates the tablet if it was never written to.
+  Result<PartListPtr> PartsOrCreate(kv::Tablet tablet);
+  PartListPtr Cached(kv::Tablet tablet) const;
+  // Adds what the part has given up, as its header says, to what is known.
+  Status Heal(const PartPtr& part, const HeaderPtr& header);
+  // What stands in an object was seen: Part::Learn.
+  Result<HeaderPtr> Learn(const PartPtr& part, std::string_view header);
+  // The map has this child now, too.
+  void Add(kv::Tablet tablet, const std::string& begin, uint32_t number);
+
  private:
+  Result<Place> LocateWhere(kv::Tablet tablet, std::string_view route, bool below);
   // The map has no entry of it. Whether somebody wrote to it all the same.
   Result<bool> WasWritten(kv::Tablet tablet);
   Status Create(kv::Tablet tablet);
-  // What the map says now; null: nothing.
-  Result<PartPtr> Look(kv::Tablet tablet, const std::string& name);
+  // What the store's map says now, added to what is known; null: nothing.
+  Result<PartListPtr> Load(kv::Tablet tablet);
+  PartListPtr Merge(kv::Tablet tablet, const std::map<std::string, uint32_t>& parts);
 
   Cluster& cluster_;
-  Mutex mutex_;
-  std::map<kv::Tablet, PartPtr> parts_ GUARDED_BY(mutex_);
+  const std::function<void(const PartPtr&)> notice_;
+  mutable Mutex mutex_;
+  std::map<kv::Tablet, PartListPtr> tablets_ GUARDED_BY(mutex_);
 };
+
+// What stands in the map of the store; none: the tablet has no entry.
+Result<std::optional<MapEntry>> ReadMapEntry(Cluster& cluster, kv::Tablet tablet);
 
 }  // namespace stator::kv_rados

@@ -1,13 +1,15 @@
 #include "kv_rados/value_cache.h"
 
+#include "kv_rados/routing.h"
+
 namespace stator::kv_rados {
 namespace {
 
 constexpr size_t kEntryBytes = 200;  // of an entry beside its key and value: list, index, strings
 
-// Queues are read in order and not by key; keys of engines are written once.
+// Counters are not: every part has one of its own, and they are written by adding to them. Keys of engines are written once.
 bool IsKept(kv::Tablet tablet, std::string_view key) {
-  return tablet.space != kv::Space::kLog && (key.empty() || key[0] != '\xff');
+  return (key.empty() || key[0] != '\xff') && RouteOf(tablet.space, key).has_value();
 }
 
 }  // namespace
@@ -101,7 +103,7 @@ void ValueCache::Forget(kv::Tablet tablet, std::string_view key) {
 }
 
 void ValueCache::ForgetRange(kv::Tablet tablet, std::string_view begin, std::string_view end) {
-  if (tablet.space == kv::Space::kLog) return;  // none is kept
+  if (tablet.space == kv::Space::kLog) return;
   for (Shard& shard : shards_) {
     MutexLock lock(shard.mutex);
     for (auto entry = shard.entries.begin(); entry != shard.entries.end();) {

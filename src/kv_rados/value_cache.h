@@ -37,7 +37,8 @@ class ValueCache {
   void NoteRead(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value, Moment began);
   void NoteWritten(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value);
   void Forget(kv::Tablet tablet, std::string_view key);
-  // The keys of [begin, end), an empty `end`: to the end of the tablet. Looks at all that is kept.
+  // The keys of [begin, end), an empty `end`: to the end of the tablet. Looks at all that is kept; not for queues, which are trimmed all the
+  // time: what is known of their keys may be wrong after it.
   void ForgetRange(kv::Tablet tablet, std::string_view begin, std::string_view end);
 
   uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }

@@ -80,10 +80,10 @@ TEST(ValueCache, RangesAreForgotten) {
   EXPECT_EQ(Known(cache, "b", kOther), "b");
 }
 
-TEST(ValueCache, QueuesAndKeysOfEnginesAreNotKept) {
+TEST(ValueCache, WhatIsNotKept) {
   ValueCache cache(1 << 20);
-  cache.NoteWritten(kLog, "a", Value(1, "v"));
-  cache.NoteRead(kLog, "a", std::nullopt, cache.Now());
+  cache.NoteWritten(kTablet, "\2counter", Value(1, "v"));
+  cache.NoteRead(kTablet, "\2counter", std::nullopt, cache.Now());
   cache.NoteWritten(kTablet, "\xff" "x", Value(1, "v"));
   cache.NoteWritten(kTablet, "large", std::string(ValueCache::kMaxValueBytes + 1, 'v'));
   EXPECT_EQ(cache.bytes(), 0u);
@@ -91,6 +91,8 @@ TEST(ValueCache, QueuesAndKeysOfEnginesAreNotKept) {
   cache.NoteWritten(kTablet, "grows", std::string(ValueCache::kMaxValueBytes + 1, 'v'));
   EXPECT_EQ(Known(cache, "grows"), "unknown");
   EXPECT_EQ(cache.bytes(), 0u);
+  cache.NoteWritten(kLog, "\2", Value(1, "queued"));
+  EXPECT_EQ(Known(cache, "\2", kLog), "queued");
 }
 
 TEST(ValueCache, WhatIsUsedStaysWithinTheLimit) {

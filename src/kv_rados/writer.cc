@@ -9,7 +9,7 @@
 namespace stator::kv_rados {
 namespace {
 
-constexpr int kWorkers = 2;
+constexpr int kWorkers = 4;
 constexpr size_t kMaxWaiting = 10'000;
 constexpr size_t kMaxBatchBytes = 64 << 20;  // RADOS takes operations up to 90 MB; keys stand in them twice
 
@@ -57,7 +57,8 @@ Writer::Writer(Cluster& cluster, TabletMap& map, ValueCache& cache, std::string 
                .process = std::move(process),
                .statistics = statistics_,
                .finish = [this](QueuedBatch& queued, Result<uint64_t> outcome) { Finish(queued, std::move(outcome)); },
-               .set_health = [this](Status health) { SetHealth(std::move(health)); }},
+               .set_health = [this](Status health) { SetHealth(std::move(health)); },
+               .grown = [](const PartPtr&, const PartSize&) {}},
       thread_([this] { Run(); }) {}
 
 void Writer::Stop() {
@@ -147,7 +148,9 @@ void Writer::NoteOutcome(const kv::Batch& batch, const Result<uint64_t>& outcome
   if (outcome.ok()) {
     for (const kv::DeleteRange& range : batch.range_deletes) cache_.ForgetRange(range.tablet, range.begin, range.end);
     for (const kv::Delete& gone : batch.deletes) cache_.NoteWritten(gone.tablet, gone.key, std::nullopt);
-    for (const kv::Put& put : batch.puts) cache_.NoteWritten(put.tablet, put.key, put.value);
+    for (const kv::Put& put : batch.puts) {
+      if (put.key_stamp_offset < 0) cache_.NoteWritten(put.tablet, put.key, put.value);  // the others are not read by their keys
+    }
   } else if (outcome.error().code() == ErrorCode::kUnavailable || outcome.error().code() == ErrorCode::kFenced) {
     return;  // nothing was applied, and nothing was wrong with what is known
   } else {
@@ -160,6 +163,12 @@ void Writer::NoteOutcome(const kv::Batch& batch, const Result<uint64_t>& outcome
 }
 
 void Writer::Finish(QueuedBatch& queued, Result<uint64_t> outcome) {
+  if (const std::shared_ptr<Joint> joint = std::move(queued.joint)) {
+    queued.done = nullptr;
+    joint->Take(outcome);
+    if (joint->left == 0) Finish(joint->whole, joint->Outcome());
+    return;
+  }
   NoteOutcome(queued.batch, outcome);
   if (outcome.ok()) {
     if (queued.serial > accepted_serial_) {

@@ -14,6 +14,7 @@
 #include "kv/memory_engine.h"
 #include "kv_rados/rados_engine.h"
 #include "kv_rocks/rocks_engine.h"
+#include "kv_tx/transaction_engine.h"
 #include "server/chores.h"
 #include "server/clock_control.h"
 #include "server/front_door.h"
@@ -60,7 +61,8 @@ Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
     options.pool = settings.pool;
     options.user = settings.ceph_user;
     options.name_space = settings.ceph_namespace;
-    return kv_rados::OpenRados(options);
+    ASSIGN_OR_RETURN(std::unique_ptr<kv::Engine> rados, kv_rados::OpenRados(options));
+    return std::unique_ptr<kv::Engine>(std::make_unique<kv_tx::TransactionEngine>(std::move(rados)));
   }
   kv_rocks::RocksOptions options;
   options.path = settings.data_dir;
