@@ -15,7 +15,7 @@
 
 namespace stator::fleet {
 
-// Thread-safe, but for On.
+// Thread-safe.
 class Messages {
  public:
   // `bulletin` outlives it.
@@ -23,7 +23,7 @@ class Messages {
   ~Messages() { Stop(); }
 
   // What hears the messages of a topic: one after the other, on a thread of the topic's own; whoever announced them waits until
-  // it returns. Before Hear.
+  // it returns. Once for each topic.
   using Heard = std::function<void(std::string_view text)>;
   void On(std::string topic, Heard heard);
 
@@ -42,7 +42,10 @@ class Messages {
     std::unique_ptr<WorkerPool> thread;
   };
   kv::Bulletin& bulletin_;
-  std::map<std::string, Topic, std::less<>> topics_;
+  Mutex mutex_;
+  // Topics stay, so they may be used without the lock.
+  std::map<std::string, Topic, std::less<>> topics_ GUARDED_BY(mutex_);
+  bool stopped_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace stator::fleet

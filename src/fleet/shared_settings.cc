@@ -23,6 +23,10 @@ SharedSettings::SharedSettings(kv::Engine& engine, Messages& messages) : engine_
 }
 
 void SharedSettings::Follow(std::string prefix, Follower follower) {
+  const MutexLock refreshing(refreshing_);
+  for (const auto& [name, stored] : known_) {
+    if (name.starts_with(prefix)) follower(name, stored.text);
+  }
   followers_.emplace_back(std::move(prefix), std::move(follower));
 }
 
@@ -82,7 +86,7 @@ Status SharedSettings::Change(std::string_view prefix, FunctionRef<Status(Texts*
       if (old == before.end()) batch.guards.push_back({kFleetTablet, key, 0});
       batch.puts.push_back({kFleetTablet, key, EncodeRecord(text)});
     }
-    if (batch.puts.empty() && batch.deletes.empty()) break;
+    if (batch.puts.empty() && batch.deletes.empty()) return Refresh();
     Result<uint64_t> applied = kv::ApplyAndWait(engine_, std::move(batch));
     if (applied.ok()) break;
     if (applied.error().code() != ErrorCode::kGuardFailed || round == kMostRounds) return std::move(applied).error();

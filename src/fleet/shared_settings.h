@@ -17,7 +17,7 @@
 
 namespace stator::fleet {
 
-// Thread-safe, but for Follow.
+// Thread-safe.
 class SharedSettings {
  public:
   static constexpr std::string_view kTopic = "settings";
@@ -25,8 +25,8 @@ class SharedSettings {
   // Listens to kTopic. Both outlive this object, and messages have stopped before it goes.
   SharedSettings(kv::Engine& engine, Messages& messages);
 
-  // Is told what became of each setting whose name begins with the prefix: its text, or that it is not set (any more). One
-  // call at a time, never from within Change of another thread's lock. Before the first Refresh.
+  // Is told what each setting is whose name begins with the prefix, now and whenever that changes: its text, or that it is not set
+  // any more. One call at a time. It must not call this object.
   using Follower = std::function<void(const std::string& name, const std::optional<std::string>& text)>;
   void Follow(std::string prefix, Follower follower);
 
@@ -50,8 +50,8 @@ class SharedSettings {
 
   kv::Engine& engine_;
   Messages& messages_;
-  std::vector<std::pair<std::string, Follower>> followers_;
   Mutex refreshing_;  // held through Refresh
+  std::vector<std::pair<std::string, Follower>> followers_ GUARDED_BY(refreshing_);
   Entries known_ GUARDED_BY(refreshing_);
 };
 
