@@ -356,7 +356,16 @@ Status Store::AcceptFence(const TableDescriptor& table) {
   });
 }
 
-Status Store::SettleShards(stream::StreamDescriptor* stream) {
+Status Store::SettleShards(stream::StreamDescriptor* stream, uint64_t fence) {
+  const bool closes = std::any_of(stream->shards.begin(), stream->shards.end(), [](const stream::Shard& shard) {
+    return !shard.open() && shard.end_stamp == 0;
+  });
+  // The table's fence lets nobody commit any more. But what was prepared and has not heard of that yet still hides what was
+  // committed behind it, from readers and from us: to raise the stream's own fence brings all of that in order. Whoever prepares
+  // later in a closing shard does it behind everything that was committed.
+  if (closes) {
+    TRY(engine_.RaiseFence(stream->tablet(), fence));
+  }
   for (stream::Shard& shard : stream->shards) {
     if (shard.start_stamp == 0) {
       // Stamps rise in each place of a tablet by themselves: this one was taken where the records will be.
@@ -392,7 +401,7 @@ Result<Store::CatalogEdit> Store::EditOfCreate(TableDescriptor* descriptor, Chec
   if (descriptor->stream_view_type) {
     stream::StreamDescriptor stream = NewStream(descriptor);
     stream.tablet_id = id;
-    TRY(SettleShards(&stream));
+    TRY(SettleShards(&stream, 0));
     edit.puts.push_back(CatalogPut(StreamKey(stream), stream.Encode()));
   }
   edit.puts.push_back(CatalogPut(TableKey(descriptor->name), descriptor->Encode()));
@@ -447,7 +456,7 @@ Result<std::optional<Store::CatalogEdit>> Store::EditOfAlteration(const std::str
   }
   CatalogEdit edit;
   if (stream) {
-    TRY(SettleShards(&*stream));
+    TRY(SettleShards(&*stream, next.fence));
     edit.puts.push_back(CatalogPut(StreamKey(*stream), stream->Encode()));
   }
   edit.puts.push_back(CatalogPut(TableKey(name), next.Encode()));
@@ -491,7 +500,7 @@ Result<Store::CatalogEdit> Store::EditOfDrop(const std::string& name, CheckDescr
   if (table.stream_view_type) {
     stream::StreamDescriptor stream = *FindStream(name, table.stream_label);
     stream.Close(clock_.NowMicros());
-    TRY(SettleShards(&stream));
+    TRY(SettleShards(&stream, table.fence + 1));
     edit.puts.push_back(CatalogPut(StreamKey(stream), stream.Encode()));
   }
   return edit;

@@ -305,8 +305,9 @@ class Store {
   Result<uint32_t> ReserveTablets(uint32_t count);
   // Keeps out writes that go by this version of the table, or an older one.
   Status RaiseFence(const TableDescriptor& table);
-  // Sets the stamps that separate the shards, to which nobody writes: those that are closed no more, those that are opened not yet.
-  Status SettleShards(stream::StreamDescriptor* stream);
+  // Sets the stamps that separate the shards, to which nobody writes: those that are closed no more, for the table has this fence
+  // now, those that are opened not yet.
+  Status SettleShards(stream::StreamDescriptor* stream, uint64_t fence);
   Status FinishDrop(const std::string& key, const std::vector<kv::Tablet>& tablets);
   void Install(CatalogSnapshot catalog);
   void FindWork();
