@@ -7,6 +7,7 @@
 #include "api/error_render.h"
 #include "base/compress.h"
 #include "base/log.h"
+#include "table/store.h"
 
 namespace stator::api {
 namespace {
@@ -109,7 +110,13 @@ struct Service::Frame {
   bool deflate = false;
 };
 
+// Errors that may come from a definition that another process has changed meanwhile: of a table, an index, a key.
+bool MayBeOutOfDate(ErrorCode code) {
+  return code == ErrorCode::kResourceNotFound || code == ErrorCode::kFenced || code == ErrorCode::kValidation;
+}
+
 // One request in the hands of an operation.
+
 class Service::Call final : public PendingCall {
  public:
   Call(Service& service, Executor& loop, Frame frame, int64_t started, size_t request_bytes,
@@ -139,6 +146,13 @@ class Service::Call final : public PendingCall {
     Fail(InternalError(""));
   }
   void Fail(const Error& error) override {
+    if (!context_.catalog_known && MayBeOutOfDate(error.code())) {
+      UniqueFunction<void(Outgoing)> done = std::move(done_);
+      if (!done) return;
+      Outgoing again;
+      again.again = true;
+      return done(std::move(again));
+    }
     RenderedError rendered = RenderError(error);
     if (IsServerFault(error.code()) && !context_.faults.refused) {
       LogError("request_failed", {{"operation", operation_name()},
@@ -221,6 +235,14 @@ void Service::Handle(const Incoming& request, Executor& loop, UniqueFunction<voi
   Result<const Operation*> operation = Admit(request, &decompressed, &body);
   if (!operation.ok()) return call->Fail(operation.error());
   call->SetOperation(*operation);
+  if (environment_.store.shared()) {
+    // Other processes change the catalog too.
+    if (request.may_wait || (*operation)->subject == Subject::kDefinitions) {
+      if (const Status known = environment_.store.Refresh(); !known.ok()) return call->Fail(known.error());
+    } else {
+      call->context().catalog_known = false;
+    }
+  }
   const Status allowed = authenticator_->Authenticate(
       {request.headers.authorization, request.headers.x_amz_date, request.headers.date,
        request.target.substr(std::min(path.size() + 1, request.target.size()))});

@@ -61,6 +61,12 @@ struct Capabilities {
   // one for the next; it never goes back.
   bool scans_of_one_state = true;
   uint64_t max_tablet_bytes = UINT64_MAX;
+  // Batches take effect, and are done, in the order of the calls, and all that one writes has the stamp of its outcome. Without it
+  // this holds for batches on one unit. Of others, keys in other units than that of the first guard (put, delete) get stamps of
+  // their own, counters there get what is added a little later (also after a put or delete of them that came in between), batches
+  // that do not name it in `after` may overtake it, and kGuardFailed may also say that somebody else was in the way: read again
+  // and try again. A batch that was refused may have given the keys that it names new stamps.
+  bool in_order = true;
 };
 
 struct Point {
@@ -74,11 +80,16 @@ struct Range {
   std::string_view begin;
   std::string_view end;
   bool reverse = false;
+  // About how many keys, or how many bytes of keys and values, the caller will want; 0: nobody knows. An engine that reads over a
+  // network asks for so many at once; what is visited does not depend on it.
+  size_t expected_keys = 0;
+  size_t expected_bytes = 0;
 };
 
 // What becomes of a batch, for those that are computed from it before it is durable.
 struct BatchFate {
-  std::atomic<bool> failed = false;  // set by whoever applied it, in its `done`, when it was refused or its outcome is unknown
+  // Set by whoever applied it, in its `done` (or by the engine, before), when it was refused or its outcome is unknown.
+  std::atomic<bool> failed = false;
   std::atomic<uint64_t> stamp = 0;   // set by the engine, before it looks at batches that came later
 };
 using FatePtr = std::shared_ptr<const BatchFate>;
@@ -201,6 +212,11 @@ class Engine {
   // kWouldBlock (Tier::kMemory only), kCorruption, kUnavailable.
   virtual Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) = 0;
 
+  // As Get with Tier::kAny, for callers that have better things to do than wait: `done` gets the value, or none if the key does not exist, on
+  // a thread of the engine, which must not wait there; or inline, as everything is where the engine answers without a network.
+  using GetDone = UniqueFunction<void(Result<std::optional<std::string>>)>;
+  virtual void GetLater(Tablet tablet, std::string_view key, GetDone done);
+
   // Reads several keys from one state (of one tablet, or of all with atomic_across_tablets). values->at(i) belongs to points[i].
   virtual Status MultiGet(std::span<const Point> points, Tier tier,
                           std::vector<std::optional<std::string>>* values) = 0;
@@ -222,6 +238,8 @@ class Engine {
   // The unit that holds a key, as far as this process knows; may wait. A batch that names several is refused with kSpansUnits
   // unless atomic_across_tablets; so is a MultiGet.
   virtual Result<Unit> UnitOf(Tablet tablet, std::string_view) { return Unit{tablet, {}}; }
+  // True if a batch that names one tablet is known to span units; false if not, or if that is not known. Never waits.
+  virtual bool SpansUnits(const Batch&) const { return false; }
   // Raises a tablet's fence, to which it is a no-op to name a lower one; with kDroppedFence reads are refused as well
   // (kFenced), and all keys of the tablet may be removed, for nobody will ever see them. Waits; may be repeated after any error.
   // Engines that are exclusive have no fences and do nothing.

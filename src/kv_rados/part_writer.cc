@@ -312,7 +312,10 @@ void PartWriter::Build() {
                  GroupSize{.before = has,
                            .max_bytes = context_.cluster.options().max_tablet_bytes,
                            .is_final = counted_for_group_,
-                           .seen = [part = part_](std::string_view key, uint64_t stamp) { return part->seen.Find(key, stamp); }});
+                           .seen = [this](std::string_view key, uint64_t stamp) {
+                             const std::optional<size_t> bytes = part_->seen.Find(key, stamp);
+                             return bytes ? bytes : context_.cache.SizeOf(part_->tablet, key, stamp);
+                           }});
   for (size_t i = 0; i < batches_.size(); ++i) {
     QueuedBatch& queued = batches_[i];
     if (!queued.done) continue;

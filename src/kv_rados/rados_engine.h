@@ -35,6 +35,8 @@ struct RadosOptions {
   uint64_t max_tablet_bytes = 128 << 20;
   // When nothing moves in a split for so long, another process that uses the part carries it on.
   int split_takeover_seconds = 3;
+  // What is remembered of values that were read and written, for Tier::kGuarded.
+  size_t guarded_cache_bytes = 64 << 20;
   const Clock* clock = nullptr;  // not owned; null: the system's
 
   // For tests: called on a thread of librados with what a write to a tablet gave (0 or -errno); what it returns is believed.

@@ -55,7 +55,8 @@ void FrontDoor::Serve(std::unique_ptr<http::Exchange> exchange, Executor& loop) 
     ServeWaiting(std::move(exchange), loop);
     return;
   }
-  service_.Handle(incoming, loop, [exchange = std::move(exchange)](api::Outgoing outgoing) {
+  service_.Handle(incoming, loop, [this, &loop, exchange = std::move(exchange)](api::Outgoing outgoing) mutable {
+    if (outgoing.again) return ServeWaiting(std::move(exchange), loop);
     exchange->Send(ReplyOf(std::move(outgoing)));
   });
 }
@@ -65,7 +66,9 @@ void FrontDoor::ServeWaiting(std::unique_ptr<http::Exchange> exchange, Executor&
   UniqueFunction<void()> task = [this, shared, &loop]() mutable {
     Pump pump;
     std::optional<api::Outgoing> answer;
-    service_.Handle(IncomingOf((*shared)->request()), pump, [&answer](api::Outgoing outgoing) { answer = std::move(outgoing); });
+    api::Incoming incoming = IncomingOf((*shared)->request());
+    incoming.may_wait = true;
+    service_.Handle(incoming, pump, [&answer](api::Outgoing outgoing) { answer = std::move(outgoing); });
     pump.RunUntil([&answer] { return answer.has_value(); });
     // Nothing of the exchange stays on this thread: it must end on its loop's.
     loop.Post([shared = std::move(shared), reply = ReplyOf(*std::move(answer))]() mutable {

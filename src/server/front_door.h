@@ -13,8 +13,9 @@ namespace stator::server {
 // Thread-safe.
 class FrontDoor {
  public:
-  // `waiting`: engines that wait for a network (kv::Capabilities::blocking) need threads of their own for operations on
-  // definitions, which the loops run otherwise. Both outlive this object.
+  // `waiting`: engines that wait for a network (kv::Capabilities::blocking), as all do that several processes write, need threads
+  // of their own for operations on definitions, which the loops run otherwise, and for requests that have to be handed in again.
+  // Both outlive this object.
   FrontDoor(api::Service& service, Management& management, bool waiting);
 
   // For the requests of one loop, which must have ended before this object does.
