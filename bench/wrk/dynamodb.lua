@@ -82,6 +82,23 @@ local kinds = {
     end
     return "TransactWriteItems", '{"TransactItems":[' .. table.concat(actions, ",") .. "]}"
   end,
+  -- The next four are for a cluster: sixteen tables, so that commits go to as many objects.
+  get16 = function(i)
+    return "GetItem", string.format('{"TableName":"bench_%02d","ConsistentRead":true,"Key":{"pk":{"S":"user#%08d"}}}', i % 16, i)
+  end,
+  put16 = function(i)
+    return "PutItem", string.format('{"TableName":"bench_%02d","Item":%s}', i % 16, item(i))
+  end,
+  transact2 = function(i)
+    return "TransactWriteItems", string.format(
+      '{"TransactItems":[{"Put":{"TableName":"bench_%02d","Item":%s}},{"Put":{"TableName":"bench_%02d","Item":%s}}]}',
+      i % 16, item(i), (i + 1) % 16, item((i + 1) % item_count))
+  end,
+  query100 = function(i)
+    return "Query", string.format(
+      '{"TableName":"bench_collections","ConsistentRead":true,"KeyConditionExpression":"pk = :pk",'
+      .. '"ExpressionAttributeValues":{":pk":{"S":"coll#%08d"}}}', math.floor(i / 100))
+  end,
   filter = function(i)
     return "Scan", string.format(
       '{"TableName":"bench","FilterExpression":"tag < :tag","ExpressionAttributeValues":{":tag":{"S":"tag-10"}},'

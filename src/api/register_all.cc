@@ -18,28 +18,30 @@ void RegisterAll(Registry* registry) {
   registry->Register("TransactWriteItems", Access::kWrite, ops::TransactWriteItems);
   registry->Register("UpdateItem", Access::kWrite, ops::UpdateItem);
 
-  registry->Register("CreateTable", Access::kWrite, ops::CreateTable);
-  registry->Register("DeleteTable", Access::kWrite, ops::DeleteTable);
-  registry->Register("DescribeContinuousBackups", Access::kRead, ops::DescribeContinuousBackups);
-  registry->Register("DescribeContributorInsights", Access::kRead,
-                     ops::DescribeContributorInsights);
-  registry->Register("ListContributorInsights", Access::kRead, ops::ListContributorInsights);
-  registry->Register("UpdateContributorInsights", Access::kWrite, ops::UpdateContributorInsights);
-  registry->Register("DescribeEndpoints", Access::kRead, ops::DescribeEndpoints);
-  registry->Register("DescribeLimits", Access::kRead, ops::DescribeLimits);
-  registry->Register("DescribeTable", Access::kRead, ops::DescribeTable);
-  registry->Register("UpdateTimeToLive", Access::kWrite, ops::UpdateTimeToLive);
-  registry->Register("DescribeTimeToLive", Access::kRead, ops::DescribeTimeToLive);
-  registry->Register("ListTables", Access::kRead, ops::ListTables);
-  registry->Register("ListTagsOfResource", Access::kRead, ops::ListTagsOfResource);
-  registry->Register("TagResource", Access::kWrite, ops::TagResource);
-  registry->Register("UntagResource", Access::kWrite, ops::UntagResource);
-  registry->Register("UpdateTable", Access::kWrite, ops::UpdateTable);
+  const auto definitions = [registry](std::string_view name, Access access, auto* handler) {
+    registry->Register(name, access, handler, Api::kDynamoDb, Subject::kDefinitions);
+  };
+  definitions("CreateTable", Access::kWrite, ops::CreateTable);
+  definitions("DeleteTable", Access::kWrite, ops::DeleteTable);
+  definitions("DescribeContinuousBackups", Access::kRead, ops::DescribeContinuousBackups);
+  definitions("DescribeContributorInsights", Access::kRead, ops::DescribeContributorInsights);
+  definitions("ListContributorInsights", Access::kRead, ops::ListContributorInsights);
+  definitions("UpdateContributorInsights", Access::kWrite, ops::UpdateContributorInsights);
+  definitions("DescribeEndpoints", Access::kRead, ops::DescribeEndpoints);
+  definitions("DescribeLimits", Access::kRead, ops::DescribeLimits);
+  definitions("DescribeTable", Access::kRead, ops::DescribeTable);
+  definitions("UpdateTimeToLive", Access::kWrite, ops::UpdateTimeToLive);
+  definitions("DescribeTimeToLive", Access::kRead, ops::DescribeTimeToLive);
+  definitions("ListTables", Access::kRead, ops::ListTables);
+  definitions("ListTagsOfResource", Access::kRead, ops::ListTagsOfResource);
+  definitions("TagResource", Access::kWrite, ops::TagResource);
+  definitions("UntagResource", Access::kWrite, ops::UntagResource);
+  definitions("UpdateTable", Access::kWrite, ops::UpdateTable);
 
-  registry->Register("DescribeStream", Access::kRead, ops::DescribeStream, Api::kStreams);
+  registry->Register("DescribeStream", Access::kRead, ops::DescribeStream, Api::kStreams, Subject::kDefinitions);
   registry->Register("GetRecords", Access::kRead, ops::GetRecords, Api::kStreams);
   registry->Register("GetShardIterator", Access::kRead, ops::GetShardIterator, Api::kStreams);
-  registry->Register("ListStreams", Access::kRead, ops::ListStreams, Api::kStreams);
+  registry->Register("ListStreams", Access::kRead, ops::ListStreams, Api::kStreams, Subject::kDefinitions);
 }
 
 }  // namespace stator::api

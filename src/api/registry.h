@@ -18,6 +18,8 @@
 namespace stator::api {
 
 enum class Access : uint8_t { kRead, kWrite };
+// What an operation is about. One on definitions may wait for the engine on the thread that runs it, where engines wait.
+enum class Subject : uint8_t { kItems, kDefinitions };
 // The prefix of X-Amz-Target.
 enum class Api : uint8_t { kDynamoDb, kStreams };
 
@@ -38,6 +40,7 @@ struct Operation {
   std::string_view name;
   Access access = Access::kRead;
   Api api = Api::kDynamoDb;
+  Subject subject = Subject::kItems;
   // Decodes the body, runs the handler and renders what it answers. `body` is not needed after the return.
   void Run(simdjson::dom::element body, std::unique_ptr<PendingCall> call) const {
     run(handler, body, std::move(call), nullptr);
@@ -122,8 +125,8 @@ class Registry {
   // `name` must be a literal. A name registered again replaces the former.
   template <typename Request, typename Response>
   void Register(std::string_view name, Access access, void (*handler)(ops::Context&, Request, ops::Callback<Response>),
-                Api api = Api::kDynamoDb) {
-    Add(Operation{name, access, api, reinterpret_cast<Operation::AnyHandler>(handler),
+                Api api = Api::kDynamoDb, Subject subject = Subject::kItems) {
+    Add(Operation{name, access, api, subject, reinterpret_cast<Operation::AnyHandler>(handler),
                   &internal::RunTyped<Request, Response, false>, &internal::RunTyped<Request, Response, true>});
   }
 

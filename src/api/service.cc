@@ -7,6 +7,7 @@
 #include "api/error_render.h"
 #include "base/compress.h"
 #include "base/log.h"
+#include "table/store.h"
 
 namespace stator::api {
 namespace {
@@ -139,6 +140,14 @@ class Service::Call final : public PendingCall {
     Fail(InternalError(""));
   }
   void Fail(const Error& error) override {
+    if (!context_.catalog_known &&
+        (error.code() == ErrorCode::kResourceNotFound || error.code() == ErrorCode::kFenced)) {
+      UniqueFunction<void(Outgoing)> done = std::move(done_);
+      if (!done) return;
+      Outgoing again;
+      again.again = true;
+      return done(std::move(again));
+    }
     RenderedError rendered = RenderError(error);
     if (IsServerFault(error.code()) && !context_.faults.refused) {
       LogError("request_failed", {{"operation", operation_name()},
@@ -202,6 +211,11 @@ Service::Service(ops::Environment& environment, Registry registry, std::unique_p
 
 Service::~Service() = default;
 
+bool Service::MayWait(std::string_view target) const {
+  const Operation* operation = registry_.Find(target);
+  return operation != nullptr && operation->subject == Subject::kDefinitions;
+}
+
 void Service::Handle(const Incoming& request, Executor& loop, UniqueFunction<void(Outgoing)> done) {
   Frame frame = FrameFor(request.headers);
   const std::string_view path = request.target.substr(0, request.target.find('?'));
@@ -216,6 +230,14 @@ void Service::Handle(const Incoming& request, Executor& loop, UniqueFunction<voi
   Result<const Operation*> operation = Admit(request, &decompressed, &body);
   if (!operation.ok()) return call->Fail(operation.error());
   call->SetOperation(*operation);
+  if (environment_.store.shared()) {
+    // Other processes change the catalog too.
+    if (request.may_wait || (*operation)->subject == Subject::kDefinitions) {
+      if (const Status known = environment_.store.Refresh(); !known.ok()) return call->Fail(known.error());
+    } else {
+      call->context().catalog_known = false;
+    }
+  }
   const Status allowed = authenticator_->Authenticate(
       {request.headers.authorization, request.headers.x_amz_date, request.headers.date,
        request.target.substr(std::min(path.size() + 1, request.target.size()))});

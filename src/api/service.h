@@ -42,12 +42,16 @@ struct Incoming {
   std::string_view target;  // path and query as sent
   RequestHeaders headers;
   std::string_view body;    // followed by at least kBodyPadding readable bytes of any content
+  bool may_wait = false;    // the thread that hands it in, and the loop, may wait for the engine
 };
 
 struct Outgoing {
   int status = 200;
   std::vector<std::pair<std::string_view, std::string>> headers;  // names are literals; no Content-Length, no Date
   std::string body;
+  // An error which other processes may have taken away: it must not be sent, but the request be handed in once more by a thread
+  // that may wait.
+  bool again = false;
 };
 
 // What happened to one request. Views are valid during the call only.
@@ -84,6 +88,10 @@ class Service {
   Service(ops::Environment& environment, Registry registry, std::unique_ptr<Authenticator> authenticator,
           ServiceOptions options = {}, RequestObserver* observer = nullptr, RequestTap* tap = nullptr);
   ~Service();
+
+  // Whether the operation of this X-Amz-Target may wait for an engine that is `blocking`: then Handle is for a thread that may
+  // wait too, with a loop of its own.
+  bool MayWait(std::string_view target) const;
 
   // Calls `done` at most once, on the loop's thread, inline where nothing had to be waited for. `done` is destroyed uncalled
   // only if an operation broke its contract and dropped its callback.

@@ -53,6 +53,76 @@ void Model::Apply(const Batch& batch, uint64_t stamp) {
   }
 }
 
+Status Model::TakeStamp(Engine& engine, const Batch& batch, Tablet tablet, std::string key, bool written) {
+  // Once a guard on what the batch left there was checked, the stamp does not change any more.
+  Batch guarded;
+  guarded.after = {batch.fate};
+  guarded.guards = {{tablet, key, 0, batch.fate}};
+  const Result<uint64_t> holds = ApplyAndWait(engine, std::move(guarded));
+  CONFORMS(holds.ok() || !written, "a guard on what a batch left in any unit holds");
+  std::string value;
+  ASSIGN_OR_RETURN(const bool found, engine.Get(tablet, key, Tier::kAny, &value));
+  CONFORMS(found, "a key that was written is there");
+  std::string& kept = tablets_[tablet][key];
+  CONFORMS(!written || StampOf(value) > StampOf(kept) || kept.empty(), "a key's stamp is a new one");
+  CONFORMS(kept.empty() || kept.substr(kStampBytes) == value.substr(kStampBytes), "a key has the value that was written");
+  kept = value;
+  return OkStatus();
+}
+
+Status Model::TakeStamps(Engine& engine, const Batch& batch) {
+  std::vector<std::pair<Tablet, std::string>> places;
+  for (const Guard& guard : batch.guards) places.emplace_back(guard.tablet, guard.key);
+  for (const Put& put : batch.puts) places.emplace_back(put.tablet, put.key);
+  for (const Delete& gone : batch.deletes) places.emplace_back(gone.tablet, gone.key);
+  for (auto& [tablet, keys] : tablets_) {
+    for (const DeleteRange& range : batch.range_deletes) {
+      for (auto& [key, value] : keys) {
+        if (tablet == range.tablet && InRange(key, range.begin, range.end)) places.emplace_back(tablet, key);
+      }
+    }
+  }
+  for (const auto& [tablet, key] : places) {
+    const auto kept = tablets_[tablet].find(key);
+    std::string value;
+    ASSIGN_OR_RETURN(const bool found, engine.Get(tablet, key, Tier::kAny, &value));
+    CONFORMS(found == (kept != tablets_[tablet].end()), "a refused batch changes nothing");
+    if (!found) continue;
+    CONFORMS(kept->second.substr(kStampBytes) == value.substr(kStampBytes), "a refused batch leaves values as they were");
+    kept->second = value;
+  }
+  return OkStatus();
+}
+
+Status Model::ApplyAsIn(Engine& engine, const Batch& batch, uint64_t stamp) {
+  Batch plain = batch;
+  std::erase_if(plain.puts, [](const Put& put) { return put.key_stamp_offset >= 0; });
+  // Stamps of before, to be compared with.
+  Apply(plain, 0);
+  for (const Put& put : plain.puts) TRY(TakeStamp(engine, batch, put.tablet, put.key, true));
+  for (const Add& add : plain.adds) TRY(TakeStamp(engine, batch, add.tablet, add.key, true));
+  for (const Put& put : batch.puts) {
+    if (put.key_stamp_offset < 0) continue;
+    const auto offset = static_cast<size_t>(put.key_stamp_offset);
+    std::string begin = put.key, end = put.key;
+    SetKeyStamp(&begin, offset, 0);
+    SetKeyStamp(&end, offset, UINT64_MAX);
+    std::string key;
+    TRY(engine.Scan({put.tablet, begin, end}, Tier::kAny, [&](std::string_view found, std::string_view value) {
+      if (value.substr(kStampBytes) == std::string_view(put.value).substr(kStampBytes)) key = found;
+      return true;
+    }));
+    CONFORMS(!key.empty() && !tablets_[put.tablet].contains(key), "a key gets a stamp that is new");
+    TRY(TakeStamp(engine, batch, put.tablet, key, true));
+  }
+  // Guarded keys may have got a new stamp as well.
+  for (const Guard& guard : batch.guards) {
+    if (tablets_[guard.tablet].contains(guard.key)) TRY(TakeStamp(engine, batch, guard.tablet, guard.key, false));
+  }
+  CONFORMS(stamp != 0, "a batch has a stamp");
+  return OkStatus();
+}
+
 Status Model::ScanMatches(Engine& engine, const Range& range, size_t limit) {
   std::vector<std::pair<std::string, std::string>> expected;
   for (const auto& [key, value] : tablets_[range.tablet]) {

@@ -26,6 +26,11 @@ class Model {
   bool Allows(const Batch& batch) const;
   // What the batch does under `stamp`.
   void Apply(const Batch& batch, uint64_t stamp);
+  // As Apply, of a batch with a `fate` that an engine which is not `in_order` has applied: keys may have stamps of their own, which
+  // are found out from the engine.
+  Status ApplyAsIn(Engine& engine, const Batch& batch, uint64_t stamp);
+  // Of an engine that is not `in_order`: takes the stamps that the batch's keys have after it was refused.
+  Status TakeStamps(Engine& engine, const Batch& batch);
   // 0 when absent.
   uint64_t Stamp(Tablet tablet, const std::string& key) const;
   const Keys& keys(Tablet tablet) { return tablets_[tablet]; }
@@ -34,6 +39,7 @@ class Model {
   Status Matches(Engine& engine, const std::vector<Tablet>& tablets, Random& random);
 
  private:
+  Status TakeStamp(Engine& engine, const Batch& batch, Tablet tablet, std::string key, bool written);
   Status ScanMatches(Engine& engine, const Range& range, size_t limit);
 
   std::map<Tablet, Keys> tablets_;

@@ -61,6 +61,12 @@ struct Capabilities {
   // one for the next; it never goes back.
   bool scans_of_one_state = true;
   uint64_t max_tablet_bytes = UINT64_MAX;
+  // Batches take effect, and are done, in the order of the calls, and all that one writes has the stamp of its outcome. Without it
+  // this holds for batches on one unit. Of others, keys in other units than that of the first guard (put, delete) get stamps of
+  // their own, counters there get what is added a little later (also after a put or delete of them that came in between), batches
+  // that do not name it in `after` may overtake it, and kGuardFailed may also say that somebody else was in the way: read again
+  // and try again. A batch that was refused may have given the keys that it names new stamps.
+  bool in_order = true;
 };
 
 struct Point {
@@ -78,7 +84,8 @@ struct Range {
 
 // What becomes of a batch, for those that are computed from it before it is durable.
 struct BatchFate {
-  std::atomic<bool> failed = false;  // set by whoever applied it, in its `done`, when it was refused or its outcome is unknown
+  // Set by whoever applied it, in its `done` (or by the engine, before), when it was refused or its outcome is unknown.
+  std::atomic<bool> failed = false;
   std::atomic<uint64_t> stamp = 0;   // set by the engine, before it looks at batches that came later
 };
 using FatePtr = std::shared_ptr<const BatchFate>;
@@ -134,9 +141,16 @@ struct Fence {
 inline constexpr uint64_t kDroppedFence = UINT64_MAX;
 
 // What an engine changes in one operation of its own: a tablet, or a part of one.
+//
+// With parts a tablet's units are ranges of its keys, without the first byte (the kind) of keys in kItems, so that keys of several
+// kinds with the same 16 bytes behind it (a hash) stay in one unit; the key FF k K x, where x has 16 bytes, is in the unit of K.
+// Units are divided while they are used, never joined. A put with key_stamp_offset is in the unit of its key with the highest stamp (FF..).
 struct Unit {
   Tablet tablet;
-  std::string part;  // which one; opaque
+  // Which one; opaque. Empty: any of them, of counters in kItems whose first byte is 02: an Add to one is applied in the unit of the
+  // rest of its batch, and a read gives the sum of all units, not of one state. They cannot be guarded, put or deleted one by one once
+  // there are several units.
+  std::string part;
   auto operator<=>(const Unit&) const = default;
 };
 
@@ -204,8 +218,9 @@ class Engine {
   virtual Status Scan(const Range& range, Tier tier,
                       FunctionRef<bool(std::string_view key, std::string_view value)> visit) = 0;
 
-  // Queues a batch; never waits for it. Batches take effect, and are done, in the order of the calls: those of one tablet, or all
-  // with atomic_across_tablets, without which a batch names one tablet only. `done` runs exactly once, on a thread of the
+  // Queues a batch; never waits for it. Batches take effect, and are done, in the order of the calls: those of one unit, or all
+  // with atomic_across_tablets, without which a batch names one unit only (except that one with nothing but range deletes of one tablet may
+  // span its units; each applies it for itself, so kOutcomeUnknown may mean that some have and some have not). `done` runs exactly once, on a thread of the
   // engine, one after the other (or inline, for a refusal or an engine without I/O), when the batch is durable and visible, or refused.
   // An empty batch is a barrier: it is done when everything before it is. After kOutcomeUnknown from a failed log write the
   // engine refuses writes with kUnavailable until it is opened again; reads go on.
@@ -214,8 +229,11 @@ class Engine {
   // The unit that holds a key, as far as this process knows; may wait. A batch that names several is refused with kSpansUnits
   // unless atomic_across_tablets; so is a MultiGet.
   virtual Result<Unit> UnitOf(Tablet tablet, std::string_view) { return Unit{tablet, {}}; }
+  // True if a batch that names one tablet is known to span units; false if not, or if that is not known. Never waits.
+  virtual bool SpansUnits(const Batch&) const { return false; }
   // Raises a tablet's fence, to which it is a no-op to name a lower one; with kDroppedFence reads are refused as well
-  // (kFenced). Waits; may be repeated after kOutcomeUnknown. Engines that are exclusive have no fences and do nothing.
+  // (kFenced), and all keys of the tablet may be removed, for nobody will ever see them. Waits; may be repeated after any error.
+  // Engines that are exclusive have no fences and do nothing.
   virtual Status RaiseFence(Tablet, uint64_t) { return OkStatus(); }
   // Null where no other process can be.
   virtual Bulletin* bulletin() { return nullptr; }

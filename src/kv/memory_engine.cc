@@ -64,7 +64,8 @@ Result<uint64_t> MemoryEngine::ApplyLocked(Batch& batch) {
     }
   }
 
-  const uint64_t stamp = ++last_stamp_;
+  const uint64_t stamp = next_stamp_ ? next_stamp_(batch) : last_stamp_ + 1;
+  last_stamp_ = stamp;
   if (batch.fate != nullptr) batch.fate->stamp.store(stamp, std::memory_order_release);
   for (const DeleteRange& range : batch.range_deletes) EraseRange(range);
   for (Put& put : batch.puts) {

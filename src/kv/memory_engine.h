@@ -1,10 +1,12 @@
 // An engine that keeps everything in this process's memory and forgets it at the end: for tests and --in-memory.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "kv/engine.h"
 #include "kv/ordered_entries.h"
@@ -14,6 +16,11 @@ namespace stator::kv {
 // Apply does its work and calls `done` before it returns. A visitor of Scan must not call Apply: readers exclude the writer.
 class MemoryEngine final : public Engine {
  public:
+  MemoryEngine() = default;
+  // Stamps batches with what `next_stamp` says, one after the other.
+  using NextStamp = std::function<uint64_t(const Batch& batch)>;
+  explicit MemoryEngine(NextStamp next_stamp) : next_stamp_(std::move(next_stamp)) {}
+
   Capabilities capabilities() const override {
     return {.atomic_across_tablets = true, .exclusive = true, .blocking = false, .durable = false};
   }
@@ -34,6 +41,7 @@ class MemoryEngine final : public Engine {
   Result<uint64_t> ApplyLocked(Batch& batch);
   void EraseRange(const DeleteRange& range);
 
+  const NextStamp next_stamp_ = nullptr;  // null: counted over the store
   mutable std::shared_mutex mutex_;
   std::map<Tablet, OrderedEntries> tablets_;  // guarded by mutex_
   uint64_t last_stamp_ = 0;         // guarded by mutex_

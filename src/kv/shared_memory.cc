@@ -78,11 +78,23 @@ class SharedMemory::Member final : public Engine, public Bulletin {
     return Unit{tablet, store_.part_of_ ? store_.part_of_(tablet, key) : std::string()};
   }
 
+  bool SpansUnits(const Batch& batch) const override {
+    std::optional<Unit> unit;
+    return Spans(batch, &unit);
+  }
+
   Status RaiseFence(Tablet tablet, uint64_t fence) override {
     MutexLock lock(store_.mutex_);
     uint64_t& now = store_.fences_[tablet];
     now = std::max(now, fence);
-    return OkStatus();
+    if (now != kDroppedFence) return OkStatus();
+    Batch batch;
+    batch.range_deletes.push_back({tablet, "", ""});
+    Status emptied;
+    store_.memory_.Apply(std::move(batch), [&emptied](Result<uint64_t> result) {
+      if (!result.ok()) emptied = std::move(result).error();
+    });
+    return emptied;
   }
 
   Bulletin* bulletin() override { return this; }
@@ -94,18 +106,17 @@ class SharedMemory::Member final : public Engine, public Bulletin {
       size_t left = 0;
     };
     const auto waiting = std::make_shared<Waiting>();
-    std::vector<Listener> listeners;
     {
+      // Held during the calls, so that Listen can promise that none is under way.
       MutexLock lock(store_.listeners_mutex_);
-      for (const auto& [member, listener] : store_.listeners_) listeners.push_back(listener);
-    }
-    waiting->left = listeners.size();
-    for (const Listener& listener : listeners) {
-      listener(message, [waiting] {
-        MutexLock lock(waiting->mutex);
-        --waiting->left;
-        waiting->wake.notify_all();
-      });
+      waiting->left = store_.listeners_.size();
+      for (const auto& [member, listener] : store_.listeners_) {
+        listener(message, [waiting] {
+          MutexLock left(waiting->mutex);
+          --waiting->left;
+          waiting->wake.notify_all();
+        });
+      }
     }
     std::unique_lock<Mutex> lock(waiting->mutex);
     const bool all = waiting->wake.wait_for(lock, std::chrono::seconds(3), [&] { return waiting->left == 0; });
@@ -129,11 +140,22 @@ class SharedMemory::Member final : public Engine, public Bulletin {
  private:
   static Error WouldBlock() { return Error(ErrorCode::kWouldBlock, "This read waits for others."); }
 
-  bool Same(std::optional<Unit>* unit, Tablet tablet, std::string_view key) {
+  bool Same(std::optional<Unit>* unit, Tablet tablet, std::string_view key) const {
     Unit of{tablet, store_.part_of_ ? store_.part_of_(tablet, key) : std::string()};
     if (!*unit) *unit = std::move(of);
     else if (**unit != of) return false;
     return true;
+  }
+
+  // Sets *unit to that of the keys. A range by itself may span units.
+  bool Spans(const Batch& batch, std::optional<Unit>* unit) const {
+    bool spans = false;
+    ForEachKey(batch, [&](Tablet tablet, std::string_view key) { spans |= !Same(unit, tablet, key); });
+    if (!*unit) return false;
+    for (const DeleteRange& range : batch.range_deletes) {
+      spans |= !Same(unit, range.tablet, range.begin) || !Same(unit, range.tablet, range.end.empty() ? "\xff" : range.end);
+    }
+    return spans;
   }
 
   Status CheckReadable(Tablet tablet) {
@@ -144,20 +166,19 @@ class SharedMemory::Member final : public Engine, public Bulletin {
 
   Result<uint64_t> ApplyNow(Batch batch) {
     std::optional<Unit> unit;
-    bool spans = false;
-    ForEachKey(batch, [&](Tablet tablet, std::string_view key) { spans |= !Same(&unit, tablet, key); });
-    for (const DeleteRange& range : batch.range_deletes) spans |= unit && unit->tablet != range.tablet;
-    if (spans) return SpanError();
+    if (Spans(batch, &unit)) return SpanError();
     MutexLock lock(store_.mutex_);
     if (!IsVoid(batch) && !batch.empty()) {
       for (const Fence& fence : batch.fences) {
         const auto now = store_.fences_.find(fence.tablet);
         if (now != store_.fences_.end() && now->second > fence.most) return FencedError();
       }
-      if (unit) {
-        const auto now = store_.fences_.find(unit->tablet);
-        if (now != store_.fences_.end() && now->second == kDroppedFence) return FencedError();
-      }
+      bool dropped = false;
+      ForEachKey(batch, [&](Tablet tablet, std::string_view) NO_THREAD_SAFETY_ANALYSIS {
+        const auto now = store_.fences_.find(tablet);
+        dropped |= now != store_.fences_.end() && now->second == kDroppedFence;
+      });
+      if (dropped) return FencedError();
     }
     std::vector<std::pair<Tablet, std::string>> changed;
     for (const Put& put : batch.puts) changed.emplace_back(put.tablet, put.key);
@@ -176,6 +197,16 @@ class SharedMemory::Member final : public Engine, public Bulletin {
   Mutex seen_mutex_;
   std::map<std::pair<Tablet, std::string>, std::optional<std::string>> seen_ GUARDED_BY(seen_mutex_);
 };
+
+uint64_t SharedMemory::NextStamp(const Batch& batch) {
+  std::optional<Tablet> tablet;
+  ForEachKey(batch, [&](Tablet of, std::string_view) { tablet = of; });
+  if (!tablet) tablet = batch.range_deletes.front().tablet;
+  const auto [last, fresh] = stamps_.try_emplace(*tablet, 0);
+  // The first one is different for each, and not in the order of the tablets.
+  if (fresh) last->second = tablet->id * uint64_t{2'654'435'761} % 1009 * 1000;
+  return ++last->second;
+}
 
 std::unique_ptr<Engine> SharedMemory::Attach() { return std::make_unique<Member>(*this); }
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace stator::kv_rados {
 namespace {
@@ -31,6 +31,8 @@ void Complete(rados_completion_t completion, void* argument) {
 // ---- operations ----------------------------------------------------------------------------------------------------
 
 void WriteOp::CreateExclusively() { api_.write_op_create(op_, LIBRADOS_CREATE_EXCLUSIVE, nullptr); }
+
+void WriteOp::Create() { api_.write_op_create(op_, LIBRADOS_CREATE_IDEMPOTENT, nullptr); }
 
 void WriteOp::GuardAttribute(const char* name, std::string_view value) {
   api_.write_op_cmpxattr(op_, name, LIBRADOS_CMPXATTR_OP_EQ, value.data(), value.size());
@@ -93,7 +95,7 @@ void ReadOp::GuardAttribute(const char* name, std::string_view value) {
 }
 
 void ReadOp::Attributes() {
-  assert(attributes_ == nullptr);
+  if (std::exchange(wants_attributes_, true)) return;
   api_.read_op_getxattrs(op_, &attributes_, &attributes_status_);
 }
 
@@ -110,15 +112,18 @@ size_t ReadOp::Range(const std::string& start_after, const std::string& prefix, 
   return parts_.size() - 1;
 }
 
-std::map<std::string, std::string> ReadOp::TakeAttributes() {
-  std::map<std::string, std::string> attributes;
-  const char* name = nullptr;
-  const char* value = nullptr;
-  size_t length = 0;
-  while (api_.getxattrs_next(attributes_, &name, &value, &length) == 0 && name != nullptr) {
-    attributes.emplace(name, std::string(value, length));
+std::string ReadOp::attribute(const char* name) {
+  if (!taken_attributes_) {
+    taken_attributes_.emplace();
+    const char* key = nullptr;
+    const char* value = nullptr;
+    size_t length = 0;
+    while (api_.getxattrs_next(attributes_, &key, &value, &length) == 0 && key != nullptr) {
+      taken_attributes_->emplace(key, std::string(value, length));
+    }
   }
-  return attributes;
+  const auto found = taken_attributes_->find(name);
+  return found == taken_attributes_->end() ? std::string() : found->second;
 }
 
 void ReadOp::ForEach(size_t part, FunctionRef<bool(std::string_view, std::string_view)> visit) {
@@ -233,6 +238,36 @@ void Cluster::ReadLater(const std::string& object, const ReadOp& op, UniqueFunct
     return api_.aio_read_op_operate(op.get(), pool_, completion, object.c_str(), 0);
   });
 }
+
+// ---- watches -------------------------------------------------------------------------------------------------------
+
+void Cluster::WatchLater(const std::string& object, Watcher* watcher, int seconds, uint64_t* watch,
+                         UniqueFunction<void(int)> done) {
+  const auto on_message = [](void* to, uint64_t notification, uint64_t handle, uint64_t, void* data, size_t length) {
+    static_cast<Watcher*>(to)->OnMessage(notification, handle, {static_cast<const char*>(data), length});
+  };
+  const auto on_lost = [](void* to, uint64_t handle, int result) { static_cast<Watcher*>(to)->OnLost(handle, result); };
+  Submit(std::move(done), [&](rados_completion_t completion) {
+    return api_.aio_watch2(pool_, object.c_str(), completion, watch, on_message, on_lost, static_cast<uint32_t>(seconds), watcher);
+  });
+}
+
+void Cluster::UnwatchLater(uint64_t watch, UniqueFunction<void(int)> done) {
+  Submit(std::move(done), [&](rados_completion_t completion) { return api_.aio_unwatch(pool_, watch, completion); });
+}
+
+void Cluster::NotifyLater(const std::string& object, std::string_view message, int seconds, UniqueFunction<void(int)> done) {
+  Submit(std::move(done), [&](rados_completion_t completion) {
+    return api_.aio_notify(pool_, object.c_str(), completion, message.data(), static_cast<int>(message.size()),
+                           static_cast<uint64_t>(seconds) * 1000, nullptr, nullptr);
+  });
+}
+
+void Cluster::Acknowledge(const std::string& object, uint64_t notification, uint64_t watch) {
+  api_.notify_ack(pool_, object.c_str(), notification, watch, nullptr, 0);
+}
+
+// ---- errors --------------------------------------------------------------------------------------------------------
 
 std::optional<Error> Cluster::WhyFull() {
   const char* command = R"({"prefix": "osd dump", "format": "plain"})";

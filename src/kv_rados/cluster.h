@@ -26,6 +26,7 @@ class WriteOp {
   WriteOp& operator=(const WriteOp&) = delete;
 
   void CreateExclusively();  // -EEXIST if the object is there
+  void Create();             // unless it is there
   // -ECANCELED unless the attribute is there and equal.
   void GuardAttribute(const char* name, std::string_view value);
   // -ECANCELED unless the omap has no such key (or, as none does under a key that is guarded, an empty value).
@@ -57,12 +58,13 @@ class ReadOp {
 
   // -ECANCELED unless the attribute is there and equal.
   void GuardAttribute(const char* name, std::string_view value);
-  void Attributes();  // at most once
+  void Attributes();
   // Both return the number of the part. `start_after` and `prefix` have no zero bytes.
   size_t Keys(std::span<const std::string> keys);
   size_t Range(const std::string& start_after, const std::string& prefix, size_t limit);
 
-  std::map<std::string, std::string> TakeAttributes();
+  // Of an operation that asked for Attributes; "" if the object has none of the name.
+  std::string attribute(const char* name);
   // Calls visit(key, value) in the order of the keys until it returns false, once. The views live as long as the operation.
   void ForEach(size_t part, FunctionRef<bool(std::string_view key, std::string_view value)> visit);
   // Whether a range has more keys than it returned.
@@ -80,8 +82,20 @@ class ReadOp {
   const RadosApi& api_;
   const rados_read_op_t op_;
   std::deque<Part> parts_;  // librados writes into them
+  bool wants_attributes_ = false;
   rados_xattrs_iter_t attributes_ = nullptr;
   int attributes_status_ = 0;
+  std::optional<std::map<std::string, std::string>> taken_attributes_;
+};
+
+// What hears of notifications on an object. Called on threads of librados, which must not be kept.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  // Whoever sent it waits for Cluster::Acknowledge of both numbers. May come before the watch is known to stand.
+  virtual void OnMessage(uint64_t notification, uint64_t watch, std::string_view message) = 0;
+  // The watch has ended; messages may have been missed. It still has to be given up (UnwatchLater).
+  virtual void OnLost(uint64_t watch, int result) = 0;
 };
 
 // Thread-safe. Results of operations are 0 or -errno; -ETIMEDOUT, of a write, says nothing about its outcome.
@@ -98,6 +112,19 @@ class Cluster {
   // `done` runs on a thread of librados, which must not wait and must not be kept. The operation must live until then.
   void WriteLater(const std::string& object, const WriteOp& op, UniqueFunction<void(int)> done);
   void ReadLater(const std::string& object, const ReadOp& op, UniqueFunction<void(int)> done);
+
+  // Watches an object. `watcher` must live until the watch is given up and FlushWatches has returned, or as long as the cluster. *watch is
+  // set at once; `done`, as of WriteLater, says whether the watch stands. The OSDs forget a watch whose process they have not heard of for
+  // `seconds`.
+  void WatchLater(const std::string& object, Watcher* watcher, int seconds, uint64_t* watch, UniqueFunction<void(int)> done);
+  // Only of a watch that stood, even if it is lost.
+  void UnwatchLater(uint64_t watch, UniqueFunction<void(int)> done);
+  // Waits until no call of a watcher is under way.
+  void FlushWatches() { api_.watch_flush(cluster_); }
+  // Sends a message to those who watch the object. `done` gets 0 once all have acknowledged it, -ETIMEDOUT if one has not within
+  // `seconds`, or the OSD has not answered.
+  void NotifyLater(const std::string& object, std::string_view message, int seconds, UniqueFunction<void(int)> done);
+  void Acknowledge(const std::string& object, uint64_t notification, uint64_t watch);
 
   // Why the pool takes no writes, if a monitor says that it is full. Waits for the network.
   std::optional<Error> WhyFull();

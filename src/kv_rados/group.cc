@@ -21,8 +21,8 @@ constexpr size_t kGuessedBytes = 1024;
 
 Error TooLargeError(uint64_t max_bytes) {
   return Error(ErrorCode::kUnavailable,
-               fmt::format("The write was not applied: its tablet would pass {} bytes, and this store does not split tablets. Reads "
-                           "and deletes go on.",
+               fmt::format("The write was not applied: its part of the tablet would pass {} bytes and was not split yet, or cannot be. "
+                           "Reads and deletes go on.",
                            max_bytes));
 }
 
@@ -118,7 +118,7 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
   if (read) return Verdict::kRead;
 
   // Too large is no more certain than a failed guard is.
-  const TabletSize size = SizeWith(*batch, asked);
+  const PartSize size = SizeWith(*batch, asked);
   if (size.bytes > limits_.max_bytes && size.bytes > size_.bytes) {
     if (!empty()) return Verdict::kNextGroup;
     if (!known_is_fresh_) return Verdict::kRead;
@@ -173,8 +173,8 @@ std::optional<size_t> Group::BytesOf(std::string_view key, const std::map<std::s
   return bytes ? std::optional(CellBytes(key, *bytes)) : std::nullopt;
 }
 
-TabletSize Group::SizeWith(const kv::Batch& batch, const std::map<std::string_view, uint64_t>& asked) const {
-  TabletSize size = size_;
+PartSize Group::SizeWith(const kv::Batch& batch, const std::map<std::string_view, uint64_t>& asked) const {
+  PartSize size = size_;
   for (const kv::DeleteRange& range : batch.range_deletes) {
     if (range.begin.empty() && range.end.empty()) {
       size = {};
@@ -182,7 +182,11 @@ TabletSize Group::SizeWith(const kv::Batch& batch, const std::map<std::string_vi
       size.unsure += size.bytes;
     }
   }
-  const auto replace = [&size](size_t before, size_t after) { size.bytes = size.bytes + after - std::min<uint64_t>(size.bytes, before); };
+  const auto replace = [&size](size_t before, size_t after) {
+    size.bytes = size.bytes + after - std::min<uint64_t>(size.bytes, before);
+    if (before == 0 && after > 0) ++size.keys;
+    if (before > 0 && after == 0 && size.keys > 0) --size.keys;
+  };
   for (const kv::Put& put : batch.puts) {
     const size_t after = CellBytes(put.key, put.value.size());
     bool present = false;

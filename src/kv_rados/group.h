@@ -1,4 +1,4 @@
-// Which of the batches that wait for a tablet go into one operation, and what the operation says. Pure. Internal to the room.
+// Which of the batches that wait for a part of a tablet go into one operation, and what the operation says. Pure. Internal to the room.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace stator::kv_rados {
 
-// What a key is in some state of the tablet.
+// What a key is in some state of the part.
 struct KeyState {
   uint64_t stamp = 0;            // 0: absent
   std::optional<int64_t> count;  // if its value may be a counter
@@ -22,23 +22,23 @@ struct KeyState {
 };
 KeyState StateOfValue(std::string_view value);
 
-// What is known of a tablet's durable state at some stamp. A key that is not in it is not known.
+// What is known of a part's durable state at some stamp. A key that is not in it is not known.
 using KnownKeys = std::map<std::string, KeyState, std::less<>>;
 
-// What a group may know of the size of its tablet.
+// What a group may know of the size of its part.
 struct GroupSize {
-  TabletSize before;
+  PartSize before;
   uint64_t max_bytes = UINT64_MAX;
   bool is_final = false;  // it was counted for this group, and all keys of its batches are known: nothing can be found out any more
   // The bytes of the value that a key had at a stamp, if somebody remembers. May be null.
   std::function<std::optional<size_t>(std::string_view key, uint64_t stamp)> seen;
 };
 
-// Batches of one tablet on top of its state at `base_stamp`. They see those before them in the group.
+// Batches of one part on top of its state at `base_stamp`. They see those before them in the group.
 class Group {
  public:
   // `known` must outlive the group and stay as it is until Learn. It is fresh if it was read after all batches of the group had
-  // come: only then it may refuse one, for another process may have changed the tablet since.
+  // come: only then it may refuse one, for another process may have changed the part since.
   Group(uint64_t base_stamp, const KnownKeys& known, bool known_is_fresh, GroupSize size = {})
       : base_stamp_(base_stamp), known_(known), known_is_fresh_(known_is_fresh), limits_(std::move(size)), size_(limits_.before) {}
 
@@ -47,19 +47,19 @@ class Group {
     kRefused,    // certain, whatever becomes of the group
     kRead,       // it depends on keys that are not known, or were known long ago (KeysOf tells which)
     kNextGroup,  // it contradicts batches of this group, which are not durable yet: let it wait for them
-    kCount,      // it would make the tablet too large if that is right, which is not sure: count, and read all its keys
+    kCount,      // it would make the part too large if that is right, which is not sure: count, and read all its keys
   };
   // Completes the puts of a batch that joins with its stamp. `refusal` is set with kRefused.
   Verdict Join(kv::Batch* batch, Error* refusal);
-  // The keys whose states decide about the batch; with those that it changes, which decide about the size of the tablet.
+  // The keys whose states decide about the batch; with those that it changes, which decide about the size of the part.
   static void KeysOf(const kv::Batch& batch, bool with_changes, std::vector<std::string>* keys);
 
   // The stamp of the last batch that joined; base_stamp if none did.
   uint64_t last_stamp() const { return last_stamp_; }
   uint64_t base_stamp() const { return base_stamp_; }
   bool empty() const { return last_stamp_ == base_stamp_; }
-  // Of the tablet with the group.
-  const TabletSize& size() const { return size_; }
+  // Of the part with the group.
+  const PartSize& size() const { return size_; }
 
   // The operation: the guards, all of which see the state before it; then ranges of keys that go; then the changes that are left
   // in the end. No change is written and deleted again: the range delete of BlueStore does not see what its own operation wrote.
@@ -84,7 +84,7 @@ class Group {
   // The bytes that a key takes before the batch, guards of `asked` included; none if nobody knows. *present: whether it is there, then.
   std::optional<size_t> BytesOf(std::string_view key, const std::map<std::string_view, uint64_t>& asked, bool* present) const;
   // The size after a batch on top of those before it.
-  TabletSize SizeWith(const kv::Batch& batch, const std::map<std::string_view, uint64_t>& asked) const;
+  PartSize SizeWith(const kv::Batch& batch, const std::map<std::string_view, uint64_t>& asked) const;
   void Record(const std::string& key, std::optional<std::string> value, KeyState state);
 
   const uint64_t base_stamp_;
@@ -97,7 +97,7 @@ class Group {
   std::map<std::string, Change> changes_;  // since the last range delete that covers the key
   KnownKeys changed_;                      // of the same keys
   std::vector<std::string> counters_;
-  TabletSize size_;
+  PartSize size_;
 };
 
 }  // namespace stator::kv_rados

@@ -142,31 +142,31 @@ TEST(RadosGroup, SizesAreExactWhereWhatGoesIsKnown) {
   const auto seen = [](std::string_view key, uint64_t stamp) {
     return key == "b" && stamp == 5 ? std::optional<size_t>(kv::kStampBytes + 1000) : std::nullopt;
   };
-  Group group(10, known, true, {.before = {10'000, 0}, .seen = seen});
+  Group group(10, known, true, {.before = {10'000, 100, 0}, .seen = seen});
   const auto after = [&](kv::Batch batch) {
     EXPECT_EQ(Join(group, std::move(batch)), Verdict::kJoined);
     return group.size();
   };
   uint64_t size = 10'000;
-  EXPECT_EQ(after(Guarded(PutOne("a", "v"), "a", 0)), (TabletSize{size += bytes("a", 1), 0}));
-  EXPECT_EQ(after(PutOne("a", "vw")), (TabletSize{size += 1, 0})) << "it replaces one of the group";
-  EXPECT_EQ(after(Guarded(PutOne("b", "v"), "b", 5)), (TabletSize{size -= 999, 0})) << "it was seen";
+  EXPECT_EQ(after(Guarded(PutOne("a", "v"), "a", 0)), (PartSize{size += bytes("a", 1), 101, 0}));
+  EXPECT_EQ(after(PutOne("a", "vw")), (PartSize{size += 1, 101, 0})) << "it replaces one of the group";
+  EXPECT_EQ(after(Guarded(PutOne("b", "v"), "b", 5)), (PartSize{size -= 999, 101, 0})) << "it was seen";
   kv::Batch gone;
   gone.deletes = {{kTablet, "d"}};
-  EXPECT_EQ(after(gone), (TabletSize{size -= bytes("d", 50), 0})) << "it is known";
-  EXPECT_EQ(after(gone), (TabletSize{size, 0})) << "it is gone";
-  EXPECT_EQ(after(AddTo("counter", 1)), (TabletSize{size, 0})) << "counters stay as large as they are";
+  EXPECT_EQ(after(gone), (PartSize{size -= bytes("d", 50), 100, 0})) << "it is known";
+  EXPECT_EQ(after(gone), (PartSize{size, 100, 0})) << "it is gone";
+  EXPECT_EQ(after(AddTo("counter", 1)), (PartSize{size, 100, 0})) << "counters stay as large as they are";
   kv::Batch stamped = PutOne(std::string(8, 's'));
   stamped.puts[0].key_stamp_offset = 0;
-  EXPECT_EQ(after(stamped), (TabletSize{size += bytes("ssssssss", 1), 0})) << "a stamp is in no older key";
+  EXPECT_EQ(after(stamped), (PartSize{size += bytes("ssssssss", 1), 101, 0})) << "a stamp is in no older key";
 
-  EXPECT_EQ(after(PutOne("e", "v")), (TabletSize{size += bytes("e", 1), bytes("e", 1)})) << "it may have been there";
-  EXPECT_EQ(after(Guarded(PutOne("f", "v"), "f", 7)), (TabletSize{size, bytes("e", 1) + bytes("f", 1)}))
+  EXPECT_EQ(after(PutOne("e", "v")), (PartSize{size += bytes("e", 1), 102, bytes("e", 1)})) << "it may have been there";
+  EXPECT_EQ(after(Guarded(PutOne("f", "v"), "f", 7)), (PartSize{size, 102, bytes("e", 1) + bytes("f", 1)}))
       << "it was, and nobody knows how large";
-  EXPECT_EQ(after(DeleteRange("x", "y")), (TabletSize{size, bytes("e", 1) + bytes("f", 1) + size})) << "of everything, perhaps";
+  EXPECT_EQ(after(DeleteRange("x", "y")), (PartSize{size, 102, bytes("e", 1) + bytes("f", 1) + size})) << "of everything, perhaps";
   kv::Batch all = DeleteRange("", "");
   all.puts = PutOne("g", "v").puts;
-  EXPECT_EQ(after(all), (TabletSize{bytes("g", 1), 0}));
+  EXPECT_EQ(after(all), (PartSize{bytes("g", 1), 1, 0}));
   EXPECT_EQ(CellBytes(std::string_view("k\0\1\3", 4), 9),
             StoredCellBytes(KeyCell(std::string_view("k\0\1\3", 4)).size(), StoredValue(kv::ValueOf("v")).size()));
 }
@@ -174,7 +174,7 @@ TEST(RadosGroup, SizesAreExactWhereWhatGoesIsKnown) {
 TEST(RadosGroup, ATabletThatIsFullTakesOnlyWhatMakesItSmaller) {
   KnownKeys known;
   known["old"] = {.stamp = 3, .bytes = kv::kStampBytes + 100};
-  const auto full = [](uint64_t unsure) { return GroupSize{.before = {1000, unsure}, .max_bytes = 1000}; };
+  const auto full = [](uint64_t unsure) { return GroupSize{.before = {1000, 10, unsure}, .max_bytes = 1000}; };
   ErrorCode code = ErrorCode::kInternal;
   Group group(10, known, true, full(0));
   EXPECT_EQ(Join(group, Guarded(PutOne("a"), "a", 0), &code), Verdict::kRefused);
@@ -191,11 +191,11 @@ TEST(RadosGroup, ATabletThatIsFullTakesOnlyWhatMakesItSmaller) {
   EXPECT_EQ(Join(stale, Guarded(PutOne("a"), "a", 0)), Verdict::kRead) << "another process may have deleted";
   Group unsure(10, known, true, full(1));
   EXPECT_EQ(Join(unsure, Guarded(PutOne("a"), "a", 0)), Verdict::kCount);
-  Group counted(10, known, true, {.before = {1000, 1}, .max_bytes = 1000, .is_final = true});
+  Group counted(10, known, true, {.before = {1000, 10, 1}, .max_bytes = 1000, .is_final = true});
   EXPECT_EQ(Join(counted, PutOne("a"), &code), Verdict::kRefused);
   EXPECT_EQ(code, ErrorCode::kUnavailable);
   // Already too large, as one of an older limit may be.
-  Group over(10, known, true, {.before = {2000, 0}, .max_bytes = 1000});
+  Group over(10, known, true, {.before = {2000, 10, 0}, .max_bytes = 1000});
   EXPECT_EQ(Join(over, Guarded(PutOne("a"), "a", 0), &code), Verdict::kRefused);
   EXPECT_EQ(Join(over, gone), Verdict::kJoined);
 }

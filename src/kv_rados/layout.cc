@@ -137,8 +137,21 @@ std::string EncodeHeader(const PartHeader& header) {
   AppendLittle32(&bytes, header.tablet.id);
   AppendLittle32(&bytes, header.part);
   AppendLittle64(&bytes, header.epoch);
-  AppendText(&bytes, header.begin);
-  AppendText(&bytes, header.end);
+  AppendLittle64(&bytes, header.fence);
+  AppendText(&bytes, header.routes.begin);
+  AppendText(&bytes, header.routes.end);
+  AppendLittle64(&bytes, header.given.bytes);
+  AppendLittle64(&bytes, header.given.keys);
+  bytes.push_back(static_cast<char>(header.state));
+  using State = PartHeader::State;
+  if (header.state != State::kOpen) AppendLittle32(&bytes, header.other);
+  if (header.state == State::kCopying) AppendText(&bytes, header.boundary);
+  if (header.state == State::kFilling) {
+    AppendText(&bytes, header.owner);
+    AppendLittle64(&bytes, header.seq);
+    AppendLittle64(&bytes, header.until);
+    AppendText(&bytes, header.copied);
+  }
   return bytes;
 }
 
@@ -151,9 +164,23 @@ Result<PartHeader> DecodeHeader(std::string_view bytes) {
   header.tablet.id = fields.Little32();
   header.part = fields.Little32();
   header.epoch = fields.Little64();
-  header.begin = fields.Text();
-  header.end = fields.Text();
-  if (!fields.whole() || space > static_cast<uint8_t>(kv::Space::kLog)) {
+  header.fence = fields.Little64();
+  header.routes.begin = fields.Text();
+  header.routes.end = fields.Text();
+  header.given.bytes = fields.Little64();
+  header.given.keys = fields.Little64();
+  const uint8_t state = fields.Byte();
+  using State = PartHeader::State;
+  header.state = static_cast<State>(state);
+  if (header.state != State::kOpen) header.other = fields.Little32();
+  if (header.state == State::kCopying) header.boundary = fields.Text();
+  if (header.state == State::kFilling) {
+    header.owner = fields.Text();
+    header.seq = fields.Little64();
+    header.until = fields.Little64();
+    header.copied = fields.Text();
+  }
+  if (!fields.whole() || space > static_cast<uint8_t>(kv::Space::kLog) || state > static_cast<uint8_t>(State::kFilling)) {
     return CorruptionError("The header of a tablet's object is damaged.");
   }
   return header;
@@ -161,7 +188,7 @@ Result<PartHeader> DecodeHeader(std::string_view bytes) {
 
 std::string EncodeMapEntry(const MapEntry& entry) {
   std::string bytes(1, kVersionByte);
-  AppendLittle64(&bytes, entry.epoch);
+  AppendLittle32(&bytes, entry.next);
   AppendLittle32(&bytes, static_cast<uint32_t>(entry.parts.size()));
   for (const auto& [begin, part] : entry.parts) {
     AppendLittle32(&bytes, part);
@@ -174,13 +201,15 @@ Result<MapEntry> DecodeMapEntry(std::string_view bytes) {
   TRY(CheckVersionByte(bytes, "An entry of the tablet map"));
   Fields fields(bytes.substr(1));
   MapEntry entry;
-  entry.epoch = fields.Little64();
+  entry.next = fields.Little32();
   const uint32_t count = fields.Little32();
+  bool below = true;
   for (uint32_t i = 0; i < count && i < bytes.size(); ++i) {  // no entry has more parts than bytes
     const uint32_t part = fields.Little32();
+    below &= part < entry.next;
     entry.parts.emplace(fields.Text(), part);
   }
-  if (!fields.whole() || entry.parts.empty() || entry.parts.size() != count || !entry.parts.begin()->first.empty()) {
+  if (!fields.whole() || !below || entry.parts.empty() || entry.parts.size() != count || !entry.parts.begin()->first.empty()) {
     return CorruptionError("An entry of the tablet map is damaged.");
   }
   return entry;
@@ -197,16 +226,41 @@ Result<uint64_t> DecodeStamp(std::string_view bytes) {
   return kv::LoadLittle64(bytes.data());
 }
 
-std::string EncodeSize(const TabletSize& size) {
+std::string EncodeSize(const PartSize& size) {
   std::string bytes;
   AppendLittle64(&bytes, size.bytes);
+  AppendLittle64(&bytes, size.keys);
   AppendLittle64(&bytes, size.unsure);
   return bytes;
 }
 
-Result<TabletSize> DecodeSize(std::string_view bytes) {
-  if (bytes.size() != 16) return CorruptionError("The size of a tablet's object is damaged.");
-  return TabletSize{kv::LoadLittle64(bytes.data()), kv::LoadLittle64(bytes.data() + 8)};
+Result<PartSize> DecodeSize(std::string_view bytes) {
+  Fields fields(bytes);
+  PartSize size;
+  size.bytes = fields.Little64();
+  size.keys = fields.Little64();
+  size.unsure = fields.Little64();
+  if (!fields.whole()) return CorruptionError("The size of a tablet's object is damaged.");
+  return size;
+}
+
+std::string RangeMarkCell(uint64_t stamp, size_t number) { return fmt::format("{}{:016x}{:08x}", kRangeMarkCell, stamp, number); }
+
+std::string EncodeRangeMark(const RangeMark& mark) {
+  std::string bytes = EncodeStamp(mark.stamp);
+  AppendText(&bytes, mark.begin);
+  AppendText(&bytes, mark.end);
+  return bytes;
+}
+
+Result<RangeMark> DecodeRangeMark(std::string_view bytes) {
+  Fields fields(bytes);
+  RangeMark mark;
+  mark.stamp = fields.Little64();
+  mark.begin = fields.Text();
+  mark.end = fields.Text();
+  if (!fields.whole()) return CorruptionError("A mark of a deleted range in a tablet's object is damaged.");
+  return mark;
 }
 
 std::string LedgerKey(std::string_view process) { return std::string(1, kLedgerCell).append(process); }
@@ -243,6 +297,12 @@ std::string ReverseCell(std::string_view key) {
   return cell;
 }
 
+std::string MarkCell(std::string_view key) {
+  std::string cell = KeyCell(key);
+  cell[0] = kMarkCell;
+  return cell;
+}
+
 size_t CellBytes(std::string_view key, size_t value_bytes) {
   const auto escaped = std::count_if(key.begin(), key.end(), [](char byte) { return static_cast<uint8_t>(byte) <= kEscape; });
   return StoredCellBytes(key.size() + static_cast<size_t>(escaped) + 2, value_bytes + 1);
@@ -252,7 +312,7 @@ size_t StoredCellBytes(size_t cell_bytes, size_t stored_bytes) { return 2 * cell
 
 Result<std::string> KeyOfCell(std::string_view cell) {
   const auto damaged = [] { return CorruptionError("A key of a tablet's object is damaged."); };
-  if (cell.size() < 2 || (cell[0] != kKeyCell && cell[0] != kReverseCell)) return damaged();
+  if (cell.size() < 2 || (cell[0] != kKeyCell && cell[0] != kReverseCell && cell[0] != kMarkCell)) return damaged();
   std::string bytes(cell.substr(1));
   if (cell[0] == kReverseCell) Negate(&bytes, 0);
   if (bytes.back() != kEnd) return damaged();

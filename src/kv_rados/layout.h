@@ -3,18 +3,31 @@
 //   store object "stator"         xattr "format"   the words "stator-rados", a blank, the version in decimal
 //                                 omap "opened"    the ledger name of the process that opened the store last, for people
 //                                 omap             name of a tablet -> map entry
+//   object "bulletin"             empty; processes watch it and send each other messages by it
 //   tablet object NAME "." PART   xattr "header"   says what it is; every operation compares it
 //                                 xattr "stamp"    stamp:8 of the last batch; every write compares it and raises it
-//                                 xattr "size"     bytes:8 unsure:8; every write sets it, so whoever knows the stamp knows it
+//                                 xattr "size"     bytes:8 keys:8 unsure:8; every write sets it, so whoever knows the stamp knows it
 //                                 omap             cells
 //
 //   NAME     = "catalog" | "items" | "log", ".", id of the tablet in 8 hexadecimal digits
-//   PART     = number of the part in decimal; 0 is the first, and until tablets split the only one
-//   entry    = 01 epoch:8 count:4 { part:4 length:4 begin }      the parts by their first keys; the first begins with ""
-//   header   = 01 space:1 id:4 part:4 epoch:8 length:4 begin length:4 end      keys in [begin, end), "" as end: no bound
+//   PART     = number of the part in decimal; 0 is the first
+//   entry    = 01 next:4 count:4 { part:4 text }      the number of the next part; the parts by their first routes (routing.h), the
+//                                                     first of which is ""
+//   header   = 01 space:1 id:4 part:4 epoch:8 fence:8 begin end given:16 state      routes in [begin, end), "" as end: no bound
+//   begin    = text           end = text           text = length:4 bytes
+//   given    = bytes:8 keys:8           of what left the part in splits and is still counted in "size"
+//   state    = 00                                    open
+//            | 01 child:4 text                       being copied: what is at `text` and beyond goes to a new part
+//            | 02 child:4                            has given that up, and has not removed it or is not yet known for it
+//            | 03 parent:4 owner seq:8 until:8 cell  such a new part, before it is opened: who copies (a process), the number of the
+//                                                    operation, up to which stamp of the parent its marks "m" and "n" are worked off, and
+//                                                    the last cell copied of its keys ("" until the first, "l" after the last)
+//   owner    = text           cell = text
 //   cell     = "k" ordered  ->  stamp:8 01 rest      a value of the layer above, whose first 8 bytes are its stamp
 //            | "r" reversed ->                       empty; reverse order of the same keys, for RADOS lists forward only
 //            | "l" process  ->  seq:8 time:8         ledger: what a process wrote last, when (microseconds since the epoch)
+//            | "m" ordered  ->  stamp:8              while the part is being copied: the key changed
+//            | "n" number   ->  stamp:8 begin end    the same: keys in [begin, end) were deleted; a stamp and a counter in hexadecimal
 //   ordered  = { 00 as 02 01 | 01 as 02 02 | 02 as 02 03 | another byte as it is } 01
 //   reversed = every byte b of `ordered` as 256 - b
 //   process  = 32 hexadecimal digits, drawn at random when an engine is opened
@@ -38,6 +51,7 @@ namespace stator::kv_rados {
 
 inline constexpr int kFormatVersion = 1;
 inline constexpr char kStoreObject[] = "stator";
+inline constexpr char kBulletinObject[] = "bulletin";
 inline constexpr char kFormatAttribute[] = "format";
 inline constexpr char kHeaderAttribute[] = "header";
 inline constexpr char kStampAttribute[] = "stamp";
@@ -46,6 +60,8 @@ inline constexpr char kSizeAttribute[] = "size";
 inline constexpr char kKeyCell = 'k';
 inline constexpr char kReverseCell = 'r';
 inline constexpr char kLedgerCell = 'l';
+inline constexpr char kMarkCell = 'm';
+inline constexpr char kRangeMarkCell = 'n';
 
 std::string FormatText();
 // kUnavailable for a newer version, kCorruption for anything else that FormatText would not write.
@@ -54,22 +70,49 @@ Status CheckFormat(std::string_view text);
 std::string TabletName(kv::Tablet tablet);
 std::string PartObject(kv::Tablet tablet, uint32_t part);
 
-// One part of a tablet: a range of its keys in an object of its own.
-struct PartHeader {
-  kv::Tablet tablet;
-  uint32_t part = 0;
-  uint64_t epoch = 1;  // rises with every change of the range
+// A range of routes; an empty `end`: no bound.
+struct RouteRange {
   std::string begin;
   std::string end;
+  bool Has(std::string_view route) const { return route >= begin && (end.empty() || route < end); }
+  bool operator==(const RouteRange&) const = default;
+};
+
+// What is counted of the cells of keys.
+struct Amount {
+  uint64_t bytes = 0;
+  uint64_t keys = 0;
+  bool operator==(const Amount&) const = default;
+};
+
+// One part of a tablet: the keys of a range of routes, in an object of its own. How one becomes two: splitter.h.
+struct PartHeader {
+  enum class State : uint8_t { kOpen = 0, kCopying = 1, kLeaving = 2, kFilling = 3 };
+
+  kv::Tablet tablet;
+  uint32_t part = 0;
+  uint64_t epoch = 1;  // rises with every change of the header
+  uint64_t fence = 0;  // of the tablet
+  RouteRange routes;
+  Amount given;
+  State state = State::kOpen;
+  uint32_t other = 0;    // the child (kCopying, kLeaving) or the parent (kFilling)
+  std::string boundary;  // kCopying: the child's first route
+
+  // kFilling.
+  std::string owner;
+  uint64_t seq = 0;
+  uint64_t until = 0;
+  std::string copied;
 };
 std::string EncodeHeader(const PartHeader& header);
 // kUnavailable for a newer format, kCorruption for what EncodeHeader would not write.
 Result<PartHeader> DecodeHeader(std::string_view bytes);
 
-// The parts of a tablet by their first keys.
+// The parts of a tablet by their first routes.
 struct MapEntry {
-  uint64_t epoch = 1;
-  std::map<std::string, uint32_t> parts;  // never empty; the first key is ""
+  uint32_t next = 1;                      // no part has had this number
+  std::map<std::string, uint32_t> parts;  // never empty; the first route is ""
 };
 std::string EncodeMapEntry(const MapEntry& entry);
 // As DecodeHeader.
@@ -79,13 +122,14 @@ std::string EncodeStamp(uint64_t stamp);
 Result<uint64_t> DecodeStamp(std::string_view bytes);
 
 // How much the cells of keys hold, as far as the writers could tell without reading what they replaced.
-struct TabletSize {
+struct PartSize {
   uint64_t bytes = 0;   // the best guess
-  uint64_t unsure = 0;  // how far off it may be, summed up since it was last counted
-  bool operator==(const TabletSize&) const = default;
+  uint64_t keys = 0;    // likewise
+  uint64_t unsure = 0;  // how many bytes off it may be, summed up since it was last counted
+  bool operator==(const PartSize&) const = default;
 };
-std::string EncodeSize(const TabletSize& size);
-Result<TabletSize> DecodeSize(std::string_view bytes);
+std::string EncodeSize(const PartSize& size);
+Result<PartSize> DecodeSize(std::string_view bytes);
 
 struct LedgerCell {
   uint64_t seq = 0;
@@ -95,13 +139,25 @@ std::string LedgerKey(std::string_view process);
 std::string EncodeLedger(const LedgerCell& cell);
 Result<LedgerCell> DecodeLedger(std::string_view bytes);
 
+// A mark of a key that changed at a stamp, and the stamp of either kind of mark.
+std::string MarkCell(std::string_view key);
+// A range of keys that was deleted at a stamp, the `number`th with it.
+std::string RangeMarkCell(uint64_t stamp, size_t number);
+struct RangeMark {
+  uint64_t stamp = 0;
+  std::string begin;
+  std::string end;
+};
+std::string EncodeRangeMark(const RangeMark& mark);
+Result<RangeMark> DecodeRangeMark(std::string_view bytes);
+
 // The cell of a key, and where its order in reverse is kept.
 std::string KeyCell(std::string_view key);
 std::string ReverseCell(std::string_view key);
 // What the two cells of a key take, in bytes: from its own bytes and those of its value in the layer above; or from what is stored.
 size_t CellBytes(std::string_view key, size_t value_bytes);
 size_t StoredCellBytes(size_t cell_bytes, size_t stored_bytes);
-// The key of a cell of either kind. kCorruption when it is none.
+// The key of a cell "k", "r" or "m". kCorruption when it is none.
 Result<std::string> KeyOfCell(std::string_view cell);
 
 // Keys >= `key` are those whose KeyCell is greater than this; it is no cell itself.

@@ -83,34 +83,73 @@ TEST(RadosLayout, ValuesAndTheGuardsOfTheirStamps) {
   EXPECT_EQ(LoadedValue("12345678\2rest").error().code(), ErrorCode::kCorruption);
 }
 
-TEST(RadosLayout, HeadersAndMapEntries) {
-  const PartHeader header{{kv::Space::kLog, 0x01020304}, 7, 99, "begin", std::string("e\0d", 3)};
-  const std::string bytes = EncodeHeader(header);
-  const Result<PartHeader> decoded = DecodeHeader(bytes);
-  ASSERT_TRUE(decoded.ok());
-  EXPECT_EQ(EncodeHeader(*decoded), bytes);
-  EXPECT_EQ(decoded->tablet, header.tablet);
-  EXPECT_EQ(decoded->end, header.end);
+TEST(RadosLayout, Headers) {
+  using State = PartHeader::State;
+  const PartHeader open{.tablet = {kv::Space::kLog, 0x01020304},
+                        .part = 7,
+                        .epoch = 99,
+                        .fence = kv::kDroppedFence - 1,
+                        .routes = {"begin", std::string("e\0d", 3)},
+                        .given = {5, 1ull << 40}};
+  PartHeader copying = open, leaving = open, filling = open;
+  copying.state = State::kCopying, copying.other = 8, copying.boundary = "c";
+  leaving.state = State::kLeaving, leaving.other = 8;
+  filling.state = State::kFilling, filling.other = 3, filling.owner = "who", filling.seq = 4, filling.until = 5, filling.copied = "kx";
+  for (const PartHeader& header : {open, copying, leaving, filling}) {
+    const std::string bytes = EncodeHeader(header);
+    const Result<PartHeader> decoded = DecodeHeader(bytes);
+    ASSERT_TRUE(decoded.ok());
+    EXPECT_EQ(EncodeHeader(*decoded), bytes);
+    EXPECT_EQ(decoded->tablet, header.tablet);
+    EXPECT_EQ(decoded->fence, header.fence);
+    EXPECT_EQ(decoded->routes, header.routes);
+    EXPECT_EQ(decoded->given, header.given);
+    EXPECT_EQ(decoded->state, header.state);
+    EXPECT_EQ(decoded->other, header.other);
+    EXPECT_EQ(decoded->boundary, header.boundary);
+    EXPECT_EQ(decoded->owner, header.owner);
+    EXPECT_EQ(decoded->seq, header.seq);
+    EXPECT_EQ(decoded->until, header.until);
+    EXPECT_EQ(decoded->copied, header.copied);
+    for (size_t cut = 0; cut < bytes.size(); ++cut) EXPECT_FALSE(DecodeHeader(bytes.substr(0, cut)).ok()) << cut;
+    EXPECT_FALSE(DecodeHeader(bytes + "x").ok());
+  }
+  PartHeader unheard = open;
+  unheard.state = static_cast<State>(4);
+  EXPECT_EQ(DecodeHeader(EncodeHeader(unheard)).error().code(), ErrorCode::kCorruption);
+  EXPECT_EQ(DecodeHeader("\2...").error().code(), ErrorCode::kUnavailable);
+  EXPECT_THAT(DecodeHeader("\2...").error().message(), HasSubstr("Start the newer Stator"));
+  EXPECT_THAT(DecodeHeader("x").error().message(), HasSubstr("damaged")) << "no version of a Stator";
+}
+
+TEST(RadosLayout, MapEntries) {
   const MapEntry entry{5, {{"", 0}, {"m", 3}}};
   const Result<MapEntry> map = DecodeMapEntry(EncodeMapEntry(entry));
   ASSERT_TRUE(map.ok());
   EXPECT_EQ(map->parts, entry.parts);
-  EXPECT_EQ(map->epoch, 5);
-
-  for (size_t cut = 0; cut < bytes.size(); ++cut) EXPECT_FALSE(DecodeHeader(bytes.substr(0, cut)).ok()) << cut;
-  EXPECT_FALSE(DecodeHeader(bytes + "x").ok());
-  EXPECT_EQ(DecodeHeader("\2...").error().code(), ErrorCode::kUnavailable);
-  EXPECT_THAT(DecodeHeader("\2...").error().message(), HasSubstr("Start the newer Stator"));
-  const std::string map_bytes = EncodeMapEntry(entry);
-  for (size_t cut = 0; cut < map_bytes.size(); ++cut) EXPECT_FALSE(DecodeMapEntry(map_bytes.substr(0, cut)).ok()) << cut;
+  EXPECT_EQ(map->next, 5);
+  const std::string bytes = EncodeMapEntry(entry);
+  for (size_t cut = 0; cut < bytes.size(); ++cut) EXPECT_FALSE(DecodeMapEntry(bytes.substr(0, cut)).ok()) << cut;
   EXPECT_FALSE(DecodeMapEntry(EncodeMapEntry({5, {{"a", 0}}})).ok()) << "the first part begins at the beginning";
+  EXPECT_FALSE(DecodeMapEntry(EncodeMapEntry({5, {{"", 5}}})).ok()) << "a number that was not given yet";
+}
+
+TEST(RadosLayout, Marks) {
+  EXPECT_EQ(*KeyOfCell(MarkCell(std::string("a\0b", 3))), std::string("a\0b", 3));
+  EXPECT_LT(RangeMarkCell(255, 9), RangeMarkCell(256, 0));
+  const std::string bytes = EncodeRangeMark({77, "a", {}});
+  const Result<RangeMark> mark = DecodeRangeMark(bytes);
+  ASSERT_TRUE(mark.ok());
+  EXPECT_EQ(mark->stamp, 77);
+  EXPECT_EQ(mark->begin, "a");
+  EXPECT_EQ(mark->end, "");
+  for (size_t cut = 0; cut < bytes.size(); ++cut) EXPECT_FALSE(DecodeRangeMark(bytes.substr(0, cut)).ok()) << cut;
 }
 
 TEST(RadosLayout, Sizes) {
-  EXPECT_EQ(EncodeSize({0x0102, 3}), std::string("\2\1\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 16));
-  EXPECT_EQ(*DecodeSize(EncodeSize({1ull << 63, 7})), (TabletSize{1ull << 63, 7}));
-  for (const size_t bytes : {0, 15, 17}) EXPECT_EQ(DecodeSize(std::string(bytes, 'x')).error().code(), ErrorCode::kCorruption);
-  EXPECT_THAT(DecodeHeader("x").error().message(), testing::HasSubstr("damaged")) << "no version of a Stator";
+  EXPECT_EQ(EncodeSize({0x0102, 4, 3}), std::string("\2\1\0\0\0\0\0\0\4\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 24));
+  EXPECT_EQ(*DecodeSize(EncodeSize({1ull << 63, 1, 7})), (PartSize{1ull << 63, 1, 7}));
+  for (const size_t bytes : {0, 23, 25}) EXPECT_EQ(DecodeSize(std::string(bytes, 'x')).error().code(), ErrorCode::kCorruption);
 }
 
 TEST(RadosLayout, FormatAndNames) {

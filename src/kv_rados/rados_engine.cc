@@ -7,21 +7,26 @@
 #include <utility>
 
 #include "base/random.h"
+#include "kv_rados/bulletin.h"
 #include "kv_rados/cluster.h"
+#include "kv_rados/fences.h"
 #include "kv_rados/layout.h"
+#include "kv_rados/routing.h"
+#include "kv_rados/scan.h"
 #include "kv_rados/tablet_map.h"
 #include "kv_rados/writer.h"
 
 namespace stator::kv_rados {
 namespace {
 
-// The first read of a scan is small: nobody says how far it will go. Each further one is twice as large, up to kReadBytes.
-constexpr size_t kFirstReadBytes = 128 << 10;
-
 class RadosEngine final : public kv::Engine {
  public:
   RadosEngine(std::unique_ptr<Cluster> cluster, std::string process)
-      : cluster_(std::move(cluster)), map_(*cluster_), writer_(*cluster_, map_, std::move(process)) {}
+      : bulletin_(*cluster),
+        cluster_(std::move(cluster)),
+        map_(*cluster_, [](const PartPtr&) {}),
+        writer_(*cluster_, map_, std::move(process)) {}
+  ~RadosEngine() override { bulletin_.Stop(); }
 
   kv::Capabilities capabilities() const override {
     return {.atomic_across_tablets = false,
@@ -36,11 +41,15 @@ class RadosEngine final : public kv::Engine {
   Status Scan(const kv::Range& range, kv::Tier tier,
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
   void Apply(kv::Batch batch, kv::ApplyDone done) override { writer_.Apply(std::move(batch), std::move(done)); }
+  Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key) override;
+  Status RaiseFence(kv::Tablet tablet, uint64_t fence) override { return kv_rados::RaiseFence(*cluster_, map_, tablet, fence); }
+  kv::Bulletin* bulletin() override { return &bulletin_; }
   Status Health() const override { return writer_.Health(); }
   uint64_t ApproximateBytes(kv::Tablet tablet) const override;
   std::map<std::string, double> Statistics() const override {
     std::map<std::string, double> statistics;
     writer_.AddStatistics(&statistics);
+    statistics["kv_rados_watches_lost"] = static_cast<double>(bulletin_.lost());
     return statistics;
   }
   Status Checkpoint(const std::string&) override {
@@ -49,37 +58,63 @@ class RadosEngine final : public kv::Engine {
   }
 
  private:
-  // Fills an operation on the part that holds the tablet, and reads. *part is null, and nothing was read, if the tablet was never
-  // written to.
-  Status Read(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill, PartPtr* part, std::unique_ptr<ReadOp>* read) const;
+  // Reads from the part that holds the route. place->part is null, and nothing was read, if the tablet was never written to.
+  Status Read(kv::Tablet tablet, std::string_view route, FunctionRef<void(ReadOp&)> fill, Place* place,
+              std::unique_ptr<ReadOp>* read) const;
+  // The same from every part, one after the other, until an error.
+  Status ReadAll(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill, FunctionRef<Status(const Place& place, ReadOp& read)> take) const;
+  // What MultiGet has read.
+  struct Wanted {
+    std::vector<std::string> cells;
+    std::map<std::string, std::vector<size_t>, std::less<>> places;  // a key may be asked for more than once
+  };
+  Status TakeValues(const Place& place, ReadOp& read, const Wanted& wanted, std::vector<std::optional<std::string>>* values);
 
-  using Entries = std::vector<std::pair<std::string, std::string>>;  // keys and values
-  // The next entries of a range from one state, in order: at most `limit` and all with keys in [begin, end). *more says whether
-  // the range may have others behind them.
-  Status ReadForward(const kv::Range& range, size_t limit, Entries* entries, bool* more);
-  Status ReadReverse(const kv::Range& range, size_t limit, Entries* entries, bool* more);
-
+  RadosBulletin bulletin_;  // outlives the cluster
   const std::unique_ptr<Cluster> cluster_;
   mutable TabletMap map_;  // a cache
   Writer writer_;
 };
 
+Error SpanError(std::string_view what) {
+  return Error(ErrorCode::kSpansUnits, fmt::format("{}, which are not read together on this engine.", what));
+}
+
 Error WouldBlockError() { return Error(ErrorCode::kWouldBlock, "Every read of this store waits for the network."); }
 
-Status RadosEngine::Read(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill, PartPtr* part,
+Status RadosEngine::Read(kv::Tablet tablet, std::string_view route, FunctionRef<void(ReadOp&)> fill, Place* place,
                          std::unique_ptr<ReadOp>* read) const {
-  for (int round = 0;; ++round) {
-    ASSIGN_OR_RETURN(*part, map_.Find(tablet, {}));
-    if (*part == nullptr) return OkStatus();
-    const int result = cluster_->Read((*part)->object, [&](ReadOp& op) {
-      op.GuardAttribute(kHeaderAttribute, (*part)->header);
+  for (int round = 0; round < 50; ++round) {
+    ASSIGN_OR_RETURN(*place, map_.Locate(tablet, route));
+    if (place->part == nullptr) return OkStatus();
+    const int result = cluster_->Read(place->part->object, [&](ReadOp& op) {
+      op.GuardAttribute(kHeaderAttribute, place->header->bytes);
       fill(op);
     }, read);
     if (result >= 0) return OkStatus();
-    if (result != -ECANCELED && result != -ENOENT) return cluster_->ErrorOf(result, (*part)->object, false);
-    TRY(map_.Recheck(tablet, *part));
-    if (round == 10) return Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read.");
+    if (result == -ENOENT) {
+      TRY(map_.Recheck(place->part));
+    } else if (result == -ECANCELED) {
+      place->part->Forget(place->header);
+    } else {
+      return cluster_->ErrorOf(result, place->part->object, false);
+    }
   }
+  return Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read.");
+}
+
+Status RadosEngine::ReadAll(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill,
+                            FunctionRef<Status(const Place& place, ReadOp& read)> take) const {
+  std::string route;
+  do {
+    Place place;
+    std::unique_ptr<ReadOp> read;
+    TRY(Read(tablet, route, fill, &place, &read));
+    if (place.part == nullptr) return OkStatus();
+    TRY(take(place, *read));
+    route = place.header->header.routes.end;
+  } while (!route.empty());
+  return OkStatus();
 }
 
 Result<bool> RadosEngine::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) {
@@ -96,148 +131,83 @@ Status RadosEngine::MultiGet(std::span<const kv::Point> points, kv::Tier tier,
   values->assign(points.size(), std::nullopt);
   if (points.empty()) return OkStatus();
   if (tier != kv::Tier::kAny) return WouldBlockError();
-  std::vector<std::string> cells;
-  std::map<std::string, std::vector<size_t>, std::less<>> places;  // a key may be asked for more than once
+  const kv::Tablet tablet = points[0].tablet;
+  Wanted wanted;
+  std::optional<std::string_view> route;
+  std::vector<std::string_view> routes;
+  bool counters = false;
   for (size_t i = 0; i < points.size(); ++i) {
-    if (points[i].tablet != points[0].tablet) return InternalError("a read spans tablets, which are not read together on this engine.");
-    cells.push_back(KeyCell(points[i].key));
-    places[cells.back()].push_back(i);
-  }
-  PartPtr part;
-  std::unique_ptr<ReadOp> read;
-  TRY(Read(points[0].tablet, [&](ReadOp& op) { op.Keys(cells); }, &part, &read));
-  if (part == nullptr) return OkStatus();
-  Status status;
-  read->ForEach(0, [&](std::string_view cell, std::string_view stored) {
-    Result<std::string> value = LoadedValue(stored);
-    const auto found = places.find(cell);
-    if (!value.ok() || found == places.end()) {
-      status = value.ok() ? InternalError("a read returned a key that nobody asked for.") : std::move(value).error();
-      return false;
+    if (points[i].tablet != tablet) return SpanError("a read spans tablets");
+    wanted.cells.push_back(KeyCell(points[i].key));
+    wanted.places[wanted.cells.back()].push_back(i);
+    if (const std::optional<std::string_view> of_key = RouteOf(tablet.space, points[i].key)) {
+      routes.push_back(*of_key);
+    } else {
+      counters = true;
     }
-    part->NoteBytes(cell.size() + stored.size());
-    part->seen.Note(points[found->second.front()].key, kv::StampOf(*value), value->size());
-    for (const size_t i : found->second) values->at(i) = *value;
-    return true;
-  });
-  return status;
-}
-
-Status RadosEngine::ReadForward(const kv::Range& range, size_t limit, Entries* entries, bool* more) {
-  PartPtr part;
+  }
+  const auto ask = [&](ReadOp& op) { op.Keys(wanted.cells); };
+  Place place;
   std::unique_ptr<ReadOp> read;
-  TRY(Read(range.tablet, [&](ReadOp& op) { op.Range(StartAt(range.begin), CommonCellPrefix(range.begin, range.end), limit); },
-           &part, &read));
-  *more = false;
-  if (part == nullptr) return OkStatus();
-  *more = read->more(0);
-  Status status;
-  read->ForEach(0, [&](std::string_view cell, std::string_view stored) {
-    Result<std::string> key = KeyOfCell(cell);
-    if (!key.ok()) return status = std::move(key).error(), false;
-    if (!range.end.empty() && *key >= range.end) return *more = false;
-    Result<std::string> value = LoadedValue(stored);
-    if (!value.ok()) return status = std::move(value).error(), false;
-    part->NoteBytes(cell.size() + stored.size());
-    part->seen.Note(*key, kv::StampOf(*value), value->size());
-    entries->emplace_back(std::move(*key), std::move(*value));
-    return true;
-  });
-  return status;
+  TRY(Read(tablet, routes.empty() ? std::string_view() : routes.front(), ask, &place, &read));
+  if (place.part == nullptr) return OkStatus();
+  const RouteRange& has = place.header->header.routes;
+  if (!std::all_of(routes.begin(), routes.end(), [&has](std::string_view each) { return has.Has(each); })) {
+    return SpanError("a read spans parts of a tablet");
+  }
+  if (!counters || has == RouteRange()) return TakeValues(place, *read, wanted, values);
+  // Every part has counters of its own. They are not read from one state, nor with the rest.
+  return ReadAll(tablet, ask, [&](const Place& part, ReadOp& of_part) { return TakeValues(part, of_part, wanted, values); });
 }
 
-// First the keys, from the reverse order; then their values, and the keys again: if they are still the same, the second read
-// alone shows one state. Only keys that come and go make it start over, not values that change.
-Status RadosEngine::ReadReverse(const kv::Range& range, size_t limit, Entries* entries, bool* more) {
-  const std::string start = range.end.empty() ? std::string(1, kReverseCell) : ReverseCell(range.end);
-  const std::string prefix = CommonReversePrefix(range.begin, range.end);
-  const int64_t started = cluster_->clock().TicksMicros();
-  std::vector<std::string> keys, cells;
-  for (bool first = true;; first = false) {
-    PartPtr part;
-    std::unique_ptr<ReadOp> read;
-    TRY(Read(range.tablet, [&](ReadOp& op) {
-      op.Range(start, prefix, limit);
-      if (!cells.empty()) op.Keys(cells);
-    }, &part, &read));
-    *more = false;
-    if (part == nullptr) return OkStatus();
-    *more = read->more(0);
-    std::vector<std::string> now;
-    Status status;
-    read->ForEach(0, [&](std::string_view cell, std::string_view) {
-      Result<std::string> key = KeyOfCell(cell);
-      if (!key.ok()) return status = std::move(key).error(), false;
-      if (*key < range.begin) return *more = false;
-      now.push_back(std::move(*key));
-      return true;
-    });
-    TRY(std::move(status));
-    if (now.empty()) return OkStatus();
-    if (now == keys) {
-      std::map<std::string, std::string, std::less<>> values;
-      read->ForEach(1, [&](std::string_view cell, std::string_view stored) {
-        Result<std::string> value = LoadedValue(stored);
-        if (!value.ok()) return status = std::move(value).error(), false;
-        part->NoteBytes(cell.size() + stored.size());
-        values.emplace(cell, std::move(*value));
-        return true;
-      });
-      TRY(std::move(status));
-      for (size_t i = 0; i < keys.size(); ++i) {
-        const auto value = values.find(cells[i]);
-        if (value == values.end()) {
-          return CorruptionError(fmt::format("The object {} has a key in its reverse order that has no value.", part->object));
+Status RadosEngine::TakeValues(const Place& place, ReadOp& read, const Wanted& wanted, std::vector<std::optional<std::string>>* values) {
+  Status status;
+  read.ForEach(0, [&](std::string_view cell, std::string_view stored) {
+    status = [&]() -> Status {
+      ASSIGN_OR_RETURN(std::string value, LoadedValue(stored));
+      const auto found = wanted.places.find(cell);
+      if (found == wanted.places.end()) return InternalError("a read returned a key that nobody asked for.");
+      ASSIGN_OR_RETURN(const std::string key, KeyOfCell(cell));
+      place.part->NoteBytes(cell.size() + stored.size());
+      place.part->seen.Note(key, kv::StampOf(value), value.size());
+      const std::optional<std::string_view> route = RouteOf(place.part->tablet.space, key);
+      if (route && !place.header->header.routes.Has(*route)) return OkStatus();  // given up, and not yet removed
+      for (const size_t i : found->second) {
+        if (!route && values->at(i)) {
+          ASSIGN_OR_RETURN(values->at(i), AddCounters(*values->at(i), value));
+        } else {
+          values->at(i) = value;
         }
-        part->seen.Note(keys[i], kv::StampOf(value->second), value->second.size());
-        entries->emplace_back(std::move(keys[i]), std::move(value->second));
       }
       return OkStatus();
-    }
-    if (!first && cluster_->PastDeadline(started)) {
-      return Error(ErrorCode::kUnavailable, "Keys come and go faster than they can be read in reverse.");
-    }
-    keys = std::move(now);
-    cells.clear();
-    for (const std::string& key : keys) cells.push_back(KeyCell(key));
-  }
+    }();
+    return status.ok();
+  });
+  return status;
 }
 
 Status RadosEngine::Scan(const kv::Range& range, kv::Tier tier,
                          FunctionRef<bool(std::string_view key, std::string_view value)> visit) {
   if (!range.end.empty() && range.begin >= range.end) return OkStatus();
   if (tier != kv::Tier::kAny) return WouldBlockError();
-  std::string begin(range.begin), end(range.end);
-  ASSIGN_OR_RETURN(const PartPtr part, map_.Find(range.tablet, {}));
-  if (part == nullptr) return OkStatus();
-  size_t bytes = kFirstReadBytes;
-  for (bool more = true; more; bytes = std::min(2 * bytes, kReadBytes)) {
-    const size_t limit = part->KeysFor(bytes);
-    Entries entries;
-    const kv::Range rest{range.tablet, begin, end, range.reverse};
-    TRY(range.reverse ? ReadReverse(rest, limit, &entries, &more) : ReadForward(rest, limit, &entries, &more));
-    for (const auto& [key, value] : entries) {
-      if (!visit(key, value)) return OkStatus();
-    }
-    if (entries.empty()) return OkStatus();
-    if (range.reverse) {
-      end = std::move(entries.back().first);
-      if (end.empty()) return OkStatus();  // the first of all keys
-    } else {
-      begin = std::move(entries.back().first);
-      begin.push_back('\0');
-    }
-  }
-  return OkStatus();
+  return ScanParts(*cluster_, map_, range, visit);
+}
+
+Result<kv::Unit> RadosEngine::UnitOf(kv::Tablet tablet, std::string_view key) {
+  const std::optional<std::string_view> route = RouteOf(tablet.space, key);
+  if (!route) return kv::Unit{tablet, {}};
+  ASSIGN_OR_RETURN(const Place place, map_.Locate(tablet, *route));
+  return kv::Unit{tablet, std::to_string(place.part == nullptr ? 0 : place.part->number)};
 }
 
 uint64_t RadosEngine::ApproximateBytes(kv::Tablet tablet) const {
-  PartPtr part;
-  std::unique_ptr<ReadOp> read;
-  const Status status = Read(tablet, [](ReadOp& op) { op.Attributes(); }, &part, &read);
-  if (!status.ok() || part == nullptr) return 0;
-  const Result<TabletSize> size = DecodeSize(read->TakeAttributes()[kSizeAttribute]);
-  return size.ok() ? size->bytes : 0;
+  uint64_t bytes = 0;
+  const Status status = ReadAll(tablet, [](ReadOp& op) { op.Attributes(); }, [&bytes](const Place& place, ReadOp& read) -> Status {
+    ASSIGN_OR_RETURN(const PartSize size, DecodeSize(read.attribute(kSizeAttribute)));
+    bytes += size.bytes - std::min(size.bytes, place.header->header.given.bytes);
+    return OkStatus();
+  });
+  return status.ok() ? bytes : 0;
 }
 
 // Finds the store object, or creates it; then writes to it, so that what keeps this process from writing shows now.
@@ -255,7 +225,7 @@ Status OpenStore(Cluster& cluster, const std::string& process) {
     result = cluster.Read(kStoreObject, [](ReadOp& op) { op.Attributes(); }, &read);
   }
   if (result < 0) return cluster.ErrorOf(result, kStoreObject, false);
-  TRY(CheckFormat(read->TakeAttributes()[kFormatAttribute]));
+  TRY(CheckFormat(read->attribute(kFormatAttribute)));
   WriteOp opened(cluster.api());
   opened.GuardAttribute(kFormatAttribute, FormatText());
   opened.Set("opened", process);

@@ -23,6 +23,8 @@ struct RadosOptions {
   // operation's timeout later.
   int deadline_seconds = 20;
   int connect_timeout_seconds = 10;
+  // The OSDs forget a process that they have not heard of for so long; until then announcements (kv::Bulletin) wait for it in vain.
+  int watch_timeout_seconds = 10;
   // A batch that would make its tablet larger gets kUnavailable. A larger one slows down the recovery of its replicas: measured,
   // 200,000 keys stall for seconds.
   uint64_t max_tablet_bytes = 64 << 20;

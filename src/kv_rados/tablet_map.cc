@@ -4,43 +4,63 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 namespace stator::kv_rados {
 namespace {
 
-constexpr size_t kMaxReadKeys = 1000;
-constexpr uint32_t kGuessedBytes = 4096;  // of a key and its value, before any was seen
+constexpr int kMaxRounds = 50;
+constexpr std::chrono::milliseconds kOpeningWait(5), kMaxOpeningWait(50);
 
 }  // namespace
 
-void SeenSizes::Note(std::string_view key, uint64_t stamp, size_t bytes) {
-  const size_t hash = std::hash<std::string_view>()(key);
+Result<std::optional<MapEntry>> ReadMapEntry(Cluster& cluster, kv::Tablet tablet) {
+  const std::string name = TabletName(tablet);
+  std::unique_ptr<ReadOp> read;
+  size_t keys = 0;
+  const int result = cluster.Read(kStoreObject, [&](ReadOp& op) {
+    op.GuardAttribute(kFormatAttribute, FormatText());
+    keys = op.Keys({&name, 1});
+  }, &read);
+  if (result == -ECANCELED) {
+    return Error(ErrorCode::kUnavailable, "The store was upgraded by a newer Stator while this one ran. Upgrade this one.");
+  } else if (result < 0) {
+    return cluster.ErrorOf(result, kStoreObject, false);
+  }
+  std::optional<std::string> bytes;
+  read->ForEach(keys, [&bytes](std::string_view, std::string_view value) {
+    bytes = value;
+    return true;
+  });
+  if (!bytes) return std::optional<MapEntry>();
+  ASSIGN_OR_RETURN(MapEntry entry, DecodeMapEntry(*bytes));
+  return std::optional(std::move(entry));
+}
+
+// ---- the list of parts ---------------------------------------------------------------------------------------------
+
+PartListPtr TabletMap::Cached(kv::Tablet tablet) const {
   MutexLock lock(mutex_);
-  slots_[hash % slots_.size()] = {hash, stamp, bytes};
+  auto found = tablets_.find(tablet);
+  return found == tablets_.end() ? nullptr : found->second;
 }
 
-std::optional<size_t> SeenSizes::Find(std::string_view key, uint64_t stamp) const {
-  const size_t hash = std::hash<std::string_view>()(key);
+PartListPtr TabletMap::Merge(kv::Tablet tablet, const std::map<std::string, uint32_t>& parts) {
   MutexLock lock(mutex_);
-  const Slot& slot = slots_[hash % slots_.size()];
-  return slot.hash == hash && slot.stamp == stamp ? std::optional(slot.bytes) : std::nullopt;
+  PartListPtr& known = tablets_[tablet];
+  auto merged = known == nullptr ? std::make_shared<PartList>() : std::make_shared<PartList>(*known);
+  for (const auto& [begin, number] : parts) {
+    if (merged->find(begin) == merged->end()) merged->emplace(begin, std::make_shared<Part>(tablet, number));
+  }
+  return known = std::move(merged);
 }
 
-void Part::NoteBytes(size_t bytes) const {
-  const uint32_t mean = mean_bytes.load(std::memory_order_relaxed);
-  const auto now = static_cast<uint32_t>(std::min<size_t>(bytes, 1 << 20));
-  mean_bytes.store(mean == 0 ? now : mean - mean / 8 + now / 8, std::memory_order_relaxed);
-}
+void TabletMap::Add(kv::Tablet tablet, const std::string& begin, uint32_t number) { Merge(tablet, {{begin, number}}); }
 
-size_t Part::KeysFor(size_t bytes) const {
-  const uint32_t mean = mean_bytes.load(std::memory_order_relaxed);
-  return std::clamp<size_t>(bytes / (mean == 0 ? kGuessedBytes : mean), 1, kMaxReadKeys);
-}
-
-PartPtr TabletMap::FindCached(kv::Tablet tablet) {
-  MutexLock lock(mutex_);
-  auto found = parts_.find(tablet);
-  return found == parts_.end() ? nullptr : found->second;
+Result<PartListPtr> TabletMap::Load(kv::Tablet tablet) {
+  ASSIGN_OR_RETURN(const std::optional<MapEntry> entry, ReadMapEntry(cluster_, tablet));
+  return entry ? Merge(tablet, entry->parts) : PartListPtr();
 }
 
 Result<bool> TabletMap::WasWritten(kv::Tablet tablet) {
@@ -49,56 +69,24 @@ Result<bool> TabletMap::WasWritten(kv::Tablet tablet) {
   const int result = cluster_.Read(object, [](ReadOp& op) { op.Attributes(); }, &read);
   if (result == -ENOENT) return false;
   if (result < 0) return cluster_.ErrorOf(result, object, false);
-  ASSIGN_OR_RETURN(const uint64_t stamp, DecodeStamp(read->TakeAttributes()[kStampAttribute]));
+  ASSIGN_OR_RETURN(const uint64_t stamp, DecodeStamp(read->attribute(kStampAttribute)));
   return stamp > 0;
 }
 
-Result<PartPtr> TabletMap::Find(kv::Tablet tablet, std::string_view) {
-  if (PartPtr cached = FindCached(tablet)) return cached;
-  const std::string name = TabletName(tablet);
+Result<PartListPtr> TabletMap::Parts(kv::Tablet tablet) {
+  if (PartListPtr parts = Cached(tablet)) return parts;
   for (bool again = false;; again = true) {
-    ASSIGN_OR_RETURN(PartPtr part, Look(tablet, name));
-    if (part != nullptr) return part;
+    ASSIGN_OR_RETURN(PartListPtr parts, Load(tablet));
+    if (parts != nullptr) return parts;
     // Another process may have made it and written to it between the two reads, so the map is asked once more.
     ASSIGN_OR_RETURN(const bool written, WasWritten(tablet));
-    if (!written) return PartPtr();
+    if (!written) return PartListPtr();
     if (again) {
       return CorruptionError(fmt::format(
-          "The tablet {} was written to, and the object \"{}\" has no entry of it. Bring that object back from a backup.", name, kStoreObject));
+          "The tablet {} was written to, and the object \"{}\" has no entry of it. Bring that object back from a backup.",
+          TabletName(tablet), kStoreObject));
     }
   }
-}
-
-Result<PartPtr> TabletMap::Look(kv::Tablet tablet, const std::string& name) {
-  std::unique_ptr<ReadOp> read;
-  size_t keys = 0;
-  const int result = cluster_.Read(kStoreObject, [&](ReadOp& op) {
-    op.GuardAttribute(kFormatAttribute, FormatText());
-    keys = op.Keys({&name, 1});
-  }, &read);
-  if (result == -ECANCELED) {
-    return Error(ErrorCode::kUnavailable, "The store was upgraded by a newer Stator while this one ran. Upgrade this one.");
-  } else if (result < 0) {
-    return cluster_.ErrorOf(result, kStoreObject, false);
-  }
-  std::optional<std::string> bytes;
-  read->ForEach(keys, [&bytes](std::string_view, std::string_view value) {
-    bytes = value;
-    return true;
-  });
-  if (!bytes) return PartPtr();
-  ASSIGN_OR_RETURN(const MapEntry entry, DecodeMapEntry(*bytes));
-  if (entry.parts.size() > 1) {
-    return Error(ErrorCode::kUnavailable,
-                 fmt::format("The tablet {} is split into {} parts, which this Stator cannot read. Start the newer one that split it.",
-                             name, entry.parts.size()));
-  }
-  auto part = std::make_shared<Part>();
-  const uint32_t number = entry.parts.begin()->second;
-  part->object = PartObject(tablet, number);
-  part->header = EncodeHeader({.tablet = tablet, .part = number, .epoch = entry.epoch});
-  MutexLock lock(mutex_);
-  return parts_.try_emplace(tablet, std::move(part)).first->second;
 }
 
 Status TabletMap::Create(kv::Tablet tablet) {
@@ -106,7 +94,7 @@ Status TabletMap::Create(kv::Tablet tablet) {
   const std::string object = PartObject(tablet, 0);
   WriteOp create(cluster_.api());
   create.CreateExclusively();
-  create.SetAttribute(kHeaderAttribute, EncodeHeader({.tablet = tablet, .part = 0, .epoch = entry.epoch}));
+  create.SetAttribute(kHeaderAttribute, EncodeHeader({.tablet = tablet, .part = 0}));
   create.SetAttribute(kStampAttribute, EncodeStamp(0));
   create.SetAttribute(kSizeAttribute, EncodeSize({}));
   if (const int result = cluster_.Write(object, create); result < 0 && result != -EEXIST) {
@@ -124,37 +112,95 @@ Status TabletMap::Create(kv::Tablet tablet) {
   return OkStatus();
 }
 
-Result<PartPtr> TabletMap::FindOrCreate(kv::Tablet tablet, std::string_view key) {
-  ASSIGN_OR_RETURN(PartPtr part, Find(tablet, key));
-  if (part != nullptr) return part;
+Result<PartListPtr> TabletMap::PartsOrCreate(kv::Tablet tablet) {
+  ASSIGN_OR_RETURN(PartListPtr parts, Parts(tablet));
+  if (parts != nullptr) return parts;
   TRY(Create(tablet));
-  ASSIGN_OR_RETURN(part, Find(tablet, key));
-  if (part == nullptr) return CorruptionError(fmt::format("The tablet {} is gone from the map as soon as it was made.", TabletName(tablet)));
-  return part;
+  ASSIGN_OR_RETURN(parts, Parts(tablet));
+  if (parts == nullptr) {
+    return CorruptionError(fmt::format("The tablet {} is gone from the map as soon as it was made.", TabletName(tablet)));
+  }
+  return parts;
 }
 
-Status TabletMap::Recheck(kv::Tablet tablet, const PartPtr& part) {
-  {
-    MutexLock lock(mutex_);
-    auto found = parts_.find(tablet);
-    if (found != parts_.end() && found->second == part) parts_.erase(found);
+Status TabletMap::Heal(const PartPtr& part, const HeaderPtr& header) {
+  const PartHeader& is = header->header;
+  PartListPtr parts = Cached(part->tablet);
+  const auto lost = [&part](std::string_view what) {
+    return CorruptionError(fmt::format("The object {} has fewer keys than the map of the store says, which does not know who has those {}.",
+                                       part->object, what));
+  };
+  if (parts != nullptr) {
+    const auto mine = parts->find(is.routes.begin);
+    if (mine == parts->end() || mine->second->number != part->number) return lost("before them");
+    if (is.routes.end.empty() || parts->count(is.routes.end) > 0) return OkStatus();
   }
-  ASSIGN_OR_RETURN(const PartPtr now, Find(tablet, {}));
-  if (now == nullptr) return CorruptionError(fmt::format("The tablet {} is gone from the map of the store.", TabletName(tablet)));
-  std::unique_ptr<ReadOp> read;
-  const int result = cluster_.Read(now->object, [](ReadOp& op) { op.Attributes(); }, &read);
-  if (result < 0) return cluster_.ErrorOf(result, now->object, false);
-  const std::string header = read->TakeAttributes()[kHeaderAttribute];
-  if (header == now->header) return OkStatus();
-  const Result<PartHeader> is = DecodeHeader(header);
-  if (!is.ok() && is.error().code() == ErrorCode::kCorruption) {
-    return CorruptionError(fmt::format(
-        "The header of the object {} is {}. That was not done by Stator; bring the object back from a backup.", now->object,
-        header.empty() ? "missing" : "damaged"));
+  if (is.state == PartHeader::State::kLeaving) {
+    Add(part->tablet, is.routes.end, is.other);
+    return OkStatus();
   }
-  if (!is.ok()) return is.error();
-  return CorruptionError(fmt::format("The object {} says that it is part {} of {}, epoch {}, and the map does not.", now->object,
-                                     is->part, TabletName(is->tablet), is->epoch));
+  ASSIGN_OR_RETURN(parts, Load(part->tablet));
+  // It forgot to whom it gave them once the map of the store had that.
+  if (parts == nullptr || parts->count(is.routes.end) == 0) return lost("behind them");
+  return OkStatus();
+}
+
+// ---- places --------------------------------------------------------------------------------------------------------
+
+Result<HeaderPtr> TabletMap::Learn(const PartPtr& part, std::string_view bytes) {
+  const HeaderPtr before = part->header();
+  if (before != nullptr && before->bytes == bytes) return before;
+  ASSIGN_OR_RETURN(HeaderPtr header, part->Learn(bytes));
+  using State = PartHeader::State;
+  if (header->header.state == State::kCopying || header->header.state == State::kLeaving) notice_(part);
+  return header;
+}
+
+Result<Place> TabletMap::Locate(kv::Tablet tablet, std::string_view route) { return LocateWhere(tablet, route, false); }
+
+Result<Place> TabletMap::LocateBelow(kv::Tablet tablet, std::string_view end) { return LocateWhere(tablet, end, true); }
+
+Result<Place> TabletMap::LocateWhere(kv::Tablet tablet, std::string_view route, bool below) {
+  const int64_t started = cluster_.clock().TicksMicros();
+  auto wait = kOpeningWait;
+  for (int round = 0; round < kMaxRounds;) {
+    ASSIGN_OR_RETURN(const PartListPtr parts, Parts(tablet));
+    if (parts == nullptr) return Place();
+    auto after = !below ? parts->upper_bound(route) : route.empty() ? parts->end() : parts->lower_bound(route);
+    const PartPtr part = std::prev(after)->second;
+    HeaderPtr header = part->header();
+    if (header == nullptr) {
+      std::unique_ptr<ReadOp> read;
+      const int result = cluster_.Read(part->object, [](ReadOp& op) { op.Attributes(); }, &read);
+      if (result < 0) return cluster_.ErrorOf(result, part->object, false);
+      ASSIGN_OR_RETURN(header, Learn(part, read->attribute(kHeaderAttribute)));
+    }
+    const PartHeader& is = header->header;
+    if (is.fence == kv::kDroppedFence) return FencedError(is);
+    const bool has = !below ? is.routes.Has(route) : is.routes.end.empty() || (!route.empty() && route <= is.routes.end);
+    if (is.state == PartHeader::State::kFilling) {
+      if (cluster_.PastDeadline(started)) {
+        return Error(ErrorCode::kUnavailable, fmt::format("The split of a part of {} does not come to its end.", TabletName(tablet)));
+      }
+      part->Forget(header);
+      std::this_thread::sleep_for(wait);
+      wait = std::min(2 * wait, kMaxOpeningWait);
+    } else if (!has) {
+      TRY(Heal(part, header));
+      ++round;
+    } else {
+      return Place{part, header};
+    }
+  }
+  return Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read.");
+}
+
+Status TabletMap::Recheck(const PartPtr& part) {
+  ASSIGN_OR_RETURN(const PartListPtr parts, Load(part->tablet));
+  if (parts == nullptr) return CorruptionError(fmt::format("The tablet {} is gone from the map of the store.", TabletName(part->tablet)));
+  part->Forget(part->header());
+  TRY(ReadHeader(cluster_, *part));
+  return OkStatus();
 }
 
 }  // namespace stator::kv_rados

@@ -1,13 +1,14 @@
 // Which object holds a key of a tablet. Internal to the room.
 //
 // The map of every tablet is an omap entry of the store object, and this a cache of it. A stale cache does no harm: an
-// operation compares the header of the object it goes to, and is refused if that has another range or epoch than the map said.
+// operation compares the header of the object it goes to, which alone says what the object holds. The cache is healed from such headers: a
+// part that has given up a range says to which part, until the map of the store says so too. Parts are split and never
+// joined, so what the cache knows stays true as far as it goes.
 // A tablet comes into being with its first write: object first, then entry, then the write. So an object that the map names and that
 // is not there was removed by somebody else, and so was the entry of an object that was written to: errors, and never empty tablets.
 #pragma once
 
-#include <array>
-#include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,68 +16,61 @@
 #include "base/mutex.h"
 #include "kv_rados/cluster.h"
 #include "kv_rados/layout.h"
+#include "kv_rados/part.h"
 
 namespace stator::kv_rados {
 
-// How large the values were that this process read lately: writes rarely read again what they replace. Thread-safe.
-class SeenSizes {
- public:
-  void Note(std::string_view key, uint64_t stamp, size_t bytes);
-  // Of the value that the key had at the stamp; none if it was not seen or is forgotten.
-  std::optional<size_t> Find(std::string_view key, uint64_t stamp) const;
-
- private:
-  struct Slot {
-    size_t hash = 0;
-    uint64_t stamp = 0;
-    size_t bytes = 0;
-  };
-  mutable Mutex mutex_;
-  std::array<Slot, 256> slots_ GUARDED_BY(mutex_);
+// The parts of a tablet by their first routes, never empty.
+using PartList = std::map<std::string, PartPtr, std::less<>>;
+using PartListPtr = std::shared_ptr<const PartList>;
+// Where a part holds a route, as its header says: what operations go to and compare. All null: the tablet was never written to.
+struct Place {
+  PartPtr part;
+  HeaderPtr header;
 };
 
-// One part of a tablet as operations need it.
-struct Part {
-  std::string object;
-  std::string header;  // encoded, as the object must have it
-  // A running mean of the stored bytes of a key and its value, as reads saw them; 0: none was seen. It only sizes reads.
-  mutable std::atomic<uint32_t> mean_bytes = 0;
-  mutable SeenSizes seen;
-
-  void NoteBytes(size_t bytes) const;
-  // How many keys a read of about so many bytes asks for.
-  size_t KeysFor(size_t bytes) const;
-};
-using PartPtr = std::shared_ptr<const Part>;
-
-// What one read of a long range aims at.
-inline constexpr size_t kReadBytes = 1 << 20;
-
-// Thread-safe. Calls wait for the network unless the part is cached.
+// Thread-safe. Calls wait for the network unless what they need is cached.
 class TabletMap {
  public:
-  explicit TabletMap(Cluster& cluster) : cluster_(cluster) {}
+  // `notice` is told of parts whose header says that they are being split; it must not wait.
+  TabletMap(Cluster& cluster, std::function<void(const PartPtr&)> notice) : cluster_(cluster), notice_(std::move(notice)) {}
 
-  // The part that holds `key`; null if the tablet was never written to. Today every tablet has one part; a map with more is
-  // refused with kUnavailable. kCorruption: the map lost its entry.
-  Result<PartPtr> Find(kv::Tablet tablet, std::string_view key);
+  // The part that holds the route. While that is being opened the call waits, up to the deadline: kUnavailable. kFenced: the tablet
+  // was dropped. kCorruption: the map lost its entry, or a header. When an operation at the place is refused: Part::Forget, and again.
+  Result<Place> Locate(kv::Tablet tablet, std::string_view route);
+  // The same of the part that holds the last routes below `end`; empty: the last ones of all.
+  Result<Place> LocateBelow(kv::Tablet tablet, std::string_view end);
+  // An operation at a place did not find the object. kCorruption if the map still names it.
+  Status Recheck(const PartPtr& part);
+
+  // What is known of the parts, whose headers may say otherwise. Null: never written to (as far as is known, for Cached).
+  Result<PartListPtr> Parts(kv::Tablet tablet);
   // The same; creates the tablet if it was never written to.
-  Result<PartPtr> FindOrCreate(kv::Tablet tablet, std::string_view key);
-  PartPtr FindCached(kv::Tablet tablet);
-  // The object refused `part`: it is looked up again. Returns why, if the object itself is at fault (missing, damaged, of a newer
-  // format, another tablet's).
-  Status Recheck(kv::Tablet tablet, const PartPtr& part);
+  Result<PartListPtr> PartsOrCreate(kv::Tablet tablet);
+  PartListPtr Cached(kv::Tablet tablet) const;
+  // Adds what the part has given up, as its header says, to what is known.
+  Status Heal(const PartPtr& part, const HeaderPtr& header);
+  // What stands in an object was seen: Part::Learn.
+  Result<HeaderPtr> Learn(const PartPtr& part, std::string_view header);
+  // The map has this child now, too.
+  void Add(kv::Tablet tablet, const std::string& begin, uint32_t number);
 
  private:
+  Result<Place> LocateWhere(kv::Tablet tablet, std::string_view route, bool below);
   // The map has no entry of it. Whether somebody wrote to it all the same.
   Result<bool> WasWritten(kv::Tablet tablet);
   Status Create(kv::Tablet tablet);
-  // What the map says now; null: nothing.
-  Result<PartPtr> Look(kv::Tablet tablet, const std::string& name);
+  // What the store's map says now, added to what is known; null: nothing.
+  Result<PartListPtr> Load(kv::Tablet tablet);
+  PartListPtr Merge(kv::Tablet tablet, const std::map<std::string, uint32_t>& parts);
 
   Cluster& cluster_;
-  Mutex mutex_;
-  std::map<kv::Tablet, PartPtr> parts_ GUARDED_BY(mutex_);
+  const std::function<void(const PartPtr&)> notice_;
+  mutable Mutex mutex_;
+  std::map<kv::Tablet, PartListPtr> tablets_ GUARDED_BY(mutex_);
 };
+
+// What stands in the map of the store; none: the tablet has no entry.
+Result<std::optional<MapEntry>> ReadMapEntry(Cluster& cluster, kv::Tablet tablet);
 
 }  // namespace stator::kv_rados

@@ -1,421 +1,192 @@
 #include "kv_rados/tablet_writer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <utility>
+
+#include "kv_rados/routing.h"
 
 namespace stator::kv_rados {
 namespace {
 
-// What one operation may hold. RADOS takes up to 90 MB.
-constexpr size_t kMaxGroupBytes = 8 << 20;
-constexpr size_t kMaxGroupBatches = 1000;
-// Keys remembered between groups: mostly counters.
-constexpr size_t kMaxKnownKeys = 1024;
-// A ledger cell that was not written for so long is removed by whoever opens the tablet. A process that wakes up later than half
-// of it to an operation in doubt does not trust a missing cell.
-constexpr int64_t kLedgerKeepMicros = 24 * 3'600'000'000LL;
-constexpr size_t kMaxLedgersSeen = 200;
-// A tablet is counted again when its size may be off by half, if that is more than this.
-constexpr uint64_t kMaxUnsureBytes = 8 << 20;
-constexpr int64_t kFullIntervalMicros = 1'000'000;  // a full pool is asked after so often
-
-Error LateError() {
-  return Error(ErrorCode::kUnavailable, "The Ceph cluster did not answer in time. The write was not applied.");
-}
-
-// Reads all of a tablet. Not from one state: what is written meanwhile makes it a little wrong. None if the object refused the header.
-Result<std::optional<uint64_t>> CountBytes(Cluster& cluster, const Part& part) {
-  uint64_t bytes = 0;
-  std::string after(1, kKeyCell);
-  const std::string prefix = after;
-  for (bool more = true; more;) {
-    std::unique_ptr<ReadOp> read;
-    const int result = cluster.Read(part.object, [&](ReadOp& op) {
-      op.GuardAttribute(kHeaderAttribute, part.header);
-      op.Range(after, prefix, part.KeysFor(kReadBytes));
-    }, &read);
-    if (result == -ECANCELED || result == -ENOENT) return std::optional<uint64_t>();
-    if (result < 0) return cluster.ErrorOf(result, part.object, false);
-    more = read->more(0);
-    read->ForEach(0, [&](std::string_view cell, std::string_view stored) {
-      part.NoteBytes(cell.size() + stored.size());
-      bytes += StoredCellBytes(cell.size(), stored.size());
-      after = cell;
-      return true;
-    });
-  }
-  return std::optional(bytes);
+bool Meet(const RouteRange& a, const RouteRange& b) {
+  return (a.end.empty() || b.begin < a.end) && (b.end.empty() || a.begin < b.end);
 }
 
 }  // namespace
 
-template <typename T>
-void TabletWriter::Elsewhere(UniqueFunction<T()> work, UniqueFunction<void(T)> next) {
-  UniqueFunction<void()> task = [this, work = std::move(work), next = std::move(next)]() mutable {
-    context_.thread.Post([this, result = work(), next = std::move(next)]() mutable {
-      next(std::move(result));
-      Start();
-    });
-  };
-  if (!context_.workers.TryPost(task)) Fail(Error(ErrorCode::kUnavailable, "Too many tablets are being opened."));
-}
-
-bool TabletWriter::Expired(const QueuedBatch& batch) const {
-  return batch.done && context_.cluster.PastDeadline(batch.arrived);
-}
-
-bool TabletWriter::AnyExpired() const {
-  return std::any_of(batches_.begin(), batches_.end(), [this](const QueuedBatch& batch) { return Expired(batch); });
+void TabletWriter::Enqueue(QueuedBatch batch) {
+  if (lookups_ > 0 || parts_.empty()) {
+    waiting_.push_back(std::move(batch));
+  } else {
+    Deal(std::move(batch));
+  }
 }
 
 void TabletWriter::Start() {
-  while (!busy_ && !queue_.empty()) {
-    TakeGroup();
-    Advance();
-  }
+  if (parts_.empty() && lookups_ == 0 && !waiting_.empty()) return Open();
+  for (PartWriter* part : std::exchange(touched_, {})) part->Start();
 }
 
-void TabletWriter::TakeGroup() {
-  busy_ = true;
-  state_is_fresh_ = counted_for_group_ = in_doubt_ = false;
-  size_t bytes = 0;
-  while (!queue_.empty() && batches_.size() < kMaxGroupBatches &&
-         (batches_.empty() || bytes + queue_.front().bytes <= kMaxGroupBytes)) {
-    bytes += queue_.front().bytes;
-    batches_.push_back(std::move(queue_.front()));
-    queue_.pop_front();
-  }
+// ---- dealing out ---------------------------------------------------------------------------------------------------
+
+void TabletWriter::Send(QueuedBatch queued, PartWriter& part) {
+  part.Enqueue(std::move(queued));
+  if (std::find(touched_.begin(), touched_.end(), &part) == touched_.end()) touched_.push_back(&part);
 }
 
-// The next step of the group under way. Every step ends with EndGroup or in an operation whose completion goes on.
-void TabletWriter::Advance() {
-  if (in_doubt_) {
-    if (AnyExpired()) return Fail(context_.cluster.ErrorOf(-ETIMEDOUT, part_->object, true));
+std::vector<PartWriter*> TabletWriter::PartsOf(const kv::DeleteRange& range, const RouteRange& routes) {
+  std::vector<PartWriter*> parts;
+  if (!range.end.empty() && range.begin >= range.end) return parts;
+  const std::optional<RouteRange> of_keys = RoutesOfKeys(tablet_.space, range.begin, range.end);
+  for (const auto& [begin, part] : parts_) {
+    if (Meet(part->routes(), routes) && (!of_keys || Meet(part->routes(), *of_keys))) parts.push_back(part.get());
+  }
+  return parts;
+}
+
+void TabletWriter::Deal(QueuedBatch queued) {
+  if (parts_.size() == 1) return Send(std::move(queued), *parts_.begin()->second);
+  const kv::Batch& batch = queued.batch;
+  PartWriter* home = nullptr;
+  bool spans = false;
+  const auto name = [&](std::optional<std::string_view> route) {
+    if (!route) return spans = true, void();  // no part has all of a counter
+    PartWriter* part = &PartOf(*route);
+    spans |= home != nullptr && home != part;
+    home = part;
+  };
+  for (const kv::Guard& guard : batch.guards) name(RouteOf(tablet_.space, guard.key));
+  for (const kv::Put& put : batch.puts) name(RouteOfPut(put));
+  for (const kv::Delete& gone : batch.deletes) name(RouteOf(tablet_.space, gone.key));
+  for (const kv::Add& add : batch.adds) {
+    // A counter that every part has for itself goes where the others go.
+    if (const auto route = RouteOf(tablet_.space, add.key)) name(route);
+  }
+  std::vector<PartWriter*> ranges;
+  for (const kv::DeleteRange& range : batch.range_deletes) {
+    for (PartWriter* part : PartsOf(range, queued.routes)) {
+      if (std::find(ranges.begin(), ranges.end(), part) == ranges.end()) ranges.push_back(part);
+    }
+  }
+  if (home == nullptr && batch.adds.empty() && ranges.size() > 1) return DealAmong(std::move(queued), ranges);
+  if (home == nullptr) home = ranges.empty() ? parts_.begin()->second.get() : ranges.front();
+  spans |= std::any_of(ranges.begin(), ranges.end(), [home](const PartWriter* part) { return part != home; });
+  if (!spans) return Send(std::move(queued), *home);
+  context_.statistics.refusals.fetch_add(1, std::memory_order_relaxed);
+  context_.finish(queued, Error(ErrorCode::kSpansUnits, "a batch spans parts of a tablet, which are not changed together on this engine."));
+}
+
+// To each what lies in it; done when all have done it.
+void TabletWriter::DealAmong(QueuedBatch queued, const std::vector<PartWriter*>& parts) {
+  std::shared_ptr<Joint> joint = queued.joint;
+  QueuedBatch one{.bytes = queued.bytes, .arrived = queued.arrived, .serial = queued.serial};
+  one.batch.after = queued.batch.after;
+  one.batch.fences = queued.batch.fences;
+  one.batch.range_deletes = queued.batch.range_deletes;
+  if (joint == nullptr) {
+    joint = std::make_shared<Joint>();
+    joint->whole = std::move(queued);
   } else {
-    for (QueuedBatch& batch : batches_) {
-      if (Expired(batch)) Refuse(batch, LateError());
-    }
-    if (std::none_of(batches_.begin(), batches_.end(), [](const QueuedBatch& batch) { return bool(batch.done); })) {
-      return EndGroup();
-    }
+    --joint->left;  // this one becomes several
   }
-  if (context_.full && !in_doubt_) {
-    if (context_.clock.TicksMicros() - context_.full_asked < kFullIntervalMicros) return Fail(*context_.full);
-    return AskWhetherFull([this] { Advance(); });
+  joint->left += parts.size();
+  for (PartWriter* part : parts) {
+    QueuedBatch each{.batch = one.batch, .done = [](const Result<uint64_t>&) {}, .bytes = one.bytes, .arrived = one.arrived,
+                     .serial = one.serial, .joint = joint, .routes = part->routes()};
+    Send(std::move(each), *part);
   }
-  if (part_ == nullptr) part_ = context_.map.FindCached(tablet_);
-  if (part_ == nullptr) return Open();
-  if (!stamp_) return ReadState();
-  Build();
 }
 
-void TabletWriter::AskWhetherFull(UniqueFunction<void()> next) {
-  Elsewhere<std::optional<Error>>([this] { return context_.cluster.WhyFull(); },
-                                  [this, next = std::move(next)](std::optional<Error> full) mutable {
-                                    context_.full = std::move(full);
-                                    context_.full_asked = context_.clock.TicksMicros();
-                                    next();
-                                  });
+// ---- finding out -----------------------------------------------------------------------------------------------------
+
+PartWriter& TabletWriter::Add(PartPtr part, RouteRange routes) {
+  const std::string begin = routes.begin;
+  auto writer = std::make_unique<PartWriter>(
+      std::move(part), std::move(routes), context_,
+      [this](PartWriter& from, HeaderPtr header, std::deque<QueuedBatch> batches) { OnMoved(from, std::move(header), std::move(batches)); });
+  return *(parts_[begin] = std::move(writer));
 }
 
 void TabletWriter::Open() {
-  Elsewhere<Result<PartPtr>>([this] { return context_.map.FindOrCreate(tablet_, {}); },
-                             [this](Result<PartPtr> part) {
-                               if (part.ok()) {
-                                 part_ = std::move(*part);
-                               } else if (part.error().code() != ErrorCode::kOutcomeUnknown) {
-                                 return Fail(part.error());
-                               }  // else creating it timed out: again, for it does no harm twice
-                               Advance();
-                             });
-}
-
-// The header, the stamp, this process's ledger cell and every key that the group's batches depend on, from one state.
-void TabletWriter::ReadState() {
-  std::vector<std::string> keys;
-  for (const QueuedBatch& batch : batches_) {
-    if (batch.done) Group::KeysOf(batch.batch, counted_for_group_, &keys);
-  }
-  std::sort(keys.begin(), keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  std::vector<std::string> cells = {LedgerKey(context_.process)};
-  for (const std::string& key : keys) cells.push_back(KeyCell(key));
-
-  auto read = std::make_shared<ReadOp>(context_.cluster.api());
-  read->GuardAttribute(kHeaderAttribute, part_->header);
-  read->Attributes();
-  const size_t own = read->Keys(cells);
-  std::optional<size_t> ledgers;
-  if (!ledger_looked_through_) ledgers = read->Range(LedgerKey(""), LedgerKey(""), kMaxLedgersSeen);
-  context_.cluster.ReadLater(part_->object, *read, [this, read, own, ledgers, keys = std::move(keys)](int result) mutable {
-    context_.thread.Post([this, read, own, ledgers, keys = std::move(keys), result] {
-      OnState(result, *read, own, ledgers, keys);
-      Start();
+  if (PartListPtr parts = context_.map.Cached(tablet_)) return OnOpened(std::move(parts));
+  ++lookups_;
+  UniqueFunction<void()> task = [this] {
+    context_.thread.Post([this, parts = context_.map.PartsOrCreate(tablet_)]() mutable {
+      --lookups_;
+      OnOpened(std::move(parts));
     });
+  };
+  if (context_.workers.TryPost(task)) return;
+  --lookups_;
+  Fail(Error(ErrorCode::kUnavailable, "Too many tablets are being opened."), std::exchange(waiting_, {}));
+}
+
+void TabletWriter::OnOpened(Result<PartListPtr> parts) {
+  if (parts.ok()) {
+    for (auto part = (*parts)->begin(); part != (*parts)->end(); ++part) {
+      const auto next = std::next(part);
+      Add(part->second, {part->first, next == (*parts)->end() ? std::string() : next->first});
+    }
+    return GoOn();
+  }
+  // Creating it timed out: again, for it does no harm twice.
+  if (parts.error().code() != ErrorCode::kOutcomeUnknown) return Fail(parts.error(), std::exchange(waiting_, {}));
+  std::erase_if(waiting_, [this](QueuedBatch& batch) {
+    const bool late = context_.cluster.PastDeadline(batch.arrived);
+    if (late) context_.finish(batch, LateError());
+    return late;
   });
+  Start();
 }
 
-void TabletWriter::OnState(int result, ReadOp& read, size_t cells, std::optional<size_t> ledgers,
-                           const std::vector<std::string>& keys) {
-  if (result == -ETIMEDOUT) return Advance();
-  if (result == -ECANCELED || result == -ENOENT) return Recheck();
-  if (result < 0) return Fail(context_.cluster.ErrorOf(result, part_->object, false));
-  std::optional<LedgerCell> own;
-  if (Status status = TakeState(read, cells, ledgers, keys, &own); !status.ok()) return Fail(status.error());
-  if (in_doubt_) {
-    if (own && own->seq == seq_) {
-      context_.statistics.found_in_ledger.fetch_add(1, std::memory_order_relaxed);
-      return Succeed();
-    }
-    // The cell does not name the operation, and the stamp that it was built on is gone or its guards do not hold there: it was
-    // never applied and never will be. Only where the cell itself may have been cleared away nobody can tell.
-    if (!own && context_.clock.TicksMicros() - first_sent_ > kLedgerKeepMicros / 2) {
-      return Fail(context_.cluster.ErrorOf(-ETIMEDOUT, part_->object, true));
-    }
-    in_doubt_ = false;
-  }
-  Advance();
+void TabletWriter::GoOn() {
+  if (lookups_ > 0) return;
+  std::deque<QueuedBatch> waiting = std::exchange(waiting_, {});
+  for (QueuedBatch& batch : waiting) Deal(std::move(batch));
+  Start();
 }
 
-Status TabletWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys,
-                               std::optional<LedgerCell>* own) {
-  std::map<std::string, std::string> attributes = read.TakeAttributes();
-  ASSIGN_OR_RETURN(const uint64_t stamp, DecodeStamp(attributes[kStampAttribute]));
-  ASSIGN_OR_RETURN(size_, DecodeSize(attributes[kSizeAttribute]));
-  stamp_ = stamp;
-  if (counted_ && size_.unsure < counted_->said.unsure) counted_.reset();  // another process has counted since
-  if (counted_) {
-    const uint64_t bytes = counted_->bytes + size_.bytes;
-    size_ = {bytes - std::min(bytes, counted_->said.bytes), size_.unsure - counted_->said.unsure};
-  }
-  known_.clear();
-  for (const std::string& key : keys) known_.emplace(key, KeyState{});
-  Status status;
-  read.ForEach(cells, [&](std::string_view cell, std::string_view value) {
-    status = [&]() -> Status {
-      if (cell[0] == kLedgerCell) {
-        ASSIGN_OR_RETURN(*own, DecodeLedger(value));
-        return OkStatus();
+void TabletWriter::OnMoved(PartWriter& part, HeaderPtr header, std::deque<QueuedBatch> batches) {
+  ++lookups_;
+  auto moved = std::make_shared<std::deque<QueuedBatch>>(std::move(batches));
+  UniqueFunction<void()> task = [this, &part, header, moved] {
+    context_.thread.Post([this, &part, moved, status = context_.map.Heal(part.part(), header)]() mutable {
+      OnHealed(part, std::move(status), std::move(*moved));
+    });
+  };
+  if (context_.workers.TryPost(task)) return;
+  OnHealed(part, Error(ErrorCode::kUnavailable, "Too many tablets are being opened."), std::move(*moved));
+}
+
+void TabletWriter::OnHealed(PartWriter& part, Status status, std::deque<QueuedBatch> batches) {
+  --lookups_;
+  if (status.ok()) {
+    // Only this part's routes are divided; other writers find out for themselves, when they have nothing under way.
+    const RouteRange routes = part.routes();
+    const PartListPtr known = context_.map.Cached(tablet_);
+    for (auto each = known->lower_bound(routes.begin); each != known->end() && routes.Has(each->first); ++each) {
+      const auto next = std::next(each);
+      std::string end = next == known->end() || !routes.Has(next->first) ? routes.end : next->first;
+      if (each->first == routes.begin) {
+        part.SetRoutes({each->first, std::move(end)});
+      } else {
+        Add(each->second, {each->first, std::move(end)});
       }
-      ASSIGN_OR_RETURN(const std::string key, KeyOfCell(cell));
-      ASSIGN_OR_RETURN(const std::string loaded, LoadedValue(value));
-      known_.insert_or_assign(key, StateOfValue(loaded));
-      return OkStatus();
-    }();
-    return status.ok();
-  });
-  TRY(std::move(status));
-  state_is_fresh_ = true;
-  stale_ledgers_.clear();  // of another state
-  if (ledgers) {
-    const int64_t now = context_.clock.NowMicros();
-    read.ForEach(*ledgers, [&](std::string_view key, std::string_view value) {
-      const Result<LedgerCell> cell = DecodeLedger(value);
-      if (cell.ok() && now - cell->time_micros > kLedgerKeepMicros) stale_ledgers_.emplace_back(key);
-      return true;
-    });
-  }
-  return OkStatus();
-}
-
-void TabletWriter::Count() {
-  context_.statistics.counts.fetch_add(1, std::memory_order_relaxed);
-  const TabletSize said = counted_ ? TabletSize{size_.bytes + counted_->said.bytes - counted_->bytes,
-                                                size_.unsure + counted_->said.unsure}
-                                   : size_;
-  Elsewhere<Result<std::optional<uint64_t>>>(
-      [this, part = part_] { return CountBytes(context_.cluster, *part); },
-      [this, said](Result<std::optional<uint64_t>> bytes) {
-        if (!bytes.ok()) return Fail(bytes.error());
-        counted_.reset();
-        if (*bytes) counted_ = {said, **bytes};
-        stamp_.reset();  // other processes may have written meanwhile
-        Advance();
-      });
-}
-
-void TabletWriter::Build() {
-  if (size_.unsure > std::max(kMaxUnsureBytes, size_.bytes / 2)) return Count();
-  group_.emplace(*stamp_, known_, state_is_fresh_,
-                 GroupSize{.before = size_,
-                           .max_bytes = context_.cluster.options().max_tablet_bytes,
-                           .is_final = counted_for_group_,
-                           .seen = [part = part_](std::string_view key, uint64_t stamp) { return part->seen.Find(key, stamp); }});
-  for (size_t i = 0; i < batches_.size(); ++i) {
-    QueuedBatch& queued = batches_[i];
-    if (!queued.done) continue;
-    // A refusal is told at once: what was computed from the refused batch is told apart by its `after`.
-    if (kv::IsVoid(queued.batch)) {
-      Refuse(queued, kv::VoidBatchError());
-      continue;
     }
-    Error refusal = kv::VoidBatchError();
-    const Group::Verdict verdict = group_->Join(&queued.batch, &refusal);
-    if (verdict == Group::Verdict::kJoined) {
-      queued.stamp = group_->last_stamp();
-      if (queued.batch.fate != nullptr) queued.batch.fate->stamp.store(queued.stamp, std::memory_order_release);
-    } else if (verdict == Group::Verdict::kRefused) {
-      Refuse(queued, std::move(refusal));
-    } else if (verdict == Group::Verdict::kRead && !state_is_fresh_) {
-      group_.reset();
-      return ReadState();
-    } else if (verdict == Group::Verdict::kCount) {
-      counted_for_group_ = true;
-      group_.reset();
-      return size_.unsure > 0 ? Count() : ReadState();
-    } else {
-      // It waits for the outcome of those before it, and those behind it wait with it.
-      for (size_t back = batches_.size(); back > i; --back) {
-        if (batches_[back - 1].done) queue_.push_front(std::move(batches_[back - 1]));
-      }
-      batches_.resize(i);
-      break;
-    }
+    // They came before whatever waits.
+    waiting_.insert(waiting_.begin(), std::make_move_iterator(batches.begin()), std::make_move_iterator(batches.end()));
+  } else {
+    Fail(status.error(), std::move(batches));
   }
-  if (group_->empty()) return EndGroup();
-  ++seq_;
-  first_sent_ = context_.clock.TicksMicros();
-  Send();
+  GoOn();
 }
 
-void TabletWriter::FillOperation(WriteOp* op) const {
-  op->GuardAttribute(kHeaderAttribute, part_->header);
-  op->GuardAttribute(kStampAttribute, EncodeStamp(group_->base_stamp()));
-  for (const auto& [key, stamp] : group_->guards()) {
-    if (stamp == 0) {
-      op->GuardAbsent(KeyCell(key));
-    } else {
-      op->GuardBetween(KeyCell(key), GuardAbove(stamp), GuardBelow(stamp));
-    }
+void TabletWriter::Fail(const Error& error, std::deque<QueuedBatch> batches) {
+  if (error.code() != ErrorCode::kCorruption && error.code() != ErrorCode::kFenced) context_.set_health(error);
+  for (QueuedBatch& batch : batches) {
+    context_.statistics.refusals.fetch_add(1, std::memory_order_relaxed);
+    context_.finish(batch, error);
   }
-  for (const Group::Span& span : group_->deleted()) {
-    const CellRange forward = KeyCellRange(span.begin, span.end), reverse = ReverseCellRange(span.begin, span.end);
-    op->RemoveRange(forward.begin, forward.end);
-    op->RemoveRange(reverse.begin, reverse.end);
-  }
-  std::vector<std::string> keys, values, gone;
-  for (const auto& [key, change] : group_->changes()) {
-    if (!change.value) {
-      gone.push_back(KeyCell(key));
-      gone.push_back(ReverseCell(key));
-      continue;
-    }
-    keys.push_back(KeyCell(key));
-    values.push_back(StoredValue(*change.value));
-    if (change.is_new) {
-      keys.push_back(ReverseCell(key));
-      values.emplace_back();
-    }
-  }
-  if (!keys.empty()) op->Set(keys, values);
-  if (!gone.empty()) op->Remove(gone);
-  if (!stale_ledgers_.empty()) op->Remove(stale_ledgers_);
-  op->Set(LedgerKey(context_.process), EncodeLedger({.seq = seq_, .time_micros = context_.clock.NowMicros()}));
-  op->SetAttribute(kStampAttribute, EncodeStamp(group_->last_stamp()));
-  op->SetAttribute(kSizeAttribute, EncodeSize(group_->size()));
-}
-
-void TabletWriter::Send() {
-  WriteOp op(context_.cluster.api());
-  FillOperation(&op);
-  context_.cluster.WriteLater(part_->object, op, [this](int result) {
-    if (const auto& replace = context_.cluster.options().write_result) result = replace(result);
-    context_.thread.Post([this, result] {
-      OnWritten(result);
-      Start();
-    });
-  });
-}
-
-void TabletWriter::OnWritten(int result) {
-  switch (result) {
-    case 0: return Succeed();
-    case -ETIMEDOUT:
-      in_doubt_ = true;
-      if (AnyExpired()) return Fail(context_.cluster.ErrorOf(result, part_->object, true));
-      return AskWhetherFull([this] {
-        if (context_.full) return Fail(*context_.full);
-        // As it was, stamp and ledger included: at most one of the two is applied.
-        context_.statistics.sent_again.fetch_add(1, std::memory_order_relaxed);
-        Send();
-      });
-    case -ECANCELED:
-      // Another writer was faster, a guard of a key failed, or the first of two was applied. One read of all that matters tells.
-      context_.statistics.races.fetch_add(1, std::memory_order_relaxed);
-      stamp_.reset();
-      return ReadState();
-    default:
-      if (result == -ENOENT && !in_doubt_) return Recheck();
-      return Fail(context_.cluster.ErrorOf(result, part_->object, true));
-  }
-}
-
-void TabletWriter::Recheck() {
-  stamp_.reset();
-  Elsewhere<Status>([this, part = part_] { return context_.map.Recheck(tablet_, part); },
-                    [this](Status status) {
-                      if (!status.ok()) return Fail(status.error());
-                      part_ = nullptr;  // the map has the new one
-                      Advance();
-                    });
-}
-
-void TabletWriter::Succeed() {
-  // A stamp that was reset says that the state read since then is younger than the group: it knows more.
-  const bool latest = stamp_ && *stamp_ == group_->base_stamp();
-  if (latest) {
-    group_->Learn(&known_);
-    if (known_.size() > kMaxKnownKeys) known_.clear();
-    stamp_ = group_->last_stamp();
-    size_ = group_->size();
-    counted_.reset();
-  }
-  ledger_looked_through_ = true;
-  stale_ledgers_.clear();
-  WriterStatistics& statistics = context_.statistics;
-  statistics.groups.fetch_add(1, std::memory_order_relaxed);
-  context_.set_health(OkStatus());
-  for (QueuedBatch& batch : batches_) {
-    if (!batch.done) continue;
-    statistics.batches.fetch_add(1, std::memory_order_relaxed);
-    statistics.bytes.fetch_add(batch.bytes, std::memory_order_relaxed);
-    context_.finish(batch, batch.stamp);
-  }
-  EndGroup();
-}
-
-void TabletWriter::Refuse(QueuedBatch& batch, Error error) {
-  context_.statistics.refusals.fetch_add(1, std::memory_order_relaxed);
-  context_.finish(batch, std::move(error));
-}
-
-void TabletWriter::Fail(const Error& error) {
-  // Before anything was sent, or after it was surely refused, a lost answer means that the writes were not applied.
-  const bool unknown = error.code() == ErrorCode::kOutcomeUnknown;
-  if (error.code() != ErrorCode::kCorruption) context_.set_health(error);  // of this tablet alone
-  stamp_.reset();
-  known_.clear();
-  for (QueuedBatch& batch : batches_) {
-    if (!batch.done) continue;
-    if (unknown) {
-      context_.statistics.unknown.fetch_add(1, std::memory_order_relaxed);
-      context_.finish(batch, error);
-    } else if (in_doubt_) {
-      context_.statistics.unknown.fetch_add(1, std::memory_order_relaxed);
-      context_.finish(batch, Error(ErrorCode::kOutcomeUnknown, error.message()));
-    } else {
-      Refuse(batch, error);
-    }
-  }
-  EndGroup();
-}
-
-void TabletWriter::EndGroup() {
-  group_.reset();
-  batches_.clear();
-  busy_ = false;
 }
 
 }  // namespace stator::kv_rados

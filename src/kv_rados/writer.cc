@@ -9,7 +9,7 @@
 namespace stator::kv_rados {
 namespace {
 
-constexpr int kWorkers = 2;
+constexpr int kWorkers = 4;
 constexpr size_t kMaxWaiting = 10'000;
 constexpr size_t kMaxBatchBytes = 64 << 20;  // RADOS takes operations up to 90 MB; keys stand in them twice
 
@@ -22,7 +22,7 @@ size_t BatchBytes(const kv::Batch& batch) {
   return bytes + 64 * batch.adds.size();
 }
 
-// The tablet of a batch that is not empty. kInternal if there are several.
+// The tablet of a batch that is not empty. kSpansUnits if there are several.
 Result<kv::Tablet> TabletOf(const kv::Batch& batch) {
   std::optional<kv::Tablet> tablet;
   bool several = false;
@@ -37,7 +37,8 @@ Result<kv::Tablet> TabletOf(const kv::Batch& batch) {
   look(batch.puts);
   look(batch.deletes);
   look(batch.adds);
-  if (several) return InternalError("a batch spans tablets, which are not changed together on this engine.");
+  look(batch.fences);
+  if (several) return Error(ErrorCode::kSpansUnits, "a batch spans tablets, which are not changed together on this engine.");
   return *tablet;
 }
 
@@ -54,7 +55,8 @@ Writer::Writer(Cluster& cluster, TabletMap& map, std::string process)
                .process = std::move(process),
                .statistics = statistics_,
                .finish = [this](QueuedBatch& queued, Result<uint64_t> outcome) { Finish(queued, std::move(outcome)); },
-               .set_health = [this](Status health) { SetHealth(std::move(health)); }},
+               .set_health = [this](Status health) { SetHealth(std::move(health)); },
+               .grown = [](const PartPtr&, const PartSize&) {}},
       thread_([this] { Run(); }) {}
 
 void Writer::Stop() {
@@ -140,6 +142,12 @@ void Writer::Run() {
 }
 
 void Writer::Finish(QueuedBatch& queued, Result<uint64_t> outcome) {
+  if (const std::shared_ptr<Joint> joint = std::move(queued.joint)) {
+    queued.done = nullptr;
+    joint->Take(outcome);
+    if (joint->left == 0) Finish(joint->whole, joint->Outcome());
+    return;
+  }
   if (outcome.ok()) {
     if (queued.serial > accepted_serial_) {
       accepted_serial_ = queued.serial;

@@ -97,6 +97,7 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchExecuteStatementReques
   for (Entry& entry : state->entries) {
     if (entry.error) continue;
     if (Status planned = PlanEntry(ctx.env, &entry); !planned.ok()) {
+      if (!ctx.catalog_known && planned.error().code() == ErrorCode::kResourceNotFound) return std::move(planned).error();
       entry.error = std::move(planned).error();
       continue;
     }
@@ -168,7 +169,8 @@ Status ReadOn(Context& ctx, State* state, kv::Tier tier) {
     std::string item;
     Result<bool> found = store.Get(*entry.table, entry.key, tier, &item, entry.past.get());
     if (!found.ok()) {
-      if (found.error().code() == ErrorCode::kWouldBlock) return std::move(found).error();
+      const bool gone = !ctx.catalog_known && found.error().code() == ErrorCode::kFenced;
+      if (gone || found.error().code() == ErrorCode::kWouldBlock) return std::move(found).error();
       entry.error = std::move(found).error();
       continue;
     }

@@ -57,6 +57,9 @@ struct Context {
   AnswerFaults faults = {};
   // How Query and Scan write their items; null: their items are encoded.
   ItemWriter item_writer = nullptr;
+  // What other processes have made of the catalog before the request is known. Without it an operation that finds no table, or one
+  // that is gone, is run again with it: so it answers the error, whatever else it might say, before it has done anything.
+  bool catalog_known = true;
 };
 
 // Called exactly once, on the thread of Context::loop; inline when nothing had to be waited for.

@@ -64,12 +64,13 @@ void FinishDeletes(Environment& env) {
   int running = 0;
   for (const table::TablePtr& table : env.store.List()) {
     const int64_t since = table->descriptor.deleting_micros;
-    if (since == 0 || now < since + kTransientStatusMicros) continue;
+    if (since == 0 || now < since + kTransientStatusMicros || !env.store.MayWork(*table)) continue;
     ++running;
     env.store.Drop(
         table->descriptor.name, [](const table::TableDescriptor&) { return OkStatus(); },
         [&pump, &running, name = table->descriptor.name](Result<table::TablePtr> dropped) {
-          if (!dropped.ok())
+          // Another process may have been faster.
+          if (!dropped.ok() && dropped.error().code() != ErrorCode::kResourceNotFound)
             LogWarn("table not dropped", {{"table", name}, {"error", dropped.error().message()}});
           pump.Post([&running] { --running; });
         });

@@ -11,6 +11,10 @@ namespace stator::ops {
 // Refusal of a read for which no worker is free.
 inline Error Overloaded() { return Error(ErrorCode::kUnavailable, "The server is overloaded: too many reads wait for the disk"); }
 
+// A read that no worker has taken up for so long is refused: all of them wait for something that does not answer, and its
+// client is about to give up.
+inline constexpr int64_t kLongestReadQueueMicros = 10'000'000;
+
 // Runs `read(tier)` with Tier::kMemory on this thread; if that would block, again with Tier::kAny on a worker. Then runs
 // `finish(Result)` on the loop's thread. `read` returns a Result<T>.
 template <typename Read, typename Finish>
@@ -23,8 +27,10 @@ void ReadThenFinish(Context& ctx, Read read, Finish finish) {
   Executor& loop = ctx.loop;
   // `finish` must survive a refusal of the pool.
   auto shared = std::make_shared<std::pair<Read, Finish>>(std::move(read), std::move(finish));
-  UniqueFunction<void()> cold = [shared, &loop] {
-    auto outcome = std::make_shared<decltype(result)>(shared->first(kv::Tier::kAny));
+  const Clock& clock = ctx.env.clock;
+  UniqueFunction<void()> cold = [shared, &loop, &clock, posted = clock.TicksMicros()] {
+    const bool late = clock.TicksMicros() - posted > kLongestReadQueueMicros;
+    auto outcome = std::make_shared<decltype(result)>(late ? decltype(result)(Overloaded()) : shared->first(kv::Tier::kAny));
     loop.Post([shared, outcome] { shared->second(std::move(*outcome)); });
   };
   if (!ctx.env.workers.TryPost(cold)) shared->second(Overloaded());

@@ -213,8 +213,10 @@ void ReadPage(Context& ctx, PageRequest request, UniqueFunction<void(Result<Page
   }
   Executor& loop = ctx.loop;
   auto shared_done = std::make_shared<UniqueFunction<void(Result<Page>)>>(std::move(done));
-  UniqueFunction<void()> rest = [reader, shared_done, &loop] {
-    const Result<bool> finished = reader->Step(kv::Tier::kAny, INT64_MAX);
+  const Clock& clock = ctx.env.clock;
+  UniqueFunction<void()> rest = [reader, shared_done, &loop, &clock, posted = clock.TicksMicros()] {
+    const bool late = clock.TicksMicros() - posted > kLongestReadQueueMicros;
+    const Result<bool> finished = late ? Result<bool>(Overloaded()) : reader->Step(kv::Tier::kAny, INT64_MAX);
     auto page = std::make_shared<Result<Page>>(finished.ok() ? Result<Page>(reader->TakePage())
                                                              : Result<Page>(finished.error()));
     loop.Post([shared_done, page] { (*shared_done)(std::move(*page)); });

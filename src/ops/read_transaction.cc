@@ -63,7 +63,7 @@ void RunReadTransaction(Context& ctx, ReadTransaction transaction, Callback<Tran
     if (finished.ok()) {
       done(Finish(ctx, *state));
     } else {
-      done(std::move(finished).error());
+      done(AsTransactionError(state->items.size(), std::move(finished).error()));
     }
   });
 }

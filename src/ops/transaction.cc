@@ -95,15 +95,6 @@ Result<std::vector<table::Change>> Body(Context& ctx, Run& run, const std::vecto
   return changes;
 }
 
-// A collection that would be too large is a reason of its action.
-Error AsTransactionError(size_t actions, Error error) {
-  if (error.code() != ErrorCode::kItemCollectionTooLarge || error.payload() == nullptr) return error;
-  std::vector<CancellationReason> reasons(actions);
-  reasons[static_cast<const table::TargetPayload&>(*error.payload()).target] = {"ItemCollectionSizeLimitExceeded",
-                                                                                error.message(), ""};
-  return TransactionCanceled(std::move(reasons));
-}
-
 std::vector<table::WriteTarget> TargetsOf(const WriteTransaction& transaction) {
   std::vector<table::WriteTarget> targets;
   targets.reserve(transaction.actions.size());
@@ -122,6 +113,17 @@ Error TransactionCanceled(std::vector<CancellationReason> reasons) {
   message.push_back(']');
   return Error(ErrorCode::kTransactionCanceled, std::move(message),
                std::make_shared<CancellationPayload>(std::move(reasons)));
+}
+
+Error AsTransactionError(size_t actions, Error error) {
+  if (error.code() == ErrorCode::kTransactionConflict) {
+    return TransactionCanceled(std::vector<CancellationReason>(actions, {"TransactionConflict", std::string(kConflictMessage), ""}));
+  }
+  if (error.code() != ErrorCode::kItemCollectionTooLarge || error.payload() == nullptr) return error;
+  std::vector<CancellationReason> reasons(actions);
+  reasons[static_cast<const table::TargetPayload&>(*error.payload()).target] = {"ItemCollectionSizeLimitExceeded",
+                                                                                error.message(), ""};
+  return TransactionCanceled(std::move(reasons));
 }
 
 CancellationReason ValidationReason(std::string message) { return {"ValidationError", std::move(message), ""}; }

@@ -24,6 +24,8 @@ inline constexpr std::string_view kConflictMessage = "Transaction is ongoing for
 
 // kTransactionCanceled with these reasons, in the order of the actions.
 Error TransactionCanceled(std::vector<CancellationReason> reasons);
+// What a store's error about items of a transaction is for its client: a reason of the action that it names, or of all.
+Error AsTransactionError(size_t actions, Error error);
 // What a broken rule of one action is among the reasons.
 CancellationReason ValidationReason(std::string message);
 // kValidation when `bytes`, the sizes of the items together, are more than a transaction may have.

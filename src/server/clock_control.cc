@@ -63,16 +63,23 @@ std::string ClockControl::Render() const {
 
 Status ClockControl::Move(std::string_view body) {
   ASSIGN_OR_RETURN(const Movement move, Parse(body));
-  {
-    MutexLock lock(mutex_);
-    const int64_t now = manual_->NowMicros();
+  const auto target = [&move](int64_t now) -> Result<int64_t> {
     const int64_t by = move.set ? move.micros - now : move.micros;
     if (by < 0) return ValidationError("The clock goes forward only: it is " + FormatTime(now));
     if (by > kLastTimeMicros - now)
       return ValidationError("The clock ends at " + FormatTime(kLastTimeMicros));
-    manual_->AdvanceMicros(by);
+    return now + by;
+  };
+  if (shared_ != nullptr) {
+    TRY(shared_->Move(target));
+  } else {
+    MutexLock lock(mutex_);
+    const int64_t now = manual_->NowMicros();
+    ASSIGN_OR_RETURN(const int64_t then, target(now));
+    manual_->AdvanceMicros(then - now);
   }
-  if (!chores_.RunAll()) return Error(ErrorCode::kUnavailable, "The server is stopping");
+  const bool done = peers_ != nullptr ? peers_->RunChores(chores_) : chores_.RunAll();
+  if (!done) return Error(ErrorCode::kUnavailable, "The server is stopping");
   return OkStatus();
 }
 

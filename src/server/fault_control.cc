@@ -1,15 +1,19 @@
 #include "server/fault_control.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "api/attribute_json.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "simdjson.h"
 
 namespace stator::server {
 namespace {
 
 constexpr std::string_view kPath = "/_stator/faults";
+constexpr std::string_view kSettings = "faults/";  // and the table
 
 // What is a number or a truth value in JSON.
 bool Unquoted(std::string_view setting) {
@@ -101,9 +105,9 @@ std::optional<std::string> TableIn(std::string_view path) {
   return std::string(path);
 }
 
-void AppendRule(const ops::FaultDial::State& state, std::string* out) {
-  out->push_back('{');
-  for (const ops::FaultSetting& setting : ops::SettingsOf(state.rule)) {
+// The members of a rule, each with a comma behind it.
+void AppendSettings(const ops::FaultRule& rule, std::string* out) {
+  for (const ops::FaultSetting& setting : ops::SettingsOf(rule)) {
     const bool list = setting.name == "operations";
     api::AppendJsonString(out, setting.name);
     out->append(list ? ":[" : ":");
@@ -117,11 +121,90 @@ void AppendRule(const ops::FaultDial::State& state, std::string* out) {
     }
     out->append(list ? "]," : ",");
   }
+}
+
+void AppendRule(const ops::FaultDial::State& state, std::string* out) {
+  out->push_back('{');
+  AppendSettings(state.rule, out);
   out->append("\"asked\":").append(std::to_string(state.asked));
   out->append(",\"struck\":").append(std::to_string(state.struck)).append("}");
 }
 
+// What a table's rules are among the shared settings: a number, so that the same rules set again are a change and start anew, and
+// what a PUT would send.
+std::string TextOf(const ops::FaultDial::Rules& rules) {
+  std::string text = fmt::format("{:016x} ", SystemSeed()) + R"({"faults":[)";
+  for (const ops::FaultRule& rule : rules) {
+    text.push_back('{');
+    AppendSettings(rule, &text);
+    text.back() = '}';
+    text.push_back(',');
+  }
+  if (!rules.empty()) text.pop_back();
+  return text + "]}";
+}
+
+Result<ops::FaultDial::Rules> RulesIn(std::string_view text) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element json;
+  const simdjson::padded_string padded(text.substr(std::min(text.find('{'), text.size())));
+  if (parser.parse(padded).get(json) != simdjson::SUCCESS) return ValidationError("no JSON");
+  return ReadRules(json);
+}
+
 }  // namespace
+
+void FaultControl::Share(fleet::SharedSettings& settings, ops::FaultDial::Tables own) {
+  shared_ = &settings;
+  own_ = std::move(own);
+  settings.Follow(std::string(kSettings), [this](const std::string& name, const std::optional<std::string>& text) {
+    FollowTable(name.substr(kSettings.size()), text);
+  });
+}
+
+void FaultControl::FollowTable(const std::string& table, const std::optional<std::string>& text) {
+  ops::FaultDial::Rules rules;
+  if (text) {
+    Result<ops::FaultDial::Rules> read = RulesIn(*text);
+    if (!read.ok()) {
+      LogWarn("faults_not_understood", {{"table", table}, {"error", read.error().message()}});
+      return;
+    }
+    rules = *std::move(read);
+  } else if (const auto own = own_.find(table); own != own_.end()) {
+    rules = own->second;
+  }
+  ops::SetFaults(env_, table, std::move(rules));
+}
+
+Status FaultControl::Set(const std::string& table, ops::FaultDial::Rules rules) {
+  if (shared_ == nullptr) {
+    ops::SetFaults(env_, table, std::move(rules));
+    return OkStatus();
+  }
+  return shared_->Change(kSettings, [&](fleet::SharedSettings::Texts* texts) {
+    const std::string name = std::string(kSettings) + table;
+    if (rules.empty() && !own_.contains(table)) {
+      texts->erase(name);
+    } else {
+      (*texts)[name] = TextOf(rules);
+    }
+    return OkStatus();
+  });
+}
+
+Status FaultControl::SetAll(ops::FaultDial::Tables tables) {
+  if (shared_ == nullptr) {
+    ops::SetAllFaults(env_, std::move(tables));
+    return OkStatus();
+  }
+  return shared_->Change(kSettings, [&](fleet::SharedSettings::Texts* texts) {
+    texts->clear();
+    for (const auto& [table, rules] : own_) (*texts)[std::string(kSettings) + table] = TextOf({});
+    for (const auto& [table, rules] : tables) (*texts)[std::string(kSettings) + table] = TextOf(rules);
+    return OkStatus();
+  });
+}
 
 bool FaultControl::Owns(std::string_view path, std::string_view method) {
   if (method != "GET" && method != "PUT" && method != "DELETE") return false;
@@ -166,17 +249,13 @@ Result<std::string> FaultControl::Handle(std::string_view path, std::string_view
       return ValidationError("the body is no JSON");
     if (table) {
       ASSIGN_OR_RETURN(ops::FaultDial::Rules rules, ReadRules(json));
-      ops::SetFaults(env_, *table, std::move(rules));
+      TRY(Set(*table, std::move(rules)));
     } else {
       ASSIGN_OR_RETURN(ops::FaultDial::Tables tables, ReadTables(json));
-      ops::SetAllFaults(env_, std::move(tables));
+      TRY(SetAll(std::move(tables)));
     }
   } else if (method == "DELETE") {
-    if (table) {
-      ops::SetFaults(env_, *table, {});
-    } else {
-      ops::SetAllFaults(env_, {});
-    }
+    TRY(table ? Set(*table, {}) : SetAll({}));
   }
   if (method != "GET")
     LogInfo("faults set", {{"table", table ? *table : "all"}, {"active", env_.faults.active()}});

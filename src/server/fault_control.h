@@ -7,29 +7,39 @@
 //   DELETE /_stator/faults, /_stator/faults/TABLE
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fleet/shared_settings.h"
 #include "ops/faults.h"
 
 namespace stator::server {
 
-// Thread-safe.
+// Thread-safe, but for Share.
 class FaultControl {
  public:
   // The environment outlives this object.
   explicit FaultControl(ops::Environment& env) : env_(env) {}
+  // From now on the dial is one for all processes of the store. `own` are the rules of this process's settings, which hold for the
+  // tables of which nobody has said anything. The settings outlive this object's calls. Counts and seeds stay each process's own.
+  void Share(fleet::SharedSettings& settings, ops::FaultDial::Tables own);
 
   static bool Owns(std::string_view path, std::string_view method);
   // Does what the call asks for and answers what is set then, as JSON. kValidation says what is
-  // wrong with the body.
+  // wrong with the body. Waits for the engine if the dial is shared.
   Result<std::string> Handle(std::string_view path, std::string_view method, std::string_view body);
 
  private:
   std::string Render(const std::string* table) const;
+  Status Set(const std::string& table, ops::FaultDial::Rules rules);
+  Status SetAll(ops::FaultDial::Tables tables);
+  void FollowTable(const std::string& table, const std::optional<std::string>& text);
 
   ops::Environment& env_;
+  fleet::SharedSettings* shared_ = nullptr;
+  ops::FaultDial::Tables own_;
 };
 
 // One [[faults]] of stator.toml: the settings of a rule, and `table`. Adds it to *tables.

@@ -23,6 +23,8 @@
 namespace stator::server {
 namespace {
 
+// Of calls that wait for the cluster, which may take long while it has trouble.
+constexpr int kThreadsOnANetwork = 4;
 constexpr std::string_view kManagementHeader = "X-Stator-Management";
 
 http::Reply Text(int status, std::string body) {
@@ -114,10 +116,16 @@ Management::Management(ops::Environment& environment, Metrics& metrics, ClockCon
       metrics_(metrics),
       clock_(clock),
       faults_(environment),
+      throttling_(environment.admission),
       heat_(heat),
       reports_(environment, heat),
       connections_(std::move(connections)),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      slow_calls_(options_.peers == nullptr ? 1 : kThreadsOnANetwork, 256) {
+  if (options_.peers == nullptr) return;
+  faults_.Share(options_.peers->settings(), options_.faults);
+  throttling_.Share(options_.peers->settings(), options_.throttling);
+}
 
 bool Management::Owns(std::string_view target) {
   const std::string_view path = PathOf(target);
@@ -157,8 +165,11 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
                           });
     }
     if (const auto table = TableIn(path, "/throttling"); table || path == "/_stator/throttling") {
-      if (ThrottlingControl::Takes(request.method))
-        return exchange->Send(HandleThrottling(table, request));
+      if (ThrottlingControl::Takes(request.method)) {
+        const auto name = table ? std::optional<std::string>(*table) : std::nullopt;
+        return HandleSetting(std::move(exchange),
+                             [this, name](const http::Request& asked) { return HandleThrottling(name, asked); });
+      }
     }
     if (const auto table = TableIn(path, "/auto-scaling");
         table && (request.method == "GET" || request.method == "PUT" || request.method == "DELETE")) {
@@ -174,8 +185,12 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
       return HandleSlowly(std::move(exchange),
                           [this](const http::Request& asked) { return RenderReport(asked); });
     }
-    if (FaultControl::Owns(path, request.method)) return exchange->Send(HandleFaults(request));
-    if (path == "/_stator/status" && request.method == "GET") return exchange->Send(RenderStatus());
+    if (FaultControl::Owns(path, request.method)) {
+      return HandleSetting(std::move(exchange), [this](const http::Request& asked) { return HandleFaults(asked); });
+    }
+    if (path == "/_stator/status" && request.method == "GET") {
+      return HandleSlowly(std::move(exchange), [this](const http::Request&) { return RenderStatus(); });
+    }
   } else if (request.method == "GET" || request.method == "HEAD") {
     if (path == "/health/live") return exchange->Send(Text(200, "live\n"));
     if (path == "/health/ready") return exchange->Send(Ready());
@@ -186,7 +201,13 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
 
 http::Reply Management::HandleFaults(const http::Request& request) {
   Result<std::string> answer = faults_.Handle(PathOf(request.target), request.method, request.body);
-  return answer.ok() ? Json(200, *std::move(answer)) : Message(400, answer.error().message());
+  return answer.ok() ? Json(200, *std::move(answer)) : Failure(answer.error());
+}
+
+void Management::HandleSetting(std::unique_ptr<http::Exchange> exchange,
+                               UniqueFunction<http::Reply(const http::Request&)> call) {
+  if (options_.peers != nullptr) return HandleSlowly(std::move(exchange), std::move(call));
+  exchange->Send(call(exchange->request()));
 }
 
 http::Reply Management::RenderReport(const http::Request& request) const {
@@ -197,13 +218,9 @@ http::Reply Management::RenderReport(const http::Request& request) const {
   return reply;
 }
 
-http::Reply Management::HandleThrottling(std::optional<std::string_view> table,
-                                         const http::Request& request) {
-  ThrottlingControl control(environment_.admission);
-  Result<std::string> answer =
-      control.Handle(table ? std::optional<std::string>(*table) : std::nullopt, request.method,
-                     request.body);
-  return answer.ok() ? Json(200, *std::move(answer)) : Message(400, answer.error().message());
+http::Reply Management::HandleThrottling(std::optional<std::string> table, const http::Request& request) {
+  Result<std::string> answer = throttling_.Handle(table, request.method, request.body);
+  return answer.ok() ? Json(200, *std::move(answer)) : Failure(answer.error());
 }
 
 http::Reply Management::RenderPartitions(std::string_view table) const {
@@ -212,7 +229,7 @@ http::Reply Management::RenderPartitions(std::string_view table) const {
 }
 
 http::Reply Management::Ready() const {
-  const Status health = environment_.store.engine().Health();
+  const Status health = options_.peers != nullptr ? options_.peers->Ready() : environment_.store.engine().Health();
   return health.ok() ? Text(200, "ready\n") : Text(503, health.error().message() + "\n");
 }
 

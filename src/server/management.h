@@ -34,7 +34,9 @@
 #include "server/clock_control.h"
 #include "server/fault_control.h"
 #include "server/metrics.h"
+#include "server/peers.h"
 #include "server/table_reports.h"
+#include "server/throttling_control.h"
 
 namespace stator::server {
 
@@ -44,6 +46,11 @@ class Management {
     std::string engine_name;
     std::string init_dir;
     int64_t started_ticks = 0;
+    // Where several processes serve the store; else null. It outlives the requests. With it go the process's own settings, for
+    // what nobody has set for all.
+    Peers* peers = nullptr;
+    ops::FaultDial::Tables faults = {};
+    ops::ThrottlingModes throttling = {};
   };
   // All must outlive the requests.
   Management(ops::Environment& environment, Metrics& metrics, ClockControl& clock,
@@ -64,8 +71,10 @@ class Management {
                     UniqueFunction<http::Reply(const http::Request&)> call);
   http::Reply Reset();
   http::Reply MoveClock(const http::Request& request);
+  // Here and now, or on a thread that may wait if what is set is shared.
+  void HandleSetting(std::unique_ptr<http::Exchange> exchange, UniqueFunction<http::Reply(const http::Request&)> call);
   http::Reply HandleFaults(const http::Request& request);
-  http::Reply HandleThrottling(std::optional<std::string_view> table, const http::Request& request);
+  http::Reply HandleThrottling(std::optional<std::string> table, const http::Request& request);
   http::Reply RenderPartitions(std::string_view table) const;
   http::Reply RenderReport(const http::Request& request) const;
   http::Reply Ready() const;
@@ -76,13 +85,14 @@ class Management {
   Metrics& metrics_;
   ClockControl& clock_;
   FaultControl faults_;
+  ThrottlingControl throttling_;
   const HeatHistories& heat_;
   TableReports reports_;
   const std::function<int()> connections_;
   const Options options_;
   // These calls wait for writes, which may wait for the disk on a worker: they must not stand in
   // their way on the same pool.
-  WorkerPool slow_calls_{1, 256};
+  WorkerPool slow_calls_;
 };
 
 }  // namespace stator::server

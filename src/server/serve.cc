@@ -6,30 +6,20 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "api/service.h"
 #include "base/log.h"
-#include "base/random.h"
 #include "base/time_text.h"
 #include "http/server.h"
 #include "kv/memory_engine.h"
+#include "kv_rados/rados_engine.h"
 #include "kv_rocks/rocks_engine.h"
-#include "server/chores.h"
-#include "server/clock_control.h"
-#include "server/heat_histories.h"
-#include "server/management.h"
-#include "server/metrics.h"
-#include "server/product_chores.h"
-#include "server/recorder.h"
-#include "server/seed_data.h"
-#include "table/index_builder.h"
+#include "kv_tx/transaction_engine.h"
+#include "server/instance.h"
 #include "table/key_encoding.h"
-#include "table/store.h"
 
 namespace stator::server {
 namespace {
 
 constexpr int64_t kDrainMicros = 10'000'000;
-constexpr size_t kMaxQueuedReads = 4096;
 
 int ProcessorCount() {
   cpu_set_t set;
@@ -51,7 +41,16 @@ bool IsLoopback(const std::string& host) {
 }
 
 Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
-  if (settings.in_memory) return std::unique_ptr<kv::Engine>(std::make_unique<kv::MemoryEngine>());
+  if (settings.engine == EngineKind::kMemory) return std::unique_ptr<kv::Engine>(std::make_unique<kv::MemoryEngine>());
+  if (settings.engine == EngineKind::kRados) {
+    kv_rados::RadosOptions options;
+    options.ceph_conf = settings.ceph_conf;
+    options.pool = settings.pool;
+    options.user = settings.ceph_user;
+    options.name_space = settings.ceph_namespace;
+    ASSIGN_OR_RETURN(std::unique_ptr<kv::Engine> engine, kv_rados::OpenRados(options));
+    return std::unique_ptr<kv::Engine>(std::make_unique<kv_tx::TransactionEngine>(std::move(engine)));
+  }
   kv_rocks::RocksOptions options;
   options.path = settings.data_dir;
   options.memory_budget_bytes = settings.memory_budget_mb << 20;
@@ -63,27 +62,18 @@ Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
   return kv_rocks::OpenRocks(options);
 }
 
-// Hands requests of one loop to the API or to the management calls.
-http::Handler MakeHandler(api::Service& service, Management& management, Executor& loop) {
-  return [&service, &management, &loop](std::unique_ptr<http::Exchange> exchange) {
-    const http::Request& request = exchange->request();
-    if (Management::Owns(request.target)) {
-      management.Handle(std::move(exchange));
-      return;
-    }
-    api::Incoming incoming;
-    incoming.method = request.method;
-    incoming.target = request.target;
-    for (const http::Header& header : request.headers) incoming.headers.Add(header.name, header.value);
-    incoming.body = request.body;
-    service.Handle(incoming, loop, [exchange = std::move(exchange)](api::Outgoing outgoing) {
-      http::Reply reply;
-      reply.status = outgoing.status;
-      reply.headers = std::move(outgoing.headers);
-      reply.body = std::move(outgoing.body);
-      exchange->Send(std::move(reply));
-    });
-  };
+// Where the data is, for people.
+std::string PlaceOf(const ServeSettings& settings) {
+  if (settings.engine == EngineKind::kMemory) return "-";
+  if (settings.engine == EngineKind::kRocksDb) return settings.data_dir;
+  return settings.ceph_namespace.empty() ? "pool " + settings.pool
+                                         : "pool " + settings.pool + ", namespace " + settings.ceph_namespace;
+}
+
+std::string_view DurabilityOf(const ServeSettings& settings) {
+  if (settings.engine == EngineKind::kMemory) return "none";
+  if (settings.engine == EngineKind::kRados) return "replicated";
+  return settings.durability == Durability::kFsync ? "fsync" : "os";
 }
 
 int Fail(std::string_view event, const Error& error) {
@@ -98,20 +88,6 @@ void WaitForSignal(const sigset_t& signals) {
   LogInfo("stopping", {{"signal", signal}});
 }
 
-// The product's clock: the system's, or one that its user moves.
-struct ClockChoice {
-  std::unique_ptr<Clock> clock;
-  ManualClock* manual = nullptr;
-};
-
-ClockChoice MakeClock(const ServeSettings& settings) {
-  if (settings.clock == ClockKind::kSystem) return {std::make_unique<SystemClock>()};
-  auto driven = std::make_unique<DrivenClock>(
-      settings.clock_start_micros.value_or(SystemClock().NowMicros()));
-  ManualClock* manual = driven.get();
-  return {std::move(driven), manual};
-}
-
 }  // namespace
 
 int Serve(const ServeSettings& settings) {
@@ -124,9 +100,6 @@ int Serve(const ServeSettings& settings) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const SystemClock machine_clock;  // for what has nothing to do with data
-  const ClockChoice chosen_clock = MakeClock(settings);
-  const Clock& clock = *chosen_clock.clock;
-  SeededRandom random(settings.seed != 0 ? settings.seed : SystemSeed());
 
   http::ServerOptions http_options;
   if (!settings.hosts.empty()) http_options.hosts = settings.hosts;
@@ -143,83 +116,29 @@ int Serve(const ServeSettings& settings) {
 
   Result<std::unique_ptr<kv::Engine>> engine = OpenEngine(settings);
   if (!engine.ok()) return Fail("cannot_open_store", engine.error());
-  WorkerPool workers(settings.worker_threads, kMaxQueuedReads);
-  Result<std::unique_ptr<table::Store>> store = table::Store::Open(**engine, clock, workers);
-  if (!store.ok()) return Fail("cannot_read_catalog", store.error());
-
-  ops::Settings shown;
-  shown.account = settings.account;
-  shown.region = settings.region;
-  shown.endpoint = "localhost:" + std::to_string((*server)->port());
-  shown.throughput = settings.model;
-  shown.delay_transient_statuses = settings.delay_transient_statuses;
-  ops::Environment environment{**store, clock, random, workers, shown};
-
-  environment.admission.Start(settings.throttling, shown.throughput);
-  environment.auto_scaler.SetDefaults(settings.auto_scaling);
-  ops::SetAllFaults(environment, settings.faults);
-
-  if (!settings.init_dir.empty()) {
-    const Result<Seeded> seeded = LoadSeedData(environment, settings.init_dir);
-    if (!seeded.ok()) return Fail("cannot_load_init", seeded.error());
-    LogInfo("init_loaded", {{"tables", seeded->tables}, {"items", seeded->items}});
-  }
-
-  std::unique_ptr<Recorder> recorder;
-  if (!settings.record_file.empty()) {
-    RecorderOptions options;
-    options.path = settings.record_file;
-    options.keys = settings.record_keys;
-    options.most_bytes = settings.record_max_mb << 20;
-    options.new_secret = {SystemSeed(), SystemSeed()};
-    Result<std::unique_ptr<Recorder>> opened = Recorder::Open(std::move(options), **store, clock);
-    if (!opened.ok()) return Fail("cannot_record", opened.error());
-    recorder = std::move(*opened);
-    LogInfo("recording", {{"file", settings.record_file}});
-  }
-
-  HeatHistories heat(environment, chosen_clock.manual != nullptr);
-  Metrics metrics([&store](std::string_view name) { return (*store)->Find(name) != nullptr; });
-  api::Registry registry;
-  api::RegisterAll(&registry);
-  api::ServiceOptions service_options;
-  service_options.allowed_origins = settings.cors;
-  api::Service service(environment, std::move(registry), std::make_unique<api::ShapeAuthenticator>(settings.require_auth),
-                       service_options, &metrics, recorder.get());
-  Chores chores(clock);
-  AddProductChores(environment, metrics, heat, settings.ttl_interval_micros, &chores);
-  ClockControl clock_control(clock, chosen_clock.manual, chores);
-  Management management(
-      environment, metrics, clock_control, heat, [&server] { return (*server)->connections(); },
-      {settings.in_memory ? "memory" : "rocksdb", settings.init_dir, clock.TicksMicros()});
-  chores.Start();
-  (*server)->Start([&](Executor& loop) { return MakeHandler(service, management, loop); });
+  Instance::Options options;
+  options.port = (*server)->port();
+  options.connections = [&server] { return (*server)->connections(); };
+  Result<std::unique_ptr<Instance>> opened = Instance::Open(settings, *std::move(engine), std::move(options));
+  if (!opened.ok()) return Fail("cannot_serve", opened.error());
+  Instance& instance = **opened;
+  if (const Status started = instance.Start(); !started.ok()) return Fail("cannot_serve", started.error());
+  (*server)->Start([&instance](Executor& loop) { return instance.HandlerOf(loop); });
   LogInfo("serving",
           {{"port", (*server)->port()},
-           {"engine", settings.in_memory ? "memory" : "rocksdb"},
-           {"data_dir", settings.in_memory ? "-" : settings.data_dir},
-           {"durability", settings.in_memory                          ? "none"
-                          : settings.durability == Durability::kFsync ? "fsync"
-                                                                      : "os"},
+           {"engine", EngineName(settings.engine)},
+           {"store", PlaceOf(settings)},
+           {"durability", DurabilityOf(settings)},
            {"clock",
-            chosen_clock.manual == nullptr ? "system" : "manual, " + FormatTime(clock.NowMicros())},
+            instance.has_manual_clock() ? "manual, " + FormatTime(instance.clock().NowMicros()) : "system"},
            {"throttling", throughput::ThrottlingText(settings.throttling.all)},
            {"io_threads", http_options.threads},
            {"version", STATOR_VERSION}});
 
   WaitForSignal(signals);
-  // First, so that no move of the clock is waited for.
-  chores.Stop();
+  instance.StopBackground();
   (*server)->Drain(kDrainMicros);
-  management.Stop();
-  // What was used since the last look at the meters.
-  environment.admission.Advance();
-  heat.Keep();
-  workers.Stop();
-  if (recorder != nullptr) recorder->Stop();
-  // The engine finishes what is queued while everything its callbacks touch is still there.
-  table::IndexBuilder::StopOf(**store);
-  engine->reset();
+  instance.Close();
   LogInfo("stopped");
   return 0;
 }

@@ -40,12 +40,28 @@ constexpr LocalFlag kLocalFlags[] = {
 };
 
 constexpr int64_t kShortestTtlInterval = 100'000;
+// Each request on a cluster waits on a thread for it.
+constexpr int kNetworkThreads = 64;
+const std::map<std::string, EngineKind> kEngineNames = {
+    {"rocksdb", EngineKind::kRocksDb}, {"memory", EngineKind::kMemory}, {"rados", EngineKind::kRados}};
 
 void AddServeOptions(CLI::App* app, ServeSettings* s) {
   app->add_option("--port", s->port, "port to listen on; 0 takes any free one")->envname("STATOR_PORT")->capture_default_str();
   app->add_option("--host", s->hosts, "address to listen on, may be repeated; both loopbacks if absent")->envname("STATOR_HOST");
+  app->add_option("--engine", s->engine,
+                  "rocksdb: a directory on this machine; memory: lost at the end; rados: a pool of a Ceph cluster, shared "
+                  "with other processes (docs/cluster.md)")
+      ->transform(CLI::CheckedTransformer(kEngineNames))->envname("STATOR_ENGINE")->default_str("rocksdb");
   app->add_option("--data-dir", s->data_dir, "directory of the store")->envname("STATOR_DATA_DIR")->capture_default_str();
-  app->add_flag("--in-memory", s->in_memory, "keep everything in memory and lose it at the end")->envname("STATOR_IN_MEMORY");
+  app->add_flag("--in-memory")->description("keep everything in memory and lose it at the end: --engine=memory")
+      ->envname("STATOR_IN_MEMORY");
+  app->add_option("--ceph-conf", s->ceph_conf, "the cluster's ceph.conf, which names its monitors and the keyring")
+      ->envname("STATOR_CEPH_CONF");
+  app->add_option("--pool", s->pool, "replicated pool of the cluster")->envname("STATOR_POOL");
+  app->add_option("--ceph-user", s->ceph_user, "user of the cluster, without \"client.\"")->envname("STATOR_CEPH_USER")
+      ->capture_default_str();
+  app->add_option("--ceph-namespace", s->ceph_namespace, "namespace of the pool; each holds a store of its own")
+      ->envname("STATOR_CEPH_NAMESPACE");
   app->add_option("--durability", s->durability,
                   "fsync: a write is answered after fsync; os: after write(), it survives kill -9 but no power cut")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Durability>{{"fsync", Durability::kFsync}, {"os", Durability::kOs}}))
@@ -55,7 +71,7 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
       ->check(CLI::Range(16, 1 << 20))->envname("STATOR_MEMORY_BUDGET_MB")->capture_default_str();
   app->add_option("--io-threads", s->io_threads, "threads that serve connections; 0: one per processor, at most 8")
       ->check(CLI::Range(0, 64))->envname("STATOR_IO_THREADS")->capture_default_str();
-  app->add_option("--worker-threads", s->worker_threads, "threads that wait for the disk")
+  app->add_option("--worker-threads", s->worker_threads, "threads that wait for the disk or the cluster; 64 if absent, with rados")
       ->check(CLI::Range(1, 256))->envname("STATOR_WORKER_THREADS")->capture_default_str();
   app->add_option("--account", s->account, "account id in ARNs")->envname("STATOR_ACCOUNT")->capture_default_str();
   app->add_option("--region", s->region, "region in ARNs")->envname("STATOR_REGION")->capture_default_str();
@@ -192,6 +208,30 @@ class EnvironmentFirst final : public CLI::ConfigBase {
   ServeSettings& settings_;
 };
 
+// The engine that the options ask for together; `serve` knows which of them were given. Else what is wrong with them.
+std::optional<std::string> SettleEngine(const CLI::App& serve, ServeSettings* s) {
+  const auto given = [&serve](const char* option) { return serve.count(option) > 0; };
+  if (given("--in-memory") && serve.get_option("--in-memory")->as<bool>()) {
+    if (given("--engine") && s->engine != EngineKind::kMemory)
+      return fmt::format("--in-memory contradicts --engine={}", EngineName(s->engine));
+    s->engine = EngineKind::kMemory;
+  }
+  if (s->engine == EngineKind::kRados) {
+    for (const char* option : {"--data-dir", "--durability", "--memory-budget-mb"}) {
+      if (given(option)) return fmt::format("{} is not for --engine=rados", option);
+    }
+    for (const char* option : {"--ceph-conf", "--pool"}) {
+      if (!given(option)) return fmt::format("--engine=rados needs {}", option);
+    }
+    if (!given("--worker-threads")) s->worker_threads = kNetworkThreads;
+    return std::nullopt;
+  }
+  for (const char* option : {"--ceph-conf", "--pool", "--ceph-user", "--ceph-namespace"}) {
+    if (given(option)) return fmt::format("{} is for --engine=rados, not {}", option, EngineName(s->engine));
+  }
+  return std::nullopt;
+}
+
 // Whether a command is named, behind --config at the most.
 bool NamesCommand(const std::vector<std::string>& arguments) {
   size_t first = 0;
@@ -202,6 +242,15 @@ bool NamesCommand(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
+
+std::string_view EngineName(EngineKind engine) {
+  switch (engine) {
+    case EngineKind::kRocksDb: return "rocksdb";
+    case EngineKind::kMemory: return "memory";
+    case EngineKind::kRados: return "rados";
+  }
+  return "";
+}
 
 std::vector<std::string> TranslateLocalFlags(std::vector<std::string> arguments) {
   std::vector<std::string> out;
@@ -260,6 +309,13 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     std::cerr << "--clock-start is for --clock=manual\n";
     result.exit_code = 1;
     return result;
+  }
+  if (serve->parsed()) {
+    if (const std::optional<std::string> wrong = SettleEngine(*serve, &result.serve)) {
+      std::cerr << *wrong << '\n';
+      result.exit_code = 1;
+      return result;
+    }
   }
   if (simulate->parsed()) {
     result.action = CommandLine::Action::kSimulate;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "advise/command.h"
@@ -20,16 +21,21 @@ namespace stator::server {
 
 enum class Durability { kFsync, kOs };
 enum class ClockKind { kSystem, kManual };
+enum class EngineKind { kRocksDb, kMemory, kRados };
 
 struct ServeSettings {
   uint16_t port = 8000;
   std::vector<std::string> hosts;  // empty: both loopbacks
-  std::string data_dir = "./stator-data";
-  bool in_memory = false;
+  EngineKind engine = EngineKind::kRocksDb;
+  std::string data_dir = "./stator-data";  // kRocksDb only
+  std::string ceph_conf;                   // this and the next three: kRados only
+  std::string pool;
+  std::string ceph_user = "admin";
+  std::string ceph_namespace;
   Durability durability = Durability::kFsync;
   uint64_t memory_budget_mb = 256;
   int io_threads = 0;  // 0: one per processor this process may use, at most 8
-  int worker_threads = 4;
+  int worker_threads = 4;  // kRados: 64 unless set
   std::string account = "000000000000";
   std::string region = "us-east-1";
   std::string init_dir;
@@ -57,6 +63,9 @@ struct CommandLine {
   simulate::Command simulate;
   advise::Command advise;
 };
+
+// rocksdb, memory or rados.
+std::string_view EngineName(EngineKind engine);
 
 // Parses the command line. Help, version and usage errors are printed here and ask for an exit.
 CommandLine ParseCommandLine(int argc, const char* const* argv);

@@ -66,7 +66,8 @@ TEST_F(SettingsTest, Defaults) {
   EXPECT_EQ(s.port, 8000);
   EXPECT_TRUE(s.hosts.empty());
   EXPECT_EQ(s.data_dir, "./stator-data");
-  EXPECT_FALSE(s.in_memory);
+  EXPECT_EQ(s.engine, EngineKind::kRocksDb);
+  EXPECT_EQ(s.worker_threads, 4);
   EXPECT_EQ(s.durability, Durability::kFsync);
   EXPECT_EQ(s.cors, Arguments{"*"});
   EXPECT_TRUE(s.require_auth);
@@ -133,7 +134,7 @@ TEST_F(SettingsTest, CommandLineBeforeEnvironmentBeforeFile) {
   EXPECT_EQ(s.port, 3333);
   EXPECT_EQ(s.region, "from-environment");
   EXPECT_EQ(s.account, "111111111111");
-  EXPECT_TRUE(s.in_memory);
+  EXPECT_EQ(s.engine, EngineKind::kMemory);
   EXPECT_EQ(s.cors, Arguments{"https://f.example"});
   s = Serve({"serve"});
   EXPECT_EQ(s.port, 2222);
@@ -154,17 +155,52 @@ TEST_F(SettingsTest, TheEnvironmentSetsEveryKind) {
   SetEnvironment("STATOR_CORS", "none");
   SetEnvironment("STATOR_REQUIRE_AUTH", "false");
   const ServeSettings s = Serve({"serve"});
-  EXPECT_TRUE(s.in_memory);
+  EXPECT_EQ(s.engine, EngineKind::kMemory);
   EXPECT_EQ(s.durability, Durability::kOs);
   EXPECT_TRUE(s.cors.empty());
   EXPECT_FALSE(s.require_auth);
+}
+
+TEST_F(SettingsTest, EnginesAndWhatBelongsToThem) {
+  EXPECT_EQ(Serve({"--engine=memory"}).engine, EngineKind::kMemory);
+  EXPECT_EQ(Serve({"--engine=memory", "--in-memory"}).engine, EngineKind::kMemory);
+  EXPECT_EQ(Serve({"--in-memory", "--data-dir=/x"}).engine, EngineKind::kMemory);
+  ServeSettings s = Serve({"--engine=rados", "--ceph-conf=/c", "--pool", "p"});
+  EXPECT_EQ(s.engine, EngineKind::kRados);
+  EXPECT_EQ(s.ceph_conf, "/c");
+  EXPECT_EQ(s.pool, "p");
+  EXPECT_EQ(s.ceph_user, "admin");
+  EXPECT_EQ(s.ceph_namespace, "");
+  EXPECT_EQ(s.worker_threads, 64);
+  EXPECT_EQ(Serve({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--worker-threads=8"}).worker_threads, 8);
+  SetEnvironment("STATOR_ENGINE", "rados");
+  SetEnvironment("STATOR_CEPH_CONF", "/e");
+  WriteToml("[serve]\npool = \"f\"\nceph-user = \"u\"\nceph-namespace = \"n\"\n");
+  s = Serve({"serve"});
+  EXPECT_EQ(s.engine, EngineKind::kRados);
+  EXPECT_EQ(s.ceph_conf, "/e");
+  EXPECT_EQ(s.pool, "f");
+  EXPECT_EQ(s.ceph_user, "u");
+  EXPECT_EQ(s.ceph_namespace, "n");
+}
+
+TEST_F(SettingsTest, SettingsOfAnotherEngineAreRefused) {
+  ExpectExit({"--engine=tape"}, false, "--engine");
+  ExpectExit({"--in-memory", "--engine=rocksdb"}, false, "--in-memory contradicts --engine=rocksdb");
+  ExpectExit({"--engine=rados"}, false, "--engine=rados needs --ceph-conf");
+  ExpectExit({"--engine=rados", "--ceph-conf=/c"}, false, "--engine=rados needs --pool");
+  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--in-memory"}, false, "--in-memory contradicts --engine=rados");
+  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--data-dir=/x"}, false, "--data-dir is not for --engine=rados");
+  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--durability=os"}, false, "--durability is not for --engine=rados");
+  ExpectExit({"--pool=p"}, false, "--pool is for --engine=rados, not rocksdb");
+  ExpectExit({"--in-memory", "--ceph-conf=/c"}, false, "--ceph-conf is for --engine=rados, not memory");
 }
 
 TEST_F(SettingsTest, FlagsOfDynamoDbLocal) {
   EXPECT_EQ(TranslateLocalFlags({"-port", "8000", "-inMemory", "-sharedDb"}), (Arguments{"serve", "--port", "8000", "--in-memory"}));
   ServeSettings s = Serve({"-port", "8001", "-inMemory", "-sharedDb"});
   EXPECT_EQ(s.port, 8001);
-  EXPECT_TRUE(s.in_memory);
+  EXPECT_EQ(s.engine, EngineKind::kMemory);
   s = Serve({"-dbPath", "/data", "-cors", "https://a.example", "-delayTransientStatuses", "-optimizeDbBeforeStartup", "-disableTelemetry"});
   EXPECT_EQ(s.data_dir, "/data");
   EXPECT_EQ(s.cors, Arguments{"https://a.example"});

@@ -11,6 +11,10 @@ namespace {
 
 using throughput::Throttling;
 
+constexpr std::string_view kSettings = "throttling/";  // and the table
+constexpr std::string_view kAll = "*";
+constexpr std::string_view kAsOthers = "as-others";
+
 Result<Throttling> ModeIn(std::string_view text) {
   if (const std::optional<Throttling> mode = throughput::ThrottlingOf(text)) return *mode;
   return ValidationError("mode must be off, observe or enforce, not " + std::string(text));
@@ -28,6 +32,50 @@ Result<Throttling> ReadMode(std::string_view body) {
 }
 
 }  // namespace
+
+void ThrottlingControl::Share(fleet::SharedSettings& settings, ops::ThrottlingModes own) {
+  shared_ = &settings;
+  own_ = std::move(own);
+  settings.Follow(std::string(kSettings), [this](const std::string& name, const std::optional<std::string>& text) {
+    FollowTable(name.substr(kSettings.size()), text);
+  });
+}
+
+void ThrottlingControl::FollowTable(const std::string& table, const std::optional<std::string>& text) {
+  std::optional<Throttling> mode;
+  if (text) {
+    mode = throughput::ThrottlingOf(*text);  // none if it is kAsOthers
+  } else if (const auto own = own_.tables.find(table); own != own_.tables.end()) {
+    mode = own->second;
+  }
+  if (table == kAll) {
+    admission_.SetModeOfAll(mode.value_or(own_.all));
+  } else {
+    admission_.SetMode(table, mode);
+  }
+}
+
+Status ThrottlingControl::Set(const std::optional<std::string>& table, std::optional<Throttling> mode) {
+  if (shared_ != nullptr) {
+    return shared_->Change(kSettings, [&](fleet::SharedSettings::Texts* texts) {
+      const std::string name = std::string(kSettings).append(table ? *table : kAll);
+      if (mode) {
+        (*texts)[name] = throughput::ThrottlingText(*mode);
+      } else if (own_.tables.contains(*table)) {
+        (*texts)[name] = kAsOthers;
+      } else {
+        texts->erase(name);
+      }
+      return OkStatus();
+    });
+  }
+  if (table) {
+    admission_.SetMode(*table, mode);
+  } else {
+    admission_.SetModeOfAll(*mode);
+  }
+  return OkStatus();
+}
 
 std::string ThrottlingControl::Render(const std::optional<std::string>& table) const {
   const auto mode = [](Throttling of) {
@@ -51,14 +99,10 @@ Result<std::string> ThrottlingControl::Handle(const std::optional<std::string>& 
   }
   if (method == "PUT") {
     ASSIGN_OR_RETURN(const Throttling mode, ReadMode(body));
-    if (table) {
-      admission_.SetMode(*table, mode);
-    } else {
-      admission_.SetModeOfAll(mode);
-    }
+    TRY(Set(table, mode));
   } else if (method == "DELETE") {
     if (!table) return ValidationError("the server always has a mode: set another one");
-    admission_.SetMode(*table, std::nullopt);
+    TRY(Set(table, std::nullopt));
   }
   if (method != "GET") {
     LogInfo("throttling set",

@@ -33,6 +33,16 @@ void VisitViewType(FieldReader& v, std::optional<stream::ViewType>& type) {
   type = static_cast<stream::ViewType>(*number);
 }
 
+void VisitFence(FieldWriter& v, const uint64_t& fence) {
+  if (fence != 0) v.Integer("Fence", fence);
+}
+void VisitFence(FieldReader& v, uint64_t& fence) {
+  std::optional<int64_t> number;
+  v.Optional("Fence", number);
+  if (number && *number < 0) v.Fail();
+  fence = static_cast<uint64_t>(number.value_or(0));
+}
+
 // Of a table or an index.
 template <typename Visitor, typename Insights>
 void VisitInsights(Visitor& v, Insights& insights) {
@@ -171,6 +181,7 @@ void Visit(Visitor& v, Descriptor& d) {
               [](auto& visitor, auto& expiry) { VisitExpiry(visitor, expiry); });
   v.Optional("TimeToLiveChanged", d.expiry_changed_micros);
   VisitInsights(v, d.insights);
+  VisitFence(v, d.fence);
 }
 
 }  // namespace
@@ -180,6 +191,22 @@ const IndexDescriptor* TableDescriptor::FindIndex(std::string_view index_name) c
     if (index.name == index_name) return &index;
   }
   return nullptr;
+}
+
+std::vector<std::pair<uint32_t, uint32_t>> TableDescriptor::MaintainedIndexes() const {
+  std::vector<std::pair<uint32_t, uint32_t>> maintained;
+  for (const IndexDescriptor& index : indexes) {
+    if (index.state != IndexDescriptor::State::kDeleting) maintained.emplace_back(index.tablet_id, index.number);
+  }
+  if (HasTimeToLive()) maintained.emplace_back(expiry->tablet_id, 0);
+  return maintained;
+}
+
+bool TableDescriptor::HasIndexWork() const {
+  for (const IndexDescriptor& index : indexes) {
+    if (index.state != IndexDescriptor::State::kActive) return true;
+  }
+  return expiry && expiry->state != IndexDescriptor::State::kActive;
 }
 
 std::string TableDescriptor::Encode() const {

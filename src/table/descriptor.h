@@ -133,6 +133,9 @@ struct TableDescriptor {
   std::optional<ExpiryIndex> expiry;
   std::optional<int64_t> expiry_changed_micros;  // the last UpdateTimeToLive
   std::optional<ContributorInsights> insights;
+  // Writes that go by this version are good while the fence of the table's tablet is not above. Rises where several processes
+  // share the store, with every change beside which nobody may write by an older version.
+  uint64_t fence = 0;
 
   kv::Tablet tablet() const { return {kv::Space::kItems, tablet_id}; }
   // Where the entries of an index are.
@@ -141,6 +144,10 @@ struct TableDescriptor {
   }
   const IndexDescriptor* FindIndex(std::string_view index_name) const;
   bool HasTimeToLive() const { return expiry && expiry->on(); }
+  // Which indexes writes keep up, time to live's included: versions that agree on them may run side by side.
+  std::vector<std::pair<uint32_t, uint32_t>> MaintainedIndexes() const;
+  // Whether one is to be filled or removed.
+  bool HasIndexWork() const;
   bool HasLocalIndexes() const { return !indexes.empty() && !indexes.front().is_global(); }
 
   std::string Encode() const;

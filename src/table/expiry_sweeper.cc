@@ -23,7 +23,7 @@ bool ExpirySweeper::Waits() const {
   if (!store_.engine().Health().ok()) return false;
   for (const TablePtr& table : store_.List()) {
     const std::optional<ExpiryIndex>& expiry = table->descriptor.expiry;
-    if (expiry && expiry->state != IndexDescriptor::State::kActive) return true;
+    if (expiry && expiry->state != IndexDescriptor::State::kActive && store_.MayWork(*table)) return true;
   }
   return false;
 }
@@ -33,7 +33,7 @@ bool ExpirySweeper::Step(size_t items) {
   std::map<uint32_t, Progress> before;
   before.swap(progress_);
   for (const TablePtr& table : store_.List()) {
-    if (!HasSweep(table->descriptor)) continue;
+    if (!HasSweep(table->descriptor) || !store_.MayWork(*table)) continue;
     const uint32_t tablet_id = table->descriptor.expiry->tablet_id;
     Progress& progress = progress_[tablet_id];
     if (const auto known = before.find(tablet_id); known != before.end()) {
@@ -56,7 +56,8 @@ void ExpirySweeper::Begin(const TablePtr& table, int64_t now, Progress* progress
   progress->from_seconds = table->expiry_mark->Raise(seconds);
   const int64_t oldest = std::max<int64_t>(0, now - kLongestExpiredSeconds * kSecond);
   model::Number from = SecondsOf(oldest);
-  if (progress->from_seconds > oldest / kSecond) {
+  // The mark knows nothing of entries that other processes have put.
+  if (progress->from_seconds > oldest / kSecond && !store_.shared()) {
     from = model::Number::FromInt(progress->from_seconds);
   }
   progress->next = FirstExpiryKey(from);

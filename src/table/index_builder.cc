@@ -36,6 +36,14 @@ void IndexBuilder::Add(std::string table_name) {
   wake_.notify_all();
 }
 
+void IndexBuilder::AddIfAbsent(const std::string& table_name) {
+  {
+    MutexLock lock(mutex_);
+    if (std::find(tables_.begin(), tables_.end(), table_name) != tables_.end()) return;
+  }
+  Add(table_name);
+}
+
 void IndexBuilder::Stop() {
   std::thread thread;
   {
@@ -47,7 +55,7 @@ void IndexBuilder::Stop() {
   if (thread.joinable()) thread.join();
 }
 
-void IndexBuilder::StopOf(Store& store) { store.builder_->Stop(); }
+void IndexBuilder::StopOf(Store& store) { store.Stop(); }
 
 bool IndexBuilder::busy() const {
   MutexLock lock(mutex_);
@@ -83,7 +91,8 @@ void IndexBuilder::Run() {
 Status IndexBuilder::Work(const std::string& table_name) {
   while (!stopped()) {
     const TablePtr table = store_.Find(table_name);
-    if (table == nullptr) return OkStatus();
+    // Another process does it, or this one when it is asked again (Store::CatchUp).
+    if (table == nullptr || !store_.MayWork(*table)) return OkStatus();
     const auto& indexes = table->descriptor.indexes;
     const auto next =
         std::find_if(indexes.begin(), indexes.end(),
@@ -97,6 +106,8 @@ Status IndexBuilder::Work(const std::string& table_name) {
     } else {
       return OkStatus();
     }
+    // Another process was faster.
+    if (store_.shared() && !done.ok() && done.error().code() == ErrorCode::kResourceNotFound) continue;
     // A table dropped meanwhile needs no index.
     if (!done.ok() && (done.error().code() != ErrorCode::kResourceNotFound || store_.Find(table_name) != nullptr)) return done;
   }

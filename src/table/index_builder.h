@@ -31,9 +31,11 @@ class IndexBuilder {
 
   // Does what the table's descriptor asks for, if anything, after what was added before.
   void Add(std::string table_name);
+  // The same, unless the table is there already.
+  void AddIfAbsent(const std::string& table_name);
   // Leaves what is unfinished to the next start. Returns when no write of the builder is under way. Idempotent.
   void Stop();
-  // Stops the builder of a store. To be called before the engine goes, if that is done before the store goes.
+  // As Store::Stop.
   static void StopOf(Store& store);
   // Whether there is work, done or failed for now.
   bool busy() const;

@@ -25,6 +25,10 @@ struct PendingImage {
   std::optional<std::string> item;  // encoded; nullopt: deleted
   std::shared_ptr<kv::BatchFate> fate;  // of its batch: what is computed from it fails with it
   bool kept = false;  // the change that led to it is in the history
+  // Of an engine that several processes write: what a guard on the item goes by, as in kv::Guard.
+  uint64_t stamp = 0;
+  kv::FatePtr left_by = nullptr;
+  uint64_t fence = 0;  // of the table's version that it was written by
 };
 
 // Thread-safe.

@@ -1,8 +1,10 @@
 #include "table/store.h"
 
 #include <mutex>
+#include <utility>
 
 #include "table/catalog_entry.h"
+#include "table/catalog_snapshot.h"
 #include "table/index_builder.h"
 #include "table/index_entries.h"
 #include "table/item_value.h"
@@ -11,11 +13,8 @@
 namespace stator::table {
 namespace {
 
-constexpr std::string_view kTablePrefix = "table/";
 // The latch that serialises catalog changes; no item's latch key begins like this.
 constexpr std::string_view kCatalogLatch = "catalog";
-
-std::string TableKey(std::string_view name) { return std::string(kTablePrefix).append(name); }
 
 Result<int64_t> ReadCounter(kv::Engine& engine, kv::Tablet tablet, std::string_view key, kv::Tier tier = kv::Tier::kAny) {
   std::string value;
@@ -24,90 +23,67 @@ Result<int64_t> ReadCounter(kv::Engine& engine, kv::Tablet tablet, std::string_v
   return kv::CounterOf(value);
 }
 
-// Which indexes writes keep up: versions that agree on them may run side by side.
-std::vector<std::pair<uint32_t, uint32_t>> MaintainedIndexes(const TableDescriptor& descriptor) {
-  std::vector<std::pair<uint32_t, uint32_t>> maintained;
-  for (const IndexDescriptor& index : descriptor.indexes) {
-    if (index.state != IndexDescriptor::State::kDeleting) maintained.emplace_back(index.tablet_id, index.number);
-  }
-  if (descriptor.HasTimeToLive()) maintained.emplace_back(descriptor.expiry->tablet_id, 0);
-  return maintained;
-}
-
-bool HasIndexWork(const TableDescriptor& descriptor) {
-  for (const IndexDescriptor& index : descriptor.indexes) {
-    if (index.state != IndexDescriptor::State::kActive) return true;
-  }
-  return descriptor.expiry && descriptor.expiry->state != IndexDescriptor::State::kActive;
+// Where nobody else writes: if the outcome of a change of the catalog is unknown, the entry that it has put tells; without
+// `bytes`, one that it has deleted.
+Result<uint64_t> FindOut(kv::Engine& engine, Result<uint64_t> outcome, const std::string& key,
+                         const std::optional<std::string>& bytes) {
+  if (outcome.ok() || outcome.error().code() != ErrorCode::kOutcomeUnknown) return outcome;
+  std::string value;
+  const Result<bool> found = engine.Get(kCatalogTablet, key, kv::Tier::kAny, &value);
+  if (!found.ok() || *found != bytes.has_value()) return outcome;
+  if (!bytes) return uint64_t{1};  // nobody asks
+  const Result<std::string_view> stored = DecodeItemValue(value);
+  if (!stored.ok() || *stored != *bytes) return outcome;
+  return kv::StampOf(value);
 }
 
 }  // namespace
 
 Store::Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers)
-    : engine_(engine), clock_(clock), workers_(workers), tokens_(engine, clock), history_(clock),
+    : engine_(engine),
+      clock_(clock),
+      workers_(workers),
+      shared_(!engine.capabilities().exclusive),
+      tasks_(workers),
+      tokens_(engine, clock),
+      history_(clock),
+      change_names_(shared_ ? SystemSeed() : 0),
       builder_(std::make_unique<IndexBuilder>(*this)) {}
 
-Store::~Store() { builder_->Stop(); }
+Store::~Store() { Stop(); }
+
+void Store::Stop() {
+  if (std::exchange(stopped_, true)) return;
+  if (shared_ && engine_.bulletin() != nullptr) engine_.bulletin()->Listen(nullptr);
+  builder_->Stop();
+  tasks_.Stop();
+}
 
 Result<std::unique_ptr<Store>> Store::Open(kv::Engine& engine, const Clock& clock, WorkerPool& workers) {
   std::unique_ptr<Store> store(new Store(engine, clock, workers));
-  TRY(store->LoadCatalog());
+  if (store->shared_) {
+    store->Listen();
+    TRY(store->Refresh());
+    return store;
+  }
+  ASSIGN_OR_RETURN(CatalogSnapshot catalog, ReadCatalog(engine));
+  store->LoadCatalog(std::move(catalog));
   for (const TablePtr& table : store->List()) {
-    if (HasIndexWork(table->descriptor)) store->builder_->Add(table->descriptor.name);
+    if (table->descriptor.HasIndexWork()) store->builder_->Add(table->descriptor.name);
   }
   return store;
 }
 
-Status Store::LoadCatalog() {
-  TRY(LoadStreams());
-  Status bad;
-  const std::string end = PrefixEnd(kTablePrefix);
-  TRY(engine_.Scan({kCatalogTablet, kTablePrefix, end, false}, kv::Tier::kAny,
-                   [&](std::string_view key, std::string_view value) {
-                     Result<std::string_view> bytes = DecodeItemValue(value);
-                     if (!bytes.ok()) {
-                       bad = std::move(bytes).error();
-                       return false;
-                     }
-                     Result<TableDescriptor> descriptor = TableDescriptor::Decode(*bytes);
-                     if (!descriptor.ok()) {
-                       bad = CorruptionError("catalog entry " + std::string(key) + ": " + descriptor.error().message());
-                       return false;
-                     }
-                     auto table = std::make_shared<Table>(std::move(*descriptor), std::make_shared<Gate>());
-                     if (table->descriptor.stream_view_type) {
-                       const stream::StreamPtr stream =
-                           FindStream(table->descriptor.name, table->descriptor.stream_label);
-                       if (stream == nullptr || !stream->enabled()) {
-                         bad = CorruptionError("catalog entry " + std::string(key) +
-                                               ": its stream is missing");
-                         return false;
-                       }
-                       table->stream = std::make_shared<stream::Appender>(*stream);
-                     }
-                     const std::string name = table->descriptor.name;
-                     catalog_[name] = std::move(table);
-                     return true;
-                   }));
-  TRY(std::move(bad));
-  std::string value;
-  ASSIGN_OR_RETURN(const bool found, engine_.Get(kCatalogTablet, kNextTabletKey, kv::Tier::kAny, &value));
-  if (found) {
-    ASSIGN_OR_RETURN(const std::string_view bytes, DecodeItemValue(value));
-    next_tablet_id_ = static_cast<uint32_t>(std::strtoul(std::string(bytes).c_str(), nullptr, 10));
+void Store::LoadCatalog(CatalogSnapshot catalog) {
+  for (auto& [stamp, stream] : catalog.streams) PublishStream(std::move(stream), stamp);
+  for (auto& [stamp, descriptor] : catalog.tables) {
+    auto table = std::make_shared<Table>(std::move(descriptor), std::make_shared<Gate>());
+    if (table->descriptor.stream_view_type)
+      table->stream = std::make_shared<stream::Appender>(*FindStream(table->descriptor.name, table->descriptor.stream_label));
+    const std::string name = table->descriptor.name;
+    catalog_[name] = std::move(table);
   }
-  for (const auto& [name, table] : catalog_) {
-    next_tablet_id_ = std::max(next_tablet_id_, table->descriptor.tablet_id + 1);
-    for (const IndexDescriptor& index : table->descriptor.indexes) {
-      next_tablet_id_ = std::max(next_tablet_id_, index.tablet_id + 1);
-    }
-    if (const auto& expiry = table->descriptor.expiry) {
-      next_tablet_id_ = std::max(next_tablet_id_, expiry->tablet_id + 1);
-    }
-  }
-  for (const auto& [name, stream] : streams_)
-    next_tablet_id_ = std::max(next_tablet_id_, stream->tablet_id + 1);
-  return OkStatus();
+  next_tablet_id_ = catalog.next_tablet_id;
 }
 
 TablePtr Store::Find(std::string_view name) const {
@@ -167,6 +143,7 @@ void Store::BeginCatalogChange(UniqueFunction<void()> task) {
 void Store::EndCatalogChange() { latches_.Release(kCatalogLatch); }
 
 void Store::Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor check) {
+  if (shared_) return CreateShared(std::move(descriptor), std::move(done), std::move(check));
   BeginCatalogChange([this, descriptor = std::move(descriptor), done = std::move(done),
                       check = std::move(check)]() mutable {
     if (Find(descriptor.name) != nullptr) {
@@ -194,7 +171,9 @@ void Store::Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor
     batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(next_tablet_id_)));
     if (stream) batch.puts.push_back(CatalogPut(StreamKey(*stream), stream->Encode()));
     engine_.Apply(std::move(batch), [this, table, stream = std::move(stream),
-                                     done = std::move(done)](Result<uint64_t> applied) mutable {
+                                     done = std::move(done)](Result<uint64_t> outcome) mutable {
+      const Result<uint64_t> applied =
+          FindOut(engine_, std::move(outcome), TableKey(table->descriptor.name), table->descriptor.Encode());
       if (applied.ok()) {
         if (stream) {
           table->stream = std::make_shared<stream::Appender>(*stream);
@@ -206,7 +185,7 @@ void Store::Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor
       if (applied.ok()) {
         done(TablePtr(table));
       } else {
-        done(std::move(applied).error());
+        done(applied.error());
       }
     });
   });
@@ -226,6 +205,7 @@ void Store::AlterAndDelete(std::string name, ChangeDescriptor change, std::vecto
 }
 
 void Store::StartAlteration(std::string name, std::shared_ptr<Alteration> alteration) {
+  if (shared_) return AlterShared(std::move(name), std::move(alteration));
   BeginCatalogChange([this, name = std::move(name), alteration = std::move(alteration)] {
     Alteration& a = *alteration;
     a.current = Find(name);
@@ -245,8 +225,7 @@ void Store::StartAlteration(std::string name, std::shared_ptr<Alteration> altera
     a.stream = NextStream(a.current->descriptor, &a.next->descriptor, a.change_stream);
     // A write that does not know a new index must not run beside one that does: it would leave the
     // other's entries behind. And the records of a shard end before those of its children begin.
-    const bool hold = a.stream || MaintainedIndexes(a.next->descriptor) !=
-                                      MaintainedIndexes(a.current->descriptor);
+    const bool hold = a.stream || a.next->descriptor.MaintainedIndexes() != a.current->descriptor.MaintainedIndexes();
     if (!hold) return CommitAlteration(alteration, false);
     a.current->gate->Hold([this, alteration] { CommitAlteration(alteration, true); });
   });
@@ -272,12 +251,15 @@ void Store::CommitAlteration(std::shared_ptr<Alteration> alteration, bool held) 
   if (next_tablet_id_ != first_new_tablet) {
     batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(next_tablet_id_)));
   }
-  engine_.Apply(std::move(batch), [this, alteration, held](Result<uint64_t> applied) {
+  engine_.Apply(std::move(batch), [this, alteration, held](Result<uint64_t> outcome) {
     Alteration& a = *alteration;
+    const Result<uint64_t> applied =
+        a.stream ? FindOut(engine_, std::move(outcome), StreamKey(*a.stream), a.stream->Encode())
+                 : FindOut(engine_, std::move(outcome), TableKey(a.next->descriptor.name), a.next->descriptor.Encode());
     if (!applied.ok()) {
       if (held) a.current->gate->Open();
       EndCatalogChange();
-      a.done(std::move(applied).error());
+      a.done(applied.error());
       return;
     }
     if (a.stream) {
@@ -289,13 +271,14 @@ void Store::CommitAlteration(std::shared_ptr<Alteration> alteration, bool held) 
     Publish(a.next);
     if (held) a.current->gate->Retire();
     EndCatalogChange();
-    if (HasIndexWork(a.next->descriptor) && a.next->gate != a.current->gate)
+    if (a.next->descriptor.HasIndexWork() && a.next->gate != a.current->gate)
       builder_->Add(a.next->descriptor.name);
     a.done(TablePtr(a.next));
   });
 }
 
 void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
+  if (shared_) return DropShared(std::move(name), std::move(check), std::move(done));
   BeginCatalogChange([this, name = std::move(name), check = std::move(check), done = std::move(done)]() mutable {
     const TablePtr table = Find(name);
     if (table == nullptr) {
@@ -326,7 +309,10 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
         batch.puts.push_back(CatalogPut(StreamKey(*stream), stream->Encode()));
       }
       engine_.Apply(std::move(batch), [this, table, stream = std::move(stream),
-                                       done = std::move(done)](Result<uint64_t> applied) mutable {
+                                       done = std::move(done)](Result<uint64_t> outcome) mutable {
+        const Result<uint64_t> applied =
+            stream ? FindOut(engine_, std::move(outcome), StreamKey(*stream), stream->Encode())
+                   : FindOut(engine_, std::move(outcome), TableKey(table->descriptor.name), std::nullopt);
         if (!applied.ok()) {
           table->gate->Open();
           PublishAgain(table);
@@ -337,7 +323,7 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
         if (applied.ok()) {
           done(TablePtr(table));
         } else {
-          done(std::move(applied).error());
+          done(applied.error());
         }
       });
     });

@@ -1,8 +1,12 @@
 // Items on kv: the catalog of tables, reads, and writes under latches.
 //
 // Callbacks run on whatever thread finished the work: inline, a worker, or one of the engine's. None of them may block.
+//
+// On an engine that several processes write (kv::Capabilities::exclusive is false) a write guards what it read and runs again when
+// somebody was faster, changes of the catalog go by its version, and tablets' fences keep out who goes by an old one (ADR 13).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,12 +18,15 @@
 
 #include "base/clock.h"
 #include "base/executor.h"
+#include "base/random.h"
 #include "base/result.h"
 #include "base/unique_function.h"
 #include "kv/engine.h"
 #include "model/value.h"
 #include "stream/record.h"
 #include "stream/stream.h"
+#include "table/catalog_snapshot.h"
+#include "table/delayed_tasks.h"
 #include "table/descriptor.h"
 #include "table/expiry.h"
 #include "table/gate.h"
@@ -32,8 +39,8 @@
 namespace stator::table {
 
 // One version of a table's definition. Immutable, except for the gate, which all versions share
-// under which a write does the same (with the same indexes and the same open shards of the stream),
-// and the mark, which those share that have the same tablet of expiry entries.
+// under which a write does the same (with the same indexes and the same open shards of the stream;
+// where several processes share the store fences do what gates do elsewhere), and the mark, which those share that have the same tablet of expiry entries.
 struct Table {
   explicit Table(TableDescriptor definition, std::shared_ptr<Gate> its_gate)
       : descriptor(std::move(definition)),
@@ -136,7 +143,8 @@ class Store {
   // `check`, if any, may refuse while no other change of the catalog runs.
   using CheckDescriptor = UniqueFunction<Status(const TableDescriptor& descriptor)>;
   void Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor check = nullptr);
-  // Applies `change` to the current descriptor. kResourceNotFound, or the error of `change`, which changes nothing then.
+  // Applies `change` to the current descriptor. kResourceNotFound, or the error of `change`, which changes nothing then. Like the
+  // checks it may run again, on what another process has made of the descriptor meanwhile.
   using ChangeDescriptor = UniqueFunction<Status(TableDescriptor* descriptor)>;
   // Global indexes that the change adds get their tablets here, and so does time to live. When it
   // adds or takes away indexes (time to live is one), the writes under way finish under the old
@@ -147,6 +155,28 @@ class Store {
   void Alter(std::string name, ChangeDescriptor change, CatalogDone done);
   // Removes the table, its items and its indexes; waits for running writes. `check` may refuse. Answers with the last version.
   void Drop(std::string name, CheckDescriptor check, CatalogDone done);
+
+  // --- Several processes ---
+
+  // Whether other processes may write the store. If not, the next two do nothing.
+  bool shared() const { return shared_; }
+  // Takes over what other processes have made of the catalog. Waits for the engine: not for a loop's or an engine's thread.
+  Status Refresh();
+  // The same, and finishes what processes that died have left undone. To be called about every second.
+  Status CatchUp();
+  // Whether this process is to fill indexes and let items expire, or leaves that to another; asked again and again. It is never
+  // wrong if several do. Until this is called, and with null: yes.
+  using WorkPredicate = std::function<bool(const Table& table)>;
+  void SetWorkPredicate(WorkPredicate may_work);
+  bool MayWork(const Table& table) const;
+  // Writes are refused by a fence that is above that of this version, and the catalog has no other: lets them go on there, for who
+  // raised it has died, or will notice.
+  Status AcceptFence(const TableDescriptor& table);
+  // What hears the messages of the engine's bulletin that are not for the store, which listens itself.
+  void ListenTo(kv::Bulletin::Listener listener);
+  // Ends what the store does by itself, and every write that waits to run again. To be called before the engine goes, if that is
+  // done before the store goes. Idempotent.
+  void Stop();
 
   // --- Streams, of tables that are gone too ---
 
@@ -172,7 +202,8 @@ class Store {
   // With `past`, the image of that moment; so in ScanTablet.
   Result<bool> Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item,
                    const History::Moment* past = nullptr);
-  // Reads the durable images of items of any tables from one state; images->at(i) belongs to items[i]. Errors as Get.
+  // Reads the durable images of items of any tables from one state; images->at(i) belongs to items[i]. Errors as Get, and
+  // kTransactionConflict if others change them all the time.
   Status GetTogether(std::span<const WriteTarget> items, kv::Tier tier, std::vector<std::optional<std::string>>* images);
   // Visits items with keys in [begin, end) in key order (descending when reverse) until `visit` returns false.
   Status Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
@@ -184,7 +215,8 @@ class Store {
 
   // Reads the targets under latches, runs `body`, and applies what it says in one batch; `done` when that is durable. Targets
   // are distinct. An error of the body is handed to `done` (after whatever it saw is durable) and nothing is applied.
-  // kResourceNotFound if a table is being dropped. kItemCollectionTooLarge if a collection would grow beyond its limit, as
+  // kResourceNotFound if a table is being dropped. kTransactionConflict (several targets) or kUnavailable if other processes were
+  // faster again and again. kItemCollectionTooLarge if a collection would grow beyond its limit, as
   // far as the writes that are durable tell. The body may share `token` and use it as TokenUse says.
   void Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done, std::shared_ptr<TokenUse> token = nullptr);
 
@@ -206,6 +238,7 @@ class Store {
   WorkerPool& workers() { return workers_; }
   LatchTable& latches() { return latches_; }
   TokenLedger& tokens() { return tokens_; }
+  DelayedTasks& tasks() { return tasks_; }
   History& history() { return history_; }
 
  private:
@@ -232,10 +265,9 @@ class Store {
                                                      ChangeStream& change_stream);
   // Without a tablet. Its label goes into the table's descriptor.
   stream::StreamDescriptor NewStream(TableDescriptor* table);
-  Status LoadCatalog();
-  Status LoadStreams();
   // The version that a batch with this stamp has stored.
   void PublishStream(stream::StreamDescriptor stream, uint64_t stamp);
+  void LoadCatalog(CatalogSnapshot catalog);
   void Publish(std::shared_ptr<Table> table);
   void PublishAgain(const TablePtr& table);
   void Unpublish(const std::string& name);
@@ -243,9 +275,48 @@ class Store {
   void BeginCatalogChange(UniqueFunction<void()> task);
   void EndCatalogChange();
 
+  // The catalog of a shared engine (shared_catalog.cc). These wait.
+  struct CatalogEdit {
+    std::vector<kv::Put> puts;
+    std::vector<kv::Delete> deletes;
+    std::vector<kv::DeleteRange> ranges;
+    std::vector<kv::Tablet> dropped;  // given up for good
+  };
+  // Says from the catalog in memory what to change; nothing: nothing. Runs again if another process was faster.
+  using PrepareEdit = FunctionRef<Result<std::optional<CatalogEdit>>()>;
+  Status EditCatalog(PrepareEdit prepare);
+  struct Attempt {
+    std::string name;
+    std::string dropped_key;
+    std::vector<kv::Tablet> dropped;
+  };
+  Status FinishEdit(const Attempt& attempt);
+  Result<CatalogEdit> EditOfCreate(TableDescriptor* descriptor, CheckDescriptor& check);
+  Result<std::optional<CatalogEdit>> EditOfAlteration(const std::string& name, Alteration& alteration, TableDescriptor* altered);
+  Result<CatalogEdit> EditOfDrop(const std::string& name, CheckDescriptor& check, TablePtr* last);
+  // Runs `change` on a worker when no other change of this process is under way.
+  void ChangeOnWorker(UniqueFunction<void()> change);
+  void CreateShared(TableDescriptor descriptor, CatalogDone done, CheckDescriptor check);
+  void AlterShared(std::string name, std::shared_ptr<Alteration> alteration);
+  void DropShared(std::string name, CheckDescriptor check, CatalogDone done);
+  void AlterStreamShared(stream::StreamPtr stream, ChangeStream change, std::vector<kv::DeleteRange> ranges, WriteDone done);
+  void RemoveStreamShared(stream::StreamPtr stream, WriteDone done);
+  Result<uint32_t> ReserveTablets(uint32_t count);
+  // Keeps out writes that go by this version of the table, or an older one.
+  Status RaiseFence(const TableDescriptor& table);
+  // Sets the stamps that separate the shards, to which nobody writes: those that are closed no more, those that are opened not yet.
+  Status SettleShards(stream::StreamDescriptor* stream);
+  Status FinishDrop(const std::string& key, const std::vector<kv::Tablet>& tablets);
+  void Install(CatalogSnapshot catalog);
+  void FindWork();
+  void Listen();
+  void Announce();
+
   kv::Engine& engine_;
   const Clock& clock_;
   WorkerPool& workers_;
+  const bool shared_;
+  DelayedTasks tasks_;
   LatchTable latches_;
   TokenLedger tokens_;
   int64_t max_collection_bytes_ = kMaxCollectionBytes;
@@ -256,6 +327,19 @@ class Store {
   std::map<std::pair<std::string, std::string>, stream::StreamPtr>
       streams_;                  // by table name and label; under catalog_mutex_
   uint32_t next_tablet_id_ = 1;  // of tables, global indexes and streams; under the catalog latch
+  // Of a shared engine, under catalog_mutex_:
+  uint64_t catalog_version_ = 0;
+  std::map<std::string, uint64_t, std::less<>> table_stamps_;  // of the entries that are shown
+  std::map<uint32_t, uint64_t> stream_stamps_;                 // the same, by tablet
+  struct Leftover {
+    int64_t since_ticks;
+    std::vector<kv::Tablet> tablets;
+  };
+  std::map<std::string, Leftover> leftovers_;  // "dropped/" entries that were seen
+  WorkPredicate may_work_;
+  kv::Bulletin::Listener listener_;
+  bool stopped_ = false;  // of Stop alone
+  SeededRandom change_names_;  // of changes of the catalog
   std::unique_ptr<IndexBuilder> builder_;  // last: its thread uses the rest
 };
 

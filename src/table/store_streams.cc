@@ -2,33 +2,9 @@
 #include <mutex>
 
 #include "table/catalog_entry.h"
-#include "table/key_encoding.h"
 #include "table/store.h"
 
 namespace stator::table {
-
-Status Store::LoadStreams() {
-  Status bad;
-  const std::string end = PrefixEnd(kStreamPrefix);
-  TRY(engine_.Scan({kCatalogTablet, kStreamPrefix, end, false}, kv::Tier::kAny,
-                   [&](std::string_view key, std::string_view value) {
-                     Result<std::string_view> bytes = DecodeItemValue(value);
-                     if (!bytes.ok()) {
-                       bad = std::move(bytes).error();
-                       return false;
-                     }
-                     Result<stream::StreamDescriptor> stream =
-                         stream::StreamDescriptor::Decode(*bytes);
-                     if (!stream.ok()) {
-                       bad = CorruptionError("catalog entry " + std::string(key) + ": " +
-                                             stream.error().message());
-                       return false;
-                     }
-                     PublishStream(std::move(*stream), kv::StampOf(value));
-                     return true;
-                   }));
-  return bad;
-}
 
 void Store::PublishStream(stream::StreamDescriptor stream, uint64_t stamp) {
   stream.Settle(stamp);
@@ -104,6 +80,7 @@ void Store::RotateShards(std::string name, int64_t opened_before, CatalogDone do
 
 void Store::AlterStream(stream::StreamPtr stream, ChangeStream change,
                         std::vector<kv::DeleteRange> ranges, WriteDone done) {
+  if (shared_) return AlterStreamShared(std::move(stream), std::move(change), std::move(ranges), std::move(done));
   BeginCatalogChange([this, stream = std::move(stream), change = std::move(change),
                       ranges = std::move(ranges), done = std::move(done)]() mutable {
     const stream::StreamPtr current = FindStream(stream->table_name, stream->label);
@@ -127,6 +104,7 @@ void Store::AlterStream(stream::StreamPtr stream, ChangeStream change,
 }
 
 void Store::RemoveStream(stream::StreamPtr stream, WriteDone done) {
+  if (shared_) return RemoveStreamShared(std::move(stream), std::move(done));
   BeginCatalogChange([this, stream = std::move(stream), done = std::move(done)]() mutable {
     const stream::StreamPtr current = FindStream(stream->table_name, stream->label);
     if (current == nullptr || current->enabled()) {

@@ -84,6 +84,12 @@ Status Trim(Store& store, const stream::StreamPtr& stream, int64_t now, int64_t 
   });
 }
 
+// Streams of tables that are gone are everybody's.
+bool MayWork(const Store& store, const stream::StreamDescriptor& stream) {
+  const TablePtr table = store.Find(stream.table_name);
+  return table == nullptr || store.MayWork(*table);
+}
+
 Status Remove(Store& store, const stream::StreamPtr& stream) {
   return Await([&](auto done) { store.RemoveStream(stream, done); });
 }
@@ -94,12 +100,13 @@ Status MaintainStreams(Store& store, int64_t trim_step_micros) {
   Status outcome;
   const int64_t now = store.clock().NowMicros();
   for (const stream::StreamPtr& stream : store.ListStreams()) {
-    if (!stream->enabled()) continue;
+    if (!stream->enabled() || !MayWork(store, *stream)) continue;
     const int64_t opened_before = now - stream::kShardLifeMicros;
     if (HasOldShard(*stream, opened_before))
       Note(Rotate(store, stream->table_name, opened_before), &outcome);
   }
   for (const stream::StreamPtr& stream : store.ListStreams()) {
+    if (!MayWork(store, *stream)) continue;
     const bool over =
         !stream->enabled() && stream->disabled_micros <= now - stream::kRetentionMicros;
     Note(over ? Remove(store, stream) : Trim(store, stream, now, trim_step_micros), &outcome);

@@ -2,6 +2,8 @@
 
 #include <xxhash.h>
 
+#include <array>
+
 #include "table/item_value.h"
 
 namespace stator::table {
@@ -39,6 +41,27 @@ Result<std::optional<std::string>> TokenLedger::Find(std::string_view token, kv:
   return std::optional<std::string>();
 }
 
+Result<std::optional<std::string>> TokenLedger::FindGuarded(std::string_view token, bool guess,
+                                                            std::vector<kv::Guard>* guards) {
+  const int64_t period = clock_.NowMicros() / kTokenLifeMicros;
+  const std::array<std::string, 3> keys = {KeyOf(period, token), KeyOf(period - 1, token), KeyOf(period + 1, token)};
+  std::vector<std::optional<std::string>> values(keys.size());
+  if (!guess) {
+    std::vector<kv::Point> points;
+    for (const std::string& key : keys) points.push_back({kLedgerTablet, key});
+    TRY(engine_.MultiGet(points, kv::Tier::kAny, &values));
+  }
+  std::optional<std::string> valid;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    guards->push_back({kLedgerTablet, keys[i], values[i] ? kv::StampOf(*values[i]) : 0});
+    if (!values[i]) continue;
+    ASSIGN_OR_RETURN(const std::string_view entry, DecodeItemValue(*values[i]));
+    if (entry.size() < kTimeBytes) return CorruptionError("an entry of the token ledger is too short");
+    if (RecordOf(entry)) valid = std::string(entry);
+  }
+  return valid;
+}
+
 std::optional<std::string_view> TokenLedger::RecordOf(std::string_view entry) const {
   uint64_t time = 0;
   for (size_t i = kTimeBytes; i-- > 0;) time = (time << 8) | static_cast<uint8_t>(entry[i]);
@@ -57,7 +80,7 @@ std::string TokenLedger::Record(std::string_view token, std::string_view record,
   // If this batch is refused, the old periods wait for the beginning of the next one.
   int64_t last = last_period_.load(std::memory_order_relaxed);
   if (last < period && last_period_.compare_exchange_strong(last, period, std::memory_order_relaxed)) {
-    batch->range_deletes.push_back({kLedgerTablet, "", KeyOf(period - 1, "")});
+    batch->range_deletes.push_back({kLedgerTablet, "", KeyOf(shared_ ? period - 2 : period - 1, "")});
   }
   return entry;
 }

@@ -5,7 +5,8 @@
 //   value  := stamp format time record     see item_value.h; time: microseconds since the epoch, 8 bytes little-endian
 //
 // An entry that is still valid stands in the present period or in the one before: two point reads find it. The first entry of
-// a period takes all older periods away with one range delete, so that nothing ever walks over what has expired.
+// a period takes all older periods away with one range delete, so that nothing ever walks over what has expired. Where several
+// processes write the ledger, an entry may stand in the next period too, by another's clock, and one more period is kept.
 #pragma once
 
 #include <atomic>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -27,13 +29,18 @@ inline constexpr int64_t kTokenLifeMicros = 600'000'000;
 // 16 bytes that stand for `bytes`: XXH3-128.
 std::string DigestOf(std::string_view bytes);
 
-// Thread-safe. Who looks up a token and who records it must exclude each other: by the token's latch.
+// Thread-safe. Who looks up a token and who records it must exclude each other: by the token's latch, and among processes by
+// guards.
 class TokenLedger {
  public:
-  TokenLedger(kv::Engine& engine, const Clock& clock) : engine_(engine), clock_(clock) {}
+  TokenLedger(kv::Engine& engine, const Clock& clock)
+      : engine_(engine), clock_(clock), shared_(!engine.capabilities().exclusive) {}
 
   // The entry of `token`, or nullopt, also if it has expired. kWouldBlock with Tier::kMemory, kCorruption, kUnavailable.
   Result<std::optional<std::string>> Find(std::string_view token, kv::Tier tier);
+  // The same where several processes record, with clocks that differ by less than a period: what it goes by is added to
+  // `guards`, and waits. `guess`: reads nothing and says that there is none, which the guards will tell.
+  Result<std::optional<std::string>> FindGuarded(std::string_view token, bool guess, std::vector<kv::Guard>* guards);
   // The record in an entry, as a view into it; nullopt once it has expired.
   std::optional<std::string_view> RecordOf(std::string_view entry) const;
   // Adds to `batch` what records `record` under `token` as of now; returns the entry.
@@ -42,6 +49,7 @@ class TokenLedger {
  private:
   kv::Engine& engine_;
   const Clock& clock_;
+  const bool shared_;
   std::atomic<int64_t> last_period_{std::numeric_limits<int64_t>::min()};  // the latest one that was begun
 };
 

@@ -3,8 +3,16 @@
 // The latches of the targets are taken in sorted order and let go as soon as the batch is queued, so that the next writer of
 // a key joins the same group commit instead of waiting for the disk. What the next writer saw (a pending image) is named in its
 // own batch: if the first is refused, so is the second.
+//
+// Where several processes write, latches order the writes of one of them. What the body saw is guarded: by the stamps of what was
+// read, and by the batches that will leave what is pending. What was read may be what this process remembers (Tier::kGuarded),
+// since the guards find out; only an answer that changes nothing is looked at again. A refused write, and what was computed from
+// it, starts over with what is there now.
 #include <algorithm>
+#include <chrono>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "table/index_entries.h"
 #include "table/item_value.h"
@@ -25,11 +33,19 @@ std::string LatchKey(const WriteTarget& target) {
   return key;
 }
 
+// For how long a write starts over because other processes are faster.
+constexpr int64_t kPatienceMicros = 10'000'000;
+// For how long a fence is above that of the catalog before nobody waits for its process any more.
+constexpr int64_t kFencePatienceMicros = 2'000'000;
+constexpr int kRunsAtOnce = 3;
+constexpr int kMostDoublings = 6;
+
 class WriteOperation {
  public:
   WriteOperation(Store& store, std::vector<WriteTarget> targets, WriteBody body, WriteDone done,
                  std::shared_ptr<TokenUse> token)
       : store_(store),
+        shared_(store.shared()),
         targets_(std::move(targets)),
         body_(std::move(body)),
         done_(std::move(done)),
@@ -37,6 +53,11 @@ class WriteOperation {
 
   // Owns itself from here on.
   void Start() {
+    if (shared_) {
+      started_ = store_.clock().TicksMicros();
+      Prepare();
+      return;
+    }
     while (entered_ < targets_.size()) {
       if (const WriteTarget* first = EarlierOfTable(entered_); first != nullptr) {
         // Inside the gate of one version it must not wait for that of the next, which opens when the first is empty.
@@ -53,6 +74,24 @@ class WriteOperation {
           return;
       }
     }
+    Prepare();
+  }
+
+ private:
+  struct Image {
+    std::shared_ptr<const PendingImage> pending;
+    std::string bytes;
+    bool found = false;
+    uint64_t stamp = 0;            // of what was read, where others write; 0: there is nothing
+    int64_t collection_bytes = 0;  // of the item's collection, in a table with local indexes
+
+    model::ItemView view() const {
+      if (pending != nullptr) return pending->item ? model::ItemView(*pending->item) : model::ItemView();
+      return found ? model::ItemView(bytes) : model::ItemView();
+    }
+  };
+
+  void Prepare() {
     latch_keys_.reserve(targets_.size());
     for (const WriteTarget& target : targets_) latch_keys_.push_back(LatchKey(target));
     order_.resize(targets_.size());
@@ -71,19 +110,6 @@ class WriteOperation {
       TakeTokenLatch();
     }
   }
-
- private:
-  struct Image {
-    std::shared_ptr<const PendingImage> pending;
-    std::string bytes;
-    bool found = false;
-    int64_t collection_bytes = 0;  // of the item's collection, in a table with local indexes
-
-    model::ItemView view() const {
-      if (pending != nullptr) return pending->item ? model::ItemView(*pending->item) : model::ItemView();
-      return found ? model::ItemView(bytes) : model::ItemView();
-    }
-  };
 
   // The first target with the table of target `i`; null if that is target `i` itself.
   const WriteTarget* EarlierOfTable(size_t i) const {
@@ -127,6 +153,14 @@ class WriteOperation {
     }
     images_.resize(targets_.size());
     for (size_t i = 0; i < targets_.size(); ++i) images_[i].pending = store_.latches().Pending(latch_keys_[i]);
+    if (shared_) {
+      if (builds_ || rereads_) {
+        ReadOnWorker();
+      } else {
+        ReadAndRun(kv::Tier::kGuarded);
+      }
+      return;
+    }
     if (builds_) {
       // Entries of an index that is being built are looked up too, from wherever they are.
       UniqueFunction<void()> cold = [this] { ReadAndRun(kv::Tier::kAny); };
@@ -137,9 +171,11 @@ class WriteOperation {
   }
 
   void ReadAndRun(kv::Tier tier) {
-    Status read = Read(tier);
+    Status read = shared_ ? ReadGuarded(tier) : Read(tier);
     if (read.ok()) {
       Run();
+    } else if (shared_) {
+      GoOnWithout(std::move(read).error());
     } else if (read.error().code() == ErrorCode::kWouldBlock) {
       UniqueFunction<void()> cold = [this] { ReadAndRun(kv::Tier::kAny); };
       // A full pool is no reason to fail a write that already holds latches: it reads here instead.
@@ -147,6 +183,103 @@ class WriteOperation {
     } else {
       Abandon(std::move(read).error());
     }
+  }
+
+  // Waits for a worker, however many others do.
+  void ReadOnWorker() {
+    store_.tasks().Post([this] {
+      if (store_.tasks().stopped()) {
+        Abandon(Closing());
+      } else {
+        ReadAndRun(kv::Tier::kAny);
+      }
+    });
+  }
+
+  // A read of several processes' data has failed.
+  void GoOnWithout(Error error) {
+    switch (error.code()) {
+      case ErrorCode::kWouldBlock: return ReadOnWorker();
+      case ErrorCode::kFenced: fenced_ = true; break;
+      case ErrorCode::kTransactionConflict: break;
+      default: return Abandon(std::move(error));
+    }
+    ReleaseLatches();
+    StartOver();
+  }
+
+  // As Read, where others write.
+  Status ReadGuarded(kv::Tier tier) {
+    fresh_ = tier == kv::Tier::kAny;
+    if (token_ != nullptr) {
+      // A token is hardly ever used twice.
+      TRY(ReadGuardedToken(!fresh_ || !rereads_));
+      fresh_ &= rereads_;
+    }
+    TRY(ReadItems(tier));
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      if (!targets_[i].table->descriptor.HasLocalIndexes()) continue;
+      // Nobody minds if a limit of 10 GB is not exact.
+      Result<int64_t> bytes = store_.CollectionBytes(*targets_[i].table, targets_[i].key, kv::Tier::kGuarded);
+      if (!bytes.ok() && bytes.error().code() == ErrorCode::kWouldBlock && tier == kv::Tier::kAny)
+        bytes = store_.CollectionBytes(*targets_[i].table, targets_[i].key, kv::Tier::kAny);
+      ASSIGN_OR_RETURN(images_[i].collection_bytes, std::move(bytes));
+    }
+    return OkStatus();
+  }
+
+  Status ReadItems(kv::Tier tier) {
+    std::map<kv::Tablet, std::vector<size_t>> wanted;  // a tablet's items are mostly read in one operation
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      if (images_[i].pending == nullptr) wanted[targets_[i].table->descriptor.tablet()].push_back(i);
+    }
+    for (const auto& [tablet, items] : wanted) {
+      if (tier == kv::Tier::kGuarded || items.size() == 1) {
+        for (const size_t i : items) {
+          std::string value;
+          ASSIGN_OR_RETURN(const bool found, store_.engine().Get(tablet, targets_[i].key, tier, &value));
+          TRY(TakeValue(i, found ? &value : nullptr));
+        }
+        continue;
+      }
+      std::vector<kv::Point> points;
+      for (const size_t i : items) points.push_back({tablet, targets_[i].key});
+      std::vector<std::optional<std::string>> values;
+      TRY(store_.engine().MultiGet(points, tier, &values));
+      for (size_t k = 0; k < items.size(); ++k) {
+        TRY(TakeValue(items[k], values[k] ? &*values[k] : nullptr));
+      }
+    }
+    one_state_ = wanted.size() <= 1;
+    return OkStatus();
+  }
+
+  // `value`: null if there is no item.
+  Status TakeValue(size_t target, const std::string* value) {
+    Image& image = images_[target];
+    image.found = value != nullptr;
+    image.stamp = 0;
+    if (value == nullptr) return OkStatus();
+    image.stamp = kv::StampOf(*value);
+    ASSIGN_OR_RETURN(const std::string_view item, DecodeItemValue(*value));
+    image.bytes = item;
+    return OkStatus();
+  }
+
+  Status ReadGuardedToken(bool guess) {
+    token_guards_.clear();
+    token_->earlier.reset();
+    earlier_token_ = store_.latches().Pending(token_latch_);
+    std::optional<std::string> entry;
+    if (earlier_token_ != nullptr) {
+      entry = earlier_token_->item;
+      // It has expired before it was durable: nothing is known of what will be there.
+      if (!store_.tokens().RecordOf(*entry)) return Error(ErrorCode::kTransactionConflict, "The token is in use.");
+    } else {
+      ASSIGN_OR_RETURN(entry, store_.tokens().FindGuarded(token_->token, guess, &token_guards_));
+    }
+    if (entry) token_->earlier = store_.tokens().RecordOf(*entry);
+    return OkStatus();
   }
 
   // Goes on where it was when it would have blocked.
@@ -188,11 +321,14 @@ class WriteOperation {
       if (image.pending != nullptr) batch.after.push_back(image.pending->fate);
     }
     if (earlier_token_ != nullptr) batch.after.push_back(earlier_token_->fate);
+    if (token_ != nullptr) token_->record.reset();
     Result<std::vector<Change>> changes = body_(old_items);
     if (!changes.ok()) {
       error_ = std::move(changes).error();
     } else if (Status filled = FillBatch(*changes, &batch); !filled.ok()) {
       error_ = std::move(filled).error();
+      // An index that was being built is gone.
+      if (shared_ && error_->code() == ErrorCode::kFenced) return GoOnWithout(*std::exchange(error_, std::nullopt));
       written_.clear();
       before_.clear();
       expiries_.clear();
@@ -204,17 +340,59 @@ class WriteOperation {
       RecordToken(&batch);
     }
     const bool saw_pending = !batch.after.empty();
-    if (batch.puts.empty() && batch.deletes.empty() && !saw_pending) {
+    const bool writes = !batch.puts.empty() || !batch.deletes.empty();
+    if (!writes && !saw_pending && (!shared_ || fresh_) && !AsksForOneState()) {
       ReleaseLatches();
       Finish(TakeOutcome());
       return;
     }
+    if (shared_ && !writes && !saw_pending && !fresh_) return LookAgain();
+    if (shared_) Protect(writes, &batch);
     batch.fate = fate_;
     if (!before_.empty()) recording_ = store_.history().Record(std::move(before_));
     // Without changes this is a barrier: an answer derived from a pending image waits until that image is durable.
     store_.engine().Apply(std::move(batch), [this](Result<uint64_t> applied) { Applied(std::move(applied)); });
     ReleaseLatches();
     Part();
+  }
+
+  // Whether an answer that changes nothing says something about several items which were read one after the other.
+  bool AsksForOneState() const {
+    return shared_ && !one_state_ && !error_ && !(token_ != nullptr && token_->earlier);
+  }
+
+  // Keeps the latches, and runs the body on what is there.
+  void LookAgain() {
+    rereads_ = true;
+    error_.reset();
+    ReadOnWorker();
+  }
+
+  // What others might do to what the batch was computed from refuses it.
+  void Protect(bool writes, kv::Batch* batch) {
+    std::vector<kv::Guard> guards;
+    // What was computed from one image alone is true when that is durable.
+    if (writes || targets_.size() > 1 || token_ != nullptr) {
+      for (size_t i = 0; i < targets_.size(); ++i) {
+        const Image& image = images_[i];
+        const bool pending = image.pending != nullptr;
+        guards.push_back({targets_[i].table->descriptor.tablet(), targets_[i].key,
+                          pending ? image.pending->stamp : image.stamp, pending ? image.pending->left_by : nullptr});
+        if (guards.back().left_by != nullptr && guards.back().left_by != image.pending->fate)
+          batch->after.push_back(guards.back().left_by);
+      }
+      std::move(token_guards_.begin(), token_guards_.end(), std::back_inserter(guards));
+      // Those of entries that were looked up.
+      std::move(batch->guards.begin(), batch->guards.end(), std::back_inserter(guards));
+    }
+    batch->guards = std::move(guards);
+    if (writes) {
+      for (size_t i = 0; i < targets_.size(); ++i) {
+        const TableDescriptor& table = targets_[i].table->descriptor;
+        if (EarlierOfTable(i) == nullptr) batch->fences.push_back({table.tablet(), table.fence});
+      }
+    }
+    saw_ = batch->after;
   }
 
   // On an error the batch is good for nothing and no image is pending.
@@ -233,9 +411,13 @@ class WriteOperation {
       const bool kept = store_.history().Keeps(target.table->descriptor.name) &&
                         (images_[i].pending == nullptr || images_[i].pending->kept);
       pending->kept = kept;
+      pending->fence = target.table->descriptor.fence;
       if (change.kind == Change::kReindex) {
         if (!old_item.exists()) continue;
         pending->item = std::string(old_item.encoded());
+        const PendingImage* before = images_[i].pending.get();
+        pending->stamp = before != nullptr ? before->stamp : images_[i].stamp;
+        if (before != nullptr) pending->left_by = before->left_by;
         items = 0;
         bytes = 0;
       } else if (change.kind == Change::kPut) {
@@ -243,6 +425,7 @@ class WriteOperation {
         items += 1;
         bytes += static_cast<int64_t>(model::ItemView(change.item).size_bytes());
         pending->item = std::move(change.item);
+        pending->left_by = fate_;
       } else {
         if (!old_item.exists()) continue;
         batch->deletes.push_back({tablet, target.key});
@@ -337,10 +520,12 @@ class WriteOperation {
     const TableDescriptor& table = target.table->descriptor;
     const Image& image = images_[target_index];
     const kv::Tablet tablet = table.TabletOf(index);
-    if (index.state == IndexDescriptor::State::kCreating && change.had && image.pending == nullptr) {
+    if (index.state == IndexDescriptor::State::kCreating && change.had &&
+        (image.pending == nullptr || image.pending->fence != table.fence)) {
       // An image that is pending was written by somebody who knew the index; a durable one may be older than the index.
-      std::string ignored;
-      ASSIGN_OR_RETURN(change.had, store_.engine().Get(tablet, change.old_key, kv::Tier::kAny, &ignored));
+      std::string entry;
+      ASSIGN_OR_RETURN(change.had, store_.engine().Get(tablet, change.old_key, kv::Tier::kAny, &entry));
+      if (shared_) batch->guards.push_back({tablet, change.old_key, change.had ? kv::StampOf(entry) : 0});
       if (!change.had) change.moved = change.rewritten = false;
     }
     if (!change.changes()) return OkStatus();
@@ -445,9 +630,13 @@ class WriteOperation {
 
   void Applied(Result<uint64_t> applied) {
     const bool ok = applied.ok();
-    store_.history().Settle(recording_, ok ? std::optional<uint64_t>(*applied) : std::nullopt);
+    // Stamps of different tablets say nothing about each other where others write; batches that depend on one another come in
+    // their order.
+    const uint64_t place = !ok || shared_ ? UINT64_MAX : *applied;
+    store_.history().Settle(recording_, ok ? std::optional<uint64_t>(place) : std::nullopt);
     if (!ok) {
       fate_->failed.store(true);
+      again_ = shared_ && StartsOver(applied.error());
       error_ = std::move(applied).error();
     }
     for (const auto& [i, image] : written_) store_.latches().Settle(latch_keys_[i], image.get(), ok);
@@ -460,8 +649,110 @@ class WriteOperation {
   // The engine's callback and the thread that queued the batch both touch this object; the later one finishes it.
   void Part() {
     if (parts_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    if (again_) return StartOver();
     Finish(TakeOutcome());
   }
+
+  // Whether another process was faster, so that there is nothing to tell a client.
+  bool StartsOver(const Error& error) {
+    switch (error.code()) {
+      case ErrorCode::kGuardFailed:
+      case ErrorCode::kTransactionConflict: return true;
+      case ErrorCode::kFenced: fenced_ = true; return true;
+      case ErrorCode::kUnavailable:
+        return std::any_of(saw_.begin(), saw_.end(), [](const kv::FatePtr& fate) { return fate->failed.load(); });
+      default: return false;
+    }
+  }
+
+  // Nothing was applied and no latch is held.
+  void StartOver() {
+    const bool fenced = std::exchange(fenced_, false);
+    again_ = false;
+    error_.reset();
+    images_.clear();
+    written_.clear();
+    before_.clear();
+    recording_.clear();
+    expiries_.clear();
+    growths_.clear();
+    saw_.clear();
+    token_guards_.clear();
+    earlier_token_ = nullptr;
+    written_token_ = nullptr;
+    latch_keys_.clear();
+    records_ = 0;
+    rereads_ = true;
+    fate_ = std::make_shared<kv::BatchFate>();
+    parts_.store(2);
+    ++runs_;
+    if (store_.clock().TicksMicros() - started_ > kPatienceMicros) return Finish(Conflict());
+    store_.tasks().Post([this, fenced] { RunAgain(fenced); }, Pause(fenced));
+  }
+
+  void RunAgain(bool fenced) {
+    if (store_.tasks().stopped()) return Finish(Closing());
+    if (fenced) {
+      if (Status followed = FollowCatalog(); !followed.ok()) return Finish(std::move(followed));
+    }
+    Prepare();
+  }
+
+  std::chrono::microseconds Pause(bool fenced) const {
+    const int doublings = runs_ - (fenced ? 1 : kRunsAtOnce);
+    if (doublings <= 0) return {};
+    const uint64_t most = uint64_t{1000} << std::min(doublings, kMostDoublings);
+    // Different for writes that have failed together.
+    uint64_t mixed = reinterpret_cast<uintptr_t>(this) + static_cast<uint64_t>(runs_);
+    mixed = (mixed ^ (mixed >> 29)) * 0x9e3779b97f4a7c15;
+    return std::chrono::microseconds(most / 2 + (mixed >> 32) % (most / 2));
+  }
+
+  // After a refusal by a fence: takes the versions that there are now.
+  Status FollowCatalog() {
+    ASSIGN_OR_RETURN(const bool moved, TakeCurrentVersions());
+    if (moved) {
+      stuck_since_.reset();
+      return OkStatus();
+    }
+    const int64_t now = store_.clock().TicksMicros();
+    if (!stuck_since_) stuck_since_ = now;
+    if (now - *stuck_since_ < kFencePatienceMicros) return OkStatus();
+    stuck_since_.reset();
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      if (EarlierOfTable(i) != nullptr) continue;
+      TRY(store_.AcceptFence(targets_[i].table->descriptor));
+    }
+    ASSIGN_OR_RETURN([[maybe_unused]] const bool accepted, TakeCurrentVersions());
+    return OkStatus();
+  }
+
+  // Whether one of them is behind another fence than before. kResourceNotFound.
+  Result<bool> TakeCurrentVersions() {
+    TRY(store_.Refresh());
+    bool moved = false;
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      WriteTarget& target = targets_[i];
+      if (const WriteTarget* first = EarlierOfTable(i); first != nullptr) {
+        target.table = first->table;
+        continue;
+      }
+      TablePtr current = store_.Find(target.table->descriptor.name);
+      if (current == nullptr || current->descriptor.tablet_id != target.table->descriptor.tablet_id)
+        return Error(ErrorCode::kResourceNotFound, "Requested resource not found");
+      moved |= current->descriptor.fence != target.table->descriptor.fence;
+      target.table = std::move(current);
+    }
+    return moved;
+  }
+
+  Error Conflict() const {
+    constexpr const char* kText = "Others have changed the items again and again";
+    const bool transaction = targets_.size() > 1 || token_ != nullptr;
+    return Error(transaction ? ErrorCode::kTransactionConflict : ErrorCode::kUnavailable, kText);
+  }
+
+  static Error Closing() { return Error(ErrorCode::kUnavailable, "The store is closing."); }
 
   void Abandon(Error error) {
     ReleaseLatches();
@@ -469,8 +760,10 @@ class WriteOperation {
   }
 
   void ReleaseLatches() {
-    for (size_t i = 0; i < latched_; ++i) store_.latches().Release(latch_keys_[order_[i]]);
-    if (token_latched_) store_.latches().Release(token_latch_);
+    const size_t latched = std::exchange(latched_, 0);
+    const bool token_latched = std::exchange(token_latched_, false);
+    for (size_t i = 0; i < latched; ++i) store_.latches().Release(latch_keys_[order_[i]]);
+    if (token_latched) store_.latches().Release(token_latch_);
   }
 
   Status TakeOutcome() {
@@ -488,6 +781,7 @@ class WriteOperation {
   }
 
   Store& store_;
+  const bool shared_;  // others write too
   std::vector<WriteTarget> targets_;
   WriteBody body_;
   WriteDone done_;
@@ -521,6 +815,17 @@ class WriteOperation {
   std::shared_ptr<kv::BatchFate> fate_ = std::make_shared<kv::BatchFate>();
   std::optional<Error> error_;
   std::atomic<int> parts_{2};
+  // Where others write:
+  bool rereads_ = false;  // what this process remembers has turned out to be wrong, or may
+  bool fresh_ = false;    // what was read is no older than the read,
+  bool one_state_ = true;  // and all of one moment
+  bool again_ = false;    // the batch was refused, and the write starts over
+  bool fenced_ = false;   // by a fence
+  int runs_ = 0;
+  int64_t started_ = 0;
+  std::optional<int64_t> stuck_since_;  // since when the catalog does not follow a fence
+  std::vector<kv::Guard> token_guards_;
+  std::vector<kv::FatePtr> saw_;  // what the batch was computed from
 };
 
 }  // namespace

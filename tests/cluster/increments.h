@@ -112,10 +112,9 @@ inline std::string RadosCommand(const kv_rados::RadosOptions& options) {
   return "rados -n client.admin -p " + options.pool + " -N " + options.name_space + " ";
 }
 
-// The number of the OSD that serves the tablet.
-inline std::string PrimaryOf(const kv_rados::RadosOptions& options) {
-  const std::string place =
-      ClusterUnderTest::Command(std::string("ceph osd map stator ") + kObject + " " + options.name_space + " -f json");
+// The number of the OSD that serves an object.
+inline std::string PrimaryOf(const kv_rados::RadosOptions& options, const std::string& object = kObject) {
+  const std::string place = ClusterUnderTest::Command("ceph osd map stator " + object + " " + options.name_space + " -f json");
   const std::string name = "\"acting_primary\":";
   const size_t primary = place.find(name);
   if (primary == std::string::npos) {

@@ -175,8 +175,8 @@ TEST(RadosEngine, ATabletDoesNotPassItsLimit) {
   const auto engine = Open(options), other = Open(options);
   ASSERT_TRUE(engine && other);
   EXPECT_EQ(engine->capabilities().max_tablet_bytes, 100'000);
-  constexpr char kSays[] = "The write was not applied: its tablet would pass 100000 bytes, and this store does not split tablets. Reads and "
-                           "deletes go on.";
+  constexpr char kSays[] = "The write was not applied: its part of the tablet would pass 100000 bytes and was not split yet, or cannot be. "
+                           "Reads and deletes go on.";
   // All at once, so that those that fit and those that do not wait for one group.
   std::atomic<int> taken = 0, refused = 0, done = 0;
   for (int i = 0; i < 30; ++i) {

@@ -300,6 +300,34 @@ TEST(RadosNetwork, CutOffPastTheDeadlineOutcomesAreUnknown) {
   EXPECT_EQ(CountOf(*engine, "count"), number) << "both are of one batch";
 }
 
+// A process that nobody hears of for so long that the OSDs forget its watch, as when it is frozen, hears messages again when it is back.
+TEST(RadosNetwork, AForgottenWatchIsSetUpAgain) {
+  RadosOptions options = Impatient();
+  options.watch_timeout_seconds = 2;
+  const auto direct = Open(options);
+  ASSERT_TRUE(direct);
+  direct->bulletin()->Listen([](std::string_view, UniqueFunction<void()> acknowledge) { acknowledge(); });  // connects to its OSD
+  Network network;
+  const auto behind = Open(options);
+  ASSERT_TRUE(behind);
+  std::atomic<int> heard = 0;
+  behind->bulletin()->Listen([&](std::string_view, UniqueFunction<void()> acknowledge) {
+    ++heard;
+    acknowledge();
+  });
+  ASSERT_TRUE(direct->bulletin()->Announce("before").ok());
+  EXPECT_EQ(heard, 1);
+  network.Set(Network::Mode::kHeld);
+  while (!direct->bulletin()->Announce("when it is forgotten").ok()) {
+  }
+  EXPECT_EQ(heard, 1);
+  network.Set(Network::Mode::kWhole);
+  while (behind->Statistics()["kv_rados_watches_lost"] == 0) Sleep(10);
+  const int before = heard;
+  while (heard == before) EXPECT_TRUE(direct->bulletin()->Announce("after").ok());
+  EXPECT_TRUE(behind->bulletin()->Announce("it speaks, too").ok());
+}
+
 // Without a monitor everything goes on.
 TEST(RadosNetwork, NobodyMissesTheMonitorForSomeSeconds) {
   const RadosOptions options = Impatient();

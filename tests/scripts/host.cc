@@ -19,6 +19,7 @@
 #include "server/management.h"
 #include "server/metrics.h"
 #include "server/product_chores.h"
+#include "shared_host.h"
 #include "table/index_builder.h"
 #include "table/store.h"
 
@@ -263,6 +264,7 @@ Result<std::unique_ptr<Host>> OpenHost(std::string_view where) {
   if (where == "memory") host = std::make_unique<MemoryHost>();
   if (where == "rocksdb") host = std::make_unique<RocksHost>();
   if (where == "http") host = std::make_unique<HttpHost>();
+  if (where == "shared") host = MakeSharedHost();
   if (!host) return ValidationError(fmt::format("there is no configuration {}", where));
   TRY(host->Reopen());
   return host;

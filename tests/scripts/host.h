@@ -33,9 +33,12 @@ class Host {
   // Moves the clock by a duration as ParseDuration takes it, and returns when the chores that are
   // due then are done.
   virtual Status Advance(std::string_view duration) = 0;
+  // What no answer shows but must hold all the same.
+  virtual Status Check() { return OkStatus(); }
 };
 
-// `where` is memory, rocksdb or http (memory behind the project's HTTP server). The store is empty.
+// `where` is memory, rocksdb, http (memory behind the project's HTTP server) or shared (three servers on one store in memory). The
+// store is empty.
 Result<std::unique_ptr<Host>> OpenHost(std::string_view where);
 
 }  // namespace stator::scripts

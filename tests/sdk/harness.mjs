@@ -82,12 +82,14 @@ export class Server {
   static async start({ args = [], dataDir, port, readyWithin = 15000, spawned = () => {} } = {}) {
     const server = new Server();
     server.ownsDirectory = dataDir === undefined;
-    server.dataDir = dataDir ?? fs.mkdtempSync(path.join(os.tmpdir(), 'stator-test-'));
+    // null: the server keeps its data elsewhere.
+    server.dataDir = dataDir === undefined ? fs.mkdtempSync(path.join(os.tmpdir(), 'stator-test-')) : dataDir;
     server.port = port ?? await freePort();
     server.endpoint = `http://127.0.0.1:${server.port}`;
     server.output = '';
     const extra = (process.env.STATOR_ARGS ?? '').split(' ').filter(Boolean);
-    const all = ['serve', '--port', String(server.port), '--data-dir', server.dataDir, ...extra, ...args];
+    const directory = dataDir === null ? [] : ['--data-dir', server.dataDir];
+    const all = ['serve', '--port', String(server.port), ...directory, ...extra, ...args];
     server.child = spawn(binary, all, { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [server.child.stdout, server.child.stderr]) {
       stream.on('data', (chunk) => { server.output = (server.output + chunk).slice(-8000); });

@@ -197,7 +197,7 @@ class Indexes {
   async changeTable(random) {
     if (this.counts.splits < MOST_SPLITS && random.chance(0.02)) {
       const split = await this.machine.manage(`tables/${TABLE}/split`);
-      if (split !== 0) assert.equal(split, 200, 'a split');
+      if (split !== 0 && !this.machine.storms) assert.equal(split, 200, 'a split');
       this.counts.splits++;
       return split !== 0;
     }
@@ -229,13 +229,16 @@ class Indexes {
       AttributeDefinitions: ATTRIBUTES,
       GlobalSecondaryIndexUpdates: [update],
     });
-    if (status !== 0) assert.equal(status, 200, JSON.stringify(body));
+    // In a storm one that was not answered may be on its way still.
+    if (status === 400 && this.machine.storms)
+      assert.match(body.__type, /ResourceInUse|LimitExceeded|ResourceNotFound|Validation/);
+    else if (status !== 0) assert.equal(status, 200, JSON.stringify(body));
     return status !== 0;
   }
 
   async work(client, random) {
     for (let answered = true; answered && this.machine.going();) {
-      answered = await (client === 0 ? this.changeTable(random) : this.write(random));
+      answered = await (client % this.machine.clients === 0 ? this.changeTable(random) : this.write(random));
     }
   }
 
@@ -264,6 +267,12 @@ class Indexes {
       if (index.IndexStatus === 'ACTIVE') await this.verifyIndex(items, index, definition);
     }
     await this.replay.catchUp();
+    // A record of which a dead server left it open whether it is one holds up the reader until somebody has decided.
+    const end = Date.now() + (this.machine.storms ? 10000 : 0);
+    while (Date.now() < end && texts(this.replay.items()).join() !== texts(items).join()) {
+      await delay(100);
+      await this.replay.catchUp();
+    }
     assert.deepEqual(texts(this.replay.items()), texts(items), 'the stream says something else');
     this.counts.records = this.replay.records;
     this.counts.checks++;
@@ -319,8 +328,8 @@ const orderOf = ({ S: text, N: number, B: bytes }) =>
   text ?? (number !== undefined ? Number(number) : Buffer.from(bytes, 'base64').toString('latin1'));
 
 /** Runs for `seconds`; resolves to what was done and checked. */
-export async function indexes({ seed, seconds, clients = 10 }) {
-  const machine = new Machine({ name: 'indexes', seed, clients });
+export async function indexes({ seed, seconds, clients = 10, makeMachine = (options) => new Machine(options) }) {
+  const machine = makeMachine({ name: 'indexes', seed, clients });
   const run = new Indexes(machine);
   try {
     await machine.start();

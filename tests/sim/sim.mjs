@@ -1,11 +1,14 @@
 // Workloads against a server that is killed, and the proofs that what clients saw was right.
 //
 //   node tests/sim/sim.mjs [--seed N] [--seconds N] [--only name,...]
+//                          [--cluster DIR [--faults name,...]]
 //
 // Each workload runs for the seconds named (15). The seed decides what clients do; when the kills
-// hit depends on time.
+// hit depends on time. With --cluster, the directory of a cluster that tests/cluster/cluster has
+// started, it runs against three servers there and meets the faults of cluster_machine.mjs.
 import { parseArgs } from 'node:util';
 
+import { ClusterMachine } from './cluster_machine.mjs';
 import { indexes } from './indexes.mjs';
 import { registers } from './registers.mjs';
 import { transfers } from './transfers.mjs';
@@ -13,19 +16,34 @@ import { transfers } from './transfers.mjs';
 const workloads = { registers, transfers, indexes };
 
 const { values } = parseArgs({
-  options: { seed: { type: 'string' }, seconds: { type: 'string' }, only: { type: 'string' } },
+  options: {
+    seed: { type: 'string' },
+    seconds: { type: 'string' },
+    only: { type: 'string' },
+    cluster: { type: 'string' },
+    faults: { type: 'string' },
+  },
 });
 const seed =
   values.seed ?? process.env.STATOR_SIM_SEED ?? String(Math.floor(Math.random() * 2 ** 32));
 const seconds = Number(values.seconds ?? process.env.STATOR_SIM_SECONDS ?? 15);
 const names = values.only?.split(',') ?? Object.keys(workloads);
+const makeMachine =
+  values.cluster === undefined
+    ? undefined
+    : (options) =>
+        new ClusterMachine({
+          ...options,
+          directory: values.cluster,
+          ...(values.faults !== undefined && { faults: values.faults.split(',').filter(Boolean) }),
+        });
 console.log(`seed ${seed}`);
 process.exitCode = 1; // until the outcome is known
 let failed = 0;
 for (const name of names) {
   const begin = Date.now();
   try {
-    const result = await workloads[name]({ seed, seconds });
+    const result = await workloads[name]({ seed, seconds, makeMachine });
     console.log(
       `ok    ${name} ${((Date.now() - begin) / 1000).toFixed(1)} s ${JSON.stringify(result)}`,
     );

@@ -1,0 +1,115 @@
+// Stator on a Ceph cluster of its own beside raw librados on the same cluster, in one run; everything shares the machine's
+// cores.
+//
+//   node bench/cluster.mjs [--store memstore|bluestore] [--processes N] [--items N] [--rounds N] [--seconds N]
+//
+// Prints the raw figures (rados_bench), those of Stator, and the ratios that matter.
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { Server } from '../tests/sdk/harness.mjs';
+import { Client, item } from './items.mjs';
+import { run } from './process.mjs';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const root = path.join(here, '..');
+const { values: options } = parseArgs({
+  options: {
+    store: { type: 'string', default: 'memstore' }, processes: { type: 'string', default: '1' }, items: { type: 'string', default: '16000' },
+    rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '3' }, port: { type: 'string', default: '13900' },
+  },
+});
+const items = Number(options.items);
+const seconds = Number(options.seconds);
+const dir = path.join(root, 'build', 'cluster-bench');
+const rados = process.env.STATOR_RADOS_BENCH ?? path.join(root, 'build/release/bench/rados_bench');
+
+function cluster(...words) {
+  const done = spawnSync(path.join(root, 'tests/cluster/cluster'), ['--dir', dir, ...words], { encoding: 'utf8' });
+  if (done.status !== 0) throw new Error(`cluster ${words.join(' ')}: ${done.stderr}`);
+}
+
+const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
+
+// Requests per second and p50 in milliseconds.
+async function load(port, workload, connections, seed) {
+  const out = await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '20s', '--latency', '-s', path.join(here, 'wrk/dynamodb.lua'),
+    `http://127.0.0.1:${port}/`, '--', workload, String(items), String(seed)]);
+  const line = out.match(/^RESULT (.*)$/m);
+  if (!line) throw new Error(`wrk said no result:\n${out}`);
+  const r = JSON.parse(line[1]);
+  if (r.refused || r.broken) throw new Error(`${workload}: ${r.refused} refused, ${r.broken} broken of ${r.requests}`);
+  return { rate: r.requests / (r.us / 1e6), p50: r.p50 / 1e3 };
+}
+
+// name -> operations per second and mean milliseconds of one.
+function raw() {
+  const done = spawnSync(rados, ['--benchmark_filter=^Raw', '--benchmark_format=json', '--benchmark_min_time=0.5'], {
+    encoding: 'utf8', env: { ...process.env, STATOR_CEPH_CONF: `${dir}/ceph.conf` }, maxBuffer: 1 << 26,
+  });
+  if (done.status !== 0) throw new Error(`rados_bench: ${done.stderr}`);
+  const figures = {};
+  for (const one of JSON.parse(done.stdout.slice(done.stdout.indexOf('{'))).benchmarks) {
+    const scale = { ns: 1e-6, us: 1e-3, ms: 1 }[one.time_unit];
+    figures[one.name.replace('/real_time', '')] = { rate: one.items_per_second ?? 1e3 / (one.real_time * scale), ms: one.real_time * scale };
+  }
+  return figures;
+}
+
+const kWorkloads = [
+  ['get16', 1], ['get16', 64], ['put16', 1], ['put16', 64], ['transact2', 1], ['query100', 1],
+];
+
+cluster('destroy');
+cluster('up', '--store', options.store, '--port', options.port);
+const servers = [];
+let failed = false;
+try {
+  for (let i = 0; i < Number(options.processes); i++) {
+    servers.push(await Server.start({
+      dataDir: null, readyWithin: 30000,
+      args: ['--engine=rados', `--ceph-conf=${dir}/ceph.conf`, '--ceph-user=stator', '--pool=stator'],
+    }));
+  }
+  const client = new Client(servers[0].port);
+  const names = Array.from({ length: 16 }, (_, i) => `bench_${String(i).padStart(2, '0')}`);
+  for (const name of names) await client.createTable(name, [['pk', 'S']]);
+  await client.createTable('bench_collections', [['pk', 'S'], ['sk', 'N']]);
+  for (const [at, name] of names.entries()) await client.fill(name, (i) => item(i * 16 + at), items / 16);
+  await client.fill('bench_collections', (i) => ({
+    pk: { S: `coll#${String(Math.floor(i / 100)).padStart(8, '0')}` }, sk: { N: String(i % 100 + 10) }, data: { S: item(i).data.S },
+  }), items);
+  client.close();
+
+  const rawRounds = [];
+  const rounds = [];
+  for (let round = 0; round < Number(options.rounds); round++) {
+    if (existsSync(rados)) rawRounds.push(raw());
+    const figures = {};
+    for (const [workload, connections] of kWorkloads) {
+      await load(servers[0].port, workload, connections, 1000 + round);  // warm
+      figures[`${workload}/${connections}`] = await load(servers[round % servers.length].port, workload, connections, round);
+    }
+    rounds.push(figures);
+  }
+  console.log(`${options.store}, ${options.processes} process(es), ${items} items of 1 KB in 16 tables, medians of ${rounds.length} rounds\n`);
+  console.log('raw librados                    1/s        ms');
+  for (const name of Object.keys(rawRounds[0] ?? {})) {
+    console.log(`${name.padEnd(26)} ${median(rawRounds.map((r) => r[name].rate)).toFixed(0).padStart(8)} ${median(rawRounds.map((r) => r[name].ms)).toFixed(3).padStart(9)}`);
+  }
+  console.log('\nStator: workload/connections    1/s   p50 ms');
+  for (const name of Object.keys(rounds[0])) {
+    console.log(`${name.padEnd(26)} ${median(rounds.map((r) => r[name].rate)).toFixed(0).padStart(8)} ${median(rounds.map((r) => r[name].p50)).toFixed(3).padStart(9)}`);
+  }
+} catch (error) {
+  failed = true;
+  console.error(error);
+  for (const server of servers) console.error(server.output);
+} finally {
+  for (const server of servers) await server.stop();
+  cluster('destroy');
+}
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,53 @@
+// Calls a function again and again, on the machine's clock, until it is stopped.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <thread>
+
+#include "base/mutex.h"
+
+namespace stator {
+
+// Thread-safe.
+class Ticker {
+ public:
+  // The first call comes one interval from now, and each further one an interval after the last one began, or at its end if it
+  // took longer. `tick` may wait.
+  Ticker(std::chrono::microseconds interval, std::function<void()> tick)
+      : interval_(interval), tick_(std::move(tick)), thread_([this] { Run(); }) {}
+  ~Ticker() { Stop(); }
+
+  // Ends after the call under way. Idempotent; not from `tick`.
+  void Stop() {
+    {
+      const MutexLock lock(mutex_);
+      stopped_ = true;
+      wake_.notify_all();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void Run() {
+    auto next = std::chrono::steady_clock::now() + interval_;
+    while (true) {
+      {
+        std::unique_lock<Mutex> lock(mutex_);
+        if (wake_.wait_until(lock, next, [this] { return stopped_; })) return;
+      }
+      next = std::chrono::steady_clock::now() + interval_;
+      tick_();
+    }
+  }
+
+  const std::chrono::microseconds interval_;
+  const std::function<void()> tick_;
+  Mutex mutex_;
+  std::condition_variable_any wake_;
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace stator

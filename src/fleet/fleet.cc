@@ -1,0 +1,167 @@
+#include "fleet/fleet.h"
+
+#include <fmt/format.h>
+
+#include <condition_variable>
+
+#include "base/log.h"
+
+namespace stator::fleet {
+namespace {
+
+// Entries of both kinds stand side by side.
+static_assert(kLeasePrefix < kProcessPrefix);
+constexpr std::string_view kEnd = "process0";
+
+struct Entries {
+  std::vector<Members::Entry> processes;
+  std::map<std::string, Leases::Entry, std::less<>> leases;
+};
+
+// An entry that is damaged is passed over: somebody will write it again.
+Result<Entries> ReadEntries(kv::Engine& engine) {
+  Entries entries;
+  TRY(engine.Scan({kFleetTablet, kLeasePrefix, kEnd, false}, kv::Tier::kAny,
+                  [&](std::string_view key, std::string_view value) {
+                    const Result<std::string_view> text = DecodeRecord(value);
+                    if (!text.ok()) return true;
+                    const uint64_t stamp = kv::StampOf(value);
+                    if (const std::string_view name = NameIn(kLeasePrefix, key); !name.empty()) {
+                      if (Result<Lease> lease = Lease::Decode(*text); lease.ok())
+                        entries.leases[std::string(name)] = {*std::move(lease), stamp};
+                    } else if (const std::string_view id = NameIn(kProcessPrefix, key); !id.empty()) {
+                      if (Result<Beat> beat = Beat::Decode(*text); beat.ok())
+                        entries.processes.push_back({std::string(id), *std::move(beat), stamp});
+                    }
+                    return true;
+                  }));
+  return entries;
+}
+
+// Applies all at once, which costs little more than one, and waits.
+std::vector<Result<uint64_t>> ApplyAll(kv::Engine& engine, std::vector<kv::Batch> batches) {
+  Mutex mutex;
+  std::condition_variable_any wake;
+  size_t left = batches.size();
+  std::vector<Result<uint64_t>> outcomes(batches.size(), uint64_t{0});
+  for (size_t i = 0; i < batches.size(); ++i) {
+    engine.Apply(std::move(batches[i]), [&, i](Result<uint64_t> outcome) {
+      const MutexLock lock(mutex);
+      outcomes[i] = std::move(outcome);
+      if (--left == 0) wake.notify_all();
+    });
+  }
+  std::unique_lock<Mutex> lock(mutex);
+  wake.wait(lock, [&left] { return left == 0; });
+  return outcomes;
+}
+
+}  // namespace
+
+std::string DrawId(Random& random) { return fmt::format("{:016x}", random.Next()); }
+
+Result<Roll> ReadRoll(kv::Engine& engine) {
+  ASSIGN_OR_RETURN(Entries entries, ReadEntries(engine));
+  Members members;
+  members.Observe(entries.processes, 0);
+  return Roll{members.all(), std::move(entries.leases)};
+}
+
+Fleet::Fleet(kv::Engine& engine, const Clock& clock, Options options)
+    : engine_(engine),
+      clock_(clock),
+      options_(std::move(options)),
+      leases_(options_.id, options_.leases),
+      made_ticks_(clock.TicksMicros()) {}
+
+kv::Batch Fleet::NextBeat() {
+  Beat beat = options_.beat;
+  beat.sequence = ++sequence_;
+  beat.at_micros = clock_.NowMicros();
+  kv::Batch batch;
+  batch.puts.push_back({kFleetTablet, KeyOf(kProcessPrefix, options_.id), EncodeRecord(beat.Encode())});
+  return batch;
+}
+
+Status Fleet::Read() {
+  ASSIGN_OR_RETURN(Entries entries, ReadEntries(engine_));
+  const MutexLock lock(mutex_);
+  std::vector<std::string> before = members_.Alive();
+  members_.Observe(entries.processes, clock_.TicksMicros());
+  for (const std::string& id : before) {
+    if (!members_.IsAlive(id)) LogInfo("process_gone", {{"process", id}, {"left", !members_.all().contains(id)}});
+  }
+  wishes_ = leases_.Observe(std::move(entries.leases), members_);
+  forgotten_.clear();
+  for (const auto& [id, member] : members_.all()) {
+    if (member.silent_micros < kForgetMicros) continue;
+    const std::string key = KeyOf(kProcessPrefix, id);
+    kv::Batch batch;
+    batch.guards.push_back({kFleetTablet, key, member.stamp});
+    batch.deletes.push_back({kFleetTablet, key});
+    forgotten_.push_back(std::move(batch));
+  }
+  return OkStatus();
+}
+
+Status Fleet::Step() {
+  const MutexLock stepping(stepping_);
+  if (left_) return OkStatus();
+  const int64_t began = clock_.TicksMicros();
+  Result<uint64_t> beaten = kv::ApplyAndWait(engine_, NextBeat());
+  if (!beaten.ok()) return std::move(beaten).error();
+  // Only behind the beat: whoever took a lease from this process while it was silent did so before, or cannot any more.
+  TRY(Read());
+  {
+    const MutexLock lock(mutex_);
+    confirmed_ticks_ = began;
+  }
+  std::vector<kv::Batch> batches;
+  for (Leases::Wish& wish : wishes_) batches.push_back(std::move(wish.batch));
+  // Should one of these fail, it is tried again.
+  for (kv::Batch& batch : forgotten_) batches.push_back(std::move(batch));
+  if (batches.empty()) return OkStatus();
+  const std::vector<Result<uint64_t>> outcomes = ApplyAll(engine_, std::move(batches));
+  const MutexLock lock(mutex_);
+  for (size_t i = 0; i < wishes_.size(); ++i) leases_.Settle(wishes_[i], outcomes[i]);
+  return OkStatus();
+}
+
+Status Fleet::Leave() {
+  const MutexLock stepping(stepping_);
+  if (left_) return OkStatus();
+  left_ = true;
+  kv::Batch batch;
+  {
+    const MutexLock lock(mutex_);
+    confirmed_ticks_.reset();
+    batch = leases_.Release();
+  }
+  const std::string key = KeyOf(kProcessPrefix, options_.id);
+  batch.deletes.push_back({kFleetTablet, key});
+  Result<uint64_t> gone = kv::ApplyAndWait(engine_, std::move(batch));
+  if (!gone.ok() && gone.error().code() == ErrorCode::kGuardFailed) {
+    // Others took leases meanwhile. Those that are left go with the entry.
+    kv::Batch entry;
+    entry.deletes.push_back({kFleetTablet, key});
+    gone = kv::ApplyAndWait(engine_, std::move(entry));
+  }
+  return gone.ok() ? OkStatus() : Status(std::move(gone).error());
+}
+
+bool Fleet::Holds(std::string_view lease) const {
+  const MutexLock lock(mutex_);
+  return confirmed_ticks_ && clock_.TicksMicros() - *confirmed_ticks_ < kBeliefMicros && leases_.Has(lease);
+}
+
+Roll Fleet::roll() const {
+  const MutexLock lock(mutex_);
+  return {members_.all(), leases_.all()};
+}
+
+int64_t Fleet::MicrosSinceContact() const {
+  const MutexLock lock(mutex_);
+  return clock_.TicksMicros() - confirmed_ticks_.value_or(made_ticks_);
+}
+
+}  // namespace stator::fleet

@@ -1,0 +1,85 @@
+#include "fleet/leases.h"
+
+#include <algorithm>
+
+namespace stator::fleet {
+namespace {
+
+uint64_t Mix(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+// FNV-1a.
+uint64_t HashOf(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return Mix(hash);
+}
+
+}  // namespace
+
+std::string PreferredOwner(std::string_view name, const std::vector<std::string>& ids) {
+  std::string best;
+  uint64_t most = 0;
+  for (const std::string& id : ids) {
+    const uint64_t weight = Mix(HashOf(name) ^ HashOf(id));
+    if (best.empty() || weight > most || (weight == most && id < best)) {
+      best = id;
+      most = weight;
+    }
+  }
+  return best;
+}
+
+std::vector<Leases::Wish> Leases::Observe(std::map<std::string, Entry, std::less<>> entries, const Members& members) {
+  entries_ = std::move(entries);
+  const std::vector<std::string> alive = members.Alive();
+  std::vector<Wish> wishes;
+  for (const std::string& name : names_) {
+    const auto found = entries_.find(name);
+    const Entry now = found == entries_.end() ? Entry() : found->second;
+    const std::string wanted = PreferredOwner(name, alive);
+    if (wanted.empty() || wanted == now.lease.owner) continue;
+    const bool mine = now.lease.owner == id_;
+    const bool free = now.lease.owner.empty() || !members.IsAlive(now.lease.owner);
+    // Only the owner gives away what it has, and only to one who lives; only who is to have it takes what is nobody's.
+    if (!mine && !(free && wanted == id_)) continue;
+    Wish wish{name, {wanted, now.lease.term + 1}, {}};
+    const std::string key = KeyOf(kLeasePrefix, name);
+    wish.batch.guards.push_back({kFleetTablet, key, now.stamp});
+    if (!mine && !now.lease.owner.empty()) {
+      const auto dead = members.all().find(now.lease.owner);
+      wish.batch.guards.push_back({kFleetTablet, KeyOf(kProcessPrefix, now.lease.owner),
+                                   dead == members.all().end() ? 0 : dead->second.stamp});
+    }
+    wish.batch.puts.push_back({kFleetTablet, key, EncodeRecord(wish.lease.Encode())});
+    // Given away from here on: the other one may know before this one does.
+    if (mine) entries_.erase(found);
+    wishes.push_back(std::move(wish));
+  }
+  return wishes;
+}
+
+void Leases::Settle(const Wish& wish, const Result<uint64_t>& outcome) {
+  if (outcome.ok()) entries_[wish.name] = {wish.lease, *outcome};
+}
+
+kv::Batch Leases::Release() const {
+  kv::Batch batch;
+  for (const auto& [name, entry] : entries_) {
+    if (entry.lease.owner != id_) continue;
+    const std::string key = KeyOf(kLeasePrefix, name);
+    batch.guards.push_back({kFleetTablet, key, entry.stamp});
+    batch.deletes.push_back({kFleetTablet, key});
+  }
+  return batch;
+}
+
+bool Leases::Has(std::string_view name) const {
+  const auto found = entries_.find(name);
+  return found != entries_.end() && found->second.lease.owner == id_;
+}
+
+}  // namespace stator::fleet

@@ -1,0 +1,85 @@
+#include "fleet/records.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace stator::fleet {
+namespace {
+
+constexpr char kFormat = 0x01;
+
+// Calls field(name, text) for each line. False if one is no field.
+template <typename Field>
+bool ForEachField(std::string_view text, Field field) {
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    const size_t space = text.find(' ');
+    if (end == std::string_view::npos || space >= end) return false;
+    field(text.substr(0, space), text.substr(space + 1, end - space - 1));
+    text.remove_prefix(end + 1);
+  }
+  return true;
+}
+
+template <typename Number>
+bool Parse(std::string_view text, Number* number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+}  // namespace
+
+std::string KeyOf(std::string_view prefix, std::string_view name) { return std::string(prefix).append(name); }
+
+std::string_view NameIn(std::string_view prefix, std::string_view key) {
+  return key.starts_with(prefix) ? key.substr(prefix.size()) : std::string_view();
+}
+
+std::string EncodeRecord(std::string_view text) {
+  std::string value(kv::kStampBytes, '\0');
+  value.push_back(kFormat);
+  value.append(text);
+  return value;
+}
+
+Result<std::string_view> DecodeRecord(std::string_view value) {
+  if (value.size() <= kv::kStampBytes || value[kv::kStampBytes] != kFormat)
+    return CorruptionError("an entry of the fleet's tablet has an unknown format");
+  return value.substr(kv::kStampBytes + 1);
+}
+
+std::string Beat::Encode() const {
+  return fmt::format("sequence {}\nendpoint {}\nversion {}\nclock {}\nstarted {}\nat {}\n", sequence, endpoint, version, clock,
+                     started_micros, at_micros);
+}
+
+Result<Beat> Beat::Decode(std::string_view text) {
+  Beat beat;
+  bool good = true;
+  const bool fields = ForEachField(text, [&](std::string_view name, std::string_view value) {
+    if (name == "sequence") good = good && Parse(value, &beat.sequence);
+    if (name == "endpoint") beat.endpoint = value;
+    if (name == "version") beat.version = value;
+    if (name == "clock") beat.clock = value;
+    if (name == "started") good = good && Parse(value, &beat.started_micros);
+    if (name == "at") good = good && Parse(value, &beat.at_micros);
+  });
+  if (!fields || !good) return CorruptionError("the entry of a process is damaged");
+  return beat;
+}
+
+std::string Lease::Encode() const { return fmt::format("owner {}\nterm {}\n", owner, term); }
+
+Result<Lease> Lease::Decode(std::string_view text) {
+  Lease lease;
+  bool good = true;
+  const bool fields = ForEachField(text, [&](std::string_view name, std::string_view value) {
+    if (name == "owner") lease.owner = value;
+    if (name == "term") good = good && Parse(value, &lease.term);
+  });
+  if (!fields || !good || lease.owner.empty()) return CorruptionError("the entry of a lease is damaged");
+  return lease;
+}
+
+}  // namespace stator::fleet

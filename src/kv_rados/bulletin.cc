@@ -1,0 +1,208 @@
+#include "kv_rados/bulletin.h"
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "base/log.h"
+#include "kv_rados/layout.h"
+
+namespace stator::kv_rados {
+namespace {
+
+constexpr int kAnswerSeconds = 3;  // for those who listen; librados takes whole seconds
+constexpr size_t kMaxMessages = 1000;
+constexpr std::chrono::seconds kRetry{1};
+
+// What waits for an answer and what brings it, whichever goes first.
+struct Answer {
+  Mutex mutex;
+  std::condition_variable_any came;
+  std::optional<int> result GUARDED_BY(mutex);
+};
+
+}  // namespace
+
+RadosBulletin::RadosBulletin(Cluster& cluster) : cluster_(cluster), line_(std::make_shared<Line>()) {
+  MutexLock lock(line_->mutex);
+  line_->cluster = &cluster;
+}
+
+// ---- sending -------------------------------------------------------------------------------------------------------
+
+Status RadosBulletin::Announce(std::string_view message) {
+  {
+    MutexLock lock(mutex_);
+    if (stopping_) return Error(ErrorCode::kUnavailable, "The store is closing.");
+  }
+  const auto answer = std::make_shared<Answer>();
+  cluster_.NotifyLater(kBulletinObject, message, kAnswerSeconds, [answer](int result) {
+    MutexLock lock(answer->mutex);
+    answer->result = result;
+    answer->came.notify_all();
+  });
+  std::unique_lock<Mutex> lock(answer->mutex);
+  const std::chrono::seconds longest(kAnswerSeconds + cluster_.options().operation_timeout_seconds);
+  answer->came.wait_for(lock, longest, [&]() NO_THREAD_SAFETY_ANALYSIS { return answer->result.has_value(); });
+  switch (const int result = answer->result.value_or(-ETIMEDOUT)) {
+    case 0: return OkStatus();
+    case -ENOENT: return OkStatus();  // nobody has ever listened
+    case -ETIMEDOUT:  // of a process, or of the OSD
+      return Error(ErrorCode::kUnavailable, "Not every process has acknowledged the message.");
+    default: return cluster_.ErrorOf(result, kBulletinObject, false);
+  }
+}
+
+// ---- hearing -------------------------------------------------------------------------------------------------------
+
+void RadosBulletin::OnMessage(uint64_t notification, uint64_t watch, std::string_view message) {
+  MutexLock lock(mutex_);
+  // Nobody acknowledges what is dropped, so whoever announced it is told.
+  if (stopping_ || messages_.size() >= kMaxMessages) return;
+  messages_.push_back({notification, watch, std::string(message)});
+  changed_.notify_all();
+}
+
+void RadosBulletin::OnLost(uint64_t watch, int result) {
+  LogDebug("watch lost", {{"reason", std::strerror(-result)}});
+  MutexLock lock(mutex_);
+  ended_.insert(watch);
+  changed_.notify_all();
+}
+
+void RadosBulletin::Listen(Listener listener) {
+  Lock lock(mutex_);
+  if (stopping_) return;
+  listener_ = listener ? std::make_shared<const Listener>(std::move(listener)) : nullptr;
+  const bool wanted = listener_ != nullptr;
+  if (!thread_.joinable()) {
+    if (!wanted) return;
+    thread_ = std::thread([this] { Run(); });
+  }
+  changed_.notify_all();
+  if (wanted) {
+    const std::chrono::seconds longest(cluster_.options().operation_timeout_seconds);
+    changed_.wait_for(lock, longest, [this]() NO_THREAD_SAFETY_ANALYSIS {
+      return state_ == Watch::kStands || stopping_ || listener_ == nullptr;
+    });
+  } else {
+    changed_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS { return !calling_; });
+  }
+}
+
+void RadosBulletin::Stop() {
+  std::thread thread;
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    thread = std::move(thread_);
+    changed_.notify_all();
+  }
+  if (thread.joinable()) {
+    thread.join();
+    cluster_.FlushWatches();
+  }
+  MutexLock lock(line_->mutex);
+  line_->cluster = nullptr;
+}
+
+void RadosBulletin::Run() {
+  Lock lock(mutex_);
+  std::optional<std::chrono::steady_clock::time_point> give_up;
+  while (true) {
+    const bool wanted = listener_ != nullptr && !stopping_;
+    if (!messages_.empty() && !stopping_) {
+      Deliver(lock);
+    } else if (state_ == Watch::kStands && (!wanted || ended_.count(watch_) > 0)) {
+      EndWatch(lock);
+    } else if (state_ == Watch::kNone && wanted && std::chrono::steady_clock::now() >= retry_at_) {
+      BeginWatch(lock);
+    } else if (stopping_) {
+      // A watch that begins stands or fails when its time limit passes; should it not, closing the cluster ends it.
+      const auto now = std::chrono::steady_clock::now();
+      if (!give_up) give_up = now + std::chrono::seconds(cluster_.options().operation_timeout_seconds);
+      if (state_ == Watch::kNone || (state_ == Watch::kBegins && now >= *give_up)) return;
+      changed_.wait_until(lock, std::max(*give_up, now + kRetry));
+    } else if (state_ == Watch::kNone && wanted) {
+      changed_.wait_until(lock, retry_at_);
+    } else {
+      changed_.wait(lock);
+    }
+  }
+}
+
+void RadosBulletin::Deliver(Lock& lock) {
+  const Message message = std::move(messages_.front());
+  messages_.pop_front();
+  const std::shared_ptr<const Listener> listener = listener_;
+  calling_ = true;
+  lock.unlock();
+  if (listener == nullptr) {
+    Acknowledge(*line_, message);
+  } else {
+    (*listener)(message.text, [line = line_, receipt = Message{message.notification, message.watch, {}}] {
+      Acknowledge(*line, receipt);
+    });
+  }
+  lock.lock();
+  calling_ = false;
+  changed_.notify_all();
+}
+
+void RadosBulletin::Acknowledge(Line& line, const Message& message) {
+  MutexLock lock(line.mutex);
+  if (line.cluster != nullptr) line.cluster->Acknowledge(kBulletinObject, message.notification, message.watch);
+}
+
+void RadosBulletin::BeginWatch(Lock& lock) {
+  state_ = Watch::kBegins;
+  const bool create = std::exchange(object_missing_, false);
+  ended_.clear();
+  lock.unlock();
+  int result = 0;
+  if (create) {
+    WriteOp op(cluster_.api());
+    op.Create();
+    result = cluster_.Write(kBulletinObject, op);
+  }
+  uint64_t watch = 0;
+  if (result < 0) {
+    OnWatched(result);
+  } else {
+    cluster_.WatchLater(kBulletinObject, this, cluster_.options().watch_timeout_seconds, &watch, [this](int watched) { OnWatched(watched); });
+  }
+  lock.lock();
+  if (watch != 0) watch_ = watch;
+}
+
+void RadosBulletin::OnWatched(int result) {
+  MutexLock lock(mutex_);
+  state_ = result < 0 ? Watch::kNone : Watch::kStands;
+  object_missing_ = result == -ENOENT;
+  retry_at_ = std::chrono::steady_clock::now() + (object_missing_ ? std::chrono::seconds(0) : kRetry);
+  if (result < 0 && !object_missing_ && !std::exchange(warned_, true)) {
+    LogWarn("messages of other processes are not heard", {{"reason", cluster_.ErrorOf(result, kBulletinObject, false).message()}});
+  } else if (result >= 0 && std::exchange(warned_, false)) {
+    LogInfo("messages of other processes are heard again");
+  }
+  changed_.notify_all();
+}
+
+void RadosBulletin::EndWatch(Lock& lock) {
+  const uint64_t watch = watch_;
+  if (ended_.count(watch) > 0) {
+    lost_.fetch_add(1, std::memory_order_relaxed);
+    if (!std::exchange(warned_, true)) LogWarn("messages of other processes are not heard", {{"reason", "the watch was lost"}});
+  }
+  state_ = Watch::kEnds;
+  lock.unlock();
+  cluster_.UnwatchLater(watch, [this](int) {
+    MutexLock locked(mutex_);
+    state_ = Watch::kNone;
+    retry_at_ = {};
+    changed_.notify_all();
+  });
+  lock.lock();
+}
+
+}  // namespace stator::kv_rados

@@ -1,0 +1,103 @@
+#include "kv_rados/part.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace stator::kv_rados {
+namespace {
+
+constexpr size_t kMaxReadKeys = 1000;
+constexpr uint32_t kGuessedBytes = 4096;  // of a key and its value, before any was seen
+
+}  // namespace
+
+void SeenSizes::Note(std::string_view key, uint64_t stamp, size_t bytes) {
+  const size_t hash = std::hash<std::string_view>()(key);
+  MutexLock lock(mutex_);
+  slots_[hash % slots_.size()] = {hash, stamp, bytes};
+}
+
+std::optional<size_t> SeenSizes::Find(std::string_view key, uint64_t stamp) const {
+  const size_t hash = std::hash<std::string_view>()(key);
+  MutexLock lock(mutex_);
+  const Slot& slot = slots_[hash % slots_.size()];
+  return slot.hash == hash && slot.stamp == stamp ? std::optional(slot.bytes) : std::nullopt;
+}
+
+void Part::NoteBytes(size_t bytes) const {
+  const uint32_t mean = mean_bytes_.load(std::memory_order_relaxed);
+  const auto now = static_cast<uint32_t>(std::min<size_t>(bytes, 1 << 20));
+  mean_bytes_.store(mean == 0 ? now : mean - mean / 8 + now / 8, std::memory_order_relaxed);
+}
+
+size_t Part::KeysFor(size_t bytes) const {
+  const uint32_t mean = mean_bytes_.load(std::memory_order_relaxed);
+  return std::clamp<size_t>(bytes / (mean == 0 ? kGuessedBytes : mean), 1, kMaxReadKeys);
+}
+
+HeaderPtr Part::header() const {
+  MutexLock lock(mutex_);
+  return header_;
+}
+
+Result<HeaderPtr> Part::Learn(std::string_view bytes) const {
+  {
+    MutexLock lock(mutex_);
+    if (header_ != nullptr && header_->bytes == bytes) return header_;
+  }
+  Result<PartHeader> decoded = DecodeHeader(bytes);
+  if (!decoded.ok() && decoded.error().code() == ErrorCode::kCorruption) {
+    return CorruptionError(
+        fmt::format("The header of the object {} is {}. That was not done by Stator; bring the object back from a backup.", object,
+                    bytes.empty() ? "missing" : "damaged"));
+  }
+  if (!decoded.ok()) return decoded.error();
+  if (decoded->tablet != tablet || decoded->part != number) {
+    return CorruptionError(
+        fmt::format("The object {} says that it is part {} of {}.", object, decoded->part, TabletName(decoded->tablet)));
+  }
+  auto known = std::make_shared<KnownHeader>(KnownHeader{std::string(bytes), std::move(*decoded)});
+  MutexLock lock(mutex_);
+  if (header_ == nullptr || header_->header.epoch < known->header.epoch) header_ = std::move(known);
+  return header_;
+}
+
+void Part::Forget(const HeaderPtr& header) const {
+  MutexLock lock(mutex_);
+  if (header_ == header) header_ = nullptr;
+}
+
+Result<HeaderPtr> ReadHeader(Cluster& cluster, const Part& part) {
+  const HeaderPtr before = part.header();
+  std::unique_ptr<ReadOp> read;
+  const int result = cluster.Read(part.object, [](ReadOp& op) { op.Attributes(); }, &read);
+  if (result < 0) return cluster.ErrorOf(result, part.object, false);
+  const std::string bytes = read->attribute(kHeaderAttribute);
+  if (before != nullptr && before->bytes != bytes) part.Forget(before);
+  return part.Learn(bytes);
+}
+
+Result<HeaderPtr> ReplaceHeader(Cluster& cluster, const Part& part, const HeaderPtr& from, PartHeader to) {
+  to.epoch = from->header.epoch + 1;
+  const std::string bytes = EncodeHeader(to);
+  const int64_t started = cluster.clock().TicksMicros();
+  while (true) {
+    WriteOp op(cluster.api());
+    op.GuardAttribute(kHeaderAttribute, from->bytes);
+    op.SetAttribute(kHeaderAttribute, bytes);
+    const int result = cluster.Write(part.object, op);
+    if (result == 0) return part.Learn(bytes);
+    if (result == -ECANCELED) return HeaderPtr();
+    if (result != -ETIMEDOUT || cluster.PastDeadline(started)) return cluster.ErrorOf(result, part.object, true);
+  }
+}
+
+Error FencedError(const PartHeader& header) {
+  return Error(ErrorCode::kFenced, header.fence == kv::kDroppedFence
+                                       ? fmt::format("The tablet {} was dropped.", TabletName(header.tablet))
+                                       : fmt::format("The fence of the tablet {} is {}.", TabletName(header.tablet), header.fence));
+}
+
+}  // namespace stator::kv_rados

@@ -1,0 +1,85 @@
+// One part of a tablet as this process knows it, and the header of its object. Internal to the room.
+//
+// The header is the authority on what a part holds and who may write to it; every operation compares it. A process learns it with its
+// first operation on the part, and anew when an operation was refused. Headers never come back: with every change `epoch` rises.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/mutex.h"
+#include "kv_rados/cluster.h"
+#include "kv_rados/layout.h"
+
+namespace stator::kv_rados {
+
+// How large the values were that this process read lately: writes rarely read again what they replace. Thread-safe.
+class SeenSizes {
+ public:
+  void Note(std::string_view key, uint64_t stamp, size_t bytes);
+  // Of the value that the key had at the stamp; none if it was not seen or is forgotten.
+  std::optional<size_t> Find(std::string_view key, uint64_t stamp) const;
+
+ private:
+  struct Slot {
+    size_t hash = 0;
+    uint64_t stamp = 0;
+    size_t bytes = 0;
+  };
+  mutable Mutex mutex_;
+  std::array<Slot, 256> slots_ GUARDED_BY(mutex_);
+};
+
+// A header as operations compare it, and what it says.
+struct KnownHeader {
+  std::string bytes;
+  PartHeader header;
+};
+using HeaderPtr = std::shared_ptr<const KnownHeader>;
+
+// Thread-safe.
+class Part {
+ public:
+  Part(kv::Tablet tablet, uint32_t number) : tablet(tablet), number(number), object(PartObject(tablet, number)) {}
+
+  const kv::Tablet tablet;
+  const uint32_t number;
+  const std::string object;
+
+  // Null: nobody has looked yet, or the object has another one since.
+  HeaderPtr header() const;
+  // What stood in the object, unless a later one is known already. Returns the later of the two. kCorruption: the part's object has
+  // no header, a damaged one, or another part's; kUnavailable: it is of a newer format.
+  Result<HeaderPtr> Learn(std::string_view bytes) const;
+  // An operation that compared it was refused.
+  void Forget(const HeaderPtr& header) const;
+
+  void NoteBytes(size_t bytes) const;
+  // How many keys a read of about so many bytes asks for.
+  size_t KeysFor(size_t bytes) const;
+  mutable SeenSizes seen;
+
+ private:
+  mutable Mutex mutex_;
+  mutable HeaderPtr header_ GUARDED_BY(mutex_);
+  // A running mean of the stored bytes of a key and its value, as reads saw them; 0: none was seen. It only sizes reads.
+  mutable std::atomic<uint32_t> mean_bytes_ = 0;
+};
+using PartPtr = std::shared_ptr<const Part>;
+
+// The header that stands in the object now. Errors as Part::Learn and Cluster::ErrorOf; a missing object is kCorruption.
+Result<HeaderPtr> ReadHeader(Cluster& cluster, const Part& part);
+// Replaces the header if it is still `from`; `to` gets the next epoch. Null if it is not, which *may* mean that this call did it and the
+// answer was lost: read it again. kOutcomeUnknown when nothing is heard until the deadline; a late one does no harm.
+Result<HeaderPtr> ReplaceHeader(Cluster& cluster, const Part& part, const HeaderPtr& from, PartHeader to);
+
+// What is told to those who go by an older fence, and to all whose tablet was dropped.
+Error FencedError(const PartHeader& header);
+
+// What one read of a long range aims at.
+inline constexpr size_t kReadBytes = 1 << 20;
+
+}  // namespace stator::kv_rados

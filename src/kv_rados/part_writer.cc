@@ -1,0 +1,504 @@
+#include "kv_rados/part_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "kv_rados/routing.h"
+
+namespace stator::kv_rados {
+namespace {
+
+// What one operation may hold. RADOS takes up to 90 MB.
+constexpr size_t kMaxGroupBytes = 8 << 20;
+constexpr size_t kMaxGroupBatches = 1000;
+// Keys remembered between groups: mostly counters.
+constexpr size_t kMaxKnownKeys = 1024;
+// A ledger cell that was not written for so long is removed by whoever opens the tablet. A process that wakes up later than half
+// of it to an operation in doubt does not trust a missing cell.
+constexpr int64_t kLedgerKeepMicros = 24 * 3'600'000'000LL;
+constexpr size_t kMaxLedgersSeen = 200;
+// A tablet is counted again when its size may be off by half, if that is more than this.
+constexpr uint64_t kMaxUnsureBytes = 8 << 20;
+constexpr int64_t kFullIntervalMicros = 1'000'000;  // a full pool is asked after so often
+
+// Reads all of a part. Not from one state: what is written meanwhile makes it a little wrong. None if the object refused the header.
+Result<std::optional<Amount>> CountPart(Cluster& cluster, const Part& part, const HeaderPtr& header) {
+  Amount amount;
+  std::string after(1, kKeyCell);
+  const std::string prefix = after;
+  for (bool more = true; more;) {
+    std::unique_ptr<ReadOp> read;
+    const int result = cluster.Read(part.object, [&](ReadOp& op) {
+      op.GuardAttribute(kHeaderAttribute, header->bytes);
+      op.Range(after, prefix, part.KeysFor(kReadBytes));
+    }, &read);
+    if (result == -ECANCELED || result == -ENOENT) return std::optional<Amount>();
+    if (result < 0) return cluster.ErrorOf(result, part.object, false);
+    more = read->more(0);
+    Status status;
+    read->ForEach(0, [&](std::string_view cell, std::string_view stored) {
+      part.NoteBytes(cell.size() + stored.size());
+      after = cell;
+      const Result<std::string> key = KeyOfCell(cell);
+      if (!key.ok()) return status = key.error(), false;
+      const std::optional<std::string_view> route = RouteOf(part.tablet.space, *key);
+      if (route && !header->header.routes.Has(*route)) return true;  // given up
+      amount.bytes += StoredCellBytes(cell.size(), stored.size());
+      ++amount.keys;
+      return true;
+    });
+    TRY(std::move(status));
+  }
+  return std::optional(amount);
+}
+
+uint64_t Minus(uint64_t a, uint64_t b) { return a - std::min(a, b); }
+PartSize Without(const PartSize& size, const Amount& given) {
+  return {Minus(size.bytes, given.bytes), Minus(size.keys, given.keys), size.unsure};
+}
+PartSize With(const PartSize& size, const Amount& given) {
+  return {size.bytes + given.bytes, size.keys + given.keys, size.unsure};
+}
+
+}  // namespace
+
+Error LateError() {
+  return Error(ErrorCode::kUnavailable, "The Ceph cluster did not answer in time. The write was not applied.");
+}
+
+void Joint::Take(const Result<uint64_t>& outcome) {
+  --left;
+  if (outcome.ok()) {
+    stamp = std::max(stamp, *outcome);
+  } else if (!error || outcome.error().code() == ErrorCode::kOutcomeUnknown) {
+    error = outcome.error();
+  }
+}
+
+Result<uint64_t> Joint::Outcome() const {
+  if (!error) return stamp;
+  if (stamp == 0 || error->code() == ErrorCode::kOutcomeUnknown) return *error;
+  return Error(ErrorCode::kOutcomeUnknown, "Some parts of the tablet applied it, but not all: " + error->message());
+}
+
+template <typename T>
+void PartWriter::Elsewhere(UniqueFunction<T()> work, UniqueFunction<void(T)> next) {
+  UniqueFunction<void()> task = [this, work = std::move(work), next = std::move(next)]() mutable {
+    context_.thread.Post([this, result = work(), next = std::move(next)]() mutable {
+      next(std::move(result));
+      Start();
+    });
+  };
+  if (!context_.workers.TryPost(task)) Fail(Error(ErrorCode::kUnavailable, "Too many tablets are being opened."));
+}
+
+bool PartWriter::Expired(const QueuedBatch& batch) const {
+  return batch.done && context_.cluster.PastDeadline(batch.arrived);
+}
+
+bool PartWriter::AnyExpired() const {
+  return std::any_of(batches_.begin(), batches_.end(), [this](const QueuedBatch& batch) { return Expired(batch); });
+}
+
+void PartWriter::Start() {
+  while (!busy_ && !queue_.empty()) {
+    TakeGroup();
+    Advance();
+  }
+}
+
+void PartWriter::TakeGroup() {
+  busy_ = true;
+  state_is_fresh_ = counted_for_group_ = in_doubt_ = false;
+  size_t bytes = 0;
+  while (!queue_.empty() && batches_.size() < kMaxGroupBatches &&
+         (batches_.empty() || bytes + queue_.front().bytes <= kMaxGroupBytes)) {
+    bytes += queue_.front().bytes;
+    batches_.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+}
+
+// The next step of the group under way. Every step ends with EndGroup or in an operation whose completion goes on.
+void PartWriter::Advance() {
+  if (in_doubt_) {
+    if (AnyExpired()) return Fail(context_.cluster.ErrorOf(-ETIMEDOUT, part_->object, true));
+  } else {
+    for (QueuedBatch& batch : batches_) {
+      if (Expired(batch)) Refuse(batch, LateError());
+    }
+    if (std::none_of(batches_.begin(), batches_.end(), [](const QueuedBatch& batch) { return bool(batch.done); })) {
+      return EndGroup();
+    }
+  }
+  if (context_.full && !in_doubt_) {
+    if (context_.clock.TicksMicros() - context_.full_asked < kFullIntervalMicros) return Fail(*context_.full);
+    return AskWhetherFull([this] { Advance(); });
+  }
+  if (!stamp_) return ReadState();
+  Build();
+}
+
+void PartWriter::AskWhetherFull(UniqueFunction<void()> next) {
+  Elsewhere<std::optional<Error>>([this] { return context_.cluster.WhyFull(); },
+                                  [this, next = std::move(next)](std::optional<Error> full) mutable {
+                                    context_.full = std::move(full);
+                                    context_.full_asked = context_.clock.TicksMicros();
+                                    next();
+                                  });
+}
+
+// The header, the stamp, this process's ledger cell and every key that the group's batches depend on, from one state.
+void PartWriter::ReadState() {
+  std::vector<std::string> keys;
+  for (const QueuedBatch& batch : batches_) {
+    if (batch.done) Group::KeysOf(batch.batch, counted_for_group_, &keys);
+  }
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  std::vector<std::string> cells = {LedgerKey(context_.process)};
+  for (const std::string& key : keys) cells.push_back(KeyCell(key));
+
+  auto read = std::make_shared<ReadOp>(context_.cluster.api());
+  read->Attributes();
+  const size_t own = read->Keys(cells);
+  std::optional<size_t> ledgers;
+  if (!ledger_looked_through_) ledgers = read->Range(LedgerKey(""), LedgerKey(""), kMaxLedgersSeen);
+  context_.cluster.ReadLater(part_->object, *read, [this, read, own, ledgers, keys = std::move(keys)](int result) mutable {
+    context_.thread.Post([this, read, own, ledgers, keys = std::move(keys), result] {
+      OnState(result, *read, own, ledgers, keys);
+      Start();
+    });
+  });
+}
+
+void PartWriter::OnState(int result, ReadOp& read, size_t cells, std::optional<size_t> ledgers,
+                           const std::vector<std::string>& keys) {
+  if (result == -ETIMEDOUT) return Advance();
+  if (result == -ENOENT) return Recheck();
+  if (result < 0) return Fail(context_.cluster.ErrorOf(result, part_->object, false));
+  std::optional<LedgerCell> own;
+  if (Status status = TakeState(read, cells, ledgers, keys, &own); !status.ok()) return Fail(status.error());
+  if (in_doubt_) {
+    if (own && own->seq == seq_) {
+      context_.statistics.found_in_ledger.fetch_add(1, std::memory_order_relaxed);
+      return Succeed();
+    }
+    // The cell does not name the operation, and the stamp that it was built on is gone or its guards do not hold there: it was
+    // never applied and never will be. Only where the cell itself may have been cleared away nobody can tell.
+    if (!own && context_.clock.TicksMicros() - first_sent_ > kLedgerKeepMicros / 2) {
+      return Fail(context_.cluster.ErrorOf(-ETIMEDOUT, part_->object, true));
+    }
+    in_doubt_ = false;
+  }
+  Advance();
+}
+
+Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys,
+                               std::optional<LedgerCell>* own) {
+  const std::string header = read.attribute(kHeaderAttribute);
+  if (header_ != nullptr && header_->bytes != header) {
+    part_->Forget(header_);
+    counted_.reset();
+  }
+  ASSIGN_OR_RETURN(header_, context_.map.Learn(part_, header));
+  ASSIGN_OR_RETURN(const uint64_t stamp, DecodeStamp(read.attribute(kStampAttribute)));
+  ASSIGN_OR_RETURN(size_, DecodeSize(read.attribute(kSizeAttribute)));
+  stamp_ = stamp;
+  if (counted_ && size_.unsure < counted_->said.unsure) counted_.reset();  // another process has counted since
+  if (counted_) {
+    size_ = {Minus(counted_->amount.bytes + size_.bytes, counted_->said.bytes),
+             Minus(counted_->amount.keys + size_.keys, counted_->said.keys), size_.unsure - counted_->said.unsure};
+  }
+  known_.clear();
+  for (const std::string& key : keys) known_.emplace(key, KeyState{});
+  Status status;
+  read.ForEach(cells, [&](std::string_view cell, std::string_view value) {
+    status = [&]() -> Status {
+      if (cell[0] == kLedgerCell) {
+        ASSIGN_OR_RETURN(*own, DecodeLedger(value));
+        return OkStatus();
+      }
+      ASSIGN_OR_RETURN(const std::string key, KeyOfCell(cell));
+      ASSIGN_OR_RETURN(const std::string loaded, LoadedValue(value));
+      known_.insert_or_assign(key, StateOfValue(loaded));
+      return OkStatus();
+    }();
+    return status.ok();
+  });
+  TRY(std::move(status));
+  state_is_fresh_ = true;
+  stale_ledgers_.clear();  // of another state
+  if (ledgers) {
+    const int64_t now = context_.clock.NowMicros();
+    read.ForEach(*ledgers, [&](std::string_view key, std::string_view value) {
+      const Result<LedgerCell> cell = DecodeLedger(value);
+      if (cell.ok() && now - cell->time_micros > kLedgerKeepMicros) stale_ledgers_.emplace_back(key);
+      return true;
+    });
+  }
+  return OkStatus();
+}
+
+void PartWriter::Count() {
+  context_.statistics.counts.fetch_add(1, std::memory_order_relaxed);
+  const PartSize said = counted_ ? PartSize{Minus(size_.bytes + counted_->said.bytes, counted_->amount.bytes),
+                                            Minus(size_.keys + counted_->said.keys, counted_->amount.keys),
+                                            size_.unsure + counted_->said.unsure}
+                                 : size_;
+  Elsewhere<Result<std::optional<Amount>>>(
+      [this, header = header_] { return CountPart(context_.cluster, *part_, header); },
+      [this, said, header = header_](Result<std::optional<Amount>> amount) {
+        if (!amount.ok()) return Fail(amount.error());
+        counted_.reset();
+        const Amount& given = header->header.given;
+        if (*amount) counted_ = {said, {(*amount)->bytes + given.bytes, (*amount)->keys + given.keys}};
+        stamp_.reset();  // other processes may have written meanwhile
+        Advance();
+      });
+}
+
+void PartWriter::Build() {
+  if (const HeaderPtr now = part_->header(); now != nullptr && now != header_) {
+    header_ = now;
+    counted_.reset();
+    stamp_.reset();
+    return ReadState();
+  }
+  const PartHeader& header = header_->header;
+  const uint64_t fence = header.fence;
+  if (fence == kv::kDroppedFence) return Fail(FencedError(header));
+  if (header.state == PartHeader::State::kFilling) return AwaitOpening();
+  if (header.routes != routes_) return HandBack();
+  const PartSize has = Without(size_, header.given);
+  if (has.unsure > std::max(kMaxUnsureBytes, has.bytes / 2)) return Count();
+  group_.emplace(*stamp_, known_, state_is_fresh_,
+                 GroupSize{.before = has,
+                           .max_bytes = context_.cluster.options().max_tablet_bytes,
+                           .is_final = counted_for_group_,
+                           .seen = [part = part_](std::string_view key, uint64_t stamp) { return part->seen.Find(key, stamp); }});
+  for (size_t i = 0; i < batches_.size(); ++i) {
+    QueuedBatch& queued = batches_[i];
+    if (!queued.done) continue;
+    // A refusal is told at once: what was computed from the refused batch is told apart by its `after`.
+    if (kv::IsVoid(queued.batch)) {
+      Refuse(queued, kv::VoidBatchError());
+      continue;
+    }
+    // Fences only rise, so what is known of one refuses for good; that it is no higher the operation makes sure.
+    if (std::any_of(queued.batch.fences.begin(), queued.batch.fences.end(),
+                    [fence](const kv::Fence& asked) { return fence > asked.most; })) {
+      Refuse(queued, FencedError(header_->header));
+      continue;
+    }
+    Error refusal = kv::VoidBatchError();
+    const Group::Verdict verdict = group_->Join(&queued.batch, &refusal);
+    if (verdict == Group::Verdict::kJoined) {
+      queued.stamp = group_->last_stamp();
+      if (queued.batch.fate != nullptr) queued.batch.fate->stamp.store(queued.stamp, std::memory_order_release);
+    } else if (verdict == Group::Verdict::kRefused) {
+      Refuse(queued, std::move(refusal));
+    } else if (verdict == Group::Verdict::kRead && !state_is_fresh_) {
+      group_.reset();
+      return ReadState();
+    } else if (verdict == Group::Verdict::kCount) {
+      counted_for_group_ = true;
+      group_.reset();
+      return size_.unsure > 0 ? Count() : ReadState();
+    } else {
+      // It waits for the outcome of those before it, and those behind it wait with it.
+      for (size_t back = batches_.size(); back > i; --back) {
+        if (batches_[back - 1].done) queue_.push_front(std::move(batches_[back - 1]));
+      }
+      batches_.resize(i);
+      break;
+    }
+  }
+  if (group_->empty()) return EndGroup();
+  ++seq_;
+  first_sent_ = context_.clock.TicksMicros();
+  Send();
+}
+
+void PartWriter::FillOperation(WriteOp* op) const {
+  op->GuardAttribute(kHeaderAttribute, header_->bytes);
+  op->GuardAttribute(kStampAttribute, EncodeStamp(group_->base_stamp()));
+  for (const auto& [key, stamp] : group_->guards()) {
+    if (stamp == 0) {
+      op->GuardAbsent(KeyCell(key));
+    } else {
+      op->GuardBetween(KeyCell(key), GuardAbove(stamp), GuardBelow(stamp));
+    }
+  }
+  for (const Group::Span& span : group_->deleted()) {
+    const CellRange forward = KeyCellRange(span.begin, span.end), reverse = ReverseCellRange(span.begin, span.end);
+    op->RemoveRange(forward.begin, forward.end);
+    op->RemoveRange(reverse.begin, reverse.end);
+  }
+  std::vector<std::string> keys, values, gone;
+  for (const auto& [key, change] : group_->changes()) {
+    if (!change.value) {
+      gone.push_back(KeyCell(key));
+      gone.push_back(ReverseCell(key));
+      continue;
+    }
+    keys.push_back(KeyCell(key));
+    values.push_back(StoredValue(*change.value));
+    if (change.is_new) {
+      keys.push_back(ReverseCell(key));
+      values.emplace_back();
+    }
+  }
+  if (header_->header.state == PartHeader::State::kCopying) MarkChanges(&keys, &values);
+  if (!keys.empty()) op->Set(keys, values);
+  if (!gone.empty()) op->Remove(gone);
+  if (!stale_ledgers_.empty()) op->Remove(stale_ledgers_);
+  op->Set(LedgerKey(context_.process), EncodeLedger({.seq = seq_, .time_micros = context_.clock.NowMicros()}));
+  op->SetAttribute(kStampAttribute, EncodeStamp(group_->last_stamp()));
+  op->SetAttribute(kSizeAttribute, EncodeSize(With(group_->size(), header_->header.given)));
+}
+
+// What changes while a part is copied is copied again.
+void PartWriter::MarkChanges(std::vector<std::string>* cells, std::vector<std::string>* values) const {
+  const std::string stamp = EncodeStamp(group_->last_stamp());
+  for (const auto& [key, change] : group_->changes()) {
+    const std::optional<std::string_view> route = RouteOf(part_->tablet.space, key);
+    if (!route || *route < header_->header.boundary) continue;
+    cells->push_back(MarkCell(key));
+    values->push_back(stamp);
+  }
+  size_t number = 0;
+  for (const Group::Span& span : group_->deleted()) {
+    cells->push_back(RangeMarkCell(group_->last_stamp(), number++));
+    values->push_back(EncodeRangeMark({group_->last_stamp(), span.begin, span.end}));
+  }
+}
+
+void PartWriter::Send() {
+  WriteOp op(context_.cluster.api());
+  FillOperation(&op);
+  context_.cluster.WriteLater(part_->object, op, [this](int result) {
+    if (const auto& replace = context_.cluster.options().write_result) result = replace(result);
+    context_.thread.Post([this, result] {
+      OnWritten(result);
+      Start();
+    });
+  });
+}
+
+void PartWriter::OnWritten(int result) {
+  switch (result) {
+    case 0: return Succeed();
+    case -ETIMEDOUT:
+      in_doubt_ = true;
+      if (AnyExpired()) return Fail(context_.cluster.ErrorOf(result, part_->object, true));
+      return AskWhetherFull([this] {
+        if (context_.full) return Fail(*context_.full);
+        // As it was, stamp and ledger included: at most one of the two is applied.
+        context_.statistics.sent_again.fetch_add(1, std::memory_order_relaxed);
+        Send();
+      });
+    case -ECANCELED:
+      // Another writer was faster, a guard of a key failed, or the first of two was applied. One read of all that matters tells.
+      context_.statistics.races.fetch_add(1, std::memory_order_relaxed);
+      stamp_.reset();
+      return ReadState();
+    default:
+      if (result == -ENOENT && !in_doubt_) return Recheck();
+      return Fail(context_.cluster.ErrorOf(result, part_->object, true));
+  }
+}
+
+void PartWriter::Recheck() {
+  stamp_.reset();
+  Elsewhere<Status>([this] { return context_.map.Recheck(part_); },
+                    [this](Status status) {
+                      if (!status.ok()) return Fail(status.error());
+                      Advance();
+                    });
+}
+
+// Its keys are still in another object. That takes some milliseconds, unless who does it has died.
+void PartWriter::AwaitOpening() {
+  stamp_.reset();
+  Elsewhere<Result<Place>>([this] { return part_->Forget(part_->header()), context_.map.Locate(part_->tablet, routes_.begin); },
+                           [this](Result<Place> place) {
+                             if (!place.ok()) return Fail(place.error());
+                             Advance();
+                           });
+}
+
+void PartWriter::HandBack() {
+  stamp_.reset();
+  known_.clear();
+  std::deque<QueuedBatch> batches;
+  for (QueuedBatch& batch : batches_) {
+    if (batch.done) batches.push_back(std::move(batch));
+  }
+  EndGroup();
+  for (QueuedBatch& batch : queue_) batches.push_back(std::move(batch));
+  queue_.clear();
+  moved_(*this, header_, std::move(batches));
+}
+
+void PartWriter::Succeed() {
+  // A stamp that was reset says that the state read since then is younger than the group: it knows more.
+  const bool latest = stamp_ && *stamp_ == group_->base_stamp();
+  if (latest) {
+    group_->Learn(&known_);
+    if (known_.size() > kMaxKnownKeys) known_.clear();
+    stamp_ = group_->last_stamp();
+    size_ = With(group_->size(), header_->header.given);
+    counted_.reset();
+    if (header_->header.state == PartHeader::State::kOpen) context_.grown(part_, group_->size());
+  }
+  ledger_looked_through_ = true;
+  stale_ledgers_.clear();
+  WriterStatistics& statistics = context_.statistics;
+  statistics.groups.fetch_add(1, std::memory_order_relaxed);
+  context_.set_health(OkStatus());
+  for (QueuedBatch& batch : batches_) {
+    if (!batch.done) continue;
+    statistics.batches.fetch_add(1, std::memory_order_relaxed);
+    statistics.bytes.fetch_add(batch.bytes, std::memory_order_relaxed);
+    context_.finish(batch, batch.stamp);
+  }
+  EndGroup();
+}
+
+void PartWriter::Refuse(QueuedBatch& batch, Error error) {
+  context_.statistics.refusals.fetch_add(1, std::memory_order_relaxed);
+  context_.finish(batch, std::move(error));
+}
+
+void PartWriter::Fail(const Error& error) {
+  // Before anything was sent, or after it was surely refused, a lost answer means that the writes were not applied.
+  const bool unknown = error.code() == ErrorCode::kOutcomeUnknown;
+  const bool of_this_part = error.code() == ErrorCode::kCorruption || error.code() == ErrorCode::kFenced;
+  if (!of_this_part) context_.set_health(error);
+  stamp_.reset();
+  known_.clear();
+  for (QueuedBatch& batch : batches_) {
+    if (!batch.done) continue;
+    if (unknown) {
+      context_.statistics.unknown.fetch_add(1, std::memory_order_relaxed);
+      context_.finish(batch, error);
+    } else if (in_doubt_) {
+      context_.statistics.unknown.fetch_add(1, std::memory_order_relaxed);
+      context_.finish(batch, Error(ErrorCode::kOutcomeUnknown, error.message()));
+    } else {
+      Refuse(batch, error);
+    }
+  }
+  EndGroup();
+}
+
+void PartWriter::EndGroup() {
+  group_.reset();
+  batches_.clear();
+  busy_ = false;
+}
+
+}  // namespace stator::kv_rados

@@ -1,0 +1,154 @@
+// The writes of one part of a tablet: one operation is under way at a time, and those that arrive meanwhile go together into the next.
+// Internal to the room; everything runs on the writer's thread.
+//
+// The stamp in the object is the authority. Every operation compares it with what this process believes and raises it, so an
+// operation that lost to another process changes nothing, and one whose answer was lost can be sent again as it is: if the first
+// was applied the second is refused, and the ledger cell, which only this process writes, tells that it was. Whatever is written
+// to the tablet later makes a late one void, because stamps never come back.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/executor.h"
+#include "kv_rados/cluster.h"
+#include "kv_rados/group.h"
+#include "kv_rados/tablet_map.h"
+
+namespace stator::kv_rados {
+
+struct Joint;
+
+struct QueuedBatch {
+  kv::Batch batch;
+  kv::ApplyDone done;  // null once it was called
+  size_t bytes = 0;
+  int64_t arrived = 0;  // ticks
+  uint64_t serial = 0;  // rises with every Apply
+  uint64_t stamp = 0;   // of this attempt
+  std::shared_ptr<Joint> joint = nullptr;  // set if this is what the parts with these routes do of a larger batch
+  RouteRange routes = {};
+};
+
+// A batch that several parts have to apply, each for itself: range deletes.
+struct Joint {
+  QueuedBatch whole;
+  size_t left = 0;  // parts that have not yet
+  uint64_t stamp = 0;  // the highest
+  std::optional<Error> error;
+
+  void Take(const Result<uint64_t>& outcome);
+  Result<uint64_t> Outcome() const;
+};
+
+Error LateError();
+
+struct WriterStatistics {
+  std::atomic<uint64_t> groups = 0;
+  std::atomic<uint64_t> batches = 0;
+  std::atomic<uint64_t> bytes = 0;
+  std::atomic<uint64_t> refusals = 0;
+  std::atomic<uint64_t> races = 0;            // operations that lost to another writer, or whose guards failed
+  std::atomic<uint64_t> sent_again = 0;       // operations whose answer was lost
+  std::atomic<uint64_t> found_in_ledger = 0;  // of these, applied the first time
+  std::atomic<uint64_t> counts = 0;           // of the bytes of a part, by reading all of it
+  std::atomic<uint64_t> unknown = 0;          // batches whose outcome nobody was told
+};
+
+// What the writers of all parts share. Owned by the Writer.
+struct WriterContext {
+  Cluster& cluster;
+  TabletMap& map;
+  const Clock& clock;
+  Executor& thread;         // the writer's
+  WorkerPool& workers;      // for what waits
+  const std::string process;  // its ledger cells' name
+  WriterStatistics& statistics;
+  std::optional<Error> full;  // the pool is, as far as is known since full_asked (ticks)
+  int64_t full_asked = 0;
+  // Calls done(outcome) of a batch and forgets it.
+  UniqueFunction<void(QueuedBatch&, Result<uint64_t>)> finish;
+  UniqueFunction<void(Status)> set_health;
+  // A part has grown to this; told again and again.
+  UniqueFunction<void(const PartPtr&, const PartSize&)> grown;
+};
+
+class PartWriter {
+ public:
+  // Batches that a part no longer has the routes of: in their order, with the header that says so. The part gets no others until
+  // SetRoutes.
+  using Moved = UniqueFunction<void(PartWriter&, HeaderPtr, std::deque<QueuedBatch>)>;
+  PartWriter(PartPtr part, RouteRange routes, WriterContext& context, Moved moved)
+      : part_(std::move(part)), routes_(std::move(routes)), context_(context), moved_(std::move(moved)) {}
+
+  const PartPtr& part() const { return part_; }
+  const RouteRange& routes() const { return routes_; }
+  void SetRoutes(RouteRange routes) { routes_ = std::move(routes); }
+
+  void Enqueue(QueuedBatch batch) { queue_.push_back(std::move(batch)); }
+  // Sets out with what is queued, if no group is under way.
+  void Start();
+
+ private:
+  bool Expired(const QueuedBatch& batch) const;
+  bool AnyExpired() const;  // of the group under way
+  void TakeGroup();
+  void Advance();
+  void AskWhetherFull(UniqueFunction<void()> next);
+  void ReadState();
+  void OnState(int result, ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys);
+  Status TakeState(ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys,
+                   std::optional<LedgerCell>* own);
+  void Count();
+  void Build();
+  void Send();
+  void FillOperation(WriteOp* op) const;
+  void MarkChanges(std::vector<std::string>* cells, std::vector<std::string>* values) const;
+  void OnWritten(int result);
+  void Recheck();
+  void AwaitOpening();
+  void HandBack();
+  void Succeed();
+  void Fail(const Error& error);
+  void Refuse(QueuedBatch& batch, Error error);
+  void EndGroup();
+  // Runs `work`, which may wait, elsewhere, then `next` with what it returned on the writer's thread.
+  template <typename T>
+  void Elsewhere(UniqueFunction<T()> work, UniqueFunction<void(T)> next);
+
+  const PartPtr part_;
+  RouteRange routes_;  // of the batches that come here
+  WriterContext& context_;
+  Moved moved_;
+  std::deque<QueuedBatch> queue_;
+
+  std::optional<uint64_t> stamp_;  // of the part, as far as this process knows
+  KnownKeys known_;                // at that stamp
+  PartSize size_;                // at that stamp, corrected by counted_
+  // What the size attribute said and what this process counted then. Kept until an operation of this process tells everybody.
+  struct Counted {
+    PartSize said;
+    Amount amount;
+  };
+  std::optional<Counted> counted_;
+  uint64_t seq_ = 0;               // of the last operation built
+  bool ledger_looked_through_ = false;
+  std::vector<std::string> stale_ledgers_;  // cells of processes long gone, to be removed by the next operation
+
+  // The group under way.
+  bool busy_ = false;
+  std::vector<QueuedBatch> batches_;
+  std::optional<Group> group_;
+  HeaderPtr header_;  // that its operation compares
+  bool state_is_fresh_ = false;  // known_ was read for this group and has the keys of all its batches
+  bool counted_for_group_ = false;  // and the states of all keys that it changes are read, too
+  bool in_doubt_ = false;  // an operation with seq_ was sent whose answer is lost
+  int64_t first_sent_ = 0;  // ticks
+};
+
+}  // namespace stator::kv_rados

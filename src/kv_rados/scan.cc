@@ -1,0 +1,299 @@
+#include "kv_rados/scan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "kv_rados/routing.h"
+
+namespace stator::kv_rados {
+namespace {
+
+// The first read of a scan is small: nobody says how far it will go. Each further one is twice as large, up to kReadBytes.
+constexpr size_t kFirstReadBytes = 128 << 10;
+
+using Entries = std::deque<std::pair<std::string, std::string>>;  // keys and values
+
+// What is left to read of some routes: keys in [begin, end), part by part.
+struct Cursor {
+  RouteRange routes;
+  std::string begin;
+  std::string end;
+  size_t bytes = kFirstReadBytes;
+  bool more = true;  // after what was read and not yet visited
+  Entries entries;
+};
+
+class Scanner {
+ public:
+  // The keys are all those of a range whose routes are known (`ordered`), or they are picked by their routes one by one.
+  Scanner(Cluster& cluster, TabletMap& map, kv::Tablet tablet, bool reverse, bool ordered)
+      : cluster_(cluster), map_(map), tablet_(tablet), reverse_(reverse), ordered_(ordered) {}
+
+  // Reads on from one part; what of the routes lies beyond it goes into *rest. Without `more` the cursor's part has been read to its end.
+  Status Fill(Cursor* cursor, std::optional<Cursor>* rest);
+
+ private:
+  Result<int> ReadForward(const Place& place, Cursor* cursor);
+  Result<int> ReadReverse(const Place& place, Cursor* cursor);
+  // Whether the cursor wants this key of the part.
+  bool Wants(const Cursor& cursor, std::string_view key) const {
+    if (ordered_) return true;
+    const std::optional<std::string_view> route = RouteOf(tablet_.space, key);
+    return !route || cursor.routes.Has(*route);
+  }
+
+  Cluster& cluster_;
+  TabletMap& map_;
+  const kv::Tablet tablet_;
+  const bool reverse_;
+  const bool ordered_;
+};
+
+Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
+  for (int round = 0;; ++round) {
+    ASSIGN_OR_RETURN(const Place place, reverse_ ? map_.LocateBelow(tablet_, cursor->routes.end) : map_.Locate(tablet_, cursor->routes.begin));
+    if (place.part == nullptr) {
+      cursor->more = false;
+      return OkStatus();
+    }
+    const RouteRange has = place.header->header.routes;
+    Cursor here = *cursor;
+    rest->reset();
+    const bool beyond = reverse_ ? has.begin > cursor->routes.begin
+                                 : !has.end.empty() && (cursor->routes.end.empty() || has.end < cursor->routes.end);
+    if (beyond) {
+      rest->emplace(*cursor);
+      if (reverse_) {
+        here.routes.begin = (*rest)->routes.end = has.begin;
+      } else {
+        here.routes.end = (*rest)->routes.begin = has.end;
+      }
+      if (ordered_) {
+        // Behind its end a part may still have what it has given up.
+        // Both may be past it already, if the part was split meanwhile.
+        if (reverse_) {
+          here.begin = KeyAtRoute(tablet_.space, cursor->begin, has.begin);
+          if (cursor->end.empty() || here.begin < cursor->end) (*rest)->end = here.begin;
+        } else {
+          here.end = KeyAtRoute(tablet_.space, cursor->begin, has.end);
+          if (here.end > cursor->begin) (*rest)->begin = here.end;
+        }
+      }
+    }
+    if (ordered_ && reverse_ && !has.end.empty()) {
+      std::string end = KeyAtRoute(tablet_.space, cursor->begin, has.end);
+      if (here.end.empty() || end < here.end) here.end = std::move(end);
+    }
+    ASSIGN_OR_RETURN(const int result, reverse_ ? ReadReverse(place, &here) : ReadForward(place, &here));
+    if (result == 0) {
+      here.bytes = std::min(2 * here.bytes, kReadBytes);
+      if (*rest) (*rest)->bytes = here.bytes;
+      *cursor = std::move(here);
+      return OkStatus();
+    }
+    if (result == -ENOENT) {
+      TRY(map_.Recheck(place.part));
+    } else if (result == -ECANCELED) {
+      place.part->Forget(place.header);
+    } else {
+      return cluster_.ErrorOf(result, place.part->object, false);
+    }
+    if (round == 50) return Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read.");
+  }
+}
+
+Result<int> Scanner::ReadForward(const Place& place, Cursor* cursor) {
+  const Part& part = *place.part;
+  std::unique_ptr<ReadOp> read;
+  const int result = cluster_.Read(part.object, [&](ReadOp& op) {
+    op.GuardAttribute(kHeaderAttribute, place.header->bytes);
+    op.Range(StartAt(cursor->begin), CommonCellPrefix(cursor->begin, cursor->end), part.KeysFor(cursor->bytes));
+  }, &read);
+  if (result < 0) return result;
+  cursor->more = read->more(0);
+  Status status;
+  std::optional<std::string> last;
+  read->ForEach(0, [&](std::string_view cell, std::string_view stored) {
+    Result<std::string> key = KeyOfCell(cell);
+    if (!key.ok()) return status = std::move(key).error(), false;
+    if (!cursor->end.empty() && *key >= cursor->end) return cursor->more = false;
+    last = *key;
+    if (!Wants(*cursor, *key)) return true;
+    Result<std::string> value = LoadedValue(stored);
+    if (!value.ok()) return status = std::move(value).error(), false;
+    part.NoteBytes(cell.size() + stored.size());
+    part.seen.Note(*key, kv::StampOf(*value), value->size());
+    cursor->entries.emplace_back(std::move(*key), std::move(*value));
+    return true;
+  });
+  TRY(std::move(status));
+  if (!last) {
+    cursor->more = false;
+  } else {
+    cursor->begin = std::move(*last);
+    cursor->begin.push_back('\0');
+  }
+  return 0;
+}
+
+// First the keys, from the reverse order; then their values, and the keys again: if they are still the same, the second read
+// alone shows one state. Only keys that come and go make it start over, not values that change.
+Result<int> Scanner::ReadReverse(const Place& place, Cursor* cursor) {
+  const Part& part = *place.part;
+  const std::string start = cursor->end.empty() ? std::string(1, kReverseCell) : ReverseCell(cursor->end);
+  const std::string prefix = CommonReversePrefix(cursor->begin, cursor->end);
+  const size_t limit = part.KeysFor(cursor->bytes);
+  const int64_t started = cluster_.clock().TicksMicros();
+  std::vector<std::string> keys, cells;
+  for (bool first = true;; first = false) {
+    std::unique_ptr<ReadOp> read;
+    const int result = cluster_.Read(part.object, [&](ReadOp& op) {
+      op.GuardAttribute(kHeaderAttribute, place.header->bytes);
+      op.Range(start, prefix, limit);
+      if (!cells.empty()) op.Keys(cells);
+    }, &read);
+    if (result < 0) return result;
+    cursor->more = read->more(0);
+    std::vector<std::string> now;
+    Status status;
+    read->ForEach(0, [&](std::string_view cell, std::string_view) {
+      Result<std::string> key = KeyOfCell(cell);
+      if (!key.ok()) return status = std::move(key).error(), false;
+      if (*key < cursor->begin) return cursor->more = false;
+      now.push_back(std::move(*key));
+      return true;
+    });
+    TRY(std::move(status));
+    if (now.empty()) {
+      cursor->more = false;
+      return 0;
+    }
+    if (now == keys) {
+      std::map<std::string, std::string, std::less<>> values;
+      read->ForEach(1, [&](std::string_view cell, std::string_view stored) {
+        Result<std::string> value = LoadedValue(stored);
+        if (!value.ok()) return status = std::move(value).error(), false;
+        part.NoteBytes(cell.size() + stored.size());
+        values.emplace(cell, std::move(*value));
+        return true;
+      });
+      TRY(std::move(status));
+      for (size_t i = 0; i < keys.size(); ++i) {
+        const auto value = values.find(cells[i]);
+        if (value == values.end()) {
+          return CorruptionError(fmt::format("The object {} has a key in its reverse order that has no value.", part.object));
+        }
+        part.seen.Note(keys[i], kv::StampOf(value->second), value->second.size());
+        if (Wants(*cursor, keys[i])) cursor->entries.emplace_back(keys[i], std::move(value->second));
+      }
+      cursor->end = std::move(keys.back());
+      if (cursor->end.empty()) cursor->more = false;  // the first of all keys
+      return 0;
+    }
+    if (!first && cluster_.PastDeadline(started)) {
+      return Error(ErrorCode::kUnavailable, "Keys come and go faster than they can be read in reverse.");
+    }
+    keys = std::move(now);
+    cells.clear();
+    for (const std::string& key : keys) cells.push_back(KeyCell(key));
+  }
+}
+
+using Visit = FunctionRef<bool(std::string_view key, std::string_view value)>;
+
+// Part after part. *go_on is false once the visitor has had enough.
+Status ScanOrdered(Scanner& scanner, Cursor cursor, Visit visit, bool* go_on) {
+  std::vector<Cursor> left;  // the next one last
+  left.push_back(std::move(cursor));
+  while (!left.empty()) {
+    Cursor now = std::move(left.back());
+    left.pop_back();
+    while (now.more) {
+      std::optional<Cursor> rest;
+      TRY(scanner.Fill(&now, &rest));
+      if (rest) left.push_back(std::move(*rest));
+      for (const auto& [key, value] : now.entries) {
+        if (!visit(key, value)) return *go_on = false, OkStatus();
+      }
+      now.entries.clear();
+    }
+  }
+  return OkStatus();
+}
+
+Status ScanMerged(Scanner& scanner, Cursor all, bool reverse, Visit visit, bool* go_on) {
+  std::vector<Cursor> cursors;
+  cursors.push_back(std::move(all));
+  while (true) {
+    for (size_t i = 0; i < cursors.size(); ++i) {
+      while (cursors[i].entries.empty() && cursors[i].more) {
+        std::optional<Cursor> rest;
+        TRY(scanner.Fill(&cursors[i], &rest));
+        if (rest) cursors.push_back(std::move(*rest));
+      }
+    }
+    Cursor* next = nullptr;
+    for (Cursor& cursor : cursors) {
+      if (cursor.entries.empty()) continue;
+      const bool first = next == nullptr || (reverse ? cursor.entries.front().first > next->entries.front().first
+                                                     : cursor.entries.front().first < next->entries.front().first);
+      if (first) next = &cursor;
+    }
+    if (next == nullptr) return OkStatus();
+    auto [key, value] = std::move(next->entries.front());
+    next->entries.pop_front();
+    for (Cursor& cursor : cursors) {
+      if (cursor.entries.empty() || cursor.entries.front().first != key) continue;
+      ASSIGN_OR_RETURN(value, AddCounters(value, cursor.entries.front().second));
+      cursor.entries.pop_front();
+    }
+    if (!visit(key, value)) return *go_on = false, OkStatus();
+  }
+}
+
+}  // namespace
+
+Result<std::string> AddCounters(std::string_view a, std::string_view b) {
+  ASSIGN_OR_RETURN(const int64_t first, kv::CounterOf(a));
+  ASSIGN_OR_RETURN(const int64_t second, kv::CounterOf(b));
+  const auto sum = static_cast<int64_t>(static_cast<uint64_t>(first) + static_cast<uint64_t>(second));
+  return kv::EncodeCounter(std::max(kv::StampOf(a), kv::StampOf(b)), sum);
+}
+
+Status ScanParts(Cluster& cluster, TabletMap& map, const kv::Range& range, Visit visit) {
+  const kv::Space space = range.tablet.space;
+  struct Piece {
+    std::string begin, end;
+    std::optional<RouteRange> routes;
+  };
+  std::vector<Piece> pieces;
+  const auto add = [&](std::string_view begin, std::string_view end) {
+    if (end.empty() || begin < end) pieces.push_back({std::string(begin), std::string(end), RoutesOfKeys(space, begin, end)});
+  };
+  // What engines keep in a log lies behind everything else and in another order.
+  constexpr std::string_view kEngineKeys = "\xff";
+  if (space == kv::Space::kLog && range.begin < kEngineKeys && (range.end.empty() || range.end > kEngineKeys)) {
+    add(range.begin, kEngineKeys);
+    add(kEngineKeys, range.end);
+  } else {
+    add(range.begin, range.end);
+  }
+  if (range.reverse) std::reverse(pieces.begin(), pieces.end());
+  for (Piece& piece : pieces) {
+    const bool ordered = piece.routes.has_value();
+    Scanner scanner(cluster, map, range.tablet, range.reverse, ordered);
+    Cursor cursor{.routes = ordered ? std::move(*piece.routes) : RouteRange(), .begin = std::move(piece.begin), .end = std::move(piece.end)};
+    bool go_on = true;
+    TRY(ordered ? ScanOrdered(scanner, std::move(cursor), visit, &go_on)
+                : ScanMerged(scanner, std::move(cursor), range.reverse, visit, &go_on));
+    if (!go_on) return OkStatus();
+  }
+  return OkStatus();
+}
+
+}  // namespace stator::kv_rados

@@ -1,0 +1,337 @@
+#include "kv_tx/plan.h"
+
+#include <algorithm>
+#include <map>
+
+#include "kv/fixed_bytes.h"
+
+namespace stator::kv_tx {
+namespace {
+
+constexpr size_t kMostKeysOfRanges = 20'000;
+
+bool Covers(const kv::DeleteRange& range, kv::Tablet tablet, std::string_view key) {
+  return range.tablet == tablet && key >= range.begin && (range.end.empty() || key < range.end);
+}
+
+class Division {
+ public:
+  Division(Core& core, const kv::Batch& batch, bool apart) : core_(core), batch_(batch), apart_(apart) {}
+
+  Result<Plan> Run() {
+    TRY(ChoosePrimary());
+    TRY(Ranges());
+    for (const kv::Guard& guard : batch_.guards) {
+      ASSIGN_OR_RETURN(Participant* const of, Of(guard.tablet, guard.key));
+      if (of == nullptr) {
+        plan_.commit.guards.push_back(guard);
+      } else {
+        ChangeOf(of, guard.tablet, guard.key).guard = guard.expected();
+      }
+    }
+    for (const kv::Put& put : batch_.puts) TRY(AddPut(put));
+    for (const kv::Delete& gone : batch_.deletes) {
+      const bool covered = std::any_of(batch_.range_deletes.begin(), batch_.range_deletes.end(),
+                                       [&](const kv::DeleteRange& range) { return Covers(range, gone.tablet, gone.key); });
+      if (!covered || emptied_.contains({gone.tablet, gone.key})) TRY(AddDelete(gone.tablet, gone.key));
+    }
+    for (const auto& [place, unused] : emptied_) TRY(AddEmptied(place.first, place.second));
+    for (const kv::Add& add : batch_.adds) TRY(AddAdd(add));
+    for (const kv::Fence& fence : batch_.fences) TRY(AddFence(fence));
+    return std::move(plan_);
+  }
+
+ private:
+  using Place = std::pair<kv::Tablet, std::string>;
+
+  // The key that says which unit a put belongs to.
+  static std::string RouteOfPut(const kv::Put& put) {
+    std::string route = put.key;
+    if (put.key_stamp_offset >= 0) kv::SetKeyStamp(&route, static_cast<size_t>(put.key_stamp_offset), UINT64_MAX);
+    return route;
+  }
+
+  Status ChoosePrimary() {
+    if (!batch_.guards.empty()) return SetPrimary(batch_.guards.front().tablet, batch_.guards.front().key);
+    if (!batch_.puts.empty()) return SetPrimary(batch_.puts.front().tablet, RouteOfPut(batch_.puts.front()));
+    if (!batch_.deletes.empty()) return SetPrimary(batch_.deletes.front().tablet, batch_.deletes.front().key);
+    if (!batch_.adds.empty()) return SetPrimary(batch_.adds.front().tablet, batch_.adds.front().key);
+    if (!batch_.range_deletes.empty()) return SetPrimary(batch_.range_deletes.front().tablet, batch_.range_deletes.front().begin);
+    return InternalError("a batch of fences alone is no batch.");
+  }
+  Status SetPrimary(kv::Tablet tablet, std::string route) {
+    ASSIGN_OR_RETURN(unit_, core_.inner.UnitOf(tablet, route));
+    TRY(ChooseUnit(&unit_, &route));
+    plan_.primary = tablet;
+    plan_.route = std::move(route);
+    return OkStatus();
+  }
+
+  // A counter that may be in any unit gets the first one, if there are several.
+  Status ChooseUnit(kv::Unit* unit, std::string* route) {
+    if (!unit->part.empty()) return OkStatus();
+    ASSIGN_OR_RETURN(kv::Unit first, core_.inner.UnitOf(unit->tablet, {}));
+    if (first.part.empty()) return OkStatus();
+    *unit = std::move(first);
+    route->clear();
+    return OkStatus();
+  }
+
+  // The participant for a unit; null: it is the primary one.
+  Result<Participant*> For(kv::Unit unit, std::string route) {
+    const auto fits = [&](const kv::Unit& other) {
+      return other.tablet == unit.tablet && (other.part == unit.part || unit.part.empty());
+    };
+    if (fits(unit_)) return nullptr;
+    for (Participant& each : plan_.participants) {
+      if (fits(each.unit) && each.ranges.empty()) return &each;
+    }
+    TRY(ChooseUnit(&unit, &route));
+    return &Add(std::move(unit), route);
+  }
+  Participant& Add(kv::Unit unit, std::string_view route) {
+    Participant& added = plan_.participants.emplace_back();
+    added.unit = std::move(unit);
+    added.route = route;
+    return added;
+  }
+  Result<Participant*> Of(kv::Tablet tablet, std::string_view key) {
+    ASSIGN_OR_RETURN(kv::Unit unit, core_.inner.UnitOf(tablet, key));
+    return For(std::move(unit), std::string(key));
+  }
+
+  // Of a key that may be guarded and changed.
+  Change& ChangeOf(Participant* of, kv::Tablet tablet, const std::string& key) {
+    const auto number = static_cast<size_t>(of - plan_.participants.data());
+    const auto [found, fresh] = changes_.try_emplace({tablet, key}, number, of->changes.size());
+    if (fresh) of->changes.emplace_back().key = key;
+    return plan_.participants[found->second.first].changes[found->second.second];
+  }
+
+  Status Ranges() {
+    for (const kv::DeleteRange& range : batch_.range_deletes) {
+      ASSIGN_OR_RETURN(const kv::Unit first, core_.inner.UnitOf(range.tablet, range.begin));
+      if (InPrimary(range)) {
+        plan_.commit.range_deletes.push_back(range);
+        native_.push_back(&range);
+      } else if (!WrittenInto(range)) {
+        // Apart from keys, also where the primary's are: it is done after the decision, with the note, and may go beyond the unit.
+        Add(first, range.begin).ranges.push_back(range);
+      } else {
+        TRY(Empty(range));
+      }
+    }
+    return OkStatus();
+  }
+
+  bool InPrimary(const kv::DeleteRange& range) const {
+    if (range.tablet != plan_.primary || apart_) return false;
+    kv::Batch together;
+    together.guards.push_back({plan_.primary, plan_.route, 0});
+    together.range_deletes.push_back(range);
+    return !core_.inner.SpansUnits(together);
+  }
+
+  bool WrittenInto(const kv::DeleteRange& range) const {
+    const auto any = [&](const auto& named) {
+      return std::any_of(named.begin(), named.end(), [&](const auto& each) { return Covers(range, each.tablet, each.key); });
+    };
+    return any(batch_.guards) || any(batch_.puts) || any(batch_.adds);
+  }
+
+  Status Empty(const kv::DeleteRange& range) {
+    TRY(core_.inner.Scan({range.tablet, range.begin, range.end}, kv::Tier::kAny, [&](std::string_view key, std::string_view) {
+      emptied_.emplace(Place{range.tablet, std::string(key)}, true);
+      return emptied_.size() <= kMostKeysOfRanges;
+    }));
+    if (emptied_.size() > kMostKeysOfRanges) {
+      return Error(ErrorCode::kUnavailable, "A range with this many keys cannot be deleted together with what is written into it.");
+    }
+    return OkStatus();
+  }
+
+  bool Emptied(kv::Tablet tablet, const std::string& key) const {
+    return std::any_of(batch_.range_deletes.begin(), batch_.range_deletes.end(), [&](const kv::DeleteRange& range) {
+      return Covers(range, tablet, key) && std::find(native_.begin(), native_.end(), &range) == native_.end();
+    });
+  }
+
+  Status AddPut(const kv::Put& put) {
+    const std::string route = RouteOfPut(put);
+    ASSIGN_OR_RETURN(Participant* const of, Of(put.tablet, route));
+    emptied_.erase({put.tablet, put.key});
+    if (of == nullptr) {
+      plan_.commit.puts.push_back(put);
+      return OkStatus();
+    }
+    Change& change = put.key_stamp_offset < 0 ? ChangeOf(of, put.tablet, put.key) : of->changes.emplace_back();
+    change.key = route;
+    change.stamp_offset = put.key_stamp_offset;
+    change.kind = Intent::New::kPut;
+    change.fresh = put.value;
+    return OkStatus();
+  }
+
+  Status AddDelete(kv::Tablet tablet, const std::string& key) {
+    ASSIGN_OR_RETURN(Participant* const of, Of(tablet, key));
+    emptied_.erase({tablet, key});
+    if (of == nullptr) {
+      plan_.commit.deletes.push_back({tablet, key});
+    } else {
+      ChangeOf(of, tablet, key).kind = Intent::New::kDelete;
+    }
+    return OkStatus();
+  }
+
+  // A key of a range, unless it is added to.
+  Status AddEmptied(kv::Tablet tablet, const std::string& key) {
+    const bool added = std::any_of(batch_.adds.begin(), batch_.adds.end(),
+                                   [&](const kv::Add& add) { return add.tablet == tablet && add.key == key; });
+    if (added) return OkStatus();
+    ASSIGN_OR_RETURN(Participant* const of, Of(tablet, key));
+    if (of == nullptr) {
+      plan_.commit.deletes.push_back({tablet, key});
+    } else {
+      ChangeOf(of, tablet, key).kind = Intent::New::kDelete;
+    }
+    return OkStatus();
+  }
+
+  Status AddAdd(const kv::Add& add) {
+    ASSIGN_OR_RETURN(Participant* const of, Of(add.tablet, add.key));
+    const bool emptied = Emptied(add.tablet, add.key);
+    if (of == nullptr) {
+      if (emptied) {
+        plan_.commit.puts.push_back({add.tablet, add.key, kv::EncodeCounter(0, add.delta)});
+      } else {
+        plan_.commit.adds.push_back(add);
+      }
+      return OkStatus();
+    }
+    if (!emptied && !changes_.contains({add.tablet, add.key})) {
+      of->adds.push_back(add);
+      return OkStatus();
+    }
+    Change& change = ChangeOf(of, add.tablet, add.key);
+    change.kind = Intent::New::kPut;
+    change.delta = add.delta;
+    change.emptied = emptied;
+    return OkStatus();
+  }
+
+  Status AddFence(const kv::Fence& fence) {
+    if (fence.tablet == plan_.primary) plan_.commit.fences.push_back(fence);
+    bool named = fence.tablet == plan_.primary;
+    for (Participant& each : plan_.participants) {
+      if (each.unit.tablet != fence.tablet) continue;
+      each.fences.push_back(fence);
+      named = true;
+    }
+    if (named) return OkStatus();
+    ASSIGN_OR_RETURN(kv::Unit unit, core_.inner.UnitOf(fence.tablet, {}));
+    Add(std::move(unit), {}).fences.push_back(fence);
+    return OkStatus();
+  }
+
+  Core& core_;
+  const kv::Batch& batch_;
+  const bool apart_;
+  Plan plan_;
+  kv::Unit unit_;                               // the primary one
+  std::vector<const kv::DeleteRange*> native_;  // in the commit
+  std::map<Place, bool> emptied_;               // keys of other ranges that the batch does not name itself
+  std::map<Place, std::pair<size_t, size_t>> changes_;  // participant, change of it
+};
+
+// What the transaction finds in a cell. Nothing: an undecided intent.
+Result<bool> TakeCell(Resolver& resolver, std::optional<std::string> cell, kv::Tablet tablet, Change* change,
+                      std::optional<Met>* met) {
+  change->cell_stamp = cell ? kv::StampOf(*cell) : 0;
+  if (!cell || !IsIntent(*cell)) {
+    change->old = std::move(cell);
+    return true;
+  }
+  ASSIGN_OR_RETURN(const Intent intent, DecodeIntent(*cell));
+  ASSIGN_OR_RETURN(const Decision decision, resolver.Find(intent.transaction));
+  if (decision == Decision::kUndecided) {
+    met->emplace(Met{intent.transaction, {tablet, intent.note_key}});
+    return false;
+  }
+  // That the intent still stands there when this transaction prepares, which guards its stamp, makes sure that it was so decided.
+  change->old = decision == Decision::kCommitted ? intent.IfCommitted(change->cell_stamp) : intent.IfNot();
+  return true;
+}
+
+Status CheckChange(Change* change) {
+  const uint64_t stamp = change->old ? kv::StampOf(*change->old) : 0;
+  if (change->guard && *change->guard != stamp) return Error(ErrorCode::kGuardFailed, "A key has changed since it was read.");
+  if (!change->delta) return OkStatus();
+  int64_t count = 0;
+  if (change->old && !change->emptied) {
+    ASSIGN_OR_RETURN(count, kv::CounterOf(*change->old));
+  }
+  change->fresh = kv::EncodeCounter(0, count + *change->delta);
+  return OkStatus();
+}
+
+// Adds outside the primary unit are done after the decision, when nobody can be told any more that there is no counter.
+Status CheckCounters(Core& core, kv::Tablet tablet, const std::vector<kv::Add>& adds) {
+  for (const kv::Add& add : adds) {
+    if (core.counters.Has(tablet, add.key)) continue;
+    std::string value;
+    Result<bool> found = core.inner.Get(tablet, add.key, kv::Tier::kGuarded, &value);
+    if (!found.ok() && found.error().code() == ErrorCode::kWouldBlock) found = core.inner.Get(tablet, add.key, kv::Tier::kAny, &value);
+    if (!found.ok()) return std::move(found).error();
+    if (*found && IsIntent(value)) continue;
+    if (*found) TRY(kv::CounterOf(value));
+    core.counters.Add(tablet, add.key);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<Plan> Divide(Core& core, const kv::Batch& batch, bool apart) { return Division(core, batch, apart).Run(); }
+
+Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, Plan* plan) {
+  std::optional<Met> met;
+  for (Participant& participant : plan->participants) {
+    const kv::Tablet tablet = participant.unit.tablet;
+    TRY(CheckCounters(core, tablet, participant.adds));
+    std::vector<Change*> cold;
+    std::vector<kv::Point> points;
+    bool guessed = guess;
+    for (Change& change : participant.changes) {
+      if (change.stamp_offset >= 0) continue;
+      std::string cell;
+      Result<bool> found = core.inner.Get(tablet, change.key, kv::Tier::kGuarded, &cell);
+      if (found.ok()) {
+        const uint64_t guard = change.guard.value_or(*found ? kv::StampOf(cell) : 0);
+        // A cell that does not fit the guard may be old.
+        if (guess && guard == (*found ? kv::StampOf(cell) : 0) && !IsIntent(cell)) {
+          ASSIGN_OR_RETURN(const bool taken, TakeCell(resolver, *found ? std::optional(std::move(cell)) : std::nullopt, tablet, &change, &met));
+          (void)taken;
+          continue;
+        }
+      } else if (found.error().code() != ErrorCode::kWouldBlock) {
+        return std::move(found).error();
+      }
+      guessed &= !found.ok() && (change.guard ? *change.guard == 0 : change.kind == Intent::New::kPut && !change.delta);
+      cold.push_back(&change);
+      points.push_back({tablet, change.key});
+    }
+    if (guessed || cold.empty()) continue;
+    std::vector<std::optional<std::string>> cells;
+    TRY(core.inner.MultiGet(points, kv::Tier::kAny, &cells));
+    for (size_t i = 0; i < cold.size(); ++i) {
+      ASSIGN_OR_RETURN(const bool taken, TakeCell(resolver, std::move(cells[i]), tablet, cold[i], &met));
+      if (!taken) return met;
+    }
+  }
+  for (Participant& participant : plan->participants) {
+    for (Change& change : participant.changes) TRY(CheckChange(&change));
+  }
+  return met;
+}
+
+}  // namespace stator::kv_tx

@@ -1,0 +1,294 @@
+#include "kv_tx/reader.h"
+
+#include <algorithm>
+
+namespace stator::kv_tx {
+namespace {
+
+constexpr int kTries = 200;
+constexpr size_t kHeld = 64;        // cells that a scan keeps from the first intent on
+constexpr size_t kLastRecords = 16; // that a reverse scan of a log takes at once
+// A transaction that is under way is mostly over by then.
+constexpr int64_t kKickUndecidedMicros = 100'000;
+
+Error WouldBlock() { return Error(ErrorCode::kWouldBlock, "A transaction has to be looked up first."); }
+Error BusyError() { return Error(ErrorCode::kUnavailable, "These keys changed all the time while they were read."); }
+
+bool SameCells(const std::vector<std::optional<std::string>>& a, const std::vector<std::optional<std::string>>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
+    return one.has_value() == other.has_value() && (!one || kv::StampOf(*one) == kv::StampOf(*other));
+  });
+}
+
+}  // namespace
+
+void Reader::Kick(kv::Tablet tablet, const Intent& intent, Decision decision) {
+  const bool undecided = decision == Decision::kUndecided;
+  if (undecided) core_.counts.undecided_met.fetch_add(1);
+  resolver_.Settle(intent.transaction, {tablet, intent.note_key}, undecided ? kKickUndecidedMicros : core_.Jitter(20'000), nullptr);
+}
+
+Result<Reader::Seen> Reader::See(kv::Tablet tablet, std::string_view key, std::string cell, Decisions* decisions) {
+  for (int i = 0; i < kTries; ++i) {
+    ASSIGN_OR_RETURN(const Intent intent, DecodeIntent(cell));
+    const uint64_t stamp = kv::StampOf(cell);
+    const auto known = decisions->find(intent.transaction.id);
+    Decision decision = Decision::kUndecided;
+    if (known != decisions->end()) {
+      decision = known->second;
+    } else {
+      ASSIGN_OR_RETURN(decision, resolver_.Find(intent.transaction));
+      if (decision != Decision::kCommitted) {
+        // "No record" and "aborted" are said of finished transactions too: not of one whose intent still stands there.
+        std::string again;
+        ASSIGN_OR_RETURN(const bool found, core_.inner.Get(tablet, key, kv::Tier::kAny, &again));
+        if (!found) return Seen{};
+        if (kv::StampOf(again) != stamp) {
+          if (!IsIntent(again)) return Seen{std::move(again)};
+          cell = std::move(again);
+          continue;
+        }
+      }
+      decisions->emplace(intent.transaction.id, decision);
+      Kick(tablet, intent, decision);
+    }
+    if (decision == Decision::kCommitted) return Seen{intent.IfCommitted(stamp)};
+    return Seen{intent.IfNot(), decision == Decision::kUndecided};
+  }
+  return BusyError();
+}
+
+Result<bool> Reader::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) {
+  ASSIGN_OR_RETURN(const bool found, core_.inner.Get(tablet, key, tier, value));
+  if (!found || !IsIntent(*value)) return found;
+  if (tier != kv::Tier::kAny) return WouldBlock();
+  Decisions decisions;
+  ASSIGN_OR_RETURN(Seen seen, See(tablet, key, std::move(*value), &decisions));
+  if (!seen.value) return false;
+  *value = std::move(*seen.value);
+  return true;
+}
+
+// Each unit's cells are from one state; several units' are not from the same.
+Status Reader::ReadCells(std::span<const kv::Point> points, Values* cells, bool* one_unit) {
+  const bool one_tablet =
+      std::all_of(points.begin(), points.end(), [&](const kv::Point& point) { return point.tablet == points.front().tablet; });
+  if (one_tablet) {
+    Status read = core_.inner.MultiGet(points, kv::Tier::kAny, cells);
+    *one_unit = read.ok();
+    if (read.ok() || read.error().code() != ErrorCode::kSpansUnits) return read;
+  }
+  std::map<kv::Unit, std::vector<size_t>> units;
+  for (size_t i = 0; i < points.size(); ++i) {
+    ASSIGN_OR_RETURN(kv::Unit unit, core_.inner.UnitOf(points[i].tablet, points[i].key));
+    units[std::move(unit)].push_back(i);
+  }
+  *one_unit = false;
+  cells->assign(points.size(), std::nullopt);
+  for (const auto& [unit, members] : units) {
+    std::vector<kv::Point> of;
+    for (const size_t i : members) of.push_back(points[i]);
+    Values found;
+    TRY(core_.inner.MultiGet(of, kv::Tier::kAny, &found));
+    for (size_t k = 0; k < members.size(); ++k) cells->at(members[k]) = std::move(found[k]);
+  }
+  return OkStatus();
+}
+
+Status Reader::MultiGet(std::span<const kv::Point> points, kv::Tier tier, Values* values) {
+  values->clear();
+  if (points.empty()) return OkStatus();
+  if (tier != kv::Tier::kAny) {
+    const bool one_tablet =
+        std::all_of(points.begin(), points.end(), [&](const kv::Point& point) { return point.tablet == points.front().tablet; });
+    if (!one_tablet) return WouldBlock();
+    if (Status read = core_.inner.MultiGet(points, tier, values); !read.ok()) {
+      return read.error().code() == ErrorCode::kSpansUnits ? Status(WouldBlock()) : read;
+    }
+    for (const auto& value : *values) {
+      if (value && IsIntent(*value)) return WouldBlock();
+    }
+    return OkStatus();
+  }
+  for (int i = 0; i < kTries; ++i) {
+    const Status read = Snapshot(points, values);
+    // A split came between asking for the units and reading them, or others write all the time.
+    if (read.ok() || read.error().code() != ErrorCode::kSpansUnits) return read;
+  }
+  return BusyError();
+}
+
+// Cells are read again until two reads in a row are equal: then all stood there at one moment between them. What the intents
+// among them mean must be known for that moment too:
+//  - a final decision that was found before the moment holds at it;
+//  - "undecided", found after the moment, held at it, if the intent still stood there when the next read began.
+// So if there are only decisions of one kind, the moment is before or after they were looked up. If there are both, undecided ones
+// are looked up once more after the moment, and the cells read once more.
+Status Reader::Snapshot(std::span<const kv::Point> points, Values* values) {
+  bool one_unit = false;
+  Values cells;
+  TRY(ReadCells(points, &cells, &one_unit));
+  Decisions final;
+  for (int i = 0; i < kTries; ++i) {
+    std::map<TransactionId, TransactionRef> undecided;
+    bool intents = false;
+    for (size_t k = 0; k < points.size(); ++k) {
+      if (!cells[k] || !IsIntent(*cells[k])) continue;
+      intents = true;
+      ASSIGN_OR_RETURN(const Intent intent, DecodeIntent(*cells[k]));
+      const TransactionId id = intent.transaction.id;
+      if (final.contains(id) || undecided.contains(id)) continue;
+      ASSIGN_OR_RETURN(const Decision decision, resolver_.Find(intent.transaction));
+      Kick(points[k].tablet, intent, decision);
+      if (decision == Decision::kUndecided) {
+        undecided.emplace(id, intent.transaction);
+      } else {
+        final.emplace(id, decision);
+      }
+    }
+    if (!intents && one_unit) break;
+    // Two units with absent keys: what was created and deleted between the reads leaves no stamp. It would have to happen at
+    // the right moments three times for a second read to miss it, five times for a third one.
+    const bool mixed = !undecided.empty() && !final.empty();
+    const auto absent = std::count(cells.begin(), cells.end(), std::nullopt);
+    const int more = mixed || absent > 1 ? 2 : 1;
+    bool same = true;
+    for (int read = 0; read < more && same; ++read) {
+      Values next;
+      TRY(ReadCells(points, &next, &one_unit));
+      same = SameCells(cells, next);
+      cells = std::move(next);
+      if (!same || read > 0 || !mixed) continue;
+      for (const auto& [id, transaction] : undecided) {
+        ASSIGN_OR_RETURN(const Decision decision, resolver_.Find(transaction));
+        if (decision == Decision::kUndecided) continue;
+        final.emplace(id, decision);
+        same = false;
+      }
+    }
+    if (!same) continue;
+    values->assign(cells.size(), std::nullopt);
+    for (size_t k = 0; k < cells.size(); ++k) {
+      if (!cells[k] || !IsIntent(*cells[k])) {
+        values->at(k) = std::move(cells[k]);
+        continue;
+      }
+      ASSIGN_OR_RETURN(const Intent intent, DecodeIntent(*cells[k]));
+      const auto decided = final.find(intent.transaction.id);
+      const bool committed = decided != final.end() && decided->second == Decision::kCommitted;
+      values->at(k) = committed ? intent.IfCommitted(kv::StampOf(*cells[k])) : intent.IfNot();
+    }
+    return OkStatus();
+  }
+  if (one_unit && std::none_of(cells.begin(), cells.end(), [](const auto& cell) { return cell && IsIntent(*cell); })) {
+    *values = std::move(cells);
+    return OkStatus();
+  }
+  return BusyError();
+}
+
+Status Reader::Scan(const kv::Range& range, kv::Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) {
+  kv::Range own = range;
+  if (own.end.empty() || own.end > kEngineKeys) own.end = kEngineKeys;
+  if (own.begin >= own.end) return OkStatus();
+  if (own.reverse && own.tablet.space == kv::Space::kLog) return tier == kv::Tier::kAny ? ScanLogBack(own, visit) : WouldBlock();
+  return ScanForward(own, tier, visit);
+}
+
+// Forward, and backward where a queue is not read.
+Status Reader::ScanForward(kv::Range range, kv::Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) {
+  std::string bound;  // where it goes on
+  while (true) {
+    std::vector<std::pair<std::string, std::string>> held;
+    bool stopped = false;
+    TRY(core_.inner.Scan(range, tier, [&](std::string_view key, std::string_view value) {
+      if (held.empty() && !IsIntent(value)) {
+        stopped = !visit(key, value);
+        return !stopped;
+      }
+      held.emplace_back(key, value);
+      return held.size() < kHeld && tier == kv::Tier::kAny;
+    }));
+    if (stopped || held.empty()) return OkStatus();
+    if (tier != kv::Tier::kAny) return WouldBlock();
+    Decisions decisions;
+    for (auto& [key, value] : held) {
+      if (!IsIntent(value)) {
+        if (!visit(key, value)) return OkStatus();
+        continue;
+      }
+      ASSIGN_OR_RETURN(const Seen seen, See(range.tablet, key, std::move(value), &decisions));
+      // What comes behind may have been written by somebody who knew that this was going to be there.
+      if (seen.undecided && range.tablet.space == kv::Space::kLog) return OkStatus();
+      if (seen.value && !visit(key, *seen.value)) return OkStatus();
+    }
+    if (held.size() < kHeld) return OkStatus();
+    bound = held.back().first;
+    if (range.reverse) {
+      range.end = bound;
+    } else {
+      bound.push_back('\0');
+      range.begin = bound;
+    }
+    if (range.begin >= range.end) return OkStatus();
+  }
+}
+
+Result<std::optional<std::string>> Reader::FirstUndecided(const kv::Range& range) {
+  const kv::Tablet tablet = range.tablet;
+  std::vector<std::pair<std::string, std::string>> notes;
+  const std::string begin = FirstOfKind(kNoteKind), end = EndOfKind(kNoteKind);
+  TRY(core_.inner.Scan({tablet, begin, end}, kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
+    notes.emplace_back(key, value);
+    return true;
+  }));
+  std::optional<std::string> first;
+  for (auto& [key, value] : notes) {
+    ASSIGN_OR_RETURN(const Note note, DecodeNote(tablet, value));
+    ASSIGN_OR_RETURN(const Decision decision, resolver_.Find(note.transaction));
+    // A note that says so of a finished transaction does no harm here: its keys are hidden for once.
+    if (decision != Decision::kUndecided) continue;
+    for (const NoteKey& named : note.keys) {
+      if (named.key < range.begin || named.key >= range.end) continue;
+      if (!first || named.key < *first) first = named.key;
+    }
+  }
+  return first;
+}
+
+// A queue ends before its first undecided key, whichever end it is read from. So the last keys are read first, and then the notes
+// of all transactions: one that was undecided at that time has its note, unless it came later than those keys and is above them.
+Status Reader::ScanLogBack(kv::Range range, FunctionRef<bool(std::string_view, std::string_view)> visit) {
+  std::string bound;
+  while (true) {
+    std::vector<std::pair<std::string, std::string>> held;
+    TRY(core_.inner.Scan(range, kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
+      held.emplace_back(key, value);
+      return held.size() < kLastRecords;
+    }));
+    ASSIGN_OR_RETURN(const std::optional<std::string> limit, FirstUndecided(range));
+    if (limit && !held.empty() && *limit <= held.back().first) {
+      // None of them is to be seen.
+      bound = *limit;
+      range.end = bound;
+      continue;
+    }
+    Decisions decisions;
+    for (auto& [key, value] : held) {
+      if (limit && key >= *limit) continue;
+      if (!IsIntent(value)) {
+        if (!visit(key, value)) return OkStatus();
+        continue;
+      }
+      ASSIGN_OR_RETURN(const Seen seen, See(range.tablet, key, std::move(value), &decisions));
+      if (seen.undecided) continue;
+      if (seen.value && !visit(key, *seen.value)) return OkStatus();
+    }
+    if (held.size() < kLastRecords) return OkStatus();
+    bound = held.back().first;
+    range.end = bound;
+    if (range.begin >= range.end) return OkStatus();
+  }
+}
+
+}  // namespace stator::kv_tx

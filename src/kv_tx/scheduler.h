@@ -1,0 +1,58 @@
+// Where the work of transactions that may wait is done: on threads of its own, or wherever a simulation wants it.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/unique_function.h"
+
+namespace stator::kv_tx {
+
+// Thread-safe.
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  // Runs `task` later, never inline, and not before `delay_micros` are over.
+  virtual void Post(UniqueFunction<void()> task, int64_t delay_micros = 0) = 0;
+  // Waits until `ready` holds; it is asked at first and after every Wake. Not from a task. `ready` uses no scheduler.
+  virtual void Await(FunctionRef<bool()> ready) = 0;
+  virtual void Wake() = 0;
+  // What waits for its time runs at once, and so does what is posted later.
+  virtual void Hurry() = 0;
+  // Drops what has not begun and waits for what has. Idempotent; what is posted later is dropped.
+  virtual void Stop() = 0;
+};
+
+// Threads, on the machine's clock.
+class ThreadScheduler final : public Scheduler {
+ public:
+  explicit ThreadScheduler(int threads);
+  ~ThreadScheduler() override { Stop(); }
+
+  void Post(UniqueFunction<void()> task, int64_t delay_micros = 0) override;
+  void Await(FunctionRef<bool()> ready) override;
+  void Wake() override;
+  void Hurry() override;
+  void Stop() override;
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  void Run();
+
+  Mutex mutex_;
+  std::condition_variable_any wake_;
+  std::deque<UniqueFunction<void()>> tasks_ GUARDED_BY(mutex_);
+  std::multimap<Time, UniqueFunction<void()>> delayed_ GUARDED_BY(mutex_);
+  bool hurrying_ GUARDED_BY(mutex_) = false;
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  Mutex waiting_mutex_;
+  std::condition_variable_any waiting_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace stator::kv_tx

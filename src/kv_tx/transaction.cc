@@ -1,0 +1,420 @@
+#include "kv_tx/transaction.h"
+
+#include <algorithm>
+
+namespace stator::kv_tx {
+namespace {
+
+// A record of a commit stays at least so long when its process did not remove it (kKeepCommittedMicros in sweeper.cc): within this
+// time "aborted" on record means what it says.
+constexpr int64_t kRecordIsCertainMicros = int64_t{300} * 1'000'000;
+
+}  // namespace
+
+Transaction::Transaction(Core& core, Resolver& resolver, Tracker& tracker, ApplyDirect direct, kv::Batch batch,
+                         kv::ApplyDone done, Tracker::EntryPtr entry)
+    : core_(core),
+      resolver_(resolver),
+      tracker_(tracker),
+      direct_(std::move(direct)),
+      busy_(core),
+      batch_(std::move(batch)),
+      done_(std::move(done)),
+      entry_(std::move(entry)),
+      began_(core.clock.TicksMicros()) {}
+
+void Transaction::Start() {
+  core_.scheduler.Post([self = shared_from_this()] { self->Attempt(); });
+}
+
+bool Transaction::late() const { return core_.clock.TicksMicros() - began_ > core_.options.give_up_micros; }
+
+std::string Transaction::ActualKey(const Change& change, const Part& part) const {
+  std::string key = change.key;
+  if (change.stamp_offset >= 0) kv::SetKeyStamp(&key, static_cast<size_t>(change.stamp_offset), part.stamp);
+  return key;
+}
+
+void Transaction::Attempt() {
+  if (core_.closing) return End(ClosingError());
+  if (kv::IsVoid(batch_)) return End(kv::VoidBatchError());
+  if (late()) return End(Error(ErrorCode::kUnavailable, "Other writes were in the way of this one for too long."));
+  error_.reset();
+  diagnose_ = false;
+  Result<Plan> plan = Divide(core_, batch_, apart_);
+  if (!plan.ok()) return End(std::move(plan).error());
+  plan_ = std::move(*plan);
+  if (plan_.participants.empty()) {
+    return direct_(std::move(batch_), [self = shared_from_this()](Result<uint64_t> outcome) { self->End(std::move(outcome)); });
+  }
+  Result<std::optional<Met>> met = ReadOld(core_, resolver_, guess_, &plan_);
+  if (!met.ok()) {
+    if (met.error().code() == ErrorCode::kSpansUnits) return Again(false);
+    return End(std::move(met).error());
+  }
+  if (*met) return WaitFor(**met);
+  self_.id = {core_.random.Next(), core_.random.Next()};
+  self_.primary = plan_.primary;
+  self_.record_key = RecordKeyOf(plan_.route, self_.id);
+  parts_.assign(plan_.participants.size(), Part());
+  for (size_t i = 0; i < parts_.size(); ++i) parts_[i].note_key = NoteKeyOf(plan_.participants[i].route, self_.id);
+  Prepare();
+}
+
+kv::Batch Transaction::PrepareBatch(const Participant& participant, const Part& part) const {
+  const kv::Tablet tablet = participant.unit.tablet;
+  kv::Batch batch;
+  batch.fences = participant.fences;
+  Note note{self_, core_.clock.NowMicros(), {}, participant.adds, participant.ranges};
+  for (const Change& change : participant.changes) {
+    if (change.stamp_offset < 0) batch.guards.push_back({tablet, change.key, change.cell_stamp});
+    Intent intent{self_, part.note_key, change.kind, {}, {}};
+    if (change.kind == Intent::New::kPut) intent.fresh = std::string_view(change.fresh).substr(kv::kStampBytes);
+    if (change.old) intent.old = *change.old;
+    batch.puts.push_back({tablet, change.key, EncodeIntent(intent), change.stamp_offset});
+    note.keys.push_back({change.key, change.stamp_offset});
+  }
+  batch.puts.push_back({tablet, part.note_key, EncodeNote(note)});
+  return batch;
+}
+
+void Transaction::Prepare() {
+  resolver_.Begin(self_.id);
+  waiting_ = parts_.size() + 1;
+  const auto answered = [this] {
+    if (waiting_.fetch_sub(1) == 1) Prepared();
+  };
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    core_.inner.Apply(PrepareBatch(plan_.participants[i], parts_[i]),
+                      [self = shared_from_this(), answered, i](Result<uint64_t> applied) {
+                        Part& part = self->parts_[i];
+                        if (applied.ok()) {
+                          part.phase = Phase::kPrepared;
+                          part.stamp = *applied;
+                        } else {
+                          if (applied.error().code() == ErrorCode::kOutcomeUnknown) part.phase = Phase::kUnsure;
+                          part.error = std::move(applied).error();
+                        }
+                        answered();
+                      });
+  }
+  answered();
+}
+
+void Transaction::Prepared() {
+  std::optional<Error> error;
+  bool again = false;
+  for (Part& part : parts_) {
+    if (!part.error) continue;
+    switch (part.error->code()) {
+      case ErrorCode::kGuardFailed:
+      case ErrorCode::kSpansUnits: again = true; break;
+      case ErrorCode::kOutcomeUnknown:
+        // It is not committed, so that nothing of it will be seen.
+        error = Error(ErrorCode::kUnavailable, part.error->message());
+        break;
+      default:
+        if (!error) error = part.error;
+    }
+  }
+  if (error) return Abort(std::move(error));
+  if (again) return Abort(std::nullopt);
+  if (core_.closing) return Abort(ClosingError());
+  if (late()) return Abort(Error(ErrorCode::kUnavailable, "This write took too long."));
+  Commit();
+}
+
+void Transaction::Commit() {
+  kv::Batch batch = std::move(plan_.commit);
+  batch.after = batch_.after;
+  batch.fate = batch_.fate;
+  batch.guards.push_back({plan_.primary, self_.record_key, 0});
+  Record record{Decision::kCommitted, core_.clock.NowMicros(), {}};
+  for (size_t i = 0; i < parts_.size(); ++i) record.shares.push_back({plan_.participants[i].unit.tablet, parts_[i].note_key});
+  batch.puts.push_back({plan_.primary, self_.record_key, EncodeRecord(record)});
+  core_.inner.Apply(std::move(batch), [self = shared_from_this()](Result<uint64_t> applied) {
+    if (applied.ok()) return self->Committed(*applied);
+    switch (applied.error().code()) {
+      case ErrorCode::kOutcomeUnknown:
+        self->looking_since_ = self->core_.clock.TicksMicros();
+        return self->core_.scheduler.Post([self] { self->FindOut(); });
+      case ErrorCode::kGuardFailed: self->diagnose_ = true; return self->Abort(std::nullopt);
+      case ErrorCode::kSpansUnits: self->apart_ = true; return self->Abort(std::nullopt);
+      default: return self->Abort(std::move(applied).error());
+    }
+  });
+}
+
+void Transaction::Committed(uint64_t stamp) {
+  decided_ = true;
+  stamp_ = stamp;
+  core_.counts.commits.fetch_add(1);
+  resolver_.Remember(self_.id, Decision::kCommitted);
+  resolver_.End(self_.id);
+  bool ranges = false;
+  Tracker::Stamps keys;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const Participant& participant = plan_.participants[i];
+    ranges |= !participant.ranges.empty();
+    for (const Change& change : participant.changes) keys[{participant.unit.tablet, ActualKey(change, parts_[i])}] = 0;
+    for (const kv::Add& add : participant.adds) keys[{add.tablet, add.key}] = 0;
+  }
+  stamps_ = keys;
+  if (!ranges && done_) {
+    std::exchange(done_, nullptr)(stamp_);
+    tracker_.Decided(entry_, std::move(keys));
+    reported_ = true;
+  }
+  RollForward();
+}
+
+kv::Batch Transaction::ForwardBatch(size_t i) const {
+  const Participant& participant = plan_.participants[i];
+  const Part& part = parts_[i];
+  const kv::Tablet tablet = participant.unit.tablet;
+  const bool forward = decided_;
+  kv::Batch batch;
+  batch.guards.push_back({tablet, part.note_key, part.stamp});
+  batch.deletes.push_back({tablet, part.note_key});
+  for (const Change& change : participant.changes) {
+    std::string key = ActualKey(change, part);
+    batch.guards.push_back({tablet, key, part.stamp});
+    if (forward && change.kind == Intent::New::kPut) {
+      batch.puts.push_back({tablet, std::move(key), change.fresh});
+    } else if (change.old && !(forward && change.kind == Intent::New::kDelete)) {
+      batch.puts.push_back({tablet, std::move(key), *change.old});
+    } else {
+      batch.deletes.push_back({tablet, std::move(key)});
+    }
+  }
+  if (!forward) return batch;
+  batch.adds = participant.adds;
+  batch.range_deletes = participant.ranges;
+  return batch;
+}
+
+void Transaction::RollForward() {
+  waiting_ = parts_.size() + 1;
+  const auto answered = [this] {
+    if (waiting_.fetch_sub(1) == 1) RolledForward();
+  };
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    core_.inner.Apply(ForwardBatch(i), [self = shared_from_this(), answered, i](Result<uint64_t> applied) {
+      const Participant& participant = self->plan_.participants[i];
+      if (applied.ok()) {
+        MutexLock lock(self->stamps_mutex_);
+        for (const Change& change : participant.changes) {
+          self->stamps_[{participant.unit.tablet, self->ActualKey(change, self->parts_[i])}] = *applied;
+        }
+        for (const kv::Add& add : participant.adds) self->stamps_[{add.tablet, add.key}] = *applied;
+      } else {
+        const auto rolled = [self, answered](Status status) {
+          if (!status.ok()) self->error_ = std::move(status).error();
+          answered();
+        };
+        return self->resolver_.Roll(self->self_, {participant.unit.tablet, self->parts_[i].note_key}, Decision::kCommitted, rolled);
+      }
+      answered();
+    });
+  }
+  answered();
+}
+
+void Transaction::RolledForward() {
+  if (done_) {
+    std::exchange(done_, nullptr)(stamp_);
+    tracker_.Decided(entry_, stamps_);
+    reported_ = true;
+  }
+  if (reported_) tracker_.Settled(entry_, stamps_);
+  // Who meets what is left needs the record.
+  if (!error_) RemoveRecord(0);
+}
+
+void Transaction::RemoveRecord(int attempt) {
+  kv::Batch batch;
+  batch.deletes.push_back({self_.primary, self_.record_key});
+  core_.inner.Apply(std::move(batch), [self = shared_from_this(), attempt](Result<uint64_t> applied) {
+    if (applied.ok() || applied.error().code() == ErrorCode::kFenced || self->core_.closing) return;
+    self->core_.scheduler.Post([self, attempt] { self->RemoveRecord(attempt + 1); }, self->core_.Backoff(attempt));
+  });
+}
+
+void Transaction::Abort(std::optional<Error> error) {
+  error_ = std::move(error);
+  core_.counts.aborted.fetch_add(1);
+  if (!error_) core_.counts.conflicts.fetch_add(1);
+  RollBack();
+}
+
+void Transaction::RollBack() {
+  waiting_ = parts_.size() + 1;
+  const auto answered = [this] {
+    if (waiting_.fetch_sub(1) == 1) RolledBack();
+  };
+  // Where others may have rolled back, the stamps that guarded keys have now are not known.
+  const auto lost = [this](const Participant& participant) {
+    MutexLock lock(stamps_mutex_);
+    for (const Change& change : participant.changes) {
+      if (change.guard && change.old && !error_) error_ = InTheWayError();
+    }
+  };
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const Participant& participant = plan_.participants[i];
+    const Share share{participant.unit.tablet, parts_[i].note_key};
+    if (parts_[i].phase == Phase::kNotPrepared) {
+      answered();
+    } else if (parts_[i].phase == Phase::kUnsure) {
+      // It may yet be applied; who meets it then shall not have to wait.
+      resolver_.Abort(self_, [self = shared_from_this(), answered, lost, share, i](Result<Decision>) {
+        self->resolver_.Roll(self->self_, share, Decision::kAborted, [self, answered, lost, i](Status) {
+          lost(self->plan_.participants[i]);
+          answered();
+        });
+      });
+    } else {
+      core_.inner.Apply(ForwardBatch(i), [self = shared_from_this(), answered, lost, share, i](Result<uint64_t> applied) {
+        const Participant& participant = self->plan_.participants[i];
+        if (!applied.ok()) {
+          return self->resolver_.Roll(self->self_, share, Decision::kAborted, [self, answered, lost, i](Status) {
+            lost(self->plan_.participants[i]);
+            answered();
+          });
+        }
+        {
+          // Nobody could change these since they were read: only their stamps are new.
+          MutexLock lock(self->stamps_mutex_);
+          for (const Change& change : participant.changes) {
+            if (!change.guard || !change.old) continue;
+            for (kv::Guard& guard : self->batch_.guards) {
+              if (guard.tablet != share.tablet || guard.key != change.key) continue;
+              guard.stamp = *applied;
+              guard.left_by = nullptr;
+            }
+          }
+        }
+        answered();
+      });
+    }
+  }
+  answered();
+}
+
+void Transaction::RolledBack() {
+  resolver_.End(self_.id);
+  if (error_) return End(*error_);
+  if (diagnose_) {
+    core_.scheduler.Post([self = shared_from_this()] { self->Diagnose(); });
+  } else {
+    Again(true);
+  }
+}
+
+void Transaction::Diagnose() {
+  if (core_.closing) return End(ClosingError());
+  for (const kv::Guard& guard : batch_.guards) {
+    if (guard.tablet != plan_.primary) continue;
+    std::string cell;
+    const Result<bool> found = core_.inner.Get(guard.tablet, guard.key, kv::Tier::kAny, &cell);
+    if (!found.ok()) return End(found.error());
+    const uint64_t stamp = *found ? kv::StampOf(cell) : 0;
+    if (!*found || !IsIntent(cell)) {
+      if (stamp != guard.expected()) return End(Error(ErrorCode::kGuardFailed, "A key has changed since it was read."));
+      continue;
+    }
+    Result<Intent> intent = DecodeIntent(cell);
+    if (!intent.ok()) return End(std::move(intent).error());
+    const Result<Decision> decision = resolver_.Find(intent->transaction);
+    if (!decision.ok()) return End(decision.error());
+    const Met met{intent->transaction, {guard.tablet, intent->note_key}};
+    if (*decision == Decision::kUndecided) return WaitFor(met);
+    if (*decision == Decision::kCommitted && stamp == guard.expected()) continue;
+    // What the guard goes by is over, or comes back with another stamp.
+    return resolver_.Settle(met.transaction, met.share, 0, [self = shared_from_this()](Status) { self->End(InTheWayError()); });
+  }
+  // Then the transaction was aborted by somebody else. Nobody needs the record of that any more: all is rolled back, and it
+  // was refused for certain.
+  std::string record;
+  const Result<bool> found = core_.inner.Get(self_.primary, self_.record_key, kv::Tier::kAny, &record);
+  if (found.ok() && *found) RemoveRecord(0);
+  Again(false);
+}
+
+void Transaction::Again(bool at_once) {
+  guess_ = false;
+  const int attempt = attempt_++;
+  core_.scheduler.Post([self = shared_from_this()] { self->Attempt(); }, at_once && attempt < 2 ? 0 : core_.Backoff(attempt));
+}
+
+void Transaction::WaitFor(const Met& met) {
+  core_.counts.undecided_met.fetch_add(1);
+  resolver_.Settle(met.transaction, met.share, core_.Jitter(300), [self = shared_from_this()](Status settled) {
+    if (!settled.ok() && settled.error().code() == ErrorCode::kCorruption) return self->End(std::move(settled).error());
+    self->Again(true);
+  });
+}
+
+void Transaction::FindOut() {
+  kv::Batch batch;
+  batch.guards.push_back({self_.primary, self_.record_key, 0});
+  batch.puts.push_back({self_.primary, self_.record_key, EncodeRecord({Decision::kAborted, core_.clock.NowMicros(), {}})});
+  core_.inner.Apply(std::move(batch), [self = shared_from_this()](Result<uint64_t> applied) {
+    const ErrorCode code = applied.ok() ? ErrorCode::kInternal : applied.error().code();
+    if (!applied.ok() && code != ErrorCode::kGuardFailed) {
+      if (code != ErrorCode::kFenced) return self->LookLater();
+      // The tablet is gone, and with it the answer.
+      self->resolver_.End(self->self_.id);
+      return self->End(Error(ErrorCode::kOutcomeUnknown, "The tablet in which this write was decided has been dropped."));
+    }
+    self->core_.scheduler.Post([self, written = applied.ok()] {
+      if (written) return self->FoundAborted();
+      std::string value;
+      const Result<bool> found = self->core_.inner.Get(self->self_.primary, self->self_.record_key, kv::Tier::kAny, &value);
+      if (!found.ok() || !*found) return self->LookLater();
+      const Result<Record> record = DecodeRecord(value);
+      if (!record.ok()) return self->End(Error(ErrorCode::kOutcomeUnknown, record.error().message()));
+      if (record->state != Decision::kCommitted) return self->FoundAborted();
+      const uint64_t stamp = kv::StampOf(value);
+      if (self->batch_.fate != nullptr) self->batch_.fate->stamp.store(stamp, std::memory_order_release);
+      self->Committed(stamp);
+    });
+  });
+}
+
+void Transaction::FoundAborted() {
+  if (core_.clock.TicksMicros() - looking_since_ > kRecordIsCertainMicros) {
+    // After this time the record may have been that of a commit, and somebody has rolled all forward and removed it. Then no
+    // note is left.
+    bool any = false;
+    for (size_t i = 0; i < parts_.size() && !any; ++i) {
+      std::string note;
+      const Result<bool> found = core_.inner.Get(plan_.participants[i].unit.tablet, parts_[i].note_key, kv::Tier::kAny, &note);
+      if (!found.ok()) return LookLater();
+      any = *found;
+    }
+    if (!any) {
+      resolver_.End(self_.id);
+      return End(Error(ErrorCode::kOutcomeUnknown, "This write took too long to find out whether it was applied."));
+    }
+  }
+  // Once its outcome has been reported to be unknown, the batch must not be tried again.
+  Abort(done_ ? std::nullopt : std::optional<Error>(InTheWayError()));
+}
+
+void Transaction::LookLater() {
+  const bool given_up = core_.clock.TicksMicros() - looking_since_ > core_.options.find_out_micros;
+  if (core_.closing || given_up) End(Error(ErrorCode::kOutcomeUnknown, "It could not be found out whether this write was applied."));
+  if (core_.closing) return;
+  core_.scheduler.Post([self = shared_from_this()] { self->FindOut(); }, core_.Backoff(looks_++));
+}
+
+void Transaction::End(Result<uint64_t> outcome) {
+  if (!done_) return;
+  const bool ok = outcome.ok();
+  if (!ok && batch_.fate != nullptr) batch_.fate->failed.store(true, std::memory_order_release);
+  std::exchange(done_, nullptr)(std::move(outcome));
+  tracker_.Decided(entry_);
+  tracker_.Settled(entry_);
+}
+
+}  // namespace stator::kv_tx

@@ -1,0 +1,290 @@
+#include "kv_tx/transaction_engine.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "kv/conformance.h"
+#include "kv/conformance_model.h"
+#include "kv/fault_engine.h"
+#include "kv/shared_memory.h"
+#include "kv_tx/layout.h"
+
+namespace stator::kv_tx {
+namespace {
+
+using kv::Batch;
+using kv::Tablet;
+using kv::Tier;
+using kv::ValueOf;
+
+// Divides the tablets of the conformance suite, in the middle of its keys.
+std::string PartOf(Tablet, std::string_view key) {
+  const std::string_view route = RouteOf(key);
+  if (route < "counter2") return "a";
+  if (route < "k3") return "b";
+  return route < "k5" ? "c" : "d";
+}
+
+enum class Store { kPlain, kUnits, kSlow };
+
+class TransactionStore final : public kv::StoreUnderTest {
+ public:
+  explicit TransactionStore(Store kind) : kind_(kind), memory_(kind == Store::kPlain ? kv::SharedMemory::PartOf() : PartOf) {}
+  Result<std::unique_ptr<kv::Engine>> Open() override {
+    std::unique_ptr<kv::Engine> inner = memory_.Attach();
+    if (kind_ == Store::kSlow) inner = std::make_unique<kv::FaultEngine>(std::move(inner), kv::FaultOptions{.delay_done = true});
+    return std::unique_ptr<kv::Engine>(std::make_unique<TransactionEngine>(std::move(inner), Options{.seed = 1, .threads = 2}));
+  }
+
+ private:
+  const Store kind_;
+  kv::SharedMemory memory_;
+};
+
+struct Case {
+  kv::ConformanceCase conformance;
+  Store store;
+};
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  for (const Store store : {Store::kPlain, Store::kUnits, Store::kSlow}) {
+    for (kv::ConformanceCase& each : kv::ConformanceCases()) cases.push_back({std::move(each), store});
+  }
+  return cases;
+}
+
+class TransactionConformance : public testing::TestWithParam<Case> {};
+TEST_P(TransactionConformance, Holds) {
+  for (const uint64_t seed : {uint64_t{1}, uint64_t{20261122}}) {
+    const Status status = GetParam().conformance.run(
+        {.make = [] { return std::make_unique<TransactionStore>(GetParam().store); }, .seed = seed, .steps = 1000});
+    ASSERT_TRUE(status.ok()) << status.error().message() << " seed " << seed;
+  }
+}
+std::string NameOf(const testing::TestParamInfo<Case>& info) {
+  static const char* const kNames[] = {"Plain", "Units", "Slow"};
+  return info.param.conformance.name + kNames[static_cast<int>(info.param.store)];
+}
+INSTANTIATE_TEST_SUITE_P(All, TransactionConformance, testing::ValuesIn(Cases()), NameOf);
+
+constexpr Tablet kA{kv::Space::kItems, 1};
+constexpr Tablet kB{kv::Space::kItems, 2};
+constexpr Tablet kLog{kv::Space::kLog, 3};
+
+std::string TextOf(kv::Engine& engine, Tablet tablet, const std::string& key, uint64_t* stamp = nullptr) {
+  std::string value;
+  const Result<bool> found = engine.Get(tablet, key, Tier::kAny, &value);
+  if (!found.ok()) return found.error().message();
+  if (!*found) return "absent";
+  if (stamp != nullptr) *stamp = kv::StampOf(value);
+  return value.substr(kv::kStampBytes);
+}
+
+Batch PutBoth(const std::string& text) {
+  Batch batch;
+  batch.puts.push_back({kA, "a", ValueOf(text)});
+  batch.puts.push_back({kB, "b", ValueOf(text)});
+  return batch;
+}
+
+// What a process leaves that dies after it prepared (or, with `decision`, decided): in B "b" becomes `text`, "gone" is deleted and
+// "count" is added to.
+void LeaveBehind(kv::Engine& raw, const std::string& text, Decision decision) {
+  const TransactionRef self{{7, 8}, kA, RecordKeyOf("a", {7, 8})};
+  const std::string note_key = NoteKeyOf("b", self.id);
+  Batch prepare;
+  for (const char* key : {"b", "gone"}) {
+    std::string old;
+    const bool found = *raw.Get(kB, key, Tier::kAny, &old);
+    Intent intent{self, note_key, std::string_view(key) == "b" ? Intent::New::kPut : Intent::New::kDelete, text, {}};
+    if (found) intent.old = old;
+    prepare.guards.push_back({kB, key, found ? kv::StampOf(old) : 0});
+    prepare.puts.push_back({kB, key, EncodeIntent(intent)});
+  }
+  prepare.puts.push_back({kB, note_key, EncodeNote({self, 1, {{"b"}, {"gone"}}, {{kB, "count", 5}}, {}})});
+  ASSERT_TRUE(ApplyAndWait(raw, std::move(prepare)).ok());
+  if (decision == Decision::kUndecided) return;
+  Batch commit;
+  if (decision == Decision::kCommitted) commit.puts.push_back({kA, "a", ValueOf(text)});
+  commit.puts.push_back({kA, self.record_key, EncodeRecord({decision, 1, {{kB, note_key}}})});
+  ASSERT_TRUE(ApplyAndWait(raw, std::move(commit)).ok());
+}
+
+size_t Leftovers(kv::Engine& raw, Tablet tablet) {
+  size_t count = 0;
+  EXPECT_TRUE(raw.Scan({tablet, {}, {}}, Tier::kAny, [&](std::string_view key, std::string_view value) {
+    count += key.starts_with("\xff") || IsIntent(value);
+    return true;
+  }).ok());
+  return count;
+}
+
+class DeadProcess : public testing::TestWithParam<Decision> {};
+
+TEST_P(DeadProcess, IsFinishedByWhoeverMeetsIt) {
+  const bool committed = GetParam() == Decision::kCommitted;
+  kv::SharedMemory memory;
+  const auto raw = memory.Attach();
+  TransactionEngine engine(memory.Attach(), {.seed = 1, .threads = 2, .patience_micros = 100'000});
+  ASSERT_TRUE(ApplyAndWait(engine, PutBoth("old")).ok());
+  Batch there;
+  there.puts.push_back({kB, "gone", ValueOf("here")});
+  ASSERT_TRUE(ApplyAndWait(engine, std::move(there)).ok());
+  while (Leftovers(*raw, kA) + Leftovers(*raw, kB) > 0) std::this_thread::yield();
+  LeaveBehind(*raw, "new", GetParam());
+
+  uint64_t stamp = 0;
+  EXPECT_EQ(TextOf(engine, kB, "b", &stamp), committed ? "new" : "old");
+  EXPECT_EQ(TextOf(engine, kB, "gone"), committed ? "absent" : "here");
+  std::vector<std::optional<std::string>> values;
+  const kv::Point points[] = {{kA, "a"}, {kB, "b"}};
+  ASSERT_TRUE(engine.MultiGet(points, Tier::kAny, &values).ok());
+  EXPECT_EQ(values[0]->substr(kv::kStampBytes), values[1]->substr(kv::kStampBytes));
+  std::string value;
+  EXPECT_EQ(engine.Get(kB, "b", Tier::kGuarded, &value).error().code(), ErrorCode::kWouldBlock);
+  std::string keys;
+  ASSERT_TRUE(engine.Scan({kB, {}, {}, true}, Tier::kAny, [&](std::string_view key, std::string_view) {
+    keys.append(key).append(" ");
+    return true;
+  }).ok());
+  EXPECT_EQ(keys, committed ? "b " : "gone b ");
+
+  // A writer needs no more than to try again.
+  int tries = 0;
+  for (bool done = false; !done; ++tries) {
+    TextOf(engine, kB, "b", &stamp);
+    Batch batch;
+    batch.guards.push_back({kB, "b", stamp});
+    batch.puts.push_back({kB, "b", ValueOf("newer")});
+    batch.adds.push_back({kB, "count", 1});
+    const Result<uint64_t> outcome = ApplyAndWait(engine, std::move(batch));
+    done = outcome.ok();
+    ASSERT_TRUE(done || outcome.error().code() == ErrorCode::kGuardFailed);
+  }
+  EXPECT_LE(tries, 3);
+  ASSERT_TRUE(engine.Sweep(kB, 0));
+  EXPECT_EQ(Leftovers(*raw, kB), 0u);
+  EXPECT_EQ(TextOf(engine, kB, "gone"), committed ? "absent" : "here");
+  ASSERT_TRUE(*engine.Get(kB, "count", Tier::kAny, &value));
+  EXPECT_EQ(*kv::CounterOf(value), committed ? 6 : 1);
+  // Records of others stay for a while.
+  EXPECT_EQ(Leftovers(*raw, kA), 1u);
+}
+INSTANTIATE_TEST_SUITE_P(All, DeadProcess, testing::Values(Decision::kUndecided, Decision::kCommitted, Decision::kAborted));
+
+TEST(TransactionEngine, UnknownOutcomesAreFoundOut) {
+  for (const bool delay : {false, true}) {
+    kv::SharedMemory memory;
+    kv::FaultOptions faults{.seed = 5, .delay_done = delay};
+    faults[kv::Fault::kUnknownApplied] = 0.1;
+    faults[kv::Fault::kUnknownNotApplied] = 0.1;
+    faults[kv::Fault::kUnavailable] = 0.05;
+    auto inner = std::make_unique<kv::FaultEngine>(memory.Attach(), faults);
+    kv::FaultEngine& dial = *inner;
+    TransactionEngine engine(std::move(inner), {.seed = 2, .threads = 2});
+    int applied = 0;
+    std::string last = "absent";
+    for (int i = 0; i < 200; ++i) {
+      Batch batch = PutBoth(std::to_string(i));
+      batch.adds.push_back({kB, "count", 1});
+      const Result<uint64_t> outcome = ApplyAndWait(engine, std::move(batch));
+      if (outcome.ok()) {
+        ++applied;
+        last = std::to_string(i);
+      } else {
+        ASSERT_EQ(outcome.error().code(), ErrorCode::kUnavailable) << outcome.error().message();
+      }
+      ASSERT_EQ(TextOf(engine, kB, "b"), last);
+      ASSERT_EQ(TextOf(engine, kA, "a"), last);
+    }
+    EXPECT_GT(applied, 50);
+    dial.SetProbabilities({});
+    const auto raw = memory.Attach();
+    std::string value;
+    int64_t count = 0;
+    for (int look = 0; look < 10'000 && count < applied; ++look) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      ASSERT_TRUE(engine.Sweep(kB, 0));
+      ASSERT_TRUE(*engine.Get(kB, "count", Tier::kAny, &value));
+      count = *kv::CounterOf(value);
+    }
+    EXPECT_EQ(count, applied);
+    EXPECT_EQ(Leftovers(*raw, kB), 0u);
+  }
+}
+
+TEST(TransactionEngine, AFenceIsRaisedWhenNothingOlderCanBeCommitted) {
+  kv::SharedMemory memory;
+  const auto raw = memory.Attach();
+  TransactionEngine engine(memory.Attach(), {.seed = 1, .threads = 2, .patience_micros = 10'000});
+  ASSERT_TRUE(ApplyAndWait(engine, PutBoth("old")).ok());
+  ASSERT_TRUE(engine.Sweep(kB, 0));
+  LeaveBehind(*raw, "new", Decision::kUndecided);
+  ASSERT_TRUE(engine.RaiseFence(kB, 3).ok());
+  EXPECT_EQ(Leftovers(*raw, kB), 0u);
+  Batch batch = PutBoth("late");
+  batch.fences.push_back({kB, 2});
+  EXPECT_EQ(ApplyAndWait(engine, batch).error().code(), ErrorCode::kFenced);
+  // Also where the tablet has no key of the batch.
+  Batch elsewhere;
+  elsewhere.puts.push_back({kA, "a", ValueOf("late")});
+  elsewhere.fences.push_back({kB, 2});
+  EXPECT_EQ(ApplyAndWait(engine, elsewhere).error().code(), ErrorCode::kFenced);
+  elsewhere.fences.front().most = 3;
+  EXPECT_TRUE(ApplyAndWait(engine, elsewhere).ok());
+  EXPECT_EQ(TextOf(engine, kA, "a"), "late");
+  EXPECT_EQ(TextOf(engine, kB, "b"), "old");
+}
+
+TEST(TransactionEngine, ADroppedTabletLeavesNothingUndecided) {
+  kv::SharedMemory memory;
+  const auto raw = memory.Attach();
+  TransactionEngine engine(memory.Attach(), {.seed = 1, .threads = 2, .patience_micros = 10'000});
+  LeaveBehind(*raw, "new", Decision::kCommitted);
+  ASSERT_TRUE(engine.RaiseFence(kA, kv::kDroppedFence).ok());
+  EXPECT_EQ(Leftovers(*raw, kB), 0u);
+  EXPECT_EQ(TextOf(engine, kB, "b"), "new");
+  EXPECT_EQ(ApplyAndWait(engine, PutBoth("x")).error().code(), ErrorCode::kFenced);
+  EXPECT_EQ(TextOf(engine, kB, "b"), "new");
+}
+
+TEST(TransactionEngine, AQueueEndsBeforeItsFirstUndecidedKey) {
+  kv::SharedMemory memory;
+  const auto raw = memory.Attach();
+  TransactionEngine engine(memory.Attach(), {.seed = 1, .threads = 2});
+  const auto record = [](const std::string& text) {
+    Batch batch;
+    batch.puts.push_back({kLog, "q" + std::string(8, '\0'), ValueOf(text), 1});
+    return batch;
+  };
+  const auto read = [&](bool reverse) {
+    std::string texts;
+    EXPECT_TRUE(engine.Scan({kLog, "q", "r", reverse}, Tier::kAny, [&](std::string_view, std::string_view value) {
+      texts.append(value.substr(kv::kStampBytes)).append(" ");
+      return true;
+    }).ok());
+    return texts;
+  };
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(ApplyAndWait(engine, record("x")).ok());
+  ASSERT_TRUE(ApplyAndWait(engine, record("1")).ok());
+  const TransactionRef self{{7, 8}, kA, RecordKeyOf("a", {7, 8})};
+  Batch prepare;
+  const std::string note_key = NoteKeyOf("q" + std::string(8, '\xff'), self.id);
+  prepare.puts.push_back({kLog, "q" + std::string(8, '\0'), EncodeIntent({self, note_key, Intent::New::kPut, "2", {}}), 1});
+  prepare.puts.push_back({kLog, note_key, EncodeNote({self, 1, {{"q" + std::string(8, '\0'), 1}}, {}, {}})});
+  ASSERT_TRUE(ApplyAndWait(*raw, prepare).ok());
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(ApplyAndWait(engine, record("3")).ok());
+  EXPECT_TRUE(read(false).ends_with("x 1 "));
+  EXPECT_TRUE(read(true).starts_with("1 x "));
+  Batch commit;
+  commit.puts.push_back({kA, self.record_key, EncodeRecord({Decision::kCommitted, 1, {{kLog, note_key}}})});
+  ASSERT_TRUE(ApplyAndWait(*raw, commit).ok());
+  EXPECT_NE(read(false).find("1 2 3 "), std::string::npos);
+  EXPECT_NE(read(true).find("3 2 1 "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stator::kv_tx

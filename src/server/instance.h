@@ -1,0 +1,91 @@
+// Everything of a server between its engine and its sockets.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "api/service.h"
+#include "base/clock.h"
+#include "base/executor.h"
+#include "base/random.h"
+#include "http/server.h"
+#include "kv/engine.h"
+#include "ops/context.h"
+#include "server/chores.h"
+#include "server/clock_control.h"
+#include "server/front_door.h"
+#include "server/heat_histories.h"
+#include "server/management.h"
+#include "server/metrics.h"
+#include "server/peers.h"
+#include "server/recorder.h"
+#include "server/settings.h"
+#include "server/shared_clock.h"
+#include "table/store.h"
+
+namespace stator::server {
+
+// The calls are for one thread; requests come on those of their loops.
+class Instance {
+ public:
+  struct Options {
+    uint16_t port = 0;                    // that it is reached at
+    std::function<int()> connections;     // that are open now, for metrics
+  };
+  // Reads the store, loads what --init names, and joins the other processes of the store, if there can be any: then it may wait for
+  // seconds for those that may have died. Of the settings those about sockets are not looked at, nor those of engines.
+  static Result<std::unique_ptr<Instance>> Open(const ServeSettings& settings, std::unique_ptr<kv::Engine> engine, Options options);
+  // Stops what has not been stopped.
+  ~Instance();
+
+  // Begins the background work. Once, before requests.
+  Status Start();
+  http::Handler HandlerOf(Executor& loop) { return front_door_->HandlerOf(loop); }
+
+  // Ends the background work and leaves the others. Requests under way go on. Idempotent.
+  void StopBackground();
+  // When no request is under way: keeps what is to be kept, and closes the store. Idempotent.
+  void Close();
+
+  const Clock& clock() const { return *clock_; }
+  bool has_manual_clock() const { return manual_clock_ != nullptr; }
+  kv::Engine& engine() { return *engine_; }
+  ops::Environment& environment() { return *environment_; }
+  // Null if no other process can serve the store.
+  Peers* peers() { return peers_.get(); }
+
+ private:
+  Instance(const ServeSettings& settings, std::unique_ptr<kv::Engine> engine, Options options);
+  Status OpenClock();
+  Status OpenStore();
+  Status OpenRecorder();
+  void OpenRest();
+
+  const ServeSettings settings_;
+  const Options options_;
+  const SystemClock machine_clock_;  // for what has nothing to do with data
+  SeededRandom random_;
+  std::unique_ptr<kv::Engine> engine_;
+  std::unique_ptr<Peers> peers_;
+  std::unique_ptr<Clock> clock_;
+  ManualClock* manual_clock_ = nullptr;  // the same, if it is a user's to move
+  std::unique_ptr<SharedClock> shared_clock_;
+  WorkerPool workers_;
+  std::unique_ptr<table::Store> store_;
+  std::optional<ops::Environment> environment_;
+  std::unique_ptr<Recorder> recorder_;
+  std::unique_ptr<HeatHistories> heat_;
+  std::unique_ptr<Metrics> metrics_;
+  std::unique_ptr<api::Service> service_;
+  std::unique_ptr<Chores> chores_;
+  std::unique_ptr<ClockControl> clock_control_;
+  std::unique_ptr<Management> management_;
+  std::unique_ptr<FrontDoor> front_door_;
+  bool stopped_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace stator::server

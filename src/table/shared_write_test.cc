@@ -1,0 +1,179 @@
+// Writes of several processes to the same items.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "expr/test_notation.h"
+#include "table/test_cluster.h"
+#include "table/test_indexes.h"
+
+namespace stator::table {
+namespace {
+
+using test::Cluster;
+using test::Process;
+
+std::string Key(const std::string& pk) { return expr::notation::Item("{pk: '" + pk + "', sk: 1}"); }
+
+int64_t CountOf(model::ItemView item) {
+  int64_t count = 0;
+  if (item.exists()) item.Find("n").number().ToInt64(&count);
+  return count;
+}
+
+Result<Change> AddOne(const std::string& pk, model::ItemView old_item) {
+  Change change;
+  change.kind = Change::kPut;
+  change.item = expr::notation::Item("{pk: '" + pk + "', sk: 1, n: " + std::to_string(CountOf(old_item) + 1) + "}");
+  return change;
+}
+
+Status Count(Process& process, const std::string& pk) {
+  return process.Update(Key(pk), [pk](model::ItemView old_item) { return AddOne(pk, old_item); });
+}
+
+TEST(SharedWrite, ACounterOfAllProcessesLosesNothing) {
+  Cluster cluster(3);
+  ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < 3; ++i) {
+    for (int k = 0; k < 2; ++k) {
+      threads.emplace_back([&, i] {
+        for (int n = 0; n < 100; ++n) ASSERT_TRUE(Count(cluster[i], "hot").ok());
+      });
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(CountOf(model::ItemView(cluster[i].Read(Key("hot")).value())), 600);
+  EXPECT_EQ(cluster[0].store->Counts(*cluster[0].store->Find("tab")).value().items, 1);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(cluster[i].store->latches().size(), 0u);
+}
+
+// What one process remembers must not become a condition's answer.
+TEST(SharedWrite, AFailedConditionIsLookedAtAgain) {
+  Cluster cluster(2);
+  ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
+  const auto claim = [](Process& process, bool taken) {
+    return process.Update(Key("p"), [taken](model::ItemView old_item) -> Result<Change> {
+      if (old_item.exists() == taken) return Error(ErrorCode::kConditionalCheckFailed, "no");
+      Change change;
+      change.kind = taken ? Change::kPut : Change::kDelete;
+      if (taken) change.item = Key("p");
+      return change;
+    });
+  };
+  for (int i = 0; i < 10; ++i) {
+    // Each finds the opposite of what it has seen last.
+    ASSERT_TRUE(claim(cluster[0], true).ok()) << i;
+    ASSERT_TRUE(claim(cluster[1], false).ok()) << i;
+    EXPECT_EQ(claim(cluster[1], false).error().code(), ErrorCode::kConditionalCheckFailed);
+    ASSERT_TRUE(claim(cluster[1], true).ok()) << i;
+    EXPECT_EQ(claim(cluster[0], true).error().code(), ErrorCode::kConditionalCheckFailed);
+    ASSERT_TRUE(claim(cluster[0], false).ok()) << i;
+  }
+}
+
+// Many updates of one key that arrive together are few batches behind each other, not a round trip each.
+TEST(SharedWrite, UpdatesOfOneKeyOfOneProcessDoNotWaitForEachOther) {
+  Cluster cluster(1);
+  ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
+  ASSERT_TRUE(Count(cluster[0], "hot").ok());
+  const TablePtr table = cluster[0].store->Find("tab");
+  cluster[0].faults->HoldDone();
+  std::atomic<int> bodies = 0, done = 0;
+  for (int i = 0; i < 50; ++i) {
+    std::vector<WriteTarget> targets;
+    targets.push_back({table, EncodeItemKey(table->key_schema(), model::ItemView(Key("hot")))});
+    cluster[0].store->Write(
+        std::move(targets),
+        [&](const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
+          ++bodies;
+          std::vector<Change> changes;
+          changes.push_back(AddOne("hot", old_items[0]).value());
+          return changes;
+        },
+        [&](Status status) {
+          EXPECT_TRUE(status.ok());
+          ++done;
+        });
+  }
+  while (bodies < 50) std::this_thread::yield();
+  EXPECT_EQ(done, 0) << "all have been computed before the first was answered";
+  cluster[0].faults->ReleaseDone();
+  while (done < 50) std::this_thread::yield();
+  EXPECT_EQ(bodies, 50);
+  EXPECT_EQ(CountOf(model::ItemView(cluster[0].Read(Key("hot")).value())), 51);
+}
+
+TEST(SharedWrite, WhatWasComputedFromARefusedWriteStartsOver) {
+  Cluster cluster(2);
+  ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
+  ASSERT_TRUE(Count(cluster[0], "hot").ok());
+  const TablePtr table = cluster[0].store->Find("tab");
+  cluster[0].faults->HoldDone();  // one batch is held, those behind it have not been looked at
+  std::atomic<int> done = 0;
+  const auto start = [&](const std::string& pk) {
+    std::vector<WriteTarget> targets;
+    targets.push_back({table, EncodeItemKey(table->key_schema(), model::ItemView(Key(pk)))});
+    cluster[0].store->Write(
+        std::move(targets),
+        [pk](const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
+          std::vector<Change> changes;
+          changes.push_back(AddOne(pk, old_items[0]).value());
+          return changes;
+        },
+        [&](Status status) {
+          EXPECT_TRUE(status.ok());
+          ++done;
+        });
+  };
+  start("other");
+  for (int i = 0; i < 20; ++i) start("hot");
+  ASSERT_TRUE(Count(cluster[1], "hot").ok());
+  cluster[0].faults->ReleaseDone();
+  while (done < 21) std::this_thread::yield();
+  EXPECT_EQ(CountOf(model::ItemView(cluster[1].Read(Key("hot")).value())), 22);
+  EXPECT_EQ(cluster[0].store->latches().size(), 0u);
+}
+
+// A token stands for one write, whichever process is asked.
+TEST(SharedWrite, ATokenIsUsedOnce) {
+  Cluster cluster(3);
+  ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
+  std::vector<std::thread> threads;
+  std::atomic<int> written = 0, repeated = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    threads.emplace_back([&, i] {
+      Process& process = cluster[i];
+      const TablePtr table = process.store->Find("tab");
+      for (int n = 0; n < 50; ++n) {
+        auto token = std::make_shared<TokenUse>();
+        token->token = "token " + std::to_string(n);
+        std::vector<WriteTarget> targets;
+        targets.push_back({table, EncodeItemKey(table->key_schema(), model::ItemView(Key("hot")))});
+        const Status status = Await<Status>([&](auto done) {
+          process.store->Write(
+              std::move(targets),
+              [token](const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
+                std::vector<Change> changes(1);
+                if (token->earlier) return changes;
+                changes[0] = AddOne("hot", old_items[0]).value();
+                token->record = "done";
+                return changes;
+              },
+              std::move(done), token);
+        });
+        ASSERT_TRUE(status.ok()) << status.error().message();
+        ++(token->earlier ? repeated : written);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(written, 50);
+  EXPECT_EQ(repeated, 100);
+  EXPECT_EQ(CountOf(model::ItemView(cluster[1].Read(Key("hot")).value())), 50);
+}
+
+}  // namespace
+}  // namespace stator::table

@@ -1,0 +1,161 @@
+// Messages among processes: several engines of one store, of which some are slow, gone, or forgotten by the OSDs.
+#include <gmock/gmock.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "cluster_under_test.h"
+#include "increments.h"
+#include "kv_rados/layout.h"
+
+namespace stator {
+namespace {
+
+using kv_rados::RadosOptions;
+using testing::ElementsAre;
+
+constexpr char kNotAll[] = "Not every process has acknowledged the message.";
+
+// What an engine has heard. It acknowledges at once, or keeps the acknowledgements.
+class Ear {
+ public:
+  explicit Ear(kv::Engine& engine, bool acknowledges = true) : acknowledges_(acknowledges) {
+    engine.bulletin()->Listen([this](std::string_view message, UniqueFunction<void()> acknowledge) {
+      std::lock_guard lock(mutex_);
+      heard_.emplace_back(message);
+      changed_.notify_all();
+      if (acknowledges_) return acknowledge();
+      kept_.push_back(std::move(acknowledge));
+    });
+  }
+
+  std::vector<std::string> heard() {
+    std::lock_guard lock(mutex_);
+    return heard_;
+  }
+  void WaitFor(const std::string& message) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return std::find(heard_.begin(), heard_.end(), message) != heard_.end(); });
+  }
+  void AcknowledgeKept() {
+    std::lock_guard lock(mutex_);
+    for (UniqueFunction<void()>& acknowledge : kept_) acknowledge();
+    kept_.clear();
+  }
+
+ private:
+  const bool acknowledges_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> heard_;
+  std::vector<UniqueFunction<void()>> kept_;
+};
+
+std::string ErrorOf(const Status& status) { return status.ok() ? "" : status.error().message(); }
+
+// Announces until all acknowledge, as long as it takes.
+void AnnounceUntilHeard(kv::Engine& engine, const std::string& message) {
+  while (!engine.bulletin()->Announce(message).ok()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+}
+
+TEST(RadosBulletin, EveryProcessHearsWhatAnyAnnounces) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto first = Open(options), second = Open(options), third = Open(options);
+  ASSERT_TRUE(first && second && third);
+  ASSERT_EQ(ErrorOf(first->bulletin()->Announce("nobody listens")), "");
+  Ear one(*first), two(*second);
+  EXPECT_EQ(ErrorOf(first->bulletin()->Announce("a")), "");
+  EXPECT_EQ(ErrorOf(second->bulletin()->Announce(std::string("b\0c", 3))), "");
+  EXPECT_EQ(ErrorOf(third->bulletin()->Announce("")), "") << "it need not listen to speak";
+  // Who acknowledged has heard.
+  EXPECT_THAT(one.heard(), ElementsAre("a", std::string("b\0c", 3), ""));
+  EXPECT_EQ(two.heard(), one.heard());
+  Ear three(*third);
+  std::vector<std::thread> speakers;
+  for (kv::Engine* engine : {first.get(), second.get(), third.get()}) {
+    speakers.emplace_back([engine] {
+      for (int i = 0; i < 20; ++i) EXPECT_EQ(ErrorOf(engine->bulletin()->Announce(std::to_string(i))), "");
+    });
+  }
+  for (std::thread& speaker : speakers) speaker.join();
+  EXPECT_EQ(three.heard().size(), 60u);
+  EXPECT_EQ(one.heard().size(), 63u);
+}
+
+TEST(RadosBulletin, WhoDoesNotAcknowledgeIsReported) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto first = Open(options), second = Open(options);
+  auto third = Open(options);
+  ASSERT_TRUE(first && second && third);
+  Ear one(*first), slow(*second, false);
+  auto three = std::make_unique<Ear>(*third, false);
+  EXPECT_EQ(ErrorOf(first->bulletin()->Announce("a")), kNotAll);
+  EXPECT_THAT(slow.heard(), ElementsAre("a")) << "it was told, all the same";
+  EXPECT_THAT(three->heard(), ElementsAre("a"));
+  slow.AcknowledgeKept();  // too late, which does no harm
+
+  second->bulletin()->Listen(nullptr);
+  third.reset();
+  EXPECT_EQ(ErrorOf(first->bulletin()->Announce("b")), "") << "neither listens any more";
+  EXPECT_THAT(slow.heard(), ElementsAre("a"));
+  EXPECT_THAT(one.heard(), ElementsAre("a", "b"));
+  three->AcknowledgeKept();  // its engine is gone, which does no harm either
+
+  Ear again(*second);
+  EXPECT_EQ(ErrorOf(first->bulletin()->Announce("c")), "");
+  EXPECT_THAT(again.heard(), ElementsAre("c"));
+}
+
+TEST(RadosBulletin, AListenerMayTakeItsTime) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto first = Open(options), second = Open(options);
+  ASSERT_TRUE(first && second);
+  Ear one(*first), slow(*second, false);
+  std::thread later([&] {
+    slow.WaitFor("a");
+    EXPECT_TRUE(kv::ApplyAndWait(*second, PutOne("a", "1")).ok());  // as one who has something to read first
+    slow.AcknowledgeKept();
+  });
+  EXPECT_EQ(ErrorOf(first->bulletin()->Announce("a")), "");
+  later.join();
+  std::string value;
+  EXPECT_TRUE(*first->Get(kTablet, "a", kv::Tier::kAny, &value));
+}
+
+// The OSD of the bulletin dies, and comes back with nothing: the watches are there again.
+TEST(RadosBulletin, WatchesOutliveTheirOsd) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto first = Open(options), second = Open(options);
+  ASSERT_TRUE(first && second);
+  Ear one(*first), two(*second);
+  const std::string osd = PrimaryOf(options, kv_rados::kBulletinObject);
+  ClusterUnderTest::Command("kill-osd " + osd);
+  AnnounceUntilHeard(*first, "without it");
+  two.WaitFor("without it");
+  ClusterUnderTest::Command("start-osd " + osd);
+  ClusterUnderTest::Command("wait-clean");
+  AnnounceUntilHeard(*second, "with it");
+  one.WaitFor("with it");
+  two.WaitFor("with it");
+}
+
+// All OSDs hang: whoever announces something is told that it was not heard, and engines can be closed.
+TEST(RadosBulletin, FrozenOsds) {
+  RadosOptions options = Impatient();
+  options.watch_timeout_seconds = 2;
+  const auto first = Open(options);
+  auto second = Open(options), third = Open(options);
+  ASSERT_TRUE(first && second && third);
+  Ear one(*first), two(*second);
+  ClusterUnderTest::ForAllOsds("freeze-osd");
+  EXPECT_EQ(ErrorOf(first->bulletin()->Announce("a")), kNotAll);
+  second.reset();
+  Ear three(*third);  // its watch begins when they answer
+  third.reset();
+  ClusterUnderTest::ForAllOsds("thaw-osd");
+  AnnounceUntilHeard(*first, "b");  // once the OSDs have forgotten those who are gone
+  one.WaitFor("b");
+}
+
+}  // namespace
+}  // namespace stator
