@@ -69,6 +69,7 @@ Result<Digest> DigestOf(Store& store, const table::Table& table) {
 TableDescriptor DefinitionFor(const TableDescriptor& source) {
   TableDescriptor d = source;
   d.tablet_id = 0;
+  d.fence = 0;
   d.stream_view_type.reset();
   d.stream_label.clear();
   d.expiry.reset();

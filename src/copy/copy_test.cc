@@ -147,6 +147,7 @@ void ExpectSame(Place& from, Place& to) {
     EXPECT_EQ(a.stream_view_type.has_value(), copy->stream != nullptr);
     for (table::TableDescriptor* d : {&a, &b}) {
       d->tablet_id = 0;
+      d->fence = 0;
       d->stream_label.clear();
       d->expiry.reset();
       for (table::IndexDescriptor& index : d->indexes) index.tablet_id = 0;
