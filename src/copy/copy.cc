@@ -133,7 +133,8 @@ class TableCopy {
       return OkStatus();
     }
     if (ours) {
-      TRY(Await([this](auto done) { to_.Drop(name_, nullptr, std::move(done)); }));
+      const auto ours_to_drop = [](const TableDescriptor&) { return OkStatus(); };
+      TRY(Await([&](auto done) { to_.Drop(name_, ours_to_drop, std::move(done)); }));
       target_ = nullptr;
     }
     // The marker first: a table without one is nobody's copy.

@@ -111,7 +111,7 @@ void Fill(Place* place, uint64_t seed, int items) {
   plain.name = "plain";
   plain.table_id = "66666666-2222-3333-4444-555555555555";
   plain.key_schema = {table::indexes::kPk};
-  plain.attribute_definitions = plain.key_schema;
+  plain.attribute_definitions = {table::indexes::kPk};
   plain.billing_mode = table::BillingMode::kPayPerRequest;
   place->Create(plain);
   SeededRandom random(seed);
@@ -187,7 +187,7 @@ TEST(Copy, FromRocksDbToMemoryAndBack) {
   ASSERT_NE(stream, nullptr);
   size_t records = 0;
   ASSERT_TRUE(memory.engine
-                  ->Scan({{kv::Space::kLog, stream->descriptor.tablet_id}, {}, {}}, kv::Tier::kAny,
+                  ->Scan({{kv::Space::kLog, stream->tablet_id}, {}, {}}, kv::Tier::kAny,
                          [&records](std::string_view, std::string_view) {
                            ++records;
                            return true;
@@ -218,7 +218,7 @@ TEST(Copy, WhatIsDoneIsNotDoneAgain) {
   EXPECT_EQ(again[0].source, first[0].source);
   EXPECT_EQ(to.Items("tab").size(), from.Items("tab").size() + 1);
   // But one that was dropped is.
-  ASSERT_TRUE(Await<Result<TablePtr>>([&](auto done) { to.store->Drop("tab", nullptr, std::move(done)); }).ok());
+  ASSERT_TRUE(Await<Result<TablePtr>>([&](auto done) { to.store->Drop("tab", [](const table::TableDescriptor&) { return OkStatus(); }, std::move(done)); }).ok());
   EXPECT_EQ(CopyAll(from, to, only)[0].how, Copied::How::kCopied);
   ExpectSame(from, to);
 }
@@ -230,7 +230,7 @@ TEST(Copy, TablesThatAreNoCopiesAreLeftAlone) {
   other.name = "plain";
   other.table_id = "another";
   other.key_schema = {table::indexes::kPk};
-  other.attribute_definitions = other.key_schema;
+  other.attribute_definitions = {table::indexes::kPk};
   to.Create(other);
   to.Write("plain", Item("{pk:'mine'}"));
   EXPECT_EQ(CopyStatus(from, to).error().code(), ErrorCode::kResourceInUse);

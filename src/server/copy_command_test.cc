@@ -57,7 +57,7 @@ TEST(CopyCommand, CopiesADirectory) {
       d.name = "t";
       d.table_id = "id";
       d.key_schema = {{"pk", model::Type::kS}};
-      d.attribute_definitions = d.key_schema;
+      d.attribute_definitions = {{"pk", model::Type::kS}};
       EXPECT_TRUE(Await<Result<TablePtr>>([&](auto done) { store->Create(std::move(d), std::move(done)); }).ok());
     }
     const TablePtr table = store->Find("t");
