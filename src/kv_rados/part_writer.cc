@@ -179,7 +179,10 @@ void PartWriter::ReadState() {
 
 void PartWriter::OnState(int result, ReadOp& read, size_t cells, std::optional<size_t> ledgers,
                            const std::vector<std::string>& keys) {
-  if (result == -ETIMEDOUT) return Advance();
+  if (result == -ETIMEDOUT) {
+    if (AnyExpired()) context_.set_health(LateError());
+    return Advance();
+  }
   if (result == -ENOENT) return Recheck();
   if (result < 0) return Fail(context_.cluster.ErrorOf(result, part_->object, false));
   std::optional<LedgerCell> own;
