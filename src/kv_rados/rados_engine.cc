@@ -56,6 +56,7 @@ class RadosEngine final : public kv::Engine {
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
   void Apply(kv::Batch batch, kv::ApplyDone done) override { writer_.Apply(std::move(batch), std::move(done)); }
   Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key) override;
+  bool SpansUnits(const kv::Batch& batch) const override;
   Result<std::vector<PartInfo>> Parts(kv::Tablet tablet) const;
   Status Split(kv::Tablet tablet, std::string_view key) {
     return splitter_.SplitNow(tablet, RouteOf(tablet.space, key).value_or(std::string_view()));
@@ -284,6 +285,36 @@ Status RadosEngine::Scan(const kv::Range& range, kv::Tier tier,
   if (!range.end.empty() && range.begin >= range.end) return OkStatus();
   if (tier != kv::Tier::kAny) return WouldBlockError();
   return ScanParts(*cluster_, map_, range, visit);
+}
+
+bool RadosEngine::SpansUnits(const kv::Batch& batch) const {
+  PartListPtr parts;
+  std::string_view part;  // the first route of it
+  bool named = false;
+  bool spans = false;
+  const auto name = [&](kv::Tablet tablet, std::optional<std::string_view> route) {
+    if (spans) return;
+    if (parts == nullptr) parts = map_.Cached(tablet);
+    if (parts == nullptr || parts->size() < 2) return;
+    if (!route) return spans = true, void();
+    const std::string_view begin = std::prev(parts->upper_bound(*route))->first;
+    spans = named && begin != part;
+    part = begin;
+    named = true;
+  };
+  for (const kv::Guard& guard : batch.guards) name(guard.tablet, RouteOf(guard.tablet.space, guard.key));
+  for (const kv::Put& put : batch.puts) name(put.tablet, RouteOfPut(put));
+  for (const kv::Delete& gone : batch.deletes) name(gone.tablet, RouteOf(gone.tablet.space, gone.key));
+  for (const kv::Add& add : batch.adds) {
+    if (const auto route = RouteOf(add.tablet.space, add.key)) name(add.tablet, route);
+  }
+  if (spans || !named) return spans;
+  for (const kv::DeleteRange& range : batch.range_deletes) {
+    const std::optional<RouteRange> routes = RoutesOfKeys(range.tablet.space, range.begin, range.end);
+    const auto next = parts->upper_bound(part);
+    spans |= !routes || routes->begin < part || (next != parts->end() && (routes->end.empty() || routes->end > next->first));
+  }
+  return spans;
 }
 
 Result<kv::Unit> RadosEngine::UnitOf(kv::Tablet tablet, std::string_view key) {

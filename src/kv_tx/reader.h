@@ -19,6 +19,7 @@ class Reader {
   Reader(Core& core, Resolver& resolver) : core_(core), resolver_(resolver) {}
 
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value);
+  void GetLater(kv::Tablet tablet, std::string_view key, kv::Engine::GetDone done);
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values);
   Status Scan(const kv::Range& range, kv::Tier tier, FunctionRef<bool(std::string_view key, std::string_view value)> visit);
 
@@ -36,6 +37,7 @@ class Reader {
   Result<Seen> See(kv::Tablet tablet, std::string_view key, std::string cell, Decisions* decisions);
   // Sees to it that the intent goes away soon.
   void Kick(kv::Tablet tablet, const Intent& intent, Decision decision);
+  struct UnitRead;
   Status ReadCells(std::span<const kv::Point> points, Values* cells, bool* one_unit);
   Status Snapshot(std::span<const kv::Point> points, Values* values);
   Status ScanForward(kv::Range range, kv::Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit);
