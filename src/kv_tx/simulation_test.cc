@@ -320,21 +320,12 @@ class Simulation {
   void ReadOne(Process& process) {
     const Account& account = Accounts()[world_.random.Below(Accounts().size())];
     const int64_t acknowledged = acknowledged_[account.key];
-    const auto check = [this, acknowledged, &account](const Result<std::optional<std::string>>& value) {
-      if (!value.ok()) return Check(value.error().code() == ErrorCode::kUnavailable, value.error().message());
-      Check(value->has_value(), "an account is always there");
-      if (*value) Check(State::From(**value).version >= acknowledged, "a read sees what was acknowledged before it began");
-    };
     ++reads_;
-    if (world_.random.Below(2) == 0) {
-      process.engine->GetLater(account.tablet, account.key, [&process, check](Result<std::optional<std::string>> value) {
-        if (!process.dead) check(value);
-      });
-    } else {
-      std::string value;
-      const Result<bool> found = process.engine->Get(account.tablet, account.key, Tier::kAny, &value);
-      check(found.ok() ? Result<std::optional<std::string>>(*found ? std::optional(value) : std::nullopt) : found.error());
-    }
+    std::string value;
+    const Result<bool> found = process.engine->Get(account.tablet, account.key, Tier::kAny, &value);
+    if (!found.ok()) return Check(found.error().code() == ErrorCode::kUnavailable, found.error().message());
+    Check(*found, "an account is always there");
+    if (*found) Check(State::From(value).version >= acknowledged, "a read sees what was acknowledged before it began");
   }
 
   // Within one unit.
