@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <thread>
 
@@ -468,7 +470,7 @@ TEST(TransactionEngine, ABatchOverSeveralUnitsTakesTwoRounds) {
   EXPECT_EQ(Leftovers(*rounds.memory.Attach(), kA) + Leftovers(*rounds.memory.Attach(), kB), 0u);
 }
 
-// Something happens just before a key is read.
+// Something happens just before a key is read; a tablet takes no writes from some time on.
 class Interrupted final : public kv::Engine {
  public:
   explicit Interrupted(std::unique_ptr<kv::Engine> inner) : inner_(std::move(inner)) {}
@@ -485,7 +487,12 @@ class Interrupted final : public kv::Engine {
   Status Scan(const kv::Range& range, Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) override {
     return inner_->Scan(range, tier, visit);
   }
-  void Apply(Batch batch, kv::ApplyDone done) override { inner_->Apply(std::move(batch), std::move(done)); }
+  void Apply(Batch batch, kv::ApplyDone done) override {
+    const bool refused = refuses_b_ && !batch.puts.empty() && batch.puts.front().tablet == kB;
+    if (refused) return done(Error(ErrorCode::kUnavailable, "no"));
+    inner_->Apply(std::move(batch), std::move(done));
+  }
+  void RefuseWritesToB() { refuses_b_ = true; }
   Result<kv::Unit> UnitOf(Tablet tablet, std::string_view key) override { return inner_->UnitOf(tablet, key); }
   Status Health() const override { return OkStatus(); }
   uint64_t ApproximateBytes(Tablet) const override { return 0; }
@@ -495,6 +502,7 @@ class Interrupted final : public kv::Engine {
  private:
   const std::unique_ptr<kv::Engine> inner_;
   std::map<std::string, std::function<void()>> before_;
+  std::atomic<bool> refuses_b_ = false;
 };
 
 TEST(TransactionEngine, AQueueReadBackwardHasWhatWasFinishedMeanwhile) {
@@ -529,6 +537,27 @@ TEST(TransactionEngine, AQueueReadBackwardHasWhatWasFinishedMeanwhile) {
     return true;
   }).ok());
   EXPECT_EQ(texts, "2 1 ");
+}
+
+TEST(TransactionEngine, WhatCannotBeRolledForwardBeforeTheEndStaysCommitted) {
+  kv::SharedMemory memory;
+  {
+    auto inner = std::make_unique<Interrupted>(memory.Attach());
+    Interrupted& store = *inner;
+    TransactionEngine engine(std::move(inner), {.seed = 1, .threads = 2});
+    ASSERT_TRUE(ApplyAndWait(engine, PutBoth("old")).ok());
+    std::atomic<bool> done = false;
+    engine.Apply(PutBoth("new"), [&](Result<uint64_t> applied) {
+      EXPECT_TRUE(applied.ok());
+      store.RefuseWritesToB();
+      done = true;
+      done.notify_all();
+    });
+    done.wait(false);
+  }
+  TransactionEngine next(memory.Attach(), {.seed = 2, .threads = 2});
+  EXPECT_EQ(TextOf(next, kA, "a"), "new");
+  EXPECT_EQ(TextOf(next, kB, "b"), "new");
 }
 
 TEST(TransactionEngine, ASnapshotHasNoTransactionWithoutTheOneBeforeIt) {
