@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -490,8 +491,13 @@ class Interrupted final : public kv::Engine {
   void Apply(Batch batch, kv::ApplyDone done) override {
     const bool refused = refuses_b_ && !batch.puts.empty() && batch.puts.front().tablet == kB;
     if (refused) return done(Error(ErrorCode::kUnavailable, "no"));
-    inner_->Apply(std::move(batch), std::move(done));
+    const bool lost = loses_ && loses_(batch);
+    inner_->Apply(std::move(batch), [&](Result<uint64_t> applied) {
+      done(lost ? Result<uint64_t>(Error(ErrorCode::kOutcomeUnknown, "lost")) : std::move(applied));
+    });
   }
+  // Asked of each batch before it is applied: whether its answer gets lost.
+  void LoseAnswers(std::function<bool(const Batch&)> loses) { loses_ = std::move(loses); }
   void RefuseWritesToB() { refuses_b_ = true; }
   Result<kv::Unit> UnitOf(Tablet tablet, std::string_view key) override { return inner_->UnitOf(tablet, key); }
   Status Health() const override { return OkStatus(); }
@@ -503,6 +509,7 @@ class Interrupted final : public kv::Engine {
   const std::unique_ptr<kv::Engine> inner_;
   std::map<std::string, std::function<void()>> before_;
   std::atomic<bool> refuses_b_ = false;
+  std::function<bool(const Batch&)> loses_;
 };
 
 TEST(TransactionEngine, AQueueReadBackwardHasWhatWasFinishedMeanwhile) {
@@ -558,6 +565,34 @@ TEST(TransactionEngine, WhatCannotBeRolledForwardBeforeTheEndStaysCommitted) {
   TransactionEngine next(memory.Attach(), {.seed = 2, .threads = 2});
   EXPECT_EQ(TextOf(next, kA, "a"), "new");
   EXPECT_EQ(TextOf(next, kB, "b"), "new");
+}
+
+TEST(TransactionEngine, WhoseCommitIsInDoubtFindsItThoughOthersHaveFinishedIt) {
+  kv::SharedMemory memory;
+  TransactionEngine other(memory.Attach(), {.seed = 1, .threads = 2});
+  auto inner = std::make_unique<Interrupted>(memory.Attach());
+  Interrupted& store = *inner;
+  TransactionEngine engine(std::move(inner), {.seed = 2, .threads = 2});
+  std::atomic<int> records = 0;
+  store.LoseAnswers([&](const Batch& batch) {
+    const bool decides = std::any_of(batch.puts.begin(), batch.puts.end(),
+                                     [](const kv::Put& put) { return put.key.starts_with(FirstOfKind(kRecordKind)); });
+    if (!decides) return false;
+    // The commit's answer gets lost. Before its process looks for the record of it, another one goes through all that there is.
+    if (++records == 1) return true;
+    EXPECT_TRUE(other.Sweep(kB, 0) && other.Sweep(kA, 0));
+    return false;
+  });
+  Batch batch = PutBoth("new");
+  batch.adds.push_back({kA, "count", 1});
+  batch.adds.push_back({kB, "count", 1});
+  EXPECT_TRUE(ApplyAndWait(engine, std::move(batch)).ok());
+  EXPECT_EQ(records, 2);
+  for (const Tablet tablet : {kA, kB}) {
+    std::string value;
+    ASSERT_TRUE(*other.Get(tablet, "count", Tier::kAny, &value));
+    EXPECT_EQ(*kv::CounterOf(value), 1);
+  }
 }
 
 TEST(TransactionEngine, ASnapshotHasNoTransactionWithoutTheOneBeforeIt) {
