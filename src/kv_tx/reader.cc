@@ -130,6 +130,7 @@ Status Reader::ReadCells(std::span<const kv::Point> points, Values* cells, bool*
     }
   }
   core_.scheduler.Await([&] { return *left == 0; });
+  if (*left > 0) return ClosingError();
   for (const auto& [unit, read] : units) {
     TRY(std::move(read->status));
     for (size_t k = 0; k < read->members.size(); ++k) cells->at(read->members[k]) = std::move(read->cells[k]);
@@ -288,8 +289,11 @@ Result<std::optional<std::string>> Reader::FirstUndecided(const kv::Range& range
   for (auto& [key, value] : notes) {
     ASSIGN_OR_RETURN(const Note note, DecodeNote(tablet, value));
     ASSIGN_OR_RETURN(const Decision decision, resolver_.Find(note.transaction));
-    // A note that says so of a finished transaction does no harm here: its keys are hidden for once.
     if (decision != Decision::kUndecided) continue;
+    // "No record" is said of finished transactions too, whose keys somebody may have seen: not of one whose note is still there.
+    std::string again;
+    ASSIGN_OR_RETURN(const bool there, core_.inner.Get(tablet, key, kv::Tier::kAny, &again));
+    if (!there) continue;
     for (const NoteKey& named : note.keys) {
       if (named.key < range.begin || named.key >= range.end) continue;
       if (!first || named.key < *first) first = named.key;
