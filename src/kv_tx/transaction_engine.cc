@@ -273,6 +273,10 @@ Result<bool> TransactionEngine::Get(kv::Tablet tablet, std::string_view key, kv:
   return parts_->reader.Get(tablet, key, tier, value);
 }
 
+void TransactionEngine::GetLater(kv::Tablet tablet, std::string_view key, GetDone done) {
+  parts_->reader.GetLater(tablet, key, std::move(done));
+}
+
 Status TransactionEngine::MultiGet(std::span<const kv::Point> points, kv::Tier tier,
                                    std::vector<std::optional<std::string>>* values) {
   return parts_->reader.MultiGet(points, tier, values);

@@ -448,7 +448,7 @@ TEST_P(SharedSimulation, WhatAllProcessesDoIsOneHistory) {
   SetFaults(false);
   cluster_.Patiently([&] {
     WaitForBuilds();
-    cluster_[0].SettleCounters();
+    cluster_[0].SettleTransactions();
   });
   EXPECT_GT(definitions_, 5);
   EXPECT_GT(deaths_, 0);
