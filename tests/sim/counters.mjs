@@ -73,6 +73,8 @@ class Counters {
     for (const { table, key } of [...COUNTERS, ...LOOSE]) {
       await this.machine.must('PutItem', { TableName: table, Item: { pk: S(key), g: S('group'), n: N(0), v: N(0) } });
     }
+    for (const table of [PLAIN, WIDE])
+      await this.machine.fill?.(table, Array.from({ length: 60 }, (_, i) => ({ pk: S(`other ${i}`), g: S('g0') })));
   }
 
   begin(counters) {

@@ -52,6 +52,7 @@ class Transfers {
         KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
         AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
       });
+      await this.machine.fill?.(TableName, Array.from({ length: 60 }, (_, i) => ({ pk: { S: `other ${i}` } })));
     }
   }
 
