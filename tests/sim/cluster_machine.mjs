@@ -10,6 +10,7 @@ import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -25,12 +26,15 @@ const cutNetwork = path.join(path.dirname(path.resolve(binary)), 'tests/cut_netw
 const PROBE = 'probe'; // a table that tells whether a server works
 const PROCESSES = 3;
 const OSDS = 3;
-const SLOW = Number(process.env.STATOR_SIM_SLOW ?? 1); // how much slower than usual this machine is now
 const PATIENCE = 6000; // of a client with one request, in milliseconds
 const LEASES = 12000; // what lasts so many milliseconds outlasts every lease, watch and silence between servers
-const DEADLINE = 45000 * SLOW; // a server answers by then, whatever it is cut off from
-const SETTLE = 1500 * SLOW; // what was on its way when all was repaired has arrived by then
-const MOST_STALL = 10000 * SLOW; // from a repair to the first answers of every server and to every client
+const DEADLINE = 45000; // a server answers by then, whatever it is cut off from
+const SETTLE = 1500; // what was on its way when all was repaired has arrived by then
+const MOST_STALL = 10000; // from a repair to the first answers of every server and to every client
+
+// How much slower than it should be this machine is now: others may compute as well.
+const slowness = () => Number(process.env.STATOR_SIM_SLOW ?? Math.max(1, os.loadavg()[0] / os.availableParallelism() / 3));
+const mostStall = () => MOST_STALL * slowness();
 
 export class ClusterMachine {
   /** `directory`: of a cluster that tests/cluster/cluster has started; it stays up. */
@@ -40,15 +44,14 @@ export class ClusterMachine {
     this.random = new Random(`${name}.${seed}`);
     this.ticks = 0;
     this.death = { tick: undefined };
-    this.counts = { answered: 0, unanswered: 0, slowest: 0, longestStall: 0, splits: 0, takenOver: 0 };
+    this.counts = { answered: 0, unanswered: 0, slowest: 0, longestStall: 0, partSplits: 0, takenOver: 0 };
     for (const fault of faults) this.counts[fault] = 0;
     this.namespace = `${name}-${seed}-${process.pid}`;
     this.servers = [];
     this.storms = true; // what was not answered may happen later
     this.clientOf = new AsyncLocalStorage(); // whom a request is for
     this.log = [];
-    this.splitKeys = Number(process.env.STATOR_SIM_SPLIT_KEYS ?? this.random.pick([10, 40]));
-    this.args = [`--ceph-split-keys=${this.splitKeys}`, '--ceph-split-bytes=65536', ...args];
+    this.args = [`--ceph-split-keys=${this.random.pick([10, 40])}`, '--ceph-split-bytes=65536', ...args];
   }
 
   now() {
@@ -94,7 +97,7 @@ export class ClusterMachine {
       ],
     });
     server.network = socket;
-    server.counted = { splits: 0, takenOver: 0 };
+    server.counted = { partSplits: 0, takenOver: 0 };
     this.servers[i] = server;
     server.agent = new http.Agent({ keepAlive: true, maxSockets: this.clients });
   }
@@ -136,7 +139,7 @@ export class ClusterMachine {
     if (repaired === undefined) return;
     const since = Date.now() - repaired.at;
     if (record.status === 0) {
-      if (since > MOST_STALL) this.fail(new Error(`${operation} is not answered ${since} ms after the repair: ${record.error}`));
+      if (since > mostStall()) this.fail(new Error(`${operation} is not answered ${since} ms after the repair: ${record.error}`));
       return;
     }
     const client = this.clientOf.getStore();
@@ -244,7 +247,7 @@ export class ClusterMachine {
       this.leaving = true;
       await Promise.all(load);
       if (this.trouble) break;
-      await delay(SETTLE);
+      await delay(SETTLE * slowness());
       this.death.tick = this.now();
       this.calm = true;
       await Promise.all(this.servers.map((server) => this.countSplits(server)));
@@ -282,7 +285,7 @@ export class ClusterMachine {
   async answers(server) {
     const { at: begin } = this.repaired;
     for (let why = 'it was not asked'; ; await delay(50)) {
-      assert.ok(Date.now() - begin < MOST_STALL, `${server.endpoint} does not work ${MOST_STALL} ms after the repair: ${why}`);
+      assert.ok(Date.now() - begin < mostStall(), `${server.endpoint} does not work ${Date.now() - begin} ms after the repair: ${why}`);
       try {
         const ready = await request(server.endpoint, { method: 'GET', path: '/health/ready', timeout: 2000 });
         const Item = { pk: { S: server.endpoint }, at: { N: String(begin) } };
@@ -305,7 +308,7 @@ export class ClusterMachine {
   async isAnswered(client) {
     const { at: begin } = this.repaired;
     while (!client.answered && this.going()) {
-      assert.ok(Date.now() - begin < MOST_STALL, `client ${client.number} is not answered ${MOST_STALL} ms after the repair`);
+      assert.ok(Date.now() - begin < mostStall(), `client ${client.number} is not answered ${Date.now() - begin} ms after the repair`);
       await delay(20);
     }
   }
@@ -315,7 +318,7 @@ export class ClusterMachine {
     try {
       const { text } = await request(server.endpoint, { method: 'GET', path: '/metrics', timeout: 2000 });
       for (const [count, metric] of [
-        ['splits', 'rados_splits'],
+        ['partSplits', 'rados_splits'],
         ['takenOver', 'rados_splits_taken_over'],
       ]) {
         const value = Number(new RegExp(`^stator_(?:kv_)+${metric} (\\d+)`, 'm').exec(text)[1]);
@@ -345,7 +348,7 @@ export class ClusterMachine {
   async close() {
     this.leaving = true;
     for (const server of this.servers) await this.countSplits(server);
-    if (this.counts.splits === 0 && this.splitKeys < 1000) this.fail(new Error('nothing was split'));
+    if (this.counts.partSplits === 0) this.fail(new Error('nothing was split'));
     for (const server of this.servers) {
       const { code, signal } = await server.stop();
       if (code !== 0) this.fail(new Error(`SIGTERM ended the server with ${signal ?? code}:\n${server.output}`));
@@ -428,7 +431,7 @@ async function refused(machine, server) {
     asked.map(async ([operation, body]) => {
       const asOf = Date.now();
       try {
-        const reply = await call(server.endpoint, operation, body, { timeout: DEADLINE });
+        const reply = await call(server.endpoint, operation, body, { timeout: DEADLINE * slowness() });
         const millis = Date.now() - asOf;
         machine.note(`cut off, ${operation} is answered ${reply.status} after ${millis} ms`);
         machine.counts.slowestRefusal = Math.max(machine.counts.slowestRefusal ?? 0, millis);

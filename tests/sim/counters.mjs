@@ -11,7 +11,7 @@ import { Replay } from './replay.mjs';
 
 const PLAIN = 'counters.plain'; // each item is in one place
 const WIDE = 'counters.wide'; // items are in an index and a stream as well
-const COUNTERS = [0, 1, 2].flatMap((i) => [PLAIN, WIDE].map((table) => ({ table, key: `c${i}` })));
+const COUNTERS = [0, 1, 2, 3, 4].flatMap((i) => [PLAIN, WIDE].map((table) => ({ table, key: `c${i}` })));
 const LOOSE = [PLAIN, WIDE].map((table) => ({ table, key: 'loose' }));
 const BY_GROUP = 'by-g';
 const MOST_WAIT = 10000; // for what a dead server left, in milliseconds
@@ -162,7 +162,7 @@ class Counters {
   }
 
   async transaction(random) {
-    const counters = random.sample(COUNTERS, random.between(1, 4));
+    const counters = random.sample(COUNTERS, random.between(1, 3));
     const body = {
       ClientRequestToken: `${this.machine.seed} ${++this.ids}`.slice(-36),
       TransactItems: counters.map((counter) => ({
