@@ -445,6 +445,8 @@ async function refused(machine, server) {
       }
     }),
   );
+  const ready = await request(server.endpoint, { method: 'GET', path: '/health/ready', timeout: 5000 });
+  if (ready.status === 200) machine.fail(new Error('a server that is cut off says that it is ready'));
   machine.note(`cut off, all is refused after ${Date.now() - begin} ms`);
 }
 
