@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -28,6 +29,7 @@ constexpr int kRounds = 50;  // of a read whose operations are refused, because 
 // Threads for what GetLater cannot do without waiting, and how many reads may stand in line for them.
 constexpr int kWaiters = 2;
 constexpr size_t kMaxInLine = 10'000;
+constexpr size_t kPartsAtOnce = 64;  // that are asked for their counters together
 
 class RadosEngine final : public kv::Engine {
  public:
@@ -104,6 +106,8 @@ class RadosEngine final : public kv::Engine {
     std::map<std::string, std::vector<size_t>, std::less<>> places;  // a key may be asked for more than once
   };
   Status TakeValues(const Place& place, const Fetched& fetched, const Wanted& wanted, std::vector<std::optional<std::string>>* values);
+  // From every part, whose counters are its own: many at a time, not from one state.
+  Status GetEverywhere(kv::Tablet tablet, const Wanted& wanted, std::vector<std::optional<std::string>>* values);
   // As MultiGet: from the pool, and from what is remembered.
   Status GetAny(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values);
   Status GetGuarded(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values);
@@ -256,16 +260,62 @@ Status RadosEngine::GetAny(std::span<const kv::Point> points, std::vector<std::o
   if (!counters || has == RouteRange()) {
     TRY(TakeValues(place, *fetched, wanted, values));
   } else {
-    // Every part has counters of its own. They are not read from one state, nor with the rest.
-    std::string route;
-    do {
-      TRY(At(tablet, route, &place, read));
-      if (place.part == nullptr) break;
-      TRY(TakeValues(place, *fetched, wanted, values));
-      route = place.header->header.routes.end;
-    } while (!route.empty());
+    TRY(GetEverywhere(tablet, wanted, values));
   }
   for (size_t i = 0; i < points.size(); ++i) cache_.NoteRead(tablet, points[i].key, values->at(i), began);
+  return OkStatus();
+}
+
+Status RadosEngine::GetEverywhere(kv::Tablet tablet, const Wanted& wanted, std::vector<std::optional<std::string>>* values) {
+  struct Asked {
+    Place place;
+    FetchedPtr fetched;
+  };
+  std::string from;
+  do {
+    std::vector<Asked> asked;
+    do {
+      ASSIGN_OR_RETURN(Place place, map_.Locate(tablet, from));
+      if (place.part == nullptr) return OkStatus();
+      from = place.header->header.routes.end;
+      asked.push_back({std::move(place), nullptr});
+    } while (!from.empty() && asked.size() < kPartsAtOnce);
+    Mutex mutex;
+    std::condition_variable_any came;
+    size_t left = asked.size();
+    for (Asked& each : asked) {
+      points_.ReadLater(each.place.part, each.place.header, wanted.cells, [&](FetchedPtr fetched) {
+        MutexLock lock(mutex);
+        each.fetched = std::move(fetched);
+        if (--left == 0) came.notify_one();  // under the lock: once it is free, all this may be gone
+      });
+    }
+    {
+      std::unique_lock<Mutex> lock(mutex);
+      came.wait(lock, [&] { return left == 0; });
+    }
+    for (const Asked& each : asked) {
+      if (each.fetched->result >= 0) {
+        TRY(TakeValues(each.place, *each.fetched, wanted, values));
+        continue;
+      }
+      TRY(Mend(each.place, each.fetched->result));
+      // It has been split: those that have its routes now, one after the other.
+      const std::string end = each.place.header->header.routes.end;
+      std::string route = each.place.header->header.routes.begin;
+      do {
+        Place place;
+        FetchedPtr fetched;
+        TRY(At(tablet, route, &place, [&](const Place& at) {
+          fetched = points_.ReadAndWait(at.part, at.header, wanted.cells);
+          return fetched->result;
+        }));
+        if (place.part == nullptr) break;
+        TRY(TakeValues(place, *fetched, wanted, values));
+        route = place.header->header.routes.end;
+      } while (route != end && !route.empty());
+    }
+  } while (!from.empty());
   return OkStatus();
 }
 
