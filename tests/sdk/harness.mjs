@@ -1,5 +1,7 @@
 // The server under test: the one at STATOR_ENDPOINT, or one that this process starts on a free port with a fresh data
-// directory and stops afterwards. Only Node's own modules are used here, so that suites without the SDK share it.
+// directory and stops afterwards. With STATOR_CLUSTER_CONF, the ceph.conf of a cluster that tests/cluster/cluster has started, it is
+// three servers of one store in a fresh namespace of its pool, and each request goes to the next one of them. Only Node's own modules
+// are used here, so that suites without the SDK share it.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -76,10 +78,95 @@ export const call = (endpoint, operation, body = {}, { headers = {}, ...rest } =
     ...rest,
   });
 
+export const onCluster = Boolean(process.env.STATOR_CLUSTER_CONF);
+// Options of a test whose expectations hold for one server only.
+export const oneServerOnly = (reason) => ({ skip: onCluster ? `on a cluster: ${reason}` : false });
+
+const kServersOfCluster = 3;
+
+// Hands each request to the next one of several servers, as a load balancer would.
+class Spreader {
+  static async listen(port, targets) {
+    const spreader = new Spreader();
+    spreader.agent = new http.Agent({ keepAlive: true });
+    let next = 0;
+    spreader.server = http.createServer((request, reply) => {
+      const target = targets[next++ % targets.length];
+      const onward = http.request({
+        host: '127.0.0.1', port: target, method: request.method, path: request.url, headers: request.headers, agent: spreader.agent,
+      }, (answer) => {
+        reply.writeHead(answer.statusCode, answer.statusMessage, answer.rawHeaders);
+        answer.pipe(reply);
+        answer.on('error', () => reply.destroy());
+      });
+      onward.on('error', () => reply.destroy());
+      reply.on('close', () => { if (!reply.writableFinished) onward.destroy(); });
+      request.pipe(onward);
+    });
+    spreader.server.keepAliveTimeout = 60000;
+    spreader.server.listen(port, '127.0.0.1');
+    await once(spreader.server, 'listening');
+    spreader.server.unref();
+    return spreader;
+  }
+  close() {
+    this.server.close();
+    this.server.closeAllConnections();
+    this.agent.destroy();
+  }
+}
+
+// Three servers of one store, which look like one. `dataDir` only names the store.
+class ServersOfCluster {
+  static async start({ args = [], dataDir, port, ...rest } = {}) {
+    const servers = new ServersOfCluster();
+    servers.ownsDirectory = dataDir === undefined;
+    servers.dataDir = dataDir ?? fs.mkdtempSync(path.join(os.tmpdir(), 'stator-test-'));
+    const store = [
+      '--engine=rados', `--ceph-conf=${process.env.STATOR_CLUSTER_CONF}`, '--ceph-user=stator', '--pool=stator',
+      `--ceph-namespace=${path.basename(servers.dataDir)}`,
+    ];
+    const own = args.filter((arg) => arg !== '--in-memory');
+    const ports = [];
+    servers.servers = [];
+    try {
+      // One after the other: the first one makes the store.
+      for (let i = 0; i < kServersOfCluster; ++i) {
+        const server = await Server.startOne({ args: [...store, ...own], dataDir: null, ...rest });
+        servers.servers.push(server);
+        ports.push(server.port);
+      }
+      servers.port = port ?? await freePort();
+      servers.endpoint = `http://127.0.0.1:${servers.port}`;
+      servers.spreader = await Spreader.listen(servers.port, ports);
+    } catch (error) {
+      await servers.kill();
+      throw error;
+    }
+    return servers;
+  }
+  get output() { return this.servers.map((server) => server.output).join('----\n'); }
+  get child() { return this.servers[0].child; }
+
+  async kill() {
+    this.spreader?.close();
+    const results = await Promise.all(this.servers.map((server) => server.kill()));
+    return results[0];
+  }
+  async stop() {
+    this.spreader.close();
+    const results = await Promise.all(this.servers.map((server) => server.stop()));
+    if (this.ownsDirectory) fs.rmSync(this.dataDir, { recursive: true, force: true });
+    return results.find(({ code }) => code !== 0) ?? results[0];
+  }
+}
+
 export class Server {
+  static start(options) { return onCluster ? ServersOfCluster.start(options) : Server.startOne(options); }
+
   // Starts the binary and waits until it is ready. Fails with its output if it exits first. `spawned` is called with the
-  // process as soon as there is one.
-  static async start({ args = [], dataDir, port, readyWithin = 15000, spawned = () => {} } = {}) {
+  // process as soon as there is one. `dataDir`: null: no directory is named.
+  static async startOne({ args = [], dataDir, port, readyWithin = 15000, spawned = () => {} } = {}) {
     const server = new Server();
     server.ownsDirectory = dataDir === undefined;
     // null: the server keeps its data elsewhere.
