@@ -1,10 +1,12 @@
 // The engine on RADOS beside raw operations of librados on the same cluster. Needs one:
 //   ./dev cluster up && STATOR_CEPH_CONF=build/cluster/ceph.conf build/release/bench/rados_bench
-// Arguments of a benchmark are writers or readers at a time, and tablets (objects) that they are spread over. One thread submits.
+// CPU is that of this process, all threads, without the OSDs. Arguments of a benchmark are writers or readers at a time, and tablets (objects) that they are spread over. One thread submits.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 
 #include "base/random.h"
@@ -99,52 +101,128 @@ void EnginePut(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
-// A tablet with all keys in it.
-std::unique_ptr<kv::Engine> Filled(benchmark::State& state, const kv_rados::RadosOptions& options, kv::Tablet tablet) {
+constexpr kv::Tablet kTablet{kv::Space::kItems, 1};
+
+kv::Tablet TabletOf(uint64_t number, int64_t tablets) { return {kv::Space::kItems, static_cast<uint32_t>(1 + number % static_cast<uint64_t>(tablets))}; }
+
+// Some tablets with all keys in them.
+std::unique_ptr<kv::Engine> Filled(benchmark::State& state, const kv_rados::RadosOptions& options, int64_t tablets = 1) {
   auto engine = kv_rados::OpenRados(options);
   if (!engine.ok()) {
     state.SkipWithError(engine.error().message().c_str());
     return nullptr;
   }
-  kv::Batch batch;
-  for (uint64_t i = 0; i < kKeys; ++i) batch.puts.push_back({tablet, Key(i), std::string(kv::kStampBytes + kValueBytes, 'v')});
-  if (!kv::ApplyAndWait(**engine, std::move(batch)).ok()) state.SkipWithError("the tablet cannot be filled");
+  for (int64_t t = 0; t < tablets; ++t) {
+    const kv::Tablet tablet = TabletOf(static_cast<uint64_t>(t), tablets);
+    kv::Batch batch;
+    for (uint64_t i = 0; i < kKeys; ++i) batch.puts.push_back({tablet, Key(i), std::string(kv::kStampBytes + kValueBytes, 'v')});
+    if (!kv::ApplyAndWait(**engine, std::move(batch)).ok()) state.SkipWithError("the tablet cannot be filled");
+  }
   return std::move(*engine);
 }
 
-constexpr kv::Tablet kTablet{kv::Space::kItems, 1};
-
+// One thread keeps all reads under way.
 void RawGet(benchmark::State& state) {
   const kv_rados::RadosOptions options = Options();
-  const auto engine = Filled(state, options, kTablet);
+  const auto engine = Filled(state, options, state.range(1));
   auto cluster = kv_rados::Cluster::Connect(options);
   if (!engine || !cluster.ok()) return;
   uint64_t number = 0;
+  Flight flight(state.range(0));
   for (auto _ : state) {
-    const std::string cell = kv_rados::KeyCell(Key(number++));
+    flight.Begin();
+    const std::string cell = kv_rados::KeyCell(Key(number * 7));
+    auto read = std::make_shared<kv_rados::ReadOp>((*cluster)->api());
+    read->Keys({&cell, 1});
+    (*cluster)->ReadLater(kv_rados::PartObject(TabletOf(number, state.range(1)), 0), *read, [read, &flight](int result) {
+      read->ForEach(0, [](auto, auto value) { return benchmark::DoNotOptimize(value), true; });
+      flight.End(result == 0);
+    });
+    ++number;
+  }
+  if (flight.Wait() > 0) state.SkipWithError("reads failed");
+  state.SetItemsProcessed(state.iterations());
+}
+
+// As many threads as reads at a time, each of which waits: in librados, or in the engine.
+struct Shared {
+  std::unique_ptr<kv::Engine> engine;
+  std::unique_ptr<kv_rados::Cluster> cluster;
+} shared;
+
+void Setup(benchmark::State& state) {
+  if (state.thread_index() != 0) return;
+  const kv_rados::RadosOptions options = Options();
+  shared.engine = Filled(state, options, state.range(0));
+  auto cluster = kv_rados::Cluster::Connect(options);
+  if (cluster.ok()) shared.cluster = std::move(*cluster);
+}
+
+// How many reads of the engine went into one operation.
+void CountTogether(benchmark::State& state, kv::Engine& engine) {
+  std::map<std::string, double> statistics = engine.Statistics();
+  state.counters["together"] = statistics["kv_rados_point_reads"] / std::max(1.0, statistics["kv_rados_point_read_operations"]);
+}
+
+void TearDown(benchmark::State& state) {
+  state.SetItemsProcessed(state.iterations());
+  if (state.thread_index() != 0) return;
+  if (shared.engine != nullptr) CountTogether(state, *shared.engine);
+  shared = {};
+}
+
+void RawGetAndWait(benchmark::State& state) {
+  Setup(state);
+  auto number = static_cast<uint64_t>(state.thread_index());
+  for (auto _ : state) {
+    const std::string cell = kv_rados::KeyCell(Key(number * 7));
     std::unique_ptr<kv_rados::ReadOp> read;
-    if ((*cluster)->Read(kv_rados::PartObject(kTablet, 0), [&](auto& op) { op.Keys({&cell, 1}); }, &read) < 0) {
-      return state.SkipWithError("a read failed");
+    if (shared.cluster->Read(kv_rados::PartObject(TabletOf(number, state.range(0)), 0), [&](auto& op) { op.Keys({&cell, 1}); }, &read) < 0) {
+      state.SkipWithError("a read failed");
+      break;
     }
     read->ForEach(0, [](auto, auto value) { return benchmark::DoNotOptimize(value), true; });
+    number += static_cast<uint64_t>(state.threads());
   }
+  TearDown(state);
 }
 
 void EngineGet(benchmark::State& state) {
-  const auto engine = Filled(state, Options(), kTablet);
-  if (!engine) return;
-  uint64_t number = 0;
+  Setup(state);
+  auto number = static_cast<uint64_t>(state.thread_index());
   std::string value;
   for (auto _ : state) {
-    const Result<bool> exists = engine->Get(kTablet, Key(number++), kv::Tier::kAny, &value);
-    if (!exists.ok() || !*exists) return state.SkipWithError("a read failed");
+    const Result<bool> exists = shared.engine->Get(TabletOf(number, state.range(0)), Key(number * 7), kv::Tier::kAny, &value);
+    if (!exists.ok() || !*exists) {
+      state.SkipWithError("a read failed");
+      break;
+    }
+    number += static_cast<uint64_t>(state.threads());
   }
+  TearDown(state);
+}
+
+void EngineGetLater(benchmark::State& state) {
+  const auto engine = Filled(state, Options(), state.range(1));
+  if (!engine) return;
+  uint64_t number = 0;
+  Flight flight(state.range(0));
+  for (auto _ : state) {
+    flight.Begin();
+    engine->GetLater(TabletOf(number, state.range(1)), Key(number * 7), [&flight](Result<std::optional<std::string>> value) {
+      flight.End(value.ok() && *value);
+    });
+    ++number;
+  }
+  if (flight.Wait() > 0) state.SkipWithError("reads failed");
+  CountTogether(state, *engine);
+  state.SetItemsProcessed(state.iterations());
 }
 
 // 100 keys of 1 KB from the middle.
 void RawRange(benchmark::State& state) {
   const kv_rados::RadosOptions options = Options();
-  const auto engine = Filled(state, options, kTablet);
+  const auto engine = Filled(state, options);
   auto cluster = kv_rados::Cluster::Connect(options);
   if (!engine || !cluster.ok()) return;
   for (auto _ : state) {
@@ -156,7 +234,7 @@ void RawRange(benchmark::State& state) {
 }
 
 void EngineRange(benchmark::State& state) {
-  const auto engine = Filled(state, Options(), kTablet);
+  const auto engine = Filled(state, Options());
   if (!engine) return;
   for (auto _ : state) {
     int seen = 0;
@@ -166,12 +244,16 @@ void EngineRange(benchmark::State& state) {
   }
 }
 
-BENCHMARK(RawGuardedPut)->Args({1, 1})->Args({64, 1})->Args({64, 16})->UseRealTime();
-BENCHMARK(EnginePut)->Args({1, 1})->Args({64, 1})->Args({64, 16})->UseRealTime();
-BENCHMARK(RawGet)->UseRealTime();
-BENCHMARK(EngineGet)->UseRealTime();
-BENCHMARK(RawRange)->UseRealTime();
-BENCHMARK(EngineRange)->ArgName("reverse")->Arg(0)->Arg(1)->UseRealTime();
+BENCHMARK(RawGuardedPut)->Args({1, 1})->Args({64, 1})->Args({64, 16})->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK(EnginePut)->Args({1, 1})->Args({64, 1})->Args({64, 16})->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK(RawGet)->Args({1, 1})->Args({64, 1})->Args({64, 16})->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK(RawGetAndWait)->ArgName("tablets")->Arg(1)->Threads(1)->Threads(64)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK(RawGetAndWait)->ArgName("tablets")->Arg(16)->Threads(64)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK(EngineGet)->ArgName("tablets")->Arg(1)->Threads(1)->Threads(64)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK(EngineGet)->ArgName("tablets")->Arg(16)->Threads(64)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK(EngineGetLater)->Args({1, 1})->Args({64, 1})->Args({64, 16})->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK(RawRange)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK(EngineRange)->ArgName("reverse")->Arg(0)->Arg(1)->MeasureProcessCPUTime()->UseRealTime();
 
 }  // namespace
 }  // namespace stator

@@ -110,7 +110,13 @@ struct Service::Frame {
   bool deflate = false;
 };
 
+// Errors that may come from a definition that another process has changed meanwhile: of a table, an index, a key.
+bool MayBeOutOfDate(ErrorCode code) {
+  return code == ErrorCode::kResourceNotFound || code == ErrorCode::kFenced || code == ErrorCode::kValidation;
+}
+
 // One request in the hands of an operation.
+
 class Service::Call final : public PendingCall {
  public:
   Call(Service& service, Executor& loop, Frame frame, int64_t started, size_t request_bytes,
@@ -140,8 +146,7 @@ class Service::Call final : public PendingCall {
     Fail(InternalError(""));
   }
   void Fail(const Error& error) override {
-    if (!context_.catalog_known &&
-        (error.code() == ErrorCode::kResourceNotFound || error.code() == ErrorCode::kFenced)) {
+    if (!context_.catalog_known && MayBeOutOfDate(error.code())) {
       UniqueFunction<void(Outgoing)> done = std::move(done_);
       if (!done) return;
       Outgoing again;

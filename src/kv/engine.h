@@ -80,6 +80,10 @@ struct Range {
   std::string_view begin;
   std::string_view end;
   bool reverse = false;
+  // About how many keys, or how many bytes of keys and values, the caller will want; 0: nobody knows. An engine that reads over a
+  // network asks for so many at once; what is visited does not depend on it.
+  size_t expected_keys = 0;
+  size_t expected_bytes = 0;
 };
 
 // What becomes of a batch, for those that are computed from it before it is durable.
@@ -207,6 +211,11 @@ class Engine {
   // Reads one key into *value (stamp included) and says whether it exists. Sees durable state only.
   // kWouldBlock (Tier::kMemory only), kCorruption, kUnavailable.
   virtual Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) = 0;
+
+  // As Get with Tier::kAny, for callers that have better things to do than wait: `done` gets the value, or none if the key does not exist, on
+  // a thread of the engine, which must not wait there; or inline, as everything is where the engine answers without a network.
+  using GetDone = UniqueFunction<void(Result<std::optional<std::string>>)>;
+  virtual void GetLater(Tablet tablet, std::string_view key, GetDone done);
 
   // Reads several keys from one state (of one tablet, or of all with atomic_across_tablets). values->at(i) belongs to points[i].
   virtual Status MultiGet(std::span<const Point> points, Tier tier,

@@ -44,6 +44,8 @@ void WriteOp::Compare(std::string_view key, uint8_t how, std::string_view value)
 
 void WriteOp::GuardAbsent(std::string_view key) { Compare(key, LIBRADOS_CMPXATTR_OP_EQ, ""); }
 
+void WriteOp::GuardEqual(std::string_view key, std::string_view value) { Compare(key, LIBRADOS_CMPXATTR_OP_EQ, value); }
+
 void WriteOp::GuardBetween(std::string_view key, std::string_view above, std::string_view below) {
   Compare(key, LIBRADOS_CMPXATTR_OP_GT, above);
   Compare(key, LIBRADOS_CMPXATTR_OP_LT, below);
@@ -109,6 +111,12 @@ size_t ReadOp::Keys(std::span<const std::string> keys) {
 size_t ReadOp::Range(const std::string& start_after, const std::string& prefix, size_t limit) {
   Part& part = parts_.emplace_back();
   api_.read_op_omap_get_vals2(op_, start_after.c_str(), prefix.c_str(), limit, &part.iterator, &part.more, &part.status);
+  return parts_.size() - 1;
+}
+
+size_t ReadOp::Cells(const std::string& start_after, size_t limit) {
+  Part& part = parts_.emplace_back();
+  api_.read_op_omap_get_keys2(op_, start_after.c_str(), limit, &part.iterator, &part.more, &part.status);
   return parts_.size() - 1;
 }
 

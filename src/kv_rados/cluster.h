@@ -31,6 +31,8 @@ class WriteOp {
   void GuardAttribute(const char* name, std::string_view value);
   // -ECANCELED unless the omap has no such key (or, as none does under a key that is guarded, an empty value).
   void GuardAbsent(std::string_view key);
+  // -ECANCELED unless the key has this value.
+  void GuardEqual(std::string_view key, std::string_view value);
   // -ECANCELED unless above < the key's value < below.
   void GuardBetween(std::string_view key, std::string_view above, std::string_view below);
   void SetAttribute(const char* name, std::string_view value);
@@ -59,9 +61,11 @@ class ReadOp {
   // -ECANCELED unless the attribute is there and equal.
   void GuardAttribute(const char* name, std::string_view value);
   void Attributes();
-  // Both return the number of the part. `start_after` and `prefix` have no zero bytes.
+  // They return the number of the part. `start_after` and `prefix` have no zero bytes.
   size_t Keys(std::span<const std::string> keys);
   size_t Range(const std::string& start_after, const std::string& prefix, size_t limit);
+  // The same without the values.
+  size_t Cells(const std::string& start_after, size_t limit);
 
   // Of an operation that asked for Attributes; "" if the object has none of the name.
   std::string attribute(const char* name);

@@ -148,7 +148,6 @@ std::string EncodeHeader(const PartHeader& header) {
   if (header.state == State::kCopying) AppendText(&bytes, header.boundary);
   if (header.state == State::kFilling) {
     AppendText(&bytes, header.owner);
-    AppendLittle64(&bytes, header.seq);
     AppendLittle64(&bytes, header.until);
     AppendText(&bytes, header.copied);
   }
@@ -176,7 +175,6 @@ Result<PartHeader> DecodeHeader(std::string_view bytes) {
   if (header.state == State::kCopying) header.boundary = fields.Text();
   if (header.state == State::kFilling) {
     header.owner = fields.Text();
-    header.seq = fields.Little64();
     header.until = fields.Little64();
     header.copied = fields.Text();
   }
@@ -244,23 +242,37 @@ Result<PartSize> DecodeSize(std::string_view bytes) {
   return size;
 }
 
-std::string RangeMarkCell(uint64_t stamp, size_t number) { return fmt::format("{}{:016x}{:08x}", kRangeMarkCell, stamp, number); }
+std::string MarksFrom(char kind, uint64_t stamp) { return fmt::format("{}{:016x}", kind, stamp); }
 
-std::string EncodeRangeMark(const RangeMark& mark) {
-  std::string bytes = EncodeStamp(mark.stamp);
-  AppendText(&bytes, mark.begin);
-  AppendText(&bytes, mark.end);
+std::string MarkCell(uint64_t stamp, std::string_view key) {
+  std::string cell = MarksFrom(kMarkCell, stamp);
+  AppendEscaped(&cell, key);
+  cell.push_back(kEnd);
+  return cell;
+}
+
+std::string RangeMarkCell(uint64_t stamp, size_t number) { return MarksFrom(kRangeMarkCell, stamp) + fmt::format("{:08x}", number); }
+
+Result<std::string> KeyOfMark(std::string_view cell) {
+  constexpr size_t kBefore = 16;  // behind the kind
+  if (cell.size() <= kBefore || cell[0] != kMarkCell) return CorruptionError("A mark in a tablet's object is damaged.");
+  return KeyOfCell(std::string(1, kKeyCell).append(cell.substr(1 + kBefore)));
+}
+
+std::string EncodeRangeMark(const KeyRange& range) {
+  std::string bytes;
+  AppendText(&bytes, range.begin);
+  AppendText(&bytes, range.end);
   return bytes;
 }
 
-Result<RangeMark> DecodeRangeMark(std::string_view bytes) {
+Result<KeyRange> DecodeRangeMark(std::string_view bytes) {
   Fields fields(bytes);
-  RangeMark mark;
-  mark.stamp = fields.Little64();
-  mark.begin = fields.Text();
-  mark.end = fields.Text();
+  KeyRange range;
+  range.begin = fields.Text();
+  range.end = fields.Text();
   if (!fields.whole()) return CorruptionError("A mark of a deleted range in a tablet's object is damaged.");
-  return mark;
+  return range;
 }
 
 std::string LedgerKey(std::string_view process) { return std::string(1, kLedgerCell).append(process); }
@@ -297,12 +309,6 @@ std::string ReverseCell(std::string_view key) {
   return cell;
 }
 
-std::string MarkCell(std::string_view key) {
-  std::string cell = KeyCell(key);
-  cell[0] = kMarkCell;
-  return cell;
-}
-
 size_t CellBytes(std::string_view key, size_t value_bytes) {
   const auto escaped = std::count_if(key.begin(), key.end(), [](char byte) { return static_cast<uint8_t>(byte) <= kEscape; });
   return StoredCellBytes(key.size() + static_cast<size_t>(escaped) + 2, value_bytes + 1);
@@ -312,7 +318,7 @@ size_t StoredCellBytes(size_t cell_bytes, size_t stored_bytes) { return 2 * cell
 
 Result<std::string> KeyOfCell(std::string_view cell) {
   const auto damaged = [] { return CorruptionError("A key of a tablet's object is damaged."); };
-  if (cell.size() < 2 || (cell[0] != kKeyCell && cell[0] != kReverseCell && cell[0] != kMarkCell)) return damaged();
+  if (cell.size() < 2 || (cell[0] != kKeyCell && cell[0] != kReverseCell)) return damaged();
   std::string bytes(cell.substr(1));
   if (cell[0] == kReverseCell) Negate(&bytes, 0);
   if (bytes.back() != kEnd) return damaged();

@@ -19,15 +19,16 @@
 //   state    = 00                                    open
 //            | 01 child:4 text                       being copied: what is at `text` and beyond goes to a new part
 //            | 02 child:4                            has given that up, and has not removed it or is not yet known for it
-//            | 03 parent:4 owner seq:8 until:8 cell  such a new part, before it is opened: who copies (a process), the number of the
-//                                                    operation, up to which stamp of the parent its marks "m" and "n" are worked off, and
-//                                                    the last cell copied of its keys ("" until the first, "l" after the last)
-//   owner    = text           cell = text
+//            | 03 parent:4 owner until:8 copied      such a new part, before it is opened: who copies (a process), up to which stamp of
+//                                                    the parent its marks "m" and "n" are worked off, and behind which cell copying goes on
+//                                                    ("" at first, "l" after the last)
+//   owner    = text           copied = text
 //   cell     = "k" ordered  ->  stamp:8 01 rest      a value of the layer above, whose first 8 bytes are its stamp
 //            | "r" reversed ->                       empty; reverse order of the same keys, for RADOS lists forward only
 //            | "l" process  ->  seq:8 time:8         ledger: what a process wrote last, when (microseconds since the epoch)
-//            | "m" ordered  ->  stamp:8              while the part is being copied: the key changed
-//            | "n" number   ->  stamp:8 begin end    the same: keys in [begin, end) were deleted; a stamp and a counter in hexadecimal
+//            | "m" stamp ordered ->                  mark, while the part is being copied: the key changed
+//            | "n" stamp number  ->  text text       the same: keys from the first text to the second were deleted
+//   stamp    = 16 hexadecimal digits (in cells "m" and "n")            number = 8 hexadecimal digits
 //   ordered  = { 00 as 02 01 | 01 as 02 02 | 02 as 02 03 | another byte as it is } 01
 //   reversed = every byte b of `ordered` as 256 - b
 //   process  = 32 hexadecimal digits, drawn at random when an engine is opened
@@ -62,6 +63,7 @@ inline constexpr char kReverseCell = 'r';
 inline constexpr char kLedgerCell = 'l';
 inline constexpr char kMarkCell = 'm';
 inline constexpr char kRangeMarkCell = 'n';
+inline constexpr char kAllCopied[] = "l";  // PartHeader::copied, behind all cells of keys
 
 std::string FormatText();
 // kUnavailable for a newer version, kCorruption for anything else that FormatText would not write.
@@ -101,7 +103,6 @@ struct PartHeader {
 
   // kFilling.
   std::string owner;
-  uint64_t seq = 0;
   uint64_t until = 0;
   std::string copied;
 };
@@ -139,17 +140,19 @@ std::string LedgerKey(std::string_view process);
 std::string EncodeLedger(const LedgerCell& cell);
 Result<LedgerCell> DecodeLedger(std::string_view bytes);
 
-// A mark of a key that changed at a stamp, and the stamp of either kind of mark.
-std::string MarkCell(std::string_view key);
-// A range of keys that was deleted at a stamp, the `number`th with it.
+// Marks of what changed at a stamp: a key, or the `number`th range of keys that was deleted with it.
+std::string MarkCell(uint64_t stamp, std::string_view key);
 std::string RangeMarkCell(uint64_t stamp, size_t number);
-struct RangeMark {
-  uint64_t stamp = 0;
+// Marks of either kind with this stamp or a later one are greater than this; it is no cell itself.
+std::string MarksFrom(char kind, uint64_t stamp);
+// The key of a cell "m". kCorruption when it is none.
+Result<std::string> KeyOfMark(std::string_view cell);
+struct KeyRange {
   std::string begin;
   std::string end;
 };
-std::string EncodeRangeMark(const RangeMark& mark);
-Result<RangeMark> DecodeRangeMark(std::string_view bytes);
+std::string EncodeRangeMark(const KeyRange& range);
+Result<KeyRange> DecodeRangeMark(std::string_view bytes);
 
 // The cell of a key, and where its order in reverse is kept.
 std::string KeyCell(std::string_view key);
@@ -157,7 +160,7 @@ std::string ReverseCell(std::string_view key);
 // What the two cells of a key take, in bytes: from its own bytes and those of its value in the layer above; or from what is stored.
 size_t CellBytes(std::string_view key, size_t value_bytes);
 size_t StoredCellBytes(size_t cell_bytes, size_t stored_bytes);
-// The key of a cell "k", "r" or "m". kCorruption when it is none.
+// The key of a cell "k" or "r". kCorruption when it is none.
 Result<std::string> KeyOfCell(std::string_view cell);
 
 // Keys >= `key` are those whose KeyCell is greater than this; it is no cell itself.

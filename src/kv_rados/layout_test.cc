@@ -94,7 +94,7 @@ TEST(RadosLayout, Headers) {
   PartHeader copying = open, leaving = open, filling = open;
   copying.state = State::kCopying, copying.other = 8, copying.boundary = "c";
   leaving.state = State::kLeaving, leaving.other = 8;
-  filling.state = State::kFilling, filling.other = 3, filling.owner = "who", filling.seq = 4, filling.until = 5, filling.copied = "kx";
+  filling.state = State::kFilling, filling.other = 3, filling.owner = "who", filling.until = 5, filling.copied = "kx";
   for (const PartHeader& header : {open, copying, leaving, filling}) {
     const std::string bytes = EncodeHeader(header);
     const Result<PartHeader> decoded = DecodeHeader(bytes);
@@ -108,7 +108,6 @@ TEST(RadosLayout, Headers) {
     EXPECT_EQ(decoded->other, header.other);
     EXPECT_EQ(decoded->boundary, header.boundary);
     EXPECT_EQ(decoded->owner, header.owner);
-    EXPECT_EQ(decoded->seq, header.seq);
     EXPECT_EQ(decoded->until, header.until);
     EXPECT_EQ(decoded->copied, header.copied);
     for (size_t cut = 0; cut < bytes.size(); ++cut) EXPECT_FALSE(DecodeHeader(bytes.substr(0, cut)).ok()) << cut;
@@ -135,14 +134,23 @@ TEST(RadosLayout, MapEntries) {
 }
 
 TEST(RadosLayout, Marks) {
-  EXPECT_EQ(*KeyOfCell(MarkCell(std::string("a\0b", 3))), std::string("a\0b", 3));
-  EXPECT_LT(RangeMarkCell(255, 9), RangeMarkCell(256, 0));
-  const std::string bytes = EncodeRangeMark({77, "a", {}});
-  const Result<RangeMark> mark = DecodeRangeMark(bytes);
-  ASSERT_TRUE(mark.ok());
-  EXPECT_EQ(mark->stamp, 77);
-  EXPECT_EQ(mark->begin, "a");
-  EXPECT_EQ(mark->end, "");
+  const std::string key("a\0b", 3);
+  EXPECT_EQ(*KeyOfMark(MarkCell(255, key)), key);
+  EXPECT_EQ(*KeyOfMark(MarkCell(UINT64_MAX, "")), "");
+  for (const std::string_view cell : {"", "m", "m00000000000000ff", "k00000000000000ffa\1", "m00000000000000ffa"}) {
+    EXPECT_EQ(KeyOfMark(cell).error().code(), ErrorCode::kCorruption) << cell;
+  }
+  for (const char kind : {kMarkCell, kRangeMarkCell}) {
+    const auto cell = [kind](uint64_t stamp) { return kind == kMarkCell ? MarkCell(stamp, "") : RangeMarkCell(stamp, 9); };
+    EXPECT_LT(cell(254), MarksFrom(kind, 255));
+    EXPECT_GT(cell(255), MarksFrom(kind, 255));
+    EXPECT_GT(cell(256), cell(255));
+  }
+  const std::string bytes = EncodeRangeMark({"a", {}});
+  const Result<KeyRange> range = DecodeRangeMark(bytes);
+  ASSERT_TRUE(range.ok());
+  EXPECT_EQ(range->begin, "a");
+  EXPECT_EQ(range->end, "");
   for (size_t cut = 0; cut < bytes.size(); ++cut) EXPECT_FALSE(DecodeRangeMark(bytes.substr(0, cut)).ok()) << cut;
 }
 

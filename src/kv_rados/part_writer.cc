@@ -278,7 +278,10 @@ void PartWriter::Build() {
                  GroupSize{.before = has,
                            .max_bytes = context_.cluster.options().max_tablet_bytes,
                            .is_final = counted_for_group_,
-                           .seen = [part = part_](std::string_view key, uint64_t stamp) { return part->seen.Find(key, stamp); }});
+                           .seen = [this](std::string_view key, uint64_t stamp) {
+                             const std::optional<size_t> bytes = part_->seen.Find(key, stamp);
+                             return bytes ? bytes : context_.cache.SizeOf(part_->tablet, key, stamp);
+                           }});
   for (size_t i = 0; i < batches_.size(); ++i) {
     QueuedBatch& queued = batches_[i];
     if (!queued.done) continue;
@@ -362,17 +365,17 @@ void PartWriter::FillOperation(WriteOp* op) const {
 
 // What changes while a part is copied is copied again.
 void PartWriter::MarkChanges(std::vector<std::string>* cells, std::vector<std::string>* values) const {
-  const std::string stamp = EncodeStamp(group_->last_stamp());
+  const uint64_t stamp = group_->last_stamp();
   for (const auto& [key, change] : group_->changes()) {
     const std::optional<std::string_view> route = RouteOf(part_->tablet.space, key);
     if (!route || *route < header_->header.boundary) continue;
-    cells->push_back(MarkCell(key));
-    values->push_back(stamp);
+    cells->push_back(MarkCell(stamp, key));
+    values->emplace_back();
   }
   size_t number = 0;
   for (const Group::Span& span : group_->deleted()) {
-    cells->push_back(RangeMarkCell(group_->last_stamp(), number++));
-    values->push_back(EncodeRangeMark({group_->last_stamp(), span.begin, span.end}));
+    cells->push_back(RangeMarkCell(stamp, number++));
+    values->push_back(EncodeRangeMark({span.begin, span.end}));
   }
 }
 

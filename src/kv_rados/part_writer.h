@@ -19,6 +19,7 @@
 #include "kv_rados/cluster.h"
 #include "kv_rados/group.h"
 #include "kv_rados/tablet_map.h"
+#include "kv_rados/value_cache.h"
 
 namespace stator::kv_rados {
 
@@ -64,6 +65,7 @@ struct WriterStatistics {
 struct WriterContext {
   Cluster& cluster;
   TabletMap& map;
+  ValueCache& cache;
   const Clock& clock;
   Executor& thread;         // the writer's
   WorkerPool& workers;      // for what waits

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <numeric>
 #include <utility>
 
 #include "base/random.h"
@@ -11,22 +12,37 @@
 #include "kv_rados/cluster.h"
 #include "kv_rados/fences.h"
 #include "kv_rados/layout.h"
+#include "kv_rados/point_reads.h"
 #include "kv_rados/routing.h"
 #include "kv_rados/scan.h"
+#include "kv_rados/splitter.h"
 #include "kv_rados/tablet_map.h"
+#include "kv_rados/value_cache.h"
 #include "kv_rados/writer.h"
 
 namespace stator::kv_rados {
 namespace {
 
+constexpr int kRounds = 50;  // of a read whose operations are refused, because the tablet changes
+// Threads for what GetLater cannot do without waiting, and how many reads may stand in line for them.
+constexpr int kWaiters = 2;
+constexpr size_t kMaxInLine = 10'000;
+
 class RadosEngine final : public kv::Engine {
  public:
-  RadosEngine(std::unique_ptr<Cluster> cluster, std::string process)
+  RadosEngine(std::unique_ptr<Cluster> cluster, const std::string& process)
       : bulletin_(*cluster),
         cluster_(std::move(cluster)),
-        map_(*cluster_, [](const PartPtr&) {}),
-        writer_(*cluster_, map_, std::move(process)) {}
-  ~RadosEngine() override { bulletin_.Stop(); }
+        map_(*cluster_, [this](const PartPtr& part) { splitter_.Watch(part); }),
+        splitter_(*cluster_, map_, process),
+        cache_(cluster_->options().guarded_cache_bytes),
+        writer_(*cluster_, map_, cache_, process,
+                [this](const PartPtr& part, const PartSize& size) { splitter_.Consider(part, size); }),
+        channel_(*cluster_),
+        points_(channel_, [this] { return cluster_->clock().TicksMicros(); },
+                [this](int64_t ticks) { return cluster_->PastDeadline(ticks); }),
+        waiters_(kWaiters, kMaxInLine) {}
+  ~RadosEngine() override;
 
   kv::Capabilities capabilities() const override {
     return {.atomic_across_tablets = false,
@@ -37,11 +53,16 @@ class RadosEngine final : public kv::Engine {
             .max_tablet_bytes = cluster_->options().max_tablet_bytes};
   }
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override;
+  void GetLater(kv::Tablet tablet, std::string_view key, GetDone done) override;
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override;
   Status Scan(const kv::Range& range, kv::Tier tier,
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
   void Apply(kv::Batch batch, kv::ApplyDone done) override { writer_.Apply(std::move(batch), std::move(done)); }
   Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key) override;
+  Result<std::vector<PartInfo>> Parts(kv::Tablet tablet) const;
+  Status Split(kv::Tablet tablet, std::string_view key) {
+    return splitter_.SplitNow(tablet, RouteOf(tablet.space, key).value_or(std::string_view()));
+  }
   Status RaiseFence(kv::Tablet tablet, uint64_t fence) override { return kv_rados::RaiseFence(*cluster_, map_, tablet, fence); }
   kv::Bulletin* bulletin() override { return &bulletin_; }
   Status Health() const override { return writer_.Health(); }
@@ -49,7 +70,13 @@ class RadosEngine final : public kv::Engine {
   std::map<std::string, double> Statistics() const override {
     std::map<std::string, double> statistics;
     writer_.AddStatistics(&statistics);
+    splitter_.AddStatistics(&statistics);
     statistics["kv_rados_watches_lost"] = static_cast<double>(bulletin_.lost());
+    statistics["kv_rados_point_reads"] = static_cast<double>(points_.reads());
+    statistics["kv_rados_point_read_operations"] = static_cast<double>(points_.operations());
+    statistics["kv_rados_cache_bytes"] = static_cast<double>(cache_.bytes());
+    statistics["kv_rados_cache_hits"] = static_cast<double>(cache_.hits());
+    statistics["kv_rados_cache_misses"] = static_cast<double>(cache_.misses());
     return statistics;
   }
   Status Checkpoint(const std::string&) override {
@@ -58,49 +85,91 @@ class RadosEngine final : public kv::Engine {
   }
 
  private:
-  // Reads from the part that holds the route. place->part is null, and nothing was read, if the tablet was never written to.
+  // Runs `operate` (the result of an operation: 0 or -errno) at the place of the route until it is not refused. place->part is null, and
+  // nothing was done, if the tablet was never written to.
+  Status At(kv::Tablet tablet, std::string_view route, Place* place, FunctionRef<int(const Place& place)> operate) const;
+  // An operation at the place failed. OK if it is worth another try at a place that is located anew.
+  Status Mend(const Place& place, int result) const;
+  // As At, with one operation that reads.
   Status Read(kv::Tablet tablet, std::string_view route, FunctionRef<void(ReadOp&)> fill, Place* place,
               std::unique_ptr<ReadOp>* read) const;
   // The same from every part, one after the other, until an error.
   Status ReadAll(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill, FunctionRef<Status(const Place& place, ReadOp& read)> take) const;
   // What MultiGet has read.
   struct Wanted {
-    std::vector<std::string> cells;
+    std::vector<std::string> cells;                                  // each once
     std::map<std::string, std::vector<size_t>, std::less<>> places;  // a key may be asked for more than once
   };
-  Status TakeValues(const Place& place, ReadOp& read, const Wanted& wanted, std::vector<std::optional<std::string>>* values);
+  Status TakeValues(const Place& place, const Fetched& fetched, const Wanted& wanted, std::vector<std::optional<std::string>>* values);
+  // As MultiGet: from the pool, and from what is remembered.
+  Status GetAny(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values);
+  Status GetGuarded(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values);
+
+  // A read that no thread waits for.
+  struct Later {
+    kv::Tablet tablet;
+    std::string key;
+    GetDone done;
+    ValueCache::Moment began;
+    int round = 0;
+  };
+  using LaterPtr = std::shared_ptr<Later>;
+  // None if it cannot be told without waiting.
+  std::optional<Place> LocateCached(kv::Tablet tablet, std::string_view route) const;
+  void SendLater(const LaterPtr& later);
+  // Waits elsewhere until the place is known, and sends it then. `failed` was refused with `result`, if that is not 0.
+  void LocateLater(const LaterPtr& later, const Place& failed, int result);
+  void FinishLater(Later& later, Result<std::optional<std::string>> value);
 
   RadosBulletin bulletin_;  // outlives the cluster
   const std::unique_ptr<Cluster> cluster_;
   mutable TabletMap map_;  // a cache
+  Splitter splitter_;
+  ValueCache cache_;
   Writer writer_;
+  ClusterChannel channel_;
+  PointReads points_;
+
+  Mutex later_mutex_;
+  std::condition_variable_any later_ended_;
+  size_t later_ GUARDED_BY(later_mutex_) = 0;  // without an answer
+  WorkerPool waiters_;
 };
 
 Error SpanError(std::string_view what) {
   return Error(ErrorCode::kSpansUnits, fmt::format("{}, which are not read together on this engine.", what));
 }
 
+Error BusyError() { return Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read."); }
+
 Error WouldBlockError() { return Error(ErrorCode::kWouldBlock, "Every read of this store waits for the network."); }
+
+Status RadosEngine::At(kv::Tablet tablet, std::string_view route, Place* place, FunctionRef<int(const Place& place)> operate) const {
+  for (int round = 0; round < kRounds; ++round) {
+    ASSIGN_OR_RETURN(*place, map_.Locate(tablet, route));
+    if (place->part == nullptr) return OkStatus();
+    const int result = operate(*place);
+    if (result >= 0) return OkStatus();
+    TRY(Mend(*place, result));
+  }
+  return BusyError();
+}
+
+Status RadosEngine::Mend(const Place& place, int result) const {
+  if (result == -ENOENT) return map_.Recheck(place.part);
+  if (result != -ECANCELED) return cluster_->ErrorOf(result, place.part->object, false);
+  place.part->Forget(place.header);
+  return OkStatus();
+}
 
 Status RadosEngine::Read(kv::Tablet tablet, std::string_view route, FunctionRef<void(ReadOp&)> fill, Place* place,
                          std::unique_ptr<ReadOp>* read) const {
-  for (int round = 0; round < 50; ++round) {
-    ASSIGN_OR_RETURN(*place, map_.Locate(tablet, route));
-    if (place->part == nullptr) return OkStatus();
-    const int result = cluster_->Read(place->part->object, [&](ReadOp& op) {
-      op.GuardAttribute(kHeaderAttribute, place->header->bytes);
+  return At(tablet, route, place, [&](const Place& at) {
+    return cluster_->Read(at.part->object, [&](ReadOp& op) {
+      op.GuardAttribute(kHeaderAttribute, at.header->bytes);
       fill(op);
     }, read);
-    if (result >= 0) return OkStatus();
-    if (result == -ENOENT) {
-      TRY(map_.Recheck(place->part));
-    } else if (result == -ECANCELED) {
-      place->part->Forget(place->header);
-    } else {
-      return cluster_->ErrorOf(result, place->part->object, false);
-    }
-  }
-  return Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read.");
+  });
 }
 
 Status RadosEngine::ReadAll(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill,
@@ -130,39 +199,71 @@ Status RadosEngine::MultiGet(std::span<const kv::Point> points, kv::Tier tier,
                              std::vector<std::optional<std::string>>* values) {
   values->assign(points.size(), std::nullopt);
   if (points.empty()) return OkStatus();
-  if (tier != kv::Tier::kAny) return WouldBlockError();
+  switch (tier) {
+    case kv::Tier::kAny: return GetAny(points, values);
+    case kv::Tier::kGuarded: return GetGuarded(points, values);
+    case kv::Tier::kMemory: break;
+  }
+  return WouldBlockError();
+}
+
+Status RadosEngine::GetGuarded(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values) {
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (!cache_.Find(points[i].tablet, points[i].key, &values->at(i))) return WouldBlockError();
+  }
+  return OkStatus();
+}
+
+Status RadosEngine::GetAny(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values) {
   const kv::Tablet tablet = points[0].tablet;
+  const ValueCache::Moment began = cache_.Now();
   Wanted wanted;
-  std::optional<std::string_view> route;
   std::vector<std::string_view> routes;
   bool counters = false;
   for (size_t i = 0; i < points.size(); ++i) {
     if (points[i].tablet != tablet) return SpanError("a read spans tablets");
-    wanted.cells.push_back(KeyCell(points[i].key));
-    wanted.places[wanted.cells.back()].push_back(i);
+    std::string cell = KeyCell(points[i].key);
+    std::vector<size_t>& places = wanted.places[cell];
+    if (places.empty()) wanted.cells.push_back(std::move(cell));
+    places.push_back(i);
     if (const std::optional<std::string_view> of_key = RouteOf(tablet.space, points[i].key)) {
       routes.push_back(*of_key);
     } else {
       counters = true;
     }
   }
-  const auto ask = [&](ReadOp& op) { op.Keys(wanted.cells); };
   Place place;
-  std::unique_ptr<ReadOp> read;
-  TRY(Read(tablet, routes.empty() ? std::string_view() : routes.front(), ask, &place, &read));
+  FetchedPtr fetched;
+  const auto read = [&](const Place& at) {
+    fetched = points_.ReadAndWait(at.part, at.header, wanted.cells);
+    return fetched->result;
+  };
+  TRY(At(tablet, routes.empty() ? std::string_view() : routes.front(), &place, read));
   if (place.part == nullptr) return OkStatus();
   const RouteRange& has = place.header->header.routes;
   if (!std::all_of(routes.begin(), routes.end(), [&has](std::string_view each) { return has.Has(each); })) {
     return SpanError("a read spans parts of a tablet");
   }
-  if (!counters || has == RouteRange()) return TakeValues(place, *read, wanted, values);
-  // Every part has counters of its own. They are not read from one state, nor with the rest.
-  return ReadAll(tablet, ask, [&](const Place& part, ReadOp& of_part) { return TakeValues(part, of_part, wanted, values); });
+  if (!counters || has == RouteRange()) {
+    TRY(TakeValues(place, *fetched, wanted, values));
+  } else {
+    // Every part has counters of its own. They are not read from one state, nor with the rest.
+    std::string route;
+    do {
+      TRY(At(tablet, route, &place, read));
+      if (place.part == nullptr) break;
+      TRY(TakeValues(place, *fetched, wanted, values));
+      route = place.header->header.routes.end;
+    } while (!route.empty());
+  }
+  for (size_t i = 0; i < points.size(); ++i) cache_.NoteRead(tablet, points[i].key, values->at(i), began);
+  return OkStatus();
 }
 
-Status RadosEngine::TakeValues(const Place& place, ReadOp& read, const Wanted& wanted, std::vector<std::optional<std::string>>* values) {
+Status RadosEngine::TakeValues(const Place& place, const Fetched& fetched, const Wanted& wanted,
+                               std::vector<std::optional<std::string>>* values) {
   Status status;
-  read.ForEach(0, [&](std::string_view cell, std::string_view stored) {
+  fetched.ForEach(wanted.cells, [&](std::string_view cell, std::string_view stored) {
     status = [&]() -> Status {
       ASSIGN_OR_RETURN(std::string value, LoadedValue(stored));
       const auto found = wanted.places.find(cell);
@@ -186,6 +287,83 @@ Status RadosEngine::TakeValues(const Place& place, ReadOp& read, const Wanted& w
   return status;
 }
 
+// ---- reads that no thread waits for --------------------------------------------------------------------------------
+
+RadosEngine::~RadosEngine() {
+  bulletin_.Stop();
+  std::unique_lock<Mutex> lock(later_mutex_);
+  later_ended_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS { return later_ == 0; });
+}
+
+void RadosEngine::GetLater(kv::Tablet tablet, std::string_view key, GetDone done) {
+  {
+    MutexLock lock(later_mutex_);
+    ++later_;
+  }
+  SendLater(std::make_shared<Later>(Later{tablet, std::string(key), std::move(done), cache_.Now()}));
+}
+
+std::optional<Place> RadosEngine::LocateCached(kv::Tablet tablet, std::string_view route) const {
+  const PartListPtr parts = map_.Cached(tablet);
+  if (parts == nullptr) return std::nullopt;
+  const PartPtr& part = std::prev(parts->upper_bound(route))->second;
+  const HeaderPtr header = part->header();
+  if (header == nullptr) return std::nullopt;
+  const PartHeader& is = header->header;
+  const bool open = is.state != PartHeader::State::kFilling && is.fence != kv::kDroppedFence && is.routes.Has(route);
+  return open ? std::optional(Place{part, header}) : std::nullopt;
+}
+
+void RadosEngine::SendLater(const LaterPtr& later) {
+  const std::optional<std::string_view> route = RouteOf(later->tablet.space, later->key);
+  const std::optional<Place> place = route ? LocateCached(later->tablet, *route) : std::nullopt;
+  if (!place) return LocateLater(later, {}, 0);
+  std::vector<std::string> cells = {KeyCell(later->key)};
+  points_.ReadLater(place->part, place->header, cells, [this, later, place, cells](const FetchedPtr& fetched) {
+    if (fetched->result < 0) return LocateLater(later, *place, fetched->result);
+    Result<std::optional<std::string>> value = std::optional<std::string>();
+    fetched->ForEach(cells, [&](std::string_view cell, std::string_view stored) {
+      Result<std::string> loaded = LoadedValue(stored);
+      if (!loaded.ok()) return value = std::move(loaded).error(), false;
+      place->part->NoteBytes(cell.size() + stored.size());
+      place->part->seen.Note(later->key, kv::StampOf(*loaded), loaded->size());
+      value = std::optional(std::move(*loaded));
+      return true;
+    });
+    if (value.ok()) cache_.NoteRead(later->tablet, later->key, *value, later->began);
+    FinishLater(*later, std::move(value));
+  });
+}
+
+void RadosEngine::LocateLater(const LaterPtr& later, const Place& failed, int result) {
+  if (++later->round > kRounds) return FinishLater(*later, BusyError());
+  UniqueFunction<void()> task = [this, later, failed, result] {
+    if (result < 0) {
+      if (Status mended = Mend(failed, result); !mended.ok()) return FinishLater(*later, std::move(mended).error());
+    }
+    const std::optional<std::string_view> route = RouteOf(later->tablet.space, later->key);
+    if (!route) {  // a counter
+      std::string value;
+      const Result<bool> exists = Get(later->tablet, later->key, kv::Tier::kAny, &value);
+      if (!exists.ok()) return FinishLater(*later, exists.error());
+      return FinishLater(*later, *exists ? std::optional(std::move(value)) : std::nullopt);
+    }
+    const Result<Place> place = map_.Locate(later->tablet, *route);
+    if (!place.ok()) return FinishLater(*later, place.error());
+    if (place->part == nullptr) return FinishLater(*later, std::optional<std::string>());
+    SendLater(later);
+  };
+  if (!waiters_.TryPost(task)) FinishLater(*later, Error(ErrorCode::kUnavailable, "Too many reads wait for the Ceph cluster."));
+}
+
+void RadosEngine::FinishLater(Later& later, Result<std::optional<std::string>> value) {
+  later.done(std::move(value));
+  MutexLock lock(later_mutex_);
+  if (--later_ == 0) later_ended_.notify_all();
+}
+
+// ---- the rest --------------------------------------------------------------------------------------------------------
+
 Status RadosEngine::Scan(const kv::Range& range, kv::Tier tier,
                          FunctionRef<bool(std::string_view key, std::string_view value)> visit) {
   if (!range.end.empty() && range.begin >= range.end) return OkStatus();
@@ -200,14 +378,22 @@ Result<kv::Unit> RadosEngine::UnitOf(kv::Tablet tablet, std::string_view key) {
   return kv::Unit{tablet, std::to_string(place.part == nullptr ? 0 : place.part->number)};
 }
 
-uint64_t RadosEngine::ApproximateBytes(kv::Tablet tablet) const {
-  uint64_t bytes = 0;
-  const Status status = ReadAll(tablet, [](ReadOp& op) { op.Attributes(); }, [&bytes](const Place& place, ReadOp& read) -> Status {
+Result<std::vector<PartInfo>> RadosEngine::Parts(kv::Tablet tablet) const {
+  std::vector<PartInfo> parts;
+  TRY(ReadAll(tablet, [](ReadOp& op) { op.Attributes(); }, [&parts](const Place& place, ReadOp& read) -> Status {
     ASSIGN_OR_RETURN(const PartSize size, DecodeSize(read.attribute(kSizeAttribute)));
-    bytes += size.bytes - std::min(size.bytes, place.header->header.given.bytes);
+    const PartHeader& header = place.header->header;
+    parts.push_back({place.part->number, header.routes.begin, size.bytes - std::min(size.bytes, header.given.bytes),
+                     size.keys - std::min(size.keys, header.given.keys)});
     return OkStatus();
-  });
-  return status.ok() ? bytes : 0;
+  }));
+  return parts;
+}
+
+uint64_t RadosEngine::ApproximateBytes(kv::Tablet tablet) const {
+  const Result<std::vector<PartInfo>> parts = Parts(tablet);
+  if (!parts.ok()) return 0;
+  return std::accumulate(parts->begin(), parts->end(), uint64_t{0}, [](uint64_t sum, const PartInfo& part) { return sum + part.bytes; });
 }
 
 // Finds the store object, or creates it; then writes to it, so that what keeps this process from writing shows now.
@@ -234,6 +420,14 @@ Status OpenStore(Cluster& cluster, const std::string& process) {
 }
 
 }  // namespace
+
+Result<std::vector<PartInfo>> PartsOf(kv::Engine& engine, kv::Tablet tablet) {
+  return static_cast<RadosEngine&>(engine).Parts(tablet);
+}
+
+Status SplitPart(kv::Engine& engine, kv::Tablet tablet, std::string_view key) {
+  return static_cast<RadosEngine&>(engine).Split(tablet, key);
+}
 
 Result<std::unique_ptr<kv::Engine>> OpenRados(const RadosOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Cluster> cluster, Cluster::Connect(options));

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -25,19 +27,41 @@ struct RadosOptions {
   int connect_timeout_seconds = 10;
   // The OSDs forget a process that they have not heard of for so long; until then announcements (kv::Bulletin) wait for it in vain.
   int watch_timeout_seconds = 10;
-  // A batch that would make its tablet larger gets kUnavailable. A larger one slows down the recovery of its replicas: measured,
-  // 200,000 keys stall for seconds.
-  uint64_t max_tablet_bytes = 64 << 20;
+  // A part of a tablet that has grown to one of these is split in two, in the background.
+  uint64_t split_bytes = 48 << 20;
+  uint64_t split_keys = 50'000;
+  // A batch that would make its part of a tablet larger gets kUnavailable: the part cannot be divided, or grows faster than that is
+  // done. A larger one slows down the recovery of its replicas: measured, 200,000 keys stall for seconds.
+  uint64_t max_tablet_bytes = 128 << 20;
+  // When nothing moves in a split for so long, another process that uses the part carries it on.
+  int split_takeover_seconds = 3;
+  // What is remembered of values that were read and written, for Tier::kGuarded.
+  size_t guarded_cache_bytes = 64 << 20;
   const Clock* clock = nullptr;  // not owned; null: the system's
 
   // For tests: called on a thread of librados with what a write to a tablet gave (0 or -errno); what it returns is believed.
   std::function<int(int result)> write_result;
+  // For tests: called on a thread of the engine after each step of a split (part_split.h).
+  std::function<void(int step)> split_step;
 };
 
 // Opens the store, or creates it in a pool (or namespace) that holds none. The engine is durable as the pool is, blocking,
-// neither exclusive nor atomic_across_tablets. It has one thread of its own beside those of librados.
+// neither exclusive nor atomic_across_tablets. It has some threads of its own beside those of librados.
 // kUnavailable, with a sentence for people: no such file, cluster, pool or user; missing caps; an erasure-coded pool; a store of
 // a newer format. kCorruption: the store object is none.
 Result<std::unique_ptr<kv::Engine>> OpenRados(const RadosOptions& options);
+
+// For tests and operators, of an engine that OpenRados gave.
+struct PartInfo {
+  uint32_t number = 0;
+  std::string begin;  // its first route (routing.h)
+  uint64_t bytes = 0;
+  uint64_t keys = 0;
+};
+// The parts of a tablet in the order of their routes; none if it was never written to. Waits. Not from one state.
+Result<std::vector<PartInfo>> PartsOf(kv::Engine& engine, kv::Tablet tablet);
+// Splits the part that holds the key, whatever its size, and waits until that is done. kUnavailable: it cannot be divided, or is being
+// split already.
+Status SplitPart(kv::Engine& engine, kv::Tablet tablet, std::string_view key);
 
 }  // namespace stator::kv_rados

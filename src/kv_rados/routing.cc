@@ -13,7 +13,7 @@ constexpr uint8_t kLocalEntryKind = 0x10;
 
 // The key that a key of the engine above is about; the key itself, if it is none of those.
 std::string_view About(std::string_view key) {
-  while (!key.empty() && key[0] == kEngineKey) {
+  while (IsEngineKey(key)) {
     key = key.size() < kEngineKeyBytes ? std::string_view() : key.substr(2, key.size() - kEngineKeyBytes);
   }
   return key;
@@ -23,7 +23,7 @@ std::string_view About(std::string_view key) {
 
 std::optional<std::string_view> RouteOf(kv::Space space, std::string_view key) {
   if (space == kv::Space::kCatalog) return key;
-  const bool of_engine = !key.empty() && key[0] == kEngineKey;
+  const bool of_engine = IsEngineKey(key);
   key = About(key);
   if (space == kv::Space::kLog || key.empty()) return key;
   if (key[0] != kCounterKind) return key.substr(1);
@@ -47,7 +47,7 @@ std::optional<RouteRange> RoutesOfKeys(kv::Space space, std::string_view begin, 
     if (end.empty() || end > engine_keys) return std::nullopt;
     return RouteRange{std::string(begin), std::string(end)};
   }
-  if (begin.empty() || end.empty() || begin[0] == kEngineKey || begin[0] == kCounterKind) return std::nullopt;
+  if (begin.empty() || end.empty() || IsEngineKey(begin) || begin[0] == kCounterKind) return std::nullopt;
   if (end[0] == begin[0]) return RouteRange{std::string(begin.substr(1)), std::string(end.substr(1))};
   const bool whole_kind = end.size() == 1 && static_cast<uint8_t>(end[0]) == static_cast<uint8_t>(begin[0]) + 1;
   return whole_kind ? std::optional(RouteRange{std::string(begin.substr(1)), {}}) : std::nullopt;
@@ -57,6 +57,8 @@ std::string KeyAtRoute(kv::Space space, std::string_view keys_begin, std::string
   std::string key(space == kv::Space::kItems ? keys_begin.substr(0, 1) : std::string_view());
   return key.append(route);
 }
+
+bool IsEngineKey(std::string_view key) { return !key.empty() && key[0] == kEngineKey; }
 
 bool BelongsToAnItem(kv::Space space, std::string_view key) {
   key = About(key);

@@ -29,8 +29,10 @@ std::optional<RouteRange> RoutesOfKeys(kv::Space space, std::string_view begin, 
 // The first key that is in `keys` (of which RoutesOfKeys knows the routes) and not below the route.
 std::string KeyAtRoute(kv::Space space, std::string_view keys_begin, std::string_view route);
 
-// Whether what begins with `route` may be the first of a part, in a tablet that has keys of several kinds with the same hash.
+// Within so many bytes of a route no part begins, in a tablet that has keys of several kinds with the same hash.
 inline constexpr size_t kHashBytes = 16;
+// Whether it is one of the engine above.
+bool IsEngineKey(std::string_view key);
 // Whether keys of this kind stand beside an item and must not be parted from it.
 bool BelongsToAnItem(kv::Space space, std::string_view key);
 

@@ -44,11 +44,13 @@ Result<kv::Tablet> TabletOf(const kv::Batch& batch) {
 
 }  // namespace
 
-Writer::Writer(Cluster& cluster, TabletMap& map, std::string process)
+Writer::Writer(Cluster& cluster, TabletMap& map, ValueCache& cache, std::string process, Grown grown)
     : cluster_(cluster),
+      cache_(cache),
       workers_(kWorkers, kMaxWaiting),
       context_{.cluster = cluster,
                .map = map,
+               .cache = cache,
                .clock = cluster.clock(),
                .thread = *this,
                .workers = workers_,
@@ -56,7 +58,7 @@ Writer::Writer(Cluster& cluster, TabletMap& map, std::string process)
                .statistics = statistics_,
                .finish = [this](QueuedBatch& queued, Result<uint64_t> outcome) { Finish(queued, std::move(outcome)); },
                .set_health = [this](Status health) { SetHealth(std::move(health)); },
-               .grown = [](const PartPtr&, const PartSize&) {}},
+               .grown = std::move(grown)},
       thread_([this] { Run(); }) {}
 
 void Writer::Stop() {
@@ -141,6 +143,25 @@ void Writer::Run() {
   }
 }
 
+// Before the batch is done: who then reads what was written shall find it.
+void Writer::NoteOutcome(const kv::Batch& batch, const Result<uint64_t>& outcome) {
+  if (outcome.ok()) {
+    for (const kv::DeleteRange& range : batch.range_deletes) cache_.ForgetRange(range.tablet, range.begin, range.end);
+    for (const kv::Delete& gone : batch.deletes) cache_.NoteWritten(gone.tablet, gone.key, std::nullopt);
+    for (const kv::Put& put : batch.puts) {
+      if (put.key_stamp_offset < 0) cache_.NoteWritten(put.tablet, put.key, put.value);  // the others are not read by their keys
+    }
+  } else if (outcome.error().code() == ErrorCode::kUnavailable || outcome.error().code() == ErrorCode::kFenced) {
+    return;  // nothing was applied, and nothing was wrong with what is known
+  } else {
+    for (const kv::Guard& guard : batch.guards) cache_.Forget(guard.tablet, guard.key);
+    for (const kv::DeleteRange& range : batch.range_deletes) cache_.ForgetRange(range.tablet, range.begin, range.end);
+    for (const kv::Delete& gone : batch.deletes) cache_.Forget(gone.tablet, gone.key);
+    for (const kv::Put& put : batch.puts) cache_.Forget(put.tablet, put.key);
+  }
+  for (const kv::Add& add : batch.adds) cache_.Forget(add.tablet, add.key);
+}
+
 void Writer::Finish(QueuedBatch& queued, Result<uint64_t> outcome) {
   if (const std::shared_ptr<Joint> joint = std::move(queued.joint)) {
     queued.done = nullptr;
@@ -148,6 +169,7 @@ void Writer::Finish(QueuedBatch& queued, Result<uint64_t> outcome) {
     if (joint->left == 0) Finish(joint->whole, joint->Outcome());
     return;
   }
+  NoteOutcome(queued.batch, outcome);
   if (outcome.ok()) {
     if (queued.serial > accepted_serial_) {
       accepted_serial_ = queued.serial;

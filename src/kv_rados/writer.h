@@ -13,13 +13,15 @@
 #include "base/executor.h"
 #include "base/mutex.h"
 #include "kv_rados/tablet_writer.h"
+#include "kv_rados/value_cache.h"
 
 namespace stator::kv_rados {
 
-// Thread-safe. The cluster and the map must outlive it.
+// Thread-safe. The cluster, the map and the cache, which it tells what was written, must outlive it.
 class Writer final : public Executor {
  public:
-  Writer(Cluster& cluster, TabletMap& map, std::string process);
+  using Grown = UniqueFunction<void(const PartPtr&, const PartSize&)>;
+  Writer(Cluster& cluster, TabletMap& map, ValueCache& cache, std::string process, Grown grown);
   ~Writer() override { Stop(); }
 
   // As Engine::Apply.
@@ -44,10 +46,12 @@ class Writer final : public Executor {
   void Run();
   void Take(QueuedBatch queued);
   void Finish(QueuedBatch& queued, Result<uint64_t> outcome);
+  void NoteOutcome(const kv::Batch& batch, const Result<uint64_t>& outcome);
   void ReleaseBarriers();
   void SetHealth(Status health);
 
   Cluster& cluster_;
+  ValueCache& cache_;
 
   mutable Mutex mutex_;
   std::condition_variable_any wake_;

@@ -63,7 +63,7 @@ class Division {
     ASSIGN_OR_RETURN(unit_, core_.inner.UnitOf(tablet, route));
     TRY(ChooseUnit(&unit_, &route));
     plan_.primary = tablet;
-    plan_.route = std::move(route);
+    plan_.route = RouteOf(route);
     return OkStatus();
   }
 
@@ -92,7 +92,7 @@ class Division {
   Participant& Add(kv::Unit unit, std::string_view route) {
     Participant& added = plan_.participants.emplace_back();
     added.unit = std::move(unit);
-    added.route = route;
+    added.route = RouteOf(route);
     return added;
   }
   Result<Participant*> Of(kv::Tablet tablet, std::string_view key) {
@@ -289,12 +289,29 @@ Status CheckCounters(Core& core, kv::Tablet tablet, const std::vector<kv::Add>& 
   return OkStatus();
 }
 
+// Nothing would be lost if it were found out by the commit only, but for the prepares.
+Result<std::optional<Met>> CheckPrimaryGuards(Core& core, Resolver& resolver, const Plan& plan) {
+  for (const kv::Guard& guard : plan.commit.guards) {
+    std::string cell;
+    Result<bool> found = core.inner.Get(guard.tablet, guard.key, kv::Tier::kGuarded, &cell);
+    if (!found.ok() || (*found ? kv::StampOf(cell) : 0) == guard.expected()) continue;
+    found = core.inner.Get(guard.tablet, guard.key, kv::Tier::kAny, &cell);
+    if (!found.ok() || (*found ? kv::StampOf(cell) : 0) == guard.expected()) continue;
+    if (!*found || !IsIntent(cell)) return Error(ErrorCode::kGuardFailed, "A key has changed since it was read.");
+    ASSIGN_OR_RETURN(const Intent intent, DecodeIntent(cell));
+    ASSIGN_OR_RETURN(const Decision decision, resolver.Find(intent.transaction));
+    if (decision == Decision::kUndecided) return std::optional(Met{intent.transaction, {guard.tablet, intent.note_key}});
+  }
+  return std::optional<Met>();
+}
+
 }  // namespace
 
 Result<Plan> Divide(Core& core, const kv::Batch& batch, bool apart) { return Division(core, batch, apart).Run(); }
 
 Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, Plan* plan) {
-  std::optional<Met> met;
+  ASSIGN_OR_RETURN(std::optional<Met> met, CheckPrimaryGuards(core, resolver, *plan));
+  if (met) return met;
   for (Participant& participant : plan->participants) {
     const kv::Tablet tablet = participant.unit.tablet;
     TRY(CheckCounters(core, tablet, participant.adds));

@@ -23,6 +23,7 @@ bool SameCells(const std::vector<std::optional<std::string>>& a, const std::vect
 }  // namespace
 
 void Reader::Kick(kv::Tablet tablet, const Intent& intent, Decision decision) {
+  if (resolver_.IsOwn(intent.transaction.id)) return;
   const bool undecided = decision == Decision::kUndecided;
   if (undecided) core_.counts.undecided_met.fetch_add(1);
   resolver_.Settle(intent.transaction, {tablet, intent.note_key}, undecided ? kKickUndecidedMicros : core_.Jitter(20'000), nullptr);

@@ -46,6 +46,11 @@ void Resolver::End(TransactionId id) {
   own_.erase(id);
 }
 
+bool Resolver::IsOwn(TransactionId id) const {
+  MutexLock lock(mutex_);
+  return own_.contains(id);
+}
+
 int64_t Resolver::OldestMicros() const {
   MutexLock lock(mutex_);
   int64_t oldest = 0;

@@ -22,9 +22,10 @@ class Resolver {
 
   Resolver(Core& core, ApplyAnywhere apply) : core_(core), apply_(std::move(apply)) {}
 
-  // Transactions of this process are not given up for dead between these.
+  // Between these a transaction is taken care of by this process: it is not given up for dead.
   void Begin(TransactionId id);
   void End(TransactionId id);
+  bool IsOwn(TransactionId id) const;
   // The oldest of them, in microseconds; 0 if there is none.
   int64_t OldestMicros() const;
   // Which need not be looked up then. Only of transactions of which that is certain.

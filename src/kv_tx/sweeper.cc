@@ -16,6 +16,15 @@ struct Sweeper::Waiting {
   std::atomic<size_t> left = 0;
   Mutex mutex;
   Status status GUARDED_BY(mutex);
+
+  void Done(Status of, Scheduler& scheduler) {
+    if (!of.ok()) {
+      MutexLock lock(mutex);
+      status = std::move(of);
+    }
+    --left;
+    scheduler.Wake();
+  }
 };
 
 Status Sweeper::Await(const std::shared_ptr<Waiting>& waiting) {
@@ -43,12 +52,7 @@ Status Sweeper::Notes(kv::Tablet tablet, int64_t written_before) {
     if (note.time_micros > written_before) return OkStatus();
     ++waiting->left;
     resolver_.Settle(note.transaction, {tablet, key}, 0, [waiting, scheduler = &core_.scheduler](Status settled) {
-      {
-        MutexLock lock(waiting->mutex);
-        if (!settled.ok()) waiting->status = std::move(settled);
-      }
-      --waiting->left;
-      scheduler->Wake();
+      waiting->Done(std::move(settled), *scheduler);
     });
     return OkStatus();
   });
@@ -63,12 +67,7 @@ Status Sweeper::RollShares(const TransactionRef& transaction, const Record& reco
   waiting->left = record.shares.size();
   for (const Share& share : record.shares) {
     resolver_.Roll(transaction, share, Decision::kCommitted, [waiting, scheduler = &core_.scheduler](Status rolled) {
-      {
-        MutexLock lock(waiting->mutex);
-        if (!rolled.ok()) waiting->status = std::move(rolled);
-      }
-      --waiting->left;
-      scheduler->Wake();
+      waiting->Done(std::move(rolled), *scheduler);
     });
   }
   return Await(waiting);
@@ -86,7 +85,8 @@ Status Sweeper::RollForward(kv::Tablet tablet) {
 Status Sweeper::Sweep(kv::Tablet tablet, int64_t older_than_micros) {
   const int64_t now = core_.clock.NowMicros();
   TRY(Notes(tablet, now - older_than_micros));
-  return ForEach(tablet, kRecordKind, [&](const std::string& key, const std::string& value) -> Status {
+  const auto waiting = std::make_shared<Waiting>();
+  Status read = ForEach(tablet, kRecordKind, [&](const std::string& key, const std::string& value) -> Status {
     ASSIGN_OR_RETURN(const Record record, DecodeRecord(value));
     const auto id = IdOfKey(key);
     const bool committed = record.state == Decision::kCommitted;
@@ -97,9 +97,15 @@ Status Sweeper::Sweep(kv::Tablet tablet, int64_t older_than_micros) {
     kv::Batch batch;
     batch.guards.push_back({tablet, key, kv::StampOf(value)});
     batch.deletes.push_back({tablet, key});
-    const Result<uint64_t> removed = kv::ApplyAndWait(core_.inner, std::move(batch));
-    return removed.ok() || removed.error().code() == ErrorCode::kGuardFailed ? OkStatus() : Status(removed.error());
+    ++waiting->left;
+    core_.inner.Apply(std::move(batch), [waiting, scheduler = &core_.scheduler](Result<uint64_t> removed) {
+      const bool fine = removed.ok() || removed.error().code() == ErrorCode::kGuardFailed;
+      waiting->Done(fine ? OkStatus() : Status(removed.error()), *scheduler);
+    });
+    return OkStatus();
   });
+  Status removed = Await(waiting);
+  return read.ok() ? removed : read;
 }
 
 }  // namespace stator::kv_tx

@@ -5,6 +5,7 @@ namespace stator::kv_tx {
 struct Tracker::Entry {
   std::shared_ptr<kv::BatchFate> fate;
   bool decided = false;
+  bool done = false;
   bool settled = false;
   Stamps stamps;
   std::vector<UniqueFunction<void()>> on_decided;
@@ -22,11 +23,12 @@ Tracker::EntryPtr Tracker::Begin(std::shared_ptr<kv::BatchFate> fate) {
   return entry;
 }
 
-void Tracker::Decided(const EntryPtr& entry, Stamps keys) {
+void Tracker::Decided(const EntryPtr& entry, bool done, Stamps keys) {
   std::vector<UniqueFunction<void()>> waiting;
   {
     MutexLock lock(mutex_);
     entry->decided = true;
+    entry->done = done;
     entry->stamps = std::move(keys);
     undecided_.erase(entry.get());
     waiting.swap(entry->on_decided);
@@ -106,6 +108,15 @@ void Tracker::Translate(kv::Batch* batch) {
     guard.stamp = stamp->second == 0 ? UINT64_MAX : stamp->second;
     guard.left_by = nullptr;
   }
+}
+
+bool Tracker::AllDone(const kv::Batch& batch) {
+  MutexLock lock(mutex_);
+  for (const kv::FatePtr& fate : batch.after) {
+    const Entry* entry = Find(fate);
+    if (entry == nullptr || !entry->done) return false;
+  }
+  return true;
 }
 
 void Tracker::AfterAll(UniqueFunction<void()> then) {

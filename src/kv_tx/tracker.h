@@ -24,8 +24,9 @@ class Tracker {
 
   // A batch begins its way. `fate` may be null.
   EntryPtr Begin(std::shared_ptr<kv::BatchFate> fate);
-  // It was handed to the inner engine as a whole, or its `done` has run. `keys`: those of which it will know the stamps later.
-  void Decided(const EntryPtr& entry, Stamps keys = {});
+  // It was handed to the inner engine as a whole, or (`done`) its `done` has run. `keys`: those of which it will know the stamps
+  // later.
+  void Decided(const EntryPtr& entry, bool done, Stamps keys = {});
   // It is all done; `stamps` has what Decided named.
   void Settled(const EntryPtr& entry, Stamps stamps = {});
 
@@ -34,6 +35,8 @@ class Tracker {
   bool WaitFor(const kv::Batch& batch, UniqueFunction<void()>* then);
   // Replaces what guards expect of batches that were on their way here by the stamps that these left. After WaitFor said false.
   void Translate(kv::Batch* batch);
+  // Whether the `done`s of all that `batch` was computed from are known to have run.
+  bool AllDone(const kv::Batch& batch);
   // Runs `then` once all that are on their way now are decided, perhaps inline.
   void AfterAll(UniqueFunction<void()> then);
 

@@ -150,7 +150,6 @@ void Transaction::Committed(uint64_t stamp) {
   stamp_ = stamp;
   core_.counts.commits.fetch_add(1);
   resolver_.Remember(self_.id, Decision::kCommitted);
-  resolver_.End(self_.id);
   bool ranges = false;
   Tracker::Stamps keys;
   for (size_t i = 0; i < parts_.size(); ++i) {
@@ -162,7 +161,7 @@ void Transaction::Committed(uint64_t stamp) {
   stamps_ = keys;
   if (!ranges && done_) {
     std::exchange(done_, nullptr)(stamp_);
-    tracker_.Decided(entry_, std::move(keys));
+    tracker_.Decided(entry_, true, std::move(keys));
     reported_ = true;
   }
   RollForward();
@@ -223,9 +222,10 @@ void Transaction::RollForward() {
 void Transaction::RolledForward() {
   if (done_) {
     std::exchange(done_, nullptr)(stamp_);
-    tracker_.Decided(entry_, stamps_);
+    tracker_.Decided(entry_, true, stamps_);
     reported_ = true;
   }
+  resolver_.End(self_.id);
   if (reported_) tracker_.Settled(entry_, stamps_);
   // Who meets what is left needs the record.
   if (!error_) RemoveRecord(0);
@@ -413,7 +413,7 @@ void Transaction::End(Result<uint64_t> outcome) {
   const bool ok = outcome.ok();
   if (!ok && batch_.fate != nullptr) batch_.fate->failed.store(true, std::memory_order_release);
   std::exchange(done_, nullptr)(std::move(outcome));
-  tracker_.Decided(entry_);
+  tracker_.Decided(entry_, true);
   tracker_.Settled(entry_);
 }
 

@@ -148,7 +148,7 @@ class TransactionEngine::Parts {
     UniqueFunction<void()> again = [this, later] { WaitForOthers(later); };
     if (tracker.WaitFor(later->batch, &again)) return;
     tracker.Translate(&later->batch);
-    if (!later->spans && OrderedByGuards(later->batch)) return Hand(later);
+    if ((!later->spans && OrderedByGuards(later->batch)) || tracker.AllDone(later->batch)) return Hand(later);
     // Where the others went straight to the inner engine, a barrier says when they are done.
     kv::Batch barrier;
     barrier.after = later->batch.after;
@@ -161,7 +161,7 @@ class TransactionEngine::Parts {
   void Finish(const std::shared_ptr<Later>& later, Error error) {
     if (later->batch.fate != nullptr) later->batch.fate->failed.store(true, std::memory_order_release);
     later->done(std::move(error));
-    tracker.Decided(later->entry);
+    tracker.Decided(later->entry, true);
     tracker.Settled(later->entry);
   }
 
@@ -170,7 +170,7 @@ class TransactionEngine::Parts {
       return MakeTransaction(std::move(later->batch), std::move(later->done), std::move(later->entry))->Start();
     }
     Direct(std::move(later->batch), std::move(later->done));
-    tracker.Decided(later->entry);
+    tracker.Decided(later->entry, false);
     tracker.Settled(later->entry);
   }
 

@@ -257,7 +257,7 @@ TEST(TransactionEngine, AQueueEndsBeforeItsFirstUndecidedKey) {
   TransactionEngine engine(memory.Attach(), {.seed = 1, .threads = 2});
   const auto record = [](const std::string& text) {
     Batch batch;
-    batch.puts.push_back({kLog, "q" + std::string(8, '\0'), ValueOf(text), 1});
+    batch.puts.push_back({kLog, std::string("q").append(8, '\0'), ValueOf(text), 1});
     return batch;
   };
   const auto read = [&](bool reverse) {
@@ -272,9 +272,9 @@ TEST(TransactionEngine, AQueueEndsBeforeItsFirstUndecidedKey) {
   ASSERT_TRUE(ApplyAndWait(engine, record("1")).ok());
   const TransactionRef self{{7, 8}, kA, RecordKeyOf("a", {7, 8})};
   Batch prepare;
-  const std::string note_key = NoteKeyOf("q" + std::string(8, '\xff'), self.id);
-  prepare.puts.push_back({kLog, "q" + std::string(8, '\0'), EncodeIntent({self, note_key, Intent::New::kPut, "2", {}}), 1});
-  prepare.puts.push_back({kLog, note_key, EncodeNote({self, 1, {{"q" + std::string(8, '\0'), 1}}, {}, {}})});
+  const std::string note_key = NoteKeyOf(std::string("q").append(8, '\xff'), self.id);
+  prepare.puts.push_back({kLog, std::string("q").append(8, '\0'), EncodeIntent({self, note_key, Intent::New::kPut, "2", {}}), 1});
+  prepare.puts.push_back({kLog, note_key, EncodeNote({self, 1, {{std::string("q").append(8, '\0'), 1}}, {}, {}})});
   ASSERT_TRUE(ApplyAndWait(*raw, prepare).ok());
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(ApplyAndWait(engine, record("3")).ok());
   EXPECT_TRUE(read(false).ends_with("x 1 "));

@@ -148,18 +148,30 @@ void Admission::Start(ThrottlingModes modes, const throughput::ModelSettings& mo
   started_ = true;
   for (const table::TablePtr& table : store_.List()) {
     // A count that cannot be read is as good as none: sizes of partitions are estimates.
-    if (const auto counts = store_.Counts(*table); counts.ok())
-      counts_[table->descriptor.tablet_id] = *counts;
+    counts_[table->descriptor.tablet_id] =
+        CountOf(*table, nullptr).value_or(table::TableCounts());
     for (const table::IndexDescriptor& index : table->descriptor.indexes) {
-      const auto counts = store_.IndexCounts(*table, index);
-      if (!counts.ok()) continue;
-      // Entries of local indexes stand beside the items, and are none.
-      table::TableCounts& of_tablet = counts_[table->descriptor.TabletOf(index).id];
-      of_tablet.bytes += counts->bytes;
-      if (index.is_global()) of_tablet.items += counts->items;
+      if (!index.is_global()) continue;
+      counts_[index.tablet_id] = CountOf(*table, &index).value_or(table::TableCounts());
     }
   }
   store_.Observe(this);
+}
+
+std::optional<table::TableCounts> Admission::CountOf(const table::Table& table,
+                                                     const table::IndexDescriptor* index) {
+  const auto counts = index != nullptr ? store_.IndexCounts(table, *index) : store_.Counts(table);
+  if (!counts.ok()) return std::nullopt;
+  table::TableCounts sum = *counts;
+  if (index != nullptr) return sum;
+  for (const table::IndexDescriptor& local : table.descriptor.indexes) {
+    if (local.is_global()) continue;
+    // Its entries stand beside the items, and are none.
+    const auto entries = store_.IndexCounts(table, local);
+    if (!entries.ok()) return std::nullopt;
+    sum.bytes += entries->bytes;
+  }
+  return sum;
 }
 
 std::shared_ptr<Meter> Admission::NewMeter(const table::TableDescriptor& table,
@@ -176,6 +188,11 @@ std::shared_ptr<Meter> Admission::NewMeter(const table::TableDescriptor& table,
   definition.has_local_indexes = index == nullptr && table.HasLocalIndexes();
   definition.has_stream = index == nullptr && table.stream_view_type.has_value();
   definition.partitions = *wish.partitions;
+  {
+    const MutexLock lock(mutex_);
+    definition.grant = grant_;
+  }
+  definition.tablet = index != nullptr ? index->tablet_id : table.tablet_id;
   if (const auto counts = counts_.find(index != nullptr ? index->tablet_id : table.tablet_id);
       counts != counts_.end()) {
     definition.bytes = counts->second.bytes;
@@ -190,8 +207,10 @@ std::shared_ptr<Meter> Admission::NewMeter(const table::TableDescriptor& table,
   definition.readable_sort = [key, is_index = index != nullptr](std::string_view bytes) {
     return table::ReadableSort(key, is_index, bytes);
   };
-  return std::make_shared<Meter>(model_, std::move(definition), clock_.NowMicros(),
-                                 ModeOf(table.name));
+  auto meter = std::make_shared<Meter>(model_, std::move(definition), clock_.NowMicros(),
+                                       ModeOf(table.name));
+  meter->resource().SetDecides(decides());
+  return meter;
 }
 
 void Admission::OnVersion(const table::Table* before, table::Table* next) {
@@ -330,7 +349,8 @@ void Admission::Advance() {
     LogTheRest(resource, now, clock_.TicksMicros());
   }
   reported_ = std::move(alive);
-  StoreSplits(resources);
+  // What is split here is stored when this process decides, or it is there already.
+  if (decides()) StoreSplits(resources);
 }
 
 void Admission::StoreSplits(const std::vector<Resource>& resources) {

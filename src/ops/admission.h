@@ -3,6 +3,7 @@
 // it holds (table::Table::meters); nothing is looked up here.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,6 +18,7 @@
 #include "base/mutex.h"
 #include "table/store.h"
 #include "throughput/meter.h"
+#include "throughput/share_allocator.h"
 
 namespace stator::ops {
 
@@ -64,7 +66,7 @@ class Admission final : public table::CatalogObserver {
 
   // Lets time pass for all meters (Resource::Advance), tells the watchers what was used, and writes
   // what was split into the catalog's partition maps, as far as they can hold it: bounds inside an
-  // item collection are the model's alone. About once a second and after a manual clock was moved.
+  // item collection are the model's alone. One of several processes stores nothing unless it decides. About once a second and after a manual clock was moved.
   // Waits for the disk: not for a loop's or an engine's thread.
   void Advance();
 
@@ -86,6 +88,41 @@ class Admission final : public table::CatalogObserver {
 
   void OnVersion(const table::Table* before, table::Table* next) override;
 
+  // --- As one of several processes of a store (throughput/shares.h). Meters have what this process
+  // is granted, and nothing before that. Without Share nothing of it applies.
+
+  // Before Start.
+  void Share();
+  bool shared() const { return shared_; }
+  // Whether capacity may be used now.
+  bool Granted() const {
+    return !shared_ || clock_.TicksMicros() < valid_until_.load(std::memory_order_relaxed);
+  }
+
+  // By one thread at a time:
+  // Of this process, since the last call, `seconds` ago.
+  throughput::Use TakeUse(double seconds);
+  // Puts a grant in force for all tables that there are and will be. Returns what unused capacity
+  // found no room in it, by tablet. `moved`: what comes with it.
+  std::map<uint32_t, throughput::Units> PutInForce(
+      const throughput::Grant& grant, const std::map<uint32_t, throughput::Units>& moved);
+  // Until then, in the clock's TicksMicros, what is in force may be used.
+  void SetValidUntil(int64_t ticks) { valid_until_.store(ticks, std::memory_order_relaxed); }
+  // Nothing is in force any more.
+  void EndGrant();
+  // Whether partitions are split here, and stored in the catalog, and auto scaling acts. The one that
+  // does hears of what the others used (AddForeign), and they of what it has decided
+  // (Decisions, FollowDecisions).
+  void SetDecides(bool decides);
+  bool decides() const { return !shared_ || decides_.load(std::memory_order_relaxed); }
+  void AddForeign(const std::vector<std::pair<uint32_t, throughput::ResourceUse>>& used);
+  std::map<uint32_t, throughput::SharedLimits> Limits() const;
+  using Decided = std::map<uint32_t, throughput::SharePlan::OfResource>;
+  Decided Decisions() const;
+  void FollowDecisions(const Decided& decided);
+  // Asks the store what all processes together have stored. Waits for the disk.
+  void CountAgain();
+
  private:
   // What the meter had counted at some time.
   struct Counts {
@@ -97,6 +134,10 @@ class Admission final : public table::CatalogObserver {
   };
   static Counts CountsOf(const throughput::Meter& meter, int64_t now_micros);
 
+  // What is stored of a table with its local indexes, or of a global index; nullopt: it cannot be
+  // read now.
+  std::optional<table::TableCounts> CountOf(const table::Table& table,
+                                            const table::IndexDescriptor* index);
   std::shared_ptr<throughput::Meter> NewMeter(const table::TableDescriptor& table,
                                               const table::IndexDescriptor* index);
   static void Append(const table::TablePtr& table, std::vector<Resource>* resources);
@@ -109,6 +150,9 @@ class Admission final : public table::CatalogObserver {
   const Clock& clock_;
   throughput::ModelSettings model_;
   bool started_ = false;
+  bool shared_ = false;  // set before Start
+  std::atomic<int64_t> valid_until_{INT64_MIN};
+  std::atomic<bool> decides_{false};
   // By tablet, as Start found them; never changed afterwards.
   std::map<uint32_t, table::TableCounts> counts_;
   std::vector<Watcher> watchers_;
@@ -116,9 +160,12 @@ class Admission final : public table::CatalogObserver {
   Mutex spreading_;  // taken before mutex_ and before the store's lock
   mutable Mutex mutex_;
   ThrottlingModes modes_ GUARDED_BY(mutex_);
+  std::shared_ptr<const throughput::Grant> grant_ GUARDED_BY(mutex_);  // null: not shared
 
   Mutex advancing_;
   std::unordered_map<const throughput::Meter*, Counts> reported_ GUARDED_BY(advancing_);
+  // What was let pass until the last TakeUse, whose thread's own it is.
+  std::unordered_map<const throughput::Meter*, throughput::Rates> let_pass_;
 };
 
 }  // namespace stator::ops

@@ -74,10 +74,16 @@ Metered MeteredBy(const table::Table& table, const throughput::Resource* resourc
   return {meters.table.get(), nullptr};
 }
 
+// A process whose part of the capacity has run out refuses everything.
+Verdict AskOne(Context& ctx, Meter& meter, const Draw& draw) {
+  if (!ctx.env.admission.Granted()) return meter.resource().RefuseUngranted(draw);
+  return meter.resource().Admit(ctx.env.clock.NowMicros(), draw);
+}
+
 // A request that takes from one table only.
 std::optional<Refusal> AdmitOne(Context& ctx, const table::Table& table, const Draw& draw) {
   Meter& meter = *table.meters.table;
-  const Verdict verdict = meter.resource().Admit(ctx.env.clock.NowMicros(), draw);
+  const Verdict verdict = AskOne(ctx, meter, draw);
   if (verdict.admitted) return std::nullopt;
   std::optional<Refusal> refusal = Refuse(ctx, table, nullptr, meter, verdict, 0);
   if (!refusal) meter.LetPass(draw.access, draw.halves);
@@ -172,7 +178,9 @@ void Draws::AddWrite(const table::Table& table, std::string_view item_key, int64
 
 std::optional<Refusal> Draws::Admit() {
   if (draws_.empty()) return std::nullopt;
-  const Verdict verdict = throughput::Admit(ctx_.env.clock.NowMicros(), draws_);
+  const Verdict verdict = ctx_.env.admission.Granted()
+                              ? throughput::Admit(ctx_.env.clock.NowMicros(), draws_)
+                              : draws_.front().resource->RefuseUngranted(draws_.front());
   if (verdict.admitted) return std::nullopt;
   auto origin = origins_.begin();
   while (origin->end <= verdict.draw) ++origin;
@@ -226,8 +234,7 @@ std::optional<Refusal> AdmitPage(Context& ctx, const ReadTarget& target, std::st
   Meter& meter = MeterOf(target);
   const int64_t least = throughput::ReadHalves(0, consistent);
   const Verdict verdict =
-      meter.resource().Admit(ctx.env.clock.NowMicros(), {nullptr, Access::kRead, !consistent, least,
-                                                         PointOf(target, draw->key)});
+      AskOne(ctx, meter, {nullptr, Access::kRead, !consistent, least, PointOf(target, draw->key)});
   if (verdict.admitted) {
     draw->charged = least;
     return std::nullopt;

@@ -66,7 +66,10 @@ std::vector<AutoScaler::Watched> AutoScaler::Sample(Environment& env) {
     if (state.meter != resource.meter) state = State{resource.meter, {}, {}, {}};
     const Rates consumed = resource.meter->resource().consumed();
     const Rates let_pass = resource.meter->let_pass();
-    const Rates counted{consumed.read + let_pass.read, consumed.write + let_pass.write};
+    // Of other processes; nothing unless this one decides for all.
+    const Rates foreign = resource.meter->resource().foreign();
+    const Rates counted{consumed.read + let_pass.read + foreign.read,
+                        consumed.write + let_pass.write + foreign.write};
     state.waiting.read += counted.read - state.counted.read;
     state.waiting.write += counted.write - state.counted.write;
     state.counted = counted;
@@ -94,6 +97,12 @@ std::vector<AutoScaler::Watched> AutoScaler::Sample(Environment& env) {
 }
 
 bool AutoScaler::Step(Environment& env) {
+  if (!env.admission.decides()) {
+    // Another process does this. When it comes to this one, it begins anew.
+    judged_.reset();
+    states_.clear();
+    return false;
+  }
   const int64_t minute = env.clock.NowMicros() / kMinuteMicros;
   // A clock that was set back begins anew.
   if (!judged_ || minute < *judged_) {

@@ -52,7 +52,8 @@ class AutoScaler {
 
   // Judges the minutes that ended since the last call, in order, up to one that changes capacity.
   // True: there may be more of them. The first call only says when to begin. What was consumed
-  // since the last call belongs to the first of the minutes. Waits for the disk: not for a loop's
+  // since the last call belongs to the first of the minutes. Of several processes of a store one
+  // judges, by what all of them used (Admission::decides). Waits for the disk: not for a loop's
   // or an engine's thread.
   bool Step(Environment& env);
 

@@ -59,6 +59,8 @@ std::string RangeText(const throughput::KeyRange& range) {
 
 std::string RefusalText(const Explanation& e, Access access, Limit limit) {
   std::string text = LimitText(e, access, limit);
+  if (e.granted < 0.999 * e.limit)
+    text += fmt::format(", {:.0f} of them by way of this process", e.granted);
   // Nothing is known yet when the first second of the first window has not passed.
   if (e.demand > 0) text += fmt::format(", and {:.0f} were asked for", e.demand);
   text += HottestText(e) + ".";

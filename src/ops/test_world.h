@@ -87,10 +87,10 @@ inline CreateTableRequest IndexedTable(const std::string& name, ProvisionedThrou
 }
 
 struct TestWorld {
-  explicit TestWorld(uint64_t seed = 1, int threads = 1, size_t max_queued = 100)
+  explicit TestWorld(uint64_t seed = 1, int threads = 1, size_t max_queued = 100, bool measure = true)
       : engine(seed), random(seed), workers(threads, max_queued),
         store(table::Store::Open(engine, clock, workers).value()), env{*store, clock, random, workers, {}} {
-    env.admission.Start({});
+    if (measure) env.admission.Start({});
   }
   ~TestWorld() { workers.Stop(); }
 

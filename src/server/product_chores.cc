@@ -17,6 +17,7 @@ constexpr int64_t kFinishDeletesMicros = 1'000'000;
 constexpr int64_t kAdvanceMicros = 1'000'000;
 // It does nothing but at the end of each minute.
 constexpr int64_t kAutoScalingMicros = 1'000'000;
+constexpr int64_t kCountMicros = 60'000'000;
 constexpr int64_t kKeepMicros = 60'000'000;  // of history that a crash may lose
 constexpr int64_t kStreamUpkeepMicros = 10'000'000;
 // In the background a sweep works for a quarter of the time, so that a loaded machine, on which
@@ -41,6 +42,13 @@ void AddProductChores(ops::Environment& environment, Metrics& metrics, HeatHisto
     environment.admission.Advance();
     return false;
   });
+  if (environment.admission.shared()) {
+    // What others have stored.
+    chores->Add("count stored data", kCountMicros, [&environment](Chores::Pace) {
+      environment.admission.CountAgain();
+      return false;
+    });
+  }
   // From the start on, so that the first minute is judged by all of it.
   environment.auto_scaler.Step(environment);
   chores->Add("auto scaling", kAutoScalingMicros, [&environment](Chores::Pace) {

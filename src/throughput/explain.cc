@@ -63,21 +63,30 @@ Explanation Resource::Explain(int64_t now_micros, const Verdict& refusal) const 
     }
     const double most = refusal.access == Access::kRead ? settings_.partition_read_units
                                                         : settings_.partition_write_units;
+    double part = shared() ? definition_.grant->Whole(definition_.tablet)[a] : 1;
     switch (refusal.limit) {
       case Limit::kProvisioned:
+        e.limit = definition_.billing == Billing::kProvisioned
+                      ? definition_.provisioned.Of(refusal.access)
+                      : capacity_[a].rate();
+        break;
       case Limit::kMaxOnDemand:
-        e.limit = capacity_[a].rate();
+        e.limit = (refusal.access == Access::kRead ? definition_.max_read : definition_.max_write)
+                      .value_or(capacity_[a].rate());
         break;
       case Limit::kAccount:
-        e.limit = quota_[a].rate();
+        e.limit = refusal.access == Access::kRead ? settings_.table_quota_read_units
+                                                  : settings_.table_quota_write_units;
         break;
       case Limit::kKeyRange:
         e.limit =
             definition_.billing == Billing::kProvisioned && settings_.adaptive != Adaptive::kInstant
                 ? std::min(most, e.partition_share)
                 : most;
+        if (shared()) part = definition_.grant->Least(definition_.tablet, e.range)[a];
         break;
     }
+    e.granted = e.limit * part;
   }
   e.advice = Advice(e, refusal);
   return e;

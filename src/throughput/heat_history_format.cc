@@ -1,74 +1,17 @@
 // The bytes of a heat history: the grammar stands in heat_history.h.
 #include <algorithm>
 
-#include "base/compress.h"
 #include "throughput/heat_history.h"
+#include "throughput/number_codec.h"
 
 namespace stator::throughput {
 namespace {
 
 constexpr std::string_view kMagic = "HH";
 constexpr char kVersion = 1;
-constexpr size_t kCheckBytes = 4;
 // Above it no count of a real history is, and below it no sum of slots overflows.
 constexpr uint64_t kMost = uint64_t{1} << 50;
 constexpr uint64_t kLastMicros = uint64_t{1} << 62;
-
-void AppendNumber(std::string* out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
-  out->push_back(static_cast<char>(value));
-}
-void AppendNumber(std::string* out, int64_t value) {
-  AppendNumber(out, static_cast<uint64_t>(std::max<int64_t>(0, value)));
-}
-
-std::string CheckOf(std::string_view bytes) {
-  const uint32_t crc = Crc32(bytes);
-  std::string check;
-  for (int shift = 0; shift < 32; shift += 8) check.push_back(static_cast<char>(crc >> shift));
-  return check;
-}
-
-// Reads until the first thing that cannot be; then ok() is false and all numbers are 0.
-class Reader {
- public:
-  explicit Reader(std::string_view in) : in_(in) {}
-
-  uint64_t Number(uint64_t most = UINT64_MAX) {
-    uint64_t value = 0;
-    for (int shift = 0; ok_ && shift < 64; shift += 7) {
-      if (in_.empty()) break;
-      const uint8_t byte = static_cast<uint8_t>(in_.front());
-      in_.remove_prefix(1);
-      if (shift == 63 && byte > 1) break;
-      value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-      if (byte < 0x80) {
-        ok_ = value <= most;
-        return ok_ ? value : 0;
-      }
-    }
-    ok_ = false;
-    return 0;
-  }
-  int64_t Whole() { return static_cast<int64_t>(Number(kMost)); }
-  std::string Text(size_t most) {
-    const size_t length = Number(most);
-    if (!ok_ || in_.size() < length) {
-      ok_ = false;
-      return {};
-    }
-    std::string text(in_.substr(0, length));
-    in_.remove_prefix(length);
-    return text;
-  }
-  void Require(bool holds) { ok_ = ok_ && holds; }
-  bool ok() const { return ok_; }
-  bool AtEnd() const { return ok_ && in_.empty(); }
-
- private:
-  std::string_view in_;
-  bool ok_ = true;
-};
 
 Error Damaged() { return CorruptionError("a heat history is cut short or damaged"); }
 
@@ -114,7 +57,8 @@ std::string HeatHistory::Encode() const {
       }
     }
   }
-  return out + CheckOf(out);
+  AppendCheck(&out);
+  return out;
 }
 
 Result<HeatHistory> HeatHistory::Decode(std::string_view bytes, Settings settings) {
@@ -125,9 +69,9 @@ Result<HeatHistory> HeatHistory::Decode(std::string_view bytes, Settings setting
                            std::to_string(static_cast<uint8_t>(bytes[kMagic.size()])) +
                            ", which this program does not know");
   }
-  const std::string_view body = bytes.substr(0, bytes.size() - kCheckBytes);
-  if (CheckOf(body) != bytes.substr(body.size())) return Damaged();
-  Reader in(body.substr(kMagic.size() + 1));
+  const std::optional<std::string_view> body = WithoutCheck(bytes);
+  if (!body) return Damaged();
+  NumberReader in(body->substr(kMagic.size() + 1));
 
   HeatHistory history(std::move(settings));
   const Settings& s = history.settings_;
@@ -149,14 +93,14 @@ Result<HeatHistory> HeatHistory::Decode(std::string_view bytes, Settings setting
     layouts.push_back(std::move(layout));
   }
   for (uint64_t left = in.Number(); left > 0 && in.ok(); --left) {
-    const int64_t seconds = in.Whole();
+    const int64_t seconds = in.Whole(kMost);
     in.Require(seconds > 0);
     const auto known = std::ranges::find(s.tiers, seconds, &Tier::seconds);
     std::deque<Slot> slots;
     int64_t number_before = -1;
     for (uint64_t count = in.Number(); count > 0 && in.ok(); --count) {
       Slot slot;
-      const int64_t number = in.Whole();
+      const int64_t number = in.Whole(kMost);
       const uint64_t layout = in.Number();
       in.Require(number > number_before && layout < layouts.size() &&
                  number <= static_cast<int64_t>(kMost) / seconds);
@@ -173,7 +117,7 @@ Result<HeatHistory> HeatHistory::Decode(std::string_view bytes, Settings setting
         range_before = cell.range;
         for (int64_t* units : {&cell.units.read, &cell.units.write, &cell.units.refused_read,
                                &cell.units.refused_write}) {
-          *units = in.Whole();
+          *units = in.Whole(kMost);
         }
         slot.cells.push_back(cell);
       }

@@ -51,6 +51,8 @@ class KeySample {
   void Add(const KeyPoint& point, double weight);
   void Clear();
   size_t size() const { return points_.size(); }
+  // In the order of time; each stands for as much as the others.
+  const std::vector<KeyBound>& points() const { return points_; }
   // The key that divides the weight best, strictly inside `range`.
   SplitChoice ChooseBound(const KeyRange& range, const SplitRules& rules) const;
   // What of this sample is inside `range`.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "throughput/heavy_hitters.h"
@@ -37,6 +38,7 @@ struct KeyObservation {
   KeySample heat;                 // units, since the partition became hot or since the window began
   KeySample data;                 // bytes added, since the partition exists
   std::array<int64_t, kAccesses> looked_at{};  // value of `consumed` at the last look
+  std::optional<KeySample> last;  // as heat, since Resource::TakeUse; of one of several processes
 };
 
 struct Partition {
@@ -51,7 +53,7 @@ struct Partition {
 
   const uint64_t id;
   const uint64_t parent;
-  const double weight;      // part of the provisioned capacity
+  double weight;            // part of the provisioned capacity; of the resource's mutex
   const double even_bytes;  // of `bytes`, what was there from the start, taken as evenly spread
   const double even_items;  // the same of `items`
 
@@ -76,6 +78,12 @@ struct Partition {
   std::array<int64_t, kAccesses> refused_at_window{};
   std::array<double, kAccesses> last_rate{};     // units per second in the last window
   std::array<double, kAccesses> last_refused{};  // by whatever limit
+  // What other processes used, in halves, as far as it was heard of.
+  std::array<int64_t, kAccesses> foreign{};
+  std::array<int64_t, kAccesses> foreign_at_window{};
+  int64_t foreign_at_totals = 0;  // of writes, at the last SetTotals
+  std::array<int64_t, kAccesses> consumed_at_use{};  // at the last TakeUse
+  std::array<int64_t, kAccesses> refused_at_use{};   // by Limit::kKeyRange
   double heat = 0;                   // part of the maximum that the last window consumed
   double hot_windows = 0;            // in a row
   double throttled_seconds = 0;      // in a row, by its share

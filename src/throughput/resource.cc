@@ -1,5 +1,5 @@
-// What every request runs through. Splits, growth and windows: resource_control.cc; words for
-// people: explain.cc.
+// What every request runs through. Splits, growth and windows: resource_control.cc; what other
+// processes have to do with it: resource_shared.cc; words for people: explain.cc.
 #include "throughput/resource.h"
 
 #include <algorithm>
@@ -111,6 +111,7 @@ void Resource::Observe(Partition& partition, const Draw& draw, double units, boo
   seen.collections.Add(draw.point, weight);
   seen.items.Add(draw.point, weight);
   seen.heat.Add(draw.point, weight);
+  if (seen.last) seen.last->Add(draw.point, weight);
   if (!refused) return;
   seen.refused.Add(draw.point, weight);
   seen.refused_items.Add(draw.point, weight);
@@ -158,6 +159,17 @@ int64_t Resource::Affordable(int64_t now_micros, const Draw& draw, int64_t count
 void Resource::Refuse(const Draw& draw, int64_t count, const Verdict& refusal) {
   const Pin layout(layout_);
   RefuseIn(layout->At(layout->Find(draw.point)), draw, count, refusal.limit);
+}
+
+Verdict Resource::RefuseUngranted(const Draw& draw) {
+  const Pin layout(layout_);
+  Partition& partition = layout->At(layout->Find(draw.point));
+  const Limit limit = billing() == Billing::kProvisioned ? Limit::kProvisioned
+                      : capacity_[static_cast<size_t>(draw.access)].unlimited()
+                          ? Limit::kKeyRange
+                          : Limit::kMaxOnDemand;
+  RefuseIn(partition, draw, 1, limit);
+  return {false, draw.access, limit, partition.id, this, 0};
 }
 
 void Resource::AddBytes(const KeyPoint& point, int64_t bytes, int64_t items) {

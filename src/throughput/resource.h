@@ -43,6 +43,7 @@
 #include "throughput/partition_layout.h"
 #include "throughput/partitions.h"
 #include "throughput/published.h"
+#include "throughput/shares.h"
 #include "throughput/throttle.h"
 #include "throughput/token_bucket.h"
 
@@ -70,6 +71,9 @@ struct ResourceDefinition {
   int64_t bytes = 0;                       // of data that is there, spread evenly
   int64_t items = 0;                       // the same; of an index: entries
   std::optional<PartitionMap> partitions;  // as stored; absent: as many as a new table gets
+  // Of one of several processes: what it is granted, and by which name; absent: everything.
+  std::shared_ptr<const Grant> grant;
+  uint32_t tablet = 0;
   // What people read for the keys of a KeyPoint, of which only the first bytes may be left; absent:
   // the bytes. Called by any thread.
   std::function<std::string(std::string_view)> readable_partition;
@@ -164,6 +168,38 @@ class Resource {
   std::optional<SplitEvent> Split(int64_t now_micros, const KeyBound& bound);
   void SetFeatures(bool has_local_indexes, bool has_stream);
 
+  // ---- as one of several processes (shares.h); nothing of it where ResourceDefinition::grant is null
+  //
+  // Rates of all limits are the granted parts of them. Tokens are kept as far as there is room for
+  // them: of provisioned capacity those that there is no room for are returned, and `moved` are
+  // added. A partition's weight is its part of the hash space, whatever was split when, so that all
+  // processes agree; and only one process decides about splits.
+
+  Units SetGrant(int64_t now_micros, std::shared_ptr<const Grant> grant, const Units& moved = {});
+  // There is no grant any more: what was unused is forgotten.
+  void EndGrant(int64_t now_micros);
+  // Whether partitions are split for throughput, size, heat and growth here; in the other processes
+  // by Split, when they are told. True unless set.
+  void SetDecides(bool decides);
+  // What was used since the last call, `seconds` ago; without partitions that were asked for less
+  // than some percent of what is granted. nullopt: next to nothing was.
+  std::optional<ResourceUse> TakeUse(double seconds);
+  // What all processes have together.
+  SharedLimits Limits() const;
+  // Other processes used this: counts for heat and growth, where these are decided.
+  void AddForeign(const ResourceUse& use);
+  // Units that AddForeign has heard of, what was let pass included.
+  Rates foreign() const;
+  // What all processes stored together: replaces the sums of the partitions' bytes and items.
+  void SetTotals(int64_t bytes, int64_t items);
+  // An on-demand table has grown to that elsewhere.
+  void RaiseReady(Rates ready);
+  // Bounds inside item collections, ascending.
+  std::vector<KeyBound> InnerBounds() const;
+  // A request while there is no valid grant: refused, and counted so. The limit is the resource's
+  // own, or, where it has none, the partition's.
+  Verdict RefuseUngranted(const Draw& draw);
+
   // ---- what it knows
 
   const std::string& name() const { return definition_.name; }
@@ -201,6 +237,7 @@ class Resource {
 
  private:
   using Pin = Published<Layout>::Pin;
+  static constexpr size_t kLastKeys = 16;  // of a partition, in a ResourceUse
 
   int64_t Nanos(int64_t now_micros) const;
   int64_t AffordableIn(const Partition& partition, int64_t now, const Draw& draw, int64_t count,
@@ -209,6 +246,10 @@ class Resource {
   void RefuseIn(Partition& partition, const Draw& draw, int64_t count, Limit limit);
   void Observe(Partition& partition, const Draw& draw, double units, bool refused);
 
+  bool shared() const { return definition_.grant != nullptr; }
+  // Units per second of a partition's maximum that may be used here.
+  double MaximumOf(size_t access, const KeyRange& range) const REQUIRES(mutex_);
+  void Reweigh(const Layout& layout) REQUIRES(mutex_);
   void CloseSplit() REQUIRES(mutex_);
   void FollowClock(int64_t now_micros) REQUIRES(mutex_);
   void SetBuckets(int64_t now) REQUIRES(mutex_);
@@ -229,8 +270,18 @@ class Resource {
   std::optional<KeyBound> Middle(const Layout& layout, size_t index) const REQUIRES(mutex_);
   std::unique_ptr<Layout> CopyLayout() const REQUIRES(mutex_);
   void PublishLayout(std::unique_ptr<Layout> layout) REQUIRES(mutex_);
+  // `sum` and count(partition, access) of all partitions, those that were split included. Halves.
   template <typename Count>
-  Rates Sum(std::array<int64_t, kAccesses> sum, const Count& count) const REQUIRES(mutex_);
+  Halves Sum(Halves sum, const Count& count) const REQUIRES(mutex_) {
+    const Layout& layout = layout_.Current();
+    for (size_t a = 0; a < kAccesses; ++a) {
+      for (size_t i = 0; i < layout.size(); ++i) sum[a] += count(layout.At(i), a);
+      for (const SplitPartition& split : split_) sum[a] += count(*split.partition, a);
+    }
+    return sum;
+  }
+  Halves ConsumedHalves() const REQUIRES(mutex_);
+  Halves RefusedHalves(Limit limit) const REQUIRES(mutex_);
   HeavyHitters Lifetime(const HeavyHitters& past, HeavyHitters KeyObservation::*seen) const
       REQUIRES(mutex_);
   std::vector<HeavyKey> Readable(std::vector<HeavyKey> keys) const REQUIRES(mutex_);
@@ -260,6 +311,12 @@ class Resource {
   std::vector<Growth> growths_ GUARDED_BY(mutex_);  // in the order of their time
   int64_t window_start_micros_ GUARDED_BY(mutex_);
   int64_t advanced_micros_ GUARDED_BY(mutex_);
+  bool decides_ GUARDED_BY(mutex_) = true;
+  Halves foreign_ GUARDED_BY(mutex_) = {};  // of the whole resource
+  Halves foreign_at_window_ GUARDED_BY(mutex_) = {};
+  Halves foreign_let_pass_ GUARDED_BY(mutex_) = {};
+  Halves consumed_at_use_ GUARDED_BY(mutex_) = {};
+  Halves refused_at_use_ GUARDED_BY(mutex_) = {};
   HeavyHitters lifetime_collections_ GUARDED_BY(mutex_);
   HeavyHitters lifetime_items_ GUARDED_BY(mutex_);
   HeavyHitters lifetime_refused_ GUARDED_BY(mutex_);

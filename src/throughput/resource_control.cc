@@ -11,6 +11,8 @@ namespace stator::throughput {
 namespace {
 
 constexpr int64_t kMicros = 1'000'000;
+// A rate of 0 would be no limit.
+constexpr double kLeastRate = 0.001;
 
 int64_t MicrosOf(double seconds) { return static_cast<int64_t>(seconds * kMicros); }
 
@@ -97,11 +99,12 @@ Resource::Resource(const ModelSettings& settings, ResourceDefinition definition,
                                                      static_cast<double>(items), settings_));
     partitions.back()->bytes.store(bytes, std::memory_order_relaxed);
     partitions.back()->items.store(items, std::memory_order_relaxed);
-    for (int a = 0; a < kAccesses; ++a) {
-      const double most = a == 0 ? settings_.partition_read_units : settings_.partition_write_units;
-      partitions.back()->side[static_cast<size_t>(a)].maximum.Configure(
-          0, most, settings_.partition_burst_seconds, settings_.partition_burst_seconds);
+    for (size_t a = 0; a < kAccesses; ++a) {
+      partitions.back()->side[a].maximum.Configure(0, MaximumOf(a, range),
+                                                   settings_.partition_burst_seconds,
+                                                   settings_.partition_burst_seconds);
     }
+    if (shared()) partitions.back()->seen.last.emplace(kLastKeys, settings_.sample_sort_bytes);
   }
   if (definition_.warm) ready_ = *definition_.warm;
   if (definition_.billing == Billing::kOnDemand) {
@@ -118,40 +121,59 @@ Resource::~Resource() = default;
 void Resource::SetBuckets(int64_t now) {
   const bool provisioned = definition_.billing == Billing::kProvisioned;
   const double initial = settings_.initial_burst_seconds;
+  const Parts whole = shared() ? definition_.grant->Whole(definition_.tablet) : Parts{1, 1};
   for (size_t a = 0; a < kAccesses; ++a) {
     const Access access = static_cast<Access>(a);
+    const auto granted = [&](double units) { return std::max(units * whole[a], kLeastRate); };
     if (provisioned) {
-      // Zero would be unlimited; the service's minimum is 1.
-      capacity_[a].SetRate(now, std::max(definition_.provisioned.Of(access), 0.001),
-                           settings_.burst_seconds, initial);
+      // The service's minimum is 1.
+      capacity_[a].SetRate(now, granted(definition_.provisioned.Of(access)), settings_.burst_seconds,
+                           initial);
       quota_[a].SetRate(now, 0, 0, 0);
     } else {
       const std::optional<double>& most =
           access == Access::kRead ? definition_.max_read : definition_.max_write;
-      capacity_[a].SetRate(now, most ? std::max(*most, 0.001) : 0, settings_.maximum_burst_seconds,
+      capacity_[a].SetRate(now, most ? granted(*most) : 0, settings_.maximum_burst_seconds,
                            initial);
-      quota_[a].SetRate(now,
-                        access == Access::kRead ? settings_.table_quota_read_units
-                                                : settings_.table_quota_write_units,
-                        settings_.maximum_burst_seconds, initial);
+      const double quota = access == Access::kRead ? settings_.table_quota_read_units
+                                                   : settings_.table_quota_write_units;
+      quota_[a].SetRate(now, quota > 0 ? granted(quota) : 0, settings_.maximum_burst_seconds,
+                        initial);
     }
     const Layout& layout = layout_.Current();
     for (size_t i = 0; i < layout.size(); ++i) {
       Partition& partition = layout.At(i);
+      double part = 1;
+      if (shared()) {
+        const KeyRange range = layout.RangeOf(i);
+        part = definition_.grant->Least(definition_.tablet, range)[a];
+        partition.side[a].maximum.SetRate(now, MaximumOf(a, range),
+                                          settings_.partition_burst_seconds, 0);
+      }
       const double rate =
           provisioned && settings_.adaptive != Adaptive::kInstant
-              ? std::max(definition_.provisioned.Of(access) * partition.weight, 0.001)
+              ? std::max(definition_.provisioned.Of(access) * partition.weight * part, kLeastRate)
               : 0;
       partition.side[a].share.SetRate(now, rate, settings_.burst_seconds, initial);
     }
   }
 }
 
+double Resource::MaximumOf(size_t access, const KeyRange& range) const {
+  const double most =
+      access == 0 ? settings_.partition_read_units : settings_.partition_write_units;
+  if (!shared() || most <= 0) return most;
+  return std::max(most * definition_.grant->Least(definition_.tablet, range)[access], kLeastRate);
+}
+
 std::unique_ptr<Layout> Resource::CopyLayout() const {
   return std::make_unique<Layout>(layout_.Current());
 }
 
-void Resource::PublishLayout(std::unique_ptr<Layout> layout) { layout_.Publish(std::move(layout)); }
+void Resource::PublishLayout(std::unique_ptr<Layout> layout) {
+  if (shared()) Reweigh(*layout);
+  layout_.Publish(std::move(layout));
+}
 
 std::optional<KeyBound> Resource::Middle(const Layout& layout, size_t index) const {
   const KeyRange range = layout.RangeOf(index);
@@ -193,15 +215,15 @@ SplitEvent Resource::SplitAt(Layout* layout, size_t index, const KeyBound& bound
     auto partition = std::make_shared<Partition>(next_partition_++, parent.id, parent.weight / 2,
                                                  parent.even_bytes * even,
                                                  parent.even_items * even, settings_);
+    if (shared()) partition->seen.last.emplace(kLastKeys, settings_.sample_sort_bytes);
     partition->bytes.store(its_bytes, std::memory_order_relaxed);
     partition->items.store(its_items, std::memory_order_relaxed);
     partition->seen.data = parent.seen.data.Within(part);
     partition->boosted.store(parent.boosted.load(std::memory_order_relaxed),
                              std::memory_order_relaxed);
     for (size_t a = 0; a < kAccesses; ++a) {
-      const double most = a == 0 ? settings_.partition_read_units : settings_.partition_write_units;
       Partition::Side& side = partition->side[a];
-      side.maximum.Configure(0, most, settings_.partition_burst_seconds, 0);
+      side.maximum.Configure(0, MaximumOf(a, part), settings_.partition_burst_seconds, 0);
       side.maximum.CopyTime(parent.side[a].maximum);
       // Half the share and, in seconds of it, the same unused time: half of the tokens.
       side.share.Configure(0, parent.side[a].share.rate() / 2, settings_.burst_seconds, 0);
@@ -238,6 +260,7 @@ void Resource::DoubleAll(int64_t now_micros, SplitReason reason, std::vector<Spl
 
 void Resource::DoubleUntil(int64_t now_micros, int64_t count, SplitReason reason,
                            std::vector<SplitEvent>* events) {
+  if (!decides_) return;
   count = std::min(count, settings_.most_partitions);
   for (size_t before = 0; static_cast<int64_t>(layout_.Current().size()) < count &&
                           layout_.Current().size() != before;) {
@@ -269,7 +292,7 @@ std::vector<SplitEvent> Resource::SetProvisioned(int64_t now_micros, Rates units
   definition_.provisioned = units;
   if (definition_.billing != Billing::kProvisioned) return events;
   peak_provisioned_ = Larger(peak_provisioned_, units);
-  DoubleWhileShareTooLarge(now_micros, &events);
+  if (decides_) DoubleWhileShareTooLarge(now_micros, &events);
   SetBuckets(Nanos(now_micros));
   return events;
 }
@@ -317,6 +340,7 @@ Result<std::vector<SplitEvent>> Resource::SetWarm(int64_t now_micros, Rates unit
   DoubleUntil(now_micros,
               InitialPartitionsOnDemand(settings_, Whole(ready_.read), Whole(ready_.write)),
               SplitReason::kThroughput, &events);
+  if (shared() && !events.empty()) SetBuckets(Nanos(now_micros));
   return events;
 }
 
@@ -327,6 +351,7 @@ std::optional<SplitEvent> Resource::Split(int64_t now_micros, const KeyBound& bo
   if (layout->RangeOf(index).from == bound) return std::nullopt;
   SplitEvent event = SplitAt(layout.get(), index, bound, now_micros, SplitReason::kAsked);
   PublishLayout(std::move(layout));
+  if (shared()) SetBuckets(Nanos(now_micros));
   return event;
 }
 
@@ -376,7 +401,17 @@ std::vector<SplitEvent> Resource::Advance(int64_t now_micros) {
   std::vector<SplitEvent> events;
   FollowClock(now_micros);
   CloseSplit();
-  SplitForSize(now_micros, &events);
+  if (shared() && decides_) {
+    // What another process had to decide, and did not come to.
+    if (definition_.billing == Billing::kProvisioned) {
+      DoubleWhileShareTooLarge(now_micros, &events);
+    } else {
+      DoubleUntil(now_micros,
+                  InitialPartitionsOnDemand(settings_, Whole(ready_.read), Whole(ready_.write)),
+                  SplitReason::kThroughput, &events);
+    }
+  }
+  if (decides_) SplitForSize(now_micros, &events);
   const double elapsed = static_cast<double>(now_micros - window_start_micros_) / kMicros;
   if (elapsed >= settings_.window_seconds) CloseWindow(now_micros, elapsed, &events);
   // Growth that has become due.
@@ -387,6 +422,7 @@ std::vector<SplitEvent> Resource::Advance(int64_t now_micros) {
                 InitialPartitionsOnDemand(settings_, Whole(ready_.read), Whole(ready_.write)),
                 SplitReason::kOnDemandGrowth, &events);
   }
+  if (shared() && !events.empty()) SetBuckets(Nanos(now_micros));
   return events;
 }
 
@@ -399,6 +435,7 @@ void Resource::CloseWindow(int64_t now_micros, double seconds, std::vector<Split
        i-- > 0;) {  // from the end, so that splits leave the indices before them as they are
     Partition& p = before.At(i);
     p.heat = 0;
+    double all_heat = 0;  // of all processes
     bool share_refused = false;
     for (size_t a = 0; a < kAccesses; ++a) {
       const int64_t consumed = p.side[a].consumed.load(std::memory_order_relaxed);
@@ -409,6 +446,8 @@ void Resource::CloseWindow(int64_t now_micros, double seconds, std::vector<Split
           HalvesToUnits(refused - std::exchange(p.refused_at_window[a], refused)) / seconds;
       const double most = a == 0 ? settings_.partition_read_units : settings_.partition_write_units;
       p.heat = std::max(p.heat, p.last_rate[a] / most);
+      const int64_t foreign = p.foreign[a] - std::exchange(p.foreign_at_window[a], p.foreign[a]);
+      all_heat = std::max(all_heat, (p.last_rate[a] + HalvesToUnits(foreign) / seconds) / most);
       share_refused |= p.last_refused[a] > 0;
       const double halves = 2 * (p.last_rate[a] + p.last_refused[a]);
       p.side[a].look_every.store(
@@ -420,10 +459,11 @@ void Resource::CloseWindow(int64_t now_micros, double seconds, std::vector<Split
     used.write += p.last_rate[1];
     Boost(&p, seconds, share_refused);
 
-    const bool hot = p.heat >= settings_.heat_threshold;
+    const bool hot = all_heat >= settings_.heat_threshold;
     p.hot_windows =
         hot ? p.hot_windows + std::max(1.0, std::floor(seconds / settings_.window_seconds)) : 0;
-    const bool decide = settings_.split_for_heat && p.hot_windows >= settings_.heat_windows &&
+    const bool decide = decides_ && settings_.split_for_heat &&
+                        p.hot_windows >= settings_.heat_windows &&
                         static_cast<int64_t>(before.size()) < settings_.most_partitions;
     SplitChoice choice;
     {
@@ -458,7 +498,12 @@ void Resource::CloseWindow(int64_t now_micros, double seconds, std::vector<Split
     events->push_back(SplitAt(layout.get(), i, *choice.bound, now_micros, SplitReason::kHeat));
   }
   if (layout != nullptr) PublishLayout(std::move(layout));
-  if (definition_.billing == Billing::kOnDemand) PlanGrowth(now_micros, used);
+  const auto foreign = [&](size_t a) {
+    return HalvesToUnits(foreign_[a] - std::exchange(foreign_at_window_[a], foreign_[a])) / seconds;
+  };
+  used.read += foreign(0);
+  used.write += foreign(1);
+  if (decides_ && definition_.billing == Billing::kOnDemand) PlanGrowth(now_micros, used);
 }
 
 void Resource::Boost(Partition* p, double seconds, bool refused) {
@@ -507,6 +552,8 @@ void Resource::SplitForSize(int64_t now_micros, std::vector<SplitEvent>* events)
     } else {
       bound = Middle(now, i);
     }
+    // Where that data is may be known to other processes only.
+    if (!bound && shared()) bound = Middle(now, i);
     if (!bound) continue;
     if (layout == nullptr) layout = CopyLayout();
     events->push_back(SplitAt(layout.get(), i, *bound, now_micros, SplitReason::kSize));

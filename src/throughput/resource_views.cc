@@ -6,6 +6,11 @@
 #include "throughput/units.h"
 
 namespace stator::throughput {
+namespace {
+
+Rates UnitsOf(const Halves& halves) { return {HalvesToUnits(halves[0]), HalvesToUnits(halves[1])}; }
+
+}  // namespace
 
 std::string_view SplitReasonText(SplitReason reason) {
   switch (reason) {
@@ -99,30 +104,27 @@ std::vector<PartitionView> Resource::PartitionDetails(int64_t now_micros, size_t
   return views;
 }
 
-// Of all partitions, those that were split included.
-template <typename Count>
-Rates Resource::Sum(std::array<int64_t, kAccesses> sum, const Count& count) const {
-  const Layout& layout = layout_.Current();
-  for (size_t a = 0; a < kAccesses; ++a) {
-    for (size_t i = 0; i < layout.size(); ++i) sum[a] += count(layout.At(i), a);
-    for (const SplitPartition& split : split_) sum[a] += count(*split.partition, a);
-  }
-  return {HalvesToUnits(sum[0]), HalvesToUnits(sum[1])};
-}
-
-Rates Resource::consumed() const {
-  const MutexLock lock(mutex_);
+Halves Resource::ConsumedHalves() const {
   return Sum(past_.consumed, [](const Partition& p, size_t access) {
     return p.side[access].consumed.load(std::memory_order_relaxed);
   });
 }
 
-Rates Resource::refused(Limit limit) const {
-  const MutexLock lock(mutex_);
+Halves Resource::RefusedHalves(Limit limit) const {
   const size_t l = static_cast<size_t>(limit);
   return Sum({past_.refused[0][l], past_.refused[1][l]}, [l](const Partition& p, size_t access) {
     return p.refused[access][l].load(std::memory_order_relaxed);
   });
+}
+
+Rates Resource::consumed() const {
+  const MutexLock lock(mutex_);
+  return UnitsOf(ConsumedHalves());
+}
+
+Rates Resource::refused(Limit limit) const {
+  const MutexLock lock(mutex_);
+  return UnitsOf(RefusedHalves(limit));
 }
 
 double Resource::Tokens(int64_t now_micros, Access access) const {

@@ -7,8 +7,8 @@
 // in the future.
 //
 // Times are nanoseconds on one non-decreasing clock. Positive, Affordable, Tokens and Charge may be
-// called by any number of threads; Configure, SetRate and CopyTime by one at a time, beside which a
-// charge under way may still count at the old rate.
+// called by any number of threads; the rest by one at a time, beside which a charge under way may
+// still count at the old rate.
 #pragma once
 
 #include <algorithm>
@@ -39,6 +39,14 @@ class TokenBucket {
     const int64_t held = Nanos(tokens, nanos_per_unit_.load(std::memory_order_relaxed));
     empty_at_.store(now - std::min(window_.load(std::memory_order_relaxed), held),
                     std::memory_order_relaxed);
+  }
+  // Tokens that were saved elsewhere; as many as there is room for.
+  void Give(int64_t now, double units) { Charge(now, -units); }
+  // No tokens are left; what is overdrawn stays so.
+  void Empty(int64_t now) {
+    int64_t empty_at = empty_at_.load(std::memory_order_relaxed);
+    while (empty_at < now && !empty_at_.compare_exchange_weak(empty_at, now, std::memory_order_relaxed)) {
+    }
   }
   // The other's tokens as seconds of its rate: with half its rate, half its tokens.
   void CopyTime(const TokenBucket& other) {

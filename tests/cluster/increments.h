@@ -54,9 +54,10 @@ inline int64_t CountOf(kv::Engine& engine, std::string_view key) {
 inline ErrorCode CodeOf(const Result<uint64_t>& outcome) { return outcome.ok() ? ErrorCode::kInternal : outcome.error().code(); }
 
 // Runs `seconds` of guarded increments of "number" and of adds to "count" on each engine, `threads` of them, and returns how
-// many were acknowledged. Outcomes that stayed unknown are counted in *unknown; any other failure is one of the test.
+// many were acknowledged. Outcomes that stayed unknown are counted in *unknown; any other failure is one of the test. With
+// `guarded`, what is remembered is not read again.
 inline int64_t Increment(const std::vector<kv::Engine*>& engines, int threads, const std::function<bool()>& go_on,
-                  std::atomic<int64_t>* unknown) {
+                  std::atomic<int64_t>* unknown, bool guarded = false) {
   std::atomic<int64_t> acknowledged = 0;
   std::vector<std::thread> running;
   for (int t = 0; t < threads; ++t) {
@@ -64,7 +65,11 @@ inline int64_t Increment(const std::vector<kv::Engine*>& engines, int threads, c
       kv::Engine& engine = *engines[static_cast<size_t>(t) % engines.size()];
       while (go_on()) {
         std::string value;
-        const Result<bool> exists = engine.Get(kTablet, "number", kv::Tier::kAny, &value);
+        Result<bool> exists = Error(ErrorCode::kWouldBlock, {});
+        if (guarded) exists = engine.Get(kTablet, "number", kv::Tier::kGuarded, &value);
+        if (!exists.ok() && exists.error().code() == ErrorCode::kWouldBlock) {
+          exists = engine.Get(kTablet, "number", kv::Tier::kAny, &value);
+        }
         if (!exists.ok()) {
           EXPECT_EQ(exists.error().code(), ErrorCode::kUnavailable) << exists.error().message();
           continue;

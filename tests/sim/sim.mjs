@@ -5,7 +5,8 @@
 //
 // Each workload runs for the seconds named (15). The seed decides what clients do; when the kills
 // hit depends on time. With --cluster, the directory of a cluster that tests/cluster/cluster has
-// started, it runs against three servers there and meets the faults of cluster_machine.mjs.
+// started, it runs against three servers there and meets the faults of cluster_machine.mjs (or
+// those named; none).
 import { parseArgs } from 'node:util';
 
 import { ClusterMachine } from './cluster_machine.mjs';
@@ -35,7 +36,7 @@ const makeMachine =
         new ClusterMachine({
           ...options,
           directory: values.cluster,
-          ...(values.faults !== undefined && { faults: values.faults.split(',').filter(Boolean) }),
+          ...(values.faults !== undefined && { faults: values.faults.split(',').filter((name) => name !== 'none') }),
         });
 console.log(`seed ${seed}`);
 process.exitCode = 1; // until the outcome is known

@@ -307,7 +307,9 @@ class Transfers {
         const seen = record.body.CancellationReasons.filter(({ Item }) => Item).map(
           ({ Item }) => Item,
         );
-        if (seen.length > 0) {
+        // On one machine all are of one moment; on a cluster each is of its own.
+        const groups = this.machine.storms ? seen.map((item) => [item]) : seen.length ? [seen] : [];
+        for (const group of groups) {
           const reader = this.id();
           this.history.add({
             id: reader,
@@ -315,7 +317,7 @@ class Transfers {
             call: attempt.call,
             return: record.return,
             outcome: 'ok',
-            reads: seen.map((item) => this.seen(item.pk.S, item, reader)),
+            reads: group.map((item) => this.seen(item.pk.S, item, reader)),
             writes: [],
           });
         }

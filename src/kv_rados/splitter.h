@@ -1,0 +1,84 @@
+// Splits parts that have grown too large, in the background, and carries on splits whose process has died. Internal to the room.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/mutex.h"
+#include "kv_rados/part_split.h"
+#include "kv_rados/tablet_map.h"
+
+namespace stator::kv_rados {
+
+// Thread-safe. The cluster and the map must outlive it. One split of this process is under way at a time.
+class Splitter {
+ public:
+  Splitter(Cluster& cluster, TabletMap& map, std::string process);
+  ~Splitter() { Stop(); }
+
+  // The part has grown to this size. Called with every write to a large one: never waits.
+  void Consider(const PartPtr& part, const PartSize& size);
+  // The part's header says that it is being split. If nothing moves for some seconds this process carries on. Never waits.
+  void Watch(const PartPtr& part);
+  // Splits the part that holds the route in the middle, whatever its size, and waits. kUnavailable: it cannot be divided, or is being
+  // split already.
+  Status SplitNow(kv::Tablet tablet, std::string_view route);
+
+  void AddStatistics(std::map<std::string, double>* statistics) const;
+  // Returns once no operation is under way; others will carry on with what is not done. Idempotent.
+  void Stop();
+
+ private:
+  struct Task {
+    PartPtr part;
+    Amount told;  // how large it is said to be
+    std::shared_ptr<std::promise<Status>> asked;  // null: nobody waits
+  };
+  // When a large part is looked at again.
+  struct Again {
+    bool queued = false;
+    int64_t ticks = 0;  // then, or when it has grown to one of these
+    Amount amount = {UINT64_MAX, UINT64_MAX};
+  };
+  // A part that somebody is splitting.
+  struct Watched {
+    PartPtr part;
+    std::string seen;  // both headers
+    int64_t since = 0;
+  };
+
+  void Run();
+  void Do(const Task& task);
+  void Look();
+  // Whether the split is over. *seen is what shows that something moves.
+  Result<bool> IsOver(const Part& part, std::string* seen);
+  // Whether it was. `forced`: even if it is small, and an error if it cannot be.
+  Result<bool> Split(const PartPtr& part, bool forced);
+  Status CarryOn(const PartPtr& part);
+  PartSplit Carrier(const PartPtr& part);
+  bool stopping() const {
+    MutexLock lock(mutex_);
+    return stopping_;
+  }
+
+  Cluster& cluster_;
+  TabletMap& map_;
+  const std::string process_;
+  mutable Mutex mutex_;
+  std::condition_variable_any wake_;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  std::deque<Task> tasks_ GUARDED_BY(mutex_);
+  std::map<std::string, Again> again_ GUARDED_BY(mutex_);      // by object
+  std::map<std::string, Watched> watched_ GUARDED_BY(mutex_);  // by object
+
+  std::atomic<uint64_t> splits_ = 0, taken_over_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace stator::kv_rados

@@ -1,0 +1,126 @@
+#include "kv_rados/value_cache.h"
+
+#include "kv_rados/routing.h"
+
+namespace stator::kv_rados {
+namespace {
+
+constexpr size_t kEntryBytes = 200;  // of an entry beside its key and value: list, index, strings
+
+// Counters are not: every part has one of its own, and they are written by adding to them. Keys of engines are written once.
+bool IsKept(kv::Tablet tablet, std::string_view key) {
+  return (key.empty() || key[0] != '\xff') && RouteOf(tablet.space, key).has_value();
+}
+
+}  // namespace
+
+ValueCache::ValueCache(size_t max_bytes) : max_shard_bytes_(max_bytes / kShards) {}
+
+size_t ValueCache::Hash::operator()(const Place& place) const {
+  const size_t tablet = (static_cast<size_t>(place.tablet.id) << 2 | static_cast<size_t>(place.tablet.space)) * 0x9e3779b97f4a7c15u;
+  return std::hash<std::string_view>()(place.key) ^ tablet;
+}
+
+ValueCache::Shard& ValueCache::ShardOf(const Place& place) {
+  return shards_[(Hash()(place) >> 32) % shards_.size()];
+}
+
+size_t ValueCache::BytesOf(const Entry& entry) { return kEntryBytes + entry.key.size() + (entry.value ? entry.value->size() : 0); }
+
+void ValueCache::Erase(Shard& shard, std::list<Entry>::iterator entry) {
+  shard.bytes -= BytesOf(*entry);
+  shard.index.erase({entry->tablet, entry->key});
+  shard.entries.erase(entry);
+}
+
+bool ValueCache::Find(kv::Tablet tablet, std::string_view key, std::optional<std::string>* value) {
+  const Place place{tablet, key};
+  Shard& shard = ShardOf(place);
+  {
+    MutexLock lock(shard.mutex);
+    if (const auto found = shard.index.find(place); found != shard.index.end()) {
+      shard.entries.splice(shard.entries.begin(), shard.entries, found->second);
+      *value = found->second->value;
+      hits_.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+  }
+  misses_.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+std::optional<size_t> ValueCache::SizeOf(kv::Tablet tablet, std::string_view key, uint64_t stamp) {
+  const Place place{tablet, key};
+  Shard& shard = ShardOf(place);
+  MutexLock lock(shard.mutex);
+  const auto found = shard.index.find(place);
+  if (found == shard.index.end()) return std::nullopt;
+  const std::optional<std::string>& value = found->second->value;
+  return value && kv::StampOf(*value) == stamp ? std::optional(value->size()) : std::nullopt;
+}
+
+void ValueCache::NoteRead(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value, Moment began) {
+  if (IsKept(tablet, key)) Note({tablet, key}, value, began);
+}
+
+void ValueCache::NoteWritten(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value) {
+  if (IsKept(tablet, key)) Note({tablet, key}, value, now_.fetch_add(1, std::memory_order_acq_rel) + 1);
+}
+
+void ValueCache::Note(const Place& place, std::optional<std::string_view> value, Moment known_since) {
+  if (value && value->size() > kMaxValueBytes) return Forget(place.tablet, place.key);
+  Shard& shard = ShardOf(place);
+  MutexLock lock(shard.mutex);
+  auto found = shard.index.find(place);
+  if (found == shard.index.end()) {
+    shard.entries.push_front({place.tablet, std::string(place.key), std::nullopt, known_since});
+    const auto entry = shard.entries.begin();
+    if (value) entry->value.emplace(*value);
+    shard.index.emplace(Place{place.tablet, entry->key}, entry);
+    shard.bytes += BytesOf(*entry);
+  } else {
+    Entry& entry = *found->second;
+    if (entry.known_since > known_since) return;
+    if (value && entry.value && kv::StampOf(*entry.value) > kv::StampOf(*value)) return;
+    shard.entries.splice(shard.entries.begin(), shard.entries, found->second);
+    shard.bytes -= BytesOf(entry);
+    if (value) {
+      entry.value = std::string(*value);
+    } else {
+      entry.value.reset();
+    }
+    entry.known_since = known_since;
+    shard.bytes += BytesOf(entry);
+  }
+  while (shard.bytes > max_shard_bytes_) Erase(shard, std::prev(shard.entries.end()));
+}
+
+void ValueCache::Forget(kv::Tablet tablet, std::string_view key) {
+  const Place place{tablet, key};
+  Shard& shard = ShardOf(place);
+  MutexLock lock(shard.mutex);
+  if (const auto found = shard.index.find(place); found != shard.index.end()) Erase(shard, found->second);
+}
+
+void ValueCache::ForgetRange(kv::Tablet tablet, std::string_view begin, std::string_view end) {
+  if (tablet.space == kv::Space::kLog) return;
+  for (Shard& shard : shards_) {
+    MutexLock lock(shard.mutex);
+    for (auto entry = shard.entries.begin(); entry != shard.entries.end();) {
+      const auto next = std::next(entry);
+      if (entry->tablet == tablet && entry->key >= begin && (end.empty() || entry->key < end)) Erase(shard, entry);
+      entry = next;
+    }
+  }
+}
+
+size_t ValueCache::bytes() const {
+  size_t bytes = 0;
+  for (const Shard& shard : shards_) {
+    MutexLock lock(shard.mutex);
+    bytes += shard.bytes;
+  }
+  return bytes;
+}
+
+}  // namespace stator::kv_rados

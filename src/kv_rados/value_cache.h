@@ -1,0 +1,82 @@
+// What this process has read and written lately, for writes that guard what they read (kv::Tier::kGuarded). Another process may have
+// changed it since; then the guard is refused and the keys are forgotten. Internal to the room.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/mutex.h"
+#include "kv/engine.h"
+
+namespace stator::kv_rados {
+
+// Bounded; what was used least recently goes first. Thread-safe.
+class ValueCache {
+ public:
+  explicit ValueCache(size_t max_bytes);
+
+  // Larger values are not kept.
+  static constexpr size_t kMaxValueBytes = 64 << 10;
+
+  // A moment. A read takes it before it is sent, so that it does not replace what was written meanwhile.
+  using Moment = uint64_t;
+  Moment Now() const { return now_.load(std::memory_order_acquire); }
+
+  // Whether anything is known of the key; if so *value is set, to none if it is absent.
+  bool Find(kv::Tablet tablet, std::string_view key, std::optional<std::string>* value);
+  // The size of the key's value, if it is known and has the stamp.
+  std::optional<size_t> SizeOf(kv::Tablet tablet, std::string_view key, uint64_t stamp);
+
+  // What a read that began at `began` saw, and what a write has left; none: absent.
+  void NoteRead(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value, Moment began);
+  void NoteWritten(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value);
+  void Forget(kv::Tablet tablet, std::string_view key);
+  // The keys of [begin, end), an empty `end`: to the end of the tablet. Looks at all that is kept; not for queues, which are trimmed all the
+  // time: what is known of their keys may be wrong after it.
+  void ForgetRange(kv::Tablet tablet, std::string_view begin, std::string_view end);
+
+  uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
+  uint64_t misses() const { return misses_.load(std::memory_order_relaxed); }
+  size_t bytes() const;
+
+ private:
+  struct Entry {
+    kv::Tablet tablet;
+    std::string key;
+    std::optional<std::string> value;
+    Moment known_since = 0;
+  };
+  struct Place {
+    kv::Tablet tablet;
+    std::string_view key;
+    bool operator==(const Place&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Place& place) const;
+  };
+  struct Shard {
+    mutable Mutex mutex;
+    std::list<Entry> entries GUARDED_BY(mutex);  // the last used first
+    std::unordered_map<Place, std::list<Entry>::iterator, Hash> index GUARDED_BY(mutex);  // views the entries' keys
+    size_t bytes GUARDED_BY(mutex) = 0;
+  };
+
+  static size_t BytesOf(const Entry& entry);
+  Shard& ShardOf(const Place& place);
+  void Note(const Place& place, std::optional<std::string_view> value, Moment known_since);
+  static void Erase(Shard& shard, std::list<Entry>::iterator entry) REQUIRES(shard.mutex);
+
+  static constexpr size_t kShards = 16;
+  const size_t max_shard_bytes_;
+  std::atomic<Moment> now_ = 1;
+  std::atomic<uint64_t> hits_ = 0, misses_ = 0;
+  std::array<Shard, kShards> shards_;
+};
+
+}  // namespace stator::kv_rados

@@ -1,0 +1,148 @@
+#include "kv_rados/value_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/random.h"
+
+namespace stator::kv_rados {
+namespace {
+
+constexpr kv::Tablet kTablet{kv::Space::kItems, 7}, kOther{kv::Space::kItems, 8}, kLog{kv::Space::kLog, 7};
+
+std::string Value(uint64_t stamp, std::string_view text) {
+  std::string value(kv::kStampBytes, '\0');
+  kv::SetStamp(&value, stamp);
+  return value.append(text);
+}
+
+// What is known of a key: a text, "absent" or "unknown".
+std::string Known(ValueCache& cache, std::string_view key, kv::Tablet tablet = kTablet) {
+  std::optional<std::string> value = "left alone";
+  if (!cache.Find(tablet, key, &value)) return "unknown";
+  return value ? value->substr(kv::kStampBytes) : "absent";
+}
+
+TEST(ValueCache, RemembersWhatIsThereAndWhatIsNot) {
+  ValueCache cache(1 << 20);
+  EXPECT_EQ(Known(cache, "a"), "unknown");
+  cache.NoteWritten(kTablet, "a", Value(5, "one"));
+  cache.NoteRead(kTablet, "b", Value(3, "two"), cache.Now());
+  cache.NoteRead(kTablet, "c", std::nullopt, cache.Now());
+  EXPECT_EQ(Known(cache, "a"), "one");
+  EXPECT_EQ(Known(cache, "b"), "two");
+  EXPECT_EQ(Known(cache, "c"), "absent");
+  EXPECT_EQ(Known(cache, "a", kOther), "unknown");
+  EXPECT_EQ(cache.SizeOf(kTablet, "a", 5), kv::kStampBytes + 3);
+  EXPECT_EQ(cache.SizeOf(kTablet, "a", 4), std::nullopt);
+  EXPECT_EQ(cache.SizeOf(kTablet, "c", 0), std::nullopt);
+  cache.NoteWritten(kTablet, "a", std::nullopt);
+  EXPECT_EQ(Known(cache, "a"), "absent");
+  cache.Forget(kTablet, "a");
+  cache.Forget(kTablet, "never known");
+  EXPECT_EQ(Known(cache, "a"), "unknown");
+  EXPECT_EQ(cache.hits(), 4u);
+  EXPECT_EQ(cache.misses(), 3u);
+}
+
+TEST(ValueCache, AReadDoesNotReplaceWhatWasWrittenMeanwhile) {
+  ValueCache cache(1 << 20);
+  const ValueCache::Moment before = cache.Now();
+  cache.NoteWritten(kTablet, "a", Value(5, "new"));
+  cache.NoteWritten(kTablet, "gone", std::nullopt);
+  cache.NoteRead(kTablet, "a", std::nullopt, before);
+  cache.NoteRead(kTablet, "gone", Value(4, "old"), before);
+  EXPECT_EQ(Known(cache, "a"), "new");
+  EXPECT_EQ(Known(cache, "gone"), "absent");
+  cache.NoteRead(kTablet, "a", Value(4, "old"), cache.Now());
+  EXPECT_EQ(Known(cache, "a"), "new") << "its stamp is higher";
+  cache.NoteRead(kTablet, "a", Value(6, "of another process"), cache.Now());
+  EXPECT_EQ(Known(cache, "a"), "of another process");
+  cache.NoteWritten(kTablet, "a", Value(5, "told late"));
+  EXPECT_EQ(Known(cache, "a"), "of another process");
+  cache.NoteRead(kTablet, "a", std::nullopt, cache.Now());
+  EXPECT_EQ(Known(cache, "a"), "absent");
+}
+
+TEST(ValueCache, RangesAreForgotten) {
+  ValueCache cache(1 << 20);
+  for (const char* key : {"a", "b", "c", "d"}) {
+    cache.NoteWritten(kTablet, key, Value(1, key));
+    cache.NoteWritten(kOther, key, Value(1, key));
+  }
+  cache.ForgetRange(kTablet, "b", "c");
+  EXPECT_EQ(Known(cache, "a") + Known(cache, "b") + Known(cache, "c"), "aunknownc");
+  cache.ForgetRange(kTablet, "c", {});
+  EXPECT_EQ(Known(cache, "a") + Known(cache, "c") + Known(cache, "d"), "aunknownunknown");
+  cache.ForgetRange(kTablet, {}, {});
+  EXPECT_EQ(Known(cache, "a"), "unknown");
+  EXPECT_EQ(Known(cache, "b", kOther), "b");
+}
+
+TEST(ValueCache, WhatIsNotKept) {
+  ValueCache cache(1 << 20);
+  cache.NoteWritten(kTablet, "\2counter", Value(1, "v"));
+  cache.NoteRead(kTablet, "\2counter", std::nullopt, cache.Now());
+  cache.NoteWritten(kTablet, "\xff" "x", Value(1, "v"));
+  cache.NoteWritten(kTablet, "large", std::string(ValueCache::kMaxValueBytes + 1, 'v'));
+  EXPECT_EQ(cache.bytes(), 0u);
+  cache.NoteWritten(kTablet, "grows", Value(1, "small"));
+  cache.NoteWritten(kTablet, "grows", std::string(ValueCache::kMaxValueBytes + 1, 'v'));
+  EXPECT_EQ(Known(cache, "grows"), "unknown");
+  EXPECT_EQ(cache.bytes(), 0u);
+  cache.NoteWritten(kLog, "\2", Value(1, "queued"));
+  EXPECT_EQ(Known(cache, "\2", kLog), "queued");
+}
+
+TEST(ValueCache, WhatIsUsedStaysWithinTheLimit) {
+  constexpr size_t kMax = 1 << 20;
+  ValueCache cache(kMax);
+  for (int i = 0; i < 10'000; ++i) {
+    cache.NoteWritten(kTablet, "key" + std::to_string(i), Value(1, std::string(1000, 'v')));
+    EXPECT_NE(Known(cache, "key0"), "unknown") << i;
+    ASSERT_LE(cache.bytes(), kMax);
+  }
+  EXPECT_GT(cache.bytes(), kMax / 2);
+  EXPECT_EQ(Known(cache, "key1"), "unknown");
+  EXPECT_NE(Known(cache, "key9999"), "unknown");
+}
+
+// One thread: what is known is always what was noted last.
+TEST(ValueCache, AgreesWithAModel) {
+  const uint64_t seed = SystemSeed();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  SeededRandom random(seed);
+  ValueCache cache(200'000);
+  std::map<std::string, std::string> model;
+  size_t known = 0;
+  for (uint64_t stamp = 1; stamp < 20'000; ++stamp) {
+    const std::string key = "key" + std::to_string(random.Below(2000));
+    switch (random.Below(6)) {
+      case 0:
+        cache.NoteWritten(kTablet, key, std::nullopt);
+        model[key] = "absent";
+        break;
+      case 1:
+        cache.Forget(kTablet, key);
+        model.erase(key);
+        break;
+      case 2:
+        cache.NoteRead(kTablet, key, std::nullopt, cache.Now());
+        model[key] = "absent";
+        break;
+      default:
+        cache.NoteWritten(kTablet, key, Value(stamp, std::to_string(stamp)));
+        model[key] = std::to_string(stamp);
+    }
+    const std::string asked = "key" + std::to_string(random.Below(2000));
+    const std::string answer = Known(cache, asked);
+    if (answer == "unknown") continue;
+    ASSERT_EQ(answer, model.at(asked));
+    ++known;
+  }
+  EXPECT_GT(known, 1000u);
+}
+
+}  // namespace
+}  // namespace stator::kv_rados

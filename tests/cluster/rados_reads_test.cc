@@ -1,0 +1,230 @@
+// Reads of single keys: many at once, without a thread that waits, and from what the process remembers.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "cluster_under_test.h"
+#include "increments.h"
+#include "kv/engine.h"
+
+namespace stator {
+namespace {
+
+using kv_rados::RadosOptions;
+using testing::HasSubstr;
+
+// What a read says: a text without its stamp, "absent", or the error's message.
+std::string Text(const Result<bool>& exists, const std::string& value) {
+  if (!exists.ok()) return exists.error().code() == ErrorCode::kWouldBlock ? "would block" : exists.error().message();
+  return *exists ? value.substr(kv::kStampBytes) : "absent";
+}
+std::string Read(kv::Engine& engine, std::string_view key, kv::Tier tier = kv::Tier::kAny, kv::Tablet tablet = kTablet) {
+  std::string value;
+  const Result<bool> exists = engine.Get(tablet, key, tier, &value);
+  return Text(exists, value);
+}
+std::string Guarded(kv::Engine& engine, std::string_view key) { return Read(engine, key, kv::Tier::kGuarded); }
+
+// Reads without waiting, and waits for all.
+class LaterReads {
+ public:
+  explicit LaterReads(kv::Engine& engine) : engine_(engine) {}
+  ~LaterReads() { Wait(); }
+  void Ask(kv::Tablet tablet, std::string_view key) {
+    std::unique_lock lock(mutex_);
+    const size_t place = answers_.size();
+    answers_.emplace_back();
+    ++open_;
+    lock.unlock();
+    engine_.GetLater(tablet, key, [this, place](Result<std::optional<std::string>> value) {
+      std::lock_guard locked(mutex_);
+      answers_[place] = !value.ok() ? value.error().message() : *value ? (*value)->substr(kv::kStampBytes) : "absent";
+      if (--open_ == 0) changed_.notify_all();
+    });
+  }
+  std::vector<std::string> Wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return open_ == 0; });
+    return answers_;
+  }
+  size_t open() {
+    std::lock_guard lock(mutex_);
+    return open_;
+  }
+
+ private:
+  kv::Engine& engine_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> answers_;
+  size_t open_ = 0;
+};
+
+// Each thread reads what it has just written, and what another process has.
+TEST(RadosReads, ManyAtOnceSeeWhatWasWrittenBefore) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto engine = Open(options), other = Open(options);
+  ASSERT_TRUE(engine && other);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 32; ++t) {
+    threads.emplace_back([&, t] {
+      const std::string key = "key" + std::to_string(t);
+      for (int i = 0; i < 20; ++i) {
+        kv::Engine& writer = i % 3 == 0 ? *other : *engine;
+        ASSERT_TRUE(kv::ApplyAndWait(writer, PutOne(key, std::to_string(i))).ok());
+        EXPECT_EQ(Read(*engine, key), std::to_string(i));
+        LaterReads later(*engine);
+        for (int n = 0; n < 5; ++n) later.Ask(kTablet, key);
+        later.Ask(kTablet, "absent" + key);
+        EXPECT_THAT(later.Wait(), testing::ElementsAre(std::to_string(i), std::to_string(i), std::to_string(i), std::to_string(i),
+                                                       std::to_string(i), "absent"));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::map<std::string, double> statistics = engine->Statistics();
+  EXPECT_EQ(statistics["kv_rados_point_reads"], 32 * 20 * 7);
+  EXPECT_LT(statistics["kv_rados_point_read_operations"], statistics["kv_rados_point_reads"] / 2);
+}
+
+TEST(RadosReads, LaterReadsOfWhatIsNotThere) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto writer = Open(options), engine = Open(options);
+  ASSERT_TRUE(writer && engine && kv::ApplyAndWait(*writer, PutOne("a", "1")).ok());
+  const kv::Tablet never{kv::Space::kItems, 8}, dropped{kv::Space::kItems, 9};
+  ASSERT_TRUE(writer->RaiseFence(dropped, kv::kDroppedFence).ok());
+  LaterReads later(*engine);
+  for (int i = 0; i < 50; ++i) {
+    later.Ask(never, "a");
+    later.Ask(kTablet, "a");
+    later.Ask(dropped, "a");
+  }
+  const std::vector<std::string> answers = later.Wait();
+  for (size_t i = 0; i < answers.size(); i += 3) {
+    EXPECT_EQ(answers[i], "absent");
+    EXPECT_EQ(answers[i + 1], "1");
+    EXPECT_EQ(answers[i + 2], "The tablet items.00000009 was dropped.");
+  }
+  // The header that the operations compare changes.
+  ASSERT_TRUE(writer->RaiseFence(kTablet, 5).ok());
+  LaterReads again(*engine);
+  for (int i = 0; i < 10; ++i) again.Ask(kTablet, "a");
+  EXPECT_THAT(again.Wait(), testing::Each("1"));
+  EXPECT_EQ(Read(*engine, "a"), "1");
+
+  ClusterUnderTest::Command(RadosCommand(options) + "rm " + kObject);
+  LaterReads missing(*engine);
+  missing.Ask(kTablet, "a");
+  EXPECT_THAT(missing.Wait(), testing::ElementsAre(HasSubstr("The object items.00000007.0 of the pool \"stator\" is missing.")));
+}
+
+TEST(RadosReads, NoReadOutlivesItsDeadline) {
+  RadosOptions options = Impatient();
+  options.deadline_seconds = 2;
+  const auto engine = Open(options);
+  auto closing = Open(options);
+  ASSERT_TRUE(engine && closing && kv::ApplyAndWait(*engine, PutOne("a", "1")).ok());
+  ASSERT_EQ(Read(*engine, "a") + Read(*closing, "a"), "11");
+  ClusterUnderTest::ForAllOsds("freeze-osd");
+  {
+    LaterReads later(*engine), of_closing(*closing);
+    std::vector<std::thread> waiting;
+    for (int i = 0; i < 10; ++i) {
+      later.Ask(kTablet, "a");
+      of_closing.Ask(kTablet, "a");
+      waiting.emplace_back([&] { EXPECT_EQ(Read(*engine, "a"), "The Ceph cluster did not answer in time."); });
+    }
+    closing.reset();
+    EXPECT_EQ(of_closing.open(), 0u) << "a store closes when all is answered";
+    for (std::thread& thread : waiting) thread.join();
+    EXPECT_THAT(later.Wait(), testing::Each("The Ceph cluster did not answer in time."));
+  }
+  // A hang that is shorter than the deadline is waited out.
+  ClusterUnderTest::ForAllOsds("thaw-osd");
+  while (Read(*engine, "a") != "1") {
+  }
+  LaterReads later(*engine);
+  for (int i = 0; i < 10; ++i) later.Ask(kTablet, "a");
+  EXPECT_THAT(later.Wait(), testing::Each("1"));
+}
+
+// ---- Tier::kGuarded ------------------------------------------------------------------------------------------------
+
+TEST(RadosReads, GuardedReadsAnswerWhatTheProcessKnows) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto engine = Open(options), other = Open(options);
+  ASSERT_TRUE(engine && other);
+  EXPECT_EQ(Guarded(*engine, "a"), "would block");
+  EXPECT_EQ(Read(*engine, "a"), "absent");
+  EXPECT_EQ(Guarded(*engine, "a"), "would block") << "that there is no tablet is not remembered";
+  const Result<uint64_t> first = kv::ApplyAndWait(*engine, PutOne("a", "1"));
+  ASSERT_TRUE(first.ok());
+  std::string value;
+  ASSERT_TRUE(*engine->Get(kTablet, "a", kv::Tier::kGuarded, &value));
+  EXPECT_EQ(kv::StampOf(value), *first) << "own writes are known, with their stamps";
+  EXPECT_EQ(Read(*engine, "a", kv::Tier::kMemory), "would block") << "that asks for what is there now";
+  EXPECT_EQ(Read(*engine, "b"), "absent");
+  EXPECT_EQ(Guarded(*engine, "b"), "absent");
+
+  // Another process writes: what is known is old, and a write that rests on it is refused. Then it is forgotten.
+  ASSERT_TRUE(kv::ApplyAndWait(*other, PutOne("a", "2")).ok());
+  EXPECT_EQ(Guarded(*engine, "a"), "1");
+  kv::Batch stale = PutOne("a", "3");
+  stale.guards.push_back({kTablet, "a", *first});
+  EXPECT_EQ(CodeOf(kv::ApplyAndWait(*engine, stale)), ErrorCode::kGuardFailed);
+  EXPECT_EQ(Guarded(*engine, "a"), "would block");
+  EXPECT_EQ(Read(*engine, "a"), "2");
+  EXPECT_EQ(Guarded(*engine, "a"), "2");
+
+  std::vector<std::optional<std::string>> values;
+  const std::vector<kv::Point> known = {{kTablet, "a"}, {kTablet, "b"}}, unknown = {{kTablet, "a"}, {kTablet, "c"}};
+  ASSERT_TRUE(engine->MultiGet(known, kv::Tier::kGuarded, &values).ok());
+  EXPECT_TRUE(values[0] && !values[1]);
+  EXPECT_EQ(engine->MultiGet(unknown, kv::Tier::kGuarded, &values).error().code(), ErrorCode::kWouldBlock);
+
+  kv::Batch gone;
+  gone.deletes.push_back({kTablet, "a"});
+  ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(gone)).ok());
+  EXPECT_EQ(Guarded(*engine, "a"), "absent");
+  EXPECT_EQ(Guarded(*other, "a"), "2");
+  EXPECT_EQ(engine->Scan({kTablet, {}, {}}, kv::Tier::kGuarded, [](auto, auto) { return true; }).error().code(), ErrorCode::kWouldBlock);
+
+  kv::Batch range = PutOne("kept", "1");
+  range.range_deletes.push_back({kTablet, "a", "c"});
+  ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(range)).ok());
+  EXPECT_EQ(Guarded(*engine, "b"), "would block");
+  EXPECT_EQ(Guarded(*engine, "kept"), "1");
+  ASSERT_TRUE(kv::ApplyAndWait(*engine, AddOne("n")).ok());
+  EXPECT_EQ(Guarded(*engine, "n"), "would block") << "counters are not";
+}
+
+// Two processes write one key by what they know, which is wrong again and again; nothing is lost.
+TEST(RadosReads, WritesThatRestOnGuardedReadsLoseNothing) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto first = Open(options), second = Open(options);
+  ASSERT_TRUE(first && second);
+  std::atomic<int64_t> unknown = 0;
+  const int64_t acknowledged = Increment({first.get(), second.get()}, 4, For(2000), &unknown, true);
+  EXPECT_GT(acknowledged, 50);
+  EXPECT_EQ(unknown, 0);
+  EXPECT_EQ(NumberOf(*first), acknowledged);
+  EXPECT_EQ(CountOf(*second, "count"), acknowledged);
+  EXPECT_GT(first->Statistics()["kv_rados_cache_hits"], 0);
+}
+
+// One process alone reads each key once, whatever it writes.
+TEST(RadosReads, WhatAProcessWritesItNeedNotRead) {
+  const auto engine = Open(ClusterUnderTest::NewStore());
+  ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, PutOne("number", "0")).ok());
+  std::atomic<int64_t> unknown = 0;
+  const int64_t acknowledged = Increment({engine.get()}, 1, For(500), &unknown, true);
+  EXPECT_GT(acknowledged, 50);
+  EXPECT_EQ(engine->Statistics()["kv_rados_point_reads"], 0);
+  EXPECT_EQ(engine->Statistics()["kv_rados_races"], 0);
+}
+
+}  // namespace
+}  // namespace stator
