@@ -67,6 +67,7 @@ class RadosEngine final : public kv::Engine {
   kv::Bulletin* bulletin() override { return &bulletin_; }
   Status Health() const override { return writer_.Health(); }
   uint64_t ApproximateBytes(kv::Tablet tablet) const override;
+  Result<std::vector<PartReport>> ReportParts(kv::Tablet tablet) const;
   std::map<std::string, double> Statistics() const override {
     std::map<std::string, double> statistics;
     writer_.AddStatistics(&statistics);
@@ -400,6 +401,12 @@ uint64_t RadosEngine::ApproximateBytes(kv::Tablet tablet) const {
 Status OpenStore(Cluster& cluster, const std::string& process) {
   std::unique_ptr<ReadOp> read;
   int result = cluster.Read(kStoreObject, [](ReadOp& op) { op.Attributes(); }, &read);
+  const bool look_only = cluster.options().look_only;
+  if (result == -ENOENT && look_only) {
+    const std::string& space = cluster.options().name_space;
+    return Error(ErrorCode::kUnavailable, fmt::format("There is no store in the pool \"{}\"{}.", cluster.options().pool,
+                                                      space.empty() ? "" : fmt::format(", namespace \"{}\"", space)));
+  }
   if (result == -ENOENT) {
     WriteOp create(cluster.api());
     create.CreateExclusively();
@@ -412,6 +419,7 @@ Status OpenStore(Cluster& cluster, const std::string& process) {
   }
   if (result < 0) return cluster.ErrorOf(result, kStoreObject, false);
   TRY(CheckFormat(read->attribute(kFormatAttribute)));
+  if (look_only) return OkStatus();
   WriteOp opened(cluster.api());
   opened.GuardAttribute(kFormatAttribute, FormatText());
   opened.Set("opened", process);
@@ -438,6 +446,12 @@ Result<std::unique_ptr<kv::Engine>> OpenRados(const RadosOptions& options) {
     return Error(ErrorCode::kUnavailable, fmt::format("The OSDs of the pool \"{}\" do not answer.", options.pool));
   }
   return std::unique_ptr<kv::Engine>(std::make_unique<RadosEngine>(std::move(cluster), process));
+}
+
+Result<std::vector<PartReport>> ReportParts(kv::Engine& engine, kv::Tablet tablet) {
+  const auto* rados = dynamic_cast<const RadosEngine*>(&engine);
+  if (rados == nullptr) return InternalError("The engine is none on RADOS.");
+  return rados->ReportParts(tablet);
 }
 
 }  // namespace stator::kv_rados

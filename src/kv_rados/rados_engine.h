@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 #include <string_view>
 #include <vector>
 
@@ -37,6 +38,8 @@ struct RadosOptions {
   int split_takeover_seconds = 3;
   // What is remembered of values that were read and written, for Tier::kGuarded.
   size_t guarded_cache_bytes = 64 << 20;
+  // Opens a store that is there, and leaves no trace of that. What is read may be stale, and nothing may be written.
+  bool look_only = false;
   const Clock* clock = nullptr;  // not owned; null: the system's
 
   // For tests: called on a thread of librados with what a write to a tablet gave (0 or -errno); what it returns is believed.
@@ -63,5 +66,15 @@ Result<std::vector<PartInfo>> PartsOf(kv::Engine& engine, kv::Tablet tablet);
 // Splits the part that holds the key, whatever its size, and waits until that is done. kUnavailable: it cannot be divided, or is being
 // split already.
 Status SplitPart(kv::Engine& engine, kv::Tablet tablet, std::string_view key);
+
+// A part of a tablet: one object.
+struct PartReport {
+  std::string object;
+  uint64_t bytes = 0;  // both the best guess of those who write to it
+  uint64_t keys = 0;
+};
+// The parts of a tablet in the order of their keys; none: it was never written to, or is gone. `engine` is of OpenRados
+// (kInternal if not). Waits for each part. kUnavailable, kCorruption.
+Result<std::vector<PartReport>> ReportParts(kv::Engine& engine, kv::Tablet tablet);
 
 }  // namespace stator::kv_rados
