@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 
 #include "kv/fixed_bytes.h"
 
@@ -346,6 +347,14 @@ std::string CommonReversePrefix(std::string_view begin, std::string_view end) {
   return prefix;
 }
 
+bool IsBoundedByPrefix(std::string_view begin, std::string_view end, bool reverse) {
+  const std::string_view prefix = CommonPrefix(begin, end);
+  if (reverse) return prefix == begin;
+  if (end.empty()) return true;
+  return !prefix.empty() && prefix.size() == end.size() && prefix.substr(0, prefix.size() - 1) == end.substr(0, end.size() - 1) &&
+         static_cast<uint8_t>(prefix.back()) + 1 == static_cast<uint8_t>(end.back());
+}
+
 CellRange KeyCellRange(std::string_view begin, std::string_view end) {
   return {StartAt(begin), end.empty() ? std::string(1, kKeyCell + 1) : StartAt(end)};
 }
@@ -367,15 +376,31 @@ std::string StoredValue(std::string_view value) {
   return stored;
 }
 
-Result<std::string> LoadedValue(std::string_view stored) {
+namespace {
+
+Status CheckStored(std::string_view stored) {
   if (stored.size() <= kv::kStampBytes || stored[kv::kStampBytes] != kValueByte) {
     return CorruptionError("A value in a tablet's object is damaged.");
   }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<std::string> LoadedValue(std::string_view stored) {
+  TRY(CheckStored(stored));
   std::string value;
   value.reserve(stored.size() - 1);
   value.append(stored.substr(0, kv::kStampBytes));
   value.append(stored.substr(kv::kStampBytes + 1));
   return value;
+}
+
+Result<std::string_view> LoadedInPlace(std::string_view stored) {
+  TRY(CheckStored(stored));
+  // The stamp moves up to the rest.
+  std::memmove(const_cast<char*>(stored.data()) + 1, stored.data(), kv::kStampBytes);
+  return stored.substr(1);
 }
 
 std::string GuardAbove(uint64_t stamp) { return EncodeStamp(stamp); }

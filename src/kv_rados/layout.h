@@ -169,6 +169,8 @@ std::string StartAt(std::string_view key);
 std::string CommonCellPrefix(std::string_view begin, std::string_view end);
 // The same of the ReverseCells.
 std::string CommonReversePrefix(std::string_view begin, std::string_view end);
+// Whether that text alone keeps a read that begins at one end of the range (at `end`, in reverse) from going beyond the other.
+bool IsBoundedByPrefix(std::string_view begin, std::string_view end, bool reverse);
 
 // The cells of the keys in [begin, end), as a half-open range each. Only if begin < end or end is empty.
 struct CellRange {
@@ -182,6 +184,8 @@ CellRange ReverseCellRange(std::string_view begin, std::string_view end);
 std::string StoredValue(std::string_view value);
 // kCorruption for what StoredValue would not make.
 Result<std::string> LoadedValue(std::string_view stored);
+// The same without a copy: the value comes to stand within the stored bytes, which nobody else may look at any more.
+Result<std::string_view> LoadedInPlace(std::string_view stored);
 // The stored value v has the stamp exactly if GuardAbove(stamp) < v < GuardBelow(stamp), bytewise.
 std::string GuardAbove(uint64_t stamp);
 std::string GuardBelow(uint64_t stamp);

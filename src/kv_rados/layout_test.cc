@@ -58,6 +58,21 @@ TEST(RadosLayout, RangesOfCells) {
   EXPECT_EQ(CommonCellPrefix("abc", ""), "k");
 }
 
+TEST(RadosLayout, PrefixesThatAreAllOfARange) {
+  for (const bool reverse : {false, true}) {
+    EXPECT_TRUE(IsBoundedByPrefix("", "", reverse));
+    EXPECT_TRUE(IsBoundedByPrefix("ab", "ac", reverse));
+    EXPECT_FALSE(IsBoundedByPrefix("abx", "aby1", reverse));
+    EXPECT_FALSE(IsBoundedByPrefix("ab1", "ab3", reverse));
+  }
+  EXPECT_TRUE(IsBoundedByPrefix("abx", "ac", false)) << "from the middle to the end";
+  EXPECT_FALSE(IsBoundedByPrefix("abx", "ac", true));
+  EXPECT_TRUE(IsBoundedByPrefix("ab", "abx", true)) << "from the middle to the beginning";
+  EXPECT_FALSE(IsBoundedByPrefix("ab", "abx", false));
+  EXPECT_TRUE(IsBoundedByPrefix("abx", "", false));
+  EXPECT_FALSE(IsBoundedByPrefix("abx", "", true));
+}
+
 TEST(RadosLayout, DamagedCells) {
   for (const std::string_view cell : {"", "k", "x\1", "kab", "ka\1b\1", "ka\2\1", "ka\2\4\1"}) {
     const Result<std::string> key = KeyOfCell(cell);
@@ -74,6 +89,8 @@ TEST(RadosLayout, ValuesAndTheGuardsOfTheirStamps) {
       value += rest;
       const std::string stored = StoredValue(value);
       EXPECT_EQ(*LoadedValue(stored), value);
+      const std::string mine(stored.data(), stored.size());
+      EXPECT_EQ(*LoadedInPlace(mine), value);
       for (const uint64_t other : {stamp - 1, stamp, stamp + 1, stamp ^ 0x100}) {
         EXPECT_EQ(GuardAbove(other) < stored && stored < GuardBelow(other), other == stamp);
       }
@@ -81,6 +98,7 @@ TEST(RadosLayout, ValuesAndTheGuardsOfTheirStamps) {
   }
   EXPECT_EQ(LoadedValue("12345678").error().code(), ErrorCode::kCorruption);
   EXPECT_EQ(LoadedValue("12345678\2rest").error().code(), ErrorCode::kCorruption);
+  EXPECT_EQ(LoadedInPlace("12345678\2rest").error().code(), ErrorCode::kCorruption);
 }
 
 TEST(RadosLayout, Headers) {

@@ -16,7 +16,7 @@
 
 namespace stator::kv_rados {
 
-// How large the values were that this process read lately: writes rarely read again what they replace. Thread-safe.
+// How large the values were that this process read or wrote lately: writes rarely read again what they replace. Thread-safe.
 class SeenSizes {
  public:
   void Note(std::string_view key, uint64_t stamp, size_t bytes);
@@ -30,7 +30,7 @@ class SeenSizes {
     size_t bytes = 0;
   };
   mutable Mutex mutex_;
-  std::array<Slot, 256> slots_ GUARDED_BY(mutex_);
+  std::array<Slot, 1024> slots_ GUARDED_BY(mutex_);
 };
 
 // A header as operations compare it, and what it says.

@@ -16,6 +16,7 @@ using State = PartHeader::State;
 
 constexpr size_t kCopyBytes = 512 << 10;  // at once
 constexpr size_t kKeysAtOnce = 500;
+constexpr size_t kMaxOperationBytes = 16 << 20;  // of values; RADOS takes up to 90 MB
 constexpr size_t kFewKeys = 300;  // so many may be copied while everybody waits
 constexpr int kMaxRounds = 12;
 
@@ -244,13 +245,16 @@ Result<bool> PartSplit::ReadMoving(bool values, size_t bytes, const std::string&
       if (cell[0] != kKeyCell) return more = false;
       const Result<std::string> key = KeyOfCell(cell);
       if (!key.ok()) return status = key.error(), false;
-      chunk->copied = cell;
       inside = true;
       if (Moves(space, boundary(), *key)) {
+        if (have > kMaxOperationBytes) return false;  // it goes on with this one
+        if (values) parent_->NoteBytes(cell.size() + stored.size());
+        chunk->copied = cell;
         chunk->cells.emplace_back(cell, stored);
         have += values ? cell.size() + stored.size() : 1;
         return true;
       }
+      chunk->copied = cell;
       std::string next = NextThatMoves(space, boundary(), *key);
       if (next <= cell) return true;
       chunk->copied = std::move(next);
@@ -259,7 +263,7 @@ Result<bool> PartSplit::ReadMoving(bool values, size_t bytes, const std::string&
       return false;
     });
     TRY(std::move(status));
-    if (!more) {
+    if (!more && have <= kMaxOperationBytes) {
       chunk->copied = kAllCopied;
       return true;
     }
@@ -394,6 +398,13 @@ Result<bool> PartSplit::CopyAgain(const std::vector<std::string>& keys, PartHead
       values->emplace(cell, stored);
       return true;
     });
+  }
+  size_t bytes = 0;
+  for (const auto& [cell, stored] : now) bytes += cell.size() + stored.size();
+  if (bytes > kMaxOperationBytes && keys.size() > 1) {
+    const auto middle = keys.begin() + static_cast<std::ptrdiff_t>(keys.size() / 2);
+    ASSIGN_OR_RETURN(const bool copied, CopyAgain({keys.begin(), middle}, child_header_->header, 0));
+    return copied ? CopyAgain({middle, keys.end()}, std::move(next), stamp) : Result<bool>(false);
   }
   std::vector<std::string> set, values, gone;
   Amount amount = moved_;

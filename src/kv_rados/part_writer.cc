@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "kv_rados/routing.h"
 
@@ -21,6 +22,7 @@ constexpr int64_t kLedgerKeepMicros = 24 * 3'600'000'000LL;
 constexpr size_t kMaxLedgersSeen = 200;
 // A tablet is counted again when its size may be off by half, if that is more than this.
 constexpr uint64_t kMaxUnsureBytes = 8 << 20;
+constexpr int64_t kCountIntervalMicros = 1'000'000;
 constexpr int64_t kFullIntervalMicros = 1'000'000;  // a full pool is asked after so often
 
 // Reads all of a part. Not from one state: what is written meanwhile makes it a little wrong. None if the object refused the header.
@@ -58,6 +60,7 @@ uint64_t Minus(uint64_t a, uint64_t b) { return a - std::min(a, b); }
 PartSize Without(const PartSize& size, const Amount& given) {
   return {Minus(size.bytes, given.bytes), Minus(size.keys, given.keys), size.unsure};
 }
+Amount Together(const Amount& a, const Amount& b) { return {a.bytes + b.bytes, a.keys + b.keys}; }
 PartSize With(const PartSize& size, const Amount& given) {
   return {size.bytes + given.bytes, size.keys + given.keys, size.unsure};
 }
@@ -176,7 +179,10 @@ void PartWriter::ReadState() {
 
 void PartWriter::OnState(int result, ReadOp& read, size_t cells, std::optional<size_t> ledgers,
                            const std::vector<std::string>& keys) {
-  if (result == -ETIMEDOUT) return Advance();
+  if (result == -ETIMEDOUT) {
+    if (AnyExpired()) context_.set_health(LateError());
+    return Advance();
+  }
   if (result == -ENOENT) return Recheck();
   if (result < 0) return Fail(context_.cluster.ErrorOf(result, part_->object, false));
   std::optional<LedgerCell> own;
@@ -202,16 +208,14 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
   if (header_ != nullptr && header_->bytes != header) {
     part_->Forget(header_);
     counted_.reset();
+    count_.reset();
   }
   ASSIGN_OR_RETURN(header_, context_.map.Learn(part_, header));
   ASSIGN_OR_RETURN(const uint64_t stamp, DecodeStamp(read.attribute(kStampAttribute)));
   ASSIGN_OR_RETURN(size_, DecodeSize(read.attribute(kSizeAttribute)));
   stamp_ = stamp;
   if (counted_ && size_.unsure < counted_->said.unsure) counted_.reset();  // another process has counted since
-  if (counted_) {
-    size_ = {Minus(counted_->amount.bytes + size_.bytes, counted_->said.bytes),
-             Minus(counted_->amount.keys + size_.keys, counted_->said.keys), size_.unsure - counted_->said.unsure};
-  }
+  if (counted_) Correct();
   known_.clear();
   for (const std::string& key : keys) known_.emplace(key, KeyState{});
   Status status;
@@ -242,28 +246,57 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
   return OkStatus();
 }
 
+PartSize PartWriter::SaidNow() const {
+  if (!counted_) return size_;
+  return {Minus(size_.bytes + counted_->said.bytes, counted_->amount.bytes), Minus(size_.keys + counted_->said.keys, counted_->amount.keys),
+          size_.unsure + counted_->said.unsure};
+}
+
+void PartWriter::Correct() {
+  size_ = {Minus(counted_->amount.bytes + size_.bytes, counted_->said.bytes), Minus(counted_->amount.keys + size_.keys, counted_->said.keys),
+           Minus(size_.unsure, counted_->said.unsure)};
+}
+
 void PartWriter::Count() {
   context_.statistics.counts.fetch_add(1, std::memory_order_relaxed);
-  const PartSize said = counted_ ? PartSize{Minus(size_.bytes + counted_->said.bytes, counted_->amount.bytes),
-                                            Minus(size_.keys + counted_->said.keys, counted_->amount.keys),
-                                            size_.unsure + counted_->said.unsure}
-                                 : size_;
   Elsewhere<Result<std::optional<Amount>>>(
       [this, header = header_] { return CountPart(context_.cluster, *part_, header); },
-      [this, said, header = header_](Result<std::optional<Amount>> amount) {
+      [this, said = SaidNow(), header = header_](Result<std::optional<Amount>> amount) {
         if (!amount.ok()) return Fail(amount.error());
         counted_.reset();
-        const Amount& given = header->header.given;
-        if (*amount) counted_ = {said, {(*amount)->bytes + given.bytes, (*amount)->keys + given.keys}};
+        if (*amount) counted_ = Counted{said, Together(**amount, header->header.given)};
         stamp_.reset();  // other processes may have written meanwhile
         Advance();
       });
+}
+
+// What is written meanwhile may be counted or not, so it is unsure.
+void PartWriter::CountMeanwhile() {
+  const int64_t now = context_.clock.TicksMicros();
+  if (counting_ || now < count_not_before_) return;
+  count_not_before_ = now + kCountIntervalMicros;
+  counting_ = true;
+  written_since_ = 0;
+  UniqueFunction<void()> task = [this, said = SaidNow(), header = header_] {
+    context_.thread.Post([this, said, header, amount = CountPart(context_.cluster, *part_, header)]() mutable {
+      counting_ = false;
+      if (!amount.ok() || !*amount) return;
+      said.unsure = Minus(said.unsure, written_since_);
+      count_ = Counted{said, Together(**amount, header->header.given)};
+    });
+  };
+  if (context_.workers.TryPost(task)) {
+    context_.statistics.counts.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    counting_ = false;
+  }
 }
 
 void PartWriter::Build() {
   if (const HeaderPtr now = part_->header(); now != nullptr && now != header_) {
     header_ = now;
     counted_.reset();
+    count_.reset();
     stamp_.reset();
     return ReadState();
   }
@@ -272,8 +305,12 @@ void PartWriter::Build() {
   if (fence == kv::kDroppedFence) return Fail(FencedError(header));
   if (header.state == PartHeader::State::kFilling) return AwaitOpening();
   if (header.routes != routes_) return HandBack();
+  if (std::optional<Counted> count = std::exchange(count_, std::nullopt); count && !counted_) {
+    counted_ = count;
+    Correct();
+  }
   const PartSize has = Without(size_, header.given);
-  if (has.unsure > std::max(kMaxUnsureBytes, has.bytes / 2)) return Count();
+  if (has.unsure > std::max(kMaxUnsureBytes, has.bytes / 2)) CountMeanwhile();
   group_.emplace(*stamp_, known_, state_is_fresh_,
                  GroupSize{.before = has,
                            .max_bytes = context_.cluster.options().max_tablet_bytes,
@@ -457,6 +494,9 @@ void PartWriter::Succeed() {
     counted_.reset();
     if (header_->header.state == PartHeader::State::kOpen) context_.grown(part_, group_->size());
   }
+  for (const auto& [key, change] : group_->changes()) {
+    if (change.value) part_->seen.Note(key, kv::StampOf(*change.value), change.value->size());
+  }
   ledger_looked_through_ = true;
   stale_ledgers_.clear();
   WriterStatistics& statistics = context_.statistics;
@@ -466,6 +506,7 @@ void PartWriter::Succeed() {
     if (!batch.done) continue;
     statistics.batches.fetch_add(1, std::memory_order_relaxed);
     statistics.bytes.fetch_add(batch.bytes, std::memory_order_relaxed);
+    written_since_ += batch.bytes;
     context_.finish(batch, batch.stamp);
   }
   EndGroup();

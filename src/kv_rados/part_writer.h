@@ -106,7 +106,12 @@ class PartWriter {
   void OnState(int result, ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys);
   Status TakeState(ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys,
                    std::optional<LedgerCell>* own);
+  // What the size attribute says at stamp_, and size_ from it and counted_.
+  PartSize SaidNow() const;
+  void Correct();
+  // Counts all that the part has: while its batches wait, or not.
   void Count();
+  void CountMeanwhile();
   void Build();
   void Send();
   void FillOperation(WriteOp* op) const;
@@ -138,6 +143,10 @@ class PartWriter {
     Amount amount;
   };
   std::optional<Counted> counted_;
+  std::optional<Counted> count_;    // the next one, until no group is under way
+  bool counting_ = false;
+  int64_t count_not_before_ = 0;    // ticks
+  uint64_t written_since_ = 0;      // bytes, since it counts
   uint64_t seq_ = 0;               // of the last operation built
   bool ledger_looked_through_ = false;
   std::vector<std::string> stale_ledgers_;  // cells of processes long gone, to be removed by the next operation

@@ -13,10 +13,10 @@
 namespace stator::kv_rados {
 namespace {
 
-// The first read of a scan is small: nobody says how far it will go. Each further one is twice as large, up to kReadBytes.
+// The first read of a scan is small if nobody says how far it will go. Each further one is twice as large, up to kReadBytes.
 constexpr size_t kFirstReadBytes = 128 << 10;
 
-using Entries = std::deque<std::pair<std::string, std::string>>;  // keys and values
+using Entries = std::deque<std::pair<std::string, std::string_view>>;  // keys and values
 
 // What is left to read of some routes: keys in [begin, end), part by part.
 struct Cursor {
@@ -24,8 +24,12 @@ struct Cursor {
   std::string begin;
   std::string end;
   size_t bytes = kFirstReadBytes;
+  size_t keys = 0;   // no more at once; 0: no limit
   bool more = true;  // after what was read and not yet visited
   Entries entries;
+  std::shared_ptr<ReadOp> owner;  // of their values
+
+  size_t LimitOf(const Part& part) const { return keys == 0 ? part.KeysFor(bytes) : std::min(keys, part.KeysFor(bytes)); }
 };
 
 class Scanner {
@@ -92,7 +96,11 @@ Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
     ASSIGN_OR_RETURN(const int result, reverse_ ? ReadReverse(place, &here) : ReadForward(place, &here));
     if (result == 0) {
       here.bytes = std::min(2 * here.bytes, kReadBytes);
-      if (*rest) (*rest)->bytes = here.bytes;
+      here.keys = 0;
+      if (*rest) {
+        (*rest)->bytes = here.bytes;
+        (*rest)->keys = 0;
+      }
       *cursor = std::move(here);
       return OkStatus();
     }
@@ -112,7 +120,7 @@ Result<int> Scanner::ReadForward(const Place& place, Cursor* cursor) {
   std::unique_ptr<ReadOp> read;
   const int result = cluster_.Read(part.object, [&](ReadOp& op) {
     op.GuardAttribute(kHeaderAttribute, place.header->bytes);
-    op.Range(StartAt(cursor->begin), CommonCellPrefix(cursor->begin, cursor->end), part.KeysFor(cursor->bytes));
+    op.Range(StartAt(cursor->begin), CommonCellPrefix(cursor->begin, cursor->end), cursor->LimitOf(part));
   }, &read);
   if (result < 0) return result;
   cursor->more = read->more(0);
@@ -124,14 +132,15 @@ Result<int> Scanner::ReadForward(const Place& place, Cursor* cursor) {
     if (!cursor->end.empty() && *key >= cursor->end) return cursor->more = false;
     last = *key;
     if (!Wants(*cursor, *key)) return true;
-    Result<std::string> value = LoadedValue(stored);
-    if (!value.ok()) return status = std::move(value).error(), false;
+    const Result<std::string_view> value = LoadedInPlace(stored);
+    if (!value.ok()) return status = value.error(), false;
     part.NoteBytes(cell.size() + stored.size());
     part.seen.Note(*key, kv::StampOf(*value), value->size());
-    cursor->entries.emplace_back(std::move(*key), std::move(*value));
+    cursor->entries.emplace_back(std::move(*key), *value);
     return true;
   });
   TRY(std::move(status));
+  cursor->owner = std::move(read);
   if (!last) {
     cursor->more = false;
   } else {
@@ -147,7 +156,7 @@ Result<int> Scanner::ReadReverse(const Place& place, Cursor* cursor) {
   const Part& part = *place.part;
   const std::string start = cursor->end.empty() ? std::string(1, kReverseCell) : ReverseCell(cursor->end);
   const std::string prefix = CommonReversePrefix(cursor->begin, cursor->end);
-  const size_t limit = part.KeysFor(cursor->bytes);
+  const size_t limit = cursor->LimitOf(part);
   const int64_t started = cluster_.clock().TicksMicros();
   std::vector<std::string> keys, cells;
   for (bool first = true;; first = false) {
@@ -174,22 +183,23 @@ Result<int> Scanner::ReadReverse(const Place& place, Cursor* cursor) {
       return 0;
     }
     if (now == keys) {
-      std::map<std::string, std::string, std::less<>> values;
+      std::map<std::string_view, std::string_view> values;  // of the operation
       read->ForEach(1, [&](std::string_view cell, std::string_view stored) {
-        Result<std::string> value = LoadedValue(stored);
-        if (!value.ok()) return status = std::move(value).error(), false;
+        const Result<std::string_view> value = LoadedInPlace(stored);
+        if (!value.ok()) return status = value.error(), false;
         part.NoteBytes(cell.size() + stored.size());
-        values.emplace(cell, std::move(*value));
+        values.emplace(cell, *value);
         return true;
       });
       TRY(std::move(status));
+      cursor->owner = std::move(read);
       for (size_t i = 0; i < keys.size(); ++i) {
         const auto value = values.find(cells[i]);
         if (value == values.end()) {
           return CorruptionError(fmt::format("The object {} has a key in its reverse order that has no value.", part.object));
         }
         part.seen.Note(keys[i], kv::StampOf(value->second), value->second.size());
-        if (Wants(*cursor, keys[i])) cursor->entries.emplace_back(keys[i], std::move(value->second));
+        if (Wants(*cursor, keys[i])) cursor->entries.emplace_back(keys[i], value->second);
       }
       cursor->end = std::move(keys.back());
       if (cursor->end.empty()) cursor->more = false;  // the first of all keys
@@ -247,9 +257,11 @@ Status ScanMerged(Scanner& scanner, Cursor all, bool reverse, Visit visit, bool*
     if (next == nullptr) return OkStatus();
     auto [key, value] = std::move(next->entries.front());
     next->entries.pop_front();
+    std::string sum;
     for (Cursor& cursor : cursors) {
       if (cursor.entries.empty() || cursor.entries.front().first != key) continue;
-      ASSIGN_OR_RETURN(value, AddCounters(value, cursor.entries.front().second));
+      ASSIGN_OR_RETURN(sum, AddCounters(value, cursor.entries.front().second));
+      value = sum;
       cursor.entries.pop_front();
     }
     if (!visit(key, value)) return *go_on = false, OkStatus();
@@ -288,6 +300,11 @@ Status ScanParts(Cluster& cluster, TabletMap& map, const kv::Range& range, Visit
     const bool ordered = piece.routes.has_value();
     Scanner scanner(cluster, map, range.tablet, range.reverse, ordered);
     Cursor cursor{.routes = ordered ? std::move(*piece.routes) : RouteRange(), .begin = std::move(piece.begin), .end = std::move(piece.end)};
+    cursor.keys = range.expected_keys;
+    // A read cannot be told where to end. Where it could go far beyond it shall not be large.
+    const bool bounded = IsBoundedByPrefix(cursor.begin, cursor.end, range.reverse);
+    if (range.expected_bytes > 0) cursor.bytes = std::min(range.expected_bytes, bounded ? kReadBytes : kFirstReadBytes);
+    else if (range.expected_keys > 0) cursor.bytes = kReadBytes;
     bool go_on = true;
     TRY(ordered ? ScanOrdered(scanner, std::move(cursor), visit, &go_on)
                 : ScanMerged(scanner, std::move(cursor), range.reverse, visit, &go_on));

@@ -74,6 +74,12 @@ Result<bool> TabletMap::WasWritten(kv::Tablet tablet) {
 }
 
 Result<PartListPtr> TabletMap::Parts(kv::Tablet tablet) {
+  ASSIGN_OR_RETURN(PartListPtr parts, Find(tablet));
+  if (parts == nullptr) on_unwritten_(tablet);
+  return parts;
+}
+
+Result<PartListPtr> TabletMap::Find(kv::Tablet tablet) {
   if (PartListPtr parts = Cached(tablet)) return parts;
   for (bool again = false;; again = true) {
     ASSIGN_OR_RETURN(PartListPtr parts, Load(tablet));
@@ -113,10 +119,10 @@ Status TabletMap::Create(kv::Tablet tablet) {
 }
 
 Result<PartListPtr> TabletMap::PartsOrCreate(kv::Tablet tablet) {
-  ASSIGN_OR_RETURN(PartListPtr parts, Parts(tablet));
+  ASSIGN_OR_RETURN(PartListPtr parts, Find(tablet));
   if (parts != nullptr) return parts;
   TRY(Create(tablet));
-  ASSIGN_OR_RETURN(parts, Parts(tablet));
+  ASSIGN_OR_RETURN(parts, Find(tablet));
   if (parts == nullptr) {
     return CorruptionError(fmt::format("The tablet {} is gone from the map as soon as it was made.", TabletName(tablet)));
   }

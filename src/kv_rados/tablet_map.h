@@ -4,7 +4,7 @@
 // operation compares the header of the object it goes to, which alone says what the object holds. The cache is healed from such headers: a
 // part that has given up a range says to which part, until the map of the store says so too. Parts are split and never
 // joined, so what the cache knows stays true as far as it goes.
-// A tablet comes into being with its first write: object first, then entry, then the write. So an object that the map names and that
+// A tablet comes into being with its first read or write: object first, then entry, then the write. So an object that the map names and that
 // is not there was removed by somebody else, and so was the entry of an object that was written to: errors, and never empty tablets.
 #pragma once
 
@@ -32,8 +32,10 @@ struct Place {
 // Thread-safe. Calls wait for the network unless what they need is cached.
 class TabletMap {
  public:
-  // `notice` is told of parts whose header says that they are being split; it must not wait.
-  TabletMap(Cluster& cluster, std::function<void(const PartPtr&)> notice) : cluster_(cluster), notice_(std::move(notice)) {}
+  // `notice` is told of parts whose header says that they are being split; `on_unwritten` of tablets that were looked for and have never
+  // been written to, each time. They must not wait.
+  TabletMap(Cluster& cluster, std::function<void(const PartPtr&)> notice, std::function<void(kv::Tablet)> on_unwritten)
+      : cluster_(cluster), notice_(std::move(notice)), on_unwritten_(std::move(on_unwritten)) {}
 
   // The part that holds the route. While that is being opened the call waits, up to the deadline: kUnavailable. kFenced: the tablet
   // was dropped. kCorruption: the map lost its entry, or a header. When an operation at the place is refused: Part::Forget, and again.
@@ -56,6 +58,8 @@ class TabletMap {
   void Add(kv::Tablet tablet, const std::string& begin, uint32_t number);
 
  private:
+  // As Parts, and tells nobody.
+  Result<PartListPtr> Find(kv::Tablet tablet);
   Result<Place> LocateWhere(kv::Tablet tablet, std::string_view route, bool below);
   // The map has no entry of it. Whether somebody wrote to it all the same.
   Result<bool> WasWritten(kv::Tablet tablet);
@@ -66,6 +70,7 @@ class TabletMap {
 
   Cluster& cluster_;
   const std::function<void(const PartPtr&)> notice_;
+  const std::function<void(kv::Tablet)> on_unwritten_;
   mutable Mutex mutex_;
   std::map<kv::Tablet, PartListPtr> tablets_ GUARDED_BY(mutex_);
 };

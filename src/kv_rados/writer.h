@@ -28,6 +28,8 @@ class Writer final : public Executor {
   void Apply(kv::Batch batch, kv::ApplyDone done);
   // As Engine::Health.
   Status Health() const;
+  // Runs a task that may wait on a thread for such; false if too many do.
+  bool TryWork(UniqueFunction<void()>& task) { return workers_.TryPost(task); }
   void AddStatistics(std::map<std::string, double>* statistics) const;
   // Waits for the outcomes of what is queued, then joins the thread. Later calls of Apply are refused. Idempotent.
   void Stop();

@@ -26,7 +26,7 @@ class Division {
       if (of == nullptr) {
         plan_.commit.guards.push_back(guard);
       } else {
-        ChangeOf(of, guard.tablet, guard.key).guard = guard.expected();
+        ChangeOf(of, guard.tablet, guard.key).guard = guard;
       }
     }
     for (const kv::Put& put : batch_.puts) TRY(AddPut(put));
@@ -247,6 +247,7 @@ class Division {
 Result<bool> TakeCell(Resolver& resolver, std::optional<std::string> cell, kv::Tablet tablet, Change* change,
                       std::optional<Met>* met) {
   change->cell_stamp = cell ? kv::StampOf(*cell) : 0;
+  change->cell_left_by = change->rolling = nullptr;
   if (!cell || !IsIntent(*cell)) {
     change->old = std::move(cell);
     return true;
@@ -259,12 +260,30 @@ Result<bool> TakeCell(Resolver& resolver, std::optional<std::string> cell, kv::T
   }
   // That the intent still stands there when this transaction prepares, which guards its stamp, makes sure that it was so decided.
   change->old = decision == Decision::kCommitted ? intent.IfCommitted(change->cell_stamp) : intent.IfNot();
+  change->rolling = resolver.RollOf(intent.transaction.id, intent.note_key);
+  if (change->rolling != nullptr) {
+    change->cell_stamp = 0;
+    if (change->old) change->cell_left_by = change->rolling;
+  }
   return true;
 }
 
+bool IsRolling(const Resolver& resolver, std::string_view cell) {
+  const Result<Intent> intent = DecodeIntent(cell);
+  return intent.ok() && resolver.RollOf(intent->transaction.id, intent->note_key) != nullptr;
+}
+
+// Of a guard of the batch, on what was read.
+bool Holds(const kv::Guard& guard, const Change& change) {
+  const uint64_t stamp = change.old ? kv::StampOf(*change.old) : 0;
+  if (guard.left_by == nullptr) return guard.stamp == stamp;
+  return guard.left_by == change.cell_left_by || (stamp != 0 && guard.expected() == stamp);
+}
+
 Status CheckChange(Change* change) {
-  const uint64_t stamp = change->old ? kv::StampOf(*change->old) : 0;
-  if (change->guard && *change->guard != stamp) return Error(ErrorCode::kGuardFailed, "A key has changed since it was read.");
+  if (change->guard && !Holds(*change->guard, *change)) {
+    return Error(ErrorCode::kGuardFailed, "A key has changed since it was read.");
+  }
   if (!change->delta) return OkStatus();
   int64_t count = 0;
   if (change->old && !change->emptied) {
@@ -292,6 +311,7 @@ Status CheckCounters(Core& core, kv::Tablet tablet, const std::vector<kv::Add>& 
 // Nothing would be lost if it were found out by the commit only, but for the prepares.
 Result<std::optional<Met>> CheckPrimaryGuards(Core& core, Resolver& resolver, const Plan& plan) {
   for (const kv::Guard& guard : plan.commit.guards) {
+    if (guard.left_by != nullptr) continue;
     std::string cell;
     Result<bool> found = core.inner.Get(guard.tablet, guard.key, kv::Tier::kGuarded, &cell);
     if (!found.ok() || (*found ? kv::StampOf(cell) : 0) == guard.expected()) continue;
@@ -323,17 +343,18 @@ Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, P
       std::string cell;
       Result<bool> found = core.inner.Get(tablet, change.key, kv::Tier::kGuarded, &cell);
       if (found.ok()) {
-        const uint64_t guard = change.guard.value_or(*found ? kv::StampOf(cell) : 0);
-        // A cell that does not fit the guard may be old.
-        if (guess && guard == (*found ? kv::StampOf(cell) : 0) && !IsIntent(cell)) {
-          ASSIGN_OR_RETURN(const bool taken, TakeCell(resolver, *found ? std::optional(std::move(cell)) : std::nullopt, tablet, &change, &met));
-          (void)taken;
-          continue;
+        // A cell that does not fit the guard may be old. An intent may be one that this process is just rolling forward.
+        if (guess && (!*found || !IsIntent(cell) || IsRolling(resolver, cell))) {
+          const std::optional<std::string> remembered = *found ? std::optional(std::move(cell)) : std::nullopt;
+          ASSIGN_OR_RETURN(const bool taken, TakeCell(resolver, remembered, tablet, &change, &met));
+          if (taken && (!change.guard || Holds(*change.guard, change))) continue;
+          met.reset();
         }
       } else if (found.error().code() != ErrorCode::kWouldBlock) {
         return std::move(found).error();
       }
-      guessed &= !found.ok() && (change.guard ? *change.guard == 0 : change.kind == Intent::New::kPut && !change.delta);
+      const bool expects_absence = change.guard && change.guard->stamp == 0 && change.guard->left_by == nullptr;
+      guessed &= !found.ok() && (change.guard ? expects_absence : change.kind == Intent::New::kPut && !change.delta);
       cold.push_back(&change);
       points.push_back({tablet, change.key});
     }

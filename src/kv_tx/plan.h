@@ -20,9 +20,13 @@ struct Change {
   std::string fresh;                      // of a put: the value, with room for a stamp
   std::optional<int64_t> delta;           // of a put: what is added to the old count for it, or to 0 if the key is `emptied`
   bool emptied = false;
-  std::optional<uint64_t> guard;          // what the batch expects
+  std::optional<kv::Guard> guard;         // what the batch expects
   std::optional<std::string> old;         // the value that the transaction finds, with its stamp
-  uint64_t cell_stamp = 0;                // of what stands there: that value, or a decided intent
+  // What stands there when it prepares: that value or a decided intent, by its stamp. Or, where an intent of this process is just
+  // being rolled forward, what that operation leaves: the prepare goes behind it.
+  uint64_t cell_stamp = 0;
+  kv::FatePtr cell_left_by;
+  kv::FatePtr rolling;                    // that operation
 };
 
 // The part of a unit other than the primary one. (It may be the same unit.)

@@ -1,6 +1,8 @@
 #include "kv_tx/reader.h"
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 
 namespace stator::kv_tx {
 namespace {
@@ -70,6 +72,15 @@ Result<bool> Reader::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
   return true;
 }
 
+struct Reader::UnitRead {
+  explicit UnitRead(Core& core) : busy(core) {}
+  const Busy busy;
+  std::vector<size_t> members;  // of the points
+  std::vector<kv::Point> points;
+  Values cells;
+  Status status;
+};
+
 // Each unit's cells are from one state; several units' are not from the same.
 Status Reader::ReadCells(std::span<const kv::Point> points, Values* cells, bool* one_unit) {
   const bool one_tablet =
@@ -79,19 +90,34 @@ Status Reader::ReadCells(std::span<const kv::Point> points, Values* cells, bool*
     *one_unit = read.ok();
     if (read.ok() || read.error().code() != ErrorCode::kSpansUnits) return read;
   }
-  std::map<kv::Unit, std::vector<size_t>> units;
+  std::map<kv::Unit, std::shared_ptr<UnitRead>> units;
   for (size_t i = 0; i < points.size(); ++i) {
     ASSIGN_OR_RETURN(kv::Unit unit, core_.inner.UnitOf(points[i].tablet, points[i].key));
-    units[std::move(unit)].push_back(i);
+    std::shared_ptr<UnitRead>& read = units[std::move(unit)];
+    if (read == nullptr) read = std::make_shared<UnitRead>(core_);
+    read->members.push_back(i);
+    read->points.push_back(points[i]);
   }
   *one_unit = false;
   cells->assign(points.size(), std::nullopt);
-  for (const auto& [unit, members] : units) {
-    std::vector<kv::Point> of;
-    for (const size_t i : members) of.push_back(points[i]);
-    Values found;
-    TRY(core_.inner.MultiGet(of, kv::Tier::kAny, &found));
-    for (size_t k = 0; k < members.size(); ++k) cells->at(members[k]) = std::move(found[k]);
+  // All at once: the last one on this thread.
+  const auto left = std::make_shared<std::atomic<size_t>>(units.size());
+  size_t begun = 0;
+  for (const auto& [unit, read] : units) {
+    const auto run = [this, read = read, left] {
+      read->status = core_.inner.MultiGet(read->points, kv::Tier::kAny, &read->cells);
+      if (left->fetch_sub(1) == 1) core_.scheduler.Wake();
+    };
+    if (++begun == units.size()) {
+      run();
+    } else {
+      core_.scheduler.Post(run);
+    }
+  }
+  core_.scheduler.Await([&] { return *left == 0; });
+  for (const auto& [unit, read] : units) {
+    TRY(std::move(read->status));
+    for (size_t k = 0; k < read->members.size(); ++k) cells->at(read->members[k]) = std::move(read->cells[k]);
   }
   return OkStatus();
 }

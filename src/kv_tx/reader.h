@@ -36,6 +36,7 @@ class Reader {
   Result<Seen> See(kv::Tablet tablet, std::string_view key, std::string cell, Decisions* decisions);
   // Sees to it that the intent goes away soon.
   void Kick(kv::Tablet tablet, const Intent& intent, Decision decision);
+  struct UnitRead;
   Status ReadCells(std::span<const kv::Point> points, Values* cells, bool* one_unit);
   Status Snapshot(std::span<const kv::Point> points, Values* values);
   Status ScanForward(kv::Range range, kv::Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit);

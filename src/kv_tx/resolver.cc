@@ -38,12 +38,32 @@ struct Resolver::Rolling {
 
 void Resolver::Begin(TransactionId id) {
   MutexLock lock(mutex_);
-  own_[id] = core_.clock.TicksMicros();
+  own_[id].since = core_.clock.TicksMicros();
 }
 
 void Resolver::End(TransactionId id) {
+  std::vector<std::shared_ptr<Settling>> waited_for;
+  {
+    MutexLock lock(mutex_);
+    own_.erase(id);
+    for (const auto& [place, settling] : settling_) {
+      if (settling->transaction.id == id && !settling->waiting.empty()) waited_for.push_back(settling);
+    }
+  }
+  for (const auto& settling : waited_for) PostStep(settling, 0);
+}
+
+void Resolver::Rolls(TransactionId id, const std::string& note_key, kv::FatePtr fate) {
   MutexLock lock(mutex_);
-  own_.erase(id);
+  own_[id].rolls[note_key] = std::move(fate);
+}
+
+kv::FatePtr Resolver::RollOf(TransactionId id, const std::string& note_key) const {
+  MutexLock lock(mutex_);
+  const auto own = own_.find(id);
+  if (own == own_.end()) return nullptr;
+  const auto roll = own->second.rolls.find(note_key);
+  return roll == own->second.rolls.end() || roll->second->failed ? nullptr : roll->second;
 }
 
 bool Resolver::IsOwn(TransactionId id) const {
@@ -54,7 +74,7 @@ bool Resolver::IsOwn(TransactionId id) const {
 int64_t Resolver::OldestMicros() const {
   MutexLock lock(mutex_);
   int64_t oldest = 0;
-  for (const auto& [id, since] : own_) oldest = std::max(oldest, core_.clock.TicksMicros() - since);
+  for (const auto& [id, own] : own_) oldest = std::max(oldest, core_.clock.TicksMicros() - own.since);
   for (const auto& [place, settling] : settling_) oldest = std::max(oldest, core_.clock.TicksMicros() - settling->since);
   return oldest;
 }

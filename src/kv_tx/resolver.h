@@ -26,6 +26,9 @@ class Resolver {
   void Begin(TransactionId id);
   void End(TransactionId id);
   bool IsOwn(TransactionId id) const;
+  // The operation with this fate, next in the inner engine, rolls forward one's unit; and that operation, null if it is over.
+  void Rolls(TransactionId id, const std::string& note_key, kv::FatePtr fate);
+  kv::FatePtr RollOf(TransactionId id, const std::string& note_key) const;
   // The oldest of them, in microseconds; 0 if there is none.
   int64_t OldestMicros() const;
   // Which need not be looked up then. Only of transactions of which that is certain.
@@ -65,7 +68,11 @@ class Resolver {
   Core& core_;
   const ApplyAnywhere apply_;
   mutable Mutex mutex_;
-  std::map<TransactionId, int64_t> own_ GUARDED_BY(mutex_);  // since when
+  struct Own {
+    int64_t since = 0;
+    std::map<std::string, kv::FatePtr> rolls;  // by the keys of notes
+  };
+  std::map<TransactionId, Own> own_ GUARDED_BY(mutex_);
   std::map<TransactionId, Decision> known_ GUARDED_BY(mutex_);
   std::deque<TransactionId> known_order_ GUARDED_BY(mutex_);
   std::map<std::pair<kv::Tablet, std::string>, std::shared_ptr<Settling>> settling_ GUARDED_BY(mutex_);

@@ -7,7 +7,9 @@
 //  - the queues have each account's changes once, in order, and what one reader saw every later reader sees;
 //  - each batch is in all places or in none; in all if it was acknowledged, in none if it was refused;
 //  - counters agree with the number of changes;
-//  - what was guarded only was not changed meanwhile;
+//  - snapshots are in one order, have what was acknowledged before they began, and what was before each change that they have;
+//  - a read sees what was acknowledged before it began;
+//  - what was guarded only was not changed before the commit;
 //  - after a fence rose nobody who did not know it commits;
 //  - in the end nothing is left of any transaction.
 //
@@ -15,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -71,6 +74,7 @@ enum class Outcome { kPending, kApplied, kRefused, kUnknown };
 struct Transfer {
   Outcome outcome = Outcome::kPending;
   size_t accounts = 0;
+  std::vector<int64_t> known;  // versions of accounts that were acknowledged before it began
   const Process* process = nullptr;
 };
 
@@ -125,6 +129,8 @@ class Simulation {
     totals["snapshots"] = snapshots_;
     totals["queue reads"] = queue_reads_;
     totals["direct"] = direct_;
+    totals["reads"] = reads_;
+    totals["skews"] = skews_;
     totals["moves"] = moves_;
     totals["checks"] = checks_;
     totals["fences"] = fences_;
@@ -154,6 +160,8 @@ class Simulation {
     put(kA, "t0", "token");
     put(kB, "t1", "token");
     put(kB, "check", "200");
+    put(kA, "s", "0");
+    put(kB, "s", "0");
   }
 
   Process* SomeProcess() {
@@ -168,7 +176,7 @@ class Simulation {
     if (failed()) return false;
     Process* process = SomeProcess();
     if (process == nullptr || busy_[process] >= 4) return false;
-    switch (world_.random.Below(24)) {
+    switch (world_.random.Below(28)) {
       case 0:
       case 1: Snapshot(*process); break;
       case 2:
@@ -177,6 +185,8 @@ class Simulation {
       case 5: MoveToken(*process); break;
       case 6: CheckPair(*process); break;
       case 7: Chore(*process); break;
+      case 8: ReadOne(*process); break;
+      case 9: Skew(*process); break;
       default: StartTransfer(*process);
     }
     return true;
@@ -250,6 +260,7 @@ class Simulation {
     Transfer& transfer = transfers_[id];
     transfer.accounts = chosen.size();
     transfer.process = &process;
+    for (const Account& account : Accounts()) transfer.known.push_back(acknowledged_[account.key]);
     Batch batch;
     batch.fate = std::make_shared<kv::BatchFate>();
     int64_t rest = 0;
@@ -280,8 +291,15 @@ class Simulation {
       image.left_by = batch.fate;
     }
     for (const Tablet tablet : fenced) batch.fences.push_back({tablet, process.fences[tablet]});
+    std::map<std::string, int64_t> versions;
+    for (const size_t i : chosen) versions[Accounts()[i].key] = (*images)[i].state.version;
     Apply(
-        process, std::move(batch), [&transfer](Outcome outcome) { transfer.outcome = outcome; },
+        process, std::move(batch),
+        [this, &transfer, versions](Outcome outcome) {
+          transfer.outcome = outcome;
+          if (outcome != Outcome::kApplied) return;
+          for (const auto& [key, version] : versions) acknowledged_[key] = std::max(acknowledged_[key], version);
+        },
         [this, &process, chosen, attempt] {
           // Not within the `done`.
           process.scheduler.Post([this, &process, chosen, attempt] { TryTransfer(process, chosen, attempt + 1); }, 0);
@@ -296,6 +314,18 @@ class Simulation {
       }
     }
     batch->adds.push_back({tablet, key, 1});
+  }
+
+  // What was acknowledged before a read began is seen by it.
+  void ReadOne(Process& process) {
+    const Account& account = Accounts()[world_.random.Below(Accounts().size())];
+    const int64_t acknowledged = acknowledged_[account.key];
+    ++reads_;
+    std::string value;
+    const Result<bool> found = process.engine->Get(account.tablet, account.key, Tier::kAny, &value);
+    if (!found.ok()) return Check(found.error().code() == ErrorCode::kUnavailable, found.error().message());
+    Check(*found, "an account is always there");
+    if (*found) Check(State::From(value).version >= acknowledged, "a read sees what was acknowledged before it began");
   }
 
   // Within one unit.
@@ -341,6 +371,27 @@ class Simulation {
     }, nullptr);
   }
 
+  // Each of two keys is only set while the other one, which is guarded and not written, is not.
+  void Skew(Process& process) {
+    const Tablet homes[2] = {kA, kB};
+    const std::string keys[2] = {"s", "s"};
+    const size_t mine = world_.random.Below(2);
+    Batch batch;
+    bool set[2];
+    for (size_t i = 0; i < 2; ++i) {
+      std::string value;
+      const Result<bool> found = Read(process, homes[i], keys[i], world_.random.Below(2) == 0, &value);
+      if (!found.ok() || !*found) return Check(!found.ok(), "the two are always there");
+      set[i] = value.substr(kv::kStampBytes) == "1";
+      batch.guards.push_back({homes[i], keys[i], kv::StampOf(value)});
+    }
+    if (!set[mine] && set[1 - mine]) return;
+    if (world_.random.Below(2) == 0) std::swap(batch.guards[0], batch.guards[1]);
+    batch.puts.push_back({homes[mine], keys[mine], ValueOf(set[mine] ? "0" : "1")});
+    ++skews_;
+    Apply(process, std::move(batch), [](Outcome) {}, nullptr);
+  }
+
   void MoveToken(Process& process) {
     const std::string key = world_.random.Below(2) == 0 ? "t0" : "t1";
     Batch batch;
@@ -373,11 +424,39 @@ class Simulation {
     points.push_back({kA, "p0"});
     points.push_back({kA, "p1"});
     points.push_back({kB, "check"});
+    points.push_back({kA, "s"});
+    points.push_back({kB, "s"});
+    const std::map<std::string, int64_t> acknowledged = acknowledged_;
     std::vector<std::optional<std::string>> values;
     const Status read = process.engine->MultiGet(points, Tier::kAny, &values);
     if (!read.ok()) return Check(read.error().code() == ErrorCode::kUnavailable, read.error().message());
     ++snapshots_;
     CheckSnapshot(accounts, values);
+    if (failed()) return;
+    std::vector<int64_t> versions;
+    for (size_t i = 0; i < accounts; ++i) {
+      const State state = State::From(*values[i]);
+      versions.push_back(state.version);
+      const auto before = acknowledged.find(Accounts()[i].key);
+      Check(before == acknowledged.end() || state.version >= before->second, "a snapshot has what was acknowledged before it began");
+    }
+    for (size_t i = 0; i < accounts; ++i) {
+      const auto& known = transfers_[State::From(*values[i]).transfer].known;
+      for (size_t k = 0; k < accounts && k < known.size(); ++k) {
+        Check(versions[k] >= known[k], "a snapshot that has a change has what was acknowledged before that began");
+      }
+    }
+    if (!failed()) seen_versions_.insert(std::move(versions));
+  }
+
+  // Of two snapshots one is the later one.
+  void CheckOrderOfSnapshots() {
+    std::vector<std::vector<int64_t>> all(seen_versions_.begin(), seen_versions_.end());
+    const auto sum = [](const std::vector<int64_t>& versions) { return std::accumulate(versions.begin(), versions.end(), int64_t{0}); };
+    std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return sum(a) < sum(b); });
+    for (size_t i = 1; i < all.size(); ++i) {
+      for (size_t k = 0; k < all[i].size(); ++k) Check(all[i][k] >= all[i - 1][k], "of two snapshots one is the later one");
+    }
   }
 
   void CheckSnapshot(size_t accounts, const std::vector<std::optional<std::string>>& values) {
@@ -393,6 +472,9 @@ class Simulation {
     Check(State::From(*values[accounts + 4]).balance + State::From(*values[accounts + 5]).balance == 2 * kBegin,
           "the two of a pair have their sum");
     Check(values[accounts + 6]->substr(kv::kStampBytes) == "200", "a check has found the sum of a pair");
+    if (!values[accounts + 7] || !values[accounts + 8]) return Check(false, "the two are always there");
+    Check(values[accounts + 7]->substr(kv::kStampBytes) != "1" || values[accounts + 8]->substr(kv::kStampBytes) != "1",
+          "what a batch only guards holds when it is committed");
   }
 
   // The keys of a shard, from one end.
@@ -500,6 +582,7 @@ class Simulation {
       Check(read.ok(), "the store can be read");
     }
     Snapshot(last);
+    CheckOrderOfSnapshots();
     std::map<uint64_t, size_t> records;  // of each transfer
     std::map<std::string, int64_t> versions;
     std::map<char, std::vector<std::pair<std::string, std::string>>> shards;
@@ -576,10 +659,12 @@ class Simulation {
   uint64_t last_transfer_ = 0;
   std::map<char, std::vector<std::pair<std::string, std::string>>> seen_;
   std::vector<End> ends_;
+  std::set<std::vector<int64_t>> seen_versions_;  // by snapshots
+  std::map<std::string, int64_t> acknowledged_;  // the last version of each account
   std::map<Tablet, uint64_t> current_fences_;
   uint64_t last_fence_ = 0;
   std::vector<Raised> raised_;
-  int snapshots_ = 0, queue_reads_ = 0, direct_ = 0, moves_ = 0, checks_ = 0, fences_ = 0;
+  int snapshots_ = 0, queue_reads_ = 0, direct_ = 0, moves_ = 0, checks_ = 0, fences_ = 0, reads_ = 0, skews_ = 0;
   World world_;  // goes first: its operations come back
 };
 
@@ -602,7 +687,7 @@ void RunMany(const Faults& faults, uint64_t first_seed) {
   for (const auto& [name, value] : totals) text << name << " " << value << ", ";
   testing::Test::RecordProperty("totals", text.str());
   if (std::getenv("STATOR_SIM_TOTALS") != nullptr) std::printf("%s\n", text.str().c_str());
-  for (const char* name : {"kv_tx_commits", "kv_tx_conflicts", "transfers applied", "snapshots", "queue reads", "moves", "checks"}) {
+  for (const char* name : {"kv_tx_commits", "kv_tx_conflicts", "transfers applied", "snapshots", "queue reads", "moves", "checks", "reads", "skews"}) {
     EXPECT_GT(totals[name], 10 * static_cast<double>(runs)) << name;
   }
 }

@@ -1,15 +1,15 @@
 #include "kv_tx/tracker.h"
 
+#include <algorithm>
+
 namespace stator::kv_tx {
 
 struct Tracker::Entry {
   std::shared_ptr<kv::BatchFate> fate;
-  bool decided = false;
+  bool ended = false;
   bool done = false;
-  bool settled = false;
-  Stamps stamps;
-  std::vector<UniqueFunction<void()>> on_decided;
-  std::vector<UniqueFunction<void()>> on_settled;
+  Left left;
+  std::vector<UniqueFunction<void()>> waiting;
 };
 
 Tracker::EntryPtr Tracker::Begin(std::shared_ptr<kv::BatchFate> fate) {
@@ -17,36 +17,25 @@ Tracker::EntryPtr Tracker::Begin(std::shared_ptr<kv::BatchFate> fate) {
   entry->fate = std::move(fate);
   MutexLock lock(mutex_);
   Clean();
-  undecided_.emplace(entry.get(), entry);
+  under_way_.emplace(entry.get(), entry);
   if (entry->fate != nullptr) by_fate_[entry->fate.get()] = entry;
   active_.fetch_add(1, std::memory_order_release);
   return entry;
 }
 
-void Tracker::Decided(const EntryPtr& entry, bool done, Stamps keys) {
+void Tracker::End(const EntryPtr& entry, bool done, Left left) {
   std::vector<UniqueFunction<void()>> waiting;
   {
     MutexLock lock(mutex_);
-    entry->decided = true;
+    entry->ended = true;
     entry->done = done;
-    entry->stamps = std::move(keys);
-    undecided_.erase(entry.get());
-    waiting.swap(entry->on_decided);
-  }
-  for (auto& then : waiting) then();
-}
-
-void Tracker::Settled(const EntryPtr& entry, Stamps stamps) {
-  std::vector<UniqueFunction<void()>> waiting;
-  {
-    MutexLock lock(mutex_);
-    entry->settled = true;
-    entry->stamps = std::move(stamps);
-    waiting.swap(entry->on_settled);
+    entry->left = std::move(left);
+    waiting.swap(entry->waiting);
+    under_way_.erase(entry.get());
     if (entry->fate == nullptr) {
       active_.fetch_sub(1, std::memory_order_release);
     } else {
-      settled_.push_back(entry);
+      ended_.push_back(entry);
       Clean();
     }
   }
@@ -55,11 +44,11 @@ void Tracker::Settled(const EntryPtr& entry, Stamps stamps) {
 
 // Entries whose fate nobody else holds cannot be named any more. (Not in order: one that is held long keeps no others.)
 void Tracker::Clean() {
-  for (size_t looked = 0; looked < 4 && !settled_.empty(); ++looked) {
-    EntryPtr entry = std::move(settled_.front());
-    settled_.pop_front();
+  for (size_t looked = 0; looked < 4 && !ended_.empty(); ++looked) {
+    EntryPtr entry = std::move(ended_.front());
+    ended_.pop_front();
     if (entry->fate.use_count() > 1) {
-      settled_.push_back(std::move(entry));
+      ended_.push_back(std::move(entry));
       continue;
     }
     by_fate_.erase(entry->fate.get());
@@ -76,24 +65,23 @@ bool Tracker::WaitFor(const kv::Batch& batch, UniqueFunction<void()>* then) {
   MutexLock lock(mutex_);
   for (const kv::FatePtr& fate : batch.after) {
     Entry* entry = Find(fate);
-    if (entry == nullptr || entry->decided) continue;
-    entry->on_decided.push_back(std::move(*then));
+    if (entry == nullptr || entry->ended) continue;
+    entry->waiting.push_back(std::move(*then));
     return true;
   }
-  for (const kv::Guard& guard : batch.guards) {
-    if (guard.left_by == nullptr) continue;
-    Entry* entry = Find(guard.left_by);
-    if (entry == nullptr) continue;
-    if (!entry->decided) {
-      entry->on_decided.push_back(std::move(*then));
-      return true;
-    }
-    if (!entry->settled && entry->stamps.contains({guard.tablet, guard.key})) {
-      entry->on_settled.push_back(std::move(*then));
-      return true;
-    }
-  }
   return false;
+}
+
+bool Tracker::KnowsAll(const kv::Batch& batch, bool in_order) {
+  MutexLock lock(mutex_);
+  for (const kv::FatePtr& fate : batch.after) {
+    const Entry* entry = Find(fate);
+    if (entry != nullptr && entry->done) continue;
+    const bool guarded = std::any_of(batch.guards.begin(), batch.guards.end(),
+                                     [&](const kv::Guard& guard) { return guard.left_by == fate; });
+    if (!in_order || !guarded) return false;
+  }
+  return true;
 }
 
 void Tracker::Translate(kv::Batch* batch) {
@@ -102,21 +90,13 @@ void Tracker::Translate(kv::Batch* batch) {
     if (guard.left_by == nullptr) continue;
     Entry* entry = Find(guard.left_by);
     if (entry == nullptr) continue;
-    const auto stamp = entry->stamps.find({guard.tablet, guard.key});
-    if (stamp == entry->stamps.end()) continue;
+    const auto left = entry->left.find({guard.tablet, guard.key});
+    if (left == entry->left.end()) continue;
+    guard.left_by = left->second;
     // Nobody has the highest stamp: the guard fails, and its owner reads again.
-    guard.stamp = stamp->second == 0 ? UINT64_MAX : stamp->second;
-    guard.left_by = nullptr;
+    guard.stamp = UINT64_MAX;
+    if (guard.left_by != nullptr) batch->after.push_back(guard.left_by);
   }
-}
-
-bool Tracker::AllDone(const kv::Batch& batch) {
-  MutexLock lock(mutex_);
-  for (const kv::FatePtr& fate : batch.after) {
-    const Entry* entry = Find(fate);
-    if (entry == nullptr || !entry->done) return false;
-  }
-  return true;
 }
 
 void Tracker::AfterAll(UniqueFunction<void()> then) {
@@ -131,8 +111,8 @@ void Tracker::AfterAll(UniqueFunction<void()> then) {
   };
   {
     MutexLock lock(mutex_);
-    waiting->left += undecided_.size();
-    for (auto& [key, entry] : undecided_) entry->on_decided.push_back(one);
+    waiting->left += under_way_.size();
+    for (auto& [key, entry] : under_way_) entry->waiting.push_back(one);
   }
   one();
 }

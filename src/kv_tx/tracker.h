@@ -17,27 +17,26 @@ namespace stator::kv_tx {
 // Thread-safe.
 class Tracker {
  public:
-  // Stamps of keys that a batch wrote in other units than its primary one; 0 where somebody else brought the key in order.
-  using Stamps = std::map<std::pair<kv::Tablet, std::string>, uint64_t>;
+  // Which later operation left a key that a batch wrote in another unit than its primary one. Null: nobody knows here.
+  using Left = std::map<std::pair<kv::Tablet, std::string>, kv::FatePtr>;
   struct Entry;
   using EntryPtr = std::shared_ptr<Entry>;
 
   // A batch begins its way. `fate` may be null.
   EntryPtr Begin(std::shared_ptr<kv::BatchFate> fate);
-  // It was handed to the inner engine as a whole, or (`done`) its `done` has run. `keys`: those of which it will know the stamps
-  // later.
-  void Decided(const EntryPtr& entry, bool done, Stamps keys = {});
-  // It is all done; `stamps` has what Decided named.
-  void Settled(const EntryPtr& entry, Stamps stamps = {});
+  // It ends here: it was handed to the inner engine as a whole, or (`done`) its `done` has run. The operations of `left` have been handed to
+  // the inner engine.
+  void End(const EntryPtr& entry, bool done, Left left = {});
 
   // False if nothing that `batch` was computed from is on its way here. Else runs `then` when it is time to ask again, perhaps
   // inline.
   bool WaitFor(const kv::Batch& batch, UniqueFunction<void()>* then);
-  // Replaces what guards expect of batches that were on their way here by the stamps that these left. After WaitFor said false.
+  // Whether the `done`s of all that `batch` was computed from are known to have run, or, with `in_order`, to run before the inner engine
+  // looks at the batch because of a key that it guards.
+  bool KnowsAll(const kv::Batch& batch, bool in_order);
+  // Guards on keys that a batch left which ended here are made to guard what left them in the end. After WaitFor said false.
   void Translate(kv::Batch* batch);
-  // Whether the `done`s of all that `batch` was computed from are known to have run.
-  bool AllDone(const kv::Batch& batch);
-  // Runs `then` once all that are on their way now are decided, perhaps inline.
+  // Runs `then` once all that are on their way now have ended, perhaps inline.
   void AfterAll(UniqueFunction<void()> then);
 
   // False if there is certainly nothing to wait for or to translate.
@@ -50,8 +49,8 @@ class Tracker {
   Mutex mutex_;
   std::atomic<size_t> active_ = 0;  // entries under way or findable by their fate
   std::map<const kv::BatchFate*, EntryPtr> by_fate_ GUARDED_BY(mutex_);
-  std::map<const Entry*, EntryPtr> undecided_ GUARDED_BY(mutex_);
-  std::deque<EntryPtr> settled_ GUARDED_BY(mutex_);  // which somebody may still name
+  std::map<const Entry*, EntryPtr> under_way_ GUARDED_BY(mutex_);
+  std::deque<EntryPtr> ended_ GUARDED_BY(mutex_);  // which somebody may still name
 };
 
 }  // namespace stator::kv_tx

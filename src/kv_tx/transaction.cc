@@ -67,7 +67,8 @@ kv::Batch Transaction::PrepareBatch(const Participant& participant, const Part& 
   batch.fences = participant.fences;
   Note note{self_, core_.clock.NowMicros(), {}, participant.adds, participant.ranges};
   for (const Change& change : participant.changes) {
-    if (change.stamp_offset < 0) batch.guards.push_back({tablet, change.key, change.cell_stamp});
+    if (change.stamp_offset < 0) batch.guards.push_back({tablet, change.key, change.cell_stamp, change.cell_left_by});
+    if (change.rolling != nullptr) batch.after.push_back(change.rolling);
     Intent intent{self_, part.note_key, change.kind, {}, {}};
     if (change.kind == Intent::New::kPut) intent.fresh = std::string_view(change.fresh).substr(kv::kStampBytes);
     if (change.old) intent.old = *change.old;
@@ -104,9 +105,17 @@ void Transaction::Prepare() {
 void Transaction::Prepared() {
   std::optional<Error> error;
   bool again = false;
-  for (Part& part : parts_) {
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
     if (!part.error) continue;
     switch (part.error->code()) {
+      case ErrorCode::kUnavailable: {
+        // Perhaps because another transaction's keys were not rolled forward as they should have been.
+        const std::vector<Change>& changes = plan_.participants[i].changes;
+        again = std::any_of(changes.begin(), changes.end(), [](const Change& change) { return change.rolling != nullptr; });
+        if (!again && !error) error = part.error;
+        break;
+      }
       case ErrorCode::kGuardFailed:
       case ErrorCode::kSpansUnits: again = true; break;
       case ErrorCode::kOutcomeUnknown:
@@ -151,19 +160,9 @@ void Transaction::Committed(uint64_t stamp) {
   core_.counts.commits.fetch_add(1);
   resolver_.Remember(self_.id, Decision::kCommitted);
   bool ranges = false;
-  Tracker::Stamps keys;
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    const Participant& participant = plan_.participants[i];
-    ranges |= !participant.ranges.empty();
-    for (const Change& change : participant.changes) keys[{participant.unit.tablet, ActualKey(change, parts_[i])}] = 0;
-    for (const kv::Add& add : participant.adds) keys[{add.tablet, add.key}] = 0;
-  }
-  stamps_ = keys;
-  if (!ranges && done_) {
-    std::exchange(done_, nullptr)(stamp_);
-    tracker_.Decided(entry_, true, std::move(keys));
-    reported_ = true;
-  }
+  for (const Participant& participant : plan_.participants) ranges |= !participant.ranges.empty();
+  // Keys of ranges are gone only when all is rolled forward.
+  if (!ranges && done_) std::exchange(done_, nullptr)(stamp_);
   RollForward();
 }
 
@@ -198,35 +197,42 @@ void Transaction::RollForward() {
     if (waiting_.fetch_sub(1) == 1) RolledForward();
   };
   for (size_t i = 0; i < parts_.size(); ++i) {
-    core_.inner.Apply(ForwardBatch(i), [self = shared_from_this(), answered, i](Result<uint64_t> applied) {
-      const Participant& participant = self->plan_.participants[i];
-      if (applied.ok()) {
-        MutexLock lock(self->stamps_mutex_);
-        for (const Change& change : participant.changes) {
-          self->stamps_[{participant.unit.tablet, self->ActualKey(change, self->parts_[i])}] = *applied;
+    const Participant& participant = plan_.participants[i];
+    kv::Batch batch = ForwardBatch(i);
+    batch.fate = std::make_shared<kv::BatchFate>();
+    for (const kv::Put& put : batch.puts) left_[{put.tablet, put.key}] = batch.fate;
+    for (const kv::Add& add : batch.adds) left_[{add.tablet, add.key}] = batch.fate;
+    for (const kv::Delete& gone : batch.deletes) left_[{gone.tablet, gone.key}] = nullptr;
+    const auto fate = batch.fate;
+    resolver_.Rolls(self_.id, parts_[i].note_key, fate);
+    const Share share{participant.unit.tablet, parts_[i].note_key};
+    core_.inner.Apply(std::move(batch), [self = shared_from_this(), answered, share, fate](Result<uint64_t> applied) {
+      if (applied.ok()) return answered();
+      fate->failed.store(true, std::memory_order_release);
+      self->resolver_.Roll(self->self_, share, Decision::kCommitted, [self, answered](Status status) {
+        if (!status.ok()) {
+          MutexLock lock(self->guards_mutex_);
+          self->error_ = std::move(status).error();
         }
-        for (const kv::Add& add : participant.adds) self->stamps_[{add.tablet, add.key}] = *applied;
-      } else {
-        const auto rolled = [self, answered](Status status) {
-          if (!status.ok()) self->error_ = std::move(status).error();
-          answered();
-        };
-        return self->resolver_.Roll(self->self_, {participant.unit.tablet, self->parts_[i].note_key}, Decision::kCommitted, rolled);
-      }
-      answered();
+        answered();
+      });
     });
+  }
+  // Those that wait for this batch come behind these operations.
+  if (!done_ && !ended_) {
+    ended_ = true;
+    tracker_.End(entry_, true, std::move(left_));
   }
   answered();
 }
 
 void Transaction::RolledForward() {
+  resolver_.End(self_.id);
   if (done_) {
     std::exchange(done_, nullptr)(stamp_);
-    tracker_.Decided(entry_, true, stamps_);
-    reported_ = true;
+    ended_ = true;
+    tracker_.End(entry_, true, std::move(left_));
   }
-  resolver_.End(self_.id);
-  if (reported_) tracker_.Settled(entry_, stamps_);
   // Who meets what is left needs the record.
   if (!error_) RemoveRecord(0);
 }
@@ -254,7 +260,7 @@ void Transaction::RollBack() {
   };
   // Where others may have rolled back, the stamps that guarded keys have now are not known.
   const auto lost = [this](const Participant& participant) {
-    MutexLock lock(stamps_mutex_);
+    MutexLock lock(guards_mutex_);
     for (const Change& change : participant.changes) {
       if (change.guard && change.old && !error_) error_ = InTheWayError();
     }
@@ -283,7 +289,7 @@ void Transaction::RollBack() {
         }
         {
           // Nobody could change these since they were read: only their stamps are new.
-          MutexLock lock(self->stamps_mutex_);
+          MutexLock lock(self->guards_mutex_);
           for (const Change& change : participant.changes) {
             if (!change.guard || !change.old) continue;
             for (kv::Guard& guard : self->batch_.guards) {
@@ -413,8 +419,8 @@ void Transaction::End(Result<uint64_t> outcome) {
   const bool ok = outcome.ok();
   if (!ok && batch_.fate != nullptr) batch_.fate->failed.store(true, std::memory_order_release);
   std::exchange(done_, nullptr)(std::move(outcome));
-  tracker_.Decided(entry_, true);
-  tracker_.Settled(entry_);
+  ended_ = true;
+  tracker_.End(entry_, true);
 }
 
 }  // namespace stator::kv_tx

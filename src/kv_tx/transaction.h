@@ -86,11 +86,11 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   bool diagnose_ = false;
   uint64_t stamp_ = 0;               // of the commit
   bool decided_ = false;             // committed
-  bool reported_ = false;            // as committed
+  bool ended_ = false;               // for the tracker
+  Tracker::Left left_;
   int64_t looking_since_ = 0;
   int looks_ = 0;
-  Tracker::Stamps stamps_;
-  Mutex stamps_mutex_;
+  Mutex guards_mutex_;               // of batch_.guards, while participants answer
 };
 
 }  // namespace stator::kv_tx

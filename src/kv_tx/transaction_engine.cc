@@ -147,11 +147,12 @@ class TransactionEngine::Parts {
   void WaitForOthers(const std::shared_ptr<Later>& later) {
     UniqueFunction<void()> again = [this, later] { WaitForOthers(later); };
     if (tracker.WaitFor(later->batch, &again)) return;
-    tracker.Translate(&later->batch);
-    if ((!later->spans && OrderedByGuards(later->batch)) || tracker.AllDone(later->batch)) return Hand(later);
-    // Where the others went straight to the inner engine, a barrier says when they are done.
     kv::Batch barrier;
     barrier.after = later->batch.after;
+    const bool known = tracker.KnowsAll(later->batch, !later->spans);
+    tracker.Translate(&later->batch);
+    if (known) return Hand(later);
+    // Where the others went straight to the inner engine, a barrier says when they are done.
     core.inner.Apply(std::move(barrier), [this, later](Result<uint64_t> passed) {
       if (passed.ok()) return Hand(later);
       Finish(later, std::move(passed).error());
@@ -161,8 +162,7 @@ class TransactionEngine::Parts {
   void Finish(const std::shared_ptr<Later>& later, Error error) {
     if (later->batch.fate != nullptr) later->batch.fate->failed.store(true, std::memory_order_release);
     later->done(std::move(error));
-    tracker.Decided(later->entry, true);
-    tracker.Settled(later->entry);
+    tracker.End(later->entry, true);
   }
 
   void Hand(const std::shared_ptr<Later>& later) {
@@ -170,8 +170,7 @@ class TransactionEngine::Parts {
       return MakeTransaction(std::move(later->batch), std::move(later->done), std::move(later->entry))->Start();
     }
     Direct(std::move(later->batch), std::move(later->done));
-    tracker.Decided(later->entry, false);
-    tracker.Settled(later->entry);
+    tracker.End(later->entry, false);
   }
 
   void Direct(kv::Batch batch, kv::ApplyDone done) {

@@ -99,6 +99,9 @@ class Admission final : public table::CatalogObserver {
     return !shared_ || clock_.TicksMicros() < valid_until_.load(std::memory_order_relaxed);
   }
 
+  // Whether some table refuses requests beyond a limit.
+  bool Enforces() const;
+
   // By one thread at a time:
   // Of this process, since the last call, `seconds` ago.
   throughput::Use TakeUse(double seconds);

@@ -1,4 +1,5 @@
 // Meters of one of several processes: what it is granted, and what it tells and hears.
+#include <algorithm>
 #include <cmath>
 
 #include "ops/admission.h"
@@ -25,6 +26,15 @@ void Admission::Share() {
   const MutexLock lock(mutex_);
   shared_ = true;
   grant_ = std::make_shared<throughput::Grant>();
+}
+
+bool Admission::Enforces() const {
+  const MutexLock lock(mutex_);
+  const auto enforces = [](const auto& table) {
+    return table.second == throughput::Throttling::kEnforce;
+  };
+  return modes_.all == throughput::Throttling::kEnforce ||
+         std::any_of(modes_.tables.begin(), modes_.tables.end(), enforces);
 }
 
 throughput::Use Admission::TakeUse(double seconds) {

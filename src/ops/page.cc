@@ -36,7 +36,8 @@ class PageReader {
                             complete = step_bytes < budget;
                             return complete;
                           },
-                          request_.past.get()));
+                          request_.past.get(), static_cast<size_t>(request_.limit ? *request_.limit - page_.scanned_count : 0),
+                          static_cast<size_t>(std::min(budget, request_.max_bytes - page_.bytes))));
     if (complete) return true;
     Advance();
     return false;
@@ -72,7 +73,7 @@ class PageReader {
                               entries.emplace_back(key, entry.encoded());
                               return entries.size() < most;
                             },
-                            request_.past.get()));
+                            request_.past.get(), most));
       for (const auto& [key, entry] : entries) {
         ASSIGN_OR_RETURN(const bool go_on, TakeFetched(key, model::ItemView(entry), tier));
         cursor_ = key;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -9,6 +11,8 @@
 #include "base/pump.h"
 #include "kv/fault_engine.h"
 #include "kv/memory_engine.h"
+#include "kv/shared_memory.h"
+#include "kv_tx/transaction_engine.h"
 #include "server/test_network_engine.h"
 #include "table/store.h"
 
@@ -36,9 +40,10 @@ class TestExchange final : public http::Exchange {
 // This thread is the loop.
 class FrontDoorTest : public testing::Test {
  protected:
-  FrontDoorTest() {
+  FrontDoorTest() : FrontDoorTest(std::make_unique<kv::MemoryEngine>()) {}
+  explicit FrontDoorTest(std::unique_ptr<kv::Engine> engine) {
     SetLogLevel(LogLevel::kOff);
-    auto slow = std::make_unique<kv::FaultEngine>(std::make_unique<kv::MemoryEngine>(), kv::FaultOptions{.delay_done = true});
+    auto slow = std::make_unique<kv::FaultEngine>(std::move(engine), kv::FaultOptions{.delay_done = true});
     engine_ = std::make_unique<NetworkEngine>(std::move(slow));
     store_ = table::Store::Open(*engine_, clock_, workers_).value();
     environment_.emplace(*store_, clock_, random_, workers_, ops::Settings{});
@@ -56,6 +61,7 @@ class FrontDoorTest : public testing::Test {
     door_->Stop();
     management_->Stop();
     workers_.Stop();
+    store_->Stop();
     engine_.reset();
     SetLogLevel(LogLevel::kInfo);
   }
@@ -130,6 +136,77 @@ TEST_F(FrontDoorTest, ManagementCallsDoNotWaitOnTheLoopEither) {
     EXPECT_EQ(Ask("POST", target, "", "").status, 200) << target;
     EXPECT_EQ(engine_->forbidden_calls(), 0) << target;
   }
+}
+
+// Another process has a store on the same memory, and this one hears nothing of it.
+struct SharedStore {
+  std::unique_ptr<kv::Engine> Attach() { return std::make_unique<kv_tx::TransactionEngine>(memory.Attach()); }
+  kv::SharedMemory memory;
+};
+class SharedFrontDoorTest : private SharedStore, public FrontDoorTest {
+ protected:
+  SharedFrontDoorTest() : FrontDoorTest(SharedStore::Attach()), other_engine_(SharedStore::Attach()) {
+    engine_->bulletin()->Listen(nullptr);
+    other_ = table::Store::Open(*other_engine_, clock_, workers_).value();
+  }
+  ~SharedFrontDoorTest() override {
+    other_->Stop();
+    other_.reset();
+  }
+
+  void Create(const std::string& name) {
+    table::TableDescriptor d;
+    d.name = name;
+    d.table_id = "id of " + name;
+    d.billing_mode = table::BillingMode::kPayPerRequest;
+    d.key_schema.partition = {"pk", model::Type::kS};
+    d.attribute_definitions = {d.key_schema.partition};
+    std::promise<bool> made;
+    other_->Create(std::move(d), [&](Result<table::TablePtr> table) { made.set_value(table.ok()); });
+    ASSERT_TRUE(made.get_future().get());
+  }
+  void Drop(const std::string& name) {
+    std::promise<bool> gone;
+    other_->Drop(name, [](const table::TableDescriptor&) { return OkStatus(); },
+                 [&](Result<table::TablePtr> table) { gone.set_value(table.ok()); });
+    ASSERT_TRUE(gone.get_future().get());
+  }
+
+  std::unique_ptr<kv::Engine> other_engine_;
+  std::unique_ptr<table::Store> other_;
+};
+
+TEST_F(SharedFrontDoorTest, WhatAnotherProcessHasMadeIsThere) {
+  Create("music");
+  ExpectOk("PutItem", R"({"TableName":"music","Item":{"pk":{"S":"a"}}})");
+  Create("films");
+  ExpectOk("BatchWriteItem", R"({"RequestItems":{"films":[{"PutRequest":{"Item":{"pk":{"S":"b"}}}}]}})");
+  Create("books");
+  ExpectOk("BatchExecuteStatement", R"({"Statements":[{"Statement":"insert into books value {'pk':'c'}"}]})",
+           R"("TableName":"books")");
+  Create("plays");
+  ExpectOk("ListTables", "{}", R"(["books","films","music","plays"])");
+}
+
+TEST_F(SharedFrontDoorTest, WhatAnotherProcessHasDroppedIsGone) {
+  Create("music");
+  ExpectOk("PutItem", R"({"TableName":"music","Item":{"pk":{"S":"a"}}})");
+  Drop("music");
+  http::Reply reply = Ask("POST", "/", "DynamoDB_20120810.GetItem", R"({"TableName":"music","Key":{"pk":{"S":"a"}}})");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_NE(reply.body.find("ResourceNotFoundException"), std::string::npos) << reply.body;
+  Create("music");
+  ExpectOk("PutItem", R"({"TableName":"music","Item":{"pk":{"S":"b"}}})");
+  // One that has taken its name is another table.
+  Drop("music");
+  Create("music");
+  ExpectOk("GetItem", R"({"TableName":"music","Key":{"pk":{"S":"b"}}})", "{}");
+  ExpectOk("UpdateItem", R"({"TableName":"music","Key":{"pk":{"S":"b"}},"UpdateExpression":"SET n=:n",
+      "ExpressionAttributeValues":{":n":{"N":"1"}}})");
+  Drop("music");
+  reply = Ask("POST", "/", "DynamoDB_20120810.PutItem", R"({"TableName":"music","Item":{"pk":{"S":"a"}}})");
+  EXPECT_NE(reply.body.find("ResourceNotFoundException"), std::string::npos) << reply.body;
+  EXPECT_EQ(engine_->forbidden_calls(), 0);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ std::string PieceKey(uint32_t tablet, uint32_t piece) {
 
 HeatHistories::HeatHistories(ops::Environment& environment, bool manual_clock)
     : environment_(environment), settings_(SettingsFor(manual_clock)) {
-  Load();
+  if (!environment.admission.shared()) Load();
   environment.admission.Watch([this](const ops::Admission::Usage& usage) { OnUsage(usage); });
 }
 
@@ -153,7 +153,7 @@ void HeatHistories::Keep() {
   const MutexLock keeping(keeping_);
   ForgetGone();
   kv::Engine& engine = environment_.store.engine();
-  if (!engine.capabilities().durable) return;
+  if (!engine.capabilities().durable || environment_.admission.shared()) return;
   for (;;) {
     std::map<uint32_t, uint32_t> written;
     size_t gone = 0;

@@ -11,6 +11,8 @@ namespace stator::server {
 namespace {
 
 constexpr size_t kMaxQueuedReads = 4096;
+// Processes that are there need some seconds to make room; one that has died keeps its part a little longer.
+constexpr int64_t kWaitForGrantMicros = 15'000'000;
 
 std::string EndpointOf(const ServeSettings& settings, uint16_t port) {
   const std::string host = settings.hosts.empty() ? "localhost" : settings.hosts.front();
@@ -72,6 +74,10 @@ Status Instance::OpenStore() {
   shown.throughput = settings_.model;
   shown.delay_transient_statuses = settings_.delay_transient_statuses;
   environment_.emplace(*store_, *clock_, random_, workers_, shown);
+  if (peers_ != nullptr) {
+    environment_->admission.Share();
+    shares_ = std::make_unique<Shares>(*engine_, environment_->admission, *clock_, Shares::Options{.name = peers_->id()});
+  }
   environment_->admission.Start(settings_.throttling, shown.throughput);
   environment_->auto_scaler.SetDefaults(settings_.auto_scaling);
   ops::SetAllFaults(*environment_, settings_.faults);
@@ -112,7 +118,7 @@ void Instance::OpenRest() {
   management_ = std::make_unique<Management>(
       *environment_, *metrics_, *clock_control_, *heat_, options_.connections,
       Management::Options{std::string(EngineName(settings_.engine)), settings_.init_dir, clock_->TicksMicros(), peers_.get(),
-                          settings_.faults, settings_.throttling});
+                          settings_.faults, settings_.throttling, shares_.get()});
   front_door_ = std::make_unique<FrontDoor>(*service_, *management_, engine_->capabilities().blocking);
 }
 
@@ -126,6 +132,10 @@ Status Instance::Start() {
     store_->ListenTo([this](std::string_view message, UniqueFunction<void()> acknowledge) {
       peers_->messages().Hear(message, std::move(acknowledge));
     });
+    shares_->Start();
+    // Without a part of the capacity it would refuse everything.
+    if (environment_->admission.Enforces() && !shares_->WaitForGrant(kWaitForGrantMicros))
+      LogWarn("no_part_of_the_capacity_yet", {{"waited_seconds", kWaitForGrantMicros / 1'000'000}});
   }
   chores_->Start();
   return OkStatus();
@@ -145,6 +155,7 @@ void Instance::Close() {
   if (std::exchange(closed_, true)) return;
   if (front_door_ != nullptr) front_door_->Stop();
   if (management_ != nullptr) management_->Stop();
+  if (shares_ != nullptr) shares_->Stop();
   if (heat_ != nullptr) {
     // What was used since the last look at the meters.
     environment_->admission.Advance();

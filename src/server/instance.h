@@ -24,6 +24,7 @@
 #include "server/recorder.h"
 #include "server/settings.h"
 #include "server/shared_clock.h"
+#include "server/shares.h"
 #include "table/store.h"
 
 namespace stator::server {
@@ -76,6 +77,7 @@ class Instance {
   WorkerPool workers_;
   std::unique_ptr<table::Store> store_;
   std::optional<ops::Environment> environment_;
+  std::unique_ptr<Shares> shares_;  // null if no other process can serve the store
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<HeatHistories> heat_;
   std::unique_ptr<Metrics> metrics_;

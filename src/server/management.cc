@@ -229,7 +229,11 @@ http::Reply Management::RenderPartitions(std::string_view table) const {
 }
 
 http::Reply Management::Ready() const {
-  const Status health = options_.peers != nullptr ? options_.peers->Ready() : environment_.store.engine().Health();
+  Status health = options_.peers != nullptr ? options_.peers->Ready() : environment_.store.engine().Health();
+  if (health.ok() && environment_.admission.Enforces() && !environment_.admission.Granted()) {
+    health = Error(ErrorCode::kUnavailable,
+                   "This process has no part of the capacity of tables now: it throttles every request.");
+  }
   return health.ok() ? Text(200, "ready\n") : Text(503, health.error().message() + "\n");
 }
 
@@ -246,6 +250,13 @@ http::Reply Management::RenderMetrics() const {
   gauges["stator_tables"] = static_cast<double>(environment_.store.List().size());
   gauges["stator_uptime_seconds"] =
       static_cast<double>(environment_.clock.TicksMicros() - options_.started_ticks) * 1e-6;
+  if (options_.shares != nullptr) {
+    const Shares::View view = options_.shares->view();
+    gauges["stator_shares_granted"] = view.granted ? 1 : 0;
+    gauges["stator_shares_even_part"] = view.even;
+    gauges["stator_shares_allocator"] = view.allocates ? 1 : 0;
+    if (view.allocates) gauges["stator_shares_processes"] = static_cast<double>(view.processes);
+  }
   http::Reply reply = Text(200, metrics_.Render(gauges, ThroughputMetrics(environment_)));
   reply.headers[0].second = "text/plain; version=0.0.4; charset=utf-8";
   return reply;

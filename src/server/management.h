@@ -35,6 +35,7 @@
 #include "server/fault_control.h"
 #include "server/metrics.h"
 #include "server/peers.h"
+#include "server/shares.h"
 #include "server/table_reports.h"
 #include "server/throttling_control.h"
 
@@ -51,6 +52,7 @@ class Management {
     Peers* peers = nullptr;
     ops::FaultDial::Tables faults = {};
     ops::ThrottlingModes throttling = {};
+    const Shares* shares = nullptr;  // with `peers`
   };
   // All must outlive the requests.
   Management(ops::Environment& environment, Metrics& metrics, ClockControl& clock,

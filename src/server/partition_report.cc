@@ -98,6 +98,12 @@ std::string Render(const ops::Environment& environment, const HeatHistories& hea
                   Json({model.Tokens(now, Access::kRead), model.Tokens(now, Access::kWrite)}));
   out +=
       fmt::format(R"(,"consumed":{},"letPass":{})", Json(model.consumed()), Json(meter.let_pass()));
+  if (const auto granted = model.Granted()) {
+    // Of one of several processes: what it may use, as units per second.
+    const throughput::SharedLimits limits = model.Limits();
+    out += fmt::format(R"(,"ofThisProcess":{})",
+                       Json({(*granted)[0] * limits.whole[0], (*granted)[1] * limits.whole[1]}));
+  }
   std::string refused;
   for (const Access access : {Access::kRead, Access::kWrite}) {
     for (size_t l = 0; l < throughput::kLimits; ++l) {

@@ -4,17 +4,12 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/log.h"
 #include "base/time_text.h"
 #include "http/server.h"
-#include "kv/memory_engine.h"
-#include "kv_rados/rados_engine.h"
-#include "kv_rocks/rocks_engine.h"
-#include "kv_tx/transaction_engine.h"
 #include "server/instance.h"
-#include "table/key_encoding.h"
+#include "server/open_engine.h"
 
 namespace stator::server {
 namespace {
@@ -38,36 +33,6 @@ LogLevel LevelOf(const std::string& name) {
 
 bool IsLoopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
-
-Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
-  if (settings.engine == EngineKind::kMemory) return std::unique_ptr<kv::Engine>(std::make_unique<kv::MemoryEngine>());
-  if (settings.engine == EngineKind::kRados) {
-    kv_rados::RadosOptions options;
-    options.ceph_conf = settings.ceph_conf;
-    options.pool = settings.pool;
-    options.user = settings.ceph_user;
-    options.name_space = settings.ceph_namespace;
-    ASSIGN_OR_RETURN(std::unique_ptr<kv::Engine> engine, kv_rados::OpenRados(options));
-    return std::unique_ptr<kv::Engine>(std::make_unique<kv_tx::TransactionEngine>(std::move(engine)));
-  }
-  kv_rocks::RocksOptions options;
-  options.path = settings.data_dir;
-  options.memory_budget_bytes = settings.memory_budget_mb << 20;
-  options.sync = settings.durability == Durability::kFsync;
-  options.items_prefix_bytes = table::kPartitionPrefixBytes;
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(settings.data_dir).lexically_normal(), error);
-  if (error) return Error(ErrorCode::kUnavailable, "cannot create the data directory " + settings.data_dir + ": " + error.message());
-  return kv_rocks::OpenRocks(options);
-}
-
-// Where the data is, for people.
-std::string PlaceOf(const ServeSettings& settings) {
-  if (settings.engine == EngineKind::kMemory) return "-";
-  if (settings.engine == EngineKind::kRocksDb) return settings.data_dir;
-  return settings.ceph_namespace.empty() ? "pool " + settings.pool
-                                         : "pool " + settings.pool + ", namespace " + settings.ceph_namespace;
 }
 
 std::string_view DurabilityOf(const ServeSettings& settings) {

@@ -292,6 +292,14 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   advise->add_option("--prices", price_file, "TOML file with [prices], as in scenarios (docs/throughput.md)")
       ->check(CLI::ExistingFile);
   advise->add_flag("--json", result.advise.json, "print one JSON object");
+  CLI::App* copy = app.add_subcommand("copy", "copy tables from one store to another; may be killed and given again");
+  copy->add_option("--from", result.copy.from, "the source: a directory, or rados:POOL[/NAMESPACE]")->required();
+  copy->add_option("--to", result.copy.to, "the target, made if missing")->required();
+  copy->add_option("--table", result.copy.tables, "a table; all of them without");
+  copy->add_option("--ceph-conf", result.copy.ceph_conf, "of rados: the cluster's ceph.conf")
+      ->envname("STATOR_CEPH_CONF")->check(CLI::ExistingFile);
+  copy->add_option("--ceph-user", result.copy.ceph_user, "of rados: user of the cluster, without \"client.\"")
+      ->envname("STATOR_CEPH_USER")->capture_default_str();
   app.set_config("--config", "stator.toml", "settings file; the options of serve stand under [serve]");
   app.config_formatter(std::make_shared<EnvironmentFirst>(*serve, result.serve));
   app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt setting must not look as if it took effect
@@ -319,6 +327,10 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   }
   if (simulate->parsed()) {
     result.action = CommandLine::Action::kSimulate;
+    return result;
+  }
+  if (copy->parsed()) {
+    result.action = CommandLine::Action::kCopy;
     return result;
   }
   if (advise->parsed()) {

@@ -10,5 +10,8 @@ int main(int argc, char** argv) {
   if (command.action == stator::server::CommandLine::Action::kAdvise) {
     return stator::advise::Execute(command.advise);
   }
+  if (command.action == stator::server::CommandLine::Action::kCopy) {
+    return stator::server::Execute(command.copy);
+  }
   return stator::server::Serve(command.serve);
 }

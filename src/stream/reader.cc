@@ -17,7 +17,7 @@ Result<std::optional<Found>> FindRecord(kv::Engine& engine, const Shard& shard, 
   const std::string end = RecordKey(shard.number, to);
   std::optional<Found> found;
   Status bad;
-  TRY(engine.Scan({tablet, begin, end, last}, tier,
+  TRY(engine.Scan({tablet, begin, end, last, 1}, tier,
                   [&](std::string_view key, std::string_view value) {
                     const Result<Position> position = PositionOfKey(key);
                     const Result<int64_t> time = TimeOfRecord(value);
@@ -50,7 +50,7 @@ Result<Page> ReadShard(kv::Engine& engine, const StreamDescriptor& stream, const
   const std::string end = RecordKey(shard.number, kEnd);
   size_t bytes = 0;
   Status bad;
-  TRY(engine.Scan({stream.tablet(), begin, end, false}, tier,
+  TRY(engine.Scan({stream.tablet(), begin, end, false, limits.records + 1, limits.bytes}, tier,
                   [&](std::string_view key, std::string_view value) {
                     if (page.records.size() >= limits.records) {
                       page.more = true;

@@ -10,7 +10,16 @@ constexpr auto kFullPause = std::chrono::milliseconds(1);
 
 }  // namespace
 
-void DelayedTasks::Post(UniqueFunction<void()> task, std::chrono::microseconds delay) {
+void DelayedTasks::Post(UniqueFunction<void()> work, std::chrono::microseconds delay) {
+  {
+    MutexLock lock(mutex_);
+    ++running_;
+  }
+  UniqueFunction<void()> task = [this, work = std::move(work)]() mutable {
+    work();
+    work = nullptr;
+    Ended();
+  };
   if (delay.count() == 0 && workers_.TryPost(task)) return;
   {
     MutexLock lock(mutex_);
@@ -36,6 +45,13 @@ void DelayedTasks::Stop() {
   }
   if (thread.joinable()) thread.join();
   for (auto& [due, task] : left) task();
+  MutexLock lock(mutex_);
+  while (running_ > 0) wake_.wait(mutex_);
+}
+
+void DelayedTasks::Ended() {
+  MutexLock lock(mutex_);
+  if (--running_ == 0) wake_.notify_all();
 }
 
 bool DelayedTasks::stopped() const {

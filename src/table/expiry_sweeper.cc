@@ -69,8 +69,7 @@ bool ExpirySweeper::StepTable(const TablePtr& table, size_t items, Progress* pro
   const int64_t now = clock_.NowMicros();
   if (!progress->under_way) Begin(table, now, progress);
   std::vector<std::string> keys;
-  const kv::Range range = {table->descriptor.expiry->tablet(), progress->next, progress->end,
-                           false};
+  const kv::Range range = {table->descriptor.expiry->tablet(), progress->next, progress->end, false, items};
   Status status =
       store_.engine().Scan(range, kv::Tier::kAny, [&](std::string_view key, std::string_view) {
         keys.emplace_back(key);

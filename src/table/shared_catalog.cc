@@ -12,6 +12,8 @@
 // Tablets that are given up are named in the catalog until they are empty, so that anybody can finish that.
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -32,7 +34,9 @@ constexpr int64_t kPatienceMicros = 10'000'000;
 constexpr auto kFirstPause = std::chrono::milliseconds(1);
 constexpr auto kLongestPause = std::chrono::milliseconds(100);
 // After this a tablet that is given up and not empty yet is everybody's business.
-constexpr int64_t kLeftoverMicros = 10'000'000;
+constexpr int64_t kLeftoverMicros = 60'000'000;
+// For how long the answer to a change waits until what it has dropped is empty.
+constexpr auto kDropPatience = std::chrono::seconds(2);
 // How many changes the version names: one whose outcome is unknown is looked for among them.
 constexpr size_t kNamedChanges = 32;
 constexpr size_t kNameBytes = 8;
@@ -278,13 +282,31 @@ Status Store::EditCatalog(PrepareEdit prepare) {
 
 Status Store::FinishEdit(const Attempt& attempt) {
   // It is done, whatever becomes of the rest.
-  if (!attempt.dropped.empty()) {
-    if (const Status finished = FinishDrop(attempt.dropped_key, attempt.dropped); !finished.ok())
-      LogWarn("dropped tablets will be emptied later", {{"error", finished.error().message()}});
-  }
   Status refreshed = Refresh();
   Announce();
+  if (!attempt.dropped.empty()) EmptyDropped(attempt);
   return refreshed;
+}
+
+void Store::EmptyDropped(const Attempt& attempt) {
+  struct Waiting {
+    Mutex mutex;
+    std::condition_variable_any wake;
+    bool done GUARDED_BY(mutex) = false;
+  };
+  const auto waiting = std::make_shared<Waiting>();
+  tasks_.Post([this, attempt, waiting] {
+    if (const Status finished = FinishDrop(attempt.dropped_key, attempt.dropped); !finished.ok())
+      LogWarn("dropped tablets will be emptied later", {{"error", finished.error().message()}});
+    MutexLock lock(waiting->mutex);
+    waiting->done = true;
+    waiting->wake.notify_all();
+  });
+  // A large tablet takes its time. Those who have not heard of the change read what is left of it as long.
+  const auto until = std::chrono::steady_clock::now() + kDropPatience;
+  MutexLock lock(waiting->mutex);
+  while (!waiting->done && waiting->wake.wait_until(waiting->mutex, until) == std::cv_status::no_timeout) {
+  }
 }
 
 Status Store::FinishDrop(const std::string& key, const std::vector<kv::Tablet>& tablets) {
@@ -334,7 +356,16 @@ Status Store::AcceptFence(const TableDescriptor& table) {
   });
 }
 
-Status Store::SettleShards(stream::StreamDescriptor* stream) {
+Status Store::SettleShards(stream::StreamDescriptor* stream, uint64_t fence) {
+  const bool closes = std::any_of(stream->shards.begin(), stream->shards.end(), [](const stream::Shard& shard) {
+    return !shard.open() && shard.end_stamp == 0;
+  });
+  // The table's fence lets nobody commit any more. But what was prepared and has not heard of that yet still hides what was
+  // committed behind it, from readers and from us: to raise the stream's own fence brings all of that in order. Whoever prepares
+  // later in a closing shard does it behind everything that was committed.
+  if (closes) {
+    TRY(engine_.RaiseFence(stream->tablet(), fence));
+  }
   for (stream::Shard& shard : stream->shards) {
     if (shard.start_stamp == 0) {
       // Stamps rise in each place of a tablet by themselves: this one was taken where the records will be.
@@ -370,7 +401,7 @@ Result<Store::CatalogEdit> Store::EditOfCreate(TableDescriptor* descriptor, Chec
   if (descriptor->stream_view_type) {
     stream::StreamDescriptor stream = NewStream(descriptor);
     stream.tablet_id = id;
-    TRY(SettleShards(&stream));
+    TRY(SettleShards(&stream, 0));
     edit.puts.push_back(CatalogPut(StreamKey(stream), stream.Encode()));
   }
   edit.puts.push_back(CatalogPut(TableKey(descriptor->name), descriptor->Encode()));
@@ -425,7 +456,7 @@ Result<std::optional<Store::CatalogEdit>> Store::EditOfAlteration(const std::str
   }
   CatalogEdit edit;
   if (stream) {
-    TRY(SettleShards(&*stream));
+    TRY(SettleShards(&*stream, next.fence));
     edit.puts.push_back(CatalogPut(StreamKey(*stream), stream->Encode()));
   }
   edit.puts.push_back(CatalogPut(TableKey(name), next.Encode()));
@@ -469,7 +500,7 @@ Result<Store::CatalogEdit> Store::EditOfDrop(const std::string& name, CheckDescr
   if (table.stream_view_type) {
     stream::StreamDescriptor stream = *FindStream(name, table.stream_label);
     stream.Close(clock_.NowMicros());
-    TRY(SettleShards(&stream));
+    TRY(SettleShards(&stream, table.fence + 1));
     edit.puts.push_back(CatalogPut(StreamKey(stream), stream.Encode()));
   }
   return edit;

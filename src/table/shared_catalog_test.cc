@@ -188,7 +188,7 @@ TEST(SharedCatalog, WhatADeadProcessHasDroppedIsEmptiedByOthers) {
     return count;
   };
   EXPECT_GT(keys().value(), 0) << "it may be at it";
-  cluster.clock.AdvanceMicros(11'000'000);
+  cluster.clock.AdvanceMicros(61'000'000);
   ASSERT_TRUE(cluster[1].store->CatchUp().ok());
   EXPECT_EQ(keys().error().code(), ErrorCode::kFenced);
   EXPECT_TRUE(ReadCatalog(*cluster.memory.Attach()).value().dropped.empty());
@@ -255,7 +255,7 @@ class SharedDefinition : public testing::TestWithParam<DefinitionChange> {
   }
 
   void Check(Cluster& cluster, const std::string& where) {
-    cluster.clock.AdvanceMicros(11'000'000);
+    cluster.clock.AdvanceMicros(61'000'000);
     for (size_t k : {1, 2, 1}) {
       ASSERT_TRUE(cluster[k].store->CatchUp().ok()) << where;
       cluster[k].WaitForBuilds();

@@ -361,10 +361,11 @@ Status Store::Scan(const Table& table, std::string_view begin, std::string_view 
 
 Status Store::ScanTablet(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
                          FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
-                         const History::Moment* past) {
-  if (past != nullptr) return past->Scan(engine_, {tablet, begin, end, reverse}, tier, visit);
+                         const History::Moment* past, size_t expected_keys, size_t expected_bytes) {
+  const kv::Range range = {tablet, begin, end, reverse, expected_keys, expected_bytes};
+  if (past != nullptr) return past->Scan(engine_, range, tier, visit);
   Status bad;
-  TRY(engine_.Scan({tablet, begin, end, reverse}, tier,
+  TRY(engine_.Scan(range, tier,
                    [&](std::string_view key, std::string_view value) {
                      Result<std::string_view> bytes = DecodeItemValue(value);
                      if (!bytes.ok()) {

@@ -208,10 +208,10 @@ class Store {
   // Visits items with keys in [begin, end) in key order (descending when reverse) until `visit` returns false.
   Status Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
               FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
-  // The same for the entries of an index, or whatever else the tablet holds.
+  // The same for the entries of an index, or whatever else the tablet holds. How much the caller will want: kv::Range.
   Status ScanTablet(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
                     FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
-                    const History::Moment* past = nullptr);
+                    const History::Moment* past = nullptr, size_t expected_keys = 0, size_t expected_bytes = 0);
 
   // Reads the targets under latches, runs `body`, and applies what it says in one batch; `done` when that is durable. Targets
   // are distinct. An error of the body is handed to `done` (after whatever it saw is durable) and nothing is applied.
@@ -291,6 +291,7 @@ class Store {
     std::vector<kv::Tablet> dropped;
   };
   Status FinishEdit(const Attempt& attempt);
+  void EmptyDropped(const Attempt& attempt);
   Result<CatalogEdit> EditOfCreate(TableDescriptor* descriptor, CheckDescriptor& check);
   Result<std::optional<CatalogEdit>> EditOfAlteration(const std::string& name, Alteration& alteration, TableDescriptor* altered);
   Result<CatalogEdit> EditOfDrop(const std::string& name, CheckDescriptor& check, TablePtr* last);
@@ -304,8 +305,9 @@ class Store {
   Result<uint32_t> ReserveTablets(uint32_t count);
   // Keeps out writes that go by this version of the table, or an older one.
   Status RaiseFence(const TableDescriptor& table);
-  // Sets the stamps that separate the shards, to which nobody writes: those that are closed no more, those that are opened not yet.
-  Status SettleShards(stream::StreamDescriptor* stream);
+  // Sets the stamps that separate the shards, to which nobody writes: those that are closed no more, for the table has this fence
+  // now, those that are opened not yet.
+  Status SettleShards(stream::StreamDescriptor* stream, uint64_t fence);
   Status FinishDrop(const std::string& key, const std::vector<kv::Tablet>& tablets);
   void Install(CatalogSnapshot catalog);
   void FindWork();

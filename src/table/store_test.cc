@@ -185,6 +185,40 @@ TEST(Catalog, DroppingTheNewestTableDoesNotFreeItsTablet) {
   EXPECT_GT((*second)->descriptor.tablet_id, first);
 }
 
+// What memory knows is what the store holds, whatever was said of the outcome.
+TEST(Catalog, AnUnknownOutcomeIsReadFromTheStore) {
+  for (const bool applied : {true, false}) {
+    World world;
+    const kv::Fault fault = applied ? kv::Fault::kUnknownApplied : kv::Fault::kUnknownNotApplied;
+    const auto tag = [&] {
+      return Await<Result<TablePtr>>([&](auto done) {
+        world.store->Alter("aaa", [](TableDescriptor* d) { d->tags["x"] = "y"; return OkStatus(); }, std::move(done));
+      });
+    };
+    const auto is_as_stored = [&] {
+      const CatalogSnapshot stored = ReadCatalog(*world.engine).value();
+      const std::vector<TablePtr> shown = world.store->List();
+      ASSERT_EQ(stored.tables.size(), shown.size());
+      for (size_t i = 0; i < shown.size(); ++i)
+        EXPECT_EQ(stored.tables[i].descriptor.Encode(), shown[i]->descriptor.Encode());
+    };
+    world.engine->Trigger(fault);
+    EXPECT_EQ(world.Create("aaa").ok(), applied);
+    is_as_stored();
+    if (!applied) {
+      ASSERT_TRUE(world.Create("aaa").ok());
+    }
+    world.engine->Trigger(fault);
+    EXPECT_EQ(tag().ok(), applied);
+    is_as_stored();
+    EXPECT_TRUE(world.Put(world.store->Find("aaa"), "x", 1).ok());
+    world.engine->Trigger(fault);
+    EXPECT_EQ(world.Drop("aaa").ok(), applied);
+    is_as_stored();
+    EXPECT_EQ(world.store->Find("aaa") == nullptr, applied);
+  }
+}
+
 TEST(Catalog, RefusalsChangeNothing) {
   World world;
   const TablePtr table = world.Create("aaa").value();

@@ -204,7 +204,7 @@ struct Process {
 
 struct Cluster {
   explicit Cluster(size_t count, uint64_t seed = 1) {
-    for (size_t i = 0; i < count; ++i) processes.push_back(std::make_unique<Process>(memory, clock, seed + i));
+    for (size_t i = 0; i < count; ++i) processes.push_back(std::make_shared<Process>(memory, clock, seed + i));
   }
   Process& operator[](size_t i) { return *processes[i]; }
   // Runs `work` to its end while time passes, faster than it really does.
@@ -224,7 +224,7 @@ struct Cluster {
 
   kv::SharedMemory memory;
   ManualClock clock;
-  std::vector<std::unique_ptr<Process>> processes;
+  std::vector<std::shared_ptr<Process>> processes;
 };
 
 }  // namespace stator::table::test

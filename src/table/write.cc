@@ -154,7 +154,10 @@ class WriteOperation {
     images_.resize(targets_.size());
     for (size_t i = 0; i < targets_.size(); ++i) images_[i].pending = store_.latches().Pending(latch_keys_[i]);
     if (shared_) {
-      if (builds_ || rereads_) {
+      const bool known = token_ == nullptr && std::all_of(images_.begin(), images_.end(), [](const Image& image) {
+                           return image.pending != nullptr;
+                         });
+      if (builds_ || (rereads_ && !known)) {
         ReadOnWorker();
       } else {
         ReadAndRun(kv::Tier::kGuarded);

@@ -184,6 +184,8 @@ class Resource {
   // What was used since the last call, `seconds` ago; without partitions that were asked for less
   // than some percent of what is granted. nullopt: next to nothing was.
   std::optional<ResourceUse> TakeUse(double seconds);
+  // The parts that this process has of the resource's own capacity; nullopt: all, it is the only one.
+  std::optional<Parts> Granted() const;
   // What all processes have together.
   SharedLimits Limits() const;
   // Other processes used this: counts for heat and growth, where these are decided.

@@ -125,6 +125,12 @@ std::optional<ResourceUse> Resource::TakeUse(double seconds) {
   return use;
 }
 
+std::optional<Parts> Resource::Granted() const {
+  const MutexLock lock(mutex_);
+  if (!shared()) return std::nullopt;
+  return definition_.grant->Whole(definition_.tablet);
+}
+
 SharedLimits Resource::Limits() const {
   const MutexLock lock(mutex_);
   const bool provisioned = definition_.billing == Billing::kProvisioned;

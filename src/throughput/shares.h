@@ -1,5 +1,5 @@
 // The capacity of tables, indexes and partitions, divided by demand among the processes of one
-// store: what they tell one another. docs/adr/0013-shares.md says why it is so.
+// store: what they tell one another. docs/adr/0014-shares.md says why it is so.
 //
 // About once a second every process reports what it did at each limit, and asks to keep its grant.
 // One of them, the allocator, reads all reports and writes each process its grant: which part of

@@ -1,0 +1,156 @@
+// What a split of a part costs those who write to it meanwhile, and what many parts bring. Needs a cluster:
+//   ./dev cluster up && STATOR_CEPH_CONF=build/cluster/ceph.conf build/release/bench/rados_split_bench
+// Times are the machine's, in milliseconds; writers replace items of 1 KB that they know the stamps of, one write each at a time.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+#include "kv/engine.h"
+#include "kv/fixed_bytes.h"
+#include "kv_rados/rados_engine.h"
+
+namespace stator {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr kv::Tablet kTablet{kv::Space::kItems, 1};
+constexpr size_t kValueBytes = 1024;
+constexpr uint64_t kItems = 40'000;  // 47 MB of cells
+constexpr size_t kWriters = 64;
+
+kv_rados::RadosOptions Options() {
+  const char* conf = std::getenv("STATOR_CEPH_CONF");
+  kv_rados::RadosOptions options{.ceph_conf = conf == nullptr ? "" : conf,
+                                 .pool = "stator",
+                                 .user = "stator",
+                                 .name_space = "bench-" + std::to_string(SystemSeed())};
+  options.split_bytes = options.split_keys = UINT64_MAX;
+  if (std::getenv("STATOR_BENCH_STEPS") != nullptr) {
+    options.split_step = [](int step) {
+      std::fprintf(stderr, "%.1f step %d\n", std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count(), step);
+    };
+  }
+  return options;
+}
+
+std::string Item(uint64_t i) {
+  std::string key(17, '\x01');
+  kv::StoreBig64(key.data() + 1, i * 0x9E3779B97F4A7C15ull);
+  kv::StoreBig64(key.data() + 9, i);
+  return key + "item";
+}
+
+class Writers {
+ public:
+  Writers(std::vector<kv::Engine*> engines) : engines_(std::move(engines)), stamps_(kItems, 0) {}
+
+  Status Fill() {
+    for (uint64_t i = 0; i < kItems;) {
+      kv::Batch batch;
+      const uint64_t first = i;
+      for (; i < std::min(first + 500, kItems); ++i) batch.puts.push_back(PutOf(i));
+      const Result<uint64_t> stamp = kv::ApplyAndWait(*engines_[0], std::move(batch));
+      if (!stamp.ok()) return stamp.error();
+      std::fill(stamps_.begin() + static_cast<std::ptrdiff_t>(first), stamps_.begin() + static_cast<std::ptrdiff_t>(i), *stamp);
+    }
+    return OkStatus();
+  }
+
+  struct Times {
+    double per_second = 0, median = 0, high = 0, longest = 0;
+    bool failed = false;
+  };
+  // Until `enough` returns.
+  template <typename Fn>
+  Times Run(Fn enough) {
+    std::atomic<bool> stop = false, failed = false;
+    std::vector<double> times;
+    std::mutex mutex;
+    std::vector<std::thread> threads;
+    const auto started = Clock::now();
+    for (size_t w = 0; w < kWriters; ++w) {
+      threads.emplace_back([&, w] {
+        SeededRandom random(w);
+        std::vector<double> mine;
+        while (!stop && !failed) {
+          const uint64_t i = random.Below(kItems / kWriters) * kWriters + w;
+          kv::Batch batch;
+          batch.guards.push_back({kTablet, Item(i), stamps_[i]});
+          batch.puts.push_back(PutOf(i));
+          const auto from = Clock::now();
+          const Result<uint64_t> stamp = kv::ApplyAndWait(*engines_[w % engines_.size()], std::move(batch));
+          mine.push_back(std::chrono::duration<double, std::milli>(Clock::now() - from).count());
+          if (mine.back() > 150 && std::getenv("STATOR_BENCH_STEPS") != nullptr) {
+            std::fprintf(stderr, "%.1f write of %zu took %.0f\n", std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count(), w, mine.back());
+          }
+          if (!stamp.ok()) failed = true;
+          stamps_[i] = stamp.ok() ? *stamp : 0;
+        }
+        const std::lock_guard lock(mutex);
+        times.insert(times.end(), mine.begin(), mine.end());
+      });
+    }
+    enough();
+    stop = true;
+    for (std::thread& thread : threads) thread.join();
+    const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
+    std::sort(times.begin(), times.end());
+    return {static_cast<double>(times.size()) / seconds, times[times.size() / 2], times[times.size() * 99 / 100], times.back(), failed};
+  }
+
+ private:
+  kv::Put PutOf(uint64_t i) const { return {kTablet, Item(i), std::string(kv::kStampBytes + kValueBytes, 'v')}; }
+
+  const std::vector<kv::Engine*> engines_;
+  std::vector<uint64_t> stamps_;
+};
+
+// range(0): processes.
+void Split(benchmark::State& state) {
+  const kv_rados::RadosOptions options = Options();
+  std::vector<std::unique_ptr<kv::Engine>> engines;
+  std::vector<kv::Engine*> all;
+  for (int64_t i = 0; i < state.range(0); ++i) {
+    auto engine = kv_rados::OpenRados(options);
+    if (!engine.ok()) return state.SkipWithError(engine.error().message().c_str());
+    all.push_back(engine->get());
+    engines.push_back(std::move(*engine));
+  }
+  Writers writers(all);
+  if (const Status filled = writers.Fill(); !filled.ok()) return state.SkipWithError(filled.error().message().c_str());
+  bool failed = false;
+  const auto note = [&](const std::string& name, const Writers::Times& times) {
+    state.counters[name + "_per_s"] = times.per_second;
+    state.counters[name + "_p50"] = times.median;
+    state.counters[name + "_p99"] = times.high;
+    state.counters[name + "_max"] = times.longest;
+    failed |= times.failed;
+  };
+  const auto seconds = [](int count) { return [count] { std::this_thread::sleep_for(std::chrono::seconds(count)); }; };
+  for (auto _ : state) {
+    note("1_part", writers.Run(seconds(5)));
+    const auto started = Clock::now();
+    note("splitting", writers.Run([&] { failed |= !kv_rados::SplitPart(*all[0], kTablet, Item(0)).ok(); }));
+    state.counters["split_ms"] = std::chrono::duration<double, std::milli>(Clock::now() - started).count();
+    note("2_parts", writers.Run(seconds(5)));
+    for (int rounds = 0; rounds < 3; ++rounds) {
+      const auto parts = kv_rados::PartsOf(*all[0], kTablet);
+      for (const kv_rados::PartInfo& part : *parts) failed |= !kv_rados::SplitPart(*all[0], kTablet, "\x01" + part.begin).ok();
+    }
+    state.counters["parts"] = static_cast<double>(kv_rados::PartsOf(*all[0], kTablet)->size());
+    note("parts", writers.Run(seconds(5)));
+  }
+  if (failed) state.SkipWithError("something failed");
+}
+
+BENCHMARK(Split)->ArgName("processes")->Arg(1)->Arg(3)->Iterations(1)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace stator

@@ -1,0 +1,231 @@
+#include "copy/copy.h"
+
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "copy/marker.h"
+#include "copy/writer.h"
+#include "table/key_encoding.h"
+#include "table/outcomes.h"
+
+namespace stator::copy {
+namespace {
+
+using table::Store;
+using table::TableDescriptor;
+using table::TablePtr;
+
+constexpr size_t kChunkItems = 4096;
+constexpr size_t kChunkBytes = 8 << 20;
+constexpr auto kBuildPoll = std::chrono::milliseconds(10);
+
+// Waits for a change of the catalog.
+template <typename Change>
+Result<TablePtr> Await(const Change& change) {
+  struct Answer {
+    table::Outcomes arrived{1};
+    std::optional<Result<TablePtr>> table;
+  };
+  const auto answer = std::make_shared<Answer>();
+  change([answer](Result<TablePtr> table) {
+    answer->table.emplace(std::move(table));
+    answer->arrived.Add(OkStatus());
+  });
+  (void)answer->arrived.Wait();
+  return std::move(*answer->table);
+}
+
+// Visits all items with keys from `begin` on, some at a time, so that no read goes on for long.
+Status VisitItems(Store& store, const table::Table& table, std::string begin,
+                  FunctionRef<Status(std::string_view key, model::ItemView item)> visit) {
+  if (begin.empty()) begin = table::FirstKeyOfHash(0);
+  const std::string end = table::EndOfItemKeys();
+  for (;;) {
+    std::vector<std::pair<std::string, std::string>> chunk;
+    size_t bytes = 0;
+    TRY(store.Scan(table, begin, end, false, kv::Tier::kAny, [&](std::string_view key, model::ItemView item) {
+      bytes += key.size() + item.encoded().size();
+      chunk.emplace_back(key, item.encoded());
+      return chunk.size() < kChunkItems && bytes < kChunkBytes;
+    }));
+    for (const auto& [key, item] : chunk) TRY(visit(key, model::ItemView(item)));
+    if (chunk.size() < kChunkItems && bytes < kChunkBytes) return OkStatus();
+    begin = chunk.back().first + '\0';
+  }
+}
+
+Result<Digest> DigestOf(Store& store, const table::Table& table) {
+  Digest digest;
+  TRY(VisitItems(store, table, "", [&digest](std::string_view key, model::ItemView item) {
+    digest.Add(key, item.encoded());
+    return OkStatus();
+  }));
+  return digest;
+}
+
+// What the copy is made with: entries of time to live and records of the stream are none of its items' business.
+TableDescriptor DefinitionFor(const TableDescriptor& source) {
+  TableDescriptor d = source;
+  d.tablet_id = 0;
+  d.fence = 0;
+  d.stream_view_type.reset();
+  d.stream_label.clear();
+  d.expiry.reset();
+  std::erase_if(d.indexes, [](const table::IndexDescriptor& index) {
+    return index.state == table::IndexDescriptor::State::kDeleting;
+  });
+  for (table::IndexDescriptor& index : d.indexes) {
+    // It has all of its entries as soon as the items are there.
+    index.state = table::IndexDescriptor::State::kActive;
+    if (index.is_global()) index.tablet_id = 0;
+  }
+  return d;
+}
+
+// The copy of one table.
+class TableCopy {
+ public:
+  TableCopy(Store& from, Store& to, const Options& options, TablePtr source)
+      : from_(from), to_(to), options_(options), name_(source->descriptor.name), source_(std::move(source)) {
+    copied_.table = name_;
+    copied_.has_stream = source_->descriptor.stream_view_type.has_value();
+  }
+
+  Result<Copied> Run() {
+    TRY(Begin());
+    if (marker_.phase == Marker::Phase::kDone) {
+      copied_.how = Copied::How::kEarlier;
+      copied_.source = copied_.target = marker_.digest;
+      return std::move(copied_);
+    }
+    if (marker_.phase == Marker::Phase::kCopying) TRY(CopyItems());
+    if (marker_.phase == Marker::Phase::kVerifying) TRY(Verify());
+    copied_.source = copied_.target = marker_.digest;
+    TRY(Complete());
+    return std::move(copied_);
+  }
+
+ private:
+  Status Mark(Marker::Phase phase) {
+    marker_.phase = phase;
+    TRY(WriteMarker(to_.engine(), name_, marker_));
+    return Progress();
+  }
+  Status Progress() { return options_.progress ? options_.progress(name_, items_) : OkStatus(); }
+  Error Refuse(std::string text) const { return Error(ErrorCode::kResourceInUse, std::move(text)); }
+
+  // Finds out how far it is, and sees to it that there is a table to write to.
+  Status Begin() {
+    if (source_->descriptor.deleting_micros != 0)
+      return Refuse("The table " + name_ + " is being deleted.");
+    ASSIGN_OR_RETURN(const std::optional<Marker> marker, ReadMarker(to_.engine(), name_));
+    target_ = to_.Find(name_);
+    const std::string& id = source_->descriptor.table_id;
+    const bool ours = marker && marker->source == id && target_ != nullptr && target_->descriptor.table_id == id;
+    if (target_ != nullptr && !ours) {
+      return Refuse("The target has a table " + name_ + " already, which is not a copy of this one that was begun here.");
+    }
+    if (ours && marker->phase != Marker::Phase::kDiffers) {
+      marker_ = *marker;
+      copied_.how = Copied::How::kResumed;
+      return OkStatus();
+    }
+    if (ours) {
+      const auto ours_to_drop = [](const TableDescriptor&) { return OkStatus(); };
+      TRY(Await([&](auto done) { to_.Drop(name_, ours_to_drop, std::move(done)); }));
+      target_ = nullptr;
+    }
+    // The marker first: a table without one is nobody's copy.
+    marker_ = Marker{id, Marker::Phase::kCopying, {}, {}};
+    TRY(Mark(Marker::Phase::kCopying));
+    ASSIGN_OR_RETURN(target_, Await([this](auto done) {
+                       to_.Create(DefinitionFor(source_->descriptor), std::move(done));
+                     }));
+    return Progress();
+  }
+
+  Status CopyItems() {
+    Writer writer(to_, target_, options_);
+    size_t since_mark = 0;
+    TRY(VisitItems(from_, *source_, marker_.next, [&](std::string_view key, model::ItemView item) -> Status {
+      TRY(writer.Add(key, item.encoded()));
+      ++items_;
+      if (++since_mark < options_.mark_items || writer.durable_to().empty()) return OkStatus();
+      since_mark = 0;
+      marker_.next = writer.durable_to();
+      return Mark(Marker::Phase::kCopying);
+    }));
+    TRY(writer.Finish());
+    marker_.next.clear();
+    return Mark(Marker::Phase::kVerifying);
+  }
+
+  Status Verify() {
+    ASSIGN_OR_RETURN(const Digest source, DigestOf(from_, *source_));
+    ASSIGN_OR_RETURN(const Digest target, DigestOf(to_, *target_));
+    if (source == target) {
+      marker_.digest = source;
+      return Mark(Marker::Phase::kFinishing);
+    }
+    TRY(Mark(Marker::Phase::kDiffers));
+    return Error(ErrorCode::kInternal,
+                 "The copy of " + name_ + " differs: the source has " + std::to_string(source.items) + " items with checksum " +
+                     source.Checksum() + ", the target " + std::to_string(target.items) + " with " + target.Checksum() +
+                     ". Somebody has written to one of them meanwhile, or one is damaged. The next run begins anew.");
+  }
+
+  // Now that nobody is to hear of the items any more.
+  Status Complete() {
+    const TableDescriptor& wanted = source_->descriptor;
+    const TableDescriptor& has = target_->descriptor;
+    const bool expires = wanted.HasTimeToLive() && !has.expiry;
+    const bool streams = wanted.stream_view_type && !has.stream_view_type;
+    if (expires || streams) {
+      ASSIGN_OR_RETURN(target_, Await([&](auto done) {
+                         to_.Alter(
+                             name_,
+                             [view = wanted.stream_view_type,
+                              expiry = wanted.HasTimeToLive() ? wanted.expiry : std::nullopt](TableDescriptor* d) {
+                               d->stream_view_type = view;
+                               if (expiry && !d->expiry) d->expiry.emplace().attribute = expiry->attribute;
+                               return OkStatus();
+                             },
+                             std::move(done));
+                       }));
+      TRY(Progress());
+    }
+    // Entries of time to live; who is killed here leaves the rest of them to whoever opens the store next.
+    while (to_.BuildsIndexes()) std::this_thread::sleep_for(kBuildPoll);
+    return Mark(Marker::Phase::kDone);
+  }
+
+  Store& from_;
+  Store& to_;
+  const Options& options_;
+  const std::string name_;
+  const TablePtr source_;
+  TablePtr target_;
+  Marker marker_;
+  Copied copied_;
+  int64_t items_ = 0;
+};
+
+}  // namespace
+
+Status CopyTables(Store& from, Store& to, const Options& options, const std::function<void(const Copied&)>& done) {
+  std::vector<TablePtr> tables;
+  if (options.tables.empty()) tables = from.List();
+  for (const std::string& name : options.tables) {
+    tables.push_back(from.Find(name));
+    if (tables.back() == nullptr) return Error(ErrorCode::kResourceNotFound, "The source has no table " + name + ".");
+  }
+  for (const TablePtr& table : tables) {
+    ASSIGN_OR_RETURN(const Copied copied, TableCopy(from, to, options, table).Run());
+    done(copied);
+  }
+  return OkStatus();
+}
+
+}  // namespace stator::copy

@@ -1,0 +1,60 @@
+// Writes items to a table, many at a time.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "copy/copy.h"
+#include "table/store.h"
+
+namespace stator::copy {
+
+// One thread at a time.
+class Writer {
+ public:
+  Writer(table::Store& store, table::TablePtr table, const Options& options)
+      : store_(store), table_(std::move(table)), options_(options), flights_(std::make_shared<Flights>()) {}
+  // Waits for what is under way.
+  ~Writer();
+
+  // Items come in the order of their keys. Waits while too many are under way. An error means that some could not be written.
+  Status Add(std::string_view key, std::string_view item);
+  // Waits until all is durable.
+  Status Finish();
+  // All items with keys below this one are durable.
+  const std::string& durable_to() const { return durable_to_; }
+
+ private:
+  struct Batch {
+    std::vector<std::pair<std::string, std::string>> items;  // key and item
+    size_t bytes = 0;
+    int attempts = 0;
+    enum { kUnderWay, kDurable, kFailed } state = kUnderWay;
+    Status outcome;
+  };
+  struct Flights {
+    Mutex mutex;
+    std::condition_variable_any wake;
+    std::deque<std::shared_ptr<Batch>> batches GUARDED_BY(mutex);  // in the order of keys
+  };
+
+  void Send(std::shared_ptr<Batch> batch);
+  // Waits until at most so many are under way. Sends what failed again.
+  Status WaitFor(size_t under_way);
+
+  table::Store& store_;
+  const table::TablePtr table_;
+  const Options& options_;
+  const std::shared_ptr<Flights> flights_;
+  std::shared_ptr<Batch> next_;
+  std::string durable_to_;
+};
+
+}  // namespace stator::copy

@@ -1,0 +1,42 @@
+#include "server/open_engine.h"
+
+#include <filesystem>
+
+#include "kv/memory_engine.h"
+#include "kv_rados/rados_engine.h"
+#include "kv_rocks/rocks_engine.h"
+#include "kv_tx/transaction_engine.h"
+#include "table/key_encoding.h"
+
+namespace stator::server {
+
+Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
+  if (settings.engine == EngineKind::kMemory) return std::unique_ptr<kv::Engine>(std::make_unique<kv::MemoryEngine>());
+  if (settings.engine == EngineKind::kRados) {
+    kv_rados::RadosOptions options;
+    options.ceph_conf = settings.ceph_conf;
+    options.pool = settings.pool;
+    options.user = settings.ceph_user;
+    options.name_space = settings.ceph_namespace;
+    ASSIGN_OR_RETURN(std::unique_ptr<kv::Engine> engine, kv_rados::OpenRados(options));
+    return std::unique_ptr<kv::Engine>(std::make_unique<kv_tx::TransactionEngine>(std::move(engine)));
+  }
+  kv_rocks::RocksOptions options;
+  options.path = settings.data_dir;
+  options.memory_budget_bytes = settings.memory_budget_mb << 20;
+  options.sync = settings.durability == Durability::kFsync;
+  options.items_prefix_bytes = table::kPartitionPrefixBytes;
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(settings.data_dir).lexically_normal(), error);
+  if (error) return Error(ErrorCode::kUnavailable, "cannot create the data directory " + settings.data_dir + ": " + error.message());
+  return kv_rocks::OpenRocks(options);
+}
+
+std::string PlaceOf(const ServeSettings& settings) {
+  if (settings.engine == EngineKind::kMemory) return "-";
+  if (settings.engine == EngineKind::kRocksDb) return settings.data_dir;
+  return settings.ceph_namespace.empty() ? "pool " + settings.pool
+                                         : "pool " + settings.pool + ", namespace " + settings.ceph_namespace;
+}
+
+}  // namespace stator::server
