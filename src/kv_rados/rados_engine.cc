@@ -26,13 +26,22 @@ namespace {
 
 constexpr int kRounds = 50;  // of a read whose operations are refused, because the tablet changes
 
+Error LookOnlyError() {
+  return Error(ErrorCode::kUnavailable, "The store was opened to be looked at only.");
+}
+
 class RadosEngine final : public kv::Engine {
  public:
   RadosEngine(std::unique_ptr<Cluster> cluster, const std::string& process)
       : bulletin_(*cluster),
         cluster_(std::move(cluster)),
-        map_(*cluster_, [this](const PartPtr& part) { splitter_.Watch(part); },
-             [this](kv::Tablet tablet) { CreateLater(tablet); }),
+        map_(*cluster_,
+             [this](const PartPtr& part) {
+               if (!look_only()) splitter_.Watch(part);
+             },
+             [this](kv::Tablet tablet) {
+               if (!look_only()) CreateLater(tablet);
+             }),
         splitter_(*cluster_, map_, process),
         cache_(cluster_->options().guarded_cache_bytes),
         writer_(*cluster_, map_, cache_, process,
@@ -54,18 +63,23 @@ class RadosEngine final : public kv::Engine {
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override;
   Status Scan(const kv::Range& range, kv::Tier tier,
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
-  void Apply(kv::Batch batch, kv::ApplyDone done) override { writer_.Apply(std::move(batch), std::move(done)); }
+  void Apply(kv::Batch batch, kv::ApplyDone done) override {
+    if (look_only() && !batch.empty()) return done(LookOnlyError());
+    writer_.Apply(std::move(batch), std::move(done));
+  }
   Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key) override;
   bool SpansUnits(const kv::Batch& batch) const override;
   Result<std::vector<PartInfo>> Parts(kv::Tablet tablet) const;
   Status Split(kv::Tablet tablet, std::string_view key) {
     return splitter_.SplitNow(tablet, RouteOf(tablet.space, key).value_or(std::string_view()));
   }
-  Status RaiseFence(kv::Tablet tablet, uint64_t fence) override { return kv_rados::RaiseFence(*cluster_, map_, tablet, fence); }
+  Status RaiseFence(kv::Tablet tablet, uint64_t fence) override {
+    if (look_only()) return LookOnlyError();
+    return kv_rados::RaiseFence(*cluster_, map_, tablet, fence);
+  }
   kv::Bulletin* bulletin() override { return &bulletin_; }
   Status Health() const override { return writer_.Health(); }
   uint64_t ApproximateBytes(kv::Tablet tablet) const override;
-  Result<std::vector<PartReport>> ReportParts(kv::Tablet tablet) const;
   std::map<std::string, double> Statistics() const override {
     std::map<std::string, double> statistics;
     writer_.AddStatistics(&statistics);
@@ -84,6 +98,7 @@ class RadosEngine final : public kv::Engine {
   }
 
  private:
+  bool look_only() const { return cluster_->options().look_only; }
   // Runs `operate` (the result of an operation: 0 or -errno) at the place of the route until it is not refused. place->part is null, and
   // nothing was done, if the tablet was never written to.
   Status At(kv::Tablet tablet, std::string_view route, Place* place, FunctionRef<int(const Place& place)> operate) const;
@@ -376,7 +391,9 @@ Status OpenStore(Cluster& cluster, const std::string& process) {
 }  // namespace
 
 Result<std::vector<PartInfo>> PartsOf(kv::Engine& engine, kv::Tablet tablet) {
-  return static_cast<RadosEngine&>(engine).Parts(tablet);
+  const auto* rados = dynamic_cast<const RadosEngine*>(&engine);
+  if (rados == nullptr) return InternalError("The engine is none on RADOS.");
+  return rados->Parts(tablet);
 }
 
 Status SplitPart(kv::Engine& engine, kv::Tablet tablet, std::string_view key) {
@@ -392,12 +409,6 @@ Result<std::unique_ptr<kv::Engine>> OpenRados(const RadosOptions& options) {
     return Error(ErrorCode::kUnavailable, fmt::format("The OSDs of the pool \"{}\" do not answer.", options.pool));
   }
   return std::unique_ptr<kv::Engine>(std::make_unique<RadosEngine>(std::move(cluster), process));
-}
-
-Result<std::vector<PartReport>> ReportParts(kv::Engine& engine, kv::Tablet tablet) {
-  const auto* rados = dynamic_cast<const RadosEngine*>(&engine);
-  if (rados == nullptr) return InternalError("The engine is none on RADOS.");
-  return rados->ReportParts(tablet);
 }
 
 }  // namespace stator::kv_rados

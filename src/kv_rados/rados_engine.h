@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 #include <string_view>
 #include <vector>
 
@@ -38,7 +37,8 @@ struct RadosOptions {
   int split_takeover_seconds = 3;
   // What is remembered of values that were read and written, for Tier::kGuarded.
   size_t guarded_cache_bytes = 64 << 20;
-  // Opens a store that is there, and leaves no trace of that. What is read may be stale, and nothing may be written.
+  // Opens a store that is there, and changes nothing in the pool: the caps osd 'allow rx pool=POOL' do.
+  // Batches and fences are refused with kUnavailable.
   bool look_only = false;
   const Clock* clock = nullptr;  // not owned; null: the system's
 
@@ -61,20 +61,11 @@ struct PartInfo {
   uint64_t bytes = 0;
   uint64_t keys = 0;
 };
-// The parts of a tablet in the order of their routes; none if it was never written to. Waits. Not from one state.
+// The parts of a tablet in the order of their routes; none if it was never written to. Waits. Not from one state. kInternal: the
+// engine is another one; kFenced: the tablet was dropped; kUnavailable, kCorruption.
 Result<std::vector<PartInfo>> PartsOf(kv::Engine& engine, kv::Tablet tablet);
 // Splits the part that holds the key, whatever its size, and waits until that is done. kUnavailable: it cannot be divided, or is being
 // split already.
 Status SplitPart(kv::Engine& engine, kv::Tablet tablet, std::string_view key);
-
-// A part of a tablet: one object.
-struct PartReport {
-  std::string object;
-  uint64_t bytes = 0;  // both the best guess of those who write to it
-  uint64_t keys = 0;
-};
-// The parts of a tablet in the order of their keys; none: it was never written to, or is gone. `engine` is of OpenRados
-// (kInternal if not). Waits for each part. kUnavailable, kCorruption.
-Result<std::vector<PartReport>> ReportParts(kv::Engine& engine, kv::Tablet tablet);
 
 }  // namespace stator::kv_rados

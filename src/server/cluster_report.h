@@ -1,5 +1,5 @@
-// A store that several processes serve, for people who look after it: GET /_stator/cluster, and `stator cluster status`, which
-// needs no server.
+// A store that several processes serve, for people who look after it: GET /_stator/cluster, and
+// `stator cluster status`, which needs no server.
 #pragma once
 
 #include <cstdint>
@@ -31,25 +31,30 @@ struct ClusterReport {
   };
   int64_t at_micros = 0;  // since the epoch, by the clock of who made the report
   std::vector<Process> processes;
-  std::map<std::string, std::string> leases;  // owner by name
+  std::map<std::string, std::string> leases;    // owner by name
   std::map<std::string, std::string> settings;  // what management calls have set for all
   std::vector<Tablet> tablets;
 
-  // The units of transactions that are not finished, of all tablets; and the age of the oldest, 0 if there is none.
+  // The units of transactions that are not finished, of all tablets; and the age of the oldest, 0 if
+  // there is none.
   uint64_t unfinished() const;
   double oldest_seconds() const;
 };
 
-// `roll` as it is known. Waits for every part of every tablet. An error if the catalog cannot be read; what else cannot be stands in
-// the report.
-Result<ClusterReport> MakeClusterReport(kv_tx::TransactionEngine& engine, const fleet::Roll& roll, int64_t now_micros);
+// `roll` as it is known. Waits for every part of every tablet. An error if the catalog cannot be
+// read; what else cannot be stands in the report.
+Result<ClusterReport> MakeClusterReport(kv_tx::TransactionEngine& engine, const fleet::Roll& roll,
+                                        int64_t now_micros);
 
-// {"at":"...","processes":[...],"leases":{...},"settings":{...},"tablets":[...],"unfinished":0,"oldestUnfinishedSeconds":0}
+// {"at":"...","processes":[...],"leases":{...},"settings":{...},"tablets":[...],"unfinished":0,
+//  "oldestUnfinishedSeconds":0}
 std::string RenderJson(const ClusterReport& report);
 // Tables in columns, for a terminal.
 std::string RenderText(const ClusterReport& report);
 
-// Looks twice, so long apart, and so knows who lives: that should be more than the second between two beats.
-Result<fleet::Roll> WatchRoll(kv::Engine& engine, int64_t micros);
+// Reads who there is, and watches until everybody has beaten once more, which takes about a second,
+// or for so long: those who have not are dead.
+Result<fleet::Roll> WatchRoll(kv::Engine& engine, const Clock& clock,
+                              int64_t most_micros = fleet::Members::kSilenceMicros);
 
 }  // namespace stator::server
