@@ -59,7 +59,8 @@ class Instance {
   ops::Environment& environment() { return *environment_; }
   // Null if no other process can serve the store.
   Peers* peers() { return peers_.get(); }
-  const TransactionSweep* sweep() const { return sweep_.get(); }
+  // Null under the same condition, or if the engine has no transactions of its own to sweep.
+  TransactionSweep* sweep() { return sweep_.get(); }
 
  private:
   Instance(const ServeSettings& settings, std::unique_ptr<kv::Engine> engine, Options options);

@@ -11,7 +11,7 @@
 #include "server/heat_histories.h"
 #include "server/shares.h"
 #include "table/catalog_entry.h"
-#include "table/token_ledger.h"
+#include "table/ledger_tablet.h"
 
 namespace stator::server {
 

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "table/item_value.h"
+#include "table/ledger_tablet.h"
 
 namespace stator::table {
 namespace {

@@ -1,6 +1,6 @@
 // What writes leave behind under their clients' tokens, so that a repeated request is answered without writing again.
 //
-//   tablet := kLedgerTablet
+//   tablet := Space::kLog, id 0
 //   key    := period token                 period: time / kTokenLifeMicros, 8 bytes big-endian
 //   value  := stamp format time record     see item_value.h; time: microseconds since the epoch, 8 bytes little-endian
 //
@@ -22,8 +22,6 @@
 #include "kv/engine.h"
 
 namespace stator::table {
-
-inline constexpr kv::Tablet kLedgerTablet = {kv::Space::kLog, 0};
 
 // [M] A token is good for ten minutes after its request has been completed.
 inline constexpr int64_t kTokenLifeMicros = 600'000'000;

@@ -79,8 +79,14 @@ export const call = (endpoint, operation, body = {}, { headers = {}, ...rest } =
   });
 
 export const onCluster = Boolean(process.env.STATOR_CLUSTER_CONF);
+// What is one server's own, where several serve a store (docs/throughput.md, docs/faults.md). Tests of it are either for one server
+// only, or talk to one of the three alone (Server.start's `one`).
+const kOfOneServer = {
+  capacity: 'the servers divide the capacity of a table among themselves, a second behind its use: to the unit it is one server\'s only',
+  memory: 'what a server saw (heat, hot keys, counters, older images of items) it keeps in memory and loses when it ends',
+};
 // Options of a test whose expectations hold for one server only.
-export const oneServerOnly = (reason) => ({ skip: onCluster ? `on a cluster: ${reason}` : false });
+export const oneServerOnly = (what) => ({ skip: onCluster ? `three servers: ${kOfOneServer[what]}` : false });
 
 const kServersOfCluster = 3;
 
@@ -90,7 +96,7 @@ class Spreader {
     const spreader = new Spreader();
     spreader.agent = new http.Agent({ keepAlive: true });
     let next = 0;
-    spreader.server = http.createServer((request, reply) => {
+    const serve = (request, reply) => {
       const target = targets[next++ % targets.length];
       const onward = http.request({
         host: '127.0.0.1', port: target, method: request.method, path: request.url, headers: request.headers, agent: spreader.agent,
@@ -102,23 +108,31 @@ class Spreader {
       onward.on('error', () => reply.destroy());
       reply.on('close', () => { if (!reply.writableFinished) onward.destroy(); });
       request.pipe(onward);
-    });
-    spreader.server.keepAliveTimeout = 60000;
-    spreader.server.listen(port, '127.0.0.1');
-    await once(spreader.server, 'listening');
-    spreader.server.unref();
+    };
+    spreader.servers = [];
+    for (const host of ['127.0.0.1', '::1']) {
+      const server = http.createServer(serve);
+      server.keepAliveTimeout = 60000;
+      server.listen(port, host);
+      await once(server, 'listening');
+      server.unref();
+      spreader.servers.push(server);
+    }
     return spreader;
   }
   close() {
-    this.server.close();
-    this.server.closeAllConnections();
+    for (const server of this.servers) {
+      server.close();
+      server.closeAllConnections();
+    }
     this.agent.destroy();
   }
 }
 
-// Three servers of one store, which look like one. `dataDir` only names the store.
+// Three servers of one store, which look like one. `dataDir` only names the store. With `one` the endpoint is that of the first
+// server, which alone records requests; the others serve nobody, but do their part of the background work.
 class ServersOfCluster {
-  static async start({ args = [], dataDir, port, ...rest } = {}) {
+  static async start({ args = [], dataDir, port, one = false, ...rest } = {}) {
     const servers = new ServersOfCluster();
     servers.ownsDirectory = dataDir === undefined;
     servers.dataDir = dataDir ?? fs.mkdtempSync(path.join(os.tmpdir(), 'stator-test-'));
@@ -132,13 +146,14 @@ class ServersOfCluster {
     try {
       // One after the other: the first one makes the store.
       for (let i = 0; i < kServersOfCluster; ++i) {
-        const server = await Server.startOne({ args: [...store, ...own], dataDir: null, ...rest });
+        const mine = i === 0 ? own : own.filter((arg) => !arg.startsWith('--record'));
+        const server = await Server.startOne({ args: [...store, ...mine], dataDir: null, port: one && i === 0 ? port : undefined, ...rest });
         servers.servers.push(server);
         ports.push(server.port);
       }
-      servers.port = port ?? await freePort();
+      servers.port = one ? ports[0] : port ?? await freePort();
       servers.endpoint = `http://127.0.0.1:${servers.port}`;
-      servers.spreader = await Spreader.listen(servers.port, ports);
+      if (!one) servers.spreader = await Spreader.listen(servers.port, ports);
     } catch (error) {
       await servers.kill();
       throw error;
@@ -147,6 +162,7 @@ class ServersOfCluster {
   }
   get output() { return this.servers.map((server) => server.output).join('----\n'); }
   get child() { return this.servers[0].child; }
+  get endpoints() { return this.servers.map((server) => server.endpoint); }
 
   async kill() {
     this.spreader?.close();
@@ -154,7 +170,7 @@ class ServersOfCluster {
     return results[0];
   }
   async stop() {
-    this.spreader.close();
+    this.spreader?.close();
     const results = await Promise.all(this.servers.map((server) => server.stop()));
     if (this.ownsDirectory) fs.rmSync(this.dataDir, { recursive: true, force: true });
     return results.find(({ code }) => code !== 0) ?? results[0];
@@ -162,6 +178,9 @@ class ServersOfCluster {
 }
 
 export class Server {
+  // Those of all servers of the store; `endpoint` is what clients use.
+  get endpoints() { return [this.endpoint]; }
+  // `one`: on a cluster, clients talk to one of the servers only, for what is that server's own.
   static start(options) { return onCluster ? ServersOfCluster.start(options) : Server.startOne(options); }
 
   // Starts the binary and waits until it is ready. Fails with its output if it exits first. `spawned` is called with the
