@@ -346,7 +346,7 @@ Result<std::vector<PartInfo>> RadosEngine::Parts(kv::Tablet tablet) const {
     ASSIGN_OR_RETURN(const PartSize size, DecodeSize(read.attribute(kSizeAttribute)));
     const PartHeader& header = place.header->header;
     parts.push_back({place.part->number, header.routes.begin, size.bytes - std::min(size.bytes, header.given.bytes),
-                     size.keys - std::min(size.keys, header.given.keys)});
+                     size.keys - std::min(size.keys, header.given.keys), size.unsure});
     return OkStatus();
   }));
   return parts;

@@ -58,8 +58,9 @@ Result<std::unique_ptr<kv::Engine>> OpenRados(const RadosOptions& options);
 struct PartInfo {
   uint32_t number = 0;
   std::string begin;  // its first route (routing.h)
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;   // this and the next: the best guess of those who write to it
   uint64_t keys = 0;
+  uint64_t unsure = 0;  // how many bytes off it may be
 };
 // The parts of a tablet in the order of their routes; none if it was never written to. Waits. Not from one state. kInternal: the
 // engine is another one; kFenced: the tablet was dropped; kUnavailable, kCorruption.

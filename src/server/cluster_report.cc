@@ -48,6 +48,7 @@ Status Measure(kv_tx::TransactionEngine& engine, ClusterReport::Tablet* tablet) 
     for (const kv_rados::PartInfo& part : *parts) {
       tablet->bytes += part.bytes;
       tablet->keys += part.keys;
+      tablet->unsure += part.unsure;
     }
   } else if (parts.error().code() == ErrorCode::kInternal) {  // an engine without parts, of a test
     tablet->bytes = inner.ApproximateBytes(tablet->named.tablet);
@@ -75,8 +76,9 @@ std::string RenderJson(const ClusterReport& report, const ClusterReport::Tablet&
                                        Quoted(tablet.named.purpose));
   if (!tablet.error.empty()) return fmt::format(R"({{{},"error":{}}})", head, Quoted(tablet.error));
   return fmt::format(
-      R"({{{},"parts":{},"keys":{},"bytes":{},"unfinished":{},"oldestUnfinishedSeconds":{:.1f}}})",
-      head, tablet.parts, tablet.keys, tablet.bytes, tablet.unfinished.units,
+      R"({{{},"parts":{},"keys":{},"bytes":{},"unsureBytes":{},"unfinished":{},)"
+      R"("oldestUnfinishedSeconds":{:.1f}}})",
+      head, tablet.parts, tablet.keys, tablet.bytes, tablet.unsure, tablet.unfinished.units,
       OldestSeconds(report, tablet));
 }
 
@@ -153,7 +155,10 @@ std::string RenderText(const ClusterReport& report) {
   for (const ClusterReport::Tablet& tablet : report.tablets) {
     fmt::format_to(out, "{:<12}  {:<40}  ", NameOf(tablet.named.tablet), tablet.named.purpose);
     if (tablet.error.empty()) {
-      fmt::format_to(out, "{:>5}  {:>10}  {:>14}  {:>10}\n", tablet.parts, tablet.keys, tablet.bytes,
+      // Bytes that may be off by more than a tenth, and their keys, are guesses.
+      const std::string_view guess = tablet.unsure * 10 > tablet.bytes ? "~" : "";
+      fmt::format_to(out, "{:>5}  {:>10}  {:>14}  {:>10}\n", tablet.parts,
+                     fmt::format("{}{}", guess, tablet.keys), fmt::format("{}{}", guess, tablet.bytes),
                      tablet.unfinished.units);
     } else {
       fmt::format_to(out, "{}\n", tablet.error);

@@ -24,8 +24,9 @@ struct ClusterReport {
   struct Tablet {
     NamedTablet named;
     size_t parts = 0;  // 0: never written to
-    uint64_t bytes = 0;
+    uint64_t bytes = 0;   // this and the next as the engine keeps count while it writes
     uint64_t keys = 0;
+    uint64_t unsure = 0;  // how many bytes off that may be
     kv_tx::Unfinished unfinished;
     std::string error;  // why nothing of this is known; else empty
   };

@@ -59,7 +59,7 @@ TEST_F(ClusterReportTest, SaysWhatAServerKnows) {
 
 TEST_F(ClusterReportTest, TheAgeOfWhatIsUnfinishedIsAMetric) {
   Instance& instance = Add({.interval_micros = int64_t{3600} * 1'000'000});
-  const std::vector<kv::Tablet> tables = {CreateTable(instance, "a"), CreateTable(instance, "b")};
+  const std::vector<kv::Tablet> tables = {CreateTable(instance, "table-a"), CreateTable(instance, "table-b")};
   DieInATransaction(tables, "undecided", 1);
   Await([&] { return instance.peers()->IsMine(tables[0].id) && instance.peers()->IsMine(tables[1].id); });
   ASSERT_TRUE(instance.sweep()->Step().ok());

@@ -70,7 +70,6 @@ Status TransactionSweep::StepOn(const NamedTablet& tablet, View* seen) {
     return Error(ErrorCode::kUnavailable, "Not all transactions in the tablet of " + tablet.purpose +
                                               " could be brought in order.");
   }
-  if (old) ++seen->swept;
   return OkStatus();
 }
 
@@ -86,7 +85,6 @@ Status TransactionSweep::Step() {
   }
   MutexLock lock(mutex_);
   seen.passes = view_.passes + 1;
-  seen.swept += view_.swept;
   view_ = seen;
   return first;
 }

@@ -46,7 +46,6 @@ class TransactionSweep {
     uint64_t unfinished = 0;     // shares of transactions in units that were not in order yet, when
                                  // they were looked at first
     double oldest_seconds = 0;   // the age of the oldest of them
-    uint64_t swept = 0;          // of all passes: tablets in which something was brought in order
   };
 
   // All outlive this object. `clock` is the machine's.

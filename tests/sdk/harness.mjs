@@ -79,14 +79,13 @@ export const call = (endpoint, operation, body = {}, { headers = {}, ...rest } =
   });
 
 export const onCluster = Boolean(process.env.STATOR_CLUSTER_CONF);
-// What is one server's own, where several serve a store (docs/throughput.md, docs/faults.md). Tests of it are either for one server
-// only, or talk to one of the three alone (Server.start's `one`).
-const kOfOneServer = {
-  capacity: 'the servers divide the capacity of a table among themselves, a second behind its use: to the unit it is one server\'s only',
-  memory: 'what a server saw (heat, hot keys, counters, older images of items) it keeps in memory and loses when it ends',
+// Why a test is for one server only. What is a server's own without that (what it saw and remembers: faults that it counts, older
+// images of items, recordings) is asked of one of the three alone: Server.start's `one`.
+const kOneServerOnly = {
+  capacity: 'servers divide the capacity of a table, new ones included, a second behind its use: to the unit it is there with one only',
 };
 // Options of a test whose expectations hold for one server only.
-export const oneServerOnly = (what) => ({ skip: onCluster ? `three servers: ${kOfOneServer[what]}` : false });
+export const oneServerOnly = (why) => ({ skip: onCluster ? `three servers: ${kOneServerOnly[why]}` : false });
 
 const kServersOfCluster = 3;
 

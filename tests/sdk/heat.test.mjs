@@ -9,12 +9,12 @@ const own = isStator && !process.env.STATOR_ENDPOINT;
 const start = Date.parse('2026-11-21T12:00:00Z') / 1000;
 const TableName = 'votes';
 
-describe('heat', { skip: own ? false : 'needs a server of its own' }, () => {
+describe('heat', { skip: own ? oneServerOnly('capacity').skip : 'needs a server of its own' }, () => {
   let server;
   let client;
   let ddb;
   const open = async (args, dataDir) => {
-    server = await Server.start({ one: true, dataDir, args: ['--clock=manual', ...args] });
+    server = await Server.start({ dataDir, args: ['--clock=manual', ...args] });
     client = clientFor(server.endpoint);
     ddb = operationsOf(client);
   };
@@ -110,7 +110,7 @@ describe('heat', { skip: own ? false : 'needs a server of its own' }, () => {
     assert.match(await metrics(), /^stator_max_provisioned_table_write_capacity_utilization 5$/m);
   });
 
-  test('kept across a restart, gone with the table', oneServerOnly('memory'), async () => {
+  test('kept across a restart, gone with the table', async () => {
     const { dataDir } = server;
     client.destroy();
     server.ownsDirectory = false;

@@ -10,8 +10,7 @@ import { hotDate } from '../../examples/hot-date/hot-date.mjs';
 import { N, S, assertFails } from './clients.mjs';
 import { Server, isStator, oneServerOnly, request } from './harness.mjs';
 
-const options = { skip: process.env.STATOR_ENDPOINT || !isStator ? 'needs a server of its own' : false };
-const exact = { ...options, skip: options.skip || oneServerOnly('capacity').skip };
+const options = { skip: process.env.STATOR_ENDPOINT || !isStator ? 'needs a server of its own' : oneServerOnly('capacity').skip };
 let server, ddb;
 
 async function manage(method, path, body) {
@@ -37,7 +36,7 @@ async function create(TableName, read, write, index) {
 
 before(async () => {
   if (options.skip) return;
-  server = await Server.start({ one: true, args: ['--in-memory', '--clock=manual', '--clock-start=2026-11-22T10:00:00Z', '--throttling=enforce'] });
+  server = await Server.start({ args: ['--in-memory', '--clock=manual', '--clock-start=2026-11-22T10:00:00Z', '--throttling=enforce'] });
   ddb = new DynamoDB({ endpoint: server.endpoint, region: 'us-east-1', maxAttempts: 1, credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' } });
 });
 after(async () => {
@@ -45,7 +44,7 @@ after(async () => {
   await server?.stop();
 });
 
-test('a key per date throttles, and 200 suffixes cure it', exact, async () => {
+test('a key per date throttles, and 200 suffixes cure it', options, async () => {
   const { hot, spread, report } = await hotDate({ ddb, endpoint: server.endpoint });
   // 1,000 units per second and those of the first moment, in writes of 10; a request in flight may overdraw.
   assert.ok(hot.served >= 500 && hot.served <= 520, `${hot.served} served`);
@@ -66,7 +65,7 @@ test('a key per date throttles, and 200 suffixes cure it', exact, async () => {
   assert.equal(table.refused[0].requests, hot.throttled);
 });
 
-test('capacity comes back with time, and unused capacity is kept for 300 seconds', exact, async () => {
+test('capacity comes back with time, and unused capacity is kept for 300 seconds', options, async () => {
   const TableName = await create('slow', 10, 2);
   const served = async () => {
     for (let n = 0; ; n++) {
@@ -90,7 +89,7 @@ test('capacity comes back with time, and unused capacity is kept for 300 seconds
   assert.equal(await served(), 7);
 });
 
-test('constants of the model are settings', exact, async () => {
+test('constants of the model are settings', options, async () => {
   const config = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'stator-model-')), 'stator.toml');
   fs.writeFileSync(config, '[model]\npartition_write_units = 10\ntable_quota_write_units = 50\naccount_quota_write_units = 60\n' +
     'decreases_per_day = 1\ndecrease_pause = "2h"\non_demand_switches = 1\n');
@@ -130,7 +129,7 @@ test('constants of the model are settings', exact, async () => {
   }
 });
 
-test('the SDK gets past a throttle by itself', exact, async () => {
+test('the SDK gets past a throttle by itself', options, async () => {
   const TableName = await create('patient', 10, 1);
   const patient = new DynamoDB({ endpoint: server.endpoint, region: 'us-east-1', maxAttempts: 10, credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' } });
   await patient.putItem({ TableName, Item: { pk: S('a') } });
