@@ -214,6 +214,7 @@ describe('a server whose cluster has trouble', () => {
             AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }], KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }] },
         }).map(([operation, body]) => [operation, call(server.endpoint, operation, body, { timeout: 60000 })])),
       };
+      const late = outcomeOf(['serve', '--port=0', '--engine=rados', ...optionsOf(newStore())]);
       for (const [what, answer] of Object.entries(asked)) {
         asked[what] = answer.then((reply) => { took[what] = Date.now() - began; return reply; });
       }
@@ -221,6 +222,9 @@ describe('a server whose cluster has trouble', () => {
       assert.match(silent.text, /^The cluster has not answered for \d+ seconds\.|^The Ceph cluster did not answer in time/);
       assert.equal((await request(server.endpoint, { method: 'GET', path: '/health/live' })).status, 200);
       for (const [what, answer] of Object.entries(asked)) assertRetriable(await answer, what);
+      const ended = await late;
+      assert.equal(ended.code, 1, JSON.stringify(ended));
+      assert.match(ended.stdout + ended.stderr, /cannot_open_store.*(The OSDs of the pool .{1,2}stator.{1,2} do not answer|The Ceph cluster did not answer in time)/);
       // The deadline of 20 s and the time limit of one operation, 5 s; twice for what reads and then writes.
       for (const [what, milliseconds] of Object.entries(took)) assert.ok(milliseconds < 55000, `${what} took ${milliseconds} ms`);
       console.log('milliseconds without OSDs:', JSON.stringify(took));
