@@ -1,6 +1,6 @@
 // What batches that span units leave in the store for a while: intents, notes and records.
 //
-//   note key   = FF 't' route txid:16       beside the intents of one unit; route: a key of that unit, or ""
+//   note key   = FF 't' route number:16     beside the intents of one unit; route: a key of that unit, or ""; number: txid + 0, 1, ...
 //   record key = FF 'x' route txid:16       where the batch is decided; route: a key of the primary unit
 //
 //   intent = stamp:8 FE txid:16 primary text(record key) text(note key) new old        in place of a key's value

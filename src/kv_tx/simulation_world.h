@@ -152,6 +152,7 @@ class World {
   kv::SharedMemory memory;
   std::unique_ptr<kv::Engine> raw;
   std::vector<std::unique_ptr<Process>> processes;
+  std::map<kv::Tablet, uint64_t> stamps;  // of the last batches, as far as processes have heard
   std::vector<kv::Batch> late;  // whose processes do not know, or are dead: may be applied, once or never
   // An action of somebody who uses the processes; false if it had nothing to do.
   std::function<bool()> act;

@@ -15,6 +15,14 @@ bool IsShared(kv::Tablet tablet, std::string_view key) {
 }
 std::string ShareKey(std::string_view key, std::string_view part) { return std::string(key).append("/").append(part); }
 
+// The tablet of a batch that names keys.
+std::optional<kv::Tablet> TabletOf(const kv::Batch& batch) {
+  if (!batch.guards.empty()) return batch.guards.front().tablet;
+  if (!batch.puts.empty()) return batch.puts.front().tablet;
+  if (!batch.deletes.empty()) return batch.deletes.front().tablet;
+  return std::nullopt;
+}
+
 Error Unavailable() { return Error(ErrorCode::kUnavailable, "Simulated: unavailable."); }
 
 }  // namespace
@@ -188,7 +196,16 @@ void SimulatedEngine::ApplyOne(Queue& queue, size_t index) {
   for (kv::Add& add : operation.batch.adds) {
     if (IsShared(add.tablet, add.key)) add.key = ShareKey(add.key, part);
   }
+  const std::shared_ptr<kv::BatchFate> fate = operation.batch.fate;
+  const auto apply = [&, tablet = TabletOf(operation.batch)] {
+    store_->Apply(std::move(operation.batch), [&](Result<uint64_t> result) {
+      if (result.ok() && tablet) world_.stamps[*tablet] = *result;
+      operation.outcome = std::move(result);
+    });
+  };
   if (faults && world_.Chance(world_.faults.unavailable)) {
+    // It had a stamp already, which the next one gets that is applied.
+    if (const auto tablet = TabletOf(operation.batch); fate != nullptr && tablet) fate->stamp = world_.stamps[*tablet] + 1;
     operation.outcome = Unavailable();
     return;
   }
@@ -198,13 +215,13 @@ void SimulatedEngine::ApplyOne(Queue& queue, size_t index) {
       case 0: break;
       case 1: world_.late.push_back(std::move(operation.batch)); break;
       default:
-        store_->Apply(std::move(operation.batch), [&](Result<uint64_t> result) { operation.outcome = std::move(result); });
+        apply();
         if (!operation.outcome->ok()) return;
     }
     operation.outcome = Error(ErrorCode::kOutcomeUnknown, "Simulated: no answer.");
     return;
   }
-  store_->Apply(std::move(operation.batch), [&](Result<uint64_t> result) { operation.outcome = std::move(result); });
+  apply();
 }
 
 void SimulatedEngine::DeliverOne(kv::Tablet tablet) {

@@ -57,7 +57,10 @@ void Transaction::Attempt() {
   self_.primary = plan_.primary;
   self_.record_key = RecordKeyOf(plan_.route, self_.id);
   parts_.assign(plan_.participants.size(), Part());
-  for (size_t i = 0; i < parts_.size(); ++i) parts_[i].note_key = NoteKeyOf(plan_.participants[i].route, self_.id);
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    // Each has its own, also where a unit has two participants of one route (keys, and ranges).
+    parts_[i].note_key = NoteKeyOf(plan_.participants[i].route, {self_.id.high, self_.id.low + i});
+  }
   Prepare();
 }
 

@@ -25,8 +25,8 @@ namespace stator::kv_tx {
 //   for Options::patience_micros. So whoever gets it reads again with Tier::kAny and tries again, at once.
 // kSpansUnits is never reported: kGuardFailed is, and the next attempt knows.
 // Order: batches on one unit take effect in the order of the calls. One that names several may be overtaken by all that do not name
-//   it in `after`; those that do wait until it is decided, or, with Guard::left_by on a key outside its primary unit, until it is
-//   finished; so do barriers.
+//   it in `after`; those that do wait until it is decided; so do barriers. With Guard::left_by on a key outside its primary unit they
+//   come behind the operation that brings the key its last stamp; if that fails they are refused with kGuardFailed.
 // Batches on one unit that write a key without a guard on it take no notice of an undecided transaction there: as if they came
 //   before it. Whoever writes keys that transactions write too guards them.
 // Ranges: a range that the batch also guards or writes into is deleted key by key, at most 20,000. Any other one in another unit

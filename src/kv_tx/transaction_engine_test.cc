@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
 #include <thread>
 
 #include "kv/conformance.h"
@@ -11,6 +15,7 @@
 #include "kv/fault_engine.h"
 #include "kv/shared_memory.h"
 #include "kv_tx/layout.h"
+#include "kv_tx/scheduler.h"
 
 namespace stator::kv_tx {
 namespace {
@@ -317,6 +322,342 @@ TEST(TransactionEngine, AQueueEndsBeforeItsFirstUndecidedKey) {
   ASSERT_TRUE(ApplyAndWait(*raw, commit).ok());
   EXPECT_NE(read(false).find("1 2 3 "), std::string::npos);
   EXPECT_NE(read(true).find("3 2 1 "), std::string::npos);
+}
+
+// A store where every operation takes one round, and each tablet has one group of operations under way at a time, as kv_rados does.
+class RoundsEngine final : public kv::Engine {
+ public:
+  explicit RoundsEngine(std::unique_ptr<kv::Engine> inner) : inner_(std::move(inner)) {}
+  // Groups begin that can.
+  void Begin() {
+    for (auto& [tablet, queue] : queues_) {
+      if (queue.under_way.empty()) queue.under_way.swap(queue.waiting);
+    }
+  }
+  // What is under way comes to its end.
+  void EndRound() {
+    std::deque<Queued> ended;
+    for (auto& [tablet, queue] : queues_) {
+      for (Queued& each : queue.under_way) ended.push_back(std::move(each));
+      queue.under_way.clear();
+    }
+    for (Queued& each : ended) inner_->Apply(std::move(each.batch), std::move(each.done));
+  }
+  bool idle() const {
+    return std::all_of(queues_.begin(), queues_.end(),
+                       [](const auto& queue) { return queue.second.under_way.empty() && queue.second.waiting.empty(); });
+  }
+  int reads() const { return reads_; }
+
+  kv::Capabilities capabilities() const override { return inner_->capabilities(); }
+  Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) override {
+    reads_ += tier == Tier::kAny;
+    return inner_->Get(tablet, key, tier, value);
+  }
+  Status MultiGet(std::span<const kv::Point> points, Tier tier, std::vector<std::optional<std::string>>* values) override {
+    reads_ += tier == Tier::kAny;
+    return inner_->MultiGet(points, tier, values);
+  }
+  Status Scan(const kv::Range& range, Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) override {
+    ++reads_;
+    return inner_->Scan(range, tier, visit);
+  }
+  void Apply(Batch batch, kv::ApplyDone done) override {
+    const Tablet tablet = !batch.puts.empty() ? batch.puts.front().tablet : batch.deletes.front().tablet;
+    queues_[tablet].waiting.push_back({std::move(batch), std::move(done)});
+  }
+  Result<kv::Unit> UnitOf(Tablet tablet, std::string_view key) override { return inner_->UnitOf(tablet, key); }
+  Status Health() const override { return OkStatus(); }
+  uint64_t ApproximateBytes(Tablet) const override { return 0; }
+  std::map<std::string, double> Statistics() const override { return {}; }
+  Status Checkpoint(const std::string&) override { return Error(ErrorCode::kUnavailable, ""); }
+
+ private:
+  struct Queued {
+    Batch batch;
+    kv::ApplyDone done;
+  };
+  struct Queue {
+    std::deque<Queued> under_way, waiting;
+  };
+  const std::unique_ptr<kv::Engine> inner_;
+  std::map<Tablet, Queue> queues_;
+  int reads_ = 0;
+};
+
+class Tasks final : public Scheduler {
+ public:
+  void Post(UniqueFunction<void()> task, int64_t) override { tasks_.push_back(std::move(task)); }
+  void Await(FunctionRef<bool()> ready) override {
+    while (!ready()) {
+      RunAll();
+      if (round) round();
+    }
+  }
+  void Wake() override {}
+  void Hurry() override {}
+  void Stop() override { tasks_.clear(); }
+  void RunAll() {
+    while (!tasks_.empty()) {
+      UniqueFunction<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      task();
+    }
+  }
+  std::function<void()> round;
+
+ private:
+  std::deque<UniqueFunction<void()>> tasks_;
+};
+
+struct Rounds {
+  Rounds() {
+    auto inner = std::make_unique<RoundsEngine>(memory.Attach());
+    store = inner.get();
+    tasks.round = [this] { Round(); };
+    engine = std::make_unique<TransactionEngine>(std::move(inner), Options{.seed = 1, .scheduler = &tasks});
+  }
+  void Round() {
+    store->Begin();
+    store->EndRound();
+    tasks.RunAll();
+  }
+  void Settle() {
+    for (tasks.RunAll(); !store->idle(); Round()) {
+    }
+  }
+  // How many rounds it takes until the batch is done.
+  int Of(Batch batch) {
+    std::optional<Result<uint64_t>> outcome;
+    engine->Apply(std::move(batch), [&](Result<uint64_t> applied) { outcome = std::move(applied); });
+    int rounds = 0;
+    for (tasks.RunAll(); !outcome; ++rounds) Round();
+    store->Begin();  // what the `done`s have sent is under way before a client hears of it
+    EXPECT_TRUE(outcome->ok());
+    return rounds;
+  }
+
+  kv::SharedMemory memory;
+  Tasks tasks;
+  RoundsEngine* store = nullptr;
+  std::unique_ptr<TransactionEngine> engine;
+};
+
+// What a client waits for, in rounds of the network: a batch that spans units costs a prepare and a commit, no read, and behind another
+// one on the same unit at most what that one still has under way there.
+TEST(TransactionEngine, ABatchOverSeveralUnitsTakesTwoRounds) {
+  Rounds rounds;
+  uint64_t stamp_a = 0, stamp_b = 0;
+  // As a transaction of two items, or an item and an entry of its index in another unit.
+  const auto write = [&](const std::string& text) {
+    Batch batch = PutBoth(text);
+    batch.guards.push_back({kA, "a", stamp_a});
+    batch.guards.push_back({kB, "b", stamp_b});
+    batch.puts.push_back({kB, "entry" + text, ValueOf(text)});
+    batch.deletes.push_back({kB, "entry" + std::to_string(std::stoi(text) - 1)});
+    batch.adds.push_back({kA, "count", 1});
+    batch.adds.push_back({kB, "count", 1});
+    return batch;
+  };
+  const auto stamps = [&] {
+    TextOf(*rounds.engine, kA, "a", &stamp_a);
+    TextOf(*rounds.engine, kB, "b", &stamp_b);
+  };
+  EXPECT_EQ(rounds.Of(write("1")), 2);
+  rounds.Settle();
+  for (int i = 2; i < 5; ++i) {
+    stamps();
+    const int reads = rounds.store->reads();
+    EXPECT_EQ(rounds.Of(write(std::to_string(i))), 2);
+    EXPECT_EQ(rounds.store->reads(), reads) << "what is remembered need not be read, and counters only once";
+    rounds.Settle();
+  }
+  // One after the other, without a pause: the roll-forward of the one before is under way.
+  for (int i = 5; i < 9; ++i) {
+    stamps();
+    EXPECT_LE(rounds.Of(write(std::to_string(i))), 3);
+  }
+  // The same, of a process that has not waited for the answer: each is computed from what the one before leaves.
+  rounds.Settle();
+  stamps();
+  kv::FatePtr before;
+  std::vector<int> done_at;
+  int now = 0;
+  for (int i = 0; i < 4; ++i) {
+    Batch batch = write(std::to_string(20 + i));
+    auto fate = std::make_shared<kv::BatchFate>();
+    batch.fate = fate;
+    if (before != nullptr) {
+      batch.after.push_back(before);
+      for (kv::Guard& guard : batch.guards) guard.left_by = before;
+    }
+    before = fate;
+    rounds.engine->Apply(std::move(batch), [&](Result<uint64_t> applied) {
+      EXPECT_TRUE(applied.ok());
+      done_at.push_back(now);
+    });
+  }
+  for (rounds.tasks.RunAll(); done_at.size() < 4; rounds.Round()) ASSERT_LT(++now, 20);
+  EXPECT_EQ(done_at, (std::vector<int>{2, 4, 6, 8}));
+  rounds.Settle();
+  EXPECT_EQ(Leftovers(*rounds.memory.Attach(), kA) + Leftovers(*rounds.memory.Attach(), kB), 0u);
+}
+
+// Something happens just before a key is read; a tablet takes no writes from some time on.
+class Interrupted final : public kv::Engine {
+ public:
+  explicit Interrupted(std::unique_ptr<kv::Engine> inner) : inner_(std::move(inner)) {}
+  void Before(std::string key, std::function<void()> happens) { before_[std::move(key)] = std::move(happens); }
+
+  kv::Capabilities capabilities() const override { return inner_->capabilities(); }
+  Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) override {
+    if (auto found = before_.extract(std::string(key)); !found.empty()) found.mapped()();
+    return inner_->Get(tablet, key, tier, value);
+  }
+  Status MultiGet(std::span<const kv::Point> points, Tier tier, std::vector<std::optional<std::string>>* values) override {
+    return inner_->MultiGet(points, tier, values);
+  }
+  Status Scan(const kv::Range& range, Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) override {
+    return inner_->Scan(range, tier, visit);
+  }
+  void Apply(Batch batch, kv::ApplyDone done) override {
+    const bool refused = refuses_b_ && !batch.puts.empty() && batch.puts.front().tablet == kB;
+    if (refused) return done(Error(ErrorCode::kUnavailable, "no"));
+    const bool lost = loses_ && loses_(batch);
+    inner_->Apply(std::move(batch), [&](Result<uint64_t> applied) {
+      done(lost ? Result<uint64_t>(Error(ErrorCode::kOutcomeUnknown, "lost")) : std::move(applied));
+    });
+  }
+  // Asked of each batch before it is applied: whether its answer gets lost.
+  void LoseAnswers(std::function<bool(const Batch&)> loses) { loses_ = std::move(loses); }
+  void RefuseWritesToB() { refuses_b_ = true; }
+  Result<kv::Unit> UnitOf(Tablet tablet, std::string_view key) override { return inner_->UnitOf(tablet, key); }
+  Status Health() const override { return OkStatus(); }
+  uint64_t ApproximateBytes(Tablet) const override { return 0; }
+  std::map<std::string, double> Statistics() const override { return {}; }
+  Status Checkpoint(const std::string&) override { return Error(ErrorCode::kUnavailable, ""); }
+
+ private:
+  const std::unique_ptr<kv::Engine> inner_;
+  std::map<std::string, std::function<void()>> before_;
+  std::atomic<bool> refuses_b_ = false;
+  std::function<bool(const Batch&)> loses_;
+};
+
+TEST(TransactionEngine, AQueueReadBackwardHasWhatWasFinishedMeanwhile) {
+  kv::SharedMemory memory;
+  const auto raw = memory.Attach();
+  auto inner = std::make_unique<Interrupted>(memory.Attach());
+  Interrupted& interrupted = *inner;
+  TransactionEngine engine(std::move(inner), {.seed = 1, .threads = 2});
+  const TransactionRef self{{7, 8}, kA, RecordKeyOf("a", {7, 8})};
+  const std::string note_key = NoteKeyOf("q2", self.id);
+  Batch prepare;
+  prepare.puts.push_back({kLog, "q1", ValueOf("1")});
+  prepare.puts.push_back({kLog, "q2", EncodeIntent({self, note_key, Intent::New::kPut, "2", {}})});
+  prepare.puts.push_back({kLog, note_key, EncodeNote({self, 1, {{"q2"}}, {}, {}})});
+  ASSERT_TRUE(ApplyAndWait(*raw, std::move(prepare)).ok());
+  Batch commit;
+  commit.puts.push_back({kA, self.record_key, EncodeRecord({Decision::kCommitted, 1, {{kLog, note_key}}})});
+  ASSERT_TRUE(ApplyAndWait(*raw, std::move(commit)).ok());
+  // Its process is just done with it.
+  interrupted.Before(self.record_key, [&] {
+    Batch forward;
+    forward.puts.push_back({kLog, "q2", ValueOf("2")});
+    forward.deletes.push_back({kLog, note_key});
+    ASSERT_TRUE(ApplyAndWait(*raw, std::move(forward)).ok());
+    Batch over;
+    over.deletes.push_back({kA, self.record_key});
+    ASSERT_TRUE(ApplyAndWait(*raw, std::move(over)).ok());
+  });
+  std::string texts;
+  ASSERT_TRUE(engine.Scan({kLog, "q", "r", true}, Tier::kAny, [&](std::string_view, std::string_view value) {
+    texts.append(value.substr(kv::kStampBytes)).append(" ");
+    return true;
+  }).ok());
+  EXPECT_EQ(texts, "2 1 ");
+}
+
+TEST(TransactionEngine, WhatCannotBeRolledForwardBeforeTheEndStaysCommitted) {
+  kv::SharedMemory memory;
+  {
+    auto inner = std::make_unique<Interrupted>(memory.Attach());
+    Interrupted& store = *inner;
+    TransactionEngine engine(std::move(inner), {.seed = 1, .threads = 2});
+    ASSERT_TRUE(ApplyAndWait(engine, PutBoth("old")).ok());
+    std::atomic<bool> done = false;
+    engine.Apply(PutBoth("new"), [&](Result<uint64_t> applied) {
+      EXPECT_TRUE(applied.ok());
+      store.RefuseWritesToB();
+      done = true;
+      done.notify_all();
+    });
+    done.wait(false);
+  }
+  TransactionEngine next(memory.Attach(), {.seed = 2, .threads = 2});
+  EXPECT_EQ(TextOf(next, kA, "a"), "new");
+  EXPECT_EQ(TextOf(next, kB, "b"), "new");
+}
+
+TEST(TransactionEngine, WhoseCommitIsInDoubtFindsItThoughOthersHaveFinishedIt) {
+  kv::SharedMemory memory;
+  TransactionEngine other(memory.Attach(), {.seed = 1, .threads = 2});
+  auto inner = std::make_unique<Interrupted>(memory.Attach());
+  Interrupted& store = *inner;
+  TransactionEngine engine(std::move(inner), {.seed = 2, .threads = 2});
+  std::atomic<int> records = 0;
+  store.LoseAnswers([&](const Batch& batch) {
+    const bool decides = std::any_of(batch.puts.begin(), batch.puts.end(),
+                                     [](const kv::Put& put) { return put.key.starts_with(FirstOfKind(kRecordKind)); });
+    if (!decides) return false;
+    // The commit's answer gets lost. Before its process looks for the record of it, another one goes through all that there is.
+    if (++records == 1) return true;
+    EXPECT_TRUE(other.Sweep(kB, 0) && other.Sweep(kA, 0));
+    return false;
+  });
+  Batch batch = PutBoth("new");
+  batch.adds.push_back({kA, "count", 1});
+  batch.adds.push_back({kB, "count", 1});
+  EXPECT_TRUE(ApplyAndWait(engine, std::move(batch)).ok());
+  EXPECT_EQ(records, 2);
+  for (const Tablet tablet : {kA, kB}) {
+    std::string value;
+    ASSERT_TRUE(*other.Get(tablet, "count", Tier::kAny, &value));
+    EXPECT_EQ(*kv::CounterOf(value), 1);
+  }
+}
+
+TEST(TransactionEngine, ASnapshotHasNoTransactionWithoutTheOneBeforeIt) {
+  kv::SharedMemory memory;
+  const auto raw = memory.Attach();
+  auto inner = std::make_unique<Interrupted>(memory.Attach());
+  Interrupted& interrupted = *inner;
+  TransactionEngine engine(std::move(inner), {.seed = 1, .threads = 2});
+  const TransactionRef first{{1, 1}, kA, RecordKeyOf("a", {1, 1})}, second{{2, 2}, kA, RecordKeyOf("a", {2, 2})};
+  const auto prepare = [&](const TransactionRef& transaction, const std::string& key) {
+    const std::string note_key = NoteKeyOf(key, transaction.id);
+    Batch batch;
+    batch.puts.push_back({kB, key, EncodeIntent({transaction, note_key, Intent::New::kPut, "new", {}})});
+    batch.puts.push_back({kB, note_key, EncodeNote({transaction, 1, {{key}}, {}, {}})});
+    ASSERT_TRUE(ApplyAndWait(*raw, std::move(batch)).ok());
+  };
+  const auto commit = [&](const TransactionRef& transaction, const std::string& key) {
+    Batch batch;
+    batch.puts.push_back({kA, transaction.record_key,
+                          EncodeRecord({Decision::kCommitted, 1, {{kB, NoteKeyOf(key, transaction.id)}}})});
+    ASSERT_TRUE(ApplyAndWait(*raw, std::move(batch)).ok());
+  };
+  prepare(first, "b1");
+  prepare(second, "b2");
+  // The first one has been seen undecided when the second one is looked at.
+  interrupted.Before(second.record_key, [&] {
+    commit(first, "b1");
+    commit(second, "b2");
+  });
+  std::vector<std::optional<std::string>> values;
+  const kv::Point points[] = {{kB, "b1"}, {kB, "b2"}};
+  ASSERT_TRUE(engine.MultiGet(points, Tier::kAny, &values).ok());
+  EXPECT_FALSE(values[1] && !values[0]);
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ TEST(SharedCatalog, WhoHearsNothingIsFencedOff) {
     ASSERT_TRUE(cluster[1].Write(indexes::RandomItem(random, "p" + std::to_string(i % 3), i)).ok());
   }
   EXPECT_NE(cluster[1].store->Find("tab")->descriptor.FindIndex("late"), nullptr);
-  cluster[0].SettleCounters();
+  cluster[0].SettleTransactions();
   indexes::ExpectIndexesMatch(*cluster[0].store, "by 0");
   indexes::ExpectIndexesMatch(*cluster[1].store, "by 1");
 }
@@ -163,7 +163,7 @@ TEST(SharedCatalog, AFenceWhoseProcessHasDiedIsAccepted) {
   // Who was thought to be dead goes on.
   ASSERT_TRUE(cluster[0].Alter(AddLate).ok());
   cluster[0].WaitForBuilds();
-  cluster[0].SettleCounters();
+  cluster[0].SettleTransactions();
   indexes::ExpectIndexesMatch(*cluster[0].store, "in the end");
 }
 
@@ -267,7 +267,7 @@ class SharedDefinition : public testing::TestWithParam<DefinitionChange> {
     }
     for (int i = 0; i < 5; ++i) EXPECT_TRUE(cluster[2].Write(indexes::RandomItem(random_, "q", i)).ok()) << where;
     EXPECT_FALSE(cluster[1].store->Find("tab")->descriptor.HasIndexWork()) << where;
-    cluster[1].SettleCounters();
+    cluster[1].SettleTransactions();
     indexes::ExpectIndexesMatch(*cluster[1].store, where);
   }
 

@@ -310,7 +310,8 @@ class SharedSimulation : public testing::TestWithParam<uint64_t> {
       }
       if (outcome == Ledger::Outcome::kApplied) ++applied;
     }
-    EXPECT_GT(applied, 100);
+    // How many depends on how often processes die meanwhile.
+    EXPECT_GT(applied, 30);
   }
 
   // What was read together was there at one moment: of two items that a write has changed, both were read before it or both behind.
@@ -448,7 +449,7 @@ TEST_P(SharedSimulation, WhatAllProcessesDoIsOneHistory) {
   SetFaults(false);
   cluster_.Patiently([&] {
     WaitForBuilds();
-    cluster_[0].SettleCounters();
+    cluster_[0].SettleTransactions();
   });
   EXPECT_GT(definitions_, 5);
   EXPECT_GT(deaths_, 0);

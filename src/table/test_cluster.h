@@ -181,14 +181,18 @@ struct Process {
   void WaitForDeath() {
     if (mortal->dead()) IndexBuilder::StopOf(*store);
   }
-  // Until counters have what was added to them, also by processes that have died since.
-  void SettleCounters() {
+  // Until counters have what was added to them and queues have no undecided key, before which they end for readers, also where
+  // processes have died since.
+  void SettleTransactions() {
+    const auto sweep = [this](kv::Tablet tablet) {
+      while (!engine->Sweep(tablet, 0)) std::this_thread::yield();
+    };
     for (const TablePtr& table : store->List()) {
       const TableDescriptor& d = table->descriptor;
-      while (!engine->Sweep(d.tablet(), 0)) std::this_thread::yield();
-      for (const IndexDescriptor& index : d.indexes) {
-        while (!engine->Sweep(d.TabletOf(index), 0)) std::this_thread::yield();
-      }
+      sweep(d.tablet());
+      for (const IndexDescriptor& index : d.indexes) sweep(d.TabletOf(index));
+      if (d.expiry) sweep(d.expiry->tablet());
+      if (const stream::StreamPtr stream = store->FindStream(d.name, d.stream_label)) sweep(stream->tablet());
     }
   }
   void WaitForBuilds() {
