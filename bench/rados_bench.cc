@@ -202,6 +202,23 @@ void EngineGet(benchmark::State& state) {
   TearDown(state);
 }
 
+void EngineGetLater(benchmark::State& state) {
+  const auto engine = Filled(state, Options(), state.range(1));
+  if (!engine) return;
+  uint64_t number = 0;
+  Flight flight(state.range(0));
+  for (auto _ : state) {
+    flight.Begin();
+    engine->GetLater(TabletOf(number, state.range(1)), Key(number * 7), [&flight](Result<std::optional<std::string>> value) {
+      flight.End(value.ok() && *value);
+    });
+    ++number;
+  }
+  if (flight.Wait() > 0) state.SkipWithError("reads failed");
+  CountTogether(state, *engine);
+  state.SetItemsProcessed(state.iterations());
+}
+
 // 100 keys of 1 KB from the middle.
 void RawRange(benchmark::State& state) {
   const kv_rados::RadosOptions options = Options();
@@ -234,6 +251,7 @@ BENCHMARK(RawGetAndWait)->ArgName("tablets")->Arg(1)->Threads(1)->Threads(64)->M
 BENCHMARK(RawGetAndWait)->ArgName("tablets")->Arg(16)->Threads(64)->MeasureProcessCPUTime()->UseRealTime();
 BENCHMARK(EngineGet)->ArgName("tablets")->Arg(1)->Threads(1)->Threads(64)->MeasureProcessCPUTime()->UseRealTime();
 BENCHMARK(EngineGet)->ArgName("tablets")->Arg(16)->Threads(64)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK(EngineGetLater)->Args({1, 1})->Args({64, 1})->Args({64, 16})->MeasureProcessCPUTime()->UseRealTime();
 BENCHMARK(RawRange)->MeasureProcessCPUTime()->UseRealTime();
 BENCHMARK(EngineRange)->ArgName("reverse")->Arg(0)->Arg(1)->MeasureProcessCPUTime()->UseRealTime();
 

@@ -50,6 +50,13 @@ Status CheckBatch(const Batch& batch) {
   return OkStatus();
 }
 
+void Engine::GetLater(Tablet tablet, std::string_view key, GetDone done) {
+  std::string value;
+  const Result<bool> exists = Get(tablet, key, Tier::kAny, &value);
+  if (!exists.ok()) return done(exists.error());
+  done(*exists ? std::optional(std::move(value)) : std::nullopt);
+}
+
 Result<uint64_t> ApplyAndWait(Engine& engine, Batch batch) {
   std::promise<Result<uint64_t>> outcome;
   std::future<Result<uint64_t>> waiting = outcome.get_future();

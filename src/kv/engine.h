@@ -212,6 +212,11 @@ class Engine {
   // kWouldBlock (Tier::kMemory only), kCorruption, kUnavailable.
   virtual Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) = 0;
 
+  // As Get with Tier::kAny, for callers that have better things to do than wait: `done` gets the value, or none if the key does not exist, on
+  // a thread of the engine, which must not wait there; or inline, as everything is where the engine answers without a network.
+  using GetDone = UniqueFunction<void(Result<std::optional<std::string>>)>;
+  virtual void GetLater(Tablet tablet, std::string_view key, GetDone done);
+
   // Reads several keys from one state (of one tablet, or of all with atomic_across_tablets). values->at(i) belongs to points[i].
   virtual Status MultiGet(std::span<const Point> points, Tier tier,
                           std::vector<std::optional<std::string>>* values) = 0;

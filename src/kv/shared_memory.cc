@@ -181,15 +181,21 @@ class SharedMemory::Member final : public Engine, public Bulletin {
       if (dropped) return FencedError();
     }
     std::vector<std::pair<Tablet, std::string>> changed;
-    for (const Put& put : batch.puts) changed.emplace_back(put.tablet, put.key);
+    for (const Put& put : batch.puts) {
+      if (put.key_stamp_offset < 0) changed.emplace_back(put.tablet, put.key);
+    }
     for (const Delete& gone : batch.deletes) changed.emplace_back(gone.tablet, gone.key);
     for (const Add& add : batch.adds) changed.emplace_back(add.tablet, add.key);
     const bool ranges = !batch.range_deletes.empty();
     std::optional<Result<uint64_t>> outcome;
     store_.memory_.Apply(std::move(batch), [&outcome](Result<uint64_t> result) { outcome.emplace(std::move(result)); });
     MutexLock seen(seen_mutex_);
-    for (const auto& place : changed) seen_.erase(place);
     if (ranges) seen_.clear();
+    for (const auto& place : changed) {
+      std::string value;
+      const Result<bool> found = store_.memory_.Get(place.first, place.second, Tier::kAny, &value);
+      if (found.ok()) seen_[place] = *found ? std::optional(std::move(value)) : std::nullopt;
+    }
     return std::move(*outcome);
   }
 

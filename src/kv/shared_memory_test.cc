@@ -61,9 +61,10 @@ TEST(SharedMemory, ABatchStaysInItsUnit) {
 TEST(SharedMemory, WhatOneRememberedAnotherMayHaveReplaced) {
   SharedMemory memory;
   const auto a = memory.Attach(), b = memory.Attach();
-  ASSERT_TRUE(ApplyAndWait(*a, PutOne("k")).ok());
+  ASSERT_TRUE(ApplyAndWait(*b, PutOne("k")).ok());
   std::string first, again;
   EXPECT_EQ(a->Get(kTablet, "k", Tier::kGuarded, &first).error().code(), ErrorCode::kWouldBlock);
+  EXPECT_TRUE(*b->Get(kTablet, "k", Tier::kGuarded, &first)) << "what it has written it knows";
   ASSERT_TRUE(*a->Get(kTablet, "k", Tier::kAny, &first));
   ASSERT_TRUE(ApplyAndWait(*b, PutOne("k")).ok());
   ASSERT_TRUE(*a->Get(kTablet, "k", Tier::kGuarded, &again));

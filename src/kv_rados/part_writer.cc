@@ -24,6 +24,7 @@ constexpr size_t kMaxLedgersSeen = 200;
 constexpr uint64_t kMaxUnsureBytes = 8 << 20;
 constexpr int64_t kCountIntervalMicros = 1'000'000;
 constexpr int64_t kFullIntervalMicros = 1'000'000;  // a full pool is asked after so often
+constexpr int64_t kLongestGatherMicros = 20'000;
 
 // Reads all of a part. Not from one state: what is written meanwhile makes it a little wrong. None if the object refused the header.
 Result<std::optional<Amount>> CountPart(Cluster& cluster, const Part& part, const HeaderPtr& header) {
@@ -106,10 +107,27 @@ bool PartWriter::AnyExpired() const {
 }
 
 void PartWriter::Start() {
-  while (!busy_ && !queue_.empty()) {
+  while (!busy_ && !queue_.empty() && queue_.size() >= gathering_) {
+    gathering_ = 0;
     TakeGroup();
     Advance();
   }
+}
+
+void PartWriter::GoOn() {
+  gathering_ = 0;
+  Start();
+}
+
+// Where several write at a time, those whose batches have just ended will soon be back. It is cheaper for all to wait a little for them than
+// to send an operation for every half of them in turn. Who writes alone never waits.
+void PartWriter::Gather() {
+  const int64_t took = context_.clock.TicksMicros() - first_sent_;
+  usual_micros_ = usual_micros_ == 0 ? took : usual_micros_ + (took - usual_micros_) / 8;
+  const int64_t wait = std::min(usual_micros_ / 2, kLongestGatherMicros);
+  if (queue_.empty() || wait == 0 || gathering_ > 0) return;
+  gathering_ = queue_.size() + batches_.size();
+  context_.go_on_after(*this, wait);
 }
 
 void PartWriter::TakeGroup() {
@@ -509,6 +527,7 @@ void PartWriter::Succeed() {
     written_since_ += batch.bytes;
     context_.finish(batch, batch.stamp);
   }
+  Gather();
   EndGroup();
 }
 

@@ -24,6 +24,7 @@
 namespace stator::kv_rados {
 
 struct Joint;
+class PartWriter;
 
 struct QueuedBatch {
   kv::Batch batch;
@@ -76,6 +77,8 @@ struct WriterContext {
   // Calls done(outcome) of a batch and forgets it.
   UniqueFunction<void(QueuedBatch&, Result<uint64_t>)> finish;
   UniqueFunction<void(Status)> set_health;
+  // Has GoOn of the part called when so many microseconds have passed.
+  UniqueFunction<void(PartWriter&, int64_t)> go_on_after;
   // A part has grown to this; told again and again.
   UniqueFunction<void(const PartPtr&, const PartSize&)> grown;
 };
@@ -93,8 +96,10 @@ class PartWriter {
   void SetRoutes(RouteRange routes) { routes_ = std::move(routes); }
 
   void Enqueue(QueuedBatch batch) { queue_.push_back(std::move(batch)); }
-  // Sets out with what is queued, if no group is under way.
+  // Sets out with what is queued, if no group is under way and no more batches are waited for.
   void Start();
+  // The same, and waits for no more.
+  void GoOn();
 
  private:
   bool Expired(const QueuedBatch& batch) const;
@@ -124,6 +129,7 @@ class PartWriter {
   void Fail(const Error& error);
   void Refuse(QueuedBatch& batch, Error error);
   void EndGroup();
+  void Gather();
   // Runs `work`, which may wait, elsewhere, then `next` with what it returned on the writer's thread.
   template <typename T>
   void Elsewhere(UniqueFunction<T()> work, UniqueFunction<void(T)> next);
@@ -160,6 +166,10 @@ class PartWriter {
   bool counted_for_group_ = false;  // and the states of all keys that it changes are read, too
   bool in_doubt_ = false;  // an operation with seq_ was sent whose answer is lost
   int64_t first_sent_ = 0;  // ticks
+
+  // Between two groups.
+  size_t gathering_ = 0;      // so many batches are waited for; 0: none
+  int64_t usual_micros_ = 0;  // what operations take
 };
 
 }  // namespace stator::kv_rados

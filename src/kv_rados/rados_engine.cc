@@ -25,6 +25,9 @@ namespace stator::kv_rados {
 namespace {
 
 constexpr int kRounds = 50;  // of a read whose operations are refused, because the tablet changes
+// Threads for what GetLater cannot do without waiting, and how many reads may stand in line for them.
+constexpr int kWaiters = 2;
+constexpr size_t kMaxInLine = 10'000;
 
 class RadosEngine final : public kv::Engine {
  public:
@@ -39,8 +42,9 @@ class RadosEngine final : public kv::Engine {
                 [this](const PartPtr& part, const PartSize& size) { splitter_.Consider(part, size); }),
         channel_(*cluster_),
         points_(channel_, [this] { return cluster_->clock().TicksMicros(); },
-                [this](int64_t ticks) { return cluster_->PastDeadline(ticks); }) {}
-  ~RadosEngine() override { bulletin_.Stop(); }
+                [this](int64_t ticks) { return cluster_->PastDeadline(ticks); }),
+        waiters_(kWaiters, kMaxInLine) {}
+  ~RadosEngine() override;
 
   kv::Capabilities capabilities() const override {
     return {.atomic_across_tablets = false,
@@ -51,6 +55,7 @@ class RadosEngine final : public kv::Engine {
             .max_tablet_bytes = cluster_->options().max_tablet_bytes};
   }
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override;
+  void GetLater(kv::Tablet tablet, std::string_view key, GetDone done) override;
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override;
   Status Scan(const kv::Range& range, kv::Tier tier,
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
@@ -103,6 +108,22 @@ class RadosEngine final : public kv::Engine {
   Status GetAny(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values);
   Status GetGuarded(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values);
 
+  // A read that no thread waits for.
+  struct Later {
+    kv::Tablet tablet;
+    std::string key;
+    GetDone done;
+    ValueCache::Moment began;
+    int round = 0;
+  };
+  using LaterPtr = std::shared_ptr<Later>;
+  // None if it cannot be told without waiting.
+  std::optional<Place> LocateCached(kv::Tablet tablet, std::string_view route) const;
+  void SendLater(const LaterPtr& later);
+  // Waits elsewhere until the place is known, and sends it then. `failed` was refused with `result`, if that is not 0.
+  void LocateLater(const LaterPtr& later, const Place& failed, int result);
+  void FinishLater(Later& later, Result<std::optional<std::string>> value);
+
   // To be sure that a tablet was never written to takes two operations; that one which is there is empty, one.
   void CreateLater(kv::Tablet tablet);
 
@@ -117,6 +138,11 @@ class RadosEngine final : public kv::Engine {
   Writer writer_;
   ClusterChannel channel_;
   PointReads points_;
+
+  Mutex later_mutex_;
+  std::condition_variable_any later_ended_;
+  size_t later_ GUARDED_BY(later_mutex_) = 0;  // without an answer
+  WorkerPool waiters_;
 };
 
 Error SpanError(std::string_view what) {
@@ -269,6 +295,83 @@ Status RadosEngine::TakeValues(const Place& place, const Fetched& fetched, const
   });
   return status;
 }
+
+// ---- reads that no thread waits for --------------------------------------------------------------------------------
+
+RadosEngine::~RadosEngine() {
+  bulletin_.Stop();
+  std::unique_lock<Mutex> lock(later_mutex_);
+  later_ended_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS { return later_ == 0; });
+}
+
+void RadosEngine::GetLater(kv::Tablet tablet, std::string_view key, GetDone done) {
+  {
+    MutexLock lock(later_mutex_);
+    ++later_;
+  }
+  SendLater(std::make_shared<Later>(Later{tablet, std::string(key), std::move(done), cache_.Now()}));
+}
+
+std::optional<Place> RadosEngine::LocateCached(kv::Tablet tablet, std::string_view route) const {
+  const PartListPtr parts = map_.Cached(tablet);
+  if (parts == nullptr) return std::nullopt;
+  const PartPtr& part = std::prev(parts->upper_bound(route))->second;
+  const HeaderPtr header = part->header();
+  if (header == nullptr) return std::nullopt;
+  const PartHeader& is = header->header;
+  const bool open = is.state != PartHeader::State::kFilling && is.fence != kv::kDroppedFence && is.routes.Has(route);
+  return open ? std::optional(Place{part, header}) : std::nullopt;
+}
+
+void RadosEngine::SendLater(const LaterPtr& later) {
+  const std::optional<std::string_view> route = RouteOf(later->tablet.space, later->key);
+  const std::optional<Place> place = route ? LocateCached(later->tablet, *route) : std::nullopt;
+  if (!place) return LocateLater(later, {}, 0);
+  std::vector<std::string> cells = {KeyCell(later->key)};
+  points_.ReadLater(place->part, place->header, cells, [this, later, place, cells](const FetchedPtr& fetched) {
+    if (fetched->result < 0) return LocateLater(later, *place, fetched->result);
+    Result<std::optional<std::string>> value = std::optional<std::string>();
+    fetched->ForEach(cells, [&](std::string_view cell, std::string_view stored) {
+      Result<std::string> loaded = LoadedValue(stored);
+      if (!loaded.ok()) return value = std::move(loaded).error(), false;
+      place->part->NoteBytes(cell.size() + stored.size());
+      place->part->seen.Note(later->key, kv::StampOf(*loaded), loaded->size());
+      value = std::optional(std::move(*loaded));
+      return true;
+    });
+    if (value.ok()) cache_.NoteRead(later->tablet, later->key, *value, later->began);
+    FinishLater(*later, std::move(value));
+  });
+}
+
+void RadosEngine::LocateLater(const LaterPtr& later, const Place& failed, int result) {
+  if (++later->round > kRounds) return FinishLater(*later, BusyError());
+  UniqueFunction<void()> task = [this, later, failed, result] {
+    if (result < 0) {
+      if (Status mended = Mend(failed, result); !mended.ok()) return FinishLater(*later, std::move(mended).error());
+    }
+    const std::optional<std::string_view> route = RouteOf(later->tablet.space, later->key);
+    if (!route) {  // a counter
+      std::string value;
+      const Result<bool> exists = Get(later->tablet, later->key, kv::Tier::kAny, &value);
+      if (!exists.ok()) return FinishLater(*later, exists.error());
+      return FinishLater(*later, *exists ? std::optional(std::move(value)) : std::nullopt);
+    }
+    const Result<Place> place = map_.Locate(later->tablet, *route);
+    if (!place.ok()) return FinishLater(*later, place.error());
+    if (place->part == nullptr) return FinishLater(*later, std::optional<std::string>());
+    SendLater(later);
+  };
+  if (!waiters_.TryPost(task)) FinishLater(*later, Error(ErrorCode::kUnavailable, "Too many reads wait for the Ceph cluster."));
+}
+
+void RadosEngine::FinishLater(Later& later, Result<std::optional<std::string>> value) {
+  later.done(std::move(value));
+  MutexLock lock(later_mutex_);
+  if (--later_ == 0) later_ended_.notify_all();
+}
+
+// ---- the rest --------------------------------------------------------------------------------------------------------
 
 void RadosEngine::CreateLater(kv::Tablet tablet) {
   {

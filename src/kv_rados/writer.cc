@@ -58,6 +58,9 @@ Writer::Writer(Cluster& cluster, TabletMap& map, ValueCache& cache, std::string 
                .statistics = statistics_,
                .finish = [this](QueuedBatch& queued, Result<uint64_t> outcome) { Finish(queued, std::move(outcome)); },
                .set_health = [this](Status health) { SetHealth(std::move(health)); },
+               .go_on_after = [this](PartWriter& part, int64_t micros) {
+                 timers_.emplace(std::chrono::steady_clock::now() + std::chrono::microseconds(micros), &part);
+               },
                .grown = std::move(grown)},
       thread_([this] { Run(); }) {}
 
@@ -100,11 +103,18 @@ void Writer::Run() {
   std::unique_lock<Mutex> lock(mutex_);
   while (true) {
     idle_ = true;
-    wake_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS {
+    const auto has_work = [this]() NO_THREAD_SAFETY_ANALYSIS {
       return !arrived_.empty() || !tasks_.empty() || (stopping_ && open_.empty());
-    });
+    };
+    bool ended = false;
+    if (timers_.empty()) {
+      wake_.wait(lock, has_work);
+      ended = arrived_.empty() && tasks_.empty();
+    } else {
+      wake_.wait_until(lock, timers_.begin()->first, has_work);
+    }
     idle_ = false;
-    if (arrived_.empty() && tasks_.empty()) return;
+    if (ended) return;
     arrived.swap(arrived_);
     tasks.swap(tasks_);
     lock.unlock();
@@ -135,6 +145,11 @@ void Writer::Run() {
         }
       }
       for (TabletWriter* writer : touched) writer->Start();
+      while (!timers_.empty() && timers_.begin()->first <= std::chrono::steady_clock::now()) {
+        PartWriter* const part = timers_.begin()->second;
+        timers_.erase(timers_.begin());
+        part->GoOn();
+      }
       ReleaseBarriers();
     }
     arrived.clear();

@@ -1,6 +1,7 @@
 // The one thread that writes: it deals batches out to the writers of their tablets and calls every `done`. Internal to the room.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -46,7 +47,6 @@ class Writer final : public Executor {
   };
 
   void Run();
-  void Take(QueuedBatch queued);
   void Finish(QueuedBatch& queued, Result<uint64_t> outcome);
   void NoteOutcome(const kv::Batch& batch, const Result<uint64_t>& outcome);
   void ReleaseBarriers();
@@ -71,6 +71,7 @@ class Writer final : public Executor {
   uint64_t accepted_serial_ = 0;  // the highest of a batch that was accepted, and its stamp
   uint64_t accepted_stamp_ = 0;
   bool writable_ = true;
+  std::multimap<std::chrono::steady_clock::time_point, PartWriter*> timers_;
 
   std::atomic<uint64_t> queued_ = 0;  // batches without an outcome
   WriterStatistics statistics_;

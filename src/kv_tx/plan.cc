@@ -87,6 +87,10 @@ class Division {
       if (fits(each.unit) && each.ranges.empty()) return &each;
     }
     TRY(ChooseUnit(&unit, &route));
+    // The unit of a key that was asked for before may have been divided since. Two participants of one route would have one note.
+    for (Participant& each : plan_.participants) {
+      if (each.unit.tablet == unit.tablet && each.route == RouteOf(route) && each.ranges.empty()) return &each;
+    }
     return &Add(std::move(unit), route);
   }
   Participant& Add(kv::Unit unit, std::string_view route) {

@@ -72,6 +72,21 @@ Result<bool> Reader::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
   return true;
 }
 
+void Reader::GetLater(kv::Tablet tablet, std::string_view key, kv::Engine::GetDone done) {
+  core_.inner.GetLater(tablet, key, [this, tablet, key = std::string(key), done = std::move(done)](
+                                        Result<std::optional<std::string>> cell) mutable {
+    if (!cell.ok() || !*cell || !IsIntent(**cell)) return done(std::move(cell));
+    // To find out what it means may have to wait.
+    core_.scheduler.Post([this, tablet, key = std::move(key), done = std::move(done), cell = std::move(**cell),
+                          busy = std::make_unique<Busy>(core_)]() mutable {
+      Decisions decisions;
+      Result<Seen> seen = See(tablet, key, std::move(cell), &decisions);
+      if (!seen.ok()) return done(std::move(seen).error());
+      done(std::move(seen->value));
+    });
+  });
+}
+
 struct Reader::UnitRead {
   explicit UnitRead(Core& core) : busy(core) {}
   const Busy busy;
@@ -115,6 +130,7 @@ Status Reader::ReadCells(std::span<const kv::Point> points, Values* cells, bool*
     }
   }
   core_.scheduler.Await([&] { return *left == 0; });
+  if (*left > 0) return ClosingError();
   for (const auto& [unit, read] : units) {
     TRY(std::move(read->status));
     for (size_t k = 0; k < read->members.size(); ++k) cells->at(read->members[k]) = std::move(read->cells[k]);
@@ -273,8 +289,11 @@ Result<std::optional<std::string>> Reader::FirstUndecided(const kv::Range& range
   for (auto& [key, value] : notes) {
     ASSIGN_OR_RETURN(const Note note, DecodeNote(tablet, value));
     ASSIGN_OR_RETURN(const Decision decision, resolver_.Find(note.transaction));
-    // A note that says so of a finished transaction does no harm here: its keys are hidden for once.
     if (decision != Decision::kUndecided) continue;
+    // "No record" is said of finished transactions too, whose keys somebody may have seen: not of one whose note is still there.
+    std::string again;
+    ASSIGN_OR_RETURN(const bool there, core_.inner.Get(tablet, key, kv::Tier::kAny, &again));
+    if (!there) continue;
     for (const NoteKey& named : note.keys) {
       if (named.key < range.begin || named.key >= range.end) continue;
       if (!first || named.key < *first) first = named.key;

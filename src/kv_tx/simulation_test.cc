@@ -205,7 +205,8 @@ class Simulation {
   void Apply(Process& process, Batch batch, std::function<void(Outcome)> then, std::function<void()> again) {
     ++busy_[&process];
     auto fate = batch.fate;
-    process.engine->Apply(std::move(batch), [this, &process, fate, then, again](Result<uint64_t> applied) {
+    const std::vector<kv::FatePtr> after = batch.after;
+    process.engine->Apply(std::move(batch), [this, &process, fate, after, then, again](Result<uint64_t> applied) {
       --busy_[&process];
       if (fate != nullptr && !applied.ok()) fate->failed = true;
       if (process.dead) return then(Outcome::kUnknown);
@@ -217,6 +218,10 @@ class Simulation {
       if (code == ErrorCode::kOutcomeUnknown) return then(Outcome::kUnknown);
       Check(code == ErrorCode::kGuardFailed || code == ErrorCode::kUnavailable || code == ErrorCode::kFenced,
             applied.error().message());
+      if (code == ErrorCode::kUnavailable && world_.faults.none()) {
+        Check(std::any_of(after.begin(), after.end(), [](const kv::FatePtr& of) { return of->failed.load(); }),
+              "without faults a batch is refused only for others or with others: " + applied.error().message());
+      }
       then(Outcome::kRefused);
       if (code == ErrorCode::kFenced) process.fences = current_fences_;
       if (code == ErrorCode::kGuardFailed && again) again();
@@ -441,8 +446,10 @@ class Simulation {
       Check(before == acknowledged.end() || state.version >= before->second, "a snapshot has what was acknowledged before it began");
     }
     for (size_t i = 0; i < accounts; ++i) {
-      const auto& known = transfers_[State::From(*values[i]).transfer].known;
-      for (size_t k = 0; k < accounts && k < known.size(); ++k) {
+      const auto transfer = transfers_.find(State::From(*values[i]).transfer);
+      if (transfer == transfers_.end()) continue;  // nobody has changed it yet
+      const std::vector<int64_t>& known = transfer->second.known;
+      for (size_t k = 0; k < accounts; ++k) {
         Check(versions[k] >= known[k], "a snapshot that has a change has what was acknowledged before that began");
       }
     }

@@ -118,6 +118,8 @@ struct Faults {
   double unreadable = 0.005;
   double kill = 0.001;       // per event
   double freeze = 0.003;
+
+  bool none() const { return unavailable + unknown + unreadable + kill + freeze == 0; }
 };
 
 class World {
@@ -133,6 +135,8 @@ class World {
   void Settle();
   // Lets others go on while somebody reads.
   void Interleave();
+  // The same until `ready` holds, or `abandoned`.
+  void Await(FunctionRef<bool()> ready, const bool& abandoned);
 
   Process& Start();
   void Kill(Process& process);
@@ -158,7 +162,8 @@ class World {
  private:
   void Disturb();
 
-  int depth_ = 0;
+  int depth_ = 0;   // of reads within each other
+  int awaits_ = 0;  // the same of those who wait
   std::map<kv::Tablet, std::vector<std::string>> bounds_;  // between parts
 };
 

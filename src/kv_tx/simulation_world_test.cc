@@ -8,6 +8,7 @@ namespace stator::kv_tx::simulation {
 namespace {
 
 constexpr int kDepth = 3;
+constexpr int kAwaits = 2;
 // "\x02name" is a counter of any part; this is the key under which a part has its share.
 bool IsShared(kv::Tablet tablet, std::string_view key) {
   return tablet.space == kv::Space::kItems && !key.empty() && key[0] == '\x02';
@@ -22,11 +23,7 @@ void SimulatedScheduler::Post(UniqueFunction<void()> task, int64_t delay_micros)
   tasks_.emplace(hurrying_ ? 0 : world_.clock.TicksMicros() + delay_micros, std::move(task));
 }
 
-void SimulatedScheduler::Await(FunctionRef<bool()> ready) {
-  while (!ready() && !abandoned_) {
-    if (!world_.Step() && !world_.Advance()) std::abort();  // nobody can make it ready any more
-  }
-}
+void SimulatedScheduler::Await(FunctionRef<bool()> ready) { world_.Await(ready, abandoned_); }
 
 void SimulatedScheduler::Hurry() {
   hurrying_ = true;
@@ -356,7 +353,7 @@ bool World::Step() {
       raw->Apply(std::move(batch), [](Result<uint64_t>) {});
     });
   }
-  if (depth_ == 0 && act && random.Below(4) == 0 && act()) return true;
+  if (depth_ == 0 && awaits_ < kAwaits && act && random.Below(4) == 0 && act()) return true;
   if (choices.empty()) return false;
   choices[random.Below(choices.size())]();
   return true;
@@ -401,6 +398,14 @@ void World::Interleave() {
   const uint64_t kind = random.Below(40);
   for (uint64_t left = kind < 20 ? 0 : random.Below(kind < 39 ? 4 : 100); left > 0; --left) Step();
   --depth_;
+}
+
+void World::Await(FunctionRef<bool()> ready, const bool& abandoned) {
+  ++awaits_;
+  while (!ready() && !abandoned) {
+    if (!Step() && !Advance()) std::abort();  // nobody can make it ready any more
+  }
+  --awaits_;
 }
 
 }  // namespace stator::kv_tx::simulation

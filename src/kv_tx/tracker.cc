@@ -84,7 +84,8 @@ bool Tracker::KnowsAll(const kv::Batch& batch, bool in_order) {
   return true;
 }
 
-void Tracker::Translate(kv::Batch* batch) {
+std::vector<kv::FatePtr> Tracker::Translate(kv::Batch* batch) {
+  std::vector<kv::FatePtr> operations;
   MutexLock lock(mutex_);
   for (kv::Guard& guard : batch->guards) {
     if (guard.left_by == nullptr) continue;
@@ -95,8 +96,11 @@ void Tracker::Translate(kv::Batch* batch) {
     guard.left_by = left->second;
     // Nobody has the highest stamp: the guard fails, and its owner reads again.
     guard.stamp = UINT64_MAX;
-    if (guard.left_by != nullptr) batch->after.push_back(guard.left_by);
+    if (guard.left_by == nullptr) continue;
+    batch->after.push_back(guard.left_by);
+    operations.push_back(guard.left_by);
   }
+  return operations;
 }
 
 void Tracker::AfterAll(UniqueFunction<void()> then) {

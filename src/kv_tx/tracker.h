@@ -34,8 +34,9 @@ class Tracker {
   // Whether the `done`s of all that `batch` was computed from are known to have run, or, with `in_order`, to run before the inner engine
   // looks at the batch because of a key that it guards.
   bool KnowsAll(const kv::Batch& batch, bool in_order);
-  // Guards on keys that a batch left which ended here are made to guard what left them in the end. After WaitFor said false.
-  void Translate(kv::Batch* batch);
+  // Guards on keys that a batch left which ended here are made to guard what left them in the end. After WaitFor said false. Returns
+  // the operations that did; the batch comes after them.
+  std::vector<kv::FatePtr> Translate(kv::Batch* batch);
   // Runs `then` once all that are on their way now have ended, perhaps inline.
   void AfterAll(UniqueFunction<void()> then);
 

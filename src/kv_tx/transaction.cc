@@ -110,10 +110,15 @@ void Transaction::Prepared() {
     if (!part.error) continue;
     switch (part.error->code()) {
       case ErrorCode::kUnavailable: {
-        // Perhaps because another transaction's keys were not rolled forward as they should have been.
+        // Perhaps because the operation that it was to come behind has failed.
         const std::vector<Change>& changes = plan_.participants[i].changes;
-        again = std::any_of(changes.begin(), changes.end(), [](const Change& change) { return change.rolling != nullptr; });
-        if (!again && !error) error = part.error;
+        const bool alone = std::none_of(changes.begin(), changes.end(),
+                                        [](const Change& change) { return change.rolling != nullptr && change.rolling->failed; });
+        if (!alone) {
+          again = true;
+        } else if (!error) {
+          error = part.error;
+        }
         break;
       }
       case ErrorCode::kGuardFailed:
@@ -203,8 +208,7 @@ void Transaction::RollForward() {
     for (const kv::Put& put : batch.puts) left_[{put.tablet, put.key}] = batch.fate;
     for (const kv::Add& add : batch.adds) left_[{add.tablet, add.key}] = batch.fate;
     for (const kv::Delete& gone : batch.deletes) left_[{gone.tablet, gone.key}] = nullptr;
-    const auto fate = batch.fate;
-    resolver_.Rolls(self_.id, parts_[i].note_key, fate);
+    const std::shared_ptr<kv::BatchFate> fate = batch.fate;
     const Share share{participant.unit.tablet, parts_[i].note_key};
     core_.inner.Apply(std::move(batch), [self = shared_from_this(), answered, share, fate](Result<uint64_t> applied) {
       if (applied.ok()) return answered();
@@ -217,6 +221,8 @@ void Transaction::RollForward() {
         answered();
       });
     });
+    // Not before: whoever hears of the operation sends others that are to come behind it.
+    resolver_.Rolls(self_.id, share.note_key, fate);
   }
   // Those that wait for this batch come behind these operations.
   if (!done_ && !ended_) {
@@ -378,7 +384,10 @@ void Transaction::FindOut() {
       const Result<bool> found = self->core_.inner.Get(self->self_.primary, self->self_.record_key, kv::Tier::kAny, &value);
       if (!found.ok() || !*found) return self->LookLater();
       const Result<Record> record = DecodeRecord(value);
-      if (!record.ok()) return self->End(Error(ErrorCode::kOutcomeUnknown, record.error().message()));
+      if (!record.ok()) {
+        self->resolver_.End(self->self_.id);
+        return self->End(Error(ErrorCode::kOutcomeUnknown, record.error().message()));
+      }
       if (record->state != Decision::kCommitted) return self->FoundAborted();
       const uint64_t stamp = kv::StampOf(value);
       if (self->batch_.fate != nullptr) self->batch_.fate->stamp.store(stamp, std::memory_order_release);

@@ -150,13 +150,24 @@ class TransactionEngine::Parts {
     kv::Batch barrier;
     barrier.after = later->batch.after;
     const bool known = tracker.KnowsAll(later->batch, !later->spans);
-    tracker.Translate(&later->batch);
+    if (std::vector<kv::FatePtr> operations = tracker.Translate(&later->batch); !operations.empty()) {
+      later->done = TellWhy(std::move(operations), std::move(later->done));
+    }
     if (known) return Hand(later);
     // Where the others went straight to the inner engine, a barrier says when they are done.
     core.inner.Apply(std::move(barrier), [this, later](Result<uint64_t> passed) {
       if (passed.ok()) return Hand(later);
       Finish(later, std::move(passed).error());
     });
+  }
+
+  // What a batch was to come behind were operations of the engine itself: when they fail, its writer need only read again.
+  static kv::ApplyDone TellWhy(std::vector<kv::FatePtr> operations, kv::ApplyDone done) {
+    return [operations = std::move(operations), done = std::move(done)](Result<uint64_t> applied) mutable {
+      const bool failed = std::any_of(operations.begin(), operations.end(), [](const kv::FatePtr& fate) { return fate->failed.load(); });
+      if (!applied.ok() && applied.error().code() == ErrorCode::kUnavailable && failed) return done(InTheWayError());
+      done(std::move(applied));
+    };
   }
 
   void Finish(const std::shared_ptr<Later>& later, Error error) {
@@ -260,6 +271,10 @@ kv::Capabilities TransactionEngine::capabilities() const {
 
 Result<bool> TransactionEngine::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) {
   return parts_->reader.Get(tablet, key, tier, value);
+}
+
+void TransactionEngine::GetLater(kv::Tablet tablet, std::string_view key, GetDone done) {
+  parts_->reader.GetLater(tablet, key, std::move(done));
 }
 
 Status TransactionEngine::MultiGet(std::span<const kv::Point> points, kv::Tier tier,

@@ -57,6 +57,7 @@ class TransactionEngine final : public kv::Engine {
 
   kv::Capabilities capabilities() const override;
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override;
+  void GetLater(kv::Tablet tablet, std::string_view key, kv::Engine::GetDone done) override;
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override;
   Status Scan(const kv::Range& range, kv::Tier tier,
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -174,6 +175,38 @@ TEST_P(DeadProcess, IsFinishedByWhoeverMeetsIt) {
   EXPECT_EQ(Leftovers(*raw, kA), 1u);
 }
 INSTANTIATE_TEST_SUITE_P(All, DeadProcess, testing::Values(Decision::kUndecided, Decision::kCommitted, Decision::kAborted));
+
+// A unit may be divided between two looks at where a key of one batch is.
+TEST(TransactionEngine, AKeyWhoseUnitIsDividedMeanwhileIsWrittenOnce) {
+  for (int division = 0; division < 20; ++division) {
+    std::atomic<int> looks = -1000;
+    kv::SharedMemory memory([&looks, division](Tablet tablet, std::string_view) {
+      return tablet == kB && looks++ >= division ? "after" : "before";
+    });
+    const auto raw = memory.Attach();
+    {
+      TransactionEngine engine(memory.Attach(), {.seed = 1, .threads = 1});
+      ASSERT_TRUE(ApplyAndWait(engine, PutBoth("old")).ok());
+      while (Leftovers(*raw, kA) + Leftovers(*raw, kB) > 0) std::this_thread::yield();
+      bool done = false;
+      while (!done) {
+        Batch batch = PutBoth("new");
+        uint64_t stamps[2] = {};
+        TextOf(engine, kA, "a", &stamps[0]);
+        TextOf(engine, kB, "b", &stamps[1]);
+        batch.guards.push_back({kA, "a", stamps[0]});
+        batch.guards.push_back({kB, "b", stamps[1]});
+        if (looks < 0) looks = 0;
+        const Result<uint64_t> outcome = ApplyAndWait(engine, std::move(batch));
+        done = outcome.ok();
+        ASSERT_TRUE(done || outcome.error().code() == ErrorCode::kGuardFailed) << outcome.error().message();
+      }
+      EXPECT_EQ(TextOf(engine, kB, "b"), "new") << "divided after " << division;
+    }
+    EXPECT_EQ(TextOf(*raw, kB, "b"), "new") << "divided after " << division;
+    EXPECT_EQ(Leftovers(*raw, kA) + Leftovers(*raw, kB), 0u) << "divided after " << division;
+  }
+}
 
 TEST(TransactionEngine, UnknownOutcomesAreFoundOut) {
   for (const bool delay : {false, true}) {

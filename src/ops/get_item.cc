@@ -58,7 +58,11 @@ void GetItem(Context& ctx, GetItemRequest request, Callback<GetItemResponse> don
     if (!found) return std::optional<std::string>();
     return std::optional<std::string>(std::move(item));
   };
-  ReadThenFinish(ctx, read, [&ctx, plan, done = std::move(done)](Result<std::optional<std::string>> item) mutable {
+  const auto later = [&ctx, plan, &store, read](auto take) {
+    if (plan->past != nullptr) return ReadOnWorker(ctx, read, std::move(take));
+    store.GetLater(*plan->table, plan->key, std::move(take));
+  };
+  ReadThenFinish(ctx, read, later, [&ctx, plan, done = std::move(done)](Result<std::optional<std::string>> item) mutable {
     if (!item.ok()) {
       done(std::move(item).error());
       return;

@@ -15,25 +15,42 @@ inline Error Overloaded() { return Error(ErrorCode::kUnavailable, "The server is
 // client is about to give up.
 inline constexpr int64_t kLongestReadQueueMicros = 10'000'000;
 
-// Runs `read(tier)` with Tier::kMemory on this thread; if that would block, again with Tier::kAny on a worker. Then runs
-// `finish(Result)` on the loop's thread. `read` returns a Result<T>.
+// Runs `read(Tier::kAny)` on a worker, then `finish(Result)` on the loop's thread.
 template <typename Read, typename Finish>
-void ReadThenFinish(Context& ctx, Read read, Finish finish) {
-  auto result = read(kv::Tier::kMemory);
-  if (result.ok() || result.error().code() != ErrorCode::kWouldBlock) {
-    finish(std::move(result));
-    return;
-  }
+void ReadOnWorker(Context& ctx, Read read, Finish finish) {
+  using Outcome = decltype(read(kv::Tier::kAny));
   Executor& loop = ctx.loop;
   // `finish` must survive a refusal of the pool.
   auto shared = std::make_shared<std::pair<Read, Finish>>(std::move(read), std::move(finish));
   const Clock& clock = ctx.env.clock;
   UniqueFunction<void()> cold = [shared, &loop, &clock, posted = clock.TicksMicros()] {
     const bool late = clock.TicksMicros() - posted > kLongestReadQueueMicros;
-    auto outcome = std::make_shared<decltype(result)>(late ? decltype(result)(Overloaded()) : shared->first(kv::Tier::kAny));
+    auto outcome = std::make_shared<Outcome>(late ? Outcome(Overloaded()) : shared->first(kv::Tier::kAny));
     loop.Post([shared, outcome] { shared->second(std::move(*outcome)); });
   };
   if (!ctx.env.workers.TryPost(cold)) shared->second(Overloaded());
+}
+
+// Runs `read(tier)` with Tier::kMemory on this thread; if that would block, again with Tier::kAny on a worker. Then runs
+// `finish(Result)` on the loop's thread. `read` returns a Result<T>.
+template <typename Read, typename Finish>
+void ReadThenFinish(Context& ctx, Read read, Finish finish) {
+  auto result = read(kv::Tier::kMemory);
+  if (result.ok() || result.error().code() != ErrorCode::kWouldBlock) return finish(std::move(result));
+  ReadOnWorker(ctx, std::move(read), std::move(finish));
+}
+
+// The same, but on an engine behind a network nobody waits: `later(take)` sees to it that `take(Result)` gets the result, on any
+// thread.
+template <typename Read, typename Later, typename Finish>
+void ReadThenFinish(Context& ctx, Read read, Later later, Finish finish) {
+  auto result = read(kv::Tier::kMemory);
+  using Outcome = decltype(result);
+  if (result.ok() || result.error().code() != ErrorCode::kWouldBlock) return finish(std::move(result));
+  if (!ctx.env.store.engine().capabilities().blocking) return ReadOnWorker(ctx, std::move(read), std::move(finish));
+  later([&loop = ctx.loop, finish = std::move(finish)](Outcome outcome) mutable {
+    loop.Post([finish = std::move(finish), outcome = std::move(outcome)]() mutable { finish(std::move(outcome)); });
+  });
 }
 
 }  // namespace stator::ops

@@ -297,7 +297,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   copy->add_option("--to", result.copy.to, "the target, made if missing")->required();
   copy->add_option("--table", result.copy.tables, "a table; all of them without");
   copy->add_option("--ceph-conf", result.copy.ceph_conf, "of rados: the cluster's ceph.conf")
-      ->envname("STATOR_CEPH_CONF")->check(CLI::ExistingFile);
+      ->envname("STATOR_CEPH_CONF");
   copy->add_option("--ceph-user", result.copy.ceph_user, "of rados: user of the cluster, without \"client.\"")
       ->envname("STATOR_CEPH_USER")->capture_default_str();
   app.set_config("--config", "stator.toml", "settings file; the options of serve stand under [serve]");

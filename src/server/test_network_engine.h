@@ -29,6 +29,9 @@ class NetworkEngine final : public kv::Engine {
     if (tier == kv::Tier::kAny) Wait();
     return inner_->Get(tablet, key, tier, value);
   }
+  void GetLater(kv::Tablet tablet, std::string_view key, GetDone done) override {
+    inner_->GetLater(tablet, key, std::move(done));
+  }
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override {
     if (tier == kv::Tier::kMemory) return WouldBlock();
     if (tier == kv::Tier::kAny) Wait();

@@ -340,6 +340,16 @@ Result<bool> Store::Get(const Table& table, std::string_view key, kv::Tier tier,
   return true;
 }
 
+void Store::GetLater(const Table& table, std::string_view key, kv::Engine::GetDone done) {
+  engine_.GetLater(table.descriptor.tablet(), key, [done = std::move(done)](Result<std::optional<std::string>> value) mutable {
+    if (!value.ok() || !*value) return done(std::move(value));
+    const Result<std::string_view> bytes = DecodeItemValue(**value);
+    if (!bytes.ok()) return done(bytes.error());
+    (*value)->erase(0, (*value)->size() - bytes->size());
+    done(std::move(value));
+  });
+}
+
 Status Store::GetTogether(std::span<const WriteTarget> items, kv::Tier tier,
                           std::vector<std::optional<std::string>>* images) {
   std::vector<kv::Point> points;

@@ -202,6 +202,8 @@ class Store {
   // With `past`, the image of that moment; so in ScanTablet.
   Result<bool> Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item,
                    const History::Moment* past = nullptr);
+  // The same, of the present and with Tier::kAny, by Engine::GetLater.
+  void GetLater(const Table& table, std::string_view key, kv::Engine::GetDone done);
   // Reads the durable images of items of any tables from one state; images->at(i) belongs to items[i]. Errors as Get, and
   // kTransactionConflict if others change them all the time.
   Status GetTogether(std::span<const WriteTarget> items, kv::Tier tier, std::vector<std::optional<std::string>>* images);

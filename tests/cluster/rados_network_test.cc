@@ -276,7 +276,8 @@ TEST(RadosNetwork, CutOffPastTheDeadlineOutcomesAreUnknown) {
   Network network;
   const auto engine = Open(options);
   ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, AddOne("count", 0)).ok());
-  // One write that is surely sent.
+  // One write that is surely sent, as nothing has to be read for it.
+  ASSERT_TRUE(kv::ApplyAndWait(*engine, AddOne("another", 0)).ok());
   network.Set(Network::Mode::kNoAnswers);
   EXPECT_EQ(CodeOf(kv::ApplyAndWait(*engine, AddOne("another"))), ErrorCode::kOutcomeUnknown);
   EXPECT_FALSE(engine->Health().ok());

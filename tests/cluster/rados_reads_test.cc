@@ -1,7 +1,9 @@
-// Reads of single keys: many at once, and from what the process remembers.
-#include <gtest/gtest.h>
+// Reads of single keys: many at once, without a thread that waits, and from what the process remembers.
+#include <gmock/gmock.h>
 
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include "cluster_under_test.h"
@@ -12,6 +14,7 @@ namespace stator {
 namespace {
 
 using kv_rados::RadosOptions;
+using testing::HasSubstr;
 
 // What a read says: a text without its stamp, "absent", or the error's message.
 std::string Text(const Result<bool>& exists, const std::string& value) {
@@ -24,6 +27,41 @@ std::string Read(kv::Engine& engine, std::string_view key, kv::Tier tier = kv::T
   return Text(exists, value);
 }
 std::string Guarded(kv::Engine& engine, std::string_view key) { return Read(engine, key, kv::Tier::kGuarded); }
+
+// Reads without waiting, and waits for all.
+class LaterReads {
+ public:
+  explicit LaterReads(kv::Engine& engine) : engine_(engine) {}
+  ~LaterReads() { Wait(); }
+  void Ask(kv::Tablet tablet, std::string_view key) {
+    std::unique_lock lock(mutex_);
+    const size_t place = answers_.size();
+    answers_.emplace_back();
+    ++open_;
+    lock.unlock();
+    engine_.GetLater(tablet, key, [this, place](Result<std::optional<std::string>> value) {
+      std::lock_guard locked(mutex_);
+      answers_[place] = !value.ok() ? value.error().message() : *value ? (*value)->substr(kv::kStampBytes) : "absent";
+      if (--open_ == 0) changed_.notify_all();
+    });
+  }
+  std::vector<std::string> Wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return open_ == 0; });
+    return answers_;
+  }
+  size_t open() {
+    std::lock_guard lock(mutex_);
+    return open_;
+  }
+
+ private:
+  kv::Engine& engine_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> answers_;
+  size_t open_ = 0;
+};
 
 // Each thread reads what it has just written, and what another process has.
 TEST(RadosReads, ManyAtOnceSeeWhatWasWrittenBefore) {
@@ -38,20 +76,49 @@ TEST(RadosReads, ManyAtOnceSeeWhatWasWrittenBefore) {
         kv::Engine& writer = i % 3 == 0 ? *other : *engine;
         ASSERT_TRUE(kv::ApplyAndWait(writer, PutOne(key, std::to_string(i))).ok());
         EXPECT_EQ(Read(*engine, key), std::to_string(i));
-        std::vector<std::optional<std::string>> values;
-        const std::string absent = "absent" + key;
-        const std::vector<kv::Point> points = {{kTablet, key}, {kTablet, absent}, {kTablet, key}};
-        ASSERT_TRUE(engine->MultiGet(points, kv::Tier::kAny, &values).ok());
-        ASSERT_TRUE(values[0] && !values[1] && values[2]);
-        EXPECT_EQ(values[0]->substr(kv::kStampBytes), std::to_string(i));
-        EXPECT_EQ(values[2], values[0]);
+        LaterReads later(*engine);
+        for (int n = 0; n < 5; ++n) later.Ask(kTablet, key);
+        later.Ask(kTablet, "absent" + key);
+        EXPECT_THAT(later.Wait(), testing::ElementsAre(std::to_string(i), std::to_string(i), std::to_string(i), std::to_string(i),
+                                                       std::to_string(i), "absent"));
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   std::map<std::string, double> statistics = engine->Statistics();
-  EXPECT_EQ(statistics["kv_rados_point_reads"], 32 * 20 * 2);
-  EXPECT_LT(statistics["kv_rados_point_read_operations"], statistics["kv_rados_point_reads"]) << "none went together";
+  EXPECT_EQ(statistics["kv_rados_point_reads"], 32 * 20 * 7);
+  EXPECT_LT(statistics["kv_rados_point_read_operations"], statistics["kv_rados_point_reads"] / 2);
+}
+
+TEST(RadosReads, LaterReadsOfWhatIsNotThere) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto writer = Open(options), engine = Open(options);
+  ASSERT_TRUE(writer && engine && kv::ApplyAndWait(*writer, PutOne("a", "1")).ok());
+  const kv::Tablet never{kv::Space::kItems, 8}, dropped{kv::Space::kItems, 9};
+  ASSERT_TRUE(writer->RaiseFence(dropped, kv::kDroppedFence).ok());
+  LaterReads later(*engine);
+  for (int i = 0; i < 50; ++i) {
+    later.Ask(never, "a");
+    later.Ask(kTablet, "a");
+    later.Ask(dropped, "a");
+  }
+  const std::vector<std::string> answers = later.Wait();
+  for (size_t i = 0; i < answers.size(); i += 3) {
+    EXPECT_EQ(answers[i], "absent");
+    EXPECT_EQ(answers[i + 1], "1");
+    EXPECT_EQ(answers[i + 2], "The tablet items.00000009 was dropped.");
+  }
+  // The header that the operations compare changes.
+  ASSERT_TRUE(writer->RaiseFence(kTablet, 5).ok());
+  LaterReads again(*engine);
+  for (int i = 0; i < 10; ++i) again.Ask(kTablet, "a");
+  EXPECT_THAT(again.Wait(), testing::Each("1"));
+  EXPECT_EQ(Read(*engine, "a"), "1");
+
+  ClusterUnderTest::Command(RadosCommand(options) + "rm " + kObject);
+  LaterReads missing(*engine);
+  missing.Ask(kTablet, "a");
+  EXPECT_THAT(missing.Wait(), testing::ElementsAre(HasSubstr("The object items.00000007.0 of the pool \"stator\" is missing.")));
 }
 
 // The header that operations compare changes while many wait for one.
@@ -95,19 +162,30 @@ TEST(RadosReads, NoReadOutlivesItsDeadline) {
   RadosOptions options = Impatient();
   options.deadline_seconds = 2;
   const auto engine = Open(options);
-  ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, PutOne("a", "1")).ok());
-  ASSERT_EQ(Read(*engine, "a"), "1");
-  const auto read_by_ten = [&](const std::string& text) {
-    std::vector<std::thread> readers;
-    for (int i = 0; i < 10; ++i) readers.emplace_back([&] { EXPECT_EQ(Read(*engine, "a"), text); });
-    for (std::thread& reader : readers) reader.join();
-  };
+  auto closing = Open(options);
+  ASSERT_TRUE(engine && closing && kv::ApplyAndWait(*engine, PutOne("a", "1")).ok());
+  ASSERT_EQ(Read(*engine, "a") + Read(*closing, "a"), "11");
   ClusterUnderTest::ForAllOsds("freeze-osd");
-  read_by_ten("The Ceph cluster did not answer in time.");
+  {
+    LaterReads later(*engine), of_closing(*closing);
+    std::vector<std::thread> waiting;
+    for (int i = 0; i < 10; ++i) {
+      later.Ask(kTablet, "a");
+      of_closing.Ask(kTablet, "a");
+      waiting.emplace_back([&] { EXPECT_EQ(Read(*engine, "a"), "The Ceph cluster did not answer in time."); });
+    }
+    closing.reset();
+    EXPECT_EQ(of_closing.open(), 0u) << "a store closes when all is answered";
+    for (std::thread& thread : waiting) thread.join();
+    EXPECT_THAT(later.Wait(), testing::Each("The Ceph cluster did not answer in time."));
+  }
+  // A hang that is shorter than the deadline is waited out.
   ClusterUnderTest::ForAllOsds("thaw-osd");
   while (Read(*engine, "a") != "1") {
   }
-  read_by_ten("1");
+  LaterReads later(*engine);
+  for (int i = 0; i < 10; ++i) later.Ask(kTablet, "a");
+  EXPECT_THAT(later.Wait(), testing::Each("1"));
 }
 
 // ---- Tier::kGuarded ------------------------------------------------------------------------------------------------
