@@ -188,9 +188,13 @@ Status IndexBuilder::Fill(const std::string& table_name, std::function<bool(cons
       if (failed.ok()) break;
       // A large table would never be through if it began anew after each failure.
       if (attempt == kAttempts || failed.error().code() == ErrorCode::kResourceNotFound) return failed;
-      MutexLock lock(mutex_);
-      if (stopped_) return OkStatus();
-      wake_.wait_for(mutex_, std::min<std::chrono::milliseconds>(kRetryPause, std::chrono::milliseconds(1 << attempt)));
+      {
+        MutexLock lock(mutex_);
+        if (stopped_) return OkStatus();
+        wake_.wait_for(mutex_, std::min<std::chrono::milliseconds>(kRetryPause, std::chrono::milliseconds(1 << attempt)));
+      }
+      // Where nothing can be read, a write might wait for long.
+      TRY(store_.Scan(*table, begin, end, false, kv::Tier::kAny, [](std::string_view, model::ItemView) { return false; }));
     }
   }
   return OkStatus();
