@@ -162,15 +162,16 @@ Status Cluster::Start() {
   if (int result = api_.conf_read_file(cluster_, options_.ceph_conf.c_str()); result < 0) {
     return Unavailable(fmt::format("The Ceph configuration {} cannot be read: {}.", options_.ceph_conf, failed(result)));
   }
+  // Without a time limit an operation waits for ever, and who was cut off for long tries to connect every 15 s only.
   const std::pair<const char*, std::string> settings[] = {
       {"rados_osd_op_timeout", std::to_string(options_.operation_timeout_seconds)},
       {"rados_mon_op_timeout", std::to_string(options_.operation_timeout_seconds)},
       {"client_mount_timeout", std::to_string(options_.connect_timeout_seconds)},
+      {"ms_max_backoff", "2"},
       {"log_to_stderr", "false"},
       {"err_to_stderr", "false"},
   };
   for (const auto& [name, value] : settings) {
-    // Without a time limit an operation waits for ever.
     if (int result = api_.conf_set(cluster_, name, value.c_str()); result < 0) {
       return Unavailable(fmt::format("Ceph's client does not take the setting {} = {}: {}.", name, value, failed(result)));
     }

@@ -34,14 +34,13 @@ void DeleteTable(Context& ctx, DeleteTableRequest request, Callback<DeleteTableR
   // Described before its items go, so that the answer still counts them.
   auto description = std::make_shared<TableDescription>();
   if (const table::TablePtr table = env.store.Find(*name)) *description = Describe(env, *table, TableStatus::kDeleting);
-  const auto answer = [&loop, description, done = std::make_shared<Callback<DeleteTableResponse>>(std::move(done))](
+  const auto answer = [&env, &loop, description, done = std::make_shared<Callback<DeleteTableResponse>>(std::move(done))](
                           Result<table::TablePtr> table) {
-    RunOn(loop, [description, done, table = std::move(table)]() mutable {
-      if (!table.ok()) {
-        (*done)(std::move(table).error());
-      } else {
-        (*done)(DeleteTableResponse{std::move(*description)});
-      }
+    RunOn(loop, [&env, description, done, table = std::move(table)]() mutable {
+      if (!table.ok()) return (*done)(std::move(table).error());
+      // It may be one that another process made and this one had not heard of.
+      if (description->table_id != (*table)->descriptor.table_id) *description = Describe(env, **table, TableStatus::kDeleting);
+      (*done)(DeleteTableResponse{std::move(*description)});
     });
   };
   if (env.settings.delay_transient_statuses) {

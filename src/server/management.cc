@@ -240,7 +240,7 @@ http::Reply Management::Ready() const {
 http::Reply Management::RenderMetrics() const {
   std::map<std::string, double> gauges;
   for (const auto& [name, value] : environment_.store.engine().Statistics()) {
-    std::string clean = "stator_kv_" + name;
+    std::string clean = (name.starts_with("kv_") ? "stator_" : "stator_kv_") + name;
     for (char& c : clean) {
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
     }

@@ -42,6 +42,8 @@ constexpr LocalFlag kLocalFlags[] = {
 constexpr int64_t kShortestTtlInterval = 100'000;
 // Each request on a cluster waits on a thread for it.
 constexpr int kNetworkThreads = 64;
+// Half of what a part may have at all, and what recovers without stalling its writers (docs/cluster.md).
+constexpr uint64_t kMostSplitBytes = 64 << 20, kMostSplitKeys = 100'000;
 const std::map<std::string, EngineKind> kEngineNames = {
     {"rocksdb", EngineKind::kRocksDb}, {"memory", EngineKind::kMemory}, {"rados", EngineKind::kRados}};
 
@@ -62,6 +64,11 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
       ->capture_default_str();
   app->add_option("--ceph-namespace", s->ceph_namespace, "namespace of the pool; each holds a store of its own")
       ->envname("STATOR_CEPH_NAMESPACE");
+  app->add_option("--ceph-split-bytes", s->ceph_split_bytes,
+                  "a part of a tablet that has grown to so many bytes is split in two")
+      ->check(CLI::Range(uint64_t{4096}, kMostSplitBytes))->envname("STATOR_CEPH_SPLIT_BYTES")->capture_default_str();
+  app->add_option("--ceph-split-keys", s->ceph_split_keys, "likewise, to so many keys")
+      ->check(CLI::Range(uint64_t{4}, kMostSplitKeys))->envname("STATOR_CEPH_SPLIT_KEYS")->capture_default_str();
   app->add_option("--durability", s->durability,
                   "fsync: a write is answered after fsync; os: after write(), it survives kill -9 but no power cut")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Durability>{{"fsync", Durability::kFsync}, {"os", Durability::kOs}}))
@@ -226,7 +233,8 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, ServeSettings* s)
     if (!given("--worker-threads")) s->worker_threads = kNetworkThreads;
     return std::nullopt;
   }
-  for (const char* option : {"--ceph-conf", "--pool", "--ceph-user", "--ceph-namespace"}) {
+  for (const char* option :
+       {"--ceph-conf", "--pool", "--ceph-user", "--ceph-namespace", "--ceph-split-bytes", "--ceph-split-keys"}) {
     if (given(option)) return fmt::format("{} is for --engine=rados, not {}", option, EngineName(s->engine));
   }
   return std::nullopt;

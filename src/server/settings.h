@@ -29,10 +29,12 @@ struct ServeSettings {
   std::vector<std::string> hosts;  // empty: both loopbacks
   EngineKind engine = EngineKind::kRocksDb;
   std::string data_dir = "./stator-data";  // kRocksDb only
-  std::string ceph_conf;                   // this and the next three: kRados only
+  std::string ceph_conf;                   // this and the next five: kRados only
   std::string pool;
   std::string ceph_user = "admin";
   std::string ceph_namespace;
+  uint64_t ceph_split_bytes = 48 << 20;  // a part of a tablet that has grown to one of these is split in two
+  uint64_t ceph_split_keys = 50'000;
   Durability durability = Durability::kFsync;
   uint64_t memory_budget_mb = 256;
   int io_threads = 0;  // 0: one per processor this process may use, at most 8

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "kv_rados/rados_engine.h"
+
 namespace stator::server {
 namespace {
 
@@ -172,16 +174,20 @@ TEST_F(SettingsTest, EnginesAndWhatBelongsToThem) {
   EXPECT_EQ(s.ceph_user, "admin");
   EXPECT_EQ(s.ceph_namespace, "");
   EXPECT_EQ(s.worker_threads, 64);
+  EXPECT_EQ(s.ceph_split_bytes, kv_rados::RadosOptions().split_bytes);
+  EXPECT_EQ(s.ceph_split_keys, kv_rados::RadosOptions().split_keys);
   EXPECT_EQ(Serve({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--worker-threads=8"}).worker_threads, 8);
   SetEnvironment("STATOR_ENGINE", "rados");
   SetEnvironment("STATOR_CEPH_CONF", "/e");
-  WriteToml("[serve]\npool = \"f\"\nceph-user = \"u\"\nceph-namespace = \"n\"\n");
+  WriteToml("[serve]\npool = \"f\"\nceph-user = \"u\"\nceph-namespace = \"n\"\nceph-split-bytes = 65536\nceph-split-keys = 100\n");
   s = Serve({"serve"});
   EXPECT_EQ(s.engine, EngineKind::kRados);
   EXPECT_EQ(s.ceph_conf, "/e");
   EXPECT_EQ(s.pool, "f");
   EXPECT_EQ(s.ceph_user, "u");
   EXPECT_EQ(s.ceph_namespace, "n");
+  EXPECT_EQ(s.ceph_split_bytes, 65536u);
+  EXPECT_EQ(s.ceph_split_keys, 100u);
 }
 
 TEST_F(SettingsTest, SettingsOfAnotherEngineAreRefused) {
@@ -194,6 +200,9 @@ TEST_F(SettingsTest, SettingsOfAnotherEngineAreRefused) {
   ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--durability=os"}, false, "--durability is not for --engine=rados");
   ExpectExit({"--pool=p"}, false, "--pool is for --engine=rados, not rocksdb");
   ExpectExit({"--in-memory", "--ceph-conf=/c"}, false, "--ceph-conf is for --engine=rados, not memory");
+  ExpectExit({"--ceph-split-keys=100"}, false, "--ceph-split-keys is for --engine=rados, not rocksdb");
+  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--ceph-split-keys=3"}, false, "--ceph-split-keys");
+  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--ceph-split-bytes=100000000"}, false, "--ceph-split-bytes");
 }
 
 TEST_F(SettingsTest, FlagsOfDynamoDbLocal) {

@@ -78,8 +78,8 @@ export const call = (endpoint, operation, body = {}, { headers = {}, ...rest } =
 
 export class Server {
   // Starts the binary and waits until it is ready. Fails with its output if it exits first. `spawned` is called with the
-  // process as soon as there is one.
-  static async start({ args = [], dataDir, port, readyWithin = 15000, spawned = () => {} } = {}) {
+  // process as soon as there is one. `env`: variables for it.
+  static async start({ args = [], dataDir, port, readyWithin = 15000, spawned = () => {}, env = {} } = {}) {
     const server = new Server();
     server.ownsDirectory = dataDir === undefined;
     // null: the server keeps its data elsewhere.
@@ -90,7 +90,7 @@ export class Server {
     const extra = (process.env.STATOR_ARGS ?? '').split(' ').filter(Boolean);
     const directory = dataDir === null ? [] : ['--data-dir', server.dataDir];
     const all = ['serve', '--port', String(server.port), ...directory, ...extra, ...args];
-    server.child = spawn(binary, all, { stdio: ['ignore', 'pipe', 'pipe'] });
+    server.child = spawn(binary, all, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
     for (const stream of [server.child.stdout, server.child.stderr]) {
       stream.on('data', (chunk) => { server.output = (server.output + chunk).slice(-8000); });
     }

@@ -71,12 +71,34 @@ const textOf = ({ state, done }) => `${state}|${done.join(',')}`;
 const withIndex = (done, index) => [...done, index].sort((a, b) => a - b);
 
 /**
+ * Of a history of registers, what is left without unanswered reads and without unanswered writes whose value nobody has
+ * seen. What explains it explains all (these never took effect), and it is much shorter after a long stall; what does not
+ * tells nothing.
+ */
+export function withoutUnseen(history) {
+  const seen = new Set();
+  for (const { answered, seen: read, before, after, condition } of history) {
+    if (!answered) continue;
+    for (const state of [read, before, after]) {
+      if (state !== undefined && state !== '-') seen.add(state.slice(state.indexOf('/') + 1));
+    }
+    if (condition?.v !== undefined) seen.add(condition.v);
+  }
+  return history.filter(({ answered, kind, item, set }) => {
+    if (answered) return true;
+    const value = kind === 'put' ? item.v : set;
+    return kind !== 'read' && (value === undefined || seen.has(value));
+  });
+}
+
+/**
  * Checks operations on one item that begins as `initial`. Returns {ok: true, configurations} (the
  * most there were at once) or {ok: false, failing, states, prefix}: the operation whose answer
  * cannot be explained, the states that the item may have been in when it returned, and the
- * operations that began before that, in the order of their calls.
+ * operations that began before that, in the order of their calls. {ok: undefined}: there are more
+ * than `most` configurations to look at.
  */
-export function check(history, { step = registerStep, initial = '-' } = {}) {
+export function check(history, { step = registerStep, initial = '-', most: limit = Infinity } = {}) {
   const operations = history.map((operation) => ({
     ...operation,
     return: operation.return ?? operation.death?.tick ?? Infinity,
@@ -144,6 +166,7 @@ export function check(history, { step = registerStep, initial = '-' } = {}) {
         const moved = settle({ state, done: withIndex(configuration.done, other) });
         const text = textOf(moved);
         if (tried.has(text)) continue;
+        if (tried.size > limit) return { ok: undefined };
         tried.add(text);
         work.push(moved);
       }

@@ -10,11 +10,13 @@
 import { parseArgs } from 'node:util';
 
 import { ClusterMachine } from './cluster_machine.mjs';
+import { counters } from './counters.mjs';
 import { indexes } from './indexes.mjs';
 import { registers } from './registers.mjs';
+import { tables } from './tables.mjs';
 import { transfers } from './transfers.mjs';
 
-const workloads = { registers, transfers, indexes };
+const workloads = { registers, transfers, indexes, counters, tables };
 
 const { values } = parseArgs({
   options: {

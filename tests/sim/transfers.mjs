@@ -52,6 +52,7 @@ class Transfers {
         KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
         AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
       });
+      await this.machine.fill?.(TableName, Array.from({ length: 60 }, (_, i) => ({ pk: { S: `other ${i}` } })));
     }
   }
 
@@ -69,6 +70,17 @@ class Transfers {
         },
       });
     }
+  }
+
+  // Items that nobody reads, so that there is something to split.
+  async grow(random) {
+    const id = this.id();
+    const requests = Array.from({ length: random.between(2, 6) }, (_, i) => ({
+      PutRequest: { Item: { pk: { S: `other ${id}.${i}` }, x: { S: 'x'.repeat(random.between(1, 200)) } } },
+    }));
+    const record = await this.machine.send('BatchWriteItem', { RequestItems: { [random.pick(TABLES)]: requests } });
+    if (record.status !== 0) assert.equal(record.status, 200, JSON.stringify(record.body));
+    return record.status !== 0;
   }
 
   // What was read of an account: {key, list}; its other attributes are checked against the list in
@@ -437,6 +449,7 @@ class Transfers {
         [2, () => this.withdraw(client, random)],
         [2, () => this.single(client, random)],
         [1, async () => (await this.get(client, random.pick(this.accounts()))) !== undefined],
+        [this.machine.storms ? 1 : 0, () => this.grow(random)],
         [
           2,
           async () =>
