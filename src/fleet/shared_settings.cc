@@ -30,12 +30,12 @@ void SharedSettings::Follow(std::string prefix, Follower follower) {
   followers_.emplace_back(std::move(prefix), std::move(follower));
 }
 
-Result<SharedSettings::Entries> SharedSettings::Read(std::string_view prefix) {
+Result<SharedSettings::Entries> SharedSettings::Read(kv::Engine& engine, std::string_view prefix) {
   const std::string begin = KeyOf(kSettingPrefix, prefix);
   const std::string end = EndOf(begin);
   Entries entries;
   Status bad;
-  TRY(engine_.Scan({kFleetTablet, begin, end, false}, kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
+  TRY(engine.Scan({kFleetTablet, begin, end, false}, kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
     const Result<std::string_view> text = DecodeRecord(value);
     if (!text.ok()) {
       bad = text.error();
@@ -48,9 +48,16 @@ Result<SharedSettings::Entries> SharedSettings::Read(std::string_view prefix) {
   return entries;
 }
 
+Result<std::map<std::string, std::string>> ReadSettings(kv::Engine& engine) {
+  ASSIGN_OR_RETURN(const SharedSettings::Entries entries, SharedSettings::Read(engine, ""));
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, stored] : entries) texts[name] = stored.text;
+  return texts;
+}
+
 Status SharedSettings::Refresh() {
   const MutexLock refreshing(refreshing_);
-  ASSIGN_OR_RETURN(Entries now, Read(""));
+  ASSIGN_OR_RETURN(Entries now, Read(engine_, ""));
   const auto tell = [this](const std::string& name, const std::optional<std::string>& text) {
     for (const auto& [prefix, follower] : followers_) {
       if (name.starts_with(prefix)) follower(name, text);
@@ -69,7 +76,7 @@ Status SharedSettings::Refresh() {
 
 Status SharedSettings::Change(std::string_view prefix, FunctionRef<Status(Texts* texts)> change) {
   for (int round = 0;; ++round) {
-    ASSIGN_OR_RETURN(const Entries before, Read(prefix));
+    ASSIGN_OR_RETURN(const Entries before, Read(engine_, prefix));
     Texts texts;
     for (const auto& [name, stored] : before) texts[name] = stored.text;
     TRY(change(&texts));

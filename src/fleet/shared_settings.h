@@ -17,6 +17,9 @@
 
 namespace stator::fleet {
 
+// What is set, by name. Waits for the engine.
+Result<std::map<std::string, std::string>> ReadSettings(kv::Engine& engine);
+
 // Thread-safe.
 class SharedSettings {
  public:
@@ -46,7 +49,9 @@ class SharedSettings {
     uint64_t stamp = 0;
   };
   using Entries = std::map<std::string, Stored, std::less<>>;
-  Result<Entries> Read(std::string_view prefix);
+  friend Result<std::map<std::string, std::string>> ReadSettings(kv::Engine& engine);
+  // Those whose names begin so.
+  static Result<Entries> Read(kv::Engine& engine, std::string_view prefix);
 
   kv::Engine& engine_;
   Messages& messages_;

@@ -31,13 +31,22 @@ constexpr int kWaiters = 2;
 constexpr size_t kMaxInLine = 10'000;
 constexpr size_t kPartsAtOnce = 64;  // that are asked for their counters together
 
+Error LookOnlyError() {
+  return Error(ErrorCode::kUnavailable, "The store was opened to be looked at only.");
+}
+
 class RadosEngine final : public kv::Engine {
  public:
   RadosEngine(std::unique_ptr<Cluster> cluster, const std::string& process)
       : bulletin_(*cluster),
         cluster_(std::move(cluster)),
-        map_(*cluster_, [this](const PartPtr& part) { splitter_.Watch(part); },
-             [this](kv::Tablet tablet) { CreateLater(tablet); }),
+        map_(*cluster_,
+             [this](const PartPtr& part) {
+               if (!look_only()) splitter_.Watch(part);
+             },
+             [this](kv::Tablet tablet) {
+               if (!look_only()) CreateLater(tablet);
+             }),
         splitter_(*cluster_, map_, process),
         cache_(cluster_->options().guarded_cache_bytes),
         writer_(*cluster_, map_, cache_, process,
@@ -61,14 +70,20 @@ class RadosEngine final : public kv::Engine {
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override;
   Status Scan(const kv::Range& range, kv::Tier tier,
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
-  void Apply(kv::Batch batch, kv::ApplyDone done) override { writer_.Apply(std::move(batch), std::move(done)); }
+  void Apply(kv::Batch batch, kv::ApplyDone done) override {
+    if (look_only() && !batch.empty()) return done(LookOnlyError());
+    writer_.Apply(std::move(batch), std::move(done));
+  }
   Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key) override;
   bool SpansUnits(const kv::Batch& batch) const override;
   Result<std::vector<PartInfo>> Parts(kv::Tablet tablet) const;
   Status Split(kv::Tablet tablet, std::string_view key) {
     return splitter_.SplitNow(tablet, RouteOf(tablet.space, key).value_or(std::string_view()));
   }
-  Status RaiseFence(kv::Tablet tablet, uint64_t fence) override { return kv_rados::RaiseFence(*cluster_, map_, tablet, fence); }
+  Status RaiseFence(kv::Tablet tablet, uint64_t fence) override {
+    if (look_only()) return LookOnlyError();
+    return kv_rados::RaiseFence(*cluster_, map_, tablet, fence);
+  }
   kv::Bulletin* bulletin() override { return &bulletin_; }
   Status Health() const override { return writer_.Health(); }
   uint64_t ApproximateBytes(kv::Tablet tablet) const override;
@@ -90,6 +105,7 @@ class RadosEngine final : public kv::Engine {
   }
 
  private:
+  bool look_only() const { return cluster_->options().look_only; }
   // Runs `operate` (the result of an operation: 0 or -errno) at the place of the route until it is not refused. place->part is null, and
   // nothing was done, if the tablet was never written to.
   Status At(kv::Tablet tablet, std::string_view route, Place* place, FunctionRef<int(const Place& place)> operate) const;
@@ -483,7 +499,7 @@ Result<std::vector<PartInfo>> RadosEngine::Parts(kv::Tablet tablet) const {
     ASSIGN_OR_RETURN(const PartSize size, DecodeSize(read.attribute(kSizeAttribute)));
     const PartHeader& header = place.header->header;
     parts.push_back({place.part->number, header.routes.begin, size.bytes - std::min(size.bytes, header.given.bytes),
-                     size.keys - std::min(size.keys, header.given.keys)});
+                     size.keys - std::min(size.keys, header.given.keys), size.unsure});
     return OkStatus();
   }));
   return parts;
@@ -499,6 +515,12 @@ uint64_t RadosEngine::ApproximateBytes(kv::Tablet tablet) const {
 Status OpenStore(Cluster& cluster, const std::string& process) {
   std::unique_ptr<ReadOp> read;
   int result = cluster.Read(kStoreObject, [](ReadOp& op) { op.Attributes(); }, &read);
+  const bool look_only = cluster.options().look_only;
+  if (result == -ENOENT && look_only) {
+    const std::string& space = cluster.options().name_space;
+    return Error(ErrorCode::kUnavailable, fmt::format("There is no store in the pool \"{}\"{}.", cluster.options().pool,
+                                                      space.empty() ? "" : fmt::format(", namespace \"{}\"", space)));
+  }
   if (result == -ENOENT) {
     WriteOp create(cluster.api());
     create.CreateExclusively();
@@ -511,6 +533,7 @@ Status OpenStore(Cluster& cluster, const std::string& process) {
   }
   if (result < 0) return cluster.ErrorOf(result, kStoreObject, false);
   TRY(CheckFormat(read->attribute(kFormatAttribute)));
+  if (look_only) return OkStatus();
   WriteOp opened(cluster.api());
   opened.GuardAttribute(kFormatAttribute, FormatText());
   opened.Set("opened", process);
@@ -521,7 +544,9 @@ Status OpenStore(Cluster& cluster, const std::string& process) {
 }  // namespace
 
 Result<std::vector<PartInfo>> PartsOf(kv::Engine& engine, kv::Tablet tablet) {
-  return static_cast<RadosEngine&>(engine).Parts(tablet);
+  const auto* rados = dynamic_cast<const RadosEngine*>(&engine);
+  if (rados == nullptr) return InternalError("The engine is none on RADOS.");
+  return rados->Parts(tablet);
 }
 
 Status SplitPart(kv::Engine& engine, kv::Tablet tablet, std::string_view key) {

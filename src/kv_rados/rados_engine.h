@@ -37,6 +37,9 @@ struct RadosOptions {
   int split_takeover_seconds = 3;
   // What is remembered of values that were read and written, for Tier::kGuarded.
   size_t guarded_cache_bytes = 64 << 20;
+  // Opens a store that is there, and changes nothing in the pool: the caps osd 'allow rx pool=POOL' do.
+  // Batches and fences are refused with kUnavailable.
+  bool look_only = false;
   const Clock* clock = nullptr;  // not owned; null: the system's
 
   // For tests: called on a thread of librados with what a write to a tablet gave (0 or -errno); what it returns is believed.
@@ -55,10 +58,12 @@ Result<std::unique_ptr<kv::Engine>> OpenRados(const RadosOptions& options);
 struct PartInfo {
   uint32_t number = 0;
   std::string begin;  // its first route (routing.h)
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;   // this and the next: the best guess of those who write to it
   uint64_t keys = 0;
+  uint64_t unsure = 0;  // how many bytes off it may be
 };
-// The parts of a tablet in the order of their routes; none if it was never written to. Waits. Not from one state.
+// The parts of a tablet in the order of their routes; none if it was never written to. Waits. Not from one state. kInternal: the
+// engine is another one; kFenced: the tablet was dropped; kUnavailable, kCorruption.
 Result<std::vector<PartInfo>> PartsOf(kv::Engine& engine, kv::Tablet tablet);
 // Splits the part that holds the key, whatever its size, and waits until that is done. kUnavailable: it cannot be divided, or is being
 // split already.

@@ -259,6 +259,8 @@ bool TransactionEngine::Sweep(kv::Tablet tablet, int64_t older_than_seconds) {
   return parts_->sweeper.Sweep(tablet, older_than_seconds * 1'000'000).ok();
 }
 
+kv::Engine& TransactionEngine::inner() { return *parts_->inner; }
+
 kv::Capabilities TransactionEngine::capabilities() const {
   kv::Capabilities capabilities = parts_->inner->capabilities();
   capabilities.atomic_across_tablets = true;

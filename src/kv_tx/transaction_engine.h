@@ -55,6 +55,9 @@ class TransactionEngine final : public kv::Engine {
   // nothing of that age is left that could be settled.
   bool Sweep(kv::Tablet tablet, int64_t older_than_seconds = 60);
 
+  // What stands below the transactions.
+  kv::Engine& inner();
+
   kv::Capabilities capabilities() const override;
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override;
   void GetLater(kv::Tablet tablet, std::string_view key, kv::Engine::GetDone done) override;

@@ -133,7 +133,7 @@ bool AutoScaler::Judge(Environment& env, const std::vector<Watched>& watched, in
   std::map<std::string, Plan> plans;
   for (const Watched& each : watched) {
     const table::TableDescriptor& table = each.table->descriptor;
-    if (StatusAt(table, env, at_micros) != TableStatus::kActive || !env.store.MayWork(*each.table)) continue;
+    if (StatusAt(table, env, at_micros) != TableStatus::kActive) continue;
     const auto decreases = each.index != nullptr ? DecreasesOf(each.index->throughput) : DecreasesOf(table);
     std::vector<ScalingActivity> wanted;
     int64_t units[throughput::kAccesses];

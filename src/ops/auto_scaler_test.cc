@@ -113,6 +113,18 @@ TEST_F(AutoScalerTest, GrowsUnderLoadAndShrinksAfter) {
   EXPECT_TRUE(Activities("another").empty());
 }
 
+// Of several processes one judges all tables, also those whose other background work is another's.
+TEST_F(AutoScalerTest, JudgesTablesWhoseWorkIsAnothers) {
+  Create("t");
+  SetRules("t", {.read = AutoScalingSettings{.min_units = 5, .max_units = 100, .target = 0.5}});
+  world_.store->SetWorkPredicate([](const table::Table&) { return false; });
+  for (int minute = 1; minute <= 2; ++minute) {
+    Use("t", Access::kRead, 60 * 9);
+    Pass();
+  }
+  EXPECT_EQ(Descriptor("t").read_units, 18);
+}
+
 TEST_F(AutoScalerTest, JudgesTheMinutesOfAMoveInOrder) {
   Create("t");
   const AutoScalingSettings settings{.min_units = 5, .max_units = 100, .lower_when_idle = true};

@@ -104,6 +104,11 @@ Status Instance::OpenRecorder() {
 
 void Instance::OpenRest() {
   heat_ = std::make_unique<HeatHistories>(*environment_, has_manual_clock());
+  auto* const transactions = dynamic_cast<kv_tx::TransactionEngine*>(engine_.get());
+  if (peers_ != nullptr && transactions != nullptr) {
+    sweep_ = std::make_unique<TransactionSweep>(
+        *transactions, machine_clock_, [this](uint32_t owner) { return peers_->IsMine(owner); }, options_.sweep);
+  }
   metrics_ = std::make_unique<Metrics>([this](std::string_view name) { return store_->Find(name) != nullptr; });
   api::Registry registry;
   api::RegisterAll(&registry);
@@ -118,7 +123,7 @@ void Instance::OpenRest() {
   management_ = std::make_unique<Management>(
       *environment_, *metrics_, *clock_control_, *heat_, options_.connections,
       Management::Options{std::string(EngineName(settings_.engine)), settings_.init_dir, clock_->TicksMicros(), peers_.get(),
-                          settings_.faults, settings_.throttling, shares_.get()});
+                          settings_.faults, settings_.throttling, shares_.get(), sweep_.get()});
   front_door_ = std::make_unique<FrontDoor>(*service_, *management_, engine_->capabilities().blocking);
 }
 
@@ -133,6 +138,7 @@ Status Instance::Start() {
       peers_->messages().Hear(message, std::move(acknowledge));
     });
     shares_->Start();
+    if (sweep_ != nullptr) sweep_->Start();
     // Without a part of the capacity it would refuse everything.
     if (environment_->admission.Enforces() && !shares_->WaitForGrant(kWaitForGrantMicros))
       LogWarn("no_part_of_the_capacity_yet", {{"waited_seconds", kWaitForGrantMicros / 1'000'000}});
@@ -146,6 +152,7 @@ void Instance::StopBackground() {
   // First, so that no move of the clock is waited for.
   if (chores_ != nullptr) chores_->Stop();
   if (peers_ == nullptr) return;
+  if (sweep_ != nullptr) sweep_->Stop();
   if (store_ != nullptr) store_->ListenTo(nullptr);
   peers_->Stop();
 }

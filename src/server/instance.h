@@ -25,6 +25,7 @@
 #include "server/settings.h"
 #include "server/shared_clock.h"
 #include "server/shares.h"
+#include "server/transaction_sweep.h"
 #include "table/store.h"
 
 namespace stator::server {
@@ -35,6 +36,7 @@ class Instance {
   struct Options {
     uint16_t port = 0;                    // that it is reached at
     std::function<int()> connections;     // that are open now, for metrics
+    TransactionSweep::Options sweep = {};
   };
   // Reads the store, loads what --init names, and joins the other processes of the store, if there can be any: then it may wait for
   // seconds for those that may have died. Of the settings those about sockets are not looked at, nor those of engines.
@@ -57,6 +59,8 @@ class Instance {
   ops::Environment& environment() { return *environment_; }
   // Null if no other process can serve the store.
   Peers* peers() { return peers_.get(); }
+  // Null under the same condition, or if the engine has no transactions of its own to sweep.
+  TransactionSweep* sweep() { return sweep_.get(); }
 
  private:
   Instance(const ServeSettings& settings, std::unique_ptr<kv::Engine> engine, Options options);
@@ -77,7 +81,8 @@ class Instance {
   WorkerPool workers_;
   std::unique_ptr<table::Store> store_;
   std::optional<ops::Environment> environment_;
-  std::unique_ptr<Shares> shares_;  // null if no other process can serve the store
+  std::unique_ptr<Shares> shares_;  // this and the next: null if no other process can serve the store
+  std::unique_ptr<TransactionSweep> sweep_;
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<HeatHistories> heat_;
   std::unique_ptr<Metrics> metrics_;

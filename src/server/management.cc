@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/pump.h"
 #include "server/auto_scaling_control.h"
+#include "server/cluster_report.h"
 #include "server/partition_report.h"
 #include "server/report_json.h"
 #include "server/seed_data.h"
@@ -191,6 +192,11 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
     if (path == "/_stator/status" && request.method == "GET") {
       return HandleSlowly(std::move(exchange), [this](const http::Request&) { return RenderStatus(); });
     }
+    if (path == "/_stator/cluster" && request.method == "GET") {
+      if (options_.sweep == nullptr)
+        return exchange->Send(Message(404, "This server has its store to itself"));
+      return HandleSlowly(std::move(exchange), [this](const http::Request&) { return RenderCluster(); });
+    }
   } else if (request.method == "GET" || request.method == "HEAD") {
     if (path == "/health/live") return exchange->Send(Text(200, "live\n"));
     if (path == "/health/ready") return exchange->Send(Ready());
@@ -257,6 +263,12 @@ http::Reply Management::RenderMetrics() const {
     gauges["stator_shares_allocator"] = view.allocates ? 1 : 0;
     if (view.allocates) gauges["stator_shares_processes"] = static_cast<double>(view.processes);
   }
+  if (options_.sweep != nullptr) {
+    const TransactionSweep::View view = options_.sweep->view();
+    gauges["stator_swept_tablets"] = static_cast<double>(view.tablets);
+    gauges["stator_unfinished_transactions"] = static_cast<double>(view.unfinished);
+    gauges["stator_oldest_unfinished_transaction_seconds"] = view.oldest_seconds;
+  }
   http::Reply reply = Text(200, metrics_.Render(gauges, ThroughputMetrics(environment_)));
   reply.headers[0].second = "text/plain; version=0.0.4; charset=utf-8";
   return reply;
@@ -275,6 +287,12 @@ http::Reply Management::RenderStatus() const {
   return Json(200, fmt::format(R"({{"version":"{}","engine":{},"region":{},"account":{},"writable":{},"tables":[{}]}})",
                                STATOR_VERSION, Quoted(options_.engine_name), Quoted(environment_.settings.region),
                                Quoted(environment_.settings.account), health.ok(), tables));
+}
+
+http::Reply Management::RenderCluster() const {
+  const Result<ClusterReport> report = MakeClusterReport(
+      options_.sweep->engine(), options_.peers->fleet().roll(), SystemClock().NowMicros());
+  return report.ok() ? Json(200, RenderJson(*report)) : Failure(report.error());
 }
 
 void Management::Split(std::string table_name, std::unique_ptr<http::Exchange> exchange) {

@@ -4,6 +4,8 @@
 //   GET  /health/ready           200 while the store takes writes, else 503 with the reason
 //   GET  /metrics                Prometheus text
 //   GET  /_stator/status         version, engine, tables
+//   GET  /_stator/cluster        who serves the store, its tablets, leases and transactions that are
+//                                not finished (cluster_report.h); 404 if no other process could
 //   POST /_stator/reset          drops all tables and streams; with --init loads the tables again
 //   POST /_stator/tables/NAME/split   splits a partition: {"partition": 2}, {"hash": "123"} (the
 //   lowest of the upper half), or
@@ -38,6 +40,7 @@
 #include "server/shares.h"
 #include "server/table_reports.h"
 #include "server/throttling_control.h"
+#include "server/transaction_sweep.h"
 
 namespace stator::server {
 
@@ -52,7 +55,8 @@ class Management {
     Peers* peers = nullptr;
     ops::FaultDial::Tables faults = {};
     ops::ThrottlingModes throttling = {};
-    const Shares* shares = nullptr;  // with `peers`
+    const Shares* shares = nullptr;  // with `peers`, like the next
+    TransactionSweep* sweep = nullptr;
   };
   // All must outlive the requests.
   Management(ops::Environment& environment, Metrics& metrics, ClockControl& clock,
@@ -82,6 +86,7 @@ class Management {
   http::Reply Ready() const;
   http::Reply RenderMetrics() const;
   http::Reply RenderStatus() const;
+  http::Reply RenderCluster() const;
 
   ops::Environment& environment_;
   Metrics& metrics_;

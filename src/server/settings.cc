@@ -308,6 +308,19 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       ->envname("STATOR_CEPH_CONF");
   copy->add_option("--ceph-user", result.copy.ceph_user, "of rados: user of the cluster, without \"client.\"")
       ->envname("STATOR_CEPH_USER")->capture_default_str();
+  CLI::App* cluster = app.add_subcommand("cluster", "look at a store on a Ceph cluster");
+  cluster->require_subcommand(1);
+  CLI::App* status = cluster->add_subcommand(
+      "status", "print who serves it, its tablets, and transactions that are not finished; needs no server");
+  status->add_option("--ceph-conf", result.cluster.ceph_conf, "the cluster's ceph.conf")
+      ->envname("STATOR_CEPH_CONF")->required();
+  status->add_option("--pool", result.cluster.pool, "the pool with the store")
+      ->envname("STATOR_POOL")->required();
+  status->add_option("--ceph-user", result.cluster.ceph_user, "user of the cluster, without \"client.\"; osd 'allow rx' does")
+      ->envname("STATOR_CEPH_USER")->capture_default_str();
+  status->add_option("--ceph-namespace", result.cluster.ceph_namespace, "namespace of the pool")
+      ->envname("STATOR_CEPH_NAMESPACE");
+  status->add_flag("--json", result.cluster.json, "print one JSON object");
   app.set_config("--config", "stator.toml", "settings file; the options of serve stand under [serve]");
   app.config_formatter(std::make_shared<EnvironmentFirst>(*serve, result.serve));
   app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt setting must not look as if it took effect
@@ -339,6 +352,10 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   }
   if (copy->parsed()) {
     result.action = CommandLine::Action::kCopy;
+    return result;
+  }
+  if (cluster->parsed()) {
+    result.action = CommandLine::Action::kCluster;
     return result;
   }
   if (advise->parsed()) {

@@ -14,6 +14,7 @@
 #include "ops/auto_scaler.h"
 #include "ops/fault_dial.h"
 #include "request_log/record.h"
+#include "server/cluster_command.h"
 #include "server/copy_command.h"
 #include "simulate/command.h"
 #include "throughput/model_settings.h"
@@ -60,12 +61,13 @@ struct ServeSettings {
 };
 
 struct CommandLine {
-  enum class Action { kServe, kSimulate, kAdvise, kCopy, kExit } action = Action::kExit;
+  enum class Action { kServe, kSimulate, kAdvise, kCopy, kCluster, kExit } action = Action::kExit;
   int exit_code = 0;
   ServeSettings serve;
   simulate::Command simulate;
   advise::Command advise;
   CopyCommand copy;
+  ClusterCommand cluster;
 };
 
 // rocksdb, memory or rados.

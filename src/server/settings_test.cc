@@ -205,6 +205,23 @@ TEST_F(SettingsTest, SettingsOfAnotherEngineAreRefused) {
   ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--ceph-split-bytes=100000000"}, false, "--ceph-split-bytes");
 }
 
+TEST_F(SettingsTest, ClusterStatus) {
+  CommandLine line = Parse({"cluster", "status", "--ceph-conf=/c", "--pool=p"});
+  EXPECT_EQ(line.action, CommandLine::Action::kCluster);
+  EXPECT_EQ(line.cluster.ceph_conf, "/c");
+  EXPECT_EQ(line.cluster.pool, "p");
+  EXPECT_EQ(line.cluster.ceph_user, "admin");
+  EXPECT_FALSE(line.cluster.json);
+  ExpectExit({"cluster"}, false, "subcommand");
+  ExpectExit({"cluster", "status", "--ceph-conf=/c"}, false, "--pool");
+  SetEnvironment("STATOR_CEPH_CONF", "/e");
+  line = Parse({"cluster", "status", "--pool=p", "--ceph-user=u", "--ceph-namespace=n", "--json"});
+  EXPECT_EQ(line.cluster.ceph_conf, "/e");
+  EXPECT_EQ(line.cluster.ceph_user, "u");
+  EXPECT_EQ(line.cluster.ceph_namespace, "n");
+  EXPECT_TRUE(line.cluster.json);
+}
+
 TEST_F(SettingsTest, FlagsOfDynamoDbLocal) {
   EXPECT_EQ(TranslateLocalFlags({"-port", "8000", "-inMemory", "-sharedDb"}), (Arguments{"serve", "--port", "8000", "--in-memory"}));
   ServeSettings s = Serve({"-port", "8001", "-inMemory", "-sharedDb"});

@@ -13,5 +13,8 @@ int main(int argc, char** argv) {
   if (command.action == stator::server::CommandLine::Action::kCopy) {
     return stator::server::Execute(command.copy);
   }
+  if (command.action == stator::server::CommandLine::Action::kCluster) {
+    return stator::server::Execute(command.cluster);
+  }
   return stator::server::Serve(command.serve);
 }

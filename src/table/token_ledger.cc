@@ -5,11 +5,11 @@
 #include <array>
 
 #include "table/item_value.h"
+#include "table/ledger_tablet.h"
 
 namespace stator::table {
 namespace {
 
-constexpr kv::Tablet kLedgerTablet = {kv::Space::kLog, 0};
 constexpr size_t kTimeBytes = 8;
 
 std::string KeyOf(int64_t period, std::string_view token) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <optional>
 
 #include "api/service.h"
@@ -264,7 +265,12 @@ Result<std::unique_ptr<Host>> OpenHost(std::string_view where) {
   if (where == "memory") host = std::make_unique<MemoryHost>();
   if (where == "rocksdb") host = std::make_unique<RocksHost>();
   if (where == "http") host = std::make_unique<HttpHost>();
-  if (where == "shared") host = MakeSharedHost();
+  if (where == "shared") host = MakeSharedMemoryHost();
+  if (where == "rados") {
+    const char* conf = std::getenv("STATOR_CEPH_CONF");
+    if (conf == nullptr) return ValidationError("STATOR_CEPH_CONF is not set: run ./dev cluster-test");
+    host = MakeRadosHost(conf);
+  }
   if (!host) return ValidationError(fmt::format("there is no configuration {}", where));
   TRY(host->Reopen());
   return host;

@@ -1,4 +1,4 @@
-// script_runner memory|rocksdb|http|shared [--show] FILE.ddb...
+// script_runner memory|rocksdb|http|shared|rados [--show] FILE.ddb...
 //
 // Runs scripts, each on an empty store, and prints what was not as expected; exits with 1 if
 // anything was. --show prints every answer. Besides what a script says, every answer is checked for
@@ -284,7 +284,7 @@ int Main(int argc, char** argv) {
     }
   }
   if (files.empty()) {
-    fmt::print(stderr, "usage: script_runner memory|rocksdb|http|shared [--show] FILE.ddb...\n");
+    fmt::print(stderr, "usage: script_runner memory|rocksdb|http|shared|rados [--show] FILE.ddb...\n");
     return 2;
   }
   std::sort(files.begin(), files.end());

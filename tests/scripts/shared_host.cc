@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <functional>
 #include <optional>
 
 #include "base/pump.h"
+#include "base/random.h"
 #include "kv/shared_memory.h"
+#include "kv_rados/rados_engine.h"
 #include "kv_tx/transaction_engine.h"
 #include "server/instance.h"
 #include "server/test_network_engine.h"
@@ -15,6 +18,9 @@ namespace stator::scripts {
 namespace {
 
 constexpr size_t kServers = 3;
+
+// A new process's way to the store.
+using Attach = std::function<Result<std::unique_ptr<kv::Engine>>()>;
 
 class Exchange final : public http::Exchange {
  public:
@@ -41,10 +47,11 @@ class Exchange final : public http::Exchange {
   std::optional<Answer>* const answer_;
 };
 
-// Three servers on one store in memory, each with its own engine, catalog, clock and background work; each request goes to the next
+// Three servers on one store, each with its own engine, catalog, clock and background work; each request goes to the next
 // one. This thread is the loop of all of them, and must never wait for an engine.
 class SharedHost final : public Host {
  public:
+  explicit SharedHost(Attach attach) : attach_(std::move(attach)) {}
   ~SharedHost() override { Close(); }
 
   Answer Ask(const Question& question) override {
@@ -69,8 +76,9 @@ class SharedHost final : public Host {
       settings.seed = 20120810 + i;
       kv_tx::Options options;
       options.threads = 2;
+      ASSIGN_OR_RETURN(std::unique_ptr<kv::Engine> attached, attach_());
       auto engine = std::make_unique<server::NetworkEngine>(
-          std::make_unique<kv_tx::TransactionEngine>(memory_.Attach(), options));
+          std::make_unique<kv_tx::TransactionEngine>(std::move(attached), options));
       engines_[i] = engine.get();
       server::Instance::Options served;
       served.port = static_cast<uint16_t>(8101 + i);
@@ -109,7 +117,7 @@ class SharedHost final : public Host {
     for (auto& instance : instances_) instance.reset();
   }
 
-  kv::SharedMemory memory_;
+  const Attach attach_;
   Pump loop_;
   std::array<std::unique_ptr<server::Instance>, kServers> instances_;
   std::array<server::NetworkEngine*, kServers> engines_ = {};
@@ -119,6 +127,18 @@ class SharedHost final : public Host {
 
 }  // namespace
 
-std::unique_ptr<Host> MakeSharedHost() { return std::make_unique<SharedHost>(); }
+std::unique_ptr<Host> MakeSharedMemoryHost() {
+  auto memory = std::make_shared<kv::SharedMemory>();
+  return std::make_unique<SharedHost>([memory] { return Result<std::unique_ptr<kv::Engine>>(memory->Attach()); });
+}
+
+std::unique_ptr<Host> MakeRadosHost(std::string ceph_conf) {
+  kv_rados::RadosOptions options;
+  options.ceph_conf = std::move(ceph_conf);
+  options.pool = "stator";
+  options.user = "stator";
+  options.name_space = fmt::format("scripts-{:016x}", SystemSeed());
+  return std::make_unique<SharedHost>([options] { return kv_rados::OpenRados(options); });
+}
 
 }  // namespace stator::scripts

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "host.h"
 
 namespace stator::scripts {
 
-// Not opened yet.
-std::unique_ptr<Host> MakeSharedHost();
+// Neither is opened yet.
+std::unique_ptr<Host> MakeSharedMemoryHost();
+// In a new namespace of the pool `stator` of a cluster that tests/cluster/cluster has started.
+std::unique_ptr<Host> MakeRadosHost(std::string ceph_conf);
 
 }  // namespace stator::scripts

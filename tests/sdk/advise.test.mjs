@@ -60,7 +60,7 @@ describe('recorded requests and advice', { skip: own ? false : 'needs a server o
     test(`a hot key, a sparse index, an unused one and large items, keys ${keys}`, async () => {
       const file = path.join(directory, `${keys}.log`);
       const server = await Server.start({
-        args: ['--clock=manual', '--clock-start=2026-11-21T12:00:00Z', `--record=${file}`, `--record-keys=${keys}`],
+        one: true, args: ['--clock=manual', '--clock-start=2026-11-21T12:00:00Z', `--record=${file}`, `--record-keys=${keys}`],
       });
       const units = await play(server).finally(() => server.stop());
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { N, S, assertFails, clientFor, operationsOf } from './clients.mjs';
-import { Server, isStator, request } from './harness.mjs';
+import { Server, isStator, oneServerOnly, request } from './harness.mjs';
 
 const own = isStator && !process.env.STATOR_ENDPOINT;
 
@@ -62,7 +62,7 @@ describe('capacity on a manual clock', { skip: own ? false : 'needs a server of 
     await change(1);
   });
 
-  test('auto scaling follows the load, minute by minute', async () => {
+  test('auto scaling follows the load, minute by minute', oneServerOnly('capacity'), async () => {
     const TableName = 'scaled';
     await align();
     await create(TableName, 2);

@@ -29,7 +29,7 @@ const get = async (name, consistent) => (await ddb.getItem({ TableName: table, K
 
 before(async () => {
   if (options.skip) return;
-  server = await Server.start({ args: ['--in-memory', '--clock', 'manual'] });
+  server = await Server.start({ one: true, args: ['--in-memory', '--clock', 'manual'] });
   const base = { endpoint: server.endpoint, region: 'us-east-1', credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' } };
   ddb = new DynamoDB({ ...base, maxAttempts: 1 });
   patient = new DynamoDB({ ...base, maxAttempts: 10 });

@@ -1,5 +1,7 @@
 // The server under test: the one at STATOR_ENDPOINT, or one that this process starts on a free port with a fresh data
-// directory and stops afterwards. Only Node's own modules are used here, so that suites without the SDK share it.
+// directory and stops afterwards. With STATOR_CLUSTER_CONF, the ceph.conf of a cluster that tests/cluster/cluster has started, it is
+// three servers of one store in a fresh namespace of its pool, and each request goes to the next one of them. Only Node's own modules
+// are used here, so that suites without the SDK share it.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -76,10 +78,113 @@ export const call = (endpoint, operation, body = {}, { headers = {}, ...rest } =
     ...rest,
   });
 
+export const onCluster = Boolean(process.env.STATOR_CLUSTER_CONF);
+// Why a test is for one server only. What is a server's own without that (what it saw and remembers: faults that it counts, older
+// images of items, recordings) is asked of one of the three alone: Server.start's `one`.
+const kOneServerOnly = {
+  capacity: 'servers divide the capacity of a table, new ones included, a second behind its use: to the unit it is there with one only',
+};
+// Options of a test whose expectations hold for one server only.
+export const oneServerOnly = (why) => ({ skip: onCluster ? `three servers: ${kOneServerOnly[why]}` : false });
+
+const kServersOfCluster = 3;
+
+// Hands each request to the next one of several servers, as a load balancer would.
+class Spreader {
+  static async listen(port, targets) {
+    const spreader = new Spreader();
+    spreader.agent = new http.Agent({ keepAlive: true });
+    let next = 0;
+    const serve = (request, reply) => {
+      const target = targets[next++ % targets.length];
+      const onward = http.request({
+        host: '127.0.0.1', port: target, method: request.method, path: request.url, headers: request.headers, agent: spreader.agent,
+      }, (answer) => {
+        reply.writeHead(answer.statusCode, answer.statusMessage, answer.rawHeaders);
+        answer.pipe(reply);
+        answer.on('error', () => reply.destroy());
+      });
+      onward.on('error', () => reply.destroy());
+      reply.on('close', () => { if (!reply.writableFinished) onward.destroy(); });
+      request.pipe(onward);
+    };
+    spreader.servers = [];
+    for (const host of ['127.0.0.1', '::1']) {
+      const server = http.createServer(serve);
+      server.keepAliveTimeout = 60000;
+      server.listen(port, host);
+      await once(server, 'listening');
+      server.unref();
+      spreader.servers.push(server);
+    }
+    return spreader;
+  }
+  close() {
+    for (const server of this.servers) {
+      server.close();
+      server.closeAllConnections();
+    }
+    this.agent.destroy();
+  }
+}
+
+// Three servers of one store, which look like one. `dataDir` only names the store. With `one` the endpoint is that of the first
+// server, which alone records requests; the others serve nobody, but do their part of the background work.
+class ServersOfCluster {
+  static async start({ args = [], dataDir, port, one = false, ...rest } = {}) {
+    const servers = new ServersOfCluster();
+    servers.ownsDirectory = dataDir === undefined;
+    servers.dataDir = dataDir ?? fs.mkdtempSync(path.join(os.tmpdir(), 'stator-test-'));
+    const store = [
+      '--engine=rados', `--ceph-conf=${process.env.STATOR_CLUSTER_CONF}`, '--ceph-user=stator', '--pool=stator',
+      `--ceph-namespace=${path.basename(servers.dataDir)}`,
+    ];
+    const own = args.filter((arg) => arg !== '--in-memory');
+    const ports = [];
+    servers.servers = [];
+    try {
+      // One after the other: the first one makes the store.
+      for (let i = 0; i < kServersOfCluster; ++i) {
+        const mine = i === 0 ? own : own.filter((arg) => !arg.startsWith('--record'));
+        const server = await Server.startOne({ args: [...store, ...mine], dataDir: null, port: one && i === 0 ? port : undefined, ...rest });
+        servers.servers.push(server);
+        ports.push(server.port);
+      }
+      servers.port = one ? ports[0] : port ?? await freePort();
+      servers.endpoint = `http://127.0.0.1:${servers.port}`;
+      if (!one) servers.spreader = await Spreader.listen(servers.port, ports);
+    } catch (error) {
+      await servers.kill();
+      throw error;
+    }
+    return servers;
+  }
+  get output() { return this.servers.map((server) => server.output).join('----\n'); }
+  get child() { return this.servers[0].child; }
+  get endpoints() { return this.servers.map((server) => server.endpoint); }
+
+  async kill() {
+    this.spreader?.close();
+    const results = await Promise.all(this.servers.map((server) => server.kill()));
+    return results[0];
+  }
+  async stop() {
+    this.spreader?.close();
+    const results = await Promise.all(this.servers.map((server) => server.stop()));
+    if (this.ownsDirectory) fs.rmSync(this.dataDir, { recursive: true, force: true });
+    return results.find(({ code }) => code !== 0) ?? results[0];
+  }
+}
+
 export class Server {
+  // Those of all servers of the store; `endpoint` is what clients use.
+  get endpoints() { return [this.endpoint]; }
+  // `one`: on a cluster, clients talk to one of the servers only, for what is that server's own.
+  static start(options) { return onCluster ? ServersOfCluster.start(options) : Server.startOne(options); }
+
   // Starts the binary and waits until it is ready. Fails with its output if it exits first. `spawned` is called with the
-  // process as soon as there is one. `env`: variables for it.
-  static async start({ args = [], dataDir, port, readyWithin = 15000, spawned = () => {}, env = {} } = {}) {
+  // process as soon as there is one. `dataDir`: null: no directory is named. `env`: variables for it.
+  static async startOne({ args = [], dataDir, port, readyWithin = 15000, spawned = () => {}, env = {} } = {}) {
     const server = new Server();
     server.ownsDirectory = dataDir === undefined;
     // null: the server keeps its data elsewhere.

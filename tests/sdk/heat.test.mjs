@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { S, clientFor, operationsOf } from './clients.mjs';
-import { Server, advanceClock, isStator, request } from './harness.mjs';
+import { Server, advanceClock, isStator, oneServerOnly, request } from './harness.mjs';
 
 const own = isStator && !process.env.STATOR_ENDPOINT;
 const start = Date.parse('2026-11-21T12:00:00Z') / 1000;
 const TableName = 'votes';
 
-describe('heat', { skip: own ? false : 'needs a server of its own' }, () => {
+describe('heat', { skip: own ? oneServerOnly('capacity').skip : 'needs a server of its own' }, () => {
   let server;
   let client;
   let ddb;

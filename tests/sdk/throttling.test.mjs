@@ -8,9 +8,9 @@ import { DynamoDB } from '@aws-sdk/client-dynamodb';
 
 import { hotDate } from '../../examples/hot-date/hot-date.mjs';
 import { N, S, assertFails } from './clients.mjs';
-import { Server, isStator, request } from './harness.mjs';
+import { Server, isStator, oneServerOnly, request } from './harness.mjs';
 
-const options = { skip: process.env.STATOR_ENDPOINT || !isStator ? 'needs a server of its own' : false };
+const options = { skip: process.env.STATOR_ENDPOINT || !isStator ? 'needs a server of its own' : oneServerOnly('capacity').skip };
 let server, ddb;
 
 async function manage(method, path, body) {
