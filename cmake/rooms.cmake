@@ -18,6 +18,6 @@ room(copy USES table kv model base LIBS ${XXHASH_LIB} TEST_USES expr kv_rocks st
 room(ops USES plan table stream throughput expr model base TEST_USES kv)
 room(api USES ops expr table model request_log base LIBS simdjson::simdjson TEST_USES kv)
 room(http USES base LIBS ${HTTP_PARSER_LIB})
-room(server USES http api simulate advise copy ops table fleet throughput kv_rados kv_rocks kv_tx kv request_log model base LIBS CLI11::CLI11 prometheus-cpp::core simdjson::simdjson)
+room(server USES http api simulate advise copy ops table fleet throughput kv_rados kv_rocks kv_tx kv request_log model base LIBS CLI11::CLI11 prometheus-cpp::core simdjson::simdjson TEST_USES expr)
 # Debian's RocksDB is built without RTTI; a file that derives from its classes must be as well.
 set_source_files_properties(src/kv_rocks/power_cut_disk_test.cc PROPERTIES COMPILE_OPTIONS "-fno-rtti")

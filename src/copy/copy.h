@@ -21,7 +21,7 @@ struct Options {
   size_t batch_items = 32;          // of one write
   size_t batch_bytes = 1 << 20;
   size_t in_flight = 64;            // writes
-  size_t mark_items = 20'000;       // after so many items the marker is brought up to date
+  size_t mark_items = 5'000;        // after so many items the marker is brought up to date
   int attempts = 20;                // of one write that fails for a while
   // Hears of the table under way after each step that a later run would not repeat: how many items this run has read. Its error
   // ends the copy.

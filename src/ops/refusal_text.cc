@@ -23,20 +23,20 @@ std::string WhatOf(const Explanation& e) {
 std::string LimitText(const Explanation& e, Access access, Limit limit) {
   const std::string partition =
       fmt::format("partition {} of {} (hashes {})", e.partition, WhatOf(e), RangeText(e.range));
+  std::string units = fmt::format("{:.0f} {} units per second", e.limit, UnitsOf(access));
+  if (e.granted < 0.999 * e.limit)
+    units += fmt::format(", {:.0f} of them by way of this process", e.granted);
   switch (limit) {
     case Limit::kKeyRange:
-      return fmt::format("{} can do {:.0f} {} units per second", partition, e.limit,
-                         UnitsOf(access));
+      return fmt::format("{} can do {}", partition, units);
     case Limit::kProvisioned:
-      return fmt::format("{} has {:.0f} {} units per second; the request was for {}", WhatOf(e),
-                         e.limit, UnitsOf(access), partition);
+      return fmt::format("{} has {}; the request was for {}", WhatOf(e), units, partition);
     case Limit::kMaxOnDemand:
-      return fmt::format("OnDemandThroughput of {} allows {:.0f} {} units per second; the request "
-                         "was for {}",
-                         WhatOf(e), e.limit, UnitsOf(access), partition);
+      return fmt::format("OnDemandThroughput of {} allows {}; the request was for {}", WhatOf(e),
+                         units, partition);
     case Limit::kAccount:
-      return fmt::format("the quota of {} is {:.0f} {} units per second; the request was for {}",
-                         WhatOf(e), e.limit, UnitsOf(access), partition);
+      return fmt::format("the quota of {} is {}; the request was for {}", WhatOf(e), units,
+                         partition);
   }
   return "";
 }
@@ -59,8 +59,6 @@ std::string RangeText(const throughput::KeyRange& range) {
 
 std::string RefusalText(const Explanation& e, Access access, Limit limit) {
   std::string text = LimitText(e, access, limit);
-  if (e.granted < 0.999 * e.limit)
-    text += fmt::format(", {:.0f} of them by way of this process", e.granted);
   // Nothing is known yet when the first second of the first window has not passed.
   if (e.demand > 0) text += fmt::format(", and {:.0f} were asked for", e.demand);
   text += HottestText(e) + ".";

@@ -75,13 +75,14 @@ Status Copy(const CopyCommand& command) {
   ASSIGN_OR_RETURN(const ServeSettings to_settings, EngineAt(command, command.to));
   std::error_code ignored;
   if (command.from == command.to || std::filesystem::equivalent(command.from, command.to, ignored))
-    return ValidationError("source and target are the same store");
+    return ValidationError("Source and target are the same store.");
   if (from_settings.engine == EngineKind::kRocksDb &&
       !std::filesystem::exists(std::filesystem::path(from_settings.data_dir) / "CURRENT", ignored)) {
-    return ValidationError("there is no store in " + from_settings.data_dir);
+    return ValidationError("There is no store in " + from_settings.data_dir + ".");
   }
   const SystemClock clock;
   ASSIGN_OR_RETURN(const std::unique_ptr<Open> from, Open::At(from_settings, clock));
+  if (from->store().List().empty()) return ValidationError("There are no tables in " + command.from + ".");
   ASSIGN_OR_RETURN(const std::unique_ptr<Open> to, Open::At(to_settings, clock));
   copy::Options options;
   options.tables = command.tables;
@@ -107,7 +108,7 @@ Status Copy(const CopyCommand& command) {
 Result<ServeSettings> EngineAt(const CopyCommand& command, const std::string& place) {
   ServeSettings settings;
   if (!place.starts_with(kRadosPrefix)) {
-    if (place.empty()) return ValidationError("a place is a directory or rados:POOL[/NAMESPACE]");
+    if (place.empty()) return ValidationError("A place is a directory or rados:POOL[/NAMESPACE].");
     settings.data_dir = place;
     return settings;
   }
@@ -119,8 +120,8 @@ Result<ServeSettings> EngineAt(const CopyCommand& command, const std::string& pl
   settings.pool = rest.substr(0, slash);
   if (slash != std::string::npos) settings.ceph_namespace = rest.substr(slash + 1);
   if (settings.pool.empty() || (slash != std::string::npos && settings.ceph_namespace.empty()))
-    return ValidationError(place + " is no place: rados:POOL or rados:POOL/NAMESPACE");
-  if (settings.ceph_conf.empty()) return ValidationError(place + " needs --ceph-conf");
+    return ValidationError("The place " + place + " is neither rados:POOL nor rados:POOL/NAMESPACE.");
+  if (settings.ceph_conf.empty()) return ValidationError("The place " + place + " needs --ceph-conf.");
   return settings;
 }
 

@@ -15,6 +15,8 @@ namespace {
 // Items of one step: their writes share few group commits and hold no latch for long.
 constexpr size_t kStepItems = 128;
 constexpr auto kRetryPause = std::chrono::milliseconds(200);
+// Of a step whose writes fail, the first after a millisecond, before the table is begun anew.
+constexpr int kAttempts = 10;
 
 using State = IndexDescriptor::State;
 
@@ -181,18 +183,35 @@ Status IndexBuilder::Fill(const std::string& table_name, std::function<bool(cons
                    });
     }
     begin = keys.back() + std::string(1, '\0');
-    TRY(Reindex(table_name, std::move(keys)));
+    for (int attempt = 1; !keys.empty(); ++attempt) {
+      Status failed = Reindex(table_name, &keys);
+      if (failed.ok()) break;
+      // A large table would never be through if it began anew after each failure.
+      if (attempt == kAttempts || failed.error().code() == ErrorCode::kResourceNotFound) return failed;
+      {
+        MutexLock lock(mutex_);
+        if (stopped_) return OkStatus();
+        wake_.wait_for(mutex_, std::min<std::chrono::milliseconds>(kRetryPause, std::chrono::milliseconds(1 << attempt)));
+      }
+      // Where nothing can be read, a write might wait for long.
+      TRY(store_.Scan(*table, begin, end, false, kv::Tier::kAny, [](std::string_view, model::ItemView) { return false; }));
+    }
   }
   return OkStatus();
 }
 
-Status IndexBuilder::Reindex(const std::string& table_name, std::vector<std::string> keys) {
+Status IndexBuilder::Reindex(const std::string& table_name, std::vector<std::string>* keys) {
   const TablePtr table = store_.Find(table_name);
-  if (table == nullptr) return OkStatus();
-  auto outcomes = std::make_shared<Outcomes>(keys.size());
-  for (std::string& key : keys) {
+  if (table == nullptr) {
+    keys->clear();
+    return OkStatus();
+  }
+  // Whether it failed, each written by its own callback.
+  const auto failed = std::make_shared<std::vector<char>>(keys->size());
+  const auto outcomes = std::make_shared<Outcomes>(keys->size());
+  for (size_t i = 0; i < keys->size(); ++i) {
     std::vector<WriteTarget> targets;
-    targets.push_back({table, std::move(key)});
+    targets.push_back({table, (*keys)[i]});
     store_.Write(
         std::move(targets),
         [](const std::vector<model::ItemView>&) -> Result<std::vector<Change>> {
@@ -200,9 +219,18 @@ Status IndexBuilder::Reindex(const std::string& table_name, std::vector<std::str
           changes[0].kind = Change::kReindex;
           return changes;
         },
-        [outcomes](Status status) { outcomes->Add(std::move(status)); });
+        [outcomes, failed, i](Status status) {
+          (*failed)[i] = !status.ok();
+          outcomes->Add(std::move(status));
+        });
   }
-  return outcomes->Wait();
+  const Status done = outcomes->Wait();
+  std::vector<std::string> left;
+  for (size_t i = 0; i < keys->size(); ++i) {
+    if ((*failed)[i]) left.push_back(std::move((*keys)[i]));
+  }
+  *keys = std::move(left);
+  return done;
 }
 
 Status IndexBuilder::Remove(const std::string& table_name, kv::Tablet tablet,

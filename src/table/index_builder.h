@@ -55,8 +55,8 @@ class IndexBuilder {
   // Changes the descriptor, deletes the ranges in the same batch, and waits for it.
   Status Alter(const std::string& table_name, std::vector<kv::DeleteRange> ranges,
                std::function<Status(TableDescriptor*)> change);
-  // Reindexes the items with these keys and waits for them.
-  Status Reindex(const std::string& table_name, std::vector<std::string> keys);
+  // Reindexes the items with these keys and waits for them. Leaves those that failed; the first error is the outcome.
+  Status Reindex(const std::string& table_name, std::vector<std::string>* keys);
   bool stopped() const;
 
   Store& store_;

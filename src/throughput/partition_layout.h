@@ -83,7 +83,7 @@ struct Partition {
   std::array<int64_t, kAccesses> foreign_at_window{};
   int64_t foreign_at_totals = 0;  // of writes, at the last SetTotals
   std::array<int64_t, kAccesses> consumed_at_use{};  // at the last TakeUse
-  std::array<int64_t, kAccesses> refused_at_use{};   // by Limit::kKeyRange
+  std::array<int64_t, kAccesses> refused_at_use{};   // by any limit
   double heat = 0;                   // part of the maximum that the last window consumed
   double hot_windows = 0;            // in a row
   double throttled_seconds = 0;      // in a row, by its share

@@ -84,8 +84,8 @@ std::optional<ResourceUse> Resource::TakeUse(double seconds) {
   ResourceUse use;
   use.whole.used = Since(ConsumedHalves(), &consumed_at_use_);
   Halves refused{};
-  for (const Limit limit : {Limit::kProvisioned, Limit::kAccount, Limit::kMaxOnDemand}) {
-    const Halves its = RefusedHalves(limit);
+  for (size_t l = 0; l < kLimits; ++l) {
+    const Halves its = RefusedHalves(static_cast<Limit>(l));
     for (size_t a = 0; a < kAccesses; ++a) refused[a] += its[a];
   }
   use.whole.refused = Since(refused, &refused_at_use_);
@@ -104,7 +104,8 @@ std::optional<ResourceUse> Resource::TakeUse(double seconds) {
     bool hot = false, used = false;
     for (size_t a = 0; a < kAccesses; ++a) {
       const int64_t consumed = p.side[a].consumed.load(std::memory_order_relaxed);
-      const int64_t refusals = p.refused[a][static_cast<size_t>(Limit::kKeyRange)].load(std::memory_order_relaxed);
+      int64_t refusals = 0;
+      for (const auto& of_limit : p.refused[a]) refusals += of_limit.load(std::memory_order_relaxed);
       of.use.used[a] = consumed - std::exchange(p.consumed_at_use[a], consumed);
       of.use.refused[a] = refusals - std::exchange(p.refused_at_use[a], refusals);
       const double most = a == 0 ? settings_.partition_read_units : settings_.partition_write_units;

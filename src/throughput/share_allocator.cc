@@ -149,6 +149,75 @@ class ShareAllocator::Round {
     return demand;
   }
 
+  // What a process asks for in `piece`.
+  static double DemandIn(const Member& member, uint32_t tablet, const KeyRange& piece, size_t a) {
+    const auto found = member.demand.find(tablet);
+    double units = 0;
+    if (found == member.demand.end()) return units;
+    for (const auto& [range, its] : found->second.ranges) units += its[a] * PartOf(range, piece);
+    return units;
+  }
+
+  // Where some process asks for more of a partition than `above` even shares of what it can do.
+  std::vector<KeyRange> Hot(uint32_t tablet, const SharedLimits& limits, double above) const {
+    const double even = 1.0 / static_cast<double>(live_);
+    std::vector<KeyRange> hot;
+    for (const Participant& p : participants_) {
+      const auto found = p.member->demand.find(tablet);
+      if (!p.live || found == p.member->demand.end()) continue;
+      for (const auto& [range, units] : found->second.ranges) {
+        bool its = false;
+        for (size_t a = 0; a < kAccesses; ++a) its |= units[a] > above * even * limits.partition[a];
+        if (its) hot.push_back(range);
+      }
+    }
+    return hot;
+  }
+
+  // Calls visit(piece) for each range between two bounds of `covers` that one of them covers.
+  template <typename Visit>
+  static void ForEachPiece(const std::vector<KeyRange>& covers, const Visit& visit) {
+    std::set<Cut> cuts;
+    for (const KeyRange& range : covers) {
+      cuts.insert({false, range.from});
+      cuts.insert({range.to_end, range.to_end ? KeyBound() : range.to});
+    }
+    for (auto cut = cuts.begin(); cut != cuts.end() && std::next(cut) != cuts.end(); ++cut) {
+      const Cut& end = *std::next(cut);
+      const KeyRange piece{cut->at, end.at, end.end};
+      if (std::any_of(covers.begin(), covers.end(),
+                      [&piece](const KeyRange& range) { return Overlap(range, piece); }))
+        visit(piece);
+    }
+  }
+
+  // By participant what it asks for of the table or index. What all together ask of a partition
+  // beyond what that can do is not part of it, in proportion to who asks. It does not depend on
+  // what they have: else two limits that refuse in turn would make the parts swing.
+  std::array<std::vector<double>, kAccesses> WholeDemand(uint32_t tablet,
+                                                         const SharedLimits& limits) const {
+    std::array<std::vector<double>, kAccesses> demand;
+    for (size_t a = 0; a < kAccesses; ++a) {
+      demand[a] = DemandOf([tablet, a](const Member& member) {
+        const auto found = member.demand.find(tablet);
+        return found != member.demand.end() ? found->second.whole[a] : 0;
+      });
+    }
+    ForEachPiece(Hot(tablet, limits, 1), [&](const KeyRange& piece) {
+      for (size_t a = 0; a < kAccesses; ++a) {
+        const std::vector<double> asked = DemandOf(
+            [&, a](const Member& member) { return DemandIn(member, tablet, piece, a); });
+        double sum = 0;
+        for (size_t i = 0; i < asked.size(); ++i) sum += participants_[i].live ? asked[i] : 0;
+        if (limits.partition[a] <= 0 || sum <= limits.partition[a]) continue;
+        const double in_vain = 1 - limits.partition[a] / sum;
+        for (size_t i = 0; i < asked.size(); ++i)
+          demand[a][i] = std::max(0.0, demand[a][i] - asked[i] * in_vain);
+      }
+    });
+    return demand;
+  }
+
   // Whether a limit is to be divided by demand.
   bool Listed(const std::vector<double>& demand, double limit, double even, bool already) const {
     if (limit <= 0) return false;
@@ -168,14 +237,10 @@ class ShareAllocator::Round {
           return entry_of(p.record->grant) || (p.record->before && entry_of(*p.record->before));
         });
     std::array<Division, kAccesses> d;
-    std::array<std::vector<double>, kAccesses> demand;
+    const std::array<std::vector<double>, kAccesses> demand = WholeDemand(tablet, limits);
     bool listed = false;
     for (size_t a = 0; a < kAccesses; ++a) {
       d[a] = Look([tablet, a](const Grant& grant) { return grant.Whole(tablet)[a]; });
-      demand[a] = DemandOf([tablet, a](const Member& member) {
-        const auto found = member.demand.find(tablet);
-        return found != member.demand.end() ? found->second.whole[a] : 0;
-      });
       listed |= Listed(demand[a], limits.whole[a], d[a].even, already);
     }
     for (size_t a = 0; a < kAccesses; ++a) {
@@ -201,43 +266,24 @@ class ShareAllocator::Round {
   }
 
   void DivideRanges(uint32_t tablet, const SharedLimits& limits) {
-    std::set<Cut> cuts;
     std::vector<KeyRange> covers;
-    const auto cover = [&](const KeyRange& range) {
-      cuts.insert({false, range.from});
-      cuts.insert({range.to_end, range.to_end ? KeyBound() : range.to});
-      covers.push_back(range);
-    };
     const auto entries = [&](const Grant& grant) {
       const auto found = grant.resources.find(tablet);
       if (found == grant.resources.end()) return;
-      for (const Grant::RangeParts& entry : found->second.ranges) cover(entry.range);
+      for (const Grant::RangeParts& entry : found->second.ranges) covers.push_back(entry.range);
     };
     for (const Participant& p : participants_) {
       entries(p.record->grant);
       if (p.record->before) entries(*p.record->before);
     }
-    const size_t listed_before = covers.size();
-    const double even = 1.0 / static_cast<double>(live_);
-    for (const Participant& p : participants_) {
-      const auto found = p.member->demand.find(tablet);
-      if (!p.live || found == p.member->demand.end()) continue;
-      for (const auto& [range, units] : found->second.ranges) {
-        bool hot = false;
-        for (size_t a = 0; a < kAccesses; ++a)
-          hot |= units[a] > settings_.listed_above * even * limits.partition[a];
-        if (hot) cover(range);
-      }
-    }
-    if (covers.empty()) return;
-    for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut) {
-      const Cut& end = *std::next(cut);
-      const KeyRange piece{cut->at, end.at, end.end};
-      const auto covered = [&piece](const KeyRange& range) { return Overlap(range, piece); };
-      if (std::none_of(covers.begin(), covers.end(), covered)) continue;
-      const auto old_end = covers.begin() + static_cast<std::ptrdiff_t>(listed_before);
-      DividePiece(tablet, limits, piece, std::any_of(covers.begin(), old_end, covered));
-    }
+    const std::vector<KeyRange> listed_before = covers;
+    const std::vector<KeyRange> hot = Hot(tablet, limits, settings_.listed_above);
+    covers.insert(covers.end(), hot.begin(), hot.end());
+    ForEachPiece(covers, [&](const KeyRange& piece) {
+      DividePiece(tablet, limits, piece,
+                  std::any_of(listed_before.begin(), listed_before.end(),
+                              [&piece](const KeyRange& range) { return Overlap(range, piece); }));
+    });
   }
 
   void DividePiece(uint32_t tablet, const SharedLimits& limits, const KeyRange& piece,
@@ -247,13 +293,8 @@ class ShareAllocator::Round {
     bool listed = false;
     for (size_t a = 0; a < kAccesses; ++a) {
       d[a] = Look([&, a](const Grant& grant) { return grant.Most(tablet, piece)[a]; });
-      demand[a] = DemandOf([&, a](const Member& member) {
-        const auto found = member.demand.find(tablet);
-        double units = 0;
-        if (found == member.demand.end()) return units;
-        for (const auto& [range, its] : found->second.ranges) units += its[a] * PartOf(range, piece);
-        return units;
-      });
+      demand[a] = DemandOf(
+          [&, a](const Member& member) { return DemandIn(member, tablet, piece, a); });
       listed |= Listed(demand[a], limits.partition[a], d[a].even, already);
     }
     for (size_t a = 0; a < kAccesses; ++a)

@@ -47,7 +47,7 @@ class ShareAllocator {
                const LimitsOf& limits);
 
  private:
-  // Units per second that a process asks for, averaged.
+  // Units per second that a process asks for, whatever becomes of it, averaged.
   struct Demand {
     Units whole{};
     std::vector<std::pair<KeyRange, Units>> ranges;

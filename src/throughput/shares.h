@@ -36,10 +36,10 @@ using Halves = std::array<int64_t, kAccesses>;  // half units
 
 // --- What a process did
 
-// At one limit, in one tick.
+// Of a table, an index or a partition, in one tick.
 struct LimitUse {
   Halves used{};     // what passed
-  Halves refused{};  // what this limit refused
+  Halves refused{};  // what did not, whichever limit refused it
   bool operator==(const LimitUse&) const = default;
 };
 
@@ -51,7 +51,7 @@ struct RangeUse {
 };
 
 struct ResourceUse {
-  LimitUse whole;     // at the table's or index's own capacity
+  LimitUse whole;
   Halves let_pass{};  // of what was refused, what passed nevertheless
   std::vector<RangeUse> ranges;
   bool operator==(const ResourceUse&) const = default;

@@ -80,26 +80,27 @@ class Process {
   // What is served of the load, in write units per second.
   double Serve(uint32_t tablet, const std::array<double, kPartitions>& asked, ResourceUse* use,
                double seconds) const {
-    double passed = 0;
-    for (int p = 0; p < kPartitions; ++p) {
-      const KeyRange range = PartitionRange(p);
+    double passed = 0, all = 0;
+    std::array<double, kPartitions> passes{};
+    for (size_t p = 0; p < kPartitions; ++p) {
+      const KeyRange range = PartitionRange(static_cast<int>(p));
       const double most = Valid() ? grant_.Least(tablet, range)[kWrite] * kPartition : 0;
-      const double passes = std::min(asked[static_cast<size_t>(p)], most);
-      passed += passes;
-      if (use == nullptr || asked[static_cast<size_t>(p)] <= 0) continue;
-      RangeUse of{range, {}, {}};
-      of.use.used[kWrite] = static_cast<int64_t>(2 * passes * seconds);
-      of.use.refused[kWrite] = static_cast<int64_t>(2 * (asked[static_cast<size_t>(p)] - passes) * seconds);
-      use->ranges.push_back(std::move(of));
+      passes[p] = std::min(asked[p], most);
+      passed += passes[p];
+      all += asked[p];
     }
     const double served = std::min(passed, Valid() ? grant_.Whole(tablet)[kWrite] * kWhole : 0);
-    if (use != nullptr) {
-      use->whole.used[kWrite] = static_cast<int64_t>(2 * served * seconds);
-      use->whole.refused[kWrite] = static_cast<int64_t>(2 * (passed - served) * seconds);
-      for (RangeUse& of : use->ranges) {
-        if (passed > 0)
-          of.use.used[kWrite] = static_cast<int64_t>(static_cast<double>(of.use.used[kWrite]) * served / passed);
-      }
+    if (use == nullptr) return served;
+    const auto halves = [seconds](double units) { return static_cast<int64_t>(2 * units * seconds); };
+    use->whole.used[kWrite] = halves(served);
+    use->whole.refused[kWrite] = halves(all - served);
+    for (size_t p = 0; p < kPartitions; ++p) {
+      if (asked[p] <= 0) continue;
+      const double used = passed > 0 ? passes[p] * served / passed : 0;
+      RangeUse of{PartitionRange(static_cast<int>(p)), {}, {}};
+      of.use.used[kWrite] = halves(used);
+      of.use.refused[kWrite] = halves(asked[p] - used);
+      use->ranges.push_back(std::move(of));
     }
     return served;
   }
@@ -332,6 +333,22 @@ TEST(Shares, TheDeadAreMissedForSomeSecondsOnly) {
   }
   EXPECT_GT(sim.Utilisation(kTable), 0.9);
   EXPECT_FALSE((*dead)->Valid());
+}
+
+// A load that both limits refuse in turn: what is asked for is the same all the time, and so are the parts.
+TEST(Shares, PartsDoNotSwing) {
+  Simulation sim(7);
+  for (int i = 0; i < 2; ++i) sim.Join();
+  sim.processes[0]->load.table = {900, 900, 900, 900};
+  sim.processes[1]->load.table = {1200, 1200, 1200, 1200};
+  sim.Run(30 * kSecond);
+  const double part = sim.processes[0]->grant().Whole(kTable)[kWrite];
+  EXPECT_NEAR(part, 0.05 / 2 + 0.95 * 3 / 7, 0.02);
+  for (int second = 0; second < 60; ++second) {
+    sim.Run(kSecond);
+    ASSERT_NEAR(sim.processes[0]->grant().Whole(kTable)[kWrite], part, 0.02) << second;
+    ASSERT_GT(sim.Utilisation(kTable), 0.97) << second;
+  }
 }
 
 // Grants that a member of a session that has ended was given are not taken up again.
