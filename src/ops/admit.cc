@@ -20,6 +20,8 @@ using throughput::Verdict;
 std::optional<Refusal> Refuse(Context& ctx, const table::Table& table,
                               const table::IndexDescriptor* index, Meter& meter,
                               const Verdict& verdict, size_t action) {
+  // That this process has no part of the capacity yet says nothing about the table.
+  if (meter.mode() != Throttling::kEnforce && !ctx.env.admission.Granted()) return std::nullopt;
   meter.CountRefusal(verdict.access, verdict.limit);
   NoteRefusal(ctx.env, table, meter, verdict);
   if (meter.mode() != Throttling::kEnforce) return std::nullopt;
