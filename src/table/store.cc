@@ -291,9 +291,9 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
       done(std::move(checked).error());
       return;
     }
-    Unpublish(name);
-    // Writes that found the table before are let through first, so that none of them writes into a dropped tablet.
-    table->gate->Close([this, table, done = std::move(done)]() mutable {
+    // Writes that found the table before are let through first, so that none of them writes into a dropped tablet; later ones wait. The table
+    // is there until it is surely gone: who does not find it any more shall not find it again after a crash.
+    table->gate->Hold([this, table, done = std::move(done)]() mutable {
       kv::Batch batch;
       batch.deletes.push_back({kCatalogTablet, TableKey(table->descriptor.name)});
       batch.range_deletes.push_back({table->descriptor.tablet(), "", ""});
@@ -313,11 +313,12 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
         const Result<uint64_t> applied =
             stream ? FindOut(engine_, std::move(outcome), StreamKey(*stream), stream->Encode())
                    : FindOut(engine_, std::move(outcome), TableKey(table->descriptor.name), std::nullopt);
-        if (!applied.ok()) {
+        if (applied.ok()) {
+          Unpublish(table->descriptor.name);
+          if (stream) PublishStream(std::move(*stream), *applied);
+          table->gate->Retire();
+        } else {
           table->gate->Open();
-          PublishAgain(table);
-        } else if (stream) {
-          PublishStream(std::move(*stream), *applied);
         }
         EndCatalogChange();
         if (applied.ok()) {

@@ -185,6 +185,29 @@ TEST(Catalog, DroppingTheNewestTableDoesNotFreeItsTablet) {
   EXPECT_GT((*second)->descriptor.tablet_id, first);
 }
 
+// Else somebody could be told that it is gone, and find it again after a crash.
+TEST(Catalog, ATableIsThereUntilItIsSurelyGone) {
+  World world({.delay_done = true});
+  const TablePtr table = world.Create("aaa").value();
+  world.engine->HoldDone();
+  Waiting waiting;
+  waiting.Begin();
+  world.store->Drop("aaa", [](const TableDescriptor&) { return OkStatus(); }, [&](const Result<TablePtr>& dropped) {
+    EXPECT_TRUE(dropped.ok());
+    waiting.End();
+  });
+  EXPECT_EQ(world.store->Find("aaa"), table);
+  // Whoever still writes to it waits, and learns that it is gone.
+  waiting.Begin();
+  world.store->Write({{table, KeyOf("k")}}, AddTo("k", 1), [&](Status status) {
+    EXPECT_EQ(status.error().code(), ErrorCode::kResourceNotFound);
+    waiting.End();
+  });
+  world.engine->ReleaseDone();
+  waiting.ForAll();
+  EXPECT_EQ(world.store->Find("aaa"), nullptr);
+}
+
 // What memory knows is what the store holds, whatever was said of the outcome.
 TEST(Catalog, AnUnknownOutcomeIsReadFromTheStore) {
   for (const bool applied : {true, false}) {
