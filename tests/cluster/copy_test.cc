@@ -193,7 +193,7 @@ Outcome StatorCopy(const std::string& from, const std::string& to, const std::st
 
 // Given again until it is through. Returns how often it was killed; *last is what it said in the end.
 int CopyWithKills(const std::string& from, const std::string& to, std::string* last) {
-  for (int kills = 0, after = 300; kills < 60; ++kills, after += after / 8) {
+  for (int kills = 0, after = 30; kills < 60; ++kills, after += after / 8) {  // milliseconds: less than a process takes to begin
     const Outcome outcome = StatorCopy(from, to, ClusterUnderTest::Conf(), after);
     if (outcome.code == 0) {
       *last = outcome.said;
