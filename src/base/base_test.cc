@@ -1,11 +1,14 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/byte_buffer.h"
 #include "base/clock.h"
@@ -152,6 +155,29 @@ TEST(WorkerPool, RefusesBeyondItsBound) {
   gate.unlock();
   pool.Stop();
   EXPECT_EQ(ran, 3);
+}
+
+// One task at a time: hardly more than two threads take turns (the next task may come before the thread of the last one sleeps).
+TEST(WorkerPool, WakesWhoFellAsleepLast) {
+  constexpr int kThreads = 32, kTasks = 10'000;
+  WorkerPool pool(kThreads, 10);
+  std::map<std::thread::id, int> ran;
+  for (int i = 0; i < kTasks; ++i) {
+    std::atomic<bool> done{false};
+    UniqueFunction<void()> task = [&] {
+      ++ran[std::this_thread::get_id()];
+      done = true;
+      done.notify_one();
+    };
+    ASSERT_TRUE(pool.TryPost(task));
+    done.wait(false);
+  }
+  pool.Stop();
+  std::vector<int> counts;
+  for (const auto& [thread, count] : ran) counts.push_back(count);
+  std::sort(counts.rbegin(), counts.rend());
+  counts.resize(kThreads);
+  EXPECT_GT(counts[0] + counts[1] + counts[2], kTasks / 2) << "in turns it would be a tenth";
 }
 
 TEST(WorkerPool, StopsWhileOthersPost) {

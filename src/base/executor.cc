@@ -2,19 +2,25 @@
 
 namespace stator {
 
-WorkerPool::WorkerPool(int threads, size_t max_queued) : max_queued_(max_queued) {
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
+WorkerPool::WorkerPool(int threads, size_t max_queued) : max_queued_(max_queued), sleepers_(static_cast<size_t>(threads)) {
+  for (Sleeper& sleeper : sleepers_) threads_.emplace_back([this, &sleeper] { Run(sleeper); });
 }
 
 WorkerPool::~WorkerPool() { Stop(); }
 
 bool WorkerPool::TryPost(UniqueFunction<void()>& task) {
+  Sleeper* next = nullptr;
   {
     MutexLock lock(mutex_);
     if (stopped_ || queue_.size() >= max_queued_) return false;
     queue_.push_back(std::move(task));
+    if (!asleep_.empty()) {
+      next = asleep_.back();
+      asleep_.pop_back();
+      next->woken = true;
+    }
   }
-  wake_.notify_one();
+  if (next != nullptr) next->wake.notify_one();
   return true;
 }
 
@@ -22,24 +28,34 @@ void WorkerPool::Stop() {
   {
     MutexLock lock(mutex_);
     stopped_ = true;
+    for (Sleeper* sleeper : asleep_) {
+      sleeper->woken = true;
+      sleeper->wake.notify_one();
+    }
+    asleep_.clear();
   }
-  wake_.notify_all();
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
 }
 
-void WorkerPool::Run() NO_THREAD_SAFETY_ANALYSIS {
+void WorkerPool::Run(Sleeper& self) NO_THREAD_SAFETY_ANALYSIS {
+  std::unique_lock<Mutex> lock(mutex_);
   while (true) {
-    UniqueFunction<void()> task;
-    {
-      std::unique_lock<Mutex> lock(mutex_);
-      wake_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS { return stopped_ || !queue_.empty(); });
-      if (queue_.empty()) return;
-      task = std::move(queue_.front());
+    if (!queue_.empty()) {
+      UniqueFunction<void()> task = std::move(queue_.front());
       queue_.pop_front();
+      lock.unlock();
+      task();
+      task = nullptr;
+      lock.lock();
+    } else if (stopped_) {
+      return;
+    } else {
+      asleep_.push_back(&self);
+      self.wake.wait(lock, [&self] { return self.woken; });
+      self.woken = false;
     }
-    task();
   }
 }
 

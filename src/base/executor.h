@@ -61,7 +61,8 @@ void RunOn(Executor& executor, F task) {
   }
 }
 
-// A fixed number of threads with a bounded queue, for work that may wait for a disk or a network.
+// A fixed number of threads with a bounded queue, for work that may wait for a disk or a network. The thread that fell asleep
+// last is woken first: where there are many for the sake of those that wait, few work, and what they use stays in the caches.
 class WorkerPool {
  public:
   WorkerPool(int threads, size_t max_queued);
@@ -73,11 +74,16 @@ class WorkerPool {
   void Stop();
 
  private:
-  void Run();
+  struct Sleeper {
+    std::condition_variable_any wake;
+    bool woken = false;
+  };
+  void Run(Sleeper& self);
 
   const size_t max_queued_;
   Mutex mutex_;
-  std::condition_variable_any wake_;
+  std::deque<Sleeper> sleepers_;  // one of each thread
+  std::vector<Sleeper*> asleep_ GUARDED_BY(mutex_);
   std::deque<UniqueFunction<void()>> queue_ GUARDED_BY(mutex_);
   bool stopped_ GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
