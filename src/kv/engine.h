@@ -165,6 +165,9 @@ struct Batch {
   // comes, it is refused with kUnavailable. An engine calls `done` of a refused batch before it looks at later batches.
   std::vector<FatePtr> after;
   std::shared_ptr<BatchFate> fate;  // this one's; null: nobody asks
+  // Nobody is in a hurry: an engine whose operations cost much may keep it so long, to send it with later ones on its unit or once an empty
+  // batch has come.
+  int64_t may_wait_micros = 0;
   std::vector<Fence> fences;        // refused with kFenced, of engines that are not exclusive
   std::vector<Guard> guards;
   std::vector<DeleteRange> range_deletes;
@@ -230,7 +233,7 @@ class Engine {
   // Queues a batch; never waits for it. Batches take effect, and are done, in the order of the calls: those of one unit, or all
   // with atomic_across_tablets, without which a batch names one unit only (except that one with nothing but range deletes of one tablet may
   // span its units; each applies it for itself, so kOutcomeUnknown may mean that some have and some have not). `done` runs exactly once, on a thread of the
-  // engine, one after the other (or inline, for a refusal or an engine without I/O), when the batch is durable and visible, or refused.
+  // engine (where a `blocking` one must not be read), one after the other (or inline: a refusal, no I/O), when the batch is durable and visible, or refused.
   // An empty batch is a barrier: it is done when everything before it is. After kOutcomeUnknown from a failed log write the
   // engine refuses writes with kUnavailable until it is opened again; reads go on.
   virtual void Apply(Batch batch, ApplyDone done) = 0;

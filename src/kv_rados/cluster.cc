@@ -20,10 +20,14 @@ struct Pending {
   UniqueFunction<void(int)> done;
 };
 
+thread_local bool in_callback = false;
+
 void Complete(rados_completion_t completion, void* argument) {
   const std::unique_ptr<Pending> pending(static_cast<Pending*>(argument));
   const int result = pending->api->aio_get_return_value(completion);
+  in_callback = true;
   pending->done(result);
+  in_callback = false;
 }
 
 }  // namespace
@@ -168,6 +172,9 @@ Status Cluster::Start() {
       {"rados_mon_op_timeout", std::to_string(options_.operation_timeout_seconds)},
       {"client_mount_timeout", std::to_string(options_.connect_timeout_seconds)},
       {"ms_max_backoff", "2"},
+      // Beyond these, who sends an operation is made to wait, and threads that send some must not.
+      {"objecter_inflight_ops", "1000000"},
+      {"objecter_inflight_op_bytes", "10737418240"},
       {"log_to_stderr", "false"},
       {"err_to_stderr", "false"},
   };
@@ -210,12 +217,16 @@ Cluster::~Cluster() {
   if (cluster_ != nullptr) api_.shutdown(cluster_);
 }
 
+bool Cluster::InCallback() { return in_callback; }
+
 int Cluster::Write(const std::string& object, const WriteOp& op) {
+  if (in_callback) return -EDEADLK;
   return api_.write_op_operate(op.get(), pool_, object.c_str(), nullptr, kWriteFlags);
 }
 
 int Cluster::Read(const std::string& object, FunctionRef<void(ReadOp&)> fill, std::unique_ptr<ReadOp>* read) {
   const int64_t started = clock().TicksMicros();
+  if (in_callback) return -EDEADLK;
   while (true) {
     *read = std::make_unique<ReadOp>(api_);
     fill(**read);

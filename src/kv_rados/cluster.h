@@ -110,6 +110,9 @@ class Cluster {
   ~Cluster();  // no operation may be under way
 
   const RadosApi& api() const { return api_; }
+  // True on a thread of librados that calls a `done`: all others wait for it, so it must not wait for an answer. Write and Read refuse
+  // to (-EDEADLK).
+  static bool InCallback();
   int Write(const std::string& object, const WriteOp& op);
   // Fills an operation and reads; again, with a new one, while answers time out and the deadline of the options has not passed.
   int Read(const std::string& object, FunctionRef<void(ReadOp&)> fill, std::unique_ptr<ReadOp>* read);

@@ -139,7 +139,10 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
   }
   for (kv::Put& put : batch->puts) {
     kv::SetStamp(&put.value, stamp);
-    if (put.key_stamp_offset >= 0) kv::SetKeyStamp(&put.key, static_cast<size_t>(put.key_stamp_offset), stamp);
+    if (put.key_stamp_offset >= 0) {
+      kv::SetKeyStamp(&put.key, static_cast<size_t>(put.key_stamp_offset), stamp);
+      once_.insert(put.key);
+    }
     Record(put.key, put.value, StateOfValue(put.value));
   }
   for (const kv::Delete& gone : batch->deletes) Record(gone.key, std::nullopt, {});
@@ -147,7 +150,6 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
     const kv::Add& add = batch->adds[i];
     const int64_t count = static_cast<int64_t>(static_cast<uint64_t>(counts[i]) + static_cast<uint64_t>(add.delta));
     Record(add.key, kv::EncodeCounter(stamp, count), {stamp, count, kv::kCounterBytes});
-    counters_.push_back(add.key);
   }
   return Verdict::kJoined;
 }
@@ -229,10 +231,11 @@ void Group::Record(const std::string& key, std::optional<std::string> value, Key
 void Group::Learn(KnownKeys* known) const {
   for (const Span& span : deleted_) EraseRange(known, span);
   for (const auto& [key, state] : changed_) {
-    if (auto found = known->find(key); found != known->end()) found->second = state;
-  }
-  for (const std::string& key : counters_) {
-    if (const std::optional<KeyState> state = Changed(key)) known->insert_or_assign(key, *state);
+    if (auto found = known->find(key); found != known->end()) {
+      found->second = state;
+    } else if (state.stamp != 0 ? !once_.contains(key) : guards_.contains(key)) {
+      known->emplace(key, state);
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,7 +76,8 @@ class Group {
   const std::vector<Span>& deleted() const { return deleted_; }
   const std::map<std::string, Change>& changes() const { return changes_; }
 
-  // What is known after the group became durable: `known`, brought up to date, and the counters of the group.
+  // What is known after the group became durable: `known`, brought up to date, and the keys that the group put. Who guards one of these next
+  // need not ask the cluster, as long as nobody else writes.
   void Learn(KnownKeys* known) const;
 
  private:
@@ -96,7 +98,7 @@ class Group {
   std::vector<Span> deleted_;
   std::map<std::string, Change> changes_;  // since the last range delete that covers the key
   KnownKeys changed_;                      // of the same keys
-  std::vector<std::string> counters_;
+  std::set<std::string, std::less<>> once_;  // keys that hold their stamp: nobody puts them again
   PartSize size_;
 };
 

@@ -23,6 +23,11 @@ kv::Batch Guarded(kv::Batch batch, std::string key, uint64_t stamp) {
   batch.guards.push_back({kTablet, std::move(key), stamp});
   return batch;
 }
+kv::Batch DeleteKey(std::string key) {
+  kv::Batch batch;
+  batch.deletes.push_back({kTablet, std::move(key)});
+  return batch;
+}
 kv::Batch AddTo(std::string key, int64_t delta) {
   kv::Batch batch;
   batch.adds.push_back({kTablet, std::move(key), delta});
@@ -130,8 +135,33 @@ TEST(RadosGroup, RangeDeletesComeFirst) {
   ASSERT_EQ(Join(group, Guarded(PutOne("c"), "c", 0)), Verdict::kJoined);
   EXPECT_TRUE(group.changes().at("c").is_new);
   group.Learn(&known);
-  EXPECT_FALSE(known.contains("c")) << "it is no counter any more, and nobody asked for it";
+  EXPECT_EQ(known.at("c").stamp, 16) << "it was put";
+  EXPECT_FALSE(known.at("c").count) << "it is no counter any more";
   EXPECT_EQ(known.at("z").count, 2);
+}
+
+TEST(RadosGroup, WhatItWroteItNeedsNotGuard) {
+  KnownKeys known;
+  Group first(10, known, false);
+  ASSERT_EQ(Join(first, Guarded(PutOne("a"), "a", 3)), Verdict::kJoined);
+  ASSERT_EQ(Join(first, Guarded(DeleteKey("b"), "b", 4)), Verdict::kJoined);
+  ASSERT_EQ(Join(first, Guarded(PutOne("c"), "watched", 5)), Verdict::kJoined);
+  ASSERT_EQ(Join(first, DeleteKey("unasked")), Verdict::kJoined);
+  kv::Batch once = PutOne("stamp....");
+  once.puts[0].key_stamp_offset = 1;
+  ASSERT_EQ(Join(first, std::move(once)), Verdict::kJoined);
+  EXPECT_EQ(first.guards().size(), 3);
+  first.Learn(&known);
+  EXPECT_EQ(known.size(), 3) << "a, b, c";
+
+  Group second(15, known, false);
+  ASSERT_EQ(Join(second, Guarded(PutOne("a"), "a", 11)), Verdict::kJoined);
+  ASSERT_EQ(Join(second, Guarded(PutOne("b"), "b", 0)), Verdict::kJoined);
+  ASSERT_EQ(Join(second, Guarded(PutOne("d"), "c", 13)), Verdict::kJoined);
+  EXPECT_TRUE(second.guards().empty());
+  EXPECT_FALSE(second.changes().at("a").is_new);
+  EXPECT_TRUE(second.changes().at("b").is_new);
+  EXPECT_EQ(Join(second, Guarded(PutOne("e"), "c", 5)), Verdict::kRead) << "nobody is refused because of what was known before";
 }
 
 TEST(RadosGroup, SizesAreExactWhereWhatGoesIsKnown) {

@@ -317,24 +317,34 @@ size_t CellBytes(std::string_view key, size_t value_bytes) {
 
 size_t StoredCellBytes(size_t cell_bytes, size_t stored_bytes) { return 2 * cell_bytes + stored_bytes; }
 
-Result<std::string> KeyOfCell(std::string_view cell) {
+Status AppendKeyOfCell(std::string_view cell, std::string* key) {
   const auto damaged = [] { return CorruptionError("A key of a tablet's object is damaged."); };
   if (cell.size() < 2 || (cell[0] != kKeyCell && cell[0] != kReverseCell)) return damaged();
-  std::string bytes(cell.substr(1));
-  if (cell[0] == kReverseCell) Negate(&bytes, 0);
-  if (bytes.back() != kEnd) return damaged();
-  bytes.pop_back();
-  std::string key;
-  key.reserve(bytes.size());
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    if (static_cast<uint8_t>(bytes[i]) > kEscape) {
-      key.push_back(bytes[i]);
-    } else if (bytes[i] == kEscape && i + 1 < bytes.size() && bytes[i + 1] >= 1 && bytes[i + 1] <= kEscape + 1) {
-      key.push_back(static_cast<char>(bytes[++i] - 1));
-    } else {
-      return damaged();
+  const bool negated = cell[0] == kReverseCell;
+  const auto byte_at = [&](size_t i) { return static_cast<uint8_t>(negated ? -cell[i] : cell[i]); };
+  const size_t last = cell.size() - 1;
+  if (byte_at(last) != kEnd) return damaged();
+  // A key is never longer than its cell.
+  const size_t before = key->size();
+  key->resize(before + cell.size());
+  char* to = key->data() + before;
+  for (size_t i = 1; i < last; ++i) {
+    const uint8_t byte = byte_at(i);
+    if (byte > kEscape) {
+      *to++ = static_cast<char>(byte);
+      continue;
     }
+    const uint8_t escaped = byte == kEscape && i + 1 < last ? byte_at(++i) : 0;
+    if (escaped < 1 || escaped > kEscape + 1) return damaged();
+    *to++ = static_cast<char>(escaped - 1);
   }
+  key->resize(static_cast<size_t>(to - key->data()));
+  return OkStatus();
+}
+
+Result<std::string> KeyOfCell(std::string_view cell) {
+  std::string key;
+  TRY(AppendKeyOfCell(cell, &key));
   return key;
 }
 

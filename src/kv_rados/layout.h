@@ -162,6 +162,8 @@ size_t CellBytes(std::string_view key, size_t value_bytes);
 size_t StoredCellBytes(size_t cell_bytes, size_t stored_bytes);
 // The key of a cell "k" or "r". kCorruption when it is none.
 Result<std::string> KeyOfCell(std::string_view cell);
+// The same behind what `key` holds; after an error that holds anything.
+Status AppendKeyOfCell(std::string_view cell, std::string* key);
 
 // Keys >= `key` are those whose KeyCell is greater than this; it is no cell itself.
 std::string StartAt(std::string_view key);

@@ -28,6 +28,9 @@ TEST(RadosLayout, CellsSortLikeKeysAndBack) {
     ASSERT_EQ(a < b, ReverseCell(b) < ReverseCell(a));
     ASSERT_EQ(*KeyOfCell(KeyCell(a)), a);
     ASSERT_EQ(*KeyOfCell(ReverseCell(a)), a);
+    std::string both = b;
+    ASSERT_TRUE(AppendKeyOfCell(KeyCell(a), &both).ok());
+    ASSERT_EQ(both, b + a);
     ASSERT_EQ(KeyCell(a).find('\0'), std::string::npos);
     ASSERT_EQ(ReverseCell(a).find('\0'), std::string::npos);
     ASSERT_EQ(a >= b, KeyCell(a) > StartAt(b)) << "an exclusive start there is an inclusive one at the key";

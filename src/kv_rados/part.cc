@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "kv_rados/routing.h"
+
 namespace stator::kv_rados {
 namespace {
 
@@ -98,6 +100,35 @@ Error FencedError(const PartHeader& header) {
   return Error(ErrorCode::kFenced, header.fence == kv::kDroppedFence
                                        ? fmt::format("The tablet {} was dropped.", TabletName(header.tablet))
                                        : fmt::format("The fence of the tablet {} is {}.", TabletName(header.tablet), header.fence));
+}
+
+Result<bool> WalkPart(Cluster& cluster, const Part& part, const HeaderPtr& header,
+                      FunctionRef<void(std::string_view key, size_t bytes)> visit) {
+  const std::string prefix(1, kKeyCell);
+  std::string after = prefix;
+  for (bool more = true; more;) {
+    std::unique_ptr<ReadOp> read;
+    const int result = cluster.Read(part.object, [&](ReadOp& op) {
+      op.GuardAttribute(kHeaderAttribute, header->bytes);
+      op.Range(after, prefix, part.KeysFor(kReadBytes));
+    }, &read);
+    if (result == -ECANCELED || result == -ENOENT) return false;
+    if (result < 0) return cluster.ErrorOf(result, part.object, false);
+    more = read->more(0);
+    Status status;
+    read->ForEach(0, [&](std::string_view cell, std::string_view stored) {
+      part.NoteBytes(cell.size() + stored.size());
+      after = cell;
+      const Result<std::string> key = KeyOfCell(cell);
+      if (!key.ok()) return status = key.error(), false;
+      const std::optional<std::string_view> route = RouteOf(part.tablet.space, *key);
+      // What was given up may still be there.
+      if (!route || header->header.routes.Has(*route)) visit(*key, StoredCellBytes(cell.size(), stored.size()));
+      return true;
+    });
+    TRY(std::move(status));
+  }
+  return true;
 }
 
 }  // namespace stator::kv_rados

@@ -25,33 +25,6 @@ uint64_t Plus(uint64_t a, int64_t delta) { return delta < 0 && a < static_cast<u
 
 }  // namespace
 
-Result<bool> SurveyPart(Cluster& cluster, const Part& part, const HeaderPtr& header, PartSurvey* survey) {
-  const std::string prefix(1, kKeyCell);
-  std::string after = prefix;
-  for (bool more = true; more;) {
-    std::unique_ptr<ReadOp> read;
-    const int result = cluster.Read(part.object, [&](ReadOp& op) {
-      op.GuardAttribute(kHeaderAttribute, header->bytes);
-      op.Range(after, prefix, part.KeysFor(kReadBytes));
-    }, &read);
-    if (result == -ECANCELED || result == -ENOENT) return false;
-    if (result < 0) return cluster.ErrorOf(result, part.object, false);
-    more = read->more(0);
-    Status status;
-    read->ForEach(0, [&](std::string_view cell, std::string_view stored) {
-      part.NoteBytes(cell.size() + stored.size());
-      after = cell;
-      const Result<std::string> key = KeyOfCell(cell);
-      if (!key.ok()) return status = key.error(), false;
-      const std::optional<std::string_view> route = RouteOf(part.tablet.space, *key);
-      if (!route || header->header.routes.Has(*route)) survey->Note(*key, StoredCellBytes(cell.size(), stored.size()));
-      return true;
-    });
-    TRY(std::move(status));
-  }
-  return true;
-}
-
 // While everybody waits for the child one goes on.
 Status PartSplit::Stopped() const {
   const bool awaited = header_->header.state == State::kLeaving && child_header_ != nullptr && child_header_->header.state == State::kFilling;

@@ -31,10 +31,6 @@
 
 namespace stator::kv_rados {
 
-// Reads all that a part has. None: the header has changed meanwhile.
-class PartSurvey;
-Result<bool> SurveyPart(Cluster& cluster, const Part& part, const HeaderPtr& header, PartSurvey* survey);
-
 // One split as far as this process carries it. Not thread-safe; at most one of a part at a time.
 class PartSplit {
  public:

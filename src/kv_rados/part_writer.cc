@@ -14,8 +14,8 @@ namespace {
 // What one operation may hold. RADOS takes up to 90 MB.
 constexpr size_t kMaxGroupBytes = 8 << 20;
 constexpr size_t kMaxGroupBatches = 1000;
-// Keys remembered between groups: mostly counters.
-constexpr size_t kMaxKnownKeys = 1024;
+// Keys remembered between groups, of all parts together. One takes about 200 bytes.
+constexpr size_t kMaxKnownKeys = 200'000;
 // A ledger cell that was not written for so long is removed by whoever opens the tablet. A process that wakes up later than half
 // of it to an operation in doubt does not trust a missing cell.
 constexpr int64_t kLedgerKeepMicros = 24 * 3'600'000'000LL;
@@ -24,37 +24,15 @@ constexpr size_t kMaxLedgersSeen = 200;
 constexpr uint64_t kMaxUnsureBytes = 8 << 20;
 constexpr int64_t kCountIntervalMicros = 1'000'000;
 constexpr int64_t kFullIntervalMicros = 1'000'000;  // a full pool is asked after so often
-constexpr int64_t kLongestGatherMicros = 20'000;
 
 // Reads all of a part. Not from one state: what is written meanwhile makes it a little wrong. None if the object refused the header.
 Result<std::optional<Amount>> CountPart(Cluster& cluster, const Part& part, const HeaderPtr& header) {
   Amount amount;
-  std::string after(1, kKeyCell);
-  const std::string prefix = after;
-  for (bool more = true; more;) {
-    std::unique_ptr<ReadOp> read;
-    const int result = cluster.Read(part.object, [&](ReadOp& op) {
-      op.GuardAttribute(kHeaderAttribute, header->bytes);
-      op.Range(after, prefix, part.KeysFor(kReadBytes));
-    }, &read);
-    if (result == -ECANCELED || result == -ENOENT) return std::optional<Amount>();
-    if (result < 0) return cluster.ErrorOf(result, part.object, false);
-    more = read->more(0);
-    Status status;
-    read->ForEach(0, [&](std::string_view cell, std::string_view stored) {
-      part.NoteBytes(cell.size() + stored.size());
-      after = cell;
-      const Result<std::string> key = KeyOfCell(cell);
-      if (!key.ok()) return status = key.error(), false;
-      const std::optional<std::string_view> route = RouteOf(part.tablet.space, *key);
-      if (route && !header->header.routes.Has(*route)) return true;  // given up
-      amount.bytes += StoredCellBytes(cell.size(), stored.size());
-      ++amount.keys;
-      return true;
-    });
-    TRY(std::move(status));
-  }
-  return std::optional(amount);
+  ASSIGN_OR_RETURN(const bool read, WalkPart(cluster, part, header, [&amount](std::string_view, size_t bytes) {
+    amount.bytes += bytes;
+    ++amount.keys;
+  }));
+  return read ? std::optional(amount) : std::nullopt;
 }
 
 uint64_t Minus(uint64_t a, uint64_t b) { return a - std::min(a, b); }
@@ -90,7 +68,7 @@ Result<uint64_t> Joint::Outcome() const {
 template <typename T>
 void PartWriter::Elsewhere(UniqueFunction<T()> work, UniqueFunction<void(T)> next) {
   UniqueFunction<void()> task = [this, work = std::move(work), next = std::move(next)]() mutable {
-    context_.thread.Post([this, result = work(), next = std::move(next)]() mutable {
+    context_.strand.Run([this, result = work(), next = std::move(next)]() mutable {
       next(std::move(result));
       Start();
     });
@@ -106,32 +84,48 @@ bool PartWriter::AnyExpired() const {
   return std::any_of(batches_.begin(), batches_.end(), [this](const QueuedBatch& batch) { return Expired(batch); });
 }
 
-void PartWriter::Start() {
-  while (!busy_ && !queue_.empty() && queue_.size() >= gathering_) {
-    gathering_ = 0;
-    TakeGroup();
-    Advance();
-  }
+void PartWriter::Enqueue(QueuedBatch batch) {
+  const int64_t may_wait = batch.batch.may_wait_micros;
+  hurry_ |= may_wait <= 0;
+  if (!hurry_) wait_until_ = std::min(wait_until_, batch.arrived + may_wait);
+  queue_.push_back(std::move(batch));
+  if (!hurry_) AwaitOthers();
 }
 
-void PartWriter::GoOn() {
-  gathering_ = 0;
+void PartWriter::AwaitOthers() {
+  if (waiting_ <= wait_until_) return;
+  const auto [begin, end] = context_.waiting.equal_range(waiting_);
+  const auto mine = std::find_if(begin, end, [this](const auto& entry) { return entry.second == this; });
+  if (mine != end) context_.waiting.erase(mine);
+  context_.waiting.emplace(wait_until_, this);
+  waiting_ = wait_until_;
+}
+
+void PartWriter::Hurry(int64_t now, bool all) {
+  waiting_ = INT64_MAX;
+  if (hurry_ || queue_.empty()) return;
+  if (!all && wait_until_ > now) return AwaitOthers();  // who waited until now has gone with others
+  hurry_ = true;
   Start();
 }
 
-// Where several write at a time, those whose batches have just ended will soon be back. It is cheaper for all to wait a little for them than
-// to send an operation for every half of them in turn. Who writes alone never waits.
-void PartWriter::Gather() {
-  const int64_t took = context_.clock.TicksMicros() - first_sent_;
-  usual_micros_ = usual_micros_ == 0 ? took : usual_micros_ + (took - usual_micros_) / 8;
-  const int64_t wait = std::min(usual_micros_ / 2, kLongestGatherMicros);
-  if (queue_.empty() || wait == 0 || gathering_ > 0) return;
-  gathering_ = queue_.size() + batches_.size();
-  context_.go_on_after(*this, wait);
+void PartWriter::Start() {
+  if (busy_ || in_line_ || queue_.empty() || !hurry_) return;
+  in_line_ = true;
+  context_.line.push_back(this);
+}
+
+void PartWriter::SetOut(Window::Ticket ticket) {
+  in_line_ = false;
+  ticket_ = ticket;
+  ++context_.groups;
+  TakeGroup();
+  Advance();
 }
 
 void PartWriter::TakeGroup() {
   busy_ = true;
+  served_ = 0;
   state_is_fresh_ = counted_for_group_ = in_doubt_ = false;
   size_t bytes = 0;
   while (!queue_.empty() && batches_.size() < kMaxGroupBatches &&
@@ -140,6 +134,8 @@ void PartWriter::TakeGroup() {
     batches_.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
+  hurry_ = !queue_.empty();
+  wait_until_ = INT64_MAX;
 }
 
 // The next step of the group under way. Every step ends with EndGroup or in an operation whose completion goes on.
@@ -188,7 +184,7 @@ void PartWriter::ReadState() {
   std::optional<size_t> ledgers;
   if (!ledger_looked_through_) ledgers = read->Range(LedgerKey(""), LedgerKey(""), kMaxLedgersSeen);
   context_.cluster.ReadLater(part_->object, *read, [this, read, own, ledgers, keys = std::move(keys)](int result) mutable {
-    context_.thread.Post([this, read, own, ledgers, keys = std::move(keys), result] {
+    context_.strand.Run([this, read, own, ledgers, keys = std::move(keys), result] {
       OnState(result, *read, own, ledgers, keys);
       Start();
     });
@@ -234,8 +230,9 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
   stamp_ = stamp;
   if (counted_ && size_.unsure < counted_->said.unsure) counted_.reset();  // another process has counted since
   if (counted_) Correct();
-  known_.clear();
-  for (const std::string& key : keys) known_.emplace(key, KeyState{});
+  // What was known and is not read here still holds if nobody has written since.
+  if (std::exchange(known_at_, stamp) != stamp) known_.clear();
+  for (const std::string& key : keys) known_.insert_or_assign(key, KeyState{});
   Status status;
   read.ForEach(cells, [&](std::string_view cell, std::string_view value) {
     status = [&]() -> Status {
@@ -250,6 +247,7 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
     }();
     return status.ok();
   });
+  CountKnown(false);
   TRY(std::move(status));
   state_is_fresh_ = true;
   stale_ledgers_.clear();  // of another state
@@ -296,7 +294,7 @@ void PartWriter::CountMeanwhile() {
   counting_ = true;
   written_since_ = 0;
   UniqueFunction<void()> task = [this, said = SaidNow(), header = header_] {
-    context_.thread.Post([this, said, header, amount = CountPart(context_.cluster, *part_, header)]() mutable {
+    context_.strand.Run([this, said, header, amount = CountPart(context_.cluster, *part_, header)]() mutable {
       counting_ = false;
       if (!amount.ok() || !*amount) return;
       said.unsure = Minus(said.unsure, written_since_);
@@ -370,6 +368,7 @@ void PartWriter::Build() {
       for (size_t back = batches_.size(); back > i; --back) {
         if (batches_[back - 1].done) queue_.push_front(std::move(batches_[back - 1]));
       }
+      hurry_ = true;
       batches_.resize(i);
       break;
     }
@@ -410,10 +409,11 @@ void PartWriter::FillOperation(WriteOp* op) const {
     }
   }
   if (header_->header.state == PartHeader::State::kCopying) MarkChanges(&keys, &values);
-  if (!keys.empty()) op->Set(keys, values);
+  keys.push_back(LedgerKey(context_.process));
+  values.push_back(EncodeLedger({.seq = seq_, .time_micros = context_.clock.NowMicros()}));
+  op->Set(keys, values);
   if (!gone.empty()) op->Remove(gone);
   if (!stale_ledgers_.empty()) op->Remove(stale_ledgers_);
-  op->Set(LedgerKey(context_.process), EncodeLedger({.seq = seq_, .time_micros = context_.clock.NowMicros()}));
   op->SetAttribute(kStampAttribute, EncodeStamp(group_->last_stamp()));
   op->SetAttribute(kSizeAttribute, EncodeSize(With(group_->size(), header_->header.given)));
 }
@@ -439,7 +439,7 @@ void PartWriter::Send() {
   FillOperation(&op);
   context_.cluster.WriteLater(part_->object, op, [this](int result) {
     if (const auto& replace = context_.cluster.options().write_result) result = replace(result);
-    context_.thread.Post([this, result] {
+    context_.strand.Run([this, result] {
       OnWritten(result);
       Start();
     });
@@ -491,6 +491,7 @@ void PartWriter::AwaitOpening() {
 void PartWriter::HandBack() {
   stamp_.reset();
   known_.clear();
+  CountKnown();
   std::deque<QueuedBatch> batches;
   for (QueuedBatch& batch : batches_) {
     if (batch.done) batches.push_back(std::move(batch));
@@ -506,8 +507,8 @@ void PartWriter::Succeed() {
   const bool latest = stamp_ && *stamp_ == group_->base_stamp();
   if (latest) {
     group_->Learn(&known_);
-    if (known_.size() > kMaxKnownKeys) known_.clear();
-    stamp_ = group_->last_stamp();
+    stamp_ = known_at_ = group_->last_stamp();
+    CountKnown();
     size_ = With(group_->size(), header_->header.given);
     counted_.reset();
     if (header_->header.state == PartHeader::State::kOpen) context_.grown(part_, group_->size());
@@ -522,13 +523,19 @@ void PartWriter::Succeed() {
   context_.set_health(OkStatus());
   for (QueuedBatch& batch : batches_) {
     if (!batch.done) continue;
+    ++served_;
     statistics.batches.fetch_add(1, std::memory_order_relaxed);
     statistics.bytes.fetch_add(batch.bytes, std::memory_order_relaxed);
     written_since_ += batch.bytes;
     context_.finish(batch, batch.stamp);
   }
-  Gather();
   EndGroup();
+}
+
+void PartWriter::CountKnown(bool may_forget) {
+  if (may_forget && context_.known_keys - known_counted_ + known_.size() > kMaxKnownKeys) known_.clear();
+  context_.known_keys = context_.known_keys - known_counted_ + known_.size();
+  known_counted_ = known_.size();
 }
 
 void PartWriter::Refuse(QueuedBatch& batch, Error error) {
@@ -543,6 +550,7 @@ void PartWriter::Fail(const Error& error) {
   if (!of_this_part) context_.set_health(error);
   stamp_.reset();
   known_.clear();
+  CountKnown();
   for (QueuedBatch& batch : batches_) {
     if (!batch.done) continue;
     if (unknown) {
@@ -562,6 +570,8 @@ void PartWriter::EndGroup() {
   group_.reset();
   batches_.clear();
   busy_ = false;
+  --context_.groups;
+  context_.window.Ended(ticket_, context_.clock.TicksMicros(), served_);
 }
 
 }  // namespace stator::kv_rados

@@ -1,5 +1,6 @@
-// The writes of one part of a tablet: one operation is under way at a time, and those that arrive meanwhile go together into the next.
-// Internal to the room; everything runs on the writer's thread.
+// The writes of one part of a tablet: one operation is under way at a time, and those that arrive meanwhile go together into the next, when
+// the window lets it through.
+// Internal to the room; everything runs on the writer's strand.
 //
 // The stamp in the object is the authority. Every operation compares it with what this process believes and raises it, so an
 // operation that lost to another process changes nothing, and one whose answer was lost can be sent again as it is: if the first
@@ -9,6 +10,7 @@
 
 #include <atomic>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,8 +20,10 @@
 #include "base/executor.h"
 #include "kv_rados/cluster.h"
 #include "kv_rados/group.h"
+#include "kv_rados/strand.h"
 #include "kv_rados/tablet_map.h"
 #include "kv_rados/value_cache.h"
+#include "kv_rados/window.h"
 
 namespace stator::kv_rados {
 
@@ -68,7 +72,7 @@ struct WriterContext {
   TabletMap& map;
   ValueCache& cache;
   const Clock& clock;
-  Executor& thread;         // the writer's
+  Strand& strand;           // what is written runs there
   WorkerPool& workers;      // for what waits
   const std::string process;  // its ledger cells' name
   WriterStatistics& statistics;
@@ -77,10 +81,15 @@ struct WriterContext {
   // Calls done(outcome) of a batch and forgets it.
   UniqueFunction<void(QueuedBatch&, Result<uint64_t>)> finish;
   UniqueFunction<void(Status)> set_health;
-  // Has GoOn of the part called when so many microseconds have passed.
-  UniqueFunction<void(PartWriter&, int64_t)> go_on_after;
   // A part has grown to this; told again and again.
   UniqueFunction<void(const PartPtr&, const PartSize&)> grown;
+  size_t known_keys = 0;  // of all parts
+  // Groups under way, and the parts that wait to send one, in the order in which they began to.
+  Window window;
+  size_t groups = 0;
+  std::deque<PartWriter*> line;
+  // Parts that have batches which may wait, with the ticks until when.
+  std::multimap<int64_t, PartWriter*> waiting;
 };
 
 class PartWriter {
@@ -95,11 +104,13 @@ class PartWriter {
   const RouteRange& routes() const { return routes_; }
   void SetRoutes(RouteRange routes) { routes_ = std::move(routes); }
 
-  void Enqueue(QueuedBatch batch) { queue_.push_back(std::move(batch)); }
-  // Sets out with what is queued, if no group is under way and no more batches are waited for.
+  void Enqueue(QueuedBatch batch);
+  // Stands in line if there is something to send that may not wait, or must not wait any longer, and no group is under way.
   void Start();
-  // The same, and waits for no more.
-  void GoOn();
+  // What may wait has done so if it waits since then, or, with `all`, in any case. Called once for each time in the context's `waiting`.
+  void Hurry(int64_t now, bool all);
+  // Its turn in the line has come: takes what is queued and sets out with it.
+  void SetOut(Window::Ticket ticket);
 
  private:
   bool Expired(const QueuedBatch& batch) const;
@@ -109,6 +120,7 @@ class PartWriter {
   void AskWhetherFull(UniqueFunction<void()> next);
   void ReadState();
   void OnState(int result, ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys);
+  void AwaitOthers();
   Status TakeState(ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys,
                    std::optional<LedgerCell>* own);
   // What the size attribute says at stamp_, and size_ from it and counted_.
@@ -119,6 +131,8 @@ class PartWriter {
   void CountMeanwhile();
   void Build();
   void Send();
+  // After every change of known_. Forgets it if all parts together know too much, and it may.
+  void CountKnown(bool may_forget = true);
   void FillOperation(WriteOp* op) const;
   void MarkChanges(std::vector<std::string>* cells, std::vector<std::string>* values) const;
   void OnWritten(int result);
@@ -129,8 +143,7 @@ class PartWriter {
   void Fail(const Error& error);
   void Refuse(QueuedBatch& batch, Error error);
   void EndGroup();
-  void Gather();
-  // Runs `work`, which may wait, elsewhere, then `next` with what it returned on the writer's thread.
+  // Runs `work`, which may wait, elsewhere, then `next` with what it returned on the strand.
   template <typename T>
   void Elsewhere(UniqueFunction<T()> work, UniqueFunction<void(T)> next);
 
@@ -141,7 +154,9 @@ class PartWriter {
   std::deque<QueuedBatch> queue_;
 
   std::optional<uint64_t> stamp_;  // of the part, as far as this process knows
-  KnownKeys known_;                // at that stamp
+  KnownKeys known_;                // at known_at_, which is that stamp or one before
+  uint64_t known_at_ = 0;
+  size_t known_counted_ = 0;       // of known_, in known_keys of the context
   PartSize size_;                // at that stamp, corrected by counted_
   // What the size attribute said and what this process counted then. Kept until an operation of this process tells everybody.
   struct Counted {
@@ -159,17 +174,20 @@ class PartWriter {
 
   // The group under way.
   bool busy_ = false;
+  int64_t first_sent_ = 0;  // ticks
+  Window::Ticket ticket_ = 0;
+  size_t served_ = 0;  // batches that were answered
   std::vector<QueuedBatch> batches_;
   std::optional<Group> group_;
   HeaderPtr header_;  // that its operation compares
   bool state_is_fresh_ = false;  // known_ was read for this group and has the keys of all its batches
   bool counted_for_group_ = false;  // and the states of all keys that it changes are read, too
   bool in_doubt_ = false;  // an operation with seq_ was sent whose answer is lost
-  int64_t first_sent_ = 0;  // ticks
 
-  // Between two groups.
-  size_t gathering_ = 0;      // so many batches are waited for; 0: none
-  int64_t usual_micros_ = 0;  // what operations take
+  bool in_line_ = false;
+  bool hurry_ = false;  // something queued may not wait
+  int64_t wait_until_ = INT64_MAX;  // for what is queued, at most
+  int64_t waiting_ = INT64_MAX;     // it stands in the context's `waiting` with this time, if any
 };
 
 }  // namespace stator::kv_rados

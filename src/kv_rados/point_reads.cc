@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+
+#include "base/executor.h"
 
 namespace stator::kv_rados {
 namespace {
@@ -56,20 +59,27 @@ void ClusterChannel::ReadLater(const Part& part, const KnownHeader& header, cons
   });
 }
 
-bool PointReads::Begin(const Part& part) {
-  MutexLock lock(mutex_);
-  Queue& queue = queues_[&part];
-  if (queue.under_way >= kAtOnce) return false;
-  ++queue.under_way;
-  return true;
+std::optional<Window::Ticket> PointReads::Begin(const PartPtr& part, int64_t now) {
+  if (!line_.empty()) return std::nullopt;
+  const auto found = queues_.find(part.get());
+  if (found != queues_.end() && found->second.under_way >= kAtOnce) return std::nullopt;
+  const auto ticket = window_.Begin(now, queues_.size() + (found == queues_.end() ? 1 : 0));
+  if (ticket) ++queues_[part.get()].under_way;
+  return ticket;
 }
 
-FetchedPtr PointReads::ReadAndWait(const PartPtr& part, const HeaderPtr& header, std::vector<std::string> cells) {
-  if (Begin(*part)) {
+FetchedPtr PointReads::ReadAndWait(const PartPtr& part, const HeaderPtr& header,
+                                   std::vector<std::string> cells) {
+  std::optional<Window::Ticket> ticket;
+  {
+    MutexLock lock(mutex_);
+    ticket = Begin(part, ticks_());
+  }
+  if (ticket) {
     reads_.fetch_add(1, std::memory_order_relaxed);
     operations_.fetch_add(1, std::memory_order_relaxed);
     FetchedPtr fetched = channel_.Read(*part, *header, cells);
-    Ended(part);
+    Ended(part, *ticket, 1);
     return fetched;
   }
   Mutex mutex;
@@ -85,51 +95,116 @@ FetchedPtr PointReads::ReadAndWait(const PartPtr& part, const HeaderPtr& header,
   return answer;
 }
 
-void PointReads::ReadLater(const PartPtr& part, const HeaderPtr& header, std::vector<std::string> cells,
-                           UniqueFunction<void(FetchedPtr)> done) {
+void PointReads::ReadLater(const PartPtr& part, const HeaderPtr& header,
+                           std::vector<std::string> cells, UniqueFunction<void(FetchedPtr)> done) {
   reads_.fetch_add(1, std::memory_order_relaxed);
-  Waiting waiting{header, std::move(cells), std::move(done), ticks_()};
+  const int64_t now = ticks_();
+  Waiting waiting{header, std::move(cells), std::move(done), now};
+  std::optional<Window::Ticket> ticket;
+  Todo todo;
   {
     MutexLock lock(mutex_);
-    Queue& queue = queues_[part.get()];
-    if (queue.under_way >= kAtOnce) {
+    ticket = Begin(part, now);
+    if (!ticket) {
+      Queue& queue = queues_[part.get()];
       queue.waiting.push_back(std::move(waiting));
-      return;
+      StandInLine(part, queue);
+      TakeFromLine(now, &todo);
     }
-    ++queue.under_way;
   }
+  if (!ticket) return Do(std::move(todo));
   std::vector<Waiting> alone;
   alone.push_back(std::move(waiting));
-  Send(part, std::move(alone));
+  Send(part, *ticket, std::move(alone));
 }
 
-void PointReads::Ended(const PartPtr& part) {
-  std::vector<Waiting> next, late;
-  {
-    MutexLock lock(mutex_);
+void PointReads::StandInLine(const PartPtr& part, Queue& queue) {
+  if (queue.waiting.empty() || queue.under_way >= kAtOnce) return;
+  if (std::exchange(queue.in_line, true)) return;
+  line_.push_back(part);
+  if (std::exchange(watch_sleeps_, false)) watch_.notify_one();
+}
+
+void PointReads::TakeFromLine(int64_t now, Todo* todo) {
+  while (!line_.empty()) {
+    const PartPtr part = line_.front();
     Queue& queue = queues_[part.get()];
-    // As many as a long read would fetch; but what one asked for belongs together.
-    size_t cells = 0;
-    const size_t most = part->KeysFor(kReadBytes);
-    while (!queue.waiting.empty()) {
-      Waiting& first = queue.waiting.front();
-      if (expired_(first.arrived)) {
-        late.push_back(std::move(first));
-      } else if (next.empty() || (first.header == next.front().header && cells + first.cells.size() <= most)) {
-        cells += first.cells.size();
-        next.push_back(std::move(first));
-      } else {
-        break;
-      }
+    while (!queue.waiting.empty() && expired_(queue.waiting.front().arrived)) {
+      todo->late.push_back(std::move(queue.waiting.front()));
       queue.waiting.pop_front();
     }
-    if (next.empty() && --queue.under_way == 0) queues_.erase(part.get());
+    std::optional<Window::Ticket> ticket;
+    if (!queue.waiting.empty()) {
+      ticket = window_.Begin(now, queues_.size());
+      if (!ticket) return;
+    }
+    line_.pop_front();
+    queue.in_line = false;
+    if (ticket) {
+      ++queue.under_way;
+      todo->groups.push_back({part, *ticket, TakeGroup(*part, queue, &todo->late)});
+      StandInLine(part, queue);
+    } else if (queue.under_way == 0) {
+      queues_.erase(part.get());
+    }
   }
-  if (!next.empty()) Send(part, std::move(next));
-  for (Waiting& waiting : late) waiting.done(Failed(-ETIMEDOUT));
 }
 
-void PointReads::Send(const PartPtr& part, std::vector<Waiting> together) {
+// At least one. As many as a long read would fetch; but what one asked for belongs together.
+std::vector<PointReads::Waiting> PointReads::TakeGroup(const Part& part, Queue& queue,
+                                                       std::vector<Waiting>* late) {
+  std::vector<Waiting> group;
+  size_t cells = 0;
+  const size_t most = part.KeysFor(kReadBytes);
+  while (!queue.waiting.empty()) {
+    Waiting& next = queue.waiting.front();
+    if (expired_(next.arrived)) {
+      late->push_back(std::move(next));
+    } else if (group.empty() ||
+               (next.header == group.front().header && cells + next.cells.size() <= most)) {
+      cells += next.cells.size();
+      group.push_back(std::move(next));
+    } else {
+      break;
+    }
+    queue.waiting.pop_front();
+  }
+  return group;
+}
+
+void PointReads::Ended(const PartPtr& part, Window::Ticket ticket, size_t reads) {
+  const int64_t now = ticks_();
+  Todo todo;
+  {
+    MutexLock lock(mutex_);
+    window_.Ended(ticket, now, reads);
+    const auto found = queues_.find(part.get());
+    if (--found->second.under_way == 0 && found->second.waiting.empty()) {
+      queues_.erase(found);
+    } else {
+      StandInLine(part, found->second);
+    }
+    TakeFromLine(now, &todo);
+  }
+  Do(std::move(todo));
+}
+
+void PointReads::GoOn() {
+  const int64_t now = ticks_();
+  Todo todo;
+  {
+    MutexLock lock(mutex_);
+    TakeFromLine(now, &todo);
+  }
+  Do(std::move(todo));
+}
+
+void PointReads::Do(Todo todo) {
+  for (Todo::Group& group : todo.groups) Send(group.part, group.ticket, std::move(group.together));
+  for (Waiting& waiting : todo.late) waiting.done(Failed(-ETIMEDOUT));
+}
+
+void PointReads::Send(const PartPtr& part, Window::Ticket ticket, std::vector<Waiting> together) {
   {
     MutexLock lock(mutex_);
     ++calls_;
@@ -138,33 +213,65 @@ void PointReads::Send(const PartPtr& part, std::vector<Waiting> together) {
   std::vector<std::string> all;
   const bool alone = together.size() == 1;
   if (!alone) {
-    for (const Waiting& waiting : together) all.insert(all.end(), waiting.cells.begin(), waiting.cells.end());
+    for (const Waiting& waiting : together) {
+      all.insert(all.end(), waiting.cells.begin(), waiting.cells.end());
+    }
   }
   const HeaderPtr header = together.front().header;
   const std::vector<std::string>& cells = alone ? together.front().cells : all;
   // The vector keeps its elements where they are when it is moved.
-  channel_.ReadLater(*part, *header, cells, [this, part, together = std::move(together)](const FetchedPtr& fetched) mutable {
-    OnFetched(part, std::move(together), fetched);
+  channel_.ReadLater(*part, *header, cells,
+                     [this, part, ticket, together = std::move(together)](const FetchedPtr& fetched) mutable {
+    OnFetched(part, ticket, std::move(together), fetched);
     MutexLock lock(mutex_);
     if (--calls_ == 0) idle_.notify_all();
   });
 }
 
-void PointReads::OnFetched(const PartPtr& part, std::vector<Waiting> together, const FetchedPtr& fetched) {
+void PointReads::OnFetched(const PartPtr& part, Window::Ticket ticket,
+                           std::vector<Waiting> together, const FetchedPtr& fetched) {
+  const size_t reads = together.size();
   if (fetched->result == -ETIMEDOUT) {
     // Those who can still wait go first into the next operation.
     MutexLock lock(mutex_);
     std::deque<Waiting>& queue = queues_[part.get()].waiting;
-    queue.insert(queue.begin(), std::make_move_iterator(together.begin()), std::make_move_iterator(together.end()));
+    queue.insert(queue.begin(), std::make_move_iterator(together.begin()),
+                 std::make_move_iterator(together.end()));
     together.clear();
   }
-  Ended(part);
+  Ended(part, ticket, reads);
+  const WakeUps once;  // of whom they go on with
   for (Waiting& waiting : together) waiting.done(fetched);
 }
 
-void PointReads::Stop() {
+void PointReads::StartWatching() { watcher_ = std::thread([this] { Watch(); }); }
+
+void PointReads::Watch() NO_THREAD_SAFETY_ANALYSIS {
   std::unique_lock<Mutex> lock(mutex_);
-  idle_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS { return calls_ == 0; });
+  while (!stop_watching_) {
+    if (line_.empty()) {
+      watch_sleeps_ = true;
+      watch_.wait(lock);
+      continue;
+    }
+    watch_.wait_for(lock, std::chrono::microseconds(Window::kPatienceMicros));
+    lock.unlock();
+    GoOn();
+    lock.lock();
+  }
+}
+
+void PointReads::Stop() {
+  {
+    std::unique_lock<Mutex> lock(mutex_);
+    idle_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS { return calls_ == 0; });
+  }
+  {
+    MutexLock lock(mutex_);
+    stop_watching_ = true;
+    watch_.notify_one();
+  }
+  if (watcher_.joinable()) watcher_.join();
 }
 
 }  // namespace stator::kv_rados

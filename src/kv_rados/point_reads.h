@@ -1,6 +1,8 @@
-// Reads of single keys of a part, combined: a few operations are under way at a time, and who arrives meanwhile waits for the next,
-// which asks for the keys of all who wait. A read never joins an operation that was sent before it arrived: it might miss what was written
-// in between. While fewer are under way, a read goes at once and alone. Internal to the room.
+// Reads of single keys of a part, combined: a few operations are under way at a time, and who arrives
+// meanwhile waits for the next, which asks for the keys of all who wait. A read never joins an
+// operation that was sent before it arrived: it might miss what was written in between. While fewer
+// are under way, on the part and in the window of the process, a read goes at once and alone.
+// Internal to the room.
 #pragma once
 
 #include <atomic>
@@ -12,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -19,6 +22,7 @@
 #include "base/mutex.h"
 #include "base/unique_function.h"
 #include "kv_rados/part.h"
+#include "kv_rados/window.h"
 
 namespace stator::kv_rados {
 
@@ -69,6 +73,10 @@ class PointReads {
   FetchedPtr ReadAndWait(const PartPtr& part, const HeaderPtr& header, std::vector<std::string> cells);
   // The same; `done` runs on a thread of the channel, which must not wait.
   void ReadLater(const PartPtr& part, const HeaderPtr& header, std::vector<std::string> cells, UniqueFunction<void(FetchedPtr)> done);
+  // Goes on without operations that hang. To be called now and then while reads may wait.
+  void GoOn();
+  // A thread of its own calls GoOn from now on, while reads wait.
+  void StartWatching();
   // Waits until all that was asked is answered. Nothing may be asked any more.
   void Stop();
 
@@ -86,15 +94,35 @@ class PointReads {
   };
   struct Queue {
     int under_way = 0;
+    bool in_line = false;
     std::deque<Waiting> waiting;
   };
+  // What shall be done once the mutex is free.
+  struct Todo {
+    struct Group {
+      PartPtr part;
+      Window::Ticket ticket;
+      std::vector<Waiting> together;
+    };
+    std::vector<Group> groups;
+    std::vector<Waiting> late;
+  };
 
-  // True if an operation may be sent at once; it must be followed by Ended.
-  bool Begin(const Part& part);
-  // An operation ended. Sends the next if somebody waits.
-  void Ended(const PartPtr& part);
-  void Send(const PartPtr& part, std::vector<Waiting> together);
-  void OnFetched(const PartPtr& part, std::vector<Waiting> together, const FetchedPtr& fetched);
+  // An operation on the part may be sent at once if this gives a ticket. Ended must follow.
+  std::optional<Window::Ticket> Begin(const PartPtr& part, int64_t now) REQUIRES(mutex_);
+  // The part's operation has answered so many reads.
+  void Ended(const PartPtr& part, Window::Ticket ticket, size_t reads);
+  // The part stands in line if it has reads that wait, and another operation may be on it.
+  void StandInLine(const PartPtr& part, Queue& queue) REQUIRES(mutex_);
+  // The next operations of the parts in line, as far as the window goes.
+  void TakeFromLine(int64_t now, Todo* todo) REQUIRES(mutex_);
+  std::vector<Waiting> TakeGroup(const Part& part, Queue& queue, std::vector<Waiting>* late)
+      REQUIRES(mutex_);
+  void Do(Todo todo);
+  void Send(const PartPtr& part, Window::Ticket ticket, std::vector<Waiting> together);
+  void OnFetched(const PartPtr& part, Window::Ticket ticket, std::vector<Waiting> together,
+                 const FetchedPtr& fetched);
+  void Watch();
 
   PointChannel& channel_;
   const std::function<int64_t()> ticks_;
@@ -103,8 +131,15 @@ class PointReads {
 
   Mutex mutex_;
   std::condition_variable_any idle_;
-  std::unordered_map<const Part*, Queue> queues_ GUARDED_BY(mutex_);  // of parts with operations under way
-  size_t calls_ GUARDED_BY(mutex_) = 0;                               // of the channel that have not ended
+  // Of parts with operations under way or reads that wait.
+  std::unordered_map<const Part*, Queue> queues_ GUARDED_BY(mutex_);
+  std::deque<PartPtr> line_ GUARDED_BY(mutex_);  // parts that wait for the window; each once
+  Window window_ GUARDED_BY(mutex_);
+  size_t calls_ GUARDED_BY(mutex_) = 0;  // of the channel that have not ended
+  std::condition_variable_any watch_;
+  bool watch_sleeps_ GUARDED_BY(mutex_) = false;
+  bool stop_watching_ GUARDED_BY(mutex_) = false;
+  std::thread watcher_;
 };
 
 }  // namespace stator::kv_rados

@@ -98,8 +98,8 @@ class PointReadsTest : public testing::Test {
   const HeaderPtr header_ = std::make_shared<KnownHeader>(KnownHeader{"header", {}}),
                   newer_header_ = std::make_shared<KnownHeader>(KnownHeader{"newer", {}});
   HeldChannel channel_;
-  int64_t now_ = 0;
-  PointReads reads_{channel_, [this] { return now_; }, [this](int64_t arrived) { return now_ - arrived > 20; }};
+  int64_t now_ = 0, patience_ = 20;
+  PointReads reads_{channel_, [this] { return now_; }, [this](int64_t arrived) { return now_ - arrived > patience_; }};
   std::map<std::string, std::string> answers_;
   std::set<size_t> finished_;
 };
@@ -201,6 +201,78 @@ TEST_F(PointReadsTest, WhatTimesOutGoesAgainUntilItIsTooLate) {
   EXPECT_EQ(answers_.count("5"), 0u);
 }
 
+// Sixteen parts, and a window that has found out that it is better to be narrow.
+class NarrowPointReadsTest : public PointReadsTest {
+ protected:
+  NarrowPointReadsTest() {
+    patience_ = 100'000'000;
+    for (uint32_t i = 0; i < 16; ++i) parts_.push_back(std::make_shared<Part>(kTablet, i));
+    for (bool narrow = false; !narrow || now_ < 2'000'000;) {
+      AskAll();
+      narrow = under_way() == Window::kLeast;
+      while (under_way() > 0) {
+        now_ += under_way() > Window::kLeast ? 4000 : 500;
+        for (size_t end = sent(); first_ < end; ++first_) Finish(first_);
+      }
+    }
+    answers_.clear();
+  }
+  void AskAll() {
+    for (size_t i = 0; i < parts_.size(); ++i) AskPart(i, "of " + std::to_string(i));
+  }
+  void AskPart(size_t part, const std::string& cell) { Ask(cell, {cell}, parts_[part], header_); }
+  void FinishNext() { Finish(first_++); }
+  size_t under_way() const { return sent() - first_; }  // operations end in their order here
+
+  std::vector<PartPtr> parts_;
+  size_t first_ = 0;
+};
+
+TEST_F(NarrowPointReadsTest, PartsTakeTurnsAndTheirReadsGather) {
+  const size_t before = first_;
+  AskAll();
+  ASSERT_EQ(under_way(), Window::kLeast);
+  AskPart(1, "late");
+  AskPart(5, "more");
+  EXPECT_EQ(under_way(), Window::kLeast);
+  now_ += 500;
+  for (int i = 0; i < 14; ++i) FinishNext();
+  EXPECT_THAT(Sent(before), ElementsAre("of 0"));
+  EXPECT_THAT(Sent(before + 1), ElementsAre("of 1")) << "what was sent before is not joined";
+  EXPECT_THAT(Sent(before + 4), ElementsAre("of 4"));
+  EXPECT_THAT(Sent(before + 5), ElementsAre("of 5", "more"));
+  EXPECT_THAT(Sent(before + 15), ElementsAre("of 15"));
+  EXPECT_THAT(Sent(before + 16), ElementsAre("late")) << "its part stood in line behind the others";
+  while (under_way() > 0) FinishNext();
+  EXPECT_EQ(sent(), before + 17);
+  EXPECT_EQ(answers_.size(), 18u);
+  EXPECT_EQ(answers_["more"], "more");
+}
+
+TEST_F(NarrowPointReadsTest, GoesOnWithoutWhatHangs) {
+  AskAll();
+  ASSERT_EQ(under_way(), Window::kLeast);
+  now_ += Window::kPatienceMicros / 2;
+  reads_.GoOn();
+  EXPECT_EQ(under_way(), Window::kLeast);
+  now_ += 2 * Window::kPatienceMicros;
+  reads_.GoOn();
+  EXPECT_EQ(under_way(), 2 * Window::kLeast);
+  while (under_way() > 0) FinishNext();
+  EXPECT_EQ(answers_.size(), 16u);
+}
+
+TEST_F(NarrowPointReadsTest, WhoWaitedTooLongIsNotSent) {
+  AskAll();
+  now_ += patience_ + 1;
+  AskPart(0, "later");
+  while (under_way() > 0) FinishNext();
+  EXPECT_EQ(answers_["of 0"], "of 0");
+  EXPECT_EQ(answers_["of 15"], std::strerror(ETIMEDOUT));
+  EXPECT_EQ(answers_["later"], "later");
+  EXPECT_EQ(answers_.size(), 17u);
+}
+
 // A store that changes, and operations that take any time and see it at any moment of theirs.
 class BusyChannel final : public PointChannel {
  public:
@@ -277,6 +349,7 @@ TEST(PointReads, AReadSeesWhatWasWrittenBeforeIt) {
   uint64_t operations = 0, reads_made = 0;
   {
     PointReads reads(channel, [] { return int64_t{0}; }, [](int64_t) { return false; });
+    reads.StartWatching();
     std::vector<std::thread> readers;
     for (int t = 0; t < 8; ++t) {
       readers.emplace_back([&, t] {

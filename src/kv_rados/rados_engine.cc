@@ -54,7 +54,9 @@ class RadosEngine final : public kv::Engine {
         channel_(*cluster_),
         points_(channel_, [this] { return cluster_->clock().TicksMicros(); },
                 [this](int64_t ticks) { return cluster_->PastDeadline(ticks); }),
-        waiters_(kWaiters, kMaxInLine) {}
+        waiters_(kWaiters, kMaxInLine) {
+    points_.StartWatching();
+  }
   ~RadosEngine() override;
 
   kv::Capabilities capabilities() const override {
@@ -244,6 +246,7 @@ Status RadosEngine::GetGuarded(std::span<const kv::Point> points, std::vector<st
 }
 
 Status RadosEngine::GetAny(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values) {
+  if (Cluster::InCallback()) return InternalError("a thread that brings answers of the cluster was to wait for one.");
   const kv::Tablet tablet = points[0].tablet;
   const ValueCache::Moment began = cache_.Now();
   Wanted wanted;
@@ -461,7 +464,7 @@ bool RadosEngine::SpansUnits(const kv::Batch& batch) const {
   std::string_view part;  // the first route of it
   bool named = false;
   bool spans = false;
-  const auto name = [&](kv::Tablet tablet, std::optional<std::string_view> route) {
+  ForEachRoute(batch, [&](kv::Tablet tablet, std::optional<std::string_view> route) {
     if (spans) return;
     if (parts == nullptr) parts = map_.Cached(tablet);
     if (parts == nullptr || parts->size() < 2) return;
@@ -470,13 +473,7 @@ bool RadosEngine::SpansUnits(const kv::Batch& batch) const {
     spans = named && begin != part;
     part = begin;
     named = true;
-  };
-  for (const kv::Guard& guard : batch.guards) name(guard.tablet, RouteOf(guard.tablet.space, guard.key));
-  for (const kv::Put& put : batch.puts) name(put.tablet, RouteOfPut(put));
-  for (const kv::Delete& gone : batch.deletes) name(gone.tablet, RouteOf(gone.tablet.space, gone.key));
-  for (const kv::Add& add : batch.adds) {
-    if (const auto route = RouteOf(add.tablet.space, add.key)) name(add.tablet, route);
-  }
+  });
   if (spans || !named) return spans;
   for (const kv::DeleteRange& range : batch.range_deletes) {
     const std::optional<RouteRange> routes = RoutesOfKeys(range.tablet.space, range.begin, range.end);

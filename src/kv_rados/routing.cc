@@ -40,6 +40,15 @@ std::optional<std::string> RouteOfPut(const kv::Put& put) {
   return route ? std::optional(std::string(*route)) : std::nullopt;
 }
 
+void ForEachRoute(const kv::Batch& batch, FunctionRef<void(kv::Tablet, std::optional<std::string_view> route)> visit) {
+  for (const kv::Guard& guard : batch.guards) visit(guard.tablet, RouteOf(guard.tablet.space, guard.key));
+  for (const kv::Put& put : batch.puts) visit(put.tablet, RouteOfPut(put));
+  for (const kv::Delete& gone : batch.deletes) visit(gone.tablet, RouteOf(gone.tablet.space, gone.key));
+  for (const kv::Add& add : batch.adds) {
+    if (const auto route = RouteOf(add.tablet.space, add.key)) visit(add.tablet, route);
+  }
+}
+
 std::optional<RouteRange> RoutesOfKeys(kv::Space space, std::string_view begin, std::string_view end) {
   const std::string_view engine_keys(&kEngineKey, 1);
   if (space == kv::Space::kCatalog) return RouteRange{std::string(begin), std::string(end)};

@@ -23,6 +23,10 @@ std::optional<std::string_view> RouteOf(kv::Space space, std::string_view key);
 // The route of what is put. A key that will have the batch's stamp in it belongs to the part that has the highest stamps there.
 std::optional<std::string> RouteOfPut(const kv::Put& put);
 
+// Visits what the keys of a batch's guards, puts, deletes and adds have as routes, each with its tablet. None: no part has all of that
+// key. A counter of every part that is added to has no say: it goes where the others go.
+void ForEachRoute(const kv::Batch& batch, FunctionRef<void(kv::Tablet, std::optional<std::string_view> route)> visit);
+
 // Keys [begin, end), which are not all of one kind, or not in the order of their routes: the range is read and deleted in every
 // part. Otherwise the routes that its keys have.
 std::optional<RouteRange> RoutesOfKeys(kv::Space space, std::string_view begin, std::string_view end);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <deque>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -16,7 +16,43 @@ namespace {
 // The first read of a scan is small if nobody says how far it will go. Each further one is twice as large, up to kReadBytes.
 constexpr size_t kFirstReadBytes = 128 << 10;
 
-using Entries = std::deque<std::pair<std::string, std::string_view>>;  // keys and values
+// Keys and values, the first of which is taken off again and again. Keys stand behind each other in one piece of memory.
+class Entries {
+ public:
+  bool empty() const { return first_ == entries_.size(); }
+  std::string_view key() const { return KeyOf(entries_[first_]); }
+  std::string_view value() const { return entries_[first_].value; }
+  void Pop() { ++first_; }
+
+  // The next key, which is none of theirs until Add.
+  Result<std::string_view> Decode(std::string_view cell) {
+    keys_.resize(end_);
+    TRY(AppendKeyOfCell(cell, &keys_));
+    return std::string_view(keys_).substr(end_);
+  }
+  // With the key that was decoded last.
+  void Add(std::string_view value) {
+    entries_.push_back({end_, keys_.size() - end_, value});
+    end_ = keys_.size();
+  }
+  void Add(std::string_view key, std::string_view value) {
+    keys_.resize(end_);
+    keys_.append(key);
+    Add(value);
+  }
+
+ private:
+  struct Entry {
+    size_t begin, size;  // of the key
+    std::string_view value;
+  };
+  std::string_view KeyOf(const Entry& entry) const { return std::string_view(keys_).substr(entry.begin, entry.size); }
+
+  std::string keys_;
+  size_t end_ = 0;  // of those that were added
+  std::vector<Entry> entries_;
+  size_t first_ = 0;
+};
 
 // What is left to read of some routes: keys in [begin, end), part by part.
 struct Cursor {
@@ -59,6 +95,7 @@ class Scanner {
 };
 
 Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
+  cursor->entries = Entries();  // all were taken off
   for (int round = 0;; ++round) {
     ASSIGN_OR_RETURN(const Place place, reverse_ ? map_.LocateBelow(tablet_, cursor->routes.end) : map_.Locate(tablet_, cursor->routes.begin));
     if (place.part == nullptr) {
@@ -125,26 +162,28 @@ Result<int> Scanner::ReadForward(const Place& place, Cursor* cursor) {
   if (result < 0) return result;
   cursor->more = read->more(0);
   Status status;
-  std::optional<std::string> last;
+  std::string last;
+  bool any = false;
   read->ForEach(0, [&](std::string_view cell, std::string_view stored) {
-    Result<std::string> key = KeyOfCell(cell);
-    if (!key.ok()) return status = std::move(key).error(), false;
+    const Result<std::string_view> key = cursor->entries.Decode(cell);
+    if (!key.ok()) return status = key.error(), false;
     if (!cursor->end.empty() && *key >= cursor->end) return cursor->more = false;
-    last = *key;
+    last.assign(*key);
+    any = true;
     if (!Wants(*cursor, *key)) return true;
     const Result<std::string_view> value = LoadedInPlace(stored);
     if (!value.ok()) return status = value.error(), false;
     part.NoteBytes(cell.size() + stored.size());
     part.seen.Note(*key, kv::StampOf(*value), value->size());
-    cursor->entries.emplace_back(std::move(*key), *value);
+    cursor->entries.Add(*value);
     return true;
   });
   TRY(std::move(status));
   cursor->owner = std::move(read);
-  if (!last) {
+  if (!any) {
     cursor->more = false;
   } else {
-    cursor->begin = std::move(*last);
+    cursor->begin = std::move(last);
     cursor->begin.push_back('\0');
   }
   return 0;
@@ -199,7 +238,7 @@ Result<int> Scanner::ReadReverse(const Place& place, Cursor* cursor) {
           return CorruptionError(fmt::format("The object {} has a key in its reverse order that has no value.", part.object));
         }
         part.seen.Note(keys[i], kv::StampOf(value->second), value->second.size());
-        if (Wants(*cursor, keys[i])) cursor->entries.emplace_back(keys[i], value->second);
+        if (Wants(*cursor, keys[i])) cursor->entries.Add(keys[i], value->second);
       }
       cursor->end = std::move(keys.back());
       if (cursor->end.empty()) cursor->more = false;  // the first of all keys
@@ -227,10 +266,9 @@ Status ScanOrdered(Scanner& scanner, Cursor cursor, Visit visit, bool* go_on) {
       std::optional<Cursor> rest;
       TRY(scanner.Fill(&now, &rest));
       if (rest) left.push_back(std::move(*rest));
-      for (const auto& [key, value] : now.entries) {
-        if (!visit(key, value)) return *go_on = false, OkStatus();
+      for (; !now.entries.empty(); now.entries.Pop()) {
+        if (!visit(now.entries.key(), now.entries.value())) return *go_on = false, OkStatus();
       }
-      now.entries.clear();
     }
   }
   return OkStatus();
@@ -250,19 +288,20 @@ Status ScanMerged(Scanner& scanner, Cursor all, bool reverse, Visit visit, bool*
     Cursor* next = nullptr;
     for (Cursor& cursor : cursors) {
       if (cursor.entries.empty()) continue;
-      const bool first = next == nullptr || (reverse ? cursor.entries.front().first > next->entries.front().first
-                                                     : cursor.entries.front().first < next->entries.front().first);
+      const bool first = next == nullptr || (reverse ? cursor.entries.key() > next->entries.key()
+                                                     : cursor.entries.key() < next->entries.key());
       if (first) next = &cursor;
     }
     if (next == nullptr) return OkStatus();
-    auto [key, value] = std::move(next->entries.front());
-    next->entries.pop_front();
+    const std::string key(next->entries.key());
+    std::string_view value = next->entries.value();
+    next->entries.Pop();
     std::string sum;
     for (Cursor& cursor : cursors) {
-      if (cursor.entries.empty() || cursor.entries.front().first != key) continue;
-      ASSIGN_OR_RETURN(sum, AddCounters(value, cursor.entries.front().second));
+      if (cursor.entries.empty() || cursor.entries.key() != key) continue;
+      ASSIGN_OR_RETURN(sum, AddCounters(value, cursor.entries.value()));
       value = sum;
-      cursor.entries.pop_front();
+      cursor.entries.Pop();
     }
     if (!visit(key, value)) return *go_on = false, OkStatus();
   }

@@ -114,7 +114,7 @@ Result<bool> Splitter::Split(const PartPtr& part, bool forced) {
     return refuse("is being split already");
   }
   PartSurvey survey(part->tablet.space);
-  ASSIGN_OR_RETURN(const bool read, SurveyPart(cluster_, *part, header, &survey));
+  ASSIGN_OR_RETURN(const bool read, WalkPart(cluster_, *part, header, [&survey](std::string_view key, size_t bytes) { survey.Note(key, bytes); }));
   if (!read) return refuse("has changed");
   const Amount amount = survey.amount();
   if (!forced && amount.bytes < options.split_bytes && amount.keys < options.split_keys) return false;

@@ -49,19 +49,12 @@ void TabletWriter::Deal(QueuedBatch queued) {
   const kv::Batch& batch = queued.batch;
   PartWriter* home = nullptr;
   bool spans = false;
-  const auto name = [&](std::optional<std::string_view> route) {
-    if (!route) return spans = true, void();  // no part has all of a counter
+  ForEachRoute(batch, [&](kv::Tablet, std::optional<std::string_view> route) {
+    if (!route) return spans = true, void();
     PartWriter* part = &PartOf(*route);
     spans |= home != nullptr && home != part;
     home = part;
-  };
-  for (const kv::Guard& guard : batch.guards) name(RouteOf(tablet_.space, guard.key));
-  for (const kv::Put& put : batch.puts) name(RouteOfPut(put));
-  for (const kv::Delete& gone : batch.deletes) name(RouteOf(tablet_.space, gone.key));
-  for (const kv::Add& add : batch.adds) {
-    // A counter that every part has for itself goes where the others go.
-    if (const auto route = RouteOf(tablet_.space, add.key)) name(route);
-  }
+  });
   std::vector<PartWriter*> ranges;
   for (const kv::DeleteRange& range : batch.range_deletes) {
     for (PartWriter* part : PartsOf(range, queued.routes)) {
@@ -111,7 +104,7 @@ void TabletWriter::Open() {
   if (PartListPtr parts = context_.map.Cached(tablet_)) return OnOpened(std::move(parts));
   ++lookups_;
   UniqueFunction<void()> task = [this] {
-    context_.thread.Post([this, parts = context_.map.PartsOrCreate(tablet_)]() mutable {
+    context_.strand.Run([this, parts = context_.map.PartsOrCreate(tablet_)]() mutable {
       --lookups_;
       OnOpened(std::move(parts));
     });
@@ -150,7 +143,7 @@ void TabletWriter::OnMoved(PartWriter& part, HeaderPtr header, std::deque<Queued
   ++lookups_;
   auto moved = std::make_shared<std::deque<QueuedBatch>>(std::move(batches));
   UniqueFunction<void()> task = [this, &part, header, moved] {
-    context_.thread.Post([this, &part, moved, status = context_.map.Heal(part.part(), header)]() mutable {
+    context_.strand.Run([this, &part, moved, status = context_.map.Heal(part.part(), header)]() mutable {
       OnHealed(part, std::move(status), std::move(*moved));
     });
   };

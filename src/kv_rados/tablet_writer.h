@@ -1,4 +1,4 @@
-// The writes of one tablet: which part each batch goes to. Internal to the room; everything runs on the writer's thread.
+// The writes of one tablet: which part each batch goes to. Internal to the room; everything runs on the writer's strand.
 //
 // Batches of one part stay in their order, also while the part is split: those that a part's writer finds itself without the routes of
 // come back here together and are dealt out anew, before any that came later.

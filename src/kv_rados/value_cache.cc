@@ -12,6 +12,12 @@ bool IsKept(kv::Tablet tablet, std::string_view key) {
   return (key.empty() || key[0] != '\xff') && RouteOf(tablet.space, key).has_value();
 }
 
+// Two values of one key. Every write gives it another stamp; what has none is not compared.
+bool IsSame(std::string_view value, std::string_view other) {
+  const uint64_t stamp = kv::StampOf(value);
+  return stamp != 0 && stamp == kv::StampOf(other) && value.size() == other.size();
+}
+
 }  // namespace
 
 ValueCache::ValueCache(size_t max_bytes) : max_shard_bytes_(max_bytes / kShards) {}
@@ -83,13 +89,14 @@ void ValueCache::Note(const Place& place, std::optional<std::string_view> value,
     if (entry.known_since > known_since) return;
     if (value && entry.value && kv::StampOf(*entry.value) > kv::StampOf(*value)) return;
     shard.entries.splice(shard.entries.begin(), shard.entries, found->second);
+    entry.known_since = known_since;
+    if (value && entry.value && IsSame(*value, *entry.value)) return;
     shard.bytes -= BytesOf(entry);
     if (value) {
       entry.value = std::string(*value);
     } else {
       entry.value.reset();
     }
-    entry.known_since = known_since;
     shard.bytes += BytesOf(entry);
   }
   while (shard.bytes > max_shard_bytes_) Erase(shard, std::prev(shard.entries.end()));

@@ -48,19 +48,17 @@ Writer::Writer(Cluster& cluster, TabletMap& map, ValueCache& cache, std::string 
     : cluster_(cluster),
       cache_(cache),
       workers_(kWorkers, kMaxWaiting),
+      strand_([this] { TakeArrived(); }, [this] { WakeThread(); }),
       context_{.cluster = cluster,
                .map = map,
                .cache = cache,
                .clock = cluster.clock(),
-               .thread = *this,
+               .strand = strand_,
                .workers = workers_,
                .process = std::move(process),
                .statistics = statistics_,
                .finish = [this](QueuedBatch& queued, Result<uint64_t> outcome) { Finish(queued, std::move(outcome)); },
                .set_health = [this](Status health) { SetHealth(std::move(health)); },
-               .go_on_after = [this](PartWriter& part, int64_t micros) {
-                 timers_.emplace(std::chrono::steady_clock::now() + std::chrono::microseconds(micros), &part);
-               },
                .grown = std::move(grown)},
       thread_([this] { Run(); }) {}
 
@@ -68,8 +66,8 @@ void Writer::Stop() {
   {
     MutexLock lock(mutex_);
     stopping_ = true;
-    wake_.notify_all();
   }
+  WakeThread();
   if (thread_.joinable()) thread_.join();
   workers_.Stop();
 }
@@ -84,78 +82,115 @@ void Writer::Apply(kv::Batch batch, kv::ApplyDone done) {
       taken = true;
       queued.serial = ++last_serial_;
       arrived_.push_back(std::move(queued));
-      if (idle_) wake_.notify_one();
     }
   }
-  if (!taken) queued.done(Error(ErrorCode::kUnavailable, "The store is closing."));
+  if (!taken) return queued.done(Error(ErrorCode::kUnavailable, "The store is closing."));
+  strand_.Touch();
 }
 
-// All under the lock: once the thread has seen the last task the writer may go away.
-void Writer::Post(UniqueFunction<void()> task) {
-  MutexLock lock(mutex_);
-  tasks_.push_back(std::move(task));
-  if (idle_) wake_.notify_one();
+void Writer::WakeThread() {
+  MutexLock lock(thread_mutex_);
+  woken_ = true;
+  wake_.notify_one();
+}
+
+void Writer::LookAt(int64_t ticks) {
+  const auto in = std::chrono::microseconds(ticks - context_.clock.TicksMicros());
+  const TimePoint time = std::chrono::steady_clock::now() + in;
+  MutexLock lock(thread_mutex_);
+  if (look_at_ && *look_at_ <= time) return;
+  look_at_ = time;
+  wake_.notify_one();
+}
+
+void Writer::HurryWaiting(bool all) {
+  std::multimap<int64_t, PartWriter*>& waiting = context_.waiting;
+  const int64_t now = context_.clock.TicksMicros();
+  while (!waiting.empty() && (all || waiting.begin()->first <= now)) {
+    PartWriter* const part = waiting.begin()->second;
+    waiting.erase(waiting.begin());
+    part->Hurry(now, all);
+  }
+  if (!waiting.empty()) LookAt(waiting.begin()->first);
+}
+
+void Writer::ServeLine() {
+  while (!context_.line.empty()) {
+    const int64_t now = context_.clock.TicksMicros();
+    const auto ticket = context_.window.Begin(now, context_.groups + context_.line.size());
+    if (!ticket) {
+      if (const std::optional<int64_t> leaves = context_.window.OldestLeaves()) LookAt(*leaves);
+      return;
+    }
+    PartWriter* const part = context_.line.front();
+    context_.line.pop_front();
+    part->SetOut(*ticket);
+    part->Start();  // what it sent for may have ended already
+  }
 }
 
 void Writer::Run() {
-  std::vector<QueuedBatch> arrived;
-  std::vector<UniqueFunction<void()>> tasks;
-  std::unique_lock<Mutex> lock(mutex_);
-  while (true) {
-    idle_ = true;
-    const auto has_work = [this]() NO_THREAD_SAFETY_ANALYSIS {
-      return !arrived_.empty() || !tasks_.empty() || (stopping_ && open_.empty());
-    };
-    bool ended = false;
-    if (timers_.empty()) {
-      wake_.wait(lock, has_work);
-      ended = arrived_.empty() && tasks_.empty();
-    } else {
-      wake_.wait_until(lock, timers_.begin()->first, has_work);
-    }
-    idle_ = false;
-    if (ended) return;
-    arrived.swap(arrived_);
-    tasks.swap(tasks_);
-    lock.unlock();
+  // Once nothing is open only threads that are on their way out of the strand are waited for.
+  constexpr auto kLook = std::chrono::milliseconds(1);
+  while (!ended_.load(std::memory_order_acquire) || !strand_.idle()) {
     {
-      const WakeUps once;
-      // First what ended, for it may be what new batches were computed from; then new batches, then one start per tablet.
-      for (UniqueFunction<void()>& task : tasks) task();
-      std::vector<TabletWriter*> touched;
-      for (QueuedBatch& queued : arrived) {
-        if (queued.batch.empty()) {
-          open_.insert(queued.serial);
-          Barrier barrier{.queued = std::move(queued), .last_serial = accepted_serial_, .stamp = accepted_stamp_};
-          barriers_.push_back(std::move(barrier));
-          continue;
+      std::unique_lock<Mutex> lock(thread_mutex_);
+      while (!woken_) {
+        if (ended_.load(std::memory_order_acquire)) {
+          wake_.wait_for(lock, kLook);
+          break;
         }
-        open_.insert(queued.serial);
-        queued_.fetch_add(1, std::memory_order_relaxed);
-        const Result<kv::Tablet> tablet = TabletOf(queued.batch);
-        if (!tablet.ok()) {
-          Finish(queued, tablet.error());
-        } else if (queued.bytes > kMaxBatchBytes) {
-          Finish(queued, InternalError(fmt::format("a batch of {} bytes is larger than an operation may be.", queued.bytes)));
+        if (!look_at_) {
+          wake_.wait(lock);
+        } else if (*look_at_ > std::chrono::steady_clock::now()) {
+          const TimePoint look_at = *look_at_;  // another may take its place meanwhile
+          wake_.wait_until(lock, look_at);
         } else {
-          std::unique_ptr<TabletWriter>& writer = tablets_[*tablet];
-          if (writer == nullptr) writer = std::make_unique<TabletWriter>(*tablet, context_);
-          writer->Enqueue(std::move(queued));
-          if (std::find(touched.begin(), touched.end(), writer.get()) == touched.end()) touched.push_back(writer.get());
+          look_at_.reset();
+          break;
         }
       }
-      for (TabletWriter* writer : touched) writer->Start();
-      while (!timers_.empty() && timers_.begin()->first <= std::chrono::steady_clock::now()) {
-        PartWriter* const part = timers_.begin()->second;
-        timers_.erase(timers_.begin());
-        part->GoOn();
-      }
-      ReleaseBarriers();
+      woken_ = false;
     }
-    arrived.clear();
-    tasks.clear();
-    lock.lock();
+    strand_.Run([] {});
   }
+}
+
+void Writer::TakeArrived() {
+  bool stopping = false;
+  {
+    MutexLock lock(mutex_);
+    taken_.swap(arrived_);
+    stopping = stopping_;
+  }
+  // One start for each tablet, behind all that came for it.
+  std::vector<TabletWriter*> touched;
+  for (QueuedBatch& queued : taken_) {
+    open_.insert(queued.serial);
+    if (queued.batch.empty()) {
+      Barrier barrier{.queued = std::move(queued), .last_serial = accepted_serial_, .stamp = accepted_stamp_};
+      barriers_.push_back(std::move(barrier));
+      continue;
+    }
+    queued_.fetch_add(1, std::memory_order_relaxed);
+    const Result<kv::Tablet> tablet = TabletOf(queued.batch);
+    if (!tablet.ok()) {
+      Finish(queued, tablet.error());
+    } else if (queued.bytes > kMaxBatchBytes) {
+      Finish(queued, InternalError(fmt::format("a batch of {} bytes is larger than an operation may be.", queued.bytes)));
+    } else {
+      std::unique_ptr<TabletWriter>& writer = tablets_[*tablet];
+      if (writer == nullptr) writer = std::make_unique<TabletWriter>(*tablet, context_);
+      writer->Enqueue(std::move(queued));
+      if (std::find(touched.begin(), touched.end(), writer.get()) == touched.end()) touched.push_back(writer.get());
+    }
+  }
+  taken_.clear();
+  for (TabletWriter* writer : touched) writer->Start();
+  HurryWaiting(stopping || !barriers_.empty());
+  ServeLine();
+  ReleaseBarriers();
+  if (stopping && open_.empty() && !ended_.exchange(true, std::memory_order_acq_rel)) WakeThread();
 }
 
 // Before the batch is done: who then reads what was written shall find it.

@@ -1,11 +1,14 @@
-// The one thread that writes: it deals batches out to the writers of their tablets and calls every `done`. Internal to the room.
+// Deals batches out to the writers of their tablets and calls every `done`, on one strand: threads that bring batches and those of the cluster
+// that bring outcomes do the work in turn, and a thread of its own what nobody else does. Internal to the room.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -13,17 +16,18 @@
 
 #include "base/executor.h"
 #include "base/mutex.h"
+#include "kv_rados/strand.h"
 #include "kv_rados/tablet_writer.h"
 #include "kv_rados/value_cache.h"
 
 namespace stator::kv_rados {
 
 // Thread-safe. The cluster, the map and the cache, which it tells what was written, must outlive it.
-class Writer final : public Executor {
+class Writer {
  public:
   using Grown = UniqueFunction<void(const PartPtr&, const PartSize&)>;
   Writer(Cluster& cluster, TabletMap& map, ValueCache& cache, std::string process, Grown grown);
-  ~Writer() override { Stop(); }
+  ~Writer() { Stop(); }
 
   // As Engine::Apply.
   void Apply(kv::Batch batch, kv::ApplyDone done);
@@ -35,10 +39,8 @@ class Writer final : public Executor {
   // Waits for the outcomes of what is queued, then joins the thread. Later calls of Apply are refused. Idempotent.
   void Stop();
 
-  void Post(UniqueFunction<void()> task) override;
-  bool IsCurrent() const override { return std::this_thread::get_id() == thread_.get_id(); }
-
  private:
+  using TimePoint = std::chrono::steady_clock::time_point;
   // An empty batch, which waits for those before it.
   struct Barrier {
     QueuedBatch queued;
@@ -46,7 +48,17 @@ class Writer final : public Executor {
     uint64_t stamp = 0;
   };
 
+  // The thread's: what is handed over, operations that hang, the end.
   void Run();
+  // On the strand: everything that has arrived, and whose turn it is.
+  void TakeArrived();
+  // What may wait has waited until now, or for a barrier, or long enough.
+  void HurryWaiting(bool all);
+  // The parts in line set out, as far as the window lets them.
+  void ServeLine();
+  // Has the thread run the strand at that time (ticks), or before.
+  void LookAt(int64_t ticks);
+  void WakeThread();
   void Finish(QueuedBatch& queued, Result<uint64_t> outcome);
   void NoteOutcome(const kv::Batch& batch, const Result<uint64_t>& outcome);
   void ReleaseBarriers();
@@ -56,26 +68,31 @@ class Writer final : public Executor {
   ValueCache& cache_;
 
   mutable Mutex mutex_;
-  std::condition_variable_any wake_;
   std::vector<QueuedBatch> arrived_ GUARDED_BY(mutex_);
-  std::vector<UniqueFunction<void()>> tasks_ GUARDED_BY(mutex_);
   uint64_t last_serial_ GUARDED_BY(mutex_) = 0;
   bool stopping_ GUARDED_BY(mutex_) = false;
-  bool idle_ GUARDED_BY(mutex_) = false;
   Status health_ GUARDED_BY(mutex_);
 
-  // Only the thread touches these.
+  // Of the thread.
+  Mutex thread_mutex_;
+  std::condition_variable_any wake_;
+  bool woken_ GUARDED_BY(thread_mutex_) = false;
+  std::optional<TimePoint> look_at_ GUARDED_BY(thread_mutex_);
+
+  // Only the strand touches these.
   std::map<kv::Tablet, std::unique_ptr<TabletWriter>> tablets_;
   std::set<uint64_t> open_;  // serials of batches without an outcome
   std::deque<Barrier> barriers_;
   uint64_t accepted_serial_ = 0;  // the highest of a batch that was accepted, and its stamp
   uint64_t accepted_stamp_ = 0;
   bool writable_ = true;
-  std::multimap<std::chrono::steady_clock::time_point, PartWriter*> timers_;
+  std::vector<QueuedBatch> taken_;
 
+  std::atomic<bool> ended_ = false;     // stopping, and nothing is open
   std::atomic<uint64_t> queued_ = 0;  // batches without an outcome
   WriterStatistics statistics_;
   WorkerPool workers_;
+  Strand strand_;
   WriterContext context_;
   std::thread thread_;
 };

@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
+#include "base/mutex.h"
 #include "cluster_under_test.h"
 #include "increments.h"
 #include "kv/engine.h"
@@ -66,6 +68,53 @@ TEST(RadosEngine, ABatchOfSeveralTabletsIsRefused) {
   std::vector<std::optional<std::string>> values;
   EXPECT_THAT(engine->MultiGet(points, kv::Tier::kAny, &values).error().message(), HasSubstr("spans tablets"));
   EXPECT_EQ(engine->MultiGet({points.data(), 1}, kv::Tier::kMemory, &values).error().code(), ErrorCode::kWouldBlock);
+}
+
+// How many groups the engine has written.
+double GroupsOf(const kv::Engine& engine) { return engine.Statistics().at("kv_commit_groups"); }
+
+struct Outcomes {
+  void Apply(kv::Engine& engine, kv::Batch batch, int64_t may_wait_micros = 0) {
+    batch.may_wait_micros = may_wait_micros;
+    engine.Apply(std::move(batch), [this](const Result<uint64_t>& outcome) {
+      MutexLock lock(mutex);
+      ++(outcome.ok() ? good : bad);
+      came.notify_all();
+    });
+  }
+  bool Wait(int number) {
+    std::unique_lock<Mutex> lock(mutex);
+    return came.wait_for(lock, std::chrono::seconds(30), [&] { return good + bad >= number; }) && bad == 0;
+  }
+  Mutex mutex;
+  std::condition_variable_any came;
+  int good = 0, bad = 0;
+};
+
+TEST(RadosEngine, WhatMayWaitGoesWithOthers) {
+  constexpr int64_t kHour = int64_t{3600} * 1'000'000;
+  Outcomes outcomes;
+  auto engine = Open(ClusterUnderTest::NewStore());
+  ASSERT_TRUE(engine);
+  ASSERT_TRUE(kv::ApplyAndWait(*engine, PutOne("a", "1")).ok());
+  const double before = GroupsOf(*engine);
+  outcomes.Apply(*engine, PutOne("b", "1"), kHour);
+  outcomes.Apply(*engine, PutOne("c", "1"), kHour);
+  ASSERT_TRUE(kv::ApplyAndWait(*engine, {}).ok());  // a barrier
+  EXPECT_TRUE(outcomes.Wait(2)) << "a barrier comes after what waits";
+  EXPECT_EQ(GroupsOf(*engine), before + 1);
+  outcomes.Apply(*engine, PutOne("d", "1"), kHour);
+  outcomes.Apply(*engine, PutOne("e", "1"));
+  EXPECT_TRUE(outcomes.Wait(4));
+  EXPECT_EQ(GroupsOf(*engine), before + 2);
+  outcomes.Apply(*engine, PutOne("f", "1"), 20'000);
+  EXPECT_TRUE(outcomes.Wait(5)) << "nobody came";
+  EXPECT_EQ(GroupsOf(*engine), before + 3);
+  std::string value;
+  for (const char* key : {"b", "c", "d", "e", "f"}) EXPECT_TRUE(*engine->Get(kTablet, key, kv::Tier::kAny, &value)) << key;
+  outcomes.Apply(*engine, PutOne("g", "1"), kHour);
+  engine = nullptr;
+  EXPECT_EQ(outcomes.good, 6) << "who closes the store does not wait for company";
 }
 
 // Many keys, so that scans take several operations, with values of all sizes; forward, back and cut.

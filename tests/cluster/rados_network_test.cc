@@ -31,17 +31,21 @@ TEST(RadosNetwork, ACutNetworkAppliesNothingTwice) {
   std::thread near([&] { of_direct = Increment({direct.get()}, 1, [&] { return Sleep(20), !stop; }, &unknown); });
   std::thread far([&] { of_behind = Increment({behind.get()}, 2, [&] { return !stop; }, &unknown); });
   using enum Network::Mode;
-  for (const auto& [first, then] : {std::pair(kNoAnswers, kWhole), std::pair(kNoAnswers, kCut), std::pair(kHeld, kWhole),
-                                    std::pair(kHeld, kCut), std::pair(kNoAnswers, kCut), std::pair(kCut, kWhole)}) {
-    Sleep(200);
-    network.Set(first);
-    Sleep(1300);  // an operation takes a second to be given up
-    const int64_t number = NumberOf(*direct);
-    Sleep(150);
-    EXPECT_GT(NumberOf(*direct), number) << "the other process goes on";
-    network.Set(then);
-    Sleep(300);
-    network.Set(kWhole);
+  const auto found = [&] { return behind->Statistics()["kv_rados_found_in_ledger"]; };
+  // Whether an operation was applied whose answer was lost, and another one came behind it, is chance: mostly in the first round.
+  for (int round = 0; round == 0 || (round < 10 && found() == 0); ++round) {
+    for (const auto& [first, then] : {std::pair(kNoAnswers, kWhole), std::pair(kNoAnswers, kCut), std::pair(kHeld, kWhole),
+                                      std::pair(kHeld, kCut), std::pair(kNoAnswers, kCut), std::pair(kCut, kWhole)}) {
+      Sleep(200);
+      network.Set(first);
+      Sleep(1300);  // an operation takes a second to be given up
+      const int64_t number = NumberOf(*direct);
+      Sleep(150);
+      EXPECT_GT(NumberOf(*direct), number) << "the other process goes on";
+      network.Set(then);
+      Sleep(300);
+      network.Set(kWhole);
+    }
   }
   // Within ten seconds of the repair.
   const uint64_t groups = static_cast<uint64_t>(behind->Statistics()["kv_commit_groups"]);
@@ -56,7 +60,7 @@ TEST(RadosNetwork, ACutNetworkAppliesNothingTwice) {
   EXPECT_EQ(NumberOf(*direct), of_direct + of_behind);
   EXPECT_EQ(CountOf(*behind, "count"), of_direct + of_behind);
   EXPECT_GT(behind->Statistics()["kv_rados_sent_again"], 0);
-  EXPECT_GT(behind->Statistics()["kv_rados_found_in_ledger"], 0);
+  EXPECT_GT(found(), 0);
 }
 
 // Answers that stay away for longer than the deadline: what was acknowledged is there, and nothing twice.

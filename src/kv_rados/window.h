@@ -1,0 +1,87 @@
+// How many operations of a process are under way at a time, so that they carry more where that
+// pays. Internal to the room.
+//
+// Requests that wait for the next operation on their object go together into it. With more objects
+// than requests at a time hardly any ever do: each operation carries one. Where the machine or the
+// OSDs have more to do than they can, it is better to have fewer operations under way: those that
+// wait grow. Where they have not, each wait is a loss. How long operations take does not tell the
+// two apart (a disk is slow as well), so the window tries: while more want to be under way than the
+// narrow window lets through, it is closed and opened in turns of some milliseconds, and what
+// served more requests in a second is kept for a while. Then it tries again. (For requests of clients
+// that wait for their answers: where they come anyway, both serve the same, and it stays open.)
+//
+// A few operations may be under way at any time, so who comes alone never waits. One that hangs
+// leaves the window soon.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace stator::kv_rados {
+
+// Not thread-safe. Times are ticks of a clock that does not go back, in microseconds.
+class Window {
+ public:
+  using Ticket = uint64_t;
+
+  // An operation wants to begin; `sources` is how many objects have operations under way or
+  // requests that wait. None: it has to wait until an operation has ended, or OldestLeaves. Who
+  // waits is served in the order in which they began to.
+  std::optional<Ticket> Begin(int64_t now, size_t sources);
+  // The operation has ended, and has answered so many requests.
+  void Ended(Ticket ticket, int64_t now, size_t served);
+  // When an operation that is under way will be taken for hanging, so that Begin may be asked again
+  // although none ended.
+  std::optional<int64_t> OldestLeaves() const;
+
+  size_t under_way() const { return under_way_.size(); }  // without those that hang
+  bool narrow() const { return narrow_; }
+  // What the narrow window lets through.
+  static size_t Narrow(size_t sources) {
+    return sources / kShare > kLeast ? sources / kShare : kLeast;
+  }
+
+  static constexpr size_t kLeast = 4;
+  static constexpr size_t kShare = 4;
+  // A turn of a trial takes so long, and until so many requests have been served.
+  static constexpr int64_t kTurnMicros = 20'000;
+  static constexpr size_t kTurnRequests = 64;
+  static constexpr int kTurns = 16;
+  // What a trial found out holds for so long; each that finds the same doubles it.
+  static constexpr int64_t kHoldMicros = 1'000'000, kMaxHoldMicros = 8'000'000;
+  // An operation hangs when it takes this many times as long as others, but no less than the other.
+  static constexpr int64_t kPatience = 8, kPatienceMicros = 10'000;
+
+ private:
+  struct Tally {
+    double requests = 0;
+    double micros = 0;
+    double rate() const { return micros > 0 ? requests / micros : 0; }
+  };
+  void DropHanging(int64_t now);
+  int64_t Patience() const;
+  void BeginTurn(int turn, int64_t now);
+  void EndTurn(int64_t now);
+  void Settle(bool narrow);
+
+  std::map<Ticket, int64_t> under_way_;  // and when it began
+  Ticket last_ = 0;
+  int64_t usual_micros_ = 0;  // of an operation, a moving mean
+  bool narrow_ = false;
+  bool wanted_ = false;        // more than the narrow window lets through, in this turn
+  std::optional<bool> found_;  // that narrow is better, by the last trial
+  int64_t until_ = 0;          // that holds
+  int64_t hold_micros_ = 0;
+
+  int turn_ = -1;      // of a trial; -1: there is none
+  Ticket before_ = 0;  // the last one that began in the turn before; a turn counts from when all of
+                       // them have ended
+  bool counting_ = false;
+  int64_t turn_began_ = 0;
+  size_t turn_requests_ = 0;
+  Tally open_tally_, narrow_tally_;
+};
+
+}  // namespace stator::kv_rados
