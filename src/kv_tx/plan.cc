@@ -320,6 +320,8 @@ Result<std::optional<Met>> CheckPrimaryGuards(Core& core, Resolver& resolver, co
     Result<bool> found = core.inner.Get(guard.tablet, guard.key, kv::Tier::kGuarded, &cell);
     if (!found.ok() || (*found ? kv::StampOf(cell) : 0) == guard.expected()) continue;
     found = core.inner.Get(guard.tablet, guard.key, kv::Tier::kAny, &cell);
+    // It has waited for an answer for long: not once more for each guard, and then for the commit.
+    if (!found.ok() && found.error().code() == ErrorCode::kUnavailable) return std::move(found).error();
     if (!found.ok() || (*found ? kv::StampOf(cell) : 0) == guard.expected()) continue;
     if (!*found || !IsIntent(cell)) return Error(ErrorCode::kGuardFailed, "A key has changed since it was read.");
     ASSIGN_OR_RETURN(const Intent intent, DecodeIntent(cell));

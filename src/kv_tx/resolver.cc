@@ -32,6 +32,7 @@ struct Resolver::Rolling {
   const Share share;
   const Decision decision;
   Done done;
+  std::shared_ptr<Settling> settling;  // as part of which it is done; null: none
   int attempt = 0;
   std::vector<std::string> bad_counters;  // which cannot be added to
 };
@@ -167,12 +168,24 @@ void Resolver::PostStep(const std::shared_ptr<Settling>& settling, int64_t delay
 
 void Resolver::StepLater(const std::shared_ptr<Settling>& settling) {
   int attempt = 0;
+  bool long_since = false;
   {
     MutexLock lock(mutex_);
     settling->stepping = false;
     attempt = settling->attempt++;
+    long_since = core_.clock.TicksMicros() - settling->since > core_.options.give_up_micros;
   }
+  if (long_since) LetGo(settling);
   PostStep(settling, core_.Backoff(attempt));
+}
+
+void Resolver::LetGo(const std::shared_ptr<Settling>& settling) {
+  std::vector<Done> waiting;
+  {
+    MutexLock lock(mutex_);
+    waiting.swap(settling->waiting);
+  }
+  for (Done& done : waiting) done(Error(ErrorCode::kUnavailable, "Another write does not come to an end."));
 }
 
 void Resolver::FinishSettling(const std::shared_ptr<Settling>& settling, Status status) {
@@ -201,17 +214,20 @@ void Resolver::Step(const std::shared_ptr<Settling>& settling) {
   if (!there.ok()) {
     if (there.error().code() == ErrorCode::kFenced) return FinishSettling(settling, OkStatus());
     if (there.error().code() == ErrorCode::kCorruption) return FinishSettling(settling, there.error());
+    LetGo(settling);
     return StepLater(settling);
   }
   if (!*there) return FinishSettling(settling, OkStatus());
   const Result<Decision> decision = Find(transaction);
   if (!decision.ok()) {
     if (decision.error().code() == ErrorCode::kCorruption) return FinishSettling(settling, decision.error());
+    LetGo(settling);
     return StepLater(settling);
   }
   if (*decision != Decision::kUndecided) return RollSettling(settling, *decision);
   if (patient) return StepLater(settling);
   Abort(transaction, [this, settling](Result<Decision> aborted) {
+    if (!aborted.ok()) LetGo(settling);
     if (!aborted.ok() || *aborted == Decision::kUndecided) return StepLater(settling);
     if (*aborted == Decision::kAborted) core_.counts.aborted_others.fetch_add(1);
     RollSettling(settling, *aborted);
@@ -220,7 +236,10 @@ void Resolver::Step(const std::shared_ptr<Settling>& settling) {
 
 void Resolver::RollSettling(const std::shared_ptr<Settling>& settling, Decision decision) {
   core_.counts.resolved.fetch_add(1);
-  Roll(settling->transaction, settling->share, decision, [this, settling](Status status) { FinishSettling(settling, std::move(status)); });
+  auto rolling = std::make_shared<Rolling>(core_, settling->transaction, settling->share, decision,
+                                           [this, settling](Status status) { FinishSettling(settling, std::move(status)); });
+  rolling->settling = settling;
+  core_.scheduler.Post([this, rolling] { RollOnce(rolling); });
 }
 
 void Resolver::Roll(const TransactionRef& transaction, Share share, Decision decision, Done done) {
@@ -230,6 +249,7 @@ void Resolver::Roll(const TransactionRef& transaction, Share share, Decision dec
 
 void Resolver::RollAgain(const std::shared_ptr<Rolling>& rolling, bool at_once) {
   if (core_.closing && (!at_once || rolling->attempt > kTriesAtOnce)) return rolling->done(ClosingError());
+  if (!at_once && rolling->settling != nullptr) LetGo(rolling->settling);
   const int attempt = rolling->attempt++;
   core_.scheduler.Post([this, rolling] { RollOnce(rolling); }, at_once && attempt < kTriesAtOnce ? 0 : core_.Backoff(attempt));
 }

@@ -42,7 +42,8 @@ class Resolver {
   void Abort(const TransactionRef& transaction, UniqueFunction<void(Result<Decision>)> done);
 
   // Brings what the transaction left in one unit in order, whatever that takes: waits for its decision, aborts it when it
-  // takes too long. In the background; first in `delay_micros`. `done` (may be null) runs when nothing is left, or on an error.
+  // takes too long. In the background; first in `delay_micros`. `done` (may be null) runs when nothing is left, or on an error: then that
+  // may go on for long.
   void Settle(const TransactionRef& transaction, Share share, int64_t delay_micros, Done done);
 
   // Rolls a unit forward (kCommitted) or back (kAborted), from what stands there; goes on until it is done or the engine
@@ -56,6 +57,8 @@ class Resolver {
   void PostStep(const std::shared_ptr<Settling>& settling, int64_t delay_micros);
   void Step(const std::shared_ptr<Settling>& settling);
   void StepLater(const std::shared_ptr<Settling>& settling);
+  // Nobody knows for how long the store does not answer: who waits decides for himself what to do.
+  void LetGo(const std::shared_ptr<Settling>& settling);
   void FinishSettling(const std::shared_ptr<Settling>& settling, Status status);
   void RollSettling(const std::shared_ptr<Settling>& settling, Decision decision);
 

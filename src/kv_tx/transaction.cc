@@ -149,11 +149,12 @@ void Transaction::Commit() {
   Record record{Decision::kCommitted, core_.clock.NowMicros(), {}};
   for (size_t i = 0; i < parts_.size(); ++i) record.shares.push_back({plan_.participants[i].unit.tablet, parts_[i].note_key});
   batch.puts.push_back({plan_.primary, self_.record_key, EncodeRecord(record)});
+  looking_since_ = core_.clock.TicksMicros();
   core_.inner.Apply(std::move(batch), [self = shared_from_this()](Result<uint64_t> applied) {
     if (applied.ok()) return self->Committed(*applied);
     switch (applied.error().code()) {
       case ErrorCode::kOutcomeUnknown:
-        self->looking_since_ = self->core_.clock.TicksMicros();
+        if (self->LookedForLong()) self->TellUnknown();
         return self->core_.scheduler.Post([self] { self->FindOut(); });
       case ErrorCode::kGuardFailed: self->diagnose_ = true; return self->Abort(std::nullopt);
       case ErrorCode::kSpansUnits: self->apart_ = true; return self->Abort(std::nullopt);
@@ -208,6 +209,7 @@ void Transaction::RollForward() {
     const Participant& participant = plan_.participants[i];
     kv::Batch batch = ForwardBatch(i);
     batch.fate = std::make_shared<kv::BatchFate>();
+    batch.may_wait_micros = core_.options.clean_up_micros;
     for (const kv::Put& put : batch.puts) left_[{put.tablet, put.key}] = batch.fate;
     for (const kv::Add& add : batch.adds) left_[{add.tablet, add.key}] = batch.fate;
     for (const kv::Delete& gone : batch.deletes) left_[{gone.tablet, gone.key}] = nullptr;
@@ -216,6 +218,8 @@ void Transaction::RollForward() {
     core_.inner.Apply(std::move(batch), [self = shared_from_this(), answered, share, fate](Result<uint64_t> applied) {
       if (applied.ok()) return answered();
       fate->failed.store(true, std::memory_order_release);
+      // Who still waits, for ranges, does not wait until the store answers.
+      if (applied.error().code() == ErrorCode::kOutcomeUnknown && self->all_sent_) self->TellUnknown();
       self->resolver_.Roll(self->self_, share, Decision::kCommitted, [self, answered](Status status) {
         if (!status.ok()) {
           MutexLock lock(self->guards_mutex_);
@@ -232,6 +236,7 @@ void Transaction::RollForward() {
     ended_ = true;
     tracker_.End(entry_, true, std::move(left_));
   }
+  all_sent_ = true;
   answered();
 }
 
@@ -249,6 +254,7 @@ void Transaction::RolledForward() {
 void Transaction::RemoveRecord(int attempt) {
   kv::Batch batch;
   batch.deletes.push_back({self_.primary, self_.record_key});
+  batch.may_wait_micros = core_.options.clean_up_micros;
   core_.inner.Apply(std::move(batch), [self = shared_from_this(), attempt](Result<uint64_t> applied) {
     if (applied.ok() || applied.error().code() == ErrorCode::kFenced || self->core_.closing) return;
     self->core_.scheduler.Post([self, attempt] { self->RemoveRecord(attempt + 1); }, self->core_.Backoff(attempt));
@@ -259,6 +265,8 @@ void Transaction::Abort(std::optional<Error> error) {
   error_ = std::move(error);
   core_.counts.aborted.fetch_add(1);
   if (!error_) core_.counts.conflicts.fetch_add(1);
+  // What it has prepared is never seen. To take that back lasts until the store answers again; its writer does not wait so long.
+  if (error_) End(*error_);
   RollBack();
 }
 
@@ -291,6 +299,7 @@ void Transaction::RollBack() {
       core_.inner.Apply(ForwardBatch(i), [self = shared_from_this(), answered, lost, share, i](Result<uint64_t> applied) {
         const Participant& participant = self->plan_.participants[i];
         if (!applied.ok()) {
+          if (applied.error().code() == ErrorCode::kOutcomeUnknown) self->RefuseNow(applied.error());
           return self->resolver_.Roll(self->self_, share, Decision::kAborted, [self, answered, lost, i](Status) {
             lost(self->plan_.participants[i]);
             answered();
@@ -313,6 +322,16 @@ void Transaction::RollBack() {
     }
   }
   answered();
+}
+
+// The store does not answer: its writer hears of it now, and the rest goes on without him.
+void Transaction::RefuseNow(const Error& why) {
+  const Error error(ErrorCode::kUnavailable, why.message());
+  {
+    MutexLock lock(guards_mutex_);
+    if (!error_) error_ = error;
+  }
+  End(error);
 }
 
 void Transaction::RolledBack() {
@@ -419,9 +438,16 @@ void Transaction::FoundAborted() {
   Abort(done_ ? std::nullopt : std::optional<Error>(InTheWayError()));
 }
 
+bool Transaction::LookedForLong() const {
+  return core_.clock.TicksMicros() - looking_since_ > core_.options.find_out_micros;
+}
+
+void Transaction::TellUnknown() {
+  End(Error(ErrorCode::kOutcomeUnknown, "It could not be found out whether this write was applied."));
+}
+
 void Transaction::LookLater() {
-  const bool given_up = core_.clock.TicksMicros() - looking_since_ > core_.options.find_out_micros;
-  if (core_.closing || given_up) End(Error(ErrorCode::kOutcomeUnknown, "It could not be found out whether this write was applied."));
+  if (core_.closing || LookedForLong()) TellUnknown();
   if (core_.closing) return;
   core_.scheduler.Post([self = shared_from_this()] { self->FindOut(); }, core_.Backoff(looks_++));
 }

@@ -50,6 +50,7 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   // Takes the attempt back, then ends with `error` or, without one, tries again.
   void Abort(std::optional<Error> error);
   void RollBack();
+  void RefuseNow(const Error& why);
   void RolledBack();
   // A guard failed: finds out whether one of the batch's, or whether somebody was in the way.
   void Diagnose();
@@ -59,6 +60,8 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   void FindOut();
   void FoundAborted();
   void LookLater();
+  bool LookedForLong() const;
+  void TellUnknown();
 
   void End(Result<uint64_t> outcome);
   bool late() const;
@@ -87,10 +90,11 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   uint64_t stamp_ = 0;               // of the commit
   bool decided_ = false;             // committed
   bool ended_ = false;               // for the tracker
+  std::atomic<bool> all_sent_ = false;  // of what rolls forward
   Tracker::Left left_;
-  int64_t looking_since_ = 0;
+  int64_t looking_since_ = 0;        // for the outcome of the commit: since it was sent
   int looks_ = 0;
-  Mutex guards_mutex_;               // of batch_.guards, while participants answer
+  Mutex guards_mutex_;               // of batch_.guards and error_, while participants answer
 };
 
 }  // namespace stator::kv_tx

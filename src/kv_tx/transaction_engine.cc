@@ -231,6 +231,8 @@ class TransactionEngine::Parts {
     for (; i < end; ++i) {
       std::string cell;
       const Result<bool> found = core.inner.Get(named->tablet, named->keys[i], kv::Tier::kAny, &cell);
+      // Nor will the store answer for the other keys.
+      if (!found.ok() && found.error().code() == ErrorCode::kUnavailable) return named->done(counters ? found.error() : std::move(error));
       if (!found.ok() || !*found || !IsIntent(cell)) {
         damaged |= !found.ok() || (*found && counters && !kv::CounterOf(cell).ok());
         continue;

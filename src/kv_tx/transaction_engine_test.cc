@@ -16,6 +16,7 @@
 #include "kv/shared_memory.h"
 #include "kv_tx/layout.h"
 #include "kv_tx/scheduler.h"
+#include "kv_tx/test_passing_on.h"
 
 namespace stator::kv_tx {
 namespace {
@@ -325,9 +326,9 @@ TEST(TransactionEngine, AQueueEndsBeforeItsFirstUndecidedKey) {
 }
 
 // A store where every operation takes one round, and each tablet has one group of operations under way at a time, as kv_rados does.
-class RoundsEngine final : public kv::Engine {
+class RoundsEngine final : public PassingOn {
  public:
-  explicit RoundsEngine(std::unique_ptr<kv::Engine> inner) : inner_(std::move(inner)) {}
+  using PassingOn::PassingOn;
   // Groups begin that can.
   void Begin() {
     for (auto& [tablet, queue] : queues_) {
@@ -349,7 +350,6 @@ class RoundsEngine final : public kv::Engine {
   }
   int reads() const { return reads_; }
 
-  kv::Capabilities capabilities() const override { return inner_->capabilities(); }
   Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) override {
     reads_ += tier == Tier::kAny;
     return inner_->Get(tablet, key, tier, value);
@@ -366,11 +366,6 @@ class RoundsEngine final : public kv::Engine {
     const Tablet tablet = !batch.puts.empty() ? batch.puts.front().tablet : batch.deletes.front().tablet;
     queues_[tablet].waiting.push_back({std::move(batch), std::move(done)});
   }
-  Result<kv::Unit> UnitOf(Tablet tablet, std::string_view key) override { return inner_->UnitOf(tablet, key); }
-  Status Health() const override { return OkStatus(); }
-  uint64_t ApproximateBytes(Tablet) const override { return 0; }
-  std::map<std::string, double> Statistics() const override { return {}; }
-  Status Checkpoint(const std::string&) override { return Error(ErrorCode::kUnavailable, ""); }
 
  private:
   struct Queued {
@@ -380,7 +375,6 @@ class RoundsEngine final : public kv::Engine {
   struct Queue {
     std::deque<Queued> under_way, waiting;
   };
-  const std::unique_ptr<kv::Engine> inner_;
   std::map<Tablet, Queue> queues_;
   int reads_ = 0;
 };
@@ -504,21 +498,14 @@ TEST(TransactionEngine, ABatchOverSeveralUnitsTakesTwoRounds) {
 }
 
 // Something happens just before a key is read; a tablet takes no writes from some time on.
-class Interrupted final : public kv::Engine {
+class Interrupted final : public PassingOn {
  public:
-  explicit Interrupted(std::unique_ptr<kv::Engine> inner) : inner_(std::move(inner)) {}
+  using PassingOn::PassingOn;
   void Before(std::string key, std::function<void()> happens) { before_[std::move(key)] = std::move(happens); }
 
-  kv::Capabilities capabilities() const override { return inner_->capabilities(); }
   Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) override {
     if (auto found = before_.extract(std::string(key)); !found.empty()) found.mapped()();
     return inner_->Get(tablet, key, tier, value);
-  }
-  Status MultiGet(std::span<const kv::Point> points, Tier tier, std::vector<std::optional<std::string>>* values) override {
-    return inner_->MultiGet(points, tier, values);
-  }
-  Status Scan(const kv::Range& range, Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) override {
-    return inner_->Scan(range, tier, visit);
   }
   void Apply(Batch batch, kv::ApplyDone done) override {
     const bool refused = refuses_b_ && !batch.puts.empty() && batch.puts.front().tablet == kB;
@@ -531,14 +518,8 @@ class Interrupted final : public kv::Engine {
   // Asked of each batch before it is applied: whether its answer gets lost.
   void LoseAnswers(std::function<bool(const Batch&)> loses) { loses_ = std::move(loses); }
   void RefuseWritesToB() { refuses_b_ = true; }
-  Result<kv::Unit> UnitOf(Tablet tablet, std::string_view key) override { return inner_->UnitOf(tablet, key); }
-  Status Health() const override { return OkStatus(); }
-  uint64_t ApproximateBytes(Tablet) const override { return 0; }
-  std::map<std::string, double> Statistics() const override { return {}; }
-  Status Checkpoint(const std::string&) override { return Error(ErrorCode::kUnavailable, ""); }
 
  private:
-  const std::unique_ptr<kv::Engine> inner_;
   std::map<std::string, std::function<void()>> before_;
   std::atomic<bool> refuses_b_ = false;
   std::function<bool(const Batch&)> loses_;

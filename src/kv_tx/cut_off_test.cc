@@ -1,0 +1,318 @@
+// A process that is cut off from the store at any moment: whoever wants to write hears of it within about the time after which the
+// store says that it does not answer, and what he hears is true. One thread, on a clock of its own.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "kv/conformance_model.h"
+#include "kv/shared_memory.h"
+#include "kv_tx/layout.h"
+#include "kv_tx/scheduler.h"
+#include "kv_tx/test_passing_on.h"
+#include "kv_tx/transaction_engine.h"
+
+namespace stator::kv_tx {
+namespace {
+
+using kv::Batch;
+using kv::Tablet;
+using kv::Tier;
+using kv::ValueOf;
+
+constexpr Tablet kA{kv::Space::kItems, 1};
+constexpr Tablet kB{kv::Space::kItems, 2};
+constexpr Tablet kC{kv::Space::kItems, 3};
+constexpr int64_t kSecond = 1'000'000;
+constexpr int64_t kDeadline = 20 * kSecond;  // of the store
+
+// Tasks in the order of their times.
+class Timetable final : public Scheduler {
+ public:
+  explicit Timetable(ManualClock& clock) : clock_(clock) {}
+  void Post(UniqueFunction<void()> task, int64_t delay_micros) override {
+    tasks_.emplace(clock_.TicksMicros() + (hurrying_ ? 0 : delay_micros), std::move(task));
+  }
+  void Await(FunctionRef<bool()> ready) override {
+    while (!ready() && RunNext()) {
+    }
+    EXPECT_TRUE(ready());
+  }
+  void Wake() override {}
+  void Hurry() override { hurrying_ = true; }
+  void Stop() override { tasks_.clear(); }
+  bool RunNext() {
+    if (tasks_.empty()) return false;
+    const auto first = tasks_.begin();
+    clock_.AdvanceMicros(std::max<int64_t>(0, first->first - clock_.TicksMicros()));
+    UniqueFunction<void()> task = std::move(first->second);
+    tasks_.erase(first);
+    task();
+    return true;
+  }
+
+ private:
+  ManualClock& clock_;
+  std::multimap<int64_t, UniqueFunction<void()>> tasks_;
+  bool hurrying_ = false;
+};
+
+// A connection to the store that is cut after so many operations. From then on each operation takes the deadline, and fails; of writes
+// nobody knows whether they were applied.
+class Connection final : public PassingOn {
+ public:
+  Connection(std::unique_ptr<kv::Engine> inner, ManualClock& clock, Timetable& timetable)
+      : PassingOn(std::move(inner)), clock_(clock), timetable_(timetable) {}
+  // Writes that are under way then, and later ones, are applied, or (`lost`) not.
+  void CutAfter(int operations, bool lost) {
+    left_ = operations;
+    lost_ = lost;
+  }
+  void Heal() { left_.reset(); }
+  std::optional<int64_t> cut_at() const { return cut_at_; }
+
+  Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) override {
+    TRY(Read(tier));
+    return inner_->Get(tablet, key, tier, value);
+  }
+  Status MultiGet(std::span<const kv::Point> points, Tier tier, std::vector<std::optional<std::string>>* values) override {
+    TRY(Read(tier));
+    return inner_->MultiGet(points, tier, values);
+  }
+  Status Scan(const kv::Range& range, Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) override {
+    TRY(Read(tier));
+    return inner_->Scan(range, tier, visit);
+  }
+  void Apply(Batch batch, kv::ApplyDone done) override {
+    const bool cut = Cut();
+    Result<uint64_t> outcome = Error(ErrorCode::kOutcomeUnknown, "no answer");
+    if (!cut || !lost_) {
+      inner_->Apply(std::move(batch), [&](Result<uint64_t> applied) {
+        if (!cut) outcome = std::move(applied);
+      });
+    }
+    timetable_.Post([outcome = std::move(outcome), done = std::move(done)]() mutable { done(std::move(outcome)); },
+                    cut ? kDeadline : kSecond / 1000);
+  }
+
+ private:
+  bool Cut() {
+    if (!left_ || (*left_)-- > 0) return false;
+    left_ = 0;
+    if (!cut_at_) cut_at_ = clock_.TicksMicros();
+    return true;
+  }
+  Status Read(Tier tier) {
+    if (tier != Tier::kAny || !Cut()) return OkStatus();
+    clock_.AdvanceMicros(kDeadline);
+    return Error(ErrorCode::kUnavailable, "no answer");
+  }
+
+  ManualClock& clock_;
+  Timetable& timetable_;
+  std::optional<int> left_;
+  bool lost_ = false;
+  std::optional<int64_t> cut_at_;
+};
+
+// What stands in the way of the write.
+enum class Before {
+  kNothing,
+  kAnotherWrite,  // of another process: memory is wrong
+  kUndecided,     // a transaction of a process that has died
+  kCommitted,
+  kOwn,           // another transaction of this process, which began just before
+  kRange,         // nothing, but it deletes a range as well: who does that is answered when all is done
+};
+
+struct World {
+  World() : timetable(clock) {
+    auto connected = std::make_unique<Connection>(memory.Attach(), clock, timetable);
+    connection = connected.get();
+    engine = std::make_unique<TransactionEngine>(std::move(connected), Options{.clock = &clock, .seed = 1, .scheduler = &timetable});
+  }
+  ~World() { engine.reset(); }
+
+  struct Outcome {
+    std::optional<Result<uint64_t>> result;
+    int64_t at = 0;
+  };
+  std::shared_ptr<Outcome> Apply(Batch batch) {
+    auto outcome = std::make_shared<Outcome>();
+    engine->Apply(std::move(batch), [this, outcome](Result<uint64_t> result) {
+      EXPECT_FALSE(outcome->result.has_value());
+      outcome->result = std::move(result);
+      outcome->at = clock.TicksMicros();
+    });
+    return outcome;
+  }
+  void RunAll() {
+    while (timetable.RunNext()) {
+    }
+  }
+  uint64_t StampOf(Tablet tablet, const std::string& key) {
+    std::string value;
+    return *engine->Get(tablet, key, Tier::kAny, &value) ? kv::StampOf(value) : 0;
+  }
+  std::string TextOf(Tablet tablet, const std::string& key) {
+    std::string value;
+    const Result<bool> found = engine->Get(tablet, key, Tier::kAny, &value);
+    if (!found.ok()) return found.error().message();
+    return *found ? value.substr(kv::kStampBytes) : "absent";
+  }
+  // "key" of all three becomes `text` on the condition that it is what it is now, and each has a counter.
+  Batch Write(const std::string& text) {
+    Batch batch;
+    for (const Tablet tablet : {kA, kB, kC}) {
+      batch.guards.push_back({tablet, "key", StampOf(tablet, "key")});
+      batch.puts.push_back({tablet, "key", ValueOf(text)});
+      batch.adds.push_back({tablet, "count", 1});
+    }
+    return batch;
+  }
+  int64_t Count(Tablet tablet) {
+    std::string value;
+    return *engine->Get(tablet, "count", Tier::kAny, &value) ? *kv::CounterOf(value) : 0;
+  }
+  size_t Intents() {
+    size_t count = 0;
+    for (const Tablet tablet : {kA, kB, kC}) {
+      EXPECT_TRUE(memory.Attach()->Scan({tablet, {}, {}}, Tier::kAny, [&](std::string_view key, std::string_view value) {
+        count += IsIntent(value) || key.starts_with(FirstOfKind(kNoteKind));
+        return true;
+      }).ok());
+    }
+    return count;
+  }
+
+  ManualClock clock;
+  kv::SharedMemory memory;
+  Timetable timetable;
+  Connection* connection = nullptr;
+  std::unique_ptr<TransactionEngine> engine;
+};
+
+// What a process leaves on "key" of B that dies, with its decision in A.
+void LeaveBehind(kv::Engine& raw, Decision decision) {
+  const TransactionRef self{{7, 8}, kA, RecordKeyOf("other", {7, 8})};
+  const std::string note_key = NoteKeyOf("key", self.id);
+  std::string old;
+  ASSERT_TRUE(*raw.Get(kB, "key", Tier::kAny, &old));
+  Batch prepare;
+  prepare.puts.push_back({kB, "key", EncodeIntent({self, note_key, Intent::New::kPut, "dead", old})});
+  prepare.puts.push_back({kB, note_key, EncodeNote({self, 1, {{"key"}}, {}, {}})});
+  ASSERT_TRUE(ApplyAndWait(raw, std::move(prepare)).ok());
+  if (decision == Decision::kUndecided) return;
+  Batch commit;
+  commit.puts.push_back({kA, self.record_key, EncodeRecord({decision, 1, {{kB, note_key}}})});
+  ASSERT_TRUE(ApplyAndWait(raw, std::move(commit)).ok());
+}
+
+class CutOff : public testing::TestWithParam<std::tuple<Before, bool>> {};
+
+TEST_P(CutOff, WhoWritesHearsOfItInTime) {
+  const auto [before, lost] = GetParam();
+  int ok = 0, refused = 0, unknown = 0;
+  bool cut = true;
+  for (int operations = 0; cut && !HasFailure(); ++operations) {
+    World world;
+    Batch first;
+    for (const Tablet tablet : {kA, kB, kC}) {
+      first.puts.push_back({tablet, "key", ValueOf("old")});
+      first.adds.push_back({tablet, "count", 1});
+    }
+    auto begun = world.Apply(std::move(first));
+    world.RunAll();
+    ASSERT_TRUE(begun->result->ok());
+    ASSERT_EQ(world.Intents(), 0u);
+    Batch batch = world.Write("new");
+    Batch own = world.Write("own");
+    if (before == Before::kRange) batch.range_deletes.push_back({kC, "r", "s"});
+    if (before == Before::kAnotherWrite) {
+      Batch write;
+      write.puts.push_back({kB, "key", ValueOf("other")});
+      ASSERT_TRUE(ApplyAndWait(*world.memory.Attach(), std::move(write)).ok());
+    }
+    if (before == Before::kUndecided) LeaveBehind(*world.memory.Attach(), Decision::kUndecided);
+    if (before == Before::kCommitted) LeaveBehind(*world.memory.Attach(), Decision::kCommitted);
+
+    const int64_t now = world.clock.TicksMicros();
+    world.connection->CutAfter(operations, lost);
+    auto earlier = before == Before::kOwn ? world.Apply(std::move(own)) : nullptr;
+    auto outcome = world.Apply(std::move(batch));
+    const int64_t end = now + 200 * kSecond;
+    while ((!outcome->result || (earlier != nullptr && !earlier->result)) && world.clock.TicksMicros() < end && world.timetable.RunNext()) {
+    }
+    const std::string where = "cut after " + std::to_string(operations) + " operations: ";
+    cut = world.connection->cut_at().has_value();
+    ASSERT_TRUE(outcome->result.has_value()) << where;
+    // Who else waits for the store waits in the same thread here.
+    const int64_t most = kDeadline + (before == Before::kOwn ? kDeadline : 0) + 2 * kSecond;
+    const int64_t since = cut ? std::max(now, *world.connection->cut_at()) : now;
+    EXPECT_LE(outcome->at - since, most) << where << (outcome->result->ok() ? "" : outcome->result->error().message());
+    if (earlier != nullptr) {
+      ASSERT_TRUE(earlier->result.has_value()) << where;
+      EXPECT_LE(earlier->at - since, most) << where;
+    }
+
+    world.connection->Heal();
+    world.RunAll();
+    if (before != Before::kUndecided && before != Before::kCommitted) {
+      ASSERT_EQ(world.Intents(), 0u) << where << "all is brought in order once the store answers";
+    }
+    // B may have been changed by somebody else.
+    const std::string a = world.TextOf(kA, "key"), c = world.TextOf(kC, "key"), b = world.TextOf(kB, "key");
+    EXPECT_EQ(a, c) << where;
+    if (a != "old") {
+      EXPECT_EQ(b, a) << where;
+    }
+    int64_t applied = 1;
+    const auto check = [&](const World::Outcome& of, const std::string& text) {
+      if (of.result->ok()) {
+        EXPECT_EQ(a, text) << where;
+        return;
+      }
+      const ErrorCode code = of.result->error().code();
+      if (code == ErrorCode::kOutcomeUnknown) return;
+      EXPECT_NE(a, text) << where << "refused: " << of.result->error().message();
+    };
+    check(*outcome, "new");
+    if (earlier != nullptr) check(*earlier, "own");
+    applied += a != "old";
+    for (const Tablet tablet : {kA, kB, kC}) EXPECT_EQ(world.Count(tablet), applied) << where;
+    (outcome->result->ok() ? ok : outcome->result->error().code() == ErrorCode::kOutcomeUnknown ? unknown : refused)++;
+    // And the process serves again.
+    bool served = false;
+    for (int tries = 0; tries < 3 && !served; ++tries) {
+      auto again = world.Apply(world.Write("again"));
+      world.RunAll();
+      served = again->result->ok();
+    }
+    EXPECT_TRUE(served) << where;
+    EXPECT_EQ(world.TextOf(kB, "key"), "again") << where;
+    EXPECT_EQ(world.Intents(), 0u) << where;
+  }
+  EXPECT_GT(refused, 1);
+  if (before == Before::kNothing) {
+    EXPECT_GT(ok, 0);
+    EXPECT_GT(unknown, 0);
+  }
+}
+
+std::string NameOf(const testing::TestParamInfo<std::tuple<Before, bool>>& info) {
+  static const char* const kNames[] = {"Nothing", "AnotherWrite", "Undecided", "Committed", "Own", "Range"};
+  return std::string(kNames[static_cast<int>(std::get<0>(info.param))]) + (std::get<1>(info.param) ? "Lost" : "Applied");
+}
+INSTANTIATE_TEST_SUITE_P(All, CutOff,
+                         testing::Combine(testing::Values(Before::kNothing, Before::kAnotherWrite, Before::kUndecided,
+                                                          Before::kCommitted, Before::kOwn, Before::kRange),
+                                          testing::Bool()),
+                         NameOf);
+
+}  // namespace
+}  // namespace stator::kv_tx
