@@ -13,28 +13,22 @@
 #include "kv/memory_engine.h"
 #include "kv/shared_memory.h"
 #include "kv_tx/transaction_engine.h"
+#include "server/test_exchange.h"
 #include "server/test_network_engine.h"
 #include "table/store.h"
 
 namespace stator::server {
 namespace {
 
-class TestExchange final : public http::Exchange {
+// Lives and answers on the loop's thread only.
+class LoopExchange final : public TestExchange {
  public:
-  TestExchange(Executor& loop, http::Request request, std::optional<http::Reply>* reply)
-      : loop_(loop), request_(std::move(request)), reply_(reply) {}
-  ~TestExchange() override { EXPECT_TRUE(loop_.IsCurrent()); }
-  const http::Request& request() const override { return request_; }
-  Executor& loop() override { return loop_; }
+  using TestExchange::TestExchange;
+  ~LoopExchange() override { EXPECT_TRUE(loop().IsCurrent()); }
   void Send(http::Reply reply) override {
-    EXPECT_TRUE(loop_.IsCurrent());
-    reply_->emplace(std::move(reply));
+    EXPECT_TRUE(loop().IsCurrent());
+    TestExchange::Send(std::move(reply));
   }
-
- private:
-  Executor& loop_;
-  http::Request request_;
-  std::optional<http::Reply>* reply_;
 };
 
 // This thread is the loop.
@@ -75,7 +69,7 @@ class FrontDoorTest : public testing::Test {
     const size_t size = body.size();
     body.append(http::kBodyPadding, ' ');
     request.body = std::string_view(body).substr(0, size);
-    handler_(std::make_unique<TestExchange>(loop_, std::move(request), &reply));
+    handler_(std::make_unique<LoopExchange>(loop_, std::move(request), &reply));
     loop_.RunUntil([&] { return reply.has_value(); });
     return *std::move(reply);
   }

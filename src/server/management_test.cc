@@ -11,26 +11,12 @@
 #include "kv/memory_engine.h"
 #include "base/pump.h"
 #include "server/seed_data.h"
+#include "server/test_exchange.h"
 #include "simdjson.h"
 #include "table/store.h"
 
 namespace stator::server {
 namespace {
-
-// An exchange that keeps its reply.
-class TestExchange final : public http::Exchange {
- public:
-  TestExchange(Executor& loop, http::Request request, std::optional<http::Reply>* reply)
-      : loop_(loop), request_(std::move(request)), reply_(reply) {}
-  const http::Request& request() const override { return request_; }
-  Executor& loop() override { return loop_; }
-  void Send(http::Reply reply) override { reply_->emplace(std::move(reply)); }
-
- private:
-  Executor& loop_;
-  http::Request request_;
-  std::optional<http::Reply>* reply_;
-};
 
 const std::vector<http::Header> kGood = {{"X-Stator-Management", "true"}};
 

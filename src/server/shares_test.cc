@@ -31,27 +31,40 @@ struct Process : ops::TestWorld {
     shares = std::make_unique<Shares>(transport, env.admission, clock, Shares::Options{.name = name});
   }
 
-  void CreateTable(int64_t write_units) {
+  // With `index_units` the table has an index of `g`.
+  void CreateTable(int64_t write_units, int64_t index_units = 0) {
     ops::CreateTableRequest request;
     request.table_name = "t";
     request.key_schema = {{"pk", ops::KeyType::kHash}};
     request.attribute_definitions = {{"pk", ops::ScalarAttributeType::kS}};
     request.provisioned_throughput = ops::ProvisionedThroughput{10, write_units};
+    if (index_units > 0) {
+      request.attribute_definitions->push_back({"g", ops::ScalarAttributeType::kS});
+      ops::GlobalSecondaryIndex index;
+      index.index_name = "by-g";
+      index.key_schema = {{"g", ops::KeyType::kHash}};
+      index.projection.projection_type = ops::ProjectionType::kKeysOnly;
+      index.provisioned_throughput = ops::ProvisionedThroughput{10, index_units};
+      request.global_secondary_indexes = {index};
+    }
     ASSERT_TRUE(Call(ops::CreateTable, std::move(request)).ok());
   }
-  Result<ops::PutItemResponse> Put(const std::string& key) {
+  Result<ops::PutItemResponse> Put(const std::string& key, const std::string& more = "") {
     ops::PutItemRequest request;
     request.table_name = "t";
-    request.item.bytes = expr::notation::Item("{pk:'" + key + "'}");
+    request.item.bytes = expr::notation::Item("{pk:'" + key + "'" + more + "}");
     return Call(ops::PutItem, std::move(request), "PutItem");
   }
   // How many of so many writes are served.
   int Serve(int asked) {
     int served = 0;
     for (int i = 0; i < asked; ++i) {
-      const auto answer = Put(hot ? "hot" : "k" + std::to_string(random.Below(1000)));
+      const bool entry = random.Unit() < entries;
+      const auto answer = entry ? Put("e" + std::to_string(++entries_asked), ", g: 'g" + std::to_string(random.Below(1000)) + "'")
+                                : Put(hot ? "hot" : "k" + std::to_string(random.Below(1000)));
       if (answer.ok()) {
         ++served;
+        entries_served += entry;
       } else {
         EXPECT_EQ(answer.error().code(), ErrorCode::kProvisionedThroughputExceeded) << answer.error().message();
       }
@@ -64,6 +77,8 @@ struct Process : ops::TestWorld {
   std::unique_ptr<Shares> shares;
   int asked_per_second = 0;
   bool hot = false;  // all of it is for one key
+  double entries = 0;  // so much of it writes an entry of the index too, one unit there
+  int64_t entries_asked = 0, entries_served = 0;
   bool frozen = false;
 };
 
@@ -228,6 +243,46 @@ TEST_P(SkewedShares, NobodyHasMoreWhoeverWakesUp) {
 INSTANTIATE_TEST_SUITE_P(Limits, SkewedShares, testing::Values(false, true), [](const auto& info) {
   return info.param ? "OfAHotPartition" : "OfTheTable";
 });
+
+// A table of which twice as much is asked as it can do, and an index of it likewise: a write with an entry needs units of both.
+class SharesOfTableAndIndex : public testing::TestWithParam<std::array<double, 3>> {};
+
+TEST_P(SharesOfTableAndIndex, BothLimitsAreUsedAndKept) {
+  constexpr int kTable = 300, kIndex = 100;
+  Cluster cluster;
+  // Writes with entries are 400 a second of 800, of whichever processes.
+  for (size_t i = 0; i < 3; ++i) {
+    Process& p = cluster.Join();
+    p.CreateTable(kTable, kIndex);
+    p.asked_per_second = std::array{400, 240, 160}[i];
+    p.entries = GetParam()[i];
+  }
+  const auto entries = [&] {
+    int64_t all = 0;
+    for (const auto& p : cluster.processes) all += p->entries_served;
+    return all;
+  };
+  cluster.Watch(kTable, kTable + 3);
+  cluster.Run(30);
+  EXPECT_LE(entries(), 30 * kIndex + kIndex + 3);
+  for (const bool dead : {false, true}) {
+    if (dead) {
+      // The one with most; another one has its clients.
+      cluster.processes[0]->frozen = true;
+      cluster.processes[2]->asked_per_second = 560;
+      cluster.processes[2]->entries = (GetParam()[0] * 400 + GetParam()[2] * 160) / 560;
+      cluster.Run(20);
+    }
+    const int64_t before = entries();
+    EXPECT_GE(cluster.Run(60), 0.9 * 60 * kTable);
+    const int64_t of_index = entries() - before;
+    EXPECT_GE(of_index, 0.9 * 60 * kIndex);
+    EXPECT_LE(of_index, 60 * kIndex + kIndex + 3);
+  }
+}
+
+constexpr std::array<double, 3> kMixes[] = {{0.5, 0.5, 0.5}, {1, 0, 0}, {0, 1, 1}, {0.8, 0.3, 0.05}};
+INSTANTIATE_TEST_SUITE_P(Loads, SharesOfTableAndIndex, testing::ValuesIn(kMixes));
 
 TEST(Shares, WhoOnlyObservesIsNeverRefused) {
   Cluster cluster;

@@ -17,23 +17,10 @@
 #include "kv/shared_memory.h"
 #include "kv_tx/transaction_engine.h"
 #include "server/instance.h"
+#include "server/test_exchange.h"
 #include "table/test_cluster.h"
 
 namespace stator::server::test {
-
-class Exchange final : public http::Exchange {
- public:
-  Exchange(Executor& loop, http::Request request, std::optional<http::Reply>* reply)
-      : loop_(loop), request_(std::move(request)), reply_(reply) {}
-  const http::Request& request() const override { return request_; }
-  Executor& loop() override { return loop_; }
-  void Send(http::Reply reply) override { reply_->emplace(std::move(reply)); }
-
- private:
-  Executor& loop_;
-  const http::Request request_;
-  std::optional<http::Reply>* const reply_;
-};
 
 class InstancesTest : public testing::Test {
  protected:
@@ -74,7 +61,7 @@ class InstancesTest : public testing::Test {
     body.append(http::kBodyPadding, ' ');
     request.body = std::string_view(body).substr(0, size);
     std::optional<http::Reply> reply;
-    instance.HandlerOf(loop_)(std::make_unique<Exchange>(loop_, std::move(request), &reply));
+    instance.HandlerOf(loop_)(std::make_unique<TestExchange>(loop_, std::move(request), &reply));
     loop_.RunUntil([&] { return reply.has_value(); });
     return *std::move(reply);
   }

@@ -46,6 +46,12 @@ void IndexBuilder::AddIfAbsent(const std::string& table_name) {
   Add(table_name);
 }
 
+void IndexBuilder::BeginStop() {
+  MutexLock lock(mutex_);
+  stopped_ = true;
+  wake_.notify_all();
+}
+
 void IndexBuilder::Stop() {
   std::thread thread;
   {

@@ -33,8 +33,9 @@ class IndexBuilder {
   void Add(std::string table_name);
   // The same, unless the table is there already.
   void AddIfAbsent(const std::string& table_name);
-  // Leaves what is unfinished to the next start. Returns when no write of the builder is under way. Idempotent.
+  // Leaves what is unfinished to the next start. Returns when no write of the builder is under way. Idempotent. BeginStop does not wait.
   void Stop();
+  void BeginStop();
   // As Store::Stop.
   static void StopOf(Store& store);
   // Whether there is work, done or failed for now.

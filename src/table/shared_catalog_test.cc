@@ -338,5 +338,52 @@ TEST(SharedCatalog, AnUnknownOutcomeIsFoundOut) {
   }
 }
 
+// Closing gives up what waits for others, or for a worker: an index builder in the middle of its work is no reason to wait for ever.
+class StopOfABuilder : public testing::Test {
+ protected:
+  // A table with items and an index that nobody fills yet.
+  void SetUp() override {
+    ASSERT_TRUE(cluster_[0].Create(indexes::Describe()).ok());
+    SeededRandom random(7);
+    for (int i = 0; i < kItems; ++i) ASSERT_TRUE(cluster_[0].Write(indexes::RandomItem(random, "p" + std::to_string(i), i)).ok());
+    for (size_t i = 0; i < 2; ++i) cluster_[i].store->SetWorkPredicate([](const Table&) { return false; });
+    ASSERT_TRUE(cluster_[0].Alter(AddLate).ok());
+  }
+  // This process begins to fill it, and comes to where it waits.
+  void Build() {
+    cluster_[0].store->SetWorkPredicate(nullptr);
+    while (cluster_[0].store->latches().size() == 0) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_TRUE(cluster_[0].store->BuildsIndexes());
+  }
+  // And then the next one does.
+  void StopAndFinish() {
+    cluster_.processes[0].reset();
+    cluster_[1].store->SetWorkPredicate(nullptr);
+    ASSERT_TRUE(cluster_[1].store->CatchUp().ok());
+    cluster_.Patiently([&] { cluster_[1].WaitForBuilds(); });
+    EXPECT_FALSE(cluster_[1].store->Find("tab")->descriptor.HasIndexWork());
+    cluster_[1].SettleTransactions();
+    indexes::ExpectIndexesMatch(*cluster_[1].store, "in the end");
+  }
+
+  static constexpr int kItems = 150;
+  Cluster cluster_{2};
+};
+
+TEST_F(StopOfABuilder, ThatIsRefusedByAFence) {
+  const TableDescriptor table = cluster_[0].store->Find("tab")->descriptor;
+  ASSERT_TRUE(cluster_[0].engine->RaiseFence(table.tablet(), table.fence + 1).ok());
+  // The clock stands still, so nobody takes who has raised it for dead.
+  Build();
+  StopAndFinish();
+}
+
+TEST_F(StopOfABuilder, ThatHasNoWorkersAnyMore) {
+  cluster_[0].workers.Stop();
+  Build();
+  StopAndFinish();
+}
+
 }  // namespace
 }  // namespace stator::table

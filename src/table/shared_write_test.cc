@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "expr/test_notation.h"
 #include "table/test_cluster.h"
@@ -106,6 +109,45 @@ TEST(SharedWrite, UpdatesOfOneKeyOfOneProcessDoNotWaitForEachOther) {
   EXPECT_EQ(CountOf(model::ItemView(cluster[0].Read(Key("hot")).value())), 51);
 }
 
+// While the store does not answer, writes of one item must not wait for it one after the other.
+TEST(SharedWrite, WhoHasWaitedForOthersForLongIsRefused) {
+  for (const bool in_time : {true, false}) {
+    Cluster cluster(1);
+    ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
+    std::atomic<int> bodies = 0, applied = 0, refused = 0;
+    const auto start = [&] {
+      std::vector<WriteTarget> targets;
+      const TablePtr table = cluster[0].store->Find("tab");
+      targets.push_back({table, EncodeItemKey(table->key_schema(), model::ItemView(Key("hot")))});
+      cluster[0].store->Write(
+          std::move(targets),
+          [&](const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
+            ++bodies;
+            std::vector<Change> changes;
+            changes.push_back(AddOne("hot", old_items[0]).value());
+            return changes;
+          },
+          [&](Status status) {
+            applied += status.ok();
+            refused += !status.ok() && status.error().code() == ErrorCode::kUnavailable;
+          });
+    };
+    cluster[0].mortal->Freeze();
+    std::thread first(start);  // gets no answer; the others wait for it
+    while (cluster[0].store->latches().size() == 0) std::this_thread::yield();
+    for (int i = 0; i < 4; ++i) start();
+    cluster.clock.AdvanceMicros(in_time ? 9'000'000 : 11'000'000);
+    cluster[0].mortal->Thaw();
+    first.join();
+    while (applied + refused < 5) std::this_thread::yield();
+    EXPECT_EQ(applied, in_time ? 5 : 0);
+    EXPECT_EQ(bodies > 0, in_time);
+    EXPECT_EQ(cluster[0].store->latches().size(), 0u);
+    EXPECT_TRUE(Count(cluster[0], "hot").ok());
+    EXPECT_EQ(CountOf(model::ItemView(cluster[0].Read(Key("hot")).value())), applied + 1);
+  }
+}
+
 TEST(SharedWrite, WhatWasComputedFromARefusedWriteStartsOver) {
   Cluster cluster(2);
   ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
@@ -173,6 +215,52 @@ TEST(SharedWrite, ATokenIsUsedOnce) {
   EXPECT_EQ(written, 50);
   EXPECT_EQ(repeated, 100);
   EXPECT_EQ(CountOf(model::ItemView(cluster[1].Read(Key("hot")).value())), 50);
+}
+
+// A client that got no answer tries again under its token, through another process, while the first attempt comes to its end: what it has
+// changed must not fail the condition of the second.
+TEST(SharedWrite, AConditionDoesNotFailByWhatItsOwnTokenHasDone) {
+  Cluster cluster(2);
+  ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
+  ASSERT_TRUE(Count(cluster[0], "hot").ok());
+  // From 2 to 3, once.
+  const auto write = [&](Process& process, std::function<void()> on_failure) -> std::pair<Status, bool> {
+    auto token = std::make_shared<TokenUse>();
+    token->token = "token";
+    const TablePtr table = process.store->Find("tab");
+    std::vector<WriteTarget> targets;
+    targets.push_back({table, EncodeItemKey(table->key_schema(), model::ItemView(Key("hot")))});
+    Status status = Await<Status>([&](auto done) {
+      process.store->Write(
+          std::move(targets),
+          [token, on_failure](const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
+            std::vector<Change> changes(1);
+            if (token->earlier) return changes;
+            if (CountOf(old_items[0]) != 2) {
+              if (on_failure) on_failure();
+              return Error(ErrorCode::kConditionalCheckFailed, "no");
+            }
+            changes[0] = AddOne("hot", old_items[0]).value();
+            token->record = "done";
+            return changes;
+          },
+          std::move(done), token);
+    });
+    return {std::move(status), token->earlier.has_value()};
+  };
+  bool armed = false;
+  const auto [status, repeated] = write(cluster[1], [&] {
+    // It looks again; when it comes to the item, the first attempt has just been through.
+    if (std::exchange(armed, true)) return;
+    cluster[1].mortal->BeforeNextRead(cluster[1].store->Find("tab")->descriptor.tablet(), [&] {
+      EXPECT_TRUE(Count(cluster[0], "hot").ok());
+      EXPECT_TRUE(write(cluster[0], nullptr).first.ok());
+    });
+  });
+  EXPECT_TRUE(armed);
+  EXPECT_TRUE(status.ok()) << status.error().message();
+  EXPECT_TRUE(repeated);
+  EXPECT_EQ(CountOf(model::ItemView(cluster[1].Read(Key("hot")).value())), 3);
 }
 
 }  // namespace

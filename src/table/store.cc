@@ -55,8 +55,11 @@ Store::~Store() { Stop(); }
 void Store::Stop() {
   if (std::exchange(stopped_, true)) return;
   if (shared_ && engine_.bulletin() != nullptr) engine_.bulletin()->Listen(nullptr);
-  builder_->Stop();
+  // The builder waits for its writes, and where others write these may wait in tasks_: for other processes, or for a worker when
+  // there are none any more. There they end now.
+  builder_->BeginStop();
   tasks_.Stop();
+  builder_->Stop();
 }
 
 Result<std::unique_ptr<Store>> Store::Open(kv::Engine& engine, const Clock& clock, WorkerPool& workers) {
@@ -121,11 +124,6 @@ void Store::Publish(std::shared_ptr<Table> table) {
     observer_->OnVersion(place.get(), table.get());
   }
   place = std::move(table);
-}
-
-void Store::PublishAgain(const TablePtr& table) {
-  std::unique_lock lock(catalog_mutex_);
-  catalog_[table->descriptor.name] = table;
 }
 
 void Store::Unpublish(const std::string& name) {

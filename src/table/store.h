@@ -271,7 +271,6 @@ class Store {
   void PublishStream(stream::StreamDescriptor stream, uint64_t stamp);
   void LoadCatalog(CatalogSnapshot catalog);
   void Publish(std::shared_ptr<Table> table);
-  void PublishAgain(const TablePtr& table);
   void Unpublish(const std::string& name);
   // Runs `task` when no other catalog change is under way; it must call EndCatalogChange.
   void BeginCatalogChange(UniqueFunction<void()> task);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "kv/fault_engine.h"
 #include "kv/shared_memory.h"
 #include "kv_tx/transaction_engine.h"
@@ -40,10 +42,16 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
     frozen_.notify_all();
   }
   bool frozen() const { return frozen_; }
+  // What happens once, before a key of the tablet is read next, not from memory.
+  void BeforeNextRead(kv::Tablet tablet, std::function<void()> happens) {
+    MutexLock lock(mutex_);
+    before_read_ = {tablet, std::move(happens)};
+  }
 
   kv::Capabilities capabilities() const override { return inner_->capabilities(); }
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override {
     TRY(Live());
+    if (tier == kv::Tier::kAny) Happen(tablet);
     return inner_->Get(tablet, key, tier, value);
   }
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier,
@@ -96,6 +104,14 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
     // Whatever else a dead process would try again for ever.
     return dead_ ? Status(Error(ErrorCode::kFenced, "This process is dead.")) : OkStatus();
   }
+  void Happen(kv::Tablet tablet) {
+    std::function<void()> happens;
+    {
+      MutexLock lock(mutex_);
+      if (before_read_.first == tablet) happens = std::exchange(before_read_.second, nullptr);
+    }
+    if (happens) happens();
+  }
   Status Change() {
     TRY(Live());
     if (until_frozen_.fetch_sub(1) == 0) frozen_ = true;
@@ -110,6 +126,8 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
   std::atomic<int> until_frozen_ = kNever;
   std::atomic<bool> dead_ = false;
   std::atomic<bool> frozen_ = false;
+  Mutex mutex_;
+  std::pair<kv::Tablet, std::function<void()>> before_read_ GUARDED_BY(mutex_);
 };
 
 // One of the processes.

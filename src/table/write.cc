@@ -33,7 +33,7 @@ std::string LatchKey(const WriteTarget& target) {
   return key;
 }
 
-// For how long a write starts over because other processes are faster.
+// For how long a write starts over because other processes are faster, or waits for others of this one.
 constexpr int64_t kPatienceMicros = 10'000'000;
 // For how long a fence is above that of the catalog before nobody waits for its process any more.
 constexpr int64_t kFencePatienceMicros = 2'000'000;
@@ -135,6 +135,7 @@ class WriteOperation {
     token_latch_ = "t" + token_->token;
     UniqueFunction<void()> granted = [this] {
       token_latched_ = true;
+      if (WaitedForLong()) return Abandon(Behind());
       TakeLatches();
     };
     if (!store_.latches().Acquire(token_latch_, &granted)) return;
@@ -146,6 +147,7 @@ class WriteOperation {
     while (latched_ < order_.size()) {
       UniqueFunction<void()> granted = [this] {
         ++latched_;
+        if (WaitedForLong()) return Abandon(Behind());
         TakeLatches();
       };
       if (!store_.latches().Acquire(latch_keys_[order_[latched_]], &granted)) return;
@@ -193,6 +195,8 @@ class WriteOperation {
     store_.tasks().Post([this] {
       if (store_.tasks().stopped()) {
         Abandon(Closing());
+      } else if (WaitedForLong()) {
+        Abandon(Behind());
       } else {
         ReadAndRun(kv::Tier::kAny);
       }
@@ -214,12 +218,13 @@ class WriteOperation {
   // As Read, where others write.
   Status ReadGuarded(kv::Tier tier) {
     fresh_ = tier == kv::Tier::kAny;
+    TRY(ReadItems(tier));
     if (token_ != nullptr) {
-      // A token is hardly ever used twice.
+      // After the items: where they have what was done under the token, the token is there. (A condition that fails because of
+      // that is no answer to who tries again.) It is hardly ever used twice.
       TRY(ReadGuardedToken(!fresh_ || !rereads_));
       fresh_ &= rereads_;
     }
-    TRY(ReadItems(tier));
     for (size_t i = 0; i < targets_.size(); ++i) {
       if (!targets_[i].table->descriptor.HasLocalIndexes()) continue;
       // Nobody minds if a limit of 10 GB is not exact.
@@ -671,6 +676,7 @@ class WriteOperation {
   // Nothing was applied and no latch is held.
   void StartOver() {
     const bool fenced = std::exchange(fenced_, false);
+    const bool behind = error_ && error_->code() == ErrorCode::kUnavailable;
     again_ = false;
     error_.reset();
     images_.clear();
@@ -689,7 +695,7 @@ class WriteOperation {
     fate_ = std::make_shared<kv::BatchFate>();
     parts_.store(2);
     ++runs_;
-    if (store_.clock().TicksMicros() - started_ > kPatienceMicros) return Finish(Conflict());
+    if (WaitedForLong()) return Finish(behind ? Behind() : Conflict());
     store_.tasks().Post([this, fenced] { RunAgain(fenced); }, Pause(fenced));
   }
 
@@ -754,6 +760,11 @@ class WriteOperation {
     const bool transaction = targets_.size() > 1 || token_ != nullptr;
     return Error(transaction ? ErrorCode::kTransactionConflict : ErrorCode::kUnavailable, kText);
   }
+
+  // Where others write. While the store does not answer, each of those that wait for one latch, or for a worker, would wait for it anew.
+  bool WaitedForLong() const { return shared_ && store_.clock().TicksMicros() - started_ > kPatienceMicros; }
+
+  static Error Behind() { return Error(ErrorCode::kUnavailable, "Earlier writes do not come to an end."); }
 
   static Error Closing() { return Error(ErrorCode::kUnavailable, "The store is closing."); }
 

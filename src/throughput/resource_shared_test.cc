@@ -144,6 +144,21 @@ TEST(SharedResource, TogetherTheyUseNoMoreThanOne) {
   }
 }
 
+// A table as four processes with equal parts of it see it. The first one decides.
+std::vector<std::unique_ptr<Resource>> Quarters() {
+  std::vector<std::unique_ptr<Resource>> processes;
+  for (int i = 0; i < 4; ++i) {
+    processes.push_back(std::make_unique<Resource>(ModelSettings(), Definition(1900, GrantOf(0.25, 0.25)), 0));
+    processes.back()->SetDecides(i == 0);
+  }
+  return processes;
+}
+std::vector<Resource*> Pointers(const std::vector<std::unique_ptr<Resource>>& owned) {
+  std::vector<Resource*> pointers;
+  for (const auto& each : owned) pointers.push_back(each.get());
+  return pointers;
+}
+
 // Asks of each process in turn for what together is too much for one partition.
 void Heat(const std::vector<Resource*>& processes, int64_t from, int64_t to, int64_t per_second,
           bool exchange) {
@@ -164,13 +179,8 @@ void Heat(const std::vector<Resource*>& processes, int64_t from, int64_t to, int
 }
 
 TEST(SharedResource, HeatOfAllProcessesTogetherSplits) {
-  std::vector<std::unique_ptr<Resource>> owned;
-  std::vector<Resource*> processes;
-  for (int i = 0; i < 4; ++i) {
-    owned.push_back(std::make_unique<Resource>(ModelSettings(), Definition(1900, GrantOf(0.25, 0.25)), 0));
-    owned.back()->SetDecides(i == 0);
-    processes.push_back(owned.back().get());
-  }
+  const std::vector<std::unique_ptr<Resource>> owned = Quarters();
+  const std::vector<Resource*> processes = Pointers(owned);
   Heat(processes, 0, 400 * kSecond, 240, true);
   EXPECT_EQ(processes[0]->partition_count(), 3u);
   // The others wait for being told.
@@ -189,13 +199,8 @@ TEST(SharedResource, HeatOfAllProcessesTogetherSplits) {
 }
 
 TEST(SharedResource, HeatThatNobodyTellsOfDoesNot) {
-  std::vector<std::unique_ptr<Resource>> owned;
-  std::vector<Resource*> processes;
-  for (int i = 0; i < 4; ++i) {
-    owned.push_back(std::make_unique<Resource>(ModelSettings(), Definition(1900, GrantOf(0.25, 0.25)), 0));
-    owned.back()->SetDecides(i == 0);
-    processes.push_back(owned.back().get());
-  }
+  const std::vector<std::unique_ptr<Resource>> owned = Quarters();
+  const std::vector<Resource*> processes = Pointers(owned);
   Heat(processes, 0, 400 * kSecond, 240, false);
   for (const Resource* process : processes) EXPECT_EQ(process->partition_count(), 2u);
 }
