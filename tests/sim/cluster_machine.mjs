@@ -18,6 +18,7 @@ import { promisify } from 'node:util';
 
 import { Random } from '../diff/generate/random.mjs';
 import { Server, binary, call, request } from '../sdk/harness.mjs';
+import { Asking } from './asking.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const run = promisify(execFile);
@@ -28,7 +29,7 @@ const PROCESSES = 3;
 const OSDS = 3;
 const PATIENCE = 6000; // of a client with one request, in milliseconds
 const LEASES = 12000; // what lasts so many milliseconds outlasts every lease, watch and silence between servers
-const DEADLINE = 45000; // a server answers by then, whatever it is cut off from
+const DEADLINE = 35000; // a server answers by then, whatever it is cut off from
 const SETTLE = 1500; // what was on its way when all was repaired has arrived by then
 const MOST_STALL = 10000; // from a repair to the first answers of every server and to every client
 
@@ -36,9 +37,10 @@ const MOST_STALL = 10000; // from a repair to the first answers of every server 
 const slowness = () => Number(process.env.STATOR_SIM_SLOW ?? Math.max(1, os.loadavg()[0] / os.availableParallelism() / 3));
 const mostStall = () => MOST_STALL * slowness();
 
-export class ClusterMachine {
+export class ClusterMachine extends Asking {
   /** `directory`: of a cluster that tests/cluster/cluster has started; it stays up. */
   constructor({ name, seed, clients, args = [], directory, faults = STORM }) {
+    super();
     for (const fault of faults) assert.ok(FAULTS[fault], `there is no fault ${fault}: ${Object.keys(FAULTS)}`);
     Object.assign(this, { name, seed, clients, args, directory, faults });
     this.random = new Random(`${name}.${seed}`);
@@ -170,15 +172,6 @@ export class ClusterMachine {
     return true;
   }
 
-  /** Sends an operation that has to succeed; tries for as long as a stall may last. */
-  async must(operation, body, headers = {}) {
-    const { status, body: answer, error } = await this.send(operation, body, headers);
-    if (status !== 200) {
-      throw this.trouble ?? new Error(`${operation} ${JSON.stringify(body)}: ${status} ${JSON.stringify(answer)} ${error}`);
-    }
-    return answer;
-  }
-
   async manage(target, body = {}) {
     const server = this.servers[Math.floor(Math.random() * PROCESSES)];
     try {
@@ -190,27 +183,12 @@ export class ClusterMachine {
     }
   }
 
-  async all(operation, body) {
-    const items = [];
-    let ExclusiveStartKey;
-    do {
-      const page = await this.must(operation, { ...body, ExclusiveStartKey });
-      items.push(...page.Items);
-      ExclusiveStartKey = page.LastEvaluatedKey;
-    } while (ExclusiveStartKey);
-    return items;
-  }
-
   /** Writes items, in batches, so that there is something to split from the beginning. */
   async fill(TableName, items) {
     for (let at = 0; at < items.length; at += 25) {
       const requests = items.slice(at, at + 25).map((Item) => ({ PutRequest: { Item } }));
       await this.must('BatchWriteItem', { RequestItems: { [TableName]: requests } });
     }
-  }
-
-  fail(error) {
-    this.trouble ??= error;
   }
 
   going() {
@@ -379,7 +357,18 @@ export class ClusterMachine {
 }
 
 const anyServer = (machine) => machine.random.between(0, PROCESSES - 1);
-const anyOsd = (machine) => String(machine.random.between(0, OSDS - 1));
+// One that nothing else harms at the moment, until the repair.
+function anyOsd(machine) {
+  machine.harmedOsds ??= new Set();
+  let i = machine.random.between(0, OSDS - 1);
+  while (machine.harmedOsds.has(i)) i = (i + 1) % OSDS;
+  machine.harmedOsds.add(i);
+  return i;
+}
+async function repairOsd(machine, i, command) {
+  await machine.ceph(command, String(i));
+  machine.harmedOsds.delete(i);
+}
 
 /**
  * Cuts a server off. One that is frozen hears of it when it is thawed. `order`: after those that thaw and start servers, which
@@ -511,18 +500,18 @@ const FAULTS = {
     async harm(machine) {
       const i = anyOsd(machine);
       machine.note(`kill -9 of OSD ${i}`);
-      await machine.ceph('kill-osd', i);
-      return { repair: () => machine.ceph('start-osd', i), ceph: true };
+      await machine.ceph('kill-osd', String(i));
+      return { repair: () => repairOsd(machine, i, 'start-osd'), ceph: true };
     },
   },
   freezeOsd: {
     async harm(machine) {
       const i = anyOsd(machine);
       machine.note(`OSD ${i} is frozen`);
-      await machine.ceph('freeze-osd', i);
+      await machine.ceph('freeze-osd', String(i));
       const repair = async () => {
         machine.note(`OSD ${i} is thawed`);
-        await machine.ceph('thaw-osd', i);
+        await repairOsd(machine, i, 'thaw-osd');
       };
       return { repair, ceph: true, order: 1, millis: machine.random.chance(0.3) ? 7000 : 0 };
     },

@@ -13,10 +13,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { Random } from '../diff/generate/random.mjs';
 import { Server, call, request } from '../sdk/harness.mjs';
+import { Asking } from './asking.mjs';
 
-export class Machine {
+export class Machine extends Asking {
   /** `name` and `seed` seed all choices; `clients` is the number of connections. */
   constructor({ name, seed, clients, args = [] }) {
+    super();
     Object.assign(this, { name, seed, clients, args });
     this.random = new Random(`${name}.${seed}`);
     this.ticks = 0;
@@ -96,17 +98,6 @@ export class Machine {
     return record;
   }
 
-  /** Sends an operation that has to succeed; resolves to its answer. */
-  async must(operation, body, headers = {}) {
-    const { status, body: answer } = await this.send(operation, body, headers);
-    if (status !== 200)
-      throw (
-        this.trouble ??
-        new Error(`${operation} ${JSON.stringify(body)}: ${status} ${JSON.stringify(answer)}`)
-      );
-    return answer;
-  }
-
   /** A management call; resolves to its status, 0 without an answer. */
   async manage(path, body = {}) {
     try {
@@ -118,23 +109,6 @@ export class Machine {
       if (!this.leaving && !this.doomed) this.fail(error);
       return 0;
     }
-  }
-
-  /** All pages of a Query or Scan; their items. */
-  async all(operation, body) {
-    const items = [];
-    let ExclusiveStartKey;
-    do {
-      const page = await this.must(operation, { ...body, ExclusiveStartKey });
-      items.push(...page.Items);
-      ExclusiveStartKey = page.LastEvaluatedKey;
-    } while (ExclusiveStartKey);
-    return items;
-  }
-
-  /** Remembers what went wrong first; it ends the run. */
-  fail(error) {
-    this.trouble ??= error;
   }
 
   /** Ends the server with SIGTERM. Afterwards every unanswered operation's `death.tick` is set. */
