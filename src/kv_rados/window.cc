@@ -1,15 +1,16 @@
 #include "kv_rados/window.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace stator::kv_rados {
 namespace {
 
-// Open, narrow, narrow, open, ...: what changes steadily meanwhile does not favour either.
+// Wide, narrow, narrow, wide, ...: what changes steadily meanwhile does not favour either.
 bool IsNarrowTurn(int turn) { return (turn + 1) / 2 % 2 == 1; }
 // Of a turn: then the requests have stopped coming, or come one by one.
 constexpr int64_t kTooLong = 10 * Window::kTurnMicros;
-// Narrow has to be better by as much; the more so when open was found to be better, the less when
+// Narrow has to be better by as much; the more so when wide was found to be better, the less when
 // narrow was.
 constexpr double kWorthIt = 1.03;
 constexpr double kToChange = 1.03;
@@ -31,13 +32,20 @@ std::optional<int64_t> Window::OldestLeaves() const {
   return under_way_.begin()->second + Patience() + 1;
 }
 
+size_t Window::Width(int level, size_t sources) {
+  switch (level) {
+    case 0: return SIZE_MAX;
+    case 1: return std::max<size_t>(4, sources / 4);
+    default: return std::max<size_t>(2, sources / 8);
+  }
+}
+
 std::optional<Window::Ticket> Window::Begin(int64_t now, size_t sources) {
   DropHanging(now);
-  if (under_way_.size() >= Narrow(sources)) {
-    wanted_ = true;
-    if (narrow_) return std::nullopt;
-    if (turn_ < 0 && now >= until_) BeginTurn(0, now);
-  }
+  const bool trial = turn_ >= 0;
+  wanted_ |= trial && under_way_.size() >= Width(static_cast<int>(wide_) + 1, sources);
+  if (under_way_.size() >= Width(level_, sources)) return std::nullopt;
+  if (!trial && level_ == 0 && now >= until_ && under_way_.size() >= Width(1, sources)) BeginTrial(now);
   under_way_.emplace_hint(under_way_.end(), ++last_, now);
   return last_;
 }
@@ -51,7 +59,7 @@ void Window::Ended(Ticket ticket, int64_t now, size_t served) {
     usual_micros_ += usual_micros_ / 16;  // it did not hang, it was slow
   }
   if (turn_ < 0) {
-    if (narrow_ && now >= until_) BeginTurn(0, now);
+    if (level_ > 0 && now >= until_) BeginTrial(now);
     return;
   }
   DropHanging(now);
@@ -66,17 +74,26 @@ void Window::Ended(Ticket ticket, int64_t now, size_t served) {
   }
 }
 
-void Window::BeginTurn(int turn, int64_t now) {
-  if (turn == 0) {
-    for (Tally* tally : {&open_tally_, &narrow_tally_}) {
-      tally->requests *= kFades;
-      tally->micros *= kFades;
-    }
+void Window::BeginTrial(int64_t now) {
+  // Between two neighbours the one that was not looked at last.
+  const size_t level = static_cast<size_t>(level_);
+  if (level == 0 || level + 1 == kLevels) {
+    wide_ = level == 0 ? 0 : level - 1;
+  } else {
+    wide_ = wide_ == level ? level - 1 : level;
   }
-  const bool narrow = IsNarrowTurn(turn);
-  counting_ = turn > 0 && narrow == narrow_;
+  for (Tally* tally : {&pairs_[wide_].wide, &pairs_[wide_].narrow}) {
+    tally->requests *= kFades;
+    tally->micros *= kFades;
+  }
+  BeginTurn(0, now);
+}
+
+void Window::BeginTurn(int turn, int64_t now) {
+  const int level = static_cast<int>(wide_) + (IsNarrowTurn(turn) ? 1 : 0);
+  counting_ = turn > 0 && level == level_;
   turn_ = turn;
-  narrow_ = narrow;
+  level_ = level;
   before_ = last_;
   turn_began_ = now;
   turn_requests_ = 0;
@@ -84,27 +101,30 @@ void Window::BeginTurn(int turn, int64_t now) {
 }
 
 void Window::EndTurn(int64_t now) {
-  if (!wanted_ || turn_requests_ < kTurnRequests) {  // there is nothing to find out
-    turn_ = -1;
-    narrow_ = false;
-    found_.reset();
-    until_ = now;
-    return;
-  }
-  Tally& tally = narrow_ ? narrow_tally_ : open_tally_;
+  if (!wanted_ || turn_requests_ < kTurnRequests) return Open(now);  // there is nothing to find out
+  Pair& pair = pairs_[wide_];
+  Tally& tally = IsNarrowTurn(turn_) ? pair.narrow : pair.wide;
   tally.requests += static_cast<double>(turn_requests_);
   tally.micros += static_cast<double>(now - turn_began_);
   if (turn_ + 1 < kTurns) return BeginTurn(turn_ + 1, now);
-  const double known = !found_ ? 1 : *found_ ? 1 / kToChange : kToChange;
-  Settle(narrow_tally_.rate() > kWorthIt * known * open_tally_.rate());
+  const double known = !pair.found ? 1 : *pair.found ? 1 / kToChange : kToChange;
+  Settle(pair.narrow.rate() > kWorthIt * known * pair.wide.rate());
   until_ = now + hold_micros_;
 }
 
 void Window::Settle(bool narrow) {
-  hold_micros_ = found_ == narrow ? std::min(2 * hold_micros_, kMaxHoldMicros) : kHoldMicros;
-  found_ = narrow;
-  narrow_ = narrow;
+  Pair& pair = pairs_[wide_];
+  hold_micros_ = pair.found == narrow ? std::min(2 * hold_micros_, kMaxHoldMicros) : kHoldMicros;
+  pair.found = narrow;
+  level_ = static_cast<int>(wide_) + (narrow ? 1 : 0);
   turn_ = -1;
+}
+
+void Window::Open(int64_t now) {
+  turn_ = -1;
+  level_ = 0;
+  for (Pair& pair : pairs_) pair.found.reset();
+  until_ = now;
 }
 
 }  // namespace stator::kv_rados

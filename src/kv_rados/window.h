@@ -5,15 +5,17 @@
 // than requests at a time hardly any ever do: each operation carries one. Where the machine or the
 // OSDs have more to do than they can, it is better to have fewer operations under way: those that
 // wait grow. Where they have not, each wait is a loss. How long operations take does not tell the
-// two apart (a disk is slow as well), so the window tries: while more want to be under way than the
-// narrow window lets through, it is closed and opened in turns of some milliseconds, and what
-// served more requests in a second is kept for a while. Then it tries again. (For requests of clients
-// that wait for their answers: where they come anyway, both serve the same, and it stays open.)
+// two apart (a disk is slow as well), so the window tries. It has some widths, from open on down.
+// While more want to be under way than the next narrower one lets through, the two take turns of
+// some milliseconds; the one that served more requests in a second is kept for a while, then tried
+// against its other neighbour, or again. (For requests of clients that wait for their answers:
+// where they come anyway, all serve the same, and it stays open.)
 //
-// A few operations may be under way at any time, so who comes alone never waits. One that hangs
-// leaves the window soon.
+// Unless narrower has proved better a few operations may be under way at any time, so who comes
+// alone never waits. One that hangs leaves the window soon.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -37,14 +39,12 @@ class Window {
   std::optional<int64_t> OldestLeaves() const;
 
   size_t under_way() const { return under_way_.size(); }  // without those that hang
-  bool narrow() const { return narrow_; }
-  // What the narrow window lets through.
-  static size_t Narrow(size_t sources) {
-    return sources / kShare > kLeast ? sources / kShare : kLeast;
-  }
+  // 0: open. Higher: narrower.
+  int level() const { return level_; }
+  // What a level lets through.
+  static size_t Width(int level, size_t sources);
 
-  static constexpr size_t kLeast = 4;
-  static constexpr size_t kShare = 4;
+  static constexpr int kLevels = 3;
   // A turn of a trial takes so long, and until so many requests have been served.
   static constexpr int64_t kTurnMicros = 20'000;
   static constexpr size_t kTurnRequests = 64;
@@ -60,28 +60,35 @@ class Window {
     double micros = 0;
     double rate() const { return micros > 0 ? requests / micros : 0; }
   };
+  // Two neighbours, and what trials between them found.
+  struct Pair {
+    Tally wide, narrow;
+    std::optional<bool> found;  // that narrow is better, by the last trial
+  };
   void DropHanging(int64_t now);
   int64_t Patience() const;
+  void BeginTrial(int64_t now);
   void BeginTurn(int turn, int64_t now);
   void EndTurn(int64_t now);
   void Settle(bool narrow);
+  void Open(int64_t now);
 
   std::map<Ticket, int64_t> under_way_;  // and when it began
   Ticket last_ = 0;
   int64_t usual_micros_ = 0;  // of an operation, a moving mean
-  bool narrow_ = false;
-  bool wanted_ = false;        // more than the narrow window lets through, in this turn
-  std::optional<bool> found_;  // that narrow is better, by the last trial
-  int64_t until_ = 0;          // that holds
+  int level_ = 0;
+  int64_t until_ = 0;  // that is kept
   int64_t hold_micros_ = 0;
 
-  int turn_ = -1;      // of a trial; -1: there is none
-  Ticket before_ = 0;  // the last one that began in the turn before; a turn counts from when all of
-                       // them have ended
+  int turn_ = -1;        // of a trial; -1: there is none
+  size_t wide_ = 0;      // of which levels, this and the next, it is; also of the last one
+  bool wanted_ = false;  // more than the narrower one lets through, in this turn
+  Ticket before_ = 0;    // the last one that began in the turn before; a turn counts from when all of
+                         // them have ended
   bool counting_ = false;
   int64_t turn_began_ = 0;
   size_t turn_requests_ = 0;
-  Tally open_tally_, narrow_tally_;
+  std::array<Pair, kLevels - 1> pairs_;  // each with the level above it
 };
 
 }  // namespace stator::kv_rados

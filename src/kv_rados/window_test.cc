@@ -14,6 +14,7 @@ namespace stator::kv_rados {
 namespace {
 
 constexpr size_t kSources = 16;
+const size_t kFew = Window::Width(1, kSources);
 
 std::vector<Window::Ticket> BeginMany(Window& window, int64_t now, size_t count) {
   std::vector<Window::Ticket> tickets;
@@ -160,15 +161,15 @@ class World {
 };
 
 TEST(Window, AFewMayAlwaysBeUnderWay) {
-  for (const bool narrow : {false, true}) {
+  for (const size_t few : {3, 4}) {
     Window window;
     int64_t now = 0;
     for (int i = 0; i < 100'000; ++i) {
-      const auto tickets = BeginMany(window, now, Window::kLeast - (narrow ? 0 : 1));
-      ASSERT_EQ(tickets.size(), Window::kLeast - (narrow ? 0 : 1));
+      const auto tickets = BeginMany(window, now, few);
+      ASSERT_EQ(tickets.size(), few);
       for (const Window::Ticket ticket : tickets) window.Ended(ticket, now += 100, 1);
     }
-    EXPECT_FALSE(window.narrow()) << "nobody wanted more";
+    EXPECT_EQ(window.level(), 0) << "nobody wanted more";
   }
 }
 
@@ -181,6 +182,22 @@ TEST(Window, IsNarrowWhereOperationsAreTheBottleneck) {
     const double without = open.RateAfterWarmUp(10), with = adapts.RateAfterWarmUp(10);
     EXPECT_GT(with, 1.3 * without) << "seed " << seed;
     EXPECT_GT(adapts.together(), 1.8 * open.together());
+  }
+}
+
+// The narrower, the more each operation carries, until it is the requests that cost.
+TEST(Window, IsNoNarrowerThanItPays) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    World much({.operation_micros = 200, .request_micros = 5, .way_micros = 100}, seed);
+    much.RunUntil(20'000'000);
+    World little({.operation_micros = 60, .request_micros = 10, .way_micros = 600}, seed);
+    int levels = 0;
+    for (int64_t now = 20'000'000; now < 40'000'000; now += 100'000) {
+      much.RunUntil(now);
+      little.RunUntil(now);
+      levels += much.window().level() - little.window().level();
+    }
+    EXPECT_GT(levels, 150) << "of 200, seed " << seed;
   }
 }
 
@@ -204,7 +221,7 @@ TEST(Window, IsNarrowMostlyWhereOthersUseTheMachineToo) {
     World world({.operation_micros = 20, .request_micros = 50, .others = true}, seed);
     for (int64_t now = 5'000'000; now < 30'000'000; now += 100'000, ++all) {
       world.RunUntil(now);
-      narrow += world.window().narrow() ? 1 : 0;
+      narrow += world.window().level() > 0 ? 1 : 0;
     }
   }
   EXPECT_GT(narrow, all * 85 / 100) << "of " << all;
@@ -216,41 +233,43 @@ TEST(Window, ChangesItsMindWithTheLoad) {
   EXPECT_EQ(world.refused(), 0u) << "three never wait for each other";
   world.AddClients(61);
   world.RunUntil(6'000'000);
-  EXPECT_TRUE(world.window().narrow());
+  EXPECT_GT(world.window().level(), 0);
   EXPECT_GT(world.refused(), 0u);
 }
 
+// Operations take eight times as long unless four are under way, until that is what trials have found, and kept for a while.
 TEST(Window, WhatHangsLeaves) {
   Window window;
-  // Operations take eight times as long in open turns, until a trial has found that out.
   int64_t now = 0;
-  for (bool held = false; !held;) {
+  for (int64_t since = 0; now < 2'000'000 || now - since < 100'000;) {
     ASSERT_LT(now, 60'000'000);
     const auto tickets = BeginMany(window, now, 16);
-    const bool narrow = tickets.size() == Window::kLeast;
-    const int64_t took = narrow ? 500 : 4000;
+    const int64_t took = tickets.size() == kFew ? 500 : 4000;
     for (const Window::Ticket ticket : tickets) window.Ended(ticket, now + took, 1);
     now += took;
-    held = narrow && now > 2'000'000;
+    if (tickets.size() != kFew) since = now;
   }
-  ASSERT_EQ(BeginMany(window, now, 16).size(), Window::kLeast);
-  ASSERT_EQ(window.under_way(), Window::kLeast);
+  ASSERT_EQ(BeginMany(window, now, 16).size(), kFew);
+  ASSERT_EQ(window.under_way(), kFew);
   ASSERT_FALSE(window.Begin(now, kSources));
   const std::optional<int64_t> leaves = window.OldestLeaves();
   ASSERT_TRUE(leaves);
   EXPECT_GE(*leaves, now + Window::kPatienceMicros);
   EXPECT_LT(*leaves, now + 3 * Window::kPatienceMicros);
   EXPECT_FALSE(window.Begin(*leaves - 1, kSources));
-  EXPECT_EQ(BeginMany(window, *leaves, 16).size(), Window::kLeast) << "all four began together";
+  EXPECT_EQ(BeginMany(window, *leaves, 16).size(), kFew) << "all four began together";
   window.Ended(1, *leaves, 1);  // it answers after all, or did before: nothing to anybody
-  EXPECT_EQ(window.under_way(), Window::kLeast);
+  EXPECT_EQ(window.under_way(), kFew);
   EXPECT_FALSE(window.Begin(*leaves, kSources));
 }
 
 TEST(Window, IsWiderForMoreObjects) {
-  EXPECT_EQ(Window::Narrow(0), Window::kLeast);
-  EXPECT_EQ(Window::Narrow(16), 4u);
-  EXPECT_EQ(Window::Narrow(1000), 250u);
+  EXPECT_EQ(Window::Width(1, 0), 4u);
+  EXPECT_EQ(Window::Width(2, 0), 2u);
+  EXPECT_EQ(Window::Width(1, 16), 4u);
+  EXPECT_EQ(Window::Width(2, 16), 2u);
+  EXPECT_EQ(Window::Width(1, 1000), 250u);
+  EXPECT_EQ(Window::Width(2, 1000), 125u);
 }
 
 }  // namespace
