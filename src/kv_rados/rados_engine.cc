@@ -48,7 +48,7 @@ class RadosEngine final : public kv::Engine {
                if (!look_only()) CreateLater(tablet);
              }),
         splitter_(*cluster_, map_, process),
-        cache_(cluster_->options().guarded_cache_bytes),
+        cache_(cluster_->options().guarded_cache_bytes, [this] { return cluster_->clock().TicksMicros(); }),
         writer_(*cluster_, map_, cache_, process,
                 [this](const PartPtr& part, const PartSize& size) { splitter_.Consider(part, size); }),
         channel_(*cluster_),

@@ -20,7 +20,15 @@ bool IsSame(std::string_view value, std::string_view other) {
 
 }  // namespace
 
-ValueCache::ValueCache(size_t max_bytes) : max_shard_bytes_(max_bytes / kShards) {}
+ValueCache::ValueCache(size_t max_bytes, std::function<int64_t()> ticks)
+    : max_shard_bytes_(max_bytes / kShards), ticks_(std::move(ticks)) {}
+
+void ValueCache::Doubt(kv::Tablet tablet, bool changed) {
+  std::atomic<uint32_t>& doubt = DoubtOf(tablet);
+  const uint32_t before = doubt.load(std::memory_order_relaxed);
+  if (before == 0 && !changed) return;
+  doubt.store(changed ? before + (kAlways - before) / 16 : before - (before + 63) / 64, std::memory_order_relaxed);
+}
 
 size_t ValueCache::Hash::operator()(const Place& place) const {
   const size_t tablet = (static_cast<size_t>(place.tablet.id) << 2 | static_cast<size_t>(place.tablet.space)) * 0x9e3779b97f4a7c15u;
@@ -44,7 +52,9 @@ bool ValueCache::Find(kv::Tablet tablet, std::string_view key, std::optional<std
   Shard& shard = ShardOf(place);
   {
     MutexLock lock(shard.mutex);
-    if (const auto found = shard.index.find(place); found != shard.index.end()) {
+    const auto found = shard.index.find(place);
+    if (found != shard.index.end() && !(InDoubt(tablet) && ticks_() - found->second->noted > kYoungMicros)) {
+      Doubt(tablet, false);  // until the guard is refused
       shard.entries.splice(shard.entries.begin(), shard.entries, found->second);
       *value = found->second->value;
       hits_.fetch_add(1, std::memory_order_relaxed);
@@ -66,20 +76,21 @@ std::optional<size_t> ValueCache::SizeOf(kv::Tablet tablet, std::string_view key
 }
 
 void ValueCache::NoteRead(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value, Moment began) {
-  if (IsKept(tablet, key)) Note({tablet, key}, value, began);
+  if (IsKept(tablet, key)) Note({tablet, key}, value, began, true);
 }
 
 void ValueCache::NoteWritten(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value) {
-  if (IsKept(tablet, key)) Note({tablet, key}, value, now_.fetch_add(1, std::memory_order_acq_rel) + 1);
+  if (IsKept(tablet, key)) Note({tablet, key}, value, now_.fetch_add(1, std::memory_order_acq_rel) + 1, false);
 }
 
-void ValueCache::Note(const Place& place, std::optional<std::string_view> value, Moment known_since) {
+void ValueCache::Note(const Place& place, std::optional<std::string_view> value, Moment known_since, bool is_read) {
   if (value && value->size() > kMaxValueBytes) return Forget(place.tablet, place.key);
+  const int64_t now = ticks_();
   Shard& shard = ShardOf(place);
   MutexLock lock(shard.mutex);
   auto found = shard.index.find(place);
   if (found == shard.index.end()) {
-    shard.entries.push_front({place.tablet, std::string(place.key), std::nullopt, known_since});
+    shard.entries.push_front({place.tablet, std::string(place.key), std::nullopt, known_since, now});
     const auto entry = shard.entries.begin();
     if (value) entry->value.emplace(*value);
     shard.index.emplace(Place{place.tablet, entry->key}, entry);
@@ -89,8 +100,11 @@ void ValueCache::Note(const Place& place, std::optional<std::string_view> value,
     if (entry.known_since > known_since) return;
     if (value && entry.value && kv::StampOf(*entry.value) > kv::StampOf(*value)) return;
     shard.entries.splice(shard.entries.begin(), shard.entries, found->second);
+    const bool same = value && entry.value ? IsSame(*value, *entry.value) : !value && !entry.value;
+    if (is_read && now - entry.noted > kYoungMicros) Doubt(place.tablet, !same);
     entry.known_since = known_since;
-    if (value && entry.value && IsSame(*value, *entry.value)) return;
+    entry.noted = now;
+    if (same) return;
     shard.bytes -= BytesOf(entry);
     if (value) {
       entry.value = std::string(*value);

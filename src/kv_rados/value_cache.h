@@ -1,10 +1,12 @@
 // What this process has read and written lately, for writes that guard what they read (kv::Tier::kGuarded). Another process may have
-// changed it since; then the guard is refused and the keys are forgotten. Internal to the room.
+// changed it since; then the guard is refused and the keys are forgotten. That costs more than a read does, so where others turn out to
+// change much of it, what is not quite new is not used. Internal to the room.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <optional>
 #include <string>
@@ -19,7 +21,8 @@ namespace stator::kv_rados {
 // Bounded; what was used least recently goes first. Thread-safe.
 class ValueCache {
  public:
-  explicit ValueCache(size_t max_bytes);
+  // `ticks`: now, in microseconds.
+  ValueCache(size_t max_bytes, std::function<int64_t()> ticks);
 
   // Larger values are not kept.
   static constexpr size_t kMaxValueBytes = 64 << 10;
@@ -27,6 +30,9 @@ class ValueCache {
   // A moment. A read takes it before it is sent, so that it does not replace what was written meanwhile.
   using Moment = uint64_t;
   Moment Now() const { return now_.load(std::memory_order_acquire); }
+
+  // While others change much of a tablet, what was noted before so long is not known of its keys.
+  static constexpr int64_t kYoungMicros = 20'000;
 
   // Whether anything is known of the key; if so *value is set, to none if it is absent.
   bool Find(kv::Tablet tablet, std::string_view key, std::optional<std::string>* value);
@@ -37,6 +43,8 @@ class ValueCache {
   void NoteRead(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value, Moment began);
   void NoteWritten(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value);
   void Forget(kv::Tablet tablet, std::string_view key);
+  // What was known of some key was no longer so.
+  void NoteRefused(kv::Tablet tablet) { Doubt(tablet, true); }
   // The keys of [begin, end), an empty `end`: to the end of the tablet. Looks at all that is kept; not for queues, which are trimmed all the
   // time: what is known of their keys may be wrong after it.
   void ForgetRange(kv::Tablet tablet, std::string_view begin, std::string_view end);
@@ -51,6 +59,7 @@ class ValueCache {
     std::string key;
     std::optional<std::string> value;
     Moment known_since = 0;
+    int64_t noted = 0;  // ticks
   };
   struct Place {
     kv::Tablet tablet;
@@ -69,11 +78,20 @@ class ValueCache {
 
   static size_t BytesOf(const Entry& entry);
   Shard& ShardOf(const Place& place);
-  void Note(const Place& place, std::optional<std::string_view> value, Moment known_since);
+  void Note(const Place& place, std::optional<std::string_view> value, Moment known_since, bool is_read);
   static void Erase(Shard& shard, std::list<Entry>::iterator entry) REQUIRES(shard.mutex);
+
+  // Counts whether what was remembered of the tablet still held. Unlike the entries this need not be exact: tablets share places.
+  void Doubt(kv::Tablet tablet, bool changed);
+  bool InDoubt(kv::Tablet tablet) { return DoubtOf(tablet).load(std::memory_order_relaxed) > kDoubtful; }
+  std::atomic<uint32_t>& DoubtOf(kv::Tablet tablet) { return doubts_[tablet.id % doubts_.size()]; }
+  // A moving mean of how often it did not, in 65536ths. A change weighs four times as much, so this is where six in a hundred are.
+  static constexpr uint32_t kAlways = 65536, kDoubtful = kAlways / 5;
 
   static constexpr size_t kShards = 16;
   const size_t max_shard_bytes_;
+  const std::function<int64_t()> ticks_;
+  std::array<std::atomic<uint32_t>, 64> doubts_ = {};
   std::atomic<Moment> now_ = 1;
   std::atomic<uint64_t> hits_ = 0, misses_ = 0;
   std::array<Shard, kShards> shards_;

@@ -11,6 +11,8 @@ namespace {
 
 constexpr kv::Tablet kTablet{kv::Space::kItems, 7}, kOther{kv::Space::kItems, 8}, kLog{kv::Space::kLog, 7};
 
+int64_t kNever() { return 0; }  // as ticks: no time passes
+
 std::string Value(uint64_t stamp, std::string_view text) {
   std::string value(kv::kStampBytes, '\0');
   kv::SetStamp(&value, stamp);
@@ -25,7 +27,7 @@ std::string Known(ValueCache& cache, std::string_view key, kv::Tablet tablet = k
 }
 
 TEST(ValueCache, RemembersWhatIsThereAndWhatIsNot) {
-  ValueCache cache(1 << 20);
+  ValueCache cache(1 << 20, kNever);
   EXPECT_EQ(Known(cache, "a"), "unknown");
   cache.NoteWritten(kTablet, "a", Value(5, "one"));
   cache.NoteRead(kTablet, "b", Value(3, "two"), cache.Now());
@@ -47,7 +49,7 @@ TEST(ValueCache, RemembersWhatIsThereAndWhatIsNot) {
 }
 
 TEST(ValueCache, AReadDoesNotReplaceWhatWasWrittenMeanwhile) {
-  ValueCache cache(1 << 20);
+  ValueCache cache(1 << 20, kNever);
   const ValueCache::Moment before = cache.Now();
   cache.NoteWritten(kTablet, "a", Value(5, "new"));
   cache.NoteWritten(kTablet, "gone", std::nullopt);
@@ -66,7 +68,7 @@ TEST(ValueCache, AReadDoesNotReplaceWhatWasWrittenMeanwhile) {
 }
 
 TEST(ValueCache, RangesAreForgotten) {
-  ValueCache cache(1 << 20);
+  ValueCache cache(1 << 20, kNever);
   for (const char* key : {"a", "b", "c", "d"}) {
     cache.NoteWritten(kTablet, key, Value(1, key));
     cache.NoteWritten(kOther, key, Value(1, key));
@@ -81,7 +83,7 @@ TEST(ValueCache, RangesAreForgotten) {
 }
 
 TEST(ValueCache, WhatIsNotKept) {
-  ValueCache cache(1 << 20);
+  ValueCache cache(1 << 20, kNever);
   cache.NoteWritten(kTablet, "\2counter", Value(1, "v"));
   cache.NoteRead(kTablet, "\2counter", std::nullopt, cache.Now());
   cache.NoteWritten(kTablet, "\xff" "x", Value(1, "v"));
@@ -97,7 +99,7 @@ TEST(ValueCache, WhatIsNotKept) {
 
 TEST(ValueCache, WhatIsUsedStaysWithinTheLimit) {
   constexpr size_t kMax = 1 << 20;
-  ValueCache cache(kMax);
+  ValueCache cache(kMax, kNever);
   for (int i = 0; i < 10'000; ++i) {
     cache.NoteWritten(kTablet, "key" + std::to_string(i), Value(1, std::string(1000, 'v')));
     EXPECT_NE(Known(cache, "key0"), "unknown") << i;
@@ -108,12 +110,51 @@ TEST(ValueCache, WhatIsUsedStaysWithinTheLimit) {
   EXPECT_NE(Known(cache, "key9999"), "unknown");
 }
 
+TEST(ValueCache, WhatOthersChangeOftenIsKnownForAShortTimeOnly) {
+  int64_t now = 0;
+  ValueCache cache(1 << 20, [&now] { return now; });
+  cache.NoteWritten(kTablet, "a", Value(1, "one"));
+  cache.NoteWritten(kTablet, "b", Value(2, "two"));
+  cache.NoteWritten(kOther, "a", Value(1, "one"));
+  now += 60'000'000;
+  cache.NoteRefused(kTablet);
+  EXPECT_EQ(Known(cache, "a"), "one") << "one was unlucky";
+  for (int i = 0; i < 4; ++i) cache.NoteRefused(kTablet);
+  EXPECT_EQ(Known(cache, "a"), "unknown");
+  EXPECT_EQ(Known(cache, "a", kOther), "one");
+  cache.NoteRead(kTablet, "a", Value(7, "seven"), cache.Now());
+  cache.NoteWritten(kTablet, "b", std::nullopt);
+  now += ValueCache::kYoungMicros;
+  EXPECT_EQ(Known(cache, "a"), "seven");
+  EXPECT_EQ(Known(cache, "b"), "absent");
+  ++now;
+  EXPECT_EQ(Known(cache, "a"), "unknown");
+  EXPECT_EQ(Known(cache, "b"), "unknown");
+
+  // They have gone: what is read is what was known.
+  int reads = 0;
+  for (; Known(cache, "b") == "unknown" && reads < 1000; ++reads) {
+    now += ValueCache::kYoungMicros + 1;
+    cache.NoteRead(kTablet, "a", Value(7, "seven"), cache.Now());
+  }
+  EXPECT_GT(reads, 10);
+  EXPECT_LT(reads, 200);
+  EXPECT_EQ(Known(cache, "a"), "seven");
+  // They are back: one of three reads finds something else.
+  for (uint64_t i = 0; i < 60; ++i) {
+    now += ValueCache::kYoungMicros + 1;
+    cache.NoteRead(kTablet, "a", Value(10 + i / 3, "more"), cache.Now());
+  }
+  now += ValueCache::kYoungMicros + 1;
+  EXPECT_EQ(Known(cache, "a"), "unknown");
+}
+
 // One thread: what is known is always what was noted last.
 TEST(ValueCache, AgreesWithAModel) {
   const uint64_t seed = SystemSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   SeededRandom random(seed);
-  ValueCache cache(200'000);
+  ValueCache cache(200'000, kNever);
   std::map<std::string, std::string> model;
   size_t known = 0;
   for (uint64_t stamp = 1; stamp < 20'000; ++stamp) {

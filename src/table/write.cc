@@ -160,7 +160,7 @@ class WriteOperation {
                            return image.pending != nullptr;
                          });
       if (builds_ || (rereads_ && !known)) {
-        ReadOnWorker();
+        ReadAnew();
       } else {
         ReadAndRun(kv::Tier::kGuarded);
       }
@@ -190,6 +190,25 @@ class WriteOperation {
     }
   }
 
+  // Where others write: what is there now, from wherever it is.
+  void ReadAnew() {
+    const bool one_item = targets_.size() == 1 && token_ == nullptr && !builds_ && images_[0].pending == nullptr &&
+                          !targets_[0].table->descriptor.HasLocalIndexes();
+    if (!one_item) return ReadOnWorker();
+    store_.engine().GetLater(targets_[0].table->descriptor.tablet(), targets_[0].key,
+                             [this](Result<std::optional<std::string>> value) { TakeAndRun(std::move(value)); });
+  }
+
+  // On a thread of the engine; nothing that follows waits for it.
+  void TakeAndRun(Result<std::optional<std::string>> value) {
+    if (store_.tasks().stopped()) return Abandon(Closing());
+    if (WaitedForLong()) return Abandon(Behind());
+    fresh_ = one_state_ = true;
+    Status taken = value.ok() ? TakeValue(0, *value ? &**value : nullptr) : Status(std::move(value).error());
+    if (!taken.ok()) return GoOnWithout(std::move(taken).error());
+    Run();
+  }
+
   // Waits for a worker, however many others do.
   void ReadOnWorker() {
     store_.tasks().Post([this] {
@@ -206,7 +225,7 @@ class WriteOperation {
   // A read of several processes' data has failed.
   void GoOnWithout(Error error) {
     switch (error.code()) {
-      case ErrorCode::kWouldBlock: return ReadOnWorker();
+      case ErrorCode::kWouldBlock: return ReadAnew();
       case ErrorCode::kFenced: fenced_ = true; break;
       case ErrorCode::kTransactionConflict: break;
       default: return Abandon(std::move(error));
@@ -373,7 +392,7 @@ class WriteOperation {
   void LookAgain() {
     rereads_ = true;
     error_.reset();
-    ReadOnWorker();
+    ReadAnew();
   }
 
   // What others might do to what the batch was computed from refuses it.
