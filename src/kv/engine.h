@@ -48,7 +48,7 @@ enum class Tier {
   kMemory,  // answer kWouldBlock rather than wait
   kAny,
   // As kMemory, but what is answered may have been replaced meanwhile by another process (it did stand there once, with its
-  // stamp): for writes that guard what they read. Engines without other writers do as with kMemory.
+  // stamp): for writes that guard what they read. kGuardFailed: it may be known, but is replaced too often. Without other writers: as kMemory.
   kGuarded,
 };
 

@@ -21,6 +21,7 @@ struct Pending {
 };
 
 thread_local bool in_callback = false;
+thread_local std::optional<int64_t> since;
 
 void Complete(rados_completion_t completion, void* argument) {
   const std::unique_ptr<Pending> pending(static_cast<Pending*>(argument));
@@ -224,9 +225,13 @@ int Cluster::Write(const std::string& object, const WriteOp& op) {
   return api_.write_op_operate(op.get(), pool_, object.c_str(), nullptr, kWriteFlags);
 }
 
+Cluster::Since::Since(int64_t ticks) { since = ticks; }
+Cluster::Since::~Since() { since.reset(); }
+
 int Cluster::Read(const std::string& object, FunctionRef<void(ReadOp&)> fill, std::unique_ptr<ReadOp>* read) {
-  const int64_t started = clock().TicksMicros();
+  const int64_t started = since.value_or(clock().TicksMicros());
   if (in_callback) return -EDEADLK;
+  if (since && PastDeadline(started)) return -ETIMEDOUT;
   while (true) {
     *read = std::make_unique<ReadOp>(api_);
     fill(**read);

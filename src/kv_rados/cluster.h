@@ -114,6 +114,14 @@ class Cluster {
   // to (-EDEADLK).
   static bool InCallback();
   int Write(const std::string& object, const WriteOp& op);
+  // While one is there, what its thread reads began at `ticks`: somebody has waited for it since.
+  class Since {
+   public:
+    explicit Since(int64_t ticks);
+    ~Since();
+    Since(const Since&) = delete;
+    Since& operator=(const Since&) = delete;
+  };
   // Fills an operation and reads; again, with a new one, while answers time out and the deadline of the options has not passed.
   int Read(const std::string& object, FunctionRef<void(ReadOp&)> fill, std::unique_ptr<ReadOp>* read);
   // `done` runs on a thread of librados, which must not wait and must not be kept. The operation must live until then.

@@ -136,6 +136,7 @@ class RadosEngine final : public kv::Engine {
     std::string key;
     GetDone done;
     ValueCache::Moment began;
+    int64_t arrived = 0;  // ticks
     int round = 0;
   };
   using LaterPtr = std::shared_ptr<Later>;
@@ -240,7 +241,11 @@ Status RadosEngine::MultiGet(std::span<const kv::Point> points, kv::Tier tier,
 
 Status RadosEngine::GetGuarded(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values) {
   for (size_t i = 0; i < points.size(); ++i) {
-    if (!cache_.Find(points[i].tablet, points[i].key, &values->at(i))) return WouldBlockError();
+    switch (cache_.Find(points[i].tablet, points[i].key, &values->at(i))) {
+      case ValueCache::Known::kYes: break;
+      case ValueCache::Known::kNo: return WouldBlockError();
+      case ValueCache::Known::kDoubted: return Error(ErrorCode::kGuardFailed, "Others change the tablet too often.");
+    }
   }
   return OkStatus();
 }
@@ -378,7 +383,7 @@ void RadosEngine::GetLater(kv::Tablet tablet, std::string_view key, GetDone done
     MutexLock lock(later_mutex_);
     ++later_;
   }
-  SendLater(std::make_shared<Later>(Later{tablet, std::string(key), std::move(done), cache_.Now()}));
+  SendLater(std::make_shared<Later>(Later{tablet, std::string(key), std::move(done), cache_.Now(), cluster_->clock().TicksMicros()}));
 }
 
 std::optional<Place> RadosEngine::LocateCached(kv::Tablet tablet, std::string_view route) const {
@@ -398,6 +403,7 @@ void RadosEngine::SendLater(const LaterPtr& later) {
   if (!place) return LocateLater(later, {}, 0);
   std::vector<std::string> cells = {KeyCell(later->key)};
   points_.ReadLater(place->part, place->header, cells, [this, later, place, cells](const FetchedPtr& fetched) {
+    if (fetched->result == -ETIMEDOUT) return FinishLater(*later, cluster_->ErrorOf(fetched->result, place->part->object, false));
     if (fetched->result < 0) return LocateLater(later, *place, fetched->result);
     Result<std::optional<std::string>> value = std::optional<std::string>();
     fetched->ForEach(cells, [&](std::string_view cell, std::string_view stored) {
@@ -416,6 +422,7 @@ void RadosEngine::SendLater(const LaterPtr& later) {
 void RadosEngine::LocateLater(const LaterPtr& later, const Place& failed, int result) {
   if (++later->round > kRounds) return FinishLater(*later, BusyError());
   UniqueFunction<void()> task = [this, later, failed, result] {
+    const Cluster::Since since(later->arrived);  // others may have waited here before it
     if (result < 0) {
       if (Status mended = Mend(failed, result); !mended.ok()) return FinishLater(*later, std::move(mended).error());
     }

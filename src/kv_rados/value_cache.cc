@@ -47,22 +47,33 @@ void ValueCache::Erase(Shard& shard, std::list<Entry>::iterator entry) {
   shard.entries.erase(entry);
 }
 
-bool ValueCache::Find(kv::Tablet tablet, std::string_view key, std::optional<std::string>* value) {
+ValueCache::Known ValueCache::Find(kv::Tablet tablet, std::string_view key, std::optional<std::string>* value) {
   const Place place{tablet, key};
   Shard& shard = ShardOf(place);
+  Known known = Known::kNo;
   {
     MutexLock lock(shard.mutex);
-    const auto found = shard.index.find(place);
-    if (found != shard.index.end() && !(InDoubt(tablet) && ticks_() - found->second->noted > kYoungMicros)) {
-      Doubt(tablet, false);  // until the guard is refused
+    if (const auto found = shard.index.find(place); found != shard.index.end()) {
+      known = InDoubt(tablet) && ticks_() - found->second->noted > kYoungMicros ? Known::kDoubted : Known::kYes;
       shard.entries.splice(shard.entries.begin(), shard.entries, found->second);
-      *value = found->second->value;
-      hits_.fetch_add(1, std::memory_order_relaxed);
-      return true;
+      if (known == Known::kYes) *value = found->second->value;
     }
   }
-  misses_.fetch_add(1, std::memory_order_relaxed);
-  return false;
+  if (known == Known::kYes) Doubt(tablet, false);  // until the guard is refused
+  (known == Known::kYes ? hits_ : misses_).fetch_add(1, std::memory_order_relaxed);
+  return known;
+}
+
+void ValueCache::NoteRefused(const std::vector<kv::Guard>& guards) {
+  for (const kv::Guard& guard : guards) {
+    const Place place{guard.tablet, guard.key};
+    Shard& shard = ShardOf(place);
+    MutexLock lock(shard.mutex);
+    const auto found = shard.index.find(place);
+    if (found == shard.index.end()) continue;
+    const std::optional<std::string>& value = found->second->value;
+    if ((value ? kv::StampOf(*value) : 0) == guard.expected()) return Doubt(guard.tablet, true);
+  }
 }
 
 std::optional<size_t> ValueCache::SizeOf(kv::Tablet tablet, std::string_view key, uint64_t stamp) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/mutex.h"
 #include "kv/engine.h"
@@ -31,11 +32,15 @@ class ValueCache {
   using Moment = uint64_t;
   Moment Now() const { return now_.load(std::memory_order_acquire); }
 
-  // While others change much of a tablet, what was noted before so long is not known of its keys.
+  // While others change much of a tablet, what was noted longer ago is doubted.
   static constexpr int64_t kYoungMicros = 20'000;
 
-  // Whether anything is known of the key; if so *value is set, to none if it is absent.
-  bool Find(kv::Tablet tablet, std::string_view key, std::optional<std::string>* value);
+  enum class Known {
+    kNo,
+    kYes,      // *value is set, to none if the key is absent
+    kDoubted,  // something is, but others change much of the tablet
+  };
+  Known Find(kv::Tablet tablet, std::string_view key, std::optional<std::string>* value);
   // The size of the key's value, if it is known and has the stamp.
   std::optional<size_t> SizeOf(kv::Tablet tablet, std::string_view key, uint64_t stamp);
 
@@ -43,8 +48,8 @@ class ValueCache {
   void NoteRead(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value, Moment began);
   void NoteWritten(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value);
   void Forget(kv::Tablet tablet, std::string_view key);
-  // What was known of some key was no longer so.
-  void NoteRefused(kv::Tablet tablet) { Doubt(tablet, true); }
+  // A write was refused of which these were the guards. Perhaps because what was known of their keys was no longer so.
+  void NoteRefused(const std::vector<kv::Guard>& guards);
   // The keys of [begin, end), an empty `end`: to the end of the tablet. Looks at all that is kept; not for queues, which are trimmed all the
   // time: what is known of their keys may be wrong after it.
   void ForgetRange(kv::Tablet tablet, std::string_view begin, std::string_view end);
@@ -84,7 +89,9 @@ class ValueCache {
   // Counts whether what was remembered of the tablet still held. Unlike the entries this need not be exact: tablets share places.
   void Doubt(kv::Tablet tablet, bool changed);
   bool InDoubt(kv::Tablet tablet) { return DoubtOf(tablet).load(std::memory_order_relaxed) > kDoubtful; }
-  std::atomic<uint32_t>& DoubtOf(kv::Tablet tablet) { return doubts_[tablet.id % doubts_.size()]; }
+  std::atomic<uint32_t>& DoubtOf(kv::Tablet tablet) {
+    return doubts_[(tablet.id * 3 + static_cast<size_t>(tablet.space)) % doubts_.size()];
+  }
   // A moving mean of how often it did not, in 65536ths. A change weighs four times as much, so this is where six in a hundred are.
   static constexpr uint32_t kAlways = 65536, kDoubtful = kAlways / 5;
 

@@ -22,7 +22,11 @@ std::string Value(uint64_t stamp, std::string_view text) {
 // What is known of a key: a text, "absent" or "unknown".
 std::string Known(ValueCache& cache, std::string_view key, kv::Tablet tablet = kTablet) {
   std::optional<std::string> value = "left alone";
-  if (!cache.Find(tablet, key, &value)) return "unknown";
+  switch (cache.Find(tablet, key, &value)) {
+    case ValueCache::Known::kNo: return "unknown";
+    case ValueCache::Known::kDoubted: return "doubted";
+    case ValueCache::Known::kYes: break;
+  }
   return value ? value->substr(kv::kStampBytes) : "absent";
 }
 
@@ -117,10 +121,17 @@ TEST(ValueCache, WhatOthersChangeOftenIsKnownForAShortTimeOnly) {
   cache.NoteWritten(kTablet, "b", Value(2, "two"));
   cache.NoteWritten(kOther, "a", Value(1, "one"));
   now += 60'000'000;
-  cache.NoteRefused(kTablet);
+  const auto refused = [&cache](uint64_t stamp, std::string_view key = "a") {
+    const std::vector<kv::Guard> guards = {{kTablet, "unknown", 0}, {kTablet, std::string(key), stamp}};
+    cache.NoteRefused(guards);
+  };
+  refused(1);
   EXPECT_EQ(Known(cache, "a"), "one") << "one was unlucky";
-  for (int i = 0; i < 4; ++i) cache.NoteRefused(kTablet);
-  EXPECT_EQ(Known(cache, "a"), "unknown");
+  for (int i = 0; i < 10; ++i) refused(5), refused(0), refused(0, "c");
+  EXPECT_EQ(Known(cache, "a"), "one") << "that was not what was known";
+  for (int i = 0; i < 5; ++i) refused(1);
+  EXPECT_EQ(Known(cache, "a"), "doubted");
+  EXPECT_EQ(Known(cache, "c"), "unknown");
   EXPECT_EQ(Known(cache, "a", kOther), "one");
   cache.NoteRead(kTablet, "a", Value(7, "seven"), cache.Now());
   cache.NoteWritten(kTablet, "b", std::nullopt);
@@ -128,12 +139,12 @@ TEST(ValueCache, WhatOthersChangeOftenIsKnownForAShortTimeOnly) {
   EXPECT_EQ(Known(cache, "a"), "seven");
   EXPECT_EQ(Known(cache, "b"), "absent");
   ++now;
-  EXPECT_EQ(Known(cache, "a"), "unknown");
-  EXPECT_EQ(Known(cache, "b"), "unknown");
+  EXPECT_EQ(Known(cache, "a"), "doubted");
+  EXPECT_EQ(Known(cache, "b"), "doubted");
 
   // They have gone: what is read is what was known.
   int reads = 0;
-  for (; Known(cache, "b") == "unknown" && reads < 1000; ++reads) {
+  for (; Known(cache, "b") == "doubted" && reads < 1000; ++reads) {
     now += ValueCache::kYoungMicros + 1;
     cache.NoteRead(kTablet, "a", Value(7, "seven"), cache.Now());
   }
@@ -146,7 +157,7 @@ TEST(ValueCache, WhatOthersChangeOftenIsKnownForAShortTimeOnly) {
     cache.NoteRead(kTablet, "a", Value(10 + i / 3, "more"), cache.Now());
   }
   now += ValueCache::kYoungMicros + 1;
-  EXPECT_EQ(Known(cache, "a"), "unknown");
+  EXPECT_EQ(Known(cache, "a"), "doubted");
 }
 
 // One thread: what is known is always what was noted last.

@@ -56,7 +56,7 @@ void Window::Ended(Ticket ticket, int64_t now, size_t served) {
     usual_micros_ = usual_micros_ == 0 ? took : usual_micros_ + (took - usual_micros_) / 16;
     under_way_.erase(ended);
   } else {
-    usual_micros_ += usual_micros_ / 16;  // it did not hang, it was slow
+    usual_micros_ += usual_micros_ / 16 + 1;  // it did not hang, it was slow
   }
   if (turn_ < 0) {
     if (level_ > 0 && now >= until_) BeginTrial(now);

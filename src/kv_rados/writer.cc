@@ -204,7 +204,7 @@ void Writer::NoteOutcome(const kv::Batch& batch, const Result<uint64_t>& outcome
   } else if (outcome.error().code() == ErrorCode::kUnavailable || outcome.error().code() == ErrorCode::kFenced) {
     return;  // nothing was applied, and nothing was wrong with what is known
   } else {
-    if (outcome.error().code() == ErrorCode::kGuardFailed && !batch.guards.empty()) cache_.NoteRefused(batch.guards.front().tablet);
+    if (outcome.error().code() == ErrorCode::kGuardFailed) cache_.NoteRefused(batch.guards);
     for (const kv::Guard& guard : batch.guards) cache_.Forget(guard.tablet, guard.key);
     for (const kv::DeleteRange& range : batch.range_deletes) cache_.ForgetRange(range.tablet, range.begin, range.end);
     for (const kv::Delete& gone : batch.deletes) cache_.Forget(gone.tablet, gone.key);

@@ -297,13 +297,18 @@ Status CheckChange(Change* change) {
   return OkStatus();
 }
 
+// Of a read with Tier::kGuarded.
+bool IsNotRemembered(const Error& error) {
+  return error.code() == ErrorCode::kWouldBlock || error.code() == ErrorCode::kGuardFailed;
+}
+
 // Adds outside the primary unit are done after the decision, when nobody can be told any more that there is no counter.
 Status CheckCounters(Core& core, kv::Tablet tablet, const std::vector<kv::Add>& adds) {
   for (const kv::Add& add : adds) {
     if (core.counters.Has(tablet, add.key)) continue;
     std::string value;
     Result<bool> found = core.inner.Get(tablet, add.key, kv::Tier::kGuarded, &value);
-    if (!found.ok() && found.error().code() == ErrorCode::kWouldBlock) found = core.inner.Get(tablet, add.key, kv::Tier::kAny, &value);
+    if (!found.ok() && IsNotRemembered(found.error())) found = core.inner.Get(tablet, add.key, kv::Tier::kAny, &value);
     if (!found.ok()) return std::move(found).error();
     if (*found && IsIntent(value)) continue;
     if (*found) TRY(kv::CounterOf(value));
@@ -356,11 +361,12 @@ Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, P
           if (taken && (!change.guard || Holds(*change.guard, change))) continue;
           met.reset();
         }
-      } else if (found.error().code() != ErrorCode::kWouldBlock) {
+      } else if (!IsNotRemembered(found.error())) {
         return std::move(found).error();
       }
       const bool expects_absence = change.guard && change.guard->stamp == 0 && change.guard->left_by == nullptr;
-      guessed &= !found.ok() && (change.guard ? expects_absence : change.kind == Intent::New::kPut && !change.delta);
+      // What others change often may well be there.
+      guessed &= !found.ok() && found.error().code() == ErrorCode::kWouldBlock && (change.guard ? expects_absence : change.kind == Intent::New::kPut && !change.delta);
       cold.push_back(&change);
       points.push_back({tablet, change.key});
     }

@@ -73,12 +73,12 @@ Result<bool> Reader::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
 }
 
 void Reader::GetLater(kv::Tablet tablet, std::string_view key, kv::Engine::GetDone done) {
-  core_.inner.GetLater(tablet, key, [this, tablet, key = std::string(key), done = std::move(done)](
-                                        Result<std::optional<std::string>> cell) mutable {
+  core_.inner.GetLater(tablet, key, [this, tablet, key = std::string(key), done = std::move(done),
+                                     busy = std::make_unique<Busy>(core_)](Result<std::optional<std::string>> cell) mutable {
     if (!cell.ok() || !*cell || !IsIntent(**cell)) return done(std::move(cell));
     // To find out what it means may have to wait.
     core_.scheduler.Post([this, tablet, key = std::move(key), done = std::move(done), cell = std::move(**cell),
-                          busy = std::make_unique<Busy>(core_)]() mutable {
+                          busy = std::move(busy)]() mutable {
       Decisions decisions;
       Result<Seen> seen = See(tablet, key, std::move(cell), &decisions);
       if (!seen.ok()) return done(std::move(seen).error());

@@ -195,11 +195,14 @@ class WriteOperation {
     const bool one_item = targets_.size() == 1 && token_ == nullptr && !builds_ && images_[0].pending == nullptr &&
                           !targets_[0].table->descriptor.HasLocalIndexes();
     if (!one_item) return ReadOnWorker();
-    store_.engine().GetLater(targets_[0].table->descriptor.tablet(), targets_[0].key,
-                             [this](Result<std::optional<std::string>> value) { TakeAndRun(std::move(value)); });
+    if (store_.tasks().stopped()) return Abandon(Closing());
+    if (WaitedForLong()) return Abandon(Behind());
+    // The engine's thread has others to tell: what follows may take long, and grants latches to all who wait for them.
+    store_.engine().GetLater(targets_[0].table->descriptor.tablet(), targets_[0].key, [this](Result<std::optional<std::string>> value) {
+      store_.tasks().Post([this, value = std::move(value)]() mutable { TakeAndRun(std::move(value)); });
+    });
   }
 
-  // On a thread of the engine; nothing that follows waits for it.
   void TakeAndRun(Result<std::optional<std::string>> value) {
     if (store_.tasks().stopped()) return Abandon(Closing());
     if (WaitedForLong()) return Abandon(Behind());
@@ -225,7 +228,8 @@ class WriteOperation {
   // A read of several processes' data has failed.
   void GoOnWithout(Error error) {
     switch (error.code()) {
-      case ErrorCode::kWouldBlock: return ReadAnew();
+      case ErrorCode::kWouldBlock:
+      case ErrorCode::kGuardFailed: return ReadAnew();
       case ErrorCode::kFenced: fenced_ = true; break;
       case ErrorCode::kTransactionConflict: break;
       default: return Abandon(std::move(error));

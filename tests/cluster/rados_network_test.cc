@@ -106,6 +106,40 @@ TEST(RadosNetwork, CutOffPastTheDeadlineOutcomesAreUnknown) {
   EXPECT_EQ(CountOf(*engine, "count"), number) << "both are of one batch";
 }
 
+// Reads of tablets that this process has not looked at yet wait for few threads: not one after the other until the network is back.
+TEST(RadosNetwork, CutOffReadsDoNotWaitForEachOther) {
+  constexpr uint32_t kTablets = 10;
+  RadosOptions options = Impatient();
+  const auto tablet = [](uint32_t i) { return kv::Tablet{kv::Space::kItems, 100 + i}; };
+  {
+    const auto direct = Open(options);
+    ASSERT_TRUE(direct);
+    for (uint32_t i = 0; i < kTablets; ++i) {
+      kv::Batch batch;
+      batch.puts.push_back({tablet(i), "key", std::string(kv::kStampBytes, '\0') + "value"});
+      ASSERT_TRUE(kv::ApplyAndWait(*direct, std::move(batch)).ok());
+    }
+  }
+  options.deadline_seconds = 2;
+  Network network;
+  const auto engine = Open(options);
+  ASSERT_TRUE(engine);
+  network.Set(Network::Mode::kNoAnswers);
+  std::atomic<uint32_t> refused = 0, answered = 0;
+  const auto in_time = For(2 * 1000 * (options.deadline_seconds + options.operation_timeout_seconds));
+  for (uint32_t i = 0; i < kTablets; ++i) {
+    engine->GetLater(tablet(i), "key", [&](Result<std::optional<std::string>> value) {
+      refused += !value.ok() && value.error().code() == ErrorCode::kUnavailable ? 1 : 0;
+      ++answered;
+    });
+  }
+  while (answered < kTablets && in_time()) Sleep(20);
+  EXPECT_EQ(answered, kTablets);
+  EXPECT_EQ(refused, answered);
+  network.Set(Network::Mode::kWhole);
+  while (answered < kTablets) Sleep(20);
+}
+
 // A process that nobody hears of for so long that the OSDs forget its watch, as when it is frozen, hears messages again when it is back.
 TEST(RadosNetwork, AForgottenWatchIsSetUpAgain) {
   RadosOptions options = Impatient();
