@@ -17,6 +17,8 @@ void ForEachKey(const Batch& batch, Fn fn) {
   for (const Add& add : batch.adds) fn(add.tablet, add.key);
 }
 
+constexpr uint64_t kDoubtEvery = 7;
+
 Error FencedError() { return Error(ErrorCode::kFenced, "The tablet has been fenced off."); }
 Error SpanError() { return Error(ErrorCode::kSpansUnits, "These keys are not in one unit."); }
 
@@ -48,6 +50,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
       for (size_t i = 0; i < points.size(); ++i) {
         const auto found = seen_.find({points[i].tablet, std::string(points[i].key)});
         if (found == seen_.end()) return WouldBlock();
+        if (++guarded_reads_ % kDoubtEvery == 0) return Error(ErrorCode::kGuardFailed, "What is remembered is doubted.");
         values->at(i) = found->second;
       }
       return OkStatus();
@@ -201,6 +204,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
 
   SharedMemory& store_;
   Mutex seen_mutex_;
+  uint64_t guarded_reads_ GUARDED_BY(seen_mutex_) = 0;
   std::map<std::pair<Tablet, std::string>, std::optional<std::string>> seen_ GUARDED_BY(seen_mutex_);
 };
 

@@ -21,7 +21,8 @@ class SharedMemory {
   using PartOf = std::function<std::string(Tablet tablet, std::string_view key)>;
   explicit SharedMemory(PartOf part_of = nullptr) : part_of_(std::move(part_of)) {}
 
-  // An engine of its own process. It applies and answers inline. With Tier::kGuarded it answers what it last read or wrote itself.
+  // An engine of its own process. It applies and answers inline. With Tier::kGuarded it answers what it last read or wrote itself, but for
+  // some reads.
   std::unique_ptr<Engine> Attach();
 
  private:

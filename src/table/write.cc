@@ -179,6 +179,8 @@ class WriteOperation {
     Status read = shared_ ? ReadGuarded(tier) : Read(tier);
     if (read.ok()) {
       Run();
+    } else if (tier == kv::Tier::kGuarded && IsNotRemembered(read.error())) {
+      ReadAnew();
     } else if (shared_) {
       GoOnWithout(std::move(read).error());
     } else if (read.error().code() == ErrorCode::kWouldBlock) {
@@ -225,11 +227,14 @@ class WriteOperation {
     });
   }
 
+  // Of a read with Tier::kGuarded.
+  static bool IsNotRemembered(const Error& error) {
+    return error.code() == ErrorCode::kWouldBlock || error.code() == ErrorCode::kGuardFailed;
+  }
+
   // A read of several processes' data has failed.
   void GoOnWithout(Error error) {
     switch (error.code()) {
-      case ErrorCode::kWouldBlock:
-      case ErrorCode::kGuardFailed: return ReadAnew();
       case ErrorCode::kFenced: fenced_ = true; break;
       case ErrorCode::kTransactionConflict: break;
       default: return Abandon(std::move(error));
@@ -252,7 +257,7 @@ class WriteOperation {
       if (!targets_[i].table->descriptor.HasLocalIndexes()) continue;
       // Nobody minds if a limit of 10 GB is not exact.
       Result<int64_t> bytes = store_.CollectionBytes(*targets_[i].table, targets_[i].key, kv::Tier::kGuarded);
-      if (!bytes.ok() && bytes.error().code() == ErrorCode::kWouldBlock && tier == kv::Tier::kAny)
+      if (!bytes.ok() && IsNotRemembered(bytes.error()) && tier == kv::Tier::kAny)
         bytes = store_.CollectionBytes(*targets_[i].table, targets_[i].key, kv::Tier::kAny);
       ASSIGN_OR_RETURN(images_[i].collection_bytes, std::move(bytes));
     }
