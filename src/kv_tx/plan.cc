@@ -4,6 +4,7 @@
 #include <map>
 
 #include "kv/fixed_bytes.h"
+#include "kv/remembered.h"
 
 namespace stator::kv_tx {
 namespace {
@@ -297,18 +298,13 @@ Status CheckChange(Change* change) {
   return OkStatus();
 }
 
-// Of a read with Tier::kGuarded.
-bool IsNotRemembered(const Error& error) {
-  return error.code() == ErrorCode::kWouldBlock || error.code() == ErrorCode::kGuardFailed;
-}
-
 // Adds outside the primary unit are done after the decision, when nobody can be told any more that there is no counter.
 Status CheckCounters(Core& core, kv::Tablet tablet, const std::vector<kv::Add>& adds) {
   for (const kv::Add& add : adds) {
     if (core.counters.Has(tablet, add.key)) continue;
     std::string value;
     Result<bool> found = core.inner.Get(tablet, add.key, kv::Tier::kGuarded, &value);
-    if (!found.ok() && IsNotRemembered(found.error())) found = core.inner.Get(tablet, add.key, kv::Tier::kAny, &value);
+    if (!found.ok() && kv::IsNotRemembered(found.error())) found = core.inner.Get(tablet, add.key, kv::Tier::kAny, &value);
     if (!found.ok()) return std::move(found).error();
     if (*found && IsIntent(value)) continue;
     if (*found) TRY(kv::CounterOf(value));
@@ -361,7 +357,7 @@ Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, P
           if (taken && (!change.guard || Holds(*change.guard, change))) continue;
           met.reset();
         }
-      } else if (!IsNotRemembered(found.error())) {
+      } else if (!kv::IsNotRemembered(found.error())) {
         return std::move(found).error();
       }
       const bool expects_absence = change.guard && change.guard->stamp == 0 && change.guard->left_by == nullptr;

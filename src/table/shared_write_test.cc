@@ -77,29 +77,34 @@ TEST(SharedWrite, AFailedConditionIsLookedAtAgain) {
   }
 }
 
+// Begins to add one to "hot", and counts how often that was computed.
+void StartAddingToHot(Process& process, std::atomic<int>* bodies, WriteDone done) {
+  std::vector<WriteTarget> targets;
+  const TablePtr table = process.store->Find("tab");
+  targets.push_back({table, EncodeItemKey(table->key_schema(), model::ItemView(Key("hot")))});
+  process.store->Write(
+      std::move(targets),
+      [bodies](const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
+        ++*bodies;
+        std::vector<Change> changes;
+        changes.push_back(AddOne("hot", old_items[0]).value());
+        return changes;
+      },
+      std::move(done));
+}
+
 // Many updates of one key that arrive together are few batches behind each other, not a round trip each.
 TEST(SharedWrite, UpdatesOfOneKeyOfOneProcessDoNotWaitForEachOther) {
   Cluster cluster(1);
   ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
   ASSERT_TRUE(Count(cluster[0], "hot").ok());
-  const TablePtr table = cluster[0].store->Find("tab");
   cluster[0].faults->HoldDone();
   std::atomic<int> bodies = 0, done = 0;
   for (int i = 0; i < 50; ++i) {
-    std::vector<WriteTarget> targets;
-    targets.push_back({table, EncodeItemKey(table->key_schema(), model::ItemView(Key("hot")))});
-    cluster[0].store->Write(
-        std::move(targets),
-        [&](const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
-          ++bodies;
-          std::vector<Change> changes;
-          changes.push_back(AddOne("hot", old_items[0]).value());
-          return changes;
-        },
-        [&](Status status) {
-          EXPECT_TRUE(status.ok());
-          ++done;
-        });
+    StartAddingToHot(cluster[0], &bodies, [&](Status status) {
+      EXPECT_TRUE(status.ok());
+      ++done;
+    });
   }
   while (bodies < 50) std::this_thread::yield();
   EXPECT_EQ(done, 0) << "all have been computed before the first was answered";
@@ -116,21 +121,10 @@ TEST(SharedWrite, WhoHasWaitedForOthersForLongIsRefused) {
     ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
     std::atomic<int> bodies = 0, applied = 0, refused = 0;
     const auto start = [&] {
-      std::vector<WriteTarget> targets;
-      const TablePtr table = cluster[0].store->Find("tab");
-      targets.push_back({table, EncodeItemKey(table->key_schema(), model::ItemView(Key("hot")))});
-      cluster[0].store->Write(
-          std::move(targets),
-          [&](const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
-            ++bodies;
-            std::vector<Change> changes;
-            changes.push_back(AddOne("hot", old_items[0]).value());
-            return changes;
-          },
-          [&](Status status) {
-            applied += status.ok();
-            refused += !status.ok() && status.error().code() == ErrorCode::kUnavailable;
-          });
+      StartAddingToHot(cluster[0], &bodies, [&](Status status) {
+        applied += status.ok();
+        refused += !status.ok() && status.error().code() == ErrorCode::kUnavailable;
+      });
     };
     cluster[0].mortal->Freeze();
     std::thread first(start);  // gets no answer; the others wait for it

@@ -14,6 +14,7 @@
 #include <numeric>
 #include <utility>
 
+#include "kv/remembered.h"
 #include "table/index_entries.h"
 #include "table/item_value.h"
 #include "table/key_encoding.h"
@@ -179,7 +180,7 @@ class WriteOperation {
     Status read = shared_ ? ReadGuarded(tier) : Read(tier);
     if (read.ok()) {
       Run();
-    } else if (tier == kv::Tier::kGuarded && IsNotRemembered(read.error())) {
+    } else if (tier == kv::Tier::kGuarded && kv::IsNotRemembered(read.error())) {
       ReadAnew();
     } else if (shared_) {
       GoOnWithout(std::move(read).error());
@@ -197,8 +198,7 @@ class WriteOperation {
     const bool one_item = targets_.size() == 1 && token_ == nullptr && !builds_ && images_[0].pending == nullptr &&
                           !targets_[0].table->descriptor.HasLocalIndexes();
     if (!one_item) return ReadOnWorker();
-    if (store_.tasks().stopped()) return Abandon(Closing());
-    if (WaitedForLong()) return Abandon(Behind());
+    if (GivesUp()) return;
     // The engine's thread has others to tell: what follows may take long, and grants latches to all who wait for them.
     store_.engine().GetLater(targets_[0].table->descriptor.tablet(), targets_[0].key, [this](Result<std::optional<std::string>> value) {
       store_.tasks().Post([this, value = std::move(value)]() mutable { TakeAndRun(std::move(value)); });
@@ -206,8 +206,7 @@ class WriteOperation {
   }
 
   void TakeAndRun(Result<std::optional<std::string>> value) {
-    if (store_.tasks().stopped()) return Abandon(Closing());
-    if (WaitedForLong()) return Abandon(Behind());
+    if (GivesUp()) return;
     fresh_ = one_state_ = true;
     Status taken = value.ok() ? TakeValue(0, *value ? &**value : nullptr) : Status(std::move(value).error());
     if (!taken.ok()) return GoOnWithout(std::move(taken).error());
@@ -217,19 +216,8 @@ class WriteOperation {
   // Waits for a worker, however many others do.
   void ReadOnWorker() {
     store_.tasks().Post([this] {
-      if (store_.tasks().stopped()) {
-        Abandon(Closing());
-      } else if (WaitedForLong()) {
-        Abandon(Behind());
-      } else {
-        ReadAndRun(kv::Tier::kAny);
-      }
+      if (!GivesUp()) ReadAndRun(kv::Tier::kAny);
     });
-  }
-
-  // Of a read with Tier::kGuarded.
-  static bool IsNotRemembered(const Error& error) {
-    return error.code() == ErrorCode::kWouldBlock || error.code() == ErrorCode::kGuardFailed;
   }
 
   // A read of several processes' data has failed.
@@ -257,7 +245,7 @@ class WriteOperation {
       if (!targets_[i].table->descriptor.HasLocalIndexes()) continue;
       // Nobody minds if a limit of 10 GB is not exact.
       Result<int64_t> bytes = store_.CollectionBytes(*targets_[i].table, targets_[i].key, kv::Tier::kGuarded);
-      if (!bytes.ok() && IsNotRemembered(bytes.error()) && tier == kv::Tier::kAny)
+      if (!bytes.ok() && kv::IsNotRemembered(bytes.error()) && tier == kv::Tier::kAny)
         bytes = store_.CollectionBytes(*targets_[i].table, targets_[i].key, kv::Tier::kAny);
       ASSIGN_OR_RETURN(images_[i].collection_bytes, std::move(bytes));
     }
@@ -791,6 +779,14 @@ class WriteOperation {
 
   // Where others write. While the store does not answer, each of those that wait for one latch, or for a worker, would wait for it anew.
   bool WaitedForLong() const { return shared_ && store_.clock().TicksMicros() - started_ > kPatienceMicros; }
+
+  // True: it has abandoned the write, as there is no sense in going on.
+  bool GivesUp() {
+    const bool stopped = store_.tasks().stopped();
+    if (!stopped && !WaitedForLong()) return false;
+    Abandon(stopped ? Closing() : Behind());
+    return true;
+  }
 
   static Error Behind() { return Error(ErrorCode::kUnavailable, "Earlier writes do not come to an end."); }
 
