@@ -1,9 +1,10 @@
 // Stator on a Ceph cluster of its own beside raw librados on the same cluster, in one run; everything shares the machine's
 // cores.
 //
-//   node bench/cluster.mjs [--store memstore|bluestore] [--processes N] [--items N] [--rounds N] [--seconds N]
+//   node bench/cluster.mjs [--store memstore|bluestore] [--processes N] [--items N] [--rounds N] [--seconds N] [--only WORKLOAD]
 //
-// Prints the raw figures (rados_bench), those of Stator, and the ratios that matter.
+// Prints the figures of Stator, those of the raw operation that each is compared with (rados_bench, right before and after), and the ratios:
+// of requests per second, or of p50 to the mean time of a raw operation.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +20,7 @@ const root = path.join(here, '..');
 const { values: options } = parseArgs({
   options: {
     store: { type: 'string', default: 'memstore' }, processes: { type: 'string', default: '1' }, items: { type: 'string', default: '16000' },
-    rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '3' }, port: { type: 'string', default: '13900' },
+    rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '3' }, port: { type: 'string', default: '13900' }, only: { type: 'string', default: '' },
   },
 });
 const items = Number(options.items);
@@ -45,23 +46,22 @@ async function load(port, workload, connections, seed) {
   return { rate: r.requests / (r.us / 1e6), p50: r.p50 / 1e3 };
 }
 
-// name -> operations per second and mean milliseconds of one.
-function raw() {
-  const done = spawnSync(rados, ['--benchmark_filter=^Raw', '--benchmark_format=json', '--benchmark_min_time=0.5'], {
+// Operations per second, and the mean milliseconds of one.
+function raw(name) {
+  const done = spawnSync(rados, [`--benchmark_filter=^${name}/process_time`, '--benchmark_format=json', '--benchmark_min_time=0.5'], {
     encoding: 'utf8', env: { ...process.env, STATOR_CEPH_CONF: `${dir}/ceph.conf` }, maxBuffer: 1 << 26,
   });
   if (done.status !== 0) throw new Error(`rados_bench: ${done.stderr}`);
-  const figures = {};
-  for (const one of JSON.parse(done.stdout.slice(done.stdout.indexOf('{'))).benchmarks) {
-    const scale = { ns: 1e-6, us: 1e-3, ms: 1 }[one.time_unit];
-    figures[one.name.replace('/real_time', '')] = { rate: one.items_per_second ?? 1e3 / (one.real_time * scale), ms: one.real_time * scale };
-  }
-  return figures;
+  const [one] = JSON.parse(done.stdout.slice(done.stdout.indexOf('{'))).benchmarks;
+  const ms = one.real_time * { ns: 1e-6, us: 1e-3, ms: 1 }[one.time_unit];
+  return { rate: one.items_per_second ?? 1e3 / ms, ms };
 }
 
+// Workload, connections, what it is compared with, and by what.
 const kWorkloads = [
-  ['get16', 1], ['get16', 64], ['put16', 1], ['put16', 64], ['transact2', 1], ['query100', 1],
-];
+  ['get16', 1], ['get16', 64, 'RawGet/64/16', 'rate'], ['put16', 1, 'RawGuardedPut/1/1', 'time'],
+  ['put16', 64, 'RawGuardedPut/64/16', 'rate'], ['transact2', 1, 'RawGuardedPut/1/1', 'time'], ['query100', 1, 'RawRange', 'time'],
+].filter(([workload]) => !options.only || workload === options.only);
 
 cluster('destroy');
 cluster('up', '--store', options.store, '--port', options.port);
@@ -84,25 +84,33 @@ try {
   }), items);
   client.close();
 
-  const rawRounds = [];
-  const rounds = [];
+  const rows = new Map(kWorkloads.map(([workload, connections]) => [`${workload}/${connections}`, []]));
   for (let round = 0; round < Number(options.rounds); round++) {
-    if (existsSync(rados)) rawRounds.push(raw());
-    const figures = {};
-    for (const [workload, connections] of kWorkloads) {
+    for (const [workload, connections, name, by] of kWorkloads) {
       await load(servers[0].port, workload, connections, 1000 + round);  // warm
-      figures[`${workload}/${connections}`] = await load(servers[round % servers.length].port, workload, connections, round);
+      // The machine is not the same a minute later, so the raw operation is taken before and after.
+      const compared = name !== undefined && existsSync(rados);
+      const before = compared ? raw(name) : undefined;
+      const figures = await load(servers[round % servers.length].port, workload, connections, round);
+      if (compared) {
+        const after = raw(name);
+        figures.rawRate = (before.rate + after.rate) / 2;
+        figures.rawMs = (before.ms + after.ms) / 2;
+        figures.ratio = by === 'rate' ? figures.rate / figures.rawRate : figures.p50 / figures.rawMs;
+      }
+      rows.get(`${workload}/${connections}`).push(figures);
     }
-    rounds.push(figures);
   }
-  console.log(`${options.store}, ${options.processes} process(es), ${items} items of 1 KB in 16 tables, medians of ${rounds.length} rounds\n`);
-  console.log('raw librados                    1/s        ms');
-  for (const name of Object.keys(rawRounds[0] ?? {})) {
-    console.log(`${name.padEnd(26)} ${median(rawRounds.map((r) => r[name].rate)).toFixed(0).padStart(8)} ${median(rawRounds.map((r) => r[name].ms)).toFixed(3).padStart(9)}`);
-  }
-  console.log('\nStator: workload/connections    1/s   p50 ms');
-  for (const name of Object.keys(rounds[0])) {
-    console.log(`${name.padEnd(26)} ${median(rounds.map((r) => r[name].rate)).toFixed(0).padStart(8)} ${median(rounds.map((r) => r[name].p50)).toFixed(3).padStart(9)}`);
+  console.log(`${options.store}, ${options.processes} process(es), ${items} items of 1 KB in 16 tables, medians of ${options.rounds} rounds\n`);
+  console.log('workload/connections      1/s   p50 ms   raw                    1/s       ms    ratio  (of each round)');
+  for (const [workload, connections, name] of kWorkloads) {
+    const row = rows.get(`${workload}/${connections}`);
+    const middle = (of, digits, width) => median(row.map((one) => one[of])).toFixed(digits).padStart(width);
+    let line = `${workload}/${connections}`.padEnd(20) + middle('rate', 0, 9) + middle('p50', 3, 9);
+    if (row[0].ratio !== undefined) {
+      line += `   ${name.padEnd(19)}${middle('rawRate', 0, 8)}${middle('rawMs', 3, 9)}${middle('ratio', 2, 9)}  (${row.map((one) => one.ratio.toFixed(2)).join(' ')})`;
+    }
+    console.log(line);
   }
 } catch (error) {
   failed = true;

@@ -19,7 +19,8 @@ namespace stator {
 namespace {
 
 constexpr size_t kValueBytes = 1024;
-constexpr int kKeys = 1000;  // of each tablet
+constexpr uint64_t kKeys = 1000;        // of each tablet
+constexpr uint64_t kRangeKeys = 16'000;  // of that in which ranges are read: the 16 MB that bench/cluster.mjs queries
 
 kv_rados::RadosOptions Options() {
   const char* conf = std::getenv("STATOR_CEPH_CONF");
@@ -29,7 +30,7 @@ kv_rados::RadosOptions Options() {
           .name_space = "bench-" + std::to_string(SystemSeed())};
 }
 
-std::string Key(uint64_t number) { return "key" + std::to_string(100'000 + number % kKeys); }
+std::string Key(uint64_t number, uint64_t keys = kKeys) { return "key" + std::to_string(100'000 + number % keys); }
 
 // Keeps `at_once` operations under way and waits for the last.
 class Flight {
@@ -105,8 +106,8 @@ constexpr kv::Tablet kTablet{kv::Space::kItems, 1};
 
 kv::Tablet TabletOf(uint64_t number, int64_t tablets) { return {kv::Space::kItems, static_cast<uint32_t>(1 + number % static_cast<uint64_t>(tablets))}; }
 
-// Some tablets with all keys in them.
-std::unique_ptr<kv::Engine> Filled(benchmark::State& state, const kv_rados::RadosOptions& options, int64_t tablets = 1) {
+// Some tablets with all keys in them, or more.
+std::unique_ptr<kv::Engine> Filled(benchmark::State& state, const kv_rados::RadosOptions& options, int64_t tablets = 1, uint64_t keys = kKeys) {
   auto engine = kv_rados::OpenRados(options);
   if (!engine.ok()) {
     state.SkipWithError(engine.error().message().c_str());
@@ -114,9 +115,11 @@ std::unique_ptr<kv::Engine> Filled(benchmark::State& state, const kv_rados::Rado
   }
   for (int64_t t = 0; t < tablets; ++t) {
     const kv::Tablet tablet = TabletOf(static_cast<uint64_t>(t), tablets);
-    kv::Batch batch;
-    for (uint64_t i = 0; i < kKeys; ++i) batch.puts.push_back({tablet, Key(i), std::string(kv::kStampBytes + kValueBytes, 'v')});
-    if (!kv::ApplyAndWait(**engine, std::move(batch)).ok()) state.SkipWithError("the tablet cannot be filled");
+    for (uint64_t first = 0; first < keys; first += kKeys) {
+      kv::Batch batch;
+      for (uint64_t i = first; i < first + kKeys; ++i) batch.puts.push_back({tablet, Key(i, keys), std::string(kv::kStampBytes + kValueBytes, 'v')});
+      if (!kv::ApplyAndWait(**engine, std::move(batch)).ok()) state.SkipWithError("the tablet cannot be filled");
+    }
   }
   return std::move(*engine);
 }
@@ -219,26 +222,32 @@ void EngineGetLater(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
-// 100 keys of 1 KB from the middle.
+// Each time another 100 keys of 1 KB.
+uint64_t RangeStart(uint64_t number) { return number * 37 % (kRangeKeys / 100) * 100; }
+
 void RawRange(benchmark::State& state) {
   const kv_rados::RadosOptions options = Options();
-  const auto engine = Filled(state, options);
+  const auto engine = Filled(state, options, 1, kRangeKeys);
   auto cluster = kv_rados::Cluster::Connect(options);
   if (!engine || !cluster.ok()) return;
+  uint64_t number = 0;
   for (auto _ : state) {
     std::unique_ptr<kv_rados::ReadOp> read;
-    const auto fill = [](kv_rados::ReadOp& op) { op.Range(kv_rados::StartAt(Key(500)), "k", 100); };
+    const std::string start = kv_rados::StartAt(Key(RangeStart(number++), kRangeKeys));
+    const auto fill = [&start](kv_rados::ReadOp& op) { op.Range(start, "k", 100); };
     if ((*cluster)->Read(kv_rados::PartObject(kTablet, 0), fill, &read) < 0) return state.SkipWithError("a read failed");
     read->ForEach(0, [](auto, auto value) { return benchmark::DoNotOptimize(value), true; });
   }
 }
 
 void EngineRange(benchmark::State& state) {
-  const auto engine = Filled(state, Options());
+  const auto engine = Filled(state, Options(), 1, kRangeKeys);
   if (!engine) return;
+  uint64_t number = 0;
   for (auto _ : state) {
     int seen = 0;
-    const Status status = engine->Scan({kTablet, Key(500), Key(600), state.range(0) != 0}, kv::Tier::kAny,
+    const uint64_t start = RangeStart(number++);
+    const Status status = engine->Scan({kTablet, Key(start, kRangeKeys), Key(start + 100, UINT64_MAX), state.range(0) != 0}, kv::Tier::kAny,
                                        [&seen](auto, auto) { return ++seen < 1000; });
     if (!status.ok() || seen != 100) return state.SkipWithError("a scan failed");
   }
