@@ -195,20 +195,74 @@ class WriteOperation {
 
   // Where others write: what is there now, from wherever it is.
   void ReadAnew() {
-    const bool one_item = targets_.size() == 1 && token_ == nullptr && !builds_ && images_[0].pending == nullptr &&
-                          !targets_[0].table->descriptor.HasLocalIndexes();
-    if (!one_item) return ReadOnWorker();
+    if (!CanReadLater()) return ReadOnWorker();
     if (GivesUp()) return;
-    // The engine's thread has others to tell: what follows may take long, and grants latches to all who wait for them.
-    store_.engine().GetLater(targets_[0].table->descriptor.tablet(), targets_[0].key, [this](Result<std::optional<std::string>> value) {
-      store_.tasks().Post([this, value = std::move(value)]() mutable { TakeAndRun(std::move(value)); });
-    });
+    Status read = ReadLater();
+    if (!read.ok()) GoOnWithout(std::move(read).error());
   }
 
-  void TakeAndRun(Result<std::optional<std::string>> value) {
+  // Whether no thread has to wait for what is to be read, and it is not asked for in one operation: several items of one tablet are.
+  bool CanReadLater() const {
+    if (builds_ || (token_ != nullptr && rereads_)) return false;
+    size_t wanted = 0;
+    bool several_tablets = false;
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      if (targets_[i].table->descriptor.HasLocalIndexes()) return false;
+      if (images_[i].pending != nullptr) continue;
+      ++wanted;
+      several_tablets |= EarlierOfTable(i) == nullptr && i > 0;
+    }
+    return wanted == 1 || several_tablets;
+  }
+
+  // All at once.
+  Status ReadLater() {
+    fresh_ = true;
+    one_state_ = targets_.size() == 1;
+    later_.clear();
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      if (images_[i].pending != nullptr) continue;
+      if (!rereads_) {
+        std::string value;
+        const Result<bool> found = store_.engine().Get(targets_[i].table->descriptor.tablet(), targets_[i].key, kv::Tier::kGuarded, &value);
+        if (found.ok()) {
+          TRY(TakeValue(i, *found ? &value : nullptr));
+          fresh_ = false;
+          continue;
+        }
+      }
+      later_.emplace_back(i, std::nullopt);
+    }
+    later_left_.store(later_.size() + 1);
+    for (Later& later : later_) {
+      const WriteTarget& target = targets_[later.first];
+      store_.engine().GetLater(target.table->descriptor.tablet(), target.key, [this, &later](Result<std::optional<std::string>> value) {
+        later.second.emplace(std::move(value));
+        CameLater();
+      });
+    }
+    CameLater();
+    return OkStatus();
+  }
+
+  void CameLater() {
+    if (later_left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    // The engine's thread has others to tell: what follows may take long, and grants latches to all who wait for them.
+    store_.tasks().Post([this] { TakeAndRun(); });
+  }
+
+  void TakeAndRun() {
     if (GivesUp()) return;
-    fresh_ = one_state_ = true;
-    Status taken = value.ok() ? TakeValue(0, *value ? &**value : nullptr) : Status(std::move(value).error());
+    Status taken;
+    for (Later& later : later_) {
+      Result<std::optional<std::string>>& value = *later.second;
+      taken = value.ok() ? TakeValue(later.first, *value ? &**value : nullptr) : Status(std::move(value).error());
+      if (!taken.ok()) break;
+    }
+    if (taken.ok() && token_ != nullptr) {
+      taken = ReadGuardedToken(true);
+      fresh_ = false;
+    }
     if (!taken.ok()) return GoOnWithout(std::move(taken).error());
     Run();
   }
@@ -855,6 +909,9 @@ class WriteOperation {
   std::atomic<int> parts_{2};
   // Where others write:
   bool rereads_ = false;  // what this process remembers has turned out to be wrong, or may
+  using Later = std::pair<size_t, std::optional<Result<std::optional<std::string>>>>;
+  std::vector<Later> later_;  // items that are being read, and what came
+  std::atomic<size_t> later_left_ = 0;
   bool fresh_ = false;    // what was read is no older than the read,
   bool one_state_ = true;  // and all of one moment
   bool again_ = false;    // the batch was refused, and the write starts over
