@@ -219,8 +219,8 @@ Status ReadsOfOneState(const ConformanceOptions& options) {
   CONFORMS(ApplyAndWait(*engine, batch(1)).ok(), "the first write");
 
   // A scan that is not of one state is so within a unit.
-  ASSIGN_OR_RETURN(const Unit first, engine->UnitOf(points[0].tablet, points[0].key));
-  ASSIGN_OR_RETURN(const Unit second, engine->UnitOf(points[1].tablet, points[1].key));
+  ASSIGN_OR_RETURN(const Unit first, engine->UnitOf(points[0].tablet, points[0].key, Tier::kAny));
+  ASSIGN_OR_RETURN(const Unit second, engine->UnitOf(points[1].tablet, points[1].key, Tier::kAny));
   const bool scans = engine->capabilities().scans_of_one_state || first == second;
   std::atomic<bool> failed = false;
   std::vector<std::thread> threads;

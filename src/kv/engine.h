@@ -237,10 +237,13 @@ class Engine {
   // An empty batch is a barrier: it is done when everything before it is. After kOutcomeUnknown from a failed log write the
   // engine refuses writes with kUnavailable until it is opened again; reads go on.
   virtual void Apply(Batch batch, ApplyDone done) = 0;
+  // The caller has drawn this key at random and told nobody yet: it is not there. An engine that remembers so need not look when a guard
+  // asks for that, as long as nobody else writes where it would be.
+  virtual void NoteUnused(Tablet, std::string_view) {}
 
-  // The unit that holds a key, as far as this process knows; may wait. A batch that names several is refused with kSpansUnits
+  // The unit that holds a key, as far as this process knows; kWouldBlock if the tier may not wait. A batch that names several is refused with kSpansUnits
   // unless atomic_across_tablets; so is a MultiGet.
-  virtual Result<Unit> UnitOf(Tablet tablet, std::string_view) { return Unit{tablet, {}}; }
+  virtual Result<Unit> UnitOf(Tablet tablet, std::string_view, Tier) { return Unit{tablet, {}}; }
   // True if a batch that names one tablet is known to span units; false if not, or if that is not known. Never waits.
   virtual bool SpansUnits(const Batch&) const { return false; }
   // Raises a tablet's fence, to which it is a no-op to name a lower one; with kDroppedFence reads are refused as well

@@ -58,13 +58,14 @@ class FaultEngine final : public Engine {
   Status Scan(const Range& range, Tier tier,
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
   void Apply(Batch batch, ApplyDone done) override;
-  Result<Unit> UnitOf(Tablet tablet, std::string_view key) override { return inner_->UnitOf(tablet, key); }
+  Result<Unit> UnitOf(Tablet tablet, std::string_view key, Tier tier) override { return inner_->UnitOf(tablet, key, tier); }
   Status RaiseFence(Tablet tablet, uint64_t fence) override { return inner_->RaiseFence(tablet, fence); }
   Bulletin* bulletin() override { return inner_->bulletin(); }
   Status Health() const override;
   uint64_t ApproximateBytes(Tablet tablet) const override { return inner_->ApproximateBytes(tablet); }
   std::map<std::string, double> Statistics() const override;
   Status Checkpoint(const std::string& directory) override { return inner_->Checkpoint(directory); }
+  void NoteUnused(Tablet tablet, std::string_view key) override { inner_->NoteUnused(tablet, key); }
   bool SpansUnits(const Batch& batch) const override { return inner_->SpansUnits(batch); }
 
  private:

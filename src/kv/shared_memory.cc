@@ -77,7 +77,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
     done(std::move(outcome));
   }
 
-  Result<Unit> UnitOf(Tablet tablet, std::string_view key) override {
+  Result<Unit> UnitOf(Tablet tablet, std::string_view key, Tier) override {
     return Unit{tablet, store_.part_of_ ? store_.part_of_(tablet, key) : std::string()};
   }
 

@@ -55,7 +55,7 @@ TEST(SharedMemory, ABatchStaysInItsUnit) {
   Batch one = PutOne("a1");
   one.puts.push_back(PutOne("a2").puts.front());
   EXPECT_TRUE(ApplyAndWait(*engine, std::move(one)).ok());
-  EXPECT_NE(*engine->UnitOf(kTablet, "a1"), *engine->UnitOf(kTablet, "b1"));
+  EXPECT_NE(*engine->UnitOf(kTablet, "a1", Tier::kAny), *engine->UnitOf(kTablet, "b1", Tier::kAny));
 }
 
 TEST(SharedMemory, WhatOneRememberedAnotherMayHaveReplaced) {

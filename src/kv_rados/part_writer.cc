@@ -92,6 +92,11 @@ void PartWriter::Enqueue(QueuedBatch batch) {
   if (!hurry_) AwaitOthers();
 }
 
+void PartWriter::NoteUnused(std::string_view key) {
+  known_.emplace(key, KeyState{});  // at whatever stamp
+  CountKnown(false);
+}
+
 void PartWriter::AwaitOthers() {
   if (waiting_ <= wait_until_) return;
   const auto [begin, end] = context_.waiting.equal_range(waiting_);

@@ -105,6 +105,8 @@ class PartWriter {
   void SetRoutes(RouteRange routes) { routes_ = std::move(routes); }
 
   void Enqueue(QueuedBatch batch);
+  // Nobody but this process has heard of the key, and it is not there.
+  void NoteUnused(std::string_view key);
   // Stands in line if there is something to send that may not wait, or must not wait any longer, and no group is under way.
   void Start();
   // What may wait has done so if it waits since then, or, with `all`, in any case. Called once for each time in the context's `waiting`.

@@ -76,7 +76,8 @@ class RadosEngine final : public kv::Engine {
     if (look_only() && !batch.empty()) return done(LookOnlyError());
     writer_.Apply(std::move(batch), std::move(done));
   }
-  Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key) override;
+  Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) override;
+  void NoteUnused(kv::Tablet tablet, std::string_view key) override { writer_.NoteUnused(tablet, key); }
   bool SpansUnits(const kv::Batch& batch) const override;
   Result<std::vector<PartInfo>> Parts(kv::Tablet tablet) const;
   Status Split(kv::Tablet tablet, std::string_view key) {
@@ -490,10 +491,17 @@ bool RadosEngine::SpansUnits(const kv::Batch& batch) const {
   return spans;
 }
 
-Result<kv::Unit> RadosEngine::UnitOf(kv::Tablet tablet, std::string_view key) {
+Result<kv::Unit> RadosEngine::UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) {
   const std::optional<std::string_view> route = RouteOf(tablet.space, key);
   if (!route) return kv::Unit{tablet, {}};
-  ASSIGN_OR_RETURN(const Place place, map_.Locate(tablet, *route));
+  Place place;
+  if (tier == kv::Tier::kAny) {
+    ASSIGN_OR_RETURN(place, map_.Locate(tablet, *route));
+  } else {
+    std::optional<Place> cached = LocateCached(tablet, *route);
+    if (!cached) return WouldBlockError();
+    place = *std::move(cached);
+  }
   return kv::Unit{tablet, std::to_string(place.part == nullptr ? 0 : place.part->number)};
 }
 

@@ -22,6 +22,11 @@ void TabletWriter::Enqueue(QueuedBatch batch) {
   }
 }
 
+void TabletWriter::NoteUnused(std::string_view key) {
+  const std::optional<std::string_view> route = RouteOf(tablet_.space, key);
+  if (route && !parts_.empty()) PartOf(*route).NoteUnused(key);
+}
+
 void TabletWriter::Start() {
   if (parts_.empty() && lookups_ == 0 && !waiting_.empty()) return Open();
   for (PartWriter* part : std::exchange(touched_, {})) part->Start();

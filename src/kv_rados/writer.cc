@@ -88,6 +88,12 @@ void Writer::Apply(kv::Batch batch, kv::ApplyDone done) {
   strand_.Touch();
 }
 
+// It is taken with the next batch, which cannot have told anybody of the key before.
+void Writer::NoteUnused(kv::Tablet tablet, std::string_view key) {
+  MutexLock lock(mutex_);
+  unused_.emplace_back(tablet, key);
+}
+
 void Writer::WakeThread() {
   MutexLock lock(thread_mutex_);
   woken_ = true;
@@ -161,8 +167,13 @@ void Writer::TakeArrived() {
   {
     MutexLock lock(mutex_);
     taken_.swap(arrived_);
+    taken_unused_.swap(unused_);
     stopping = stopping_;
   }
+  for (const auto& [tablet, key] : taken_unused_) {
+    if (const auto writer = tablets_.find(tablet); writer != tablets_.end()) writer->second->NoteUnused(key);
+  }
+  taken_unused_.clear();
   // One start for each tablet, behind all that came for it.
   std::vector<TabletWriter*> touched;
   for (QueuedBatch& queued : taken_) {

@@ -31,6 +31,8 @@ class Writer {
 
   // As Engine::Apply.
   void Apply(kv::Batch batch, kv::ApplyDone done);
+  // As Engine::NoteUnused.
+  void NoteUnused(kv::Tablet tablet, std::string_view key);
   // As Engine::Health.
   Status Health() const;
   // Runs a task that may wait on a thread for such; false if too many do.
@@ -69,6 +71,7 @@ class Writer {
 
   mutable Mutex mutex_;
   std::vector<QueuedBatch> arrived_ GUARDED_BY(mutex_);
+  std::vector<std::pair<kv::Tablet, std::string>> unused_ GUARDED_BY(mutex_);
   uint64_t last_serial_ GUARDED_BY(mutex_) = 0;
   bool stopping_ GUARDED_BY(mutex_) = false;
   Status health_ GUARDED_BY(mutex_);
@@ -87,6 +90,7 @@ class Writer {
   uint64_t accepted_stamp_ = 0;
   bool writable_ = true;
   std::vector<QueuedBatch> taken_;
+  std::vector<std::pair<kv::Tablet, std::string>> taken_unused_;
 
   std::atomic<bool> ended_ = false;     // stopping, and nothing is open
   std::atomic<uint64_t> queued_ = 0;  // batches without an outcome

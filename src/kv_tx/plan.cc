@@ -17,7 +17,8 @@ bool Covers(const kv::DeleteRange& range, kv::Tablet tablet, std::string_view ke
 
 class Division {
  public:
-  Division(Core& core, const kv::Batch& batch, bool apart) : core_(core), batch_(batch), apart_(apart) {}
+  Division(Core& core, const kv::Batch& batch, bool apart, kv::Tier tier)
+      : core_(core), batch_(batch), apart_(apart), tier_(tier) {}
 
   Result<Plan> Run() {
     TRY(ChoosePrimary());
@@ -61,7 +62,7 @@ class Division {
     return InternalError("a batch of fences alone is no batch.");
   }
   Status SetPrimary(kv::Tablet tablet, std::string route) {
-    ASSIGN_OR_RETURN(unit_, core_.inner.UnitOf(tablet, route));
+    ASSIGN_OR_RETURN(unit_, core_.inner.UnitOf(tablet, route, tier_));
     TRY(ChooseUnit(&unit_, &route));
     plan_.primary = tablet;
     plan_.route = RouteOf(route);
@@ -71,7 +72,7 @@ class Division {
   // A counter that may be in any unit gets the first one, if there are several.
   Status ChooseUnit(kv::Unit* unit, std::string* route) {
     if (!unit->part.empty()) return OkStatus();
-    ASSIGN_OR_RETURN(kv::Unit first, core_.inner.UnitOf(unit->tablet, {}));
+    ASSIGN_OR_RETURN(kv::Unit first, core_.inner.UnitOf(unit->tablet, {}, tier_));
     if (first.part.empty()) return OkStatus();
     *unit = std::move(first);
     route->clear();
@@ -101,7 +102,7 @@ class Division {
     return added;
   }
   Result<Participant*> Of(kv::Tablet tablet, std::string_view key) {
-    ASSIGN_OR_RETURN(kv::Unit unit, core_.inner.UnitOf(tablet, key));
+    ASSIGN_OR_RETURN(kv::Unit unit, core_.inner.UnitOf(tablet, key, tier_));
     return For(std::move(unit), std::string(key));
   }
 
@@ -115,7 +116,7 @@ class Division {
 
   Status Ranges() {
     for (const kv::DeleteRange& range : batch_.range_deletes) {
-      ASSIGN_OR_RETURN(const kv::Unit first, core_.inner.UnitOf(range.tablet, range.begin));
+      ASSIGN_OR_RETURN(const kv::Unit first, core_.inner.UnitOf(range.tablet, range.begin, tier_));
       if (InPrimary(range)) {
         plan_.commit.range_deletes.push_back(range);
         native_.push_back(&range);
@@ -145,7 +146,7 @@ class Division {
   }
 
   Status Empty(const kv::DeleteRange& range) {
-    TRY(core_.inner.Scan({range.tablet, range.begin, range.end}, kv::Tier::kAny, [&](std::string_view key, std::string_view) {
+    TRY(core_.inner.Scan({range.tablet, range.begin, range.end}, tier_, [&](std::string_view key, std::string_view) {
       emptied_.emplace(Place{range.tablet, std::string(key)}, true);
       return emptied_.size() <= kMostKeysOfRanges;
     }));
@@ -233,7 +234,7 @@ class Division {
       named = true;
     }
     if (named) return OkStatus();
-    ASSIGN_OR_RETURN(kv::Unit unit, core_.inner.UnitOf(fence.tablet, {}));
+    ASSIGN_OR_RETURN(kv::Unit unit, core_.inner.UnitOf(fence.tablet, {}, tier_));
     Add(std::move(unit), {}).fences.push_back(fence);
     return OkStatus();
   }
@@ -241,6 +242,7 @@ class Division {
   Core& core_;
   const kv::Batch& batch_;
   const bool apart_;
+  const kv::Tier tier_;
   Plan plan_;
   kv::Unit unit_;                               // the primary one
   std::vector<const kv::DeleteRange*> native_;  // in the commit
@@ -249,7 +251,7 @@ class Division {
 };
 
 // What the transaction finds in a cell. Nothing: an undecided intent.
-Result<bool> TakeCell(Resolver& resolver, std::optional<std::string> cell, kv::Tablet tablet, Change* change,
+Result<bool> TakeCell(Resolver& resolver, kv::Tier tier, std::optional<std::string> cell, kv::Tablet tablet, Change* change,
                       std::optional<Met>* met) {
   change->cell_stamp = cell ? kv::StampOf(*cell) : 0;
   change->cell_left_by = change->rolling = nullptr;
@@ -258,7 +260,7 @@ Result<bool> TakeCell(Resolver& resolver, std::optional<std::string> cell, kv::T
     return true;
   }
   ASSIGN_OR_RETURN(const Intent intent, DecodeIntent(*cell));
-  ASSIGN_OR_RETURN(const Decision decision, resolver.Find(intent.transaction));
+  ASSIGN_OR_RETURN(const Decision decision, resolver.Find(intent.transaction, tier));
   if (decision == Decision::kUndecided) {
     met->emplace(Met{intent.transaction, {tablet, intent.note_key}});
     return false;
@@ -299,12 +301,12 @@ Status CheckChange(Change* change) {
 }
 
 // Adds outside the primary unit are done after the decision, when nobody can be told any more that there is no counter.
-Status CheckCounters(Core& core, kv::Tablet tablet, const std::vector<kv::Add>& adds) {
+Status CheckCounters(Core& core, kv::Tier tier, kv::Tablet tablet, const std::vector<kv::Add>& adds) {
   for (const kv::Add& add : adds) {
     if (core.counters.Has(tablet, add.key)) continue;
     std::string value;
     Result<bool> found = core.inner.Get(tablet, add.key, kv::Tier::kGuarded, &value);
-    if (!found.ok() && kv::IsNotRemembered(found.error())) found = core.inner.Get(tablet, add.key, kv::Tier::kAny, &value);
+    if (!found.ok() && kv::IsNotRemembered(found.error())) found = core.inner.Get(tablet, add.key, tier, &value);
     if (!found.ok()) return std::move(found).error();
     if (*found && IsIntent(value)) continue;
     if (*found) TRY(kv::CounterOf(value));
@@ -314,19 +316,20 @@ Status CheckCounters(Core& core, kv::Tablet tablet, const std::vector<kv::Add>& 
 }
 
 // Nothing would be lost if it were found out by the commit only, but for the prepares.
-Result<std::optional<Met>> CheckPrimaryGuards(Core& core, Resolver& resolver, const Plan& plan) {
+Result<std::optional<Met>> CheckPrimaryGuards(Core& core, Resolver& resolver, kv::Tier tier, const Plan& plan) {
   for (const kv::Guard& guard : plan.commit.guards) {
     if (guard.left_by != nullptr) continue;
     std::string cell;
     Result<bool> found = core.inner.Get(guard.tablet, guard.key, kv::Tier::kGuarded, &cell);
     if (!found.ok() || (*found ? kv::StampOf(cell) : 0) == guard.expected()) continue;
-    found = core.inner.Get(guard.tablet, guard.key, kv::Tier::kAny, &cell);
+    found = core.inner.Get(guard.tablet, guard.key, tier, &cell);
+    if (!found.ok() && found.error().code() == ErrorCode::kWouldBlock) return std::move(found).error();
     // It has waited for an answer for long: not once more for each guard, and then for the commit.
     if (!found.ok() && found.error().code() == ErrorCode::kUnavailable) return std::move(found).error();
     if (!found.ok() || (*found ? kv::StampOf(cell) : 0) == guard.expected()) continue;
     if (!*found || !IsIntent(cell)) return Error(ErrorCode::kGuardFailed, "A key has changed since it was read.");
     ASSIGN_OR_RETURN(const Intent intent, DecodeIntent(cell));
-    ASSIGN_OR_RETURN(const Decision decision, resolver.Find(intent.transaction));
+    ASSIGN_OR_RETURN(const Decision decision, resolver.Find(intent.transaction, tier));
     if (decision == Decision::kUndecided) return std::optional(Met{intent.transaction, {guard.tablet, intent.note_key}});
   }
   return std::optional<Met>();
@@ -334,14 +337,16 @@ Result<std::optional<Met>> CheckPrimaryGuards(Core& core, Resolver& resolver, co
 
 }  // namespace
 
-Result<Plan> Divide(Core& core, const kv::Batch& batch, bool apart) { return Division(core, batch, apart).Run(); }
+Result<Plan> Divide(Core& core, const kv::Batch& batch, bool apart, kv::Tier tier) {
+  return Division(core, batch, apart, tier).Run();
+}
 
-Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, Plan* plan) {
-  ASSIGN_OR_RETURN(std::optional<Met> met, CheckPrimaryGuards(core, resolver, *plan));
+Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, kv::Tier tier, Plan* plan) {
+  ASSIGN_OR_RETURN(std::optional<Met> met, CheckPrimaryGuards(core, resolver, tier, *plan));
   if (met) return met;
   for (Participant& participant : plan->participants) {
     const kv::Tablet tablet = participant.unit.tablet;
-    TRY(CheckCounters(core, tablet, participant.adds));
+    TRY(CheckCounters(core, tier, tablet, participant.adds));
     std::vector<Change*> cold;
     std::vector<kv::Point> points;
     bool guessed = guess;
@@ -353,7 +358,7 @@ Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, P
         // A cell that does not fit the guard may be old. An intent may be one that this process is just rolling forward.
         if (guess && (!*found || !IsIntent(cell) || IsRolling(resolver, cell))) {
           const std::optional<std::string> remembered = *found ? std::optional(std::move(cell)) : std::nullopt;
-          ASSIGN_OR_RETURN(const bool taken, TakeCell(resolver, remembered, tablet, &change, &met));
+          ASSIGN_OR_RETURN(const bool taken, TakeCell(resolver, tier, remembered, tablet, &change, &met));
           if (taken && (!change.guard || Holds(*change.guard, change))) continue;
           met.reset();
         }
@@ -368,9 +373,9 @@ Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, P
     }
     if (guessed || cold.empty()) continue;
     std::vector<std::optional<std::string>> cells;
-    TRY(core.inner.MultiGet(points, kv::Tier::kAny, &cells));
+    TRY(core.inner.MultiGet(points, tier, &cells));
     for (size_t i = 0; i < cold.size(); ++i) {
-      ASSIGN_OR_RETURN(const bool taken, TakeCell(resolver, std::move(cells[i]), tablet, cold[i], &met));
+      ASSIGN_OR_RETURN(const bool taken, TakeCell(resolver, tier, std::move(cells[i]), tablet, cold[i], &met));
       if (!taken) return met;
     }
   }

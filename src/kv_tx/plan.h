@@ -46,9 +46,10 @@ struct Plan {
   std::vector<Participant> participants;
 };
 
-// Divides a batch; may wait. Keys named by ranges that the batch also writes into become deletes of their own. The old values are
-// not read yet. With `apart` no range is left to the commit. kUnavailable: too many keys.
-Result<Plan> Divide(Core& core, const kv::Batch& batch, bool apart);
+// Divides a batch. Keys named by ranges that the batch also writes into become deletes of their own. The old values are
+// not read yet. With `apart` no range is left to the commit. kUnavailable: too many keys. kWouldBlock, with Tier::kMemory (else kAny): it would
+// have to wait.
+Result<Plan> Divide(Core& core, const kv::Batch& batch, bool apart, kv::Tier tier);
 
 // Somebody's transaction that is not decided yet.
 struct Met {
@@ -56,8 +57,8 @@ struct Met {
   Share share;
 };
 
-// Reads the old values of all changes, checks guards; may wait. With `guess`, a value that only the disk knows is taken for
+// Reads the old values of all changes, checks guards; the tier as of Divide. With `guess`, a value that only the disk knows is taken for
 // absent where the batch does not guard it: prepare finds out. Nothing: ready to prepare. kGuardFailed: a guard does not hold.
-Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, Plan* plan);
+Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, kv::Tier tier, Plan* plan);
 
 }  // namespace stator::kv_tx

@@ -107,7 +107,7 @@ Status Reader::ReadCells(std::span<const kv::Point> points, Values* cells, bool*
   }
   std::map<kv::Unit, std::shared_ptr<UnitRead>> units;
   for (size_t i = 0; i < points.size(); ++i) {
-    ASSIGN_OR_RETURN(kv::Unit unit, core_.inner.UnitOf(points[i].tablet, points[i].key));
+    ASSIGN_OR_RETURN(kv::Unit unit, core_.inner.UnitOf(points[i].tablet, points[i].key, kv::Tier::kAny));
     std::shared_ptr<UnitRead>& read = units[std::move(unit)];
     if (read == nullptr) read = std::make_shared<UnitRead>(core_);
     read->members.push_back(i);

@@ -89,13 +89,13 @@ void Resolver::Remember(TransactionId id, Decision decision) {
   known_order_.pop_front();
 }
 
-Result<Decision> Resolver::Find(const TransactionRef& transaction) {
+Result<Decision> Resolver::Find(const TransactionRef& transaction, kv::Tier tier) {
   {
     MutexLock lock(mutex_);
     if (const auto known = known_.find(transaction.id); known != known_.end()) return known->second;
   }
   std::string value;
-  Result<bool> found = core_.inner.Get(transaction.primary, transaction.record_key, kv::Tier::kAny, &value);
+  Result<bool> found = core_.inner.Get(transaction.primary, transaction.record_key, tier, &value);
   if (!found.ok()) {
     // Nobody can commit there any more, and before a tablet is dropped what was committed there is rolled forward.
     if (found.error().code() == ErrorCode::kFenced) return Decision::kAborted;

@@ -34,9 +34,9 @@ class Resolver {
   // Which need not be looked up then. Only of transactions of which that is certain.
   void Remember(TransactionId id, Decision decision);
 
-  // Reads the decision; may wait. kUndecided if there is no record: the transaction is undecided, or it was finished long ago. So
+  // Reads the decision; kWouldBlock if it would have to wait and the tier does not allow it (kAny does). kUndecided if there is no record: the transaction is undecided, or it was finished long ago. So
   // it is no answer before the key has been read again and still has the intent; nor is kAborted.
-  Result<Decision> Find(const TransactionRef& transaction);
+  Result<Decision> Find(const TransactionRef& transaction, kv::Tier tier = kv::Tier::kAny);
 
   // Writes that the transaction is aborted, unless it is decided: then says how. Not for transactions that may have been finished.
   void Abort(const TransactionRef& transaction, UniqueFunction<void(Result<Decision>)> done);

@@ -56,7 +56,7 @@ class SimulatedEngine final : public kv::Engine {
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override;
   Status Scan(const kv::Range& range, kv::Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) override;
   void Apply(kv::Batch batch, kv::ApplyDone done) override;
-  Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key) override;
+  Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) override;
   bool SpansUnits(const kv::Batch& batch) const override;
   Status RaiseFence(kv::Tablet tablet, uint64_t fence) override;
   Status Health() const override { return OkStatus(); }

@@ -95,10 +95,11 @@ Status SimulatedEngine::Scan(const kv::Range& range, kv::Tier tier, FunctionRef<
   return store_->Scan(range, tier, visit);
 }
 
-Result<kv::Unit> SimulatedEngine::UnitOf(kv::Tablet tablet, std::string_view key) {
+Result<kv::Unit> SimulatedEngine::UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) {
   if (dead_) return Unavailable();
   if (IsShared(tablet, key)) return kv::Unit{tablet, {}};
-  return store_->UnitOf(tablet, key);
+  if (tier != kv::Tier::kAny && world_.Chance(0.5)) return Error(ErrorCode::kWouldBlock, "simulated");
+  return store_->UnitOf(tablet, key, tier);
 }
 
 bool SimulatedEngine::SpansUnits(const kv::Batch& batch) const {

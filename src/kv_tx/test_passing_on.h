@@ -27,7 +27,7 @@ class PassingOn : public kv::Engine {
     return inner_->Scan(range, tier, visit);
   }
   void Apply(kv::Batch batch, kv::ApplyDone done) override { inner_->Apply(std::move(batch), std::move(done)); }
-  Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key) override { return inner_->UnitOf(tablet, key); }
+  Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) override { return inner_->UnitOf(tablet, key, tier); }
   Status Health() const override { return OkStatus(); }
   uint64_t ApproximateBytes(kv::Tablet) const override { return 0; }
   std::map<std::string, double> Statistics() const override { return {}; }

@@ -23,8 +23,9 @@ Transaction::Transaction(Core& core, Resolver& resolver, Tracker& tracker, Apply
       entry_(std::move(entry)),
       began_(core.clock.TicksMicros()) {}
 
-void Transaction::Start() {
-  core_.scheduler.Post([self = shared_from_this()] { self->Attempt(); });
+void Transaction::Start(bool here) {
+  if (here) return Attempt(kv::Tier::kMemory);
+  core_.scheduler.Post([self = shared_from_this()] { self->Attempt(kv::Tier::kAny); });
 }
 
 bool Transaction::late() const { return core_.clock.TicksMicros() - began_ > core_.options.give_up_micros; }
@@ -35,20 +36,22 @@ std::string Transaction::ActualKey(const Change& change, const Part& part) const
   return key;
 }
 
-void Transaction::Attempt() {
+void Transaction::Attempt(kv::Tier tier) {
   if (core_.closing) return End(ClosingError());
   if (kv::IsVoid(batch_)) return End(kv::VoidBatchError());
   if (late()) return End(Error(ErrorCode::kUnavailable, "Other writes were in the way of this one for too long."));
   error_.reset();
   diagnose_ = false;
-  Result<Plan> plan = Divide(core_, batch_, apart_);
+  Result<Plan> plan = Divide(core_, batch_, apart_, tier);
+  if (!plan.ok() && plan.error().code() == ErrorCode::kWouldBlock) return Start(false);
   if (!plan.ok()) return End(std::move(plan).error());
   plan_ = std::move(*plan);
   if (plan_.participants.empty()) {
     return direct_(std::move(batch_), [self = shared_from_this()](Result<uint64_t> outcome) { self->End(std::move(outcome)); });
   }
-  Result<std::optional<Met>> met = ReadOld(core_, resolver_, guess_, &plan_);
+  Result<std::optional<Met>> met = ReadOld(core_, resolver_, guess_, tier, &plan_);
   if (!met.ok()) {
+    if (met.error().code() == ErrorCode::kWouldBlock) return Start(false);
     if (met.error().code() == ErrorCode::kSpansUnits) return Again(false);
     return End(std::move(met).error());
   }
@@ -56,6 +59,7 @@ void Transaction::Attempt() {
   self_.id = {core_.random.Next(), core_.random.Next()};
   self_.primary = plan_.primary;
   self_.record_key = RecordKeyOf(plan_.route, self_.id);
+  core_.inner.NoteUnused(self_.primary, self_.record_key);
   parts_.assign(plan_.participants.size(), Part());
   for (size_t i = 0; i < parts_.size(); ++i) {
     // Each has its own, also where a unit has two participants of one route (keys, and ranges).
@@ -377,7 +381,7 @@ void Transaction::Diagnose() {
 void Transaction::Again(bool at_once) {
   guess_ = false;
   const int attempt = attempt_++;
-  core_.scheduler.Post([self = shared_from_this()] { self->Attempt(); }, at_once && attempt < 2 ? 0 : core_.Backoff(attempt));
+  core_.scheduler.Post([self = shared_from_this()] { self->Attempt(kv::Tier::kAny); }, at_once && attempt < 2 ? 0 : core_.Backoff(attempt));
 }
 
 void Transaction::WaitFor(const Met& met) {

@@ -24,8 +24,8 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   Transaction(Core& core, Resolver& resolver, Tracker& tracker, ApplyDirect direct, kv::Batch batch, kv::ApplyDone done,
               Tracker::EntryPtr entry);
 
-  // What the batch was computed from is done. Returns at once.
-  void Start();
+  // What the batch was computed from is done. Returns at once. With `here` the calling thread plans it, if that needs no answer from the store.
+  void Start(bool here);
 
  private:
   enum class Phase { kPrepared, kNotPrepared, kUnsure };  // of a participant
@@ -36,7 +36,7 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
     std::optional<Error> error;
   };
 
-  void Attempt();
+  void Attempt(kv::Tier tier);
   void Prepare();
   kv::Batch PrepareBatch(const Participant& participant, const Part& part) const;
   void Prepared();

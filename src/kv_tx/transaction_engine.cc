@@ -128,7 +128,7 @@ class TransactionEngine::Parts {
 
   void StartTransaction(kv::Batch batch, kv::ApplyDone done) {
     Tracker::EntryPtr entry = tracker.Begin(batch.fate);
-    MakeTransaction(std::move(batch), std::move(done), std::move(entry))->Start();
+    MakeTransaction(std::move(batch), std::move(done), std::move(entry))->Start(true);
   }
 
   std::shared_ptr<Transaction> MakeTransaction(kv::Batch batch, kv::ApplyDone done, Tracker::EntryPtr entry) {
@@ -178,7 +178,7 @@ class TransactionEngine::Parts {
 
   void Hand(const std::shared_ptr<Later>& later) {
     if (later->spans) {
-      return MakeTransaction(std::move(later->batch), std::move(later->done), std::move(later->entry))->Start();
+      return MakeTransaction(std::move(later->batch), std::move(later->done), std::move(later->entry))->Start(false);
     }
     Direct(std::move(later->batch), std::move(later->done));
     tracker.End(later->entry, false);
@@ -293,7 +293,7 @@ Status TransactionEngine::Scan(const kv::Range& range, kv::Tier tier,
 
 void TransactionEngine::Apply(kv::Batch batch, kv::ApplyDone done) { parts_->Apply(std::move(batch), std::move(done)); }
 
-Result<kv::Unit> TransactionEngine::UnitOf(kv::Tablet tablet, std::string_view key) { return parts_->inner->UnitOf(tablet, key); }
+Result<kv::Unit> TransactionEngine::UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) { return parts_->inner->UnitOf(tablet, key, tier); }
 
 Status TransactionEngine::RaiseFence(kv::Tablet tablet, uint64_t fence) {
   if (fence == kv::kDroppedFence) {

@@ -65,7 +65,7 @@ class TransactionEngine final : public kv::Engine {
   Status Scan(const kv::Range& range, kv::Tier tier,
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
   void Apply(kv::Batch batch, kv::ApplyDone done) override;
-  Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key) override;
+  Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) override;
   Status RaiseFence(kv::Tablet tablet, uint64_t fence) override;
   kv::Bulletin* bulletin() override;
   Status Health() const override;

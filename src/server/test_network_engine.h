@@ -44,9 +44,10 @@ class NetworkEngine final : public kv::Engine {
     return inner_->Scan(range, tier, visit);
   }
   void Apply(kv::Batch batch, kv::ApplyDone done) override { inner_->Apply(std::move(batch), std::move(done)); }
-  Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key) override {
+  Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) override {
+    if (tier != kv::Tier::kAny) return WouldBlock();
     Wait();
-    return inner_->UnitOf(tablet, key);
+    return inner_->UnitOf(tablet, key, tier);
   }
   Status RaiseFence(kv::Tablet tablet, uint64_t fence) override {
     Wait();

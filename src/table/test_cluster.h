@@ -68,9 +68,9 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
     if (Status alive = batch.empty() ? Live() : Change(); !alive.ok()) return done(std::move(alive).error());
     inner_->Apply(std::move(batch), std::move(done));
   }
-  Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key) override {
+  Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) override {
     TRY(Live());
-    return inner_->UnitOf(tablet, key);
+    return inner_->UnitOf(tablet, key, tier);
   }
   bool SpansUnits(const kv::Batch& batch) const override { return inner_->SpansUnits(batch); }
   Status RaiseFence(kv::Tablet tablet, uint64_t fence) override {

@@ -156,7 +156,7 @@ TEST(RadosSplit, UnitsArePartsAndCountersAreInAll) {
   const auto engine = Open(options), other = Open(options);
   ASSERT_TRUE(engine && other);
   const Contents contents = Fill(*engine, 100);
-  const auto unit = [](kv::Engine& of, const std::string& key) { return of.UnitOf(kTablet, key)->part; };
+  const auto unit = [](kv::Engine& of, const std::string& key) { return of.UnitOf(kTablet, key, kv::Tier::kAny)->part; };
   EXPECT_EQ(unit(*engine, Item(1)), unit(*other, Item(2)));
   ASSERT_TRUE(Split(*engine, Item(0)).ok() && Split(*engine, Item(0)).ok());
   std::map<std::string, std::vector<uint64_t>> units;
