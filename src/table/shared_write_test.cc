@@ -94,6 +94,48 @@ void StartAddingToHot(Process& process, std::atomic<int>* bodies, WriteDone done
 }
 
 // Many updates of one key that arrive together are few batches behind each other, not a round trip each.
+// Some are remembered, as they were, and the others not: what is read anew and what is remembered go into one write.
+TEST(SharedWrite, ItemsOfSeveralTablesOfWhichSomeAreRemembered) {
+  for (const bool writes : {true, false}) {
+    Cluster cluster(2);
+    for (const char* name : {"tab", "other"}) {
+      TableDescriptor table = indexes::Describe();
+      table.name = name;
+      table.indexes.clear();  // with local ones all would be read anew
+      ASSERT_TRUE(cluster[0].Create(std::move(table)).ok());
+    }
+    ASSERT_TRUE(Count(cluster[1], "a").ok());  // remembers it
+    ASSERT_TRUE(Count(cluster[0], "a").ok());
+    std::vector<WriteTarget> targets;
+    for (const char* name : {"tab", "other"}) {
+      const TablePtr table = cluster[1].store->Find(name);
+      ASSERT_NE(table, nullptr);
+      targets.push_back({table, EncodeItemKey(table->key_schema(), model::ItemView(Key("a")))});
+    }
+    std::atomic<int> bodies = 0;
+    const Status status = Await<Status>([&](auto done) {
+      cluster[1].store->Write(
+          std::move(targets),
+          [&bodies, writes](const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
+            ++bodies;
+            if (!writes && CountOf(old_items[0]) < 2) return Error(ErrorCode::kConditionalCheckFailed, "not yet");
+            std::vector<Change> changes(2);
+            changes[1].kind = Change::kPut;
+            changes[1].item = expr::notation::Item("{pk: 'a', sk: 1, n: " + std::to_string(CountOf(old_items[0])) + "}");
+            return changes;
+          },
+          std::move(done));
+    });
+    EXPECT_TRUE(status.ok());
+    EXPECT_GT(bodies, 1) << "what it remembered was not old";
+    std::string copied;
+    const TablePtr table = cluster[0].store->Find("other");
+    ASSERT_TRUE(cluster[0].store->Get(*table, EncodeItemKey(table->key_schema(), model::ItemView(Key("a"))), kv::Tier::kAny, &copied).value());
+    EXPECT_EQ(CountOf(model::ItemView(copied)), 2);
+    EXPECT_EQ(cluster[1].store->latches().size(), 0u);
+  }
+}
+
 TEST(SharedWrite, UpdatesOfOneKeyOfOneProcessDoNotWaitForEachOther) {
   Cluster cluster(1);
   ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());

@@ -1,7 +1,9 @@
 // Messages among processes: several engines of one store, of which some are slow, gone, or forgotten by the OSDs.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <condition_variable>
+#include <initializer_list>
 #include <mutex>
 
 #include "cluster_under_test.h"
@@ -37,6 +39,10 @@ class Ear {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return std::find(heard_.begin(), heard_.end(), message) != heard_.end(); });
   }
+  bool Has(const std::string& message) {
+    std::lock_guard lock(mutex_);
+    return std::find(heard_.begin(), heard_.end(), message) != heard_.end();
+  }
   void AcknowledgeKept() {
     std::lock_guard lock(mutex_);
     for (UniqueFunction<void()>& acknowledge : kept_) acknowledge();
@@ -53,9 +59,12 @@ class Ear {
 
 std::string ErrorOf(const Status& status) { return status.ok() ? "" : status.error().message(); }
 
-// Announces until all acknowledge, as long as it takes.
-void AnnounceUntilHeard(kv::Engine& engine, const std::string& message) {
-  while (!engine.bulletin()->Announce(message).ok()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+// Announces until all acknowledge, those with these ears among them, as long as it takes: who was forgotten while OSDs did not answer hears
+// nothing until its watch stands again.
+void AnnounceUntilHeard(kv::Engine& engine, const std::string& message, std::initializer_list<Ear*> ears) {
+  while (!engine.bulletin()->Announce(message).ok() || !std::all_of(ears.begin(), ears.end(), [&](Ear* ear) { return ear->Has(message); })) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
 }
 
 TEST(RadosBulletin, EveryProcessHearsWhatAnyAnnounces) {
@@ -130,13 +139,10 @@ TEST(RadosBulletin, WatchesOutliveTheirOsd) {
   Ear one(*first), two(*second);
   const std::string osd = PrimaryOf(options, kv_rados::kBulletinObject);
   ClusterUnderTest::Command("kill-osd " + osd);
-  AnnounceUntilHeard(*first, "without it");
-  two.WaitFor("without it");
+  AnnounceUntilHeard(*first, "without it", {&two});
   ClusterUnderTest::Command("start-osd " + osd);
   ClusterUnderTest::Command("wait-clean");
-  AnnounceUntilHeard(*second, "with it");
-  one.WaitFor("with it");
-  two.WaitFor("with it");
+  AnnounceUntilHeard(*second, "with it", {&one, &two});
 }
 
 // All OSDs hang: whoever announces something is told that it was not heard, and engines can be closed.
@@ -153,8 +159,7 @@ TEST(RadosBulletin, FrozenOsds) {
   Ear three(*third);  // its watch begins when they answer
   third.reset();
   ClusterUnderTest::ForAllOsds("thaw-osd");
-  AnnounceUntilHeard(*first, "b");  // once the OSDs have forgotten those who are gone
-  one.WaitFor("b");
+  AnnounceUntilHeard(*first, "b", {&one});  // once the OSDs have forgotten those who are gone
 }
 
 }  // namespace

@@ -58,6 +58,28 @@ TEST(RadosEngine, WhatAProcessRemembersRefusesNothing) {
   EXPECT_EQ(CountOf(*second, "n"), 6);
 }
 
+// Of such a key the engine believes that it is absent only while nobody else writes.
+TEST(RadosEngine, AKeyThatNobodyHadHeardOf) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto first = Open(options), second = Open(options);
+  ASSERT_TRUE(first && second);
+  const auto put_new = [](kv::Engine& engine, const std::string& key) {
+    kv::Batch batch = PutOne(key, "1");
+    batch.guards.push_back({kTablet, key, 0});
+    return kv::ApplyAndWait(engine, std::move(batch));
+  };
+  ASSERT_TRUE(kv::ApplyAndWait(*first, PutOne("other", "1")).ok());
+  first->NoteUnused(kTablet, "a");
+  EXPECT_TRUE(put_new(*first, "a").ok());
+  EXPECT_EQ(CodeOf(put_new(*first, "a")), ErrorCode::kGuardFailed);
+
+  first->NoteUnused(kTablet, "b");
+  ASSERT_TRUE(kv::ApplyAndWait(*first, PutOne("other", "2")).ok());  // by now others may have heard
+  ASSERT_TRUE(put_new(*second, "b").ok());
+  EXPECT_EQ(CodeOf(put_new(*first, "b")), ErrorCode::kGuardFailed);
+  EXPECT_EQ(CodeOf(put_new(*second, "a")), ErrorCode::kGuardFailed);
+}
+
 TEST(RadosEngine, ABatchOfSeveralTabletsIsRefused) {
   const auto engine = Open(ClusterUnderTest::NewStore());
   ASSERT_TRUE(engine);
