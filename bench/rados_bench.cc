@@ -7,7 +7,10 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "base/random.h"
 #include "kv/engine.h"
@@ -106,28 +109,42 @@ constexpr kv::Tablet kTablet{kv::Space::kItems, 1};
 
 kv::Tablet TabletOf(uint64_t number, int64_t tablets) { return {kv::Space::kItems, static_cast<uint32_t>(1 + number % static_cast<uint64_t>(tablets))}; }
 
-// Some tablets with all keys in them, or more.
-std::unique_ptr<kv::Engine> Filled(benchmark::State& state, const kv_rados::RadosOptions& options, int64_t tablets = 1, uint64_t keys = kKeys) {
-  auto engine = kv_rados::OpenRados(options);
-  if (!engine.ok()) {
-    state.SkipWithError(engine.error().message().c_str());
-    return nullptr;
-  }
-  for (int64_t t = 0; t < tablets; ++t) {
-    const kv::Tablet tablet = TabletOf(static_cast<uint64_t>(t), tablets);
-    for (uint64_t first = 0; first < keys; first += kKeys) {
-      kv::Batch batch;
-      for (uint64_t i = first; i < first + kKeys; ++i) batch.puts.push_back({tablet, Key(i, keys), std::string(kv::kStampBytes + kValueBytes, 'v')});
-      if (!kv::ApplyAndWait(**engine, std::move(batch)).ok()) state.SkipWithError("the tablet cannot be filled");
+// Tablets with all keys in them, or more, as long as it lives.
+class Filled {
+ public:
+  explicit Filled(benchmark::State& state, const kv_rados::RadosOptions& options, int64_t tablets = 1, uint64_t keys = kKeys) {
+    auto engine = kv_rados::OpenRados(options);
+    if (!engine.ok()) {
+      state.SkipWithError(engine.error().message().c_str());
+      return;
+    }
+    engine_ = std::move(*engine);
+    for (int64_t t = 0; t < tablets; ++t) {
+      tablets_.push_back(TabletOf(static_cast<uint64_t>(t), tablets));
+      for (uint64_t first = 0; first < keys; first += kKeys) {
+        kv::Batch batch;
+        for (uint64_t i = first; i < first + kKeys; ++i) batch.puts.push_back({tablets_.back(), Key(i, keys), std::string(kv::kStampBytes + kValueBytes, 'v')});
+        if (!kv::ApplyAndWait(*engine_, std::move(batch)).ok()) state.SkipWithError("the tablet cannot be filled");
+      }
     }
   }
-  return std::move(*engine);
-}
+  // What comes after it shall not run beside all that.
+  ~Filled() {
+    for (const kv::Tablet tablet : tablets_) (void)engine_->RaiseFence(tablet, kv::kDroppedFence).ok();
+  }
+  kv::Engine& operator*() const { return *engine_; }
+  kv::Engine* operator->() const { return engine_.get(); }
+  explicit operator bool() const { return engine_ != nullptr; }
+
+ private:
+  std::unique_ptr<kv::Engine> engine_;
+  std::vector<kv::Tablet> tablets_;
+};
 
 // One thread keeps all reads under way.
 void RawGet(benchmark::State& state) {
   const kv_rados::RadosOptions options = Options();
-  const auto engine = Filled(state, options, state.range(1));
+  const Filled engine(state, options, state.range(1));
   auto cluster = kv_rados::Cluster::Connect(options);
   if (!engine || !cluster.ok()) return;
   uint64_t number = 0;
@@ -149,14 +166,14 @@ void RawGet(benchmark::State& state) {
 
 // As many threads as reads at a time, each of which waits: in librados, or in the engine.
 struct Shared {
-  std::unique_ptr<kv::Engine> engine;
+  std::unique_ptr<Filled> engine;
   std::unique_ptr<kv_rados::Cluster> cluster;
 } shared;
 
 void Setup(benchmark::State& state) {
   if (state.thread_index() != 0) return;
   const kv_rados::RadosOptions options = Options();
-  shared.engine = Filled(state, options, state.range(0));
+  shared.engine = std::make_unique<Filled>(state, options, state.range(0));
   auto cluster = kv_rados::Cluster::Connect(options);
   if (cluster.ok()) shared.cluster = std::move(*cluster);
 }
@@ -170,7 +187,7 @@ void CountTogether(benchmark::State& state, kv::Engine& engine) {
 void TearDown(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
   if (state.thread_index() != 0) return;
-  if (shared.engine != nullptr) CountTogether(state, *shared.engine);
+  if (shared.engine != nullptr) CountTogether(state, **shared.engine);
   shared = {};
 }
 
@@ -195,7 +212,7 @@ void EngineGet(benchmark::State& state) {
   auto number = static_cast<uint64_t>(state.thread_index());
   std::string value;
   for (auto _ : state) {
-    const Result<bool> exists = shared.engine->Get(TabletOf(number, state.range(0)), Key(number * 7), kv::Tier::kAny, &value);
+    const Result<bool> exists = (*shared.engine)->Get(TabletOf(number, state.range(0)), Key(number * 7), kv::Tier::kAny, &value);
     if (!exists.ok() || !*exists) {
       state.SkipWithError("a read failed");
       break;
@@ -206,7 +223,7 @@ void EngineGet(benchmark::State& state) {
 }
 
 void EngineGetLater(benchmark::State& state) {
-  const auto engine = Filled(state, Options(), state.range(1));
+  const Filled engine(state, Options(), state.range(1));
   if (!engine) return;
   uint64_t number = 0;
   Flight flight(state.range(0));
@@ -227,7 +244,7 @@ uint64_t RangeStart(uint64_t number) { return number * 37 % (kRangeKeys / 100) *
 
 void RawRange(benchmark::State& state) {
   const kv_rados::RadosOptions options = Options();
-  const auto engine = Filled(state, options, 1, kRangeKeys);
+  const Filled engine(state, options, 1, kRangeKeys);
   auto cluster = kv_rados::Cluster::Connect(options);
   if (!engine || !cluster.ok()) return;
   uint64_t number = 0;
@@ -241,7 +258,7 @@ void RawRange(benchmark::State& state) {
 }
 
 void EngineRange(benchmark::State& state) {
-  const auto engine = Filled(state, Options(), 1, kRangeKeys);
+  const Filled engine(state, Options(), 1, kRangeKeys);
   if (!engine) return;
   uint64_t number = 0;
   for (auto _ : state) {

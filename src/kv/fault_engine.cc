@@ -73,6 +73,11 @@ Result<bool> FaultEngine::Get(Tablet tablet, std::string_view key, Tier tier, st
   return inner_->Get(tablet, key, tier, value);
 }
 
+void FaultEngine::GetLater(Tablet tablet, std::string_view key, GetDone done) {
+  if (Status fault = ReadFault(Tier::kAny); !fault.ok()) return done(std::move(fault).error());
+  inner_->GetLater(tablet, key, std::move(done));
+}
+
 Status FaultEngine::MultiGet(std::span<const Point> points, Tier tier,
                              std::vector<std::optional<std::string>>* values) {
   TRY(ReadFault(tier));

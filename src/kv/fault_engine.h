@@ -53,6 +53,7 @@ class FaultEngine final : public Engine {
 
   Capabilities capabilities() const override { return inner_->capabilities(); }
   Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) override;
+  void GetLater(Tablet tablet, std::string_view key, GetDone done) override;
   Status MultiGet(std::span<const Point> points, Tier tier,
                   std::vector<std::optional<std::string>>* values) override;
   Status Scan(const Range& range, Tier tier,

@@ -93,6 +93,7 @@ void PartWriter::Enqueue(QueuedBatch batch) {
 }
 
 void PartWriter::NoteUnused(std::string_view key) {
+  if (context_.known_keys >= kMaxKnownKeys) return;
   known_.emplace(key, KeyState{});  // at whatever stamp
   CountKnown(false);
 }

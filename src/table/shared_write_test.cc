@@ -93,7 +93,6 @@ void StartAddingToHot(Process& process, std::atomic<int>* bodies, WriteDone done
       std::move(done));
 }
 
-// Many updates of one key that arrive together are few batches behind each other, not a round trip each.
 // Some are remembered, as they were, and the others not: what is read anew and what is remembered go into one write.
 TEST(SharedWrite, ItemsOfSeveralTablesOfWhichSomeAreRemembered) {
   for (const bool writes : {true, false}) {
@@ -136,6 +135,7 @@ TEST(SharedWrite, ItemsOfSeveralTablesOfWhichSomeAreRemembered) {
   }
 }
 
+// Many updates of one key that arrive together are few batches behind each other, not a round trip each.
 TEST(SharedWrite, UpdatesOfOneKeyOfOneProcessDoNotWaitForEachOther) {
   Cluster cluster(1);
   ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());

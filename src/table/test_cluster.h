@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/executor.h"
 #include "base/mutex.h"
 #include "kv/fault_engine.h"
 #include "kv/shared_memory.h"
@@ -53,6 +54,13 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
     TRY(Live());
     if (tier == kv::Tier::kAny) Happen(tablet);
     return inner_->Get(tablet, key, tier, value);
+  }
+  // Answers come from other threads, several at a time.
+  void GetLater(kv::Tablet tablet, std::string_view key, GetDone done) override {
+    UniqueFunction<void()> read = [this, tablet, key = std::string(key), done = std::move(done)]() mutable {
+      kv::Engine::GetLater(tablet, key, std::move(done));
+    };
+    if (!readers_.TryPost(read)) read();
   }
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier,
                   std::vector<std::optional<std::string>>* values) override {
@@ -128,6 +136,7 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
   std::atomic<bool> frozen_ = false;
   Mutex mutex_;
   std::pair<kv::Tablet, std::function<void()>> before_read_ GUARDED_BY(mutex_);
+  WorkerPool readers_{2, 1000};
 };
 
 // One of the processes.

@@ -82,6 +82,7 @@ class WriteOperation {
   struct Image {
     std::shared_ptr<const PendingImage> pending;
     std::string bytes;
+    bool was_read = false;
     bool found = false;
     uint64_t stamp = 0;            // of what was read, where others write; 0: there is nothing
     int64_t collection_bytes = 0;  // of the item's collection, in a table with local indexes
@@ -223,6 +224,10 @@ class WriteOperation {
     for (size_t i = 0; i < targets_.size(); ++i) {
       if (images_[i].pending != nullptr) continue;
       if (!rereads_) {
+        if (images_[i].was_read) {
+          fresh_ = false;
+          continue;
+        }
         std::string value;
         const Result<bool> found = store_.engine().Get(targets_[i].table->descriptor.tablet(), targets_[i].key, kv::Tier::kGuarded, &value);
         if (found.ok()) {
@@ -335,6 +340,7 @@ class WriteOperation {
   // `value`: null if there is no item.
   Status TakeValue(size_t target, const std::string* value) {
     Image& image = images_[target];
+    image.was_read = true;
     image.found = value != nullptr;
     image.stamp = 0;
     if (value == nullptr) return OkStatus();
