@@ -27,7 +27,7 @@ struct Options {
   int64_t find_out_micros = 10'000'000;
   // How long a transaction may leave behind what it needs no more, so that that goes with operations of others. Who meets it meanwhile
   // has a record to read.
-  int64_t clean_up_micros = 100'000;
+  int64_t clean_up_micros = 50'000;
   // How long it stays on record that somebody else's transaction was aborted. It must be longer than any process may stand still.
   int64_t keep_aborted_micros = int64_t{24} * 3600 * 1'000'000;
 };

@@ -23,6 +23,7 @@
 #include "table/key_encoding.h"
 #include "table/store.h"
 #include "table/test_await.h"
+#include "table/test_settle.h"
 
 namespace stator::table::test {
 
@@ -208,20 +209,7 @@ struct Process {
   void WaitForDeath() {
     if (mortal->dead()) IndexBuilder::StopOf(*store);
   }
-  // Until counters have what was added to them and queues have no undecided key, before which they end for readers, also where
-  // processes have died since.
-  void SettleTransactions() {
-    const auto sweep = [this](kv::Tablet tablet) {
-      while (!engine->Sweep(tablet, 0)) std::this_thread::yield();
-    };
-    for (const TablePtr& table : store->List()) {
-      const TableDescriptor& d = table->descriptor;
-      sweep(d.tablet());
-      for (const IndexDescriptor& index : d.indexes) sweep(d.TabletOf(index));
-      if (d.expiry) sweep(d.expiry->tablet());
-      if (const stream::StreamPtr stream = store->FindStream(d.name, d.stream_label)) sweep(stream->tablet());
-    }
-  }
+  void SettleTransactions() { test::SettleTransactions(*engine, *store); }
   void WaitForBuilds() {
     while (store->BuildsIndexes()) std::this_thread::yield();
   }
