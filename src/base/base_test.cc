@@ -110,6 +110,53 @@ TEST(Result, MacrosPassErrorsOn) {
   EXPECT_FALSE(names.contains("?"));
 }
 
+class CountingExecutor final : public Executor {
+ public:
+  void Post(UniqueFunction<void()>) override {
+    if (!WakeUps::PutOff(this)) WakeUp();
+  }
+  void WakeUp() override { log += 'w'; }
+  void StandIn() override { log += 's'; }
+  std::string log;
+};
+
+TEST(WakeUps, ComeOnceAtTheEnd) {
+  CountingExecutor first, second;
+  first.Post([] {});
+  EXPECT_EQ(first.log, "w");
+  {
+    const WakeUps once;
+    first.Post([] {});
+    first.Post([] {});
+    second.Post([] {});
+    EXPECT_EQ(first.log, "w");
+  }
+  EXPECT_EQ(first.log, "ww");
+  EXPECT_EQ(second.log, "w");
+}
+
+TEST(WakeUps, WhoStandsInDoesSoWhenAllIsDone) {
+  CountingExecutor executor;
+  {
+    const WakeUps at_once(WakeUps::Way::kStandIn);
+    {
+      const WakeUps inner;
+      executor.Post([] {});
+    }
+    PostAndStandIn(executor, [] {});
+    EXPECT_EQ(executor.log, "");
+  }
+  EXPECT_EQ(executor.log, "s");
+  {
+    const WakeUps outer;
+    PostAndStandIn(executor, [] {});
+    EXPECT_EQ(executor.log, "ss") << "what is only woken is no reason to put it off";
+    executor.Post([] {});
+    EXPECT_EQ(executor.log, "ss");
+  }
+  EXPECT_EQ(executor.log, "ssw");
+}
+
 TEST(WorkerPool, RunsEverythingThatItTook) {
   std::atomic<int> ran{0};
   int taken = 0;

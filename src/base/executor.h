@@ -7,6 +7,7 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -23,16 +24,24 @@ class Executor {
   virtual bool IsCurrent() const { return false; }
   // Makes the executor look at what was posted, if it sleeps. For WakeUps; Post does it by itself.
   virtual void WakeUp() {}
+  // Runs what was posted, on this thread in place of its own, if the executor sleeps and can be stood in for; else WakeUp. So
+  // that nobody waits for a thread to wake up. The caller holds no lock and is in no task of an executor's.
+  virtual void StandIn() { WakeUp(); }
 };
 
 // While one lives, executors that were posted to from this thread are woken at its end instead of at each Post: many tasks
 // posted in a row cost one wake-up, and the woken thread does not push the posting one off its processor in between.
 class WakeUps {
  public:
-  WakeUps() : outer_(current_) { current_ = this; }
+  // kStandIn: at the end this thread stands in for those that sleep (Executor::StandIn); within it others have no effect.
+  enum class Way { kWake, kStandIn };
+  explicit WakeUps(Way way = Way::kWake) : outer_(current_), way_(way) {
+    if (outer_ == nullptr || outer_->way_ == Way::kWake) current_ = this;
+  }
   ~WakeUps() {
+    if (current_ != this) return;
     current_ = outer_;
-    for (Executor* executor : executors_) executor->WakeUp();
+    for (Executor* executor : executors_) way_ == Way::kStandIn ? executor->StandIn() : executor->WakeUp();
   }
   WakeUps(const WakeUps&) = delete;
   WakeUps& operator=(const WakeUps&) = delete;
@@ -48,8 +57,15 @@ class WakeUps {
  private:
   static inline thread_local WakeUps* current_ = nullptr;
   WakeUps* const outer_;
+  const Way way_;
   std::vector<Executor*> executors_;
 };
+
+// Posts the task that this thread ends with, and stands in for the executor if it sleeps. The caller holds no lock.
+inline void PostAndStandIn(Executor& executor, UniqueFunction<void()> task) {
+  const WakeUps at_once(WakeUps::Way::kStandIn);
+  executor.Post(std::move(task));
+}
 
 // Runs `task` on the executor's thread: now if this is it, else later.
 template <typename F>

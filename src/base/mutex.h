@@ -15,6 +15,7 @@
 #define REQUIRES(...) STATOR_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
 #define ACQUIRE(...) STATOR_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
 #define RELEASE(...) STATOR_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
+#define TRY_ACQUIRE(...) STATOR_THREAD_ANNOTATION(try_acquire_capability(__VA_ARGS__))
 #define EXCLUDES(...) STATOR_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))
 #define NO_THREAD_SAFETY_ANALYSIS STATOR_THREAD_ANNOTATION(no_thread_safety_analysis)
 
@@ -23,6 +24,7 @@ namespace stator {
 class CAPABILITY("mutex") Mutex {
  public:
   void lock() ACQUIRE() { mutex_.lock(); }
+  bool try_lock() TRY_ACQUIRE(true) { return mutex_.try_lock(); }
   void unlock() RELEASE() { mutex_.unlock(); }
 
  private:

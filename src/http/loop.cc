@@ -19,6 +19,8 @@ constexpr size_t kPooledOutputBytes = 256 * 1024;
 // Replies of one round that wait for each other hold so much at most, more or less.
 constexpr size_t kPutOffBytes = 256 * 1024;
 constexpr int64_t kLingerMicros = 2'000'000;
+// Who brings more than so much is busy: its own next work is not to wait for the replies.
+constexpr size_t kStandInTasks = 1;
 // While a deadline is pending the clock is looked at this often: a manual clock does not wake anybody.
 constexpr int64_t kTickMillis = 50;
 
@@ -93,6 +95,11 @@ void Loop::WakeUp() {
   }
 }
 
+bool Loop::PostedFew() {
+  MutexLock lock(mutex_);
+  return posted_.size() <= kStandInTasks;
+}
+
 void Loop::RunTasks() {
   if (!has_posted_.load(std::memory_order_acquire)) return;
   {
@@ -143,18 +150,21 @@ int Loop::SleepMillis() const {
 void Loop::Run() {
   current_ = this;
   epoll_event events[kEventsPerWake];
+  turn_.lock();
   while (true) {
     RunTasks();
     RunResumes();
     FreeDead();
-    if (stopped_ || (draining_ && connections_ == nullptr)) return;
-    int timeout = SleepMillis();
+    if (stopped_ || (draining_ && connections_ == nullptr)) break;
+    int timeout = sleep_millis_ = SleepMillis();
     if (timeout != 0) {
       sleeping_.store(true);
       if (has_posted_.load()) timeout = 0;
     }
+    turn_.unlock();
     const int count = epoll_wait(epoll_.get(), events, kEventsPerWake, timeout);
     sleeping_.store(false, std::memory_order_relaxed);
+    turn_.lock();
     now_ticks_ = shared_.clock.TicksMicros();
     for (int i = 0; i < count; ++i) {
       if (auto* sink = static_cast<EventSink*>(events[i].data.ptr); sink != nullptr) sink->OnEvents(events[i].events);
@@ -162,6 +172,24 @@ void Loop::Run() {
     }
     ExpireDeadlines();
   }
+  turn_.unlock();
+}
+
+// Its events and what is to be destroyed are left to the loop's thread: it may have woken up with events of a connection that is closed
+// here. What is posted meanwhile wakes it as ever, and it waits for the turn.
+void Loop::StandIn() {
+  if (!sleeping_.load()) return;
+  if (current_ != nullptr || !PostedFew()) return WakeUp();
+  if (!turn_.try_lock()) return WakeUp();
+  current_ = this;
+  now_ticks_ = shared_.clock.TicksMicros();
+  RunTasks();
+  RunResumes();
+  const int millis = SleepMillis();
+  const bool wake = !dead_.empty() || stopped_ || draining_ || (millis >= 0 && (sleep_millis_ < 0 || millis < sleep_millis_));
+  current_ = nullptr;
+  turn_.unlock();
+  if (wake) WakeUp();
 }
 
 void Loop::Adopt(UniqueFd fd, bool refused) {

@@ -82,6 +82,7 @@ class Loop final : public Executor {
   void Post(UniqueFunction<void()> task) override;
   bool IsCurrent() const override { return current_ == this; }
   void WakeUp() override;
+  void StandIn() override;
 
   // Opens epoll and the wake-up. Before anything else.
   Status Open();
@@ -89,7 +90,7 @@ class Loop final : public Executor {
   // Runs until it is draining and has no connection left, or until it was stopped.
   void Run();
 
-  // All below: on the loop's thread only (or before it runs).
+  // All below: on the loop's thread only (or before it runs), or on the one that stands in for it while it sleeps.
 
   Status Watch(int fd, uint32_t events, EventSink* sink);
   void Unwatch(int fd);
@@ -123,7 +124,7 @@ class Loop final : public Executor {
   void Bury(Connection* connection) { dead_.push_back(connection); }
 
  private:
-  // The loop that this thread runs.
+  // The loop that this thread runs, or stands in for.
   static inline thread_local const Loop* current_ = nullptr;
 
   struct List {
@@ -132,6 +133,7 @@ class Loop final : public Executor {
     int64_t length_micros = 0;
   };
 
+  bool PostedFew();
   void RunTasks();
   void RunResumes();
   void FreeDead();
@@ -149,8 +151,11 @@ class Loop final : public Executor {
   std::vector<UniqueFunction<void()>> posted_ GUARDED_BY(mutex_);
   std::atomic<bool> has_posted_{false};
   std::atomic<bool> sleeping_{false};
-  std::vector<UniqueFunction<void()>> running_;
 
+  // Whoever holds it may touch all below: the loop's thread but while it sleeps, or who stands in for it.
+  Mutex turn_;
+  int sleep_millis_ = -1;  // how long it sleeps; below 0: until it is woken
+  std::vector<UniqueFunction<void()>> running_;
   bool draining_ = false;
   bool stopped_ = false;
   int64_t now_ticks_ = 0;

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/executor.h"
+
 namespace stator::kv_rados {
 namespace {
 
@@ -27,7 +29,10 @@ void Complete(rados_completion_t completion, void* argument) {
   const std::unique_ptr<Pending> pending(static_cast<Pending*>(argument));
   const int result = pending->api->aio_get_return_value(completion);
   in_callback = true;
-  pending->done(result);
+  {
+    const WakeUps at_once(WakeUps::Way::kStandIn);
+    pending->done(result);
+  }
   in_callback = false;
 }
 

@@ -23,10 +23,11 @@ void ReadOnWorker(Context& ctx, Read read, Finish finish) {
   // `finish` must survive a refusal of the pool.
   auto shared = std::make_shared<std::pair<Read, Finish>>(std::move(read), std::move(finish));
   const Clock& clock = ctx.env.clock;
-  UniqueFunction<void()> cold = [shared, &loop, &clock, posted = clock.TicksMicros()] {
+  UniqueFunction<void()> cold = [shared, &loop, &clock, posted = clock.TicksMicros()]() mutable {
     const bool late = clock.TicksMicros() - posted > kLongestReadQueueMicros;
     auto outcome = std::make_shared<Outcome>(late ? Outcome(Overloaded()) : shared->first(kv::Tier::kAny));
-    loop.Post([shared, outcome] { shared->second(std::move(*outcome)); });
+    // Nothing of the request stays on this thread: it must end on its loop's.
+    PostAndStandIn(loop, [shared = std::move(shared), outcome] { shared->second(std::move(*outcome)); });
   };
   if (!ctx.env.workers.TryPost(cold)) shared->second(Overloaded());
 }

@@ -215,12 +215,13 @@ void ReadPage(Context& ctx, PageRequest request, UniqueFunction<void(Result<Page
   Executor& loop = ctx.loop;
   auto shared_done = std::make_shared<UniqueFunction<void(Result<Page>)>>(std::move(done));
   const Clock& clock = ctx.env.clock;
-  UniqueFunction<void()> rest = [reader, shared_done, &loop, &clock, posted = clock.TicksMicros()] {
+  UniqueFunction<void()> rest = [reader, shared_done, &loop, &clock, posted = clock.TicksMicros()]() mutable {
     const bool late = clock.TicksMicros() - posted > kLongestReadQueueMicros;
     const Result<bool> finished = late ? Result<bool>(Overloaded()) : reader->Step(kv::Tier::kAny, INT64_MAX);
     auto page = std::make_shared<Result<Page>>(finished.ok() ? Result<Page>(reader->TakePage())
                                                              : Result<Page>(finished.error()));
-    loop.Post([shared_done, page] { (*shared_done)(std::move(*page)); });
+    // Nothing of the request stays on this thread: it must end on its loop's.
+    PostAndStandIn(loop, [shared_done = std::move(shared_done), page] { (*shared_done)(std::move(*page)); });
   };
   if (!ctx.env.workers.TryPost(rest)) (*shared_done)(Overloaded());
 }

@@ -71,7 +71,7 @@ void FrontDoor::ServeWaiting(std::unique_ptr<http::Exchange> exchange, Executor&
     service_.Handle(incoming, pump, [&answer](api::Outgoing outgoing) { answer = std::move(outgoing); });
     pump.RunUntil([&answer] { return answer.has_value(); });
     // Nothing of the exchange stays on this thread: it must end on its loop's.
-    loop.Post([shared = std::move(shared), reply = ReplyOf(*std::move(answer))]() mutable {
+    PostAndStandIn(loop, [shared = std::move(shared), reply = ReplyOf(*std::move(answer))]() mutable {
       (*shared)->Send(std::move(reply));
     });
   };
