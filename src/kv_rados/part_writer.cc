@@ -118,7 +118,7 @@ void PartWriter::Hurry(int64_t now, bool all) {
 void PartWriter::Start() {
   if (busy_ || in_line_ || queue_.empty() || !hurry_) return;
   in_line_ = true;
-  context_.line.push_back(this);
+  context_.line.Stand(this);
 }
 
 void PartWriter::SetOut(Window::Ticket ticket) {

@@ -20,6 +20,7 @@
 #include "base/executor.h"
 #include "kv_rados/cluster.h"
 #include "kv_rados/group.h"
+#include "kv_rados/line.h"
 #include "kv_rados/strand.h"
 #include "kv_rados/tablet_map.h"
 #include "kv_rados/value_cache.h"
@@ -84,10 +85,10 @@ struct WriterContext {
   // A part has grown to this; told again and again.
   UniqueFunction<void(const PartPtr&, const PartSize&)> grown;
   size_t known_keys = 0;  // of all parts
-  // Groups under way, and the parts that wait to send one, in the order in which they began to.
+  // Groups under way, and the parts that wait to send one.
   Window window;
   size_t groups = 0;
-  std::deque<PartWriter*> line;
+  Line<PartWriter*> line;
   // Parts that have batches which may wait, with the ticks until when.
   std::multimap<int64_t, PartWriter*> waiting;
 };
@@ -111,6 +112,8 @@ class PartWriter {
   void Start();
   // What may wait has done so if it waits since then, or, with `all`, in any case. Called once for each time in the context's `waiting`.
   void Hurry(int64_t now, bool all);
+  // Batches that wait for the next group.
+  size_t queued() const { return queue_.size(); }
   // Its turn in the line has come: takes what is queued and sets out with it.
   void SetOut(Window::Ticket ticket);
 

@@ -121,13 +121,14 @@ void PointReads::ReadLater(const PartPtr& part, const HeaderPtr& header,
 void PointReads::StandInLine(const PartPtr& part, Queue& queue) {
   if (queue.waiting.empty() || queue.under_way >= kAtOnce) return;
   if (std::exchange(queue.in_line, true)) return;
-  line_.push_back(part);
+  line_.Stand(part);
   if (std::exchange(watch_sleeps_, false)) watch_.notify_one();
 }
 
 void PointReads::TakeFromLine(int64_t now, Todo* todo) {
   while (!line_.empty()) {
-    const PartPtr part = line_.front();
+    const auto next = line_.Next([this](const PartPtr& each) REQUIRES(mutex_) { return queues_[each.get()].waiting.size(); });
+    const PartPtr part = next->who;
     Queue& queue = queues_[part.get()];
     while (!queue.waiting.empty() && expired_(queue.waiting.front().arrived)) {
       todo->late.push_back(std::move(queue.waiting.front()));
@@ -138,7 +139,7 @@ void PointReads::TakeFromLine(int64_t now, Todo* todo) {
       ticket = window_.Begin(now, queues_.size());
       if (!ticket) return;
     }
-    line_.pop_front();
+    line_.Take(next);
     queue.in_line = false;
     if (ticket) {
       ++queue.under_way;

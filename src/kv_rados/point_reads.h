@@ -21,6 +21,7 @@
 
 #include "base/mutex.h"
 #include "base/unique_function.h"
+#include "kv_rados/line.h"
 #include "kv_rados/part.h"
 #include "kv_rados/window.h"
 
@@ -133,7 +134,7 @@ class PointReads {
   std::condition_variable_any idle_;
   // Of parts with operations under way or reads that wait.
   std::unordered_map<const Part*, Queue> queues_ GUARDED_BY(mutex_);
-  std::deque<PartPtr> line_ GUARDED_BY(mutex_);  // parts that wait for the window; each once
+  Line<PartPtr> line_ GUARDED_BY(mutex_);  // parts that wait for the window; each once
   Window window_ GUARDED_BY(mutex_);
   size_t calls_ GUARDED_BY(mutex_) = 0;  // of the channel that have not ended
   std::condition_variable_any watch_;

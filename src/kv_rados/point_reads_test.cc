@@ -243,8 +243,8 @@ TEST_F(NarrowPointReadsTest, PartsTakeTurnsAndTheirReadsGather) {
   for (int i = 0; i < 14; ++i) FinishNext();
   EXPECT_THAT(Sent(before), ElementsAre("of 0"));
   EXPECT_THAT(Sent(before + 1), ElementsAre("of 1")) << "what was sent before is not joined";
-  EXPECT_THAT(Sent(before + 4), ElementsAre("of 4"));
-  EXPECT_THAT(Sent(before + 5), ElementsAre("of 5", "more"));
+  EXPECT_THAT(Sent(before + 4), ElementsAre("of 5", "more")) << "it carries more than those that stood before it";
+  EXPECT_THAT(Sent(before + 5), ElementsAre("of 4"));
   EXPECT_THAT(Sent(before + 15), ElementsAre("of 15"));
   EXPECT_THAT(Sent(before + 16), ElementsAre("late")) << "its part stood in line behind the others";
   while (under_way() > 0) FinishNext();

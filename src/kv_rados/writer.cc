@@ -128,8 +128,7 @@ void Writer::ServeLine() {
       if (const std::optional<int64_t> leaves = context_.window.OldestLeaves()) LookAt(*leaves);
       return;
     }
-    PartWriter* const part = context_.line.front();
-    context_.line.pop_front();
+    PartWriter* const part = context_.line.Take(context_.line.Next([](const PartWriter* each) { return each->queued(); }));
     part->SetOut(*ticket);
     part->Start();  // what it sent for may have ended already
   }
