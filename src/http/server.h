@@ -44,8 +44,9 @@ struct Reply {
 };
 
 // One request and its reply. Owned by the handler once it is called; if it is destroyed without a reply, the server
-// answers 500. All calls in tasks of the loop (on its thread, or on one that stands in for it), its destruction too; the server must outlive it. (Once Drain has returned the
-// loops' threads are gone, and what is left may be destroyed on any one thread.)
+// answers 500. All calls in tasks of the loop (on its thread, or on one that stands in for it), its destruction too; the
+// server must outlive it. (Once Drain has returned the loops' threads are gone, and what is left may be destroyed on any one
+// thread.)
 class Exchange {
  public:
   virtual ~Exchange() = default;
