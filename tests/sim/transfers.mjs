@@ -18,6 +18,12 @@ const ROUNDS_OF_AN_EPOCH = 2; // then other accounts are used, or the lists woul
 const numberOf = (value) => Number(value?.N ?? 0);
 const brief = (items) => items.map(({ pk, n, money }) => `${pk.S} ${n.N}: ${money.N}`).join(', ');
 
+// For people who read what was wrong.
+const describeSend = ({ server, call, return: end, status, error, body }) => ({
+  server, call, return: end, status,
+  why: error ?? body?.CancellationReasons?.map(({ Code }) => Code).join() ?? body?.__type,
+});
+
 class Transfers {
   constructor(machine) {
     this.machine = machine;
@@ -286,8 +292,10 @@ class Transfers {
   // token, is made again later.
   resolve(attempt, records) {
     const { id, client, keys, amounts, body } = attempt;
+    attempt.sends = [...(attempt.sends ?? []), ...records.map(describeSend)];
     attempt.call = Math.min(attempt.call ?? Infinity, ...records.map(({ call }) => call));
     this.effects.set(id, new Map(keys.map((key, i) => [key, amounts[i]])));
+    attempt.death ??= records.find(({ status }) => status === 0)?.death;
     const answered = records.filter(({ status }) => status !== 0);
     const ok = answered.filter(({ status }) => status === 200);
     const done = (outcome, end, reads = attempt.reads) => {
@@ -301,6 +309,7 @@ class Transfers {
         outcome,
         reads,
         writes: keys,
+        sends: attempt.sends,
       });
     };
     if (ok.length > 0) {
@@ -334,14 +343,19 @@ class Transfers {
           });
         }
       }
-      done('failed', Math.max(...answered.map((record) => record.return)), []);
+      // What was sent to a server that was frozen may be carried out when it thaws, but had not been when another one found that a
+      // condition does not hold: that one had looked for the token.
+      const looked = answered.every(({ body }) => body.CancellationReasons.some(({ Code }) => Code === 'ConditionalCheckFailed'));
+      if (this.machine.storms && attempt.death)
+        this.lose({ ...attempt, call: looked ? Math.min(...answered.map((record) => record.call)) : attempt.call }, attempt.death);
+      else done('failed', Math.max(...answered.map((record) => record.return)), []);
     }
     return answered.length === records.length;
   }
 
-  lose({ id, client, keys, call, reads }, death) {
+  lose({ id, client, keys, call, reads, sends }, death) {
     this.counts.unknown++;
-    this.history.add({ id, client, call, death, outcome: 'unknown', reads, writes: keys });
+    this.history.add({ id, client, call, death, outcome: 'unknown', reads, writes: keys, sends });
   }
 
   // A token again: the same request changes nothing, another one is refused.
