@@ -127,31 +127,25 @@ void PointReads::StandInLine(const PartPtr& part, Queue& queue) {
 
 void PointReads::TakeFromLine(int64_t now, Todo* todo) {
   while (!line_.empty()) {
-    const auto next = line_.Next([this](const PartPtr& each) REQUIRES(mutex_) { return queues_[each.get()].waiting.size(); });
-    const PartPtr part = next->who;
+    const auto ticket = window_.Begin(now, queues_.size());
+    if (!ticket) return;
+    const PartPtr part =
+        line_.Take(line_.Next([this](const PartPtr& each) REQUIRES(mutex_) { return queues_[each.get()].waiting.size(); }));
     Queue& queue = queues_[part.get()];
-    while (!queue.waiting.empty() && expired_(queue.waiting.front().arrived)) {
-      todo->late.push_back(std::move(queue.waiting.front()));
-      queue.waiting.pop_front();
-    }
-    std::optional<Window::Ticket> ticket;
-    if (!queue.waiting.empty()) {
-      ticket = window_.Begin(now, queues_.size());
-      if (!ticket) return;
-    }
-    line_.Take(next);
     queue.in_line = false;
-    if (ticket) {
-      ++queue.under_way;
-      todo->groups.push_back({part, *ticket, TakeGroup(*part, queue, &todo->late)});
-      StandInLine(part, queue);
-    } else if (queue.under_way == 0) {
-      queues_.erase(part.get());
+    std::vector<Waiting> group = TakeGroup(*part, queue, &todo->late);
+    if (group.empty()) {
+      window_.GiveBack(*ticket);
+      if (queue.under_way == 0) queues_.erase(part.get());
+      continue;
     }
+    ++queue.under_way;
+    todo->groups.push_back({part, *ticket, std::move(group)});
+    StandInLine(part, queue);
   }
 }
 
-// At least one. As many as a long read would fetch; but what one asked for belongs together.
+// None if all have waited too long. As many as a long read would fetch; but what one asked for belongs together.
 std::vector<PointReads::Waiting> PointReads::TakeGroup(const Part& part, Queue& queue,
                                                        std::vector<Waiting>* late) {
   std::vector<Waiting> group;

@@ -34,6 +34,8 @@ class Window {
   std::optional<Ticket> Begin(int64_t now, size_t sources);
   // The operation has ended, and has answered so many requests.
   void Ended(Ticket ticket, int64_t now, size_t served);
+  // The operation is not sent after all.
+  void GiveBack(Ticket ticket) { under_way_.erase(ticket); }
   // When an operation that is under way will be taken for hanging, so that Begin may be asked again
   // although none ended.
   std::optional<int64_t> OldestLeaves() const;
