@@ -101,11 +101,9 @@ void Writer::WakeThread() {
 }
 
 void Writer::LookAt(int64_t ticks) {
-  const auto in = std::chrono::microseconds(ticks - context_.clock.TicksMicros());
-  const TimePoint time = std::chrono::steady_clock::now() + in;
   MutexLock lock(thread_mutex_);
-  if (look_at_ && *look_at_ <= time) return;
-  look_at_ = time;
+  if (look_at_ && *look_at_ <= ticks) return;
+  look_at_ = ticks;
   wake_.notify_one();
 }
 
@@ -147,9 +145,8 @@ void Writer::Run() {
         }
         if (!look_at_) {
           wake_.wait(lock);
-        } else if (*look_at_ > std::chrono::steady_clock::now()) {
-          const TimePoint look_at = *look_at_;  // another may take its place meanwhile
-          wake_.wait_until(lock, look_at);
+        } else if (const int64_t left = *look_at_ - context_.clock.TicksMicros(); left > 0) {
+          wake_.wait_for(lock, std::chrono::microseconds(left));
         } else {
           look_at_.reset();
           break;

@@ -42,7 +42,6 @@ class Writer {
   void Stop();
 
  private:
-  using TimePoint = std::chrono::steady_clock::time_point;
   // An empty batch, which waits for those before it.
   struct Barrier {
     QueuedBatch queued;
@@ -80,7 +79,7 @@ class Writer {
   Mutex thread_mutex_;
   std::condition_variable_any wake_;
   bool woken_ GUARDED_BY(thread_mutex_) = false;
-  std::optional<TimePoint> look_at_ GUARDED_BY(thread_mutex_);
+  std::optional<int64_t> look_at_ GUARDED_BY(thread_mutex_);  // ticks
 
   // Only the strand touches these.
   std::map<kv::Tablet, std::unique_ptr<TabletWriter>> tablets_;
