@@ -70,7 +70,7 @@ void FrontDoor::ServeWaiting(std::unique_ptr<http::Exchange> exchange, Executor&
     incoming.may_wait = true;
     service_.Handle(incoming, pump, [&answer](api::Outgoing outgoing) { answer = std::move(outgoing); });
     pump.RunUntil([&answer] { return answer.has_value(); });
-    // Nothing of the exchange stays on this thread: it must end on its loop's.
+    // Nothing of the exchange stays on this thread: it must end in its loop's turn.
     PostAndStandIn(loop, [shared = std::move(shared), reply = ReplyOf(*std::move(answer))]() mutable {
       (*shared)->Send(std::move(reply));
     });

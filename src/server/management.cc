@@ -339,7 +339,7 @@ void Management::HandleSlowly(std::unique_ptr<http::Exchange> exchange,
   auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
   UniqueFunction<void()> task = [shared, &loop, call = std::move(call)]() mutable {
     http::Reply reply = call((*shared)->request());
-    // Nothing of the exchange stays on this thread: it must end on its loop's.
+    // Nothing of the exchange stays on this thread: it must end in its loop's turn.
     loop.Post([shared = std::move(shared), reply = std::move(reply)]() mutable {
       (*shared)->Send(std::move(reply));
     });
