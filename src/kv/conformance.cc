@@ -20,19 +20,17 @@ Batch PutOne(std::string key, std::string_view text) {
   return batch;
 }
 
-Result<std::string> Keys(Engine& engine, const Range& range, size_t limit = SIZE_MAX) {
+std::string KeysOf(const Visited& visited) {
   std::string keys;
-  size_t seen = 0;
-  TRY(engine.Scan(range, Tier::kAny, [&](std::string_view key, std::string_view) {
-    keys.append(key).append(" ");
-    return ++seen < limit;
-  }));
+  for (const auto& [key, value] : visited) keys.append(key).append(" ");
   return keys;
 }
 
 Status ExpectKeys(Engine& engine, const Range& range, const std::string& expected, size_t limit = SIZE_MAX) {
-  ASSIGN_OR_RETURN(const std::string keys, Keys(engine, range, limit));
-  CONFORMS(keys == expected, "a scan gives \"" + keys + "\" instead of \"" + expected + "\"");
+  ASSIGN_OR_RETURN(const Visited visited, ScanUpTo(engine, range, limit));
+  CONFORMS(KeysOf(visited) == expected, "a scan gives \"" + KeysOf(visited) + "\" instead of \"" + expected + "\"");
+  ASSIGN_OR_RETURN(const Visited ahead, ScanAhead(engine, range, limit));
+  CONFORMS(KeysOf(ahead) == expected, "a scan that is read ahead gives \"" + KeysOf(ahead) + "\" instead of \"" + expected + "\"");
   return OkStatus();
 }
 

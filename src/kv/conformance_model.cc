@@ -1,6 +1,8 @@
 #include "kv/conformance_model.h"
 
 #include <algorithm>
+#include <future>
+#include <iterator>
 #include <set>
 
 namespace stator::kv {
@@ -123,22 +125,55 @@ Status Model::ApplyAsIn(Engine& engine, const Batch& batch, uint64_t stamp) {
   return OkStatus();
 }
 
+Result<Visited> ScanUpTo(Engine& engine, const Range& range, size_t limit) {
+  Visited visited;
+  TRY(engine.Scan(range, Tier::kAny, [&](std::string_view key, std::string_view value) {
+    visited.emplace_back(key, value);
+    return visited.size() < limit;
+  }));
+  return visited;
+}
+
+Result<Visited> ScanAhead(Engine& engine, Range range, size_t limit) {
+  std::promise<std::unique_ptr<Ahead>> read;
+  engine.ReadAhead(range, [&read](std::unique_ptr<Ahead> ahead) { read.set_value(std::move(ahead)); });
+  const std::unique_ptr<Ahead> ahead = read.get_future().get();
+  range.ahead = ahead.get();
+  Visited visited;
+  const Status at_once = engine.Scan(range, Tier::kMemory, [&](std::string_view key, std::string_view value) {
+    visited.emplace_back(key, value);
+    return visited.size() < limit;
+  });
+  if (at_once.ok()) return visited;
+  if (at_once.error().code() != ErrorCode::kWouldBlock) return at_once.error();
+  CONFORMS(visited.size() < limit, "a scan that its visitor has ended does not block");
+  std::string bound;
+  if (!visited.empty()) {
+    bound = visited.back().first;
+    if (!range.reverse) bound.push_back('\0');
+    (range.reverse ? range.end : range.begin) = bound;
+    if (!range.end.empty() && range.begin >= range.end) return visited;
+    if (range.reverse && bound.empty()) return visited;
+  }
+  ASSIGN_OR_RETURN(Visited rest, ScanUpTo(engine, range, limit - visited.size()));
+  visited.insert(visited.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
+  return visited;
+}
+
 Status Model::ScanMatches(Engine& engine, const Range& range, size_t limit) {
-  std::vector<std::pair<std::string, std::string>> expected;
+  Visited expected;
   for (const auto& [key, value] : tablets_[range.tablet]) {
     if (InRange(key, range.begin, range.end)) expected.emplace_back(key, value);
   }
   if (range.reverse) std::reverse(expected.begin(), expected.end());
   if (expected.size() > limit) expected.resize(limit);
 
-  std::vector<std::pair<std::string, std::string>> seen;
-  TRY(engine.Scan(range, Tier::kAny, [&](std::string_view key, std::string_view value) {
-    seen.emplace_back(key, value);
-    return seen.size() < limit;
-  }));
+  ASSIGN_OR_RETURN(const Visited seen, ScanUpTo(engine, range, limit));
   CONFORMS(seen.size() == expected.size(), "a scan visits " + std::to_string(seen.size()) + " keys instead of " +
                                                std::to_string(expected.size()));
   CONFORMS(seen == expected, "a scan visits other keys or values than the model");
+  ASSIGN_OR_RETURN(const Visited ahead, ScanAhead(engine, range, limit));
+  CONFORMS(ahead == expected, "a scan that is read ahead visits other keys or values than the model");
   return OkStatus();
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -16,6 +17,12 @@ namespace stator::kv {
     if (!(condition)) return ::stator::InternalError(std::string(message) +     \
                                                      " [" #condition "]");      \
   } while (false)
+
+// Up to `limit` keys and values of a range: by a Scan that may wait, and as callers do that have it read ahead, with a Scan that may not
+// wait and one for what that leaves.
+using Visited = std::vector<std::pair<std::string, std::string>>;
+Result<Visited> ScanUpTo(Engine& engine, const Range& range, size_t limit);
+Result<Visited> ScanAhead(Engine& engine, Range range, size_t limit);
 
 class Model {
  public:

@@ -74,6 +74,14 @@ struct Point {
   std::string_view key;
 };
 
+// What an engine has read already for a Scan that is to come (Engine::ReadAhead). Not thread-safe; must not outlive the engine.
+class Ahead {
+ public:
+  virtual ~Ahead() = default;
+  // About how many bytes of keys and values it has.
+  virtual size_t bytes() const = 0;
+};
+
 // Keys in [begin, end); an empty `end` means the end of the tablet.
 struct Range {
   Tablet tablet;
@@ -84,6 +92,9 @@ struct Range {
   // network asks for so many at once; what is visited does not depend on it.
   size_t expected_keys = 0;
   size_t expected_bytes = 0;
+  // What was read ahead for this very range, or null. A Scan takes it and does not wait for that much; another Scan with it is as if it were
+  // not there.
+  Ahead* ahead = nullptr;
 };
 
 // What becomes of a batch, for those that are computed from it before it is durable.
@@ -229,6 +240,11 @@ class Engine {
   // keys may have been visited already.
   virtual Status Scan(const Range& range, Tier tier,
                       FunctionRef<bool(std::string_view key, std::string_view value)> visit) = 0;
+
+  // Reads what a Scan of the range would begin with, for callers that have better things to do than wait. `done` gets it, perhaps empty after
+  // an error, on a thread of the engine, which must not wait there; or null, inline: nothing can be read ahead.
+  using AheadDone = UniqueFunction<void(std::unique_ptr<Ahead>)>;
+  virtual void ReadAhead(const Range&, AheadDone done) { done(nullptr); }
 
   // Queues a batch; never waits for it. Batches take effect, and are done, in the order of the calls: those of one unit, or all
   // with atomic_across_tablets, without which a batch names one unit only (except that one with nothing but range deletes of one tablet may

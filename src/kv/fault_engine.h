@@ -54,6 +54,7 @@ class FaultEngine final : public Engine {
   Capabilities capabilities() const override { return inner_->capabilities(); }
   Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) override;
   void GetLater(Tablet tablet, std::string_view key, GetDone done) override;
+  void ReadAhead(const Range& range, AheadDone done) override { inner_->ReadAhead(range, std::move(done)); }
   Status MultiGet(std::span<const Point> points, Tier tier,
                   std::vector<std::optional<std::string>>* values) override;
   Status Scan(const Range& range, Tier tier,

@@ -1,9 +1,12 @@
 #include "kv/shared_memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 namespace stator::kv {
 namespace {
@@ -67,9 +70,23 @@ class SharedMemory::Member final : public Engine, public Bulletin {
   }
 
   Status Scan(const Range& range, Tier tier, FunctionRef<bool(std::string_view key, std::string_view value)> visit) override {
-    if (tier != Tier::kAny) return WouldBlock();
+    SomeAhead* const ahead = static_cast<SomeAhead*>(range.ahead);
+    size_t left = tier == Tier::kAny ? SIZE_MAX : ahead == nullptr ? 0 : std::exchange(ahead->keys, 0);
+    if (left == 0) return WouldBlock();
     TRY(CheckReadable(range.tablet));
-    return store_.memory_.Scan(range, tier, visit);
+    bool blocks = false;
+    TRY(store_.memory_.Scan(range, tier, [&](std::string_view key, std::string_view value) {
+      blocks = left == 0;
+      return !blocks && left-- > 0 && visit(key, value);
+    }));
+    return blocks ? Status(WouldBlock()) : OkStatus();
+  }
+
+  // In turns: nothing, an error, few keys, many, and so many that they had better not be looked at here.
+  void ReadAhead(const Range&, AheadDone done) override {
+    static constexpr size_t kKeys[] = {0, 2, 1000, 1000}, kBytes[] = {0, 100, 1000, SIZE_MAX};
+    const size_t turn = aheads_.fetch_add(1) % (std::size(kKeys) + 1);
+    done(turn == std::size(kKeys) ? nullptr : std::make_unique<SomeAhead>(kKeys[turn], kBytes[turn]));
   }
 
   void Apply(Batch batch, ApplyDone done) override {
@@ -202,7 +219,15 @@ class SharedMemory::Member final : public Engine, public Bulletin {
     return std::move(*outcome);
   }
 
+  struct SomeAhead final : Ahead {
+    SomeAhead(size_t most, size_t says) : keys(most), size(says) {}
+    size_t bytes() const override { return size; }
+    size_t keys;
+    const size_t size;
+  };
+
   SharedMemory& store_;
+  std::atomic<size_t> aheads_ = 0;
   Mutex seen_mutex_;
   uint64_t guarded_reads_ GUARDED_BY(seen_mutex_) = 0;
   std::map<std::pair<Tablet, std::string>, std::optional<std::string>> seen_ GUARDED_BY(seen_mutex_);

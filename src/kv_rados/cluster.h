@@ -71,6 +71,8 @@ class ReadOp {
   std::string attribute(const char* name);
   // Calls visit(key, value) in the order of the keys until it returns false, once. The views live as long as the operation.
   void ForEach(size_t part, FunctionRef<bool(std::string_view key, std::string_view value)> visit);
+  // How many keys it returned.
+  size_t size(size_t part) const { return api_.omap_iter_size(parts_[part].iterator); }
   // Whether a range has more keys than it returned.
   bool more(size_t part) const { return parts_[part].more != 0; }
 

@@ -34,10 +34,12 @@ void Part::NoteBytes(size_t bytes) const {
   mean_bytes_.store(mean == 0 ? now : mean - mean / 8 + now / 8, std::memory_order_relaxed);
 }
 
-size_t Part::KeysFor(size_t bytes) const {
+size_t Part::MeanBytes() const {
   const uint32_t mean = mean_bytes_.load(std::memory_order_relaxed);
-  return std::clamp<size_t>(bytes / (mean == 0 ? kGuessedBytes : mean), 1, kMaxReadKeys);
+  return mean == 0 ? kGuessedBytes : mean;
 }
+
+size_t Part::KeysFor(size_t bytes) const { return std::clamp<size_t>(bytes / MeanBytes(), 1, kMaxReadKeys); }
 
 HeaderPtr Part::header() const {
   MutexLock lock(mutex_);

@@ -60,9 +60,13 @@ class Part {
   void NoteBytes(size_t bytes) const;
   // How many keys a read of about so many bytes asks for.
   size_t KeysFor(size_t bytes) const;
+  // About how many bytes so many keys are.
+  size_t BytesOf(size_t keys) const { return keys * MeanBytes(); }
   mutable SeenSizes seen;
 
  private:
+  size_t MeanBytes() const;
+
   mutable Mutex mutex_;
   mutable HeaderPtr header_ GUARDED_BY(mutex_);
   // A running mean of the stored bytes of a key and its value, as reads saw them; 0: none was seen. It only sizes reads.

@@ -14,7 +14,7 @@ namespace stator::kv_rados {
   F(create_write_op) F(release_write_op) F(write_op_create) F(write_op_cmpxattr) F(write_op_setxattr)                     \
   F(write_op_omap_cmp2) F(write_op_omap_set2) F(write_op_omap_rm_keys2) F(write_op_omap_rm_range2)                        \
   F(create_read_op) F(release_read_op) F(read_op_cmpxattr) F(read_op_getxattrs) F(read_op_omap_get_vals2)                 \
-  F(read_op_omap_get_keys2) F(read_op_omap_get_vals_by_keys2) F(getxattrs_next) F(getxattrs_end) F(omap_get_next2) F(omap_get_end)                  \
+  F(read_op_omap_get_keys2) F(read_op_omap_get_vals_by_keys2) F(getxattrs_next) F(getxattrs_end) F(omap_get_next2) F(omap_iter_size) F(omap_get_end) \
   F(write_op_operate) F(read_op_operate) F(aio_write_op_operate) F(aio_read_op_operate)                                   \
   F(aio_watch2) F(aio_unwatch) F(aio_notify) F(notify_ack) F(watch_flush)                                                  \
   F(aio_create_completion2) F(aio_release) F(aio_get_return_value) F(mon_command) F(buffer_free)

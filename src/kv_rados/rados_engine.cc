@@ -29,6 +29,7 @@ constexpr int kRounds = 50;  // of a read whose operations are refused, because 
 // Threads for what GetLater cannot do without waiting, and how many reads may stand in line for them.
 constexpr int kWaiters = 2;
 constexpr size_t kMaxInLine = 10'000;
+constexpr size_t kAheadsAtOnce = 32;  // long reads that nobody waits for; more stand in line for a worker
 constexpr size_t kPartsAtOnce = 64;  // that are asked for their counters together
 
 Error LookOnlyError() {
@@ -72,6 +73,7 @@ class RadosEngine final : public kv::Engine {
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override;
   Status Scan(const kv::Range& range, kv::Tier tier,
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
+  void ReadAhead(const kv::Range& range, AheadDone done) override;
   void Apply(kv::Batch batch, kv::ApplyDone done) override {
     if (look_only() && !batch.empty()) return done(LookOnlyError());
     writer_.Apply(std::move(batch), std::move(done));
@@ -147,6 +149,7 @@ class RadosEngine final : public kv::Engine {
   // Waits elsewhere until the place is known, and sends it then. `failed` was refused with `result`, if that is not 0.
   void LocateLater(const LaterPtr& later, const Place& failed, int result);
   void FinishLater(Later& later, Result<std::optional<std::string>> value);
+  void EndLater();
 
   // To be sure that a tablet was never written to takes two operations; that one which is there is empty, one.
   void CreateLater(kv::Tablet tablet);
@@ -165,7 +168,8 @@ class RadosEngine final : public kv::Engine {
 
   Mutex later_mutex_;
   std::condition_variable_any later_ended_;
-  size_t later_ GUARDED_BY(later_mutex_) = 0;  // without an answer
+  size_t later_ GUARDED_BY(later_mutex_) = 0;   // without an answer
+  size_t aheads_ GUARDED_BY(later_mutex_) = 0;  // under way
   WorkerPool waiters_;
 };
 
@@ -444,6 +448,10 @@ void RadosEngine::LocateLater(const LaterPtr& later, const Place& failed, int re
 
 void RadosEngine::FinishLater(Later& later, Result<std::optional<std::string>> value) {
   later.done(std::move(value));
+  EndLater();
+}
+
+void RadosEngine::EndLater() {
   MutexLock lock(later_mutex_);
   if (--later_ == 0) later_ended_.notify_all();
 }
@@ -463,8 +471,28 @@ void RadosEngine::CreateLater(kv::Tablet tablet) {
 Status RadosEngine::Scan(const kv::Range& range, kv::Tier tier,
                          FunctionRef<bool(std::string_view key, std::string_view value)> visit) {
   if (!range.end.empty() && range.begin >= range.end) return OkStatus();
-  if (tier != kv::Tier::kAny) return WouldBlockError();
-  return ScanParts(*cluster_, map_, range, visit);
+  if (tier != kv::Tier::kAny && range.ahead == nullptr) return WouldBlockError();
+  return ScanParts(*cluster_, map_, range, tier, visit);
+}
+
+void RadosEngine::ReadAhead(const kv::Range& range, AheadDone done) {
+  bool many = false;
+  {
+    MutexLock lock(later_mutex_);
+    many = aheads_ == kAheadsAtOnce;
+    if (!many) ++aheads_, ++later_;
+  }
+  if (many) return done(nullptr);
+  AheadDone then = [this, done = std::move(done)](std::unique_ptr<kv::Ahead> ahead) mutable {
+    {
+      MutexLock lock(later_mutex_);
+      --aheads_;
+    }
+    done(std::move(ahead));
+    EndLater();
+  };
+  const bool empty = !range.end.empty() && range.begin >= range.end;
+  if (empty || !ReadPartAhead(*cluster_, range, [&](std::string_view route) { return LocateCached(range.tablet, route); }, then)) then(nullptr);
 }
 
 bool RadosEngine::SpansUnits(const kv::Batch& batch) const {

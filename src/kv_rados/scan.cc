@@ -13,6 +13,8 @@
 namespace stator::kv_rados {
 namespace {
 
+Error WouldBlockError() { return Error(ErrorCode::kWouldBlock, "More would have to be read from the cluster."); }
+
 // The first read of a scan is small if nobody says how far it will go. Each further one is twice as large, up to kReadBytes.
 constexpr size_t kFirstReadBytes = 128 << 10;
 
@@ -68,17 +70,48 @@ struct Cursor {
   size_t LimitOf(const Part& part) const { return keys == 0 ? part.KeysFor(bytes) : std::min(keys, part.KeysFor(bytes)); }
 };
 
+// What ReadPartAhead has read for the first Fill of a cursor.
+class PartAhead final : public kv::Ahead {
+ public:
+  PartAhead(const RadosApi& api, Place of, std::string first, std::string last, int64_t ticks)
+      : place(std::move(of)), begin(std::move(first)), end(std::move(last)), began(ticks), read(std::make_unique<ReadOp>(api)) {}
+
+  size_t bytes() const override { return failed || read == nullptr ? 0 : place.part->BytesOf(read->size(0)); }
+  bool IsFor(kv::Tablet tablet, const Cursor& cursor) const {
+    return !failed && read != nullptr && place.part->tablet == tablet && cursor.begin == begin && cursor.end == end;
+  }
+
+  const Place place;
+  const std::string begin, end;
+  const int64_t began;  // ticks
+  bool failed = false;
+  std::unique_ptr<ReadOp> read;  // until it is taken
+};
+
+void AskForward(const Place& place, const Cursor& cursor, ReadOp* op) {
+  op->GuardAttribute(kHeaderAttribute, place.header->bytes);
+  op->Range(StartAt(cursor.begin), CommonCellPrefix(cursor.begin, cursor.end), cursor.LimitOf(*place.part));
+}
+
 class Scanner {
  public:
-  // The keys are all those of a range whose routes are known (`ordered`), or they are picked by their routes one by one.
-  Scanner(Cluster& cluster, TabletMap& map, kv::Tablet tablet, bool reverse, bool ordered)
-      : cluster_(cluster), map_(map), tablet_(tablet), reverse_(reverse), ordered_(ordered) {}
+  // The keys are all those of a range whose routes are known (`ordered`), or they are picked by their routes one by one. With another tier
+  // than kAny it has no more than was read ahead.
+  Scanner(Cluster& cluster, TabletMap& map, const kv::Range& range, kv::Tier tier, bool ordered)
+      : cluster_(cluster),
+        map_(map),
+        tablet_(range.tablet),
+        reverse_(range.reverse),
+        ordered_(ordered),
+        tier_(tier),
+        ahead_(static_cast<PartAhead*>(range.ahead)) {}
 
   // Reads on from one part; what of the routes lies beyond it goes into *rest. Without `more` the cursor's part has been read to its end.
   Status Fill(Cursor* cursor, std::optional<Cursor>* rest);
 
  private:
-  Result<int> ReadForward(const Place& place, Cursor* cursor);
+  // `read`: what was read ahead, or null.
+  Result<int> ReadForward(const Place& place, std::unique_ptr<ReadOp> read, Cursor* cursor);
   Result<int> ReadReverse(const Place& place, Cursor* cursor);
   // Whether the cursor wants this key of the part.
   bool Wants(const Cursor& cursor, std::string_view key) const {
@@ -92,12 +125,23 @@ class Scanner {
   const kv::Tablet tablet_;
   const bool reverse_;
   const bool ordered_;
+  const kv::Tier tier_;
+  PartAhead* const ahead_;
 };
 
 Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
   cursor->entries = Entries();  // all were taken off
   for (int round = 0;; ++round) {
-    ASSIGN_OR_RETURN(const Place place, reverse_ ? map_.LocateBelow(tablet_, cursor->routes.end) : map_.Locate(tablet_, cursor->routes.begin));
+    std::unique_ptr<ReadOp> read;
+    Place place;
+    if (ahead_ != nullptr && ahead_->IsFor(tablet_, *cursor)) {
+      read = std::move(ahead_->read);
+      place = ahead_->place;
+    } else if (tier_ != kv::Tier::kAny) {
+      return WouldBlockError();
+    } else {
+      ASSIGN_OR_RETURN(place, reverse_ ? map_.LocateBelow(tablet_, cursor->routes.end) : map_.Locate(tablet_, cursor->routes.begin));
+    }
     if (place.part == nullptr) {
       cursor->more = false;
       return OkStatus();
@@ -130,7 +174,7 @@ Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
       std::string end = KeyAtRoute(tablet_.space, cursor->begin, has.end);
       if (here.end.empty() || end < here.end) here.end = std::move(end);
     }
-    ASSIGN_OR_RETURN(const int result, reverse_ ? ReadReverse(place, &here) : ReadForward(place, &here));
+    ASSIGN_OR_RETURN(const int result, reverse_ ? ReadReverse(place, &here) : ReadForward(place, std::move(read), &here));
     if (result == 0) {
       here.bytes = std::min(2 * here.bytes, kReadBytes);
       here.keys = 0;
@@ -152,14 +196,12 @@ Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
   }
 }
 
-Result<int> Scanner::ReadForward(const Place& place, Cursor* cursor) {
+Result<int> Scanner::ReadForward(const Place& place, std::unique_ptr<ReadOp> read, Cursor* cursor) {
   const Part& part = *place.part;
-  std::unique_ptr<ReadOp> read;
-  const int result = cluster_.Read(part.object, [&](ReadOp& op) {
-    op.GuardAttribute(kHeaderAttribute, place.header->bytes);
-    op.Range(StartAt(cursor->begin), CommonCellPrefix(cursor->begin, cursor->end), cursor->LimitOf(part));
-  }, &read);
-  if (result < 0) return result;
+  if (read == nullptr) {
+    const int result = cluster_.Read(part.object, [&](ReadOp& op) { AskForward(place, *cursor, &op); }, &read);
+    if (result < 0) return result;
+  }
   cursor->more = read->more(0);
   Status status;
   std::string last;
@@ -316,12 +358,16 @@ Result<std::string> AddCounters(std::string_view a, std::string_view b) {
   return kv::EncodeCounter(std::max(kv::StampOf(a), kv::StampOf(b)), sum);
 }
 
-Status ScanParts(Cluster& cluster, TabletMap& map, const kv::Range& range, Visit visit) {
+namespace {
+
+// Of a range.
+struct Piece {
+  std::string begin, end;
+  std::optional<RouteRange> routes;  // none: its keys are not ordered by them
+};
+
+std::vector<Piece> PiecesOf(const kv::Range& range) {
   const kv::Space space = range.tablet.space;
-  struct Piece {
-    std::string begin, end;
-    std::optional<RouteRange> routes;
-  };
   std::vector<Piece> pieces;
   const auto add = [&](std::string_view begin, std::string_view end) {
     if (end.empty() || begin < end) pieces.push_back({std::string(begin), std::string(end), RoutesOfKeys(space, begin, end)});
@@ -335,21 +381,52 @@ Status ScanParts(Cluster& cluster, TabletMap& map, const kv::Range& range, Visit
     add(range.begin, range.end);
   }
   if (range.reverse) std::reverse(pieces.begin(), pieces.end());
-  for (Piece& piece : pieces) {
+  return pieces;
+}
+
+Cursor CursorOf(const kv::Range& range, Piece piece) {
+  Cursor cursor{.routes = std::move(piece.routes).value_or(RouteRange()), .begin = std::move(piece.begin), .end = std::move(piece.end)};
+  cursor.keys = range.expected_keys;
+  // A read cannot be told where to end. Where it could go far beyond it shall not be large.
+  const bool bounded = IsBoundedByPrefix(cursor.begin, cursor.end, range.reverse);
+  if (range.expected_bytes > 0) cursor.bytes = std::min(range.expected_bytes, bounded ? kReadBytes : kFirstReadBytes);
+  else if (range.expected_keys > 0) cursor.bytes = kReadBytes;
+  return cursor;
+}
+
+}  // namespace
+
+Status ScanParts(Cluster& cluster, TabletMap& map, const kv::Range& range, kv::Tier tier, Visit visit) {
+  std::optional<Cluster::Since> since;
+  const auto* ahead = static_cast<const PartAhead*>(range.ahead);
+  if (ahead != nullptr && ahead->failed && tier == kv::Tier::kAny) since.emplace(ahead->began);
+  for (Piece& piece : PiecesOf(range)) {
     const bool ordered = piece.routes.has_value();
-    Scanner scanner(cluster, map, range.tablet, range.reverse, ordered);
-    Cursor cursor{.routes = ordered ? std::move(*piece.routes) : RouteRange(), .begin = std::move(piece.begin), .end = std::move(piece.end)};
-    cursor.keys = range.expected_keys;
-    // A read cannot be told where to end. Where it could go far beyond it shall not be large.
-    const bool bounded = IsBoundedByPrefix(cursor.begin, cursor.end, range.reverse);
-    if (range.expected_bytes > 0) cursor.bytes = std::min(range.expected_bytes, bounded ? kReadBytes : kFirstReadBytes);
-    else if (range.expected_keys > 0) cursor.bytes = kReadBytes;
+    Scanner scanner(cluster, map, range, tier, ordered);
+    Cursor cursor = CursorOf(range, std::move(piece));
     bool go_on = true;
     TRY(ordered ? ScanOrdered(scanner, std::move(cursor), visit, &go_on)
                 : ScanMerged(scanner, std::move(cursor), range.reverse, visit, &go_on));
     if (!go_on) return OkStatus();
   }
   return OkStatus();
+}
+
+bool ReadPartAhead(Cluster& cluster, const kv::Range& range, FunctionRef<std::optional<Place>(std::string_view)> locate,
+                   kv::Engine::AheadDone& done) {
+  std::vector<Piece> pieces = PiecesOf(range);
+  if (range.reverse || pieces.size() != 1 || !pieces.front().routes) return false;
+  const Cursor cursor = CursorOf(range, std::move(pieces.front()));
+  const std::optional<Place> place = locate(cursor.routes.begin);
+  if (!place) return false;
+  auto ahead = std::make_unique<PartAhead>(cluster.api(), *place, cursor.begin, cursor.end, cluster.clock().TicksMicros());
+  const ReadOp& op = *ahead->read;
+  AskForward(*place, cursor, ahead->read.get());
+  cluster.ReadLater(place->part->object, op, [ahead = std::move(ahead), done = std::move(done)](int result) mutable {
+    ahead->failed = result < 0;
+    done(std::move(ahead));
+  });
+  return true;
 }
 
 }  // namespace stator::kv_rados

@@ -22,6 +22,12 @@ bool SameCells(const std::vector<std::optional<std::string>>& a, const std::vect
   });
 }
 
+kv::Range WithoutEngineKeys(kv::Range range) {
+  if (range.end.empty() || range.end > kEngineKeys) range.end = kEngineKeys;
+  return range;
+}
+bool IsLogBack(const kv::Range& range) { return range.reverse && range.tablet.space == kv::Space::kLog; }
+
 }  // namespace
 
 void Reader::Kick(kv::Tablet tablet, const Intent& intent, Decision decision) {
@@ -231,11 +237,16 @@ Status Reader::Snapshot(std::span<const kv::Point> points, Values* values) {
 }
 
 Status Reader::Scan(const kv::Range& range, kv::Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) {
-  kv::Range own = range;
-  if (own.end.empty() || own.end > kEngineKeys) own.end = kEngineKeys;
+  const kv::Range own = WithoutEngineKeys(range);
   if (own.begin >= own.end) return OkStatus();
-  if (own.reverse && own.tablet.space == kv::Space::kLog) return tier == kv::Tier::kAny ? ScanLogBack(own, visit) : WouldBlock();
+  if (IsLogBack(own)) return tier == kv::Tier::kAny ? ScanLogBack(own, visit) : WouldBlock();
   return ScanForward(own, tier, visit);
+}
+
+void Reader::ReadAhead(const kv::Range& range, kv::Engine::AheadDone done) {
+  const kv::Range own = WithoutEngineKeys(range);
+  if (own.begin >= own.end || IsLogBack(own)) return done(nullptr);
+  core_.inner.ReadAhead(own, std::move(done));
 }
 
 // Forward, and backward where a queue is not read.

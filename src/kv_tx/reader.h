@@ -22,6 +22,7 @@ class Reader {
   void GetLater(kv::Tablet tablet, std::string_view key, kv::Engine::GetDone done);
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values);
   Status Scan(const kv::Range& range, kv::Tier tier, FunctionRef<bool(std::string_view key, std::string_view value)> visit);
+  void ReadAhead(const kv::Range& range, kv::Engine::AheadDone done);
 
  private:
   using Values = std::vector<std::optional<std::string>>;

@@ -291,6 +291,8 @@ Status TransactionEngine::Scan(const kv::Range& range, kv::Tier tier,
   return parts_->reader.Scan(range, tier, visit);
 }
 
+void TransactionEngine::ReadAhead(const kv::Range& range, AheadDone done) { parts_->reader.ReadAhead(range, std::move(done)); }
+
 void TransactionEngine::Apply(kv::Batch batch, kv::ApplyDone done) { parts_->Apply(std::move(batch), std::move(done)); }
 
 Result<kv::Unit> TransactionEngine::UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) { return parts_->inner->UnitOf(tablet, key, tier); }

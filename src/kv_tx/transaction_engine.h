@@ -64,6 +64,7 @@ class TransactionEngine final : public kv::Engine {
   Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override;
   Status Scan(const kv::Range& range, kv::Tier tier,
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
+  void ReadAhead(const kv::Range& range, AheadDone done) override;
   void Apply(kv::Batch batch, kv::ApplyDone done) override;
   Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) override;
   Status RaiseFence(kv::Tablet tablet, uint64_t fence) override;

@@ -26,7 +26,7 @@ void ReadOnWorker(Context& ctx, Read read, Finish finish) {
   UniqueFunction<void()> cold = [shared, &loop, &clock, posted = clock.TicksMicros()]() mutable {
     const bool late = clock.TicksMicros() - posted > kLongestReadQueueMicros;
     auto outcome = std::make_shared<Outcome>(late ? Outcome(Overloaded()) : shared->first(kv::Tier::kAny));
-    // Nothing of the request stays on this thread: it must end on its loop's.
+    // Nothing of the request stays on this thread: it must end in its loop's turn.
     PostAndStandIn(loop, [shared = std::move(shared), outcome] { shared->second(std::move(*outcome)); });
   };
   if (!ctx.env.workers.TryPost(cold)) shared->second(Overloaded());

@@ -27,7 +27,7 @@ class PageReader {
     if (request_.fetch) return FetchStep(tier, budget);
     int64_t step_bytes = 0;
     bool complete = true;
-    TRY(store_.ScanTablet(request_.target.tablet(), request_.begin, request_.end, request_.reverse, tier,
+    TRY(store_.ScanTablet(Next(budget), tier,
                           [&](std::string_view key, model::ItemView item) {
                             cursor_.assign(key);
                             moved_ = true;
@@ -36,8 +36,7 @@ class PageReader {
                             complete = step_bytes < budget;
                             return complete;
                           },
-                          request_.past.get(), static_cast<size_t>(request_.limit ? *request_.limit - page_.scanned_count : 0),
-                          static_cast<size_t>(std::min(budget, request_.max_bytes - page_.bytes))));
+                          request_.past.get()));
     if (complete) return true;
     Advance();
     return false;
@@ -57,9 +56,25 @@ class PageReader {
 
   Page TakePage() { return std::move(page_); }
 
+  // Whether the next step can begin with what was read ahead of it.
+  bool CanBeAhead() const { return request_.begin < request_.end && !request_.fetch && request_.past == nullptr; }
+  void ReadAhead(kv::Engine::AheadDone done) { store_.engine().ReadAhead(Next(INT64_MAX), std::move(done)); }
+  void Take(std::unique_ptr<kv::Ahead> ahead) { ahead_ = std::move(ahead); }
+
  private:
   // Entries that are read before the items of them are fetched: no item is read while a scan is under way.
   static constexpr size_t kFetchedTogether = 64;
+
+  // What is left of the page, of which about `budget` bytes will be wanted.
+  kv::Range Next(int64_t budget) const {
+    return {.tablet = request_.target.tablet(),
+            .begin = request_.begin,
+            .end = request_.end,
+            .reverse = request_.reverse,
+            .expected_keys = static_cast<size_t>(request_.limit ? *request_.limit - page_.scanned_count : 0),
+            .expected_bytes = static_cast<size_t>(std::min(budget, request_.max_bytes - page_.bytes)),
+            .ahead = ahead_.get()};
+  }
 
   // Step for entries whose items are wanted.
   Result<bool> FetchStep(kv::Tier tier, int64_t budget) {
@@ -68,12 +83,12 @@ class PageReader {
       size_t most = kFetchedTogether;
       if (request_.limit) most = std::min(most, static_cast<size_t>(*request_.limit - page_.scanned_count));
       std::vector<std::pair<std::string, std::string>> entries;
-      TRY(store_.ScanTablet(request_.target.tablet(), request_.begin, request_.end, request_.reverse, tier,
+      TRY(store_.ScanTablet({request_.target.tablet(), request_.begin, request_.end, request_.reverse, most}, tier,
                             [&](std::string_view key, model::ItemView entry) {
                               entries.emplace_back(key, entry.encoded());
                               return entries.size() < most;
                             },
-                            request_.past.get(), most));
+                            request_.past.get()));
       for (const auto& [key, entry] : entries) {
         ASSIGN_OR_RETURN(const bool go_on, TakeFetched(key, model::ItemView(entry), tier));
         cursor_ = key;
@@ -159,10 +174,47 @@ class PageReader {
 
   table::Store& store_;
   PageRequest request_;
+  std::unique_ptr<kv::Ahead> ahead_;
   Page page_;
   std::string cursor_;
   bool moved_ = false;
 };
+
+using ReaderPtr = std::unique_ptr<PageReader>;
+using PageDone = UniqueFunction<void(Result<Page>)>;
+
+// All that is left, on a worker.
+void ReadRest(Context& ctx, ReaderPtr reader, PageDone done) {
+  ReadOnWorker(ctx, [reader = std::move(reader)](kv::Tier tier) -> Result<Page> {
+    TRY(reader->Step(tier, INT64_MAX));
+    return reader->TakePage();
+  }, std::move(done));
+}
+
+// About `budget` bytes on this thread, if they are in memory; the rest on a worker.
+void ReadHere(Context& ctx, ReaderPtr reader, PageDone done, int64_t budget) {
+  const Result<bool> complete = reader->Step(kv::Tier::kMemory, budget);
+  if (complete.ok() && *complete) return done(reader->TakePage());
+  if (!complete.ok()) {
+    if (complete.error().code() != ErrorCode::kWouldBlock) return done(complete.error());
+    reader->Advance();
+  }
+  ReadRest(ctx, std::move(reader), std::move(done));
+}
+
+// From an engine behind a network, for which nobody waits unless that takes a second operation.
+void ReadAhead(Context& ctx, ReaderPtr reader, PageDone done) {
+  PageReader& of = *reader;
+  of.ReadAhead([&ctx, reader = std::move(reader), done = std::move(done)](std::unique_ptr<kv::Ahead> ahead) mutable {
+    if (ahead == nullptr) return ReadRest(ctx, std::move(reader), std::move(done));
+    const bool large = ahead->bytes() > static_cast<size_t>(kInlineAheadBytes);
+    reader->Take(std::move(ahead));
+    ctx.loop.Post([&ctx, reader = std::move(reader), done = std::move(done), large]() mutable {
+      if (large) return ReadRest(ctx, std::move(reader), std::move(done));
+      ReadHere(ctx, std::move(reader), std::move(done), INT64_MAX);
+    });
+  });
+}
 
 }  // namespace
 
@@ -199,31 +251,12 @@ void ReadPage(Context& ctx, PageRequest request, UniqueFunction<void(Result<Page
     done(ErrorOf(ctx, *refusal));
     return;
   }
-  auto reader = std::make_shared<PageReader>(ctx.env.store, std::move(request), std::move(draw));
-  Result<bool> complete = reader->Step(kv::Tier::kMemory, kInlinePageBytes);
-  if (complete.ok() && *complete) {
-    done(reader->TakePage());
-    return;
+  auto reader = std::make_unique<PageReader>(ctx.env.store, std::move(request), std::move(draw));
+  if (ctx.env.store.engine().capabilities().blocking && reader->CanBeAhead()) {
+    ReadAhead(ctx, std::move(reader), std::move(done));
+  } else {
+    ReadHere(ctx, std::move(reader), std::move(done), kInlinePageBytes);
   }
-  if (!complete.ok()) {
-    if (complete.error().code() != ErrorCode::kWouldBlock) {
-      done(std::move(complete).error());
-      return;
-    }
-    reader->Advance();
-  }
-  Executor& loop = ctx.loop;
-  auto shared_done = std::make_shared<UniqueFunction<void(Result<Page>)>>(std::move(done));
-  const Clock& clock = ctx.env.clock;
-  UniqueFunction<void()> rest = [reader, shared_done, &loop, &clock, posted = clock.TicksMicros()]() mutable {
-    const bool late = clock.TicksMicros() - posted > kLongestReadQueueMicros;
-    const Result<bool> finished = late ? Result<bool>(Overloaded()) : reader->Step(kv::Tier::kAny, INT64_MAX);
-    auto page = std::make_shared<Result<Page>>(finished.ok() ? Result<Page>(reader->TakePage())
-                                                             : Result<Page>(finished.error()));
-    // Nothing of the request stays on this thread: it must end on its loop's.
-    PostAndStandIn(loop, [shared_done = std::move(shared_done), page] { (*shared_done)(std::move(*page)); });
-  };
-  if (!ctx.env.workers.TryPost(rest)) (*shared_done)(Overloaded());
 }
 
 }  // namespace stator::ops

@@ -18,6 +18,8 @@ namespace stator::ops {
 inline constexpr int64_t kMaxPageBytes = 1 << 20;
 // How much of a page the loop's own thread reads before it hands the rest to a worker, so that others get their turn.
 inline constexpr int64_t kInlinePageBytes = 64 << 10;
+// The same of what came over a network: to go to a worker costs more than this.
+inline constexpr int64_t kInlineAheadBytes = 256 << 10;
 
 struct PageRequest {
   ReadTarget target;

@@ -78,8 +78,10 @@ TEST(Page, AnySplittingGivesTheSameItemsForwardAndReverse) {
   const std::map<int64_t, std::string> model = Fill(world, 9000, 500);
   std::vector<std::string> ascending;
   for (const auto& [sk, item] : model) ascending.push_back(item);
-  for (const double stutter : {0.0, 0.7}) {
+  constexpr double kNetwork = 1;
+  for (const double stutter : {0.0, 0.7, kNetwork}) {
     world.engine.set_stutter(stutter);
+    world.engine.set_network(stutter == kNetwork);
     for (const bool forward : {true, false}) {
       for (const std::optional<int64_t> limit : {std::optional<int64_t>(), std::optional<int64_t>(1), std::optional<int64_t>(7),
                                                  std::optional<int64_t>(499), std::optional<int64_t>(100000)}) {
@@ -102,6 +104,16 @@ TEST(Page, AnySplittingGivesTheSameItemsForwardAndReverse) {
       }
     }
   }
+}
+
+TEST(Page, WhatTheNetworkBringsIsReadWhereverItIsBest) {
+  TestWorld world(kSeed + 3);
+  const size_t items = Fill(world, 300, 300).size();
+  world.engine.set_network(true);
+  QueryRequest request = QueryOf("pk = :p", {{":p", "'p'"}});
+  request.limit = 10;
+  EXPECT_EQ(ReadAll(world, request, Query).items.size(), items);
+  EXPECT_GE(world.engine.reads_ahead, static_cast<int>(items / 10)) << "each page begins with what is read ahead";
 }
 
 TEST(Page, RandomRangesAndFilters) {
@@ -127,6 +139,7 @@ TEST(Page, RandomRangesAndFilters) {
       request.expression_attribute_values->emplace_back(":t", expr::notation::Value("true"));
     }
     request.scan_index_forward = world.random.Below(2) == 0;
+    world.engine.set_network(world.random.Below(2) == 0);
     // An equality on the whole key cannot be restarted, and need not be.
     if (kind != 5) request.limit = 1 + static_cast<int64_t>(world.random.Below(20));
     std::vector<std::string> expected;

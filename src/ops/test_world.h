@@ -18,16 +18,22 @@
 
 namespace stator::ops {
 
-// Memory whose reads with Tier::kMemory give up by chance: before the first key, or after some. Refuses writes on demand.
+// Memory whose reads with Tier::kMemory give up by chance: before the first key, or after some. Refuses writes on demand. Behind a network
+// they give up always, unless a range was read ahead; of which by chance nothing came, some keys, all, or more than a loop should look at.
 class StutteringEngine final : public kv::Engine {
  public:
   explicit StutteringEngine(uint64_t seed) : random_(seed) {}
   void set_stutter(double probability) { stutter_ = probability; }
+  void set_network(bool network) { network_ = network; }
   // Batches that put or delete `key` are refused from now on.
   void Refuse(std::string key) { refused_ = std::move(key); }
   void RefuseAll(bool refuse) { refuse_all_ = refuse; }
 
-  kv::Capabilities capabilities() const override { return memory_.capabilities(); }
+  kv::Capabilities capabilities() const override {
+    kv::Capabilities capabilities = memory_.capabilities();
+    capabilities.blocking = network_;
+    return capabilities;
+  }
   Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override {
     if (tier == kv::Tier::kMemory && random_.Unit() < stutter_) return Error(ErrorCode::kWouldBlock, "cold");
     return memory_.Get(tablet, key, tier, value);
@@ -37,8 +43,18 @@ class StutteringEngine final : public kv::Engine {
     return memory_.MultiGet(points, tier, values);
   }
   Status Scan(const kv::Range& range, kv::Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) override {
-    if (tier != kv::Tier::kMemory || random_.Unit() >= stutter_) return memory_.Scan(range, tier, visit);
-    uint64_t left = random_.Below(40);
+    const auto ahead = static_cast<SomeAhead*>(range.ahead);
+    uint64_t left = 0;
+    if (tier != kv::Tier::kMemory) {
+      return memory_.Scan(range, tier, visit);
+    } else if (network_) {
+      left = ahead == nullptr ? 0 : std::exchange(ahead->keys, 0);
+      if (left == UINT64_MAX) return memory_.Scan(range, tier, visit);
+    } else if (random_.Unit() >= stutter_) {
+      return memory_.Scan(range, tier, visit);
+    } else {
+      left = random_.Below(40);
+    }
     bool ended = false;
     TRY(memory_.Scan(range, tier, [&](std::string_view key, std::string_view value) {
       if (left-- == 0) return false;
@@ -48,6 +64,17 @@ class StutteringEngine final : public kv::Engine {
     if (ended) return OkStatus();
     return Error(ErrorCode::kWouldBlock, "cold");
   }
+  void ReadAhead(const kv::Range&, AheadDone done) override {
+    ++reads_ahead;
+    switch (random_.Below(5)) {
+      case 0: return done(nullptr);
+      case 1: return done(std::make_unique<SomeAhead>(0, 0));
+      case 2: return done(std::make_unique<SomeAhead>(1 + random_.Below(40), 1000));
+      case 3: return done(std::make_unique<SomeAhead>(UINT64_MAX, 1000));
+      default: return done(std::make_unique<SomeAhead>(UINT64_MAX, 1 << 20));
+    }
+  }
+  int reads_ahead = 0;
   void Apply(kv::Batch batch, kv::ApplyDone done) override {
     bool refuse = refuse_all_;
     for (const kv::Put& put : batch.puts) refuse |= !refused_.empty() && put.key == refused_;
@@ -61,9 +88,17 @@ class StutteringEngine final : public kv::Engine {
   Status Checkpoint(const std::string& directory) override { return memory_.Checkpoint(directory); }
 
  private:
+  struct SomeAhead final : kv::Ahead {
+    SomeAhead(uint64_t most, size_t says) : keys(most), size(says) {}
+    size_t bytes() const override { return size; }
+    uint64_t keys;
+    const size_t size;
+  };
+
   kv::MemoryEngine memory_;
   SeededRandom random_;
   std::atomic<double> stutter_{0};
+  std::atomic<bool> network_{false};
   std::string refused_;
   bool refuse_all_ = false;
 };

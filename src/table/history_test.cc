@@ -90,7 +90,7 @@ struct World {
       std::string last;
       EXPECT_TRUE(store
                       ->ScanTablet(
-                          tablet, begin, end, reverse, kv::Tier::kAny,
+                          {tablet, begin, end, reverse}, kv::Tier::kAny,
                           [&](std::string_view key, ItemView item) {
                             EXPECT_TRUE(key >= begin && key < end);
                             EXPECT_TRUE(last.empty() || (reverse ? key < last : key > last))

@@ -365,13 +365,11 @@ Status Store::GetTogether(std::span<const WriteTarget> items, kv::Tier tier,
 
 Status Store::Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
                    FunctionRef<bool(std::string_view key, model::ItemView item)> visit) {
-  return ScanTablet(table.descriptor.tablet(), begin, end, reverse, tier, visit);
+  return ScanTablet({table.descriptor.tablet(), begin, end, reverse}, tier, visit);
 }
 
-Status Store::ScanTablet(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
-                         FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
-                         const History::Moment* past, size_t expected_keys, size_t expected_bytes) {
-  const kv::Range range = {tablet, begin, end, reverse, expected_keys, expected_bytes};
+Status Store::ScanTablet(const kv::Range& range, kv::Tier tier,
+                         FunctionRef<bool(std::string_view key, model::ItemView item)> visit, const History::Moment* past) {
   if (past != nullptr) return past->Scan(engine_, range, tier, visit);
   Status bad;
   TRY(engine_.Scan(range, tier,

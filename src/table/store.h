@@ -210,10 +210,9 @@ class Store {
   // Visits items with keys in [begin, end) in key order (descending when reverse) until `visit` returns false.
   Status Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
               FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
-  // The same for the entries of an index, or whatever else the tablet holds. How much the caller will want: kv::Range.
-  Status ScanTablet(kv::Tablet tablet, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
-                    FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
-                    const History::Moment* past = nullptr, size_t expected_keys = 0, size_t expected_bytes = 0);
+  // The same for the entries of an index, or whatever else the tablet holds.
+  Status ScanTablet(const kv::Range& range, kv::Tier tier, FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
+                    const History::Moment* past = nullptr);
 
   // Reads the targets under latches, runs `body`, and applies what it says in one batch; `done` when that is durable. Targets
   // are distinct. An error of the body is handed to `done` (after whatever it saw is durable) and nothing is applied.

@@ -81,8 +81,7 @@ inline std::string RandomItem(SeededRandom& random, const std::string& pk, int s
 inline std::map<std::string, std::string> ScanAll(Store& store, kv::Tablet tablet, char kind) {
   std::map<std::string, std::string> found;
   EXPECT_TRUE(store
-                  .ScanTablet(tablet, FirstKeyOfHash(0, kind), EndOfKind(kind), false,
-                              kv::Tier::kAny,
+                  .ScanTablet({tablet, FirstKeyOfHash(0, kind), EndOfKind(kind)}, kv::Tier::kAny,
                               [&](std::string_view key, ItemView item) {
                                 found.emplace(key, item.encoded());
                                 return true;

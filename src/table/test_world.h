@@ -66,8 +66,7 @@ struct World {
   std::map<std::string, std::string> ScanAll(kv::Tablet tablet, char kind) {
     std::map<std::string, std::string> found;
     EXPECT_TRUE(store
-                    ->ScanTablet(tablet, FirstKeyOfHash(0, kind), EndOfKind(kind), false,
-                                 kv::Tier::kAny,
+                    ->ScanTablet({tablet, FirstKeyOfHash(0, kind), EndOfKind(kind)}, kv::Tier::kAny,
                                  [&](std::string_view key, model::ItemView item) {
                                    found.emplace(key, item.encoded());
                                    return true;

@@ -1,8 +1,12 @@
 // Reads of single keys: many at once, without a thread that waits, and from what the process remembers.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -62,6 +66,21 @@ class LaterReads {
   std::vector<std::string> answers_;
   size_t open_ = 0;
 };
+
+std::unique_ptr<kv::Ahead> ReadAhead(kv::Engine& engine, const kv::Range& range) {
+  std::promise<std::unique_ptr<kv::Ahead>> read;
+  engine.ReadAhead(range, [&read](std::unique_ptr<kv::Ahead> ahead) { read.set_value(std::move(ahead)); });
+  return read.get_future().get();
+}
+// "key=value key=value", and the error that it ended with.
+std::string Scan(kv::Engine& engine, const kv::Range& range, kv::Tier tier) {
+  std::string found;
+  const Status scanned = engine.Scan(range, tier, [&found](std::string_view key, std::string_view value) {
+    found.append(key).append("=").append(value.substr(kv::kStampBytes)).append(" ");
+    return true;
+  });
+  return scanned.ok() ? found : found + Text(scanned.error(), {});
+}
 
 // Each thread reads what it has just written, and what another process has.
 TEST(RadosReads, ManyAtOnceSeeWhatWasWrittenBefore) {
@@ -165,9 +184,14 @@ TEST(RadosReads, NoReadOutlivesItsDeadline) {
   auto closing = Open(options);
   ASSERT_TRUE(engine && closing && kv::ApplyAndWait(*engine, PutOne("a", "1")).ok());
   ASSERT_EQ(Read(*engine, "a") + Read(*closing, "a"), "11");
+  ASSERT_EQ(Scan(*engine, {kTablet, "a", "b"}, kv::Tier::kAny), "a=1 ");
   ClusterUnderTest::ForAllOsds("freeze-osd");
   {
     LaterReads later(*engine), of_closing(*closing);
+    const auto ahead = ReadAhead(*engine, {kTablet, "a", "b"});
+    ASSERT_NE(ahead, nullptr);
+    EXPECT_EQ(Scan(*engine, {.tablet = kTablet, .begin = "a", .end = "b", .ahead = ahead.get()}, kv::Tier::kAny),
+              "The Ceph cluster did not answer in time.");
     std::vector<std::thread> waiting;
     for (int i = 0; i < 10; ++i) {
       later.Ask(kTablet, "a");
@@ -186,6 +210,96 @@ TEST(RadosReads, NoReadOutlivesItsDeadline) {
   LaterReads later(*engine);
   for (int i = 0; i < 10; ++i) later.Ask(kTablet, "a");
   EXPECT_THAT(later.Wait(), testing::Each("1"));
+}
+
+// ---- ranges, read ahead ---------------------------------------------------------------------------------------------
+
+TEST(RadosReads, AScanTakesWhatWasReadAhead) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto engine = Open(options), other = Open(options);
+  ASSERT_TRUE(engine && other);
+  for (const char* key : {"ka", "kb"}) ASSERT_TRUE(kv::ApplyAndWait(*other, PutOne(key, "1")).ok());
+  kv::Range range{kTablet, "ka", "kz"};
+  EXPECT_EQ(ReadAhead(*engine, range), nullptr) << "the tablet would have to be looked for";
+  EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny), "ka=1 kb=1 ");
+
+  std::unique_ptr<kv::Ahead> ahead = ReadAhead(*engine, range);
+  ASSERT_NE(ahead, nullptr);
+  EXPECT_GT(ahead->bytes(), 0u);
+  ASSERT_TRUE(kv::ApplyAndWait(*other, PutOne("ka", "2")).ok());
+  range.ahead = ahead.get();
+  EXPECT_EQ(Scan(*engine, {.tablet = kTablet, .begin = "kb", .end = "kz", .ahead = ahead.get()}, kv::Tier::kMemory), "would block");
+  EXPECT_EQ(Scan(*engine, {.tablet = kTablet, .begin = "ka", .end = "kb", .ahead = ahead.get()}, kv::Tier::kMemory), "would block");
+  EXPECT_EQ(Scan(*engine, {.tablet = {kTablet.space, 99}, .begin = "ka", .end = "kz", .ahead = ahead.get()}, kv::Tier::kMemory), "would block");
+  EXPECT_EQ(Scan(*engine, range, kv::Tier::kMemory), "ka=1 kb=1 ") << "it was read before";
+  EXPECT_EQ(Scan(*engine, range, kv::Tier::kMemory), "would block") << "it has been taken";
+  EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny), "ka=2 kb=1 ");
+
+  // Not all of the range.
+  range.expected_keys = 1;
+  const auto first = ReadAhead(*engine, range), again = ReadAhead(*engine, range);
+  ASSERT_TRUE(first && again);
+  range.ahead = first.get();
+  EXPECT_EQ(Scan(*engine, range, kv::Tier::kMemory), "ka=2 would block");
+  range.ahead = again.get();
+  EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny), "ka=2 kb=1 ");
+
+  // Not while it has to be found out what the part is.
+  ASSERT_TRUE(other->RaiseFence(kTablet, 5).ok());
+  const auto refused = ReadAhead(*engine, range);
+  ASSERT_NE(refused, nullptr);
+  EXPECT_EQ(refused->bytes(), 0u);
+  range.ahead = refused.get();
+  EXPECT_EQ(Scan(*engine, range, kv::Tier::kMemory), "would block");
+  EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny), "ka=2 kb=1 ");
+
+  range.reverse = true;
+  EXPECT_EQ(ReadAhead(*engine, range), nullptr);
+  EXPECT_EQ(ReadAhead(*engine, {{kTablet.space, 99}, "ka", "kz"}), nullptr);
+  EXPECT_EQ(ReadAhead(*engine, {kTablet, "kb", "ka"}), nullptr);
+}
+
+// What was given up stays in the object for a while.
+TEST(RadosReads, WhatIsReadAheadEndsWithThePart) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto engine = Open(options);
+  ASSERT_NE(engine, nullptr);
+  std::string all;
+  for (int i = 0; i < 40; ++i) {
+    const std::string key = fmt::format("k{:02}", i);
+    ASSERT_TRUE(kv::ApplyAndWait(*engine, PutOne(key, "1")).ok());
+    all += key + "=1 ";
+  }
+  const kv::Range range{kTablet, "k", "l"};
+  EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny), all);
+  ASSERT_TRUE(kv_rados::SplitPart(*engine, kTablet, "k20").ok());
+  EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny), all);
+  const auto ahead = ReadAhead(*engine, range);
+  ASSERT_NE(ahead, nullptr);
+  kv::Range with = range;
+  with.ahead = ahead.get();
+  EXPECT_EQ(Scan(*engine, with, kv::Tier::kMemory), all.substr(0, all.size() / 2) + "would block");
+}
+
+TEST(RadosReads, NoMoreThanSomeAreReadAheadAtATime) {
+  const auto engine = Open(Impatient());
+  ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, PutOne("ka", "1")).ok());
+  const kv::Range range{kTablet, "ka", "kz"};
+  ASSERT_EQ(Scan(*engine, range, kv::Tier::kAny), "ka=1 ");
+  ClusterUnderTest::ForAllOsds("freeze-osd");
+  constexpr int kMany = 100;
+  std::atomic<int> refused = 0, answered = 0;
+  for (int i = 0; i < kMany; ++i) {
+    engine->ReadAhead(range, [&](const std::unique_ptr<kv::Ahead>& ahead) { ++(ahead == nullptr ? refused : answered); });
+  }
+  EXPECT_EQ(answered, 0);
+  EXPECT_GT(refused, kMany / 2);
+  EXPECT_LT(refused, kMany);
+  ClusterUnderTest::ForAllOsds("thaw-osd");
+  while (answered + refused < kMany) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  while (Scan(*engine, range, kv::Tier::kAny) != "ka=1 ") {
+  }
+  EXPECT_NE(ReadAhead(*engine, range), nullptr);
 }
 
 // ---- Tier::kGuarded ------------------------------------------------------------------------------------------------
