@@ -74,7 +74,8 @@ struct Point {
   std::string_view key;
 };
 
-// What an engine has read already for a Scan that is to come (Engine::ReadAhead). Not thread-safe; must not outlive the engine.
+// What an engine has read already for a Scan that is to come (Engine::ReadAhead). Not thread-safe; once the engine is gone it may
+// only be destroyed.
 class Ahead {
  public:
   virtual ~Ahead() = default;
@@ -242,7 +243,8 @@ class Engine {
                       FunctionRef<bool(std::string_view key, std::string_view value)> visit) = 0;
 
   // Reads what a Scan of the range would begin with, for callers that have better things to do than wait. `done` gets it, perhaps empty after
-  // an error, on a thread of the engine, which must not wait there; or null, inline: nothing can be read ahead.
+  // an error, on a thread of the engine, which must not wait there, or inline; or null, always inline: nothing can be read ahead. The range
+  // need not outlive the beginning of `done`.
   using AheadDone = UniqueFunction<void(std::unique_ptr<Ahead>)>;
   virtual void ReadAhead(const Range&, AheadDone done) { done(nullptr); }
 

@@ -6,7 +6,8 @@
 #include <condition_variable>
 #include <iterator>
 #include <optional>
-#include <utility>
+
+#include "kv/partial_ahead.h"
 
 namespace stator::kv {
 namespace {
@@ -70,8 +71,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
   }
 
   Status Scan(const Range& range, Tier tier, FunctionRef<bool(std::string_view key, std::string_view value)> visit) override {
-    SomeAhead* const ahead = static_cast<SomeAhead*>(range.ahead);
-    size_t left = tier == Tier::kAny ? SIZE_MAX : ahead == nullptr ? 0 : std::exchange(ahead->keys, 0);
+    size_t left = tier == Tier::kAny ? SIZE_MAX : PartialAhead::Take(range);
     if (left == 0) return WouldBlock();
     TRY(CheckReadable(range.tablet));
     bool blocks = false;
@@ -83,10 +83,10 @@ class SharedMemory::Member final : public Engine, public Bulletin {
   }
 
   // In turns: nothing, an error, few keys, many, and so many that they had better not be looked at here.
-  void ReadAhead(const Range&, AheadDone done) override {
+  void ReadAhead(const Range& range, AheadDone done) override {
     static constexpr size_t kKeys[] = {0, 2, 1000, 1000}, kBytes[] = {0, 100, 1000, SIZE_MAX};
     const size_t turn = aheads_.fetch_add(1) % (std::size(kKeys) + 1);
-    done(turn == std::size(kKeys) ? nullptr : std::make_unique<SomeAhead>(kKeys[turn], kBytes[turn]));
+    done(turn == std::size(kKeys) ? nullptr : std::make_unique<PartialAhead>(range, kKeys[turn], kBytes[turn]));
   }
 
   void Apply(Batch batch, ApplyDone done) override {
@@ -218,13 +218,6 @@ class SharedMemory::Member final : public Engine, public Bulletin {
     }
     return std::move(*outcome);
   }
-
-  struct SomeAhead final : Ahead {
-    SomeAhead(size_t most, size_t says) : keys(most), size(says) {}
-    size_t bytes() const override { return size; }
-    size_t keys;
-    const size_t size;
-  };
 
   SharedMemory& store_;
   std::atomic<size_t> aheads_ = 0;

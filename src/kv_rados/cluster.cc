@@ -230,8 +230,8 @@ int Cluster::Write(const std::string& object, const WriteOp& op) {
   return api_.write_op_operate(op.get(), pool_, object.c_str(), nullptr, kWriteFlags);
 }
 
-Cluster::Since::Since(int64_t ticks) { since = ticks; }
-Cluster::Since::~Since() { since.reset(); }
+Cluster::Since::Since(int64_t ticks) : outer_(std::exchange(since, ticks)) {}
+Cluster::Since::~Since() { since = outer_; }
 
 int Cluster::Read(const std::string& object, FunctionRef<void(ReadOp&)> fill, std::unique_ptr<ReadOp>* read) {
   const int64_t started = since.value_or(clock().TicksMicros());

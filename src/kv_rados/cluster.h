@@ -116,13 +116,16 @@ class Cluster {
   // to (-EDEADLK).
   static bool InCallback();
   int Write(const std::string& object, const WriteOp& op);
-  // While one is there, what its thread reads began at `ticks`: somebody has waited for it since.
+  // While one is there, what its thread reads began at `ticks`: somebody has waited for it since. The innermost counts.
   class Since {
    public:
     explicit Since(int64_t ticks);
     ~Since();
     Since(const Since&) = delete;
     Since& operator=(const Since&) = delete;
+
+   private:
+    const std::optional<int64_t> outer_;
   };
   // Fills an operation and reads; again, with a new one, while answers time out and the deadline of the options has not passed.
   int Read(const std::string& object, FunctionRef<void(ReadOp&)> fill, std::unique_ptr<ReadOp>* read);

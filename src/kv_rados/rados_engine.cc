@@ -29,7 +29,7 @@ constexpr int kRounds = 50;  // of a read whose operations are refused, because 
 // Threads for what GetLater cannot do without waiting, and how many reads may stand in line for them.
 constexpr int kWaiters = 2;
 constexpr size_t kMaxInLine = 10'000;
-constexpr size_t kAheadsAtOnce = 32;  // long reads that nobody waits for; more stand in line for a worker
+constexpr size_t kAheadsAtOnce = 32;  // long reads that nobody waits for, and what they brought; more stand in line for a worker
 constexpr size_t kPartsAtOnce = 64;  // that are asked for their counters together
 
 Error LookOnlyError() {
@@ -168,8 +168,9 @@ class RadosEngine final : public kv::Engine {
 
   Mutex later_mutex_;
   std::condition_variable_any later_ended_;
-  size_t later_ GUARDED_BY(later_mutex_) = 0;   // without an answer
-  size_t aheads_ GUARDED_BY(later_mutex_) = 0;  // under way
+  size_t later_ GUARDED_BY(later_mutex_) = 0;  // without an answer
+  // Read ahead and not taken yet: they may outlive the engine.
+  const std::shared_ptr<std::atomic<size_t>> aheads_ = std::make_shared<std::atomic<size_t>>(0);
   WorkerPool waiters_;
 };
 
@@ -476,23 +477,20 @@ Status RadosEngine::Scan(const kv::Range& range, kv::Tier tier,
 }
 
 void RadosEngine::ReadAhead(const kv::Range& range, AheadDone done) {
-  bool many = false;
+  const bool empty = !range.end.empty() && range.begin >= range.end;
+  const bool room = aheads_->fetch_add(1, std::memory_order_relaxed) < kAheadsAtOnce;
+  std::shared_ptr<void> until_taken(nullptr, [aheads = aheads_](void*) { aheads->fetch_sub(1, std::memory_order_relaxed); });
+  if (empty || !room) return done(nullptr);
   {
     MutexLock lock(later_mutex_);
-    many = aheads_ == kAheadsAtOnce;
-    if (!many) ++aheads_, ++later_;
+    ++later_;
   }
-  if (many) return done(nullptr);
   AheadDone then = [this, done = std::move(done)](std::unique_ptr<kv::Ahead> ahead) mutable {
-    {
-      MutexLock lock(later_mutex_);
-      --aheads_;
-    }
     done(std::move(ahead));
     EndLater();
   };
-  const bool empty = !range.end.empty() && range.begin >= range.end;
-  if (empty || !ReadPartAhead(*cluster_, range, [&](std::string_view route) { return LocateCached(range.tablet, route); }, then)) then(nullptr);
+  const auto locate = [&](std::string_view route) { return LocateCached(range.tablet, route); };
+  if (!ReadPartAhead(*cluster_, range, locate, std::move(until_taken), then)) then(nullptr);
 }
 
 bool RadosEngine::SpansUnits(const kv::Batch& batch) const {

@@ -73,19 +73,33 @@ struct Cursor {
 // What ReadPartAhead has read for the first Fill of a cursor.
 class PartAhead final : public kv::Ahead {
  public:
-  PartAhead(const RadosApi& api, Place of, std::string first, std::string last, int64_t ticks)
-      : place(std::move(of)), begin(std::move(first)), end(std::move(last)), began(ticks), read(std::make_unique<ReadOp>(api)) {}
+  PartAhead(const RadosApi& api, Place of, std::string first, std::string last, int64_t ticks, std::shared_ptr<void> until_taken)
+      : place(std::move(of)),
+        begin(std::move(first)),
+        end(std::move(last)),
+        began(ticks),
+        read_(std::make_unique<ReadOp>(api)),
+        until_taken_(std::move(until_taken)) {}
 
-  size_t bytes() const override { return failed || read == nullptr ? 0 : place.part->BytesOf(read->size(0)); }
+  size_t bytes() const override { return failed || read_ == nullptr ? 0 : place.part->BytesOf(read_->size(0)); }
+  // Of a Scan that is not in reverse.
   bool IsFor(kv::Tablet tablet, const Cursor& cursor) const {
-    return !failed && read != nullptr && place.part->tablet == tablet && cursor.begin == begin && cursor.end == end;
+    return !failed && read_ != nullptr && place.part->tablet == tablet && cursor.begin == begin && cursor.end == end;
+  }
+  ReadOp* read() { return read_.get(); }
+  std::unique_ptr<ReadOp> Take() {
+    until_taken_.reset();
+    return std::move(read_);
   }
 
   const Place place;
   const std::string begin, end;
   const int64_t began;  // ticks
   bool failed = false;
-  std::unique_ptr<ReadOp> read;  // until it is taken
+
+ private:
+  std::unique_ptr<ReadOp> read_;
+  std::shared_ptr<void> until_taken_;
 };
 
 void AskForward(const Place& place, const Cursor& cursor, ReadOp* op) {
@@ -134,8 +148,8 @@ Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
   for (int round = 0;; ++round) {
     std::unique_ptr<ReadOp> read;
     Place place;
-    if (ahead_ != nullptr && ahead_->IsFor(tablet_, *cursor)) {
-      read = std::move(ahead_->read);
+    if (ahead_ != nullptr && !reverse_ && ahead_->IsFor(tablet_, *cursor)) {
+      read = ahead_->Take();
       place = ahead_->place;
     } else if (tier_ != kv::Tier::kAny) {
       return WouldBlockError();
@@ -413,15 +427,15 @@ Status ScanParts(Cluster& cluster, TabletMap& map, const kv::Range& range, kv::T
 }
 
 bool ReadPartAhead(Cluster& cluster, const kv::Range& range, FunctionRef<std::optional<Place>(std::string_view)> locate,
-                   kv::Engine::AheadDone& done) {
+                   std::shared_ptr<void> until_taken, kv::Engine::AheadDone& done) {
   std::vector<Piece> pieces = PiecesOf(range);
   if (range.reverse || pieces.size() != 1 || !pieces.front().routes) return false;
   const Cursor cursor = CursorOf(range, std::move(pieces.front()));
   const std::optional<Place> place = locate(cursor.routes.begin);
   if (!place) return false;
-  auto ahead = std::make_unique<PartAhead>(cluster.api(), *place, cursor.begin, cursor.end, cluster.clock().TicksMicros());
-  const ReadOp& op = *ahead->read;
-  AskForward(*place, cursor, ahead->read.get());
+  auto ahead = std::make_unique<PartAhead>(cluster.api(), *place, cursor.begin, cursor.end, cluster.clock().TicksMicros(), std::move(until_taken));
+  const ReadOp& op = *ahead->read();
+  AskForward(*place, cursor, ahead->read());
   cluster.ReadLater(place->part->object, op, [ahead = std::move(ahead), done = std::move(done)](int result) mutable {
     ahead->failed = result < 0;
     done(std::move(ahead));

@@ -81,8 +81,8 @@ std::vector<PartitionHalves> ScanHalves(const ReadTarget& target, const Page& pa
                                         uint64_t final_hash, bool consistent);
 int64_t SumOf(const std::vector<PartitionHalves>& partitions);
 
-// Asks for admission and reads the page, of a moment of the past if the fault dial says so, on this thread as long as that is short and from memory,
-// and hands it to `done` on the loop's thread. Whoever knows what it cost calls ChargePage.
+// Asks for admission and reads the page, of a moment of the past if the fault dial says so, on this thread as long as that is short and from memory
+// (from a network: what was read ahead), and hands it to `done` on the loop's thread. Whoever knows what it cost calls ChargePage.
 void ReadPage(Context& ctx, PageRequest request, UniqueFunction<void(Result<Page>)> done);
 
 }  // namespace stator::ops

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "expr/test_notation.h"
 #include "kv/memory_engine.h"
+#include "kv/partial_ahead.h"
 #include "ops/operations.h"
 #include "table/store.h"
 
@@ -43,13 +44,12 @@ class StutteringEngine final : public kv::Engine {
     return memory_.MultiGet(points, tier, values);
   }
   Status Scan(const kv::Range& range, kv::Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) override {
-    const auto ahead = static_cast<SomeAhead*>(range.ahead);
     uint64_t left = 0;
     if (tier != kv::Tier::kMemory) {
       return memory_.Scan(range, tier, visit);
     } else if (network_) {
-      left = ahead == nullptr ? 0 : std::exchange(ahead->keys, 0);
-      if (left == UINT64_MAX) return memory_.Scan(range, tier, visit);
+      left = kv::PartialAhead::Take(range);
+      if (left == SIZE_MAX) return memory_.Scan(range, tier, visit);
     } else if (random_.Unit() >= stutter_) {
       return memory_.Scan(range, tier, visit);
     } else {
@@ -64,15 +64,19 @@ class StutteringEngine final : public kv::Engine {
     if (ended) return OkStatus();
     return Error(ErrorCode::kWouldBlock, "cold");
   }
-  void ReadAhead(const kv::Range&, AheadDone done) override {
+  void ReadAhead(const kv::Range& range, AheadDone done) override {
     ++reads_ahead;
+    std::unique_ptr<kv::Ahead> ahead;
     switch (random_.Below(5)) {
       case 0: return done(nullptr);
-      case 1: return done(std::make_unique<SomeAhead>(0, 0));
-      case 2: return done(std::make_unique<SomeAhead>(1 + random_.Below(40), 1000));
-      case 3: return done(std::make_unique<SomeAhead>(UINT64_MAX, 1000));
-      default: return done(std::make_unique<SomeAhead>(UINT64_MAX, 1 << 20));
+      case 1: ahead = std::make_unique<kv::PartialAhead>(range, 0, 0); break;
+      case 2: ahead = std::make_unique<kv::PartialAhead>(range, 1 + random_.Below(40), 1000); break;
+      case 3: ahead = std::make_unique<kv::PartialAhead>(range, SIZE_MAX, 1000); break;
+      default: ahead = std::make_unique<kv::PartialAhead>(range, SIZE_MAX, 1 << 20);
     }
+    if (random_.Below(4) == 0) return done(std::move(ahead));
+    UniqueFunction<void()> later = [ahead = std::move(ahead), done = std::move(done)]() mutable { done(std::move(ahead)); };
+    EXPECT_TRUE(network_thread_.TryPost(later));
   }
   int reads_ahead = 0;
   void Apply(kv::Batch batch, kv::ApplyDone done) override {
@@ -88,17 +92,11 @@ class StutteringEngine final : public kv::Engine {
   Status Checkpoint(const std::string& directory) override { return memory_.Checkpoint(directory); }
 
  private:
-  struct SomeAhead final : kv::Ahead {
-    SomeAhead(uint64_t most, size_t says) : keys(most), size(says) {}
-    size_t bytes() const override { return size; }
-    uint64_t keys;
-    const size_t size;
-  };
-
   kv::MemoryEngine memory_;
   SeededRandom random_;
   std::atomic<double> stutter_{0};
   std::atomic<bool> network_{false};
+  WorkerPool network_thread_{1, 1000};
   std::string refused_;
   bool refuse_all_ = false;
 };

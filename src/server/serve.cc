@@ -104,6 +104,7 @@ int Serve(const ServeSettings& settings) {
   instance.StopBackground();
   (*server)->Drain(kDrainMicros);
   instance.Close();
+  server->reset();  // with what was left on its loops, which needs the instance
   LogInfo("stopped");
   return 0;
 }

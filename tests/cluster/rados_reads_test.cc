@@ -184,14 +184,9 @@ TEST(RadosReads, NoReadOutlivesItsDeadline) {
   auto closing = Open(options);
   ASSERT_TRUE(engine && closing && kv::ApplyAndWait(*engine, PutOne("a", "1")).ok());
   ASSERT_EQ(Read(*engine, "a") + Read(*closing, "a"), "11");
-  ASSERT_EQ(Scan(*engine, {kTablet, "a", "b"}, kv::Tier::kAny), "a=1 ");
   ClusterUnderTest::ForAllOsds("freeze-osd");
   {
     LaterReads later(*engine), of_closing(*closing);
-    const auto ahead = ReadAhead(*engine, {kTablet, "a", "b"});
-    ASSERT_NE(ahead, nullptr);
-    EXPECT_EQ(Scan(*engine, {.tablet = kTablet, .begin = "a", .end = "b", .ahead = ahead.get()}, kv::Tier::kAny),
-              "The Ceph cluster did not answer in time.");
     std::vector<std::thread> waiting;
     for (int i = 0; i < 10; ++i) {
       later.Ask(kTablet, "a");
@@ -231,6 +226,7 @@ TEST(RadosReads, AScanTakesWhatWasReadAhead) {
   EXPECT_EQ(Scan(*engine, {.tablet = kTablet, .begin = "kb", .end = "kz", .ahead = ahead.get()}, kv::Tier::kMemory), "would block");
   EXPECT_EQ(Scan(*engine, {.tablet = kTablet, .begin = "ka", .end = "kb", .ahead = ahead.get()}, kv::Tier::kMemory), "would block");
   EXPECT_EQ(Scan(*engine, {.tablet = {kTablet.space, 99}, .begin = "ka", .end = "kz", .ahead = ahead.get()}, kv::Tier::kMemory), "would block");
+  EXPECT_EQ(Scan(*engine, {.tablet = kTablet, .begin = "ka", .end = "kz", .reverse = true, .ahead = ahead.get()}, kv::Tier::kMemory), "would block");
   EXPECT_EQ(Scan(*engine, range, kv::Tier::kMemory), "ka=1 kb=1 ") << "it was read before";
   EXPECT_EQ(Scan(*engine, range, kv::Tier::kMemory), "would block") << "it has been taken";
   EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny), "ka=2 kb=1 ");
@@ -281,6 +277,25 @@ TEST(RadosReads, WhatIsReadAheadEndsWithThePart) {
   EXPECT_EQ(Scan(*engine, with, kv::Tier::kMemory), all.substr(0, all.size() / 2) + "would block");
 }
 
+// The first operation has taken all the time there is.
+TEST(RadosReads, AScanThatWasReadAheadIsNotGivenMoreTime) {
+  RadosOptions options = Impatient();
+  options.deadline_seconds = 1;
+  const auto engine = Open(options);
+  ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, PutOne("ka", "1")).ok());
+  kv::Range range{kTablet, "ka", "kz"};
+  ASSERT_EQ(Scan(*engine, range, kv::Tier::kAny), "ka=1 ");
+  ClusterUnderTest::ForAllOsds("freeze-osd");
+  const auto ahead = ReadAhead(*engine, range);
+  ASSERT_NE(ahead, nullptr);
+  range.ahead = ahead.get();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny), "The Ceph cluster did not answer in time.");
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(1)) << "it sent another operation";
+  ClusterUnderTest::ForAllOsds("thaw-osd");
+}
+
 TEST(RadosReads, NoMoreThanSomeAreReadAheadAtATime) {
   const auto engine = Open(Impatient());
   ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, PutOne("ka", "1")).ok());
@@ -299,6 +314,22 @@ TEST(RadosReads, NoMoreThanSomeAreReadAheadAtATime) {
   while (answered + refused < kMany) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   while (Scan(*engine, range, kv::Tier::kAny) != "ka=1 ") {
   }
+  EXPECT_NE(ReadAhead(*engine, range), nullptr);
+
+  // What came counts until it is taken.
+  std::vector<std::unique_ptr<kv::Ahead>> kept;
+  do {
+    kept.push_back(ReadAhead(*engine, range));
+  } while (kept.back() != nullptr && kept.size() < kMany);
+  ASSERT_EQ(kept.back(), nullptr);
+  kept.pop_back();
+  ASSERT_GT(kept.size(), 1u);
+  EXPECT_EQ(Scan(*engine, {.tablet = kTablet, .begin = "ka", .end = "kz", .ahead = kept.front().get()}, kv::Tier::kMemory), "ka=1 ");
+  EXPECT_NE(ReadAhead(*engine, range), nullptr);
+  kept.front() = ReadAhead(*engine, range);
+  EXPECT_NE(kept.front(), nullptr);
+  EXPECT_EQ(ReadAhead(*engine, range), nullptr);
+  kept.pop_back();
   EXPECT_NE(ReadAhead(*engine, range), nullptr);
 }
 
