@@ -14,6 +14,7 @@ constexpr int64_t kTooLong = 10 * Window::kTurnMicros;
 // narrow was.
 constexpr double kWorthIt = 1.03;
 constexpr double kToChange = 1.03;
+constexpr double kClear = 1.15;  // beyond doubt
 // What earlier trials counted weighs half as much with each new one: a machine that is busy with
 // other things makes each of them a rough guess.
 constexpr double kFades = 0.5;
@@ -45,7 +46,7 @@ std::optional<Window::Ticket> Window::Begin(int64_t now, size_t sources) {
   const bool trial = turn_ >= 0;
   wanted_ |= trial && under_way_.size() >= Width(static_cast<int>(wide_) + 1, sources);
   if (under_way_.size() >= Width(level_, sources)) return std::nullopt;
-  if (!trial && level_ == 0 && now >= until_ && under_way_.size() >= Width(1, sources)) BeginTrial(now);
+  if (!trial && level_ == 0 && now >= until_ && under_way_.size() >= Width(1, sources)) Narrow(now);
   under_way_.emplace_hint(under_way_.end(), ++last_, now);
   return last_;
 }
@@ -74,14 +75,26 @@ void Window::Ended(Ticket ticket, int64_t now, size_t served) {
   }
 }
 
+// More want to be under way than for a while: as the last trial has found, or with a trial.
+void Window::Narrow(int64_t now) {
+  if (found_level_ == 0 || now - found_at_ > kRememberMicros) return BeginTrial(now);
+  Keep(found_level_, now);
+}
+
+// Until one of the pairs that it is of is to be tried again.
+void Window::Keep(int level, int64_t now) {
+  level_ = level;
+  const size_t at = static_cast<size_t>(level);
+  until_ = INT64_MAX;
+  if (level > 0) until_ = pairs_[at - 1].until;
+  if (at < pairs_.size()) until_ = std::min(until_, pairs_[at].until);
+  until_ = std::max(until_, now + kHoldMicros);
+}
+
 void Window::BeginTrial(int64_t now) {
-  // Between two neighbours the one that was not looked at last.
+  // Between two neighbours the pair whose time has come first.
   const size_t level = static_cast<size_t>(level_);
-  if (level == 0 || level + 1 == kLevels) {
-    wide_ = level == 0 ? 0 : level - 1;
-  } else {
-    wide_ = wide_ == level ? level - 1 : level;
-  }
+  wide_ = level == 0 || (level < pairs_.size() && pairs_[level].until <= pairs_[level - 1].until) ? level : level - 1;
   for (Tally* tally : {&pairs_[wide_].wide, &pairs_[wide_].narrow}) {
     tally->requests *= kFades;
     tally->micros *= kFades;
@@ -108,22 +121,25 @@ void Window::EndTurn(int64_t now) {
   tally.micros += static_cast<double>(now - turn_began_);
   if (turn_ + 1 < kTurns) return BeginTurn(turn_ + 1, now);
   const double known = !pair.found ? 1 : *pair.found ? 1 / kToChange : kToChange;
-  Settle(pair.narrow.rate() > kWorthIt * known * pair.wide.rate());
-  until_ = now + hold_micros_;
+  const double gain = pair.wide.rate() > 0 ? pair.narrow.rate() / pair.wide.rate() : 1;
+  Settle(gain > kWorthIt * known, gain > kClear || gain < 1 / kClear, now);
+  Keep(static_cast<int>(wide_) + (*pair.found ? 1 : 0), now);
+  found_level_ = level_;
+  found_at_ = now;
 }
 
-void Window::Settle(bool narrow) {
+void Window::Settle(bool narrow, bool clear, int64_t now) {
   Pair& pair = pairs_[wide_];
-  hold_micros_ = pair.found == narrow ? std::min(2 * hold_micros_, kMaxHoldMicros) : kHoldMicros;
+  const int64_t longer = clear ? 8 : 2;
+  pair.hold_micros = pair.found == narrow ? std::min(longer * pair.hold_micros, kMaxHoldMicros) : kHoldMicros;
   pair.found = narrow;
-  level_ = static_cast<int>(wide_) + (narrow ? 1 : 0);
+  pair.until = now + pair.hold_micros;
   turn_ = -1;
 }
 
 void Window::Open(int64_t now) {
   turn_ = -1;
   level_ = 0;
-  for (Pair& pair : pairs_) pair.found.reset();
   until_ = now;
 }
 

@@ -51,8 +51,11 @@ class Window {
   static constexpr int64_t kTurnMicros = 20'000;
   static constexpr size_t kTurnRequests = 64;
   static constexpr int kTurns = 16;
-  // What a trial found out holds for so long; each that finds the same doubles it.
-  static constexpr int64_t kHoldMicros = 1'000'000, kMaxHoldMicros = 8'000'000;
+  // What a trial found out holds for so long; each that finds the same makes it twice as long, or,
+  // where there is no doubt, eight times.
+  static constexpr int64_t kHoldMicros = 1'000'000, kMaxHoldMicros = 16'000'000;
+  // After a time in which there was nothing to find out it is begun with again.
+  static constexpr int64_t kRememberMicros = 60'000'000;
   // An operation hangs when it takes this many times as long as others, but no less than the other.
   static constexpr int64_t kPatience = 8, kPatienceMicros = 10'000;
 
@@ -66,13 +69,17 @@ class Window {
   struct Pair {
     Tally wide, narrow;
     std::optional<bool> found;  // that narrow is better, by the last trial
+    int64_t hold_micros = 0;
+    int64_t until = 0;  // that holds
   };
   void DropHanging(int64_t now);
   int64_t Patience() const;
+  void Narrow(int64_t now);
   void BeginTrial(int64_t now);
   void BeginTurn(int turn, int64_t now);
   void EndTurn(int64_t now);
-  void Settle(bool narrow);
+  void Settle(bool narrow, bool clear, int64_t now);
+  void Keep(int level, int64_t now);
   void Open(int64_t now);
 
   std::map<Ticket, int64_t> under_way_;  // and when it began
@@ -80,16 +87,17 @@ class Window {
   int64_t usual_micros_ = 0;  // of an operation, a moving mean
   int level_ = 0;
   int64_t until_ = 0;  // that is kept
-  int64_t hold_micros_ = 0;
 
   int turn_ = -1;        // of a trial; -1: there is none
-  size_t wide_ = 0;      // of which levels, this and the next, it is; also of the last one
+  size_t wide_ = 0;      // of which levels, this and the next, it is
   bool wanted_ = false;  // more than the narrower one lets through, in this turn
   Ticket before_ = 0;    // the last one that began in the turn before; a turn counts from when all of
                          // them have ended
   bool counting_ = false;
   int64_t turn_began_ = 0;
   size_t turn_requests_ = 0;
+  int found_level_ = 0;  // by the last trial
+  int64_t found_at_ = 0;
   std::array<Pair, kLevels - 1> pairs_;  // each with the level above it
 };
 
