@@ -226,6 +226,18 @@ TEST(CostTest, AutoScalingFollowsAndFixedHoldsThePeak) {
   EXPECT_NEAR(cost.scaled.write, (75 * 100.0 + 165 * 10) / 240, 1);
 }
 
+TEST(CostTest, NoMinuteIsBusierThanTheBusiest) {
+  for (const int64_t before : {0, 13, 26, 40}) {  // seconds of a minute when it begins
+    CostMeter meter;
+    const int64_t start = kStart / (60 * kSecond) * 60 * kSecond + (60 - before) * kSecond;
+    for (int second = 0; second < 26; ++second) meter.Add(start + second * kSecond, Access::kWrite, 20);
+    const CostSummary cost = meter.Finish(start, start + 26 * kSecond);
+    EXPECT_EQ(cost.average.write, 20);
+    EXPECT_EQ(cost.busiest_minute.write, 20) << before;
+    EXPECT_EQ(cost.fixed.write, 29) << before;
+  }
+}
+
 TEST(CostTest, PricesOfTheGuidance) {
   // 300 writes and 3,000 strong reads a second: 411 dollars. [prices.h]
   ResourceReport resource;
