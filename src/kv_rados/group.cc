@@ -168,11 +168,10 @@ std::optional<size_t> Group::BytesOf(std::string_view key, const std::map<std::s
   } else if (auto other = asked.find(key); other != asked.end()) {
     stamp = other->second;
   }
-  if (!stamp) return std::nullopt;
-  if (*stamp == 0) return 0;
-  *present = true;
-  const std::optional<size_t> bytes = limits_.seen ? limits_.seen(key, *stamp) : std::nullopt;
-  return bytes ? std::optional(CellBytes(key, *bytes)) : std::nullopt;
+  if (stamp == 0u) return 0;
+  const std::optional<size_t> bytes = limits_.seen ? limits_.seen(key, stamp) : std::nullopt;
+  *present = stamp || bytes;
+  return stamp && bytes ? std::optional(CellBytes(key, *bytes)) : std::nullopt;
 }
 
 PartSize Group::SizeWith(const kv::Batch& batch, const std::map<std::string_view, uint64_t>& asked) const {

@@ -31,8 +31,8 @@ struct GroupSize {
   PartSize before;
   uint64_t max_bytes = UINT64_MAX;
   bool is_final = false;  // it was counted for this group, and all keys of its batches are known: nothing can be found out any more
-  // The bytes of the value that a key had at a stamp, if somebody remembers. May be null.
-  std::function<std::optional<size_t>(std::string_view key, uint64_t stamp)> seen;
+  // The bytes of the value that a key had at a stamp, if somebody remembers; without one, when it was last heard of. May be null.
+  std::function<std::optional<size_t>(std::string_view key, std::optional<uint64_t> stamp)> seen;
 };
 
 // Batches of one part on top of its state at `base_stamp`. They see those before them in the group.
@@ -83,7 +83,8 @@ class Group {
  private:
   // What the group made of a key, if anything.
   std::optional<KeyState> Changed(std::string_view key) const;
-  // The bytes that a key takes before the batch, guards of `asked` included; none if nobody knows. *present: whether it is there, then.
+  // The bytes that a key takes before the batch, guards of `asked` included; none if nobody knows. *present: whether it is there, then, as
+  // far as one can tell.
   std::optional<size_t> BytesOf(std::string_view key, const std::map<std::string_view, uint64_t>& asked, bool* present) const;
   // The size after a batch on top of those before it.
   PartSize SizeWith(const kv::Batch& batch, const std::map<std::string_view, uint64_t>& asked) const;

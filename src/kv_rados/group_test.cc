@@ -169,8 +169,8 @@ TEST(RadosGroup, SizesAreExactWhereWhatGoesIsKnown) {
   KnownKeys known;
   known["counter"] = {.stamp = 3, .count = 1, .bytes = kv::kCounterBytes};
   known["d"] = {.stamp = 4, .bytes = kv::kStampBytes + 50};
-  const auto seen = [](std::string_view key, uint64_t stamp) {
-    return key == "b" && stamp == 5 ? std::optional<size_t>(kv::kStampBytes + 1000) : std::nullopt;
+  const auto seen = [](std::string_view key, std::optional<uint64_t> stamp) {
+    return (key == "b" && stamp == 5) || (key == "l" && !stamp) ? std::optional<size_t>(kv::kStampBytes + 1000) : std::nullopt;
   };
   Group group(10, known, true, {.before = {10'000, 100, 0}, .seen = seen});
   const auto after = [&](kv::Batch batch) {
@@ -193,7 +193,8 @@ TEST(RadosGroup, SizesAreExactWhereWhatGoesIsKnown) {
   EXPECT_EQ(after(PutOne("e", "v")), (PartSize{size += bytes("e", 1), 102, bytes("e", 1)})) << "it may have been there";
   EXPECT_EQ(after(Guarded(PutOne("f", "v"), "f", 7)), (PartSize{size, 102, bytes("e", 1) + bytes("f", 1)}))
       << "it was, and nobody knows how large";
-  EXPECT_EQ(after(DeleteRange("x", "y")), (PartSize{size, 102, bytes("e", 1) + bytes("f", 1) + size})) << "of everything, perhaps";
+  EXPECT_EQ(after(PutOne("l", "v")), (PartSize{size, 102, bytes("e", 1) + 2 * bytes("f", 1)})) << "it was there when last heard of";
+  EXPECT_EQ(after(DeleteRange("x", "y")), (PartSize{size, 102, bytes("e", 1) + 2 * bytes("f", 1) + size})) << "of everything, perhaps";
   kv::Batch all = DeleteRange("", "");
   all.puts = PutOne("g", "v").puts;
   EXPECT_EQ(after(all), (PartSize{bytes("g", 1), 1, 0}));

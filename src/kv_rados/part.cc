@@ -21,11 +21,12 @@ void SeenSizes::Note(std::string_view key, uint64_t stamp, size_t bytes) {
   slots_[hash % slots_.size()] = {hash, stamp, bytes};
 }
 
-std::optional<size_t> SeenSizes::Find(std::string_view key, uint64_t stamp) const {
+std::optional<size_t> SeenSizes::Find(std::string_view key, std::optional<uint64_t> stamp) const {
   const size_t hash = std::hash<std::string_view>()(key);
   MutexLock lock(mutex_);
   const Slot& slot = slots_[hash % slots_.size()];
-  return slot.hash == hash && slot.stamp == stamp ? std::optional(slot.bytes) : std::nullopt;
+  const bool is_meant = stamp ? slot.stamp == *stamp : slot.stamp != 0;
+  return slot.hash == hash && is_meant ? std::optional(slot.bytes) : std::nullopt;
 }
 
 void Part::NoteBytes(size_t bytes) const {

@@ -19,9 +19,10 @@ namespace stator::kv_rados {
 // How large the values were that this process read or wrote lately: writes rarely read again what they replace. Thread-safe.
 class SeenSizes {
  public:
+  // Stamp 0: it is gone.
   void Note(std::string_view key, uint64_t stamp, size_t bytes);
-  // Of the value that the key had at the stamp; none if it was not seen or is forgotten.
-  std::optional<size_t> Find(std::string_view key, uint64_t stamp) const;
+  // Of the value that the key had at the stamp, or when it was last seen; none if it was not, or is forgotten.
+  std::optional<size_t> Find(std::string_view key, std::optional<uint64_t> stamp) const;
 
  private:
   struct Slot {

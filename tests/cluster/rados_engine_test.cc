@@ -58,6 +58,20 @@ TEST(RadosEngine, WhatAProcessRemembersRefusesNothing) {
   EXPECT_EQ(CountOf(*second, "n"), 6);
 }
 
+// They write the same few keys, without a word about what was there.
+TEST(RadosEngine, WhatIsReplacedBlindlyIsCountedOnce) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto first = Open(options), second = Open(options);
+  ASSERT_TRUE(first && second);
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_TRUE(kv::ApplyAndWait(*first, PutOne("one", "1")).ok());
+    ASSERT_TRUE(kv::ApplyAndWait(*second, PutOne("other", "2")).ok());
+  }
+  const Result<std::vector<kv_rados::PartInfo>> parts = kv_rados::PartsOf(*first, kTablet);
+  ASSERT_TRUE(parts.ok() && parts->size() == 1);
+  EXPECT_EQ(parts->front().keys, 2u);
+}
+
 // Of such a key the engine believes that it is absent only while nobody else writes.
 TEST(RadosEngine, AKeyThatNobodyHadHeardOf) {
   const RadosOptions options = ClusterUnderTest::NewStore();
