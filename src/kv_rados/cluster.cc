@@ -199,7 +199,8 @@ Status Cluster::Start() {
     case -EPERM:
     case -ENOENT:
       return Unavailable(fmt::format("The Ceph cluster refuses the user {}: the keyring that {} names has no key of it, or another than "
-                                     "the cluster. `ceph auth get {}` prints the right one.",
+                                     "the cluster, or the user lacks the cap mon 'allow r'. `ceph auth get {}` prints the right key, and the "
+                                     "caps.",
                                      user, options_.ceph_conf, user));
     default:
       return Unavailable(fmt::format("The Ceph cluster of {} cannot be reached: {}.", options_.ceph_conf, failed(result)));
@@ -342,9 +343,9 @@ Error Cluster::ErrorOf(int result, const std::string& object, bool write) const 
     case -EPERM:
     case -EACCES:
       return Unavailable(fmt::format(
-          "The Ceph user client.{0} may not {2} the pool \"{1}\". Give it the caps with: ceph auth caps client.{0} mon 'allow r' osd "
-          "'allow rwx pool={1}'",
-          options_.user, pool, write ? "write to" : "read from"));
+          "The Ceph user client.{0} may not {2} the pool \"{1}\". It needs the caps mon 'allow r' and osd 'allow {3} pool={1}', beside "
+          "those that it has: `ceph auth get client.{0}` prints them, and `ceph auth caps client.{0}` sets all of them anew.",
+          options_.user, pool, write ? "write to" : "read from", options_.look_only ? "rx" : "rwx"));
     case -EOPNOTSUPP:
       return Unavailable(fmt::format(
           "The pool \"{}\" is erasure-coded, and such pools do not store keys and values. Stator needs a replicated pool.", pool));

@@ -81,8 +81,8 @@ describe('what is wrong is said in a sentence', { concurrency: 2 }, () => {
     ['no such pool', { pool: 'nothing' }, 'has no pool "nothing". Create it with: ceph osd pool create nothing'],
     ['no such user', { 'ceph-user': 'nobody' }, 'The Ceph cluster refuses the user client.nobody: the keyring that '],
     ['wrong key', { 'ceph-user': 'forged' }, 'The Ceph cluster refuses the user client.forged: the keyring that '],
-    ['no caps for the pool', { 'ceph-user': 'stranger' }, 'The Ceph user client.stranger may not read from the pool "stator". Give it the caps with: ceph auth caps'],
-    ['caps to read only', { 'ceph-user': 'reader' }, 'The Ceph user client.reader may not write to the pool "stator". Give it the caps with: ceph auth caps'],
+    ['no caps for the pool', { 'ceph-user': 'stranger' }, 'The Ceph user client.stranger may not read from the pool "stator". It needs the caps mon \'allow r\' and osd \'allow r'],
+    ['caps to read only', { 'ceph-user': 'reader' }, 'The Ceph user client.reader may not write to the pool "stator". It needs the caps mon \'allow r\' and osd \'allow r'],
     ['an erasure-coded pool', { pool: 'erasure', 'ceph-user': 'admin' }, 'The pool "erasure" is erasure-coded'],
     ['a store of a newer format', {}, 'The store in this pool has format 9, and this Stator knows formats up to 1. Start the newer Stator that wrote it.', newer],
   ]) {

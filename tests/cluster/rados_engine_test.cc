@@ -557,7 +557,7 @@ TEST(RadosEngine, SaysWhyItCannotBeOpened) {
   EXPECT_THAT(OpenError(options), HasSubstr("The Ceph cluster refuses the user client.nobody: the keyring that "));
   options = ClusterUnderTest::NewStore();
   options.user = "reader";
-  EXPECT_THAT(OpenError(options), HasSubstr("client.reader may not write to the pool \"stator\". Give it the caps with: ceph auth caps"));
+  EXPECT_THAT(OpenError(options), HasSubstr("client.reader may not write to the pool \"stator\". It needs the caps mon 'allow r' and osd 'allow rwx pool=stator'"));
   options.user = "stranger";
   EXPECT_THAT(OpenError(options), HasSubstr("client.stranger may not read from the pool \"stator\""));
   options.user = "forged";
