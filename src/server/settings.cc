@@ -10,6 +10,8 @@
 #include <iterator>
 #include <sstream>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/time_text.h"
 #include "server/auto_scaling_control.h"
@@ -44,8 +46,23 @@ constexpr int64_t kShortestTtlInterval = 100'000;
 constexpr int kNetworkThreads = 64;
 // Half of what a part may have at all, and what recovers without stalling its writers (docs/cluster.md).
 constexpr uint64_t kMostSplitBytes = 64 << 20, kMostSplitKeys = 100'000;
-const std::map<std::string, EngineKind> kEngineNames = {
-    {"rocksdb", EngineKind::kRocksDb}, {"memory", EngineKind::kMemory}, {"rados", EngineKind::kRados}};
+
+// One of some words, each of which stands for a value.
+template <typename Value>
+CLI::Validator OneOf(std::vector<std::pair<std::string, Value>> words) {
+  std::string list;
+  for (const auto& [word, value] : words) list += (list.empty() ? "" : "|") + word;
+  return CLI::Validator(
+      [words = std::move(words), list](std::string& text) {
+        for (const auto& [word, value] : words) {
+          if (text != word) continue;
+          text = std::to_string(static_cast<int>(value));
+          return std::string();
+        }
+        return fmt::format("{} is not one of {}", text, list);
+      },
+      list);
+}
 
 void AddServeOptions(CLI::App* app, ServeSettings* s) {
   app->add_option("--port", s->port, "port to listen on; 0 takes any free one")->envname("STATOR_PORT")->capture_default_str();
@@ -53,7 +70,9 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
   app->add_option("--engine", s->engine,
                   "rocksdb: a directory on this machine; memory: lost at the end; rados: a pool of a Ceph cluster, shared "
                   "with other processes (docs/cluster.md)")
-      ->transform(CLI::CheckedTransformer(kEngineNames))->envname("STATOR_ENGINE")->default_str("rocksdb");
+      ->transform(OneOf<EngineKind>({{"rocksdb", EngineKind::kRocksDb}, {"memory", EngineKind::kMemory}, {"rados", EngineKind::kRados}}))
+      ->envname("STATOR_ENGINE")
+      ->default_str("rocksdb");
   app->add_option("--data-dir", s->data_dir, "directory of the store")->envname("STATOR_DATA_DIR")->capture_default_str();
   app->add_flag("--in-memory")->description("keep everything in memory and lose it at the end: --engine=memory")
       ->envname("STATOR_IN_MEMORY");
@@ -71,7 +90,7 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
       ->check(CLI::Range(uint64_t{4}, kMostSplitKeys))->envname("STATOR_CEPH_SPLIT_KEYS")->capture_default_str();
   app->add_option("--durability", s->durability,
                   "fsync: a write is answered after fsync; os: after write(), it survives kill -9 but no power cut")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Durability>{{"fsync", Durability::kFsync}, {"os", Durability::kOs}}))
+      ->transform(OneOf<Durability>({{"fsync", Durability::kFsync}, {"os", Durability::kOs}}))
       ->envname("STATOR_DURABILITY")
       ->default_str("fsync");
   app->add_option("--memory-budget-mb", s->memory_budget_mb, "memory for block cache, indexes, filters and write buffers")
@@ -108,8 +127,7 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
   app->add_option("--clock", s->clock,
                   "system, or manual: the product's time stands still until POST /_stator/clock "
                   "moves it forward")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, ClockKind>{
-          {"system", ClockKind::kSystem}, {"manual", ClockKind::kManual}}))
+      ->transform(OneOf<ClockKind>({{"system", ClockKind::kSystem}, {"manual", ClockKind::kManual}}))
       ->envname("STATOR_CLOCK")
       ->default_str("system");
   app->add_option_function<std::string>(
@@ -127,8 +145,7 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
       ->envname("STATOR_RECORD");
   app->add_option("--record-keys", s->record_keys,
                   "plain, or hashed: keys are hidden and equal ones stay equal")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, request_log::KeyForm>{
-          {"plain", request_log::KeyForm::kPlain}, {"hashed", request_log::KeyForm::kHashed}}))
+      ->transform(OneOf<request_log::KeyForm>({{"plain", request_log::KeyForm::kPlain}, {"hashed", request_log::KeyForm::kHashed}}))
       ->envname("STATOR_RECORD_KEYS")
       ->default_str("plain");
   app->add_option("--record-max-mb", s->record_max_mb, "the recording ends when its file is this large")
@@ -136,10 +153,9 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
   app->add_option("--throttling", s->throttling.all,
                   "requests beyond the throughput of their table: enforce refuses them, observe lets "
                   "them pass and counts them, off measures nothing")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, throughput::Throttling>{
-          {"off", throughput::Throttling::kOff},
-          {"observe", throughput::Throttling::kObserve},
-          {"enforce", throughput::Throttling::kEnforce}}))
+      ->transform(OneOf<throughput::Throttling>({{"off", throughput::Throttling::kOff},
+                                         {"observe", throughput::Throttling::kObserve},
+                                         {"enforce", throughput::Throttling::kEnforce}}))
       ->envname("STATOR_THROTTLING")
       ->default_str("observe");
   app->add_option("--log-level", s->log_level, "debug, info, warn, error or off")

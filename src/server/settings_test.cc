@@ -191,7 +191,8 @@ TEST_F(SettingsTest, EnginesAndWhatBelongsToThem) {
 }
 
 TEST_F(SettingsTest, SettingsOfAnotherEngineAreRefused) {
-  ExpectExit({"--engine=tape"}, false, "--engine");
+  ExpectExit({"--engine=tape"}, false, "--engine: tape is not one of rocksdb|memory|rados");
+  ExpectExit({"--engine=1"}, false, "--engine: 1 is not one of rocksdb|memory|rados");
   ExpectExit({"--in-memory", "--engine=rocksdb"}, false, "--in-memory contradicts --engine=rocksdb");
   ExpectExit({"--engine=rados"}, false, "--engine=rados needs --ceph-conf");
   ExpectExit({"--engine=rados", "--ceph-conf=/c"}, false, "--engine=rados needs --pool");
