@@ -123,9 +123,6 @@ void Window::EndTurn(int64_t now) {
   const double known = !pair.found ? 1 : *pair.found ? 1 / kToChange : kToChange;
   const double gain = pair.wide.rate() > 0 ? pair.narrow.rate() / pair.wide.rate() : 1;
   Settle(gain > kWorthIt * known, gain > kClear || gain < 1 / kClear, now);
-  Keep(static_cast<int>(wide_) + (*pair.found ? 1 : 0), now);
-  found_level_ = level_;
-  found_at_ = now;
 }
 
 void Window::Settle(bool narrow, bool clear, int64_t now) {
@@ -135,6 +132,9 @@ void Window::Settle(bool narrow, bool clear, int64_t now) {
   pair.found = narrow;
   pair.until = now + pair.hold_micros;
   turn_ = -1;
+  found_level_ = static_cast<int>(wide_) + (narrow ? 1 : 0);
+  found_at_ = now;
+  Keep(found_level_, now);
 }
 
 void Window::Open(int64_t now) {
