@@ -33,8 +33,9 @@ kv_rados::RadosOptions Options() {
                                  .name_space = "bench-" + std::to_string(SystemSeed())};
   options.split_bytes = options.split_keys = UINT64_MAX;
   if (std::getenv("STATOR_BENCH_STEPS") != nullptr) {
-    options.split_step = [](int step) {
+    options.split_step = [](int step) -> Status {
       std::fprintf(stderr, "%.1f step %d\n", std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count(), step);
+      return OkStatus();
     };
   }
   return options;

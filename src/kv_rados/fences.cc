@@ -63,7 +63,8 @@ Status RaiseFence(Cluster& cluster, TabletMap& map, kv::Tablet tablet, uint64_t 
   while (true) {
     const PartListPtr parts = map.Cached(tablet);
     const PartPtr part = std::prev(parts->upper_bound(route))->second;
-    ASSIGN_OR_RETURN(const HeaderPtr header, Raise(cluster, *part, fence));
+    ASSIGN_OR_RETURN(const HeaderPtr raised, Raise(cluster, *part, fence));
+    ASSIGN_OR_RETURN(const HeaderPtr header, map.Learn(part, raised->bytes));
     if (!header->header.routes.Has(route)) {
       TRY(map.Heal(part, header));
       continue;

@@ -58,7 +58,7 @@ Result<bool> PartSplit::Begin(const HeaderPtr& header, const std::string& bounda
   copying.boundary = boundary;
   ASSIGN_OR_RETURN(const HeaderPtr now, ReplaceHeader(cluster_, *parent_, header, std::move(copying)));
   if (now == nullptr) return false;
-  step_(1);
+  TRY(step_(1));
   return true;
 }
 
@@ -125,7 +125,7 @@ Status PartSplit::Create() {
   create.SetAttribute(kSizeAttribute, EncodeSize({}));
   const int result = cluster_.Write(child_->object, create);
   if (result < 0 && result != -EEXIST && result != -ETIMEDOUT) return cluster_.ErrorOf(result, child_->object, true);
-  step_(2);
+  TRY(step_(2));
   return OkStatus();
 }
 
@@ -192,7 +192,7 @@ Result<bool> PartSplit::Copy() {
     }));
     if (!written) return false;
     moved_ = amount;
-    if (std::exchange(first, false)) step_(3);
+    if (std::exchange(first, false)) TRY(step_(3));
   }
   return true;
 }
@@ -313,7 +313,7 @@ Result<bool> PartSplit::CatchUp(bool* few) {
                                std::move(next), stamp));
     if (!copied) return false;
   }
-  if (child_header_->header.state == State::kOpen) step_(6);
+  if (child_header_->header.state == State::kOpen) TRY(step_(6));
   return true;
 }
 
@@ -410,7 +410,7 @@ Result<bool> PartSplit::CopyAgain(const std::vector<std::string>& keys, PartHead
 // ---- the end -------------------------------------------------------------------------------------------------------
 
 Result<bool> PartSplit::GiveUp() {
-  step_(4);
+  TRY(step_(4));
   PartHeader leaving = header_->header;
   leaving.state = State::kLeaving;
   leaving.routes.end = leaving.boundary;
@@ -420,7 +420,7 @@ Result<bool> PartSplit::GiveUp() {
   if (now == nullptr) return false;
   moved_at_first_ = moved_;
   gave_up_ = true;
-  step_(5);
+  TRY(step_(5));
   return true;
 }
 
@@ -443,7 +443,7 @@ Status PartSplit::Publish() {
     }
   }
   map_.Add(parent_->tablet, begin, child_->number);
-  step_(7);
+  TRY(step_(7));
   return OkStatus();
 }
 
@@ -461,14 +461,18 @@ Result<bool> PartSplit::Clean() {
       gone.push_back(std::move(cell));
       gone.push_back(ReverseCell(key));
     }
-    WriteOp op(cluster_.api());
-    op.GuardAttribute(kHeaderAttribute, header_->bytes);
-    if (!gone.empty()) op.Remove(gone);
-    if (after == kAllCopied) op.RemoveRange(std::string(1, kMarkCell), std::string(1, kRangeMarkCell + 1));
-    const int result = cluster_.Write(parent_->object, op);
+    const int64_t started = cluster_.clock().TicksMicros();
+    int result = -ETIMEDOUT;
+    while (result == -ETIMEDOUT && !cluster_.PastDeadline(started)) {  // twice does no harm
+      WriteOp op(cluster_.api());
+      op.GuardAttribute(kHeaderAttribute, header_->bytes);
+      if (!gone.empty()) op.Remove(gone);
+      if (after == kAllCopied) op.RemoveRange(std::string(1, kMarkCell), std::string(1, kRangeMarkCell + 1));
+      result = cluster_.Write(parent_->object, op);
+    }
     if (result == -ECANCELED) return false;
     if (result < 0) return cluster_.ErrorOf(result, parent_->object, true);
-    if (first) step_(8);
+    if (first) TRY(step_(8));
   }
   PartHeader open = header_->header;
   open.state = State::kOpen;
@@ -478,7 +482,7 @@ Result<bool> PartSplit::Clean() {
                   Plus(open.given.keys, Difference(moved_.keys, moved_at_first_.keys))};
   }
   ASSIGN_OR_RETURN(const HeaderPtr now, ReplaceHeader(cluster_, *parent_, header_, std::move(open)));
-  if (now != nullptr) step_(9);
+  if (now != nullptr) TRY(step_(9));
   return now != nullptr;
 }
 

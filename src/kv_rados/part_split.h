@@ -36,7 +36,7 @@ class PartSplit {
  public:
   // `go_on` is asked between operations; `step` is told what was just done (see above).
   PartSplit(Cluster& cluster, TabletMap& map, const std::string& process, PartPtr parent, std::function<bool()> go_on,
-            std::function<void(int step)> step)
+            std::function<Status(int step)> step)
       : cluster_(cluster), map_(map), process_(process), parent_(std::move(parent)), go_on_(std::move(go_on)), step_(std::move(step)) {}
 
   // Step 1, of a part that is open and still has the header. False: it has not.
@@ -83,7 +83,7 @@ class PartSplit {
   const std::string& process_;
   const PartPtr parent_;
   const std::function<bool()> go_on_;
-  const std::function<void(int step)> step_;
+  const std::function<Status(int step)> step_;
 
   HeaderPtr header_;  // the parent's, as last read
   PartPtr child_;

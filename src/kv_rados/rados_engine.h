@@ -44,8 +44,8 @@ struct RadosOptions {
 
   // For tests: called on a thread of librados with what a write to a tablet gave (0 or -errno); what it returns is believed.
   std::function<int(int result)> write_result;
-  // For tests: called on a thread of the engine after each step of a split (part_split.h).
-  std::function<void(int step)> split_step;
+  // For tests: called on a thread of the engine after each step of a split (part_split.h), which fails there with what it returns.
+  std::function<Status(int step)> split_step;
 };
 
 // Opens the store, or creates it in a pool (or namespace) that holds none. The engine is durable as the pool is, blocking,

@@ -97,7 +97,8 @@ void Splitter::Do(const Task& task) {
 PartSplit Splitter::Carrier(const PartPtr& part) {
   return {cluster_, map_, process_, part, [this] { return !stopping(); },
           [this](int step) {
-            if (const auto& told = cluster_.options().split_step) told(step);
+            const auto& told = cluster_.options().split_step;
+            return told ? told(step) : OkStatus();
           }};
 }
 
@@ -122,13 +123,11 @@ Result<bool> Splitter::Split(const PartPtr& part, bool forced) {
   if (!boundary) return refuse("cannot be divided");
   const int64_t started = cluster_.clock().TicksMicros();
   PartSplit split = Carrier(part);
+  Watch(part);  // whatever becomes of it: an error may come from a step that was taken
   ASSIGN_OR_RETURN(const bool begun, split.Begin(header, *boundary));
   if (!begun) return refuse("is being split already");
   ASSIGN_OR_RETURN(const bool done, split.CarryOn());
-  if (!done) {
-    Watch(part);
-    return refuse("is being split by another process now");
-  }
+  if (!done) return refuse("is being split by another process now");
   splits_.fetch_add(1, std::memory_order_relaxed);
   LogInfo("a part was split", {{"object", part->object},
                                {"bytes", amount.bytes},

@@ -154,8 +154,7 @@ Status TabletMap::Heal(const PartPtr& part, const HeaderPtr& header) {
 // ---- places --------------------------------------------------------------------------------------------------------
 
 Result<HeaderPtr> TabletMap::Learn(const PartPtr& part, std::string_view bytes) {
-  const HeaderPtr before = part->header();
-  if (before != nullptr && before->bytes == bytes) return before;
+  // Whoever learned it first may not have been asked to look after the split.
   ASSIGN_OR_RETURN(HeaderPtr header, part->Learn(bytes));
   using State = PartHeader::State;
   if (header->header.state == State::kCopying || header->header.state == State::kLeaving) notice_(part);
@@ -205,7 +204,8 @@ Status TabletMap::Recheck(const PartPtr& part) {
   ASSIGN_OR_RETURN(const PartListPtr parts, Load(part->tablet));
   if (parts == nullptr) return CorruptionError(fmt::format("The tablet {} is gone from the map of the store.", TabletName(part->tablet)));
   part->Forget(part->header());
-  TRY(ReadHeader(cluster_, *part));
+  ASSIGN_OR_RETURN(const HeaderPtr header, ReadHeader(cluster_, *part));
+  TRY(Learn(part, header->bytes));
   return OkStatus();
 }
 

@@ -496,11 +496,12 @@ INSTANTIATE_TEST_SUITE_P(Step, RadosSplitAt, testing::Range(1, kSteps + 1));
 class Hold {
  public:
   explicit Hold(int step) : step_(step) {}
-  std::function<void(int)> hook() {
+  std::function<Status(int)> hook() {
     return [this](int step) {
-      if (step != step_ || held_.exchange(true)) return;
+      if (step != step_ || held_.exchange(true)) return OkStatus();
       reached_.count_down();
       release_.wait();
+      return OkStatus();
     };
   }
   void AwaitReached() { reached_.wait(); }
@@ -562,6 +563,7 @@ TEST(RadosSplitVictim, DISABLED_DiesAtAStep) {
   const int die_at = std::atoi(std::getenv("STATOR_VICTIM_STEP"));
   options.split_step = [die_at](int step) {
     if (step == die_at) ::kill(::getpid(), SIGKILL);
+    return OkStatus();
   };
   const auto engine = Open(options);
   ASSERT_TRUE(engine);
@@ -600,6 +602,45 @@ TEST_P(RadosSplitAt, AProcessThatDiesIsReplaced) {
   const auto fresh = Open(options);
   ASSERT_TRUE(fresh);
   ExpectAll({fresh.get(), first.get(), second.get()}, workers, contents);
+}
+
+// There is nobody but the process itself to go on where an error has ended its split.
+TEST_P(RadosSplitAt, WhatFailsIsTriedAgain) {
+  RadosOptions options = Quiet();
+  std::atomic<bool> failed = false;
+  options.split_step = [&](int step) -> Status {
+    if (step != GetParam() || failed.exchange(true)) return OkStatus();
+    return Error(ErrorCode::kUnavailable, "The Ceph cluster did not answer in time.");
+  };
+  const auto engine = Open(options);
+  ASSERT_TRUE(engine);
+  const Contents contents = Fill(*engine, 200);
+  EXPECT_EQ(Split(*engine, Item(1)).ok(), false);
+  EXPECT_TRUE(failed);
+  AwaitSplitsDone(*engine, options, 2);  // which nobody asks for
+  std::deque<Worker> workers;
+  workers.emplace_back(*engine, 1, 50, 50);
+  Work({engine.get()}, workers, [](int step) { return step == 30; });
+  ExpectAll({engine.get()}, workers, contents);
+  EXPECT_EQ(engine->Statistics()["kv_rados_splits_taken_over"], GetParam() < kSteps ? 1 : 0);
+}
+
+// It reads the header past those who would have noticed.
+TEST_P(RadosSplitAt, WhoRaisesAFenceLooksAfterIt) {
+  const RadosOptions options = Quiet();
+  Hold hold(GetParam());
+  RadosOptions held = options;
+  held.split_step = hold.hook();
+  const auto slow = Open(held), other = Open(options);
+  ASSERT_TRUE(slow && other);
+  const Contents contents = Fill(*slow, 100);
+  std::thread splitter([&] { (void)Split(*slow, Item(1)).ok(); });
+  hold.AwaitReached();
+  EXPECT_TRUE(other->RaiseFence(kTablet, 3).ok());
+  AwaitSplitsDone(*other, options, 2);
+  hold.Release();
+  splitter.join();
+  EXPECT_TRUE(Scan(*other, false) == contents);
 }
 
 // A fence that is raised at any step holds for both halves.
