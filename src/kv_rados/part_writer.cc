@@ -164,13 +164,23 @@ void PartWriter::Advance() {
   Build();
 }
 
+// When all OSDs are gone, all parts ask, and the monitors may be slow to answer.
 void PartWriter::AskWhetherFull(UniqueFunction<void()> next) {
-  Elsewhere<std::optional<Error>>([this] { return context_.cluster.WhyFull(); },
-                                  [this, next = std::move(next)](std::optional<Error> full) mutable {
-                                    context_.full = std::move(full);
-                                    context_.full_asked = context_.clock.TicksMicros();
-                                    next();
-                                  });
+  context_.asking.push_back([this, next = std::move(next)]() mutable {
+    next();
+    Start();
+  });
+  if (context_.asking.size() > 1) return;
+  UniqueFunction<void()> task = [&context = context_] {
+    context.strand.Run([&context, full = context.cluster.WhyFull()]() mutable {
+      context.full = std::move(full);
+      context.full_asked = context.clock.TicksMicros();
+      for (UniqueFunction<void()>& each : std::exchange(context.asking, {})) each();
+    });
+  };
+  if (context_.workers.TryPost(task)) return;
+  context_.asking.clear();
+  Fail(Error(ErrorCode::kUnavailable, "Too many tablets are being opened."));
 }
 
 // The header, the stamp, this process's ledger cell and every key that the group's batches depend on, from one state.
@@ -207,6 +217,7 @@ void PartWriter::OnState(int result, ReadOp& read, size_t cells, std::optional<s
   if (result < 0) return Fail(context_.cluster.ErrorOf(result, part_->object, false));
   std::optional<LedgerCell> own;
   if (Status status = TakeState(read, cells, ledgers, keys, &own); !status.ok()) return Fail(status.error());
+  if (header_->bytes != read.attribute(kHeaderAttribute)) return ReadState();  // somebody has read a later state meanwhile
   if (in_doubt_) {
     if (own && own->seq == seq_) {
       context_.statistics.found_in_ledger.fetch_add(1, std::memory_order_relaxed);

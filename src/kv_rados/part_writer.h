@@ -79,6 +79,7 @@ struct WriterContext {
   WriterStatistics& statistics;
   std::optional<Error> full;  // the pool is, as far as is known since full_asked (ticks)
   int64_t full_asked = 0;
+  std::vector<UniqueFunction<void()>> asking;  // who waits for an answer to that; one question at a time
   // Calls done(outcome) of a batch and forgets it.
   UniqueFunction<void(QueuedBatch&, Result<uint64_t>)> finish;
   UniqueFunction<void(Status)> set_health;
