@@ -225,16 +225,17 @@ void PointReads::Send(const PartPtr& part, Window::Ticket ticket, std::vector<Wa
 
 void PointReads::OnFetched(const PartPtr& part, Window::Ticket ticket,
                            std::vector<Waiting> together, const FetchedPtr& fetched) {
-  const size_t reads = together.size();
+  size_t served = together.size();
   if (fetched->result == -ETIMEDOUT) {
     // Those who can still wait go first into the next operation.
+    served = 0;
     MutexLock lock(mutex_);
     std::deque<Waiting>& queue = queues_[part.get()].waiting;
     queue.insert(queue.begin(), std::make_move_iterator(together.begin()),
                  std::make_move_iterator(together.end()));
     together.clear();
   }
-  Ended(part, ticket, reads);
+  Ended(part, ticket, served);
   const WakeUps once;  // of whom they go on with
   for (Waiting& waiting : together) waiting.done(fetched);
 }

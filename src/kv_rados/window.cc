@@ -21,7 +21,7 @@ constexpr double kFades = 0.5;
 
 }  // namespace
 
-int64_t Window::Patience() const { return std::max(kPatience * usual_micros_, kPatienceMicros); }
+int64_t Window::Patience() const { return std::clamp(kPatience * usual_micros_, kPatienceMicros, kMaxPatienceMicros); }
 
 void Window::DropHanging(int64_t now) {
   while (!under_way_.empty() && now - under_way_.begin()->second > Patience())

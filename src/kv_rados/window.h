@@ -56,8 +56,8 @@ class Window {
   static constexpr int64_t kHoldMicros = 1'000'000, kMaxHoldMicros = 16'000'000;
   // After a time in which there was nothing to find out it is begun with again.
   static constexpr int64_t kRememberMicros = 60'000'000;
-  // An operation hangs when it takes this many times as long as others, but no less than the other.
-  static constexpr int64_t kPatience = 8, kPatienceMicros = 10'000;
+  // An operation hangs when it takes this many times as long as others, within these bounds: where many hang, that becomes usual.
+  static constexpr int64_t kPatience = 8, kPatienceMicros = 10'000, kMaxPatienceMicros = 500'000;
 
  private:
   struct Tally {

@@ -307,6 +307,20 @@ TEST(Window, WhatHangsLeaves) {
   EXPECT_FALSE(window.Begin(*leaves, kSources));
 }
 
+// Then that is what operations usually take.
+TEST(Window, WhatHangsLeavesWhereAllHang) {
+  Window window;
+  int64_t now = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto tickets = BeginMany(window, now, 2);
+    ASSERT_EQ(tickets.size(), 2u);
+    now += 5'000'000;
+    for (const Window::Ticket ticket : tickets) window.Ended(ticket, now, 0);
+  }
+  ASSERT_TRUE(window.Begin(now, kSources));
+  EXPECT_LE(*window.OldestLeaves(), now + Window::kMaxPatienceMicros + 1);
+}
+
 TEST(Window, IsWiderForMoreObjects) {
   EXPECT_EQ(Window::Width(1, 0), 4u);
   EXPECT_EQ(Window::Width(2, 0), 2u);
