@@ -13,18 +13,22 @@ namespace {
 constexpr size_t kMaxReadKeys = 1000;
 constexpr uint32_t kGuessedBytes = 4096;  // of a key and its value, before any was seen
 
+constexpr size_t kSlots = 1024;
+
 }  // namespace
 
 void SeenSizes::Note(std::string_view key, uint64_t stamp, size_t bytes) {
   const size_t hash = std::hash<std::string_view>()(key);
   MutexLock lock(mutex_);
-  slots_[hash % slots_.size()] = {hash, stamp, bytes};
+  if (slots_.empty()) slots_.resize(kSlots);
+  slots_[hash % kSlots] = {hash, stamp, bytes};
 }
 
 std::optional<size_t> SeenSizes::Find(std::string_view key, std::optional<uint64_t> stamp) const {
   const size_t hash = std::hash<std::string_view>()(key);
   MutexLock lock(mutex_);
-  const Slot& slot = slots_[hash % slots_.size()];
+  if (slots_.empty()) return std::nullopt;
+  const Slot& slot = slots_[hash % kSlots];
   const bool is_meant = stamp ? slot.stamp == *stamp : slot.stamp != 0;
   return slot.hash == hash && is_meant ? std::optional(slot.bytes) : std::nullopt;
 }

@@ -4,11 +4,11 @@
 // first operation on the part, and anew when an operation was refused. Headers never come back: with every change `epoch` rises.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/mutex.h"
 #include "kv_rados/cluster.h"
@@ -31,7 +31,7 @@ class SeenSizes {
     size_t bytes = 0;
   };
   mutable Mutex mutex_;
-  std::array<Slot, 1024> slots_ GUARDED_BY(mutex_);
+  std::vector<Slot> slots_ GUARDED_BY(mutex_);  // none before the first
 };
 
 // A header as operations compare it, and what it says.
