@@ -172,7 +172,8 @@ Status Reader::MultiGet(std::span<const kv::Point> points, kv::Tier tier, Values
 //  - a final decision that was found before the moment holds at it;
 //  - "undecided", found after the moment, held at it, if the intent still stood there when the next read began.
 // So if there are only decisions of one kind, the moment is before or after they were looked up. If there are both, undecided ones
-// are looked up once more after the moment, and the cells read once more.
+// are looked up once more after the moment, and the cells read once more. So they are if there are undecided ones and a key is absent: it
+// may have been created and deleted again between the reads, by the last of them.
 Status Reader::Snapshot(std::span<const kv::Point> points, Values* values) {
   bool one_unit = false;
   Values cells;
@@ -198,8 +199,8 @@ Status Reader::Snapshot(std::span<const kv::Point> points, Values* values) {
     if (!intents && one_unit) break;
     // Two units with absent keys: what was created and deleted between the reads leaves no stamp. It would have to happen at
     // the right moments three times for a second read to miss it, five times for a third one.
-    const bool mixed = !undecided.empty() && !final.empty();
     const auto absent = std::count(cells.begin(), cells.end(), std::nullopt);
+    const bool mixed = !undecided.empty() && (!final.empty() || absent > 0);
     const int more = mixed || absent > 1 ? 2 : 1;
     bool same = true;
     for (int read = 0; read < more && same; ++read) {

@@ -507,6 +507,14 @@ class Interrupted final : public PassingOn {
     if (auto found = before_.extract(std::string(key)); !found.empty()) found.mapped()();
     return inner_->Get(tablet, key, tier, value);
   }
+  Status MultiGet(std::span<const kv::Point> points, Tier tier, std::vector<std::optional<std::string>>* values) override {
+    if (around_reads_) around_reads_(points.front().key, true);
+    Status read = inner_->MultiGet(points, tier, values);
+    if (around_reads_) around_reads_(points.front().key, false);
+    return read;
+  }
+  // Told of each read of several keys, by its first one, before it happens and after; on several threads.
+  void AroundReads(std::function<void(std::string_view key, bool before)> around) { around_reads_ = std::move(around); }
   void Apply(Batch batch, kv::ApplyDone done) override {
     const bool refused = refuses_b_ && !batch.puts.empty() && batch.puts.front().tablet == kB;
     if (refused) return done(Error(ErrorCode::kUnavailable, "no"));
@@ -521,6 +529,7 @@ class Interrupted final : public PassingOn {
 
  private:
   std::map<std::string, std::function<void()>> before_;
+  std::function<void(std::string_view, bool)> around_reads_;
   std::atomic<bool> refuses_b_ = false;
   std::function<bool(const Batch&)> loses_;
 };
@@ -639,6 +648,52 @@ TEST(TransactionEngine, ASnapshotHasNoTransactionWithoutTheOneBeforeIt) {
   const kv::Point points[] = {{kB, "b1"}, {kB, "b2"}};
   ASSERT_TRUE(engine.MultiGet(points, Tier::kAny, &values).ok());
   EXPECT_FALSE(values[1] && !values[0]);
+}
+
+// A key is created by one transaction and deleted by the next, between two reads of it: it looks as if nothing had happened there.
+TEST(TransactionEngine, ASnapshotWithAnAbsentKeyIsOfOneMoment) {
+  kv::SharedMemory memory;
+  const auto raw = memory.Attach();
+  auto inner = std::make_unique<Interrupted>(memory.Attach());
+  Interrupted& interrupted = *inner;
+  TransactionEngine engine(std::move(inner), {.seed = 1, .threads = 2});
+  const TransactionRef last{{1, 1}, kA, RecordKeyOf("a", {1, 1})};
+  const std::string note_key = NoteKeyOf("b", last.id);
+  const auto put = [&](Tablet tablet, const std::string& text) {
+    Batch batch;
+    batch.puts.push_back({tablet, tablet == kA ? "a" : "b", ValueOf(text)});
+    ASSERT_TRUE(ApplyAndWait(*raw, std::move(batch)).ok());
+  };
+  put(kB, "0");
+  std::atomic<int> reads_of_a = 0;
+  std::atomic<bool> prepared = false, committed = false;
+  interrupted.AroundReads([&](std::string_view key, bool before) {
+    if (key == "a" && !before) ++reads_of_a;
+    if (key == "b" && before && !prepared.exchange(true)) {
+      while (reads_of_a == 0) std::this_thread::yield();
+      put(kA, "1");
+      put(kB, "1");
+      std::string old;
+      ASSERT_TRUE(*raw->Get(kB, "b", Tier::kAny, &old));
+      Batch prepare;
+      prepare.puts.push_back({kB, "b", EncodeIntent({last, note_key, Intent::New::kPut, "2", old})});
+      prepare.puts.push_back({kB, note_key, EncodeNote({last, 1, {{"b"}}, {}, {}})});
+      ASSERT_TRUE(ApplyAndWait(*raw, std::move(prepare)).ok());
+    }
+    if (key == "a" && before && reads_of_a == 1 && !committed.exchange(true)) {
+      Batch commit;
+      commit.deletes.push_back({kA, "a"});
+      commit.puts.push_back({kA, last.record_key, EncodeRecord({Decision::kCommitted, 1, {{kB, note_key}}})});
+      ASSERT_TRUE(ApplyAndWait(*raw, std::move(commit)).ok());
+    }
+  });
+  std::vector<std::optional<std::string>> values;
+  const kv::Point points[] = {{kA, "a"}, {kB, "b"}};
+  ASSERT_TRUE(engine.MultiGet(points, Tier::kAny, &values).ok());
+  EXPECT_TRUE(committed);
+  ASSERT_TRUE(values[1]);
+  EXPECT_FALSE(values[0]);
+  EXPECT_NE(values[1]->substr(kv::kStampBytes), "1") << "then the other key was there";
 }
 
 }  // namespace
