@@ -3,13 +3,6 @@
 #include <algorithm>
 
 namespace stator::kv_tx {
-namespace {
-
-// A record of a commit stays at least so long when its process did not remove it (kKeepCommittedMicros in sweeper.cc): within this
-// time "aborted" on record means what it says.
-constexpr int64_t kRecordIsCertainMicros = int64_t{300} * 1'000'000;
-
-}  // namespace
 
 Transaction::Transaction(Core& core, Resolver& resolver, Tracker& tracker, ApplyDirect direct, kv::Batch batch,
                          kv::ApplyDone done, Tracker::EntryPtr entry)
@@ -423,20 +416,18 @@ void Transaction::FindOut() {
 }
 
 void Transaction::FoundAborted() {
-  if (core_.clock.TicksMicros() - looking_since_ > kRecordIsCertainMicros) {
-    // After this time the record may have been that of a commit, and somebody has rolled all forward and removed it. Then no
-    // note is left.
-    bool any = false;
-    for (size_t i = 0; i < parts_.size() && !any; ++i) {
-      std::string note;
-      const Result<bool> found = core_.inner.Get(plan_.participants[i].unit.tablet, parts_[i].note_key, kv::Tier::kAny, &note);
-      if (!found.ok()) return LookLater();
-      any = *found;
-    }
-    if (!any) {
-      resolver_.End(self_.id);
-      return End(Error(ErrorCode::kOutcomeUnknown, "This write took too long to find out whether it was applied."));
-    }
+  // The record may have been that of a commit, and somebody has rolled all forward and removed it: who sweeps goes by a clock of
+  // his own, and this machine may have been suspended meanwhile. Then no note is left.
+  bool any = false;
+  for (size_t i = 0; i < parts_.size() && !any; ++i) {
+    std::string note;
+    const Result<bool> found = core_.inner.Get(plan_.participants[i].unit.tablet, parts_[i].note_key, kv::Tier::kAny, &note);
+    if (!found.ok()) return LookLater();
+    any = *found;
+  }
+  if (!any) {
+    resolver_.End(self_.id);
+    return End(Error(ErrorCode::kOutcomeUnknown, "It could not be found out whether this write was applied: others have cleared it away."));
   }
   // Once its outcome has been reported to be unknown, the batch must not be tried again.
   Abort(done_ ? std::nullopt : std::optional<Error>(InTheWayError()));
