@@ -217,7 +217,10 @@ void PartWriter::OnState(int result, ReadOp& read, size_t cells, std::optional<s
   if (result < 0) return Fail(context_.cluster.ErrorOf(result, part_->object, false));
   std::optional<LedgerCell> own;
   if (Status status = TakeState(read, cells, ledgers, keys, &own); !status.ok()) return Fail(status.error());
-  if (header_->bytes != read.attribute(kHeaderAttribute)) return ReadState();  // somebody has read a later state meanwhile
+  if (header_->bytes != read.attribute(kHeaderAttribute)) {  // somebody has read a later state meanwhile
+    stamp_.reset();
+    return Advance();
+  }
   if (in_doubt_) {
     if (own && own->seq == seq_) {
       context_.statistics.found_in_ledger.fetch_add(1, std::memory_order_relaxed);

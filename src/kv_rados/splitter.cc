@@ -167,7 +167,7 @@ Result<bool> Splitter::IsOver(const Part& part, std::string* seen) {
 }
 
 Status Splitter::CarryOn(const PartPtr& part) {
-  LogInfo("a split whose process has stopped is carried on", {{"object", part->object}});
+  LogInfo("a split that stands still is carried on", {{"object", part->object}});
   PartSplit split = Carrier(part);
   ASSIGN_OR_RETURN(const bool done, split.CarryOn());
   if (done) taken_over_.fetch_add(1, std::memory_order_relaxed);
