@@ -62,16 +62,22 @@ class Timetable final : public Scheduler {
   bool hurrying_ = false;
 };
 
-// A connection to the store that is cut after so many operations. From then on each operation takes the deadline, and fails; of writes
-// nobody knows whether they were applied.
+// How a store is lost.
+enum class Cut {
+  kLost,     // no answers; no writes are applied
+  kApplied,  // no answers; writes are applied
+  kFull,     // it refuses writes and is read
+};
+
+// A connection to the store that is cut after so many operations. From then on each takes the deadline, and fails; of writes nobody knows
+// whether they were applied. A full store takes no time to say so.
 class Connection final : public PassingOn {
  public:
   Connection(std::unique_ptr<kv::Engine> inner, ManualClock& clock, Timetable& timetable)
       : PassingOn(std::move(inner)), clock_(clock), timetable_(timetable) {}
-  // Writes that are under way then, and later ones, are applied, or (`lost`) not.
-  void CutAfter(int operations, bool lost) {
+  void CutAfter(int operations, Cut how) {
     left_ = operations;
-    lost_ = lost;
+    how_ = how;
   }
   void Heal() { left_.reset(); }
   std::optional<int64_t> cut_at() const { return cut_at_; }
@@ -89,26 +95,26 @@ class Connection final : public PassingOn {
     return inner_->Scan(range, tier, visit);
   }
   void Apply(Batch batch, kv::ApplyDone done) override {
-    const bool cut = Cut();
-    Result<uint64_t> outcome = Error(ErrorCode::kOutcomeUnknown, "no answer");
-    if (!cut || !lost_) {
+    const bool cut = IsCut(), full = cut && how_ == Cut::kFull;
+    Result<uint64_t> outcome = full ? Error(ErrorCode::kUnavailable, "full") : Error(ErrorCode::kOutcomeUnknown, "no answer");
+    if (!cut || how_ == Cut::kApplied) {
       inner_->Apply(std::move(batch), [&](Result<uint64_t> applied) {
         if (!cut) outcome = std::move(applied);
       });
     }
     timetable_.Post([outcome = std::move(outcome), done = std::move(done)]() mutable { done(std::move(outcome)); },
-                    cut ? kDeadline : kSecond / 1000);
+                    cut && !full ? kDeadline : kSecond / 1000);
   }
 
  private:
-  bool Cut() {
+  bool IsCut() {
     if (!left_ || (*left_)-- > 0) return false;
     left_ = 0;
     if (!cut_at_) cut_at_ = clock_.TicksMicros();
     return true;
   }
   Status Read(Tier tier) {
-    if (tier != Tier::kAny || !Cut()) return OkStatus();
+    if (tier != Tier::kAny || (left_ && how_ == Cut::kFull) || !IsCut()) return OkStatus();
     clock_.AdvanceMicros(kDeadline);
     return Error(ErrorCode::kUnavailable, "no answer");
   }
@@ -116,7 +122,7 @@ class Connection final : public PassingOn {
   ManualClock& clock_;
   Timetable& timetable_;
   std::optional<int> left_;
-  bool lost_ = false;
+  Cut how_ = Cut::kLost;
   std::optional<int64_t> cut_at_;
 };
 
@@ -213,10 +219,10 @@ void LeaveBehind(kv::Engine& raw, Decision decision) {
   ASSERT_TRUE(ApplyAndWait(raw, std::move(commit)).ok());
 }
 
-class CutOff : public testing::TestWithParam<std::tuple<Before, bool>> {};
+class CutOff : public testing::TestWithParam<std::tuple<Before, Cut>> {};
 
 TEST_P(CutOff, WhoWritesHearsOfItInTime) {
-  const auto [before, lost] = GetParam();
+  const auto [before, how] = GetParam();
   int ok = 0, refused = 0, unknown = 0;
   bool cut = true;
   for (int operations = 0; cut && !HasFailure(); ++operations) {
@@ -242,7 +248,7 @@ TEST_P(CutOff, WhoWritesHearsOfItInTime) {
     if (before == Before::kCommitted) LeaveBehind(*world.memory.Attach(), Decision::kCommitted);
 
     const int64_t now = world.clock.TicksMicros();
-    world.connection->CutAfter(operations, lost);
+    world.connection->CutAfter(operations, how);
     auto earlier = before == Before::kOwn ? world.Apply(std::move(own)) : nullptr;
     auto outcome = world.Apply(std::move(batch));
     const int64_t end = now + 200 * kSecond;
@@ -300,18 +306,19 @@ TEST_P(CutOff, WhoWritesHearsOfItInTime) {
   EXPECT_GT(refused, 1);
   if (before == Before::kNothing) {
     EXPECT_GT(ok, 0);
-    EXPECT_GT(unknown, 0);
+    EXPECT_EQ(unknown > 0, how != Cut::kFull);
   }
 }
 
-std::string NameOf(const testing::TestParamInfo<std::tuple<Before, bool>>& info) {
+std::string NameOf(const testing::TestParamInfo<std::tuple<Before, Cut>>& info) {
   static const char* const kNames[] = {"Nothing", "AnotherWrite", "Undecided", "Committed", "Own", "Range"};
-  return std::string(kNames[static_cast<int>(std::get<0>(info.param))]) + (std::get<1>(info.param) ? "Lost" : "Applied");
+  static const char* const kCuts[] = {"Lost", "Applied", "Full"};
+  return std::string(kNames[static_cast<int>(std::get<0>(info.param))]) + kCuts[static_cast<int>(std::get<1>(info.param))];
 }
 INSTANTIATE_TEST_SUITE_P(All, CutOff,
                          testing::Combine(testing::Values(Before::kNothing, Before::kAnotherWrite, Before::kUndecided,
                                                           Before::kCommitted, Before::kOwn, Before::kRange),
-                                          testing::Bool()),
+                                          testing::Values(Cut::kLost, Cut::kApplied, Cut::kFull)),
                          NameOf);
 
 }  // namespace

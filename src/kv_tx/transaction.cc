@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace stator::kv_tx {
+namespace {
+
+// Nobody knows for how long: the store does not answer, or takes no writes.
+bool GivesNoWay(const Error& error) {
+  return error.code() == ErrorCode::kOutcomeUnknown || error.code() == ErrorCode::kUnavailable;
+}
+
+}  // namespace
 
 Transaction::Transaction(Core& core, Resolver& resolver, Tracker& tracker, ApplyDirect direct, kv::Batch batch,
                          kv::ApplyDone done, Tracker::EntryPtr entry)
@@ -215,8 +223,11 @@ void Transaction::RollForward() {
     core_.inner.Apply(std::move(batch), [self = shared_from_this(), answered, share, fate](Result<uint64_t> applied) {
       if (applied.ok()) return answered();
       fate->failed.store(true, std::memory_order_release);
-      // Who still waits, for ranges, does not wait until the store answers.
-      if (applied.error().code() == ErrorCode::kOutcomeUnknown && self->all_sent_) self->TellUnknown();
+      // Who still waits, for ranges, does not wait until the store answers, or takes writes again.
+      if (GivesNoWay(applied.error())) {
+        self->unanswered_ = true;
+        if (self->all_sent_) self->TellUnknown();
+      }
       self->resolver_.Roll(self->self_, share, Decision::kCommitted, [self, answered](Status status) {
         if (!status.ok()) {
           MutexLock lock(self->guards_mutex_);
@@ -234,13 +245,14 @@ void Transaction::RollForward() {
     tracker_.End(entry_, true, std::move(left_));
   }
   all_sent_ = true;
+  if (unanswered_) TellUnknown();
   answered();
 }
 
 void Transaction::RolledForward() {
   resolver_.End(self_.id);
-  if (done_) {
-    std::exchange(done_, nullptr)(stamp_);
+  if (kv::ApplyDone done = TakeDone()) {
+    done(stamp_);
     ended_ = true;
     tracker_.End(entry_, true, std::move(left_));
   }
@@ -296,7 +308,7 @@ void Transaction::RollBack() {
       core_.inner.Apply(ForwardBatch(i), [self = shared_from_this(), answered, lost, share, i](Result<uint64_t> applied) {
         const Participant& participant = self->plan_.participants[i];
         if (!applied.ok()) {
-          if (applied.error().code() == ErrorCode::kOutcomeUnknown) self->RefuseNow(applied.error());
+          if (GivesNoWay(applied.error())) self->RefuseNow(applied.error());
           return self->resolver_.Roll(self->self_, share, Decision::kAborted, [self, answered, lost, i](Status) {
             lost(self->plan_.participants[i]);
             answered();
@@ -321,7 +333,7 @@ void Transaction::RollBack() {
   answered();
 }
 
-// The store does not answer: its writer hears of it now, and the rest goes on without him.
+// The store does not answer, or takes no writes: its writer hears of it now, and the rest goes on without him.
 void Transaction::RefuseNow(const Error& why) {
   const Error error(ErrorCode::kUnavailable, why.message());
   {
@@ -447,11 +459,16 @@ void Transaction::LookLater() {
   core_.scheduler.Post([self = shared_from_this()] { self->FindOut(); }, core_.Backoff(looks_++));
 }
 
+kv::ApplyDone Transaction::TakeDone() {
+  MutexLock lock(guards_mutex_);
+  return std::exchange(done_, nullptr);
+}
+
 void Transaction::End(Result<uint64_t> outcome) {
-  if (!done_) return;
-  const bool ok = outcome.ok();
-  if (!ok && batch_.fate != nullptr) batch_.fate->failed.store(true, std::memory_order_release);
-  std::exchange(done_, nullptr)(std::move(outcome));
+  kv::ApplyDone done = TakeDone();
+  if (!done) return;
+  if (!outcome.ok() && batch_.fate != nullptr) batch_.fate->failed.store(true, std::memory_order_release);
+  done(std::move(outcome));
   ended_ = true;
   tracker_.End(entry_, true);
 }

@@ -63,7 +63,9 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   bool LookedForLong() const;
   void TellUnknown();
 
+  // Tells the outcome, unless it has been told: several participants may find at once that the store does not answer.
   void End(Result<uint64_t> outcome);
+  kv::ApplyDone TakeDone();
   bool late() const;
   std::string ActualKey(const Change& change, const Part& part) const;
 
@@ -91,10 +93,11 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   bool decided_ = false;             // committed
   bool ended_ = false;               // for the tracker
   std::atomic<bool> all_sent_ = false;  // of what rolls forward
+  std::atomic<bool> unanswered_ = false;  // some of that
   Tracker::Left left_;
   int64_t looking_since_ = 0;        // for the outcome of the commit: since it was sent
   int looks_ = 0;
-  Mutex guards_mutex_;               // of batch_.guards and error_, while participants answer
+  Mutex guards_mutex_;               // of batch_.guards, error_ and done_, while participants answer
 };
 
 }  // namespace stator::kv_tx
