@@ -483,6 +483,13 @@ void PartWriter::OnWritten(int result) {
       context_.statistics.races.fetch_add(1, std::memory_order_relaxed);
       stamp_.reset();
       return ReadState();
+    case -ESHUTDOWN:
+    case -EPERM:
+    case -EACCES:
+      // OSDs look at who asks before they look whether they have done it already, so librados may hear this of an operation that it had
+      // to send again.
+      in_doubt_ = true;
+      return Fail(context_.cluster.ErrorOf(result, part_->object, true));
     default:
       if (result == -ENOENT && !in_doubt_) return Recheck();
       return Fail(context_.cluster.ErrorOf(result, part_->object, true));

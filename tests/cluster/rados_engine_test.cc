@@ -362,6 +362,25 @@ TEST(RadosEngine, TheLedgerOutlivesLaterWrites) {
   }
 }
 
+// The answer to a write is lost, and the operation that librados sends again is refused for who sends it: the first may have been applied.
+TEST(RadosEngine, WhoIsShutOutDoesNotKnow) {
+  for (const int why : {-ESHUTDOWN, -EPERM}) {
+    RadosOptions options = ClusterUnderTest::NewStore();
+    std::atomic<bool> shut_out = false;
+    options.write_result = [&](int result) { return shut_out ? why : result; };
+    const auto engine = Open(options);
+    ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, AddOne("n")).ok());
+    shut_out = true;
+    const Result<uint64_t> outcome = kv::ApplyAndWait(*engine, AddOne("n"));
+    EXPECT_EQ(CodeOf(outcome), ErrorCode::kOutcomeUnknown);
+    EXPECT_FALSE(engine->Health().ok());
+    EXPECT_EQ(CountOf(*engine, "n"), 2);
+    shut_out = false;
+    EXPECT_TRUE(kv::ApplyAndWait(*engine, AddOne("n")).ok());
+    EXPECT_EQ(CountOf(*engine, "n"), 3);
+  }
+}
+
 constexpr int64_t kHour = 3'600'000'000;
 
 // How many processes have a ledger cell in the tablet.
