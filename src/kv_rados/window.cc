@@ -10,9 +10,10 @@ namespace {
 bool IsNarrowTurn(int turn) { return (turn + 1) / 2 % 2 == 1; }
 // Of a turn: then the requests have stopped coming, or come one by one.
 constexpr int64_t kTooLong = 10 * Window::kTurnMicros;
-// Narrow has to be better by as much; the more so when wide was found to be better, the less when
-// narrow was.
-constexpr double kWorthIt = 1.03;
+// Narrow has to be better than open by as much. Where it is, there is more to do than can be done, and
+// of two narrow widths that serve as many the narrower costs less. The more so when wide was found to
+// be better, the less when narrow was.
+constexpr double kWorthIt[] = {1.03, 0.98};
 constexpr double kToChange = 1.03;
 constexpr double kClear = 1.15;  // beyond doubt
 // What earlier trials counted weighs half as much with each new one: a machine that is busy with
@@ -122,7 +123,7 @@ void Window::EndTurn(int64_t now) {
   if (turn_ + 1 < kTurns) return BeginTurn(turn_ + 1, now);
   const double known = !pair.found ? 1 : *pair.found ? 1 / kToChange : kToChange;
   const double gain = pair.wide.rate() > 0 ? pair.narrow.rate() / pair.wide.rate() : 1;
-  Settle(gain > kWorthIt * known, gain > kClear || gain < 1 / kClear, now);
+  Settle(gain > kWorthIt[wide_] * known, gain > kClear || gain < 1 / kClear, now);
 }
 
 void Window::Settle(bool narrow, bool clear, int64_t now) {

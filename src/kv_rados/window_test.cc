@@ -232,6 +232,27 @@ TEST(Window, IsNarrowMostlyWhereOthersUseTheMachineToo) {
   EXPECT_GT(narrow, all * 85 / 100) << "of " << all;
 }
 
+// Open serves an eighth of what the other two do.
+TEST(Window, OfTwoThatServeTheSameItIsTheNarrower) {
+  const auto narrowest = [](double worse) {
+    Window window;
+    int64_t now = 0;
+    int at = 0, all = 0;
+    while (now < 30'000'000) {
+      const auto tickets = BeginMany(window, now, kSources);
+      const double took = tickets.size() > kFew ? 4000 : tickets.size() == kFew ? 500 : 250 * worse;
+      const size_t served = std::min(tickets.size(), kFew);
+      now += static_cast<int64_t>(took);
+      for (size_t i = 0; i < tickets.size(); ++i) window.Ended(tickets[i], now, i < served ? 10 : 0);
+      at += window.level() == 2 ? 1 : 0;
+      ++all;
+    }
+    return 100 * at / all;
+  };
+  EXPECT_GT(narrowest(1), 90) << "% of the time";
+  EXPECT_LT(narrowest(1.06), 20);
+}
+
 TEST(Window, ChangesItsMindWithTheLoad) {
   World world({.clients = 3, .operation_micros = 50, .request_micros = 10}, 7);
   world.RunUntil(5'000'000);
