@@ -13,24 +13,26 @@ namespace {
 constexpr size_t kMaxReadKeys = 1000;
 constexpr uint32_t kGuessedBytes = 4096;  // of a key and its value, before any was seen
 
-constexpr size_t kSlots = 1024;
-
 }  // namespace
 
-void SeenSizes::Note(std::string_view key, uint64_t stamp, size_t bytes) {
-  const size_t hash = std::hash<std::string_view>()(key);
-  MutexLock lock(mutex_);
-  if (slots_.empty()) slots_.resize(kSlots);
-  slots_[hash % kSlots] = {hash, stamp, bytes};
+void SeenSizes::Note(uint64_t place, uint64_t stamp, size_t bytes) {
+  Shard& shard = shards_[place % kShards];
+  MutexLock lock(shard.mutex);
+  if (shard.slots.empty()) shard.slots.resize(kSlots);
+  shard.slots[place / kShards % kSlots] = {place, stamp, bytes};
 }
 
-std::optional<size_t> SeenSizes::Find(std::string_view key, std::optional<uint64_t> stamp) const {
-  const size_t hash = std::hash<std::string_view>()(key);
-  MutexLock lock(mutex_);
-  if (slots_.empty()) return std::nullopt;
-  const Slot& slot = slots_[hash % kSlots];
+std::optional<size_t> SeenSizes::Find(uint64_t place, std::optional<uint64_t> stamp) const {
+  const Shard& shard = shards_[place % kShards];
+  MutexLock lock(shard.mutex);
+  if (shard.slots.empty()) return std::nullopt;
+  const Slot& slot = shard.slots[place / kShards % kSlots];
   const bool is_meant = stamp ? slot.stamp == *stamp : slot.stamp != 0;
-  return slot.hash == hash && is_meant ? std::optional(slot.bytes) : std::nullopt;
+  return slot.place == place && is_meant ? std::optional(slot.bytes) : std::nullopt;
+}
+
+uint64_t Part::PlaceOf(std::string_view key) const {
+  return std::hash<std::string_view>()(key) ^ hash_;
 }
 
 void Part::NoteBytes(size_t bytes) const {

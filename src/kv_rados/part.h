@@ -4,7 +4,10 @@
 // first operation on the part, and anew when an operation was refused. Headers never come back: with every change `epoch` rises.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,22 +19,28 @@
 
 namespace stator::kv_rados {
 
-// How large the values were that this process read or wrote lately: writes rarely read again what they replace. Thread-safe.
+// How large the values were that this process read or wrote lately: writes rarely read again what they replace. Of all parts
+// together, however many there are; at most 6 MB. Thread-safe.
 class SeenSizes {
  public:
-  // Stamp 0: it is gone.
-  void Note(std::string_view key, uint64_t stamp, size_t bytes);
-  // Of the value that the key had at the stamp, or when it was last seen; none if it was not, or is forgotten.
-  std::optional<size_t> Find(std::string_view key, std::optional<uint64_t> stamp) const;
+  // `place`: the hash of the key and of its part. Stamp 0: it is gone.
+  void Note(uint64_t place, uint64_t stamp, size_t bytes);
+  // Of the value that was there at the stamp, or when it was last seen; none if it was not, or is forgotten.
+  std::optional<size_t> Find(uint64_t place, std::optional<uint64_t> stamp) const;
+
+  static constexpr size_t kShards = 64, kSlots = 4096;  // of a shard
 
  private:
   struct Slot {
-    size_t hash = 0;
+    uint64_t place = 0;
     uint64_t stamp = 0;
     size_t bytes = 0;
   };
-  mutable Mutex mutex_;
-  std::vector<Slot> slots_ GUARDED_BY(mutex_);  // none before the first
+  struct Shard {
+    mutable Mutex mutex;
+    std::vector<Slot> slots GUARDED_BY(mutex);  // none before the first
+  };
+  std::array<Shard, kShards> shards_;
 };
 
 // A header as operations compare it, and what it says.
@@ -44,7 +53,9 @@ using HeaderPtr = std::shared_ptr<const KnownHeader>;
 // Thread-safe.
 class Part {
  public:
-  Part(kv::Tablet tablet, uint32_t number) : tablet(tablet), number(number), object(PartObject(tablet, number)) {}
+  // `seen`: that of the process.
+  Part(kv::Tablet tablet, uint32_t number, std::shared_ptr<SeenSizes> seen = std::make_shared<SeenSizes>())
+      : tablet(tablet), number(number), object(PartObject(tablet, number)), hash_(std::hash<std::string>()(object)), seen_(std::move(seen)) {}
 
   const kv::Tablet tablet;
   const uint32_t number;
@@ -63,11 +74,16 @@ class Part {
   size_t KeysFor(size_t bytes) const;
   // About how many bytes so many keys are.
   size_t BytesOf(size_t keys) const { return keys * MeanBytes(); }
-  mutable SeenSizes seen;
+  // As SeenSizes.
+  void NoteSeen(std::string_view key, uint64_t stamp, size_t bytes) const { seen_->Note(PlaceOf(key), stamp, bytes); }
+  std::optional<size_t> SeenBytes(std::string_view key, std::optional<uint64_t> stamp) const { return seen_->Find(PlaceOf(key), stamp); }
 
  private:
+  uint64_t PlaceOf(std::string_view key) const;
   size_t MeanBytes() const;
 
+  const uint64_t hash_;  // of the object's name
+  const std::shared_ptr<SeenSizes> seen_;
   mutable Mutex mutex_;
   mutable HeaderPtr header_ GUARDED_BY(mutex_);
   // A running mean of the stored bytes of a key and its value, as reads saw them; 0: none was seen. It only sizes reads.

@@ -352,7 +352,7 @@ void PartWriter::Build() {
                            .max_bytes = context_.cluster.options().max_tablet_bytes,
                            .is_final = counted_for_group_,
                            .seen = [this](std::string_view key, std::optional<uint64_t> stamp) {
-                             const std::optional<size_t> bytes = part_->seen.Find(key, stamp);
+                             const std::optional<size_t> bytes = part_->SeenBytes(key, stamp);
                              return bytes || !stamp ? bytes : context_.cache.SizeOf(part_->tablet, key, *stamp);
                            }});
   for (size_t i = 0; i < batches_.size(); ++i) {
@@ -541,7 +541,7 @@ void PartWriter::Succeed() {
     if (header_->header.state == PartHeader::State::kOpen) context_.grown(part_, group_->size());
   }
   for (const auto& [key, change] : group_->changes()) {
-    part_->seen.Note(key, change.value ? kv::StampOf(*change.value) : 0, change.value ? change.value->size() : 0);
+    part_->NoteSeen(key, change.value ? kv::StampOf(*change.value) : 0, change.value ? change.value->size() : 0);
   }
   ledger_looked_through_ = true;
   stale_ledgers_.clear();

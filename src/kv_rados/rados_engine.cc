@@ -359,7 +359,7 @@ Status RadosEngine::TakeValues(const Place& place, const Fetched& fetched, const
       if (found == wanted.places.end()) return InternalError("a read returned a key that nobody asked for.");
       ASSIGN_OR_RETURN(const std::string key, KeyOfCell(cell));
       place.part->NoteBytes(cell.size() + stored.size());
-      place.part->seen.Note(key, kv::StampOf(value), value.size());
+      place.part->NoteSeen(key, kv::StampOf(value), value.size());
       const std::optional<std::string_view> route = RouteOf(place.part->tablet.space, key);
       if (route && !place.header->header.routes.Has(*route)) return OkStatus();  // given up, and not yet removed
       for (const size_t i : found->second) {
@@ -416,7 +416,7 @@ void RadosEngine::SendLater(const LaterPtr& later) {
       Result<std::string> loaded = LoadedValue(stored);
       if (!loaded.ok()) return value = std::move(loaded).error(), false;
       place->part->NoteBytes(cell.size() + stored.size());
-      place->part->seen.Note(later->key, kv::StampOf(*loaded), loaded->size());
+      place->part->NoteSeen(later->key, kv::StampOf(*loaded), loaded->size());
       value = std::optional(std::move(*loaded));
       return true;
     });

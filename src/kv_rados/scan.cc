@@ -230,7 +230,7 @@ Result<int> Scanner::ReadForward(const Place& place, std::unique_ptr<ReadOp> rea
     const Result<std::string_view> value = LoadedInPlace(stored);
     if (!value.ok()) return status = value.error(), false;
     part.NoteBytes(cell.size() + stored.size());
-    part.seen.Note(*key, kv::StampOf(*value), value->size());
+    part.NoteSeen(*key, kv::StampOf(*value), value->size());
     cursor->entries.Add(*value);
     return true;
   });
@@ -293,7 +293,7 @@ Result<int> Scanner::ReadReverse(const Place& place, Cursor* cursor) {
         if (value == values.end()) {
           return CorruptionError(fmt::format("The object {} has a key in its reverse order that has no value.", part.object));
         }
-        part.seen.Note(keys[i], kv::StampOf(value->second), value->second.size());
+        part.NoteSeen(keys[i], kv::StampOf(value->second), value->second.size());
         if (Wants(*cursor, keys[i])) cursor->entries.Add(keys[i], value->second);
       }
       cursor->end = std::move(keys.back());

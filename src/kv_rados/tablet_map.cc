@@ -51,7 +51,7 @@ PartListPtr TabletMap::Merge(kv::Tablet tablet, const std::map<std::string, uint
   PartListPtr& known = tablets_[tablet];
   auto merged = known == nullptr ? std::make_shared<PartList>() : std::make_shared<PartList>(*known);
   for (const auto& [begin, number] : parts) {
-    if (merged->find(begin) == merged->end()) merged->emplace(begin, std::make_shared<Part>(tablet, number));
+    if (merged->find(begin) == merged->end()) merged->emplace(begin, std::make_shared<Part>(tablet, number, seen_));
   }
   return known = std::move(merged);
 }

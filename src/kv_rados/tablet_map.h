@@ -71,6 +71,7 @@ class TabletMap {
   Cluster& cluster_;
   const std::function<void(const PartPtr&)> notice_;
   const std::function<void(kv::Tablet)> on_unwritten_;
+  const std::shared_ptr<SeenSizes> seen_ = std::make_shared<SeenSizes>();
   mutable Mutex mutex_;
   std::map<kv::Tablet, PartListPtr> tablets_ GUARDED_BY(mutex_);
 };
