@@ -231,6 +231,16 @@ int Cluster::Write(const std::string& object, const WriteOp& op) {
   return api_.write_op_operate(op.get(), pool_, object.c_str(), nullptr, kWriteFlags);
 }
 
+int Cluster::WriteAgain(const std::string& object, FunctionRef<void(WriteOp&)> fill) {
+  const int64_t started = clock().TicksMicros();
+  while (true) {
+    WriteOp op(api_);
+    fill(op);
+    const int result = Write(object, op);
+    if (result != -ETIMEDOUT || PastDeadline(started)) return result;
+  }
+}
+
 Cluster::Since::Since(int64_t ticks) : outer_(std::exchange(since, ticks)) {}
 Cluster::Since::~Since() { since = outer_; }
 

@@ -116,6 +116,9 @@ class Cluster {
   // to (-EDEADLK).
   static bool InCallback();
   int Write(const std::string& object, const WriteOp& op);
+  // Fills an operation and writes; again, with a new one, while answers time out and the deadline of the options has not passed. So the
+  // first may have been applied whatever the last one gives.
+  int WriteAgain(const std::string& object, FunctionRef<void(WriteOp&)> fill);
   // While one is there, what its thread reads began at `ticks`: somebody has waited for it since. The innermost counts.
   class Since {
    public:

@@ -93,16 +93,13 @@ Result<HeaderPtr> ReadHeader(Cluster& cluster, const Part& part) {
 Result<HeaderPtr> ReplaceHeader(Cluster& cluster, const Part& part, const HeaderPtr& from, PartHeader to) {
   to.epoch = from->header.epoch + 1;
   const std::string bytes = EncodeHeader(to);
-  const int64_t started = cluster.clock().TicksMicros();
-  while (true) {
-    WriteOp op(cluster.api());
+  const int result = cluster.WriteAgain(part.object, [&](WriteOp& op) {
     op.GuardAttribute(kHeaderAttribute, from->bytes);
     op.SetAttribute(kHeaderAttribute, bytes);
-    const int result = cluster.Write(part.object, op);
-    if (result == 0) return part.Learn(bytes);
-    if (result == -ECANCELED) return HeaderPtr();
-    if (result != -ETIMEDOUT || cluster.PastDeadline(started)) return cluster.ErrorOf(result, part.object, true);
-  }
+  });
+  if (result == -ECANCELED) return HeaderPtr();
+  if (result < 0) return cluster.ErrorOf(result, part.object, true);
+  return part.Learn(bytes);
 }
 
 Error FencedError(const PartHeader& header) {

@@ -132,21 +132,17 @@ Status PartSplit::Create() {
 Result<bool> PartSplit::WriteChild(PartHeader next, FunctionRef<void(WriteOp&)> fill) {
   next.epoch = child_header_->header.epoch + 1;
   const std::string bytes = EncodeHeader(next);
-  const int64_t started = cluster_.clock().TicksMicros();
-  for (int result = -ETIMEDOUT; result < 0;) {
-    WriteOp op(cluster_.api());
+  const int result = cluster_.WriteAgain(child_->object, [&](WriteOp& op) {
     op.GuardAttribute(kHeaderAttribute, child_header_->bytes);
     fill(op);
     op.SetAttribute(kHeaderAttribute, bytes);
-    result = cluster_.Write(child_->object, op);
-    if (result == -ECANCELED) {
-      // Somebody else's now, or the first of two was applied.
-      ASSIGN_OR_RETURN(const HeaderPtr now, ReadHeader(cluster_, *child_));
-      if (now->bytes != bytes) return false;
-      result = 0;
-    } else if (result < 0 && (result != -ETIMEDOUT || cluster_.PastDeadline(started))) {
-      return cluster_.ErrorOf(result, child_->object, true);
-    }
+  });
+  if (result == -ECANCELED) {
+    // Somebody else's now, or the first of two was applied.
+    ASSIGN_OR_RETURN(const HeaderPtr now, ReadHeader(cluster_, *child_));
+    if (now->bytes != bytes) return false;
+  } else if (result < 0) {
+    return cluster_.ErrorOf(result, child_->object, true);
   }
   ASSIGN_OR_RETURN(child_header_, child_->Learn(bytes));
   return true;
@@ -461,15 +457,11 @@ Result<bool> PartSplit::Clean() {
       gone.push_back(std::move(cell));
       gone.push_back(ReverseCell(key));
     }
-    const int64_t started = cluster_.clock().TicksMicros();
-    int result = -ETIMEDOUT;
-    while (result == -ETIMEDOUT && !cluster_.PastDeadline(started)) {  // twice does no harm
-      WriteOp op(cluster_.api());
+    const int result = cluster_.WriteAgain(parent_->object, [&](WriteOp& op) {
       op.GuardAttribute(kHeaderAttribute, header_->bytes);
       if (!gone.empty()) op.Remove(gone);
       if (after == kAllCopied) op.RemoveRange(std::string(1, kMarkCell), std::string(1, kRangeMarkCell + 1));
-      result = cluster_.Write(parent_->object, op);
-    }
+    });
     if (result == -ECANCELED) return false;
     if (result < 0) return cluster_.ErrorOf(result, parent_->object, true);
     if (first) TRY(step_(8));
