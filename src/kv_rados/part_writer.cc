@@ -66,14 +66,16 @@ Result<uint64_t> Joint::Outcome() const {
 }
 
 template <typename T>
-void PartWriter::Elsewhere(UniqueFunction<T()> work, UniqueFunction<void(T)> next) {
+bool PartWriter::Elsewhere(UniqueFunction<T()> work, UniqueFunction<void(T)> next) {
   UniqueFunction<void()> task = [this, work = std::move(work), next = std::move(next)]() mutable {
     context_.strand.Run([this, result = work(), next = std::move(next)]() mutable {
       next(std::move(result));
       Start();
     });
   };
-  if (!context_.workers.TryPost(task)) Fail(Error(ErrorCode::kUnavailable, "Too many tablets are being opened."));
+  if (context_.workers.TryPost(task)) return true;
+  Fail(Error(ErrorCode::kUnavailable, "Too many tablets are being opened."));
+  return false;
 }
 
 bool PartWriter::Expired(const QueuedBatch& batch) const {
@@ -171,16 +173,14 @@ void PartWriter::AskWhetherFull(UniqueFunction<void()> next) {
     Start();
   });
   if (context_.asking.size() > 1) return;
-  UniqueFunction<void()> task = [&context = context_] {
-    context.strand.Run([&context, full = context.cluster.WhyFull()]() mutable {
-      context.full = std::move(full);
-      context.full_asked = context.clock.TicksMicros();
-      for (UniqueFunction<void()>& each : std::exchange(context.asking, {})) each();
-    });
-  };
-  if (context_.workers.TryPost(task)) return;
-  context_.asking.clear();
-  Fail(Error(ErrorCode::kUnavailable, "Too many tablets are being opened."));
+  const bool asked = Elsewhere<std::optional<Error>>(
+      [this] { return context_.cluster.WhyFull(); },
+      [this](std::optional<Error> full) {
+        context_.full = std::move(full);
+        context_.full_asked = context_.clock.TicksMicros();
+        for (UniqueFunction<void()>& each : std::exchange(context_.asking, {})) each();
+      });
+  if (!asked) context_.asking.clear();
 }
 
 // The header, the stamp, this process's ledger cell and every key that the group's batches depend on, from one state.

@@ -149,9 +149,9 @@ class PartWriter {
   void Fail(const Error& error);
   void Refuse(QueuedBatch& batch, Error error);
   void EndGroup();
-  // Runs `work`, which may wait, elsewhere, then `next` with what it returned on the strand.
+  // Runs `work`, which may wait, elsewhere, then `next` with what it returned on the strand. False, and the group fails, if too much is.
   template <typename T>
-  void Elsewhere(UniqueFunction<T()> work, UniqueFunction<void(T)> next);
+  bool Elsewhere(UniqueFunction<T()> work, UniqueFunction<void(T)> next);
 
   const PartPtr part_;
   RouteRange routes_;  // of the batches that come here
