@@ -251,11 +251,7 @@ void Transaction::RollForward() {
 
 void Transaction::RolledForward() {
   resolver_.End(self_.id);
-  if (kv::ApplyDone done = TakeDone()) {
-    done(stamp_);
-    ended_ = true;
-    tracker_.End(entry_, true, std::move(left_));
-  }
+  End(stamp_, std::move(left_));
   // Who meets what is left needs the record.
   if (!error_) RemoveRecord(0);
 }
@@ -459,18 +455,17 @@ void Transaction::LookLater() {
   core_.scheduler.Post([self = shared_from_this()] { self->FindOut(); }, core_.Backoff(looks_++));
 }
 
-kv::ApplyDone Transaction::TakeDone() {
-  MutexLock lock(guards_mutex_);
-  return std::exchange(done_, nullptr);
-}
-
-void Transaction::End(Result<uint64_t> outcome) {
-  kv::ApplyDone done = TakeDone();
+void Transaction::End(Result<uint64_t> outcome, Tracker::Left left) {
+  kv::ApplyDone done;
+  {
+    MutexLock lock(guards_mutex_);
+    done = std::exchange(done_, nullptr);
+  }
   if (!done) return;
   if (!outcome.ok() && batch_.fate != nullptr) batch_.fate->failed.store(true, std::memory_order_release);
   done(std::move(outcome));
   ended_ = true;
-  tracker_.End(entry_, true);
+  tracker_.End(entry_, true, std::move(left));
 }
 
 }  // namespace stator::kv_tx

@@ -63,9 +63,9 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   bool LookedForLong() const;
   void TellUnknown();
 
-  // Tells the outcome, unless it has been told: several participants may find at once that the store does not answer.
-  void End(Result<uint64_t> outcome);
-  kv::ApplyDone TakeDone();
+  // Tells the outcome, unless it has been told: several participants may find at once that the store does not answer. `left`: as
+  // Tracker::End.
+  void End(Result<uint64_t> outcome, Tracker::Left left = {});
   bool late() const;
   std::string ActualKey(const Change& change, const Part& part) const;
 
