@@ -534,34 +534,54 @@ class Interrupted final : public PassingOn {
   std::function<bool(const Batch&)> loses_;
 };
 
-TEST(TransactionEngine, AQueueReadBackwardHasWhatWasFinishedMeanwhile) {
+// An engine that is interrupted, and another process, whose steps are taken one by one.
+struct WithAnotherProcess {
+  void Apply(Batch batch) { ASSERT_TRUE(ApplyAndWait(*raw, std::move(batch)).ok()); }
+  // The process's transaction writes `text` to one key.
+  void Prepare(const TransactionRef& transaction, Tablet tablet, const std::string& key, const std::string& text) {
+    const std::string note_key = NoteKeyOf(key, transaction.id);
+    Intent intent{transaction, note_key, Intent::New::kPut, text, {}};
+    std::string old;
+    if (*raw->Get(tablet, key, Tier::kAny, &old)) intent.old = old;
+    Batch batch;
+    batch.puts.push_back({tablet, key, EncodeIntent(intent)});
+    batch.puts.push_back({tablet, note_key, EncodeNote({transaction, 1, {{key}}, {}, {}})});
+    Apply(std::move(batch));
+  }
+  // With what else it changes in the primary unit.
+  void Commit(const TransactionRef& transaction, Tablet tablet, const std::string& key, Batch batch = {}) {
+    const std::string record = EncodeRecord({Decision::kCommitted, 1, {{tablet, NoteKeyOf(key, transaction.id)}}});
+    batch.puts.push_back({transaction.primary, transaction.record_key, record});
+    Apply(std::move(batch));
+  }
+
   kv::SharedMemory memory;
-  const auto raw = memory.Attach();
-  auto inner = std::make_unique<Interrupted>(memory.Attach());
+  const std::unique_ptr<kv::Engine> raw = memory.Attach();
+  std::unique_ptr<Interrupted> inner = std::make_unique<Interrupted>(memory.Attach());
   Interrupted& interrupted = *inner;
-  TransactionEngine engine(std::move(inner), {.seed = 1, .threads = 2});
+  TransactionEngine engine{std::move(inner), {.seed = 1, .threads = 2}};
+};
+
+TEST(TransactionEngine, AQueueReadBackwardHasWhatWasFinishedMeanwhile) {
+  WithAnotherProcess world;
   const TransactionRef self{{7, 8}, kA, RecordKeyOf("a", {7, 8})};
-  const std::string note_key = NoteKeyOf("q2", self.id);
-  Batch prepare;
-  prepare.puts.push_back({kLog, "q1", ValueOf("1")});
-  prepare.puts.push_back({kLog, "q2", EncodeIntent({self, note_key, Intent::New::kPut, "2", {}})});
-  prepare.puts.push_back({kLog, note_key, EncodeNote({self, 1, {{"q2"}}, {}, {}})});
-  ASSERT_TRUE(ApplyAndWait(*raw, std::move(prepare)).ok());
-  Batch commit;
-  commit.puts.push_back({kA, self.record_key, EncodeRecord({Decision::kCommitted, 1, {{kLog, note_key}}})});
-  ASSERT_TRUE(ApplyAndWait(*raw, std::move(commit)).ok());
+  Batch first;
+  first.puts.push_back({kLog, "q1", ValueOf("1")});
+  world.Apply(std::move(first));
+  world.Prepare(self, kLog, "q2", "2");
+  world.Commit(self, kLog, "q2");
   // Its process is just done with it.
-  interrupted.Before(self.record_key, [&] {
+  world.interrupted.Before(self.record_key, [&] {
     Batch forward;
     forward.puts.push_back({kLog, "q2", ValueOf("2")});
-    forward.deletes.push_back({kLog, note_key});
-    ASSERT_TRUE(ApplyAndWait(*raw, std::move(forward)).ok());
+    forward.deletes.push_back({kLog, NoteKeyOf("q2", self.id)});
+    world.Apply(std::move(forward));
     Batch over;
     over.deletes.push_back({kA, self.record_key});
-    ASSERT_TRUE(ApplyAndWait(*raw, std::move(over)).ok());
+    world.Apply(std::move(over));
   });
   std::string texts;
-  ASSERT_TRUE(engine.Scan({kLog, "q", "r", true}, Tier::kAny, [&](std::string_view, std::string_view value) {
+  ASSERT_TRUE(world.engine.Scan({kLog, "q", "r", true}, Tier::kAny, [&](std::string_view, std::string_view value) {
     texts.append(value.substr(kv::kStampBytes)).append(" ");
     return true;
   }).ok());
@@ -618,78 +638,50 @@ TEST(TransactionEngine, WhoseCommitIsInDoubtFindsItThoughOthersHaveFinishedIt) {
 }
 
 TEST(TransactionEngine, ASnapshotHasNoTransactionWithoutTheOneBeforeIt) {
-  kv::SharedMemory memory;
-  const auto raw = memory.Attach();
-  auto inner = std::make_unique<Interrupted>(memory.Attach());
-  Interrupted& interrupted = *inner;
-  TransactionEngine engine(std::move(inner), {.seed = 1, .threads = 2});
+  WithAnotherProcess world;
   const TransactionRef first{{1, 1}, kA, RecordKeyOf("a", {1, 1})}, second{{2, 2}, kA, RecordKeyOf("a", {2, 2})};
-  const auto prepare = [&](const TransactionRef& transaction, const std::string& key) {
-    const std::string note_key = NoteKeyOf(key, transaction.id);
-    Batch batch;
-    batch.puts.push_back({kB, key, EncodeIntent({transaction, note_key, Intent::New::kPut, "new", {}})});
-    batch.puts.push_back({kB, note_key, EncodeNote({transaction, 1, {{key}}, {}, {}})});
-    ASSERT_TRUE(ApplyAndWait(*raw, std::move(batch)).ok());
-  };
-  const auto commit = [&](const TransactionRef& transaction, const std::string& key) {
-    Batch batch;
-    batch.puts.push_back({kA, transaction.record_key,
-                          EncodeRecord({Decision::kCommitted, 1, {{kB, NoteKeyOf(key, transaction.id)}}})});
-    ASSERT_TRUE(ApplyAndWait(*raw, std::move(batch)).ok());
-  };
-  prepare(first, "b1");
-  prepare(second, "b2");
+  world.Prepare(first, kB, "b1", "new");
+  world.Prepare(second, kB, "b2", "new");
   // The first one has been seen undecided when the second one is looked at.
-  interrupted.Before(second.record_key, [&] {
-    commit(first, "b1");
-    commit(second, "b2");
+  world.interrupted.Before(second.record_key, [&] {
+    world.Commit(first, kB, "b1");
+    world.Commit(second, kB, "b2");
   });
   std::vector<std::optional<std::string>> values;
   const kv::Point points[] = {{kB, "b1"}, {kB, "b2"}};
-  ASSERT_TRUE(engine.MultiGet(points, Tier::kAny, &values).ok());
+  ASSERT_TRUE(world.engine.MultiGet(points, Tier::kAny, &values).ok());
   EXPECT_FALSE(values[1] && !values[0]);
 }
 
 // A key is created by one transaction and deleted by the next, between two reads of it: it looks as if nothing had happened there.
 TEST(TransactionEngine, ASnapshotWithAnAbsentKeyIsOfOneMoment) {
-  kv::SharedMemory memory;
-  const auto raw = memory.Attach();
-  auto inner = std::make_unique<Interrupted>(memory.Attach());
-  Interrupted& interrupted = *inner;
-  TransactionEngine engine(std::move(inner), {.seed = 1, .threads = 2});
+  WithAnotherProcess world;
   const TransactionRef last{{1, 1}, kA, RecordKeyOf("a", {1, 1})};
-  const std::string note_key = NoteKeyOf("b", last.id);
   const auto put = [&](Tablet tablet, const std::string& text) {
     Batch batch;
     batch.puts.push_back({tablet, tablet == kA ? "a" : "b", ValueOf(text)});
-    ASSERT_TRUE(ApplyAndWait(*raw, std::move(batch)).ok());
+    world.Apply(std::move(batch));
   };
   put(kB, "0");
   std::atomic<int> reads_of_a = 0;
   std::atomic<bool> prepared = false, committed = false;
-  interrupted.AroundReads([&](std::string_view key, bool before) {
+  world.interrupted.AroundReads([&](std::string_view key, bool before) {
     if (key == "a" && !before) ++reads_of_a;
     if (key == "b" && before && !prepared.exchange(true)) {
       while (reads_of_a == 0) std::this_thread::yield();
       put(kA, "1");
       put(kB, "1");
-      std::string old;
-      ASSERT_TRUE(*raw->Get(kB, "b", Tier::kAny, &old));
-      Batch prepare;
-      prepare.puts.push_back({kB, "b", EncodeIntent({last, note_key, Intent::New::kPut, "2", old})});
-      prepare.puts.push_back({kB, note_key, EncodeNote({last, 1, {{"b"}}, {}, {}})});
-      ASSERT_TRUE(ApplyAndWait(*raw, std::move(prepare)).ok());
+      world.Prepare(last, kB, "b", "2");
     }
     if (key == "a" && before && reads_of_a == 1 && !committed.exchange(true)) {
-      Batch commit;
-      commit.deletes.push_back({kA, "a"});
-      commit.puts.push_back({kA, last.record_key, EncodeRecord({Decision::kCommitted, 1, {{kB, note_key}}})});
-      ASSERT_TRUE(ApplyAndWait(*raw, std::move(commit)).ok());
+      Batch deletes;
+      deletes.deletes.push_back({kA, "a"});
+      world.Commit(last, kB, "b", std::move(deletes));
     }
   });
   std::vector<std::optional<std::string>> values;
   const kv::Point points[] = {{kA, "a"}, {kB, "b"}};
-  ASSERT_TRUE(engine.MultiGet(points, Tier::kAny, &values).ok());
+  ASSERT_TRUE(world.engine.MultiGet(points, Tier::kAny, &values).ok());
   EXPECT_TRUE(committed);
   ASSERT_TRUE(values[1]);
   EXPECT_FALSE(values[0]);

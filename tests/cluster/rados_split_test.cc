@@ -513,6 +513,37 @@ class Hold {
   std::latch reached_{1}, release_{1};
 };
 
+// A process whose split of a filled tablet is held at a step, and another one.
+class HeldSplit {
+ public:
+  HeldSplit(int step, RadosOptions options, uint64_t items) : other(Open(options)), hold_(step) {
+    options.split_step = hold_.hook();
+    slow = Open(options);
+    if (!slow || !other) return;
+    contents = Fill(*slow, items);
+    splitter_ = std::thread([this] { status_ = Split(*slow, Item(1)); });
+    hold_.AwaitReached();
+  }
+  ~HeldSplit() {
+    if (splitter_.joinable()) Release();
+  }
+  bool ok() const { return slow && other; }
+  // Lets it go on, and returns how the split ended.
+  const Status& Release() {
+    hold_.Release();
+    splitter_.join();
+    return status_;
+  }
+
+  std::unique_ptr<kv::Engine> slow, other;
+  Contents contents;
+
+ private:
+  Hold hold_;
+  Status status_;
+  std::thread splitter_;
+};
+
 void AwaitSplitsDone(kv::Engine& engine, const RadosOptions& options, size_t parts) {
   // The parent's header ends in 00 (open), or in 02 and the child's number.
   const std::string command = RadosCommand(options) + "getxattr " + kObject + " header | od -An -tx1 -v | tr -d ' \\n'";
@@ -530,27 +561,20 @@ void AwaitSplitsDone(kv::Engine& engine, const RadosOptions& options, size_t par
 
 // The process that splits stands still for longer than others wait, then goes on as if nothing had happened.
 TEST_P(RadosSplitAt, AProcessThatStandsStillIsReplaced) {
-  RadosOptions options = Quiet();
-  Hold hold(GetParam());
-  RadosOptions held = options;
-  held.split_step = hold.hook();
-  const auto slow = Open(held), second = Open(options), third = Open(options);
-  ASSERT_TRUE(slow && second && third);
-  const Contents contents = Fill(*slow, 200);
-  std::thread splitter([&] {
-    const Status status = Split(*slow, Item(1));
-    EXPECT_TRUE(status.ok() || status.error().code() == ErrorCode::kUnavailable) << status.error().message();
-  });
-  hold.AwaitReached();
+  const RadosOptions options = Quiet();
+  HeldSplit split(GetParam(), options, 200);
+  const auto third = Open(options);
+  ASSERT_TRUE(split.ok() && third);
+  const auto &slow = split.slow, &second = split.other;
   std::deque<Worker> workers;
   for (uint64_t i = 0; i < 4; ++i) workers.emplace_back(i % 2 == 0 ? *second : *third, 1 + i, 50, 50);
   const auto both_go_on = [&](int step) { return step >= 60; };
   Work({second.get(), third.get()}, workers, both_go_on);
   AwaitSplitsDone(*third, options, 2);
-  hold.Release();
-  splitter.join();
+  const Status& status = split.Release();
+  EXPECT_TRUE(status.ok() || status.error().code() == ErrorCode::kUnavailable) << status.error().message();
   Work({second.get(), third.get(), slow.get()}, workers, [](int step) { return step == 30; });
-  ExpectAll({slow.get(), second.get(), third.get()}, workers, contents);
+  ExpectAll({slow.get(), second.get(), third.get()}, workers, split.contents);
   const double taken_over =
       second->Statistics()["kv_rados_splits_taken_over"] + third->Statistics()["kv_rados_splits_taken_over"];
   EXPECT_EQ(taken_over > 0, GetParam() < kSteps);
@@ -628,43 +652,25 @@ TEST_P(RadosSplitAt, WhatFailsIsTriedAgain) {
 // It reads the header past those who would have noticed.
 TEST_P(RadosSplitAt, WhoRaisesAFenceLooksAfterIt) {
   const RadosOptions options = Quiet();
-  Hold hold(GetParam());
-  RadosOptions held = options;
-  held.split_step = hold.hook();
-  const auto slow = Open(held), other = Open(options);
-  ASSERT_TRUE(slow && other);
-  const Contents contents = Fill(*slow, 100);
-  std::thread splitter([&] { (void)Split(*slow, Item(1)).ok(); });
-  hold.AwaitReached();
-  EXPECT_TRUE(other->RaiseFence(kTablet, 3).ok());
-  AwaitSplitsDone(*other, options, 2);
-  hold.Release();
-  splitter.join();
-  EXPECT_TRUE(Scan(*other, false) == contents);
+  HeldSplit split(GetParam(), options, 100);
+  ASSERT_TRUE(split.ok());
+  EXPECT_TRUE(split.other->RaiseFence(kTablet, 3).ok());
+  AwaitSplitsDone(*split.other, options, 2);
+  split.Release();
+  EXPECT_TRUE(Scan(*split.other, false) == split.contents);
 }
 
 // A fence that is raised at any step holds for both halves.
 TEST_P(RadosSplitAt, FencesAreHandedOn) {
-  const RadosOptions options = Quiet();
-  Hold hold(GetParam());
-  RadosOptions held = options;
-  held.split_step = hold.hook();
-  held.split_takeover_seconds = 1000;
-  RadosOptions patient = options;
+  RadosOptions patient = Quiet();
   patient.split_takeover_seconds = 1000;
-  const auto slow = Open(held), other = Open(patient);
-  ASSERT_TRUE(slow && other);
-  const Contents contents = Fill(*slow, 100);
-  std::thread splitter([&] {
-    const Status status = Split(*slow, Item(1));
-    EXPECT_TRUE(status.ok()) << status.error().message();
-  });
-  hold.AwaitReached();
-  const Status raised = other->RaiseFence(kTablet, 5);
+  HeldSplit split(GetParam(), patient, 100);
+  ASSERT_TRUE(split.ok());
+  const Status raised = split.other->RaiseFence(kTablet, 5);
   EXPECT_TRUE(raised.ok()) << raised.error().message();
-  hold.Release();
-  splitter.join();
-  for (kv::Engine* engine : {slow.get(), other.get()}) {
+  const Status& status = split.Release();
+  EXPECT_TRUE(status.ok()) << status.error().message();
+  for (kv::Engine* engine : {split.slow.get(), split.other.get()}) {
     for (uint64_t i = 0; i < 100; i += 9) {
       kv::Batch batch;
       batch.puts.push_back({kTablet, Item(i), Value("x")});
@@ -672,25 +678,18 @@ TEST_P(RadosSplitAt, FencesAreHandedOn) {
       EXPECT_EQ(CodeOf(kv::ApplyAndWait(*engine, batch)), ErrorCode::kFenced);
     }
   }
-  ExpectWhole({slow.get(), other.get()}, contents, 2);
+  ExpectWhole({split.slow.get(), split.other.get()}, split.contents, 2);
 }
 
 // A tablet that is dropped at any step leaves nothing but ledger cells.
 TEST_P(RadosSplitAt, ADroppedTabletIsNotSplit) {
   const RadosOptions options = Quiet();
-  Hold hold(GetParam());
-  RadosOptions held = options;
-  held.split_step = hold.hook();
-  const auto slow = Open(held), other = Open(options);
-  ASSERT_TRUE(slow && other);
-  Fill(*slow, 100);
-  std::thread splitter([&] { (void)Split(*slow, Item(1)); });
-  hold.AwaitReached();
-  const Status dropped = other->RaiseFence(kTablet, kv::kDroppedFence);
+  HeldSplit split(GetParam(), options, 100);
+  ASSERT_TRUE(split.ok());
+  const Status dropped = split.other->RaiseFence(kTablet, kv::kDroppedFence);
   EXPECT_TRUE(dropped.ok()) << dropped.error().message();
-  hold.Release();
-  splitter.join();
-  for (kv::Engine* engine : {slow.get(), other.get()}) {
+  split.Release();
+  for (kv::Engine* engine : {split.slow.get(), split.other.get()}) {
     for (uint64_t i = 0; i < 100; i += 9) {
       kv::Batch batch;
       batch.puts.push_back({kTablet, Item(i), Value("x")});
