@@ -473,7 +473,7 @@ TEST_P(BuildsUnderFaults, LeaveIndexesThatMatch) {
   engine.SetProbabilities(faults.probability);
 
   std::atomic<bool> stop = false;
-  std::atomic<int> refused = 0;
+  std::atomic<int> ended = 0, refused = 0;
   std::vector<std::thread> writers;
   for (uint64_t writer = 0; writer < 3; ++writer) {
     writers.emplace_back([&, writer] {
@@ -501,6 +501,7 @@ TEST_P(BuildsUnderFaults, LeaveIndexesThatMatch) {
               std::move(done));
         });
         if (!written.ok()) ++refused;
+        ++ended;
       }
     });
   }
@@ -509,8 +510,14 @@ TEST_P(BuildsUnderFaults, LeaveIndexesThatMatch) {
   const auto alter = [&](Store::ChangeDescriptor change) {
     return await([&](auto done) { store->Alter("tab", std::move(change), of_table(done)); });
   };
+  // Changes of the catalog are quick: they could all be over before a writer has begun.
+  const auto let_write = [&ended](int writes) {
+    const int enough = ended + writes;
+    while (ended < enough) std::this_thread::yield();
+  };
   SeededRandom random(seed);
   for (int round = 0; round < 6; ++round) {
+    let_write(100);
     IndexDescriptor index = indexes::Describe().indexes[2 + random.Below(4)];
     index.name = "late";
     index.state = IndexDescriptor::State::kCreating;
@@ -521,6 +528,7 @@ TEST_P(BuildsUnderFaults, LeaveIndexesThatMatch) {
     }
     while (store->BuildsIndexes()) std::this_thread::yield();
     if (round == 5) break;
+    let_write(20);
     while (store->Find("tab")->descriptor.FindIndex("late") != nullptr) {
       const Status altered = alter([](TableDescriptor* descriptor) {
         for (IndexDescriptor& one : descriptor->indexes) {
