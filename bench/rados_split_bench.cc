@@ -151,6 +151,47 @@ void Split(benchmark::State& state) {
   if (failed) state.SkipWithError("something failed");
 }
 
+// A queue that grows to 200 MB of records of 1 KB, 64 of them under way: what its splits cost, and how many parts it leaves.
+void Queue(benchmark::State& state) {
+  kv_rados::RadosOptions options = Options();
+  options.split_bytes = 8 << 20;
+  auto engine = kv_rados::OpenRados(options);
+  if (!engine.ok()) return state.SkipWithError(engine.error().message().c_str());
+  constexpr kv::Tablet kLog{kv::Space::kLog, 1};
+  constexpr int kRecords = 200'000;
+  std::vector<double> times;
+  std::atomic<bool> failed = false;
+  for (auto _ : state) {
+    std::atomic<int> next = 0;
+    std::mutex mutex;
+    std::vector<std::thread> threads;
+    for (size_t w = 0; w < kWriters; ++w) {
+      threads.emplace_back([&] {
+        std::vector<double> mine;
+        while (next++ < kRecords && !failed) {
+          kv::Batch batch;
+          batch.puts.push_back({kLog, "queue" + std::string(kv::kStampBytes, '\0'), std::string(kv::kStampBytes + kValueBytes, 'v'), 5});
+          const auto from = Clock::now();
+          failed = failed || !kv::ApplyAndWait(**engine, std::move(batch)).ok();
+          mine.push_back(std::chrono::duration<double, std::milli>(Clock::now() - from).count());
+        }
+        const std::lock_guard lock(mutex);
+        times.insert(times.end(), mine.begin(), mine.end());
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  if (failed) return state.SkipWithError("a write failed");
+  std::sort(times.begin(), times.end());
+  state.SetItemsProcessed(kRecords);
+  state.counters["p50"] = times[times.size() / 2];
+  state.counters["p99"] = times[times.size() * 99 / 100];
+  state.counters["max"] = times.back();
+  const auto parts = kv_rados::PartsOf(**engine, kLog);
+  if (parts.ok()) state.counters["parts"] = static_cast<double>(parts->size());
+}
+
+BENCHMARK(Queue)->Iterations(1)->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(Split)->ArgName("processes")->Arg(1)->Arg(3)->Iterations(1)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace

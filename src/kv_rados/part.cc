@@ -109,7 +109,7 @@ Error FencedError(const PartHeader& header) {
 }
 
 Result<bool> WalkPart(Cluster& cluster, const Part& part, const HeaderPtr& header,
-                      FunctionRef<void(std::string_view key, size_t bytes)> visit) {
+                      FunctionRef<void(std::string_view key, size_t bytes, uint64_t stamp)> visit) {
   const std::string prefix(1, kKeyCell);
   std::string after = prefix;
   for (bool more = true; more;) {
@@ -129,7 +129,7 @@ Result<bool> WalkPart(Cluster& cluster, const Part& part, const HeaderPtr& heade
       if (!key.ok()) return status = key.error(), false;
       const std::optional<std::string_view> route = RouteOf(part.tablet.space, *key);
       // What was given up may still be there.
-      if (!route || header->header.routes.Has(*route)) visit(*key, StoredCellBytes(cell.size(), stored.size()));
+      if (!route || header->header.routes.Has(*route)) visit(*key, StoredCellBytes(cell.size(), stored.size()), kv::StampOf(stored));
       return true;
     });
     TRY(std::move(status));

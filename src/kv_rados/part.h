@@ -103,9 +103,9 @@ Error FencedError(const PartHeader& header);
 // What one read of a long range aims at.
 inline constexpr size_t kReadBytes = 1 << 20;
 
-// Visits each key that the part has by its header, counters too, with the bytes that it takes up. Not from one state. False if
-// the object is gone or has another header. Waits. kCorruption, kUnavailable.
+// Visits each key that the part has by its header, counters too, with the bytes that it takes up and the stamp of its value. Not from
+// one state. False if the object is gone or has another header. Waits. kCorruption, kUnavailable.
 Result<bool> WalkPart(Cluster& cluster, const Part& part, const HeaderPtr& header,
-                      FunctionRef<void(std::string_view key, size_t bytes)> visit);
+                      FunctionRef<void(std::string_view key, size_t bytes, uint64_t stamp)> visit);
 
 }  // namespace stator::kv_rados

@@ -40,7 +40,9 @@ TEST(SeenSizes, OfManyPartsTheLatestStay) {
     size_t found = 0;
     for (size_t key = from; key < from + count; ++key) {
       const std::optional<size_t> bytes = part(key).SeenBytes(std::to_string(key / parts.size()), key + 1);
-      if (bytes) EXPECT_EQ(*bytes, key);
+      if (bytes) {
+        EXPECT_EQ(*bytes, key);
+      }
       found += bytes ? 1 : 0;
     }
     return found;

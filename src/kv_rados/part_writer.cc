@@ -28,7 +28,7 @@ constexpr int64_t kFullIntervalMicros = 1'000'000;  // a full pool is asked afte
 // Reads all of a part. Not from one state: what is written meanwhile makes it a little wrong. None if the object refused the header.
 Result<std::optional<Amount>> CountPart(Cluster& cluster, const Part& part, const HeaderPtr& header) {
   Amount amount;
-  ASSIGN_OR_RETURN(const bool read, WalkPart(cluster, part, header, [&amount](std::string_view, size_t bytes) {
+  ASSIGN_OR_RETURN(const bool read, WalkPart(cluster, part, header, [&amount](std::string_view, size_t bytes, uint64_t) {
     amount.bytes += bytes;
     ++amount.keys;
   }));

@@ -6,38 +6,82 @@
 
 namespace stator::kv_rados {
 
-void PartSurvey::Note(std::string_view key, size_t bytes) {
+namespace {
+
+constexpr size_t kParts = 8;  // the newest, and the last, are one of so many
+constexpr size_t kFewEntries = 32;
+
+}  // namespace
+
+void PartSurvey::Note(std::string_view key, size_t bytes, uint64_t stamp) {
   amount_.bytes += bytes;
   ++amount_.keys;
   keep_hashes_whole_ |= BelongsToAnItem(space_, key);
   const std::optional<std::string_view> route = RouteOf(space_, key);
   // Keys of the engine above come and go, and what they are about need not exist.
-  if (route && !IsEngineKey(key)) entries_.push_back({std::string(*route), bytes});
+  if (!route || IsEngineKey(key)) return;
+  entries_.push_back({std::string(*route), bytes, stamp});
+  entry_bytes_ += bytes;
 }
 
-std::optional<std::string> PartSurvey::Middle() {
-  const auto less = [](const Entry& a, const Entry& b) { return a.route < b.route; };
-  std::sort(entries_.begin(), entries_.end(), less);
-  uint64_t total = 0;
-  for (const Entry& entry : entries_) total += entry.bytes;
-  std::optional<std::string> best;
-  uint64_t best_distance = 0, below = 0;
+void PartSurvey::Sort() {
+  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.route < b.route; });
+}
+
+std::optional<PartSurvey::Cut> PartSurvey::CutAt(uint64_t bytes) const {
+  std::optional<Cut> best;
+  uint64_t best_distance = 0, before = 0;
   for (size_t i = 0; i + 1 < entries_.size(); ++i) {
-    below += entries_[i].bytes;
+    before += entries_[i].bytes;
     std::string_view last = entries_[i].route, next = entries_[i + 1].route;
     if (keep_hashes_whole_) {
       last = last.substr(0, kHashBytes);
       next = next.substr(0, kHashBytes);
     }
     if (last >= next) continue;
-    const uint64_t distance = std::max(2 * below, total) - std::min(2 * below, total);
+    const uint64_t distance = std::max(before, bytes) - std::min(before, bytes);
     if (best && distance >= best_distance) continue;
     // The shortest beginning of `next` that is greater than `last`.
     const auto shared = std::mismatch(last.begin(), last.end(), next.begin(), next.end()).first - last.begin();
-    best = std::string(next.substr(0, static_cast<size_t>(shared) + 1));
+    best = Cut{std::string(next.substr(0, static_cast<size_t>(shared) + 1)), before};
     best_distance = distance;
   }
   return best;
+}
+
+bool PartSurvey::IsAppendedTo() const {
+  if (entries_.size() < kFewEntries) return false;
+  const size_t count = entries_.size() / kParts;
+  std::vector<uint64_t> stamps;
+  for (const Entry& entry : entries_) stamps.push_back(entry.stamp);
+  const auto newest = stamps.end() - static_cast<std::ptrdiff_t>(count);
+  std::nth_element(stamps.begin(), newest, stamps.end());
+  const auto last = entries_.end() - static_cast<std::ptrdiff_t>(count);
+  // Entries of one batch have one stamp, and where the line goes through a batch it is left out.
+  const auto is_new = [line = *newest](const Entry& entry) { return entry.stamp > line; };
+  const auto before = static_cast<size_t>(std::count_if(entries_.begin(), last, is_new));
+  const auto behind = static_cast<size_t>(std::count_if(last, entries_.end(), is_new));
+  return behind >= count / 2 && before <= behind / kParts;
+}
+
+std::optional<std::string> PartSurvey::Middle() {
+  Sort();
+  const std::optional<Cut> cut = CutAt(entry_bytes_ / 2);
+  return cut ? std::optional(cut->route) : std::nullopt;
+}
+
+std::optional<std::string> PartSurvey::Boundary(const Amount& limit) {
+  Sort();
+  if (!IsAppendedTo()) return Middle();
+  // Somewhat below the limit, so that it is not looked at again for each key that changes in it.
+  constexpr double kKept = 1.0 - 1.0 / kParts;
+  const double kept = kKept * std::min({1.0, static_cast<double>(limit.bytes) / static_cast<double>(amount_.bytes),
+                                        static_cast<double>(limit.keys) / static_cast<double>(amount_.keys)});
+  if (kept <= 0.5) return Middle();
+  const std::optional<Cut> cut = CutAt(static_cast<uint64_t>(kept * static_cast<double>(entry_bytes_)));
+  // Keys that have to stay together may leave no such place.
+  if (!cut || static_cast<double>(cut->before) > (kept + (1 - kKept) / 2) * static_cast<double>(entry_bytes_)) return Middle();
+  return cut->route;
 }
 
 bool Moves(kv::Space space, std::string_view boundary, std::string_view key) {

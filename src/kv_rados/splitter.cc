@@ -81,15 +81,18 @@ void Splitter::Do(const Task& task) {
   if (!done.ok() && !stopping()) {
     LogWarn("a part was not split", {{"object", task.part->object}, {"reason", done.error().message()}});
   }
-  Again again;
+  MutexLock lock(mutex_);
+  if (done.ok() && *done) {
+    again_.erase(task.part->object);
+    return;
+  }
+  Again& again = again_[task.part->object] = {};
   if (!done.ok()) {
     again.ticks = cluster_.clock().TicksMicros() + kWaitAfterErrorMicros;
-  } else if (!*done) {
+  } else {
     again.ticks = cluster_.clock().TicksMicros() + kWaitMicros;
     again.amount = {task.told.bytes + cluster_.options().split_bytes / 8, task.told.keys + cluster_.options().split_keys / 8};
   }
-  MutexLock lock(mutex_);
-  again_[task.part->object] = again;
 }
 
 // ---- one's own splits ----------------------------------------------------------------------------------------------
@@ -115,11 +118,16 @@ Result<bool> Splitter::Split(const PartPtr& part, bool forced) {
     return refuse("is being split already");
   }
   PartSurvey survey(part->tablet.space);
-  ASSIGN_OR_RETURN(const bool read, WalkPart(cluster_, *part, header, [&survey](std::string_view key, size_t bytes) { survey.Note(key, bytes); }));
+  ASSIGN_OR_RETURN(const bool read, WalkPart(cluster_, *part, header, [&survey](std::string_view key, size_t bytes, uint64_t stamp) {
+    survey.Note(key, bytes, stamp);
+  }));
   if (!read) return refuse("has changed");
   const Amount amount = survey.amount();
   if (!forced && amount.bytes < options.split_bytes && amount.keys < options.split_keys) return false;
-  const std::optional<std::string> boundary = part->tablet.space == kv::Space::kCatalog ? std::nullopt : survey.Middle();
+  std::optional<std::string> boundary;
+  if (part->tablet.space != kv::Space::kCatalog) {
+    boundary = forced ? survey.Middle() : survey.Boundary({options.split_bytes, options.split_keys});
+  }
   if (!boundary) return refuse("cannot be divided");
   const int64_t started = cluster_.clock().TicksMicros();
   PartSplit split = Carrier(part);

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <deque>
 #include <fstream>
@@ -485,6 +486,31 @@ TEST(RadosSplit, OfALog) {
   for (kv::Engine* engine : {first.get(), fresh.get()}) {
     for (const bool reverse : {false, true}) EXPECT_TRUE(Scan(*engine, reverse, kLog) == expected);
   }
+}
+
+// Its parts are left nearly full, and what they hold is not divided again.
+TEST(RadosSplit, OfAQueueLeavesFullParts) {
+  RadosOptions options = ClusterUnderTest::NewStore();
+  options.split_keys = 200;
+  const auto engine = Open(options);
+  ASSERT_TRUE(engine);
+  for (int i = 0; i < 200; ++i) {
+    kv::Batch batch;
+    for (int index = 10; index < 20; ++index) {
+      batch.puts.push_back({kLog, "shard" + std::string(kv::kStampBytes, '\0') + std::to_string(index), Value("record"), 5});
+    }
+    ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(batch)).ok());
+    const auto too_large = [&] {
+      const std::vector<PartInfo> parts = Parts(*engine, kLog);
+      return std::any_of(parts.begin(), parts.end(), [](const PartInfo& part) { return part.keys >= 200; });
+    };
+    for (const auto in_time = For(20'000); too_large() && in_time();) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const std::vector<PartInfo> parts = Parts(*engine, kLog);
+  EXPECT_LE(parts.size(), 13) << "in halves it were twenty";
+  for (size_t i = 0; i + 1 < parts.size(); ++i) EXPECT_GE(parts[i].keys, 150) << i;
+  EXPECT_EQ(Scan(*engine, false, kLog).size(), 2000);
+  EXPECT_EQ(engine->Statistics()["kv_rados_splits"], static_cast<double>(parts.size() - 1));
 }
 
 // ---- processes that stop at a step -------------------------------------------------------------------------------------
