@@ -218,8 +218,9 @@ class TransactionEngine::Parts {
     if (!guards && !counters) return named->done(std::move(error));
     // Batches computed from it that come behind it must not wait for what follows.
     if (named->fate != nullptr) named->fate->failed.store(true, std::memory_order_release);
-    core.scheduler.Post([this, named = std::move(named), error = std::move(error), guards]() mutable {
-      LookInto(std::shared_ptr<Named>(std::move(named)), std::move(error), guards ? 0 : named->guards);
+    const size_t first = guards ? 0 : named->guards;
+    core.scheduler.Post([this, named = std::move(named), error = std::move(error), first]() mutable {
+      LookInto(std::shared_ptr<Named>(std::move(named)), std::move(error), first);
     });
   }
 
