@@ -5,7 +5,6 @@
 #include "kv_rados/routing.h"
 
 namespace stator::kv_rados {
-
 namespace {
 
 constexpr size_t kParts = 8;  // the newest, and the last, are one of so many
