@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -48,6 +49,42 @@ std::string Item(uint64_t i) {
   return key + "item";
 }
 
+struct Times {
+  double per_second = 0, median = 0, high = 0, longest = 0;
+  bool failed = false;
+};
+
+// kWriters threads call `write` with their number, while `go_on` returns true and none has failed (it returned false); `meanwhile` runs
+// beside them.
+template <typename GoOn, typename Write, typename Meanwhile>
+Times TimeWrites(GoOn go_on, Write write, Meanwhile meanwhile) {
+  std::atomic<bool> failed = false;
+  std::vector<double> times;
+  std::mutex mutex;
+  std::vector<std::thread> threads;
+  const auto started = Clock::now();
+  for (size_t w = 0; w < kWriters; ++w) {
+    threads.emplace_back([&, w] {
+      std::vector<double> mine;
+      while (!failed && go_on()) {
+        const auto from = Clock::now();
+        if (!write(w)) failed = true;
+        mine.push_back(std::chrono::duration<double, std::milli>(Clock::now() - from).count());
+        if (mine.back() > 150 && std::getenv("STATOR_BENCH_STEPS") != nullptr) {
+          std::fprintf(stderr, "%.1f write of %zu took %.0f\n", std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count(), w, mine.back());
+        }
+      }
+      const std::lock_guard lock(mutex);
+      times.insert(times.end(), mine.begin(), mine.end());
+    });
+  }
+  meanwhile();
+  for (std::thread& thread : threads) thread.join();
+  const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
+  std::sort(times.begin(), times.end());
+  return {static_cast<double>(times.size()) / seconds, times[times.size() / 2], times[times.size() * 99 / 100], times.back(), failed};
+}
+
 class Writers {
  public:
   Writers(std::vector<kv::Engine*> engines) : engines_(std::move(engines)), stamps_(kItems, 0) {}
@@ -64,46 +101,22 @@ class Writers {
     return OkStatus();
   }
 
-  struct Times {
-    double per_second = 0, median = 0, high = 0, longest = 0;
-    bool failed = false;
-  };
   // Until `enough` returns.
   template <typename Fn>
   Times Run(Fn enough) {
-    std::atomic<bool> stop = false, failed = false;
-    std::vector<double> times;
-    std::mutex mutex;
-    std::vector<std::thread> threads;
-    const auto started = Clock::now();
-    for (size_t w = 0; w < kWriters; ++w) {
-      threads.emplace_back([&, w] {
-        SeededRandom random(w);
-        std::vector<double> mine;
-        while (!stop && !failed) {
-          const uint64_t i = random.Below(kItems / kWriters) * kWriters + w;
-          kv::Batch batch;
-          batch.guards.push_back({kTablet, Item(i), stamps_[i]});
-          batch.puts.push_back(PutOf(i));
-          const auto from = Clock::now();
-          const Result<uint64_t> stamp = kv::ApplyAndWait(*engines_[w % engines_.size()], std::move(batch));
-          mine.push_back(std::chrono::duration<double, std::milli>(Clock::now() - from).count());
-          if (mine.back() > 150 && std::getenv("STATOR_BENCH_STEPS") != nullptr) {
-            std::fprintf(stderr, "%.1f write of %zu took %.0f\n", std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count(), w, mine.back());
-          }
-          if (!stamp.ok()) failed = true;
-          stamps_[i] = stamp.ok() ? *stamp : 0;
-        }
-        const std::lock_guard lock(mutex);
-        times.insert(times.end(), mine.begin(), mine.end());
-      });
-    }
-    enough();
-    stop = true;
-    for (std::thread& thread : threads) thread.join();
-    const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
-    std::sort(times.begin(), times.end());
-    return {static_cast<double>(times.size()) / seconds, times[times.size() / 2], times[times.size() * 99 / 100], times.back(), failed};
+    std::atomic<bool> stop = false;
+    std::deque<SeededRandom> randoms;
+    for (size_t w = 0; w < kWriters; ++w) randoms.emplace_back(w);
+    const auto write = [&](size_t w) {
+      const uint64_t i = randoms[w].Below(kItems / kWriters) * kWriters + w;
+      kv::Batch batch;
+      batch.guards.push_back({kTablet, Item(i), stamps_[i]});
+      batch.puts.push_back(PutOf(i));
+      const Result<uint64_t> stamp = kv::ApplyAndWait(*engines_[w % engines_.size()], std::move(batch));
+      stamps_[i] = stamp.ok() ? *stamp : 0;
+      return stamp.ok();
+    };
+    return TimeWrites([&stop] { return !stop; }, write, [&] { enough(); stop = true; });
   }
 
  private:
@@ -127,7 +140,7 @@ void Split(benchmark::State& state) {
   Writers writers(all);
   if (const Status filled = writers.Fill(); !filled.ok()) return state.SkipWithError(filled.error().message().c_str());
   bool failed = false;
-  const auto note = [&](const std::string& name, const Writers::Times& times) {
+  const auto note = [&](const std::string& name, const Times& times) {
     state.counters[name + "_per_s"] = times.per_second;
     state.counters[name + "_p50"] = times.median;
     state.counters[name + "_p99"] = times.high;
@@ -159,34 +172,19 @@ void Queue(benchmark::State& state) {
   if (!engine.ok()) return state.SkipWithError(engine.error().message().c_str());
   constexpr kv::Tablet kLog{kv::Space::kLog, 1};
   constexpr int kRecords = 200'000;
-  std::vector<double> times;
-  std::atomic<bool> failed = false;
-  for (auto _ : state) {
-    std::atomic<int> next = 0;
-    std::mutex mutex;
-    std::vector<std::thread> threads;
-    for (size_t w = 0; w < kWriters; ++w) {
-      threads.emplace_back([&] {
-        std::vector<double> mine;
-        while (next++ < kRecords && !failed) {
-          kv::Batch batch;
-          batch.puts.push_back({kLog, "queue" + std::string(kv::kStampBytes, '\0'), std::string(kv::kStampBytes + kValueBytes, 'v'), 5});
-          const auto from = Clock::now();
-          failed = failed || !kv::ApplyAndWait(**engine, std::move(batch)).ok();
-          mine.push_back(std::chrono::duration<double, std::milli>(Clock::now() - from).count());
-        }
-        const std::lock_guard lock(mutex);
-        times.insert(times.end(), mine.begin(), mine.end());
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-  }
-  if (failed) return state.SkipWithError("a write failed");
-  std::sort(times.begin(), times.end());
+  std::atomic<int> next = 0;
+  const auto write = [&](size_t) {
+    kv::Batch batch;
+    batch.puts.push_back({kLog, "queue" + std::string(kv::kStampBytes, '\0'), std::string(kv::kStampBytes + kValueBytes, 'v'), 5});
+    return kv::ApplyAndWait(**engine, std::move(batch)).ok();
+  };
+  Times times;
+  for (auto _ : state) times = TimeWrites([&next] { return next++ < kRecords; }, write, [] {});
+  if (times.failed) return state.SkipWithError("a write failed");
   state.SetItemsProcessed(kRecords);
-  state.counters["p50"] = times[times.size() / 2];
-  state.counters["p99"] = times[times.size() * 99 / 100];
-  state.counters["max"] = times.back();
+  state.counters["p50"] = times.median;
+  state.counters["p99"] = times.high;
+  state.counters["max"] = times.longest;
   const auto parts = kv_rados::PartsOf(**engine, kLog);
   if (parts.ok()) state.counters["parts"] = static_cast<double>(parts->size());
 }
