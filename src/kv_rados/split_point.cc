@@ -9,6 +9,9 @@ namespace {
 
 constexpr size_t kParts = 8;  // the newest, and the last, are one of so many
 constexpr size_t kFewEntries = 32;
+constexpr double kHalf = 0.5;
+// Of the limit: somewhat below it, so that what is left is not looked at again for each key that changes in it.
+constexpr double kKept = 1.0 - 1.0 / kParts;
 
 }  // namespace
 
@@ -23,11 +26,8 @@ void PartSurvey::Note(std::string_view key, size_t bytes, uint64_t stamp) {
   entry_bytes_ += bytes;
 }
 
-void PartSurvey::Sort() {
-  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.route < b.route; });
-}
-
-std::optional<PartSurvey::Cut> PartSurvey::CutAt(uint64_t bytes) const {
+std::optional<PartSurvey::Cut> PartSurvey::CutAt(double share) const {
+  const auto bytes = static_cast<uint64_t>(share * static_cast<double>(entry_bytes_));
   std::optional<Cut> best;
   uint64_t best_distance = 0, before = 0;
   for (size_t i = 0; i + 1 < entries_.size(); ++i) {
@@ -42,7 +42,7 @@ std::optional<PartSurvey::Cut> PartSurvey::CutAt(uint64_t bytes) const {
     if (best && distance >= best_distance) continue;
     // The shortest beginning of `next` that is greater than `last`.
     const auto shared = std::mismatch(last.begin(), last.end(), next.begin(), next.end()).first - last.begin();
-    best = Cut{std::string(next.substr(0, static_cast<size_t>(shared) + 1)), before};
+    best = Cut{std::string(next.substr(0, static_cast<size_t>(shared) + 1)), static_cast<double>(before) / static_cast<double>(entry_bytes_)};
     best_distance = distance;
   }
   return best;
@@ -63,24 +63,20 @@ bool PartSurvey::IsAppendedTo() const {
   return behind >= count / 2 && before <= behind / kParts;
 }
 
-std::optional<std::string> PartSurvey::Middle() {
-  Sort();
-  const std::optional<Cut> cut = CutAt(entry_bytes_ / 2);
-  return cut ? std::optional(cut->route) : std::nullopt;
+double PartSurvey::ShareToKeep(const Amount& limit) const {
+  if (!IsAppendedTo()) return kHalf;
+  const double share = kKept * std::min({1.0, static_cast<double>(limit.bytes) / static_cast<double>(amount_.bytes),
+                                         static_cast<double>(limit.keys) / static_cast<double>(amount_.keys)});
+  return std::max(share, kHalf);  // less: several parts will be needed
 }
 
-std::optional<std::string> PartSurvey::Boundary(const Amount& limit) {
-  Sort();
-  if (!IsAppendedTo()) return Middle();
-  // Somewhat below the limit, so that it is not looked at again for each key that changes in it.
-  constexpr double kKept = 1.0 - 1.0 / kParts;
-  const double kept = kKept * std::min({1.0, static_cast<double>(limit.bytes) / static_cast<double>(amount_.bytes),
-                                        static_cast<double>(limit.keys) / static_cast<double>(amount_.keys)});
-  if (kept <= 0.5) return Middle();
-  const std::optional<Cut> cut = CutAt(static_cast<uint64_t>(kept * static_cast<double>(entry_bytes_)));
+std::optional<std::string> PartSurvey::Boundary(const std::optional<Amount>& limit) {
+  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.route < b.route; });
+  const double share = limit ? ShareToKeep(*limit) : kHalf;
+  std::optional<Cut> cut = CutAt(share);
   // Keys that have to stay together may leave no such place.
-  if (!cut || static_cast<double>(cut->before) > (kept + (1 - kKept) / 2) * static_cast<double>(entry_bytes_)) return Middle();
-  return cut->route;
+  if (cut && cut->share > share + (1 - kKept) / 2) cut = CutAt(kHalf);
+  return cut ? std::optional(std::move(cut->route)) : std::nullopt;
 }
 
 bool Moves(kv::Space space, std::string_view boundary, std::string_view key) {

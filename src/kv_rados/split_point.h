@@ -18,14 +18,12 @@ class PartSurvey {
   // The bytes that it takes up, and the stamp of its value.
   void Note(std::string_view key, size_t bytes, uint64_t stamp);
   const Amount& amount() const { return amount_; }
-  // Where the part is divided when it has grown beyond `limit`; none if all keys have to stay together. That is the middle. But a part
-  // whose newest keys are its last ones, as those of a queue are, will get its next ones there too: it keeps as much as lets it
-  // stay below the limit, so little is copied, and a queue leaves few parts behind.
-  std::optional<std::string> Boundary(const Amount& limit);
-  // The route at which the part falls into halves of about the same size; none if all keys have to stay together. It is the beginning of
-  // the route of some key in the second half, and no key of the first half is beyond it: whatever key of the same shape
-  // comes to be later with a higher stamp in it belongs to the second half.
-  std::optional<std::string> Middle();
+  // Where the part is divided; none if all keys have to stay together. That is the route at which it falls into halves of about the same
+  // size. But a part that has grown beyond a limit, and whose newest keys are its last ones, as those of a queue are, will get its next ones
+  // there too: it keeps as much as lets it stay below the limit, so little is copied, and a queue leaves few parts behind.
+  // It is the beginning of the route of some key behind it, and no key before it is beyond it: whatever key of the same shape
+  // comes to be later with a higher stamp in it belongs behind it.
+  std::optional<std::string> Boundary(const std::optional<Amount>& limit);
 
  private:
   struct Entry {
@@ -33,13 +31,13 @@ class PartSurvey {
     size_t bytes = 0;
     uint64_t stamp = 0;
   };
-  // Where what is before it comes nearest to so many bytes of the entries, and how many those are.
+  // Where what is before it comes nearest to a share of the bytes of the entries, and which share that is. The entries are sorted.
   struct Cut {
     std::string route;
-    uint64_t before = 0;
+    double share = 0;
   };
-  std::optional<Cut> CutAt(uint64_t bytes) const;
-  void Sort();
+  std::optional<Cut> CutAt(double share) const;
+  double ShareToKeep(const Amount& limit) const;
   // Whether nearly all of the newest eighth of the entries are among the last eighth.
   bool IsAppendedTo() const;
 

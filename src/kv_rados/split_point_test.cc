@@ -120,7 +120,7 @@ TEST(RadosSplitPoint, WhatComesLaterBelongsToTheSecondHalf) {
       kv::SetKeyStamp(&last, 1, i + 1);
       survey.Note(last, 50, appended ? i + 1 : 1000 - i);
     }
-    const std::optional<std::string> boundary = survey.Boundary({UINT64_MAX, 1000});
+    const std::optional<std::string> boundary = survey.Boundary(Amount{UINT64_MAX, 1000});
     ASSERT_TRUE(boundary);
     EXPECT_TRUE(Moves(Space::kLog, *boundary, last));
     kv::SetKeyStamp(&last, 1, 1001);

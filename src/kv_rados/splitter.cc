@@ -124,10 +124,8 @@ Result<bool> Splitter::Split(const PartPtr& part, bool forced) {
   if (!read) return refuse("has changed");
   const Amount amount = survey.amount();
   if (!forced && amount.bytes < options.split_bytes && amount.keys < options.split_keys) return false;
-  std::optional<std::string> boundary;
-  if (part->tablet.space != kv::Space::kCatalog) {
-    boundary = forced ? survey.Middle() : survey.Boundary({options.split_bytes, options.split_keys});
-  }
+  const std::optional<Amount> limit = forced ? std::nullopt : std::optional(Amount{options.split_bytes, options.split_keys});
+  const std::optional<std::string> boundary = part->tablet.space == kv::Space::kCatalog ? std::nullopt : survey.Boundary(limit);
   if (!boundary) return refuse("cannot be divided");
   const int64_t started = cluster_.clock().TicksMicros();
   PartSplit split = Carrier(part);
