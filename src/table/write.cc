@@ -15,10 +15,9 @@
 #include <utility>
 
 #include "kv/remembered.h"
-#include "table/index_entries.h"
 #include "table/item_value.h"
-#include "table/key_encoding.h"
 #include "table/store.h"
+#include "table/write_batch.h"
 
 namespace stator::table {
 namespace {
@@ -79,20 +78,6 @@ class WriteOperation {
   }
 
  private:
-  struct Image {
-    std::shared_ptr<const PendingImage> pending;
-    std::string bytes;
-    bool was_read = false;
-    bool found = false;
-    uint64_t stamp = 0;            // of what was read, where others write; 0: there is nothing
-    int64_t collection_bytes = 0;  // of the item's collection, in a table with local indexes
-
-    model::ItemView view() const {
-      if (pending != nullptr) return pending->item ? model::ItemView(*pending->item) : model::ItemView();
-      return found ? model::ItemView(bytes) : model::ItemView();
-    }
-  };
-
   void Prepare() {
     latch_keys_.reserve(targets_.size());
     for (const WriteTarget& target : targets_) latch_keys_.push_back(LatchKey(target));
@@ -158,7 +143,7 @@ class WriteOperation {
     images_.resize(targets_.size());
     for (size_t i = 0; i < targets_.size(); ++i) images_[i].pending = store_.latches().Pending(latch_keys_[i]);
     if (shared_) {
-      const bool known = token_ == nullptr && std::all_of(images_.begin(), images_.end(), [](const Image& image) {
+      const bool known = token_ == nullptr && std::all_of(images_.begin(), images_.end(), [](const OldImage& image) {
                            return image.pending != nullptr;
                          });
       if (builds_ || (rereads_ && !known)) {
@@ -339,7 +324,7 @@ class WriteOperation {
 
   // `value`: null if there is no item.
   Status TakeValue(size_t target, const std::string* value) {
-    Image& image = images_[target];
+    OldImage& image = images_[target];
     image.was_read = true;
     image.found = value != nullptr;
     image.stamp = 0;
@@ -373,7 +358,7 @@ class WriteOperation {
       token_read_ = true;
     }
     for (; read_ < targets_.size(); ++read_) {
-      Image& image = images_[read_];
+      OldImage& image = images_[read_];
       const WriteTarget& target = targets_[read_];
       if (target.table->descriptor.HasLocalIndexes()) {
         ASSIGN_OR_RETURN(image.collection_bytes, store_.CollectionBytes(*target.table, target.key, tier));
@@ -400,7 +385,7 @@ class WriteOperation {
     std::vector<model::ItemView> old_items;
     old_items.reserve(images_.size());
     kv::Batch batch;
-    for (const Image& image : images_) {
+    for (const OldImage& image : images_) {
       old_items.push_back(image.view());
       if (image.pending != nullptr) batch.after.push_back(image.pending->fate);
     }
@@ -409,19 +394,17 @@ class WriteOperation {
     Result<std::vector<Change>> changes = body_(old_items);
     if (!changes.ok()) {
       error_ = std::move(changes).error();
-    } else if (Status filled = FillBatch(*changes, &batch); !filled.ok()) {
-      error_ = std::move(filled).error();
+    } else if (Result<WriteEffects> effects = FillBatch(store_, targets_, images_, *changes, fate_, &batch); effects.ok()) {
+      effects_ = std::move(*effects);
+      for (const auto& [i, image] : effects_.images) store_.latches().SetPending(latch_keys_[i], image);
+      if (token_ != nullptr && token_->record) RecordToken(&batch);
+    } else {
       // An index that was being built is gone.
-      if (shared_ && error_->code() == ErrorCode::kFenced) return GoOnWithout(*std::exchange(error_, std::nullopt));
-      written_.clear();
-      before_.clear();
-      expiries_.clear();
-      growths_.clear();
+      if (shared_ && effects.error().code() == ErrorCode::kFenced) return GoOnWithout(std::move(effects).error());
+      error_ = std::move(effects).error();
       std::vector<kv::FatePtr> saw = std::move(batch.after);
       batch = kv::Batch();
       batch.after = std::move(saw);
-    } else if (token_ != nullptr && token_->record) {
-      RecordToken(&batch);
     }
     const bool saw_pending = !batch.after.empty();
     const bool writes = !batch.puts.empty() || !batch.deletes.empty();
@@ -433,7 +416,7 @@ class WriteOperation {
     if (shared_ && !writes && !saw_pending && !fresh_) return LookAgain();
     if (shared_) Protect(writes, &batch);
     batch.fate = fate_;
-    if (!before_.empty()) recording_ = store_.history().Record(std::move(before_));
+    if (!effects_.before.empty()) recording_ = store_.history().Record(std::move(effects_.before));
     // Without changes this is a barrier: an answer derived from a pending image waits until that image is durable.
     store_.engine().Apply(std::move(batch), [this](Result<uint64_t> applied) { Applied(std::move(applied)); });
     ReleaseLatches();
@@ -458,7 +441,7 @@ class WriteOperation {
     // What was computed from one image alone is true when that is durable.
     if (writes || targets_.size() > 1 || token_ != nullptr) {
       for (size_t i = 0; i < targets_.size(); ++i) {
-        const Image& image = images_[i];
+        const OldImage& image = images_[i];
         const bool pending = image.pending != nullptr;
         guards.push_back({targets_[i].table->descriptor.tablet(), targets_[i].key,
                           pending ? image.pending->stamp : image.stamp, pending ? image.pending->left_by : nullptr});
@@ -479,237 +462,12 @@ class WriteOperation {
     saw_ = batch->after;
   }
 
-  // On an error the batch is good for nothing and no image is pending.
-  Status FillBatch(std::vector<Change>& changes, kv::Batch* batch) {
-    for (size_t i = 0; i < changes.size(); ++i) {
-      Change& change = changes[i];
-      if (change.kind == Change::kNone) continue;
-      const WriteTarget& target = targets_[i];
-      const model::ItemView old_item = images_[i].view();
-      auto pending = std::make_shared<PendingImage>();
-      pending->fate = fate_;
-      int64_t items = old_item.exists() ? -1 : 0;
-      int64_t bytes = -static_cast<int64_t>(old_item.size_bytes());
-      const kv::Tablet tablet = target.table->descriptor.tablet();
-      // An image that is not durable must not get into the history by what replaces it, unless its batch is there too.
-      const bool kept = store_.history().Keeps(target.table->descriptor.name) &&
-                        (images_[i].pending == nullptr || images_[i].pending->kept);
-      pending->kept = kept;
-      pending->fence = target.table->descriptor.fence;
-      if (change.kind == Change::kReindex) {
-        if (!old_item.exists()) continue;
-        pending->item = std::string(old_item.encoded());
-        const PendingImage* before = images_[i].pending.get();
-        pending->stamp = before != nullptr ? before->stamp : images_[i].stamp;
-        if (before != nullptr) pending->left_by = before->left_by;
-        items = 0;
-        bytes = 0;
-      } else if (change.kind == Change::kPut) {
-        batch->puts.push_back({tablet, target.key, EncodeItemValue(change.item)});
-        items += 1;
-        bytes += static_cast<int64_t>(model::ItemView(change.item).size_bytes());
-        pending->item = std::move(change.item);
-        pending->left_by = fate_;
-      } else {
-        if (!old_item.exists()) continue;
-        batch->deletes.push_back({tablet, target.key});
-      }
-      if (target.table->stream != nullptr && change.kind != Change::kReindex) {
-        AddRecord(target, change.kind, old_item,
-                  pending->item ? model::ItemView(*pending->item) : model::ItemView(), batch);
-      }
-      if (kept && change.kind != Change::kReindex) RememberItem(i);
-      if (!target.table->descriptor.indexes.empty()) {
-        TRY(AddEntries(i, pending->item ? model::ItemView(*pending->item) : model::ItemView(), change.entries, bytes, kept,
-                       batch));
-      }
-      if (target.table->descriptor.HasTimeToLive()) {
-        AddExpiry(i, pending->item ? model::ItemView(*pending->item) : model::ItemView(),
-                  change.kind == Change::kReindex, batch);
-      }
-      AddToCounter(batch, tablet, "count", items);
-      AddToCounter(batch, tablet, "bytes", bytes);
-      if ((bytes != 0 || items != 0) && target.table->meters.table != nullptr)
-        growths_.push_back({&target, nullptr, {}, bytes, items});
-      written_.emplace_back(i, std::move(pending));
-    }
-    TRY(CheckCollections(*batch));
-    // An index build finds most items with their entries in place: then there is nothing to wait for.
-    if (batch->puts.empty() && batch->deletes.empty()) written_.clear();
-    for (const auto& [i, image] : written_) store_.latches().SetPending(latch_keys_[i], image);
-    return OkStatus();
-  }
-
-  void AddRecord(const WriteTarget& target, Change::Kind kind, model::ItemView old_item,
-                 model::ItemView new_item, kv::Batch* batch) {
-    const auto cause = kind == Change::kExpire ? stream::Cause::kService : stream::Cause::kClient;
-    const bool added =
-        target.table->stream->Append(HashOfKey(target.key), old_item, new_item, cause,
-                                     store_.clock().NowMicros(), records_, batch);
-    if (added) ++records_;
-  }
-
-  void Remember(kv::Tablet tablet, std::string key, std::optional<std::string> item) {
-    before_.push_back({tablet, std::move(key), item ? std::make_shared<const std::string>(*std::move(item)) : nullptr});
-  }
-
-  void RememberItem(size_t target_index) {
-    const Image& image = images_[target_index];
-    std::optional<std::string> item;
-    if (image.view().exists()) item = std::string(image.view().encoded());
-    Remember(targets_[target_index].table->descriptor.tablet(), targets_[target_index].key, std::move(item));
-  }
-
-  // An index that is being built has no past: readers do not know it yet.
-  void RememberEntry(const TableDescriptor& table, const IndexDescriptor& index, const EntryChange& change,
-                     const Image& image) {
-    if (index.state != IndexDescriptor::State::kActive) return;
-    const kv::Tablet tablet = table.TabletOf(index);
-    if (change.had) Remember(tablet, change.old_key, ProjectEntry(table, index, image.view()));
-    if (change.has && (!change.had || change.moved)) Remember(tablet, change.new_key, std::nullopt);
-  }
-
-  // What the indexes of the target's table make of the change to `new_item`. `known`: that, if the body derived it; its
-  // keys and entries are taken. `item_bytes`: by how much the item itself grows. `kept`: the table has a history.
-  Status AddEntries(size_t target_index, model::ItemView new_item, EntryChanges& known, int64_t item_bytes, bool kept,
-                    kv::Batch* batch) {
-    const WriteTarget& target = targets_[target_index];
-    const TableDescriptor& table = target.table->descriptor;
-    const Image& image = images_[target_index];
-    int64_t collection_bytes = item_bytes;
-    // The gate may have let us in at a later version of the table than the body knew.
-    const bool derived = known.AreFrom(table, image.view());
-    for (size_t i = 0; i < table.indexes.size(); ++i) {
-      const IndexDescriptor& index = table.indexes[i];
-      if (index.state == IndexDescriptor::State::kDeleting) continue;
-      if (derived) {
-        TRY(AddEntry(target_index, index, known.by_index[i], kept, &collection_bytes, batch));
-      } else {
-        EntryChange change = ChangeOfEntry(table, index, image.view(), new_item);
-        TRY(AddEntry(target_index, index, change, kept, &collection_bytes, batch));
-      }
-    }
-    if (table.HasLocalIndexes()) {
-      AddToCounterKey(batch, table.tablet(), EncodeCollectionKey(table.key_schema, target.key), collection_bytes);
-      if (collection_bytes != item_bytes && target.table->meters.table != nullptr)
-        growths_.push_back({&target, nullptr, {}, collection_bytes - item_bytes, 0});
-    }
-    return OkStatus();
-  }
-
-  // One of these. What the batch needs is taken from `change`.
-  Status AddEntry(size_t target_index, const IndexDescriptor& index, EntryChange& change, bool kept,
-                  int64_t* collection_bytes, kv::Batch* batch) {
-    const WriteTarget& target = targets_[target_index];
-    const TableDescriptor& table = target.table->descriptor;
-    const Image& image = images_[target_index];
-    const kv::Tablet tablet = table.TabletOf(index);
-    if (index.state == IndexDescriptor::State::kCreating && change.had &&
-        (image.pending == nullptr || image.pending->fence != table.fence)) {
-      // An image that is pending was written by somebody who knew the index; a durable one may be older than the index.
-      std::string entry;
-      ASSIGN_OR_RETURN(change.had, store_.engine().Get(tablet, change.old_key, kv::Tier::kAny, &entry));
-      if (shared_) batch->guards.push_back({tablet, change.old_key, change.had ? kv::StampOf(entry) : 0});
-      if (!change.had) change.moved = change.rewritten = false;
-    }
-    if (!change.changes()) return OkStatus();
-    if (kept) RememberEntry(table, index, change, image);
-    if (index.is_global() && target.table->meters.table != nullptr) AddGrowths(target, index, change);
-    if (change.deletes()) batch->deletes.push_back({tablet, std::move(change.old_key)});
-    if (change.puts()) {
-      batch->puts.push_back({tablet, std::move(change.new_key), EncodeItemValue(change.new_entry)});
-      change.new_entry = std::string();  // not to have large ones twice until the whole batch is there
-    }
-    const int64_t bytes = (change.has ? change.new_bytes : 0) - (change.had ? change.old_bytes : 0);
-    AddToCounterKey(batch, tablet, EncodeIndexCounterKey(index, "count"), (change.has ? 1 : 0) - (change.had ? 1 : 0));
-    AddToCounterKey(batch, tablet, EncodeIndexCounterKey(index, "bytes"), bytes);
-    if (!index.is_global()) *collection_bytes += bytes;
-    return OkStatus();
-  }
-
-  void AddGrowths(const WriteTarget& target, const IndexDescriptor& index, const EntryChange& change) {
-    if (change.deletes()) growths_.push_back({&target, &index, change.old_key, -change.old_bytes, -1});
-    const bool stays = change.had && !change.moved;
-    const int64_t grown = change.new_bytes - (stays ? change.old_bytes : 0);
-    if (change.puts() && (grown != 0 || !stays))
-      growths_.push_back({&target, &index, change.new_key, grown, stays ? 0 : 1});
-  }
-
-  // The partitions of the throughput model split when their data grow, whoever writes.
-  void CountGrowths() {
-    for (const Growth& growth : growths_) {
-      const Table& table = *growth.target->table;
-      if (growth.index == nullptr) {
-        table.meters.table->resource().AddBytes(PointOfItem(table.key_schema(), growth.target->key),
-                                                growth.bytes, growth.items);
-        continue;
-      }
-      table.MeterOf(*growth.index)
-          .resource()
-          .AddBytes(PointOfEntry(*growth.index, growth.key), growth.bytes, growth.items);
-    }
-  }
-
-  // A collection may shrink, however large it is.
-  Status CheckCollections(const kv::Batch& batch) const {
-    for (const auto& [i, image] : written_) {
-      const Table& table = *targets_[i].table;
-      if (!table.descriptor.HasLocalIndexes()) continue;
-      const kv::Tablet tablet = table.descriptor.tablet();
-      const std::string key = EncodeCollectionKey(table.key_schema(), targets_[i].key);
-      for (const kv::Add& add : batch.adds) {
-        if (add.tablet != tablet || add.key != key) continue;
-        if (add.delta <= 0 || images_[i].collection_bytes + add.delta <= store_.max_collection_bytes()) break;
-        return Error(ErrorCode::kItemCollectionTooLarge, "Collection size exceeded.", std::make_shared<TargetPayload>(i));
-      }
-    }
-    return OkStatus();
-  }
-
-  // The entry of the hidden index of time to live. Its key says all, so that to put one that is
-  // there, or to delete one that is not, does no harm: nothing need be looked up while the index is
-  // being filled.
-  void AddExpiry(size_t target_index, model::ItemView new_item, bool reindex, kv::Batch* batch) {
-    const WriteTarget& target = targets_[target_index];
-    const ExpiryIndex& expiry = *target.table->descriptor.expiry;
-    const std::optional<model::Number> before =
-        ExpiryOf(images_[target_index].view(), expiry.attribute);
-    const std::optional<model::Number> after = ExpiryOf(new_item, expiry.attribute);
-    if (before == after && !reindex) return;
-    if (before && before != after) {
-      batch->deletes.push_back({expiry.tablet(), EncodeExpiryKey(*before, target.key)});
-    }
-    if (!after) return;
-    kv::Put put;
-    put.tablet = expiry.tablet();
-    put.key = EncodeExpiryKey(*after, target.key);
-    put.value.assign(kv::kStampBytes, '\0');
-    batch->puts.push_back(std::move(put));
-    expiries_.emplace_back(target.table->expiry_mark, *after);
-  }
-
   void RecordToken(kv::Batch* batch) {
     auto pending = std::make_shared<PendingImage>();
     pending->item = store_.tokens().Record(token_->token, *token_->record, batch);
     pending->fate = fate_;
     store_.latches().SetPending(token_latch_, pending);
     written_token_ = std::move(pending);
-  }
-
-  // A key may stand in a batch once.
-  static void AddToCounter(kv::Batch* batch, kv::Tablet tablet, std::string_view name, int64_t delta) {
-    if (delta != 0) AddToCounterKey(batch, tablet, EncodeCounterKey(name), delta);
-  }
-
-  static void AddToCounterKey(kv::Batch* batch, kv::Tablet tablet, std::string key, int64_t delta) {
-    if (delta == 0) return;
-    for (kv::Add& add : batch->adds) {
-      if (add.tablet == tablet && add.key == key) {
-        add.delta += delta;
-        return;
-      }
-    }
-    batch->adds.push_back({tablet, std::move(key), delta});
   }
 
   void Applied(Result<uint64_t> applied) {
@@ -723,10 +481,10 @@ class WriteOperation {
       again_ = shared_ && StartsOver(applied.error());
       error_ = std::move(applied).error();
     }
-    for (const auto& [i, image] : written_) store_.latches().Settle(latch_keys_[i], image.get(), ok);
+    for (const auto& [i, image] : effects_.images) store_.latches().Settle(latch_keys_[i], image.get(), ok);
     if (written_token_ != nullptr) store_.latches().Settle(token_latch_, written_token_.get(), ok);
-    for (const auto& [mark, time] : expiries_) mark->Added(time);
-    if (ok) CountGrowths();
+    for (const auto& [mark, time] : effects_.expiries) mark->Added(time);
+    if (ok) effects_.CountGrowths();
     Part();
   }
 
@@ -756,17 +514,13 @@ class WriteOperation {
     again_ = false;
     error_.reset();
     images_.clear();
-    written_.clear();
-    before_.clear();
+    effects_ = {};
     recording_.clear();
-    expiries_.clear();
-    growths_.clear();
     saw_.clear();
     token_guards_.clear();
     earlier_token_ = nullptr;
     written_token_ = nullptr;
     latch_keys_.clear();
-    records_ = 0;
     rereads_ = true;
     fate_ = std::make_shared<kv::BatchFate>();
     parts_.store(2);
@@ -891,25 +645,13 @@ class WriteOperation {
   std::shared_ptr<const PendingImage> written_token_;  // and ours
   std::vector<std::string> latch_keys_;  // of targets_[i]
   std::vector<size_t> order_;            // targets by latch key
-  uint32_t records_ = 0;                 // of streams, in the batch
   bool builds_ = false;                  // an index of a target's table is being built
   size_t entered_ = 0;                   // targets whose tables' gates are passed
   size_t latched_ = 0;                   // latches held, in order_
   size_t read_ = 0;                      // images read
-  std::vector<Image> images_;
-  std::vector<std::pair<size_t, std::shared_ptr<const PendingImage>>> written_;  // targets and our pending images of them
-  std::vector<History::Before> before_;  // what the batch replaces, of tables with a history
-  History::Recording recording_;         // and where that is recorded
-  std::vector<std::pair<std::shared_ptr<ExpiryMark>, model::Number>>
-      expiries_;  // entries of times to live that were put
-  struct Growth {
-    const WriteTarget* target;
-    const IndexDescriptor* index;  // global, of the target's table; null: the item and its local entries
-    std::string key;               // of the entry
-    int64_t bytes;
-    int64_t items;  // or entries, more or fewer
-  };
-  std::vector<Growth> growths_;
+  std::vector<OldImage> images_;
+  WriteEffects effects_;
+  History::Recording recording_;  // of what the batch replaces
   std::shared_ptr<kv::BatchFate> fate_ = std::make_shared<kv::BatchFate>();
   std::optional<Error> error_;
   std::atomic<int> parts_{2};
