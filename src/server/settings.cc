@@ -7,17 +7,16 @@
 #include <array>
 #include <cstdlib>
 #include <iostream>
+#include <charconv>
 #include <iterator>
-#include <sstream>
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/time_text.h"
-#include "server/auto_scaling_control.h"
-#include "server/fault_control.h"
+#include "server/settings_file.h"
 #include "simulate/scenario_reader.h"
-#include "server/throttling_control.h"
 
 namespace stator::server {
 namespace {
@@ -64,9 +63,36 @@ CLI::Validator OneOf(std::vector<std::pair<std::string, Value>> words) {
       list);
 }
 
+// CLI11 takes -5 for a large number, and says nothing of a range when one is too large.
+template <typename Number>
+CLI::Validator WholeNumber() {
+  static constexpr Number kMost = std::numeric_limits<Number>::max();
+  return CLI::Validator(
+      [](const std::string& text) {
+        Number number = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        const bool whole = error == std::errc() && end == text.data() + text.size();
+        return whole ? std::string() : fmt::format("{} is no whole number from 0 to {}", text, kMost);
+      },
+      fmt::format("0 - {}", kMost));
+}
+
+// What ARNs and host names consist of.
+CLI::Validator Characters(std::string_view allowed, size_t least, size_t most, std::string what) {
+  return CLI::Validator(
+      [=](const std::string& text) {
+        const bool good = text.size() >= least && text.size() <= most && text.find_first_not_of(allowed) == std::string::npos;
+        return good ? std::string() : fmt::format("\"{}\" is not {}", text, what);
+      },
+      "");
+}
+
 void AddServeOptions(CLI::App* app, ServeSettings* s) {
-  app->add_option("--port", s->port, "port to listen on; 0 takes any free one")->envname("STATOR_PORT")->capture_default_str();
-  app->add_option("--host", s->hosts, "address to listen on, may be repeated; both loopbacks if absent")->envname("STATOR_HOST");
+  app->add_option("--port", s->port, "port to listen on; 0 takes any free one")->check(WholeNumber<uint16_t>())->envname("STATOR_PORT")->capture_default_str();
+  app->add_option("--host", s->hosts, "address to listen on, may be repeated or comma-separated; both loopbacks if absent")
+      ->delimiter(',')
+      ->check(CLI::Validator([](const std::string& text) { return text.empty() ? "an address is empty" : ""; }, ""))
+      ->envname("STATOR_HOST");
   app->add_option("--engine", s->engine,
                   "rocksdb: a directory on this machine; memory: lost at the end; rados: a pool of a Ceph cluster, shared "
                   "with other processes (docs/cluster.md)")
@@ -74,7 +100,7 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
       ->envname("STATOR_ENGINE")
       ->default_str("rocksdb");
   app->add_option("--data-dir", s->data_dir, "directory of the store")->envname("STATOR_DATA_DIR")->capture_default_str();
-  app->add_flag("--in-memory")->description("keep everything in memory and lose it at the end: --engine=memory")
+  app->add_flag("--in-memory", s->in_memory, "keep everything in memory and lose it at the end: --engine=memory")
       ->envname("STATOR_IN_MEMORY");
   app->add_option("--ceph-conf", s->ceph_conf, "the cluster's ceph.conf, which names its monitors and the keyring")
       ->envname("STATOR_CEPH_CONF");
@@ -99,8 +125,10 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
       ->check(CLI::Range(0, 64))->envname("STATOR_IO_THREADS")->capture_default_str();
   app->add_option("--worker-threads", s->worker_threads, "threads that wait for the disk or the cluster; 64 if absent, with rados")
       ->check(CLI::Range(1, 256))->envname("STATOR_WORKER_THREADS")->capture_default_str();
-  app->add_option("--account", s->account, "account id in ARNs")->envname("STATOR_ACCOUNT")->capture_default_str();
-  app->add_option("--region", s->region, "region in ARNs")->envname("STATOR_REGION")->capture_default_str();
+  app->add_option("--account", s->account, "account id in ARNs")
+      ->check(Characters("0123456789", 12, 12, "an account id of 12 digits"))->envname("STATOR_ACCOUNT")->capture_default_str();
+  app->add_option("--region", s->region, "region in ARNs")
+      ->check(Characters("abcdefghijklmnopqrstuvwxyz0123456789-", 1, 63, "a region like us-east-1"))->envname("STATOR_REGION")->capture_default_str();
   app->add_option("--init", s->init_dir, "directory of tables and items to start from (NAME.table.json, NAME.items.jsonl)")
       ->check(CLI::ExistingDirectory)->envname("STATOR_INIT");
   app->add_option("--cors", s->cors, "origins that web pages may call from, comma-separated; * is any, none switches it off")
@@ -160,81 +188,14 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
       ->default_str("observe");
   app->add_option("--log-level", s->log_level, "debug, info, warn, error or off")
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))->envname("STATOR_LOG_LEVEL")->capture_default_str();
-  app->add_option("--seed", s->seed, "seed of the random source; 0: from the operating system")->envname("STATOR_SEED")
-      ->capture_default_str();
+  app->add_option("--seed", s->seed, "seed of the random source; 0: from the operating system")
+      ->check(WholeNumber<uint64_t>())->envname("STATOR_SEED")->capture_default_str();
 }
-
-// Hands `take` the settings of each [[section]] of the file, and takes them out.
-template <typename Take>
-void TakeSections(std::string_view section, std::vector<CLI::ConfigItem>* items, Take take) {
-  const std::vector<std::string> parents = {std::string(section)};
-  std::vector<ops::FaultSetting> settings;
-  for (const CLI::ConfigItem& item : *items) {
-    if (item.parents != parents || item.name == "++") continue;
-    if (item.name != "--") {
-      settings.push_back({item.name, item.inputs});
-      continue;
-    }
-    if (Status taken = take(std::move(settings)); !taken.ok()) {
-      throw CLI::ConfigError(
-          fmt::format("[[{}]] in the settings file: {}", section, taken.error().message()),
-          CLI::ExitCodes::ConfigError);
-    }
-    settings.clear();
-  }
-  std::erase_if(*items, [&](const CLI::ConfigItem& item) { return item.parents == parents; });
-}
-
-// CLI11 lets the file win over the environment. Here it is the other way round: what the environment sets is taken out of
-// the file. Faults, auto scaling, the throttling of single tables and the constants of throughput are no options.
-class EnvironmentFirst final : public CLI::ConfigBase {
- public:
-  EnvironmentFirst(const CLI::App& serve, ServeSettings& settings) : serve_(serve), settings_(settings) {}
-  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
-    const std::string text{std::istreambuf_iterator<char>(input), {}};
-    std::istringstream again(text);
-    std::vector<CLI::ConfigItem> items = CLI::ConfigBase::from_config(again);
-    TakeModel(text, &items);
-    TakeSections("faults", &items, [this](std::vector<ops::FaultSetting> rule) {
-      return AddFault(std::move(rule), &settings_.faults);
-    });
-    TakeSections("throttling", &items, [this](const std::vector<ops::FaultSetting>& setting) {
-      return AddThrottling(setting, &settings_.throttling);
-    });
-    TakeSections("auto-scaling", &items, [this](const std::vector<ops::FaultSetting>& rule) {
-      return AddAutoScaling(rule, &settings_.auto_scaling);
-    });
-    std::erase_if(items, [this](const CLI::ConfigItem& item) {
-      if (item.parents != std::vector<std::string>{"serve"}) return false;
-      const CLI::Option* option = serve_.get_option_no_throw("--" + item.name);
-      if (option == nullptr || option->get_envname().empty()) return false;
-      const char* value = std::getenv(option->get_envname().c_str());
-      return value != nullptr && *value != '\0';
-    });
-    return items;
-  }
-
- private:
-  // [model] is read by who reads it in scenarios.
-  void TakeModel(const std::string& text, std::vector<CLI::ConfigItem>* items) const {
-    const auto taken = std::erase_if(*items, [](const CLI::ConfigItem& item) {
-      return !item.parents.empty() && item.parents.front() == "model";
-    });
-    if (taken == 0) return;
-    const auto file = serve_.get_parent()->get_config_ptr()->as<std::string>();
-    Result<throughput::ModelSettings> model = simulate::ParseModel(text, file);
-    if (!model.ok()) throw CLI::ConfigError(model.error().message(), CLI::ExitCodes::ConfigError);
-    settings_.model = *model;
-  }
-
-  const CLI::App& serve_;
-  ServeSettings& settings_;
-};
 
 // The engine that the options ask for together; `serve` knows which of them were given. Else what is wrong with them.
 std::optional<std::string> SettleEngine(const CLI::App& serve, ServeSettings* s) {
   const auto given = [&serve](const char* option) { return serve.count(option) > 0; };
-  if (given("--in-memory") && serve.get_option("--in-memory")->as<bool>()) {
+  if (s->in_memory) {
     if (given("--engine") && s->engine != EngineKind::kMemory)
       return fmt::format("--in-memory contradicts --engine={}", EngineName(s->engine));
     s->engine = EngineKind::kMemory;
@@ -256,13 +217,13 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, ServeSettings* s)
   return std::nullopt;
 }
 
-// Whether a command is named, behind --config at the most.
-bool NamesCommand(const std::vector<std::string>& arguments) {
+// The command that is named, behind --config at the most; empty: none.
+std::string_view NamedCommand(const std::vector<std::string>& arguments) {
   size_t first = 0;
   while (first < arguments.size() && arguments[first].starts_with("--config")) {
     first += arguments[first] == "--config" ? 2 : 1;
   }
-  return first < arguments.size() && !arguments[first].starts_with("-");
+  return first < arguments.size() && !arguments[first].starts_with("-") ? std::string_view(arguments[first]) : std::string_view();
 }
 
 }  // namespace
@@ -289,7 +250,7 @@ std::vector<std::string> TranslateLocalFlags(std::vector<std::string> arguments)
     if (flag->takes_value && i + 1 < arguments.size()) out.push_back(std::move(arguments[++i]));
   }
   const bool asks = !out.empty() && (out.front() == "--help" || out.front() == "--version" || out.front() == "-h");
-  if (!asks && !NamesCommand(out)) out.insert(out.begin(), "serve");
+  if (!asks && NamedCommand(out).empty()) out.insert(out.begin(), "serve");
   return out;
 }
 
@@ -297,7 +258,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CommandLine result;
   CLI::App app("Stator: Amazon DynamoDB's API as software that you run yourself", "stator");
   app.set_version_flag("--version", "stator " STATOR_VERSION);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   CLI::App* serve = app.add_subcommand("serve", "serve the DynamoDB API until SIGTERM");
   AddServeOptions(serve, &result.serve);
   serve->configurable();
@@ -337,12 +298,22 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   status->add_option("--ceph-namespace", result.cluster.ceph_namespace, "namespace of the pool")
       ->envname("STATOR_CEPH_NAMESPACE");
   status->add_flag("--json", result.cluster.json, "print one JSON object");
-  app.set_config("--config", "stator.toml", "settings file; the options of serve stand under [serve]");
-  app.config_formatter(std::make_shared<EnvironmentFirst>(*serve, result.serve));
-  app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt setting must not look as if it took effect
+  app.footer("Without a subcommand it serves. DynamoDB Local's flags (-port, -inMemory, -dbPath ...) are understood.");
   serve->fallthrough();
 
   std::vector<std::string> arguments = TranslateLocalFlags(std::vector<std::string>(argv + 1, argv + argc));
+  const std::string command(NamedCommand(arguments));
+  const std::vector<CLI::App*> commands = app.get_subcommands(nullptr);
+  const auto is_named = [&command](const CLI::App* each) { return each->get_name() == command; };
+  if (!command.empty() && std::none_of(commands.begin(), commands.end(), is_named)) {
+    std::cerr << fmt::format("there is no command \"{}\"; stator --help has them\n", command);
+    result.exit_code = 1;
+    return result;
+  }
+  // The file is for serve alone: what is wrong in it is nothing to other commands.
+  app.set_config("--config", command == "serve" ? "stator.toml" : "", "settings file of serve (stator.toml), whose options stand under [serve]");
+  app.config_formatter(std::make_shared<SettingsFile>(*serve, result.serve));
+  app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt setting must not look as if it took effect
   std::reverse(arguments.begin(), arguments.end());  // CLI11 wants them so
   try {
     app.parse(arguments);

@@ -104,7 +104,7 @@ port = 1111
   EXPECT_EQ(s.auto_scaling, wanted);
   const std::string music = "[[auto-scaling]]\ntable = \"music\"\n";
   WriteToml(music);
-  ExpectExit({"serve"}, false, "[[auto-scaling]] in the settings file: each needs access, read or write");
+  ExpectExit({"serve"}, false, "stator.toml:1: [[auto-scaling]]: each needs access, read or write");
   WriteToml(music + "access = \"read\"\nmax = 0\n");
   ExpectExit({"serve"}, false, "max is to be a whole number of units, not 0");
   WriteToml(music + "access = \"read\"\n" + music + "access = \"read\"\n");
@@ -129,12 +129,12 @@ TEST_F(SettingsTest, CommandLine) {
 }
 
 TEST_F(SettingsTest, CommandLineBeforeEnvironmentBeforeFile) {
-  WriteToml("[serve]\nport = 1111\nregion = \"from-file\"\naccount = \"111111111111\"\nin-memory = true\ncors = [\"https://f.example\"]\n");
+  WriteToml("[serve]\nport = 1111\nregion = \"from-file-1\"\naccount = \"111111111111\"\nin-memory = true\ncors = [\"https://f.example\"]\n");
   SetEnvironment("STATOR_PORT", "2222");
-  SetEnvironment("STATOR_REGION", "from-environment");
+  SetEnvironment("STATOR_REGION", "from-environment-1");
   ServeSettings s = Serve({"serve", "--port", "3333"});
   EXPECT_EQ(s.port, 3333);
-  EXPECT_EQ(s.region, "from-environment");
+  EXPECT_EQ(s.region, "from-environment-1");
   EXPECT_EQ(s.account, "111111111111");
   EXPECT_EQ(s.engine, EngineKind::kMemory);
   EXPECT_EQ(s.cors, Arguments{"https://f.example"});
@@ -149,6 +149,71 @@ TEST_F(SettingsTest, AFileByName) {
   EXPECT_EQ(Serve({"serve", "--config", "other.toml"}).port, 4444);
   EXPECT_EQ(Serve({"--config", "other.toml", "serve"}).port, 4444);
   ExpectExit({"serve", "--config", "missing.toml"}, false, "missing.toml");
+}
+
+TEST_F(SettingsTest, TheFileIsToml) {
+  WriteToml(R"(# of a test
+serve = { in-memory = true, port = 18_110, cors = [
+  "http://localhost:3000",  # comments
+  "https://a.example",
+], data-dir = "a\u0062c", clock = "manual", clock-start = 2026-11-21T12:00:00Z }
+[[faults]]
+table = "music"
+fault = "error"
+operations = [
+  "PutItem",
+]
+)");
+  const ServeSettings s = Serve({"serve"});
+  EXPECT_EQ(s.engine, EngineKind::kMemory);
+  EXPECT_EQ(s.port, 18110);
+  EXPECT_EQ(s.cors, (Arguments{"http://localhost:3000", "https://a.example"}));
+  EXPECT_EQ(s.data_dir, "abc");
+  EXPECT_EQ(s.clock_start_micros, 1795262400'000'000);
+  ASSERT_EQ(s.faults.size(), 1u);
+}
+
+TEST_F(SettingsTest, WhatIsWrongInTheFileIsToldWithItsPlace) {
+  const auto refused = [this](const std::string& text, const std::string& why) {
+    WriteToml(text);
+    ExpectExit({"serve"}, false, why);
+  };
+  refused("[serve]\nport = 1\nbogus = 1\n", "stator.toml:3: serve.bogus: there is no such setting");
+  refused("\n[bogus]\n", "stator.toml:2: bogus: there is no such section");
+  refused("port = 1\n", "stator.toml:1: port: there is no such section; the options of serve stand under [serve]");
+  refused("[serve\n", "stator.toml:1: ");
+  refused("[serve]\nport = { a = 1 }\n", "stator.toml:2: serve.port: must be a value, or an array of values");
+  refused("serve = 1\n", "stator.toml:1: serve: must be a section");
+  refused("[faults]\ntable = \"a\"\n", "stator.toml:1: faults: must be written [[faults]]");
+  refused("[serve]\nin-memory = \"perhaps\"\n", "perhaps");
+  refused("[serve]\nseed = -5\n", "-5 is no whole number from 0 to 18446744073709551615");
+}
+
+TEST_F(SettingsTest, TheFileIsOnlyForServe) {
+  WriteToml("[bogus]\n");
+  std::ofstream("scenario.toml") << "";
+  EXPECT_EQ(Parse({"simulate", "scenario.toml"}).action, CommandLine::Action::kSimulate) << err_;
+  ExpectExit({"--version"}, true, "stator ");
+  ExpectExit({}, false, "bogus");
+}
+
+TEST_F(SettingsTest, WrongWordsAndNumbers) {
+  ExpectExit({"bogus"}, false, "there is no command \"bogus\"");
+  ExpectExit({"--help"}, true, "Without a subcommand it serves");
+  ExpectExit({"--in-memory=perhaps"}, false, "perhaps");
+  ExpectExit({"--port=70000"}, false, "70000 is no whole number from 0 to 65535");
+  ExpectExit({"--port=-1"}, false, "-1 is no whole number");
+  ExpectExit({"--seed=99999999999999999999"}, false, "is no whole number");
+  ExpectExit({"--account=abc"}, false, "\"abc\" is not an account id of 12 digits");
+  ExpectExit({"--region=a/b"}, false, "\"a/b\" is not a region like us-east-1");
+  ExpectExit({"--host", ""}, false, "an address is empty");
+  SetEnvironment("STATOR_IN_MEMORY", "perhaps");
+  ExpectExit({"serve"}, false, "perhaps");
+}
+
+TEST_F(SettingsTest, SeveralAddressesOfTheEnvironment) {
+  SetEnvironment("STATOR_HOST", "127.0.0.1,::1");
+  EXPECT_EQ(Serve({"serve"}).hosts, (Arguments{"127.0.0.1", "::1"}));
 }
 
 TEST_F(SettingsTest, TheEnvironmentSetsEveryKind) {
@@ -283,9 +348,9 @@ TEST_F(SettingsTest, BadValuesAreRefusedByName) {
   ExpectExit({"serve", "--init", "/no/such/directory"}, false, "--init");
   ExpectExit({"serve", "--no-such-flag"}, false, "no-such-flag");
   ExpectExit({"serve", "stray"}, false, "stray");
-  ExpectExit({"bake"}, false, "subcommand");
+  ExpectExit({"bake"}, false, "there is no command \"bake\"");
   SetEnvironment("STATOR_PORT", "99999");
-  ExpectExit({"serve"}, false, "--port = 99999");
+  ExpectExit({"serve"}, false, "--port: 99999 is no whole number from 0 to 65535");
 }
 
 TEST_F(SettingsTest, FaultsOfTheFile) {
@@ -318,7 +383,7 @@ fault = "error"
   EXPECT_EQ(music[1].micros, 2'000'000);
   EXPECT_EQ(s.faults.at("*")[0].fault, ops::Fault::kError);
   WriteToml("[[faults]]\nfault = \"error\"\n");
-  ExpectExit({"serve"}, false, "[[faults]] in the settings file: each needs table");
+  ExpectExit({"serve"}, false, "stator.toml:1: [[faults]]: each needs table");
   WriteToml("[[faults]]\ntable = \"music\"\nfault = \"error\"\nage = \"1s\"\n");
   ExpectExit({"serve"}, false, "fault error has no setting age");
   WriteToml("[[faults]]\ntable = \"mu sic\"\nfault = \"error\"\n");
@@ -353,7 +418,7 @@ mode = "observe"
     WriteToml(std::string("[[throttling]]\n") + lines);
     ExpectExit({"serve"}, false, why);
   };
-  refused("table = \"votes\"\n", "[[throttling]] in the settings file: each needs table and mode");
+  refused("table = \"votes\"\n", "stator.toml:1: [[throttling]]: each needs table and mode");
   refused("mode = \"off\"\n", "each needs table and mode");
   refused("table = \"votes\"\nmode = \"on\"\n", "mode must be off, observe or enforce, not on");
   refused("table = \"votes\"\nmode = \"off\"\nfrom = 1\n", "each has table and mode, not from");
