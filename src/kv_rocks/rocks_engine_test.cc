@@ -158,6 +158,9 @@ TEST_F(RocksEngineTest, NewerFormatIsRefused) {
   EXPECT_THAT(refused.error().message(), HasSubstr("has format 99; this version of Stator reads formats up to 2"));
   WriteFile("FORMAT", "nonsense");
   EXPECT_EQ(OpenRocks(Options()).error().code(), ErrorCode::kCorruption);
+  std::filesystem::remove(directory_.store() + "/FORMAT");
+  std::filesystem::create_symlink("FORMAT", directory_.store() + "/FORMAT");  // leads nowhere
+  EXPECT_THAT(OpenRocks(Options()).error().message(), HasSubstr("Cannot read " + directory_.store() + "/FORMAT: "));
 }
 
 // So that the older Stator refuses what this one may have written.

@@ -34,6 +34,7 @@ Status SyncDirectory(const std::string& path) {
 // The version in the FORMAT file; grammar: "stator-store " decimal newline.
 Result<int> ReadFormat(const std::string& file) {
   std::ifstream in(file);
+  if (!in) return Refuse(fmt::format("Cannot read {}: {}.", file, std::strerror(errno)));
   std::string line;
   std::getline(in, line);
   int version = 0;

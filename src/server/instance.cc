@@ -84,7 +84,7 @@ Status Instance::OpenStore() {
   if (settings_.init_dir.empty()) return OkStatus();
   Result<Seeded> seeded = LoadSeedData(*environment_, settings_.init_dir);
   if (!seeded.ok()) {
-    return Error(seeded.error().code(), "cannot load " + settings_.init_dir + ": " + seeded.error().message());
+    return Error(seeded.error().code(), "cannot load what to start from: " + seeded.error().message());
   }
   LogInfo("init_loaded", {{"tables", seeded->tables}, {"items", seeded->items}});
   return OkStatus();

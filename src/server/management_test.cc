@@ -287,6 +287,14 @@ TEST_F(ManagementTest, PartitionsTellWhatTheModelKnows) {
   int64_t items = 0;
   for (const simdjson::dom::element partition : partitions) items += int64_t(partition["items"]);
   EXPECT_EQ(items, 600);
+
+  // When nobody asks any more there is nothing left to explain it by.
+  clock_.AdvanceMicros(int64_t{600} * 1'000'000);
+  (void)meter.resource().Admit(clock_.NowMicros(), {.access = throughput::Access::kWrite, .halves = 2, .point = draw.point});
+  const http::Reply later = Send(*management, "GET", "/_stator/tables/Music/partitions", kGood);
+  EXPECT_NE(later.body.find(R"("why":null,"advice":[]})"), std::string::npos) << later.body;
+  EXPECT_NE(later.body.find(R"("requests":1,"units":10000)"), std::string::npos) << later.body;
+
   EXPECT_EQ(Send(*management, "GET", "/_stator/tables/absent/partitions", kGood).status, 404);
   EXPECT_EQ(Send(*management, "POST", "/_stator/tables/Music/partitions", kGood).status, 404);
   EXPECT_EQ(Send(*management, "GET", "/_stator/tables/partitions", kGood).status, 404);
@@ -407,6 +415,20 @@ TEST_F(ManagementTest, SeedDataLeavesWhatIsThereAlone) {
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(second->tables, 0);
   EXPECT_EQ(ItemsOf("Music"), 600);
+}
+
+TEST_F(ManagementTest, SeedDataThatNobodyWouldLoadIsAnError) {
+  WriteMusic();
+  WriteFile("Musik.items.jsonl", "{}\n");
+  const Result<Seeded> lost = LoadSeedData(environment_, directory_);
+  ASSERT_FALSE(lost.ok());
+  EXPECT_NE(lost.error().message().find("Musik.items.jsonl: there is no Musik.table.json beside it"), std::string::npos)
+      << lost.error().message();
+  std::filesystem::create_symlink("nowhere", directory_ / "Musik.table.json");
+  std::filesystem::remove(directory_ / "Musik.items.jsonl");
+  const Result<Seeded> unreadable = LoadSeedData(environment_, directory_);
+  ASSERT_FALSE(unreadable.ok());
+  EXPECT_NE(unreadable.error().message().find("Musik.table.json: this cannot be read"), std::string::npos) << unreadable.error().message();
 }
 
 TEST_F(ManagementTest, SeedDataErrorsNameFileAndLine) {

@@ -36,7 +36,9 @@ Result<Response> Call(ops::Environment& environment, Pump& pump,
 Result<std::string> LoadTable(ops::Environment& environment, Pump& pump, const fs::path& file, bool* created) {
   simdjson::dom::parser parser;
   simdjson::dom::element json;
-  if (parser.load(file.string()).get(json) != simdjson::SUCCESS) return At(file.string(), "this is not JSON");
+  if (const simdjson::error_code error = parser.load(file.string()).get(json); error != simdjson::SUCCESS) {
+    return At(file.string(), error == simdjson::IO_ERROR ? "this cannot be read" : "this is not JSON");
+  }
   Result<ops::CreateTableRequest> request = api::Decode<ops::CreateTableRequest>(json);
   if (!request.ok()) return At(file.string(), request.error().message());
   const std::string name = request->table_name;
@@ -62,6 +64,7 @@ Result<ops::PutItemRequest> ReadLine(simdjson::dom::parser& parser, const std::s
 
 Result<int64_t> LoadItems(ops::Environment& environment, Pump& pump, const fs::path& file, const std::string& table) {
   std::ifstream in(file);
+  if (!in) return At(file.string(), "this cannot be read");
   simdjson::dom::parser parser;
   ops::Context context{environment, pump};
   std::optional<Error> failure;
@@ -109,12 +112,16 @@ Result<Seeded> LoadSeedData(ops::Environment& shared, const std::string& directo
   ops::Settings settings = shared.settings;
   settings.delay_transient_statuses = false;
   ops::Environment environment{shared.store, shared.clock, shared.random, shared.workers, settings};
-  constexpr std::string_view kTableSuffix = ".table.json";
+  constexpr std::string_view kTableSuffix = ".table.json", kItemsSuffix = ".items.jsonl";
   Pump pump;
   std::vector<fs::path> files;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
-    if (entry.path().string().ends_with(kTableSuffix)) files.push_back(entry.path());
+    const std::string path = entry.path().string();
+    if (path.ends_with(kTableSuffix)) files.push_back(entry.path());
+    if (!path.ends_with(kItemsSuffix)) continue;
+    const std::string table = path.substr(0, path.size() - kItemsSuffix.size()).append(kTableSuffix);
+    if (!fs::exists(table)) return At(path, "there is no " + fs::path(table).filename().string() + " beside it");
   }
   if (error) return At(directory, error.message());
   std::sort(files.begin(), files.end());
@@ -125,7 +132,7 @@ Result<Seeded> LoadSeedData(ops::Environment& shared, const std::string& directo
     if (!created) continue;
     ++seeded.tables;
     std::string items = file.string();
-    items.replace(items.size() - kTableSuffix.size(), kTableSuffix.size(), ".items.jsonl");
+    items.replace(items.size() - kTableSuffix.size(), kTableSuffix.size(), kItemsSuffix);
     if (!fs::exists(items)) continue;
     Result<int64_t> count = LoadItems(environment, pump, items, table);
     if (!count.ok()) {
