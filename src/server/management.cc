@@ -202,7 +202,8 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
     if (path == "/health/ready") return exchange->Send(Ready());
     if (path == "/metrics") return exchange->Send(RenderMetrics());
   }
-  exchange->Send(Text(404, "There is no such management call\n"));
+  if (path.starts_with("/_stator/")) return exchange->Send(Message(404, "There is no such management call"));
+  exchange->Send(Text(404, "There is no such page\n"));
 }
 
 http::Reply Management::HandleFaults(const http::Request& request) {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -273,16 +274,15 @@ void Recorder::WriteBatch(std::vector<request_log::Request> batch, int64_t lost)
       if (const table::TablePtr table = store_.Find(request.table)) DefineTable(table, false, &out);
     }
   }
-  int64_t count = 0;
+  std::vector<size_t> ends;  // in `out`, of requests
   for (request_log::Request& request : batch) {
     if (options_.keys == request_log::KeyForm::kHashed) request_log::HashKeys(secret_, &request);
     out += request_log::WriteLine(request);
-    ++count;
+    ends.push_back(out.size());
     if (out.size() < (1u << 20)) continue;
-    if (!Append(out)) return;
-    written_.fetch_add(count, std::memory_order_relaxed);
-    count = 0;
+    if (!Append(out, ends)) return;
     out.clear();
+    ends.clear();
   }
   if (lost > 0) {
     lost_.fetch_add(lost, std::memory_order_relaxed);
@@ -290,7 +290,7 @@ void Recorder::WriteBatch(std::vector<request_log::Request> batch, int64_t lost)
     if (!told_of_loss_) LogWarn("requests_not_recorded", {{"file", options_.path}, {"lost", lost}});
     told_of_loss_ = true;
   }
-  if (!out.empty() && Append(out)) written_.fetch_add(count, std::memory_order_relaxed);
+  if (!out.empty()) Append(out, ends);
 }
 
 void Recorder::DefineTable(const table::TablePtr& table, bool again, std::string* out) {
@@ -322,7 +322,7 @@ void Recorder::DefineAll(bool again) {
   if (!out.empty()) Append(out);
 }
 
-bool Recorder::Append(std::string_view lines) {
+bool Recorder::Append(std::string_view lines, const std::vector<size_t>& request_ends) {
   if (!on()) return false;
   // Whole lines only.
   const int64_t room = options_.most_bytes - kEndBytes - file_->size;
@@ -341,6 +341,8 @@ bool Recorder::Append(std::string_view lines) {
     return false;
   }
   file_->size += static_cast<int64_t>(fits.size());
+  const auto beyond = std::upper_bound(request_ends.begin(), request_ends.end(), fits.size());
+  written_.fetch_add(beyond - request_ends.begin(), std::memory_order_relaxed);
   if (fits.size() == lines.size()) return true;
   const std::string end = request_log::WriteLine(request_log::End{clock_.NowMicros(), "size"});
   if (WriteAll(file_->descriptor.get(), end)) file_->size += static_cast<int64_t>(end.size());

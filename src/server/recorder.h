@@ -58,7 +58,8 @@ class Recorder final : public api::RequestTap {
   void DefineTable(const table::TablePtr& table, bool again, std::string* out);
   void DefineAll(bool again);
   // False if the recording has ended.
-  bool Append(std::string_view lines);
+  // `request_ends`: where in it lines of requests end, in rising order.
+  bool Append(std::string_view lines, const std::vector<size_t>& request_ends = {});
   void End(std::string_view event, const std::string& error);
 
   const RecorderOptions options_;

@@ -300,6 +300,7 @@ TEST_F(RecorderTest, EndsAtItsSizeWithWholeLines) {
   EXPECT_LE(std::filesystem::file_size(path_), 20000u);
   EXPECT_GT(std::filesystem::file_size(path_), 15000u);
   EXPECT_EQ(All<request_log::End>().at(0).reason, "size");
+  EXPECT_EQ(static_cast<int64_t>(All<Request>().size()), recorder_->written());
   service_.reset();
   recorder_.reset();
   const auto again = Open(options);
