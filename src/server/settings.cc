@@ -87,7 +87,8 @@ CLI::Validator Characters(std::string_view allowed, size_t least, size_t most, s
       "");
 }
 
-void AddServeOptions(CLI::App* app, ServeSettings* s) {
+// *in_memory: whether it was asked for by that word; SettleEngine makes an engine of it.
+void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
   app->add_option("--port", s->port, "port to listen on; 0 takes any free one")->check(WholeNumber<uint16_t>())->envname("STATOR_PORT")->capture_default_str();
   app->add_option("--host", s->hosts, "address to listen on, may be repeated or comma-separated; both loopbacks if absent")
       ->delimiter(',')
@@ -100,7 +101,7 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
       ->envname("STATOR_ENGINE")
       ->default_str("rocksdb");
   app->add_option("--data-dir", s->data_dir, "directory of the store")->envname("STATOR_DATA_DIR")->capture_default_str();
-  app->add_flag("--in-memory", s->in_memory, "keep everything in memory and lose it at the end: --engine=memory")
+  app->add_flag("--in-memory", *in_memory, "keep everything in memory and lose it at the end: --engine=memory")
       ->envname("STATOR_IN_MEMORY");
   app->add_option("--ceph-conf", s->ceph_conf, "the cluster's ceph.conf, which names its monitors and the keyring")
       ->envname("STATOR_CEPH_CONF");
@@ -193,9 +194,9 @@ void AddServeOptions(CLI::App* app, ServeSettings* s) {
 }
 
 // The engine that the options ask for together; `serve` knows which of them were given. Else what is wrong with them.
-std::optional<std::string> SettleEngine(const CLI::App& serve, ServeSettings* s) {
+std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, ServeSettings* s) {
   const auto given = [&serve](const char* option) { return serve.count(option) > 0; };
-  if (s->in_memory) {
+  if (in_memory) {
     if (given("--engine") && s->engine != EngineKind::kMemory)
       return fmt::format("--in-memory contradicts --engine={}", EngineName(s->engine));
     s->engine = EngineKind::kMemory;
@@ -260,7 +261,8 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   app.set_version_flag("--version", "stator " STATOR_VERSION);
   app.require_subcommand(0, 1);
   CLI::App* serve = app.add_subcommand("serve", "serve the DynamoDB API until SIGTERM");
-  AddServeOptions(serve, &result.serve);
+  bool in_memory = false;
+  AddServeOptions(serve, &result.serve, &in_memory);
   serve->configurable();
   CLI::App* simulate =
       app.add_subcommand("simulate", "play a scenario on the throughput model and say what is throttled");
@@ -327,7 +329,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     return result;
   }
   if (serve->parsed()) {
-    if (const std::optional<std::string> wrong = SettleEngine(*serve, &result.serve)) {
+    if (const std::optional<std::string> wrong = SettleEngine(*serve, in_memory, &result.serve)) {
       std::cerr << *wrong << '\n';
       result.exit_code = 1;
       return result;

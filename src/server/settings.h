@@ -29,7 +29,6 @@ struct ServeSettings {
   uint16_t port = 8000;
   std::vector<std::string> hosts;  // empty: both loopbacks
   EngineKind engine = EngineKind::kRocksDb;
-  bool in_memory = false;  // as given; `engine` says so too
   std::string data_dir = "./stator-data";  // kRocksDb only
   std::string ceph_conf;                   // this and the next five: kRados only
   std::string pool;
