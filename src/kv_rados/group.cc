@@ -11,11 +11,6 @@ bool Covers(std::string_view begin, std::string_view end, std::string_view key) 
   return key >= begin && (end.empty() || key < end);
 }
 
-template <typename Map>
-void EraseRange(Map* keys, const Group::Span& span) {
-  keys->erase(keys->lower_bound(span.begin), span.end.empty() ? keys->end() : keys->lower_bound(span.end));
-}
-
 // What is taken for the size of a value that goes and that nobody has seen.
 constexpr size_t kGuessedBytes = 1024;
 
@@ -51,7 +46,7 @@ void Group::KeysOf(const kv::Batch& batch, bool with_changes, std::vector<std::s
 }
 
 std::optional<KeyState> Group::Changed(std::string_view key) const {
-  if (auto found = changed_.find(key); found != changed_.end()) return found->second;
+  if (auto found = changes_.find(key); found != changes_.end()) return found->second.state;
   for (const Span& span : deleted_) {
     if (Covers(span.begin, span.end, key)) return KeyState{};
   }
@@ -133,23 +128,20 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
   for (const kv::DeleteRange& range : batch->range_deletes) {
     if (!range.end.empty() && range.begin >= range.end) continue;
     const Span span{range.begin, range.end};
-    EraseRange(&changed_, span);
-    EraseRange(&changes_, span);
+    changes_.erase(changes_.lower_bound(span.begin), span.end.empty() ? changes_.end() : changes_.lower_bound(span.end));
     deleted_.push_back(span);
   }
   for (kv::Put& put : batch->puts) {
     kv::SetStamp(&put.value, stamp);
-    if (put.key_stamp_offset >= 0) {
-      kv::SetKeyStamp(&put.key, static_cast<size_t>(put.key_stamp_offset), stamp);
-      once_.insert(put.key);
-    }
-    Record(put.key, put.value, StateOfValue(put.value));
+    const bool once = put.key_stamp_offset >= 0;
+    if (once) kv::SetKeyStamp(&put.key, static_cast<size_t>(put.key_stamp_offset), stamp);
+    Record(put.key, put.value, StateOfValue(put.value), once);
   }
   for (const kv::Delete& gone : batch->deletes) Record(gone.key, std::nullopt, {});
   for (size_t i = 0; i < batch->adds.size(); ++i) {
     const kv::Add& add = batch->adds[i];
     const int64_t count = static_cast<int64_t>(static_cast<uint64_t>(counts[i]) + static_cast<uint64_t>(add.delta));
-    Record(add.key, kv::EncodeCounter(stamp, count), {stamp, count, kv::kCounterBytes});
+    Record(add.key, counters_.emplace_back(kv::EncodeCounter(stamp, count)), {stamp, count, kv::kCounterBytes});
   }
   return Verdict::kJoined;
 }
@@ -163,7 +155,7 @@ std::optional<size_t> Group::BytesOf(std::string_view key, const std::map<std::s
   }
   if (state) return state->stamp == 0 ? 0 : CellBytes(key, state->bytes);
   std::optional<uint64_t> stamp;
-  if (auto guard = guards_.find(std::string(key)); guard != guards_.end()) {
+  if (auto guard = guards_.find(key); guard != guards_.end()) {
     stamp = guard->second;
   } else if (auto other = asked.find(key); other != asked.end()) {
     stamp = other->second;
@@ -211,7 +203,7 @@ PartSize Group::SizeWith(const kv::Batch& batch, const std::map<std::string_view
   return size;
 }
 
-void Group::Record(const std::string& key, std::optional<std::string> value, KeyState state) {
+void Group::Record(std::string_view key, std::optional<std::string_view> value, KeyState state, bool once) {
   bool was_there = false;
   if (const std::optional<KeyState> changed = Changed(key)) {
     was_there = changed->stamp != 0;
@@ -223,17 +215,18 @@ void Group::Record(const std::string& key, std::optional<std::string> value, Key
   // A put that this one replaces may have been the one that made the key.
   auto [change, first] = changes_.try_emplace(key);
   const bool is_new = !was_there || (!first && change->second.value && change->second.is_new);
-  change->second = {std::move(value), is_new};
-  changed_.insert_or_assign(key, state);
+  change->second = {value, is_new, once, state};
 }
 
 void Group::Learn(KnownKeys* known) const {
-  for (const Span& span : deleted_) EraseRange(known, span);
-  for (const auto& [key, state] : changed_) {
+  for (const Span& span : deleted_) {
+    std::erase_if(*known, [&span](const auto& entry) { return Covers(span.begin, span.end, entry.first); });
+  }
+  for (const auto& [key, change] : changes_) {
     if (auto found = known->find(key); found != known->end()) {
-      found->second = state;
-    } else if (state.stamp != 0 ? !once_.contains(key) : guards_.contains(key)) {
-      known->emplace(key, state);
+      found->second = change.state;
+    } else if (change.value ? !change.once : guards_.contains(key)) {
+      known->emplace(key, change.state);
     }
   }
 }

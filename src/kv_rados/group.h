@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "kv/engine.h"
@@ -24,7 +25,11 @@ struct KeyState {
 KeyState StateOfValue(std::string_view value);
 
 // What is known of a part's durable state at some stamp. A key that is not in it is not known.
-using KnownKeys = std::map<std::string, KeyState, std::less<>>;
+struct KeyHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view key) const { return std::hash<std::string_view>()(key); }
+};
+using KnownKeys = std::unordered_map<std::string, KeyState, KeyHash, std::equal_to<>>;
 
 // What a group may know of the size of its part.
 struct GroupSize {
@@ -35,7 +40,8 @@ struct GroupSize {
   std::function<std::optional<size_t>(std::string_view key, std::optional<uint64_t> stamp)> seen;
 };
 
-// Batches of one part on top of its state at `base_stamp`. They see those before them in the group.
+// Batches of one part on top of its state at `base_stamp`. They see those before them in the group. Those that joined must outlive it and stay
+// as they are; what is said of keys and values here are views of them.
 class Group {
  public:
   // `known` must outlive the group and stay as it is until Learn. It is fresh if it was read after all batches of the group had
@@ -69,12 +75,14 @@ class Group {
     std::string end;  // empty: no bound
   };
   struct Change {
-    std::optional<std::string> value;  // none: delete
-    bool is_new = true;                // the key may not have been there before, so it is not in the reverse order either
+    std::optional<std::string_view> value;  // none: delete
+    bool is_new = true;                     // the key may not have been there before, so it is not in the reverse order either
+    bool once = false;                      // the key holds its stamp: nobody puts it again
+    KeyState state;                         // that it leaves behind
   };
-  const std::map<std::string, uint64_t>& guards() const { return guards_; }  // by key; 0: absent
+  const std::map<std::string_view, uint64_t>& guards() const { return guards_; }  // by key; 0: absent
   const std::vector<Span>& deleted() const { return deleted_; }
-  const std::map<std::string, Change>& changes() const { return changes_; }
+  const std::map<std::string_view, Change>& changes() const { return changes_; }
 
   // What is known after the group became durable: `known`, brought up to date, and the keys that the group put. Who guards one of these next
   // need not ask the cluster, as long as nobody else writes.
@@ -88,18 +96,17 @@ class Group {
   std::optional<size_t> BytesOf(std::string_view key, const std::map<std::string_view, uint64_t>& asked, bool* present) const;
   // The size after a batch on top of those before it.
   PartSize SizeWith(const kv::Batch& batch, const std::map<std::string_view, uint64_t>& asked) const;
-  void Record(const std::string& key, std::optional<std::string> value, KeyState state);
+  void Record(std::string_view key, std::optional<std::string_view> value, KeyState state, bool once = false);
 
   const uint64_t base_stamp_;
   const KnownKeys& known_;
   const bool known_is_fresh_;
   const GroupSize limits_;
   uint64_t last_stamp_ = base_stamp_;
-  std::map<std::string, uint64_t> guards_;
+  std::map<std::string_view, uint64_t> guards_;
   std::vector<Span> deleted_;
-  std::map<std::string, Change> changes_;  // since the last range delete that covers the key
-  KnownKeys changed_;                      // of the same keys
-  std::set<std::string, std::less<>> once_;  // keys that hold their stamp: nobody puts them again
+  std::map<std::string_view, Change> changes_;  // since the last range delete that covers the key
+  std::deque<std::string> counters_;            // values that stand in no batch
   PartSize size_;
 };
 

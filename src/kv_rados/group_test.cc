@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "kv/conformance_model.h"
 
 namespace stator::kv_rados {
@@ -40,8 +42,9 @@ kv::Batch DeleteRange(std::string begin, std::string end) {
 }
 
 Verdict Join(Group& group, kv::Batch batch, ErrorCode* code = nullptr) {
+  static std::deque<kv::Batch> kept;  // groups view what joined them
   Error refusal = InternalError("none");
-  const Verdict verdict = group.Join(&batch, &refusal);
+  const Verdict verdict = group.Join(&kept.emplace_back(std::move(batch)), &refusal);
   if (code != nullptr) *code = refusal.code();
   return verdict;
 }

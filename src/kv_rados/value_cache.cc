@@ -87,14 +87,16 @@ std::optional<size_t> ValueCache::SizeOf(kv::Tablet tablet, std::string_view key
 }
 
 void ValueCache::NoteRead(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value, Moment began) {
-  if (IsKept(tablet, key)) Note({tablet, key}, value, began, true);
+  if (IsKept(tablet, key)) Note({tablet, key}, value, nullptr, began, true);
 }
 
-void ValueCache::NoteWritten(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value) {
-  if (IsKept(tablet, key)) Note({tablet, key}, value, now_.fetch_add(1, std::memory_order_acq_rel) + 1, false);
+void ValueCache::NoteWritten(kv::Tablet tablet, std::string_view key, std::optional<std::string> value) {
+  if (!IsKept(tablet, key)) return;
+  Note({tablet, key}, value, value ? &*value : nullptr, now_.fetch_add(1, std::memory_order_acq_rel) + 1, false);
 }
 
-void ValueCache::Note(const Place& place, std::optional<std::string_view> value, Moment known_since, bool is_read) {
+void ValueCache::Note(const Place& place, std::optional<std::string_view> value, std::string* owned, Moment known_since, bool is_read) {
+  const auto taken = [&] { return owned != nullptr ? std::move(*owned) : std::string(*value); };
   if (value && value->size() > kMaxValueBytes) return Forget(place.tablet, place.key);
   const int64_t now = ticks_();
   Shard& shard = ShardOf(place);
@@ -103,7 +105,7 @@ void ValueCache::Note(const Place& place, std::optional<std::string_view> value,
   if (found == shard.index.end()) {
     shard.entries.push_front({place.tablet, std::string(place.key), std::nullopt, known_since, now});
     const auto entry = shard.entries.begin();
-    if (value) entry->value.emplace(*value);
+    if (value) entry->value = taken();
     shard.index.emplace(Place{place.tablet, entry->key}, entry);
     shard.bytes += BytesOf(*entry);
   } else {
@@ -118,7 +120,7 @@ void ValueCache::Note(const Place& place, std::optional<std::string_view> value,
     if (same) return;
     shard.bytes -= BytesOf(entry);
     if (value) {
-      entry.value = std::string(*value);
+      entry.value = taken();
     } else {
       entry.value.reset();
     }

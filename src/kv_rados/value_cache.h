@@ -46,7 +46,7 @@ class ValueCache {
 
   // What a read that began at `began` saw, and what a write has left; none: absent.
   void NoteRead(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value, Moment began);
-  void NoteWritten(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value);
+  void NoteWritten(kv::Tablet tablet, std::string_view key, std::optional<std::string> value);
   void Forget(kv::Tablet tablet, std::string_view key);
   // A write was refused of which these were the guards. Perhaps because what was known of their keys was no longer so.
   void NoteRefused(const std::vector<kv::Guard>& guards);
@@ -83,7 +83,8 @@ class ValueCache {
 
   static size_t BytesOf(const Entry& entry);
   Shard& ShardOf(const Place& place);
-  void Note(const Place& place, std::optional<std::string_view> value, Moment known_since, bool is_read);
+  // Takes the value from `owned` if that is not null, else copies it.
+  void Note(const Place& place, std::optional<std::string_view> value, std::string* owned, Moment known_since, bool is_read);
   static void Erase(Shard& shard, std::list<Entry>::iterator entry) REQUIRES(shard.mutex);
 
   // Counts whether what was remembered of the tablet still held. Unlike the entries this need not be exact: tablets share places.

@@ -201,12 +201,12 @@ void Writer::TakeArrived() {
 }
 
 // Before the batch is done: who then reads what was written shall find it.
-void Writer::NoteOutcome(const kv::Batch& batch, const Result<uint64_t>& outcome) {
+void Writer::NoteOutcome(kv::Batch& batch, const Result<uint64_t>& outcome) {
   if (outcome.ok()) {
     for (const kv::DeleteRange& range : batch.range_deletes) cache_.ForgetRange(range.tablet, range.begin, range.end);
     for (const kv::Delete& gone : batch.deletes) cache_.NoteWritten(gone.tablet, gone.key, std::nullopt);
-    for (const kv::Put& put : batch.puts) {
-      if (put.key_stamp_offset < 0) cache_.NoteWritten(put.tablet, put.key, put.value);  // the others are not read by their keys
+    for (kv::Put& put : batch.puts) {
+      if (put.key_stamp_offset < 0) cache_.NoteWritten(put.tablet, put.key, std::move(put.value));  // the others are not read by their keys
     }
   } else if (outcome.error().code() == ErrorCode::kUnavailable || outcome.error().code() == ErrorCode::kFenced) {
     return;  // nothing was applied, and nothing was wrong with what is known

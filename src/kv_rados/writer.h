@@ -61,7 +61,8 @@ class Writer {
   void LookAt(int64_t ticks);
   void WakeThread();
   void Finish(QueuedBatch& queued, Result<uint64_t> outcome);
-  void NoteOutcome(const kv::Batch& batch, const Result<uint64_t>& outcome);
+  // Takes what was written from the batch.
+  void NoteOutcome(kv::Batch& batch, const Result<uint64_t>& outcome);
   void ReleaseBarriers();
   void SetHealth(Status health);
 
