@@ -251,7 +251,7 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
   if (counted_ && size_.unsure < counted_->said.unsure) counted_.reset();  // another process has counted since
   if (counted_) Correct();
   // What was known and is not read here still holds if nobody has written since.
-  if (std::exchange(known_at_, stamp) != stamp) known_.clear();
+  if (std::exchange(known_at_, stamp) != stamp) known_ = {};
   for (const std::string& key : keys) known_.insert_or_assign(key, KeyState{});
   Status status;
   read.ForEach(cells, [&](std::string_view cell, std::string_view value) {
@@ -517,7 +517,7 @@ void PartWriter::AwaitOpening() {
 
 void PartWriter::HandBack() {
   stamp_.reset();
-  known_.clear();
+  known_ = {};
   CountKnown();
   std::deque<QueuedBatch> batches;
   for (QueuedBatch& batch : batches_) {
@@ -560,7 +560,7 @@ void PartWriter::Succeed() {
 }
 
 void PartWriter::CountKnown(bool may_forget) {
-  if (may_forget && context_.known_keys - known_counted_ + known_.size() > kMaxKnownKeys) known_.clear();
+  if (may_forget && context_.known_keys - known_counted_ + known_.size() > kMaxKnownKeys) known_ = {};
   context_.known_keys = context_.known_keys - known_counted_ + known_.size();
   known_counted_ = known_.size();
 }
@@ -576,7 +576,7 @@ void PartWriter::Fail(const Error& error) {
   const bool of_this_part = error.code() == ErrorCode::kCorruption || error.code() == ErrorCode::kFenced;
   if (!of_this_part) context_.set_health(error);
   stamp_.reset();
-  known_.clear();
+  known_ = {};
   CountKnown();
   for (QueuedBatch& batch : batches_) {
     if (!batch.done) continue;

@@ -160,7 +160,7 @@ class PartWriter {
   std::deque<QueuedBatch> queue_;
 
   std::optional<uint64_t> stamp_;  // of the part, as far as this process knows
-  KnownKeys known_;                // at known_at_, which is that stamp or one before
+  KnownKeys known_;                // at known_at_, which is that stamp or one before; replaced, not cleared, to give back its buckets
   uint64_t known_at_ = 0;
   size_t known_counted_ = 0;       // of known_, in known_keys of the context
   PartSize size_;                // at that stamp, corrected by counted_
