@@ -24,11 +24,11 @@ struct KeyState {
 };
 KeyState StateOfValue(std::string_view value);
 
-// What is known of a part's durable state at some stamp. A key that is not in it is not known.
 struct KeyHash {
   using is_transparent = void;
   size_t operator()(std::string_view key) const { return std::hash<std::string_view>()(key); }
 };
+// What is known of a part's durable state at some stamp. A key that is not in it is not known.
 using KnownKeys = std::unordered_map<std::string, KeyState, KeyHash, std::equal_to<>>;
 
 // What a group may know of the size of its part.
