@@ -80,7 +80,23 @@ Status CheckVersionByte(std::string_view bytes, std::string_view what) {
   return OkStatus();
 }
 
+// Whether a key has bytes that have to be escaped. An escaped one without them is the key itself. Of eight bytes together: the first
+// that is too small borrows its high bit, and none before it does.
+bool HasEscapes(std::string_view key) {
+  constexpr uint64_t kOnes = 0x0101010101010101, kHigh = 0x80 * kOnes, kLeast = (kEscape + 1) * kOnes;
+  for (; key.size() >= sizeof(uint64_t); key.remove_prefix(sizeof(uint64_t))) {
+    uint64_t bytes;
+    std::memcpy(&bytes, key.data(), sizeof(bytes));
+    if (((bytes - kLeast) & ~bytes & kHigh) != 0) return true;
+  }
+  return std::any_of(key.begin(), key.end(), [](char byte) { return static_cast<uint8_t>(byte) <= kEscape; });
+}
+
 void AppendEscaped(std::string* to, std::string_view key) {
+  if (!HasEscapes(key)) {
+    to->append(key);
+    return;
+  }
   for (const char byte : key) {
     if (static_cast<uint8_t>(byte) <= kEscape) {
       to->push_back(kEscape);
@@ -324,8 +340,12 @@ Status AppendKeyOfCell(std::string_view cell, std::string* key) {
   const auto byte_at = [&](size_t i) { return static_cast<uint8_t>(negated ? -cell[i] : cell[i]); };
   const size_t last = cell.size() - 1;
   if (byte_at(last) != kEnd) return damaged();
-  // A key is never longer than its cell.
   const size_t before = key->size();
+  if (!negated) {
+    const std::string_view escaped = cell.substr(1, last - 1);
+    if (!HasEscapes(escaped)) return key->append(escaped), OkStatus();
+  }
+  // A key is never longer than its cell.
   key->resize(before + cell.size());
   char* to = key->data() + before;
   for (size_t i = 1; i < last; ++i) {

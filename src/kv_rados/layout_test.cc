@@ -12,10 +12,12 @@ namespace {
 
 using testing::HasSubstr;
 
-// Keys over few bytes, so that prefixes and neighbours meet: the escaped ones, those next to them and the last.
+// Keys over few bytes, so that prefixes and neighbours meet: the escaped ones, those next to them and the last. Some begin with bytes
+// that are not escaped, and more of them than are looked at together.
 std::string RandomKey(Random& random) {
   static constexpr std::string_view kBytes("\x00\x01\x02\x03\x7f\x80\xfe\xff", 8);
   std::string key;
+  if (random.Below(4) == 0) key.assign(random.Below(12), kBytes[3 + random.Below(5)]);
   for (uint64_t i = random.Below(6); i > 0; --i) key.push_back(kBytes[random.Below(kBytes.size())]);
   return key;
 }

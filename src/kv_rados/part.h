@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,27 +21,37 @@
 namespace stator::kv_rados {
 
 // How large the values were that this process read or wrote lately: writes rarely read again what they replace. Of all parts
-// together, however many there are; at most 6 MB. Thread-safe.
+// together, however many there are; at most 4 MB. Thread-safe.
 class SeenSizes {
  public:
-  // `place`: the hash of the key and of its part. Stamp 0: it is gone.
-  void Note(uint64_t place, uint64_t stamp, size_t bytes);
+  // A value that was read or written.
+  struct Seen {
+    uint64_t place;  // the hash of the key and of its part
+    uint64_t stamp;  // 0: it is gone
+    size_t bytes;
+  };
+
+  SeenSizes();
+  void Note(std::span<const Seen> seen);
   // Of the value that was there at the stamp, or when it was last seen; none if it was not, or is forgotten.
   std::optional<size_t> Find(uint64_t place, std::optional<uint64_t> stamp) const;
 
-  static constexpr size_t kShards = 64, kSlots = 4096;  // of a shard
+  static constexpr size_t kSlots = 1 << 18;
 
  private:
   struct Slot {
-    uint64_t place = 0;
-    uint64_t stamp = 0;
-    size_t bytes = 0;
+    uint32_t place;  // what of it the slot's number does not say, as far as it fits
+    uint32_t bytes;
+    uint64_t stamp;
   };
-  struct Shard {
-    mutable Mutex mutex;
-    std::vector<Slot> slots GUARDED_BY(mutex);  // none before the first
-  };
-  std::array<Shard, kShards> shards_;
+  static constexpr size_t kMutexes = 64;
+
+  static uint32_t RestOf(uint64_t place) { return static_cast<uint32_t>(place / kSlots); }
+  Slot& SlotOf(uint64_t place) const { return slots_.get()[place % kSlots]; }
+  Mutex& MutexOf(uint64_t place) const { return mutexes_[place % kMutexes]; }
+
+  mutable std::array<Mutex, kMutexes> mutexes_;  // each guards the slots whose number is its own modulo theirs
+  const std::unique_ptr<Slot, void (*)(void*)> slots_;  // memory that is not used before something is noted there
 };
 
 // A header as operations compare it, and what it says.
@@ -75,7 +86,12 @@ class Part {
   // About how many bytes so many keys are.
   size_t BytesOf(size_t keys) const { return keys * MeanBytes(); }
   // As SeenSizes.
-  void NoteSeen(std::string_view key, uint64_t stamp, size_t bytes) const { seen_->Note(PlaceOf(key), stamp, bytes); }
+  SeenSizes::Seen SeenOf(std::string_view key, uint64_t stamp, size_t bytes) const { return {PlaceOf(key), stamp, bytes}; }
+  void NoteSeen(std::span<const SeenSizes::Seen> seen) const { seen_->Note(seen); }
+  void NoteSeen(std::string_view key, uint64_t stamp, size_t bytes) const {
+    const SeenSizes::Seen seen = SeenOf(key, stamp, bytes);
+    seen_->Note({&seen, 1});
+  }
   std::optional<size_t> SeenBytes(std::string_view key, std::optional<uint64_t> stamp) const { return seen_->Find(PlaceOf(key), stamp); }
 
  private:

@@ -31,7 +31,7 @@ TEST(SeenSizes, AreThoseOfAKeyOfAPart) {
 // However many parts there are, those of the latest keys are known, and those of keys long ago make room.
 TEST(SeenSizes, OfManyPartsTheLatestStay) {
   const auto seen = std::make_shared<SeenSizes>();
-  constexpr size_t kAll = SeenSizes::kShards * SeenSizes::kSlots;
+  constexpr size_t kAll = SeenSizes::kSlots;
   std::vector<std::unique_ptr<Part>> parts;
   for (uint32_t i = 0; i < 1000; ++i) parts.push_back(std::make_unique<Part>(kv::Tablet{kv::Space::kItems, i / 10}, i % 10, seen));
   const auto part = [&parts](size_t key) -> const Part& { return *parts[key % parts.size()]; };

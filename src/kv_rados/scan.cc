@@ -216,30 +216,37 @@ Result<int> Scanner::ReadForward(const Place& place, std::unique_ptr<ReadOp> rea
     const int result = cluster_.Read(part.object, [&](ReadOp& op) { AskForward(place, *cursor, &op); }, &read);
     if (result < 0) return result;
   }
-  cursor->more = read->more(0);
-  Status status;
-  std::string last;
-  bool any = false;
-  read->ForEach(0, [&](std::string_view cell, std::string_view stored) {
-    const Result<std::string_view> key = cursor->entries.Decode(cell);
-    if (!key.ok()) return status = key.error(), false;
-    if (!cursor->end.empty() && *key >= cursor->end) return cursor->more = false;
-    last.assign(*key);
-    any = true;
-    if (!Wants(*cursor, *key)) return true;
-    const Result<std::string_view> value = LoadedInPlace(stored);
-    if (!value.ok()) return status = value.error(), false;
-    part.NoteBytes(cell.size() + stored.size());
-    part.NoteSeen(*key, kv::StampOf(*value), value->size());
-    cursor->entries.Add(*value);
+  // Another core has received the values: they are on their way here while keys are decoded.
+  std::vector<std::pair<std::string_view, std::string_view>> cells;
+  cells.reserve(read->size(0));
+  read->ForEach(0, [&cells](std::string_view cell, std::string_view stored) {
+    __builtin_prefetch(stored.data(), 1);
+    cells.emplace_back(cell, stored);
     return true;
   });
-  TRY(std::move(status));
+  cursor->more = read->more(0);
+  std::vector<SeenSizes::Seen> seen;
+  seen.reserve(cells.size());
+  size_t taken = 0;
+  for (const auto& [cell, stored] : cells) {
+    ASSIGN_OR_RETURN(const std::string_view key, cursor->entries.Decode(cell));
+    if (!cursor->end.empty() && key >= cursor->end) {
+      cursor->more = false;
+      break;
+    }
+    ++taken;
+    if (!Wants(*cursor, key)) continue;
+    ASSIGN_OR_RETURN(const std::string_view value, LoadedInPlace(stored));
+    part.NoteBytes(cell.size() + stored.size());
+    seen.push_back(part.SeenOf(key, kv::StampOf(value), value.size()));
+    cursor->entries.Add(value);
+  }
+  part.NoteSeen(seen);
   cursor->owner = std::move(read);
-  if (!any) {
+  if (taken == 0) {
     cursor->more = false;
   } else {
-    cursor->begin = std::move(last);
+    ASSIGN_OR_RETURN(cursor->begin, KeyOfCell(cells[taken - 1].first));
     cursor->begin.push_back('\0');
   }
   return 0;
@@ -288,14 +295,17 @@ Result<int> Scanner::ReadReverse(const Place& place, Cursor* cursor) {
       });
       TRY(std::move(status));
       cursor->owner = std::move(read);
+      std::vector<SeenSizes::Seen> seen;
+      seen.reserve(keys.size());
       for (size_t i = 0; i < keys.size(); ++i) {
         const auto value = values.find(cells[i]);
         if (value == values.end()) {
           return CorruptionError(fmt::format("The object {} has a key in its reverse order that has no value.", part.object));
         }
-        part.NoteSeen(keys[i], kv::StampOf(value->second), value->second.size());
+        seen.push_back(part.SeenOf(keys[i], kv::StampOf(value->second), value->second.size()));
         if (Wants(*cursor, keys[i])) cursor->entries.Add(keys[i], value->second);
       }
+      part.NoteSeen(seen);
       cursor->end = std::move(keys.back());
       if (cursor->end.empty()) cursor->more = false;  // the first of all keys
       return 0;

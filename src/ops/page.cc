@@ -59,7 +59,10 @@ class PageReader {
   // Whether the next step can begin with what was read ahead of it.
   bool CanBeAhead() const { return request_.begin < request_.end && !request_.fetch && request_.past == nullptr; }
   void ReadAhead(kv::Engine::AheadDone done) { store_.engine().ReadAhead(Next(INT64_MAX), std::move(done)); }
-  void Take(std::unique_ptr<kv::Ahead> ahead) { ahead_ = std::move(ahead); }
+  void Take(std::unique_ptr<kv::Ahead> ahead) {
+    ahead_ = std::move(ahead);
+    ahead_bytes_ = ahead_->bytes();
+  }
 
  private:
   // Entries that are read before the items of them are fetched: no item is read while a scan is under way.
@@ -139,7 +142,7 @@ class PageReader {
         } else {
           page_.items.Append((request_.answer_entries ? stored : item).encoded());
         }
-        if (page_.items.size() == 1) ReserveItems();
+        if (page_.items.size() == 1) ReserveItems(stored.encoded().size());
       }
     }
     if (page_.bytes + page_.fetched_bytes < request_.max_bytes && !(request_.limit && page_.scanned_count >= *request_.limit)) {
@@ -165,16 +168,21 @@ class PageReader {
     marks.back().bytes += bytes;
   }
 
-  // A guess after the first item that spares the first few times of growing.
-  void ReserveItems() {
-    constexpr int64_t kExpected = 24;
-    const size_t count = static_cast<size_t>(std::min(request_.limit.value_or(kExpected), kExpected));
-    page_.items.Reserve(count, std::min(count * (page_.items.bytes() + 8), static_cast<size_t>(kInlinePageBytes)));
+  // A guess after the first item, which has so many bytes in the store: room for all that was read ahead, and a little more, for items
+  // are not all alike and to grow costs a copy of everything; or what spares the first few times of growing.
+  void ReserveItems(size_t stored_bytes) {
+    constexpr size_t kExpected = 24;
+    const size_t ahead = ahead_bytes_ / stored_bytes;
+    const size_t expected = ahead == 0 ? kExpected : ahead + ahead / 8;
+    const size_t count = std::min(static_cast<size_t>(request_.limit.value_or(INT64_MAX)), expected);
+    const size_t most = ahead == 0 ? static_cast<size_t>(kInlinePageBytes) : 2 * ahead_bytes_;
+    page_.items.Reserve(count, std::min(count * (page_.items.bytes() + 8), most));
   }
 
   table::Store& store_;
   PageRequest request_;
   std::unique_ptr<kv::Ahead> ahead_;
+  size_t ahead_bytes_ = 0;  // of what was read ahead
   Page page_;
   std::string cursor_;
   bool moved_ = false;
