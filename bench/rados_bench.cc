@@ -71,10 +71,11 @@ void RawGuardedPut(benchmark::State& state) {
   // Into as many keys as a table of bench/cluster.mjs has: into new objects the same operation is 4 to 5 % faster.
   std::vector<std::string> keys;
   for (uint64_t i = 0; i < kKeys; ++i) keys.push_back(Key(i));
+  const std::vector<std::string> values(keys.size(), value);
   for (int64_t i = 0; i < state.range(1); ++i) {
     kv_rados::WriteOp create((*cluster)->api());
     create.CreateExclusively();
-    create.Set(keys, std::vector<std::string>(keys.size(), value));
+    create.Set(keys, values);
     if ((*cluster)->Write("object" + std::to_string(i), create) < 0) return state.SkipWithError("the objects cannot be made");
   }
   uint64_t number = 0;

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/string_hash.h"
 #include "kv/engine.h"
 #include "kv_rados/layout.h"
 
@@ -24,12 +25,8 @@ struct KeyState {
 };
 KeyState StateOfValue(std::string_view value);
 
-struct KeyHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view key) const { return std::hash<std::string_view>()(key); }
-};
 // What is known of a part's durable state at some stamp. A key that is not in it is not known.
-using KnownKeys = std::unordered_map<std::string, KeyState, KeyHash, std::equal_to<>>;
+using KnownKeys = std::unordered_map<std::string, KeyState, StringHash, std::equal_to<>>;
 
 // What a group may know of the size of its part.
 struct GroupSize {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/prefetch.h"
 #include "kv_rados/routing.h"
 
 namespace stator::kv_rados {
@@ -23,7 +24,7 @@ SeenSizes::SeenSizes() : slots_(static_cast<Slot*>(std::calloc(kSlots, sizeof(Sl
 
 void SeenSizes::Note(std::span<const Seen> seen) {
   // The table is larger than a core's cache, so that each note of a Query would wait for memory.
-  for (const Seen& one : seen) __builtin_prefetch(&SlotOf(one.place), 1);
+  for (const Seen& one : seen) Prefetch(&SlotOf(one.place), sizeof(Slot));
   for (const Seen& one : seen) {
     MutexLock lock(MutexOf(one.place));
     SlotOf(one.place) = {RestOf(one.place), static_cast<uint32_t>(one.bytes), one.stamp};

@@ -540,9 +540,12 @@ void PartWriter::Succeed() {
     counted_.reset();
     if (header_->header.state == PartHeader::State::kOpen) context_.grown(part_, group_->size());
   }
+  std::vector<SeenSizes::Seen> seen;
+  seen.reserve(group_->changes().size());
   for (const auto& [key, change] : group_->changes()) {
-    part_->NoteSeen(key, change.value ? kv::StampOf(*change.value) : 0, change.value ? change.value->size() : 0);
+    seen.push_back(part_->SeenOf(key, change.value ? kv::StampOf(*change.value) : 0, change.value ? change.value->size() : 0));
   }
+  part_->NoteSeen(seen);
   ledger_looked_through_ = true;
   stale_ledgers_.clear();
   WriterStatistics& statistics = context_.statistics;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/prefetch.h"
 #include "kv_rados/routing.h"
 
 namespace stator::kv_rados {
@@ -220,7 +221,7 @@ Result<int> Scanner::ReadForward(const Place& place, std::unique_ptr<ReadOp> rea
   std::vector<std::pair<std::string_view, std::string_view>> cells;
   cells.reserve(read->size(0));
   read->ForEach(0, [&cells](std::string_view cell, std::string_view stored) {
-    __builtin_prefetch(stored.data(), 1);
+    Prefetch(stored.data(), 1);
     cells.emplace_back(cell, stored);
     return true;
   });

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/string_hash.h"
 #include "base/unique_function.h"
 #include "kv/engine.h"
 
@@ -60,17 +61,13 @@ class LatchTable {
     std::unique_ptr<std::deque<UniqueFunction<void()>>> waiting;
     bool contended() const { return waiting != nullptr && !waiting->empty(); }
   };
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view key) const { return std::hash<std::string_view>()(key); }
-  };
   struct Shard {
     Mutex mutex;
-    std::unordered_map<std::string, Entry, Hash, std::equal_to<>> entries GUARDED_BY(mutex);
+    std::unordered_map<std::string, Entry, StringHash, std::equal_to<>> entries GUARDED_BY(mutex);
   };
   static constexpr size_t kShards = 64;
 
-  Shard& ShardOf(std::string_view key) { return shards_[Hash()(key) % kShards]; }
+  Shard& ShardOf(std::string_view key) { return shards_[StringHash()(key) % kShards]; }
   std::array<Shard, kShards> shards_;
 };
 
