@@ -33,7 +33,9 @@ kv_rados::RadosOptions Options() {
           .name_space = "bench-" + std::to_string(SystemSeed())};
 }
 
-std::string Key(uint64_t number, uint64_t keys = kKeys) { return "key" + std::to_string(100'000 + number % keys); }
+// As long as those of the items that bench/cluster.mjs reads and writes: a byte, the hash, "user#00000001" and its end. A raw read of a
+// hundred keys of 9 bytes is 5 % faster, for a longer one takes memory of its own at every step.
+std::string Key(uint64_t number, uint64_t keys = kKeys) { return "key of 32 bytes, as items: " + std::to_string(10'000 + number % keys); }
 
 // Keeps `at_once` operations under way and waits for the last.
 class Flight {
