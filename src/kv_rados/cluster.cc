@@ -106,6 +106,10 @@ void ReadOp::GuardAttribute(const char* name, std::string_view value) {
   api_.read_op_cmpxattr(op_, name, LIBRADOS_CMPXATTR_OP_EQ, value.data(), value.size());
 }
 
+void ReadOp::GuardAttributeIsNot(const char* name, std::string_view value) {
+  api_.read_op_cmpxattr(op_, name, LIBRADOS_CMPXATTR_OP_NE, value.data(), value.size());
+}
+
 void ReadOp::Attributes() {
   if (std::exchange(wants_attributes_, true)) return;
   api_.read_op_getxattrs(op_, &attributes_, &attributes_status_);
@@ -133,6 +137,7 @@ size_t ReadOp::Cells(const std::string& start_after, size_t limit) {
 std::string ReadOp::attribute(const char* name) {
   if (!taken_attributes_) {
     taken_attributes_.emplace();
+    if (attributes_ == nullptr) return {};  // the operation was refused without them
     const char* key = nullptr;
     const char* value = nullptr;
     size_t length = 0;
@@ -310,7 +315,7 @@ void Cluster::Acknowledge(const std::string& object, uint64_t notification, uint
 
 // ---- errors --------------------------------------------------------------------------------------------------------
 
-std::optional<Error> Cluster::WhyFull() {
+std::optional<std::string> Cluster::DescribePool() {
   const char* command = R"({"prefix": "osd dump", "format": "plain"})";
   char* output = nullptr;
   char* status = nullptr;
@@ -321,14 +326,26 @@ std::optional<Error> Cluster::WhyFull() {
   if (status != nullptr) api_.buffer_free(status);
   if (result < 0) return std::nullopt;
   // The line of a pool:  pool 1 'NAME' replicated size 3 ... flags hashpspool,full,full_quota stripe_width 0 ...
-  const size_t name = dump.find(" '" + options_.pool + "' ");
+  const std::string quoted = " '" + options_.pool + "' ";
+  const size_t name = dump.find(quoted);
   if (name == std::string::npos) return std::nullopt;
-  const std::string line = dump.substr(name, dump.find('\n', name) - name);
+  const size_t begin = name + quoted.size();
+  return dump.substr(begin, dump.find('\n', begin) - begin);
+}
+
+bool Cluster::IsErasureCoded() {
+  const std::optional<std::string> pool = DescribePool();
+  return pool && pool->starts_with("erasure ");
+}
+
+std::optional<Error> Cluster::WhyFull() {
+  const std::optional<std::string> pool = DescribePool();
+  if (!pool) return std::nullopt;
   constexpr std::string_view kFlags = " flags ";
-  const size_t start = line.find(kFlags);
+  const size_t start = pool->find(kFlags);
   if (start == std::string::npos) return std::nullopt;
   const size_t first = start + kFlags.size();
-  const std::string flags = "," + line.substr(first, line.find(' ', first) - first) + ",";
+  const std::string flags = "," + pool->substr(first, pool->find(' ', first) - first) + ",";
   const bool quota = flags.find(",full_quota,") != std::string::npos;
   if (!quota && flags.find(",full,") == std::string::npos) return std::nullopt;
   return Unavailable(fmt::format("The pool \"{}\" is full: {}. Writes are taken again when that has changed.", options_.pool,

@@ -60,6 +60,9 @@ class ReadOp {
 
   // -ECANCELED unless the attribute is there and equal.
   void GuardAttribute(const char* name, std::string_view value);
+  // -ECANCELED if the attribute is there and equal.
+  void GuardAttributeIsNot(const char* name, std::string_view value);
+  // Of the object as it was found, also when a guard behind it has refused the operation.
   void Attributes();
   // They return the number of the part. `start_after` and `prefix` have no zero bytes.
   size_t Keys(std::span<const std::string> keys);
@@ -151,6 +154,8 @@ class Cluster {
 
   // Why the pool takes no writes, if a monitor says that it is full. Waits for the network.
   std::optional<Error> WhyFull();
+  // False too if no monitor says. Waits for the network.
+  bool IsErasureCoded();
 
   // What a result other than 0 means to people; kOutcomeUnknown for a write that timed out, kCorruption for a missing object of a
   // pool that is there, kUnavailable otherwise.
@@ -163,6 +168,8 @@ class Cluster {
  private:
   Cluster(const RadosApi& api, const RadosOptions& options) : api_(api), options_(options) {}
   Status Start();
+  // What `ceph osd dump` says of the pool behind its name, or none if no monitor answers.
+  std::optional<std::string> DescribePool();
   // Whether the newest map that this process has seen has no such pool, whatever now has its name.
   bool PoolIsGone() const;
   void Submit(UniqueFunction<void(int)> done, FunctionRef<int(rados_completion_t)> submit);

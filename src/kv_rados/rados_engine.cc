@@ -15,6 +15,7 @@
 #include "kv_rados/fences.h"
 #include "kv_rados/layout.h"
 #include "kv_rados/point_reads.h"
+#include "kv_rados/range_cache.h"
 #include "kv_rados/routing.h"
 #include "kv_rados/scan.h"
 #include "kv_rados/splitter.h"
@@ -49,6 +50,7 @@ class RadosEngine final : public kv::Engine {
                if (!look_only()) CreateLater(tablet);
              }),
         splitter_(*cluster_, map_, process),
+        ranges_(cluster_->options().range_cache_bytes),
         cache_(cluster_->options().guarded_cache_bytes, [this] { return cluster_->clock().TicksMicros(); }),
         writer_(*cluster_, map_, cache_, process,
                 [this](const PartPtr& part, const PartSize& size) { splitter_.Consider(part, size); }),
@@ -102,6 +104,9 @@ class RadosEngine final : public kv::Engine {
     statistics["kv_rados_cache_bytes"] = static_cast<double>(cache_.bytes());
     statistics["kv_rados_cache_hits"] = static_cast<double>(cache_.hits());
     statistics["kv_rados_cache_misses"] = static_cast<double>(cache_.misses());
+    statistics["kv_rados_range_cache_bytes"] = static_cast<double>(ranges_.bytes());
+    statistics["kv_rados_range_cache_hits"] = static_cast<double>(ranges_.hits());
+    statistics["kv_rados_range_cache_misses"] = static_cast<double>(ranges_.misses());
     return statistics;
   }
   Status Checkpoint(const std::string&) override {
@@ -161,6 +166,7 @@ class RadosEngine final : public kv::Engine {
   const std::unique_ptr<Cluster> cluster_;
   mutable TabletMap map_;  // a cache
   Splitter splitter_;
+  RangeCache ranges_;
   ValueCache cache_;
   Writer writer_;
   ClusterChannel channel_;
@@ -490,7 +496,7 @@ void RadosEngine::ReadAhead(const kv::Range& range, AheadDone done) {
     EndLater();
   };
   const auto locate = [&](std::string_view route) { return LocateCached(range.tablet, route); };
-  if (!ReadPartAhead(*cluster_, range, locate, std::move(until_taken), then)) then(nullptr);
+  if (!ReadPartAhead(*cluster_, ranges_, range, locate, std::move(until_taken), then)) then(nullptr);
 }
 
 bool RadosEngine::SpansUnits(const kv::Batch& batch) const {
@@ -555,6 +561,8 @@ Status OpenStore(Cluster& cluster, const std::string& process) {
   int result = cluster.Read(kStoreObject, [](ReadOp& op) { op.Attributes(); }, &read);
   const bool look_only = cluster.options().look_only;
   if (result == -ENOENT && look_only) {
+    // Nobody who only looks would find out: such a pool refuses the keys of an object that is there.
+    if (cluster.IsErasureCoded()) return cluster.ErrorOf(-EOPNOTSUPP, kStoreObject, false);
     const std::string& space = cluster.options().name_space;
     return Error(ErrorCode::kUnavailable, fmt::format("There is no store in the pool \"{}\"{}.", cluster.options().pool,
                                                       space.empty() ? "" : fmt::format(", namespace \"{}\"", space)));

@@ -19,44 +19,6 @@ Error WouldBlockError() { return Error(ErrorCode::kWouldBlock, "More would have 
 // The first read of a scan is small if nobody says how far it will go. Each further one is twice as large, up to kReadBytes.
 constexpr size_t kFirstReadBytes = 128 << 10;
 
-// Keys and values, the first of which is taken off again and again. Keys stand behind each other in one piece of memory.
-class Entries {
- public:
-  bool empty() const { return first_ == entries_.size(); }
-  std::string_view key() const { return KeyOf(entries_[first_]); }
-  std::string_view value() const { return entries_[first_].value; }
-  void Pop() { ++first_; }
-
-  // The next key, which is none of theirs until Add.
-  Result<std::string_view> Decode(std::string_view cell) {
-    keys_.resize(end_);
-    TRY(AppendKeyOfCell(cell, &keys_));
-    return std::string_view(keys_).substr(end_);
-  }
-  // With the key that was decoded last.
-  void Add(std::string_view value) {
-    entries_.push_back({end_, keys_.size() - end_, value});
-    end_ = keys_.size();
-  }
-  void Add(std::string_view key, std::string_view value) {
-    keys_.resize(end_);
-    keys_.append(key);
-    Add(value);
-  }
-
- private:
-  struct Entry {
-    size_t begin, size;  // of the key
-    std::string_view value;
-  };
-  std::string_view KeyOf(const Entry& entry) const { return std::string_view(keys_).substr(entry.begin, entry.size); }
-
-  std::string keys_;
-  size_t end_ = 0;  // of those that were added
-  std::vector<Entry> entries_;
-  size_t first_ = 0;
-};
-
 // What is left to read of some routes: keys in [begin, end), part by part.
 struct Cursor {
   RouteRange routes;
@@ -65,41 +27,76 @@ struct Cursor {
   size_t bytes = kFirstReadBytes;
   size_t keys = 0;   // no more at once; 0: no limit
   bool more = true;  // after what was read and not yet visited
-  Entries entries;
-  std::shared_ptr<ReadOp> owner;  // of their values
+
+  // What was read; the first `visited` of them are done with.
+  EntriesPtr entries;
+  size_t visited = 0;
+  bool empty() const { return entries == nullptr || visited == entries->size(); }
+  std::string_view key() const { return entries->key(visited); }
+  std::string_view value() const { return entries->value(visited); }
+  void Pop() { ++visited; }
+  void Take(EntriesPtr read, bool reverse) {
+    more = read->more;
+    if (more) (reverse ? end : begin) = read->next;
+    entries = std::move(read);
+    visited = 0;
+  }
 
   size_t LimitOf(const Part& part) const { return keys == 0 ? part.KeysFor(bytes) : std::min(keys, part.KeysFor(bytes)); }
+};
+
+// An operation that was sent before its Scan, and what came of it. Who brought the answer keeps it until the reply is on its way, so that
+// nobody waits for what is left to do.
+struct EarlyRead {
+  EarlyRead(const RadosApi& api, Place at) : op(std::make_shared<ReadOp>(api)), place(std::move(at)) {}
+  ~EarlyRead() { place.part->NoteSeen(seen); }
+
+  std::shared_ptr<ReadOp> op;
+  const Place place;
+  std::vector<SeenSizes::Seen> seen;
 };
 
 // What ReadPartAhead has read for the first Fill of a cursor.
 class PartAhead final : public kv::Ahead {
  public:
-  PartAhead(const RadosApi& api, Place of, std::string first, std::string last, int64_t ticks, std::shared_ptr<void> until_taken)
-      : place(std::move(of)),
+  PartAhead(std::shared_ptr<EarlyRead> early, RangeCache& cache, std::string first, std::string last, int64_t ticks, std::shared_ptr<void> until_taken)
+      : place(early->place),
         begin(std::move(first)),
         end(std::move(last)),
         began(ticks),
-        read_(std::make_unique<ReadOp>(api)),
+        cache_(cache),
+        read_(std::move(early)),
         until_taken_(std::move(until_taken)) {}
 
-  size_t bytes() const override { return failed || read_ == nullptr ? 0 : place.part->BytesOf(read_->size(0)); }
+  size_t bytes() const override {
+    if (failed || read_ == nullptr) return 0;
+    return place.part->BytesOf(known != nullptr ? known->size() : read_->op->size(0));
+  }
   // Of a Scan that is not in reverse.
   bool IsFor(kv::Tablet tablet, const Cursor& cursor) const {
     return !failed && read_ != nullptr && place.part->tablet == tablet && cursor.begin == begin && cursor.end == end;
   }
-  ReadOp* read() { return read_.get(); }
-  std::unique_ptr<ReadOp> Take() {
+  std::shared_ptr<EarlyRead> Take() {
     until_taken_.reset();
     return std::move(read_);
+  }
+  // What was read is worth to be remembered, if it is asked for.
+  void Note(EntriesPtr entries, ReadOp& op) {
+    if (!note) return;
+    std::string stamp = op.attribute(kStampAttribute);
+    if (!stamp.empty()) cache_.Note({*place.part, begin, end}, {std::move(entries), place.header, std::move(stamp)});
   }
 
   const Place place;
   const std::string begin, end;
   const int64_t began;  // ticks
   bool failed = false;
+  bool note = false;
+  EntriesPtr known;  // nothing had to be read: this still stands there
 
  private:
-  std::unique_ptr<ReadOp> read_;
+  RangeCache& cache_;
+  std::shared_ptr<EarlyRead> read_;
   std::shared_ptr<void> until_taken_;
 };
 
@@ -125,8 +122,8 @@ class Scanner {
   Status Fill(Cursor* cursor, std::optional<Cursor>* rest);
 
  private:
-  // `read`: what was read ahead, or null.
-  Result<int> ReadForward(const Place& place, std::unique_ptr<ReadOp> read, Cursor* cursor);
+  // `early`: what was read ahead, or null.
+  Result<int> ReadForward(const Place& place, std::shared_ptr<EarlyRead> early, Cursor* cursor);
   Result<int> ReadReverse(const Place& place, Cursor* cursor);
   // Whether the cursor wants this key of the part.
   bool Wants(const Cursor& cursor, std::string_view key) const {
@@ -145,12 +142,12 @@ class Scanner {
 };
 
 Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
-  cursor->entries = Entries();  // all were taken off
+  cursor->entries = nullptr;  // all were visited
   for (int round = 0;; ++round) {
-    std::unique_ptr<ReadOp> read;
+    std::shared_ptr<EarlyRead> early;
     Place place;
     if (ahead_ != nullptr && !reverse_ && ahead_->IsFor(tablet_, *cursor)) {
-      read = ahead_->Take();
+      early = ahead_->Take();
       place = ahead_->place;
     } else if (tier_ != kv::Tier::kAny) {
       return WouldBlockError();
@@ -189,7 +186,7 @@ Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
       std::string end = KeyAtRoute(tablet_.space, cursor->begin, has.end);
       if (here.end.empty() || end < here.end) here.end = std::move(end);
     }
-    ASSIGN_OR_RETURN(const int result, reverse_ ? ReadReverse(place, &here) : ReadForward(place, std::move(read), &here));
+    ASSIGN_OR_RETURN(const int result, reverse_ ? ReadReverse(place, &here) : ReadForward(place, std::move(early), &here));
     if (result == 0) {
       here.bytes = std::min(2 * here.bytes, kReadBytes);
       here.keys = 0;
@@ -211,11 +208,20 @@ Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
   }
 }
 
-Result<int> Scanner::ReadForward(const Place& place, std::unique_ptr<ReadOp> read, Cursor* cursor) {
+Result<int> Scanner::ReadForward(const Place& place, std::shared_ptr<EarlyRead> early, Cursor* cursor) {
+  if (early != nullptr && ahead_->known != nullptr) {
+    cursor->Take(ahead_->known, false);
+    return 0;
+  }
   const Part& part = *place.part;
-  if (read == nullptr) {
-    const int result = cluster_.Read(part.object, [&](ReadOp& op) { AskForward(place, *cursor, &op); }, &read);
+  std::shared_ptr<ReadOp> read;
+  if (early != nullptr) {
+    read = early->op;
+  } else {
+    std::unique_ptr<ReadOp> now;
+    const int result = cluster_.Read(part.object, [&](ReadOp& op) { AskForward(place, *cursor, &op); }, &now);
     if (result < 0) return result;
+    read = std::move(now);
   }
   // Another core has received the values: they are on their way here while keys are decoded.
   std::vector<std::pair<std::string_view, std::string_view>> cells;
@@ -225,14 +231,17 @@ Result<int> Scanner::ReadForward(const Place& place, std::unique_ptr<ReadOp> rea
     cells.emplace_back(cell, stored);
     return true;
   });
-  cursor->more = read->more(0);
+  const auto entries = std::make_shared<Entries>();
+  entries->Reserve(cells.size());
+  entries->owner = read;
+  entries->more = read->more(0);
   std::vector<SeenSizes::Seen> seen;
   seen.reserve(cells.size());
   size_t taken = 0;
   for (const auto& [cell, stored] : cells) {
-    ASSIGN_OR_RETURN(const std::string_view key, cursor->entries.Decode(cell));
+    ASSIGN_OR_RETURN(const std::string_view key, entries->Decode(cell));
     if (!cursor->end.empty() && key >= cursor->end) {
-      cursor->more = false;
+      entries->more = false;
       break;
     }
     ++taken;
@@ -240,16 +249,20 @@ Result<int> Scanner::ReadForward(const Place& place, std::unique_ptr<ReadOp> rea
     ASSIGN_OR_RETURN(const std::string_view value, LoadedInPlace(stored));
     part.NoteBytes(cell.size() + stored.size());
     seen.push_back(part.SeenOf(key, kv::StampOf(value), value.size()));
-    cursor->entries.Add(value);
+    entries->Add(value);
   }
-  part.NoteSeen(seen);
-  cursor->owner = std::move(read);
-  if (taken == 0) {
-    cursor->more = false;
+  if (taken == 0) entries->more = false;
+  if (entries->more) {
+    ASSIGN_OR_RETURN(entries->next, KeyOfCell(cells[taken - 1].first));
+    entries->next.push_back('\0');
+  }
+  if (early != nullptr) {
+    early->seen = std::move(seen);
+    ahead_->Note(entries, *read);
   } else {
-    ASSIGN_OR_RETURN(cursor->begin, KeyOfCell(cells[taken - 1].first));
-    cursor->begin.push_back('\0');
+    part.NoteSeen(seen);
   }
+  cursor->Take(entries, false);
   return 0;
 }
 
@@ -270,13 +283,13 @@ Result<int> Scanner::ReadReverse(const Place& place, Cursor* cursor) {
       if (!cells.empty()) op.Keys(cells);
     }, &read);
     if (result < 0) return result;
-    cursor->more = read->more(0);
+    bool more = read->more(0);
     std::vector<std::string> now;
     Status status;
     read->ForEach(0, [&](std::string_view cell, std::string_view) {
       Result<std::string> key = KeyOfCell(cell);
       if (!key.ok()) return status = std::move(key).error(), false;
-      if (*key < cursor->begin) return cursor->more = false;
+      if (*key < cursor->begin) return more = false;
       now.push_back(std::move(*key));
       return true;
     });
@@ -295,7 +308,10 @@ Result<int> Scanner::ReadReverse(const Place& place, Cursor* cursor) {
         return true;
       });
       TRY(std::move(status));
-      cursor->owner = std::move(read);
+      const auto entries = std::make_shared<Entries>();
+      entries->Reserve(keys.size());
+      entries->owner = std::move(read);
+      entries->more = more && !keys.back().empty();  // else the first of all keys
       std::vector<SeenSizes::Seen> seen;
       seen.reserve(keys.size());
       for (size_t i = 0; i < keys.size(); ++i) {
@@ -304,11 +320,11 @@ Result<int> Scanner::ReadReverse(const Place& place, Cursor* cursor) {
           return CorruptionError(fmt::format("The object {} has a key in its reverse order that has no value.", part.object));
         }
         seen.push_back(part.SeenOf(keys[i], kv::StampOf(value->second), value->second.size()));
-        if (Wants(*cursor, keys[i])) cursor->entries.Add(keys[i], value->second);
+        if (Wants(*cursor, keys[i])) entries->Add(keys[i], value->second);
       }
       part.NoteSeen(seen);
-      cursor->end = std::move(keys.back());
-      if (cursor->end.empty()) cursor->more = false;  // the first of all keys
+      entries->next = std::move(keys.back());
+      cursor->Take(entries, true);
       return 0;
     }
     if (!first && cluster_.PastDeadline(started)) {
@@ -333,8 +349,8 @@ Status ScanOrdered(Scanner& scanner, Cursor cursor, Visit visit, bool* go_on) {
       std::optional<Cursor> rest;
       TRY(scanner.Fill(&now, &rest));
       if (rest) left.push_back(std::move(*rest));
-      for (; !now.entries.empty(); now.entries.Pop()) {
-        if (!visit(now.entries.key(), now.entries.value())) return *go_on = false, OkStatus();
+      for (; !now.empty(); now.Pop()) {
+        if (!visit(now.key(), now.value())) return *go_on = false, OkStatus();
       }
     }
   }
@@ -346,7 +362,7 @@ Status ScanMerged(Scanner& scanner, Cursor all, bool reverse, Visit visit, bool*
   cursors.push_back(std::move(all));
   while (true) {
     for (size_t i = 0; i < cursors.size(); ++i) {
-      while (cursors[i].entries.empty() && cursors[i].more) {
+      while (cursors[i].empty() && cursors[i].more) {
         std::optional<Cursor> rest;
         TRY(scanner.Fill(&cursors[i], &rest));
         if (rest) cursors.push_back(std::move(*rest));
@@ -354,21 +370,21 @@ Status ScanMerged(Scanner& scanner, Cursor all, bool reverse, Visit visit, bool*
     }
     Cursor* next = nullptr;
     for (Cursor& cursor : cursors) {
-      if (cursor.entries.empty()) continue;
-      const bool first = next == nullptr || (reverse ? cursor.entries.key() > next->entries.key()
-                                                     : cursor.entries.key() < next->entries.key());
+      if (cursor.empty()) continue;
+      const bool first = next == nullptr || (reverse ? cursor.key() > next->key()
+                                                     : cursor.key() < next->key());
       if (first) next = &cursor;
     }
     if (next == nullptr) return OkStatus();
-    const std::string key(next->entries.key());
-    std::string_view value = next->entries.value();
-    next->entries.Pop();
+    const std::string key(next->key());
+    std::string_view value = next->value();
+    next->Pop();
     std::string sum;
     for (Cursor& cursor : cursors) {
-      if (cursor.entries.empty() || cursor.entries.key() != key) continue;
-      ASSIGN_OR_RETURN(sum, AddCounters(value, cursor.entries.value()));
+      if (cursor.empty() || cursor.key() != key) continue;
+      ASSIGN_OR_RETURN(sum, AddCounters(value, cursor.value()));
       value = sum;
-      cursor.entries.Pop();
+      cursor.Pop();
     }
     if (!visit(key, value)) return *go_on = false, OkStatus();
   }
@@ -437,17 +453,30 @@ Status ScanParts(Cluster& cluster, TabletMap& map, const kv::Range& range, kv::T
   return OkStatus();
 }
 
-bool ReadPartAhead(Cluster& cluster, const kv::Range& range, FunctionRef<std::optional<Place>(std::string_view)> locate,
-                   std::shared_ptr<void> until_taken, kv::Engine::AheadDone& done) {
+bool ReadPartAhead(Cluster& cluster, RangeCache& cache, const kv::Range& range,
+                   FunctionRef<std::optional<Place>(std::string_view)> locate, std::shared_ptr<void> until_taken,
+                   kv::Engine::AheadDone& done) {
   std::vector<Piece> pieces = PiecesOf(range);
   if (range.reverse || pieces.size() != 1 || !pieces.front().routes) return false;
   const Cursor cursor = CursorOf(range, std::move(pieces.front()));
   const std::optional<Place> place = locate(cursor.routes.begin);
   if (!place) return false;
-  auto ahead = std::make_unique<PartAhead>(cluster.api(), *place, cursor.begin, cursor.end, cluster.clock().TicksMicros(), std::move(until_taken));
-  const ReadOp& op = *ahead->read();
-  AskForward(*place, cursor, ahead->read());
-  cluster.ReadLater(place->part->object, op, [ahead = std::move(ahead), done = std::move(done)](int result) mutable {
+  const auto early = std::make_shared<EarlyRead>(cluster.api(), *place);
+  auto ahead = std::make_unique<PartAhead>(early, cache, cursor.begin, cursor.end, cluster.clock().TicksMicros(), std::move(until_taken));
+  RangeCache::Known known = cache.Find({*place->part, cursor.begin, cursor.end}, cursor.LimitOf(*place->part), &ahead->note);
+  if (known.header != nullptr && known.header->bytes != place->header->bytes) known = {};
+  ReadOp& op = *early->op;
+  if (ahead->note) op.Attributes();
+  if (known.entries != nullptr) op.GuardAttributeIsNot(kStampAttribute, known.stamp);
+  AskForward(*place, cursor, &op);
+  cluster.ReadLater(place->part->object, op, [early, &cache, known = std::move(known), ahead = std::move(ahead), done = std::move(done)](int result) mutable {
+    // Refused because nothing has changed, or because the header has.
+    if (result == -ECANCELED && known.entries != nullptr && early->op->attribute(kStampAttribute) == known.stamp &&
+        early->op->attribute(kHeaderAttribute) == early->place.header->bytes) {
+      ahead->known = std::move(known.entries);
+      result = 0;
+    }
+    if (known.header != nullptr && result == 0) cache.Count(ahead->known != nullptr);
     ahead->failed = result < 0;
     done(std::move(ahead));
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kv/engine.h"
+#include "kv_rados/range_cache.h"
 #include "kv_rados/tablet_map.h"
 
 namespace stator::kv_rados {
@@ -14,8 +15,10 @@ Status ScanParts(Cluster& cluster, TabletMap& map, const kv::Range& range, kv::T
 // Sends the first operation of such a Scan; `done`, as that of Cluster::ReadLater, gets what was read. False, and `done` is left alone, if
 // it would have to be looked for where that goes (`locate` never waits), or if the Scan does not begin with one operation on one part.
 // `until_taken` is kept until a Scan takes what was read, or nobody will.
-bool ReadPartAhead(Cluster& cluster, const kv::Range& range, FunctionRef<std::optional<Place>(std::string_view route)> locate,
-                   std::shared_ptr<void> until_taken, kv::Engine::AheadDone& done);
+// What was read before and has not changed is taken from the cache, once the operation says so.
+bool ReadPartAhead(Cluster& cluster, RangeCache& cache, const kv::Range& range,
+                   FunctionRef<std::optional<Place>(std::string_view route)> locate, std::shared_ptr<void> until_taken,
+                   kv::Engine::AheadDone& done);
 
 // The sum of what the parts have of a counter, under the highest of their stamps. kCorruption if one is no counter.
 Result<std::string> AddCounters(std::string_view a, std::string_view b);

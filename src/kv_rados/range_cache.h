@@ -1,0 +1,102 @@
+// What reads of ranges brought that came more than once, for the next that ask for the same. It may be old: a read that finds some here
+// tells its operation the stamp of the part that they are of, and the OSD says whether that is still the part's, or sends what is there now. So
+// what is answered is never old, and what has not changed is neither read nor sent again. Internal to the room.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/mutex.h"
+#include "kv_rados/cluster.h"
+#include "kv_rados/part.h"
+
+namespace stator::kv_rados {
+
+// What one operation brought of a range, from one state of a part. Not changed once it is shared.
+class Entries {
+ public:
+  bool empty() const { return entries_.empty(); }
+  size_t size() const { return entries_.size(); }
+  std::string_view key(size_t i) const { return std::string_view(keys_).substr(entries_[i].begin, entries_[i].size); }
+  std::string_view value(size_t i) const { return entries_[i].value; }
+  // What they take up in memory, more or less.
+  size_t bytes() const { return keys_.size() + value_bytes_ + entries_.size() * kEntryBytes; }
+
+  void Reserve(size_t count) { entries_.reserve(count); }
+  // The next key, which is none of theirs until Add.
+  Result<std::string_view> Decode(std::string_view cell);
+  // With the key that was decoded last. The views belong to the owner.
+  void Add(std::string_view value);
+  void Add(std::string_view key, std::string_view value);
+
+  std::shared_ptr<const ReadOp> owner;  // of the values
+  bool more = false;  // keys of the range behind them, in the order of the read
+  std::string next;   // where those begin, or in reverse end; only if there are some
+
+ private:
+  // Beside the key and the value of each: librados has a node of a tree and a list of buffers for it.
+  static constexpr size_t kEntryBytes = 200;
+  struct Entry {
+    size_t begin, size;  // of the key
+    std::string_view value;
+  };
+
+  std::string keys_;  // one behind the other
+  size_t end_ = 0;    // of those that were added
+  size_t value_bytes_ = 0;
+  std::vector<Entry> entries_;
+};
+using EntriesPtr = std::shared_ptr<const Entries>;
+
+// Bounded; what was used least recently goes first. Thread-safe.
+class RangeCache {
+ public:
+  explicit RangeCache(size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  // The keys of a part in [begin, end), in their order.
+  struct Place {
+    const Part& part;
+    std::string_view begin, end;
+  };
+  // What stands at a place, as it was under a header and at a stamp of the part (as its object has it).
+  struct Known {
+    EntriesPtr entries;
+    HeaderPtr header;
+    std::string stamp;
+  };
+  // What is known of the place; null entries if nothing is, or if it ends clearly before `keys` keys with more behind. *again says whether
+  // the place was asked for before, not long ago: then it is worth to be noted.
+  Known Find(const Place& place, size_t keys, bool* again);
+  void Note(const Place& place, Known known);
+  // Whether what was found stood still.
+  void Count(bool hit) { (hit ? hits_ : misses_).fetch_add(1, std::memory_order_relaxed); }
+
+  uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
+  uint64_t misses() const { return misses_.load(std::memory_order_relaxed); }
+  size_t bytes() const;
+
+ private:
+  struct Entry {
+    std::string name;
+    Known known;
+  };
+  static std::string NameOf(const Place& place);
+  static size_t BytesOf(const Entry& entry);
+
+  const size_t max_bytes_;
+  std::array<std::atomic<uint32_t>, 4096> asked_ = {};  // a part of the hash of the last place that fell here
+  std::atomic<uint64_t> hits_ = 0, misses_ = 0;
+  mutable Mutex mutex_;
+  std::list<Entry> entries_ GUARDED_BY(mutex_);  // the last used first
+  std::unordered_map<std::string_view, std::list<Entry>::iterator> index_ GUARDED_BY(mutex_);  // views the entries' names
+  size_t bytes_ GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace stator::kv_rados
