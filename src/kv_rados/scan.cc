@@ -476,7 +476,7 @@ bool ReadPartAhead(Cluster& cluster, RangeCache& cache, const kv::Range& range,
       ahead->known = std::move(known.entries);
       result = 0;
     }
-    if (known.header != nullptr && result == 0) cache.Count(ahead->known != nullptr);
+    if (known.header != nullptr && result >= 0) cache.Count(ahead->known != nullptr);
     ahead->failed = result < 0;
     done(std::move(ahead));
   });

@@ -11,9 +11,9 @@ bool IsNarrowTurn(int turn) { return (turn + 1) / 2 % 2 == 1; }
 // Of a turn: then the requests have stopped coming, or come one by one.
 constexpr int64_t kTooLong = 10 * Window::kTurnMicros;
 // Narrow has to be better than open by as much. Where it is, there is more to do than can be done, and
-// of two narrow widths that serve as many the narrower costs less. The more so when wide was found to
+// of two narrow levels that serve as many the narrower costs less. The more so when wide was found to
 // be better, the less when narrow was.
-constexpr double kWorthIt[] = {1.03, 0.98};
+constexpr double kWorthIt[Window::kLevels - 1] = {1.03, 0.98, 0.99};
 constexpr double kToChange = 1.03;
 constexpr double kClear = 1.15;  // beyond doubt
 // What earlier trials counted weighs half as much with each new one: a machine that is busy with
@@ -37,17 +37,29 @@ std::optional<int64_t> Window::OldestLeaves() const {
 size_t Window::Width(int level, size_t sources) {
   switch (level) {
     case 0: return SIZE_MAX;
-    case 1: return std::max<size_t>(4, sources / 4);
+    case 1:
+    case 2: return std::max<size_t>(4, sources / 4);
     default: return std::max<size_t>(2, sources / 8);
   }
 }
 
+bool Window::IsFull(int level, size_t sources) const {
+  return (InBursts(level) ? burst_ : under_way_.size()) >= Width(level, sources);
+}
+
+void Window::GiveBack(Ticket ticket) {
+  under_way_.erase(ticket);
+  if (burst_ > 0) --burst_;
+}
+
 std::optional<Window::Ticket> Window::Begin(int64_t now, size_t sources) {
   DropHanging(now);
+  if (under_way_.empty()) burst_ = 0;
   const bool trial = turn_ >= 0;
-  wanted_ |= trial && under_way_.size() >= Width(static_cast<int>(wide_) + 1, sources);
-  if (under_way_.size() >= Width(level_, sources)) return std::nullopt;
+  wanted_ |= trial && IsFull(static_cast<int>(wide_) + 1, sources);
+  if (IsFull(level_, sources)) return std::nullopt;
   if (!trial && level_ == 0 && now >= until_ && under_way_.size() >= Width(1, sources)) Narrow(now);
+  ++burst_;
   under_way_.emplace_hint(under_way_.end(), ++last_, now);
   return last_;
 }

@@ -4,12 +4,14 @@
 // Requests that wait for the next operation on their object go together into it. With more objects
 // than requests at a time hardly any ever do: each operation carries one. Where the machine or the
 // OSDs have more to do than they can, it is better to have fewer operations under way: those that
-// wait grow. Where they have not, each wait is a loss. How long operations take does not tell the
-// two apart (a disk is slow as well), so the window tries. It has some widths, from open on down.
-// While more want to be under way than the next narrower one lets through, the two take turns of
-// some milliseconds; the one that served more requests in a second is kept for a while, then tried
-// against its other neighbour, or again. (For requests of clients that wait for their answers:
-// where they come anyway, all serve the same, and it stays open.)
+// wait grow. The more so if they go in bursts, the next once the last of the one before has ended:
+// for what it served comes again at once and waits for the next, and who works for it is woken once.
+// Where there is less to do, each wait is a loss, and in bursts everybody waits for the slowest. How
+// long operations take does not tell these apart (a disk is slow as well), so the window tries. It has
+// some levels, from open on down. While more want to be under way than the next narrower one lets
+// through, the two take turns of some milliseconds; the one that served more requests in a second is
+// kept for a while, then tried against its other neighbour, or again. (For requests of clients that
+// wait for their answers: where they come anyway, all serve the same, and it stays open.)
 //
 // Unless narrower has proved better a few operations may be under way at any time, so who comes
 // alone never waits. One that hangs leaves the window soon.
@@ -35,7 +37,7 @@ class Window {
   // The operation has ended, and has answered so many requests.
   void Ended(Ticket ticket, int64_t now, size_t served);
   // The operation is not sent after all.
-  void GiveBack(Ticket ticket) { under_way_.erase(ticket); }
+  void GiveBack(Ticket ticket);
   // When an operation that is under way will be taken for hanging, so that Begin may be asked again
   // although none ended.
   std::optional<int64_t> OldestLeaves() const;
@@ -45,8 +47,10 @@ class Window {
   int level() const { return level_; }
   // What a level lets through.
   static size_t Width(int level, size_t sources);
+  // Whether it does so in bursts.
+  static constexpr bool InBursts(int level) { return level >= 2; }
 
-  static constexpr int kLevels = 3;
+  static constexpr int kLevels = 4;
   // A turn of a trial takes so long, and until so many requests have been served.
   static constexpr int64_t kTurnMicros = 20'000;
   static constexpr size_t kTurnRequests = 64;
@@ -74,6 +78,8 @@ class Window {
   };
   void DropHanging(int64_t now);
   int64_t Patience() const;
+  // Whether the level would let no more through now.
+  bool IsFull(int level, size_t sources) const;
   void Narrow(int64_t now);
   void BeginTrial(int64_t now);
   void BeginTurn(int turn, int64_t now);
@@ -84,6 +90,7 @@ class Window {
 
   std::map<Ticket, int64_t> under_way_;  // and when it began
   Ticket last_ = 0;
+  size_t burst_ = 0;  // how many have begun since none was under way
   int64_t usual_micros_ = 0;  // of an operation, a moving mean
   int level_ = 0;
   int64_t until_ = 0;  // that is kept

@@ -232,7 +232,7 @@ TEST(Window, IsNarrowMostlyWhereOthersUseTheMachineToo) {
   EXPECT_GT(narrow, all * 85 / 100) << "of " << all;
 }
 
-// Open serves an eighth of what the other two do.
+// Open serves an eighth of what the others do.
 TEST(Window, OfTwoThatServeTheSameItIsTheNarrower) {
   const auto narrowest = [](double worse) {
     Window window;
@@ -244,7 +244,7 @@ TEST(Window, OfTwoThatServeTheSameItIsTheNarrower) {
       const size_t served = std::min(tickets.size(), kFew);
       now += static_cast<int64_t>(took);
       for (size_t i = 0; i < tickets.size(); ++i) window.Ended(tickets[i], now, i < served ? 10 : 0);
-      at += window.level() == 2 ? 1 : 0;
+      at += window.level() == Window::kLevels - 1 ? 1 : 0;
       ++all;
     }
     return 100 * at / all;
@@ -344,11 +344,14 @@ TEST(Window, WhatHangsLeavesWhereAllHang) {
 
 TEST(Window, IsWiderForMoreObjects) {
   EXPECT_EQ(Window::Width(1, 0), 4u);
-  EXPECT_EQ(Window::Width(2, 0), 2u);
+  EXPECT_EQ(Window::Width(2, 0), 4u);
+  EXPECT_EQ(Window::Width(3, 0), 2u);
   EXPECT_EQ(Window::Width(1, 16), 4u);
-  EXPECT_EQ(Window::Width(2, 16), 2u);
+  EXPECT_EQ(Window::Width(2, 16), 4u);
+  EXPECT_EQ(Window::Width(3, 16), 2u);
   EXPECT_EQ(Window::Width(1, 1000), 250u);
-  EXPECT_EQ(Window::Width(2, 1000), 125u);
+  EXPECT_EQ(Window::Width(2, 1000), 250u);
+  EXPECT_EQ(Window::Width(3, 1000), 125u);
 }
 
 }  // namespace

@@ -277,6 +277,132 @@ TEST(RadosReads, WhatIsReadAheadEndsWithThePart) {
   EXPECT_EQ(Scan(*engine, with, kv::Tier::kMemory), all.substr(0, all.size() / 2) + "would block");
 }
 
+// What a page of the range begins with, as an operation of the server reads it.
+std::string ScanAhead(kv::Engine& engine, kv::Range range) {
+  const auto ahead = ReadAhead(engine, range);
+  if (ahead == nullptr) return "nothing";
+  range.ahead = ahead.get();
+  return Scan(engine, range, kv::Tier::kMemory);
+}
+
+struct Remembered {
+  explicit Remembered(kv::Engine& engine) {
+    std::map<std::string, double> statistics = engine.Statistics();
+    hits = statistics["kv_rados_range_cache_hits"];
+    misses = statistics["kv_rados_range_cache_misses"];
+  }
+  double hits, misses;
+  bool operator==(const Remembered&) const = default;
+};
+
+TEST(RadosReads, WhatIsRememberedOfARangeIsNeverOld) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto engine = Open(options), other = Open(options);
+  ASSERT_TRUE(engine && other);
+  const auto expect = [&engine](double hits, double misses, const char* why) {
+    const Remembered is(*engine);
+    EXPECT_EQ(is.hits, hits) << why;
+    EXPECT_EQ(is.misses, misses) << why;
+  };
+  for (const char* key : {"ka", "kb"}) ASSERT_TRUE(kv::ApplyAndWait(*other, PutOne(key, "1")).ok());
+  const kv::Range range{kTablet, "ka", "kz"};
+  EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny), "ka=1 kb=1 ");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ScanAhead(*engine, range), "ka=1 kb=1 ");
+  expect(0, 0, "it is remembered when it is read for the second time");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ScanAhead(*engine, range), "ka=1 kb=1 ");
+  expect(3, 0, "nothing has changed");
+
+  ASSERT_TRUE(kv::ApplyAndWait(*other, PutOne("kb", "2")).ok());
+  EXPECT_EQ(ScanAhead(*engine, range), "ka=1 kb=2 ");
+  expect(3, 1, "another process has written");
+  EXPECT_EQ(ScanAhead(*engine, range), "ka=1 kb=2 ");
+  expect(4, 1, "and not again");
+  kv::Batch remove;
+  remove.deletes.push_back({kTablet, "ka"});
+  ASSERT_TRUE(kv::ApplyAndWait(*other, std::move(remove)).ok());
+  EXPECT_EQ(ScanAhead(*engine, range), "kb=2 ");
+  ASSERT_TRUE(kv::ApplyAndWait(*engine, PutOne("elsewhere in the part", "1")).ok());
+  EXPECT_EQ(ScanAhead(*engine, range), "kb=2 ");
+  expect(4, 3, "whatever is written to the part");
+  kv::Batch all;
+  all.range_deletes.push_back({kTablet, "k", "l"});
+  ASSERT_TRUE(kv::ApplyAndWait(*other, std::move(all)).ok());
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ScanAhead(*engine, range), "");
+  expect(5, 4, "nothing can be remembered, too");
+
+  // A fence changes the header only, behind this process's back.
+  ASSERT_TRUE(kv::ApplyAndWait(*engine, PutOne("kc", "3")).ok());
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ScanAhead(*engine, range), "kc=3 ");
+  ASSERT_TRUE(other->RaiseFence(kTablet, 5).ok());
+  EXPECT_EQ(ScanAhead(*engine, range), "would block") << "it has to look what has become of the part";
+  EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny), "kc=3 ");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ScanAhead(*engine, range), "kc=3 ");
+  ASSERT_TRUE(other->RaiseFence(kTablet, kv::kDroppedFence).ok());
+  EXPECT_EQ(ScanAhead(*engine, range), "would block");
+  EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny).find("kc"), std::string::npos);
+}
+
+TEST(RadosReads, LittleThatIsRememberedIsNotTakenForMore) {
+  const auto engine = Open(ClusterUnderTest::NewStore());
+  ASSERT_NE(engine, nullptr);
+  std::string all;
+  for (int i = 0; i < 20; ++i) {
+    const std::string key = fmt::format("k{:02}", i);
+    ASSERT_TRUE(kv::ApplyAndWait(*engine, PutOne(key, "1")).ok());
+    all += key + "=1 ";
+  }
+  kv::Range one{.tablet = kTablet, .begin = "k", .end = "l", .expected_keys = 1};
+  EXPECT_EQ(Scan(*engine, one, kv::Tier::kAny), all);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ScanAhead(*engine, one), "k00=1 would block");
+  EXPECT_EQ(Remembered(*engine).hits, 1);
+  kv::Range ten = one;
+  ten.expected_keys = 10;
+  EXPECT_EQ(ScanAhead(*engine, ten), all.substr(0, 10 * 6) + "would block");
+  EXPECT_EQ(ScanAhead(*engine, ten), all.substr(0, 10 * 6) + "would block");
+  EXPECT_EQ(Remembered(*engine).hits, 2);
+  EXPECT_EQ(ScanAhead(*engine, one), all.substr(0, 10 * 6) + "would block") << "more does no harm";
+  EXPECT_EQ(Remembered(*engine).hits, 3);
+}
+
+// Each value is written with the time before it is known to be there; who reads after that sees it or a later one.
+TEST(RadosReads, RangesThatAreReadWhileOthersWriteAreNeverOld) {
+  const RadosOptions options = ClusterUnderTest::NewStore();
+  const auto engine = Open(options), other = Open(options);
+  ASSERT_TRUE(engine && other);
+  ASSERT_TRUE(kv::ApplyAndWait(*other, PutOne("ka", "1000")).ok());
+  const kv::Range range{kTablet, "ka", "kz"};
+  EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny), "ka=1000 ");
+  std::atomic<int> written = 1000;
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> readers;
+  for (int t = 0; t < 4; ++t) {
+    readers.emplace_back([&] {
+      while (!stop) {
+        const int before = written;
+        const std::string found = ScanAhead(*engine, range);
+        if (found == "would block" || found == "nothing") continue;  // the part has been divided
+        ASSERT_EQ(found.substr(0, 3), "ka=");
+        ASSERT_GE(std::stoi(found.substr(3)), before);
+      }
+    });
+  }
+  for (int i = 1001; i < 1150; ++i) {
+    kv::Engine& writer = i % 2 == 0 ? *engine : *other;
+    ASSERT_TRUE(kv::ApplyAndWait(writer, PutOne("ka", std::to_string(i))).ok());
+    written = i;
+    if (i % 5 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (i == 1100) {
+      ASSERT_TRUE(kv::ApplyAndWait(*other, PutOne("zz", "1")).ok());
+      ASSERT_TRUE(kv_rados::SplitPart(*other, kTablet, "zz").ok());
+      EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny).substr(0, 3), "ka=");
+    }
+  }
+  stop = true;
+  for (std::thread& thread : readers) thread.join();
+  EXPECT_GT(Remembered(*engine).hits, 20);
+  EXPECT_GT(Remembered(*engine).misses, 20);
+}
+
 // The first operation has taken all the time there is.
 TEST(RadosReads, AScanThatWasReadAheadIsNotGivenMoreTime) {
   RadosOptions options = Impatient();
