@@ -60,7 +60,7 @@ function raw(name) {
 // Workload, connections, what it is compared with, and by what.
 const kWorkloads = [
   ['get16', 1], ['get16', 64, 'RawGet/64/16', 'rate'], ['put16', 1, 'RawGuardedPut/1/1', 'time'],
-  ['put16', 64, 'RawGuardedPut/64/16', 'rate'], ['transact2', 1, 'RawGuardedPut/1/1', 'time'], ['query100', 1, 'RawRange', 'time'],
+  ['put16', 64, 'RawGuardedPut/64/16', 'rate'], ['transact2', 1, 'RawGuardedPut/1/1', 'time'], ['query100new', 1, 'RawRange', 'time'], ['query100', 1, 'RawRange', 'time'],
 ].filter(([workload]) => !options.only || workload === options.only);
 
 cluster('destroy');

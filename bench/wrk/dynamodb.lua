@@ -82,7 +82,7 @@ local kinds = {
     end
     return "TransactWriteItems", '{"TransactItems":[' .. table.concat(actions, ",") .. "]}"
   end,
-  -- The next four are for a cluster: sixteen tables, so that commits go to as many objects.
+  -- The next five are for a cluster: sixteen tables, so that commits go to as many objects.
   get16 = function(i)
     return "GetItem", string.format('{"TableName":"bench_%02d","ConsistentRead":true,"Key":{"pk":{"S":"user#%08d"}}}', i % 16, i)
   end,
@@ -98,6 +98,12 @@ local kinds = {
     return "Query", string.format(
       '{"TableName":"bench_collections","ConsistentRead":true,"KeyConditionExpression":"pk = :pk",'
       .. '"ExpressionAttributeValues":{":pk":{"S":"coll#%08d"}}}', math.floor(i / 100))
+  end,
+  -- The same items, but each request names a range that nobody has asked for: nothing that was read before is of use.
+  query100new = function(i)
+    return "Query", string.format(
+      '{"TableName":"bench_collections","ConsistentRead":true,"KeyConditionExpression":"pk = :pk AND sk > :sk",'
+      .. '"ExpressionAttributeValues":{":pk":{"S":"coll#%08d"},":sk":{"N":"%.9f"}}}', math.floor(i / 100), 9 * math.random())
   end,
   filter = function(i)
     return "Scan", string.format(
