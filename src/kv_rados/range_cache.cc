@@ -47,6 +47,8 @@ std::string RangeCache::NameOf(const Place& place) {
 size_t RangeCache::BytesOf(const Entry& entry) { return kPlaceBytes + 2 * entry.name.size() + entry.known.entries->bytes(); }
 
 RangeCache::Known RangeCache::Find(const Place& place, size_t keys, bool* again) {
+  *again = false;
+  if (off_.load(std::memory_order_relaxed)) return {};
   const std::string name = NameOf(place);
   const size_t hash = std::hash<std::string>()(name);
   std::atomic<uint32_t>& asked = asked_[hash % asked_.size()];

@@ -75,6 +75,8 @@ class RangeCache {
   // the place was asked for before, not long ago: then it is worth to be noted.
   Known Find(const Place& place, size_t keys, bool* again);
   void Note(const Place& place, Known known);
+  // For good: nothing is known any more. For OSDs that do not say why they have refused an operation.
+  void SwitchOff() { off_.store(true, std::memory_order_relaxed); }
   // Whether what was found stood still.
   void Count(bool hit) { (hit ? hits_ : misses_).fetch_add(1, std::memory_order_relaxed); }
 
@@ -93,6 +95,7 @@ class RangeCache {
   const size_t max_bytes_;
   std::array<std::atomic<uint32_t>, 4096> asked_ = {};  // a part of the hash of the last place that fell here
   std::atomic<uint64_t> hits_ = 0, misses_ = 0;
+  std::atomic<bool> off_ = false;
   mutable Mutex mutex_;
   std::list<Entry> entries_ GUARDED_BY(mutex_);  // the last used first
   std::unordered_map<std::string_view, std::list<Entry>::iterator> index_ GUARDED_BY(mutex_);  // views the entries' names

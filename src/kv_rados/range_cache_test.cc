@@ -101,6 +101,16 @@ TEST(RangeCache, IsBoundedAndForgetsWhatWasUsedLeastRecently) {
   EXPECT_EQ(Known(none, place("k9")), "unknown");
 }
 
+TEST(RangeCache, KnowsNothingOnceItIsSwitchedOff) {
+  RangeCache cache(1 << 20);
+  const RangeCache::Place place{kPart, "a", "b"};
+  cache.Note(place, Of(Some(5)));
+  EXPECT_EQ(Known(cache, place), "5 at stamp");
+  cache.SwitchOff();
+  EXPECT_EQ(Known(cache, place), "unknown");
+  EXPECT_EQ(Known(cache, place), "unknown");
+}
+
 // For the thread sanitizer, and what was found lives on.
 TEST(RangeCache, ManyThreadsUseIt) {
   RangeCache cache(100'000);

@@ -471,10 +471,13 @@ bool ReadPartAhead(Cluster& cluster, RangeCache& cache, const kv::Range& range,
   AskForward(*place, cursor, &op);
   cluster.ReadLater(place->part->object, op, [early, &cache, known = std::move(known), ahead = std::move(ahead), done = std::move(done)](int result) mutable {
     // Refused because nothing has changed, or because the header has.
-    if (result == -ECANCELED && known.entries != nullptr && early->op->attribute(kStampAttribute) == known.stamp &&
-        early->op->attribute(kHeaderAttribute) == early->place.header->bytes) {
-      ahead->known = std::move(known.entries);
-      result = 0;
+    if (result == -ECANCELED && known.entries != nullptr) {
+      const std::string header = early->op->attribute(kHeaderAttribute);
+      if (header.empty()) cache.SwitchOff();
+      if (header == early->place.header->bytes && early->op->attribute(kStampAttribute) == known.stamp) {
+        ahead->known = std::move(known.entries);
+        result = 0;
+      }
     }
     if (known.header != nullptr && result >= 0) cache.Count(ahead->known != nullptr);
     ahead->failed = result < 0;

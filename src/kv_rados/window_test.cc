@@ -232,25 +232,54 @@ TEST(Window, IsNarrowMostlyWhereOthersUseTheMachineToo) {
   EXPECT_GT(narrow, all * 85 / 100) << "of " << all;
 }
 
-// Open serves an eighth of what the others do.
+// A load of which open serves an eighth of what the others do, and the narrowest `worse` times less than these. `look` is called
+// after each round, until it returns false.
+void LoadForTheNarrow(Window& window, int64_t* now, double worse, const std::function<bool()>& look) {
+  do {
+    const auto tickets = BeginMany(window, *now, kSources);
+    const double took = tickets.size() > kFew ? 4000 : tickets.size() == kFew ? 500 : 250 * worse;
+    const size_t served = std::min(tickets.size(), kFew);
+    *now += static_cast<int64_t>(took);
+    for (size_t i = 0; i < tickets.size(); ++i) window.Ended(tickets[i], *now, i < served ? 10 : 0);
+  } while (look());
+}
+
 TEST(Window, OfTwoThatServeTheSameItIsTheNarrower) {
   const auto narrowest = [](double worse) {
     Window window;
     int64_t now = 0;
     int at = 0, all = 0;
-    while (now < 30'000'000) {
-      const auto tickets = BeginMany(window, now, kSources);
-      const double took = tickets.size() > kFew ? 4000 : tickets.size() == kFew ? 500 : 250 * worse;
-      const size_t served = std::min(tickets.size(), kFew);
-      now += static_cast<int64_t>(took);
-      for (size_t i = 0; i < tickets.size(); ++i) window.Ended(tickets[i], now, i < served ? 10 : 0);
+    LoadForTheNarrow(window, &now, worse, [&] {
       at += window.level() == Window::kLevels - 1 ? 1 : 0;
       ++all;
-    }
+      return now < 30'000'000;
+    });
     return 100 * at / all;
   };
   EXPECT_GT(narrowest(1), 90) << "% of the time";
   EXPECT_LT(narrowest(1.06), 20);
+}
+
+TEST(Window, TheNextBurstBeginsWhenTheLastHasEnded) {
+  Window window;
+  int64_t now = 0;
+  int rounds = 0;  // so many in a row that it is no trial
+  LoadForTheNarrow(window, &now, 1, [&] {
+    rounds = window.level() == Window::kLevels - 1 ? rounds + 1 : 0;
+    return rounds < 1000;
+  });
+  ASSERT_TRUE(Window::InBursts(window.level()));
+  const auto burst = BeginMany(window, now, kSources);
+  ASSERT_EQ(burst.size(), Window::Width(window.level(), kSources));
+  for (size_t i = 0; i + 1 < burst.size(); ++i) window.Ended(burst[i], now + 100, 10);
+  EXPECT_FALSE(window.Begin(now + 100, kSources)) << "one is still under way";
+  window.Ended(burst.back(), now + 100, 10);
+  auto next = BeginMany(window, now + 100, kSources);
+  ASSERT_EQ(next.size(), burst.size());
+  window.GiveBack(next.back());
+  EXPECT_TRUE(window.Begin(now + 100, kSources)) << "in the place of that one";
+  EXPECT_FALSE(window.Begin(now + 100, kSources));
+  EXPECT_EQ(BeginMany(window, now + 1'000'000, kSources).size(), burst.size()) << "what hangs does not keep it up";
 }
 
 TEST(Window, ChangesItsMindWithTheLoad) {
