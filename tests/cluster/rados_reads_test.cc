@@ -292,7 +292,6 @@ struct Remembered {
     misses = statistics["kv_rados_range_cache_misses"];
   }
   double hits, misses;
-  bool operator==(const Remembered&) const = default;
 };
 
 TEST(RadosReads, WhatIsRememberedOfARangeIsNeverOld) {
@@ -364,7 +363,7 @@ TEST(RadosReads, LittleThatIsRememberedIsNotTakenForMore) {
   EXPECT_EQ(Remembered(*engine).hits, 3);
 }
 
-// Each value is written with the time before it is known to be there; who reads after that sees it or a later one.
+// What was acknowledged before a read began is what it sees, or something later.
 TEST(RadosReads, RangesThatAreReadWhileOthersWriteAreNeverOld) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options), other = Open(options);
