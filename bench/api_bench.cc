@@ -8,8 +8,9 @@ namespace stator::api {
 namespace {
 
 std::string ItemJson(size_t payload_bytes) {
-  std::string json = R"({"pk":{"S":"user#000001"},"sk":{"N":"1700000000"},"flag":{"BOOL":true},"tags":{"SS":["a","b"]},)"
-                     R"("n":{"M":{"x":{"N":"1.5"},"y":{"S":"why"}}},"payload":{"S":")";
+  std::string json =
+      R"({"pk":{"S":"user#000001"},"sk":{"N":"1700000000"},"flag":{"BOOL":true},"tags":{"SS":["a","b"]},)"
+      R"("n":{"M":{"x":{"N":"1.5"},"y":{"S":"why"}}},"payload":{"S":")";
   json.append(payload_bytes, 'p');
   return json + "\"}}";
 }
@@ -73,7 +74,8 @@ void BM_GetItem(benchmark::State& state) {
   registry.Register("GetItem", Access::kRead, GetStored);
   Service service(environment, std::move(registry), std::make_unique<ShapeAuthenticator>());
   NoLoop loop;
-  std::string body = R"({"TableName":"users","Key":{"pk":{"S":"user#000001"},"sk":{"N":"1700000000"}}})";
+  std::string body =
+      R"({"TableName":"users","Key":{"pk":{"S":"user#000001"},"sk":{"N":"1700000000"}}})";
   const size_t size = body.size();
   body.append(kBodyPadding, '\0');
   size_t replied = 0;
@@ -87,10 +89,11 @@ void BM_GetItem(benchmark::State& state) {
     request.headers.Add("X-Amz-Target", "DynamoDB_20120810.GetItem");
     request.headers.Add("X-Amz-Date", "20261101T000000Z");
     request.headers.Add("User-Agent", "bench");
-    request.headers.Add("Authorization",
-                        "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261101/us-east-1/dynamodb/aws4_request, "
-                        "SignedHeaders=content-type;host;x-amz-date;x-amz-target, "
-                        "Signature=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
+    request.headers.Add(
+        "Authorization",
+        "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261101/us-east-1/dynamodb/aws4_request, "
+        "SignedHeaders=content-type;host;x-amz-date;x-amz-target, "
+        "Signature=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
     request.headers.Add("Content-Length", "82");
     request.body = std::string_view(body).substr(0, size);
     service.Handle(request, loop, [&](Outgoing reply) {

@@ -1,10 +1,12 @@
-// The forms in which an item could be stored, on what reads do with them: docs/adr/0008-item-encoding.md.
+// The forms in which an item could be stored, on what reads do with them:
+// docs/adr/0008-item-encoding.md.
 //
-//   json    the item as DynamoDB JSON, read with simdjson On-Demand where something is to be found in it
-//   binary  model/value.h, with the code that the server runs
-//   offsets the same with a table of the attributes' offsets in front, so that a name is found by binary search
+//   json    the item as DynamoDB JSON, read with simdjson On-Demand where something is to be found
+//   in it binary  model/value.h, with the code that the server runs offsets the same with a table
+//   of the attributes' offsets in front, so that a name is found by binary search
 //
-// Two items of about 1 KB: `few` has four attributes and one long text, `many` has 24 of mixed types.
+// Two items of about 1 KB: `few` has four attributes and one long text, `many` has 24 of mixed
+// types.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -24,7 +26,8 @@ namespace stator {
 namespace {
 
 std::string FewAttributes() {
-  return R"({"data":{"S":")" + std::string(993, 'x') + R"("},"pk":{"S":"user#00000042"},"tag":{"S":"tag-42"},"v":{"N":"42"}})";
+  return R"({"data":{"S":")" + std::string(993, 'x') +
+         R"("},"pk":{"S":"user#00000042"},"tag":{"S":"tag-42"},"v":{"N":"42"}})";
 }
 
 std::string ManyAttributes() {
@@ -32,8 +35,11 @@ std::string ManyAttributes() {
   for (int i = 0; i < 14; ++i) {
     json += ",\"attr" + std::to_string(10 + i) + "\":{\"S\":\"" + std::string(56, 'x') + "\"}";
   }
-  for (int i = 0; i < 4; ++i) json += ",\"count" + std::to_string(i) + "\":{\"N\":\"" + std::to_string(1234567 * (i + 1)) + "\"}";
-  json += R"(,"active":{"BOOL":true},"tags":{"SS":["blue","green","red"]},"list":{"L":[{"N":"1"},{"S":"two"}]})";
+  for (int i = 0; i < 4; ++i)
+    json +=
+        ",\"count" + std::to_string(i) + "\":{\"N\":\"" + std::to_string(1234567 * (i + 1)) + "\"}";
+  json +=
+      R"(,"active":{"BOOL":true},"tags":{"SS":["blue","green","red"]},"list":{"L":[{"N":"1"},{"S":"two"}]})";
   json += R"(,"address":{"M":{"city":{"S":"Berlin"},"street":{"S":"Unter den Linden 1"}}})";
   return json + "}";
 }
@@ -54,7 +60,8 @@ std::string Encode(const std::string& json) {
   simdjson::dom::element element;
   std::string item;
   std::optional<Error> value_error;
-  if (parser.parse(json).get(element) != simdjson::SUCCESS || !api::ReadItem(element, &item, &value_error).ok() || value_error) {
+  if (parser.parse(json).get(element) != simdjson::SUCCESS ||
+      !api::ReadItem(element, &item, &value_error).ok() || value_error) {
     Stop("not an item");
   }
   return item;
@@ -80,7 +87,8 @@ struct Forms {
 
   simdjson::padded_string json;
   std::string binary;
-  std::vector<std::string_view> names;  // kinder to this form than reading them from the item at every step
+  std::vector<std::string_view>
+      names;  // kinder to this form than reading them from the item at every step
   std::vector<uint16_t> offsets;
 };
 
@@ -152,7 +160,8 @@ void FilterBinary(benchmark::State& state) {
   std::string bound;
   model::AppendNumber(&bound, model::Number::FromInt(40));
   if (!substitutions.SetValues({{":n", bound}}).ok()) Stop("substitutions");
-  const expr::Condition filter = Must(expr::ParseCondition("v >= :n", expr::Role::kFilter, &substitutions));
+  const expr::Condition filter =
+      Must(expr::ParseCondition("v >= :n", expr::Role::kFilter, &substitutions));
   for (auto _ : state) {
     bool holds = expr::Evaluate(filter, item.view());
     if (!holds) return state.SkipWithError("does not hold");
@@ -193,11 +202,14 @@ void ProjectJson(benchmark::State& state) {
   for (auto _ : state) {
     out.assign("{");
     simdjson::ondemand::document document;
-    if (parser.iterate(item.json).get(document) != simdjson::SUCCESS) return state.SkipWithError("no JSON");
-    for (const std::string_view name : {"pk", "v"}) {  // in the order of the text: On-Demand need not start again
+    if (parser.iterate(item.json).get(document) != simdjson::SUCCESS)
+      return state.SkipWithError("no JSON");
+    for (const std::string_view name :
+         {"pk", "v"}) {  // in the order of the text: On-Demand need not start again
       simdjson::ondemand::value value;
       std::string_view raw;
-      if (document[name].get(value) != simdjson::SUCCESS || simdjson::to_json_string(value).get(raw) != simdjson::SUCCESS) {
+      if (document[name].get(value) != simdjson::SUCCESS ||
+          simdjson::to_json_string(value).get(raw) != simdjson::SUCCESS) {
         return state.SkipWithError("not found");
       }
       if (out.size() > 1) out.push_back(',');

@@ -1,6 +1,7 @@
 // The engine on RADOS beside raw operations of librados on the same cluster. Needs one:
 //   ./dev cluster up && STATOR_CEPH_CONF=build/cluster/ceph.conf build/release/bench/rados_bench
-// CPU is that of this process, all threads, without the OSDs. Arguments of a benchmark are writers or readers at a time, and tablets (objects) that they are spread over. One thread submits.
+// CPU is that of this process, all threads, without the OSDs. Arguments of a benchmark are writers
+// or readers at a time, and tablets (objects) that they are spread over. One thread submits.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -22,8 +23,9 @@ namespace stator {
 namespace {
 
 constexpr size_t kValueBytes = 1024;
-constexpr uint64_t kKeys = 1000;        // of each tablet
-constexpr uint64_t kRangeKeys = 16'000;  // of that in which ranges are read: the 16 MB that bench/cluster.mjs queries
+constexpr uint64_t kKeys = 1000;  // of each tablet
+constexpr uint64_t kRangeKeys =
+    16'000;  // of that in which ranges are read: the 16 MB that bench/cluster.mjs queries
 
 kv_rados::RadosOptions Options() {
   const char* conf = std::getenv("STATOR_CEPH_CONF");
@@ -33,9 +35,12 @@ kv_rados::RadosOptions Options() {
           .name_space = "bench-" + std::to_string(SystemSeed())};
 }
 
-// As long as those of the items that bench/cluster.mjs reads and writes: a byte, the hash, "user#00000001" and its end. A raw read of a
-// hundred keys of 9 bytes is 5 % faster, for a longer one takes memory of its own at every step.
-std::string Key(uint64_t number, uint64_t keys = kKeys) { return "key of 32 bytes, as items: " + std::to_string(10'000 + number % keys); }
+// As long as those of the items that bench/cluster.mjs reads and writes: a byte, the hash,
+// "user#00000001" and its end. A raw read of a hundred keys of 9 bytes is 5 % faster, for a longer
+// one takes memory of its own at every step.
+std::string Key(uint64_t number, uint64_t keys = kKeys) {
+  return "key of 32 bytes, as items: " + std::to_string(10'000 + number % keys);
+}
 
 // Keeps `at_once` operations under way and waits for the last.
 class Flight {
@@ -70,7 +75,8 @@ void RawGuardedPut(benchmark::State& state) {
   auto cluster = kv_rados::Cluster::Connect(Options());
   if (!cluster.ok()) return state.SkipWithError(cluster.error().message().c_str());
   const std::string value(kValueBytes, 'v');
-  // Into as many keys as a table of bench/cluster.mjs has: into new objects the same operation is 4 to 5 % faster.
+  // Into as many keys as a table of bench/cluster.mjs has: into new objects the same operation is 4
+  // to 5 % faster.
   std::vector<std::string> keys;
   for (uint64_t i = 0; i < kKeys; ++i) keys.push_back(Key(i));
   const std::vector<std::string> values(keys.size(), value);
@@ -78,7 +84,8 @@ void RawGuardedPut(benchmark::State& state) {
     kv_rados::WriteOp create((*cluster)->api());
     create.CreateExclusively();
     create.Set(keys, values);
-    if ((*cluster)->Write("object" + std::to_string(i), create) < 0) return state.SkipWithError("the objects cannot be made");
+    if ((*cluster)->Write("object" + std::to_string(i), create) < 0)
+      return state.SkipWithError("the objects cannot be made");
   }
   uint64_t number = 0;
   Flight flight(state.range(0));
@@ -87,7 +94,9 @@ void RawGuardedPut(benchmark::State& state) {
     kv_rados::WriteOp op((*cluster)->api());
     op.GuardAbsent("no such key");
     op.Set(Key(number), value);
-    (*cluster)->WriteLater("object" + std::to_string(number % static_cast<uint64_t>(state.range(1))), op, [&flight](int result) { flight.End(result == 0); });
+    (*cluster)->WriteLater(
+        "object" + std::to_string(number % static_cast<uint64_t>(state.range(1))), op,
+        [&flight](int result) { flight.End(result == 0); });
     ++number;
   }
   if (flight.Wait() > 0) state.SkipWithError("writes failed");
@@ -102,10 +111,12 @@ void EnginePut(benchmark::State& state) {
   for (auto _ : state) {
     flight.Begin();
     kv::Batch batch;
-    const kv::Tablet tablet{kv::Space::kItems, static_cast<uint32_t>(number % static_cast<uint64_t>(state.range(1)))};
+    const kv::Tablet tablet{kv::Space::kItems,
+                            static_cast<uint32_t>(number % static_cast<uint64_t>(state.range(1)))};
     batch.guards.push_back({tablet, "no such key", 0});
     batch.puts.push_back({tablet, Key(number), std::string(kv::kStampBytes + kValueBytes, 'v')});
-    (*engine)->Apply(std::move(batch), [&flight](Result<uint64_t> outcome) { flight.End(outcome.ok()); });
+    (*engine)->Apply(std::move(batch),
+                     [&flight](Result<uint64_t> outcome) { flight.End(outcome.ok()); });
     ++number;
   }
   if (flight.Wait() > 0) state.SkipWithError("writes failed");
@@ -114,12 +125,15 @@ void EnginePut(benchmark::State& state) {
 
 constexpr kv::Tablet kTablet{kv::Space::kItems, 1};
 
-kv::Tablet TabletOf(uint64_t number, int64_t tablets) { return {kv::Space::kItems, static_cast<uint32_t>(1 + number % static_cast<uint64_t>(tablets))}; }
+kv::Tablet TabletOf(uint64_t number, int64_t tablets) {
+  return {kv::Space::kItems, static_cast<uint32_t>(1 + number % static_cast<uint64_t>(tablets))};
+}
 
 // Tablets with all keys in them, or more, as long as it lives.
 class Filled {
  public:
-  explicit Filled(benchmark::State& state, const kv_rados::RadosOptions& options, int64_t tablets = 1, uint64_t keys = kKeys) {
+  explicit Filled(benchmark::State& state, const kv_rados::RadosOptions& options,
+                  int64_t tablets = 1, uint64_t keys = kKeys) {
     auto engine = kv_rados::OpenRados(options);
     if (!engine.ok()) {
       state.SkipWithError(engine.error().message().c_str());
@@ -130,14 +144,18 @@ class Filled {
       tablets_.push_back(TabletOf(static_cast<uint64_t>(t), tablets));
       for (uint64_t first = 0; first < keys; first += kKeys) {
         kv::Batch batch;
-        for (uint64_t i = first; i < first + kKeys; ++i) batch.puts.push_back({tablets_.back(), Key(i, keys), std::string(kv::kStampBytes + kValueBytes, 'v')});
-        if (!kv::ApplyAndWait(*engine_, std::move(batch)).ok()) state.SkipWithError("the tablet cannot be filled");
+        for (uint64_t i = first; i < first + kKeys; ++i)
+          batch.puts.push_back(
+              {tablets_.back(), Key(i, keys), std::string(kv::kStampBytes + kValueBytes, 'v')});
+        if (!kv::ApplyAndWait(*engine_, std::move(batch)).ok())
+          state.SkipWithError("the tablet cannot be filled");
       }
     }
   }
   // What comes after it shall not run beside all that.
   ~Filled() {
-    for (const kv::Tablet tablet : tablets_) (void)engine_->RaiseFence(tablet, kv::kDroppedFence).ok();
+    for (const kv::Tablet tablet : tablets_)
+      (void)engine_->RaiseFence(tablet, kv::kDroppedFence).ok();
   }
   kv::Engine& operator*() const { return *engine_; }
   kv::Engine* operator->() const { return engine_.get(); }
@@ -161,10 +179,12 @@ void RawGet(benchmark::State& state) {
     const std::string cell = kv_rados::KeyCell(Key(number * 7));
     auto read = std::make_shared<kv_rados::ReadOp>((*cluster)->api());
     read->Keys({&cell, 1});
-    (*cluster)->ReadLater(kv_rados::PartObject(TabletOf(number, state.range(1)), 0), *read, [read, &flight](int result) {
-      read->ForEach(0, [](auto, auto value) { return benchmark::DoNotOptimize(value), true; });
-      flight.End(result == 0);
-    });
+    (*cluster)->ReadLater(
+        kv_rados::PartObject(TabletOf(number, state.range(1)), 0), *read,
+        [read, &flight](int result) {
+          read->ForEach(0, [](auto, auto value) { return benchmark::DoNotOptimize(value), true; });
+          flight.End(result == 0);
+        });
     ++number;
   }
   if (flight.Wait() > 0) state.SkipWithError("reads failed");
@@ -188,7 +208,8 @@ void Setup(benchmark::State& state) {
 // How many reads of the engine went into one operation.
 void CountTogether(benchmark::State& state, kv::Engine& engine) {
   std::map<std::string, double> statistics = engine.Statistics();
-  state.counters["together"] = statistics["kv_rados_point_reads"] / std::max(1.0, statistics["kv_rados_point_read_operations"]);
+  state.counters["together"] = statistics["kv_rados_point_reads"] /
+                               std::max(1.0, statistics["kv_rados_point_read_operations"]);
 }
 
 void TearDown(benchmark::State& state) {
@@ -204,7 +225,12 @@ void RawGetAndWait(benchmark::State& state) {
   for (auto _ : state) {
     const std::string cell = kv_rados::KeyCell(Key(number * 7));
     std::unique_ptr<kv_rados::ReadOp> read;
-    if (shared.cluster->Read(kv_rados::PartObject(TabletOf(number, state.range(0)), 0), [&](auto& op) { op.Keys({&cell, 1}); }, &read) < 0) {
+    if (shared.cluster->Read(
+            kv_rados::PartObject(TabletOf(number, state.range(0)), 0),
+            [&](auto& op) {
+              op.Keys({&cell, 1});
+            },
+            &read) < 0) {
       state.SkipWithError("a read failed");
       break;
     }
@@ -219,7 +245,9 @@ void EngineGet(benchmark::State& state) {
   auto number = static_cast<uint64_t>(state.thread_index());
   std::string value;
   for (auto _ : state) {
-    const Result<bool> exists = (*shared.engine)->Get(TabletOf(number, state.range(0)), Key(number * 7), kv::Tier::kAny, &value);
+    const Result<bool> exists =
+        (*shared.engine)
+            ->Get(TabletOf(number, state.range(0)), Key(number * 7), kv::Tier::kAny, &value);
     if (!exists.ok() || !*exists) {
       state.SkipWithError("a read failed");
       break;
@@ -236,9 +264,9 @@ void EngineGetLater(benchmark::State& state) {
   Flight flight(state.range(0));
   for (auto _ : state) {
     flight.Begin();
-    engine->GetLater(TabletOf(number, state.range(1)), Key(number * 7), [&flight](Result<std::optional<std::string>> value) {
-      flight.End(value.ok() && *value);
-    });
+    engine->GetLater(
+        TabletOf(number, state.range(1)), Key(number * 7),
+        [&flight](Result<std::optional<std::string>> value) { flight.End(value.ok() && *value); });
     ++number;
   }
   if (flight.Wait() > 0) state.SkipWithError("reads failed");
@@ -259,7 +287,8 @@ void RawRange(benchmark::State& state) {
     std::unique_ptr<kv_rados::ReadOp> read;
     const std::string start = kv_rados::StartAt(Key(RangeStart(number++), kRangeKeys));
     const auto fill = [&start](kv_rados::ReadOp& op) { op.Range(start, "k", 100); };
-    if ((*cluster)->Read(kv_rados::PartObject(kTablet, 0), fill, &read) < 0) return state.SkipWithError("a read failed");
+    if ((*cluster)->Read(kv_rados::PartObject(kTablet, 0), fill, &read) < 0)
+      return state.SkipWithError("a read failed");
     read->ForEach(0, [](auto, auto value) { return benchmark::DoNotOptimize(value), true; });
   }
 }
@@ -271,20 +300,63 @@ void EngineRange(benchmark::State& state) {
   for (auto _ : state) {
     int seen = 0;
     const uint64_t start = RangeStart(number++);
-    const Status status = engine->Scan({kTablet, Key(start, kRangeKeys), Key(start + 100, UINT64_MAX), state.range(0) != 0}, kv::Tier::kAny,
-                                       [&seen](auto, auto) { return ++seen < 1000; });
+    const Status status = engine->Scan(
+        {kTablet, Key(start, kRangeKeys), Key(start + 100, UINT64_MAX), state.range(0) != 0},
+        kv::Tier::kAny, [&seen](auto, auto) { return ++seen < 1000; });
     if (!status.ok() || seen != 100) return state.SkipWithError("a scan failed");
   }
 }
 
-BENCHMARK(RawGuardedPut)->Args({1, 1})->Args({64, 1})->Args({64, 16})->MeasureProcessCPUTime()->UseRealTime();
-BENCHMARK(EnginePut)->Args({1, 1})->Args({64, 1})->Args({64, 16})->MeasureProcessCPUTime()->UseRealTime();
-BENCHMARK(RawGet)->Args({1, 1})->Args({64, 1})->Args({64, 16})->MeasureProcessCPUTime()->UseRealTime();
-BENCHMARK(RawGetAndWait)->ArgName("tablets")->Arg(1)->Threads(1)->Threads(64)->MeasureProcessCPUTime()->UseRealTime();
-BENCHMARK(RawGetAndWait)->ArgName("tablets")->Arg(16)->Threads(64)->MeasureProcessCPUTime()->UseRealTime();
-BENCHMARK(EngineGet)->ArgName("tablets")->Arg(1)->Threads(1)->Threads(64)->MeasureProcessCPUTime()->UseRealTime();
-BENCHMARK(EngineGet)->ArgName("tablets")->Arg(16)->Threads(64)->MeasureProcessCPUTime()->UseRealTime();
-BENCHMARK(EngineGetLater)->Args({1, 1})->Args({64, 1})->Args({64, 16})->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK(RawGuardedPut)
+    ->Args({1, 1})
+    ->Args({64, 1})
+    ->Args({64, 16})
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
+BENCHMARK(EnginePut)
+    ->Args({1, 1})
+    ->Args({64, 1})
+    ->Args({64, 16})
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
+BENCHMARK(RawGet)
+    ->Args({1, 1})
+    ->Args({64, 1})
+    ->Args({64, 16})
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
+BENCHMARK(RawGetAndWait)
+    ->ArgName("tablets")
+    ->Arg(1)
+    ->Threads(1)
+    ->Threads(64)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
+BENCHMARK(RawGetAndWait)
+    ->ArgName("tablets")
+    ->Arg(16)
+    ->Threads(64)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
+BENCHMARK(EngineGet)
+    ->ArgName("tablets")
+    ->Arg(1)
+    ->Threads(1)
+    ->Threads(64)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
+BENCHMARK(EngineGet)
+    ->ArgName("tablets")
+    ->Arg(16)
+    ->Threads(64)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
+BENCHMARK(EngineGetLater)
+    ->Args({1, 1})
+    ->Args({64, 1})
+    ->Args({64, 16})
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
 BENCHMARK(RawRange)->MeasureProcessCPUTime()->UseRealTime();
 BENCHMARK(EngineRange)->ArgName("reverse")->Arg(0)->Arg(1)->MeasureProcessCPUTime()->UseRealTime();
 

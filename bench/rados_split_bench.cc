@@ -1,6 +1,9 @@
-// What a split of a part costs those who write to it meanwhile, and what many parts bring. Needs a cluster:
-//   ./dev cluster up && STATOR_CEPH_CONF=build/cluster/ceph.conf build/release/bench/rados_split_bench
-// Times are the machine's, in milliseconds; writers replace items of 1 KB that they know the stamps of, one write each at a time.
+// What a split of a part costs those who write to it meanwhile, and what many parts bring. Needs a
+// cluster:
+//   ./dev cluster up && STATOR_CEPH_CONF=build/cluster/ceph.conf
+//   build/release/bench/rados_split_bench
+// Times are the machine's, in milliseconds; writers replace items of 1 KB that they know the stamps
+// of, one write each at a time.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -35,7 +38,9 @@ kv_rados::RadosOptions Options() {
   options.split_bytes = options.split_keys = UINT64_MAX;
   if (std::getenv("STATOR_BENCH_STEPS") != nullptr) {
     options.split_step = [](int step) -> Status {
-      std::fprintf(stderr, "%.1f step %d\n", std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count(), step);
+      std::fprintf(
+          stderr, "%.1f step %d\n",
+          std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count(), step);
       return OkStatus();
     };
   }
@@ -54,8 +59,8 @@ struct Times {
   bool failed = false;
 };
 
-// kWriters threads call `write` with their number, while `go_on` returns true and none has failed (it returned false); `meanwhile` runs
-// beside them.
+// kWriters threads call `write` with their number, while `go_on` returns true and none has failed
+// (it returned false); `meanwhile` runs beside them.
 template <typename GoOn, typename Write, typename Meanwhile>
 Times TimeWrites(GoOn go_on, Write write, Meanwhile meanwhile) {
   std::atomic<bool> failed = false;
@@ -71,7 +76,10 @@ Times TimeWrites(GoOn go_on, Write write, Meanwhile meanwhile) {
         if (!write(w)) failed = true;
         mine.push_back(std::chrono::duration<double, std::milli>(Clock::now() - from).count());
         if (mine.back() > 150 && std::getenv("STATOR_BENCH_STEPS") != nullptr) {
-          std::fprintf(stderr, "%.1f write of %zu took %.0f\n", std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count(), w, mine.back());
+          std::fprintf(
+              stderr, "%.1f write of %zu took %.0f\n",
+              std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count(), w,
+              mine.back());
         }
       }
       const std::lock_guard lock(mutex);
@@ -82,7 +90,8 @@ Times TimeWrites(GoOn go_on, Write write, Meanwhile meanwhile) {
   for (std::thread& thread : threads) thread.join();
   const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
   std::sort(times.begin(), times.end());
-  return {static_cast<double>(times.size()) / seconds, times[times.size() / 2], times[times.size() * 99 / 100], times.back(), failed};
+  return {static_cast<double>(times.size()) / seconds, times[times.size() / 2],
+          times[times.size() * 99 / 100], times.back(), failed};
 }
 
 class Writers {
@@ -96,7 +105,8 @@ class Writers {
       for (; i < std::min(first + 500, kItems); ++i) batch.puts.push_back(PutOf(i));
       const Result<uint64_t> stamp = kv::ApplyAndWait(*engines_[0], std::move(batch));
       if (!stamp.ok()) return stamp.error();
-      std::fill(stamps_.begin() + static_cast<std::ptrdiff_t>(first), stamps_.begin() + static_cast<std::ptrdiff_t>(i), *stamp);
+      std::fill(stamps_.begin() + static_cast<std::ptrdiff_t>(first),
+                stamps_.begin() + static_cast<std::ptrdiff_t>(i), *stamp);
     }
     return OkStatus();
   }
@@ -112,15 +122,22 @@ class Writers {
       kv::Batch batch;
       batch.guards.push_back({kTablet, Item(i), stamps_[i]});
       batch.puts.push_back(PutOf(i));
-      const Result<uint64_t> stamp = kv::ApplyAndWait(*engines_[w % engines_.size()], std::move(batch));
+      const Result<uint64_t> stamp =
+          kv::ApplyAndWait(*engines_[w % engines_.size()], std::move(batch));
       stamps_[i] = stamp.ok() ? *stamp : 0;
       return stamp.ok();
     };
-    return TimeWrites([&stop] { return !stop; }, write, [&] { enough(); stop = true; });
+    return TimeWrites([&stop] { return !stop; }, write,
+                      [&] {
+                        enough();
+                        stop = true;
+                      });
   }
 
  private:
-  kv::Put PutOf(uint64_t i) const { return {kTablet, Item(i), std::string(kv::kStampBytes + kValueBytes, 'v')}; }
+  kv::Put PutOf(uint64_t i) const {
+    return {kTablet, Item(i), std::string(kv::kStampBytes + kValueBytes, 'v')};
+  }
 
   const std::vector<kv::Engine*> engines_;
   std::vector<uint64_t> stamps_;
@@ -138,7 +155,8 @@ void Split(benchmark::State& state) {
     engines.push_back(std::move(*engine));
   }
   Writers writers(all);
-  if (const Status filled = writers.Fill(); !filled.ok()) return state.SkipWithError(filled.error().message().c_str());
+  if (const Status filled = writers.Fill(); !filled.ok())
+    return state.SkipWithError(filled.error().message().c_str());
   bool failed = false;
   const auto note = [&](const std::string& name, const Times& times) {
     state.counters[name + "_per_s"] = times.per_second;
@@ -147,16 +165,21 @@ void Split(benchmark::State& state) {
     state.counters[name + "_max"] = times.longest;
     failed |= times.failed;
   };
-  const auto seconds = [](int count) { return [count] { std::this_thread::sleep_for(std::chrono::seconds(count)); }; };
+  const auto seconds = [](int count) {
+    return [count] { std::this_thread::sleep_for(std::chrono::seconds(count)); };
+  };
   for (auto _ : state) {
     note("1_part", writers.Run(seconds(5)));
     const auto started = Clock::now();
-    note("splitting", writers.Run([&] { failed |= !kv_rados::SplitPart(*all[0], kTablet, Item(0)).ok(); }));
-    state.counters["split_ms"] = std::chrono::duration<double, std::milli>(Clock::now() - started).count();
+    note("splitting",
+         writers.Run([&] { failed |= !kv_rados::SplitPart(*all[0], kTablet, Item(0)).ok(); }));
+    state.counters["split_ms"] =
+        std::chrono::duration<double, std::milli>(Clock::now() - started).count();
     note("2_parts", writers.Run(seconds(5)));
     for (int rounds = 0; rounds < 3; ++rounds) {
       const auto parts = kv_rados::PartsOf(*all[0], kTablet);
-      for (const kv_rados::PartInfo& part : *parts) failed |= !kv_rados::SplitPart(*all[0], kTablet, "\x01" + part.begin).ok();
+      for (const kv_rados::PartInfo& part : *parts)
+        failed |= !kv_rados::SplitPart(*all[0], kTablet, "\x01" + part.begin).ok();
     }
     state.counters["parts"] = static_cast<double>(kv_rados::PartsOf(*all[0], kTablet)->size());
     note("parts", writers.Run(seconds(5)));
@@ -164,7 +187,8 @@ void Split(benchmark::State& state) {
   if (failed) state.SkipWithError("something failed");
 }
 
-// A queue that grows to 200 MB of records of 1 KB, 64 of them under way: what its splits cost, and how many parts it leaves.
+// A queue that grows to 200 MB of records of 1 KB, 64 of them under way: what its splits cost, and
+// how many parts it leaves.
 void Queue(benchmark::State& state) {
   kv_rados::RadosOptions options = Options();
   options.split_bytes = 8 << 20;
@@ -175,7 +199,8 @@ void Queue(benchmark::State& state) {
   std::atomic<int> next = 0;
   const auto write = [&](size_t) {
     kv::Batch batch;
-    batch.puts.push_back({kLog, "queue" + std::string(kv::kStampBytes, '\0'), std::string(kv::kStampBytes + kValueBytes, 'v'), 5});
+    batch.puts.push_back({kLog, "queue" + std::string(kv::kStampBytes, '\0'),
+                          std::string(kv::kStampBytes + kValueBytes, 'v'), 5});
     return kv::ApplyAndWait(**engine, std::move(batch)).ok();
   };
   Times times;
@@ -190,7 +215,13 @@ void Queue(benchmark::State& state) {
 }
 
 BENCHMARK(Queue)->Iterations(1)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(Split)->ArgName("processes")->Arg(1)->Arg(3)->Iterations(1)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(Split)
+    ->ArgName("processes")
+    ->Arg(1)
+    ->Arg(3)
+    ->Iterations(1)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace stator

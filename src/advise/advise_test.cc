@@ -23,7 +23,8 @@ constexpr int64_t kSecond = 1'000'000;
 std::filesystem::path ExamplesDir() {
   for (std::filesystem::path at = std::filesystem::current_path();; at = at.parent_path()) {
     if (std::filesystem::exists(at / "examples/advise")) return at / "examples/advise";
-    if (at == at.parent_path()) return std::filesystem::path(__FILE__).parent_path() / "../../examples/advise";
+    if (at == at.parent_path())
+      return std::filesystem::path(__FILE__).parent_path() / "../../examples/advise";
   }
 }
 
@@ -41,7 +42,8 @@ Recording Read(const std::string& text, const std::string& name = "test.log") {
   return analysis.Finish();
 }
 
-std::vector<std::string> Ids(const Recording& recording, const throughput::UnitPrices& prices = {}) {
+std::vector<std::string> Ids(const Recording& recording,
+                             const throughput::UnitPrices& prices = {}) {
   std::vector<std::string> ids;
   for (const TableReport& table : recording.tables) {
     for (const Finding& finding : Judge(recording, table, prices)) {
@@ -52,7 +54,9 @@ std::vector<std::string> Ids(const Recording& recording, const throughput::UnitP
   return ids;
 }
 
-std::string Header() { return request_log::WriteLine(request_log::Header{kStart, request_log::KeyForm::kPlain, ""}); }
+std::string Header() {
+  return request_log::WriteLine(request_log::Header{kStart, request_log::KeyForm::kPlain, ""});
+}
 
 TableDefinition TableOf(const std::string& name) {
   TableDefinition table;
@@ -132,7 +136,8 @@ TEST(KeyLoadTest, EffectiveNumberOfKeys) {
     even.Add(kStart, "S:" + std::to_string(i % 40), "", 1);
     uneven.Add(kStart, i % 2 == 0 ? "S:half" : "S:" + std::to_string(i % 8), "", 1);
   }
-  for (int i = 0; i < 200000; ++i) many.Add(kStart + i * kSecond / 100, "S:" + std::to_string(i % 20000), "", 1);
+  for (int i = 0; i < 200000; ++i)
+    many.Add(kStart + i * kSecond / 100, "S:" + std::to_string(i % 20000), "", 1);
   EXPECT_NEAR(even.Finish().effective, 40, 1e-6);
   const KeyLoadSummary halves = uneven.Finish();
   EXPECT_EQ(halves.distinct, 5);
@@ -159,7 +164,8 @@ TEST(KeyLoadTest, CountsDistinctKeys) {
 TEST(KeyLoadTest, FindsTheBusiestSecondOfAKey) {
   KeyLoad load(Access::kWrite);
   for (int second = 0; second < 100; ++second) {
-    for (int i = 0; i < (second == 70 ? 2000 : 10); ++i) load.Add(kStart + second * kSecond, "S:hot", "", 1);
+    for (int i = 0; i < (second == 70 ? 2000 : 10); ++i)
+      load.Add(kStart + second * kSecond, "S:hot", "", 1);
     load.Add(kStart + second * kSecond, "S:other", "", 500);
   }
   const KeyLoadSummary summary = load.Finish();
@@ -181,7 +187,8 @@ TEST(KeyLoadTest, TellsKeysThatRiseFromKeysThatComeAndGo) {
   EXPECT_TRUE(rising.rises) << "by value, from 7 to 14";
   EXPECT_TRUE(rising.MovesOn());
   EXPECT_EQ(rising.leaders, 8);
-  const KeyLoadSummary hashed = play([](int i) { return "#" + std::to_string((i / 50) * 7919 % 10); }, none);
+  const KeyLoadSummary hashed =
+      play([](int i) { return "#" + std::to_string((i / 50) * 7919 % 10); }, none);
   EXPECT_FALSE(hashed.rises) << "hashed keys have no order";
   EXPECT_TRUE(hashed.MovesOn()) << "but follow each other";
   const KeyLoadSummary back = play([](int i) { return "S:" + std::to_string(i / 50 % 2); }, none);
@@ -189,7 +196,9 @@ TEST(KeyLoadTest, TellsKeysThatRiseFromKeysThatComeAndGo) {
   EXPECT_GT(back.leaders_again, 0);
   const auto one = [](int) { return std::string("S:one"); };
   EXPECT_TRUE(play(one, [](int i) { return "N:" + std::to_string(i); }).hottest.at(0).sort_rises);
-  EXPECT_FALSE(play(one, [](int i) { return "N:" + std::to_string(i * 7919 % 400); }).hottest.at(0).sort_rises);
+  EXPECT_FALSE(play(one, [](int i) { return "N:" + std::to_string(i * 7919 % 400); })
+                   .hottest.at(0)
+                   .sort_rises);
 }
 
 TEST(JudgeTest, GuidanceNeedsTwentyShards) {
@@ -230,7 +239,8 @@ TEST(CostTest, NoMinuteIsBusierThanTheBusiest) {
   for (const int64_t before : {0, 13, 26, 40}) {  // seconds of a minute when it begins
     CostMeter meter;
     const int64_t start = kStart / (60 * kSecond) * 60 * kSecond + (60 - before) * kSecond;
-    for (int second = 0; second < 26; ++second) meter.Add(start + second * kSecond, Access::kWrite, 20);
+    for (int second = 0; second < 26; ++second)
+      meter.Add(start + second * kSecond, Access::kWrite, 20);
     const CostSummary cost = meter.Finish(start, start + 26 * kSecond);
     EXPECT_EQ(cost.average.write, 20);
     EXPECT_EQ(cost.busiest_minute.write, 20) << before;
@@ -268,7 +278,8 @@ TEST(ReplayTest, SaysWhatWouldHaveBeenThrottled) {
   table.write_units = 10;
   std::string log = Header() + request_log::WriteLine(table);
   for (int second = 0; second < 60; ++second) {
-    for (int i = 0; i < 20; ++i) log += request_log::WriteLine(Write(second, "S:" + std::to_string(i)));
+    for (int i = 0; i < 20; ++i)
+      log += request_log::WriteLine(Write(second, "S:" + std::to_string(i)));
   }
   const Recording recording = Read(log);
   const ReplaySummary& replay = recording.tables.at(0).replay;
@@ -312,7 +323,8 @@ TEST(JudgeTest, EventualReadsAndThrottledRequests) {
     read.operation = "GetItem";
     read.write_units = 0;
     read.read_units = i % 2 == 0 ? 1 : 0.5;
-    read.consistency = i % 2 == 0 ? request_log::Consistency::kStrong : request_log::Consistency::kEventual;
+    read.consistency =
+        i % 2 == 0 ? request_log::Consistency::kStrong : request_log::Consistency::kEventual;
     log += request_log::WriteLine(read);
   }
   Request refused = Write(100, "S:1", 0);
@@ -342,7 +354,8 @@ TEST(JudgeTest, CapacityThatRefusedIsNoSaving) {
 
 TEST(JudgeTest, BillingMode) {
   std::string log = Header() + request_log::WriteLine(TableOf("Table"));
-  for (int i = 0; i < 3000; ++i) log += request_log::WriteLine(Write(i, "S:" + std::to_string(i), 7));
+  for (int i = 0; i < 3000; ++i)
+    log += request_log::WriteLine(Write(i, "S:" + std::to_string(i), 7));
   throughput::UnitPrices prices;
   prices.million_writes = 1.25;
   prices.million_reads = 0.25;
@@ -379,10 +392,13 @@ TEST(RecordingTest, OtherFilesAreRefused) {
   };
   EXPECT_EQ(refusal(""), "x: is empty");
   EXPECT_EQ(refusal("hello\n"), "x: is no recording of requests: not a JSON object");
-  EXPECT_EQ(refusal("{\"t\":1,\"op\":\"GetItem\",\"tb\":\"a\"}\n"), "x: is no recording of requests");
-  EXPECT_EQ(refusal("{\"stator_request_log\":9,\"at\":1}\n"),
-            "x: is no recording of requests: version 9 of the format; this program reads version 1");
-  EXPECT_EQ(refusal(std::string(10 << 20, 'x')), "x: is no recording of requests: longer than any line of a recording");
+  EXPECT_EQ(refusal("{\"t\":1,\"op\":\"GetItem\",\"tb\":\"a\"}\n"),
+            "x: is no recording of requests");
+  EXPECT_EQ(
+      refusal("{\"stator_request_log\":9,\"at\":1}\n"),
+      "x: is no recording of requests: version 9 of the format; this program reads version 1");
+  EXPECT_EQ(refusal(std::string(10 << 20, 'x')),
+            "x: is no recording of requests: longer than any line of a recording");
 }
 
 TEST(RecordingTest, MemoryIsBoundedAndTheRestCounted) {
@@ -412,7 +428,8 @@ TEST(RecordingTest, MemoryIsBoundedAndTheRestCounted) {
   for (const TableReport& table : recording.tables) indexes += table.resources.size() - 1;
   EXPECT_EQ(indexes, kMostIndexes);
   EXPECT_EQ(recording.not_analysed, 9000 - static_cast<int64_t>(indexes));
-  EXPECT_NE(TextReport(recording, {}).find("more tables and indexes than are looked at"), std::string::npos);
+  EXPECT_NE(TextReport(recording, {}).find("more tables and indexes than are looked at"),
+            std::string::npos);
 }
 
 TEST(RecordingTest, TimeGoesForwardOnly) {

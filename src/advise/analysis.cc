@@ -48,7 +48,8 @@ struct Analysis::Load {
   KeyLoad keys[throughput::kAccesses] = {KeyLoad(Access::kRead), KeyLoad(Access::kWrite)};
   CostMeter cost;
 
-  void Add(int64_t now, Access access, const std::vector<request_log::Touch>& touches, double units) {
+  void Add(int64_t now, Access access, const std::vector<request_log::Touch>& touches,
+           double units) {
     const size_t a = static_cast<size_t>(access);
     ++report.requests[a];
     cost.Add(now, access, units);
@@ -78,13 +79,15 @@ void Analysis::BeginFile(const std::string& file) {
 void Analysis::AddDamage(int64_t line, const std::string& what) {
   ++out_.lines;
   ++out_.damaged;
-  if (out_.damage.size() < kMostDamagedShown) out_.damage.push_back({out_.files.back(), line, what});
+  if (out_.damage.size() < kMostDamagedShown)
+    out_.damage.push_back({out_.files.back(), line, what});
 }
 
 void Analysis::Add(const request_log::Record& record, int64_t line) {
   ++out_.lines;
   if (const auto* request = std::get_if<Request>(&record)) return AddRequest(*request);
-  if (const auto* table = std::get_if<request_log::TableDefinition>(&record)) return AddTable(*table);
+  if (const auto* table = std::get_if<request_log::TableDefinition>(&record))
+    return AddTable(*table);
   if (const auto* lost = std::get_if<request_log::Lost>(&record)) {
     // Both are below 2^50, and a file has no 2^13 lines of such a size.
     out_.lost = std::min(out_.lost + lost->count, int64_t{1} << 60);
@@ -181,14 +184,15 @@ void Analysis::AddRead(const Request& request, int64_t now, Table* table) {
   }
   load->Add(now, Access::kRead, request.keys, request.read_units);
   if (request.consistency == Consistency::kStrong) load->report.strong_units += request.read_units;
-  if (request.consistency == Consistency::kEventual) load->report.eventual_units += request.read_units;
+  if (request.consistency == Consistency::kEventual)
+    load->report.eventual_units += request.read_units;
 
   const bool pages = request.scanned.has_value();
   if (!pages && request.keys.size() == 1 && request.stored_bytes && *request.stored_bytes > 0) {
     Count(*request.stored_bytes, &report.sizes[0]);
   }
-  if (request.index.empty() && !pages && request.keys.size() == 1 && request.stored_bytes && request.asked_bytes &&
-      !request.attributes.empty()) {
+  if (request.index.empty() && !pages && request.keys.size() == 1 && request.stored_bytes &&
+      request.asked_bytes && !request.attributes.empty()) {
     NarrowUse& narrow = report.narrow_reads;
     ++narrow.requests;
     narrow.units += request.read_units;
@@ -201,9 +205,11 @@ void Analysis::AddRead(const Request& request, int64_t now, Table* table) {
     Remember(request.attributes, &narrow.attributes);
   }
   if (pages) {
-    auto found = std::find_if(report.patterns.begin(), report.patterns.end(), [&](const Pattern& p) {
-      return p.operation == request.operation && p.index == request.index && p.filter == request.filter;
-    });
+    auto found =
+        std::find_if(report.patterns.begin(), report.patterns.end(), [&](const Pattern& p) {
+          return p.operation == request.operation && p.index == request.index &&
+                 p.filter == request.filter;
+        });
     if (found == report.patterns.end() && report.patterns.size() < kMostPatterns) {
       report.patterns.push_back({request.operation, request.index, request.filter});
       found = std::prev(report.patterns.end());
@@ -224,20 +230,24 @@ void Analysis::AddRead(const Request& request, int64_t now, Table* table) {
   if (request.attributes.empty()) use.everything = true;
   Remember(request.attributes, &use.attributes);
   Remember(request.filter, &use.attributes);
-  // What a filter dropped is as large as what it let pass; of a page that returned nothing nothing is known.
+  // What a filter dropped is as large as what it let pass; of a page that returned nothing nothing
+  // is known.
   double apart = request.read_units;
   if (request.asked_bytes && request.scanned && request.returned.value_or(0) > 0) {
-    const double bytes = static_cast<double>(*request.asked_bytes) * static_cast<double>(*request.scanned) /
+    const double bytes = static_cast<double>(*request.asked_bytes) *
+                         static_cast<double>(*request.scanned) /
                          static_cast<double>(*request.returned);
-    apart = std::min(apart, throughput::HalvesToUnits(throughput::ReadHalves(
-                                std::llround(std::min(bytes, 1e15)), UnitConsistency(request.consistency))));
+    apart = std::min(
+        apart, throughput::HalvesToUnits(throughput::ReadHalves(
+                   std::llround(std::min(bytes, 1e15)), UnitConsistency(request.consistency))));
   }
   use.units_apart += apart;
 }
 
 void Analysis::AddWrite(const Request& request, int64_t now, Table* table) {
   TableReport& report = table->report;
-  if (request.write_units > 0) table->load.Add(now, Access::kWrite, request.keys, request.write_units);
+  if (request.write_units > 0)
+    table->load.Add(now, Access::kWrite, request.keys, request.write_units);
   for (const request_log::Touch& touch : request.keys) {
     if (touch.bytes && *touch.bytes > 0) Count(*touch.bytes, &report.sizes[1]);
   }
@@ -251,7 +261,8 @@ void Analysis::AddWrite(const Request& request, int64_t now, Table* table) {
     if (!write.partition.empty()) touches.push_back({write.partition, "", {}});
     load->Add(now, Access::kWrite, touches, write.units);
   }
-  if (request.operation == "UpdateItem" && request.stored_bytes && request.asked_bytes && request.keys.size() == 1) {
+  if (request.operation == "UpdateItem" && request.stored_bytes && request.asked_bytes &&
+      request.keys.size() == 1) {
     NarrowUse& narrow = report.narrow_updates;
     ++narrow.requests;
     narrow.units += request.write_units;
@@ -268,7 +279,8 @@ Recording Analysis::Finish() {
   out_.start_micros = first_micros_.value_or(0);
   for (auto& [name, table] : tables_) {
     const auto close = [&](Load& load) {
-      for (size_t a = 0; a < throughput::kAccesses; ++a) load.report.keys[a] = load.keys[a].Finish();
+      for (size_t a = 0; a < throughput::kAccesses; ++a)
+        load.report.keys[a] = load.keys[a].Finish();
       load.report.cost = load.cost.Finish(out_.start_micros, out_.end_micros);
       table->report.resources.push_back(std::move(load.report));
     };

@@ -1,6 +1,6 @@
 // Takes a recording record by record and keeps what judge.h needs. Memory is bounded whatever the
-// recording holds: at most kMostTables tables with kMostIndexes indexes between them; what is beyond is counted.
-// Deterministic. Not thread-safe.
+// recording holds: at most kMostTables tables with kMostIndexes indexes between them; what is
+// beyond is counted. Deterministic. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -20,9 +20,9 @@
 namespace stator::advise {
 
 inline constexpr size_t kMostTables = 100;
-inline constexpr size_t kMostIndexes = 100;     // of all tables, local ones aside
-inline constexpr size_t kMostPatterns = 64;     // of a table
-inline constexpr size_t kMostAttributes = 32;   // whose names are kept of each kind of use
+inline constexpr size_t kMostIndexes = 100;    // of all tables, local ones aside
+inline constexpr size_t kMostPatterns = 64;    // of a table
+inline constexpr size_t kMostAttributes = 32;  // whose names are kept of each kind of use
 inline constexpr size_t kMostDamagedShown = 5;
 
 // Reads or updates of few attributes, and what they would cost if those were an item of their own.
@@ -49,7 +49,7 @@ struct Pattern {
 struct IndexUse {
   int64_t reads = 0;
   double read_units = 0;
-  double units_apart = 0;  // what the reads would cost if entries held what was asked for
+  double units_apart = 0;   // what the reads would cost if entries held what was asked for
   bool everything = false;  // a read without a projection was seen
   std::set<std::string> attributes;
   int64_t writes = 0;
@@ -77,9 +77,9 @@ struct SizeCount {
 
 struct TableReport {
   request_log::TableDefinition definition;  // the latest
-  bool defined = false;                     // false: used before any line defined it, which no recorder does
-  std::vector<ResourceReport> resources;    // the table, then its global indexes by name
-  int64_t throttled = 0;                    // requests that the server refused
+  bool defined = false;  // false: used before any line defined it, which no recorder does
+  std::vector<ResourceReport> resources;  // the table, then its global indexes by name
+  int64_t throttled = 0;                  // requests that the server refused
   int64_t conditions_failed = 0;
   std::array<SizeCount, throughput::kAccesses> sizes;
   NarrowUse narrow_reads;
@@ -105,13 +105,15 @@ struct Recording {
   int64_t not_analysed = 0;  // requests on tables and indexes beyond the bound
   int64_t out_of_order = 0;  // requests older than one before them by more than a second
   bool hashed = false;
-  size_t secrets = 0;   // different ones: keys of different secrets can't be compared
+  size_t secrets = 0;    // different ones: keys of different secrets can't be compared
   bool cut_off = false;  // a file ended without saying so: the server runs still, or was killed
   bool full = false;     // it ended at --record-max-mb
   int64_t start_micros = 0;
   int64_t end_micros = 0;
   std::vector<TableReport> tables;  // by name
-  double seconds() const { return std::max(1.0, static_cast<double>(end_micros - start_micros) / 1e6); }
+  double seconds() const {
+    return std::max(1.0, static_cast<double>(end_micros - start_micros) / 1e6);
+  }
 };
 
 class Analysis {

@@ -38,10 +38,13 @@ Status ReadRecording(std::istream& in, const std::string& name, Analysis* analys
   while (NextLine(in, &text, &too_long)) {
     ++line;
     Result<request_log::Record> record =
-        too_long ? Result<request_log::Record>(ValidationError("longer than any line of a recording")) : reader.Read(text);
+        too_long
+            ? Result<request_log::Record>(ValidationError("longer than any line of a recording"))
+            : reader.Read(text);
     const bool header = record.ok() && std::holds_alternative<request_log::Header>(*record);
     if (line == 1 && !header) {
-      return ValidationError(name + ": is no recording of requests" + (record.ok() ? "" : ": " + record.error().message()));
+      return ValidationError(name + ": is no recording of requests" +
+                             (record.ok() ? "" : ": " + record.error().message()));
     }
     if (record.ok()) {
       analysis->Add(*record, line);
@@ -57,14 +60,16 @@ int Execute(const Command& command) {
   Analysis analysis;
   for (const std::string& file : command.files) {
     std::ifstream in(file, std::ios::binary);
-    const Status read = in ? ReadRecording(in, file, &analysis) : Status(ValidationError(file + ": cannot be read"));
+    const Status read = in ? ReadRecording(in, file, &analysis)
+                           : Status(ValidationError(file + ": cannot be read"));
     if (!read.ok()) {
       std::cerr << read.error().message() << '\n';
       return 1;
     }
   }
   const Recording recording = analysis.Finish();
-  std::cout << (command.json ? JsonReport(recording, command.prices) : TextReport(recording, command.prices));
+  std::cout << (command.json ? JsonReport(recording, command.prices)
+                             : TextReport(recording, command.prices));
   std::cout.flush();
   return std::cout ? 0 : 1;
 }

@@ -17,8 +17,8 @@ struct Command {
   bool json = false;
 };
 
-// Reads lines to the end of `in`. Lines that are no records are counted. kValidation if the first line is no header of a
-// recording that this version reads: the file is something else.
+// Reads lines to the end of `in`. Lines that are no records are counted. kValidation if the first
+// line is no header of a recording that this version reads: the file is something else.
 Status ReadRecording(std::istream& in, const std::string& name, Analysis* analysis);
 
 // Prints the report to standard output. The exit code; errors go to standard error.

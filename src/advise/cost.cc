@@ -80,11 +80,13 @@ CostSummary CostMeter::Finish(int64_t start_micros, int64_t end_micros) {
   if (!minute_) return out;
   PassTo(end_micros / kMinute);
   // The last minute is not over, nor is the first one of a short recording.
-  const double rest = static_cast<double>(end_micros - std::max(start_micros, *minute_ * kMinute)) / 1e6;
+  const double rest =
+      static_cast<double>(end_micros - std::max(start_micros, *minute_ * kMinute)) / 1e6;
   if (rest >= 30 || !capacity_) CloseMinute(std::clamp(rest, 1.0, 60.0));
   out.average = {all_.read / out.seconds, all_.write / out.seconds};
   // A short recording has no whole minute, and one that is cut in two looks quieter than it is.
-  busiest_ = {std::max(busiest_.read, out.average.read), std::max(busiest_.write, out.average.write)};
+  busiest_ = {std::max(busiest_.read, out.average.read),
+              std::max(busiest_.write, out.average.write)};
   out.busiest_minute = busiest_;
   out.quietest_minute = quietest_.value_or(Rates{});
   out.scaled = {capacity_seconds_.read / seconds_, capacity_seconds_.write / seconds_};

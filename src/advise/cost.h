@@ -11,12 +11,12 @@
 namespace stator::advise {
 
 struct CostSummary {
-  double seconds = 0;               // from the first to the last request
-  throughput::Rates average;        // units per second
+  double seconds = 0;                // from the first to the last request
+  throughput::Rates average;         // units per second
   throughput::Rates busiest_minute;  // units per second
   throughput::Rates quietest_minute;
-  throughput::Rates scaled;         // what auto scaling provides, on average
-  throughput::Rates fixed;          // the busiest minute at the target utilisation
+  throughput::Rates scaled;  // what auto scaling provides, on average
+  throughput::Rates fixed;   // the busiest minute at the target utilisation
 };
 
 class CostMeter {

@@ -12,19 +12,21 @@
 
 namespace stator::advise {
 
-// Thresholds. Amazon says what is bad, not from which figure on: all but the partition maxima are our
-// assumptions. docs/advise.md gives the reason of each.
+// Thresholds. Amazon says what is bad, not from which figure on: all but the partition maxima are
+// our assumptions. docs/advise.md gives the reason of each.
 inline constexpr double kPoorTopShare = 0.25;  // of the units on one key: poor
 inline constexpr double kFairTopShare = 0.05;
 inline constexpr double kPoorEffectiveKeys = 10;  // fewer: poor
 inline constexpr double kFairEffectiveKeys = 100;
-inline constexpr double kHotPart = 0.8;       // of a partition's maximum, in a key's busiest second
-inline constexpr double kIdlePart = 0.1;      // of a partition's maximum: a load below it needs no distribution
-inline constexpr double kWorthSaving = 0.2;   // of the units that a kind of requests costs
-inline constexpr double kWorthLooking = 0.05;  // of a table's read units: what costs less is not told
-inline constexpr double kWideScan = 10;       // items read for each one returned
-inline constexpr double kFewUnits = 5;        // provisioned beyond need: less is not told
-inline constexpr int64_t kFewRequests = 20;   // nothing is concluded from fewer
+inline constexpr double kHotPart = 0.8;  // of a partition's maximum, in a key's busiest second
+inline constexpr double kIdlePart =
+    0.1;  // of a partition's maximum: a load below it needs no distribution
+inline constexpr double kWorthSaving = 0.2;  // of the units that a kind of requests costs
+inline constexpr double kWorthLooking =
+    0.05;                                    // of a table's read units: what costs less is not told
+inline constexpr double kWideScan = 10;      // items read for each one returned
+inline constexpr double kFewUnits = 5;       // provisioned beyond need: less is not told
+inline constexpr int64_t kFewRequests = 20;  // nothing is concluded from fewer
 
 enum class Grade : uint8_t { kGood, kFair, kPoor, kUnknown };
 std::string_view GradeText(Grade grade);
@@ -49,10 +51,12 @@ struct MonthlyCost {
   double fixed = 0;   // provisioned for the busiest minute
   double storage = 0;
 };
-MonthlyCost CostOf(const throughput::UnitPrices& prices, const ResourceReport& resource, int64_t bytes);
+MonthlyCost CostOf(const throughput::UnitPrices& prices, const ResourceReport& resource,
+                   int64_t bytes);
 
 // Worst first: problems, then what saves most, then hints.
-std::vector<Finding> Judge(const Recording& recording, const TableReport& table, const throughput::UnitPrices& prices);
+std::vector<Finding> Judge(const Recording& recording, const TableReport& table,
+                           const throughput::UnitPrices& prices);
 // What the recording does not say: sentences that go with every finding.
 std::vector<std::string> LimitsOf(const Recording& recording);
 

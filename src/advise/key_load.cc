@@ -12,11 +12,11 @@
 namespace stator::advise {
 namespace {
 
-constexpr size_t kLifeKeys = 256;     // counters: whoever has 1/256 of the units is among them
-constexpr size_t kSecondKeys = 64;    // of a second, and of a stretch
-constexpr size_t kLabelBytes = 80;    // of a key that is shown
-constexpr size_t kPeakKeys = 256;     // keys whose busiest second is kept
-constexpr size_t kSortKeys = 64;      // collections whose sort keys are watched
+constexpr size_t kLifeKeys = 256;   // counters: whoever has 1/256 of the units is among them
+constexpr size_t kSecondKeys = 64;  // of a second, and of a stretch
+constexpr size_t kLabelBytes = 80;  // of a key that is shown
+constexpr size_t kPeakKeys = 256;   // keys whose busiest second is kept
+constexpr size_t kSortKeys = 64;    // collections whose sort keys are watched
 constexpr size_t kLeaders = 64;
 constexpr int64_t kStretchSeconds = 10;
 
@@ -134,8 +134,7 @@ void KeyLoad::CloseSecond() {
 
 void KeyLoad::CloseStretch() {
   const std::vector<throughput::HeavyKey> top = stretch_.Top(1);
-  const bool leads =
-      !top.empty() && top[0].weight - top[0].overestimate >= stretch_.total() / 2;
+  const bool leads = !top.empty() && top[0].weight - top[0].overestimate >= stretch_.total() / 2;
   stretch_.Clear();
   if (!leads || (!leaders_.empty() && leaders_.back() == top[0].hash)) return;
   ++seen_.leaders;

@@ -47,15 +47,15 @@ struct KeyLoadSummary {
     bool sort_rises = false;     // its new sort keys go up with time
   };
   double units = 0;
-  std::vector<Key> hottest;   // heaviest first, at most five
-  double distinct = 0;        // keys, estimated
-  double effective = 0;       // keys that would carry as much evenly: 1 / sum of squared shares
-  double peak_per_second = 0;     // of all keys together
+  std::vector<Key> hottest;    // heaviest first, at most five
+  double distinct = 0;         // keys, estimated
+  double effective = 0;        // keys that would carry as much evenly: 1 / sum of squared shares
+  double peak_per_second = 0;  // of all keys together
   double peak_key_per_second = 0;  // of one key, in its busiest second
   std::string peak_key;
   int64_t peak_key_micros = 0;
-  // Of the keys that had half of the units in some stretch of ten seconds: how many others followed, and how many of
-  // them had been there before.
+  // Of the keys that had half of the units in some stretch of ten seconds: how many others
+  // followed, and how many of them had been there before.
   int64_t leaders = 0;
   int64_t leaders_again = 0;
   bool rises = false;  // keys go up with time

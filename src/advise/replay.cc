@@ -117,7 +117,8 @@ void Replay::Add(const request_log::Request& request, int64_t now_micros) {
   Part* target = &table_;
   if (!request.index.empty()) {
     // A local index draws from its table.
-    if (const auto found = indexes_.find(request.index); found != indexes_.end()) target = &found->second;
+    if (const auto found = indexes_.find(request.index); found != indexes_.end())
+      target = &found->second;
   }
   const size_t count = std::max<size_t>(1, request.keys.size());
   std::vector<Draw> draws;
@@ -129,10 +130,12 @@ void Replay::Add(const request_log::Request& request, int64_t now_micros) {
     draw.eventual = request.consistency == request_log::Consistency::kEventual;
     draw.halves = HalvesOf(reads ? request.read_units : request.write_units, count);
     if (!request.keys.empty()) {
-      draw.point = {HashOfKey(request.keys[i].partition), request.keys[i].sort, request.keys[i].partition};
+      draw.point = {HashOfKey(request.keys[i].partition), request.keys[i].sort,
+                    request.keys[i].partition};
     } else {
       // A Scan is somewhere in the hash space; its time says where as well as anything.
-      draw.point.hash = HashOfKey(std::string_view(reinterpret_cast<const char*>(&now_micros), sizeof(now_micros)));
+      draw.point.hash = HashOfKey(
+          std::string_view(reinterpret_cast<const char*>(&now_micros), sizeof(now_micros)));
     }
   }
   for (const request_log::IndexWrite& write : request.index_writes) {
@@ -143,10 +146,10 @@ void Replay::Add(const request_log::Request& request, int64_t now_micros) {
     draw.resource = found->second.resource.get();
     draw.access = Access::kWrite;
     draw.halves = HalvesOf(write.units, 1);
-    const std::string_view key =
-        !write.partition.empty() ? std::string_view(write.partition)
-        : !request.keys.empty()  ? std::string_view(request.keys[0].partition)
-                                 : std::string_view();
+    const std::string_view key = !write.partition.empty() ? std::string_view(write.partition)
+                                 : !request.keys.empty()
+                                     ? std::string_view(request.keys[0].partition)
+                                     : std::string_view();
     draw.point = {HashOfKey(key), {}, key};
   }
   ++out_.requests;
@@ -156,7 +159,8 @@ void Replay::Add(const request_log::Request& request, int64_t now_micros) {
 
 void Replay::Count(int64_t now_micros, const Verdict& verdict) {
   ++out_.throttled;
-  const std::string reason(throughput::ReasonCode(verdict.resource->is_index(), verdict.access, verdict.limit));
+  const std::string reason(
+      throughput::ReasonCode(verdict.resource->is_index(), verdict.access, verdict.limit));
   ++out_.reasons[reason];
   const auto [at, first] = explained_.try_emplace(reason, now_micros);
   if (!first && now_micros - at->second < kExplainEvery) return;

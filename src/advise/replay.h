@@ -1,7 +1,7 @@
-// Plays recorded requests on the throughput model: what would have been throttled under the capacity
-// that the tables had. Partitions are those of new tables of that size and capacity, keys are placed
-// by a hash of their own, and refused requests are not tried again. Bounded memory, deterministic.
-// Not thread-safe.
+// Plays recorded requests on the throughput model: what would have been throttled under the
+// capacity that the tables had. Partitions are those of new tables of that size and capacity, keys
+// are placed by a hash of their own, and refused requests are not tried again. Bounded memory,
+// deterministic. Not thread-safe.
 #pragma once
 
 #include <cstdint>

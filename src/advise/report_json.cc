@@ -25,12 +25,16 @@ void Keys(JsonWriter* json, std::string_view name, const ResourceReport& resourc
   json->Key("hottest").Open('[');
   for (const KeyLoadSummary::Key& key : keys.hottest) {
     json->Open('{').Field("key", key.key).Field("share", key.share);
-    json->Field("peak_units_per_second", key.peak_per_second).Key("sort_rises").Bool(key.sort_rises).Close('}');
+    json->Field("peak_units_per_second", key.peak_per_second)
+        .Key("sort_rises")
+        .Bool(key.sort_rises)
+        .Close('}');
   }
   json->Close(']').Close('}');
 }
 
-void Resource(JsonWriter* json, const TableReport& table, const ResourceReport& resource, const throughput::UnitPrices& prices) {
+void Resource(JsonWriter* json, const TableReport& table, const ResourceReport& resource,
+              const throughput::UnitPrices& prices) {
   int64_t bytes = table.definition.bytes;
   for (const request_log::IndexDefinition& index : table.definition.indexes) {
     if (resource.is_index && index.name == resource.name) bytes = index.bytes;
@@ -39,13 +43,17 @@ void Resource(JsonWriter* json, const TableReport& table, const ResourceReport& 
   json->Open('{').Field("name", resource.name).Field("kind", resource.is_index ? "index" : "table");
   Keys(json, "reads", resource, Access::kRead);
   Keys(json, "writes", resource, Access::kWrite);
-  json->Field("strong_read_units", resource.strong_units).Field("eventual_read_units", resource.eventual_units);
+  json->Field("strong_read_units", resource.strong_units)
+      .Field("eventual_read_units", resource.eventual_units);
   Rates(json, "average", resource.cost.average);
   Rates(json, "busiest_minute", resource.cost.busiest_minute);
   Rates(json, "quietest_minute", resource.cost.quietest_minute);
   Rates(json, "auto_scaled", resource.cost.scaled);
   Rates(json, "suggested_provisioned", resource.cost.fixed);
-  json->Key("month").Open('{').Field("provisioned_auto_scaled", cost.scaled).Field("provisioned_fixed", cost.fixed);
+  json->Key("month")
+      .Open('{')
+      .Field("provisioned_auto_scaled", cost.scaled)
+      .Field("provisioned_fixed", cost.fixed);
   json->Key("on_demand");
   if (prices.million_reads > 0 || prices.million_writes > 0) {
     json->Number(cost.on_demand);
@@ -63,7 +71,9 @@ void Sizes(JsonWriter* json, std::string_view name, const SizeCount& sizes) {
 
 void WriteFinding(JsonWriter* json, const Finding& finding) {
   static constexpr std::string_view kLevels[] = {"problem", "saving", "hint"};
-  json->Open('{').Field("id", finding.id).Field("level", kLevels[static_cast<size_t>(finding.level)]);
+  json->Open('{')
+      .Field("id", finding.id)
+      .Field("level", kLevels[static_cast<size_t>(finding.level)]);
   if (!finding.index.empty()) json->Field("index", finding.index);
   json->Field("text", finding.text).Key("evidence").Open('{');
   for (const auto& [name, value] : finding.evidence) json->Field(name, value);
@@ -72,16 +82,23 @@ void WriteFinding(JsonWriter* json, const Finding& finding) {
   json->Close('}');
 }
 
-void Table(JsonWriter* json, const Recording& recording, const TableReport& table, const throughput::UnitPrices& prices) {
+void Table(JsonWriter* json, const Recording& recording, const TableReport& table,
+           const throughput::UnitPrices& prices) {
   json->Open('{').Field("name", table.definition.name);
   json->Field("billing", table.definition.on_demand ? "on-demand" : "provisioned");
-  json->Key("throttled").Whole(table.throttled).Key("conditions_failed").Whole(table.conditions_failed);
+  json->Key("throttled")
+      .Whole(table.throttled)
+      .Key("conditions_failed")
+      .Whole(table.conditions_failed);
   Sizes(json, "items_read", table.sizes[0]);
   Sizes(json, "items_written", table.sizes[1]);
   json->Key("resources").Open('[');
   for (const ResourceReport& resource : table.resources) Resource(json, table, resource, prices);
   json->Close(']').Key("model").Open('{').Key("requests").Whole(table.replay.requests);
-  json->Key("throttled").Whole(table.replay.throttled).Key("partitions").Whole(static_cast<int64_t>(table.replay.partitions));
+  json->Key("throttled")
+      .Whole(table.replay.throttled)
+      .Key("partitions")
+      .Whole(static_cast<int64_t>(table.replay.partitions));
   json->Key("reasons").Open('{');
   for (const auto& [reason, count] : table.replay.reasons) json->Key(reason).Whole(count);
   json->Close('}').Close('}').Key("findings").Open('[');
@@ -98,10 +115,18 @@ std::string JsonReport(const Recording& recording, const throughput::UnitPrices&
   json.Close(']').Key("lines").Whole(recording.lines).Key("damaged").Whole(recording.damaged);
   json.Key("damage").Open('[');
   for (const Damage& damage : recording.damage) {
-    json.Open('{').Field("file", damage.file).Key("line").Whole(damage.line).Field("what", damage.what).Close('}');
+    json.Open('{')
+        .Field("file", damage.file)
+        .Key("line")
+        .Whole(damage.line)
+        .Field("what", damage.what)
+        .Close('}');
   }
   json.Close(']').Key("requests").Whole(recording.requests).Key("lost").Whole(recording.lost);
-  json.Key("start_micros").Whole(recording.start_micros).Key("end_micros").Whole(recording.end_micros);
+  json.Key("start_micros")
+      .Whole(recording.start_micros)
+      .Key("end_micros")
+      .Whole(recording.end_micros);
   json.Key("hashed").Bool(recording.hashed).Key("limits").Open('[');
   for (const std::string& limit : LimitsOf(recording)) json.Text(limit);
   json.Close(']').Close('}').Key("tables").Open('[');

@@ -40,19 +40,24 @@ void Load(std::string* out, const ResourceReport& resource, Access access) {
   const KeyLoadSummary& keys = resource.keys[a];
   const CostSummary& cost = resource.cost;
   if (resource.requests[a] == 0) return;
-  std::string text = fmt::format("{} requests, {} units: {}/s on average, {}/s in the busiest minute",
-                                 NumberText(static_cast<double>(resource.requests[a])),
-                                 NumberText(cost.average.Of(access) * cost.seconds), NumberText(cost.average.Of(access)),
-                                 NumberText(cost.busiest_minute.Of(access)));
-  if (keys.peak_per_second > 0) text += fmt::format(", {} in the busiest second", NumberText(keys.peak_per_second));
+  std::string text =
+      fmt::format("{} requests, {} units: {}/s on average, {}/s in the busiest minute",
+                  NumberText(static_cast<double>(resource.requests[a])),
+                  NumberText(cost.average.Of(access) * cost.seconds),
+                  NumberText(cost.average.Of(access)), NumberText(cost.busiest_minute.Of(access)));
+  if (keys.peak_per_second > 0)
+    text += fmt::format(", {} in the busiest second", NumberText(keys.peak_per_second));
   Wrapped(out, a == 0 ? "    reads   " : "    writes  ", text + ".");
   if (keys.hottest.empty()) return;
-  text = fmt::format("{}: the hottest of about {} keys ({}) has {:.1f}%, they spread like {} equal ones.",
-                     GradeText(GradeOf(keys)), NumberText(std::round(keys.distinct)), KeyForPeople(keys.hottest[0].key),
-                     100 * keys.hottest[0].share, NumberText(std::round(keys.effective)));
+  text = fmt::format(
+      "{}: the hottest of about {} keys ({}) has {:.1f}%, they spread like {} equal ones.",
+      GradeText(GradeOf(keys)), NumberText(std::round(keys.distinct)),
+      KeyForPeople(keys.hottest[0].key), 100 * keys.hottest[0].share,
+      NumberText(std::round(keys.effective)));
   const throughput::ModelSettings model;
   const double most = a == 0 ? model.partition_read_units : model.partition_write_units;
-  if (GradeOf(keys) != Grade::kGood && keys.peak_per_second < kIdlePart * most) text += " Harmless at this load.";
+  if (GradeOf(keys) != Grade::kGood && keys.peak_per_second < kIdlePart * most)
+    text += " Harmless at this load.";
   Wrapped(out, "      keys  ", text);
 }
 
@@ -72,28 +77,39 @@ void Costs(std::string* out, const TableReport& table, const throughput::UnitPri
     fixed.write += resource.cost.fixed.write;
   }
   std::string text = fmt::format(
-      "a month costs {:.2f} provisioned with auto scaling ({} RCU and {} WCU on average), {:.2f} provisioned for the busiest "
+      "a month costs {:.2f} provisioned with auto scaling ({} RCU and {} WCU on average), {:.2f} "
+      "provisioned for the busiest "
       "minute at 70% ({} RCU, {} WCU), ",
-      sum.scaled, NumberText(scaled.read), NumberText(scaled.write), sum.fixed, NumberText(fixed.read), NumberText(fixed.write));
-  text += prices.million_reads > 0 || prices.million_writes > 0 ? fmt::format("{:.2f} on demand", sum.on_demand)
-                                                                : std::string("on demand not known without its prices");
-  text += fmt::format("; storage {:.2f}.", throughput::StorageMonth(prices, static_cast<double>(bytes)));
+      sum.scaled, NumberText(scaled.read), NumberText(scaled.write), sum.fixed,
+      NumberText(fixed.read), NumberText(fixed.write));
+  text += prices.million_reads > 0 || prices.million_writes > 0
+              ? fmt::format("{:.2f} on demand", sum.on_demand)
+              : std::string("on demand not known without its prices");
+  text += fmt::format("; storage {:.2f}.",
+                      throughput::StorageMonth(prices, static_cast<double>(bytes)));
   Wrapped(out, "  cost      ", text);
 }
 
 bool Used(const TableReport& table) {
-  return table.throttled > 0 || std::any_of(table.resources.begin(), table.resources.end(), [](const ResourceReport& resource) {
-           return resource.requests[0] + resource.requests[1] > 0;
-         });
+  return table.throttled > 0 ||
+         std::any_of(table.resources.begin(), table.resources.end(),
+                     [](const ResourceReport& resource) {
+                       return resource.requests[0] + resource.requests[1] > 0;
+                     });
 }
 
-void Table(std::string* out, const Recording& recording, const TableReport& table, const throughput::UnitPrices& prices) {
+void Table(std::string* out, const Recording& recording, const TableReport& table,
+           const throughput::UnitPrices& prices) {
   const request_log::TableDefinition& d = table.definition;
-  *out += fmt::format("\nTable {}, {}", d.name,
-                      !table.defined ? std::string("not defined in the recording")
-                      : d.on_demand  ? std::string("on-demand")
-                                     : fmt::format("provisioned {} RCU, {} WCU", NumberText(d.read_units), NumberText(d.write_units)));
-  if (d.items > 0) *out += fmt::format(", {} items, {:.1f} MB", NumberText(static_cast<double>(d.items)), static_cast<double>(d.bytes) / (1 << 20));
+  *out +=
+      fmt::format("\nTable {}, {}", d.name,
+                  !table.defined ? std::string("not defined in the recording")
+                  : d.on_demand  ? std::string("on-demand")
+                                 : fmt::format("provisioned {} RCU, {} WCU",
+                                               NumberText(d.read_units), NumberText(d.write_units)));
+  if (d.items > 0)
+    *out += fmt::format(", {} items, {:.1f} MB", NumberText(static_cast<double>(d.items)),
+                        static_cast<double>(d.bytes) / (1 << 20));
   *out += '\n';
   for (const ResourceReport& resource : table.resources) {
     if (resource.requests[0] + resource.requests[1] == 0) continue;
@@ -107,7 +123,8 @@ void Table(std::string* out, const Recording& recording, const TableReport& tabl
       return all == 0 ? 0.0 : 100 * static_cast<double>(some) / static_cast<double>(all);
     };
     Wrapped(out, "  items     ",
-            fmt::format("{:.0f}% of those read are over 4 KB, {:.0f}% of those written over 1 KB; the largest has {} bytes.",
+            fmt::format("{:.0f}% of those read are over 4 KB, {:.0f}% of those written over 1 KB; "
+                        "the largest has {} bytes.",
                         part(read.over_4kb, read.items), part(written.over_1kb, written.items),
                         NumberText(static_cast<double>(std::max(read.largest, written.largest)))));
   }
@@ -118,20 +135,26 @@ void Table(std::string* out, const Recording& recording, const TableReport& tabl
   for (const Finding& finding : findings) {
     if (++shown > kMostFindingsShown) break;
     std::string text = finding.text;
-    if (finding.saves_month && *finding.saves_month >= 0.005) text += fmt::format(" Saves up to {:.2f} a month.", *finding.saves_month);
+    if (finding.saves_month && *finding.saves_month >= 0.005)
+      text += fmt::format(" Saves up to {:.2f} a month.", *finding.saves_month);
     Wrapped(out, fmt::format("  {} ", kMarks[static_cast<size_t>(finding.level)]),
-            fmt::format("{}{}: {}", finding.id, finding.index.empty() ? "" : fmt::format(" ({})", finding.index), text));
+            fmt::format("{}{}: {}", finding.id,
+                        finding.index.empty() ? "" : fmt::format(" ({})", finding.index), text));
   }
-  if (findings.size() > kMostFindingsShown) *out += fmt::format("  {} more with --json\n", findings.size() - kMostFindingsShown);
+  if (findings.size() > kMostFindingsShown)
+    *out += fmt::format("  {} more with --json\n", findings.size() - kMostFindingsShown);
   if (findings.empty()) *out += "  nothing to advise\n";
 }
 
 }  // namespace
 
 std::string TextReport(const Recording& recording, const throughput::UnitPrices& prices) {
-  std::string out = fmt::format("{} requests in {}", NumberText(static_cast<double>(recording.requests)), SpanText(recording.seconds()));
+  std::string out =
+      fmt::format("{} requests in {}", NumberText(static_cast<double>(recording.requests)),
+                  SpanText(recording.seconds()));
   if (recording.requests > 0) {
-    out += fmt::format(", {} to {}", FormatTime(recording.start_micros), FormatTime(recording.end_micros));
+    out += fmt::format(", {} to {}", FormatTime(recording.start_micros),
+                       FormatTime(recording.end_micros));
   }
   out += '\n';
   std::vector<const TableReport*> used;
@@ -147,13 +170,16 @@ std::string TextReport(const Recording& recording, const throughput::UnitPrices&
   std::stable_sort(used.begin(), used.end(), [](const TableReport* a, const TableReport* b) {
     const auto units = [](const TableReport& table) {
       double sum = 0;
-      for (const ResourceReport& r : table.resources) sum += r.cost.average.read + 5 * r.cost.average.write;
+      for (const ResourceReport& r : table.resources)
+        sum += r.cost.average.read + 5 * r.cost.average.write;
       return sum;
     };
     return units(*a) > units(*b);
   });
-  for (size_t i = 0; i < used.size() && i < kMostTablesShown; ++i) Table(&out, recording, *used[i], prices);
-  if (used.size() > kMostTablesShown) out += fmt::format("\n{} smaller tables: --json\n", used.size() - kMostTablesShown);
+  for (size_t i = 0; i < used.size() && i < kMostTablesShown; ++i)
+    Table(&out, recording, *used[i], prices);
+  if (used.size() > kMostTablesShown)
+    out += fmt::format("\n{} smaller tables: --json\n", used.size() - kMostTablesShown);
   if (!idle.empty()) {
     out += '\n';
     Wrapped(&out, "Without requests: ", idle.size() > 400 ? idle.substr(0, 400) + " ..." : idle);

@@ -1,5 +1,5 @@
-// Reading. Values go from simdjson's tape straight into their encoding; containers are gathered in a scratch string per
-// nesting level, because the encoding is prefixed by its length and its count.
+// Reading. Values go from simdjson's tape straight into their encoding; containers are gathered in
+// a scratch string per nesting level, because the encoding is prefixed by its length and its count.
 #include "api/attribute_json.h"
 
 #include <algorithm>
@@ -17,28 +17,35 @@ using simdjson::dom::element_type;
 
 constexpr std::string_view kInvalid = "One or more parameter values were invalid: ";
 
-Error TypeError(std::string_view text) { return Error(ErrorCode::kSerialization, std::string(text)); }
+Error TypeError(std::string_view text) {
+  return Error(ErrorCode::kSerialization, std::string(text));
+}
 
 Error NotConvertible(element json, std::string_view target) {
   std::string_view token = "NUMBER_VALUE";
   if (json.type() == element_type::DOUBLE) token = "DECIMAL_VALUE";
-  if (json.type() == element_type::BOOL) token = json.get_bool().value_unsafe() ? "TRUE_VALUE" : "FALSE_VALUE";
+  if (json.type() == element_type::BOOL)
+    token = json.get_bool().value_unsafe() ? "TRUE_VALUE" : "FALSE_VALUE";
   return TypeError(std::string(token) + " cannot be converted to " + std::string(target));
 }
 
-Error ObjectNotExpected() { return TypeError("Start of structure or map found where not expected"); }
+Error ObjectNotExpected() {
+  return TypeError("Start of structure or map found where not expected");
+}
 
 Status ExpectString(element json, std::string_view* text) {
   switch (json.type()) {
     case element_type::STRING: *text = json.get_string().value_unsafe(); return OkStatus();
-    case element_type::ARRAY: return TypeError("Unrecognized collection type class java.lang.String");
+    case element_type::ARRAY:
+      return TypeError("Unrecognized collection type class java.lang.String");
     case element_type::OBJECT: return ObjectNotExpected();
     default: return NotConvertible(json, "String");
   }
 }
 
 bool EqualsLower(std::string_view text, std::string_view lower) {
-  return text.size() == lower.size() && std::equal(text.begin(), text.end(), lower.begin(), [](char a, char b) {
+  return text.size() == lower.size() &&
+         std::equal(text.begin(), text.end(), lower.begin(), [](char a, char b) {
            return (a >= 'A' && a <= 'Z' ? a + ('a' - 'A') : a) == b;
          });
 }
@@ -62,7 +69,8 @@ Status ExpectBool(element json, bool* value) {
       }
       return TypeError("Unexpected token received from parser");
     }
-    case element_type::ARRAY: return TypeError("Unrecognized collection type class java.lang.Boolean");
+    case element_type::ARRAY:
+      return TypeError("Unrecognized collection type class java.lang.Boolean");
     case element_type::OBJECT: return ObjectNotExpected();
     default: return NotConvertible(json, "Boolean");
   }
@@ -71,7 +79,8 @@ Status ExpectBool(element json, bool* value) {
 Status ExpectBinary(element json, std::string* bytes) {
   switch (json.type()) {
     case element_type::STRING: return DecodeBase64(json.get_string().value_unsafe(), bytes);
-    case element_type::ARRAY: return TypeError("Unrecognized collection type class java.nio.ByteBuffer");
+    case element_type::ARRAY:
+      return TypeError("Unrecognized collection type class java.nio.ByteBuffer");
     case element_type::OBJECT: return ObjectNotExpected();
     default: return TypeError("only base-64-encoded strings are convertible to bytes");
   }
@@ -86,7 +95,8 @@ Status ExpectArray(element json, simdjson::dom::array* array) {
 Error NotAMap(element json, std::string_view scalar_text) {
   if (json.type() == element_type::ARRAY) {
     return TypeError(
-        "Unrecognized collection type java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>");
+        "Unrecognized collection type java.util.Map<java.lang.String, "
+        "com.amazonaws.dynamodb.v20120810.AttributeValue>");
   }
   return TypeError(scalar_text);
 }
@@ -107,10 +117,11 @@ struct Member {
   element value;
 };
 
-// What a thread keeps between requests, so that reading an item allocates nothing once it has warmed up.
+// What a thread keeps between requests, so that reading an item allocates nothing once it has
+// warmed up.
 struct Scratch {
   std::array<std::string, model::kMaxNestingDepth + 1> entries;  // by nesting level
-  std::vector<Member> members;                                   // a stack: each open map has its run of it
+  std::vector<Member> members;  // a stack: each open map has its run of it
   std::string binary;
 
   // One huge request must not pin its memory for good.
@@ -126,7 +137,8 @@ struct Scratch {
 
 class Reader {
  public:
-  Reader(Scratch* scratch, std::optional<Error>* value_error) : scratch_(*scratch), value_error_(*value_error) {}
+  Reader(Scratch* scratch, std::optional<Error>* value_error)
+      : scratch_(*scratch), value_error_(*value_error) {}
 
   // A value whose enclosing map or list is on nesting level `depth`; the item is level 1.
   Status Value(element json, int depth, std::string* out);
@@ -142,12 +154,13 @@ class Reader {
   void Refuse(std::string message) {
     if (!value_error_.has_value()) value_error_ = ValidationError(std::move(message));
   }
-  // Empties and returns the scratch string of a level. Past the limit the value is refused already and only its JSON types
-  // still matter, so `beyond` takes the bytes.
+  // Empties and returns the scratch string of a level. Past the limit the value is refused already
+  // and only its JSON types still matter, so `beyond` takes the bytes.
   std::string* Level(int depth, std::string* beyond) {
     if (depth > model::kMaxNestingDepth) {
       Refuse(
-          "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit");
+          "Nesting Levels have exceeded supported limits: Attributes in the item have nested "
+          "levels beyond supported limit");
       return beyond;
     }
     std::string* level = &scratch_.entries[depth];
@@ -167,14 +180,16 @@ Status Reader::Entries(simdjson::dom::object object, int depth, std::string* out
   // Sorted by name; of equal names the last one in the text wins.
   const auto by_name = [](const Member& a, const Member& b) { return a.name < b.name; };
   const auto begin = members.begin() + static_cast<std::ptrdiff_t>(first);
-  if (!std::is_sorted(begin, members.end(), by_name)) std::stable_sort(begin, members.end(), by_name);
+  if (!std::is_sorted(begin, members.end(), by_name))
+    std::stable_sort(begin, members.end(), by_name);
   *count = 0;
   const size_t end = members.size();
   for (size_t i = first; i < end; ++i) {
     const Member member = members[i];  // a copy: the stack may move below
     if (i + 1 < end && members[i + 1].name == member.name) continue;
     ++*count;
-    if (member.name.empty()) Refuse("One or more parameter values were invalid: Empty attribute name");
+    if (member.name.empty())
+      Refuse("One or more parameter values were invalid: Empty attribute name");
     model::AppendName(out, member.name);
     TRY(Value(member.value, depth, out));
   }
@@ -201,7 +216,8 @@ Status Reader::Value(element json, int depth, std::string* out) {
   simdjson::dom::object object;
   if (json.get(object) != simdjson::SUCCESS) {
     if (json.type() == element_type::ARRAY) {
-      return TypeError("Unrecognized collection type class com.amazonaws.dynamodb.v20120810.AttributeValue");
+      return TypeError(
+          "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.AttributeValue");
     }
     if (!json.is_null()) return TypeError("Unexpected value type in payload");
     Refuse("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes");
@@ -217,9 +233,12 @@ Status Reader::Value(element json, int depth, std::string* out) {
     seen |= 1u << static_cast<unsigned>(*type);
     TRY(Typed(*type, value, depth, out));
   }
-  if (seen == 0) Refuse("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes");
+  if (seen == 0)
+    Refuse("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes");
   if ((seen & (seen - 1)) != 0) {
-    Refuse("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes");
+    Refuse(
+        "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the "
+        "supported datatypes");
   }
   return OkStatus();
 }
@@ -257,7 +276,8 @@ Status Reader::Typed(Type type, element json, int depth, std::string* out) {
     case Type::kNull: {
       bool value = false;
       TRY(ExpectBool(json, &value));
-      if (!value) Refuse(std::string(kInvalid) + "Null attribute value types must have the value of true");
+      if (!value)
+        Refuse(std::string(kInvalid) + "Null attribute value types must have the value of true");
       model::AppendNull(out);
       return OkStatus();
     }
@@ -286,7 +306,8 @@ Status Reader::List(element json, int depth, std::string* out) {
 
 Status Reader::Map(element json, int depth, std::string* out) {
   simdjson::dom::object object;
-  if (json.get(object) != simdjson::SUCCESS) return NotAMap(json, "Unexpected value type in payload");
+  if (json.get(object) != simdjson::SUCCESS)
+    return NotAMap(json, "Unexpected value type in payload");
   std::string beyond;
   std::string* entries = Level(depth, &beyond);
   size_t count = 0;
@@ -317,9 +338,10 @@ Status Reader::Set(Type type, element json, std::string* out) {
   }
 
   if (has_null) {
-    const std::string_view kind = type == Type::kSS ? "string" : (type == Type::kNS ? "number" : "binary");
-    Refuse(std::string(kInvalid) + "An " + std::string(kind) + " set may not have a null " + std::string(kind) +
-           " as a member");
+    const std::string_view kind =
+        type == Type::kSS ? "string" : (type == Type::kNS ? "number" : "binary");
+    Refuse(std::string(kInvalid) + "An " + std::string(kind) + " set may not have a null " +
+           std::string(kind) + " as a member");
     return OkStatus();
   }
   if (texts.empty()) {
@@ -339,16 +361,20 @@ Status Reader::Set(Type type, element json, std::string* out) {
       owned.push_back(number->ToString());
     }
   }
-  std::vector<std::string_view> members = type == Type::kSS ? texts : std::vector<std::string_view>(owned.begin(), owned.end());
+  std::vector<std::string_view> members =
+      type == Type::kSS ? texts : std::vector<std::string_view>(owned.begin(), owned.end());
   // Canonical forms are equal exactly when the values are, so any order shows duplicates.
   std::sort(members.begin(), members.end());
   if (std::adjacent_find(members.begin(), members.end()) != members.end()) {
     switch (type) {
       case Type::kNS: Refuse("Input collection contains duplicates"); break;
       case Type::kBS:
-        Refuse(std::string(kInvalid) + "Input collection " + PrintMembers(texts) + "of type BS contains duplicates.");
+        Refuse(std::string(kInvalid) + "Input collection " + PrintMembers(texts) +
+               "of type BS contains duplicates.");
         break;
-      default: Refuse(std::string(kInvalid) + "Input collection " + PrintMembers(texts) + " contains duplicates.");
+      default:
+        Refuse(std::string(kInvalid) + "Input collection " + PrintMembers(texts) +
+               " contains duplicates.");
     }
     return OkStatus();
   }

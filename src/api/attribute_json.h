@@ -11,16 +11,20 @@
 
 namespace stator::api {
 
-// Reads a JSON object of attribute values and appends the encoded item. A JSON type error is returned at once
-// (kSerialization). An error of a value (empty set, bad number, two datatypes ...) is not: the service reports it after
-// all constraint checks, so the first one is left in *value_error, if that is still empty, and the bytes are not to be used.
-Status ReadItem(simdjson::dom::element json, std::string* encoded_item, std::optional<Error>* value_error);
+// Reads a JSON object of attribute values and appends the encoded item. A JSON type error is
+// returned at once (kSerialization). An error of a value (empty set, bad number, two datatypes ...)
+// is not: the service reports it after all constraint checks, so the first one is left in
+// *value_error, if that is still empty, and the bytes are not to be used.
+Status ReadItem(simdjson::dom::element json, std::string* encoded_item,
+                std::optional<Error>* value_error);
 // The same for one value.
-Status ReadValue(simdjson::dom::element json, std::string* encoded_value, std::optional<Error>* value_error);
+Status ReadValue(simdjson::dom::element json, std::string* encoded_value,
+                 std::optional<Error>* value_error);
 
 // Appends {"name":{"S":"..."},...}.
 void AppendItemJson(std::string* out, model::ItemView item);
-// The same as an element of a JSON array, behind a comma unless it is the first (an ops::ItemWriter).
+// The same as an element of a JSON array, behind a comma unless it is the first (an
+// ops::ItemWriter).
 void WriteListedItem(model::ItemView item, bool first, ByteBuffer* out);
 void AppendMapJson(std::string* out, model::MapView map);
 // Appends {"S":"..."}.

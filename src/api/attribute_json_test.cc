@@ -21,7 +21,8 @@ Read ReadText(std::string_view json, bool item) {
   simdjson::dom::element root;
   if (parser.parse(padded).get(root) != simdjson::SUCCESS) return read;
   read.parsed = true;
-  const Status status = item ? ReadItem(root, &read.encoded, &read.value_error) : ReadValue(root, &read.encoded, &read.value_error);
+  const Status status = item ? ReadItem(root, &read.encoded, &read.value_error)
+                             : ReadValue(root, &read.encoded, &read.value_error);
   if (!status.ok()) read.type_error = status.error();
   return read;
 }
@@ -36,18 +37,19 @@ std::string RoundTrip(std::string_view json) {
 }
 
 TEST(AttributeJson, WritesWhatItRead) {
-  for (std::string_view json : {
-           R"({})",
-           R"({"a":{"S":""}})",
-           R"({"a":{"S":"x"},"b":{"N":"1"},"c":{"B":"YQ=="},"d":{"BOOL":true},"e":{"BOOL":false},"f":{"NULL":true}})",
-           R"({"l":{"L":[]},"m":{"M":{}}})",
-           R"({"l":{"L":[{"S":"x"},{"L":[{"N":"2"}]},{"M":{"k":{"S":"v"}}}]}})",
-           R"({"m":{"M":{"S":{"S":"x"}}}})",
-           R"({"b":{"BS":["","YQ==","YWE="]},"n":{"NS":["-1","2","10"]},"s":{"SS":["","a","b"]}})",
-           R"({"quote\"d":{"S":"a\"b\\c\n\r\t\b\f\u0001"},"ß":{"S":"日本\u001f"}})",
-           R"({"b":{"B":""}})",
-           R"({"s":{"SS":["a\nb"]}})",
-       }) {
+  for (
+      std::string_view json : {
+          R"({})",
+          R"({"a":{"S":""}})",
+          R"({"a":{"S":"x"},"b":{"N":"1"},"c":{"B":"YQ=="},"d":{"BOOL":true},"e":{"BOOL":false},"f":{"NULL":true}})",
+          R"({"l":{"L":[]},"m":{"M":{}}})",
+          R"({"l":{"L":[{"S":"x"},{"L":[{"N":"2"}]},{"M":{"k":{"S":"v"}}}]}})",
+          R"({"m":{"M":{"S":{"S":"x"}}}})",
+          R"({"b":{"BS":["","YQ==","YWE="]},"n":{"NS":["-1","2","10"]},"s":{"SS":["","a","b"]}})",
+          R"({"quote\"d":{"S":"a\"b\\c\n\r\t\b\f\u0001"},"ß":{"S":"日本\u001f"}})",
+          R"({"b":{"B":""}})",
+          R"({"s":{"SS":["a\nb"]}})",
+      }) {
     EXPECT_EQ(RoundTrip(json), json);
   }
 }
@@ -58,7 +60,8 @@ TEST(AttributeJson, MakesValuesCanonical) {
   };
   for (const Case& c : {
            Case{R"({"b":{"S":"1"},"a":{"S":"2"}})", R"({"a":{"S":"2"},"b":{"S":"1"}})"},
-           Case{R"({"a":{"S":"1"},"b":{"S":"x"},"a":{"S":"2"}})", R"({"a":{"S":"2"},"b":{"S":"x"}})"},
+           Case{R"({"a":{"S":"1"},"b":{"S":"x"},"a":{"S":"2"}})",
+                R"({"a":{"S":"2"},"b":{"S":"x"}})"},
            Case{R"({"a":{"S":"1","S":"2"}})", R"({"a":{"S":"2"}})"},
            Case{R"({"a":{"N":"001.50e1"}})", R"({"a":{"N":"15"}})"},
            Case{R"({"a":{"N":"-0"}})", R"({"a":{"N":"0"}})"},
@@ -66,7 +69,8 @@ TEST(AttributeJson, MakesValuesCanonical) {
            Case{R"({"a":{"NS":["10","9","1e-1"]}})", R"({"a":{"NS":["0.1","9","10"]}})"},
            Case{R"({"a":{"S":null,"N":"1"}})", R"({"a":{"N":"1"}})"},
            Case{R"({"a":{"Z":5,"N":"1"}})", R"({"a":{"N":"1"}})"},
-           Case{R"({"a":{"BOOL":"YES"},"b":{"BOOL":"0"},"c":{"NULL":"True"}})", R"({"a":{"BOOL":true},"b":{"BOOL":false},"c":{"NULL":true}})"},
+           Case{R"({"a":{"BOOL":"YES"},"b":{"BOOL":"0"},"c":{"NULL":"True"}})",
+                R"({"a":{"BOOL":true},"b":{"BOOL":false},"c":{"NULL":true}})"},
            Case{R"({"a":{"S":"\u00e9\ud83d\ude00"}})", R"({"a":{"S":"é😀"}})"},
            Case{R"({"a":{"S":"\u0041\/"}})", R"({"a":{"S":"A/"}})"},
        }) {
@@ -75,13 +79,15 @@ TEST(AttributeJson, MakesValuesCanonical) {
 }
 
 TEST(AttributeJson, ItemSizeIsTheModels) {
-  const Read read = ReadText(R"({"ab":{"S":"xyz"},"n":{"N":"-42"},"l":{"L":[{"BOOL":true}]}})", true);
+  const Read read =
+      ReadText(R"({"ab":{"S":"xyz"},"n":{"N":"-42"},"l":{"L":[{"BOOL":true}]}})", true);
   EXPECT_EQ(model::ItemView(read.encoded).size_bytes(), 2u + 3 + 1 + 3 + 1 + 3 + 1 + 1);
 }
 
 TEST(AttributeJson, RefusesTypesWithTheServicesTexts) {
   constexpr std::string_view kMap =
-      "Unrecognized collection type java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>";
+      "Unrecognized collection type java.util.Map<java.lang.String, "
+      "com.amazonaws.dynamodb.v20120810.AttributeValue>";
   struct Case {
     std::string_view json, text;
   };
@@ -90,9 +96,12 @@ TEST(AttributeJson, RefusesTypesWithTheServicesTexts) {
            Case{R"([])", kMap},
            Case{R"({"a":1})", "Unexpected value type in payload"},
            Case{R"({"a":"x"})", "Unexpected value type in payload"},
-           Case{R"({"a":[]})", "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.AttributeValue"},
+           Case{R"({"a":[]})",
+                "Unrecognized collection type class "
+                "com.amazonaws.dynamodb.v20120810.AttributeValue"},
            Case{R"({"a":{"S":1}})", "NUMBER_VALUE cannot be converted to String"},
-           Case{R"({"a":{"S":18446744073709551615}})", "NUMBER_VALUE cannot be converted to String"},
+           Case{R"({"a":{"S":18446744073709551615}})",
+                "NUMBER_VALUE cannot be converted to String"},
            Case{R"({"a":{"S":1.5}})", "DECIMAL_VALUE cannot be converted to String"},
            Case{R"({"a":{"S":true}})", "TRUE_VALUE cannot be converted to String"},
            Case{R"({"a":{"N":false}})", "FALSE_VALUE cannot be converted to String"},
@@ -101,7 +110,8 @@ TEST(AttributeJson, RefusesTypesWithTheServicesTexts) {
            Case{R"({"a":{"S":{}}})", "Start of structure or map found where not expected"},
            Case{R"({"a":{"B":1}})", "only base-64-encoded strings are convertible to bytes"},
            Case{R"({"a":{"B":true}})", "only base-64-encoded strings are convertible to bytes"},
-           Case{R"({"a":{"B":"YQ="}})", "Base64 encoded length is expected a multiple of 4 bytes but found: 3"},
+           Case{R"({"a":{"B":"YQ="}})",
+                "Base64 encoded length is expected a multiple of 4 bytes but found: 3"},
            Case{R"({"a":{"B":"YR=="}})", "Invalid last non-pad Base64 character dectected"},
            Case{R"({"a":{"B":"Y!=="}})", "Invalid last non-pad Base64 character dectected"},
            Case{R"({"a":{"B":"===="}})", "Invalid last non-pad Base64 character dectected"},
@@ -139,23 +149,32 @@ TEST(AttributeJson, KeepsValueErrorsForLater) {
            Case{R"({"a":{"s":"x"}})", kEmpty},
            Case{R"({"a":{"L":[null]}})", kEmpty},
            Case{R"({"a":{"S":"x","N":"1"}})",
-                "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"},
+                "Supplied AttributeValue has more than one datatypes set, must contain exactly one "
+                "of the supported datatypes"},
            Case{R"({"a":{"NULL":false}})",
-                "One or more parameter values were invalid: Null attribute value types must have the value of true"},
-           Case{R"({"a":{"SS":[]}})", "One or more parameter values were invalid: An string set  may not be empty"},
-           Case{R"({"a":{"NS":[]}})", "One or more parameter values were invalid: An number set  may not be empty"},
-           Case{R"({"a":{"BS":[]}})", "One or more parameter values were invalid: Binary sets should not be empty"},
+                "One or more parameter values were invalid: Null attribute value types must have "
+                "the value of true"},
+           Case{R"({"a":{"SS":[]}})",
+                "One or more parameter values were invalid: An string set  may not be empty"},
+           Case{R"({"a":{"NS":[]}})",
+                "One or more parameter values were invalid: An number set  may not be empty"},
+           Case{R"({"a":{"BS":[]}})",
+                "One or more parameter values were invalid: Binary sets should not be empty"},
            Case{R"({"a":{"SS":["a","b","a"]}})",
-                "One or more parameter values were invalid: Input collection [a, b, a] contains duplicates."},
+                "One or more parameter values were invalid: Input collection [a, b, a] contains "
+                "duplicates."},
            Case{R"({"a":{"NS":["1000","1e3"]}})", "Input collection contains duplicates"},
            Case{R"({"a":{"BS":["YQ==","YQ=="]}})",
-                "One or more parameter values were invalid: Input collection [YQ==, YQ==]of type BS contains duplicates."},
+                "One or more parameter values were invalid: Input collection [YQ==, YQ==]of type "
+                "BS contains duplicates."},
            Case{R"({"a":{"N":"x"}})", "The parameter cannot be converted to a numeric value: x"},
            Case{R"({"a":{"N":""}})", "The parameter cannot be converted to a numeric value"},
            Case{R"({"a":{"N":"1e126"}})",
-                "Number overflow. Attempting to store a number with magnitude larger than supported range"},
+                "Number overflow. Attempting to store a number with magnitude larger than "
+                "supported range"},
            Case{R"({"a":{"NS":["1e-131"]}})",
-                "Number underflow. Attempting to store a number with magnitude smaller than supported range"},
+                "Number underflow. Attempting to store a number with magnitude smaller than "
+                "supported range"},
            Case{R"({"a":{"M":{"b":{"L":[{"SS":[]}]}}}})",
                 "One or more parameter values were invalid: An string set  may not be empty"},
        }) {
@@ -172,7 +191,8 @@ TEST(AttributeJson, AFormerValueErrorStays) {
   simdjson::dom::parser parser;
   std::optional<Error> value_error = ValidationError("first");
   std::string out;
-  ASSERT_TRUE(ReadValue(parser.parse(R"({"SS":[]})"_padded).value_unsafe(), &out, &value_error).ok());
+  ASSERT_TRUE(
+      ReadValue(parser.parse(R"({"SS":[]})"_padded).value_unsafe(), &out, &value_error).ok());
   EXPECT_EQ(value_error->message(), "first");
 }
 
@@ -194,7 +214,8 @@ TEST(AttributeJson, NestingEndsAt32Levels) {
       const Read refused = ReadText("{\"a\":" + Nested(levels, maps) + "}", true);
       ASSERT_TRUE(refused.value_error.has_value());
       EXPECT_EQ(refused.value_error->message(),
-                "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported "
+                "Nesting Levels have exceeded supported limits: Attributes in the item have nested "
+                "levels beyond supported "
                 "limit");
       EXPECT_TRUE(ReadText(Nested(levels, maps), false).value_error.has_value());
     }
@@ -203,7 +224,8 @@ TEST(AttributeJson, NestingEndsAt32Levels) {
 
 TEST(AttributeJson, AWideItemWithManyDuplicateNames) {
   std::string json = "{";
-  for (int i = 0; i < 20000; ++i) json += "\"k" + std::to_string(i % 100) + "\":{\"N\":\"" + std::to_string(i) + "\"},";
+  for (int i = 0; i < 20000; ++i)
+    json += "\"k" + std::to_string(i % 100) + "\":{\"N\":\"" + std::to_string(i) + "\"},";
   json.back() = '}';
   const Read read = ReadText(json, true);
   ASSERT_FALSE(read.type_error || read.value_error);
@@ -240,7 +262,8 @@ TEST(AttributeJson, ListedItemsAreItemsBetweenCommas) {
       R"({})",
       R"({"a":{"S":"1"}})",
       R"({"a \" b":{"M":{"k":{"L":[{"NULL":true},{"BOOL":false},{"S":"tab\t"},{"N":"-1.5"}]}}},"z":{"NS":["1","2"]}})",
-      R"({"b":{"B":"AAECAw=="},"bs":{"BS":["AQ==","Ag=="]},"ss":{"SS":["\u0001","\u00e9"]},"t":{"S":")" + std::string(3000, 'y') + R"("}})",
+      R"({"b":{"B":"AAECAw=="},"bs":{"BS":["AQ==","Ag=="]},"ss":{"SS":["\u0001","\u00e9"]},"t":{"S":")" +
+          std::string(3000, 'y') + R"("}})",
   };
   ByteBuffer list;
   std::string expected;
@@ -284,8 +307,8 @@ TEST(Base64, KnownTexts) {
   struct Case {
     std::string_view bytes, text;
   };
-  for (const Case& c : {Case{"", ""}, Case{"f", "Zg=="}, Case{"fo", "Zm8="}, Case{"foo", "Zm9v"}, Case{"\xff\xfe\xfd", "//79"},
-                        Case{"\xfb\xef\xbe", "++++"}}) {
+  for (const Case& c : {Case{"", ""}, Case{"f", "Zg=="}, Case{"fo", "Zm8="}, Case{"foo", "Zm9v"},
+                        Case{"\xff\xfe\xfd", "//79"}, Case{"\xfb\xef\xbe", "++++"}}) {
     std::string text;
     AppendBase64(&text, c.bytes);
     EXPECT_EQ(text, c.text);

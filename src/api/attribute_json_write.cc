@@ -12,7 +12,8 @@ using model::SetView;
 using model::Type;
 using model::ValueView;
 
-// memcpy for what is mostly as short as names and numbers are, where the call costs more than the copy.
+// memcpy for what is mostly as short as names and numbers are, where the call costs more than the
+// copy.
 inline void CopyShort(char* to, const char* from, size_t bytes) {
   if (bytes > 32) {
     std::memcpy(to, from, bytes);
@@ -32,11 +33,12 @@ inline void CopyShort(char* to, const char* from, size_t bytes) {
   }
 }
 
-// Writes behind the end of a buffer through a plain pointer: one capacity check per token instead of one per append. What it
-// wrote is part of the buffer after Finish.
+// Writes behind the end of a buffer through a plain pointer: one capacity check per token instead
+// of one per append. What it wrote is part of the buffer after Finish.
 class Writer {
  public:
-  Writer(ByteBuffer* out, size_t expected) : out_(out), p_(out->MakeRoom(expected)), limit_(out->limit()) {}
+  Writer(ByteBuffer* out, size_t expected)
+      : out_(out), p_(out->MakeRoom(expected)), limit_(out->limit()) {}
   void Finish() { out_->SetEnd(p_); }
 
   // Makes room for `bytes` more.
@@ -249,7 +251,8 @@ void AppendItemJson(std::string* out, model::ItemView item) {
 }
 
 void WriteListedItem(model::ItemView item, bool first, ByteBuffer* out) {
-  Writer writer(out, 1);  // the comma's; a guess for each item would make a list that was reserved for all of them grow
+  Writer writer(out, 1);  // the comma's; a guess for each item would make a list that was reserved
+                          // for all of them grow
   if (!first) writer.Byte(',');
   writer.Map(item.attributes());
   writer.Finish();

@@ -17,8 +17,12 @@ struct Signature {
   std::string_view date;
 };
 
-Error Incomplete(std::string message) { return Error(ErrorCode::kIncompleteSignature, std::move(message)); }
-Error Invalid(std::string message) { return Error(ErrorCode::kInvalidSignature, std::move(message)); }
+Error Incomplete(std::string message) {
+  return Error(ErrorCode::kIncompleteSignature, std::move(message));
+}
+Error Invalid(std::string message) {
+  return Error(ErrorCode::kInvalidSignature, std::move(message));
+}
 
 std::string_view Trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -26,8 +30,9 @@ std::string_view Trim(std::string_view text) {
   return text;
 }
 
-// The next word of a list separated by commas, spaces or both, taken off the front; empty at the end. (A plain loop:
-// find_first_of searches its set anew for every character, which showed in profiles.)
+// The next word of a list separated by commas, spaces or both, taken off the front; empty at the
+// end. (A plain loop: find_first_of searches its set anew for every character, which showed in
+// profiles.)
 std::string_view NextWord(std::string_view* text) {
   const auto separates = [](char c) { return c == ' ' || c == ',' || c == '\t'; };
   size_t start = 0;
@@ -81,7 +86,8 @@ std::string PercentDecode(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 && HexDigit(text[i + 2]) >= 0) {
+    if (text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 &&
+        HexDigit(text[i + 2]) >= 0) {
       out.push_back(static_cast<char>(HexDigit(text[i + 1]) * 16 + HexDigit(text[i + 2])));
       i += 2;
     } else {
@@ -126,17 +132,22 @@ Status CheckCredential(const Signature& parts) {
     rest.remove_prefix(end + 1);
   }
   if (count != 5) {
-    return Incomplete("Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, got '" +
-                      std::string(parts.credential) + "'");
+    return Incomplete(
+        "Credential must have exactly 5 slash-delimited elements, e.g. "
+        "keyid/date/region/service/term, got '" +
+        std::string(parts.credential) + "'");
   }
   std::string faults;
   if (elements[4] != "aws4_request") {
-    faults += "Credential should be scoped with a valid terminator: 'aws4_request', not '" + std::string(elements[4]) + "'. ";
+    faults += "Credential should be scoped with a valid terminator: 'aws4_request', not '" +
+              std::string(elements[4]) + "'. ";
   }
   if (elements[1] != parts.date.substr(0, 8)) {
-    faults += "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '" +
-              std::string(elements[1]) + "' != '" + std::string(parts.date.substr(0, 8)) + "', from '" +
-              std::string(parts.date) + "'. ";
+    faults +=
+        "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
+        "'" +
+        std::string(elements[1]) + "' != '" + std::string(parts.date.substr(0, 8)) + "', from '" +
+        std::string(parts.date) + "'. ";
   }
   if (!faults.empty()) return Invalid(std::move(faults));
   return OkStatus();
@@ -161,13 +172,17 @@ Status CheckParts(const Signature& parts) {
 Status CheckHeader(const AuthRequest& request) {
   Signature parts = ParseHeader(request.authorization);
   parts.date = request.x_amz_date.empty() ? request.date : request.x_amz_date;
-  if (parts.credential.empty() || parts.signature.empty() || parts.signed_headers.empty() || parts.date.empty()) {
+  if (parts.credential.empty() || parts.signature.empty() || parts.signed_headers.empty() ||
+      parts.date.empty()) {
     std::string missing;
-    if (parts.credential.empty()) missing += "Authorization header requires 'Credential' parameter. ";
+    if (parts.credential.empty())
+      missing += "Authorization header requires 'Credential' parameter. ";
     if (parts.signature.empty()) missing += "Authorization header requires 'Signature' parameter. ";
-    if (parts.signed_headers.empty()) missing += "Authorization header requires 'SignedHeaders' parameter. ";
+    if (parts.signed_headers.empty())
+      missing += "Authorization header requires 'SignedHeaders' parameter. ";
     if (parts.date.empty()) {
-      missing += "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ";
+      missing +=
+          "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ";
     }
     return Incomplete(missing + "Authorization=" + std::string(request.authorization));
   }
@@ -175,14 +190,16 @@ Status CheckHeader(const AuthRequest& request) {
 }
 
 Status CheckQuery(std::string_view query) {
-  static constexpr std::string_view kNames[] = {"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature",
-                                                "X-Amz-SignedHeaders", "X-Amz-Date"};
+  static constexpr std::string_view kNames[] = {"X-Amz-Algorithm", "X-Amz-Credential",
+                                                "X-Amz-Signature", "X-Amz-SignedHeaders",
+                                                "X-Amz-Date"};
   std::string values[5];
   std::string missing;
   for (size_t i = 0; i < 5; ++i) {
     bool found = false;
     values[i] = PercentDecode(QueryParameter(query, kNames[i], &found));
-    if (values[i].empty()) missing += "AWS query-string parameters must include '" + std::string(kNames[i]) + "'. ";
+    if (values[i].empty())
+      missing += "AWS query-string parameters must include '" + std::string(kNames[i]) + "'. ";
   }
   if (!missing.empty()) return Incomplete(missing + "Re-examine the query-string parameters.");
   Signature parts;
@@ -201,7 +218,8 @@ Status ShapeAuthenticator::Authenticate(const AuthRequest& request) const {
   bool has_query = false;
   if (!request.query.empty()) QueryParameter(request.query, "X-Amz-Algorithm", &has_query);
   if (has_header && has_query) {
-    return Invalid("Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header.");
+    return Invalid(
+        "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header.");
   }
   const bool signed_header = has_header && Trim(request.authorization).starts_with("AWS4-");
   if (signed_header) return CheckHeader(request);

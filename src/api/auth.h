@@ -19,17 +19,19 @@ struct AuthRequest {
 class Authenticator {
  public:
   virtual ~Authenticator() = default;
-  // Ok if the request may go on; otherwise the error for the client. Runs on every request, before the body's types are
-  // looked at.
+  // Ok if the request may go on; otherwise the error for the client. Runs on every request, before
+  // the body's types are looked at.
   virtual Status Authenticate(const AuthRequest& request) const = 0;
 };
 
-// Checks the shape of a signature, in the service's order and with its texts (wire-protocol.md, "Authentication checks" 1-7).
-// It verifies no signature, accepts any access key, region and service, and does not mind old dates. Allocates only for
-// errors and for percent-encoded query parameters.
+// Checks the shape of a signature, in the service's order and with its texts (wire-protocol.md,
+// "Authentication checks" 1-7). It verifies no signature, accepts any access key, region and
+// service, and does not mind old dates. Allocates only for errors and for percent-encoded query
+// parameters.
 class ShapeAuthenticator final : public Authenticator {
  public:
-  // With require_auth off, requests without an AWS signature pass; a malformed one is still refused.
+  // With require_auth off, requests without an AWS signature pass; a malformed one is still
+  // refused.
   explicit ShapeAuthenticator(bool require_auth = true) : require_auth_(require_auth) {}
   Status Authenticate(const AuthRequest& request) const override;
 

@@ -28,23 +28,30 @@ std::string JavaName(const Type& type) {
     case Kind::kValue: return std::string(kModelPackage).append("AttributeValue");
     case Kind::kList: return "java.util.List<" + JavaName(*type.element) + ">";
     case Kind::kMap: return "java.util.Map<java.lang.String, " + JavaName(*type.element) + ">";
-    case Kind::kItem: return "java.util.Map<java.lang.String, " + std::string(kModelPackage) + "AttributeValue>";
+    case Kind::kItem:
+      return "java.util.Map<java.lang.String, " + std::string(kModelPackage) + "AttributeValue>";
   }
   return "";
 }
 
-// The service's message for JSON of a type that does not fit. `in_collection`: the value is an element of a list or map.
+// The service's message for JSON of a type that does not fit. `in_collection`: the value is an
+// element of a list or map.
 std::string MismatchMessage(const Type& type, dom::element json, bool in_collection) {
   const element_type found = json.type();
-  const bool generic = type.kind == Kind::kList || type.kind == Kind::kMap || type.kind == Kind::kItem;
+  const bool generic =
+      type.kind == Kind::kList || type.kind == Kind::kMap || type.kind == Kind::kItem;
   if (found == element_type::ARRAY) {
-    return (generic ? "Unrecognized collection type " : "Unrecognized collection type class ") + JavaName(type);
+    return (generic ? "Unrecognized collection type " : "Unrecognized collection type class ") +
+           JavaName(type);
   }
   if (found == element_type::OBJECT) return "Start of structure or map found where not expected";
   if (generic) {
-    // Captured from the service: a collection inside a collection is a cast error of the framework itself.
-    return in_collection ? "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class "
-                           "java.lang.Class (sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and "
+    // Captured from the service: a collection inside a collection is a cast error of the framework
+    // itself.
+    return in_collection ? "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl "
+                           "cannot be cast to class "
+                           "java.lang.Class "
+                           "(sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and "
                            "java.lang.Class are in module java.base of loader 'bootstrap')"
                          : "Unexpected field type";
   }
@@ -62,7 +69,8 @@ std::string MismatchMessage(const Type& type, dom::element json, bool in_collect
 bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
   if (text.size() != lower.size()) return false;
   for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] + ('a' - 'A')) : text[i];
+    const char c =
+        text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] + ('a' - 'A')) : text[i];
     if (c != lower[i]) return false;
   }
   return true;
@@ -120,7 +128,8 @@ bool Decoder::Struct(const Shape& shape, dom::object json, void* structure) {
     for (size_t tried = 0; tried < count; ++tried, ++next) {
       if (next == count) next = 0;
       const Field& field = fields[next];
-      if (field.name.size() != name.size() || std::memcmp(field.name.data(), name.data(), name.size()) != 0) {
+      if (field.name.size() != name.size() ||
+          std::memcmp(field.name.data(), name.data(), name.size()) != 0) {
         continue;
       }
       if (!value.is_null()) {
@@ -203,7 +212,8 @@ bool Decoder::Boolean(const Type& type, dom::element json, bool* value, bool in_
   return true;
 }
 
-// A null among attribute values counts as an empty value, a null among other things is a constraint failure.
+// A null among attribute values counts as an empty value, a null among other things is a constraint
+// failure.
 bool Decoder::List(const Type& type, dom::array json, void* vector) {
   int64_t count = 0;
   for (const dom::element element : json) {
@@ -248,8 +258,10 @@ bool Decoder::Item(const Type& type, dom::element json, ops::EncodedItem* item) 
     error_ = std::move(read).error();
     return false;
   }
-  // Names are only worth a look if one could be too long; after a value error the encoding says nothing about that.
-  if (type.key != nullptr && (value_error || static_cast<int64_t>(item->bytes.size()) > type.key->max)) {
+  // Names are only worth a look if one could be too long; after a value error the encoding says
+  // nothing about that.
+  if (type.key != nullptr &&
+      (value_error || static_cast<int64_t>(item->bytes.size()) > type.key->max)) {
     suspicious_ = true;
   }
   if (value_error) NoteValueError(std::move(value_error));
@@ -263,7 +275,8 @@ void Decoder::NoteValueError(std::optional<Error>&& error) {
 
 }  // namespace
 
-Status DecodeInto(const OperationSchema& schema, dom::element body, void* request, ops::ValueErrors* value_errors) {
+Status DecodeInto(const OperationSchema& schema, dom::element body, void* request,
+                  ops::ValueErrors* value_errors) {
   if (!body.is_object()) return Error(ErrorCode::kSerialization, "");
   const dom::object object = body.get_object().value_unsafe();
   Decoder decoder(value_errors);

@@ -1,4 +1,5 @@
-// The one reader of request bodies: JSON to the typed requests of ops/requests.h, by the tables of schema.h.
+// The one reader of request bodies: JSON to the typed requests of ops/requests.h, by the tables of
+// schema.h.
 #pragma once
 
 #include "api/schema.h"
@@ -7,9 +8,10 @@
 
 namespace stator::api {
 
-// Reads `body` into `request`, a default-made structure of the type that `schema` describes. Errors, in the service's order:
-// kSerialization for the first JSON type that does not fit, anywhere in the body (without a message if the body is no
-// object); kValidation for the constraints that do not hold. Invalid attribute values are no error here: they are left in
+// Reads `body` into `request`, a default-made structure of the type that `schema` describes.
+// Errors, in the service's order: kSerialization for the first JSON type that does not fit,
+// anywhere in the body (without a message if the body is no object); kValidation for the
+// constraints that do not hold. Invalid attribute values are no error here: they are left in
 // *value_errors, which is null for requests without attribute values.
 Status DecodeInto(const OperationSchema& schema, simdjson::dom::element body, void* request,
                   ops::ValueErrors* value_errors);

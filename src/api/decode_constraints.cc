@@ -14,7 +14,8 @@ using simdjson::dom::element_type;
 constexpr std::string_view kNamePattern = "[a-zA-Z0-9_.-]+";
 constexpr int64_t kMaxTableName = 255;
 
-// What Java's String.length() says: characters outside the basic plane (four bytes in UTF-8) count twice.
+// What Java's String.length() says: characters outside the basic plane (four bytes in UTF-8) count
+// twice.
 int64_t Utf16Length(std::string_view text) {
   int64_t length = 0;
   for (const char c : text) {
@@ -31,8 +32,8 @@ int64_t TextLength(const Type& type, std::string_view text) {
 
 bool IsName(std::string_view text) {
   for (const char c : text) {
-    const bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                    c == '.' || c == '-';
+    const bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    c == '_' || c == '.' || c == '-';
     if (!ok) return false;
   }
   return !text.empty();
@@ -62,8 +63,8 @@ std::string MatchPattern() {
   return "Member must satisfy regular expression pattern: " + std::string(kNamePattern);
 }
 
-// A value as the service prints it into a failure: scalars bare, collections in Java's toString form, structures as class
-// name and a hash (which here is one of the JSON text).
+// A value as the service prints it into a failure: scalars bare, collections in Java's toString
+// form, structures as class name and a hash (which here is one of the JSON text).
 void AppendPrinted(const Type* type, dom::element json, std::string* out) {
   switch (json.type()) {
     case element_type::NULL_VALUE: out->append("null"); return;
@@ -94,12 +95,15 @@ void AppendPrinted(const Type* type, dom::element json, std::string* out) {
     char text[16];
     std::snprintf(text, sizeof text, "@%x", hash);
     out->append("com.amazonaws.dynamodb.v20120810.");
-    out->append(type->kind == Kind::kStruct ? type->shape->name : std::string_view("AttributeValue"));
+    out->append(type->kind == Kind::kStruct ? type->shape->name
+                                            : std::string_view("AttributeValue"));
     out->append(text);
     return;
   }
   static constexpr Type kAttributeValue{.kind = Kind::kValue};
-  const Type* element = type == nullptr ? nullptr : type->kind == Kind::kItem ? &kAttributeValue : type->element;
+  const Type* element = type == nullptr             ? nullptr
+                        : type->kind == Kind::kItem ? &kAttributeValue
+                                                    : type->element;
   out->push_back('{');
   bool first = true;
   const dom::object object = json.get_object().value_unsafe();
@@ -129,8 +133,10 @@ class Collector {
   void Text(const Type& type, dom::element json, const std::string& path);
   void Count(const Type& type, int64_t count, dom::element json, const std::string& path);
   void Keys(const Type& type, dom::object json, dom::element whole, const std::string& path);
-  void ElementBounds(const Type& type, dom::object json, dom::element whole, const std::string& path);
-  void Fail(const Type& type, const dom::element* json, const std::string& path, std::string_view what);
+  void ElementBounds(const Type& type, dom::object json, dom::element whole,
+                     const std::string& path);
+  void Fail(const Type& type, const dom::element* json, const std::string& path,
+            std::string_view what);
   bool full() const { return failures_.size() >= static_cast<size_t>(schema_.max_failures); }
 
   const OperationSchema& schema_;
@@ -151,11 +157,13 @@ std::string Collector::MemberPath(const std::string& path, std::string_view memb
   if (!result.empty()) result.push_back('.');
   const size_t start = result.size();
   result.append(member);
-  if (!schema_.newer_validator && result[start] >= 'A' && result[start] <= 'Z') result[start] += 'a' - 'A';
+  if (!schema_.newer_validator && result[start] >= 'A' && result[start] <= 'Z')
+    result[start] += 'a' - 'A';
   return result;
 }
 
-void Collector::Fail(const Type& type, const dom::element* json, const std::string& path, std::string_view what) {
+void Collector::Fail(const Type& type, const dom::element* json, const std::string& path,
+                     std::string_view what) {
   if (full()) return;
   std::string failure = "Value";
   if (!schema_.newer_validator) {
@@ -180,7 +188,8 @@ void Collector::Struct(const Shape& shape, dom::object json, const std::string& 
   }
 }
 
-void Collector::Value(const Type& type, const dom::element* json, bool required, const std::string& path) {
+void Collector::Value(const Type& type, const dom::element* json, bool required,
+                      const std::string& path) {
   if (full()) return;
   if (json == nullptr) {
     if (required) Fail(type, nullptr, path, "Member must not be null");
@@ -190,17 +199,20 @@ void Collector::Value(const Type& type, const dom::element* json, bool required,
     case Kind::kString: Text(type, *json, path); return;
     case Kind::kEnum:
       if (type.enums->Find(json->get_string().value_unsafe()) < 0) {
-        Fail(type, json, path, std::string("Member must satisfy enum value set: ").append(type.enums->printed));
+        Fail(type, json, path,
+             std::string("Member must satisfy enum value set: ").append(type.enums->printed));
       }
       return;
     case Kind::kInteger:
     case Kind::kLong: {
       const int64_t number = ToInteger(*json, type.kind);
       if (number < type.min) {
-        Fail(type, json, path, "Member must have value greater than or equal to " + std::to_string(type.min));
+        Fail(type, json, path,
+             "Member must have value greater than or equal to " + std::to_string(type.min));
       }
       if (number > type.max) {
-        Fail(type, json, path, "Member must have value less than or equal to " + std::to_string(type.max));
+        Fail(type, json, path,
+             "Member must have value less than or equal to " + std::to_string(type.max));
       }
       return;
     }
@@ -217,7 +229,8 @@ void Collector::Value(const Type& type, const dom::element* json, bool required,
       for (const dom::element element : array) {
         ++position;
         if (full()) return;
-        Value(*type.element, element.is_null() ? nullptr : &element, type.element->kind != Kind::kValue,
+        Value(*type.element, element.is_null() ? nullptr : &element,
+              type.element->kind != Kind::kValue,
               path + "." + std::to_string(position) + ".member");
       }
       return;
@@ -242,7 +255,8 @@ void Collector::Value(const Type& type, const dom::element* json, bool required,
           unbounded.max = kNoMax;
           Value(unbounded, &value, false, element_path);
         } else {
-          Value(*type.element, value.is_null() ? nullptr : &value, type.element->kind != Kind::kValue, element_path);
+          Value(*type.element, value.is_null() ? nullptr : &value,
+                type.element->kind != Kind::kValue, element_path);
         }
       }
       return;
@@ -258,7 +272,8 @@ void Collector::Text(const Type& type, dom::element json, const std::string& pat
   const TextBounds bounds = BoundsFor(type, text);
   const int64_t length = TextLength(type, text);
   // An empty text breaks the pattern too; the length says it better.
-  if (bounds.pattern == Pattern::kName && !text.empty() && !IsName(text)) Fail(type, &json, path, MatchPattern());
+  if (bounds.pattern == Pattern::kName && !text.empty() && !IsName(text))
+    Fail(type, &json, path, MatchPattern());
   if (length < bounds.min) Fail(type, &json, path, MinLength(bounds.min));
   if (length > bounds.max) Fail(type, &json, path, MaxLength(bounds.max));
 }
@@ -269,7 +284,8 @@ void Collector::Count(const Type& type, int64_t count, dom::element json, const 
 }
 
 // All bounds of a key are reported as one failure of the map.
-void Collector::Keys(const Type& type, dom::object json, dom::element whole, const std::string& path) {
+void Collector::Keys(const Type& type, dom::object json, dom::element whole,
+                     const std::string& path) {
   if (type.key == nullptr) return;
   for (const auto [key, value] : json) {
     if (TextHolds(*type.key, key)) continue;
@@ -283,12 +299,15 @@ void Collector::Keys(const Type& type, dom::object json, dom::element whole, con
   }
 }
 
-void Collector::ElementBounds(const Type& type, dom::object json, dom::element whole, const std::string& path) {
+void Collector::ElementBounds(const Type& type, dom::object json, dom::element whole,
+                              const std::string& path) {
   const Type& list = *type.element;
   for (const auto [key, value] : json) {
     if (value.is_null()) continue;
     if (CountHolds(list, static_cast<int64_t>(value.get_array().value_unsafe().size()))) continue;
-    Fail(type, &whole, path, "Map value must satisfy constraint: [" + MaxLength(list.max) + ", " + MinLength(list.min) + "]");
+    Fail(type, &whole, path,
+         "Map value must satisfy constraint: [" + MaxLength(list.max) + ", " + MinLength(list.min) +
+             "]");
     return;
   }
 }
@@ -299,7 +318,8 @@ bool IsEmptyMap(const Type& type, const dom::element& json) {
 
 Error Failures(const std::vector<std::string>& failures) {
   std::string message = std::to_string(failures.size());
-  message += failures.size() == 1 ? " validation error detected: " : " validation errors detected: ";
+  message +=
+      failures.size() == 1 ? " validation error detected: " : " validation errors detected: ";
   for (size_t i = 0; i < failures.size(); ++i) {
     if (i > 0) message += "; ";
     message += failures[i];
@@ -311,7 +331,8 @@ Error Failures(const std::vector<std::string>& failures) {
 
 bool TextHolds(const Type& type, std::string_view text) {
   const TextBounds bounds = BoundsFor(type, text);
-  // A text has at most as many characters as bytes, and at least a third of that in UTF-16 code units.
+  // A text has at most as many characters as bytes, and at least a third of that in UTF-16 code
+  // units.
   const auto bytes = static_cast<int64_t>(text.size());
   if (bytes < bounds.min) return false;
   if (bytes > bounds.max || (bounds.min > 0 && bytes < bounds.min * 3)) {
@@ -345,17 +366,20 @@ int64_t ToInteger(dom::element number, Kind kind) {
 }
 
 std::optional<Error> DescribeViolations(const OperationSchema& schema, dom::object body) {
-  // Before everything else: parameters whose absence has a message of its own, then a bad table name, alone.
+  // Before everything else: parameters whose absence has a message of its own, then a bad table
+  // name, alone.
   for (const Field& field : schema.shape->fields) {
     if (field.absent_message.empty()) continue;
     const std::optional<dom::element> member = FindMember(body, field.name);
-    if (!member || IsEmptyMap(*field.type, *member)) return ValidationError(std::string(field.absent_message));
+    if (!member || IsEmptyMap(*field.type, *member))
+      return ValidationError(std::string(field.absent_message));
   }
   for (const Field& field : schema.shape->fields) {
     if (field.type->kind != Kind::kString || field.type->table_name_min == 0) continue;
     Collector collector(schema);
     const std::optional<dom::element> member = FindMember(body, field.name);
-    collector.Value(*field.type, member ? &*member : nullptr, field.required, collector.MemberPath("", field.name));
+    collector.Value(*field.type, member ? &*member : nullptr, field.required,
+                    collector.MemberPath("", field.name));
     if (!collector.failures().empty()) return Failures(collector.failures());
   }
   Collector collector(schema);

@@ -54,7 +54,7 @@ struct BadBody {
   const char* message;
 };
 
-// --- JSON types -------------------------------------------------------------------------------------------------------------
+// --- JSON types ----------------------------------------------------------------------------------
 
 const BadBody kMismatches[] = {
     {"GetItem", R"([])", ""},
@@ -69,7 +69,8 @@ const BadBody kMismatches[] = {
     {"GetItem", R"({"Key":3})", "Unexpected field type"},
     {"GetItem", R"({"Key":"a"})", "Unexpected field type"},
     {"GetItem", R"({"Key":[]})",
-     "Unrecognized collection type java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>"},
+     "Unrecognized collection type java.util.Map<java.lang.String, "
+     "com.amazonaws.dynamodb.v20120810.AttributeValue>"},
     {"GetItem", R"({"Key":{"a":3}})", "Unexpected value type in payload"},
     {"GetItem", R"({"ConsistentRead":3})", "NUMBER_VALUE cannot be converted to Boolean"},
     {"GetItem", R"({"ConsistentRead":"maybe"})", "Unexpected token received from parser"},
@@ -81,17 +82,20 @@ const BadBody kMismatches[] = {
     {"GetItem", R"({"ExpressionAttributeNames":[]})",
      "Unrecognized collection type java.util.Map<java.lang.String, java.lang.String>"},
     {"GetItem", R"({"ExpressionAttributeNames":"x"})", "Unexpected field type"},
-    {"GetItem", R"({"ExpressionAttributeNames":{"#a":1}})", "NUMBER_VALUE cannot be converted to String"},
+    {"GetItem", R"({"ExpressionAttributeNames":{"#a":1}})",
+     "NUMBER_VALUE cannot be converted to String"},
     {"Query", R"({"Limit":"1"})", "STRING_VALUE cannot be converted to Integer"},
     {"Query", R"({"Limit":true})", "TRUE_VALUE cannot be converted to Integer"},
     {"Query", R"({"Limit":[]})", "Unrecognized collection type class java.lang.Integer"},
     {"Query", R"({"Limit":{}})", "Start of structure or map found where not expected"},
     {"Query", R"({"KeyConditions":[]})",
-     "Unrecognized collection type java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.Condition>"},
+     "Unrecognized collection type java.util.Map<java.lang.String, "
+     "com.amazonaws.dynamodb.v20120810.Condition>"},
     {"Query", R"({"KeyConditions":{"a":[]}})",
      "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.Condition"},
     {"Query", R"({"KeyConditions":{"a":1}})", "Unexpected value type in payload"},
-    {"Query", R"({"KeyConditions":{"a":{"AttributeValueList":[1]}}})", "Unexpected value type in payload"},
+    {"Query", R"({"KeyConditions":{"a":{"AttributeValueList":[1]}}})",
+     "Unexpected value type in payload"},
     {"PutItem", R"({"Expected":{"a":{"Value":"s"}}})", "Unexpected field type"},
     {"PutItem", R"({"Expected":{"a":{"Value":[]}}})",
      "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.AttributeValue"},
@@ -107,15 +111,19 @@ const BadBody kMismatches[] = {
     {"BatchWriteItem", R"({"RequestItems":[]})",
      "Unrecognized collection type java.util.Map<java.lang.String, "
      "java.util.List<com.amazonaws.dynamodb.v20120810.WriteRequest>>"},
-    {"BatchWriteItem", R"({"RequestItems":{"abc":{}}})", "Start of structure or map found where not expected"},
+    {"BatchWriteItem", R"({"RequestItems":{"abc":{}}})",
+     "Start of structure or map found where not expected"},
     {"BatchWriteItem", R"({"RequestItems":{"abc":[{"PutRequest":1}]}})", "Unexpected field type"},
     {"BatchWriteItem", R"({"RequestItems":{"abc":[1]}})", "Unexpected value type in payload"},
     {"BatchWriteItem", R"({"RequestItems":{"abc":1}})",
-     "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class java.lang.Class "
-     "(sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class are in module java.base of "
+     "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class "
+     "java.lang.Class "
+     "(sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class are in "
+     "module java.base of "
      "loader 'bootstrap')"},
     {"BatchGetItem", R"({"RequestItems":{"abc":{"Keys":[[]]}}})",
-     "Unrecognized collection type java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>"},
+     "Unrecognized collection type java.util.Map<java.lang.String, "
+     "com.amazonaws.dynamodb.v20120810.AttributeValue>"},
     // A type error anywhere comes before a constraint failure anywhere.
     {"PutItem", R"({"TableName":"","ReturnValues":"nonsense","ConditionExpression":1})",
      "NUMBER_VALUE cannot be converted to String"},
@@ -129,106 +137,151 @@ TEST(DecodeTest, TypeMismatches) {
   }
 }
 
-// --- Constraints ------------------------------------------------------------------------------------------------------------
+// --- Constraints ---------------------------------------------------------------------------------
 
 const BadBody kViolations[] = {
     // Null, alone for the table's name.
     {"PutItem", R"({})",
-     "1 validation error detected: Value null at 'tableName' failed to satisfy constraint: Member must not be null"},
+     "1 validation error detected: Value null at 'tableName' failed to satisfy constraint: Member "
+     "must not be null"},
     {"GetItem", R"({"TableName":"abc"})",
-     "1 validation error detected: Value null at 'key' failed to satisfy constraint: Member must not be null"},
+     "1 validation error detected: Value null at 'key' failed to satisfy constraint: Member must "
+     "not be null"},
     {"GetItem", R"({"TableName":"abc","Key":null})",
-     "1 validation error detected: Value null at 'key' failed to satisfy constraint: Member must not be null"},
+     "1 validation error detected: Value null at 'key' failed to satisfy constraint: Member must "
+     "not be null"},
     {"CreateTable", R"({"BillingMode":"x"})",
      "The parameter 'TableName' is required but was not present in the request"},
-    {"DescribeTable", R"({})", "The parameter 'TableName' is required but was not present in the request"},
+    {"DescribeTable", R"({})",
+     "The parameter 'TableName' is required but was not present in the request"},
     // Names of tables.
     {"GetItem", R"({"TableName":"a b","ReturnConsumedCapacity":"x"})",
-     "1 validation error detected: Value 'a b' at 'tableName' failed to satisfy constraint: Member must satisfy regular "
+     "1 validation error detected: Value 'a b' at 'tableName' failed to satisfy constraint: Member "
+     "must satisfy regular "
      "expression pattern: [a-zA-Z0-9_.-]+"},
     {"GetItem", R"({"TableName":""})",
-     "1 validation error detected: Value '' at 'tableName' failed to satisfy constraint: Member must have length greater "
+     "1 validation error detected: Value '' at 'tableName' failed to satisfy constraint: Member "
+     "must have length greater "
      "than or equal to 1"},
     {"CreateTable", R"({"TableName":"ab"})",
-     "1 validation error detected: Value 'ab' at 'tableName' failed to satisfy constraint: Member must have length "
+     "1 validation error detected: Value 'ab' at 'tableName' failed to satisfy constraint: Member "
+     "must have length "
      "greater than or equal to 3"},
     // Enums, several at once.
     {"PutItem", R"({"TableName":"abc","Item":{},"ReturnConsumedCapacity":"y","ReturnValues":"x"})",
-     "2 validation errors detected: Value 'x' at 'returnValues' failed to satisfy constraint: Member must satisfy enum "
-     "value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]; Value 'y' at 'returnConsumedCapacity' failed to "
+     "2 validation errors detected: Value 'x' at 'returnValues' failed to satisfy constraint: "
+     "Member must satisfy enum "
+     "value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]; Value 'y' at "
+     "'returnConsumedCapacity' failed to "
      "satisfy constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"},
-    {"UpdateItem", R"({"TableName":"abc","Key":{},"ReturnConsumedCapacity":"y","ReturnValues":"x"})",
-     "1 validation error detected: Value 'x' at 'returnValues' failed to satisfy constraint: Member must satisfy enum "
+    {"UpdateItem",
+     R"({"TableName":"abc","Key":{},"ReturnConsumedCapacity":"y","ReturnValues":"x"})",
+     "1 validation error detected: Value 'x' at 'returnValues' failed to satisfy constraint: "
+     "Member must satisfy enum "
      "value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"},
     {"DeleteItem",
      R"({"TableName":"abc","Key":{},"Expected":{"a":{"ComparisonOperator":"x"}},"ConditionalOperator":"and"})",
-     "2 validation errors detected: Value 'x' at 'expected.a.member.comparisonOperator' failed to satisfy constraint: "
-     "Member must satisfy enum value set: [IN, NULL, BETWEEN, LT, NOT_CONTAINS, EQ, GT, NOT_NULL, NE, LE, BEGINS_WITH, "
-     "GE, CONTAINS]; Value 'and' at 'conditionalOperator' failed to satisfy constraint: Member must satisfy enum value "
+     "2 validation errors detected: Value 'x' at 'expected.a.member.comparisonOperator' failed to "
+     "satisfy constraint: "
+     "Member must satisfy enum value set: [IN, NULL, BETWEEN, LT, NOT_CONTAINS, EQ, GT, NOT_NULL, "
+     "NE, LE, BEGINS_WITH, "
+     "GE, CONTAINS]; Value 'and' at 'conditionalOperator' failed to satisfy constraint: Member "
+     "must satisfy enum value "
      "set: [OR, AND]"},
     // Lengths of lists, bounds of numbers.
     {"GetItem", R"({"TableName":"abc","Key":{},"AttributesToGet":[]})",
-     "1 validation error detected: Value '[]' at 'attributesToGet' failed to satisfy constraint: Member must have length "
+     "1 validation error detected: Value '[]' at 'attributesToGet' failed to satisfy constraint: "
+     "Member must have length "
      "greater than or equal to 1"},
     {"Scan", R"({"TableName":"abc","Limit":0})",
-     "1 validation error detected: Value '0' at 'limit' failed to satisfy constraint: Member must have value greater than "
+     "1 validation error detected: Value '0' at 'limit' failed to satisfy constraint: Member must "
+     "have value greater than "
      "or equal to 1"},
     {"Scan", R"({"TableName":"abc","Limit":-1.5})",
-     "1 validation error detected: Value '-1' at 'limit' failed to satisfy constraint: Member must have value greater "
+     "1 validation error detected: Value '-1' at 'limit' failed to satisfy constraint: Member must "
+     "have value greater "
      "than or equal to 1"},
     {"Scan", R"({"TableName":"abc","TotalSegments":1000001,"Segment":-1})",
-     "2 validation errors detected: Value '1000001' at 'totalSegments' failed to satisfy constraint: Member must have "
-     "value less than or equal to 1000000; Value '-1' at 'segment' failed to satisfy constraint: Member must have value "
+     "2 validation errors detected: Value '1000001' at 'totalSegments' failed to satisfy "
+     "constraint: Member must have "
+     "value less than or equal to 1000000; Value '-1' at 'segment' failed to satisfy constraint: "
+     "Member must have value "
      "greater than or equal to 0"},
     {"Scan", R"({"TableName":"abc","IndexName":"a!"})",
-     "2 validation errors detected: Value 'a!' at 'indexName' failed to satisfy constraint: Member must satisfy regular "
-     "expression pattern: [a-zA-Z0-9_.-]+; Value 'a!' at 'indexName' failed to satisfy constraint: Member must have "
+     "2 validation errors detected: Value 'a!' at 'indexName' failed to satisfy constraint: Member "
+     "must satisfy regular "
+     "expression pattern: [a-zA-Z0-9_.-]+; Value 'a!' at 'indexName' failed to satisfy constraint: "
+     "Member must have "
      "length greater than or equal to 3"},
     {"ListTables", R"({"Limit":101})",
-     "1 validation error detected: Value '101' at 'limit' failed to satisfy constraint: Member must have value less than "
+     "1 validation error detected: Value '101' at 'limit' failed to satisfy constraint: Member "
+     "must have value less than "
      "or equal to 100"},
     // The newer validator.
     {"Query", R"({"TableName":"abc","Limit":0})",
-     "1 validation error detected: Value at 'Limit' failed to satisfy constraint: Member must have value greater than or "
+     "1 validation error detected: Value at 'Limit' failed to satisfy constraint: Member must have "
+     "value greater than or "
      "equal to 1"},
     {"Query", R"({"TableName":"abc","KeyConditions":{"a":{}}})",
-     "1 validation error detected: Value at 'KeyConditions.a.member.ComparisonOperator' failed to satisfy constraint: "
+     "1 validation error detected: Value at 'KeyConditions.a.member.ComparisonOperator' failed to "
+     "satisfy constraint: "
      "Member must not be null"},
     {"BatchGetItem", R"({"RequestItems":{"abc":{"Keys":[]}}})",
-     "1 validation error detected: Value at 'RequestItems.abc.member.Keys' failed to satisfy constraint: Member must have "
+     "1 validation error detected: Value at 'RequestItems.abc.member.Keys' failed to satisfy "
+     "constraint: Member must have "
      "length greater than or equal to 1"},
     // Batches.
     {"BatchGetItem", R"({})", "The requestItems parameter is required for BatchGetItem"},
-    {"BatchWriteItem", R"({"RequestItems":{}})", "The requestItems parameter is required for BatchWriteItem"},
+    {"BatchWriteItem", R"({"RequestItems":{}})",
+     "The requestItems parameter is required for BatchWriteItem"},
     {"BatchWriteItem", R"({"RequestItems":{"abc":[]}})",
-     "1 validation error detected: Value '{abc=[]}' at 'requestItems' failed to satisfy constraint: Map value must "
-     "satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or "
+     "1 validation error detected: Value '{abc=[]}' at 'requestItems' failed to satisfy "
+     "constraint: Map value must "
+     "satisfy constraint: [Member must have length less than or equal to 25, Member must have "
+     "length greater than or "
      "equal to 1]"},
-    {"BatchWriteItem", R"({"RequestItems":{"a!":[{"PutRequest":{}}]},"ReturnConsumedCapacity":"x"})",
-     "3 validation errors detected: Value '{a!=[com.amazonaws.dynamodb.v20120810.WriteRequest@ca7da8f5]}' at "
-     "'requestItems' failed to satisfy constraint: Map keys must satisfy constraint: [Member must have length less than "
-     "or equal to 255, Member must have length greater than or equal to 1, Member must satisfy regular expression "
-     "pattern: [a-zA-Z0-9_.-]+]; Value null at 'requestItems.a!.member.1.member.putRequest.item' failed to satisfy "
-     "constraint: Member must not be null; Value 'x' at 'returnConsumedCapacity' failed to satisfy constraint: Member "
+    {"BatchWriteItem",
+     R"({"RequestItems":{"a!":[{"PutRequest":{}}]},"ReturnConsumedCapacity":"x"})",
+     "3 validation errors detected: Value "
+     "'{a!=[com.amazonaws.dynamodb.v20120810.WriteRequest@ca7da8f5]}' at "
+     "'requestItems' failed to satisfy constraint: Map keys must satisfy constraint: [Member must "
+     "have length less than "
+     "or equal to 255, Member must have length greater than or equal to 1, Member must satisfy "
+     "regular expression "
+     "pattern: [a-zA-Z0-9_.-]+]; Value null at 'requestItems.a!.member.1.member.putRequest.item' "
+     "failed to satisfy "
+     "constraint: Member must not be null; Value 'x' at 'returnConsumedCapacity' failed to satisfy "
+     "constraint: Member "
      "must satisfy enum value set: [INDEXES, TOTAL, NONE]"},
     // Nested paths.
-    {"CreateTable", R"({"TableName":"abc","KeySchema":[{"AttributeName":"a","KeyType":"x"},{"KeyType":"HASH"}]})",
-     "2 validation errors detected: Value 'x' at 'keySchema.1.member.keyType' failed to satisfy constraint: Member must "
-     "satisfy enum value set: [HASH, RANGE]; Value null at 'keySchema.2.member.attributeName' failed to satisfy "
+    {"CreateTable",
+     R"({"TableName":"abc","KeySchema":[{"AttributeName":"a","KeyType":"x"},{"KeyType":"HASH"}]})",
+     "2 validation errors detected: Value 'x' at 'keySchema.1.member.keyType' failed to satisfy "
+     "constraint: Member must "
+     "satisfy enum value set: [HASH, RANGE]; Value null at 'keySchema.2.member.attributeName' "
+     "failed to satisfy "
      "constraint: Member must not be null"},
-    {"CreateTable", R"({"TableName":"abc","SSESpecification":{"SSEType":"x"},"AttributeDefinitions":[{"AttributeName":"a","AttributeType":"X"}]})",
-     "2 validation errors detected: Value 'X' at 'attributeDefinitions.1.member.attributeType' failed to satisfy "
-     "constraint: Member must satisfy enum value set: [B, N, S]; Value 'x' at 'sSESpecification.sSEType' failed to "
+    {"CreateTable",
+     R"({"TableName":"abc","SSESpecification":{"SSEType":"x"},"AttributeDefinitions":[{"AttributeName":"a","AttributeType":"X"}]})",
+     "2 validation errors detected: Value 'X' at 'attributeDefinitions.1.member.attributeType' "
+     "failed to satisfy "
+     "constraint: Member must satisfy enum value set: [B, N, S]; Value 'x' at "
+     "'sSESpecification.sSEType' failed to "
      "satisfy constraint: Member must satisfy enum value set: [AES256, KMS]"},
-    {"UpdateTable", R"({"TableName":"abc","GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"abc"}}]})",
-     "2 validation errors detected: Value null at 'globalSecondaryIndexUpdates.1.member.create.keySchema' failed to "
+    {"UpdateTable",
+     R"({"TableName":"abc","GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"abc"}}]})",
+     "2 validation errors detected: Value null at "
+     "'globalSecondaryIndexUpdates.1.member.create.keySchema' failed to "
      "satisfy constraint: Member must not be null; Value null at "
-     "'globalSecondaryIndexUpdates.1.member.create.projection' failed to satisfy constraint: Member must not be null"},
+     "'globalSecondaryIndexUpdates.1.member.create.projection' failed to satisfy constraint: "
+     "Member must not be null"},
     {"TagResource", R"({"ResourceArn":"arn","Tags":[{"Key":"","Value":"v"}]})",
-     "1 validation error detected: Value '' at 'tags.1.member.key' failed to satisfy constraint: Member must have length "
+     "1 validation error detected: Value '' at 'tags.1.member.key' failed to satisfy constraint: "
+     "Member must have length "
      "greater than or equal to 1"},
     {"UntagResource", R"({"ResourceArn":"arn","TagKeys":[null]})",
-     "1 validation error detected: Value null at 'tagKeys.1.member' failed to satisfy constraint: Member must not be null"},
+     "1 validation error detected: Value null at 'tagKeys.1.member' failed to satisfy constraint: "
+     "Member must not be null"},
 };
 
 TEST(DecodeTest, Violations) {
@@ -245,7 +298,8 @@ TEST(DecodeTest, AtMostTenFailuresAreListed) {
   json += "]}";
   const Error error = DecodeError<ops::CreateTableRequest>(json);
   EXPECT_TRUE(error.message().starts_with("10 validation errors detected: ")) << error.message();
-  EXPECT_TRUE(error.message().ends_with("at 'tags.5.member.value' failed to satisfy constraint: Member must not be null"))
+  EXPECT_TRUE(error.message().ends_with(
+      "at 'tags.5.member.value' failed to satisfy constraint: Member must not be null"))
       << error.message();
 }
 
@@ -269,8 +323,9 @@ TEST(DecodeTest, LengthsCountCharactersButAttributeNamesBytes) {
   };
   EXPECT_TRUE(DecodeText<ops::PutItemRequest>(item(65535)).ok());
   const Error error = DecodeError<ops::PutItemRequest>(item(65536));
-  EXPECT_TRUE(error.message().ends_with("at 'item' failed to satisfy constraint: Map keys must satisfy constraint: "
-                                        "[Member must have length less than or equal to 65535]"))
+  EXPECT_TRUE(error.message().ends_with(
+      "at 'item' failed to satisfy constraint: Map keys must satisfy constraint: "
+      "[Member must have length less than or equal to 65535]"))
       << error.message().substr(error.message().size() - 200);
 }
 
@@ -286,7 +341,7 @@ TEST(DecodeTest, TableNamesAndArns) {
   EXPECT_FALSE(get("arn:" + std::string(1021, 'x')));
 }
 
-// --- What is decoded ----------------------------------------------------------------------------------------------------------
+// --- What is decoded -----------------------------------------------------------------------------
 
 TEST(DecodeTest, NullsUnknownMembersDuplicatesAndNumbers) {
   auto query = DecodeText<ops::QueryRequest>(
@@ -305,7 +360,9 @@ TEST(DecodeTest, NullsUnknownMembersDuplicatesAndNumbers) {
   EXPECT_FALSE(query->expression_attribute_values.has_value());
 
   // A bad value that a good one replaces is no failure.
-  EXPECT_TRUE(DecodeText<ops::ScanRequest>(R"({"TableName":"!","Limit":0,"TableName":"abc","Limit":1})").ok());
+  EXPECT_TRUE(
+      DecodeText<ops::ScanRequest>(R"({"TableName":"!","Limit":0,"TableName":"abc","Limit":1})")
+          .ok());
   // Numbers beyond the type are cut to it.
   auto scan = DecodeText<ops::ScanRequest>(R"({"TableName":"abc","Limit":99999999999})");
   ASSERT_TRUE(scan.ok());
@@ -345,7 +402,8 @@ TEST(DecodeTest, PutItem) {
   EXPECT_EQ(put->return_values, ops::ReturnValues::kAllOld);
   EXPECT_EQ(put->return_consumed_capacity, ops::ReturnConsumedCapacity::kTotal);
   EXPECT_EQ(put->return_item_collection_metrics, ops::ReturnItemCollectionMetrics::kSize);
-  EXPECT_EQ(put->return_values_on_condition_check_failure, ops::ReturnValuesOnConditionCheckFailure::kAllOld);
+  EXPECT_EQ(put->return_values_on_condition_check_failure,
+            ops::ReturnValuesOnConditionCheckFailure::kAllOld);
   EXPECT_FALSE(put->expected.has_value());
   EXPECT_TRUE(put->value_errors.empty());
 }
@@ -395,12 +453,14 @@ TEST(DecodeTest, Batches) {
 TEST(DecodeTest, BatchGetTakesAHundredKeysPerTable) {
   const auto body = [](int count) {
     std::string json = R"({"RequestItems":{"abc":{"Keys":[)";
-    for (int i = 0; i < count; ++i) json += (i > 0 ? "," : "") + ("{\"pk\":{\"S\":\"" + std::to_string(i) + "\"}}");
+    for (int i = 0; i < count; ++i)
+      json += (i > 0 ? "," : "") + ("{\"pk\":{\"S\":\"" + std::to_string(i) + "\"}}");
     return json + "]}}}";
   };
   EXPECT_TRUE(DecodeText<ops::BatchGetItemRequest>(body(100)).ok());
   EXPECT_EQ(DecodeError<ops::BatchGetItemRequest>(body(101)).message(),
-            "1 validation error detected: Value at 'RequestItems.abc.member.Keys' failed to satisfy constraint: Member "
+            "1 validation error detected: Value at 'RequestItems.abc.member.Keys' failed to "
+            "satisfy constraint: Member "
             "must have length less than or equal to 100");
 }
 
@@ -452,7 +512,8 @@ TEST(DecodeTest, CreateTable) {
   EXPECT_EQ(create->table_class, ops::TableClass::kStandardInfrequentAccess);
   EXPECT_EQ(create->deletion_protection_enabled, true);
   EXPECT_EQ(create->warm_throughput->read_units_per_second, 12000);
-  EXPECT_EQ(create->vector_indexes->at(0).distance_function, ops::VectorDistanceFunction::kEuclidean);
+  EXPECT_EQ(create->vector_indexes->at(0).distance_function,
+            ops::VectorDistanceFunction::kEuclidean);
   EXPECT_EQ(create->vector_indexes->at(0).search_schema->at(0).attribute_name, "h");
 }
 
@@ -464,7 +525,9 @@ TEST(DecodeTest, UpdateTable) {
       R"("GlobalTableWitnessUpdates":[{"Create":{"RegionName":"eu-west-2"}}],"VectorIndexUpdates":[{"Delete":)"
       R"({"IndexName":"vec"}}]})");
   ASSERT_TRUE(update.ok()) << update.error().message();
-  EXPECT_EQ(update->global_secondary_index_updates->at(0).update->provisioned_throughput->write_capacity_units, 2);
+  EXPECT_EQ(update->global_secondary_index_updates->at(0)
+                .update->provisioned_throughput->write_capacity_units,
+            2);
   EXPECT_EQ(update->global_secondary_index_updates->at(1).delete_index->index_name, "two");
   EXPECT_EQ(update->replica_updates->at(0).create->region_name, "eu-west-1");
   EXPECT_EQ(update->disassociation_protection_enabled, false);
@@ -481,8 +544,10 @@ TEST(DecodeTest, SmallRequests) {
   ASSERT_TRUE(ttl.ok());
   EXPECT_TRUE(ttl->time_to_live_specification.enabled);
   EXPECT_EQ(ttl->time_to_live_specification.attribute_name, "a");
-  EXPECT_EQ(DecodeText<ops::DescribeTimeToLiveRequest>(R"({"TableName":"abc"})")->table_name, "abc");
-  EXPECT_EQ(DecodeText<ops::DescribeContinuousBackupsRequest>(R"({"TableName":"abc"})")->table_name, "abc");
+  EXPECT_EQ(DecodeText<ops::DescribeTimeToLiveRequest>(R"({"TableName":"abc"})")->table_name,
+            "abc");
+  EXPECT_EQ(DecodeText<ops::DescribeContinuousBackupsRequest>(R"({"TableName":"abc"})")->table_name,
+            "abc");
   auto insights = DecodeText<ops::UpdateContributorInsightsRequest>(
       R"({"TableName":"abc","IndexName":"ind","ContributorInsightsAction":"DISABLE",)"
       R"("ContributorInsightsMode":"THROTTLED_KEYS"})");
@@ -506,19 +571,23 @@ TEST(DecodeTest, SmallRequests) {
   EXPECT_EQ(list->limit, 5);
   EXPECT_TRUE(DecodeText<ops::DescribeLimitsRequest>("{}").ok());
   EXPECT_TRUE(DecodeText<ops::DescribeEndpointsRequest>(R"({"Operation":"x"})").ok());
-  auto tag = DecodeText<ops::TagResourceRequest>(R"({"ResourceArn":"arn","Tags":[{"Key":"k","Value":"v"}]})");
+  auto tag = DecodeText<ops::TagResourceRequest>(
+      R"({"ResourceArn":"arn","Tags":[{"Key":"k","Value":"v"}]})");
   ASSERT_TRUE(tag.ok());
   EXPECT_EQ(tag->tags.at(0).key, "k");
-  auto untag = DecodeText<ops::UntagResourceRequest>(R"({"ResourceArn":"arn","TagKeys":["a","b"]})");
+  auto untag =
+      DecodeText<ops::UntagResourceRequest>(R"({"ResourceArn":"arn","TagKeys":["a","b"]})");
   ASSERT_TRUE(untag.ok());
   EXPECT_EQ(untag->tag_keys.size(), 2u);
-  EXPECT_EQ(DecodeText<ops::ListTagsOfResourceRequest>(R"({"ResourceArn":"arn","NextToken":"t"})")->next_token, "t");
+  EXPECT_EQ(DecodeText<ops::ListTagsOfResourceRequest>(R"({"ResourceArn":"arn","NextToken":"t"})")
+                ->next_token,
+            "t");
   auto remove = DecodeText<ops::DeleteItemRequest>(R"({"TableName":"abc","Key":{"pk":{"N":"1"}}})");
   ASSERT_TRUE(remove.ok());
   EXPECT_EQ(remove->key.view().Find("pk").text(), "1");
 }
 
-// --- Invalid attribute values -------------------------------------------------------------------------------------------------
+// --- Invalid attribute values --------------------------------------------------------------------
 
 TEST(DecodeTest, ValueErrorsWaitWithTheirPlace) {
   auto put = DecodeText<ops::PutItemRequest>(
@@ -527,18 +596,22 @@ TEST(DecodeTest, ValueErrorsWaitWithTheirPlace) {
   ASSERT_TRUE(put.ok()) << put.error().message();
   const ops::ValueError* item = ops::FindValueError(put->value_errors, ValuePlace::kItem);
   ASSERT_NE(item, nullptr);
-  EXPECT_EQ(item->ForClient().message(),
-            "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes");
-  const ops::ValueError* value = ops::FindValueError(put->value_errors, ValuePlace::kExpressionAttributeValues);
+  EXPECT_EQ(
+      item->ForClient().message(),
+      "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes");
+  const ops::ValueError* value =
+      ops::FindValueError(put->value_errors, ValuePlace::kExpressionAttributeValues);
   ASSERT_NE(value, nullptr);
   EXPECT_EQ(value->name, ":bad");
   EXPECT_EQ(value->ForClient().message(),
-            "ExpressionAttributeValues contains invalid value: One or more parameter values were invalid: An string set  "
+            "ExpressionAttributeValues contains invalid value: One or more parameter values were "
+            "invalid: An string set  "
             "may not be empty for key :bad");
   const ops::ValueError* expected = ops::FindValueError(put->value_errors, ValuePlace::kExpected);
   ASSERT_NE(expected, nullptr);
   EXPECT_EQ(expected->name, "e");
-  EXPECT_EQ(expected->ForClient().message(), "The parameter cannot be converted to a numeric value: x");
+  EXPECT_EQ(expected->ForClient().message(),
+            "The parameter cannot be converted to a numeric value: x");
   EXPECT_EQ(put->value_errors.size(), 3u);
   EXPECT_EQ(ops::FindValueError(put->value_errors, ValuePlace::kKey), nullptr);
 }
@@ -549,13 +622,17 @@ TEST(DecodeTest, NullAttributeValuesAreEmptyValues) {
       R"("AttributeValueList":[null]}}})");
   ASSERT_TRUE(query.ok()) << query.error().message();
   ASSERT_EQ(query->value_errors.size(), 2u);
-  EXPECT_EQ(ops::FindValueError(query->value_errors, ValuePlace::kExpressionAttributeValues)->name, ":a");
+  EXPECT_EQ(ops::FindValueError(query->value_errors, ValuePlace::kExpressionAttributeValues)->name,
+            ":a");
   EXPECT_EQ(ops::FindValueError(query->value_errors, ValuePlace::kKeyConditions)->name, "k");
 }
 
 TEST(DecodeTest, ConstraintsComeBeforeValueErrors) {
-  const Error error = DecodeError<ops::PutItemRequest>(R"({"TableName":"abc","Item":{"a":{}},"ReturnValues":"x"})");
-  EXPECT_TRUE(error.message().starts_with("1 validation error detected: Value 'x' at 'returnValues'")) << error.message();
+  const Error error =
+      DecodeError<ops::PutItemRequest>(R"({"TableName":"abc","Item":{"a":{}},"ReturnValues":"x"})");
+  EXPECT_TRUE(
+      error.message().starts_with("1 validation error detected: Value 'x' at 'returnValues'"))
+      << error.message();
 }
 
 }  // namespace

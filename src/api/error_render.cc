@@ -26,18 +26,26 @@ Shape ShapeOf(ErrorCode code) {
     case ErrorCode::kSerialization: return {400, kCoral, "SerializationException", "Message"};
     case ErrorCode::kUnknownOperation: return {400, kCoral, "UnknownOperationException", "message"};
     case ErrorCode::kAccessDenied: return {400, kCoral, "AccessDeniedException", "Message"};
-    case ErrorCode::kMissingAuthenticationToken: return {400, kCoral, "MissingAuthenticationTokenException", "message"};
-    case ErrorCode::kIncompleteSignature: return {400, kCoral, "IncompleteSignatureException", "message"};
+    case ErrorCode::kMissingAuthenticationToken:
+      return {400, kCoral, "MissingAuthenticationTokenException", "message"};
+    case ErrorCode::kIncompleteSignature:
+      return {400, kCoral, "IncompleteSignatureException", "message"};
     case ErrorCode::kInvalidSignature: return {400, kCoral, "InvalidSignatureException", "message"};
-    case ErrorCode::kUnrecognizedClient: return {400, kCoral, "UnrecognizedClientException", "message"};
-    case ErrorCode::kConditionalCheckFailed: return {400, kDynamo, "ConditionalCheckFailedException", "message"};
-    case ErrorCode::kTransactionCanceled: return {400, kDynamo, "TransactionCanceledException", "Message"};
-    case ErrorCode::kTransactionConflict: return {400, kDynamo, "TransactionConflictException", "message"};
-    case ErrorCode::kTransactionInProgress: return {400, kDynamo, "TransactionInProgressException", "Message"};
+    case ErrorCode::kUnrecognizedClient:
+      return {400, kCoral, "UnrecognizedClientException", "message"};
+    case ErrorCode::kConditionalCheckFailed:
+      return {400, kDynamo, "ConditionalCheckFailedException", "message"};
+    case ErrorCode::kTransactionCanceled:
+      return {400, kDynamo, "TransactionCanceledException", "Message"};
+    case ErrorCode::kTransactionConflict:
+      return {400, kDynamo, "TransactionConflictException", "message"};
+    case ErrorCode::kTransactionInProgress:
+      return {400, kDynamo, "TransactionInProgressException", "Message"};
     case ErrorCode::kIdempotentParameterMismatch:
       return {400, kDynamo, "IdempotentParameterMismatchException", "Message"};
     case ErrorCode::kDuplicateItem: return {400, kDynamo, "DuplicateItemException", "message"};
-    case ErrorCode::kResourceNotFound: return {400, kDynamo, "ResourceNotFoundException", "message"};
+    case ErrorCode::kResourceNotFound:
+      return {400, kDynamo, "ResourceNotFoundException", "message"};
     case ErrorCode::kTableNotFound: return {400, kDynamo, "TableNotFoundException", "message"};
     case ErrorCode::kResourceInUse: return {400, kDynamo, "ResourceInUseException", "message"};
     case ErrorCode::kLimitExceeded: return {400, kDynamo, "LimitExceededException", "message"};
@@ -45,11 +53,13 @@ Shape ShapeOf(ErrorCode code) {
       return {400, kDynamo, "ItemCollectionSizeLimitExceededException", "message"};
     case ErrorCode::kThrottling: return {400, kDynamo, "ThrottlingException", "message"};
     case ErrorCode::kExpiredIterator: return {400, kDynamo, "ExpiredIteratorException", "message"};
-    case ErrorCode::kTrimmedDataAccess: return {400, kDynamo, "TrimmedDataAccessException", "message"};
+    case ErrorCode::kTrimmedDataAccess:
+      return {400, kDynamo, "TrimmedDataAccessException", "message"};
     case ErrorCode::kProvisionedThroughputExceeded:
       return {400, kDynamo, "ProvisionedThroughputExceededException", "message"};
     case ErrorCode::kRequestLimitExceeded: return {400, kDynamo, "RequestLimitExceeded", "message"};
-    case ErrorCode::kRequestTooLarge: return {413, kCoral, "RequestEntityTooLargeException", "message"};
+    case ErrorCode::kRequestTooLarge:
+      return {413, kCoral, "RequestEntityTooLargeException", "message"};
     case ErrorCode::kInternal:
     case ErrorCode::kUnavailable:
     case ErrorCode::kGuardFailed:
@@ -65,13 +75,15 @@ Shape ShapeOf(ErrorCode code) {
 std::string MessageFor(const Error& error) {
   switch (error.code()) {
     case ErrorCode::kUnavailable: return "The storage engine is unavailable: " + error.message();
-    case ErrorCode::kOutcomeUnknown: return "It is unknown whether the write was applied: " + error.message();
+    case ErrorCode::kOutcomeUnknown:
+      return "It is unknown whether the write was applied: " + error.message();
     case ErrorCode::kCorruption: return "Stored data is corrupt: " + error.message();
     case ErrorCode::kGuardFailed:
     case ErrorCode::kFenced:
     case ErrorCode::kSpansUnits:
     case ErrorCode::kWouldBlock:
-      return "An internal condition (" + std::string(ErrorCodeName(error.code())) + ") escaped: " + error.message();
+      return "An internal condition (" + std::string(ErrorCodeName(error.code())) +
+             ") escaped: " + error.message();
     case ErrorCode::kInternal:
       if (error.message().empty()) return "Internal server error";
       return error.message();
@@ -98,8 +110,10 @@ void AppendReasons(std::string* body, const std::vector<ops::CancellationReason>
 }
 
 // ThrottlingException has them under a name of its own.
-void AppendThrottlingReasons(std::string* body, ErrorCode code, const std::vector<ops::ThrottlingReason>& reasons) {
-  body->append(code == ErrorCode::kThrottling ? ",\"throttlingReasons\":[" : ",\"ThrottlingReasons\":[");
+void AppendThrottlingReasons(std::string* body, ErrorCode code,
+                             const std::vector<ops::ThrottlingReason>& reasons) {
+  body->append(code == ErrorCode::kThrottling ? ",\"throttlingReasons\":["
+                                              : ",\"ThrottlingReasons\":[");
   for (size_t i = 0; i < reasons.size(); ++i) {
     body->append(i == 0 ? "{\"reason\":" : ",{\"reason\":");
     AppendJsonString(body, reasons[i].reason);

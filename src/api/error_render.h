@@ -14,8 +14,9 @@ struct RenderedError {
   std::string body;
 };
 
-// Renders any error. What a client cannot have caused (kInternal, kUnavailable, corruption, a kv code that escaped) becomes
-// InternalServerError with one sentence on what is wrong. Logging it is for the caller, who knows the operation.
+// Renders any error. What a client cannot have caused (kInternal, kUnavailable, corruption, a kv
+// code that escaped) becomes InternalServerError with one sentence on what is wrong. Logging it is
+// for the caller, who knows the operation.
 RenderedError RenderError(const Error& error);
 
 // True if `code` says that the server, not the request, is at fault.

@@ -66,14 +66,21 @@ TEST(ErrorRender, EveryCode) {
 }
 
 TEST(ErrorRender, ThrottlingReasons) {
-  const auto payload = std::make_shared<ops::ThrottlingPayload>(std::vector<ops::ThrottlingReason>{
-      {"TableReadKeyRangeThroughputExceeded", "arn:t"}, {"IndexWriteAccountLimitExceeded", "arn:t/index/i"}});
-  const std::string list = R"([{"reason":"TableReadKeyRangeThroughputExceeded","resource":"arn:t"},)"
-                           R"({"reason":"IndexWriteAccountLimitExceeded","resource":"arn:t/index/i"}]})";
-  const auto body = [&payload](ErrorCode code) { return RenderError(Error(code, "m", payload)).body; };
-  EXPECT_TRUE(body(ErrorCode::kThrottling).ends_with(R"("message":"m","throttlingReasons":)" + list));
-  EXPECT_TRUE(body(ErrorCode::kProvisionedThroughputExceeded).ends_with(R"("message":"m","ThrottlingReasons":)" + list));
-  EXPECT_TRUE(body(ErrorCode::kRequestLimitExceeded).ends_with(R"("message":"m","ThrottlingReasons":)" + list));
+  const auto payload = std::make_shared<ops::ThrottlingPayload>(
+      std::vector<ops::ThrottlingReason>{{"TableReadKeyRangeThroughputExceeded", "arn:t"},
+                                         {"IndexWriteAccountLimitExceeded", "arn:t/index/i"}});
+  const std::string list =
+      R"([{"reason":"TableReadKeyRangeThroughputExceeded","resource":"arn:t"},)"
+      R"({"reason":"IndexWriteAccountLimitExceeded","resource":"arn:t/index/i"}]})";
+  const auto body = [&payload](ErrorCode code) {
+    return RenderError(Error(code, "m", payload)).body;
+  };
+  EXPECT_TRUE(
+      body(ErrorCode::kThrottling).ends_with(R"("message":"m","throttlingReasons":)" + list));
+  EXPECT_TRUE(body(ErrorCode::kProvisionedThroughputExceeded)
+                  .ends_with(R"("message":"m","ThrottlingReasons":)" + list));
+  EXPECT_TRUE(body(ErrorCode::kRequestLimitExceeded)
+                  .ends_with(R"("message":"m","ThrottlingReasons":)" + list));
 }
 
 TEST(ErrorRender, AnEmptyMessageIsNoMember) {
@@ -105,11 +112,13 @@ TEST(ErrorRender, ACanceledTransactionSaysWhyForEachAction) {
   model::AppendItem(&item, 1, entries);
   std::vector<ops::CancellationReason> reasons(2);
   reasons[1] = {"ConditionalCheckFailed", "The \"request\" failed", item};
-  const Error error(ErrorCode::kTransactionCanceled, "m", std::make_shared<ops::CancellationPayload>(reasons));
-  EXPECT_EQ(RenderError(error).body,
-            R"({"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException",)"
-            R"("CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":{"a":{"S":"x"}},)"
-            R"("Message":"The \"request\" failed"}],"Message":"m"})");
+  const Error error(ErrorCode::kTransactionCanceled, "m",
+                    std::make_shared<ops::CancellationPayload>(reasons));
+  EXPECT_EQ(
+      RenderError(error).body,
+      R"({"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException",)"
+      R"("CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":{"a":{"S":"x"}},)"
+      R"("Message":"The \"request\" failed"}],"Message":"m"})");
 }
 
 }  // namespace

@@ -38,10 +38,12 @@ void RegisterAll(Registry* registry) {
   definitions("UntagResource", Access::kWrite, ops::UntagResource);
   definitions("UpdateTable", Access::kWrite, ops::UpdateTable);
 
-  registry->Register("DescribeStream", Access::kRead, ops::DescribeStream, Api::kStreams, Subject::kDefinitions);
+  registry->Register("DescribeStream", Access::kRead, ops::DescribeStream, Api::kStreams,
+                     Subject::kDefinitions);
   registry->Register("GetRecords", Access::kRead, ops::GetRecords, Api::kStreams);
   registry->Register("GetShardIterator", Access::kRead, ops::GetShardIterator, Api::kStreams);
-  registry->Register("ListStreams", Access::kRead, ops::ListStreams, Api::kStreams, Subject::kDefinitions);
+  registry->Register("ListStreams", Access::kRead, ops::ListStreams, Api::kStreams,
+                     Subject::kDefinitions);
 }
 
 }  // namespace stator::api

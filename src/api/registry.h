@@ -1,4 +1,5 @@
-// Operations as data: name, decoder, handler, renderer. What is not registered does not exist for clients.
+// Operations as data: name, decoder, handler, renderer. What is not registered does not exist for
+// clients.
 #pragma once
 
 #include <array>
@@ -18,13 +19,14 @@
 namespace stator::api {
 
 enum class Access : uint8_t { kRead, kWrite };
-// What an operation is about. One on definitions may wait for the engine on the thread that runs it, where engines wait.
+// What an operation is about. One on definitions may wait for the engine on the thread that runs
+// it, where engines wait.
 enum class Subject : uint8_t { kItems, kDefinitions };
 // The prefix of X-Amz-Target.
 enum class Api : uint8_t { kDynamoDb, kStreams };
 
-// One request on its way through an operation. Exactly one of Succeed and Fail is called, on the loop's thread. If it is
-// destroyed before, nobody is answered: the transport sees its callback go.
+// One request on its way through an operation. Exactly one of Succeed and Fail is called, on the
+// loop's thread. If it is destroyed before, nobody is answered: the transport sees its callback go.
 class PendingCall {
  public:
   virtual ~PendingCall() = default;
@@ -41,18 +43,21 @@ struct Operation {
   Access access = Access::kRead;
   Api api = Api::kDynamoDb;
   Subject subject = Subject::kItems;
-  // Decodes the body, runs the handler and renders what it answers. `body` is not needed after the return.
+  // Decodes the body, runs the handler and renders what it answers. `body` is not needed after the
+  // return.
   void Run(simdjson::dom::element body, std::unique_ptr<PendingCall> call) const {
     run(handler, body, std::move(call), nullptr);
   }
   // The same, and tells `tap`, which outlives the call, what the request did.
-  void RunTapped(simdjson::dom::element body, std::unique_ptr<PendingCall> call, RequestTap& tap) const {
+  void RunTapped(simdjson::dom::element body, std::unique_ptr<PendingCall> call,
+                 RequestTap& tap) const {
     run_tapped(handler, body, std::move(call), &tap);
   }
 
   // The handler without its type, and the functions that know it.
   using AnyHandler = void (*)();
-  using Runner = void (*)(AnyHandler, simdjson::dom::element, std::unique_ptr<PendingCall>, RequestTap*);
+  using Runner = void (*)(AnyHandler, simdjson::dom::element, std::unique_ptr<PendingCall>,
+                          RequestTap*);
   AnyHandler handler = nullptr;
   Runner run = nullptr;
   Runner run_tapped = nullptr;
@@ -62,7 +67,10 @@ namespace internal {
 
 template <typename Response>
 int64_t CountItems(const Response& response) {
-  if constexpr (requires { response.items; response.count; }) {
+  if constexpr (requires {
+                  response.items;
+                  response.count;
+                }) {
     return response.items ? static_cast<int64_t>(response.items->size()) : 0;
   } else if constexpr (requires { response.items.size(); }) {
     return static_cast<int64_t>(response.items.size());
@@ -72,7 +80,10 @@ int64_t CountItems(const Response& response) {
     return count;
   } else if constexpr (requires { response.item.has_value(); }) {
     return response.item.has_value() ? 1 : 0;
-  } else if constexpr (requires { response.responses; response.unprocessed_keys; }) {
+  } else if constexpr (requires {
+                         response.responses;
+                         response.unprocessed_keys;
+                       }) {
     int64_t count = 0;
     for (const auto& table : response.responses) count += static_cast<int64_t>(table.items.size());
     return count;
@@ -94,11 +105,12 @@ void Answer(PendingCall& call, const Result<Response>& response) {
 }
 
 template <typename Request, typename Response, bool tapped>
-void RunTyped(Operation::AnyHandler any, simdjson::dom::element body, std::unique_ptr<PendingCall> call,
-              [[maybe_unused]] RequestTap* tap) {
+void RunTyped(Operation::AnyHandler any, simdjson::dom::element body,
+              std::unique_ptr<PendingCall> call, [[maybe_unused]] RequestTap* tap) {
   Result<Request> request = Decode<Request>(body);
   if (!request.ok()) return call->Fail(request.error());
-  if constexpr (requires { std::string_view(request->table_name); }) call->NoteTable(request->table_name);
+  if constexpr (requires { std::string_view(request->table_name); })
+    call->NoteTable(request->table_name);
   using Handler = void (*)(ops::Context&, Request, ops::Callback<Response>);
   ops::Context& context = call->context();
   if constexpr (tapped && Tapped<Request>) {
@@ -124,10 +136,12 @@ class Registry {
  public:
   // `name` must be a literal. A name registered again replaces the former.
   template <typename Request, typename Response>
-  void Register(std::string_view name, Access access, void (*handler)(ops::Context&, Request, ops::Callback<Response>),
+  void Register(std::string_view name, Access access,
+                void (*handler)(ops::Context&, Request, ops::Callback<Response>),
                 Api api = Api::kDynamoDb, Subject subject = Subject::kItems) {
     Add(Operation{name, access, api, subject, reinterpret_cast<Operation::AnyHandler>(handler),
-                  &internal::RunTyped<Request, Response, false>, &internal::RunTyped<Request, Response, true>});
+                  &internal::RunTyped<Request, Response, false>,
+                  &internal::RunTyped<Request, Response, true>});
   }
 
   // The operation of an X-Amz-Target such as "DynamoDB_20120810.GetItem"; null if there is none.

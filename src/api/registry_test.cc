@@ -6,7 +6,8 @@ namespace stator::api {
 namespace {
 
 void First(ops::Context&, ops::DescribeLimitsRequest, ops::Callback<ops::DescribeLimitsResponse>) {}
-void Second(ops::Context&, ops::DescribeLimitsRequest, ops::Callback<ops::DescribeLimitsResponse>) {}
+void Second(ops::Context&, ops::DescribeLimitsRequest, ops::Callback<ops::DescribeLimitsResponse>) {
+}
 
 TEST(Registry, FindsByPrefixAndName) {
   Registry registry;
@@ -17,9 +18,10 @@ TEST(Registry, FindsByPrefixAndName) {
   EXPECT_EQ(registry.Find("DynamoDB_20120810.GetItem")->name, "GetItem");
   EXPECT_EQ(registry.Find("DynamoDB_20120810.PutItem")->access, Access::kWrite);
   EXPECT_NE(registry.Find("DynamoDBStreams_20120810.GetRecords"), nullptr);
-  for (std::string_view target : {"", ".", "GetItem", "DynamoDB_20120810.", "DynamoDB_20120810.GetIte", "dynamodb_20120810.GetItem",
-                                  "DynamoDB_20120810.GetItem ", "DynamoDB_20120810.GetRecords",
-                                  "DynamoDBStreams_20120810.GetItem"}) {
+  for (std::string_view target :
+       {"", ".", "GetItem", "DynamoDB_20120810.", "DynamoDB_20120810.GetIte",
+        "dynamodb_20120810.GetItem", "DynamoDB_20120810.GetItem ", "DynamoDB_20120810.GetRecords",
+        "DynamoDBStreams_20120810.GetItem"}) {
     EXPECT_EQ(registry.Find(target), nullptr) << target;
   }
 }
@@ -29,7 +31,8 @@ TEST(Registry, ALaterRegistrationReplaces) {
   registry.Register("GetItem", Access::kRead, First);
   registry.Register("GetItem", Access::kWrite, Second);
   EXPECT_EQ(registry.Find("DynamoDB_20120810.GetItem")->access, Access::kWrite);
-  EXPECT_EQ(registry.Find("DynamoDB_20120810.GetItem")->handler, reinterpret_cast<Operation::AnyHandler>(Second));
+  EXPECT_EQ(registry.Find("DynamoDB_20120810.GetItem")->handler,
+            reinterpret_cast<Operation::AnyHandler>(Second));
 }
 
 TEST(Registry, CountsTheItemsOfAReply) {

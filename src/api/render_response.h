@@ -1,5 +1,6 @@
-// The typed responses of ops/responses.h as JSON. Each function appends one whole body; members stand in the order in which
-// the service writes them where that is known, in model order elsewhere.
+// The typed responses of ops/responses.h as JSON. Each function appends one whole body; members
+// stand in the order in which the service writes them where that is known, in model order
+// elsewhere.
 #pragma once
 
 #include <string>

@@ -8,7 +8,9 @@ namespace stator::api {
 
 namespace {
 
-void AppendItem(std::string* out, const std::string& encoded) { AppendItemJson(out, model::ItemView(encoded)); }
+void AppendItem(std::string* out, const std::string& encoded) {
+  AppendItemJson(out, model::ItemView(encoded));
+}
 
 void AppendItems(std::string* out, const ops::ItemList& items) {
   constexpr size_t kRest = 256;  // of the body, without keys and capacities
@@ -34,8 +36,10 @@ void AppendItems(std::string* out, const std::vector<std::string>& items) {
 template <typename Units>
 void AppendUnits(ObjectWriter* object, const Units& units) {
   AppendDouble(object->Member("CapacityUnits"), units.capacity_units);
-  if (units.read_capacity_units) AppendDouble(object->Member("ReadCapacityUnits"), *units.read_capacity_units);
-  if (units.write_capacity_units) AppendDouble(object->Member("WriteCapacityUnits"), *units.write_capacity_units);
+  if (units.read_capacity_units)
+    AppendDouble(object->Member("ReadCapacityUnits"), *units.read_capacity_units);
+  if (units.write_capacity_units)
+    AppendDouble(object->Member("WriteCapacityUnits"), *units.write_capacity_units);
 }
 
 void AppendCapacity(std::string* out, const ops::Capacity& capacity) {
@@ -56,7 +60,8 @@ void AppendConsumedCapacity(std::string* out, const ops::ConsumedCapacity& consu
   ObjectWriter object(out);
   AppendUnits(&object, consumed);
   if (!consumed.global_secondary_indexes.empty()) {
-    AppendIndexCapacities(object.Member("GlobalSecondaryIndexes"), consumed.global_secondary_indexes);
+    AppendIndexCapacities(object.Member("GlobalSecondaryIndexes"),
+                          consumed.global_secondary_indexes);
   }
   if (!consumed.local_secondary_indexes.empty()) {
     AppendIndexCapacities(object.Member("LocalSecondaryIndexes"), consumed.local_secondary_indexes);
@@ -107,13 +112,16 @@ void AppendPage(const Response& response, std::string* out) {
   }
   object.Integer("Count", response.count);
   if (response.items) AppendItems(object.Member("Items"), *response.items);
-  if (response.last_evaluated_key) AppendItem(object.Member("LastEvaluatedKey"), *response.last_evaluated_key);
+  if (response.last_evaluated_key)
+    AppendItem(object.Member("LastEvaluatedKey"), *response.last_evaluated_key);
   object.Integer("ScannedCount", response.scanned_count);
   object.Close();
 }
 
-void AppendConsumedCapacities(std::string* out, const std::vector<ops::ConsumedCapacity>& capacities) {
-  AppendList(out, capacities, [&](const ops::ConsumedCapacity& one) { AppendConsumedCapacity(out, one); });
+void AppendConsumedCapacities(std::string* out,
+                              const std::vector<ops::ConsumedCapacity>& capacities) {
+  AppendList(out, capacities,
+             [&](const ops::ConsumedCapacity& one) { AppendConsumedCapacity(out, one); });
 }
 
 // One {"Item": ...} or {} for each statement or action.
@@ -127,8 +135,10 @@ void AppendItemResponses(std::string* out, const std::vector<std::optional<std::
 
 void AppendKeysAndAttributes(std::string* out, const ops::KeysAndAttributes& part) {
   ObjectWriter object(out);
-  AppendList(object.Member("Keys"), part.keys, [&](const ops::EncodedItem& key) { AppendItem(out, key.bytes); });
-  if (part.attributes_to_get) AppendTexts(object.Member("AttributesToGet"), *part.attributes_to_get);
+  AppendList(object.Member("Keys"), part.keys,
+             [&](const ops::EncodedItem& key) { AppendItem(out, key.bytes); });
+  if (part.attributes_to_get)
+    AppendTexts(object.Member("AttributesToGet"), *part.attributes_to_get);
   if (part.consistent_read) object.Boolean("ConsistentRead", *part.consistent_read);
   if (part.projection_expression) object.Text("ProjectionExpression", *part.projection_expression);
   if (part.expression_attribute_names) {
@@ -175,9 +185,15 @@ void AppendTime(std::string* out, double seconds) {
   out->append(fraction, 1);
 }
 
-void RenderResponse(const ops::PutItemResponse& response, std::string* out) { AppendWriteResponse(response, out); }
-void RenderResponse(const ops::UpdateItemResponse& response, std::string* out) { AppendWriteResponse(response, out); }
-void RenderResponse(const ops::DeleteItemResponse& response, std::string* out) { AppendWriteResponse(response, out); }
+void RenderResponse(const ops::PutItemResponse& response, std::string* out) {
+  AppendWriteResponse(response, out);
+}
+void RenderResponse(const ops::UpdateItemResponse& response, std::string* out) {
+  AppendWriteResponse(response, out);
+}
+void RenderResponse(const ops::DeleteItemResponse& response, std::string* out) {
+  AppendWriteResponse(response, out);
+}
 
 void RenderResponse(const ops::GetItemResponse& response, std::string* out) {
   ObjectWriter object(out);
@@ -194,7 +210,8 @@ void RenderResponse(const ops::BatchGetItemResponse& response, std::string* out)
     AppendConsumedCapacities(object.Member("ConsumedCapacity"), *response.consumed_capacity);
   }
   ObjectWriter tables(object.Member("Responses"));
-  for (const auto& table : response.responses) AppendItems(tables.EscapedMember(table.table_name), table.items);
+  for (const auto& table : response.responses)
+    AppendItems(tables.EscapedMember(table.table_name), table.items);
   tables.Close();
   ObjectWriter unprocessed(object.Member("UnprocessedKeys"));
   for (const ops::KeysAndAttributes& part : response.unprocessed_keys) {
@@ -241,8 +258,12 @@ void RenderResponse(const ops::TransactWriteItemsResponse& response, std::string
   object.Close();
 }
 
-void RenderResponse(const ops::QueryResponse& response, std::string* out) { AppendPage(response, out); }
-void RenderResponse(const ops::ScanResponse& response, std::string* out) { AppendPage(response, out); }
+void RenderResponse(const ops::QueryResponse& response, std::string* out) {
+  AppendPage(response, out);
+}
+void RenderResponse(const ops::ScanResponse& response, std::string* out) {
+  AppendPage(response, out);
+}
 
 void RenderResponse(const ops::ExecuteStatementResponse& response, std::string* out) {
   ObjectWriter object(out);
@@ -250,7 +271,8 @@ void RenderResponse(const ops::ExecuteStatementResponse& response, std::string* 
     AppendConsumedCapacity(object.Member("ConsumedCapacity"), *response.consumed_capacity);
   }
   AppendItems(object.Member("Items"), response.items);
-  if (response.last_evaluated_key) AppendItem(object.Member("LastEvaluatedKey"), *response.last_evaluated_key);
+  if (response.last_evaluated_key)
+    AppendItem(object.Member("LastEvaluatedKey"), *response.last_evaluated_key);
   if (response.next_token) object.Text("NextToken", *response.next_token);
   object.Close();
 }
@@ -260,18 +282,19 @@ void RenderResponse(const ops::BatchExecuteStatementResponse& response, std::str
   if (response.consumed_capacity) {
     AppendConsumedCapacities(object.Member("ConsumedCapacity"), *response.consumed_capacity);
   }
-  AppendList(object.Member("Responses"), response.responses, [&](const ops::BatchStatementResponse& one) {
-    ObjectWriter entry(out);
-    if (one.error) {
-      ObjectWriter error(entry.Member("Error"));
-      error.Text("Code", one.error->code);
-      error.Text("Message", one.error->message);
-      error.Close();
-    }
-    if (one.item) AppendItem(entry.Member("Item"), *one.item);
-    if (one.table_name) entry.Text("TableName", *one.table_name);
-    entry.Close();
-  });
+  AppendList(object.Member("Responses"), response.responses,
+             [&](const ops::BatchStatementResponse& one) {
+               ObjectWriter entry(out);
+               if (one.error) {
+                 ObjectWriter error(entry.Member("Error"));
+                 error.Text("Code", one.error->code);
+                 error.Text("Message", one.error->message);
+                 error.Close();
+               }
+               if (one.item) AppendItem(entry.Member("Item"), *one.item);
+               if (one.table_name) entry.Text("TableName", *one.table_name);
+               entry.Close();
+             });
   object.Close();
 }
 

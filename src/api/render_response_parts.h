@@ -12,7 +12,8 @@
 
 namespace stator::api {
 
-// A JSON object being appended: `{` on construction, `}` at Close(). Names are literals without characters to escape.
+// A JSON object being appended: `{` on construction, `}` at Close(). Names are literals without
+// characters to escape.
 class ObjectWriter {
  public:
   explicit ObjectWriter(std::string* out) : out_(out) { out_->push_back('{'); }
@@ -37,8 +38,12 @@ class ObjectWriter {
   }
 
   void Text(std::string_view name, std::string_view text) { AppendJsonString(Member(name), text); }
-  void Integer(std::string_view name, int64_t value) { Member(name)->append(std::to_string(value)); }
-  void Boolean(std::string_view name, bool value) { Member(name)->append(value ? "true" : "false"); }
+  void Integer(std::string_view name, int64_t value) {
+    Member(name)->append(std::to_string(value));
+  }
+  void Boolean(std::string_view name, bool value) {
+    Member(name)->append(value ? "true" : "false");
+  }
   template <typename E>
   void Enum(std::string_view name, const EnumSet& names, E value) {
     std::string* out = Member(name);

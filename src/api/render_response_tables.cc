@@ -8,8 +8,10 @@ namespace {
 
 void AppendProjection(std::string* out, const ops::Projection& projection) {
   ObjectWriter object(out);
-  if (projection.projection_type) object.Enum("ProjectionType", kProjectionType, *projection.projection_type);
-  if (projection.non_key_attributes) AppendTexts(object.Member("NonKeyAttributes"), *projection.non_key_attributes);
+  if (projection.projection_type)
+    object.Enum("ProjectionType", kProjectionType, *projection.projection_type);
+  if (projection.non_key_attributes)
+    AppendTexts(object.Member("NonKeyAttributes"), *projection.non_key_attributes);
   object.Close();
 }
 
@@ -29,8 +31,10 @@ void AppendThroughput(std::string* out, const ops::ProvisionedThroughputDescript
 
 void AppendOnDemand(std::string* out, const ops::OnDemandThroughput& throughput) {
   ObjectWriter object(out);
-  if (throughput.max_read_request_units) object.Integer("MaxReadRequestUnits", *throughput.max_read_request_units);
-  if (throughput.max_write_request_units) object.Integer("MaxWriteRequestUnits", *throughput.max_write_request_units);
+  if (throughput.max_read_request_units)
+    object.Integer("MaxReadRequestUnits", *throughput.max_read_request_units);
+  if (throughput.max_write_request_units)
+    object.Integer("MaxWriteRequestUnits", *throughput.max_write_request_units);
   object.Close();
 }
 
@@ -67,15 +71,18 @@ void AppendGlobalIndex(std::string* out, const ops::GlobalSecondaryIndexDescript
   object.Integer("IndexSizeBytes", index.index_size_bytes);
   object.Integer("ItemCount", index.item_count);
   object.Text("IndexArn", index.index_arn);
-  if (index.on_demand_throughput) AppendOnDemand(object.Member("OnDemandThroughput"), *index.on_demand_throughput);
-  if (index.warm_throughput) AppendWarm(object.Member("WarmThroughput"), *index.warm_throughput, kIndexStatus);
+  if (index.on_demand_throughput)
+    AppendOnDemand(object.Member("OnDemandThroughput"), *index.on_demand_throughput);
+  if (index.warm_throughput)
+    AppendWarm(object.Member("WarmThroughput"), *index.warm_throughput, kIndexStatus);
   object.Close();
 }
 
 void AppendStream(std::string* out, const ops::StreamSpecification& stream) {
   ObjectWriter object(out);
   object.Boolean("StreamEnabled", stream.stream_enabled);
-  if (stream.stream_view_type) object.Enum("StreamViewType", kStreamViewType, *stream.stream_view_type);
+  if (stream.stream_view_type)
+    object.Enum("StreamViewType", kStreamViewType, *stream.stream_view_type);
   object.Close();
 }
 
@@ -88,7 +95,8 @@ void AppendSse(std::string* out, const ops::SseDescription& sse) {
 }
 
 // Members about billing, indexes and streams, which only a part of the tables shows.
-void AppendOptionalMembers(ObjectWriter* object, std::string* out, const ops::TableDescription& table) {
+void AppendOptionalMembers(ObjectWriter* object, std::string* out,
+                           const ops::TableDescription& table) {
   if (table.billing_mode_summary) {
     ObjectWriter billing(object->Member("BillingModeSummary"));
     billing.Enum("BillingMode", kBillingMode, table.billing_mode_summary->billing_mode);
@@ -106,7 +114,8 @@ void AppendOptionalMembers(ObjectWriter* object, std::string* out, const ops::Ta
     AppendList(object->Member("GlobalSecondaryIndexes"), table.global_secondary_indexes,
                [&](const auto& index) { AppendGlobalIndex(out, index); });
   }
-  if (table.stream_specification) AppendStream(object->Member("StreamSpecification"), *table.stream_specification);
+  if (table.stream_specification)
+    AppendStream(object->Member("StreamSpecification"), *table.stream_specification);
   if (table.latest_stream_label) object->Text("LatestStreamLabel", *table.latest_stream_label);
   if (table.latest_stream_arn) object->Text("LatestStreamArn", *table.latest_stream_arn);
   if (table.sse_description) AppendSse(object->Member("SSEDescription"), *table.sse_description);
@@ -114,15 +123,18 @@ void AppendOptionalMembers(ObjectWriter* object, std::string* out, const ops::Ta
     ObjectWriter summary(object->Member("TableClassSummary"));
     summary.Enum("TableClass", kTableClass, table.table_class_summary->table_class);
     if (table.table_class_summary->last_update_date_time) {
-      AppendTime(summary.Member("LastUpdateDateTime"), *table.table_class_summary->last_update_date_time);
+      AppendTime(summary.Member("LastUpdateDateTime"),
+                 *table.table_class_summary->last_update_date_time);
     }
     summary.Close();
   }
   if (table.deletion_protection_enabled) {
     object->Boolean("DeletionProtectionEnabled", *table.deletion_protection_enabled);
   }
-  if (table.on_demand_throughput) AppendOnDemand(object->Member("OnDemandThroughput"), *table.on_demand_throughput);
-  if (table.warm_throughput) AppendWarm(object->Member("WarmThroughput"), *table.warm_throughput, kTableStatus);
+  if (table.on_demand_throughput)
+    AppendOnDemand(object->Member("OnDemandThroughput"), *table.on_demand_throughput);
+  if (table.warm_throughput)
+    AppendWarm(object->Member("WarmThroughput"), *table.warm_throughput, kTableStatus);
 }
 
 void AppendTable(std::string* out, const ops::TableDescription& table) {
@@ -147,7 +159,8 @@ void AppendTable(std::string* out, const ops::TableDescription& table) {
   object.Close();
 }
 
-void AppendTableResponse(std::string_view member, const ops::TableDescription& table, std::string* out) {
+void AppendTableResponse(std::string_view member, const ops::TableDescription& table,
+                         std::string* out) {
   ObjectWriter object(out);
   AppendTable(object.Member(member), table);
   object.Close();
@@ -170,7 +183,8 @@ void RenderResponse(const ops::DeleteTableResponse& response, std::string* out) 
 
 void RenderResponse(const ops::ListTablesResponse& response, std::string* out) {
   ObjectWriter object(out);
-  if (response.last_evaluated_table_name) object.Text("LastEvaluatedTableName", *response.last_evaluated_table_name);
+  if (response.last_evaluated_table_name)
+    object.Text("LastEvaluatedTableName", *response.last_evaluated_table_name);
   AppendTexts(object.Member("TableNames"), response.table_names);
   object.Close();
 }
@@ -273,13 +287,15 @@ void RenderResponse(const ops::DescribeContinuousBackupsResponse& response, std:
   description.Text("ContinuousBackupsStatus", status(response.continuous_backups_enabled));
   ObjectWriter recovery(description.Member("PointInTimeRecoveryDescription"));
   if (response.earliest_restorable_date_time) {
-    AppendTime(recovery.Member("EarliestRestorableDateTime"), *response.earliest_restorable_date_time);
+    AppendTime(recovery.Member("EarliestRestorableDateTime"),
+               *response.earliest_restorable_date_time);
   }
   if (response.latest_restorable_date_time) {
     AppendTime(recovery.Member("LatestRestorableDateTime"), *response.latest_restorable_date_time);
   }
   recovery.Text("PointInTimeRecoveryStatus", status(response.point_in_time_recovery_enabled));
-  if (response.recovery_period_in_days) recovery.Integer("RecoveryPeriodInDays", *response.recovery_period_in_days);
+  if (response.recovery_period_in_days)
+    recovery.Integer("RecoveryPeriodInDays", *response.recovery_period_in_days);
   recovery.Close();
   description.Close();
   object.Close();

@@ -45,8 +45,9 @@ TEST(RenderResponseTest, GetItem) {
   ops::GetItemResponse response;
   response.item = Item("pk", "a\"b");
   response.consumed_capacity = ops::ConsumedCapacity{.table_name = "abc", .capacity_units = 0.5};
-  EXPECT_EQ(Render(response),
-            R"({"ConsumedCapacity":{"CapacityUnits":0.5,"TableName":"abc"},"Item":{"pk":{"S":"a\"b"}}})");
+  EXPECT_EQ(
+      Render(response),
+      R"({"ConsumedCapacity":{"CapacityUnits":0.5,"TableName":"abc"},"Item":{"pk":{"S":"a\"b"}}})");
 }
 
 TEST(RenderResponseTest, CapacityByIndex) {
@@ -58,12 +59,14 @@ TEST(RenderResponseTest, CapacityByIndex) {
   consumed.global_secondary_indexes.push_back({"gsi", {.capacity_units = 1.5}});
   consumed.local_secondary_indexes.push_back({"lsi", {.capacity_units = 0.5}});
   response.consumed_capacity = consumed;
-  response.item_collection_metrics = ops::ItemCollectionMetrics{.item_collection_key = Item("pk", "x")};
-  EXPECT_EQ(Render(response),
-            R"({"Attributes":{"pk":{"S":"x"}},"ConsumedCapacity":{"CapacityUnits":3.0,"WriteCapacityUnits":3.0,)"
-            R"("GlobalSecondaryIndexes":{"gsi":{"CapacityUnits":1.5}},"LocalSecondaryIndexes":{"lsi":)"
-            R"({"CapacityUnits":0.5}},"Table":{"CapacityUnits":1.0},"TableName":"abc"},"ItemCollectionMetrics":)"
-            R"({"ItemCollectionKey":{"pk":{"S":"x"}},"SizeEstimateRangeGB":[0.0,1.0]}})");
+  response.item_collection_metrics =
+      ops::ItemCollectionMetrics{.item_collection_key = Item("pk", "x")};
+  EXPECT_EQ(
+      Render(response),
+      R"({"Attributes":{"pk":{"S":"x"}},"ConsumedCapacity":{"CapacityUnits":3.0,"WriteCapacityUnits":3.0,)"
+      R"("GlobalSecondaryIndexes":{"gsi":{"CapacityUnits":1.5}},"LocalSecondaryIndexes":{"lsi":)"
+      R"({"CapacityUnits":0.5}},"Table":{"CapacityUnits":1.0},"TableName":"abc"},"ItemCollectionMetrics":)"
+      R"({"ItemCollectionKey":{"pk":{"S":"x"}},"SizeEstimateRangeGB":[0.0,1.0]}})");
 }
 
 TEST(RenderResponseTest, Pages) {
@@ -82,7 +85,8 @@ TEST(RenderResponseTest, Pages) {
   EXPECT_EQ(query.items->size(), 2u);
   EXPECT_EQ(Render(query), encoded);
   query.items.emplace(WriteListedItem);
-  EXPECT_EQ(Render(query), R"({"Count":2,"Items":[],"LastEvaluatedKey":{"pk":{"S":"2"}},"ScannedCount":5})");
+  EXPECT_EQ(Render(query),
+            R"({"Count":2,"Items":[],"LastEvaluatedKey":{"pk":{"S":"2"}},"ScannedCount":5})");
   // Select COUNT has no items, an empty page has an empty list.
   ops::ScanResponse scan;
   EXPECT_EQ(Render(scan), R"({"Count":0,"ScannedCount":0})");
@@ -97,8 +101,9 @@ TEST(RenderResponseTest, Batches) {
 
   ops::BatchWriteItemResponse write;
   write.consumed_capacity.emplace().push_back({.table_name = "abc", .capacity_units = 2});
-  EXPECT_EQ(Render(write),
-            R"({"ConsumedCapacity":[{"CapacityUnits":2.0,"TableName":"abc"}],"UnprocessedItems":{}})");
+  EXPECT_EQ(
+      Render(write),
+      R"({"ConsumedCapacity":[{"CapacityUnits":2.0,"TableName":"abc"}],"UnprocessedItems":{}})");
 }
 
 // What was not processed goes back as a request that can be sent again.
@@ -119,7 +124,8 @@ TEST(RenderResponseTest, UnprocessedPartsAreRequests) {
 
   const std::string writes =
       R"({"abc":[{"PutRequest":{"Item":{"pk":{"S":"1"}}}},{"DeleteRequest":{"Key":{"pk":{"S":"2"}}}}]})";
-  auto write = Decode<ops::BatchWriteItemRequest>(parser.parse(R"({"RequestItems":)" + writes + "}"));
+  auto write =
+      Decode<ops::BatchWriteItemRequest>(parser.parse(R"({"RequestItems":)" + writes + "}"));
   ASSERT_TRUE(write.ok()) << write.error().message();
   ops::BatchWriteItemResponse written;
   written.unprocessed_items = write->request_items;
@@ -136,12 +142,13 @@ TEST(RenderResponseTest, PlainTable) {
   table.creation_date_time = 1700000000.125;
   table.table_arn = "arn:t";
   table.table_id = "id";
-  EXPECT_EQ(Render(response),
-            R"({"Table":{"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"B"}],"TableName":"abc",)"
-            R"("KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"TableStatus":"CREATING",)"
-            R"("CreationDateTime":1700000000.125,"ProvisionedThroughput":{"NumberOfDecreasesToday":0,)"
-            R"("ReadCapacityUnits":0,"WriteCapacityUnits":0},"TableSizeBytes":0,"ItemCount":0,"TableArn":"arn:t",)"
-            R"("TableId":"id"}})");
+  EXPECT_EQ(
+      Render(response),
+      R"({"Table":{"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"B"}],"TableName":"abc",)"
+      R"("KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"TableStatus":"CREATING",)"
+      R"("CreationDateTime":1700000000.125,"ProvisionedThroughput":{"NumberOfDecreasesToday":0,)"
+      R"("ReadCapacityUnits":0,"WriteCapacityUnits":0},"TableSizeBytes":0,"ItemCount":0,"TableArn":"arn:t",)"
+      R"("TableId":"id"}})");
 }
 
 TEST(RenderResponseTest, TableWithEverything) {
@@ -150,20 +157,23 @@ TEST(RenderResponseTest, TableWithEverything) {
   table.provisioned_throughput = {.last_increase_date_time = 1, .last_decrease_date_time = 2.5};
   table.billing_mode_summary = {.billing_mode = ops::BillingMode::kPayPerRequest,
                                 .last_update_to_pay_per_request_date_time = 3};
-  table.local_secondary_indexes.push_back({.index_name = "lsi",
-                                           .key_schema = {{"pk", ops::KeyType::kHash}},
-                                           .projection = {.projection_type = ops::ProjectionType::kKeysOnly},
-                                           .index_arn = "arn:l"});
+  table.local_secondary_indexes.push_back(
+      {.index_name = "lsi",
+       .key_schema = {{"pk", ops::KeyType::kHash}},
+       .projection = {.projection_type = ops::ProjectionType::kKeysOnly},
+       .index_arn = "arn:l"});
   table.global_secondary_indexes.push_back(
       {.index_name = "gsi",
-       .projection = {.projection_type = ops::ProjectionType::kInclude, .non_key_attributes = {{"x"}}},
+       .projection = {.projection_type = ops::ProjectionType::kInclude,
+                      .non_key_attributes = {{"x"}}},
        .index_status = ops::IndexStatus::kCreating,
        .backfilling = true,
        .provisioned_throughput = ops::ProvisionedThroughputDescription{.read_capacity_units = 1},
        .index_arn = "arn:g",
        .on_demand_throughput = ops::OnDemandThroughput{.max_read_request_units = 7},
        .warm_throughput = ops::IndexWarmThroughputDescription{.read_units_per_second = 12000}});
-  table.stream_specification = {.stream_enabled = true, .stream_view_type = ops::StreamViewType::kNewImage};
+  table.stream_specification = {.stream_enabled = true,
+                                .stream_view_type = ops::StreamViewType::kNewImage};
   table.latest_stream_label = "label";
   table.latest_stream_arn = "arn:s";
   table.sse_description = {.sse_type = ops::SseType::kKms, .kms_master_key_arn = "arn:k"};
@@ -172,23 +182,24 @@ TEST(RenderResponseTest, TableWithEverything) {
   table.on_demand_throughput = ops::OnDemandThroughput{.max_write_request_units = 9};
   table.warm_throughput = ops::TableWarmThroughputDescription{.write_units_per_second = 4000};
   const std::string json = Render(response);
-  for (const char* part : {
-           R"({"TableDescription":{)",
-           R"("LastIncreaseDateTime":1,"LastDecreaseDateTime":2.500,)",
-           R"("BillingModeSummary":{"BillingMode":"PAY_PER_REQUEST","LastUpdateToPayPerRequestDateTime":3})",
-           R"("LocalSecondaryIndexes":[{"IndexName":"lsi","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],)"
-           R"("Projection":{"ProjectionType":"KEYS_ONLY"},"IndexSizeBytes":0,"ItemCount":0,"IndexArn":"arn:l"}])",
-           R"("GlobalSecondaryIndexes":[{"IndexName":"gsi","KeySchema":[],"Projection":{"ProjectionType":"INCLUDE",)"
-           R"("NonKeyAttributes":["x"]},"IndexStatus":"CREATING","Backfilling":true,"ProvisionedThroughput":)"
-           R"({"NumberOfDecreasesToday":0,"ReadCapacityUnits":1,"WriteCapacityUnits":0},"IndexSizeBytes":0,)"
-           R"("ItemCount":0,"IndexArn":"arn:g","OnDemandThroughput":{"MaxReadRequestUnits":7},"WarmThroughput":)"
-           R"({"ReadUnitsPerSecond":12000,"WriteUnitsPerSecond":0,"Status":"ACTIVE"}}])",
-           R"("StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_IMAGE"},"LatestStreamLabel":"label",)"
-           R"("LatestStreamArn":"arn:s","SSEDescription":{"Status":"ENABLED","SSEType":"KMS","KMSMasterKeyArn":"arn:k"},)"
-           R"("TableClassSummary":{"TableClass":"STANDARD"},"DeletionProtectionEnabled":true,"OnDemandThroughput":)"
-           R"({"MaxWriteRequestUnits":9},"WarmThroughput":{"ReadUnitsPerSecond":0,"WriteUnitsPerSecond":4000,)"
-           R"("Status":"ACTIVE"}}})",
-       }) {
+  for (
+      const char* part : {
+          R"({"TableDescription":{)",
+          R"("LastIncreaseDateTime":1,"LastDecreaseDateTime":2.500,)",
+          R"("BillingModeSummary":{"BillingMode":"PAY_PER_REQUEST","LastUpdateToPayPerRequestDateTime":3})",
+          R"("LocalSecondaryIndexes":[{"IndexName":"lsi","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],)"
+          R"("Projection":{"ProjectionType":"KEYS_ONLY"},"IndexSizeBytes":0,"ItemCount":0,"IndexArn":"arn:l"}])",
+          R"("GlobalSecondaryIndexes":[{"IndexName":"gsi","KeySchema":[],"Projection":{"ProjectionType":"INCLUDE",)"
+          R"("NonKeyAttributes":["x"]},"IndexStatus":"CREATING","Backfilling":true,"ProvisionedThroughput":)"
+          R"({"NumberOfDecreasesToday":0,"ReadCapacityUnits":1,"WriteCapacityUnits":0},"IndexSizeBytes":0,)"
+          R"("ItemCount":0,"IndexArn":"arn:g","OnDemandThroughput":{"MaxReadRequestUnits":7},"WarmThroughput":)"
+          R"({"ReadUnitsPerSecond":12000,"WriteUnitsPerSecond":0,"Status":"ACTIVE"}}])",
+          R"("StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_IMAGE"},"LatestStreamLabel":"label",)"
+          R"("LatestStreamArn":"arn:s","SSEDescription":{"Status":"ENABLED","SSEType":"KMS","KMSMasterKeyArn":"arn:k"},)"
+          R"("TableClassSummary":{"TableClass":"STANDARD"},"DeletionProtectionEnabled":true,"OnDemandThroughput":)"
+          R"({"MaxWriteRequestUnits":9},"WarmThroughput":{"ReadUnitsPerSecond":0,"WriteUnitsPerSecond":4000,)"
+          R"("Status":"ACTIVE"}}})",
+      }) {
     EXPECT_NE(json.find(part), std::string::npos) << part << "\nin " << json;
   }
   simdjson::dom::parser parser;
@@ -199,21 +210,22 @@ TEST(RenderResponseTest, SmallResponses) {
   EXPECT_EQ(Render(ops::ListTablesResponse{}), R"({"TableNames":[]})");
   EXPECT_EQ(Render(ops::ListTablesResponse{{"a", "b"}, "b"}),
             R"({"LastEvaluatedTableName":"b","TableNames":["a","b"]})");
-  EXPECT_EQ(Render(ops::DescribeLimitsResponse{1, 2, 3, 4}),
-            R"({"AccountMaxReadCapacityUnits":1,"AccountMaxWriteCapacityUnits":2,"TableMaxReadCapacityUnits":3,)"
-            R"("TableMaxWriteCapacityUnits":4})");
+  EXPECT_EQ(
+      Render(ops::DescribeLimitsResponse{1, 2, 3, 4}),
+      R"({"AccountMaxReadCapacityUnits":1,"AccountMaxWriteCapacityUnits":2,"TableMaxReadCapacityUnits":3,)"
+      R"("TableMaxWriteCapacityUnits":4})");
   EXPECT_EQ(Render(ops::DescribeEndpointsResponse{{{"host:1", 1440}}}),
             R"({"Endpoints":[{"Address":"host:1","CachePeriodInMinutes":1440}]})");
   EXPECT_EQ(Render(ops::ListTagsOfResourceResponse{{{"k", "v"}}, std::nullopt}),
             R"({"Tags":[{"Key":"k","Value":"v"}]})");
   EXPECT_EQ(Render(ops::UpdateTimeToLiveResponse{{true, "ttl"}}),
             R"({"TimeToLiveSpecification":{"AttributeName":"ttl","Enabled":true}})");
-  EXPECT_EQ(Render(ops::DescribeTimeToLiveResponse{}), R"({"TimeToLiveDescription":{"TimeToLiveStatus":"DISABLED"}})");
+  EXPECT_EQ(Render(ops::DescribeTimeToLiveResponse{}),
+            R"({"TimeToLiveDescription":{"TimeToLiveStatus":"DISABLED"}})");
   EXPECT_EQ(Render(ops::DescribeTimeToLiveResponse{ops::TimeToLiveStatus::kEnabled, "ttl"}),
             R"({"TimeToLiveDescription":{"AttributeName":"ttl","TimeToLiveStatus":"ENABLED"}})");
-  const ops::ContributorInsightsSummary insights{
-      "t", "i", ops::ContributorInsightsStatus::kEnabled,
-      ops::ContributorInsightsMode::kThrottledKeys};
+  const ops::ContributorInsightsSummary insights{"t", "i", ops::ContributorInsightsStatus::kEnabled,
+                                                 ops::ContributorInsightsMode::kThrottledKeys};
   const std::string members =
       R"("ContributorInsightsMode":"THROTTLED_KEYS","ContributorInsightsStatus":"ENABLED",)"
       R"("IndexName":"i","TableName":"t"})";
@@ -226,14 +238,18 @@ TEST(RenderResponseTest, SmallResponses) {
             R"({"ContributorInsightsSummaries":[{)" + members + R"(],"NextToken":"next"})");
   EXPECT_EQ(Render(ops::ListContributorInsightsResponse{}),
             R"({"ContributorInsightsSummaries":[]})");
-  EXPECT_EQ(Render(ops::DescribeContinuousBackupsResponse{}),
-            R"({"ContinuousBackupsDescription":{"ContinuousBackupsStatus":"ENABLED","PointInTimeRecoveryDescription":)"
-            R"({"PointInTimeRecoveryStatus":"DISABLED"}}})");
+  EXPECT_EQ(
+      Render(ops::DescribeContinuousBackupsResponse{}),
+      R"({"ContinuousBackupsDescription":{"ContinuousBackupsStatus":"ENABLED","PointInTimeRecoveryDescription":)"
+      R"({"PointInTimeRecoveryStatus":"DISABLED"}}})");
 }
 
 TEST(RenderResponseTest, Doubles) {
-  for (const auto& [value, text] : {std::pair{0.0, "0.0"}, {0.5, "0.5"}, {1.0, "1.0"}, {129.5, "129.5"},
-                                   {40000000.0, "40000000.0"}}) {
+  for (const auto& [value, text] : {std::pair{0.0, "0.0"},
+                                    {0.5, "0.5"},
+                                    {1.0, "1.0"},
+                                    {129.5, "129.5"},
+                                    {40000000.0, "40000000.0"}}) {
     std::string out;
     AppendDouble(&out, value);
     EXPECT_EQ(out, text);

@@ -56,7 +56,8 @@ template <typename Request>
 expr::Substitutions SubstitutionsOf(const Request& request) {
   std::optional<ops::ExpressionAttributeNames> names = request.expression_attribute_names;
   std::optional<ops::ExpressionAttributeValues> values;
-  if constexpr (requires { request.expression_attribute_values; }) values = request.expression_attribute_values;
+  if constexpr (requires { request.expression_attribute_values; })
+    values = request.expression_attribute_values;
   expr::Substitutions substitutions;
   // What is wrong with them the operation will say.
   (void)ops::SetSubstitutions(&names, values ? &values : nullptr, {}, &substitutions);
@@ -68,7 +69,8 @@ std::vector<std::string> ProjectedAttributes(const Request& request) {
   if (request.attributes_to_get) return *request.attributes_to_get;
   if (!request.projection_expression) return {};
   expr::Substitutions substitutions = SubstitutionsOf(request);
-  const Result<expr::Projection> projection = expr::ParseProjection(*request.projection_expression, &substitutions);
+  const Result<expr::Projection> projection =
+      expr::ParseProjection(*request.projection_expression, &substitutions);
   return projection.ok() ? expr::TopLevelAttributes(*projection) : std::vector<std::string>();
 }
 
@@ -76,7 +78,8 @@ bool IsSelect(std::string_view statement) {
   const size_t start = statement.find_first_not_of(" \t\r\n");
   constexpr std::string_view kSelect = "select";
   if (start == std::string_view::npos || statement.size() - start < kSelect.size()) return false;
-  return std::equal(kSelect.begin(), kSelect.end(), statement.begin() + static_cast<std::ptrdiff_t>(start),
+  return std::equal(kSelect.begin(), kSelect.end(),
+                    statement.begin() + static_cast<std::ptrdiff_t>(start),
                     [](char lower, char c) { return (c | 0x20) == lower; });
 }
 
@@ -101,8 +104,8 @@ Trace::Part* Trace::NewPart(const std::string& table_name) {
 }
 
 Trace::Part* Trace::PartOf(const std::string& table_name) {
-  const auto found =
-      std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) { return part.table_name == table_name; });
+  const auto found = std::find_if(parts_.begin(), parts_.end(),
+                                  [&](const Part& part) { return part.table_name == table_name; });
   return found == parts_.end() ? NewPart(table_name) : &*found;
 }
 
@@ -125,7 +128,8 @@ void Trace::AddPut(const std::string& table_name, model::ItemView item) {
   for (const table::IndexDescriptor& index : part->table->descriptor.indexes) {
     if (!index.is_global()) continue;
     std::string partition = KeyText(index.key.partition, item);
-    if (!partition.empty()) part->request.index_writes.push_back({index.name, 0, std::move(partition)});
+    if (!partition.empty())
+      part->request.index_writes.push_back({index.name, 0, std::move(partition)});
   }
 }
 
@@ -150,7 +154,8 @@ void Trace::Describe(const ops::UpdateItemRequest& request) {
   if (parts_.empty()) return;
   int64_t given = static_cast<int64_t>(request.key.view().size_bytes());
   if (request.expression_attribute_values) {
-    for (const auto& [name, value] : *request.expression_attribute_values) given += static_cast<int64_t>(value.size());
+    for (const auto& [name, value] : *request.expression_attribute_values)
+      given += static_cast<int64_t>(value.size());
   }
   if (request.attribute_updates) {
     for (const ops::LegacyUpdate& update : *request.attribute_updates) {
@@ -180,14 +185,20 @@ void Trace::DescribePage(const Request& request,
         expr::ParseCondition(*request.filter_expression, expr::Role::kFilter, &substitutions);
     if (filter.ok()) out.filter = expr::TopLevelAttributes(*filter);
   } else if (legacy_filter) {
-    for (const ops::LegacyCondition& condition : *legacy_filter) out.filter.push_back(condition.attribute);
+    for (const ops::LegacyCondition& condition : *legacy_filter)
+      out.filter.push_back(condition.attribute);
   }
   // To count, the keys would be enough.
-  if (request.select == ops::Select::kCount) out.attributes = {part->table->key_schema().partition.name};
+  if (request.select == ops::Select::kCount)
+    out.attributes = {part->table->key_schema().partition.name};
 }
 
-void Trace::Describe(const ops::QueryRequest& request) { DescribePage(request, request.query_filter); }
-void Trace::Describe(const ops::ScanRequest& request) { DescribePage(request, request.scan_filter); }
+void Trace::Describe(const ops::QueryRequest& request) {
+  DescribePage(request, request.query_filter);
+}
+void Trace::Describe(const ops::ScanRequest& request) {
+  DescribePage(request, request.scan_filter);
+}
 
 void Trace::Describe(const ops::BatchGetItemRequest& request) {
   for (const ops::KeysAndAttributes& table : request.request_items) {
@@ -210,7 +221,8 @@ void Trace::Describe(const ops::BatchWriteItemRequest& request) {
 }
 
 void Trace::Describe(const ops::TransactGetItemsRequest& request) {
-  for (const ops::TransactGetItem& item : request.transact_items) AddKey(item.get.table_name, item.get.key.view());
+  for (const ops::TransactGetItem& item : request.transact_items)
+    AddKey(item.get.table_name, item.get.key.view());
   for (Part& part : parts_) part.request.consistency = Consistency::kTransactional;
 }
 
@@ -226,12 +238,15 @@ void Trace::Describe(const ops::TransactWriteItemsRequest& request) {
 }
 
 // Tables of statements are known when their capacity is.
-void Trace::Describe(const ops::ExecuteStatementRequest& request) { writes_ = !IsSelect(request.statement); }
+void Trace::Describe(const ops::ExecuteStatementRequest& request) {
+  writes_ = !IsSelect(request.statement);
+}
 void Trace::Describe(const ops::BatchExecuteStatementRequest& request) {
   writes_ = request.statements.empty() || !IsSelect(request.statements.front().statement);
 }
 void Trace::Describe(const ops::ExecuteTransactionRequest& request) {
-  writes_ = request.transact_statements.empty() || !IsSelect(request.transact_statements.front().statement);
+  writes_ = request.transact_statements.empty() ||
+            !IsSelect(request.transact_statements.front().statement);
 }
 
 // --- Answers ---
@@ -252,7 +267,8 @@ void Trace::CompletePage(const Response& response) {
   out.returned = response.count;
   int64_t asked = 0;
   if (response.items) {
-    for (const model::ItemView item : *response.items) asked += static_cast<int64_t>(item.size_bytes());
+    for (const model::ItemView item : *response.items)
+      asked += static_cast<int64_t>(item.size_bytes());
   }
   out.asked_bytes = asked;
 }
@@ -261,7 +277,8 @@ void Trace::Complete(const ops::QueryResponse& response) {
   CompletePage(response);
   if (parts_.empty() || response.partition.empty()) return;
   Touch& touch = parts_[0].request.keys.emplace_back();
-  for (const std::string& value : response.partition) AppendKeyText(model::ValueView(value), &touch.partition);
+  for (const std::string& value : response.partition)
+    AppendKeyText(model::ValueView(value), &touch.partition);
 }
 
 void Trace::Complete(const ops::ScanResponse& response) { CompletePage(response); }
@@ -284,7 +301,8 @@ void Trace::Complete(const ops::BatchGetItemResponse& response) {
     Part* part = PartOf(table.table_name);
     if (part == nullptr) continue;
     std::vector<Touch> keys;
-    for (const ops::EncodedItem& key : table.keys) keys.push_back(TouchOf(*part->table, key.view()));
+    for (const ops::EncodedItem& key : table.keys)
+      keys.push_back(TouchOf(*part->table, key.view()));
     SplitOff(part, std::move(keys));
   }
 }
@@ -296,7 +314,8 @@ void Trace::Complete(const ops::BatchWriteItemResponse& response) {
     std::vector<Touch> keys;
     for (const ops::WriteRequest& write : table.requests) {
       if (write.put_request) keys.push_back(TouchOf(*part->table, write.put_request->item.view()));
-      if (write.delete_request) keys.push_back(TouchOf(*part->table, write.delete_request->key.view()));
+      if (write.delete_request)
+        keys.push_back(TouchOf(*part->table, write.delete_request->key.view()));
     }
     SplitOff(part, std::move(keys));
   }
@@ -305,7 +324,8 @@ void Trace::Complete(const ops::BatchWriteItemResponse& response) {
 void Trace::Complete(const ops::TransactGetItemsResponse& response) {
   if (parts_.size() != 1) return;
   int64_t bytes = 0;
-  for (const std::optional<std::string>& item : response.responses) bytes += item ? SizeOf(*item) : 0;
+  for (const std::optional<std::string>& item : response.responses)
+    bytes += item ? SizeOf(*item) : 0;
   parts_[0].request.asked_bytes = bytes;
 }
 
@@ -373,9 +393,9 @@ void Trace::CountOne(const ops::ConsumedCapacity& capacity) {
   for (const ops::IndexCapacity& index : capacity.global_secondary_indexes) {
     const double units = index.capacity.capacity_units;
     request.write_units -= units;
-    const auto found =
-        std::find_if(request.index_writes.begin(), request.index_writes.end(),
-                     [&](const request_log::IndexWrite& write) { return write.index == index.index_name; });
+    const auto found = std::find_if(
+        request.index_writes.begin(), request.index_writes.end(),
+        [&](const request_log::IndexWrite& write) { return write.index == index.index_name; });
     if (found != request.index_writes.end()) {
       found->units += units;
     } else {
@@ -406,7 +426,8 @@ std::vector<request_log::Request> Trace::TakeRequests() {
   requests.reserve(parts_.size());
   for (Part& part : parts_) {
     // Entries that did not change.
-    std::erase_if(part.request.index_writes, [](const request_log::IndexWrite& write) { return write.units == 0; });
+    std::erase_if(part.request.index_writes,
+                  [](const request_log::IndexWrite& write) { return write.units == 0; });
     requests.push_back(std::move(part.request));
   }
   return requests;

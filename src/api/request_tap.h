@@ -1,5 +1,6 @@
-// What requests did and cost, for who records them: made of the typed request and the typed answer, so that nothing is
-// computed twice. A tapped request asks its operation for all of ConsumedCapacity and answers what the client wanted of it.
+// What requests did and cost, for who records them: made of the typed request and the typed answer,
+// so that nothing is computed twice. A tapped request asks its operation for all of
+// ConsumedCapacity and answers what the client wanted of it.
 #pragma once
 
 #include <concepts>
@@ -42,7 +43,8 @@ class Trace {
       : environment_(context.env),
         operation_(context.operation),
         at_micros_(context.env.clock.NowMicros()),
-        wanted_(std::exchange(request->return_consumed_capacity, ops::ReturnConsumedCapacity::kIndexes)) {
+        wanted_(std::exchange(request->return_consumed_capacity,
+                              ops::ReturnConsumedCapacity::kIndexes)) {
     Describe(*request);
   }
 
@@ -91,7 +93,10 @@ class Trace {
   void Complete(const ops::ExecuteTransactionResponse&) {}
   // PutItem, UpdateItem, DeleteItem.
   template <typename Response>
-    requires requires(Response& response) { response.item_collection_metrics; response.stored_bytes; }
+  requires requires(Response& response) {
+    response.item_collection_metrics;
+    response.stored_bytes;
+  }
   void Complete(const Response& response) {
     for (Part& part : parts_) part.request.stored_bytes = response.stored_bytes;
   }
@@ -104,7 +109,8 @@ class Trace {
   void AddKey(const std::string& table_name, model::ItemView key);
   void AddPut(const std::string& table_name, model::ItemView item);
   template <typename Request>
-  void DescribePage(const Request& request, const std::optional<std::vector<ops::LegacyCondition>>& legacy_filter);
+  void DescribePage(const Request& request,
+                    const std::optional<std::vector<ops::LegacyCondition>>& legacy_filter);
   void SplitOff(Part* part, std::vector<request_log::Touch> unprocessed);
 
   void Count(std::optional<ops::ConsumedCapacity>* capacity);

@@ -1,6 +1,7 @@
-// Request schemas as data: one constexpr table per operation and per structure in it. A table says what a member is called,
-// what type and which bounds it has, and where in the typed request (ops/requests.h) its value goes. decode.h is the one
-// reader of these tables; adding an operation is adding rows.
+// Request schemas as data: one constexpr table per operation and per structure in it. A table says
+// what a member is called, what type and which bounds it has, and where in the typed request
+// (ops/requests.h) its value goes. decode.h is the one reader of these tables; adding an operation
+// is adding rows.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +18,8 @@
 
 namespace stator::api {
 
-// The names of an enum's values, in the order of the C++ enum, and the order in which the service prints them. The service's
-// order is that of a Java hash set and differs from the model's.
+// The names of an enum's values, in the order of the C++ enum, and the order in which the service
+// prints them. The service's order is that of a Java hash set and differs from the model's.
 struct EnumSet {
   std::span<const std::string_view> names;
   std::string_view printed;  // "[A, B]"
@@ -54,20 +55,22 @@ struct Shape;
 
 struct Type {
   Kind kind = Kind::kString;
-  // Of the value for numbers; of the length for everything else: UTF-16 code units of a text, elements of a list or map.
+  // Of the value for numbers; of the length for everything else: UTF-16 code units of a text,
+  // elements of a list or map.
   int64_t min = kNoMin;
   int64_t max = kNoMax;
   bool length_in_bytes = false;  // attribute names are measured in UTF-8
   Pattern pattern = Pattern::kNone;
-  // Above 0: the text is a table's ARN (then only min and max hold) or its name, which has this many to 255 characters of
-  // kName. The model knows only the bounds that fit both.
+  // Above 0: the text is a table's ARN (then only min and max hold) or its name, which has this
+  // many to 255 characters of kName. The model knows only the bounds that fit both.
   int64_t table_name_min = 0;
-  const EnumSet* enums = nullptr;   // kEnum
-  const Shape* shape = nullptr;     // kStruct
-  const Type* key = nullptr;        // kMap, kItem: null if keys are unbounded
-  const Type* element = nullptr;    // kList, kMap
+  const EnumSet* enums = nullptr;        // kEnum
+  const Shape* shape = nullptr;          // kStruct
+  const Type* key = nullptr;             // kMap, kItem: null if keys are unbounded
+  const Type* element = nullptr;         // kList, kMap
   std::optional<ops::ValuePlace> place;  // where invalid attribute values in here are said to be
-  // kMap: bounds of the elements are reported as one failure of the map, as the service does for maps of lists.
+  // kMap: bounds of the elements are reported as one failure of the map, as the service does for
+  // maps of lists.
   bool element_bounds_at_map = false;
   // kList, kMap: adds an element to the vector and returns where its value goes.
   void* (*append)(void* vector, std::string_view key) = nullptr;
@@ -100,42 +103,68 @@ struct OperationSchema {
   int max_failures = 10;
 };
 
-// The schema of the operation whose typed request is Request. Defined for every request of ops/requests.h, in schema_*.cc.
+// The schema of the operation whose typed request is Request. Defined for every request of
+// ops/requests.h, in schema_*.cc.
 template <typename Request>
 const OperationSchema& SchemaOf();
-template <> const OperationSchema& SchemaOf<ops::CreateTableRequest>();
-template <> const OperationSchema& SchemaOf<ops::DescribeTableRequest>();
-template <> const OperationSchema& SchemaOf<ops::UpdateTableRequest>();
-template <> const OperationSchema& SchemaOf<ops::DeleteTableRequest>();
-template <> const OperationSchema& SchemaOf<ops::ListTablesRequest>();
-template <> const OperationSchema& SchemaOf<ops::DescribeLimitsRequest>();
-template <> const OperationSchema& SchemaOf<ops::DescribeEndpointsRequest>();
-template <> const OperationSchema& SchemaOf<ops::TagResourceRequest>();
-template <> const OperationSchema& SchemaOf<ops::UntagResourceRequest>();
-template <> const OperationSchema& SchemaOf<ops::ListTagsOfResourceRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::CreateTableRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::DescribeTableRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::UpdateTableRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::DeleteTableRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::ListTablesRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::DescribeLimitsRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::DescribeEndpointsRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::TagResourceRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::UntagResourceRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::ListTagsOfResourceRequest>();
 template <>
 const OperationSchema& SchemaOf<ops::UpdateTimeToLiveRequest>();
-template <> const OperationSchema& SchemaOf<ops::DescribeTimeToLiveRequest>();
-template <> const OperationSchema& SchemaOf<ops::DescribeContinuousBackupsRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::DescribeTimeToLiveRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::DescribeContinuousBackupsRequest>();
 template <>
 const OperationSchema& SchemaOf<ops::UpdateContributorInsightsRequest>();
 template <>
 const OperationSchema& SchemaOf<ops::DescribeContributorInsightsRequest>();
 template <>
 const OperationSchema& SchemaOf<ops::ListContributorInsightsRequest>();
-template <> const OperationSchema& SchemaOf<ops::PutItemRequest>();
-template <> const OperationSchema& SchemaOf<ops::GetItemRequest>();
-template <> const OperationSchema& SchemaOf<ops::UpdateItemRequest>();
-template <> const OperationSchema& SchemaOf<ops::DeleteItemRequest>();
-template <> const OperationSchema& SchemaOf<ops::BatchGetItemRequest>();
-template <> const OperationSchema& SchemaOf<ops::BatchWriteItemRequest>();
-template <> const OperationSchema& SchemaOf<ops::TransactGetItemsRequest>();
-template <> const OperationSchema& SchemaOf<ops::TransactWriteItemsRequest>();
-template <> const OperationSchema& SchemaOf<ops::QueryRequest>();
-template <> const OperationSchema& SchemaOf<ops::ScanRequest>();
-template <> const OperationSchema& SchemaOf<ops::ExecuteStatementRequest>();
-template <> const OperationSchema& SchemaOf<ops::BatchExecuteStatementRequest>();
-template <> const OperationSchema& SchemaOf<ops::ExecuteTransactionRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::PutItemRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::GetItemRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::UpdateItemRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::DeleteItemRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::BatchGetItemRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::BatchWriteItemRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::TransactGetItemsRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::TransactWriteItemsRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::QueryRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::ScanRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::ExecuteStatementRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::BatchExecuteStatementRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::ExecuteTransactionRequest>();
 template <>
 const OperationSchema& SchemaOf<ops::ListStreamsRequest>();
 template <>
@@ -148,7 +177,7 @@ const OperationSchema& SchemaOf<ops::GetRecordsRequest>();
 // All of them, for tests and registries.
 std::span<const OperationSchema* const> AllSchemas();
 
-// --- Building tables ------------------------------------------------------------------------------------------------------
+// --- Building tables -----------------------------------------------------------------------------
 
 namespace schema_internal {
 
@@ -177,7 +206,8 @@ void* Emplace(void* structure) {
   }
 }
 
-// Keeps the last of the entries with equal keys. Quadratic for short vectors, sorted positions for long ones.
+// Keeps the last of the entries with equal keys. Quadratic for short vectors, sorted positions for
+// long ones.
 template <typename T, auto Key>
 void DropDuplicates(void* erased) {
   auto& entries = *static_cast<std::vector<T>*>(erased);
@@ -256,14 +286,15 @@ constexpr Type ListOf(const Type* element, int64_t min = kNoMin, int64_t max = k
 constexpr Type PairsOf(const Type* element, std::optional<ops::ValuePlace> place = std::nullopt) {
   Type type{.kind = Kind::kMap, .element = element, .place = place};
   type.append = &schema_internal::AppendPair;
-  type.drop_duplicates =
-      &schema_internal::DropDuplicates<schema_internal::TextPair, &schema_internal::TextPair::first>;
+  type.drop_duplicates = &schema_internal::DropDuplicates<schema_internal::TextPair,
+                                                          &schema_internal::TextPair::first>;
   return type;
 }
 
 // A map of structures into a vector of structures that hold their key in the member Key.
 template <auto Key>
-constexpr Type MapOf(const Type* key, const Type* element, std::optional<ops::ValuePlace> place = std::nullopt) {
+constexpr Type MapOf(const Type* key, const Type* element,
+                     std::optional<ops::ValuePlace> place = std::nullopt) {
   using T = typename schema_internal::MemberOf<decltype(Key)>::ClassType;
   Type type{.kind = Kind::kMap, .key = key, .element = element, .place = place};
   type.append = &schema_internal::AppendNamed<Key>;
@@ -282,7 +313,8 @@ constexpr Field Optional(std::string_view name, const Type* type) {
   return Field{name, type, false, &schema_internal::Emplace<Member>};
 }
 template <auto Member>
-constexpr Field Required(std::string_view name, const Type* type, std::string_view absent_message = {}) {
+constexpr Field Required(std::string_view name, const Type* type,
+                         std::string_view absent_message = {}) {
   return Field{name, type, true, &schema_internal::Emplace<Member>, absent_message};
 }
 

@@ -6,7 +6,8 @@ namespace {
 
 using namespace ops;  // NOLINT(google-build-using-namespace): the tables name little else
 
-constexpr Type kStartKey{.kind = Kind::kItem, .key = &kAttributeName, .place = ValuePlace::kExclusiveStartKey};
+constexpr Type kStartKey{
+    .kind = Kind::kItem, .key = &kAttributeName, .place = ValuePlace::kExclusiveStartKey};
 
 constexpr Type kAttributesToGet = ListOf<std::string>(&kAttributeName, 1);
 
@@ -19,7 +20,7 @@ constexpr Type kComparisonOperatorType = EnumOf(&kComparisonOperator);
 constexpr Type kAttributeActionType = EnumOf(&kAttributeAction);
 constexpr Type kSelectType = EnumOf(&kSelect);
 
-// --- Legacy conditions and updates ------------------------------------------------------------------------------------
+// --- Legacy conditions and updates ---------------------------------------------------------------
 
 constexpr Type kValueList = ListOf<std::string>(&kValue);
 
@@ -42,7 +43,8 @@ constexpr Shape kConditionShape = MakeShape("Condition", kConditionFields);
 constexpr Type kCondition = StructOf(&kConditionShape);
 constexpr Type kKeyConditions =
     MapOf<&LegacyCondition::attribute>(&kAttributeName, &kCondition, ValuePlace::kKeyConditions);
-constexpr Type kFilter = MapOf<&LegacyCondition::attribute>(&kAttributeName, &kCondition, ValuePlace::kFilter);
+constexpr Type kFilter =
+    MapOf<&LegacyCondition::attribute>(&kAttributeName, &kCondition, ValuePlace::kFilter);
 
 constexpr Field kUpdateFields[] = {
     Optional<&LegacyUpdate::value>("Value", &kValue),
@@ -53,21 +55,24 @@ constexpr Type kUpdate = StructOf(&kUpdateShape);
 constexpr Type kAttributeUpdates =
     MapOf<&LegacyUpdate::attribute>(&kAttributeName, &kUpdate, ValuePlace::kAttributeUpdates);
 
-// --- PutItem, GetItem, UpdateItem, DeleteItem ---------------------------------------------------------------------------
+// --- PutItem, GetItem, UpdateItem, DeleteItem ----------------------------------------------------
 
 constexpr Field kPutItemFields[] = {
     Required<&PutItemRequest::table_name>("TableName", &kTableName),
     Required<&PutItemRequest::item>("Item", &kItem),
     Optional<&PutItemRequest::expected>("Expected", &kExpected),
     Optional<&PutItemRequest::return_values>("ReturnValues", &kReturnValuesType),
-    Optional<&PutItemRequest::return_consumed_capacity>("ReturnConsumedCapacity", &kReturnCapacityType),
-    Optional<&PutItemRequest::return_item_collection_metrics>("ReturnItemCollectionMetrics", &kReturnMetricsType),
-    Optional<&PutItemRequest::conditional_operator>("ConditionalOperator", &kConditionalOperatorType),
+    Optional<&PutItemRequest::return_consumed_capacity>("ReturnConsumedCapacity",
+                                                        &kReturnCapacityType),
+    Optional<&PutItemRequest::return_item_collection_metrics>("ReturnItemCollectionMetrics",
+                                                              &kReturnMetricsType),
+    Optional<&PutItemRequest::conditional_operator>("ConditionalOperator",
+                                                    &kConditionalOperatorType),
     Optional<&PutItemRequest::condition_expression>("ConditionExpression", &kPlainText),
     Optional<&PutItemRequest::expression_attribute_names>("ExpressionAttributeNames", &kNames),
     Optional<&PutItemRequest::expression_attribute_values>("ExpressionAttributeValues", &kValues),
-    Optional<&PutItemRequest::return_values_on_condition_check_failure>("ReturnValuesOnConditionCheckFailure",
-                                                                        &kReturnOnFailureType),
+    Optional<&PutItemRequest::return_values_on_condition_check_failure>(
+        "ReturnValuesOnConditionCheckFailure", &kReturnOnFailureType),
 };
 constexpr Shape kPutItemShape = MakeShape("PutItemInput", kPutItemFields);
 constexpr OperationSchema kPutItem{"PutItem", &kPutItemShape};
@@ -77,7 +82,8 @@ constexpr Field kGetItemFields[] = {
     Required<&GetItemRequest::key>("Key", &kKey),
     Optional<&GetItemRequest::attributes_to_get>("AttributesToGet", &kAttributesToGet),
     Optional<&GetItemRequest::consistent_read>("ConsistentRead", &kBoolean),
-    Optional<&GetItemRequest::return_consumed_capacity>("ReturnConsumedCapacity", &kReturnCapacityType),
+    Optional<&GetItemRequest::return_consumed_capacity>("ReturnConsumedCapacity",
+                                                        &kReturnCapacityType),
     Optional<&GetItemRequest::projection_expression>("ProjectionExpression", &kPlainText),
     Optional<&GetItemRequest::expression_attribute_names>("ExpressionAttributeNames", &kNames),
 };
@@ -89,41 +95,48 @@ constexpr Field kUpdateItemFields[] = {
     Required<&UpdateItemRequest::key>("Key", &kKey),
     Optional<&UpdateItemRequest::attribute_updates>("AttributeUpdates", &kAttributeUpdates),
     Optional<&UpdateItemRequest::expected>("Expected", &kExpected),
-    Optional<&UpdateItemRequest::conditional_operator>("ConditionalOperator", &kConditionalOperatorType),
+    Optional<&UpdateItemRequest::conditional_operator>("ConditionalOperator",
+                                                       &kConditionalOperatorType),
     Optional<&UpdateItemRequest::return_values>("ReturnValues", &kReturnValuesType),
-    Optional<&UpdateItemRequest::return_consumed_capacity>("ReturnConsumedCapacity", &kReturnCapacityType),
+    Optional<&UpdateItemRequest::return_consumed_capacity>("ReturnConsumedCapacity",
+                                                           &kReturnCapacityType),
     Optional<&UpdateItemRequest::return_item_collection_metrics>("ReturnItemCollectionMetrics",
                                                                  &kReturnMetricsType),
     Optional<&UpdateItemRequest::update_expression>("UpdateExpression", &kPlainText),
     Optional<&UpdateItemRequest::condition_expression>("ConditionExpression", &kPlainText),
     Optional<&UpdateItemRequest::expression_attribute_names>("ExpressionAttributeNames", &kNames),
-    Optional<&UpdateItemRequest::expression_attribute_values>("ExpressionAttributeValues", &kValues),
-    Optional<&UpdateItemRequest::return_values_on_condition_check_failure>("ReturnValuesOnConditionCheckFailure",
-                                                                           &kReturnOnFailureType),
+    Optional<&UpdateItemRequest::expression_attribute_values>("ExpressionAttributeValues",
+                                                              &kValues),
+    Optional<&UpdateItemRequest::return_values_on_condition_check_failure>(
+        "ReturnValuesOnConditionCheckFailure", &kReturnOnFailureType),
 };
 constexpr Shape kUpdateItemShape = MakeShape("UpdateItemInput", kUpdateItemFields);
 // Observed in 2026: UpdateItem stops at the first failure where PutItem lists them.
-constexpr OperationSchema kUpdateItem{.name = "UpdateItem", .shape = &kUpdateItemShape, .max_failures = 1};
+constexpr OperationSchema kUpdateItem{
+    .name = "UpdateItem", .shape = &kUpdateItemShape, .max_failures = 1};
 
 constexpr Field kDeleteItemFields[] = {
     Required<&DeleteItemRequest::table_name>("TableName", &kTableName),
     Required<&DeleteItemRequest::key>("Key", &kKey),
     Optional<&DeleteItemRequest::expected>("Expected", &kExpected),
-    Optional<&DeleteItemRequest::conditional_operator>("ConditionalOperator", &kConditionalOperatorType),
+    Optional<&DeleteItemRequest::conditional_operator>("ConditionalOperator",
+                                                       &kConditionalOperatorType),
     Optional<&DeleteItemRequest::return_values>("ReturnValues", &kReturnValuesType),
-    Optional<&DeleteItemRequest::return_consumed_capacity>("ReturnConsumedCapacity", &kReturnCapacityType),
+    Optional<&DeleteItemRequest::return_consumed_capacity>("ReturnConsumedCapacity",
+                                                           &kReturnCapacityType),
     Optional<&DeleteItemRequest::return_item_collection_metrics>("ReturnItemCollectionMetrics",
                                                                  &kReturnMetricsType),
     Optional<&DeleteItemRequest::condition_expression>("ConditionExpression", &kPlainText),
     Optional<&DeleteItemRequest::expression_attribute_names>("ExpressionAttributeNames", &kNames),
-    Optional<&DeleteItemRequest::expression_attribute_values>("ExpressionAttributeValues", &kValues),
-    Optional<&DeleteItemRequest::return_values_on_condition_check_failure>("ReturnValuesOnConditionCheckFailure",
-                                                                           &kReturnOnFailureType),
+    Optional<&DeleteItemRequest::expression_attribute_values>("ExpressionAttributeValues",
+                                                              &kValues),
+    Optional<&DeleteItemRequest::return_values_on_condition_check_failure>(
+        "ReturnValuesOnConditionCheckFailure", &kReturnOnFailureType),
 };
 constexpr Shape kDeleteItemShape = MakeShape("DeleteItemInput", kDeleteItemFields);
 constexpr OperationSchema kDeleteItem{"DeleteItem", &kDeleteItemShape};
 
-// --- Batches ----------------------------------------------------------------------------------------------------------------
+// --- Batches -------------------------------------------------------------------------------------
 
 constexpr Type kKeyList = ListOf<EncodedItem>(&kKey, 1, 100);
 constexpr Field kKeysAndAttributesFields[] = {
@@ -145,9 +158,10 @@ constexpr Type MakeBatchGetMap() {
 constexpr Type kBatchGetMap = MakeBatchGetMap();
 
 constexpr Field kBatchGetItemFields[] = {
-    Required<&BatchGetItemRequest::request_items>("RequestItems", &kBatchGetMap,
-                                                  "The requestItems parameter is required for BatchGetItem"),
-    Optional<&BatchGetItemRequest::return_consumed_capacity>("ReturnConsumedCapacity", &kReturnCapacityType),
+    Required<&BatchGetItemRequest::request_items>(
+        "RequestItems", &kBatchGetMap, "The requestItems parameter is required for BatchGetItem"),
+    Optional<&BatchGetItemRequest::return_consumed_capacity>("ReturnConsumedCapacity",
+                                                             &kReturnCapacityType),
 };
 constexpr Shape kBatchGetItemShape = MakeShape("BatchGetItemInput", kBatchGetItemFields);
 constexpr OperationSchema kBatchGetItem{
@@ -168,10 +182,11 @@ constexpr Type kWriteRequest = StructOf(&kWriteRequestShape);
 constexpr Type kWriteRequests = ListOf<WriteRequest>(&kWriteRequest, 1, 25);
 
 constexpr Type MakeBatchWriteMap() {
-  Type type{.kind = Kind::kMap, .min = 1, .max = 25, .key = &kTableName, .element = &kWriteRequests};
+  Type type{
+      .kind = Kind::kMap, .min = 1, .max = 25, .key = &kTableName, .element = &kWriteRequests};
   type.element_bounds_at_map = true;
-  type.append =
-      &schema_internal::AppendNamedMember<&TableWriteRequests::table_name, &TableWriteRequests::requests>;
+  type.append = &schema_internal::AppendNamedMember<&TableWriteRequests::table_name,
+                                                    &TableWriteRequests::requests>;
   type.drop_duplicates =
       &schema_internal::DropDuplicates<TableWriteRequests, &TableWriteRequests::table_name>;
   return type;
@@ -179,16 +194,18 @@ constexpr Type MakeBatchWriteMap() {
 constexpr Type kBatchWriteMap = MakeBatchWriteMap();
 
 constexpr Field kBatchWriteItemFields[] = {
-    Required<&BatchWriteItemRequest::request_items>("RequestItems", &kBatchWriteMap,
-                                                    "The requestItems parameter is required for BatchWriteItem"),
-    Optional<&BatchWriteItemRequest::return_consumed_capacity>("ReturnConsumedCapacity", &kReturnCapacityType),
+    Required<&BatchWriteItemRequest::request_items>(
+        "RequestItems", &kBatchWriteMap,
+        "The requestItems parameter is required for BatchWriteItem"),
+    Optional<&BatchWriteItemRequest::return_consumed_capacity>("ReturnConsumedCapacity",
+                                                               &kReturnCapacityType),
     Optional<&BatchWriteItemRequest::return_item_collection_metrics>("ReturnItemCollectionMetrics",
                                                                      &kReturnMetricsType),
 };
 constexpr Shape kBatchWriteItemShape = MakeShape("BatchWriteItemInput", kBatchWriteItemFields);
 constexpr OperationSchema kBatchWriteItem{"BatchWriteItem", &kBatchWriteItemShape};
 
-// --- Query, Scan --------------------------------------------------------------------------------------------------------------
+// --- Query, Scan ---------------------------------------------------------------------------------
 
 constexpr Field kQueryFields[] = {
     Required<&QueryRequest::table_name>("TableName", &kTableName),
@@ -202,7 +219,8 @@ constexpr Field kQueryFields[] = {
     Optional<&QueryRequest::conditional_operator>("ConditionalOperator", &kConditionalOperatorType),
     Optional<&QueryRequest::scan_index_forward>("ScanIndexForward", &kBoolean),
     Optional<&QueryRequest::exclusive_start_key>("ExclusiveStartKey", &kStartKey),
-    Optional<&QueryRequest::return_consumed_capacity>("ReturnConsumedCapacity", &kReturnCapacityType),
+    Optional<&QueryRequest::return_consumed_capacity>("ReturnConsumedCapacity",
+                                                      &kReturnCapacityType),
     Optional<&QueryRequest::projection_expression>("ProjectionExpression", &kPlainText),
     Optional<&QueryRequest::filter_expression>("FilterExpression", &kPlainText),
     Optional<&QueryRequest::key_condition_expression>("KeyConditionExpression", &kPlainText),
@@ -224,7 +242,8 @@ constexpr Field kScanFields[] = {
     Optional<&ScanRequest::scan_filter>("ScanFilter", &kFilter),
     Optional<&ScanRequest::conditional_operator>("ConditionalOperator", &kConditionalOperatorType),
     Optional<&ScanRequest::exclusive_start_key>("ExclusiveStartKey", &kStartKey),
-    Optional<&ScanRequest::return_consumed_capacity>("ReturnConsumedCapacity", &kReturnCapacityType),
+    Optional<&ScanRequest::return_consumed_capacity>("ReturnConsumedCapacity",
+                                                     &kReturnCapacityType),
     Optional<&ScanRequest::total_segments>("TotalSegments", &kTotalSegments),
     Optional<&ScanRequest::segment>("Segment", &kSegment),
     Optional<&ScanRequest::projection_expression>("ProjectionExpression", &kPlainText),
@@ -238,13 +257,37 @@ constexpr OperationSchema kScan{"Scan", &kScanShape};
 
 }  // namespace
 
-template <> const OperationSchema& SchemaOf<ops::PutItemRequest>() { return kPutItem; }
-template <> const OperationSchema& SchemaOf<ops::GetItemRequest>() { return kGetItem; }
-template <> const OperationSchema& SchemaOf<ops::UpdateItemRequest>() { return kUpdateItem; }
-template <> const OperationSchema& SchemaOf<ops::DeleteItemRequest>() { return kDeleteItem; }
-template <> const OperationSchema& SchemaOf<ops::BatchGetItemRequest>() { return kBatchGetItem; }
-template <> const OperationSchema& SchemaOf<ops::BatchWriteItemRequest>() { return kBatchWriteItem; }
-template <> const OperationSchema& SchemaOf<ops::QueryRequest>() { return kQuery; }
-template <> const OperationSchema& SchemaOf<ops::ScanRequest>() { return kScan; }
+template <>
+const OperationSchema& SchemaOf<ops::PutItemRequest>() {
+  return kPutItem;
+}
+template <>
+const OperationSchema& SchemaOf<ops::GetItemRequest>() {
+  return kGetItem;
+}
+template <>
+const OperationSchema& SchemaOf<ops::UpdateItemRequest>() {
+  return kUpdateItem;
+}
+template <>
+const OperationSchema& SchemaOf<ops::DeleteItemRequest>() {
+  return kDeleteItem;
+}
+template <>
+const OperationSchema& SchemaOf<ops::BatchGetItemRequest>() {
+  return kBatchGetItem;
+}
+template <>
+const OperationSchema& SchemaOf<ops::BatchWriteItemRequest>() {
+  return kBatchWriteItem;
+}
+template <>
+const OperationSchema& SchemaOf<ops::QueryRequest>() {
+  return kQuery;
+}
+template <>
+const OperationSchema& SchemaOf<ops::ScanRequest>() {
+  return kScan;
+}
 
 }  // namespace stator::api

@@ -24,52 +24,71 @@ constexpr Field kExecuteStatementFields[] = {
     Optional<&ExecuteStatementRequest::parameters>("Parameters", &kParameters),
     Optional<&ExecuteStatementRequest::consistent_read>("ConsistentRead", &kBoolean),
     Optional<&ExecuteStatementRequest::next_token>("NextToken", &kNextToken),
-    Optional<&ExecuteStatementRequest::return_consumed_capacity>("ReturnConsumedCapacity", &kReturnCapacityType),
+    Optional<&ExecuteStatementRequest::return_consumed_capacity>("ReturnConsumedCapacity",
+                                                                 &kReturnCapacityType),
     Optional<&ExecuteStatementRequest::limit>("Limit", &kPositiveInteger),
-    Optional<&ExecuteStatementRequest::return_values_on_condition_check_failure>("ReturnValuesOnConditionCheckFailure",
-                                                                                 &kReturnOnFailureType),
+    Optional<&ExecuteStatementRequest::return_values_on_condition_check_failure>(
+        "ReturnValuesOnConditionCheckFailure", &kReturnOnFailureType),
 };
-constexpr Shape kExecuteStatementShape = MakeShape("ExecuteStatementInput", kExecuteStatementFields);
+constexpr Shape kExecuteStatementShape =
+    MakeShape("ExecuteStatementInput", kExecuteStatementFields);
 constexpr OperationSchema kExecuteStatement{"ExecuteStatement", &kExecuteStatementShape};
 
 constexpr Field kBatchStatementFields[] = {
     Required<&BatchStatementRequest::statement>("Statement", &kStatement),
     Optional<&BatchStatementRequest::parameters>("Parameters", &kParameters),
     Optional<&BatchStatementRequest::consistent_read>("ConsistentRead", &kBoolean),
-    Optional<&BatchStatementRequest::return_values_on_condition_check_failure>("ReturnValuesOnConditionCheckFailure",
-                                                                               &kReturnOnFailureType),
+    Optional<&BatchStatementRequest::return_values_on_condition_check_failure>(
+        "ReturnValuesOnConditionCheckFailure", &kReturnOnFailureType),
 };
 constexpr Shape kBatchStatementShape = MakeShape("BatchStatementRequest", kBatchStatementFields);
 constexpr Type kBatchStatement = StructOf(&kBatchStatementShape);
 constexpr Type kBatchStatements = ListOf<BatchStatementRequest>(&kBatchStatement, 1, 25);
 constexpr Field kBatchExecuteStatementFields[] = {
     Required<&BatchExecuteStatementRequest::statements>("Statements", &kBatchStatements),
-    Optional<&BatchExecuteStatementRequest::return_consumed_capacity>("ReturnConsumedCapacity", &kReturnCapacityType),
+    Optional<&BatchExecuteStatementRequest::return_consumed_capacity>("ReturnConsumedCapacity",
+                                                                      &kReturnCapacityType),
 };
-constexpr Shape kBatchExecuteStatementShape = MakeShape("BatchExecuteStatementInput", kBatchExecuteStatementFields);
-constexpr OperationSchema kBatchExecuteStatement{"BatchExecuteStatement", &kBatchExecuteStatementShape};
+constexpr Shape kBatchExecuteStatementShape =
+    MakeShape("BatchExecuteStatementInput", kBatchExecuteStatementFields);
+constexpr OperationSchema kBatchExecuteStatement{"BatchExecuteStatement",
+                                                 &kBatchExecuteStatementShape};
 
 constexpr Field kParameterizedStatementFields[] = {
     Required<&ParameterizedStatement::statement>("Statement", &kStatement),
     Optional<&ParameterizedStatement::parameters>("Parameters", &kParameters),
-    Optional<&ParameterizedStatement::return_values_on_condition_check_failure>("ReturnValuesOnConditionCheckFailure",
-                                                                                &kReturnOnFailureType),
+    Optional<&ParameterizedStatement::return_values_on_condition_check_failure>(
+        "ReturnValuesOnConditionCheckFailure", &kReturnOnFailureType),
 };
-constexpr Shape kParameterizedStatementShape = MakeShape("ParameterizedStatement", kParameterizedStatementFields);
+constexpr Shape kParameterizedStatementShape =
+    MakeShape("ParameterizedStatement", kParameterizedStatementFields);
 constexpr Type kParameterizedStatement = StructOf(&kParameterizedStatementShape);
-constexpr Type kParameterizedStatements = ListOf<ParameterizedStatement>(&kParameterizedStatement, 1, 100);
+constexpr Type kParameterizedStatements =
+    ListOf<ParameterizedStatement>(&kParameterizedStatement, 1, 100);
 constexpr Field kExecuteTransactionFields[] = {
-    Required<&ExecuteTransactionRequest::transact_statements>("TransactStatements", &kParameterizedStatements),
+    Required<&ExecuteTransactionRequest::transact_statements>("TransactStatements",
+                                                              &kParameterizedStatements),
     Optional<&ExecuteTransactionRequest::client_request_token>("ClientRequestToken", &kToken),
-    Optional<&ExecuteTransactionRequest::return_consumed_capacity>("ReturnConsumedCapacity", &kReturnCapacityType),
+    Optional<&ExecuteTransactionRequest::return_consumed_capacity>("ReturnConsumedCapacity",
+                                                                   &kReturnCapacityType),
 };
-constexpr Shape kExecuteTransactionShape = MakeShape("ExecuteTransactionInput", kExecuteTransactionFields);
+constexpr Shape kExecuteTransactionShape =
+    MakeShape("ExecuteTransactionInput", kExecuteTransactionFields);
 constexpr OperationSchema kExecuteTransaction{"ExecuteTransaction", &kExecuteTransactionShape};
 
 }  // namespace
 
-template <> const OperationSchema& SchemaOf<ops::ExecuteStatementRequest>() { return kExecuteStatement; }
-template <> const OperationSchema& SchemaOf<ops::BatchExecuteStatementRequest>() { return kBatchExecuteStatement; }
-template <> const OperationSchema& SchemaOf<ops::ExecuteTransactionRequest>() { return kExecuteTransaction; }
+template <>
+const OperationSchema& SchemaOf<ops::ExecuteStatementRequest>() {
+  return kExecuteStatement;
+}
+template <>
+const OperationSchema& SchemaOf<ops::BatchExecuteStatementRequest>() {
+  return kBatchExecuteStatement;
+}
+template <>
+const OperationSchema& SchemaOf<ops::ExecuteTransactionRequest>() {
+  return kExecuteTransaction;
+}
 
 }  // namespace stator::api

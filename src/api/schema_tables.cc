@@ -6,14 +6,15 @@ namespace {
 
 using namespace ops;  // NOLINT(google-build-using-namespace): the tables name little else
 
-// --- Parts --------------------------------------------------------------------------------------------------------------------
+// --- Parts ---------------------------------------------------------------------------------------
 
 constexpr Type kScalarAttributeTypeType = EnumOf(&kScalarAttributeType);
 constexpr Field kAttributeDefinitionFields[] = {
     Required<&AttributeDefinition::attribute_name>("AttributeName", &kKeyAttributeName),
     Required<&AttributeDefinition::attribute_type>("AttributeType", &kScalarAttributeTypeType),
 };
-constexpr Shape kAttributeDefinitionShape = MakeShape("AttributeDefinition", kAttributeDefinitionFields);
+constexpr Shape kAttributeDefinitionShape =
+    MakeShape("AttributeDefinition", kAttributeDefinitionFields);
 constexpr Type kAttributeDefinition = StructOf(&kAttributeDefinitionShape);
 constexpr Type kAttributeDefinitions = ListOf<AttributeDefinition>(&kAttributeDefinition);
 
@@ -39,14 +40,16 @@ constexpr Field kProvisionedThroughputFields[] = {
     Required<&ProvisionedThroughput::read_capacity_units>("ReadCapacityUnits", &kPositiveLong),
     Required<&ProvisionedThroughput::write_capacity_units>("WriteCapacityUnits", &kPositiveLong),
 };
-constexpr Shape kProvisionedThroughputShape = MakeShape("ProvisionedThroughput", kProvisionedThroughputFields);
+constexpr Shape kProvisionedThroughputShape =
+    MakeShape("ProvisionedThroughput", kProvisionedThroughputFields);
 constexpr Type kProvisionedThroughput = StructOf(&kProvisionedThroughputShape);
 
 constexpr Field kOnDemandThroughputFields[] = {
     Optional<&OnDemandThroughput::max_read_request_units>("MaxReadRequestUnits", &kAnyLong),
     Optional<&OnDemandThroughput::max_write_request_units>("MaxWriteRequestUnits", &kAnyLong),
 };
-constexpr Shape kOnDemandThroughputShape = MakeShape("OnDemandThroughput", kOnDemandThroughputFields);
+constexpr Shape kOnDemandThroughputShape =
+    MakeShape("OnDemandThroughput", kOnDemandThroughputFields);
 constexpr Type kOnDemandThroughput = StructOf(&kOnDemandThroughputShape);
 
 constexpr Field kWarmThroughputFields[] = {
@@ -61,7 +64,8 @@ constexpr Field kStreamSpecificationFields[] = {
     Required<&StreamSpecification::stream_enabled>("StreamEnabled", &kBoolean),
     Optional<&StreamSpecification::stream_view_type>("StreamViewType", &kStreamViewTypeType),
 };
-constexpr Shape kStreamSpecificationShape = MakeShape("StreamSpecification", kStreamSpecificationFields);
+constexpr Shape kStreamSpecificationShape =
+    MakeShape("StreamSpecification", kStreamSpecificationFields);
 constexpr Type kStreamSpecification = StructOf(&kStreamSpecificationShape);
 
 constexpr Type kSseTypeType = EnumOf(&kSseType);
@@ -88,7 +92,8 @@ constexpr Field kLocalSecondaryIndexFields[] = {
     Required<&LocalSecondaryIndex::key_schema>("KeySchema", &kKeySchema),
     Required<&LocalSecondaryIndex::projection>("Projection", &kProjection),
 };
-constexpr Shape kLocalSecondaryIndexShape = MakeShape("LocalSecondaryIndex", kLocalSecondaryIndexFields);
+constexpr Shape kLocalSecondaryIndexShape =
+    MakeShape("LocalSecondaryIndex", kLocalSecondaryIndexFields);
 constexpr Type kLocalSecondaryIndex = StructOf(&kLocalSecondaryIndexShape);
 constexpr Type kLocalSecondaryIndexes = ListOf<LocalSecondaryIndex>(&kLocalSecondaryIndex);
 
@@ -96,18 +101,22 @@ constexpr Field kGlobalSecondaryIndexFields[] = {
     Required<&GlobalSecondaryIndex::index_name>("IndexName", &kIndexName),
     Required<&GlobalSecondaryIndex::key_schema>("KeySchema", &kKeySchema),
     Required<&GlobalSecondaryIndex::projection>("Projection", &kProjection),
-    Optional<&GlobalSecondaryIndex::provisioned_throughput>("ProvisionedThroughput", &kProvisionedThroughput),
-    Optional<&GlobalSecondaryIndex::on_demand_throughput>("OnDemandThroughput", &kOnDemandThroughput),
+    Optional<&GlobalSecondaryIndex::provisioned_throughput>("ProvisionedThroughput",
+                                                            &kProvisionedThroughput),
+    Optional<&GlobalSecondaryIndex::on_demand_throughput>("OnDemandThroughput",
+                                                          &kOnDemandThroughput),
     Optional<&GlobalSecondaryIndex::warm_throughput>("WarmThroughput", &kWarmThroughput),
 };
-constexpr Shape kGlobalSecondaryIndexShape = MakeShape("GlobalSecondaryIndex", kGlobalSecondaryIndexFields);
+constexpr Shape kGlobalSecondaryIndexShape =
+    MakeShape("GlobalSecondaryIndex", kGlobalSecondaryIndexFields);
 constexpr Type kGlobalSecondaryIndex = StructOf(&kGlobalSecondaryIndexShape);
 constexpr Type kGlobalSecondaryIndexes = ListOf<GlobalSecondaryIndex>(&kGlobalSecondaryIndex);
 
 constexpr Field kVectorAttributeFields[] = {
     Required<&VectorAttribute::attribute_name>("AttributeName", &kKeyAttributeName),
 };
-constexpr Shape kVectorAttributeShape = MakeShape("VectorAttributeDefinition", kVectorAttributeFields);
+constexpr Shape kVectorAttributeShape =
+    MakeShape("VectorAttributeDefinition", kVectorAttributeFields);
 constexpr Type kVectorAttribute = StructOf(&kVectorAttributeShape);
 
 constexpr Type kSearchSchemaElementTypeType = EnumOf(&kSearchSchemaElementType);
@@ -116,7 +125,8 @@ constexpr Field kSearchSchemaElementFields[] = {
     Required<&SearchSchemaElement::search_schema_element_type>("SearchSchemaElementType",
                                                                &kSearchSchemaElementTypeType),
 };
-constexpr Shape kSearchSchemaElementShape = MakeShape("SearchSchemaElement", kSearchSchemaElementFields);
+constexpr Shape kSearchSchemaElementShape =
+    MakeShape("SearchSchemaElement", kSearchSchemaElementFields);
 constexpr Type kSearchSchemaElementStruct = StructOf(&kSearchSchemaElementShape);
 constexpr Type kSearchSchema = ListOf<SearchSchemaElement>(&kSearchSchemaElementStruct, 1);
 
@@ -138,33 +148,39 @@ constexpr Type kTableClassType = EnumOf(&kTableClass);
 constexpr Type kSettingsReplicationModeType = EnumOf(&kSettingsReplicationMode);
 constexpr Type kTableArn = Text(1, 1024);
 
-// --- CreateTable ----------------------------------------------------------------------------------------------------------------
+// --- CreateTable ---------------------------------------------------------------------------------
 
 constexpr Field kCreateTableFields[] = {
-    Optional<&CreateTableRequest::attribute_definitions>("AttributeDefinitions", &kAttributeDefinitions),
+    Optional<&CreateTableRequest::attribute_definitions>("AttributeDefinitions",
+                                                         &kAttributeDefinitions),
     Required<&CreateTableRequest::table_name>("TableName", &kNewTableName, kTableNameAbsent),
     Optional<&CreateTableRequest::key_schema>("KeySchema", &kKeySchema),
-    Optional<&CreateTableRequest::local_secondary_indexes>("LocalSecondaryIndexes", &kLocalSecondaryIndexes),
-    Optional<&CreateTableRequest::global_secondary_indexes>("GlobalSecondaryIndexes", &kGlobalSecondaryIndexes),
+    Optional<&CreateTableRequest::local_secondary_indexes>("LocalSecondaryIndexes",
+                                                           &kLocalSecondaryIndexes),
+    Optional<&CreateTableRequest::global_secondary_indexes>("GlobalSecondaryIndexes",
+                                                            &kGlobalSecondaryIndexes),
     Optional<&CreateTableRequest::billing_mode>("BillingMode", &kBillingModeType),
-    Optional<&CreateTableRequest::provisioned_throughput>("ProvisionedThroughput", &kProvisionedThroughput),
-    Optional<&CreateTableRequest::stream_specification>("StreamSpecification", &kStreamSpecification),
+    Optional<&CreateTableRequest::provisioned_throughput>("ProvisionedThroughput",
+                                                          &kProvisionedThroughput),
+    Optional<&CreateTableRequest::stream_specification>("StreamSpecification",
+                                                        &kStreamSpecification),
     Optional<&CreateTableRequest::sse_specification>("SSESpecification", &kSseSpecification),
     Optional<&CreateTableRequest::tags>("Tags", &kTags),
     Optional<&CreateTableRequest::table_class>("TableClass", &kTableClassType),
-    Optional<&CreateTableRequest::deletion_protection_enabled>("DeletionProtectionEnabled", &kBoolean),
+    Optional<&CreateTableRequest::deletion_protection_enabled>("DeletionProtectionEnabled",
+                                                               &kBoolean),
     Optional<&CreateTableRequest::warm_throughput>("WarmThroughput", &kWarmThroughput),
     Optional<&CreateTableRequest::resource_policy>("ResourcePolicy", &kPlainText),
     Optional<&CreateTableRequest::on_demand_throughput>("OnDemandThroughput", &kOnDemandThroughput),
     Optional<&CreateTableRequest::global_table_source_arn>("GlobalTableSourceArn", &kTableArn),
-    Optional<&CreateTableRequest::global_table_settings_replication_mode>("GlobalTableSettingsReplicationMode",
-                                                                          &kSettingsReplicationModeType),
+    Optional<&CreateTableRequest::global_table_settings_replication_mode>(
+        "GlobalTableSettingsReplicationMode", &kSettingsReplicationModeType),
     Optional<&CreateTableRequest::vector_indexes>("VectorIndexes", &kVectorIndexes),
 };
 constexpr Shape kCreateTableShape = MakeShape("CreateTableInput", kCreateTableFields);
 constexpr OperationSchema kCreateTable{"CreateTable", &kCreateTableShape};
 
-// --- UpdateTable ----------------------------------------------------------------------------------------------------------------
+// --- UpdateTable ---------------------------------------------------------------------------------
 
 constexpr Field kDeleteGlobalSecondaryIndexFields[] = {
     Required<&DeleteIndexAction::index_name>("IndexName", &kIndexName),
@@ -172,15 +188,18 @@ constexpr Field kDeleteGlobalSecondaryIndexFields[] = {
 constexpr Shape kDeleteGlobalSecondaryIndexShape =
     MakeShape("DeleteGlobalSecondaryIndexAction", kDeleteGlobalSecondaryIndexFields);
 constexpr Type kDeleteGlobalSecondaryIndex = StructOf(&kDeleteGlobalSecondaryIndexShape);
-constexpr Shape kDeleteVectorIndexShape = MakeShape("DeleteVectorIndexAction", kDeleteGlobalSecondaryIndexFields);
+constexpr Shape kDeleteVectorIndexShape =
+    MakeShape("DeleteVectorIndexAction", kDeleteGlobalSecondaryIndexFields);
 constexpr Type kDeleteVectorIndex = StructOf(&kDeleteVectorIndexShape);
 
 constexpr Field kUpdateGlobalSecondaryIndexFields[] = {
     Required<&UpdateGlobalSecondaryIndexAction::index_name>("IndexName", &kIndexName),
     Optional<&UpdateGlobalSecondaryIndexAction::provisioned_throughput>("ProvisionedThroughput",
                                                                         &kProvisionedThroughput),
-    Optional<&UpdateGlobalSecondaryIndexAction::on_demand_throughput>("OnDemandThroughput", &kOnDemandThroughput),
-    Optional<&UpdateGlobalSecondaryIndexAction::warm_throughput>("WarmThroughput", &kWarmThroughput),
+    Optional<&UpdateGlobalSecondaryIndexAction::on_demand_throughput>("OnDemandThroughput",
+                                                                      &kOnDemandThroughput),
+    Optional<&UpdateGlobalSecondaryIndexAction::warm_throughput>("WarmThroughput",
+                                                                 &kWarmThroughput),
 };
 constexpr Shape kUpdateGlobalSecondaryIndexShape =
     MakeShape("UpdateGlobalSecondaryIndexAction", kUpdateGlobalSecondaryIndexFields);
@@ -197,7 +216,8 @@ constexpr Field kGlobalSecondaryIndexUpdateFields[] = {
 constexpr Shape kGlobalSecondaryIndexUpdateShape =
     MakeShape("GlobalSecondaryIndexUpdate", kGlobalSecondaryIndexUpdateFields);
 constexpr Type kGlobalSecondaryIndexUpdate = StructOf(&kGlobalSecondaryIndexUpdateShape);
-constexpr Type kGlobalSecondaryIndexUpdates = ListOf<GlobalSecondaryIndexUpdate>(&kGlobalSecondaryIndexUpdate);
+constexpr Type kGlobalSecondaryIndexUpdates =
+    ListOf<GlobalSecondaryIndexUpdate>(&kGlobalSecondaryIndexUpdate);
 
 constexpr Shape kCreateVectorIndexShape = MakeShape("CreateVectorIndexAction", kVectorIndexFields);
 constexpr Type kCreateVectorIndex = StructOf(&kCreateVectorIndexShape);
@@ -210,21 +230,24 @@ constexpr Type kVectorIndexUpdate = StructOf(&kVectorIndexUpdateShape);
 constexpr Type kVectorIndexUpdates = ListOf<VectorIndexUpdate>(&kVectorIndexUpdate);
 
 constexpr Field kProvisionedOverrideFields[] = {
-    Optional<&ProvisionedThroughputOverride::read_capacity_units>("ReadCapacityUnits", &kPositiveLong),
+    Optional<&ProvisionedThroughputOverride::read_capacity_units>("ReadCapacityUnits",
+                                                                  &kPositiveLong),
 };
-constexpr Shape kProvisionedOverrideShape = MakeShape("ProvisionedThroughputOverride", kProvisionedOverrideFields);
+constexpr Shape kProvisionedOverrideShape =
+    MakeShape("ProvisionedThroughputOverride", kProvisionedOverrideFields);
 constexpr Type kProvisionedOverride = StructOf(&kProvisionedOverrideShape);
 constexpr Field kOnDemandOverrideFields[] = {
     Optional<&OnDemandThroughputOverride::max_read_request_units>("MaxReadRequestUnits", &kAnyLong),
 };
-constexpr Shape kOnDemandOverrideShape = MakeShape("OnDemandThroughputOverride", kOnDemandOverrideFields);
+constexpr Shape kOnDemandOverrideShape =
+    MakeShape("OnDemandThroughputOverride", kOnDemandOverrideFields);
 constexpr Type kOnDemandOverride = StructOf(&kOnDemandOverrideShape);
 constexpr Field kReplicaIndexFields[] = {
     Required<&ReplicaGlobalSecondaryIndex::index_name>("IndexName", &kIndexName),
-    Optional<&ReplicaGlobalSecondaryIndex::provisioned_throughput_override>("ProvisionedThroughputOverride",
-                                                                            &kProvisionedOverride),
-    Optional<&ReplicaGlobalSecondaryIndex::on_demand_throughput_override>("OnDemandThroughputOverride",
-                                                                          &kOnDemandOverride),
+    Optional<&ReplicaGlobalSecondaryIndex::provisioned_throughput_override>(
+        "ProvisionedThroughputOverride", &kProvisionedOverride),
+    Optional<&ReplicaGlobalSecondaryIndex::on_demand_throughput_override>(
+        "OnDemandThroughputOverride", &kOnDemandOverride),
 };
 constexpr Shape kReplicaIndexShape = MakeShape("ReplicaGlobalSecondaryIndex", kReplicaIndexFields);
 constexpr Type kReplicaIndex = StructOf(&kReplicaIndexShape);
@@ -235,23 +258,31 @@ constexpr Field kReplicaSettingsFields[] = {
     Optional<&ReplicaSettings::kms_master_key_id>("KMSMasterKeyId", &kPlainText),
     Optional<&ReplicaSettings::provisioned_throughput_override>("ProvisionedThroughputOverride",
                                                                 &kProvisionedOverride),
-    Optional<&ReplicaSettings::on_demand_throughput_override>("OnDemandThroughputOverride", &kOnDemandOverride),
-    Optional<&ReplicaSettings::global_secondary_indexes>("GlobalSecondaryIndexes", &kReplicaIndexes),
+    Optional<&ReplicaSettings::on_demand_throughput_override>("OnDemandThroughputOverride",
+                                                              &kOnDemandOverride),
+    Optional<&ReplicaSettings::global_secondary_indexes>("GlobalSecondaryIndexes",
+                                                         &kReplicaIndexes),
     Optional<&ReplicaSettings::table_class_override>("TableClassOverride", &kTableClassType),
 };
-constexpr Shape kCreateReplicaShape = MakeShape("CreateReplicationGroupMemberAction", kReplicaSettingsFields);
+constexpr Shape kCreateReplicaShape =
+    MakeShape("CreateReplicationGroupMemberAction", kReplicaSettingsFields);
 constexpr Type kCreateReplica = StructOf(&kCreateReplicaShape);
-constexpr Shape kUpdateReplicaShape = MakeShape("UpdateReplicationGroupMemberAction", kReplicaSettingsFields);
+constexpr Shape kUpdateReplicaShape =
+    MakeShape("UpdateReplicationGroupMemberAction", kReplicaSettingsFields);
 constexpr Type kUpdateReplica = StructOf(&kUpdateReplicaShape);
-constexpr Field kRegionActionFields[] = {Required<&RegionAction::region_name>("RegionName", &kPlainText)};
-constexpr Shape kDeleteReplicaShape = MakeShape("DeleteReplicationGroupMemberAction", kRegionActionFields);
+constexpr Field kRegionActionFields[] = {
+    Required<&RegionAction::region_name>("RegionName", &kPlainText)};
+constexpr Shape kDeleteReplicaShape =
+    MakeShape("DeleteReplicationGroupMemberAction", kRegionActionFields);
 constexpr Type kDeleteReplica = StructOf(&kDeleteReplicaShape);
 constexpr Type kDisassociationModeType = EnumOf(&kDisassociationMode);
 constexpr Field kDisassociateFields[] = {
     Required<&DisassociateReplicaAction::region_name>("RegionName", &kPlainText),
-    Required<&DisassociateReplicaAction::disassociation_mode>("DisassociationMode", &kDisassociationModeType),
+    Required<&DisassociateReplicaAction::disassociation_mode>("DisassociationMode",
+                                                              &kDisassociationModeType),
 };
-constexpr Shape kDisassociateShape = MakeShape("DisassociateReplicationGroupMemberAction", kDisassociateFields);
+constexpr Shape kDisassociateShape =
+    MakeShape("DisassociateReplicationGroupMemberAction", kDisassociateFields);
 constexpr Type kDisassociate = StructOf(&kDisassociateShape);
 constexpr Field kReplicaUpdateFields[] = {
     Optional<&ReplicaUpdate::create>("Create", &kCreateReplica),
@@ -263,45 +294,55 @@ constexpr Shape kReplicaUpdateShape = MakeShape("ReplicationGroupUpdate", kRepli
 constexpr Type kReplicaUpdate = StructOf(&kReplicaUpdateShape);
 constexpr Type kReplicaUpdates = ListOf<ReplicaUpdate>(&kReplicaUpdate, 1);
 
-constexpr Shape kCreateWitnessShape = MakeShape("CreateGlobalTableWitnessGroupMemberAction", kRegionActionFields);
+constexpr Shape kCreateWitnessShape =
+    MakeShape("CreateGlobalTableWitnessGroupMemberAction", kRegionActionFields);
 constexpr Type kCreateWitness = StructOf(&kCreateWitnessShape);
-constexpr Shape kDeleteWitnessShape = MakeShape("DeleteGlobalTableWitnessGroupMemberAction", kRegionActionFields);
+constexpr Shape kDeleteWitnessShape =
+    MakeShape("DeleteGlobalTableWitnessGroupMemberAction", kRegionActionFields);
 constexpr Type kDeleteWitness = StructOf(&kDeleteWitnessShape);
 constexpr Field kWitnessUpdateFields[] = {
     Optional<&WitnessUpdate::create>("Create", &kCreateWitness),
     Optional<&WitnessUpdate::delete_witness>("Delete", &kDeleteWitness),
 };
-constexpr Shape kWitnessUpdateShape = MakeShape("GlobalTableWitnessGroupUpdate", kWitnessUpdateFields);
+constexpr Shape kWitnessUpdateShape =
+    MakeShape("GlobalTableWitnessGroupUpdate", kWitnessUpdateFields);
 constexpr Type kWitnessUpdate = StructOf(&kWitnessUpdateShape);
 constexpr Type kWitnessUpdates = ListOf<WitnessUpdate>(&kWitnessUpdate, 1, 1);
 
 constexpr Type kMultiRegionConsistencyType = EnumOf(&kMultiRegionConsistency);
 
 constexpr Field kUpdateTableFields[] = {
-    Optional<&UpdateTableRequest::attribute_definitions>("AttributeDefinitions", &kAttributeDefinitions),
+    Optional<&UpdateTableRequest::attribute_definitions>("AttributeDefinitions",
+                                                         &kAttributeDefinitions),
     Required<&UpdateTableRequest::table_name>("TableName", &kTableName, kTableNameAbsent),
     Optional<&UpdateTableRequest::billing_mode>("BillingMode", &kBillingModeType),
-    Optional<&UpdateTableRequest::provisioned_throughput>("ProvisionedThroughput", &kProvisionedThroughput),
+    Optional<&UpdateTableRequest::provisioned_throughput>("ProvisionedThroughput",
+                                                          &kProvisionedThroughput),
     Optional<&UpdateTableRequest::global_secondary_index_updates>("GlobalSecondaryIndexUpdates",
                                                                   &kGlobalSecondaryIndexUpdates),
-    Optional<&UpdateTableRequest::stream_specification>("StreamSpecification", &kStreamSpecification),
+    Optional<&UpdateTableRequest::stream_specification>("StreamSpecification",
+                                                        &kStreamSpecification),
     Optional<&UpdateTableRequest::sse_specification>("SSESpecification", &kSseSpecification),
     Optional<&UpdateTableRequest::replica_updates>("ReplicaUpdates", &kReplicaUpdates),
     Optional<&UpdateTableRequest::table_class>("TableClass", &kTableClassType),
-    Optional<&UpdateTableRequest::deletion_protection_enabled>("DeletionProtectionEnabled", &kBoolean),
-    Optional<&UpdateTableRequest::multi_region_consistency>("MultiRegionConsistency", &kMultiRegionConsistencyType),
-    Optional<&UpdateTableRequest::global_table_witness_updates>("GlobalTableWitnessUpdates", &kWitnessUpdates),
+    Optional<&UpdateTableRequest::deletion_protection_enabled>("DeletionProtectionEnabled",
+                                                               &kBoolean),
+    Optional<&UpdateTableRequest::multi_region_consistency>("MultiRegionConsistency",
+                                                            &kMultiRegionConsistencyType),
+    Optional<&UpdateTableRequest::global_table_witness_updates>("GlobalTableWitnessUpdates",
+                                                                &kWitnessUpdates),
     Optional<&UpdateTableRequest::on_demand_throughput>("OnDemandThroughput", &kOnDemandThroughput),
     Optional<&UpdateTableRequest::warm_throughput>("WarmThroughput", &kWarmThroughput),
-    Optional<&UpdateTableRequest::global_table_settings_replication_mode>("GlobalTableSettingsReplicationMode",
-                                                                          &kSettingsReplicationModeType),
+    Optional<&UpdateTableRequest::global_table_settings_replication_mode>(
+        "GlobalTableSettingsReplicationMode", &kSettingsReplicationModeType),
     Optional<&UpdateTableRequest::vector_index_updates>("VectorIndexUpdates", &kVectorIndexUpdates),
-    Optional<&UpdateTableRequest::disassociation_protection_enabled>("DisassociationProtectionEnabled", &kBoolean),
+    Optional<&UpdateTableRequest::disassociation_protection_enabled>(
+        "DisassociationProtectionEnabled", &kBoolean),
 };
 constexpr Shape kUpdateTableShape = MakeShape("UpdateTableInput", kUpdateTableFields);
 constexpr OperationSchema kUpdateTable{"UpdateTable", &kUpdateTableShape};
 
-// --- The small ones ---------------------------------------------------------------------------------------------------------------
+// --- The small ones ------------------------------------------------------------------------------
 
 constexpr Field kDescribeTableFields[] = {
     Required<&DescribeTableRequest::table_name>("TableName", &kTableName, kTableNameAbsent)};
@@ -332,7 +373,8 @@ constexpr OperationSchema kUpdateTimeToLive{"UpdateTimeToLive", &kUpdateTimeToLi
 
 constexpr Field kDescribeTimeToLiveFields[] = {
     Required<&DescribeTimeToLiveRequest::table_name>("TableName", &kTableName, kTableNameAbsent)};
-constexpr Shape kDescribeTimeToLiveShape = MakeShape("DescribeTimeToLiveInput", kDescribeTimeToLiveFields);
+constexpr Shape kDescribeTimeToLiveShape =
+    MakeShape("DescribeTimeToLiveInput", kDescribeTimeToLiveFields);
 constexpr OperationSchema kDescribeTimeToLive{"DescribeTimeToLive", &kDescribeTimeToLiveShape};
 
 constexpr Field kDescribeContinuousBackupsFields[] = {
@@ -376,7 +418,8 @@ constexpr OperationSchema kListInsights{"ListContributorInsights", &kListInsight
 constexpr Type kStartTableName = Text(3, 255, Pattern::kName);
 constexpr Type kListTablesLimit{.kind = Kind::kInteger, .min = 1, .max = 100};
 constexpr Field kListTablesFields[] = {
-    Optional<&ListTablesRequest::exclusive_start_table_name>("ExclusiveStartTableName", &kStartTableName),
+    Optional<&ListTablesRequest::exclusive_start_table_name>("ExclusiveStartTableName",
+                                                             &kStartTableName),
     Optional<&ListTablesRequest::limit>("Limit", &kListTablesLimit),
 };
 constexpr Shape kListTablesShape = MakeShape("ListTablesInput", kListTablesFields);
@@ -412,21 +455,54 @@ constexpr OperationSchema kListTags{"ListTagsOfResource", &kListTagsShape};
 
 }  // namespace
 
-template <> const OperationSchema& SchemaOf<ops::CreateTableRequest>() { return kCreateTable; }
-template <> const OperationSchema& SchemaOf<ops::DescribeTableRequest>() { return kDescribeTable; }
-template <> const OperationSchema& SchemaOf<ops::UpdateTableRequest>() { return kUpdateTable; }
-template <> const OperationSchema& SchemaOf<ops::DeleteTableRequest>() { return kDeleteTable; }
-template <> const OperationSchema& SchemaOf<ops::ListTablesRequest>() { return kListTables; }
-template <> const OperationSchema& SchemaOf<ops::DescribeLimitsRequest>() { return kDescribeLimits; }
-template <> const OperationSchema& SchemaOf<ops::DescribeEndpointsRequest>() { return kDescribeEndpoints; }
-template <> const OperationSchema& SchemaOf<ops::TagResourceRequest>() { return kTagResource; }
-template <> const OperationSchema& SchemaOf<ops::UntagResourceRequest>() { return kUntagResource; }
-template <> const OperationSchema& SchemaOf<ops::ListTagsOfResourceRequest>() { return kListTags; }
+template <>
+const OperationSchema& SchemaOf<ops::CreateTableRequest>() {
+  return kCreateTable;
+}
+template <>
+const OperationSchema& SchemaOf<ops::DescribeTableRequest>() {
+  return kDescribeTable;
+}
+template <>
+const OperationSchema& SchemaOf<ops::UpdateTableRequest>() {
+  return kUpdateTable;
+}
+template <>
+const OperationSchema& SchemaOf<ops::DeleteTableRequest>() {
+  return kDeleteTable;
+}
+template <>
+const OperationSchema& SchemaOf<ops::ListTablesRequest>() {
+  return kListTables;
+}
+template <>
+const OperationSchema& SchemaOf<ops::DescribeLimitsRequest>() {
+  return kDescribeLimits;
+}
+template <>
+const OperationSchema& SchemaOf<ops::DescribeEndpointsRequest>() {
+  return kDescribeEndpoints;
+}
+template <>
+const OperationSchema& SchemaOf<ops::TagResourceRequest>() {
+  return kTagResource;
+}
+template <>
+const OperationSchema& SchemaOf<ops::UntagResourceRequest>() {
+  return kUntagResource;
+}
+template <>
+const OperationSchema& SchemaOf<ops::ListTagsOfResourceRequest>() {
+  return kListTags;
+}
 template <>
 const OperationSchema& SchemaOf<ops::UpdateTimeToLiveRequest>() {
   return kUpdateTimeToLive;
 }
-template <> const OperationSchema& SchemaOf<ops::DescribeTimeToLiveRequest>() { return kDescribeTimeToLive; }
+template <>
+const OperationSchema& SchemaOf<ops::DescribeTimeToLiveRequest>() {
+  return kDescribeTimeToLive;
+}
 template <>
 const OperationSchema& SchemaOf<ops::UpdateContributorInsightsRequest>() {
   return kUpdateInsights;

@@ -1,4 +1,5 @@
-// The tables against the API model's input constraints: every bound of the model is in a table, and nothing else is.
+// The tables against the API model's input constraints: every bound of the model is in a table, and
+// nothing else is.
 #include "api/schema.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,8 @@
 namespace stator::api {
 namespace {
 
-// One line per constrained place, as in testdata/input-constraints.json: "type min=1 max=2 pattern enum=A,B required".
+// One line per constrained place, as in testdata/input-constraints.json: "type min=1 max=2 pattern
+// enum=A,B required".
 using Constraints = std::map<std::string, std::string>;
 
 std::string TypeWord(Kind kind) {
@@ -49,8 +51,9 @@ std::string Line(const std::string& word, int64_t min, int64_t max, const std::s
 void Flatten(const Type& type, bool required, const std::string& path, Constraints* out) {
   std::vector<std::string> enums;
   if (type.enums != nullptr) enums.assign(type.enums->names.begin(), type.enums->names.end());
-  const std::string line = Line(TypeWord(type.kind), type.min, type.max,
-                                type.pattern == Pattern::kName ? "[a-zA-Z0-9_.-]+" : "", enums, required);
+  const std::string line =
+      Line(TypeWord(type.kind), type.min, type.max,
+           type.pattern == Pattern::kName ? "[a-zA-Z0-9_.-]+" : "", enums, required);
   if (line != TypeWord(type.kind)) (*out)[path] = line;
   if (type.key != nullptr) Flatten(*type.key, false, path + ".KEY", out);
   if (type.kind == Kind::kList) Flatten(*type.element, false, path + ".N.member", out);
@@ -80,7 +83,8 @@ Constraints FromModel(simdjson::dom::array rows) {
     std::vector<std::string> enums;
     if (bounds["min"].error() == simdjson::SUCCESS) min = bounds["min"].get_int64().value_unsafe();
     if (bounds["max"].error() == simdjson::SUCCESS) max = bounds["max"].get_int64().value_unsafe();
-    if (bounds["pattern"].error() == simdjson::SUCCESS) pattern = bounds["pattern"].get_string().value_unsafe();
+    if (bounds["pattern"].error() == simdjson::SUCCESS)
+      pattern = bounds["pattern"].get_string().value_unsafe();
     if (bounds["enum"].error() == simdjson::SUCCESS) {
       for (const simdjson::dom::element name : bounds["enum"].get_array()) {
         enums.emplace_back(name.get_string().value_unsafe());
@@ -88,7 +92,8 @@ Constraints FromModel(simdjson::dom::array rows) {
     }
     const std::string path(row.at(0).get_string().value_unsafe());
     const std::string word(row.at(1).get_string().value_unsafe());
-    constraints[path] = Line(word, min, max, pattern, enums, bounds["required"].error() == simdjson::SUCCESS);
+    constraints[path] =
+        Line(word, min, max, pattern, enums, bounds["required"].error() == simdjson::SUCCESS);
   }
   return constraints;
 }
@@ -98,7 +103,9 @@ std::string ModelPath() {
   const std::string relative = "src/api/testdata/input-constraints.json";
   for (std::filesystem::path at = std::filesystem::current_path();; at = at.parent_path()) {
     if (std::filesystem::exists(at / relative)) return (at / relative).string();
-    if (at == at.parent_path()) return (std::filesystem::path(__FILE__).parent_path() / "testdata/input-constraints.json").string();
+    if (at == at.parent_path())
+      return (std::filesystem::path(__FILE__).parent_path() / "testdata/input-constraints.json")
+          .string();
   }
 }
 
@@ -126,24 +133,28 @@ TEST_F(SchemaModelTest, TablesHoldTheModelsConstraints) {
         EXPECT_EQ(found->second, line) << path;
       }
     }
-    for (const auto& [path, line] : actual) EXPECT_TRUE(expected.contains(path)) << "not in the model: " << path << line;
+    for (const auto& [path, line] : actual)
+      EXPECT_TRUE(expected.contains(path)) << "not in the model: " << path << line;
   }
 }
 
-// Where the tables say more than the model, on purpose, because the service does (reference: wire-protocol.md and
-// expressions.md): names of tables, parameters whose absence has a text of its own, the newer validator, how many failures.
+// Where the tables say more than the model, on purpose, because the service does (reference:
+// wire-protocol.md and expressions.md): names of tables, parameters whose absence has a text of its
+// own, the newer validator, how many failures.
 TEST_F(SchemaModelTest, DeliberateDeviations) {
   std::set<std::string> deviations;
   for (const OperationSchema* schema : AllSchemas()) {
     const std::string name(schema->name);
     if (schema->newer_validator) deviations.insert(name + ": newer validator");
-    if (schema->max_failures != 10) deviations.insert(name + ": failures " + std::to_string(schema->max_failures));
+    if (schema->max_failures != 10)
+      deviations.insert(name + ": failures " + std::to_string(schema->max_failures));
     for (const Field& field : schema->shape->fields) {
       if (!field.absent_message.empty()) {
         deviations.insert(name + "." + std::string(field.name) + ": own text if absent");
       }
       if (field.type->table_name_min > 1) {
-        deviations.insert(name + "." + std::string(field.name) + ": from " + std::to_string(field.type->table_name_min));
+        deviations.insert(name + "." + std::string(field.name) + ": from " +
+                          std::to_string(field.type->table_name_min));
       }
       // ListStreams takes names only.
       if (field.name == "TableName" && name != "ListStreams") {
@@ -184,7 +195,8 @@ void CheckEnums(const Type& type, std::set<const Type*>* seen, int* enums) {
   // What is printed is a permutation of the names.
   std::set<std::string> printed;
   std::string text(type.enums->printed.substr(1, type.enums->printed.size() - 2));
-  for (size_t at; (at = text.find(", ")) != std::string::npos; text.erase(0, at + 2)) printed.insert(text.substr(0, at));
+  for (size_t at; (at = text.find(", ")) != std::string::npos; text.erase(0, at + 2))
+    printed.insert(text.substr(0, at));
   printed.insert(text);
   EXPECT_EQ(printed, std::set<std::string>(type.enums->names.begin(), type.enums->names.end()))
       << type.enums->printed;

@@ -11,7 +11,7 @@ constexpr Type kReturnCapacityType = EnumOf(&kReturnConsumedCapacity);
 constexpr Type kReturnMetricsType = EnumOf(&kReturnItemCollectionMetrics);
 constexpr Type kToken = Text(1, 36);
 
-// --- TransactWriteItems: four shapes of one structure ------------------------------------------------------------------
+// --- TransactWriteItems: four shapes of one structure --------------------------------------------
 
 constexpr Field kTableField = Required<&TransactWriteAction::table_name>("TableName", &kTableName);
 constexpr Field kKeyField = Required<&TransactWriteAction::item>("Key", &kKey);
@@ -19,10 +19,11 @@ constexpr Field kConditionField =
     Optional<&TransactWriteAction::condition_expression>("ConditionExpression", &kPlainText);
 constexpr Field kNamesField =
     Optional<&TransactWriteAction::expression_attribute_names>("ExpressionAttributeNames", &kNames);
-constexpr Field kValuesField =
-    Optional<&TransactWriteAction::expression_attribute_values>("ExpressionAttributeValues", &kValues);
-constexpr Field kReturnField = Optional<&TransactWriteAction::return_values_on_condition_check_failure>(
-    "ReturnValuesOnConditionCheckFailure", &kReturnOnFailureType);
+constexpr Field kValuesField = Optional<&TransactWriteAction::expression_attribute_values>(
+    "ExpressionAttributeValues", &kValues);
+constexpr Field kReturnField =
+    Optional<&TransactWriteAction::return_values_on_condition_check_failure>(
+        "ReturnValuesOnConditionCheckFailure", &kReturnOnFailureType);
 
 constexpr Field kConditionCheckFields[] = {
     kKeyField,
@@ -33,10 +34,15 @@ constexpr Field kConditionCheckFields[] = {
     kReturnField,
 };
 constexpr Field kPutFields[] = {
-    Required<&TransactWriteAction::item>("Item", &kItem), kTableField, kConditionField, kNamesField, kValuesField,
+    Required<&TransactWriteAction::item>("Item", &kItem),
+    kTableField,
+    kConditionField,
+    kNamesField,
+    kValuesField,
     kReturnField,
 };
-constexpr Field kDeleteFields[] = {kKeyField, kTableField, kConditionField, kNamesField, kValuesField, kReturnField};
+constexpr Field kDeleteFields[] = {kKeyField,   kTableField,  kConditionField,
+                                   kNamesField, kValuesField, kReturnField};
 constexpr Field kUpdateFields[] = {
     kKeyField,
     Required<&TransactWriteAction::update_expression>("UpdateExpression", &kPlainText),
@@ -67,15 +73,17 @@ constexpr Type kTransactWriteList = ListOf<TransactWriteItem>(&kTransactWriteIte
 
 constexpr Field kTransactWriteItemsFields[] = {
     Required<&TransactWriteItemsRequest::transact_items>("TransactItems", &kTransactWriteList),
-    Optional<&TransactWriteItemsRequest::return_consumed_capacity>("ReturnConsumedCapacity", &kReturnCapacityType),
-    Optional<&TransactWriteItemsRequest::return_item_collection_metrics>("ReturnItemCollectionMetrics",
-                                                                         &kReturnMetricsType),
+    Optional<&TransactWriteItemsRequest::return_consumed_capacity>("ReturnConsumedCapacity",
+                                                                   &kReturnCapacityType),
+    Optional<&TransactWriteItemsRequest::return_item_collection_metrics>(
+        "ReturnItemCollectionMetrics", &kReturnMetricsType),
     Optional<&TransactWriteItemsRequest::client_request_token>("ClientRequestToken", &kToken),
 };
-constexpr Shape kTransactWriteItemsShape = MakeShape("TransactWriteItemsInput", kTransactWriteItemsFields);
+constexpr Shape kTransactWriteItemsShape =
+    MakeShape("TransactWriteItemsInput", kTransactWriteItemsFields);
 constexpr OperationSchema kTransactWriteItems{"TransactWriteItems", &kTransactWriteItemsShape};
 
-// --- TransactGetItems --------------------------------------------------------------------------------------------------
+// --- TransactGetItems ----------------------------------------------------------------------------
 
 constexpr Field kGetFields[] = {
     Required<&TransactGet::key>("Key", &kKey),
@@ -92,14 +100,22 @@ constexpr Type kTransactGetList = ListOf<TransactGetItem>(&kTransactGetItem, 1, 
 
 constexpr Field kTransactGetItemsFields[] = {
     Required<&TransactGetItemsRequest::transact_items>("TransactItems", &kTransactGetList),
-    Optional<&TransactGetItemsRequest::return_consumed_capacity>("ReturnConsumedCapacity", &kReturnCapacityType),
+    Optional<&TransactGetItemsRequest::return_consumed_capacity>("ReturnConsumedCapacity",
+                                                                 &kReturnCapacityType),
 };
-constexpr Shape kTransactGetItemsShape = MakeShape("TransactGetItemsInput", kTransactGetItemsFields);
+constexpr Shape kTransactGetItemsShape =
+    MakeShape("TransactGetItemsInput", kTransactGetItemsFields);
 constexpr OperationSchema kTransactGetItems{"TransactGetItems", &kTransactGetItemsShape};
 
 }  // namespace
 
-template <> const OperationSchema& SchemaOf<ops::TransactWriteItemsRequest>() { return kTransactWriteItems; }
-template <> const OperationSchema& SchemaOf<ops::TransactGetItemsRequest>() { return kTransactGetItems; }
+template <>
+const OperationSchema& SchemaOf<ops::TransactWriteItemsRequest>() {
+  return kTransactWriteItems;
+}
+template <>
+const OperationSchema& SchemaOf<ops::TransactGetItemsRequest>() {
+  return kTransactGetItems;
+}
 
 }  // namespace stator::api

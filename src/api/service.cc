@@ -15,7 +15,8 @@ namespace {
 constexpr std::string_view kJson10 = "application/x-amz-json-1.0";
 constexpr std::string_view kPlainJson = "application/json";
 constexpr std::string_view kExposedHeaders =
-    "x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,x-amz-crc32,Date";
+    "x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,x-amz-crc32,"
+    "Date";
 
 static_assert(kBodyPadding >= simdjson::SIMDJSON_PADDING);
 
@@ -44,7 +45,8 @@ bool Accepts(std::string_view accept, std::string_view coding) {
     const size_t semicolon = std::min(element.find(';'), element.size());
     if (!EqualsLower(Trim(element.substr(0, semicolon)), coding)) continue;
     const std::string_view weight = Trim(element.substr(std::min(semicolon + 1, element.size())));
-    return !(weight.starts_with("q=0") && weight.find_first_not_of("0.", 2) == std::string_view::npos);
+    return !(weight.starts_with("q=0") &&
+             weight.find_first_not_of("0.", 2) == std::string_view::npos);
   }
   return false;
 }
@@ -74,7 +76,8 @@ Status ParseJson(std::string_view body, simdjson::dom::element* root) {
   // A huge request must not pin its memory on every thread for good.
   constexpr size_t kKeepBytes = 1u << 20;
   if (parser.capacity() > kKeepBytes && body.size() <= kKeepBytes) parser = simdjson::dom::parser();
-  const simdjson::error_code code = parser.parse(body.data(), body.size(), /*realloc_if_needed=*/false).get(*root);
+  const simdjson::error_code code =
+      parser.parse(body.data(), body.size(), /*realloc_if_needed=*/false).get(*root);
   if (code == simdjson::MEMALLOC) return InternalError("Out of memory while parsing a request");
   if (code != simdjson::SUCCESS || !root->is_object()) return Error(ErrorCode::kSerialization, "");
   return OkStatus();
@@ -90,9 +93,7 @@ void RequestHeaders::Add(std::string_view name, std::string_view value) {
     case 4: return take("date", &date);
     case 6: return take("origin", &origin);
     case 10: return take("x-amz-date", &x_amz_date);
-    case 12:
-      take("x-amz-target", &target);
-      return take("content-type", &content_type);
+    case 12: take("x-amz-target", &target); return take("content-type", &content_type);
     case 13: return take("authorization", &authorization);
     case 15: return take("accept-encoding", &accept_encoding);
     case 16: return take("content-encoding", &content_encoding);
@@ -104,15 +105,18 @@ void RequestHeaders::Add(std::string_view name, std::string_view value) {
 
 // What a reply takes over from its request.
 struct Service::Frame {
-  std::string_view content_type = kJson10;  // one of the two literals; empty: neither, so this is no API request
-  std::string allowed_origin;               // empty: no CORS headers
+  std::string_view content_type =
+      kJson10;                 // one of the two literals; empty: neither, so this is no API request
+  std::string allowed_origin;  // empty: no CORS headers
   bool gzip = false;
   bool deflate = false;
 };
 
-// Errors that may come from a definition that another process has changed meanwhile: of a table, an index, a key.
+// Errors that may come from a definition that another process has changed meanwhile: of a table, an
+// index, a key.
 bool MayBeOutOfDate(ErrorCode code) {
-  return code == ErrorCode::kResourceNotFound || code == ErrorCode::kFenced || code == ErrorCode::kValidation;
+  return code == ErrorCode::kResourceNotFound || code == ErrorCode::kFenced ||
+         code == ErrorCode::kValidation;
 }
 
 // One request in the hands of an operation.
@@ -164,7 +168,9 @@ class Service::Call final : public PendingCall {
   }
 
  private:
-  std::string_view operation_name() const { return operation_ == nullptr ? std::string_view() : operation_->name; }
+  std::string_view operation_name() const {
+    return operation_ == nullptr ? std::string_view() : operation_->name;
+  }
 
   void Answer(int status, std::string_view error, std::string body, int64_t items) {
     if (!done_) return;
@@ -187,7 +193,9 @@ class Service::Call final : public PendingCall {
     if (context_.faults.delay_micros > 0) {
       service_.environment_.faults.timer().After(
           context_.faults.delay_micros, context_.loop,
-          [done = std::move(done), outgoing = std::move(outgoing)]() mutable { done(std::move(outgoing)); });
+          [done = std::move(done), outgoing = std::move(outgoing)]() mutable {
+            done(std::move(outgoing));
+          });
       return;
     }
     done(std::move(outgoing));
@@ -203,15 +211,17 @@ class Service::Call final : public PendingCall {
   UniqueFunction<void(Outgoing)> done_;
 };
 
-Service::Service(ops::Environment& environment, Registry registry, std::unique_ptr<Authenticator> authenticator,
-                 ServiceOptions options, RequestObserver* observer, RequestTap* tap)
+Service::Service(ops::Environment& environment, Registry registry,
+                 std::unique_ptr<Authenticator> authenticator, ServiceOptions options,
+                 RequestObserver* observer, RequestTap* tap)
     : environment_(environment),
       registry_(std::move(registry)),
       authenticator_(std::move(authenticator)),
       options_(std::move(options)),
       observer_(observer),
       tap_(tap) {
-  for (const std::string& origin : options_.allowed_origins) any_origin_ = any_origin_ || origin == "*";
+  for (const std::string& origin : options_.allowed_origins)
+    any_origin_ = any_origin_ || origin == "*";
 }
 
 Service::~Service() = default;
@@ -229,7 +239,8 @@ void Service::Handle(const Incoming& request, Executor& loop, UniqueFunction<voi
     return;
   }
   const int64_t started = observer_ == nullptr ? 0 : environment_.clock.TicksMicros();
-  auto call = std::make_unique<Call>(*this, loop, std::move(frame), started, request.body.size(), std::move(done));
+  auto call = std::make_unique<Call>(*this, loop, std::move(frame), started, request.body.size(),
+                                     std::move(done));
   std::string decompressed;
   simdjson::dom::element body;
   Result<const Operation*> operation = Admit(request, &decompressed, &body);
@@ -238,7 +249,8 @@ void Service::Handle(const Incoming& request, Executor& loop, UniqueFunction<voi
   if (environment_.store.shared()) {
     // Other processes change the catalog too.
     if (request.may_wait || (*operation)->subject == Subject::kDefinitions) {
-      if (const Status known = environment_.store.Refresh(); !known.ok()) return call->Fail(known.error());
+      if (const Status known = environment_.store.Refresh(); !known.ok())
+        return call->Fail(known.error());
     } else {
       call->context().catalog_known = false;
     }
@@ -263,9 +275,10 @@ Result<const Operation*> Service::Admit(const Incoming& request, std::string* de
   const std::string_view encoding = request.headers.content_encoding;
   if (!encoding.empty() && !EqualsLower(encoding, "identity")) {
     const bool gzip = EqualsLower(encoding, "gzip");
-    if (!gzip && !EqualsLower(encoding, "deflate")) return InternalError("Unsupported Content-Encoding");
-    ASSIGN_OR_RETURN(*decompressed,
-                     Decompress(gzip ? Encoding::kGzip : Encoding::kDeflate, text, options_.max_body_bytes));
+    if (!gzip && !EqualsLower(encoding, "deflate"))
+      return InternalError("Unsupported Content-Encoding");
+    ASSIGN_OR_RETURN(*decompressed, Decompress(gzip ? Encoding::kGzip : Encoding::kDeflate, text,
+                                               options_.max_body_bytes));
     const size_t size = decompressed->size();
     decompressed->append(kBodyPadding, '\0');
     text = std::string_view(*decompressed).substr(0, size);
@@ -278,8 +291,10 @@ Result<const Operation*> Service::Admit(const Incoming& request, std::string* de
 
 Service::Frame Service::FrameFor(const RequestHeaders& headers) const {
   Frame frame;
-  const std::string_view type = Trim(headers.content_type.substr(0, headers.content_type.find(';')));
-  if (!EqualsLower(type, kJson10)) frame.content_type = EqualsLower(type, kPlainJson) ? kPlainJson : std::string_view();
+  const std::string_view type =
+      Trim(headers.content_type.substr(0, headers.content_type.find(';')));
+  if (!EqualsLower(type, kJson10))
+    frame.content_type = EqualsLower(type, kPlainJson) ? kPlainJson : std::string_view();
   if (!headers.accept_encoding.empty()) {
     frame.gzip = Accepts(headers.accept_encoding, "gzip");
     frame.deflate = !frame.gzip && Accepts(headers.accept_encoding, "deflate");
@@ -322,17 +337,20 @@ Outgoing Service::AnswerOther(const Incoming& request, const Frame& frame) const
   Frame text_frame = frame;
   text_frame.content_type = "text/plain";
   if (path == "/" && request.method == "GET") {
-    return Wrap(text_frame, 200, "healthy: dynamodb." + environment_.settings.region + ".amazonaws.com ");
+    return Wrap(text_frame, 200,
+                "healthy: dynamodb." + environment_.settings.region + ".amazonaws.com ");
   }
   if (path == "/" && request.method == "OPTIONS" && !frame.allowed_origin.empty()) {
     text_frame.content_type = {};
     Outgoing out = Wrap(text_frame, 200, "");
     const RequestHeaders& headers = request.headers;
     if (!headers.access_control_request_headers.empty()) {
-      out.headers.emplace_back("Access-Control-Allow-Headers", headers.access_control_request_headers);
+      out.headers.emplace_back("Access-Control-Allow-Headers",
+                               headers.access_control_request_headers);
     }
     if (!headers.access_control_request_method.empty()) {
-      out.headers.emplace_back("Access-Control-Allow-Methods", headers.access_control_request_method);
+      out.headers.emplace_back("Access-Control-Allow-Methods",
+                               headers.access_control_request_method);
     }
     out.headers.emplace_back("Access-Control-Max-Age", "172800");
     return out;

@@ -1,5 +1,5 @@
-// The API from a whole HTTP request to a whole HTTP reply. It knows no sockets; whoever has a request (the server, a test)
-// hands it in.
+// The API from a whole HTTP request to a whole HTTP reply. It knows no sockets; whoever has a
+// request (the server, a test) hands it in.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct RequestHeaders {
   std::string_view access_control_request_headers;
   std::string_view access_control_request_method;
 
-  // Takes a header of the request, in any order; what the API does not know is ignored. Of several with one name the first
-  // counts.
+  // Takes a header of the request, in any order; what the API does not know is ignored. Of several
+  // with one name the first counts.
   void Add(std::string_view name, std::string_view value);
 };
 
@@ -41,33 +41,36 @@ struct Incoming {
   std::string_view method;
   std::string_view target;  // path and query as sent
   RequestHeaders headers;
-  std::string_view body;    // followed by at least kBodyPadding readable bytes of any content
-  bool may_wait = false;    // the thread that hands it in, and the loop, may wait for the engine
+  std::string_view body;  // followed by at least kBodyPadding readable bytes of any content
+  bool may_wait = false;  // the thread that hands it in, and the loop, may wait for the engine
 };
 
 struct Outgoing {
   int status = 200;
-  std::vector<std::pair<std::string_view, std::string>> headers;  // names are literals; no Content-Length, no Date
+  std::vector<std::pair<std::string_view, std::string>>
+      headers;  // names are literals; no Content-Length, no Date
   std::string body;
-  // An error which other processes may have taken away: it must not be sent, but the request be handed in once more by a thread
-  // that may wait.
+  // An error which other processes may have taken away: it must not be sent, but the request be
+  // handed in once more by a thread that may wait.
   bool again = false;
 };
 
 // What happened to one request. Views are valid during the call only.
 struct RequestRecord {
   std::string_view operation;  // empty if the request named none that exists
-  std::string_view table;      // as the client named it; empty if the operation has none or its type was wrong
-  std::string_view error;      // the exception's name; empty on success
+  std::string_view
+      table;  // as the client named it; empty if the operation has none or its type was wrong
+  std::string_view error;  // the exception's name; empty on success
   int status = 200;
   bool write = false;
   int64_t latency_micros = 0;  // from Handle to the reply
   size_t request_bytes = 0;
   size_t reply_bytes = 0;
-  int64_t items = 0;           // items in the reply
+  int64_t items = 0;  // items in the reply
 };
 
-// Told of every API request (not of health probes and preflights), on the thread of its loop. Must be quick and thread-safe.
+// Told of every API request (not of health probes and preflights), on the thread of its loop. Must
+// be quick and thread-safe.
 class RequestObserver {
  public:
   virtual ~RequestObserver() = default;
@@ -77,24 +80,26 @@ class RequestObserver {
 struct ServiceOptions {
   // Origins that browsers may call from. "*" is any, as in the service; none switches CORS off.
   std::vector<std::string> allowed_origins = {"*"};
-  size_t max_body_bytes = 16u << 20;        // of the body, before and after decompression
-  size_t compress_above_bytes = 4096;       // replies longer than this are compressed if the client takes it
+  size_t max_body_bytes = 16u << 20;  // of the body, before and after decompression
+  size_t compress_above_bytes =
+      4096;  // replies longer than this are compressed if the client takes it
 };
 
 // Thread-safe. Outlives every request it has in hand.
 class Service {
  public:
   // `observer` and `tap` may be null. Environment, observer and tap outlive the service.
-  Service(ops::Environment& environment, Registry registry, std::unique_ptr<Authenticator> authenticator,
-          ServiceOptions options = {}, RequestObserver* observer = nullptr, RequestTap* tap = nullptr);
+  Service(ops::Environment& environment, Registry registry,
+          std::unique_ptr<Authenticator> authenticator, ServiceOptions options = {},
+          RequestObserver* observer = nullptr, RequestTap* tap = nullptr);
   ~Service();
 
-  // Whether the operation of this X-Amz-Target may wait for an engine that is `blocking`: then Handle is for a thread that may
-  // wait too, with a loop of its own.
+  // Whether the operation of this X-Amz-Target may wait for an engine that is `blocking`: then
+  // Handle is for a thread that may wait too, with a loop of its own.
   bool MayWait(std::string_view target) const;
 
-  // Calls `done` at most once, on the loop's thread, inline where nothing had to be waited for. `done` is destroyed uncalled
-  // only if an operation broke its contract and dropped its callback.
+  // Calls `done` at most once, on the loop's thread, inline where nothing had to be waited for.
+  // `done` is destroyed uncalled only if an operation broke its contract and dropped its callback.
   void Handle(const Incoming& request, Executor& loop, UniqueFunction<void(Outgoing)> done);
 
  private:
@@ -105,8 +110,10 @@ class Service {
   // The headers and the encoding that every reply shares.
   Outgoing Wrap(const Frame& frame, int status, std::string body) const;
   Outgoing AnswerOther(const Incoming& request, const Frame& frame) const;
-  // Finds and authorizes the operation. The body's bytes are kept in *decompressed if they had to be.
-  Result<const Operation*> Admit(const Incoming& request, std::string* decompressed, simdjson::dom::element* body) const;
+  // Finds and authorizes the operation. The body's bytes are kept in *decompressed if they had to
+  // be.
+  Result<const Operation*> Admit(const Incoming& request, std::string* decompressed,
+                                 simdjson::dom::element* body) const;
 
   ops::Environment& environment_;
   const Registry registry_;

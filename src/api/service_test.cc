@@ -81,14 +81,15 @@ class RecordingObserver final : public RequestObserver {
     int64_t latency_micros;
   };
   void OnRequest(const RequestRecord& record) override {
-    seen.push_back({std::string(record.operation), std::string(record.table), std::string(record.error), record.status,
-                    record.write, record.latency_micros});
+    seen.push_back({std::string(record.operation), std::string(record.table),
+                    std::string(record.error), record.status, record.write, record.latency_micros});
   }
   std::vector<Seen> seen;
 };
 
 constexpr std::string_view kGoodAuth =
-    "AWS4-HMAC-SHA256 Credential=AKID/20261101/us-east-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date, Signature=abc";
+    "AWS4-HMAC-SHA256 Credential=AKID/20261101/us-east-1/dynamodb/aws4_request, "
+    "SignedHeaders=host;x-amz-date, Signature=abc";
 
 using HeaderList = std::vector<std::pair<std::string, std::string>>;
 
@@ -103,12 +104,13 @@ class ServiceTest : public ::testing::Test {
     registry.Register("FailWithText", Access::kRead, FailWithText);
     registry.Register("Drop", Access::kRead, Drop);
     registry.Register("StreamEcho", Access::kRead, Echo, Api::kStreams);
-    return std::make_unique<Service>(environment_, std::move(registry), std::make_unique<ShapeAuthenticator>(), options,
-                                     &observer_);
+    return std::make_unique<Service>(environment_, std::move(registry),
+                                     std::make_unique<ShapeAuthenticator>(), options, &observer_);
   }
 
   // The reply, or status 0 if there was none.
-  Outgoing Handle(std::string_view method, std::string_view target, const HeaderList& headers, std::string body) {
+  Outgoing Handle(std::string_view method, std::string_view target, const HeaderList& headers,
+                  std::string body) {
     Incoming request;
     request.method = method;
     request.target = target;
@@ -148,14 +150,17 @@ class ServiceTest : public ::testing::Test {
   ManualClock clock_;
   SeededRandom random_{7};
   WorkerPool workers_{1, 1};
-  ops::Environment environment_{reinterpret_cast<table::Store&>(store_), clock_, random_, workers_, {}};
+  ops::Environment environment_{
+      reinterpret_cast<table::Store&>(store_), clock_, random_, workers_, {}};
   RecordingObserver observer_;
   QueueExecutor loop_;
   std::unique_ptr<Service> service_;
 };
 
-constexpr std::string_view kSerialization = R"({"__type":"com.amazon.coral.service#SerializationException"})";
-constexpr std::string_view kUnknownOperation = R"({"__type":"com.amazon.coral.service#UnknownOperationException"})";
+constexpr std::string_view kSerialization =
+    R"({"__type":"com.amazon.coral.service#SerializationException"})";
+constexpr std::string_view kUnknownOperation =
+    R"({"__type":"com.amazon.coral.service#UnknownOperationException"})";
 
 TEST_F(ServiceTest, AnswersAnOperation) {
   const Outgoing reply = Post("Echo", R"({"Text":"hi","TableName":"t"})");
@@ -191,9 +196,10 @@ TEST_F(ServiceTest, BothTargetPrefixes) {
   HeaderList headers = ApiHeaders("Echo");
   headers[1].second = "DynamoDBStreams_20120810.StreamEcho";
   EXPECT_EQ(Handle("POST", "/", headers, R"({"Text":"s"})").body, R"({"Text":"s"})");
-  for (std::string_view target : {"", "DynamoDB_20120810", "DynamoDB_20120810.", "DynamoDB_20120810.Nope", "Echo",
-                                  "DynamoDB_20120810.StreamEcho", "DynamoDBStreams_20120810.Echo", "DynamoDB_20111205.Echo",
-                                  "DynamoDB_20120810.echo"}) {
+  for (std::string_view target :
+       {"", "DynamoDB_20120810", "DynamoDB_20120810.", "DynamoDB_20120810.Nope", "Echo",
+        "DynamoDB_20120810.StreamEcho", "DynamoDBStreams_20120810.Echo", "DynamoDB_20111205.Echo",
+        "DynamoDB_20120810.echo"}) {
     headers[1].second = target;
     const Outgoing reply = Handle("POST", "/", headers, R"({"Text":"s"})");
     EXPECT_EQ(reply.status, 400) << target;
@@ -205,13 +211,27 @@ TEST_F(ServiceTest, BothTargetPrefixes) {
 
 TEST_F(ServiceTest, HostileJson) {
   for (const std::string& body : {
-           std::string(), std::string(" "), std::string("{"), std::string("{}x"), std::string("[]"), std::string("\"x\""),
-           std::string("null"), std::string("{\"Text\":\"\\ud800\"}"), std::string("{\"Text\":\"\xff\"}"),
-           std::string("{\"Text\":\"\xed\xa0\x80\"}"), std::string("{\"Text\":\"a\nb\"}"), std::string("{'Text':1}"),
-           std::string("{\"Text\":\"a\",}"), std::string("{\"Text\":tru}"), std::string("{\"a\":1e999}"),
-           std::string("{\"Text\":\"a\"") + std::string(1, '\0') + "}", std::string(1000000, '['),
-           std::string(1000000, '{'), "{\"a\":" + std::string(1500, '[') + std::string(1500, ']') + "}",
-           std::string("{\"Text\":\"unterminated"), std::string("\xef\xbb\xbf{}"),
+           std::string(),
+           std::string(" "),
+           std::string("{"),
+           std::string("{}x"),
+           std::string("[]"),
+           std::string("\"x\""),
+           std::string("null"),
+           std::string("{\"Text\":\"\\ud800\"}"),
+           std::string("{\"Text\":\"\xff\"}"),
+           std::string("{\"Text\":\"\xed\xa0\x80\"}"),
+           std::string("{\"Text\":\"a\nb\"}"),
+           std::string("{'Text':1}"),
+           std::string("{\"Text\":\"a\",}"),
+           std::string("{\"Text\":tru}"),
+           std::string("{\"a\":1e999}"),
+           std::string("{\"Text\":\"a\"") + std::string(1, '\0') + "}",
+           std::string(1000000, '['),
+           std::string(1000000, '{'),
+           "{\"a\":" + std::string(1500, '[') + std::string(1500, ']') + "}",
+           std::string("{\"Text\":\"unterminated"),
+           std::string("\xef\xbb\xbf{}"),
        }) {
     const Outgoing reply = Post("Echo", body);
     EXPECT_EQ(reply.status, 400) << body.substr(0, 40);
@@ -231,8 +251,10 @@ TEST_F(ServiceTest, EveryTruncationOfARequestIsRefused) {
 }
 
 TEST_F(ServiceTest, ChecksInTheServicesOrder) {
-  // Everything is wrong: first the JSON is reported, then the target, then the signature, then the types.
-  HeaderList headers = {{"Content-Type", "application/x-amz-json-1.0"}, {"X-Amz-Target", "DynamoDB_20120810.Nope"}};
+  // Everything is wrong: first the JSON is reported, then the target, then the signature, then the
+  // types.
+  HeaderList headers = {{"Content-Type", "application/x-amz-json-1.0"},
+                        {"X-Amz-Target", "DynamoDB_20120810.Nope"}};
   EXPECT_EQ(Handle("POST", "/", headers, "{").body, kSerialization);
   EXPECT_EQ(Handle("POST", "/", headers, R"({"Text":1})").body, kUnknownOperation);
   headers[1].second = "DynamoDB_20120810.Echo";
@@ -242,7 +264,8 @@ TEST_F(ServiceTest, ChecksInTheServicesOrder) {
   EXPECT_EQ(Post("Echo", R"({"Text":1})").body,
             R"({"__type":"com.amazon.coral.service#SerializationException",)"
             R"("Message":"NUMBER_VALUE cannot be converted to String"})");
-  EXPECT_EQ(Handle("POST", "/?X-Amz-Algorithm=x", ApiHeaders("Echo"), R"({"Text":"a"})").status, 400);
+  EXPECT_EQ(Handle("POST", "/?X-Amz-Algorithm=x", ApiHeaders("Echo"), R"({"Text":"a"})").status,
+            400);
   EXPECT_EQ(observer_.seen.back().error, "InvalidSignatureException");
   EXPECT_EQ(observer_.seen.back().operation, "Echo");
 }
@@ -261,10 +284,12 @@ TEST_F(ServiceTest, Errors) {
 TEST_F(ServiceTest, ContentTypes) {
   HeaderList headers = ApiHeaders("Echo");
   headers[0].second = "application/json";
-  EXPECT_EQ(Header(Handle("POST", "/", headers, R"({"Text":"a"})"), "Content-Type"), "application/json");
+  EXPECT_EQ(Header(Handle("POST", "/", headers, R"({"Text":"a"})"), "Content-Type"),
+            "application/json");
   headers[0].second = "Application/X-AMZ-JSON-1.0; charset=utf-8";
   EXPECT_EQ(Handle("POST", "/", headers, R"({"Text":"a"})").status, 200);
-  for (std::string_view type : {"", "text/plain", "application/x-amz-json-1.1", "application/cbor"}) {
+  for (std::string_view type :
+       {"", "text/plain", "application/x-amz-json-1.1", "application/cbor"}) {
     headers[0].second = type;
     const Outgoing reply = Handle("POST", "/", headers, R"({"Text":"a"})");
     EXPECT_EQ(reply.status, 404);
@@ -285,7 +310,9 @@ TEST_F(ServiceTest, OtherMethodsAndPaths) {
 }
 
 TEST_F(ServiceTest, Cors) {
-  EXPECT_EQ(Header(Post("Echo", R"({"Text":"a"})", {{"Origin", "http://a"}}), "Access-Control-Allow-Origin"), "*");
+  EXPECT_EQ(Header(Post("Echo", R"({"Text":"a"})", {{"Origin", "http://a"}}),
+                   "Access-Control-Allow-Origin"),
+            "*");
   const HeaderList preflight = {{"Origin", "http://a"},
                                 {"Access-Control-Request-Headers", "x-amz-target"},
                                 {"Access-Control-Request-Method", "POST"}};
@@ -300,7 +327,9 @@ TEST_F(ServiceTest, Cors) {
   some.allowed_origins = {"http://b"};
   service_ = MakeService(some);
   EXPECT_EQ(Handle("OPTIONS", "/", preflight, "").status, 404);
-  EXPECT_EQ(Header(Post("Echo", R"({"Text":"a"})", {{"Origin", "http://a"}}), "Access-Control-Allow-Origin"), "(none)");
+  EXPECT_EQ(Header(Post("Echo", R"({"Text":"a"})", {{"Origin", "http://a"}}),
+                   "Access-Control-Allow-Origin"),
+            "(none)");
   const Outgoing allowed = Post("Echo", R"({"Text":"a"})", {{"Origin", "http://b"}});
   EXPECT_EQ(Header(allowed, "Access-Control-Allow-Origin"), "http://b");
   EXPECT_EQ(Header(allowed, "Vary"), "Origin");
@@ -308,7 +337,9 @@ TEST_F(ServiceTest, Cors) {
   ServiceOptions none;
   none.allowed_origins = {};
   service_ = MakeService(none);
-  EXPECT_EQ(Header(Post("Echo", R"({"Text":"a"})", {{"Origin", "http://a"}}), "Access-Control-Allow-Origin"), "(none)");
+  EXPECT_EQ(Header(Post("Echo", R"({"Text":"a"})", {{"Origin", "http://a"}}),
+                   "Access-Control-Allow-Origin"),
+            "(none)");
 }
 
 TEST_F(ServiceTest, CompressedRequests) {
@@ -322,8 +353,11 @@ TEST_F(ServiceTest, CompressedRequests) {
   SetLogLevel(LogLevel::kOff);
   ServiceOptions small;
   small.max_body_bytes = 1000;
-  for (const auto& [bytes, encoding] : std::vector<std::pair<std::string, std::string>>{
-           {body, "gzip"}, {body, "br"}, {Gzip(body).substr(0, 20), "gzip"}, {Gzip(body) + "x", "gzip"}}) {
+  for (const auto& [bytes, encoding] :
+       std::vector<std::pair<std::string, std::string>>{{body, "gzip"},
+                                                        {body, "br"},
+                                                        {Gzip(body).substr(0, 20), "gzip"},
+                                                        {Gzip(body) + "x", "gzip"}}) {
     const Outgoing reply = Post("Echo", bytes, {{"Content-Encoding", encoding}});
     EXPECT_EQ(reply.status, 500);
     EXPECT_NE(reply.body.find("InternalServerError"), std::string::npos);
@@ -345,9 +379,13 @@ TEST_F(ServiceTest, CompressedReplies) {
   EXPECT_EQ(Header(deflated, "Content-Encoding"), "deflate");
   EXPECT_EQ(*Decompress(Encoding::kDeflate, deflated.body, 10000), big);
   for (std::string_view accept : {"identity", "br", "gzip;q=0.0", ",,;"}) {
-    EXPECT_EQ(Header(Post("Echo", big, {{"Accept-Encoding", std::string(accept)}}), "Content-Encoding"), "(none)");
+    EXPECT_EQ(
+        Header(Post("Echo", big, {{"Accept-Encoding", std::string(accept)}}), "Content-Encoding"),
+        "(none)");
   }
-  EXPECT_EQ(Header(Post("Echo", R"({"Text":"a"})", {{"Accept-Encoding", "gzip"}}), "Content-Encoding"), "(none)");
+  EXPECT_EQ(
+      Header(Post("Echo", R"({"Text":"a"})", {{"Accept-Encoding", "gzip"}}), "Content-Encoding"),
+      "(none)");
 }
 
 TEST_F(ServiceTest, AHugeRequestAndThenASmallOne) {

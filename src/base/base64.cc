@@ -24,7 +24,8 @@ constexpr uint8_t kInvalid = 0x80;
 constexpr std::array<uint8_t, 256> MakeReverse() {
   std::array<uint8_t, 256> reverse{};
   for (uint8_t& entry : reverse) entry = kInvalid;
-  for (int i = 0; i < 64; ++i) reverse[static_cast<uint8_t>(kAlphabet[i])] = static_cast<uint8_t>(i);
+  for (int i = 0; i < 64; ++i)
+    reverse[static_cast<uint8_t>(kAlphabet[i])] = static_cast<uint8_t>(i);
   return reverse;
 }
 constexpr std::array<uint8_t, 256> kReverse = MakeReverse();
@@ -54,7 +55,8 @@ void EncodeBase64(std::string_view bytes, char* out) {
 Status DecodeBase64(std::string_view text, std::string* out) {
   if (text.size() % 4 != 0) {
     return Error(ErrorCode::kSerialization,
-                 "Base64 encoded length is expected a multiple of 4 bytes but found: " + std::to_string(text.size()));
+                 "Base64 encoded length is expected a multiple of 4 bytes but found: " +
+                     std::to_string(text.size()));
   }
   if (text.empty()) return OkStatus();
   size_t padding = 0;

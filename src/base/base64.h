@@ -13,8 +13,9 @@ namespace stator {
 inline size_t Base64Length(size_t size) { return (size + 2) / 3 * 4; }
 // Writes Base64Length(bytes.size()) characters to `out`.
 void EncodeBase64(std::string_view bytes, char* out);
-// Appends the bytes that `text` stands for. kSerialization with the service's two texts: length no multiple of four; any
-// character out of the alphabet, misplaced padding or stray bits in the last character.
+// Appends the bytes that `text` stands for. kSerialization with the service's two texts: length no
+// multiple of four; any character out of the alphabet, misplaced padding or stray bits in the last
+// character.
 Status DecodeBase64(std::string_view text, std::string* out);
 
 }  // namespace stator

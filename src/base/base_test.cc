@@ -38,7 +38,8 @@ TEST(ByteBuffer, KeepsWhatWasWrittenWhileItGrows) {
   const size_t capacity = buffer.capacity();
   ByteBuffer moved = std::move(buffer);
   EXPECT_EQ(moved.view(), expected);
-  EXPECT_EQ(buffer.view(), "");  // NOLINT(bugprone-use-after-move): a moved-from buffer is empty and may be used
+  EXPECT_EQ(buffer.view(),
+            "");  // NOLINT(bugprone-use-after-move): a moved-from buffer is empty and may be used
   buffer.Append("again");
   EXPECT_EQ(buffer.view(), "again");
   moved.Clear();
@@ -64,7 +65,9 @@ TEST(UniqueFunction, OwnsMoveOnlyThingsAndFreesThem) {
 }
 
 TEST(UniqueFunction, PassesReferencesAndMoveOnlyArguments) {
-  UniqueFunction<void(std::unique_ptr<int>, int&)> f = [](std::unique_ptr<int> value, int& out) { out = *value; };
+  UniqueFunction<void(std::unique_ptr<int>, int&)> f = [](std::unique_ptr<int> value, int& out) {
+    out = *value;
+  };
   int out = 0;
   f(std::make_unique<int>(9), out);
   EXPECT_EQ(out, 9);
@@ -204,7 +207,8 @@ TEST(WorkerPool, RefusesBeyondItsBound) {
   EXPECT_EQ(ran, 3);
 }
 
-// One task at a time: hardly more than two threads take turns (the next task may come before the thread of the last one sleeps).
+// One task at a time: hardly more than two threads take turns (the next task may come before the
+// thread of the last one sleeps).
 TEST(WorkerPool, WakesWhoFellAsleepLast) {
   constexpr int kThreads = 32, kTasks = 10'000;
   WorkerPool pool(kThreads, 10);
@@ -259,7 +263,8 @@ TEST(Log, QuotesWhatWouldBreakALine) {
   EXPECT_EQ(Logged({{"t", "a\"b\\c"}}), "event t=\"a\\\"b\\\\c\"\n");
   EXPECT_EQ(Logged({{"t", "x\ninjected event=1\r"}}), "event t=\"x\\ninjected event=1\\r\"\n");
   EXPECT_EQ(Logged({{"t", "k=v"}}), "event t=\"k=v\"\n");
-  EXPECT_EQ(Logged({{"t", "{} %s {0}"}}), "event t=\"{} %s {0}\"\n") << "values are no format strings";
+  EXPECT_EQ(Logged({{"t", "{} %s {0}"}}), "event t=\"{} %s {0}\"\n")
+      << "values are no format strings";
 }
 
 // Names come from clients: an escape sequence must not reach the terminal of who reads the log.

@@ -1,4 +1,5 @@
-// Bytes that grow at their end. Unlike a string that is made longer, it writes nothing that its user does not.
+// Bytes that grow at their end. Unlike a string that is made longer, it writes nothing that its
+// user does not.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,9 @@ class ByteBuffer {
  public:
   ByteBuffer() = default;
   ByteBuffer(ByteBuffer&& other) noexcept
-      : bytes_(std::move(other.bytes_)), size_(std::exchange(other.size_, 0)), capacity_(std::exchange(other.capacity_, 0)) {}
+      : bytes_(std::move(other.bytes_)),
+        size_(std::exchange(other.size_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
   ByteBuffer& operator=(ByteBuffer&& other) noexcept {
     bytes_ = std::move(other.bytes_);
     size_ = std::exchange(other.size_, 0);
@@ -42,8 +45,8 @@ class ByteBuffer {
     size_ += bytes.size();
   }
 
-  // For who writes in place: where the bytes end, with room for at least `bytes` more, up to limit(). What is written there
-  // is part of the buffer after SetEnd.
+  // For who writes in place: where the bytes end, with room for at least `bytes` more, up to
+  // limit(). What is written there is part of the buffer after SetEnd.
   char* MakeRoom(size_t bytes) {
     if (capacity_ - size_ < bytes) Reserve(std::max(size_ + bytes, 2 * capacity_));
     return bytes_.get() + size_;

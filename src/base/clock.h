@@ -11,7 +11,8 @@
 
 namespace stator {
 
-// Microseconds since the Unix epoch (Now) or since an arbitrary point that never goes back (Ticks). Thread-safe.
+// Microseconds since the Unix epoch (Now) or since an arbitrary point that never goes back (Ticks).
+// Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -11,7 +11,8 @@ namespace stator {
 namespace {
 
 constexpr int kLevel = 6;
-// Deflate cannot expand by more than 1032:1, which bounds what an honest input of a given length can become.
+// Deflate cannot expand by more than 1032:1, which bounds what an honest input of a given length
+// can become.
 constexpr size_t kMaxRatio = 1032;
 constexpr size_t kFirstGuess = 4096;
 constexpr size_t kLongCrc = 512;
@@ -24,43 +25,53 @@ struct FreeDecompressor {
 };
 
 libdeflate_compressor* Compressor() {
-  thread_local std::unique_ptr<libdeflate_compressor, FreeCompressor> compressor(libdeflate_alloc_compressor(kLevel));
+  thread_local std::unique_ptr<libdeflate_compressor, FreeCompressor> compressor(
+      libdeflate_alloc_compressor(kLevel));
   return compressor.get();
 }
 
 libdeflate_decompressor* Decompressor() {
-  thread_local std::unique_ptr<libdeflate_decompressor, FreeDecompressor> decompressor(libdeflate_alloc_decompressor());
+  thread_local std::unique_ptr<libdeflate_decompressor, FreeDecompressor> decompressor(
+      libdeflate_alloc_decompressor());
   return decompressor.get();
 }
 
 enum class Format { kGzip, kZlib, kRaw };
 
-libdeflate_result DecompressOnce(Format format, std::string_view in, char* out, size_t space, size_t* used, size_t* made) {
+libdeflate_result DecompressOnce(Format format, std::string_view in, char* out, size_t space,
+                                 size_t* used, size_t* made) {
   switch (format) {
     case Format::kGzip:
-      return libdeflate_gzip_decompress_ex(Decompressor(), in.data(), in.size(), out, space, used, made);
+      return libdeflate_gzip_decompress_ex(Decompressor(), in.data(), in.size(), out, space, used,
+                                           made);
     case Format::kZlib:
-      return libdeflate_zlib_decompress_ex(Decompressor(), in.data(), in.size(), out, space, used, made);
+      return libdeflate_zlib_decompress_ex(Decompressor(), in.data(), in.size(), out, space, used,
+                                           made);
     case Format::kRaw:
-      return libdeflate_deflate_decompress_ex(Decompressor(), in.data(), in.size(), out, space, used, made);
+      return libdeflate_deflate_decompress_ex(Decompressor(), in.data(), in.size(), out, space,
+                                              used, made);
   }
   return LIBDEFLATE_BAD_DATA;
 }
 
-// The length that the last gzip member claims to have (its ISIZE), a good first guess for the usual single member.
+// The length that the last gzip member claims to have (its ISIZE), a good first guess for the usual
+// single member.
 size_t ClaimedLength(std::string_view in) {
   if (in.size() < 4) return 0;
   const auto* p = reinterpret_cast<const unsigned char*>(in.data() + in.size() - 4);
-  return static_cast<size_t>(p[0]) | static_cast<size_t>(p[1]) << 8 | static_cast<size_t>(p[2]) << 16 |
-         static_cast<size_t>(p[3]) << 24;
+  return static_cast<size_t>(p[0]) | static_cast<size_t>(p[1]) << 8 |
+         static_cast<size_t>(p[2]) << 16 | static_cast<size_t>(p[3]) << 24;
 }
 
-// Appends what one stream at the front of *in holds to *out, which never grows beyond `max_out`, and takes the stream off
-// *in. libdeflate wants the whole output space at once, so a guess that was too small is tried again with twice the space.
+// Appends what one stream at the front of *in holds to *out, which never grows beyond `max_out`,
+// and takes the stream off
+// *in. libdeflate wants the whole output space at once, so a guess that was too small is tried
+// again with twice the space.
 Status AppendStream(Format format, std::string_view* in, size_t max_out, std::string* out) {
   const size_t before = out->size();
   const size_t limit = max_out - before;
-  size_t space = format == Format::kGzip ? ClaimedLength(*in) : std::max(kFirstGuess, in->size() * 4);
+  size_t space =
+      format == Format::kGzip ? ClaimedLength(*in) : std::max(kFirstGuess, in->size() * 4);
   space = std::min({std::max<size_t>(space, 64), limit, in->size() * kMaxRatio});
   while (true) {
     out->resize(before + space);
@@ -75,9 +86,7 @@ Status AppendStream(Format format, std::string_view* in, size_t max_out, std::st
         if (space >= limit) return InternalError("compressed data is larger than allowed");
         space = std::min(limit, std::max(space * 2, kFirstGuess));
         break;
-      default:
-        out->resize(before);
-        return InternalError("compressed data is corrupt");
+      default: out->resize(before); return InternalError("compressed data is corrupt");
     }
   }
 }
@@ -92,7 +101,8 @@ Result<std::string> Decompress(Encoding encoding, std::string_view in, size_t ma
     if (!status.ok()) {
       rest = in;
       out.clear();
-      // A raw stream is told from a zlib stream only by trying; what was wrong with the zlib stream is the better message.
+      // A raw stream is told from a zlib stream only by trying; what was wrong with the zlib stream
+      // is the better message.
       if (!AppendStream(Format::kRaw, &rest, max_out, &out).ok()) return std::move(status).error();
     }
     if (!rest.empty()) return InternalError("compressed data is followed by other bytes");
@@ -117,7 +127,8 @@ std::string Deflate(std::string_view in) {
 }
 
 uint32_t Crc32(std::string_view in, uint32_t crc) {
-  // libdeflate is ahead for what is short, and ISA-L takes a quarter of its time for 20 KB where the processor has VPCLMULQDQ.
+  // libdeflate is ahead for what is short, and ISA-L takes a quarter of its time for 20 KB where
+  // the processor has VPCLMULQDQ.
   if (in.size() < kLongCrc) return libdeflate_crc32(crc, in.data(), in.size());
   return crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(in.data()), in.size());
 }

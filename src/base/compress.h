@@ -1,5 +1,5 @@
-// Whole-buffer compression for HTTP bodies and stored blocks: gzip and deflate (RFC 1950 to 1952), and CRC-32.
-// All functions are thread-safe; each thread keeps one compressor and one decompressor.
+// Whole-buffer compression for HTTP bodies and stored blocks: gzip and deflate (RFC 1950 to 1952),
+// and CRC-32. All functions are thread-safe; each thread keeps one compressor and one decompressor.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,13 @@ namespace stator {
 
 enum class Encoding {
   kGzip,     // one or more gzip members, one after another
-  kDeflate,  // HTTP's "deflate": a zlib stream; a raw deflate stream, which some clients send, is read too
+  kDeflate,  // HTTP's "deflate": a zlib stream; a raw deflate stream, which some clients send, is
+             // read too
 };
 
-// The decompressed bytes. kInternal if `in` is corrupt, cut short, followed by bytes that belong to nothing, or would
-// become larger than `max_out`. Never allocates much more than `max_out`, whatever sizes `in` claims.
+// The decompressed bytes. kInternal if `in` is corrupt, cut short, followed by bytes that belong to
+// nothing, or would become larger than `max_out`. Never allocates much more than `max_out`,
+// whatever sizes `in` claims.
 Result<std::string> Decompress(Encoding encoding, std::string_view in, size_t max_out);
 
 // One gzip member, and one zlib stream. They cannot fail.

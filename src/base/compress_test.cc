@@ -33,7 +33,8 @@ TEST(Compress, RoundTripsEverySize) {
 
 TEST(Compress, ReadsSeveralMembers) {
   const std::string first = Sample(5000, 7), second = Sample(100'000, 2);
-  Result<std::string> both = Decompress(Encoding::kGzip, Gzip(first) + Gzip("") + Gzip(second), 1 << 20);
+  Result<std::string> both =
+      Decompress(Encoding::kGzip, Gzip(first) + Gzip("") + Gzip(second), 1 << 20);
   ASSERT_TRUE(both.ok());
   EXPECT_TRUE(*both == first + second);
 }
@@ -41,7 +42,8 @@ TEST(Compress, ReadsSeveralMembers) {
 TEST(Compress, ReadsRawDeflate) {
   const std::string zlib = Deflate("hello hello hello hello");
   // A zlib stream is a raw one between a 2-byte header and a 4-byte checksum.
-  Result<std::string> raw = Decompress(Encoding::kDeflate, std::string_view(zlib).substr(2, zlib.size() - 6), 100);
+  Result<std::string> raw =
+      Decompress(Encoding::kDeflate, std::string_view(zlib).substr(2, zlib.size() - 6), 100);
   ASSERT_TRUE(raw.ok());
   EXPECT_EQ(*raw, "hello hello hello hello");
 }
@@ -106,7 +108,10 @@ TEST(Compress, Crc32OfEveryLengthAndAlignment) {
   const uint32_t whole = SlowCrc32(bytes);
   EXPECT_EQ(Crc32(bytes), whole);
   for (const size_t cut : {1, 511, 512, 513, 20'000, 29'999}) {
-    EXPECT_EQ(Crc32(std::string_view(bytes).substr(cut), Crc32(std::string_view(bytes).substr(0, cut))), whole) << cut;
+    EXPECT_EQ(
+        Crc32(std::string_view(bytes).substr(cut), Crc32(std::string_view(bytes).substr(0, cut))),
+        whole)
+        << cut;
   }
 }
 

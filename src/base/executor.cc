@@ -2,7 +2,8 @@
 
 namespace stator {
 
-WorkerPool::WorkerPool(int threads, size_t max_queued) : max_queued_(max_queued), sleepers_(static_cast<size_t>(threads)) {
+WorkerPool::WorkerPool(int threads, size_t max_queued)
+    : max_queued_(max_queued), sleepers_(static_cast<size_t>(threads)) {
   for (Sleeper& sleeper : sleepers_) threads_.emplace_back([this, &sleeper] { Run(sleeper); });
 }
 

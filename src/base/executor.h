@@ -24,16 +24,19 @@ class Executor {
   virtual bool IsCurrent() const { return false; }
   // Makes the executor look at what was posted, if it sleeps. For WakeUps; Post does it by itself.
   virtual void WakeUp() {}
-  // Runs what was posted, on this thread in place of its own, if the executor sleeps and can be stood in for; else WakeUp. So
-  // that nobody waits for a thread to wake up. The caller holds no lock and is in no task of an executor's.
+  // Runs what was posted, on this thread in place of its own, if the executor sleeps and can be
+  // stood in for; else WakeUp. So that nobody waits for a thread to wake up. The caller holds no
+  // lock and is in no task of an executor's.
   virtual void StandIn() { WakeUp(); }
 };
 
-// While one lives, executors that were posted to from this thread are woken at its end instead of at each Post: many tasks
-// posted in a row cost one wake-up, and the woken thread does not push the posting one off its processor in between.
+// While one lives, executors that were posted to from this thread are woken at its end instead of
+// at each Post: many tasks posted in a row cost one wake-up, and the woken thread does not push the
+// posting one off its processor in between.
 class WakeUps {
  public:
-  // kStandIn: at the end this thread stands in for those that sleep (Executor::StandIn); within it others have no effect.
+  // kStandIn: at the end this thread stands in for those that sleep (Executor::StandIn); within it
+  // others have no effect.
   enum class Way { kWake, kStandIn };
   explicit WakeUps(Way way = Way::kWake) : outer_(current_), way_(way) {
     if (outer_ == nullptr || outer_->way_ == Way::kWake) current_ = this;
@@ -41,7 +44,8 @@ class WakeUps {
   ~WakeUps() {
     if (current_ != this) return;
     current_ = outer_;
-    for (Executor* executor : executors_) way_ == Way::kStandIn ? executor->StandIn() : executor->WakeUp();
+    for (Executor* executor : executors_)
+      way_ == Way::kStandIn ? executor->StandIn() : executor->WakeUp();
   }
   WakeUps(const WakeUps&) = delete;
   WakeUps& operator=(const WakeUps&) = delete;
@@ -50,7 +54,8 @@ class WakeUps {
   static bool PutOff(Executor* executor) {
     if (current_ == nullptr) return false;
     std::vector<Executor*>& executors = current_->executors_;
-    if (std::find(executors.begin(), executors.end(), executor) == executors.end()) executors.push_back(executor);
+    if (std::find(executors.begin(), executors.end(), executor) == executors.end())
+      executors.push_back(executor);
     return true;
   }
 
@@ -61,7 +66,8 @@ class WakeUps {
   std::vector<Executor*> executors_;
 };
 
-// Posts the task that this thread ends with, and stands in for the executor if it sleeps. The caller holds no lock.
+// Posts the task that this thread ends with, and stands in for the executor if it sleeps. The
+// caller holds no lock.
 inline void PostAndStandIn(Executor& executor, UniqueFunction<void()> task) {
   const WakeUps at_once(WakeUps::Way::kStandIn);
   executor.Post(std::move(task));
@@ -77,8 +83,9 @@ void RunOn(Executor& executor, F task) {
   }
 }
 
-// A fixed number of threads with a bounded queue, for work that may wait for a disk or a network. The thread that fell asleep
-// last is woken first: where there are many for the sake of those that wait, few work, and what they use stays in the caches.
+// A fixed number of threads with a bounded queue, for work that may wait for a disk or a network.
+// The thread that fell asleep last is woken first: where there are many for the sake of those that
+// wait, few work, and what they use stays in the caches.
 class WorkerPool {
  public:
   WorkerPool(int threads, size_t max_queued);

@@ -10,7 +10,8 @@ namespace {
 
 spdlog::logger& Logger() {
   static std::shared_ptr<spdlog::logger> logger = [] {
-    auto made = std::make_shared<spdlog::logger>("stator", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto made = std::make_shared<spdlog::logger>("stator",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_pattern("%Y-%m-%dT%H:%M:%S.%fZ %l %v", spdlog::pattern_time_type::utc);
     made->flush_on(spdlog::level::trace);
     return made;
@@ -40,9 +41,18 @@ void AppendValue(std::string* out, std::string_view value) {
   }
   out->push_back('"');
   for (char c : value) {
-    if (c == '\n') { out->append("\\n"); continue; }
-    if (c == '\r') { out->append("\\r"); continue; }
-    if (c == '\t') { out->append("\\t"); continue; }
+    if (c == '\n') {
+      out->append("\\n");
+      continue;
+    }
+    if (c == '\r') {
+      out->append("\\r");
+      continue;
+    }
+    if (c == '\t') {
+      out->append("\\t");
+      continue;
+    }
     if (is_control(c)) {
       out->append(fmt::format("\\x{:02x}", static_cast<unsigned char>(c)));
       continue;

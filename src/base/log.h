@@ -24,9 +24,17 @@ enum class LogLevel { kDebug, kInfo, kWarn, kError, kOff };
 void SetLogLevel(LogLevel level);
 
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);
-inline void LogDebug(std::string_view event, std::initializer_list<LogField> fields = {}) { Log(LogLevel::kDebug, event, fields); }
-inline void LogInfo(std::string_view event, std::initializer_list<LogField> fields = {}) { Log(LogLevel::kInfo, event, fields); }
-inline void LogWarn(std::string_view event, std::initializer_list<LogField> fields = {}) { Log(LogLevel::kWarn, event, fields); }
-inline void LogError(std::string_view event, std::initializer_list<LogField> fields = {}) { Log(LogLevel::kError, event, fields); }
+inline void LogDebug(std::string_view event, std::initializer_list<LogField> fields = {}) {
+  Log(LogLevel::kDebug, event, fields);
+}
+inline void LogInfo(std::string_view event, std::initializer_list<LogField> fields = {}) {
+  Log(LogLevel::kInfo, event, fields);
+}
+inline void LogWarn(std::string_view event, std::initializer_list<LogField> fields = {}) {
+  Log(LogLevel::kWarn, event, fields);
+}
+inline void LogError(std::string_view event, std::initializer_list<LogField> fields = {}) {
+  Log(LogLevel::kError, event, fields);
+}
 
 }  // namespace stator

@@ -23,7 +23,8 @@ class SeededRandom final : public Random {
  public:
   explicit SeededRandom(uint64_t seed) : state_(seed) {}
   uint64_t Next() override {
-    uint64_t z = state_.fetch_add(0x9e3779b97f4a7c15, std::memory_order_relaxed) + 0x9e3779b97f4a7c15;
+    uint64_t z =
+        state_.fetch_add(0x9e3779b97f4a7c15, std::memory_order_relaxed) + 0x9e3779b97f4a7c15;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);

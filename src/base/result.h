@@ -14,16 +14,26 @@ class [[nodiscard]] Result {
  public:
   using value_type = T;
 
-  Result(T value) : value_(std::move(value)) {}                    // NOLINT(google-explicit-constructor)
-  Result(Error error) : value_(tl::unexpected(std::move(error))) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : value_(tl::unexpected(std::move(error))) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
 
   // Only when ok().
-  T& value() & { assert(ok()); return *value_; }
-  const T& value() const& { assert(ok()); return *value_; }
-  T&& value() && { assert(ok()); return std::move(*value_); }
+  T& value() & {
+    assert(ok());
+    return *value_;
+  }
+  const T& value() const& {
+    assert(ok());
+    return *value_;
+  }
+  T&& value() && {
+    assert(ok());
+    return std::move(*value_);
+  }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
@@ -31,8 +41,14 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
   // Only when !ok().
-  const Error& error() const& { assert(!ok()); return value_.error(); }
-  Error&& error() && { assert(!ok()); return std::move(value_.error()); }
+  const Error& error() const& {
+    assert(!ok());
+    return value_.error();
+  }
+  Error&& error() && {
+    assert(!ok());
+    return std::move(value_.error());
+  }
 
  private:
   tl::expected<T, Error> value_;
@@ -44,12 +60,19 @@ class [[nodiscard]] Result<void> {
   using value_type = void;
 
   Result() = default;
-  Result(Error error) : value_(tl::unexpected(std::move(error))) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : value_(tl::unexpected(std::move(error))) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
-  const Error& error() const& { assert(!ok()); return value_.error(); }
-  Error&& error() && { assert(!ok()); return std::move(value_.error()); }
+  const Error& error() const& {
+    assert(!ok());
+    return value_.error();
+  }
+  Error&& error() && {
+    assert(!ok());
+    return std::move(value_.error());
+  }
 
  private:
   tl::expected<void, Error> value_;
@@ -63,16 +86,18 @@ inline Status OkStatus() { return Status(); }
 #define STATOR_CONCAT_INNER(a, b) a##b
 #define STATOR_CONCAT(a, b) STATOR_CONCAT_INNER(a, b)
 
-// TRY(expr): returns from the enclosing function with the error of a Status or Result, if it is one.
-#define TRY(expr)                                                        \
-  do {                                                                   \
-    auto try_status_ = (expr);                                           \
-    if (!try_status_.ok()) return std::move(try_status_).error();        \
+// TRY(expr): returns from the enclosing function with the error of a Status or Result, if it is
+// one.
+#define TRY(expr)                                                 \
+  do {                                                            \
+    auto try_status_ = (expr);                                    \
+    if (!try_status_.ok()) return std::move(try_status_).error(); \
   } while (false)
 
 // ASSIGN_OR_RETURN(auto x, expr): declares or assigns the value, or returns with the error.
-#define ASSIGN_OR_RETURN(lhs, expr) ASSIGN_OR_RETURN_INNER(STATOR_CONCAT(try_result_, __LINE__), lhs, expr)
-#define ASSIGN_OR_RETURN_INNER(tmp, lhs, expr)       \
-  auto tmp = (expr);                                 \
-  if (!tmp.ok()) return std::move(tmp).error();      \
+#define ASSIGN_OR_RETURN(lhs, expr) \
+  ASSIGN_OR_RETURN_INNER(STATOR_CONCAT(try_result_, __LINE__), lhs, expr)
+#define ASSIGN_OR_RETURN_INNER(tmp, lhs, expr)  \
+  auto tmp = (expr);                            \
+  if (!tmp.ok()) return std::move(tmp).error(); \
   lhs = std::move(tmp).value()

@@ -13,8 +13,8 @@ namespace stator {
 // Thread-safe.
 class Ticker {
  public:
-  // The first call comes one interval from now, and each further one an interval after the last one began, or at its end if it
-  // took longer. `tick` may wait.
+  // The first call comes one interval from now, and each further one an interval after the last one
+  // began, or at its end if it took longer. `tick` may wait.
   Ticker(std::chrono::microseconds interval, std::function<void()> tick)
       : interval_(interval), tick_(std::move(tick)), thread_([this] { Run(); }) {}
   ~Ticker() { Stop(); }

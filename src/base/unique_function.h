@@ -1,4 +1,5 @@
-// A move-only std::function, for continuations that own what they go on with. (std::move_only_function is C++23.)
+// A move-only std::function, for continuations that own what they go on with.
+// (std::move_only_function is C++23.)
 #pragma once
 
 #include <cassert>
@@ -17,8 +18,9 @@ class UniqueFunction<R(Args...)> {
   UniqueFunction() = default;
   UniqueFunction(std::nullptr_t) {}  // NOLINT(google-explicit-constructor)
 
-  template <typename F, typename = std::enable_if_t<!std::is_same_v<std::decay_t<F>, UniqueFunction> &&
-                                                    std::is_invocable_r_v<R, std::decay_t<F>&, Args...>>>
+  template <typename F,
+            typename = std::enable_if_t<!std::is_same_v<std::decay_t<F>, UniqueFunction> &&
+                                        std::is_invocable_r_v<R, std::decay_t<F>&, Args...>>>
   UniqueFunction(F&& f)  // NOLINT(google-explicit-constructor)
       : callable_(std::make_unique<Holder<std::decay_t<F>>>(std::forward<F>(f))) {}
 

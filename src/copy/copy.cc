@@ -45,11 +45,12 @@ Status VisitItems(Store& store, const table::Table& table, std::string begin,
   for (;;) {
     std::vector<std::pair<std::string, std::string>> chunk;
     size_t bytes = 0;
-    TRY(store.Scan(table, begin, end, false, kv::Tier::kAny, [&](std::string_view key, model::ItemView item) {
-      bytes += key.size() + item.encoded().size();
-      chunk.emplace_back(key, item.encoded());
-      return chunk.size() < kChunkItems && bytes < kChunkBytes;
-    }));
+    TRY(store.Scan(table, begin, end, false, kv::Tier::kAny,
+                   [&](std::string_view key, model::ItemView item) {
+                     bytes += key.size() + item.encoded().size();
+                     chunk.emplace_back(key, item.encoded());
+                     return chunk.size() < kChunkItems && bytes < kChunkBytes;
+                   }));
     for (const auto& [key, item] : chunk) TRY(visit(key, model::ItemView(item)));
     if (chunk.size() < kChunkItems && bytes < kChunkBytes) return OkStatus();
     begin = chunk.back().first + '\0';
@@ -65,7 +66,8 @@ Result<Digest> DigestOf(Store& store, const table::Table& table) {
   return digest;
 }
 
-// What the copy is made with: entries of time to live and records of the stream are none of its items' business.
+// What the copy is made with: entries of time to live and records of the stream are none of its
+// items' business.
 TableDescriptor DefinitionFor(const TableDescriptor& source) {
   TableDescriptor d = source;
   d.tablet_id = 0;
@@ -88,7 +90,11 @@ TableDescriptor DefinitionFor(const TableDescriptor& source) {
 class TableCopy {
  public:
   TableCopy(Store& from, Store& to, const Options& options, TablePtr source)
-      : from_(from), to_(to), options_(options), name_(source->descriptor.name), source_(std::move(source)) {
+      : from_(from),
+        to_(to),
+        options_(options),
+        name_(source->descriptor.name),
+        source_(std::move(source)) {
     copied_.table = name_;
     copied_.has_stream = source_->descriptor.stream_view_type.has_value();
   }
@@ -123,9 +129,11 @@ class TableCopy {
     ASSIGN_OR_RETURN(const std::optional<Marker> marker, ReadMarker(to_.engine(), name_));
     target_ = to_.Find(name_);
     const std::string& id = source_->descriptor.table_id;
-    const bool ours = marker && marker->source == id && target_ != nullptr && target_->descriptor.table_id == id;
+    const bool ours =
+        marker && marker->source == id && target_ != nullptr && target_->descriptor.table_id == id;
     if (target_ != nullptr && !ours) {
-      return Refuse("The target has a table " + name_ + " already, which is not a copy of this one that was begun here.");
+      return Refuse("The target has a table " + name_ +
+                    " already, which is not a copy of this one that was begun here.");
     }
     if (ours && marker->phase != Marker::Phase::kDiffers) {
       marker_ = *marker;
@@ -149,14 +157,16 @@ class TableCopy {
   Status CopyItems() {
     Writer writer(to_, target_, options_);
     size_t since_mark = 0;
-    TRY(VisitItems(from_, *source_, marker_.next, [&](std::string_view key, model::ItemView item) -> Status {
-      TRY(writer.Add(key, item.encoded()));
-      ++items_;
-      if (++since_mark < options_.mark_items || writer.durable_to().empty()) return OkStatus();
-      since_mark = 0;
-      marker_.next = writer.durable_to();
-      return Mark(Marker::Phase::kCopying);
-    }));
+    TRY(VisitItems(from_, *source_, marker_.next,
+                   [&](std::string_view key, model::ItemView item) -> Status {
+                     TRY(writer.Add(key, item.encoded()));
+                     ++items_;
+                     if (++since_mark < options_.mark_items || writer.durable_to().empty())
+                       return OkStatus();
+                     since_mark = 0;
+                     marker_.next = writer.durable_to();
+                     return Mark(Marker::Phase::kCopying);
+                   }));
     TRY(writer.Finish());
     marker_.next.clear();
     return Mark(Marker::Phase::kVerifying);
@@ -171,9 +181,11 @@ class TableCopy {
     }
     TRY(Mark(Marker::Phase::kDiffers));
     return Error(ErrorCode::kInternal,
-                 "The copy of " + name_ + " differs: the source has " + std::to_string(source.items) + " items with checksum " +
-                     source.Checksum() + ", the target " + std::to_string(target.items) + " with " + target.Checksum() +
-                     ". Somebody has written to one of them meanwhile, or one is damaged. The next run begins anew.");
+                 "The copy of " + name_ + " differs: the source has " +
+                     std::to_string(source.items) + " items with checksum " + source.Checksum() +
+                     ", the target " + std::to_string(target.items) + " with " + target.Checksum() +
+                     ". Somebody has written to one of them meanwhile, or one is damaged. The next "
+                     "run begins anew.");
   }
 
   // Now that nobody is to hear of the items any more.
@@ -187,16 +199,19 @@ class TableCopy {
                          to_.Alter(
                              name_,
                              [view = wanted.stream_view_type,
-                              expiry = wanted.HasTimeToLive() ? wanted.expiry : std::nullopt](TableDescriptor* d) {
+                              expiry = wanted.HasTimeToLive() ? wanted.expiry
+                                                              : std::nullopt](TableDescriptor* d) {
                                d->stream_view_type = view;
-                               if (expiry && !d->expiry) d->expiry.emplace().attribute = expiry->attribute;
+                               if (expiry && !d->expiry)
+                                 d->expiry.emplace().attribute = expiry->attribute;
                                return OkStatus();
                              },
                              std::move(done));
                        }));
       TRY(Progress());
     }
-    // Entries of time to live; who is killed here leaves the rest of them to whoever opens the store next.
+    // Entries of time to live; who is killed here leaves the rest of them to whoever opens the
+    // store next.
     while (to_.BuildsIndexes()) std::this_thread::sleep_for(kBuildPoll);
     return Mark(Marker::Phase::kDone);
   }
@@ -214,12 +229,14 @@ class TableCopy {
 
 }  // namespace
 
-Status CopyTables(Store& from, Store& to, const Options& options, const std::function<void(const Copied&)>& done) {
+Status CopyTables(Store& from, Store& to, const Options& options,
+                  const std::function<void(const Copied&)>& done) {
   std::vector<TablePtr> tables;
   if (options.tables.empty()) tables = from.List();
   for (const std::string& name : options.tables) {
     tables.push_back(from.Find(name));
-    if (tables.back() == nullptr) return Error(ErrorCode::kResourceNotFound, "The source has no table " + name + ".");
+    if (tables.back() == nullptr)
+      return Error(ErrorCode::kResourceNotFound, "The source has no table " + name + ".");
   }
   for (const TablePtr& table : tables) {
     ASSIGN_OR_RETURN(const Copied copied, TableCopy(from, to, options, table).Run());

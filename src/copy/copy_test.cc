@@ -49,7 +49,9 @@ struct Place {
     workers.Stop();
   }
   void Create(table::TableDescriptor d) {
-    ASSERT_TRUE(Await<Result<TablePtr>>([&](auto done) { store->Create(std::move(d), std::move(done)); }).ok());
+    ASSERT_TRUE(Await<Result<TablePtr>>([&](auto done) {
+                  store->Create(std::move(d), std::move(done));
+                }).ok());
   }
   void Write(const std::string& name, const std::string& item, bool remove = false) {
     const TablePtr table = store->Find(name);
@@ -58,7 +60,8 @@ struct Place {
     const Status written = Await<Status>([&](auto done) {
       store->Write(
           std::move(targets),
-          [item, remove](const std::vector<model::ItemView>&) -> Result<std::vector<table::Change>> {
+          [item,
+           remove](const std::vector<model::ItemView>&) -> Result<std::vector<table::Change>> {
             std::vector<table::Change> changes(1);
             changes[0].kind = remove ? table::Change::kDelete : table::Change::kPut;
             if (!remove) changes[0].item = item;
@@ -70,11 +73,13 @@ struct Place {
   }
   std::map<std::string, std::string> Items(const std::string& name) {
     std::map<std::string, std::string> items;
-    EXPECT_TRUE(store->Scan(*store->Find(name), table::FirstKeyOfHash(0), table::EndOfItemKeys(), false, kv::Tier::kAny,
-                            [&](std::string_view key, model::ItemView item) {
-                              items.emplace(key, item.encoded());
-                              return true;
-                            })
+    EXPECT_TRUE(store
+                    ->Scan(*store->Find(name), table::FirstKeyOfHash(0), table::EndOfItemKeys(),
+                           false, kv::Tier::kAny,
+                           [&](std::string_view key, model::ItemView item) {
+                             items.emplace(key, item.encoded());
+                             return true;
+                           })
                     .ok());
     return items;
   }
@@ -85,7 +90,8 @@ struct Place {
   std::unique_ptr<table::Store> store;
 };
 
-// Two tables: one with indexes of all kinds, time to live, a stream and everything else; one plain and larger.
+// Two tables: one with indexes of all kinds, time to live, a stream and everything else; one plain
+// and larger.
 void Fill(Place* place, uint64_t seed, int items) {
   table::TableDescriptor rich = table::indexes::Describe();
   rich.table_id = "11111111-2222-3333-4444-555555555555";
@@ -118,7 +124,8 @@ void Fill(Place* place, uint64_t seed, int items) {
   for (int i = 0; i < items; ++i) {
     place->Write("tab", table::indexes::RandomItem(random, "p" + std::to_string(random.Below(40)),
                                                    static_cast<int>(random.Below(50))));
-    place->Write("plain", Item("{pk:'k" + std::to_string(i) + "', v:'" + std::string(random.Below(300), 'v') + "'}"));
+    place->Write("plain", Item("{pk:'k" + std::to_string(i) + "', v:'" +
+                               std::string(random.Below(300), 'v') + "'}"));
   }
   while (place->store->BuildsIndexes()) std::this_thread::yield();
 }
@@ -160,7 +167,8 @@ void ExpectSame(Place& from, Place& to, const std::string& only = "") {
 
 std::vector<Copied> CopyAll(Place& from, Place& to, Options options = {}) {
   std::vector<Copied> copied;
-  const Status status = CopyTables(*from.store, *to.store, options, [&copied](const Copied& each) { copied.push_back(each); });
+  const Status status = CopyTables(*from.store, *to.store, options,
+                                   [&copied](const Copied& each) { copied.push_back(each); });
   EXPECT_TRUE(status.ok()) << status.error().message();
   return copied;
 }
@@ -220,7 +228,11 @@ TEST(Copy, WhatIsDoneIsNotDoneAgain) {
   EXPECT_EQ(again[0].source, first[0].source);
   EXPECT_EQ(to.Items("tab").size(), from.Items("tab").size() + 1);
   // But one that was dropped is.
-  ASSERT_TRUE(Await<Result<TablePtr>>([&](auto done) { to.store->Drop("tab", [](const table::TableDescriptor&) { return OkStatus(); }, std::move(done)); }).ok());
+  ASSERT_TRUE(Await<Result<TablePtr>>([&](auto done) {
+                to.store->Drop(
+                    "tab", [](const table::TableDescriptor&) { return OkStatus(); },
+                    std::move(done));
+              }).ok());
   EXPECT_EQ(CopyAll(from, to, only)[0].how, Copied::How::kCopied);
   ExpectSame(from, to, "tab");
 }
@@ -258,7 +270,8 @@ TEST(Copy, ADifferenceIsFoundAndMadeGoodByTheNextRun) {
   bool disturbed = false;
   options.progress = [&](const std::string&, int64_t items) -> Status {
     // Between the copying and the comparison, somebody writes.
-    if (items >= 250 && !std::exchange(disturbed, true)) to.Write("tab", Item("{pk:'foreign', sk:1}"));
+    if (items >= 250 && !std::exchange(disturbed, true))
+      to.Write("tab", Item("{pk:'foreign', sk:1}"));
     return OkStatus();
   };
   const Status differs = CopyStatus(from, to, options);
@@ -360,12 +373,17 @@ TEST(Copy, KilledAtEveryStep) {
     // The first step of each run, the second, the third; then again.
     const std::string steps = "STATOR_COPY_TEST_STEPS=" + std::to_string(run % 3);
     std::vector<char*> environment;
-    for (const std::string* variable : {&from, &to, &steps}) environment.push_back(const_cast<char*>(variable->c_str()));
-    for (char** variable = environ; *variable != nullptr; ++variable) environment.push_back(*variable);
+    for (const std::string* variable : {&from, &to, &steps})
+      environment.push_back(const_cast<char*>(variable->c_str()));
+    for (char** variable = environ; *variable != nullptr; ++variable)
+      environment.push_back(*variable);
     environment.push_back(nullptr);
-    const char* arguments[] = {"copy_test", "--gtest_filter=CopyChild.Run", "--gtest_brief=1", nullptr};
+    const char* arguments[] = {"copy_test", "--gtest_filter=CopyChild.Run", "--gtest_brief=1",
+                               nullptr};
     pid_t child = 0;
-    ASSERT_EQ(::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, const_cast<char**>(arguments), environment.data()), 0);
+    ASSERT_EQ(::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr,
+                            const_cast<char**>(arguments), environment.data()),
+              0);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     if (WIFEXITED(status)) {
@@ -381,11 +399,13 @@ TEST(Copy, KilledAtEveryStep) {
 }
 
 TEST(CopyMarker, RoundTrip) {
-  Marker marker{"id", Marker::Phase::kFinishing, std::string("\x01\0\xff k", 5), {12, 345, 0xdeadbeef, 1}};
+  Marker marker{
+      "id", Marker::Phase::kFinishing, std::string("\x01\0\xff k", 5), {12, 345, 0xdeadbeef, 1}};
   const auto read = Marker::Decode(marker.Encode() + "future thing\n");
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(*read, marker);
-  for (const char* damaged : {"", "source", "source id\nphase maybe\n", "source id\nnext 123\n", "source id\nitems x\n"})
+  for (const char* damaged :
+       {"", "source", "source id\nphase maybe\n", "source id\nnext 123\n", "source id\nitems x\n"})
     EXPECT_EQ(Marker::Decode(damaged).error().code(), ErrorCode::kCorruption) << damaged;
 }
 

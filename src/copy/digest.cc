@@ -8,7 +8,8 @@ namespace stator::copy {
 void Digest::Add(std::string_view key, std::string_view item) {
   std::string text;
   text.reserve(8 + key.size() + item.size());
-  for (int shift = 0; shift < 64; shift += 8) text.push_back(static_cast<char>(uint64_t{key.size()} >> shift));
+  for (int shift = 0; shift < 64; shift += 8)
+    text.push_back(static_cast<char>(uint64_t{key.size()} >> shift));
   text.append(key).append(item);
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   ++items;

@@ -9,8 +9,9 @@
 
 namespace stator::copy {
 
-// Of a set of items, in whatever order they are added: how many there are, their bytes, and the sum of their hashes. Each hash is
-// XXH3-128 of the key's length (8 bytes, little-endian), the key (table/key_encoding.h) and the encoded item.
+// Of a set of items, in whatever order they are added: how many there are, their bytes, and the sum
+// of their hashes. Each hash is XXH3-128 of the key's length (8 bytes, little-endian), the key
+// (table/key_encoding.h) and the encoded item.
 struct Digest {
   int64_t items = 0;
   int64_t bytes = 0;  // of encoded items

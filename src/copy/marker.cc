@@ -67,8 +67,9 @@ std::string Marker::Encode() const {
   for (const auto& [each, its] : kPhases) {
     if (each == phase) phase_name = its;
   }
-  return fmt::format("source {}\nphase {}\nnext {}\nitems {}\nbytes {}\nlow {:x}\nhigh {:x}\n", source, phase_name,
-                     Hexadecimal(next), digest.items, digest.bytes, digest.low, digest.high);
+  return fmt::format("source {}\nphase {}\nnext {}\nitems {}\nbytes {}\nlow {:x}\nhigh {:x}\n",
+                     source, phase_name, Hexadecimal(next), digest.items, digest.bytes, digest.low,
+                     digest.high);
 }
 
 Result<Marker> Marker::Decode(std::string_view text) {
@@ -77,11 +78,13 @@ Result<Marker> Marker::Decode(std::string_view text) {
     const size_t end = text.find('\n');
     const size_t space = text.find(' ');
     const bool whole = end != std::string_view::npos && space < end;
-    if (!whole || !ReadField(text.substr(0, space), text.substr(space + 1, end - space - 1), &marker))
+    if (!whole ||
+        !ReadField(text.substr(0, space), text.substr(space + 1, end - space - 1), &marker))
       return CorruptionError("the mark of a copy is damaged");
     text.remove_prefix(end + 1);
   }
-  if (marker.source.empty()) return CorruptionError("the mark of a copy does not say what was copied");
+  if (marker.source.empty())
+    return CorruptionError("the mark of a copy does not say what was copied");
   return marker;
 }
 

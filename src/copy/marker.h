@@ -1,11 +1,13 @@
-// How far the copy of a table is: kept in the target store, so that a copy that was killed goes on where it was.
+// How far the copy of a table is: kept in the target store, so that a copy that was killed goes on
+// where it was.
 //
 //   tablet 4 of Space::kCatalog:  "copy/" table name -> stamp 01 fields
 //   fields := (name " " text "\n")*      those that are unknown are passed over
 //     source    the TableId of the table that is copied; that of the copy is the same
 //     phase     copying | verifying | finishing | differs | done
 //     next      copying: hexadecimal; items with keys below are in the target
-//     items, bytes, low, high      from finishing on: what was counted on both sides; low and high are the checksum's halves
+//     items, bytes, low, high      from finishing on: what was counted on both sides; low and high
+//     are the checksum's halves
 #pragma once
 
 #include <optional>

@@ -8,7 +8,8 @@ namespace stator::copy {
 namespace {
 
 bool MayPass(ErrorCode code) {
-  return code == ErrorCode::kUnavailable || code == ErrorCode::kOutcomeUnknown || code == ErrorCode::kTransactionConflict;
+  return code == ErrorCode::kUnavailable || code == ErrorCode::kOutcomeUnknown ||
+         code == ErrorCode::kTransactionConflict;
 }
 
 }  // namespace
@@ -16,7 +17,8 @@ bool MayPass(ErrorCode code) {
 Writer::~Writer() {
   std::unique_lock<Mutex> lock(flights_->mutex);
   flights_->wake.wait(lock, [this] {
-    return std::ranges::none_of(flights_->batches, [](const auto& batch) { return batch->state == Batch::kUnderWay; });
+    return std::ranges::none_of(flights_->batches,
+                                [](const auto& batch) { return batch->state == Batch::kUnderWay; });
   });
 }
 
@@ -24,7 +26,8 @@ Status Writer::Add(std::string_view key, std::string_view item) {
   if (next_ == nullptr) next_ = std::make_shared<Batch>();
   next_->items.emplace_back(key, item);
   next_->bytes += key.size() + item.size();
-  if (next_->items.size() < options_.batch_items && next_->bytes < options_.batch_bytes) return OkStatus();
+  if (next_->items.size() < options_.batch_items && next_->bytes < options_.batch_bytes)
+    return OkStatus();
   TRY(WaitFor(options_.in_flight - 1));
   Send(std::exchange(next_, nullptr));
   return OkStatus();
@@ -81,13 +84,15 @@ Status Writer::WaitFor(size_t under_way) {
       });
       for (const auto& batch : batches) {
         if (!is_failed(batch)) continue;
-        if (!MayPass(batch->outcome.error().code()) || batch->attempts >= options_.attempts) return batch->outcome;
+        if (!MayPass(batch->outcome.error().code()) || batch->attempts >= options_.attempts)
+          return batch->outcome;
         attempts = std::max(attempts, batch->attempts);
         failed.push_back(batch);
       }
       if (failed.empty()) return OkStatus();
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(std::min(1000, 1 << std::min(attempts, 10))));
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(std::min(1000, 1 << std::min(attempts, 10))));
     for (const auto& batch : failed) Send(batch);
   }
 }

@@ -20,11 +20,15 @@ namespace stator::copy {
 class Writer {
  public:
   Writer(table::Store& store, table::TablePtr table, const Options& options)
-      : store_(store), table_(std::move(table)), options_(options), flights_(std::make_shared<Flights>()) {}
+      : store_(store),
+        table_(std::move(table)),
+        options_(options),
+        flights_(std::make_shared<Flights>()) {}
   // Waits for what is under way.
   ~Writer();
 
-  // Items come in the order of their keys. Waits while too many are under way. An error means that some could not be written.
+  // Items come in the order of their keys. Waits while too many are under way. An error means that
+  // some could not be written.
   Status Add(std::string_view key, std::string_view item);
   // Waits until all is durable.
   Status Finish();

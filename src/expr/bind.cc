@@ -23,7 +23,8 @@ std::string Base64(std::string_view bytes) {
 
 // "AttributeValue: {S:a}", for an S, N or B.
 std::string DescribeValue(ValueView value) {
-  const std::string text = value.type() == Type::kB ? Base64(value.text()) : std::string(value.text());
+  const std::string text =
+      value.type() == Type::kB ? Base64(value.text()) : std::string(value.text());
   return "AttributeValue: {" + std::string(model::TypeName(value.type())) + ":" + text + "}";
 }
 
@@ -34,7 +35,8 @@ std::string_view FunctionName(const Tree& tree, const Node& node) {
 // What all three kinds of expression have in common.
 class Binder {
  public:
-  Binder(std::string_view parameter, Substitutions* subs, Tree* tree) : parameter_(parameter), subs_(subs), tree_(*tree) {}
+  Binder(std::string_view parameter, Substitutions* subs, Tree* tree)
+      : parameter_(parameter), subs_(subs), tree_(*tree) {}
 
   Error Invalid(std::string_view text) const { return InvalidExpression(parameter_, text); }
   Error Invalid(std::string_view text, std::string_view detail) const {
@@ -47,9 +49,12 @@ class Binder {
     for (NodeId id = first.next; id != kNoNode; id = tree_.nodes[id].next) {
       const Node& other = tree_.nodes[id];
       if (other.op != Op::kPath || ComparePaths(tree_, first, other) != 0) continue;
-      return Invalid("The first operand must be distinct from the remaining operands for this operator or function; "
-                     "operator: " + std::string(OpName(node.op)) + ", first operand: ",
-                     DescribePath(tree_, first));
+      return Invalid(
+          "The first operand must be distinct from the remaining operands for this operator or "
+          "function; "
+          "operator: " +
+              std::string(OpName(node.op)) + ", first operand: ",
+          DescribePath(tree_, first));
     }
     return OkStatus();
   }
@@ -62,8 +67,11 @@ class Binder {
   Status CheckFunctionNames(bool (*allowed)(Op), std::string_view kind) const {
     for (const Node& node : tree_.nodes) {
       if (!IsFunction(node.op) || allowed(node.op)) continue;
-      if (node.op == Op::kUnknownFunction) return Invalid("Invalid function name; function: ", FunctionName(tree_, node));
-      return Invalid("The function is not allowed in " + std::string(kind) + " expression; function: ", OpName(node.op));
+      if (node.op == Op::kUnknownFunction)
+        return Invalid("Invalid function name; function: ", FunctionName(tree_, node));
+      return Invalid(
+          "The function is not allowed in " + std::string(kind) + " expression; function: ",
+          OpName(node.op));
     }
     return OkStatus();
   }
@@ -76,7 +84,8 @@ class Binder {
   Status CheckReservedWords() const {
     for (const Step& step : tree_.steps) {
       if (!step.is_index && !step.is_reference && IsReservedWord(tree_.Name(step))) {
-        return Invalid("Attribute name is a reserved keyword; reserved keyword: ", tree_.Name(step));
+        return Invalid("Attribute name is a reserved keyword; reserved keyword: ",
+                       tree_.Name(step));
       }
     }
     return OkStatus();
@@ -85,14 +94,16 @@ class Binder {
   Status CheckPathDepths() const {
     for (const Node& node : tree_.nodes) {
       if (node.op != Op::kPath || node.size <= kMaxPathDepth) continue;
-      return Invalid("The document path has too many nesting levels; nesting levels: ", std::to_string(node.size));
+      return Invalid("The document path has too many nesting levels; nesting levels: ",
+                     std::to_string(node.size));
     }
     return OkStatus();
   }
 
   Status CheckOperatorCount() const {
     if (tree_.operators <= kMaxOperators) return OkStatus();
-    return Invalid("The expression contains too many operators; operator count: ", std::to_string(kMaxOperators + 1));
+    return Invalid("The expression contains too many operators; operator count: ",
+                   std::to_string(kMaxOperators + 1));
   }
 
   Status BindPath(Node* path) {
@@ -104,8 +115,10 @@ class Binder {
       const std::string_view reference = tree_.Name(step);
       const std::string* name = subs_->UseName(reference);
       if (name == nullptr) {
-        return Invalid("An expression attribute name used in the document path is not defined; attribute name: ",
-                       reference);
+        return Invalid(
+            "An expression attribute name used in the document path is not defined; attribute "
+            "name: ",
+            reference);
       }
       step.begin = tree_.Store(*name);
       step.size = static_cast<uint32_t>(name->size());
@@ -119,7 +132,9 @@ class Binder {
     const std::string_view reference = tree_.Text(value->begin, value->size);
     const std::string* encoded = subs_->UseValue(reference);
     if (encoded == nullptr) {
-      return Invalid("An expression attribute value used in expression is not defined; attribute value: ", reference);
+      return Invalid(
+          "An expression attribute value used in expression is not defined; attribute value: ",
+          reference);
     }
     value->bound = true;
     value->begin = tree_.Store(*encoded);
@@ -128,15 +143,17 @@ class Binder {
   }
 
   Error WrongType(const Node& node, std::string_view type) const {
-    return Invalid("Incorrect operand type for operator or function; operator or function: " + std::string(OpName(node.op)) +
-                       ", operand type: ",
+    return Invalid("Incorrect operand type for operator or function; operator or function: " +
+                       std::string(OpName(node.op)) + ", operand type: ",
                    type);
   }
 
   // Of a function with the given number of operands.
   Status CheckCount(const Node& node) const {
     size_t expected = 2;
-    if (node.op == Op::kAttributeExists || node.op == Op::kAttributeNotExists || node.op == Op::kSize) expected = 1;
+    if (node.op == Op::kAttributeExists || node.op == Op::kAttributeNotExists ||
+        node.op == Op::kSize)
+      expected = 1;
     const size_t count = tree_.CountChildren(node);
     if (count == expected) return OkStatus();
     return Invalid("Incorrect number of operands for operator or function; operator or function: " +
@@ -145,7 +162,8 @@ class Binder {
   }
 
   Error RequiresPath(const Node& node) const {
-    return Invalid("Operator or function requires a document path; operator or function: ", OpName(node.op));
+    return Invalid("Operator or function requires a document path; operator or function: ",
+                   OpName(node.op));
   }
 
  protected:
@@ -163,7 +181,8 @@ class ConditionBinder : public Binder {
     TRY(CheckFunctionNames(IsConditionFunction, "a condition"));
     for (const Node& node : tree_.nodes) {
       const bool is_size = node.op == Op::kSize;
-      if (IsFunction(node.op) && (is_size ? node.used_as_condition : node.used_as_operand)) return Misused(node);
+      if (IsFunction(node.op) && (is_size ? node.used_as_condition : node.used_as_operand))
+        return Misused(node);
     }
     TRY(CheckReservedWords());
     return CheckPredicates();
@@ -173,11 +192,12 @@ class ConditionBinder : public Binder {
   Status CheckPredicates() {
     TRY(CheckPathDepths());
     TRY(CheckOperatorCount());
-    // Nodes stand in the order in which they were finished, so predicates come in the order of the text.
+    // Nodes stand in the order in which they were finished, so predicates come in the order of the
+    // text.
     for (size_t i = 0; i < tree_.nodes.size(); ++i) {
       Node& node = tree_.nodes[i];
-      const bool predicate =
-          IsComparison(node.op) || node.op == Op::kBetween || node.op == Op::kIn || node.used_as_condition;
+      const bool predicate = IsComparison(node.op) || node.op == Op::kBetween ||
+                             node.op == Op::kIn || node.used_as_condition;
       if (!predicate || node.op == Op::kAnd || node.op == Op::kOr || node.op == Op::kNot) continue;
       TRY(BindReferences(&node));
       TRY(CheckCounts(node));
@@ -192,12 +212,14 @@ class ConditionBinder : public Binder {
   Status BindReferences(Node* node) {
     if (node->op == Op::kPath) return BindPath(node);
     if (node->op == Op::kValue) return BindValue(node);
-    for (NodeId id = node->first_child; id != kNoNode; id = tree_.nodes[id].next) TRY(BindReferences(&tree_.nodes[id]));
+    for (NodeId id = node->first_child; id != kNoNode; id = tree_.nodes[id].next)
+      TRY(BindReferences(&tree_.nodes[id]));
     return OkStatus();
   }
 
   Status CheckCounts(const Node& node) const {
-    for (NodeId id = node.first_child; id != kNoNode; id = tree_.nodes[id].next) TRY(CheckCounts(tree_.nodes[id]));
+    for (NodeId id = node.first_child; id != kNoNode; id = tree_.nodes[id].next)
+      TRY(CheckCounts(tree_.nodes[id]));
     if (IsFunction(node.op)) return CheckCount(node);
     if (node.op == Op::kIn && tree_.CountChildren(node) > kMaxInOperands + 1) {
       return Invalid("The IN operator is provided with too many operands; number of operands: ",
@@ -239,7 +261,8 @@ class ConditionBinder : public Binder {
       case Op::kBeginsWith:
         for (NodeId id = node.first_child; id != kNoNode; id = tree_.nodes[id].next) {
           const std::optional<Type> type = StaticType(tree_.nodes[id]);
-          if (type && *type != Type::kS && *type != Type::kB) return WrongType(node, model::TypeName(*type));
+          if (type && *type != Type::kS && *type != Type::kB)
+            return WrongType(node, model::TypeName(*type));
         }
         return OkStatus();
       case Op::kSize: {
@@ -263,11 +286,13 @@ class ConditionBinder : public Binder {
     if (low.type() != high.type()) {
       complaint = "The BETWEEN operator requires same data type for lower and upper bounds";
     } else if (model::CompareValues(low, high) > 0) {
-      complaint = "The BETWEEN operator requires upper bound to be greater than or equal to lower bound";
+      complaint =
+          "The BETWEEN operator requires upper bound to be greater than or equal to lower bound";
     } else {
       return OkStatus();
     }
-    return Invalid(complaint, "; lower bound operand: " + DescribeValue(low) + ", upper bound operand: " + DescribeValue(high));
+    return Invalid(complaint, "; lower bound operand: " + DescribeValue(low) +
+                                  ", upper bound operand: " + DescribeValue(high));
   }
 
   Status CheckAttributeType(const Node& node) const {
@@ -277,8 +302,9 @@ class ConditionBinder : public Binder {
     if (*type != Type::kS) return WrongType(node, model::TypeName(*type));
     const std::string_view name = tree_.Value(wanted).text();
     if (model::TypeFromName(name)) return OkStatus();
-    return Invalid("Invalid attribute type name found; type: " + std::string(name) + ", valid types: ",
-                   "{B,NULL,SS,BOOL,L,BS,N,NS,S,M}");
+    return Invalid(
+        "Invalid attribute type name found; type: " + std::string(name) + ", valid types: ",
+        "{B,NULL,SS,BOOL,L,BS,N,NS,S,M}");
   }
 };
 
@@ -297,7 +323,8 @@ class UpdateBinder : public Binder {
       }
     }
     if (update.repeated_section != nullptr) {
-      return Invalid("The \"" + std::string(update.repeated_section) + "\" section can only be used once in an update expression;");
+      return Invalid("The \"" + std::string(update.repeated_section) +
+                     "\" section can only be used once in an update expression;");
     }
     TRY(CheckPathDepths());
     TRY(CheckOperatorCount());
@@ -322,7 +349,8 @@ class UpdateBinder : public Binder {
       if (node.op == Op::kIfNotExists) TRY(CheckDistinct(node));
     }
     for (const Action& action : actions) {
-      if (action.kind == Action::kAdd || action.kind == Action::kDelete) TRY(CheckSetOrNumber(action));
+      if (action.kind == Action::kAdd || action.kind == Action::kDelete)
+        TRY(CheckSetOrNumber(action));
     }
     for (const Node& node : tree_.nodes) {
       switch (node.op) {
@@ -379,7 +407,8 @@ Status BindCondition(std::string_view parameter, Substitutions* subs, Tree* tree
   return ConditionBinder(parameter, subs, tree).Bind();
 }
 
-Status BindProjection(std::string_view parameter, const std::vector<NodeId>& paths, Substitutions* subs, Tree* tree) {
+Status BindProjection(std::string_view parameter, const std::vector<NodeId>& paths,
+                      Substitutions* subs, Tree* tree) {
   Binder binder(parameter, subs, tree);
   TRY(binder.CheckReservedWords());
   TRY(binder.CheckPathDepths());
@@ -387,7 +416,8 @@ Status BindProjection(std::string_view parameter, const std::vector<NodeId>& pat
   return OkStatus();
 }
 
-Status BindUpdate(std::string_view parameter, const UpdateSyntax& update, Substitutions* subs, Tree* tree) {
+Status BindUpdate(std::string_view parameter, const UpdateSyntax& update, Substitutions* subs,
+                  Tree* tree) {
   return UpdateBinder(parameter, subs, tree).Bind(update);
 }
 

@@ -16,7 +16,8 @@ std::string_view ParameterName(Role role) {
 
 Result<Condition> ParseCondition(std::string_view text, Role role, Substitutions* subs) {
   auto condition = std::make_shared<ConditionTree>();
-  ASSIGN_OR_RETURN(condition->root, ParseConditionText(ParameterName(role), text, &condition->tree));
+  ASSIGN_OR_RETURN(condition->root,
+                   ParseConditionText(ParameterName(role), text, &condition->tree));
   TRY(BindCondition(ParameterName(role), subs, &condition->tree));
   return Condition(std::move(condition));
 }

@@ -79,12 +79,14 @@ bool Contains(const Operand& container, const Operand& element) {
   const Type type = element.type();
   switch (in.type()) {
     case Type::kS:
-    case Type::kB: return type == in.type() && in.text().find(element.value.text()) != std::string_view::npos;
+    case Type::kB:
+      return type == in.type() && in.text().find(element.value.text()) != std::string_view::npos;
     case Type::kSS: return type == Type::kS && in.set().Contains(element.value.text());
     case Type::kBS: return type == Type::kB && in.set().Contains(element.value.text());
     case Type::kNS:
       if (type != Type::kN) return false;
-      return element.is_size ? in.set().Contains(element.number().ToString()) : in.set().Contains(element.value.text());
+      return element.is_size ? in.set().Contains(element.number().ToString())
+                             : in.set().Contains(element.value.text());
     case Type::kL:
       for (const ValueView member : in.list()) {
         if (Equal({.value = member}, element)) return true;
@@ -98,7 +100,8 @@ class Evaluator {
  public:
   Evaluator(const Tree& tree, model::ItemView item) : tree_(tree), item_(item) {}
 
-  // Recursion is bounded by the number of operators, 300 for expressions; legacy conditions are flat.
+  // Recursion is bounded by the number of operators, 300 for expressions; legacy conditions are
+  // flat.
   bool Holds(const Node& node) const {
     switch (node.op) {
       case Op::kAnd:
@@ -126,7 +129,8 @@ class Evaluator {
       case Op::kValue: return {.value = tree_.Value(node)};
       default: break;
     }
-    // size() is the only other operand that binding lets through. The size of a size is refused there as well.
+    // size() is the only other operand that binding lets through. The size of a size is refused
+    // there as well.
     const Operand measured = Get(tree_.Child(node));
     const int64_t size = measured.missing() || measured.is_size ? -1 : SizeOf(measured.value);
     if (size < 0) return {};

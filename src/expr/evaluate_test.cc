@@ -6,10 +6,12 @@ namespace stator::expr {
 namespace {
 
 constexpr std::string_view kItem =
-    "{pk: 'key', s: 'hello', n: 5, neg: -1.50, b: x'abc', b3: x'abd', ay: true, nay: false, nu: null, ss: <'x', 'y', 'z'>, ns: <1, 2, 30>,"
+    "{pk: 'key', s: 'hello', n: 5, neg: -1.50, b: x'abc', b3: x'abd', ay: true, nay: false, nu: "
+    "null, ss: <'x', 'y', 'z'>, ns: <1, 2, 30>,"
     " bs: <x'ab', x'cd'>, l: ['x', 1, ['x'], {a: 'x'}, null], l2: ['x', 1, ['x'], {a: 'x'}, null],"
     " m: {a: 'x', deep: {l: [10, 20, {z: 'end'}]}}, m2: {deep: {l: [10, 20, {z: 'end'}]}, a: 'x'},"
-    " blank: '', el: [], em: {}, uni: '\xc3\xa9\xf0\x9f\x98\x80', one: 1, two: 2, low: 'a', cap: 'B', a.b: 'dotted',"
+    " blank: '', el: [], em: {}, uni: '\xc3\xa9\xf0\x9f\x98\x80', one: 1, two: 2, low: 'a', cap: "
+    "'B', a.b: 'dotted',"
     " t: 'BOOL', ss2: <'z', 'y', 'x'>, high: '\xef\xbf\xbf'}";
 
 bool Holds(std::string_view text, std::string_view item = kItem) {
@@ -25,36 +27,61 @@ bool Holds(std::string_view text, std::string_view item = kItem) {
 TEST(EvaluateTest, Holds) {
   for (const char* text : {
            // = and <>
-           "n = n2 OR one = :n", "one = :n", "s <> :s", "n <> s", "gone <> :s", "gone <> gone2", "l = l2", "m = m2",
-           "ss = ss2", ":s = :s", "l <> m", "nu = l[4]", "ay <> nay", "m.deep.l[1] > :n", "m.a = l[0]", "#dot <> m.a",
-           "l[1] = one", "l[3].a = m.a",
+           // clang-format off
+           "n = n2 OR one = :n", "one = :n", "s <> :s", "n <> s", "gone <> :s", "gone <> gone2",
+           "l = l2", "m = m2", "ss = ss2", ":s = :s", "l <> m", "nu = l[4]", "ay <> nay",
+           "m.deep.l[1] > :n", "m.a = l[0]", "#dot <> m.a", "l[1] = one", "l[3].a = m.a",
+           // clang-format on
            // order
-           "n > :n", "n >= :m", "neg < :n", "one < two", "cap < low", "s > cap", ":n < two", "b > :b", "n > neg",
-           "blank < s", "uni < high OR uni > high", "one <= :n", "one >= :n",
+           // clang-format off
+           "n > :n", "n >= :m", "neg < :n", "one < two", "cap < low", "s > cap", ":n < two",
+           "b > :b", "n > neg", "blank < s", "uni < high OR uni > high", "one <= :n", "one >= :n",
+           // clang-format on
            // BETWEEN
-           "one BETWEEN :n AND :m", "two BETWEEN :n AND :m", "low BETWEEN cap AND s", ":n BETWEEN neg AND n",
+           "one BETWEEN :n AND :m",
+           "two BETWEEN :n AND :m",
+           "low BETWEEN cap AND s",
+           ":n BETWEEN neg AND n",
            "b BETWEEN :b AND b2 OR b BETWEEN :c AND b3",
            // IN
-           "one IN (:s, :n)", "ss IN (:n, ss2)", "m IN (m2)", "l[0] IN (:s)",
+           "one IN (:s, :n)",
+           "ss IN (:n, ss2)",
+           "m IN (m2)",
+           "l[0] IN (:s)",
            // NOT
-           "NOT one = two", "NOT gone = :s", "NOT gone > :s", "NOT attribute_exists(gone)", "NOT NOT one = :n",
-           "NOT gone IN (:s)", "NOT gone BETWEEN :n AND :m",
+           "NOT one = two",
+           "NOT gone = :s",
+           "NOT gone > :s",
+           "NOT attribute_exists(gone)",
+           "NOT NOT one = :n",
+           "NOT gone IN (:s)",
+           "NOT gone BETWEEN :n AND :m",
            // functions
-           "attribute_exists(s)", "attribute_exists(m.deep.l[2].z)", "attribute_exists(nu)", "attribute_exists(#dot)",
-           "attribute_not_exists(m.b)", "attribute_not_exists(l[9])", "attribute_not_exists(s.x)",
-           "attribute_not_exists(m[0])", "attribute_not_exists(l.a)", "attribute_not_exists(s[0])",
-           "attribute_type(s, :S)", "attribute_type(ay, :BOOL)", "attribute_type(:t, :S)",
-           "begins_with(:s, low2) OR begins_with(s, blank)", "begins_with(b, :b)", "begins_with(:s, :s)",
-           "contains(s, blank)", "contains(b, :b)", "contains(ss, :s)", "contains(ns, :n)", "contains(bs, :b)",
-           "contains(l, :s)", "contains(l, :l)", "contains(l, :map)", "contains(l, :null)", "contains(l, :n)",
-           "contains(ns, one)", "contains(:ss, low)", "contains(l, size(uno)) OR contains(l, size(low))",
+           // clang-format off
+           "attribute_exists(s)", "attribute_exists(m.deep.l[2].z)", "attribute_exists(nu)",
+           "attribute_exists(#dot)", "attribute_not_exists(m.b)", "attribute_not_exists(l[9])",
+           "attribute_not_exists(s.x)", "attribute_not_exists(m[0])", "attribute_not_exists(l.a)",
+           "attribute_not_exists(s[0])", "attribute_type(s, :S)", "attribute_type(ay, :BOOL)",
+           "attribute_type(:t, :S)", "begins_with(:s, low2) OR begins_with(s, blank)",
+           "begins_with(b, :b)", "begins_with(:s, :s)", "contains(s, blank)", "contains(b, :b)",
+           "contains(ss, :s)", "contains(ns, :n)", "contains(bs, :b)", "contains(l, :s)",
+           "contains(l, :l)", "contains(l, :map)", "contains(l, :null)", "contains(l, :n)",
+           "contains(ns, one)", "contains(:ss, low)",
+           // clang-format on
+           "contains(l, size(uno)) OR contains(l, size(low))",
            // size
-           "size(low) = :n", "size(uni) = size(ss)", "size(b) > :m", "size(ss) > :m", "size(ns) > :m", "size(bs) = :m",
-           "size(l) = n", "size(m) = :m", "size(el) < :n", "size(em) < :n", "size(blank) < :n", "size(n) <> :n",
-           "NOT size(n) = :n", "size(m) BETWEEN :n AND :m", "size(low) IN (:m, :n)", "one = size(low)",
+           // clang-format off
+           "size(low) = :n", "size(uni) = size(ss)", "size(b) > :m", "size(ss) > :m",
+           "size(ns) > :m", "size(bs) = :m", "size(l) = n", "size(m) = :m", "size(el) < :n",
+           "size(em) < :n", "size(blank) < :n", "size(n) <> :n", "NOT size(n) = :n",
+           "size(m) BETWEEN :n AND :m", "size(low) IN (:m, :n)", "one = size(low)",
+           // clang-format on
            // AND and OR
-           "one = :n AND two = :m", "one = :m OR two = :m", "one = :m OR two = :n OR one = :n",
-           "(one = :m OR two = :m) AND one = :n", "one = :m AND one = :m OR one = :n",
+           "one = :n AND two = :m",
+           "one = :m OR two = :m",
+           "one = :m OR two = :n OR one = :n",
+           "(one = :m OR two = :m) AND one = :n",
+           "one = :m AND one = :m OR one = :n",
        }) {
     EXPECT_TRUE(Holds(text)) << text;
   }
@@ -62,19 +89,23 @@ TEST(EvaluateTest, Holds) {
 
 TEST(EvaluateTest, DoesNotHold) {
   for (const char* text : {
-           "one = :m", "gone = gone2", "gone = :s", "one = :s", "s = low", "l = m", "one <> :n", "l <> l2",
-           "gone < :s", "gone >= :s", "s > :n", "ay > nay", "ss > ss2", "l < l2", "n < s", "b > s", "b < s",
-           "one BETWEEN :m AND :m", "s BETWEEN :n AND :m", "gone BETWEEN :n AND :m", "one BETWEEN s AND two",
-           "one BETWEEN neg AND gone", "two BETWEEN n AND one", "ay BETWEEN nay AND ay2",
-           "gone IN (:s, gone2)", "one IN (:s, :m)", "NOT gone <> :s", "NOT one = :n",
-           "attribute_exists(m.b)", "attribute_not_exists(nu)", "attribute_type(gone, :S)", "attribute_type(n, :S)",
-           "attribute_type(nay2, :BOOL)", "begins_with(s, low)", "begins_with(n, :s)", "begins_with(gone, :s)",
-           "begins_with(b, s)", "begins_with(:b, s)", "begins_with(ss, :s)",
-           "contains(s, :n)", "contains(s, b)", "contains(ss, :n)", "contains(ns, :s)", "contains(bs, :s)",
-           "contains(m, :s)", "contains(n, :n)", "contains(gone, :s)", "contains(s, gone)", "contains(l, gone)",
-           "contains(ss, :ss)", "contains(nu, :null)", "contains(ay, :bool)", "contains(el, :s)",
-           "size(n) = :n", "size(ay) = :n", "size(nu) < :n", "size(gone) = :n", "size(gone) > :n", "size(s) = :s",
+           // clang-format off
+           "one = :m", "gone = gone2", "gone = :s", "one = :s", "s = low", "l = m", "one <> :n",
+           "l <> l2", "gone < :s", "gone >= :s", "s > :n", "ay > nay", "ss > ss2", "l < l2",
+           "n < s", "b > s", "b < s", "one BETWEEN :m AND :m", "s BETWEEN :n AND :m",
+           "gone BETWEEN :n AND :m", "one BETWEEN s AND two", "one BETWEEN neg AND gone",
+           "two BETWEEN n AND one", "ay BETWEEN nay AND ay2", "gone IN (:s, gone2)",
+           "one IN (:s, :m)", "NOT gone <> :s", "NOT one = :n", "attribute_exists(m.b)",
+           "attribute_not_exists(nu)", "attribute_type(gone, :S)", "attribute_type(n, :S)",
+           "attribute_type(nay2, :BOOL)", "begins_with(s, low)", "begins_with(n, :s)",
+           "begins_with(gone, :s)", "begins_with(b, s)", "begins_with(:b, s)",
+           "begins_with(ss, :s)", "contains(s, :n)", "contains(s, b)", "contains(ss, :n)",
+           "contains(ns, :s)", "contains(bs, :s)", "contains(m, :s)", "contains(n, :n)",
+           "contains(gone, :s)", "contains(s, gone)", "contains(l, gone)", "contains(ss, :ss)",
+           "contains(nu, :null)", "contains(ay, :bool)", "contains(el, :s)", "size(n) = :n",
+           "size(ay) = :n", "size(nu) < :n", "size(gone) = :n", "size(gone) > :n", "size(s) = :s",
            "size(n) IN (:n)", "size(s) < :s", "one = :n AND two = :n", "one = :m OR two = :n",
+           // clang-format on
        }) {
     EXPECT_FALSE(Holds(text)) << text;
   }
@@ -102,8 +133,8 @@ TEST(EvaluateTest, ExactNumbers) {
 }
 
 TEST(EvaluateTest, TopLevelAttributesOnceInOrder) {
-  const Result<Condition> condition =
-      notation::ParseWithStock("c.d = :s AND (NOT contains(#a, b[1]) OR size(c) > :n) AND #dot = z");
+  const Result<Condition> condition = notation::ParseWithStock(
+      "c.d = :s AND (NOT contains(#a, b[1]) OR size(c) > :n) AND #dot = z");
   ASSERT_TRUE(condition.ok());
   EXPECT_EQ(TopLevelAttributes(*condition), (std::vector<std::string>{"c", "a", "b", "a.b", "z"}));
 }

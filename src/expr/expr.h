@@ -1,13 +1,16 @@
-// Expressions of requests: condition, filter, key condition, projection and update expressions, and the legacy parameters
-// that say the same things. Text goes in with the request's substitutions; out comes an immutable compiled form that is
-// evaluated against encoded items. Pure: no clock, no storage, no threads.
+// Expressions of requests: condition, filter, key condition, projection and update expressions, and
+// the legacy parameters that say the same things. Text goes in with the request's substitutions;
+// out comes an immutable compiled form that is evaluated against encoded items. Pure: no clock, no
+// storage, no threads.
 //
-// Compiled forms own everything they need (the request's strings may go away), are cheap to copy and to move, and may be
-// used by several threads at once. A default-made one stands for "the parameter was absent": a condition that always holds,
-// a projection of everything, an update without actions.
+// Compiled forms own everything they need (the request's strings may go away), are cheap to copy
+// and to move, and may be used by several threads at once. A default-made one stands for "the
+// parameter was absent": a condition that always holds, a projection of everything, an update
+// without actions.
 //
-// Every error is kValidation with the service's text, complete with its "Invalid ConditionExpression: " prefix. All syntax
-// and operand checks happen when parsing, before any item is read.
+// Every error is kValidation with the service's text, complete with its "Invalid
+// ConditionExpression: " prefix. All syntax and operand checks happen when parsing, before any item
+// is read.
 #pragma once
 
 #include <memory>
@@ -22,18 +25,20 @@
 
 namespace stator::expr {
 
-// --- Substitutions ---------------------------------------------------------------------------------------------------
+// --- Substitutions -------------------------------------------------------------------------------
 
-// ExpressionAttributeNames and ExpressionAttributeValues of one request; remembers which were used by the expressions
-// parsed with it.
+// ExpressionAttributeNames and ExpressionAttributeValues of one request; remembers which were used
+// by the expressions parsed with it.
 class Substitutions {
  public:
-  // "#name" -> attribute name. Refuses an empty map, a key that is no #name or longer than 255 bytes, an attribute name
-  // that is empty or longer than 65535 bytes, and names and values of more than 2 MB together. Call once.
+  // "#name" -> attribute name. Refuses an empty map, a key that is no #name or longer than 255
+  // bytes, an attribute name that is empty or longer than 65535 bytes, and names and values of more
+  // than 2 MB together. Call once.
   Status SetNames(std::vector<std::pair<std::string, std::string>> names);
   // ":name" -> encoded value, likewise. The values are valid already. Call once, after SetNames.
   Status SetValues(std::vector<std::pair<std::string, std::string>> values);
-  // To be asked when all expressions of the request are parsed: error if some name, else if some value, was never used.
+  // To be asked when all expressions of the request are parsed: error if some name, else if some
+  // value, was never used.
   Status CheckAllUsed() const;
 
   // The substitute, which is then marked as used; nullptr if there is none.
@@ -47,8 +52,8 @@ class Substitutions {
     bool used = false;
   };
   static const std::string* Use(std::vector<Entry>* entries, std::string_view key);
-  Status Set(std::string_view parameter, char sigil, std::vector<std::pair<std::string, std::string>> pairs,
-             std::vector<Entry>* entries);
+  Status Set(std::string_view parameter, char sigil,
+             std::vector<std::pair<std::string, std::string>> pairs, std::vector<Entry>* entries);
   static Status CheckUsed(std::string_view parameter, const std::vector<Entry>& entries);
 
   std::vector<Entry> names_;   // sorted by key
@@ -56,9 +61,13 @@ class Substitutions {
   size_t total_bytes_ = 0;
 };
 
-// --- Conditions ------------------------------------------------------------------------------------------------------
+// --- Conditions ----------------------------------------------------------------------------------
 
-enum class Role { kCondition, kFilter, kKeyCondition };  // ConditionExpression, FilterExpression, KeyConditionExpression
+enum class Role {
+  kCondition,
+  kFilter,
+  kKeyCondition
+};  // ConditionExpression, FilterExpression, KeyConditionExpression
 
 struct ConditionTree;
 
@@ -92,12 +101,14 @@ struct KeyConditionPart {
   std::string value2;  // encoded
 };
 
-// Takes apart a condition of Role::kKeyCondition (from text or from legacy KeyConditions), in order of appearance; each
-// attribute occurs once. Knows no schema: which attributes must be there, that the partition key takes kEq only, and that
-// types match is the caller's to check. More than `max_parts` are refused: two, but for keys of several attributes.
-Result<std::vector<KeyConditionPart>> ExtractKeyConditions(const Condition& condition, size_t max_parts = 2);
+// Takes apart a condition of Role::kKeyCondition (from text or from legacy KeyConditions), in order
+// of appearance; each attribute occurs once. Knows no schema: which attributes must be there, that
+// the partition key takes kEq only, and that types match is the caller's to check. More than
+// `max_parts` are refused: two, but for keys of several attributes.
+Result<std::vector<KeyConditionPart>> ExtractKeyConditions(const Condition& condition,
+                                                           size_t max_parts = 2);
 
-// --- Projections -----------------------------------------------------------------------------------------------------
+// --- Projections ---------------------------------------------------------------------------------
 
 struct ProjectionTree;
 
@@ -114,13 +125,14 @@ class Projection {
 
 Result<Projection> ParseProjection(std::string_view text, Substitutions* subs);
 
-// The encoded item that holds the projected paths of `item`; an item without attributes if none of them exists.
+// The encoded item that holds the projected paths of `item`; an item without attributes if none of
+// them exists.
 std::string Project(const Projection& projection, model::ItemView item);
 
 // Names of the top-level attributes projected, each once. Empty for a default-made projection.
 std::vector<std::string> TopLevelAttributes(const Projection& projection);
 
-// --- Updates ---------------------------------------------------------------------------------------------------------
+// --- Updates -------------------------------------------------------------------------------------
 
 struct UpdateTree;
 
@@ -137,7 +149,8 @@ class Update {
 
 Result<Update> ParseUpdate(std::string_view text, Substitutions* subs);
 
-// Top-level names of all targets, each once, in order of appearance: for the check that none of them is a key.
+// Top-level names of all targets, each once, in order of appearance: for the check that none of
+// them is a key.
 std::vector<std::string> TargetAttributes(const Update& update);
 
 struct Updated {
@@ -145,23 +158,25 @@ struct Updated {
   bool removes_only_on_missing_item = false;  // then `item` is empty
 };
 
-// The item after the update. `key` holds the key attributes as an encoded item, used when `old_item` is missing. Checks
-// the nesting depth of the result, not its size.
+// The item after the update. `key` holds the key attributes as an encoded item, used when
+// `old_item` is missing. Checks the nesting depth of the result, not its size.
 Result<Updated> ApplyUpdate(const Update& update, model::ItemView old_item, model::ItemView key);
 
-// True if there is at least one action and all of them are REMOVE (or legacy DELETE without a value). Such an update of a
-// missing item creates nothing. DELETE from a set is not among them: it creates an item of the key alone.
+// True if there is at least one action and all of them are REMOVE (or legacy DELETE without a
+// value). Such an update of a missing item creates nothing. DELETE from a set is not among them: it
+// creates an item of the key alone.
 bool OnlyRemoves(const Update& update);
 
-// How many actions write a value (SET, ADD) and how many take away (REMOVE, DELETE): for the size rule of UpdateItem.
+// How many actions write a value (SET, ADD) and how many take away (REMOVE, DELETE): for the size
+// rule of UpdateItem.
 int ValueWritingActions(const Update& update);
 int ClearingActions(const Update& update);
 
-// UPDATED_OLD and UPDATED_NEW: the targets' fragments of `image` (the item before or after) as an encoded item; an empty
-// string when nothing qualifies.
+// UPDATED_OLD and UPDATED_NEW: the targets' fragments of `image` (the item before or after) as an
+// encoded item; an empty string when nothing qualifies.
 std::string UpdatedFragments(const Update& update, model::ItemView image);
 
-// --- Legacy parameters -----------------------------------------------------------------------------------------------
+// --- Legacy parameters ---------------------------------------------------------------------------
 
 // One entry of Expected, QueryFilter, ScanFilter or KeyConditions. Values are encoded.
 struct LegacyCondition {
@@ -172,9 +187,11 @@ struct LegacyCondition {
   std::optional<std::vector<std::string>> values;
 };
 
-// Role::kCondition is Expected (`value` and `exists` are known there only), kFilter is QueryFilter or ScanFilter,
-// kKeyCondition is KeyConditions. `conditions` is not empty; rules about ConditionalOperator itself are the caller's.
-Result<Condition> CompileLegacy(const std::vector<LegacyCondition>& conditions, bool or_together, Role role);
+// Role::kCondition is Expected (`value` and `exists` are known there only), kFilter is QueryFilter
+// or ScanFilter, kKeyCondition is KeyConditions. `conditions` is not empty; rules about
+// ConditionalOperator itself are the caller's.
+Result<Condition> CompileLegacy(const std::vector<LegacyCondition>& conditions, bool or_together,
+                                Role role);
 
 // One entry of AttributeUpdates.
 struct LegacyUpdate {

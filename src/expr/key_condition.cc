@@ -4,16 +4,19 @@ namespace stator::expr {
 
 namespace {
 
-// Takes a condition apart, refusing what cannot be a key condition in the order in which the service looks.
+// Takes a condition apart, refusing what cannot be a key condition in the order in which the
+// service looks.
 class Extractor {
  public:
-  explicit Extractor(const ConditionTree& condition) : tree_(condition.tree), legacy_(condition.legacy) {}
+  explicit Extractor(const ConditionTree& condition)
+      : tree_(condition.tree), legacy_(condition.legacy) {}
 
   // Recursion is bounded by the number of operators.
   Status Take(const Node& node) {
     switch (node.op) {
       case Op::kAnd:
-        for (NodeId id = node.first_child; id != kNoNode; id = tree_.nodes[id].next) TRY(Take(tree_.nodes[id]));
+        for (NodeId id = node.first_child; id != kNoNode; id = tree_.nodes[id].next)
+          TRY(Take(tree_.nodes[id]));
         return OkStatus();
       case Op::kEq:
       case Op::kLt:
@@ -24,8 +27,10 @@ class Extractor {
       case Op::kBeginsWith: return TakePredicate(node);
       default: break;
     }
-    if (legacy_) return ValidationError("Attempted conditional constraint is not an indexable operation");
-    return ValidationError("Invalid operator used in KeyConditionExpression: " + std::string(OpName(node.op)));
+    if (legacy_)
+      return ValidationError("Attempted conditional constraint is not an indexable operation");
+    return ValidationError("Invalid operator used in KeyConditionExpression: " +
+                           std::string(OpName(node.op)));
   }
 
   std::vector<KeyConditionPart> TakeParts() { return std::move(parts_); }
@@ -35,8 +40,9 @@ class Extractor {
     const Node& first = tree_.Child(node);
     if ((node.op == Op::kBetween || node.op == Op::kBeginsWith) && first.op != Op::kPath) {
       if (first.op == Op::kSize) return Nested();
-      return ValidationError("Invalid condition in KeyConditionExpression: " + std::string(OpName(node.op)) +
-                             " operator must have the key attribute as its first operand");
+      return ValidationError(
+          "Invalid condition in KeyConditionExpression: " + std::string(OpName(node.op)) +
+          " operator must have the key attribute as its first operand");
     }
     const Node* path = nullptr;
     const Node* value = nullptr;
@@ -45,11 +51,14 @@ class Extractor {
       const Node& operand = tree_.nodes[id];
       if (operand.op == Op::kPath) {
         if (path != nullptr) {
-          return ValidationError("Invalid condition in KeyConditionExpression: Multiple attribute names used in one condition");
+          return ValidationError(
+              "Invalid condition in KeyConditionExpression: Multiple attribute names used in one "
+              "condition");
         }
         if (operand.size > 1) {
           return ValidationError(
-              "Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes");
+              "Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on "
+              "nested attributes");
         }
         path = &operand;
       } else if (operand.op == Op::kValue) {
@@ -59,7 +68,8 @@ class Extractor {
       }
     }
     if (path == nullptr) {
-      return ValidationError("Invalid condition in KeyConditionExpression: No key attribute specified");
+      return ValidationError(
+          "Invalid condition in KeyConditionExpression: No key attribute specified");
     }
     KeyConditionPart part;
     part.attribute = tree_.Name(tree_.steps[path->begin]);
@@ -75,7 +85,9 @@ class Extractor {
     return OkStatus();
   }
 
-  static Error Nested() { return ValidationError("KeyConditionExpressions cannot contain nested operations"); }
+  static Error Nested() {
+    return ValidationError("KeyConditionExpressions cannot contain nested operations");
+  }
 
   static KeyConditionPart::Op PartOp(Op op, bool mirrored) {
     switch (op) {
@@ -96,7 +108,8 @@ class Extractor {
 
 }  // namespace
 
-Result<std::vector<KeyConditionPart>> ExtractKeyConditions(const Condition& condition, size_t max_parts) {
+Result<std::vector<KeyConditionPart>> ExtractKeyConditions(const Condition& condition,
+                                                           size_t max_parts) {
   if (!condition.present()) return std::vector<KeyConditionPart>();
   Extractor extractor(*condition.tree());
   TRY(extractor.Take(condition.tree()->tree.nodes[condition.tree()->root]));

@@ -15,8 +15,10 @@ std::string Extract(std::string_view text) {
   std::string out;
   for (const KeyConditionPart& part : *parts) {
     if (!out.empty()) out += "; ";
-    out += part.attribute + " " + kOps[part.op] + " " + notation::Show(model::ValueView(std::string_view(part.value)));
-    if (!part.value2.empty()) out += " " + notation::Show(model::ValueView(std::string_view(part.value2)));
+    out += part.attribute + " " + kOps[part.op] + " " +
+           notation::Show(model::ValueView(std::string_view(part.value)));
+    if (!part.value2.empty())
+      out += " " + notation::Show(model::ValueView(std::string_view(part.value2)));
   }
   return out;
 }
@@ -56,23 +58,34 @@ TEST(KeyConditionTest, Refused) {
       {"pk = :s AND contains(sk, :s)", op + "contains"},
       {"size(pk) = :n", "KeyConditionExpressions cannot contain nested operations"},
       {"pk = size(sk)", "KeyConditionExpressions cannot contain nested operations"},
-      {"pk = :s AND sk BETWEEN :n AND size(pk)", "KeyConditionExpressions cannot contain nested operations"},
-      {"pk.a = :s", "Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes"},
-      {"pk[0] = :s", "Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes"},
+      {"pk = :s AND sk BETWEEN :n AND size(pk)",
+       "KeyConditionExpressions cannot contain nested operations"},
+      {"pk.a = :s",
+       "Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested "
+       "attributes"},
+      {"pk[0] = :s",
+       "Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested "
+       "attributes"},
       {"pk = :s AND pk = :t", "KeyConditionExpressions must only contain one condition per key"},
-      {"pk = :s AND (sk > :s AND sk < :t)", "KeyConditionExpressions must only contain one condition per key"},
+      {"pk = :s AND (sk > :s AND sk < :t)",
+       "KeyConditionExpressions must only contain one condition per key"},
       {"pk = :s AND sk = :s AND c = :t", "Conditions can be of length 1 or 2 only"},
       {":s = :t", condition + "No key attribute specified"},
       {"pk = sk", condition + "Multiple attribute names used in one condition"},
-      {"pk = :s AND sk BETWEEN pk AND :t", condition + "Multiple attribute names used in one condition"},
+      {"pk = :s AND sk BETWEEN pk AND :t",
+       condition + "Multiple attribute names used in one condition"},
       {"begins_with(pk, sk)", condition + "Multiple attribute names used in one condition"},
-      {":s BETWEEN sk AND :t", condition + "BETWEEN operator must have the key attribute as its first operand"},
-      {"begins_with(:s, sk)", condition + "begins_with operator must have the key attribute as its first operand"},
+      {":s BETWEEN sk AND :t",
+       condition + "BETWEEN operator must have the key attribute as its first operand"},
+      {"begins_with(:s, sk)",
+       condition + "begins_with operator must have the key attribute as its first operand"},
       {"pk = pk",
-       "Invalid KeyConditionExpression: The first operand must be distinct from the remaining operands for this operator or "
+       "Invalid KeyConditionExpression: The first operand must be distinct from the remaining "
+       "operands for this operator or "
        "function; operator: =, first operand: [pk]"},
       {"pk = :s AND begins_with(sk, :n)",
-       "Invalid KeyConditionExpression: Incorrect operand type for operator or function; operator or function: begins_with, "
+       "Invalid KeyConditionExpression: Incorrect operand type for operator or function; operator "
+       "or function: begins_with, "
        "operand type: N"},
   };
   for (const auto& [text, want] : cases) EXPECT_EQ(Extract(text), want) << text;

@@ -69,14 +69,16 @@ NodeId AddValue(Tree* tree, std::string_view encoded) {
 // {ComparisonOperator, AttributeValueList or Value}
 Result<NodeId> CompileComparison(const LegacyCondition& condition, Tree* tree) {
   const std::string& name = *condition.comparison_operator;
-  const auto comparison =
-      std::find_if(kComparisons.begin(), kComparisons.end(), [&](const Comparison& c) { return c.name == name; });
-  if (comparison == kComparisons.end()) return InvalidParameter("Unsupported operator on ComparisonOperator: " + name);
+  const auto comparison = std::find_if(kComparisons.begin(), kComparisons.end(),
+                                       [&](const Comparison& c) { return c.name == name; });
+  if (comparison == kComparisons.end())
+    return InvalidParameter("Unsupported operator on ComparisonOperator: " + name);
   std::vector<std::string_view> values;
   if (condition.values) values.assign(condition.values->begin(), condition.values->end());
   if (condition.value) values.push_back(*condition.value);
   if (values.size() < comparison->min_values || values.size() > comparison->max_values) {
-    return InvalidParameter("Invalid number of argument(s) for the " + name + " ComparisonOperator");
+    return InvalidParameter("Invalid number of argument(s) for the " + name +
+                            " ComparisonOperator");
   }
   for (const std::string_view value : values) {
     if (ValueView(value).type() != ValueView(values[0]).type()) {
@@ -86,12 +88,15 @@ Result<NodeId> CompileComparison(const LegacyCondition& condition, Tree* tree) {
   for (const std::string_view value : values) {
     const Type type = ValueView(value).type();
     if (!IsAllowed(*comparison, type)) {
-      return InvalidParameter("ComparisonOperator " + name + " is not valid for " + std::string(model::TypeName(type)) +
-                              " AttributeValue type");
+      return InvalidParameter("ComparisonOperator " + name + " is not valid for " +
+                              std::string(model::TypeName(type)) + " AttributeValue type");
     }
   }
-  if (comparison->op == Op::kBetween && model::CompareValues(ValueView(values[0]), ValueView(values[1])) > 0) {
-    return ValidationError("The BETWEEN condition was provided a range where the lower bound is greater than the upper bound");
+  if (comparison->op == Op::kBetween &&
+      model::CompareValues(ValueView(values[0]), ValueView(values[1])) > 0) {
+    return ValidationError(
+        "The BETWEEN condition was provided a range where the lower bound is greater than the "
+        "upper bound");
   }
   const NodeId node = tree->Add(comparison->op);
   tree->AppendChild(node, AddPath(tree, condition.attribute));
@@ -104,10 +109,12 @@ Result<NodeId> CompileExpectation(const LegacyCondition& condition, Tree* tree) 
   const bool exists = condition.exists.value_or(true);
   if (exists && !condition.value) {
     return InvalidParameter(std::string("Value must be provided when Exists is ") +
-                            (condition.exists ? "true" : "null") + " for Attribute: " + condition.attribute);
+                            (condition.exists ? "true" : "null") +
+                            " for Attribute: " + condition.attribute);
   }
   if (!exists && condition.value) {
-    return InvalidParameter("Value cannot be used when Exists is false for Attribute: " + condition.attribute);
+    return InvalidParameter("Value cannot be used when Exists is false for Attribute: " +
+                            condition.attribute);
   }
   const NodeId node = tree->Add(exists ? Op::kEq : Op::kAttributeNotExists);
   tree->AppendChild(node, AddPath(tree, condition.attribute));
@@ -122,21 +129,26 @@ Result<NodeId> CompileOne(const LegacyCondition& condition, Tree* tree) {
   }
   if (!condition.comparison_operator) {
     if (condition.values) {
-      return InvalidParameter("AttributeValueList can only be used with a ComparisonOperator" + for_attribute);
+      return InvalidParameter("AttributeValueList can only be used with a ComparisonOperator" +
+                              for_attribute);
     }
     return CompileExpectation(condition, tree);
   }
-  if (condition.exists) return InvalidParameter("Exists and ComparisonOperator cannot be used together" + for_attribute);
+  if (condition.exists)
+    return InvalidParameter("Exists and ComparisonOperator cannot be used together" +
+                            for_attribute);
   const std::string& name = *condition.comparison_operator;
   if (name != "NULL" && name != "NOT_NULL" && !condition.values && !condition.value) {
-    return InvalidParameter("Value or AttributeValueList must be used with ComparisonOperator: " + name + for_attribute);
+    return InvalidParameter("Value or AttributeValueList must be used with ComparisonOperator: " +
+                            name + for_attribute);
   }
   return CompileComparison(condition, tree);
 }
 
 }  // namespace
 
-Result<Condition> CompileLegacy(const std::vector<LegacyCondition>& conditions, bool or_together, Role role) {
+Result<Condition> CompileLegacy(const std::vector<LegacyCondition>& conditions, bool or_together,
+                                Role role) {
   auto compiled = std::make_shared<ConditionTree>();
   compiled->legacy = true;
   Tree& tree = compiled->tree;
@@ -148,8 +160,9 @@ Result<Condition> CompileLegacy(const std::vector<LegacyCondition>& conditions, 
       parts.push_back(part);
     } else {
       if (!condition.comparison_operator) {
-        return ValidationError("1 validation error detected: Value null at 'comparisonOperator' failed to satisfy "
-                               "constraint: Member must not be null");
+        return ValidationError(
+            "1 validation error detected: Value null at 'comparisonOperator' failed to satisfy "
+            "constraint: Member must not be null");
       }
       ASSIGN_OR_RETURN(const NodeId part, CompileComparison(condition, &tree));
       parts.push_back(part);
@@ -173,7 +186,8 @@ Result<Update> CompileLegacyUpdates(const std::vector<LegacyUpdate>& updates) {
     Action action;
     if (!update.value) {
       if (update.action != LegacyUpdate::kDelete) {
-        return InvalidParameter("Only DELETE action is allowed when no attribute value is specified");
+        return InvalidParameter(
+            "Only DELETE action is allowed when no attribute value is specified");
       }
       action.kind = Action::kRemove;
     } else {
@@ -190,7 +204,8 @@ Result<Update> CompileLegacyUpdates(const std::vector<LegacyUpdate>& updates) {
           break;
         case LegacyUpdate::kAdd:
           if (!is_set && type != Type::kN && type != Type::kL) {
-            return InvalidParameter("ADD action is not supported for the type " + std::string(model::TypeName(type)));
+            return InvalidParameter("ADD action is not supported for the type " +
+                                    std::string(model::TypeName(type)));
           }
           action.kind = Action::kAdd;
           break;
@@ -211,7 +226,8 @@ Result<Projection> CompileAttributesToGet(const std::vector<std::string>& names)
   auto compiled = std::make_shared<ProjectionTree>();
   std::unordered_set<std::string_view> seen;
   for (const std::string& name : names) {
-    if (!seen.insert(name).second) return InvalidParameter("Duplicate value in attribute name: " + name);
+    if (!seen.insert(name).second)
+      return InvalidParameter("Duplicate value in attribute name: " + name);
     compiled->paths.push_back(AddPath(&compiled->tree, name));
   }
   TRY(BuildPathTrie("AttributesToGet", compiled->tree, compiled->paths, &compiled->trie));

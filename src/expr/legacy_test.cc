@@ -5,7 +5,8 @@
 namespace stator::expr {
 namespace {
 
-LegacyCondition Compare(std::string op, std::vector<std::string> values, std::string attribute = "a") {
+LegacyCondition Compare(std::string op, std::vector<std::string> values,
+                        std::string attribute = "a") {
   LegacyCondition condition;
   condition.attribute = std::move(attribute);
   condition.comparison_operator = std::move(op);
@@ -23,8 +24,8 @@ LegacyCondition Expect(std::optional<std::string> value, std::optional<bool> exi
 }
 
 // "true", "false" or the error.
-std::string Outcome(const std::vector<LegacyCondition>& conditions, std::string_view item, Role role = Role::kCondition,
-                    bool or_together = false) {
+std::string Outcome(const std::vector<LegacyCondition>& conditions, std::string_view item,
+                    Role role = Role::kCondition, bool or_together = false) {
   const Result<Condition> condition = CompileLegacy(conditions, or_together, role);
   if (!condition.ok()) return condition.error().message();
   const std::string encoded = notation::Item(item);
@@ -73,8 +74,11 @@ TEST(LegacyTest, Operators) {
       {"BETWEEN", {"1", "3"}, "{a: 4}", false},
   };
   for (const Row& row : rows) {
-    EXPECT_EQ(Outcome({Compare(row.op, row.values)}, row.item), row.holds ? "true" : "false") << row.op << " " << row.item;
-    EXPECT_EQ(Outcome({Compare(row.op, row.values)}, row.item, Role::kFilter), row.holds ? "true" : "false") << row.op;
+    EXPECT_EQ(Outcome({Compare(row.op, row.values)}, row.item), row.holds ? "true" : "false")
+        << row.op << " " << row.item;
+    EXPECT_EQ(Outcome({Compare(row.op, row.values)}, row.item, Role::kFilter),
+              row.holds ? "true" : "false")
+        << row.op;
   }
 }
 
@@ -108,41 +112,64 @@ TEST(LegacyTest, Errors) {
   const std::string prefix = "One or more parameter values were invalid: ";
   LegacyCondition both = Compare("EQ", {"1"});
   both.value = notation::Value("1");
-  EXPECT_EQ(Outcome({both}, ""), prefix + "Value and AttributeValueList cannot be used together for Attribute: a");
+  EXPECT_EQ(Outcome({both}, ""),
+            prefix + "Value and AttributeValueList cannot be used together for Attribute: a");
   LegacyCondition exists = Compare("EQ", {"1"});
   exists.exists = true;
-  EXPECT_EQ(Outcome({exists}, ""), prefix + "Exists and ComparisonOperator cannot be used together for Attribute: a");
+  EXPECT_EQ(Outcome({exists}, ""),
+            prefix + "Exists and ComparisonOperator cannot be used together for Attribute: a");
   LegacyCondition bare = Compare("EQ", {});
   bare.values.reset();
-  EXPECT_EQ(Outcome({bare}, ""),
-            prefix + "Value or AttributeValueList must be used with ComparisonOperator: EQ for Attribute: a");
+  EXPECT_EQ(
+      Outcome({bare}, ""),
+      prefix +
+          "Value or AttributeValueList must be used with ComparisonOperator: EQ for Attribute: a");
   LegacyCondition no_operator = Compare("EQ", {"1"});
   no_operator.comparison_operator.reset();
-  EXPECT_EQ(Outcome({no_operator}, ""), prefix + "AttributeValueList can only be used with a ComparisonOperator for Attribute: a");
-  EXPECT_EQ(Outcome({Expect({}, {})}, ""), prefix + "Value must be provided when Exists is null for Attribute: a");
-  EXPECT_EQ(Outcome({Expect({}, true)}, ""), prefix + "Value must be provided when Exists is true for Attribute: a");
-  EXPECT_EQ(Outcome({Expect("1", false)}, ""), prefix + "Value cannot be used when Exists is false for Attribute: a");
+  EXPECT_EQ(
+      Outcome({no_operator}, ""),
+      prefix + "AttributeValueList can only be used with a ComparisonOperator for Attribute: a");
+  EXPECT_EQ(Outcome({Expect({}, {})}, ""),
+            prefix + "Value must be provided when Exists is null for Attribute: a");
+  EXPECT_EQ(Outcome({Expect({}, true)}, ""),
+            prefix + "Value must be provided when Exists is true for Attribute: a");
+  EXPECT_EQ(Outcome({Expect("1", false)}, ""),
+            prefix + "Value cannot be used when Exists is false for Attribute: a");
   for (const auto& [op, values] : std::vector<std::pair<std::string, std::vector<std::string>>>{
-           {"EQ", {}}, {"EQ", {"1", "2"}}, {"BETWEEN", {"1"}}, {"IN", {}}, {"NULL", {"1"}}, {"BEGINS_WITH", {"'a'", "'b'"}}}) {
-    const std::string want = prefix + "Invalid number of argument(s) for the " + op + " ComparisonOperator";
+           {"EQ", {}},
+           {"EQ", {"1", "2"}},
+           {"BETWEEN", {"1"}},
+           {"IN", {}},
+           {"NULL", {"1"}},
+           {"BEGINS_WITH", {"'a'", "'b'"}}}) {
+    const std::string want =
+        prefix + "Invalid number of argument(s) for the " + op + " ComparisonOperator";
     EXPECT_EQ(Outcome({Compare(op, values)}, ""), want);
     EXPECT_EQ(Outcome({Compare(op, values)}, "", Role::kFilter), want);
   }
   EXPECT_EQ(Outcome({Compare("IN", {"1", "'a'"})}, ""),
             prefix + "AttributeValues inside AttributeValueList must be of same type");
-  for (const auto& [op, value, type] : std::vector<std::tuple<std::string, std::string, std::string>>{
-           {"BEGINS_WITH", "1", "N"}, {"LT", "<1>", "NS"}, {"GE", "[1]", "L"}, {"CONTAINS", "true", "BOOL"},
-           {"NOT_CONTAINS", "null", "NULL"}, {"IN", "{}", "M"}}) {
-    EXPECT_EQ(Outcome({Compare(op, {value})}, ""),
-              prefix + "ComparisonOperator " + op + " is not valid for " + type + " AttributeValue type");
+  for (const auto& [op, value, type] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"BEGINS_WITH", "1", "N"},
+           {"LT", "<1>", "NS"},
+           {"GE", "[1]", "L"},
+           {"CONTAINS", "true", "BOOL"},
+           {"NOT_CONTAINS", "null", "NULL"},
+           {"IN", "{}", "M"}}) {
+    EXPECT_EQ(
+        Outcome({Compare(op, {value})}, ""),
+        prefix + "ComparisonOperator " + op + " is not valid for " + type + " AttributeValue type");
   }
   EXPECT_EQ(Outcome({Compare("BETWEEN", {"2", "1"})}, ""),
-            "The BETWEEN condition was provided a range where the lower bound is greater than the upper bound");
+            "The BETWEEN condition was provided a range where the lower bound is greater than the "
+            "upper bound");
 }
 
 TEST(LegacyTest, KeyConditions) {
-  const Result<Condition> condition = CompileLegacy(
-      {Compare("EQ", {"'x'"}, "pk"), Compare("BETWEEN", {"1", "2"}, "sk")}, false, Role::kKeyCondition);
+  const Result<Condition> condition =
+      CompileLegacy({Compare("EQ", {"'x'"}, "pk"), Compare("BETWEEN", {"1", "2"}, "sk")}, false,
+                    Role::kKeyCondition);
   ASSERT_TRUE(condition.ok());
   const auto parts = ExtractKeyConditions(*condition);
   ASSERT_TRUE(parts.ok());
@@ -152,20 +179,23 @@ TEST(LegacyTest, KeyConditions) {
   EXPECT_EQ((*parts)[1].op, KeyConditionPart::kBetween);
   EXPECT_EQ((*parts)[1].value2, notation::Value("2"));
   for (const char* op : {"NE", "IN", "CONTAINS", "NOT_CONTAINS"}) {
-    const Result<Condition> odd = CompileLegacy({Compare(op, {"'x'"}, "pk")}, false, Role::kKeyCondition);
+    const Result<Condition> odd =
+        CompileLegacy({Compare(op, {"'x'"}, "pk")}, false, Role::kKeyCondition);
     ASSERT_TRUE(odd.ok());
     EXPECT_EQ(ExtractKeyConditions(*odd).error().message(),
               "Attempted conditional constraint is not an indexable operation");
   }
   const Result<Condition> three =
-      CompileLegacy({Compare("EQ", {"1"}), Compare("EQ", {"1"}, "b"), Compare("EQ", {"1"}, "c")}, false, Role::kKeyCondition);
+      CompileLegacy({Compare("EQ", {"1"}), Compare("EQ", {"1"}, "b"), Compare("EQ", {"1"}, "c")},
+                    false, Role::kKeyCondition);
   ASSERT_TRUE(three.ok());
-  EXPECT_EQ(ExtractKeyConditions(*three).error().message(), "Conditions can be of length 1 or 2 only");
+  EXPECT_EQ(ExtractKeyConditions(*three).error().message(),
+            "Conditions can be of length 1 or 2 only");
   EXPECT_TRUE(ExtractKeyConditions(*three, 3).ok());
 }
 
-std::string ApplyLegacy(LegacyUpdate::Action action, std::optional<std::string> value, std::string_view item,
-                        std::string attribute = "a") {
+std::string ApplyLegacy(LegacyUpdate::Action action, std::optional<std::string> value,
+                        std::string_view item, std::string attribute = "a") {
   LegacyUpdate update;
   update.attribute = std::move(attribute);
   update.action = action;
@@ -174,7 +204,8 @@ std::string ApplyLegacy(LegacyUpdate::Action action, std::optional<std::string> 
   if (!compiled.ok()) return compiled.error().message();
   const std::string old_item = notation::Item(item);
   const std::string key = notation::Item("{pk: 'k'}");
-  const Result<Updated> updated = ApplyUpdate(*compiled, model::ItemView(old_item), model::ItemView(key));
+  const Result<Updated> updated =
+      ApplyUpdate(*compiled, model::ItemView(old_item), model::ItemView(key));
   if (!updated.ok()) return updated.error().message();
   return notation::Show(model::ItemView(updated->item));
 }
@@ -188,14 +219,19 @@ TEST(LegacyTest, AttributeUpdates) {
   EXPECT_EQ(ApplyLegacy(LegacyUpdate::kAdd, "1", ""), "{a: 1, pk: 'k'}");
   EXPECT_EQ(ApplyLegacy(LegacyUpdate::kAdd, "<1, 2>", "{a: <3>}"), "{a: <1, 2, 3>}");
   EXPECT_EQ(ApplyLegacy(LegacyUpdate::kAdd, "[3]", "{a: [1, 2]}"), "{a: [1, 2, 3]}");
-  EXPECT_EQ(ApplyLegacy(LegacyUpdate::kAdd, "[3]", "{a: 1}"), "Type mismatch for attribute to update");
+  EXPECT_EQ(ApplyLegacy(LegacyUpdate::kAdd, "[3]", "{a: 1}"),
+            "Type mismatch for attribute to update");
   EXPECT_EQ(ApplyLegacy(LegacyUpdate::kDelete, {}, "{a: 1, b: 2}"), "{b: 2}");
   EXPECT_EQ(ApplyLegacy(LegacyUpdate::kDelete, {}, ""), "");
   EXPECT_EQ(ApplyLegacy(LegacyUpdate::kDelete, "<1>", "{a: <1, 2>}"), "{a: <2>}");
-  EXPECT_EQ(ApplyLegacy(LegacyUpdate::kPut, {}, ""), prefix + "Only DELETE action is allowed when no attribute value is specified");
-  EXPECT_EQ(ApplyLegacy(LegacyUpdate::kAdd, {}, ""), prefix + "Only DELETE action is allowed when no attribute value is specified");
-  EXPECT_EQ(ApplyLegacy(LegacyUpdate::kDelete, "1", ""), prefix + "DELETE action with value is not supported for the type N");
-  EXPECT_EQ(ApplyLegacy(LegacyUpdate::kAdd, "'s'", ""), prefix + "ADD action is not supported for the type S");
+  EXPECT_EQ(ApplyLegacy(LegacyUpdate::kPut, {}, ""),
+            prefix + "Only DELETE action is allowed when no attribute value is specified");
+  EXPECT_EQ(ApplyLegacy(LegacyUpdate::kAdd, {}, ""),
+            prefix + "Only DELETE action is allowed when no attribute value is specified");
+  EXPECT_EQ(ApplyLegacy(LegacyUpdate::kDelete, "1", ""),
+            prefix + "DELETE action with value is not supported for the type N");
+  EXPECT_EQ(ApplyLegacy(LegacyUpdate::kAdd, "'s'", ""),
+            prefix + "ADD action is not supported for the type S");
   EXPECT_FALSE(CompileLegacyUpdates({})->present());
 }
 

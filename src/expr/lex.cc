@@ -12,7 +12,8 @@ bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 bool EqualsKeyword(std::string_view text, std::string_view upper) {
   if (text.size() != upper.size()) return false;
   for (size_t i = 0; i < text.size(); ++i) {
-    // Only letters reach the comparison unharmed: no digit or underscore becomes a capital by clearing bit 5.
+    // Only letters reach the comparison unharmed: no digit or underscore becomes a capital by
+    // clearing bit 5.
     if ((text[i] & ~0x20) != upper[i]) return false;
   }
   return true;

@@ -1,8 +1,8 @@
 // Tokens of expressions.
 //
 //   name      := letter { letter | digit | "_" }      nameRef := "#" word      valueRef := ":" word
-//   number    := digit { digit }                      word    := { letter | digit | "_" }, not empty
-//   keyword   := AND | OR | NOT | BETWEEN | IN | SET | REMOVE | ADD | DELETE, in any case
+//   number    := digit { digit }                      word    := { letter | digit | "_" }, not
+//   empty keyword   := AND | OR | NOT | BETWEEN | IN | SET | REMOVE | ADD | DELETE, in any case
 //
 // Whatever fits nothing is a token of its own, one character long, so that an error can name it.
 #pragma once
@@ -14,10 +14,34 @@
 namespace stator::expr {
 
 enum class TokenKind : uint8_t {
-  kEnd, kName, kNameRef, kValueRef, kNumber,
-  kAnd, kOr, kNot, kBetween, kIn, kSet, kRemove, kAdd, kDelete,
-  kEq, kNe, kLt, kLe, kGt, kGe,
-  kLeftParen, kRightParen, kLeftBracket, kRightBracket, kDot, kComma, kPlus, kMinus,
+  kEnd,
+  kName,
+  kNameRef,
+  kValueRef,
+  kNumber,
+  kAnd,
+  kOr,
+  kNot,
+  kBetween,
+  kIn,
+  kSet,
+  kRemove,
+  kAdd,
+  kDelete,
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kLeftParen,
+  kRightParen,
+  kLeftBracket,
+  kRightBracket,
+  kDot,
+  kComma,
+  kPlus,
+  kMinus,
   kUnknown,
 };
 
@@ -30,7 +54,8 @@ struct Token {
 // Walks a text token by token, with one token of lookahead. The text must outlive it.
 class Lexer {
  public:
-  explicit Lexer(std::string_view text) : text_(text), current_(Scan(0)), next_(Scan(current_.begin + current_.size)) {}
+  explicit Lexer(std::string_view text)
+      : text_(text), current_(Scan(0)), next_(Scan(current_.begin + current_.size)) {}
 
   const Token& current() const { return current_; }
   const Token& next() const { return next_; }
@@ -38,8 +63,8 @@ class Lexer {
   void Advance();
   std::string_view Text(const Token& token) const { return text_.substr(token.begin, token.size); }
 
-  // `Syntax error; token: "=", near: "= = :v"` about the current token: near is the text from the token before it to the
-  // token after it.
+  // `Syntax error; token: "=", near: "= = :v"` about the current token: near is the text from the
+  // token before it to the token after it.
   std::string DescribeError() const;
 
  private:

@@ -48,14 +48,16 @@ Result<NodeId> PathParser::Parse() {
       if (number.kind != TokenKind::kNumber) return SyntaxError();
       const std::string_view digits = lexer_->Text(number);
       uint32_t index = 0;
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+      const auto [end, error] =
+          std::from_chars(digits.data(), digits.data() + digits.size(), index);
       // Only reported if the bracket is closed: syntax comes first.
       const bool in_range = error == std::errc() && index <= INT32_MAX;
       lexer_->Advance();
       if (lexer_->current().kind != TokenKind::kRightBracket) return SyntaxError();
       if (!in_range) {
-        return InvalidExpression(parameter_, "List index is not within the allowable range; index: [" +
-                                                 std::string(digits) + "]");
+        return InvalidExpression(
+            parameter_,
+            "List index is not within the allowable range; index: [" + std::string(digits) + "]");
       }
       tree_->steps.push_back({true, false, index, 0});
       lexer_->Advance();
@@ -73,7 +75,8 @@ Result<NodeId> ParseConditionText(std::string_view parameter, std::string_view t
   return OperandParser(parameter, OperandParser::Grammar::kCondition, &lexer, tree).Parse();
 }
 
-Result<std::vector<NodeId>> ParseProjectionText(std::string_view parameter, std::string_view text, Tree* tree) {
+Result<std::vector<NodeId>> ParseProjectionText(std::string_view parameter, std::string_view text,
+                                                Tree* tree) {
   TRY(CheckExpressionText(parameter, text));
   tree->text = text;
   Lexer lexer(text);
@@ -88,7 +91,8 @@ Result<std::vector<NodeId>> ParseProjectionText(std::string_view parameter, std:
   return result;
 }
 
-Result<UpdateSyntax> ParseUpdateText(std::string_view parameter, std::string_view text, Tree* tree) {
+Result<UpdateSyntax> ParseUpdateText(std::string_view parameter, std::string_view text,
+                                     Tree* tree) {
   TRY(CheckExpressionText(parameter, text));
   tree->text = text;
   Lexer lexer(text);
@@ -106,7 +110,8 @@ Result<UpdateSyntax> ParseUpdateText(std::string_view parameter, std::string_vie
       case TokenKind::kDelete: action.kind = Action::kDelete; break;
       default: return paths.SyntaxError();
     }
-    if (seen[action.kind] && update.repeated_section == nullptr) update.repeated_section = kSections[action.kind];
+    if (seen[action.kind] && update.repeated_section == nullptr)
+      update.repeated_section = kSections[action.kind];
     seen[action.kind] = true;
     lexer.Advance();
     TRY(ParseList(&lexer, [&]() -> Status {

@@ -1,7 +1,8 @@
 // Text to syntax trees. Nothing is resolved or checked here but the grammar; see bind.h.
 //
-// Both parsers of operands are iterative (an explicit stack), so that no text, however deeply nested, can overflow the
-// machine's stack. The walks over finished trees recurse, but only after the number of operators has been checked.
+// Both parsers of operands are iterative (an explicit stack), so that no text, however deeply
+// nested, can overflow the machine's stack. The walks over finished trees recurse, but only after
+// the number of operators has been checked.
 #pragma once
 
 #include <string_view>
@@ -18,21 +19,23 @@ inline constexpr size_t kMaxExpressionBytes = 4096;
 // "Invalid <parameter>: <text>"; the text alone if `parameter` is empty, as in PartiQL.
 Error InvalidExpression(std::string_view parameter, std::string_view text);
 
-// Refuses an empty or oversized expression. `parameter` is "ConditionExpression", "UpdateExpression" ...
+// Refuses an empty or oversized expression. `parameter` is "ConditionExpression",
+// "UpdateExpression" ...
 Status CheckExpressionText(std::string_view parameter, std::string_view text);
 
 // A condition that makes up the whole of `text`. Sets tree->text.
 Result<NodeId> ParseConditionText(std::string_view parameter, std::string_view text, Tree* tree);
 
 // The paths of a projection, in order.
-Result<std::vector<NodeId>> ParseProjectionText(std::string_view parameter, std::string_view text, Tree* tree);
+Result<std::vector<NodeId>> ParseProjectionText(std::string_view parameter, std::string_view text,
+                                                Tree* tree);
 
 struct Action {
   enum Kind : uint8_t { kSet, kRemove, kAdd, kDelete };
   Kind kind = kSet;
   NodeId path = kNoNode;
-  NodeId value = kNoNode;       // kNoNode for kRemove
-  bool legacy = false;          // of AttributeUpdates: ADD of a list appends, and errors have another text
+  NodeId value = kNoNode;  // kNoNode for kRemove
+  bool legacy = false;  // of AttributeUpdates: ADD of a list appends, and errors have another text
 };
 struct UpdateSyntax {
   std::vector<Action> actions;
@@ -40,12 +43,13 @@ struct UpdateSyntax {
 };
 Result<UpdateSyntax> ParseUpdateText(std::string_view parameter, std::string_view text, Tree* tree);
 
-// --- The parts they are made of ----------------------------------------------------------------------------------
+// --- The parts they are made of ------------------------------------------------------------------
 
 // Document paths: path := (name | nameRef) { "." (name | nameRef) | "[" number "]" }
 class PathParser {
  public:
-  PathParser(std::string_view parameter, Lexer* lexer, Tree* tree) : parameter_(parameter), lexer_(lexer), tree_(tree) {}
+  PathParser(std::string_view parameter, Lexer* lexer, Tree* tree)
+      : parameter_(parameter), lexer_(lexer), tree_(tree) {}
   Result<NodeId> Parse();
   Error SyntaxError() const { return InvalidExpression(parameter_, lexer_->DescribeError()); }
 
@@ -62,20 +66,31 @@ class OperandParser {
   OperandParser(std::string_view parameter, Grammar grammar, Lexer* lexer, Tree* tree)
       : grammar_(grammar), lexer_(lexer), tree_(tree), paths_(parameter, lexer, tree) {}
 
-  // Stops before the first token that cannot belong to it: for a condition that must be the end, for a value of SET the
-  // end, a comma or a keyword that begins a section.
+  // Stops before the first token that cannot belong to it: for a condition that must be the end,
+  // for a value of SET the end, a comma or a keyword that begins a section.
   Result<NodeId> Parse();
 
  private:
-  // What a finished part of the input may serve as. A function may be an operand or a condition; whether it is allowed to
-  // is no question of syntax.
+  // What a finished part of the input may serve as. A function may be an operand or a condition;
+  // whether it is allowed to is no question of syntax.
   enum class Shape : uint8_t { kOperand, kFunction, kCondition, kArithmetic };
   struct Output {
     NodeId node;
     Shape shape;
   };
   struct Frame {
-    enum Kind : uint8_t { kGroup, kCall, kInList, kComparison, kBetween, kBetweenAnd, kNot, kAnd, kOr, kArithmetic };
+    enum Kind : uint8_t {
+      kGroup,
+      kCall,
+      kInList,
+      kComparison,
+      kBetween,
+      kBetweenAnd,
+      kNot,
+      kAnd,
+      kOr,
+      kArithmetic
+    };
     Kind kind;
     bool operand_only = false;  // kGroup: stands where only an operand can
     Op op = Op::kPath;

@@ -140,7 +140,8 @@ Status OperandParser::FinishLogical(Frame::Kind weakest) {
   for (;;) {
     if (frames_.empty()) return OkStatus();
     const Frame frame = frames_.back();
-    if (frame.kind != Frame::kNot && frame.kind != Frame::kAnd && (frame.kind != Frame::kOr || weakest != Frame::kOr)) {
+    if (frame.kind != Frame::kNot && frame.kind != Frame::kAnd &&
+        (frame.kind != Frame::kOr || weakest != Frame::kOr)) {
       return OkStatus();
     }
     if (!TopServesAsCondition()) return SyntaxError();
@@ -167,7 +168,8 @@ Status OperandParser::FinishLogical(Frame::Kind weakest) {
 }
 
 Status OperandParser::TakeArgument() {
-  // Only operands get here: conditions and arithmetic are refused at their operator inside of calls and lists.
+  // Only operands get here: conditions and arithmetic are refused at their operator inside of calls
+  // and lists.
   tree_->AppendChild(frames_.back().node, PopOperand());
   return OkStatus();
 }
@@ -260,8 +262,9 @@ Status OperandParser::ReadOperator(bool* done) {
       break;
     default: break;
   }
-  const bool section = kind == TokenKind::kComma || kind == TokenKind::kSet || kind == TokenKind::kRemove ||
-                       kind == TokenKind::kAdd || kind == TokenKind::kDelete;
+  const bool section = kind == TokenKind::kComma || kind == TokenKind::kSet ||
+                       kind == TokenKind::kRemove || kind == TokenKind::kAdd ||
+                       kind == TokenKind::kDelete;
   if (kind != TokenKind::kEnd && (condition || !section)) return SyntaxError();
   TRY(FinishSimple());
   TRY(FinishLogical(Frame::kOr));

@@ -21,16 +21,18 @@ Relation Relate(const Tree& tree, const Node& a, const Node& b) {
 }
 
 // The first pair in the order of the text. Quadratic, but only run when there is one.
-Error DescribeFirst(std::string_view parameter, const Tree& tree, const std::vector<NodeId>& paths, Relation relation) {
+Error DescribeFirst(std::string_view parameter, const Tree& tree, const std::vector<NodeId>& paths,
+                    Relation relation) {
   for (size_t second = 1; second < paths.size(); ++second) {
     for (size_t first = 0; first < second; ++first) {
       const Node& one = tree.nodes[paths[first]];
       const Node& two = tree.nodes[paths[second]];
       if (Relate(tree, one, two) != relation) continue;
-      return InvalidExpression(parameter, std::string("Two document paths ") +
-                                              (relation == Relation::kOverlap ? "overlap" : "conflict") +
-                                              " with each other; must remove or rewrite one of these paths; path one: " +
-                                              DescribePath(tree, one) + ", path two: " + DescribePath(tree, two));
+      return InvalidExpression(
+          parameter, std::string("Two document paths ") +
+                         (relation == Relation::kOverlap ? "overlap" : "conflict") +
+                         " with each other; must remove or rewrite one of these paths; path one: " +
+                         DescribePath(tree, one) + ", path two: " + DescribePath(tree, two));
     }
   }
   return InternalError("paths are related and are not");
@@ -38,11 +40,12 @@ Error DescribeFirst(std::string_view parameter, const Tree& tree, const std::vec
 
 class Builder {
  public:
-  Builder(const Tree& tree, const std::vector<NodeId>& paths, const std::vector<uint32_t>& order, PathTrie* trie)
+  Builder(const Tree& tree, const std::vector<NodeId>& paths, const std::vector<uint32_t>& order,
+          PathTrie* trie)
       : tree_(tree), paths_(paths), order_(order), trie_(trie) {}
 
-  // Makes the children of `parent` from order_[begin, end), which agree in their first `depth` steps. Recursion ends at
-  // the depth of the deepest path, 32.
+  // Makes the children of `parent` from order_[begin, end), which agree in their first `depth`
+  // steps. Recursion ends at the depth of the deepest path, 32.
   void Build(uint32_t parent, size_t begin, size_t end, uint32_t depth) {
     struct Group {
       size_t begin, end;
@@ -62,15 +65,19 @@ class Builder {
       trie_->nodes.push_back(node);
     }
     for (uint32_t i = 0; i < groups.size(); ++i) {
-      if (!trie_->nodes[first + i].is_leaf()) Build(first + i, groups[i].begin, groups[i].end, depth + 1);
+      if (!trie_->nodes[first + i].is_leaf())
+        Build(first + i, groups[i].begin, groups[i].end, depth + 1);
     }
   }
 
  private:
   const Node& PathAt(size_t i) const { return tree_.nodes[paths_[order_[i]]]; }
-  const Step& StepAt(size_t i, uint32_t depth) const { return tree_.steps[PathAt(i).begin + depth]; }
+  const Step& StepAt(size_t i, uint32_t depth) const {
+    return tree_.steps[PathAt(i).begin + depth];
+  }
   bool Same(const Step& a, const Step& b) const {
-    return a.is_index == b.is_index && (a.is_index ? a.begin == b.begin : tree_.Name(a) == tree_.Name(b));
+    return a.is_index == b.is_index &&
+           (a.is_index ? a.begin == b.begin : tree_.Name(a) == tree_.Name(b));
   }
 
   const Tree& tree_;
@@ -81,19 +88,22 @@ class Builder {
 
 }  // namespace
 
-Status BuildPathTrie(std::string_view parameter, const Tree& tree, const std::vector<NodeId>& paths, PathTrie* trie) {
+Status BuildPathTrie(std::string_view parameter, const Tree& tree, const std::vector<NodeId>& paths,
+                     PathTrie* trie) {
   std::vector<uint32_t> order(paths.size());
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
     const int relation = ComparePaths(tree, tree.nodes[paths[a]], tree.nodes[paths[b]]);
     return relation != 0 ? relation < 0 : a < b;
   });
-  // Sorted, a path is followed by one that continues it if there is any, and where names meet indexes two neighbours
-  // conflict: looking at neighbours is enough to know whether there is something to report.
+  // Sorted, a path is followed by one that continues it if there is any, and where names meet
+  // indexes two neighbours conflict: looking at neighbours is enough to know whether there is
+  // something to report.
   bool overlap = false;
   bool conflict = false;
   for (size_t i = 1; i < order.size(); ++i) {
-    const Relation relation = Relate(tree, tree.nodes[paths[order[i - 1]]], tree.nodes[paths[order[i]]]);
+    const Relation relation =
+        Relate(tree, tree.nodes[paths[order[i - 1]]], tree.nodes[paths[order[i]]]);
     overlap |= relation == Relation::kOverlap;
     conflict |= relation == Relation::kConflict;
   }

@@ -116,9 +116,11 @@ void AppendEntry(std::string* out, const model::MapView::Entry& entry) {
   out->append(begin, static_cast<size_t>(entry.value.end() - begin));
 }
 
-std::string ProjectPaths(const Tree& tree, const PathTrie& trie, model::ItemView item, size_t* count) {
+std::string ProjectPaths(const Tree& tree, const PathTrie& trie, model::ItemView item,
+                         size_t* count) {
   std::string entries;
-  *count = item.exists() ? Projector(tree, trie).Entries(item.attributes(), trie.root(), &entries) : 0;
+  *count =
+      item.exists() ? Projector(tree, trie).Entries(item.attributes(), trie.root(), &entries) : 0;
   std::string out;
   model::AppendItem(&out, *count, entries);
   return out;

@@ -17,7 +17,8 @@ std::string Error(std::string_view text) {
 
 TEST(ProjectionTest, Selects) {
   const std::string item = notation::Item(
-      "{pk: 'k', a: 1, b: {x: 1, y: {z: 2, w: 3}, v: [1]}, l: [0, 1, 2, {p: 1, q: 2, r: 3}, [10, 11, 12]], s: 'text',"
+      "{pk: 'k', a: 1, b: {x: 1, y: {z: 2, w: 3}, v: [1]}, l: [0, 1, 2, {p: 1, q: 2, r: 3}, [10, "
+      "11, 12]], s: 'text',"
       " a.b: 'dot', quo\"te: 'esc', blank: {}, name: 7}");
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"a", "{a: 1}"},
@@ -60,7 +61,8 @@ TEST(ProjectionTest, NamesThatNeedEscapesAndLongNames) {
   const Result<Projection> projection = ParseProjection("#q, #l", &subs);
   ASSERT_TRUE(projection.ok());
   const std::string item = notation::Item("{a: 1, q\"t: 2, " + long_name + ": 3}");
-  EXPECT_EQ(Project(*projection, model::ItemView(item)), notation::Item("{q\"t: 2, " + long_name + ": 3}"));
+  EXPECT_EQ(Project(*projection, model::ItemView(item)),
+            notation::Item("{q\"t: 2, " + long_name + ": 3}"));
 }
 
 TEST(ProjectionTest, NoItemAndNoProjection) {
@@ -71,20 +73,25 @@ TEST(ProjectionTest, NoItemAndNoProjection) {
 
 TEST(ProjectionTest, Errors) {
   auto overlap = [](std::string_view one, std::string_view two) {
-    return "Invalid ProjectionExpression: Two document paths overlap with each other; must remove or rewrite one of these "
-           "paths; path one: " + std::string(one) + ", path two: " + std::string(two);
+    return "Invalid ProjectionExpression: Two document paths overlap with each other; must remove "
+           "or rewrite one of these "
+           "paths; path one: " +
+           std::string(one) + ", path two: " + std::string(two);
   };
   auto conflict = [](std::string_view one, std::string_view two) {
-    return "Invalid ProjectionExpression: Two document paths conflict with each other; must remove or rewrite one of these "
-           "paths; path one: " + std::string(one) + ", path two: " + std::string(two);
+    return "Invalid ProjectionExpression: Two document paths conflict with each other; must remove "
+           "or rewrite one of these "
+           "paths; path one: " +
+           std::string(one) + ", path two: " + std::string(two);
   };
   auto syntax = [](std::string_view token, std::string_view near) {
-    return "Invalid ProjectionExpression: Syntax error; token: \"" + std::string(token) + "\", near: \"" +
-           std::string(near) + "\"";
+    return "Invalid ProjectionExpression: Syntax error; token: \"" + std::string(token) +
+           "\", near: \"" + std::string(near) + "\"";
   };
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "Invalid ProjectionExpression: The expression can not be empty;"},
-      {std::string(4097, 'a'), "Invalid ProjectionExpression: Expression size has exceeded the maximum allowed size"},
+      {std::string(4097, 'a'),
+       "Invalid ProjectionExpression: Expression size has exceeded the maximum allowed size"},
       {"a,", syntax("<EOF>", ",")},
       {"a b", syntax("b", "a b")},
       {", a", syntax(",", ", a")},
@@ -103,15 +110,26 @@ TEST(ProjectionTest, Errors) {
       {"a.c, a.b, a", overlap("[a, c]", "[a]")},
       {"a.b, a[0]", conflict("[a, b]", "[a, [0]]")},
       {"b, a[1].x, c, a[1][0]", conflict("[a, [1], x]", "[a, [1], [0]]")},
-      {"abort", "Invalid ProjectionExpression: Attribute name is a reserved keyword; reserved keyword: abort"},
-      {"a.b.c.abort", "Invalid ProjectionExpression: Attribute name is a reserved keyword; reserved keyword: abort"},
-      {"#x", "Invalid ProjectionExpression: An expression attribute name used in the document path is not defined; "
-             "attribute name: #x"},
-      {"#x, abort", "Invalid ProjectionExpression: Attribute name is a reserved keyword; reserved keyword: abort"},
-      {"a, a, #x", "Invalid ProjectionExpression: An expression attribute name used in the document path is not defined; "
-                   "attribute name: #x"},
+      {"abort",
+       "Invalid ProjectionExpression: Attribute name is a reserved keyword; reserved keyword: "
+       "abort"},
+      {"a.b.c.abort",
+       "Invalid ProjectionExpression: Attribute name is a reserved keyword; reserved keyword: "
+       "abort"},
+      {"#x",
+       "Invalid ProjectionExpression: An expression attribute name used in the document path is "
+       "not defined; "
+       "attribute name: #x"},
+      {"#x, abort",
+       "Invalid ProjectionExpression: Attribute name is a reserved keyword; reserved keyword: "
+       "abort"},
+      {"a, a, #x",
+       "Invalid ProjectionExpression: An expression attribute name used in the document path is "
+       "not defined; "
+       "attribute name: #x"},
       {notation::Repeat("a", ".", 33),
-       "Invalid ProjectionExpression: The document path has too many nesting levels; nesting levels: 33"},
+       "Invalid ProjectionExpression: The document path has too many nesting levels; nesting "
+       "levels: 33"},
       {notation::Repeat("a", ".", 32), ""},
       {"a[0], a[1], b.c, b.d, c", ""},
   };
@@ -119,7 +137,8 @@ TEST(ProjectionTest, Errors) {
 }
 
 TEST(ProjectionTest, TopLevelAttributes) {
-  EXPECT_EQ(TopLevelAttributes(Parse("b.x, #dot, b.y, l[1]").value()), (std::vector<std::string>{"b", "a.b", "l"}));
+  EXPECT_EQ(TopLevelAttributes(Parse("b.x, #dot, b.y, l[1]").value()),
+            (std::vector<std::string>{"b", "a.b", "l"}));
   EXPECT_TRUE(TopLevelAttributes(Projection()).empty());
 }
 
@@ -131,7 +150,8 @@ TEST(ProjectionTest, AttributesToGet) {
   EXPECT_EQ(TopLevelAttributes(*projection), (std::vector<std::string>{"b.c", "a", "zz"}));
   const Result<Projection> duplicate = CompileAttributesToGet({"a", "b", "a"});
   ASSERT_FALSE(duplicate.ok());
-  EXPECT_EQ(duplicate.error().message(), "One or more parameter values were invalid: Duplicate value in attribute name: a");
+  EXPECT_EQ(duplicate.error().message(),
+            "One or more parameter values were invalid: Duplicate value in attribute name: a");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace {
 
 // The developer guide's list, sorted.
 constexpr std::array<std::string_view, 573> kWords = {
+    // clang-format off
     "ABORT", "ABSOLUTE", "ACTION", "ADD", "AFTER", "AGENT", "AGGREGATE", "ALL", "ALLOCATE", "ALTER",
     "ANALYZE", "AND", "ANY", "ARCHIVE", "ARE", "ARRAY", "AS", "ASC", "ASCII", "ASENSITIVE",
     "ASSERTION", "ASYMMETRIC", "AT", "ATOMIC", "ATTACH", "ATTRIBUTE", "AUTH", "AUTHORIZATION",
@@ -73,11 +74,13 @@ constexpr std::array<std::string_view, 573> kWords = {
     "VARCHAR", "VARIABLE", "VARIANCE", "VARINT", "VARYING", "VIEW", "VIEWS", "VIRTUAL", "VOID",
     "WAIT", "WHEN", "WHENEVER", "WHERE", "WHILE", "WINDOW", "WITH", "WITHIN", "WITHOUT", "WORK",
     "WRAPPED", "WRITE", "YEAR", "ZONE",
+    // clang-format on
 };
 static_assert(std::is_sorted(kWords.begin(), kWords.end()));
 
 constexpr size_t kLongestWord = 15;
-static_assert(std::all_of(kWords.begin(), kWords.end(), [](std::string_view word) { return word.size() <= kLongestWord; }));
+static_assert(std::all_of(kWords.begin(), kWords.end(),
+                          [](std::string_view word) { return word.size() <= kLongestWord; }));
 
 }  // namespace
 

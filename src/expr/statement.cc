@@ -55,7 +55,8 @@ std::optional<Demand> DemandOf(const Tree& tree, const Node& node) {
 
 void Collect(const Tree& tree, const Node& node, Demands* demands) {
   if (node.op == Op::kAnd) {
-    for (NodeId id = node.first_child; id != kNoNode; id = tree.nodes[id].next) Collect(tree, tree.nodes[id], demands);
+    for (NodeId id = node.first_child; id != kNoNode; id = tree.nodes[id].next)
+      Collect(tree, tree.nodes[id], demands);
     return;
   }
   if (std::optional<Demand> demand = DemandOf(tree, node)) {
@@ -81,8 +82,9 @@ std::vector<Comparison> ComparisonsOf(const Condition& condition) {
   if (!condition.present()) return comparisons;
   const Tree& tree = condition.tree()->tree;
   for (const Node& node : tree.nodes) {
-    const bool compares = IsComparison(node.op) || node.op == Op::kPresentAndNe || node.op == Op::kBetween ||
-                          node.op == Op::kIn || node.op == Op::kBeginsWith;
+    const bool compares = IsComparison(node.op) || node.op == Op::kPresentAndNe ||
+                          node.op == Op::kBetween || node.op == Op::kIn ||
+                          node.op == Op::kBeginsWith;
     if (!compares) continue;
     for (NodeId a = node.first_child; a != kNoNode; a = tree.nodes[a].next) {
       const Node& path = tree.nodes[a];

@@ -1,8 +1,9 @@
-// PartiQL statements, parsed into the same conditions, projections and updates as the expression language, and evaluated by the
-// same code. Pure. The grammar is in statement_parse.h.
+// PartiQL statements, parsed into the same conditions, projections and updates as the expression
+// language, and evaluated by the same code. Pure. The grammar is in statement_parse.h.
 //
-// What differs from expressions: a comparison with a missing attribute does not hold, `<>` included; projected paths become
-// attributes named by their last name; messages have no "Invalid ...Expression: " in front.
+// What differs from expressions: a comparison with a missing attribute does not hold, `<>`
+// included; projected paths become attributes named by their last name; messages have no "Invalid
+// ...Expression: " in front.
 #pragma once
 
 #include <cstdint>
@@ -33,17 +34,18 @@ struct OrderBy {
 struct Statement {
   StatementKind kind = StatementKind::kSelect;
   std::string table;
-  std::optional<std::string> index;  // kSelect, kExists
-  Condition condition;               // WHERE; all but kInsert
-  Projection projection;             // kSelect, kExists
-  std::vector<OrderBy> order_by;     // kSelect, kExists
-  std::string item;                  // kInsert: encoded
-  Update update;                     // kUpdate
+  std::optional<std::string> index;        // kSelect, kExists
+  Condition condition;                     // WHERE; all but kInsert
+  Projection projection;                   // kSelect, kExists
+  std::vector<OrderBy> order_by;           // kSelect, kExists
+  std::string item;                        // kInsert: encoded
+  Update update;                           // kUpdate
   Returning returning = Returning::kNone;  // kUpdate, kDelete
 };
 
-// `parameters` are encoded values, bound to the ? in order; those left over are ignored, as the service does. All errors are
-// kValidation: what can be said without the table. No text, however deeply nested, needs more than a bounded stack.
+// `parameters` are encoded values, bound to the ? in order; those left over are ignored, as the
+// service does. All errors are kValidation: what can be said without the table. No text, however
+// deeply nested, needs more than a bounded stack.
 Result<Statement> ParseStatement(std::string_view text, std::span<const std::string> parameters);
 
 // Whether a text is a SELECT, judged by its first word alone.
@@ -74,7 +76,8 @@ struct Comparison {
 };
 std::vector<Comparison> ComparisonsOf(const Condition& condition);
 
-// The first of `names` that the condition has a path into, beyond the attribute itself; empty if there is none.
+// The first of `names` that the condition has a path into, beyond the attribute itself; empty if
+// there is none.
 std::string_view NestedUse(const Condition& condition, std::span<const std::string_view> names);
 
 }  // namespace stator::expr

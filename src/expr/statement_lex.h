@@ -1,10 +1,12 @@
 // Tokens of PartiQL statements.
 //
-//   identifier := (letter | "_" | "$") { letter | digit | "_" | "$" }, no keyword     quoted := '"' { char | '""' } '"'
-//   string     := "'" { char | "''" } "'"                  number := digits [ "." [ digits ] ] [ ("e" | "E") [ sign ] digits ]
-//   keyword    := one of PartiQL's reserved words, in any case
+//   identifier := (letter | "_" | "$") { letter | digit | "_" | "$" }, no keyword     quoted := '"'
+//   { char | '""' } '"' string     := "'" { char | "''" } "'"                  number := digits [
+//   "." [ digits ] ] [ ("e" | "E") [ sign ] digits ] keyword    := one of PartiQL's reserved words,
+//   in any case
 //
-// Blanks, "-- ..." up to the end of a line and "/* ... */" separate tokens. Whatever fits nothing is a token of its own.
+// Blanks, "-- ..." up to the end of a line and "/* ... */" separate tokens. Whatever fits nothing
+// is a token of its own.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +16,81 @@
 namespace stator::expr {
 
 enum class StatementToken : uint8_t {
-  kEnd, kIdentifier, kQuoted, kString, kNumber, kParameter, kKeyword,
-  kEq, kNe, kLt, kLe, kGt, kGe, kPlus, kMinus, kStar, kSlash, kPercent, kConcat,
-  kLeftParen, kRightParen, kLeftBracket, kRightBracket, kLeftBrace, kRightBrace, kBagOpen, kBagClose,
-  kDot, kComma, kColon, kSemicolon,
+  kEnd,
+  kIdentifier,
+  kQuoted,
+  kString,
+  kNumber,
+  kParameter,
+  kKeyword,
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kPlus,
+  kMinus,
+  kStar,
+  kSlash,
+  kPercent,
+  kConcat,
+  kLeftParen,
+  kRightParen,
+  kLeftBracket,
+  kRightBracket,
+  kLeftBrace,
+  kRightBrace,
+  kBagOpen,
+  kBagClose,
+  kDot,
+  kComma,
+  kColon,
+  kSemicolon,
   kUnknown,
 };
 
 // Those that statements are made of, and all the others.
 enum class Keyword : uint8_t {
-  kNone, kReserved,
-  kAll, kAnd, kAs, kAsc, kBetween, kBy, kDelete, kDesc, kDistinct, kExists, kFalse, kFrom, kGroup, kHaving, kIn, kInsert, kInto,
-  kIs, kLike, kLimit, kMissing, kModified, kNew, kNot, kNull, kOld, kOr, kOrder, kPivot, kRemove, kReturning, kSelect, kSet,
-  kTrue, kUpdate, kValue, kWhere,
+  kNone,
+  kReserved,
+  kAll,
+  kAnd,
+  kAs,
+  kAsc,
+  kBetween,
+  kBy,
+  kDelete,
+  kDesc,
+  kDistinct,
+  kExists,
+  kFalse,
+  kFrom,
+  kGroup,
+  kHaving,
+  kIn,
+  kInsert,
+  kInto,
+  kIs,
+  kLike,
+  kLimit,
+  kMissing,
+  kModified,
+  kNew,
+  kNot,
+  kNull,
+  kOld,
+  kOr,
+  kOrder,
+  kPivot,
+  kRemove,
+  kReturning,
+  kSelect,
+  kSet,
+  kTrue,
+  kUpdate,
+  kValue,
+  kWhere,
 };
 
 class StatementLexer {
@@ -39,7 +103,8 @@ class StatementLexer {
     uint32_t size = 0;  // quotes included
   };
 
-  explicit StatementLexer(std::string_view text) : text_(text), current_(Scan(0)), next_(Scan(End(current_))) {}
+  explicit StatementLexer(std::string_view text)
+      : text_(text), current_(Scan(0)), next_(Scan(End(current_))) {}
 
   const Token& current() const { return current_; }
   const Token& next() const { return next_; }

@@ -43,7 +43,8 @@ Status StatementParser::ParseParameter(int depth, std::string* out) {
     model::AppendNull(out);
   } else {
     const std::string& value = parameters_[parameters_used_];
-    if (depth - 1 + ContainerLevels(model::ValueView(value)) > model::kMaxNestingDepth) return TooDeep();
+    if (depth - 1 + ContainerLevels(model::ValueView(value)) > model::kMaxNestingDepth)
+      return TooDeep();
     out->append(value);
   }
   ++parameters_used_;
@@ -96,7 +97,8 @@ Status StatementParser::ParseBag(std::string* out) {
   if (std::adjacent_find(members.begin(), members.end()) != members.end()) {
     return ValidationError("Input collection contains duplicates");
   }
-  model::AppendSet(out, type == model::Type::kS ? model::Type::kSS : model::Type::kNS, std::move(members));
+  model::AppendSet(out, type == model::Type::kS ? model::Type::kSS : model::Type::kNS,
+                   std::move(members));
   return OkStatus();
 }
 
@@ -114,7 +116,8 @@ Status StatementParser::ParseTuple(int depth, std::string* entries, size_t* coun
     if (!all.empty()) TRY(Expect(StatementToken::kComma));
     const Token key = lexer_.current();
     if (key.kind == StatementToken::kIdentifier || key.kind == StatementToken::kQuoted) {
-      return At("Tuple keys must be of type String. Actual type: VariableReference under root", key);
+      return At("Tuple keys must be of type String. Actual type: VariableReference under root",
+                key);
     }
     if (key.kind == StatementToken::kParameter) {
       return At("Tuple keys must be of type String. Actual type: Parameter under root", key);
@@ -127,10 +130,12 @@ Status StatementParser::ParseTuple(int depth, std::string* entries, size_t* coun
     TRY(ParseLiteral(depth + 1, &entry.value));
   }
   lexer_.Advance();
-  std::stable_sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Entry& a, const Entry& b) { return a.name < b.name; });
   for (size_t i = 0; i < all.size(); ++i) {
     if (i > 0 && all[i].name == all[i - 1].name) {
-      return At("Duplicate keys in tuple. Key: " + all[i].name + " under root", depth == 1 ? all[i].token : open);
+      return At("Duplicate keys in tuple. Key: " + all[i].name + " under root",
+                depth == 1 ? all[i].token : open);
     }
     model::AppendName(entries, all[i].name);
     entries->append(all[i].value);
@@ -155,8 +160,10 @@ Status StatementParser::ParseLiteral(int depth, std::string* out) {
       return OkStatus();
     }
     const Token& token = lexer_.current();
-    if (token.kind == StatementToken::kIdentifier || token.kind == StatementToken::kQuoted || lexer_.Is(Keyword::kMissing)) {
-      return At("Unsupported data type: " + std::string(lexer_.Text(token)) + " under key root", token);
+    if (token.kind == StatementToken::kIdentifier || token.kind == StatementToken::kQuoted ||
+        lexer_.Is(Keyword::kMissing)) {
+      return At("Unsupported data type: " + std::string(lexer_.Text(token)) + " under key root",
+                token);
     }
     return Unexpected();
   }
@@ -169,7 +176,9 @@ Status StatementParser::ParseLiteral(int depth, std::string* out) {
     case StatementToken::kMinus:
     case StatementToken::kNumber: TRY(ParseNumber(out)); break;
     case StatementToken::kParameter: TRY(ParseParameter(depth, out)); break;
-    case StatementToken::kLeftBracket: TRY(ParseList(StatementToken::kRightBracket, depth, out)); break;
+    case StatementToken::kLeftBracket:
+      TRY(ParseList(StatementToken::kRightBracket, depth, out));
+      break;
     case StatementToken::kBagOpen: TRY(ParseBag(out)); break;
     case StatementToken::kLeftBrace: {
       std::string entries;
@@ -194,7 +203,8 @@ Status StatementParser::ParseLiteral(int depth, std::string* out) {
 Result<NodeId> StatementParser::AddLiteral() {
   const auto begin = static_cast<uint32_t>(tree_->text.size());
   TRY(ParseLiteral(2, &tree_->text));
-  const NodeId node = tree_->Add(Op::kValue, begin, static_cast<uint32_t>(tree_->text.size()) - begin);
+  const NodeId node =
+      tree_->Add(Op::kValue, begin, static_cast<uint32_t>(tree_->text.size()) - begin);
   tree_->nodes[node].bound = true;
   return node;
 }

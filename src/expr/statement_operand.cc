@@ -16,19 +16,22 @@ std::string Lower(std::string_view text) {
 }
 
 bool IsArithmetic(StatementToken kind) {
-  return kind == StatementToken::kPlus || kind == StatementToken::kMinus || kind == StatementToken::kStar ||
-         kind == StatementToken::kSlash || kind == StatementToken::kPercent || kind == StatementToken::kConcat;
+  return kind == StatementToken::kPlus || kind == StatementToken::kMinus ||
+         kind == StatementToken::kStar || kind == StatementToken::kSlash ||
+         kind == StatementToken::kPercent || kind == StatementToken::kConcat;
 }
 
 constexpr const char* kInWantsList =
-    "IN operator must have a left hand argument of type Variable Reference and right hand argument of type Seq with at "
+    "IN operator must have a left hand argument of type Variable Reference and right hand argument "
+    "of type Seq with at "
     "least one member";
 
 }  // namespace
 
 Status StatementParser::CountOperator() {
   if (++tree_->operators <= kMaxOperators) return OkStatus();
-  return ValidationError("The expression contains too many operators; operator count: " + std::to_string(tree_->operators));
+  return ValidationError("The expression contains too many operators; operator count: " +
+                         std::to_string(tree_->operators));
 }
 
 StatementParser::Part StatementParser::Finish(Op op, std::initializer_list<NodeId> children) {
@@ -67,7 +70,8 @@ Result<NodeId> StatementParser::ParsePath() {
   for (;;) {
     if (lexer_.Is(StatementToken::kDot)) {
       lexer_.Advance();
-      if (lexer_.Is(StatementToken::kStar)) return ValidationError("Changing item's hierarchy while reading isn't supported");
+      if (lexer_.Is(StatementToken::kStar))
+        return ValidationError("Changing item's hierarchy while reading isn't supported");
       ASSIGN_OR_RETURN(const std::string name, ParseName());
       add_name(name);
       continue;
@@ -82,15 +86,20 @@ Result<NodeId> StatementParser::ParsePath() {
     } else if (token.kind == StatementToken::kNumber) {
       const std::string_view digits = lexer_.Text(token);
       uint32_t index = 0;
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+      const auto [end, error] =
+          std::from_chars(digits.data(), digits.data() + digits.size(), index);
       if (end != digits.data() + digits.size()) return At("Unexpected path component", token);
       if (error != std::errc() || index > INT32_MAX) {
-        return At("List index is not within the allowable range; index: [" + std::string(digits) + "]", token);
+        return At(
+            "List index is not within the allowable range; index: [" + std::string(digits) + "]",
+            token);
       }
       tree_->steps.push_back({true, false, index, 0});
-    } else if (token.kind == StatementToken::kMinus && lexer_.next().kind == StatementToken::kNumber) {
+    } else if (token.kind == StatementToken::kMinus &&
+               lexer_.next().kind == StatementToken::kNumber) {
       lexer_.Advance();
-      return At("List index is not within the allowable range; index: [-" + std::string(lexer_.Text(lexer_.current())) + "]",
+      return At("List index is not within the allowable range; index: [-" +
+                    std::string(lexer_.Text(lexer_.current())) + "]",
                 lexer_.current());
     } else {
       return At("Unexpected path component", token);
@@ -98,7 +107,8 @@ Result<NodeId> StatementParser::ParsePath() {
     lexer_.Advance();
     TRY(Expect(StatementToken::kRightBracket));
   }
-  const NodeId path = tree_->Add(Op::kPath, first, static_cast<uint32_t>(tree_->steps.size()) - first);
+  const NodeId path =
+      tree_->Add(Op::kPath, first, static_cast<uint32_t>(tree_->steps.size()) - first);
   tree_->nodes[path].bound = true;
   return path;
 }
@@ -110,7 +120,8 @@ Result<StatementParser::Part> StatementParser::ParseOr(int depth) {
     lexer_.Advance();
     TRY(CountOperator());
     ASSIGN_OR_RETURN(const Part right, ParseAnd(depth));
-    if (!left.is_condition || !right.is_condition) return ValidationError("The arguments to AND/OR must be Expressions");
+    if (!left.is_condition || !right.is_condition)
+      return ValidationError("The arguments to AND/OR must be Expressions");
     if (group == kNoNode) {
       left = Finish(Op::kOr, {left.node, right.node});
       group = left.node;
@@ -128,7 +139,8 @@ Result<StatementParser::Part> StatementParser::ParseAnd(int depth) {
     lexer_.Advance();
     TRY(CountOperator());
     ASSIGN_OR_RETURN(const Part right, ParseNot(depth));
-    if (!left.is_condition || !right.is_condition) return ValidationError("The arguments to AND/OR must be Expressions");
+    if (!left.is_condition || !right.is_condition)
+      return ValidationError("The arguments to AND/OR must be Expressions");
     if (group == kNoNode) {
       left = Finish(Op::kAnd, {left.node, right.node});
       group = left.node;
@@ -146,7 +158,8 @@ Result<StatementParser::Part> StatementParser::ParseNot(int depth) {
     TRY(CountOperator());
   }
   ASSIGN_OR_RETURN(Part part, ParsePredicate(depth));
-  if (negations > 0 && !part.is_condition) return ValidationError("The argument to NOT must be a Type or Expression");
+  if (negations > 0 && !part.is_condition)
+    return ValidationError("The argument to NOT must be a Type or Expression");
   for (; negations > 0; --negations) part = Negate(part);
   return part;
 }
@@ -164,7 +177,8 @@ Result<StatementParser::Part> StatementParser::ParsePredicate(int depth) {
     default: break;
   }
   if (IsArithmetic(token.kind) || token.keyword == Keyword::kLike) {
-    return ValidationError("Unsupported operator in Condition Expression. Operator: " + Lower(lexer_.Text(token)));
+    return ValidationError("Unsupported operator in Condition Expression. Operator: " +
+                           Lower(lexer_.Text(token)));
   }
   if (token.keyword == Keyword::kIs) return ParseIs(left);
   const bool negated = token.keyword == Keyword::kNot;
@@ -174,7 +188,8 @@ Result<StatementParser::Part> StatementParser::ParsePredicate(int depth) {
     TRY(CountOperator());
     lexer_.Advance();
   }
-  ASSIGN_OR_RETURN(const Part part, keyword == Keyword::kIn ? ParseIn(left, depth) : ParseBetween(left, depth));
+  ASSIGN_OR_RETURN(const Part part,
+                   keyword == Keyword::kIn ? ParseIn(left, depth) : ParseBetween(left, depth));
   return negated ? Negate(part) : part;
 }
 
@@ -251,7 +266,8 @@ Result<StatementParser::Part> StatementParser::ParseIs(Part left) {
   } else if (lexer_.Is(Keyword::kNull)) {
     const auto begin = static_cast<uint32_t>(tree_->text.size());
     model::AppendString(&tree_->text, model::TypeName(model::Type::kNull));
-    const NodeId type = tree_->Add(Op::kValue, begin, static_cast<uint32_t>(tree_->text.size()) - begin);
+    const NodeId type =
+        tree_->Add(Op::kValue, begin, static_cast<uint32_t>(tree_->text.size()) - begin);
     tree_->nodes[type].bound = true;
     part = Finish(Op::kAttributeType, {left.node, type});
   } else {
@@ -262,9 +278,11 @@ Result<StatementParser::Part> StatementParser::ParseIs(Part left) {
 }
 
 Result<StatementParser::Part> StatementParser::ParseOperand(int depth) {
-  if (depth > kMaxStatementDepth) return Malformed("Nested too deeply at " + lexer_.Position(lexer_.current()));
+  if (depth > kMaxStatementDepth)
+    return Malformed("Nested too deeply at " + lexer_.Position(lexer_.current()));
   const Token& token = lexer_.current();
-  const bool word = token.kind == StatementToken::kIdentifier || token.kind == StatementToken::kKeyword;
+  const bool word =
+      token.kind == StatementToken::kIdentifier || token.kind == StatementToken::kKeyword;
   if (word && lexer_.next().kind == StatementToken::kLeftParen) return ParseCall(depth);
   if (AtLiteral()) {
     ASSIGN_OR_RETURN(const NodeId value, AddLiteral());
@@ -274,7 +292,8 @@ Result<StatementParser::Part> StatementParser::ParseOperand(int depth) {
     ASSIGN_OR_RETURN(const NodeId path, ParsePath());
     return Part{path, false};
   }
-  if (token.keyword == Keyword::kMissing) return ValidationError("MISSING must be compared using IS operator");
+  if (token.keyword == Keyword::kMissing)
+    return ValidationError("MISSING must be compared using IS operator");
   if (token.kind != StatementToken::kLeftParen) return Unexpected();
   lexer_.Advance();
   Part inner;
@@ -290,7 +309,8 @@ Result<StatementParser::Part> StatementParser::ParseOperand(int depth) {
 Result<StatementParser::Part> StatementParser::ParseCall(int depth) {
   const Token name = lexer_.current();
   const Op op = FunctionFromName(Lower(lexer_.Text(name)));
-  if (op == Op::kUnknownFunction) return ValidationError("Unrecognized function: " + std::string(lexer_.Text(name)));
+  if (op == Op::kUnknownFunction)
+    return ValidationError("Unrecognized function: " + std::string(lexer_.Text(name)));
   TRY(CountOperator());
   lexer_.Advance();
   lexer_.Advance();
@@ -299,7 +319,8 @@ Result<StatementParser::Part> StatementParser::ParseCall(int depth) {
     if (!arguments.empty()) TRY(Expect(StatementToken::kComma));
     const Token token = lexer_.current();
     ASSIGN_OR_RETURN(const Part argument, ParseOperand(depth + 1));
-    if (argument.is_condition) return Malformed("Unexpected condition at " + lexer_.Position(token));
+    if (argument.is_condition)
+      return Malformed("Unexpected condition at " + lexer_.Position(token));
     arguments.push_back(argument.node);
   }
   lexer_.Advance();
@@ -315,7 +336,8 @@ Result<NodeId> StatementParser::ParseSum(int depth) {
   while (IsArithmetic(lexer_.current().kind)) {
     const Token token = lexer_.current();
     if (token.kind != StatementToken::kPlus && token.kind != StatementToken::kMinus) {
-      return ValidationError("Unsupported operator in Update Expression. Operator: " + std::string(lexer_.Text(token)));
+      return ValidationError("Unsupported operator in Update Expression. Operator: " +
+                             std::string(lexer_.Text(token)));
     }
     TRY(CountOperator());
     lexer_.Advance();

@@ -24,12 +24,14 @@ std::string OutputName(const Tree& tree, const Node& path) {
 }  // namespace
 
 Error StatementParser::Malformed(std::string detail) {
-  return ValidationError(std::string(kMalformedStatement) + ", can't be processed: " + std::move(detail));
+  return ValidationError(std::string(kMalformedStatement) +
+                         ", can't be processed: " + std::move(detail));
 }
 
 Error StatementParser::Unexpected() const {
   const Token& token = lexer_.current();
-  if (token.kind == StatementToken::kEnd) return Malformed("Unexpected end of statement at " + lexer_.Position(token));
+  if (token.kind == StatementToken::kEnd)
+    return Malformed("Unexpected end of statement at " + lexer_.Position(token));
   std::string detail = "Unexpected token ";
   if (token.size <= kQuotedInErrors) detail.append(lexer_.Text(token)).append(" ");
   return Malformed(detail + "at " + lexer_.Position(token));
@@ -68,7 +70,8 @@ Result<Statement> StatementParser::Parse() {
 
 Status StatementParser::ParseTarget(Statement* out) {
   if (!lexer_.Is(StatementToken::kIdentifier) && !lexer_.Is(StatementToken::kQuoted)) {
-    if (lexer_.Is(StatementToken::kLeftParen) || AtLiteral()) return ValidationError("Unexpected from source");
+    if (lexer_.Is(StatementToken::kLeftParen) || AtLiteral())
+      return ValidationError("Unexpected from source");
     return Unexpected();
   }
   ASSIGN_OR_RETURN(out->table, ParseName());
@@ -85,7 +88,8 @@ Status StatementParser::ParseWriteTarget(Statement* out) {
   TRY(ParseTarget(out));
   if (!out->index) return OkStatus();
   if (out->kind == StatementKind::kInsert) {
-    return ValidationError("FROM clause may only contain a single table name in data manipulation statements");
+    return ValidationError(
+        "FROM clause may only contain a single table name in data manipulation statements");
   }
   return ValidationError("This operation is not supported on an index");
 }
@@ -102,7 +106,9 @@ Status StatementParser::ParseWhere(Statement* out) {
   ASSIGN_OR_RETURN(const Part whole, ParseOr(0));
   if (!whole.is_condition) {
     // What follows may be why: two operands side by side are no condition.
-    if (!lexer_.Is(StatementToken::kEnd) && !lexer_.Is(Keyword::kOrder) && !lexer_.Is(Keyword::kReturning)) return Unexpected();
+    if (!lexer_.Is(StatementToken::kEnd) && !lexer_.Is(Keyword::kOrder) &&
+        !lexer_.Is(Keyword::kReturning))
+      return Unexpected();
     return ValidationError("WHERE clause must contain an expression that resolves to a boolean");
   }
   condition->root = whole.node;
@@ -115,19 +121,22 @@ Status StatementParser::ParseSelectItems(ProjectionTree* projection) {
   tree_ = &projection->tree;
   for (;;) {
     const Token token = lexer_.current();
-    const bool name = token.kind == StatementToken::kIdentifier || token.kind == StatementToken::kQuoted;
+    const bool name =
+        token.kind == StatementToken::kIdentifier || token.kind == StatementToken::kQuoted;
     if ((token.kind == StatementToken::kIdentifier || token.kind == StatementToken::kKeyword) &&
         lexer_.next().kind == StatementToken::kLeftParen) {
       return At("Unexpected path component", token);
     }
     if (!name) {
-      if (AtLiteral() || lexer_.Is(Keyword::kMissing)) return At("Unexpected path component", token);
+      if (AtLiteral() || lexer_.Is(Keyword::kMissing))
+        return At("Unexpected path component", token);
       return Unexpected();
     }
     ASSIGN_OR_RETURN(const NodeId path, ParsePath());
     projection->paths.push_back(path);
     projection->outputs.push_back({OutputName(*tree_, tree_->nodes[path]), path});
-    if (lexer_.Is(Keyword::kAs) || lexer_.Is(StatementToken::kIdentifier) || lexer_.Is(StatementToken::kQuoted)) {
+    if (lexer_.Is(Keyword::kAs) || lexer_.Is(StatementToken::kIdentifier) ||
+        lexer_.Is(StatementToken::kQuoted)) {
       return ValidationError("Aliasing is not supported");
     }
     if (!lexer_.Is(StatementToken::kComma)) break;
@@ -137,8 +146,10 @@ Status StatementParser::ParseSelectItems(ProjectionTree* projection) {
 }
 
 Status StatementParser::RefuseSources() {
-  if (lexer_.Is(StatementToken::kComma)) return ValidationError("Only select from a single table or index is supported.");
-  if (lexer_.Is(Keyword::kAs) || lexer_.Is(StatementToken::kIdentifier) || lexer_.Is(StatementToken::kQuoted)) {
+  if (lexer_.Is(StatementToken::kComma))
+    return ValidationError("Only select from a single table or index is supported.");
+  if (lexer_.Is(Keyword::kAs) || lexer_.Is(StatementToken::kIdentifier) ||
+      lexer_.Is(StatementToken::kQuoted)) {
     return ValidationError("Aliasing is not supported");
   }
   return OkStatus();
@@ -157,7 +168,8 @@ Status StatementParser::RefuseClauses() {
 Status StatementParser::ParseSelect(Statement* out) {
   out->kind = StatementKind::kSelect;
   lexer_.Advance();
-  if (lexer_.Is(Keyword::kDistinct)) return ValidationError("Unsupported token in expression: DISTINCT");
+  if (lexer_.Is(Keyword::kDistinct))
+    return ValidationError("Unsupported token in expression: DISTINCT");
   if (lexer_.Is(Keyword::kValue) || lexer_.Is(Keyword::kPivot)) {
     return ValidationError("Select projection doesn't support value or pivot keywords");
   }
@@ -177,10 +189,13 @@ Status StatementParser::ParseSelect(Statement* out) {
   if (projection == nullptr) return OkStatus();
   TRY(CheckBoundPaths(&projection->tree));
   std::vector<ProjectionTree::Output>& outputs = projection->outputs;
-  std::sort(outputs.begin(), outputs.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  const auto same = std::adjacent_find(outputs.begin(), outputs.end(),
-                                       [](const auto& a, const auto& b) { return a.name == b.name; });
-  if (same != outputs.end()) return ValidationError("Duplicate identifiers in select clause: " + same->name);
+  std::sort(outputs.begin(), outputs.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  const auto same =
+      std::adjacent_find(outputs.begin(), outputs.end(),
+                         [](const auto& a, const auto& b) { return a.name == b.name; });
+  if (same != outputs.end())
+    return ValidationError("Duplicate identifiers in select clause: " + same->name);
   TRY(BuildPathTrie("", projection->tree, projection->paths, &projection->trie));
   out->projection = Projection(std::move(projection));
   return OkStatus();
@@ -193,7 +208,8 @@ Status StatementParser::ParseOrderBy(Statement* out) {
   for (;;) {
     const Token token = lexer_.current();
     if (AtLiteral()) {
-      return ValidationError("Argument to ORDER BY must be of type VariableReference. Type: " + std::string(lexer_.Text(token)));
+      return ValidationError("Argument to ORDER BY must be of type VariableReference. Type: " +
+                             std::string(lexer_.Text(token)));
     }
     OrderBy& order = out->order_by.emplace_back();
     ASSIGN_OR_RETURN(order.attribute, ParseName());
@@ -224,15 +240,18 @@ Status StatementParser::ParseInsert(Statement* out) {
   TRY(Expect(Keyword::kValue));
   if (!lexer_.Is(StatementToken::kLeftBrace)) {
     if (!AtLiteral()) return Unexpected();
-    return At("Unsupported format in item expression. Please use struct format {...} to express item values for insert "
-              "statement.",
-              lexer_.current());
+    return At(
+        "Unsupported format in item expression. Please use struct format {...} to express item "
+        "values for insert "
+        "statement.",
+        lexer_.current());
   }
   std::string entries;
   size_t count = 0;
   TRY(ParseTuple(1, &entries, &count));
   model::AppendItem(&out->item, count, entries);
-  if (lexer_.Is(Keyword::kReturning)) return ValidationError("RETURNING is not supported in INSERT");
+  if (lexer_.Is(Keyword::kReturning))
+    return ValidationError("RETURNING is not supported in INSERT");
   return OkStatus();
 }
 
@@ -253,7 +272,8 @@ Status StatementParser::ParseSetFunction(NodeId target, Action::Kind kind, Updat
   const Node& path = tree_->nodes[arguments[0]];
   const Node& value = tree_->nodes[arguments[1]];
   if (path.op != Op::kPath || ComparePaths(*tree_, path, tree_->nodes[target]) != 0) {
-    return ValidationError("The first argument to " + function + " must equal the assignment value");
+    return ValidationError("The first argument to " + function +
+                           " must equal the assignment value");
   }
   const auto is_set = [](model::Type type) {
     return type == model::Type::kSS || type == model::Type::kNS || type == model::Type::kBS;
@@ -270,7 +290,8 @@ Status StatementParser::ParseSet(UpdateTree* update) {
   for (;;) {
     ASSIGN_OR_RETURN(const NodeId target, ParsePath());
     TRY(Expect(StatementToken::kEq));
-    if (lexer_.Is(StatementToken::kIdentifier) && lexer_.next().kind == StatementToken::kLeftParen) {
+    if (lexer_.Is(StatementToken::kIdentifier) &&
+        lexer_.next().kind == StatementToken::kLeftParen) {
       std::string name(lexer_.Text(lexer_.current()));
       for (char& c : name) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
       if (name == "SET_ADD" || name == "SET_DELETE") {
@@ -347,8 +368,10 @@ Status StatementParser::ParseReturning(Statement* out) {
     lexer_.Advance();
   }
   if (!lexer_.Is(StatementToken::kStar)) {
-    if (!lexer_.Is(StatementToken::kIdentifier) && !lexer_.Is(StatementToken::kQuoted)) return Unexpected();
-    return ValidationError("Expected '*' after ( MODIFIED | ALL ) ( NEW | OLD ) in RETURNING clause");
+    if (!lexer_.Is(StatementToken::kIdentifier) && !lexer_.Is(StatementToken::kQuoted))
+      return Unexpected();
+    return ValidationError(
+        "Expected '*' after ( MODIFIED | ALL ) ( NEW | OLD ) in RETURNING clause");
   }
   lexer_.Advance();
   if (lexer_.Is(StatementToken::kComma)) {
@@ -368,7 +391,8 @@ Result<Statement> ParseStatement(std::string_view text, std::span<const std::str
   StatementParser parser(text, parameters);
   Result<Statement> statement = parser.Parse();
   // Checks that have met a parameter that is not there have nothing to say.
-  const bool malformed = !statement.ok() && statement.error().message().starts_with(kMalformedStatement);
+  const bool malformed =
+      !statement.ok() && statement.error().message().starts_with(kMalformedStatement);
   if (parser.lacks_parameters() && !malformed) {
     return ValidationError("Number of parameters in request and statement don't match.");
   }

@@ -19,7 +19,8 @@ bool IsReference(std::string_view key, char sigil) {
 
 }  // namespace
 
-Status Substitutions::Set(std::string_view parameter, char sigil, std::vector<std::pair<std::string, std::string>> pairs,
+Status Substitutions::Set(std::string_view parameter, char sigil,
+                          std::vector<std::pair<std::string, std::string>> pairs,
                           std::vector<Entry>* entries) {
   const std::string name(parameter);
   if (pairs.empty()) return ValidationError(name + " must not be empty");
@@ -32,12 +33,15 @@ Status Substitutions::Set(std::string_view parameter, char sigil, std::vector<st
       return ValidationError(name + " contains invalid key: Syntax error; key: \"" + key + "\"");
     }
     if (key.size() > kMaxReferenceBytes) {
-      return ValidationError(name + " contains invalid key: The expression attribute map contains a key that is too long; " +
-                             "size of key: " + std::to_string(key.size()));
+      return ValidationError(
+          name +
+          " contains invalid key: The expression attribute map contains a key that is too long; " +
+          "size of key: " + std::to_string(key.size()));
     }
     entries->push_back({std::move(key), std::move(substitute), false});
   }
-  std::sort(entries->begin(), entries->end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  std::sort(entries->begin(), entries->end(),
+            [](const Entry& a, const Entry& b) { return a.key < b.key; });
   return OkStatus();
 }
 
@@ -46,8 +50,9 @@ Status Substitutions::SetNames(std::vector<std::pair<std::string, std::string>> 
   for (const Entry& entry : names_) {
     if (!entry.substitute.empty() && entry.substitute.size() <= kMaxNameBytes) continue;
     return ValidationError(std::string("ExpressionAttributeNames contains invalid value: ") +
-                           (entry.substitute.empty() ? "Empty attribute name"
-                                                     : "Attribute name is too large, must be less than 65536 bytes") +
+                           (entry.substitute.empty()
+                                ? "Empty attribute name"
+                                : "Attribute name is too large, must be less than 65536 bytes") +
                            " for key " + entry.key);
   }
   return OkStatus();
@@ -58,15 +63,20 @@ Status Substitutions::SetValues(std::vector<std::pair<std::string, std::string>>
 }
 
 const std::string* Substitutions::Use(std::vector<Entry>* entries, std::string_view key) {
-  const auto found = std::lower_bound(entries->begin(), entries->end(), key,
-                                      [](const Entry& entry, std::string_view k) { return entry.key < k; });
+  const auto found =
+      std::lower_bound(entries->begin(), entries->end(), key,
+                       [](const Entry& entry, std::string_view k) { return entry.key < k; });
   if (found == entries->end() || found->key != key) return nullptr;
   found->used = true;
   return &found->substitute;
 }
 
-const std::string* Substitutions::UseName(std::string_view reference) { return Use(&names_, reference); }
-const std::string* Substitutions::UseValue(std::string_view reference) { return Use(&values_, reference); }
+const std::string* Substitutions::UseName(std::string_view reference) {
+  return Use(&names_, reference);
+}
+const std::string* Substitutions::UseValue(std::string_view reference) {
+  return Use(&values_, reference);
+}
 
 Status Substitutions::CheckUsed(std::string_view parameter, const std::vector<Entry>& entries) {
   std::string unused;
@@ -76,7 +86,8 @@ Status Substitutions::CheckUsed(std::string_view parameter, const std::vector<En
     unused += entry.key;
   }
   if (unused.empty()) return OkStatus();
-  return ValidationError("Value provided in " + std::string(parameter) + " unused in expressions: keys: {" + unused + "}");
+  return ValidationError("Value provided in " + std::string(parameter) +
+                         " unused in expressions: keys: {" + unused + "}");
 }
 
 Status Substitutions::CheckAllUsed() const {

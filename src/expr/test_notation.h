@@ -1,7 +1,8 @@
 // For tests: values and items written short, to and from their encoding.
 //
-//   value := number | 'text' | x'bytes' | true | false | null | "[" values "]" | "{" fields "}" | "<" values ">"
-//   field := name ":" value              < > is a set, of the type of its members. An item is a map.
+//   value := number | 'text' | x'bytes' | true | false | null | "[" values "]" | "{" fields "}" |
+//   "<" values ">" field := name ":" value              < > is a set, of the type of its members.
+//   An item is a map.
 #pragma once
 
 #include <map>
@@ -33,7 +34,8 @@ class Reader {
     } else if (c == '<') {
       const std::vector<std::string> members = Members('>');
       std::vector<std::string_view> texts;
-      for (const std::string& member : members) texts.push_back(model::ValueView(std::string_view(member)).text());
+      for (const std::string& member : members)
+        texts.push_back(model::ValueView(std::string_view(member)).text());
       const model::Type type = model::ValueView(std::string_view(members.at(0))).type();
       model::AppendSet(&out,
                        type == model::Type::kS   ? model::Type::kSS
@@ -94,7 +96,9 @@ class Reader {
   std::string Word() {
     Peek();
     std::string out;
-    while (p_ < text_.size() && std::string_view(" ,:]}>").find(text_[p_]) == std::string_view::npos) out += Take();
+    while (p_ < text_.size() &&
+           std::string_view(" ,:]}>").find(text_[p_]) == std::string_view::npos)
+      out += Take();
     return out;
   }
   std::vector<std::string> Members(char close) {
@@ -128,7 +132,8 @@ inline std::string Show(model::ValueView value);
 
 inline std::string Show(model::MapView map) {
   std::string out;
-  for (const auto& entry : map) out += (out.empty() ? "" : ", ") + std::string(entry.name) + ": " + Show(entry.value);
+  for (const auto& entry : map)
+    out += (out.empty() ? "" : ", ") + std::string(entry.name) + ": " + Show(entry.value);
   return "{" + out + "}";
 }
 
@@ -141,7 +146,8 @@ inline std::string Show(model::ValueView value) {
     case model::Type::kBool: return value.boolean() ? "true" : "false";
     case model::Type::kNull: return "null";
     case model::Type::kL:
-      for (const model::ValueView element : value.list()) out += (out.empty() ? "" : ", ") + Show(element);
+      for (const model::ValueView element : value.list())
+        out += (out.empty() ? "" : ", ") + Show(element);
       return "[" + out + "]";
     case model::Type::kM: return Show(value.map());
     case model::Type::kSS:
@@ -150,13 +156,17 @@ inline std::string Show(model::ValueView value) {
       for (const std::string_view member : value.set()) {
         const std::string text(member);
         out += out.empty() ? "" : ", ";
-        out += value.type() == model::Type::kNS ? text : (value.type() == model::Type::kBS ? "x'" : "'") + text + "'";
+        out += value.type() == model::Type::kNS
+                   ? text
+                   : (value.type() == model::Type::kBS ? "x'" : "'") + text + "'";
       }
       return "<" + out + ">";
   }
   return out;
 }
 
-inline std::string Show(model::ItemView item) { return item.exists() ? Show(item.attributes()) : ""; }
+inline std::string Show(model::ItemView item) {
+  return item.exists() ? Show(item.attributes()) : "";
+}
 
 }  // namespace stator::expr::notation

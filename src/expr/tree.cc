@@ -12,13 +12,28 @@ struct OpText {
   std::string_view name;
 };
 constexpr std::array kOps = {
-    OpText{Op::kEq, "="}, OpText{Op::kNe, "<>"}, OpText{Op::kLt, "<"}, OpText{Op::kLe, "<="}, OpText{Op::kGt, ">"},
-    OpText{Op::kGe, ">="}, OpText{Op::kBetween, "BETWEEN"}, OpText{Op::kIn, "IN"}, OpText{Op::kAnd, "AND"},
-    OpText{Op::kOr, "OR"}, OpText{Op::kNot, "NOT"}, OpText{Op::kAttributeExists, "attribute_exists"},
-    OpText{Op::kAttributeNotExists, "attribute_not_exists"}, OpText{Op::kAttributeType, "attribute_type"},
-    OpText{Op::kBeginsWith, "begins_with"}, OpText{Op::kContains, "contains"}, OpText{Op::kSize, "size"},
-    OpText{Op::kIfNotExists, "if_not_exists"}, OpText{Op::kListAppend, "list_append"}, OpText{Op::kPlus, "+"},
-    OpText{Op::kMinus, "-"}, OpText{Op::kPresentAndNe, "<>"},
+    OpText{Op::kEq, "="},
+    OpText{Op::kNe, "<>"},
+    OpText{Op::kLt, "<"},
+    OpText{Op::kLe, "<="},
+    OpText{Op::kGt, ">"},
+    OpText{Op::kGe, ">="},
+    OpText{Op::kBetween, "BETWEEN"},
+    OpText{Op::kIn, "IN"},
+    OpText{Op::kAnd, "AND"},
+    OpText{Op::kOr, "OR"},
+    OpText{Op::kNot, "NOT"},
+    OpText{Op::kAttributeExists, "attribute_exists"},
+    OpText{Op::kAttributeNotExists, "attribute_not_exists"},
+    OpText{Op::kAttributeType, "attribute_type"},
+    OpText{Op::kBeginsWith, "begins_with"},
+    OpText{Op::kContains, "contains"},
+    OpText{Op::kSize, "size"},
+    OpText{Op::kIfNotExists, "if_not_exists"},
+    OpText{Op::kListAppend, "list_append"},
+    OpText{Op::kPlus, "+"},
+    OpText{Op::kMinus, "-"},
+    OpText{Op::kPresentAndNe, "<>"},
 };
 
 }  // namespace
@@ -74,7 +89,8 @@ model::ValueView Lookup(const Tree& tree, const Node& path, model::ItemView item
     if (step->is_index) {
       value = value.type() == model::Type::kL ? value.list().At(step->begin) : model::ValueView();
     } else {
-      value = value.type() == model::Type::kM ? value.map().Find(tree.Name(*step)) : model::ValueView();
+      value =
+          value.type() == model::Type::kM ? value.map().Find(tree.Name(*step)) : model::ValueView();
     }
   }
   return value;

@@ -1,8 +1,9 @@
-// The syntax tree of an expression: flat arrays and offsets, so that a whole tree is three allocations, is walked without
-// chasing heap nodes, and can be copied.
+// The syntax tree of an expression: flat arrays and offsets, so that a whole tree is three
+// allocations, is walked without chasing heap nodes, and can be copied.
 //
-// Parsing leaves references as they were written ("#n", ":v"); binding (bind.h) replaces them by what they stand for. The
-// tree owns its text: names written bare stay in the source text, substitutes are appended behind it.
+// Parsing leaves references as they were written ("#n", ":v"); binding (bind.h) replaces them by
+// what they stand for. The tree owns its text: names written bare stay in the source text,
+// substitutes are appended behind it.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,31 @@
 namespace stator::expr {
 
 enum class Op : uint8_t {
-  kPath, kValue,
-  kEq, kNe, kLt, kLe, kGt, kGe, kBetween, kIn,
-  kAnd, kOr, kNot,
-  kAttributeExists, kAttributeNotExists, kAttributeType, kBeginsWith, kContains, kSize,
-  kIfNotExists, kListAppend, kUnknownFunction,
-  kPlus, kMinus,
-  kNotContains,  // legacy only: false if the attribute is missing
+  kPath,
+  kValue,
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kBetween,
+  kIn,
+  kAnd,
+  kOr,
+  kNot,
+  kAttributeExists,
+  kAttributeNotExists,
+  kAttributeType,
+  kBeginsWith,
+  kContains,
+  kSize,
+  kIfNotExists,
+  kListAppend,
+  kUnknownFunction,
+  kPlus,
+  kMinus,
+  kNotContains,   // legacy only: false if the attribute is missing
   kPresentAndNe,  // the <> of PartiQL: false if an operand is missing
 };
 
@@ -40,7 +59,8 @@ struct Node {
   NodeId first_child = kNoNode;
   NodeId last_child = kNoNode;
   NodeId next = kNoNode;  // sibling
-  // kPath: range of steps. kValue: range of the text: the reference, after binding the encoded value. Functions: the name.
+  // kPath: range of steps. kValue: range of the text: the reference, after binding the encoded
+  // value. Functions: the name.
   uint32_t begin = 0;
   uint32_t size = 0;
 };
@@ -84,10 +104,14 @@ struct Tree {
     for (NodeId id = node.first_child; id != kNoNode; id = nodes[id].next) ++count;
     return count;
   }
-  std::string_view Text(uint32_t begin, uint32_t size) const { return std::string_view(text).substr(begin, size); }
+  std::string_view Text(uint32_t begin, uint32_t size) const {
+    return std::string_view(text).substr(begin, size);
+  }
   std::string_view Name(const Step& step) const { return {text.data() + step.begin, step.size}; }
   // Of a bound kValue.
-  model::ValueView Value(const Node& node) const { return model::ValueView(text.data() + node.begin); }
+  model::ValueView Value(const Node& node) const {
+    return model::ValueView(text.data() + node.begin);
+  }
   // Appends `bytes` behind the text and returns where they are.
   uint32_t Store(std::string_view bytes) {
     const auto begin = static_cast<uint32_t>(text.size());
@@ -96,7 +120,8 @@ struct Tree {
   }
 };
 
-// As written by the user: "=", "AND", "BETWEEN", "begins_with". Empty for operands and unknown functions.
+// As written by the user: "=", "AND", "BETWEEN", "begins_with". Empty for operands and unknown
+// functions.
 std::string_view OpName(Op op);
 // kUnknownFunction if there is none of that name.
 Op FunctionFromName(std::string_view name);

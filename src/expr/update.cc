@@ -30,14 +30,16 @@ std::vector<std::string> TargetAttributes(const Update& update) {
   std::vector<std::string> names;
   if (!update.present()) return names;
   const UpdateTree& tree = *update.tree();
-  for (const Action& action : tree.actions) AddTopLevelName(tree.tree, tree.tree.nodes[action.path], &names);
+  for (const Action& action : tree.actions)
+    AddTopLevelName(tree.tree, tree.tree.nodes[action.path], &names);
   return names;
 }
 
 bool OnlyRemoves(const Update& update) {
   if (!update.present() || update.tree()->actions.empty()) return false;
   const auto& actions = update.tree()->actions;
-  return std::all_of(actions.begin(), actions.end(), [](const Action& a) { return a.kind == Action::kRemove; });
+  return std::all_of(actions.begin(), actions.end(),
+                     [](const Action& a) { return a.kind == Action::kRemove; });
 }
 
 int ValueWritingActions(const Update& update) {

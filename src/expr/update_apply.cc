@@ -11,13 +11,16 @@ namespace {
 using model::Type;
 using model::ValueView;
 
-Error WrongType() { return ValidationError("An operand in the update expression has an incorrect data type"); }
+Error WrongType() {
+  return ValidationError("An operand in the update expression has an incorrect data type");
+}
 // Of ADD and DELETE; AttributeUpdates has words of its own, seen at DynamoDB Local.
 Error WrongType(const Action& action) {
   return action.legacy ? ValidationError("Type mismatch for attribute to update") : WrongType();
 }
 Error InvalidPath() {
-  return ValidationError("The document path provided in the update expression is invalid for update");
+  return ValidationError(
+      "The document path provided in the update expression is invalid for update");
 }
 
 // Appends the elements of a list, one behind the other.
@@ -30,14 +33,16 @@ class Values {
  public:
   Values(const Tree& tree, model::ItemView item) : tree_(tree), item_(item) {}
 
-  // The view lives as long as this object, the item and the tree. Nesting is bounded by the number of operators.
+  // The view lives as long as this object, the item and the tree. Nesting is bounded by the number
+  // of operators.
   Result<ValueView> Get(const Node& node) {
     switch (node.op) {
       case Op::kValue: return tree_.Value(node);
       case Op::kPath: {
         const ValueView value = Lookup(tree_, node, item_);
         if (value.empty()) {
-          return ValidationError("The provided expression refers to an attribute that does not exist in the item");
+          return ValidationError(
+              "The provided expression refers to an attribute that does not exist in the item");
         }
         return value;
       }
@@ -66,8 +71,9 @@ class Values {
 
   Result<ValueView> Sum(ValueView left, ValueView right, bool subtract) {
     if (left.type() != Type::kN || right.type() != Type::kN) return WrongType();
-    ASSIGN_OR_RETURN(const model::Number sum, subtract ? model::Number::Subtract(left.number(), right.number())
-                                                       : model::Number::Add(left.number(), right.number()));
+    ASSIGN_OR_RETURN(const model::Number sum,
+                     subtract ? model::Number::Subtract(left.number(), right.number())
+                              : model::Number::Add(left.number(), right.number()));
     std::string encoded;
     model::AppendNumber(&encoded, sum);
     return Keep(std::move(encoded));
@@ -101,15 +107,17 @@ class Values {
   }
 
  private:
-  ValueView Keep(std::string encoded) { return ValueView(std::string_view(kept_.emplace_back(std::move(encoded)))); }
+  ValueView Keep(std::string encoded) {
+    return ValueView(std::string_view(kept_.emplace_back(std::move(encoded))));
+  }
 
   const Tree& tree_;
   const model::ItemView item_;
   std::deque<std::string> kept_;  // computed values; addresses are stable
 };
 
-// Writes the new item in one pass over the old one, entry by entry: what no path touches is copied as it stands. Recursion
-// is as deep as paths are, at most 32.
+// Writes the new item in one pass over the old one, entry by entry: what no path touches is copied
+// as it stands. Recursion is as deep as paths are, at most 32.
 class Rewriter {
  public:
   Rewriter(const UpdateTree& update, Values* values, bool item_is_missing)
@@ -125,7 +133,8 @@ class Rewriter {
     return OkStatus();
   }
 
-  Status Entries(model::MapView old, const PathTrie::Node& node, int depth, std::string* out, size_t* count) {
+  Status Entries(model::MapView old, const PathTrie::Node& node, int depth, std::string* out,
+                 size_t* count) {
     const PathTrie::Node* child = update_.trie.begin(node);
     const PathTrie::Node* const end = update_.trie.end(node);
     for (const auto& entry : old) {
@@ -146,7 +155,8 @@ class Rewriter {
 
  private:
   // One touched entry of a map; `old` is empty if it is missing.
-  Status Entry(ValueView old, const PathTrie::Node& node, int depth, std::string* out, size_t* count) {
+  Status Entry(ValueView old, const PathTrie::Node& node, int depth, std::string* out,
+               size_t* count) {
     const size_t before = out->size();
     model::AppendName(out, update_.tree.Name(node.step));
     ASSIGN_OR_RETURN(const bool present, Value(old, node, depth, out));
@@ -158,7 +168,8 @@ class Rewriter {
     return OkStatus();
   }
 
-  Status Elements(model::ListView old, const PathTrie::Node& node, int depth, std::string* out, size_t* count) {
+  Status Elements(model::ListView old, const PathTrie::Node& node, int depth, std::string* out,
+                  size_t* count) {
     const PathTrie::Node* child = update_.trie.begin(node);
     const PathTrie::Node* const end = update_.trie.end(node);
     uint32_t index = 0;
@@ -172,7 +183,8 @@ class Rewriter {
       }
       ++index;
     }
-    // Beyond the end: new elements follow each other in the order of their indexes, gaps do not count.
+    // Beyond the end: new elements follow each other in the order of their indexes, gaps do not
+    // count.
     for (; child != end; ++child) {
       ASSIGN_OR_RETURN(const bool present, Value(ValueView(), *child, depth, out));
       *count += present;
@@ -180,15 +192,18 @@ class Rewriter {
     return OkStatus();
   }
 
-  // Appends what becomes of `old` (empty: missing), which is at `depth` steps below the item; false if nothing does.
+  // Appends what becomes of `old` (empty: missing), which is at `depth` steps below the item; false
+  // if nothing does.
   Result<bool> Value(ValueView old, const PathTrie::Node& node, int depth, std::string* out) {
     if (node.is_leaf()) {
       ASSIGN_OR_RETURN(const ValueView value, Act(old, node.leaf));
       if (value.empty()) return false;
-      // The item counts as one level. At the top level the request's own checks have seen the depth already.
+      // The item counts as one level. At the top level the request's own checks have seen the depth
+      // already.
       if (depth > 1 && depth + ContainerLevels(value) > model::kMaxNestingDepth) {
         return ValidationError(
-            "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit");
+            "Nesting Levels have exceeded supported limits: Attributes in the item have nested "
+            "levels beyond supported limit");
       }
       out->append(value.encoded());
       return true;
@@ -252,7 +267,8 @@ class Rewriter {
 int ContainerLevels(ValueView value) {
   int deepest = 0;
   if (value.type() == Type::kL) {
-    for (const ValueView element : value.list()) deepest = std::max(deepest, ContainerLevels(element));
+    for (const ValueView element : value.list())
+      deepest = std::max(deepest, ContainerLevels(element));
   } else if (value.type() == Type::kM) {
     for (const auto& entry : value.map()) deepest = std::max(deepest, ContainerLevels(entry.value));
   } else {

@@ -11,12 +11,14 @@ Result<Update> Parse(std::string_view text) {
 }
 
 // The item after the update as notation, or the error.
-std::string Apply(std::string_view text, std::string_view item, std::string_view key = "{pk: 'k'}") {
+std::string Apply(std::string_view text, std::string_view item,
+                  std::string_view key = "{pk: 'k'}") {
   const Result<Update> update = Parse(text);
   if (!update.ok()) return update.error().message();
   const std::string old_item = notation::Item(item);
   const std::string key_item = notation::Item(key);
-  const Result<Updated> updated = ApplyUpdate(*update, model::ItemView(old_item), model::ItemView(key_item));
+  const Result<Updated> updated =
+      ApplyUpdate(*update, model::ItemView(old_item), model::ItemView(key_item));
   if (!updated.ok()) return updated.error().message();
   EXPECT_TRUE(updated->item.empty() || model::CheckItem(updated->item).ok()) << text;
   // Canonical: the same bytes as if the item had been written so.
@@ -25,9 +27,11 @@ std::string Apply(std::string_view text, std::string_view item, std::string_view
   return shown;
 }
 
-const std::string kMissing = "The provided expression refers to an attribute that does not exist in the item";
+const std::string kMissing =
+    "The provided expression refers to an attribute that does not exist in the item";
 const std::string kWrongType = "An operand in the update expression has an incorrect data type";
-const std::string kInvalidPath = "The document path provided in the update expression is invalid for update";
+const std::string kInvalidPath =
+    "The document path provided in the update expression is invalid for update";
 
 struct Case {
   std::string text;
@@ -36,7 +40,8 @@ struct Case {
 };
 
 void Check(const std::vector<Case>& cases) {
-  for (const Case& c : cases) EXPECT_EQ(Apply(c.text, c.item), c.want) << c.text << " on " << c.item;
+  for (const Case& c : cases)
+    EXPECT_EQ(Apply(c.text, c.item), c.want) << c.text << " on " << c.item;
 }
 
 TEST(UpdateTest, Set) {
@@ -51,7 +56,8 @@ TEST(UpdateTest, Set) {
       {"SET a = b + :n", "{b: 41}", "{a: 42, b: 41}"},
       {"SET a = (b) - (:m)", "{b: 1.5}", "{a: -0.5, b: 1.5}"},
       {"SET a = (a + :n)", "{a: 1}", "{a: 2}"},
-      {"SET a = a+:n", "{a: 99999999999999999999999999999999999999}", "{a: 1" + std::string(38, '0') + "}"},
+      {"SET a = a+:n", "{a: 99999999999999999999999999999999999999}",
+       "{a: 1" + std::string(38, '0') + "}"},
       {"SET a = :n + b", "{b: 's'}", kWrongType},
       {"SET a = b + :n", "{b: <1>}", kWrongType},
       {"SET a = b + :n", "{pk: 1}", kMissing},
@@ -173,7 +179,8 @@ TEST(UpdateTest, OnAMissingItem) {
       {"REMOVE a.b SET c = :s", "", "{c: 'x', pk: 'k'}"},
   });
   const std::string key = notation::Item("{pk: 'k'}");
-  const Result<Updated> removed = ApplyUpdate(Parse("REMOVE a").value(), model::ItemView(), model::ItemView(key));
+  const Result<Updated> removed =
+      ApplyUpdate(Parse("REMOVE a").value(), model::ItemView(), model::ItemView(key));
   ASSERT_TRUE(removed.ok());
   EXPECT_TRUE(removed->removes_only_on_missing_item);
   const Result<Updated> nothing = ApplyUpdate(Update(), model::ItemView(), model::ItemView(key));
@@ -192,28 +199,37 @@ TEST(UpdateTest, Nesting) {
   }
   EXPECT_TRUE(Apply("SET " + path + ".z = :s", item).starts_with("{a: "));
   const std::string too_deep =
-      "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit";
+      "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels "
+      "beyond supported limit";
   EXPECT_EQ(Apply("SET " + path + ".z = :map", item), too_deep);
-  EXPECT_EQ(Apply("SET " + path + ".z = e", item.substr(0, item.size() - 1) + ", e: {}}"), too_deep);
-  EXPECT_TRUE(Apply("SET " + path.substr(2) + ".z = e", item.substr(0, item.size() - 1) + ", e: {}}").starts_with("{a: "));
+  EXPECT_EQ(Apply("SET " + path + ".z = e", item.substr(0, item.size() - 1) + ", e: {}}"),
+            too_deep);
+  EXPECT_TRUE(
+      Apply("SET " + path.substr(2) + ".z = e", item.substr(0, item.size() - 1) + ", e: {}}")
+          .starts_with("{a: "));
 }
 
 TEST(UpdateTest, ParseErrors) {
   const std::string invalid = "Invalid UpdateExpression: ";
   auto syntax = [](std::string_view token, std::string_view near) {
-    return "Syntax error; token: \"" + std::string(token) + "\", near: \"" + std::string(near) + "\"";
+    return "Syntax error; token: \"" + std::string(token) + "\", near: \"" + std::string(near) +
+           "\"";
   };
   auto overlap = [](std::string_view one, std::string_view two) {
-    return "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: " +
+    return "Two document paths overlap with each other; must remove or rewrite one of these paths; "
+           "path one: " +
            std::string(one) + ", path two: " + std::string(two);
   };
   auto add_type = [](std::string_view clause, std::string_view type) {
-    return "Incorrect operand type for operator or function; operator: " + std::string(clause) + ", operand type: " +
-           std::string(type);
+    return "Incorrect operand type for operator or function; operator: " + std::string(clause) +
+           ", operand type: " + std::string(type);
   };
-  const std::string type = "Incorrect operand type for operator or function; operator or function: ";
-  const std::string count = "Incorrect number of operands for operator or function; operator or function: ";
-  const std::string misused = "The function is not allowed to be used this way in an expression; function: list_append";
+  const std::string type =
+      "Incorrect operand type for operator or function; operator or function: ";
+  const std::string count =
+      "Incorrect number of operands for operator or function; operator or function: ";
+  const std::string misused =
+      "The function is not allowed to be used this way in an expression; function: list_append";
   const std::string redundant = "The expression has redundant parentheses;";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "The expression can not be empty;"},
@@ -253,25 +269,33 @@ TEST(UpdateTest, ParseErrors) {
       {"SET abort = :s", "Attribute name is a reserved keyword; reserved keyword: abort"},
       {"SET a = foo(b)", "Invalid function name; function: foo"},
       {"SET a = size(b)", "The function is not allowed in an update expression; function: size"},
-      {"SET a = attribute_exists(b)", "The function is not allowed in an update expression; function: attribute_exists"},
+      {"SET a = attribute_exists(b)",
+       "The function is not allowed in an update expression; function: attribute_exists"},
       {"SET a = list_append(list_append(:l, :l), :l)", misused},
       {"SET a = list_append(b, list_append(c, :l))", misused},
       {"SET a = if_not_exists(b, list_append(:l, :l))", misused},
       {"SET a = list_append(b, :l) + :n", misused},
-      {"SET a = :s SET b = :s", "The \"SET\" section can only be used once in an update expression;"},
-      {"remove a set b = :s REMOVE c", "The \"REMOVE\" section can only be used once in an update expression;"},
+      {"SET a = :s SET b = :s",
+       "The \"SET\" section can only be used once in an update expression;"},
+      {"remove a set b = :s REMOVE c",
+       "The \"REMOVE\" section can only be used once in an update expression;"},
       {"ADD a :n ADD b :n", "The \"ADD\" section can only be used once in an update expression;"},
-      {"DELETE a :ss DELETE b :ss", "The \"DELETE\" section can only be used once in an update expression;"},
-      {"SET #x = :s", "An expression attribute name used in the document path is not defined; attribute name: #x"},
-      {"SET a = :x", "An expression attribute value used in expression is not defined; attribute value: :x"},
-      {"SET a = :x, b = #x", "An expression attribute name used in the document path is not defined; attribute name: #x"},
+      {"DELETE a :ss DELETE b :ss",
+       "The \"DELETE\" section can only be used once in an update expression;"},
+      {"SET #x = :s",
+       "An expression attribute name used in the document path is not defined; attribute name: #x"},
+      {"SET a = :x",
+       "An expression attribute value used in expression is not defined; attribute value: :x"},
+      {"SET a = :x, b = #x",
+       "An expression attribute name used in the document path is not defined; attribute name: #x"},
       {"SET a = :s, a = :t", overlap("[a]", "[a]")},
       {"SET a = :s, a.b = :t", overlap("[a]", "[a, b]")},
       {"SET a.b = :s REMOVE a", overlap("[a, b]", "[a]")},
       {"SET a = :s, #a = :t", overlap("[a]", "[a]")},
       {"SET a[1].b = :s REMOVE a[1].b.c", overlap("[a, [1], b]", "[a, [1], b, c]")},
       {"SET a.b = :s, a[0] = :t",
-       "Two document paths conflict with each other; must remove or rewrite one of these paths; path one: [a, b], path two: "
+       "Two document paths conflict with each other; must remove or rewrite one of these paths; "
+       "path one: [a, b], path two: "
        "[a, [0]]"},
       {"ADD a :s", add_type("ADD", "STRING")},
       {"ADD a :b", add_type("ADD", "BINARY")},
@@ -288,25 +312,31 @@ TEST(UpdateTest, ParseErrors) {
       {"SET a = list_append(:l)", count + "list_append, number of operands: 1"},
       {"SET a = if_not_exists(b)", count + "if_not_exists, number of operands: 1"},
       {"SET a = if_not_exists(b, :s, :s)", count + "if_not_exists, number of operands: 3"},
-      {"SET a = if_not_exists(:s, :n)", "Operator or function requires a document path; operator or function: if_not_exists"},
+      {"SET a = if_not_exists(:s, :n)",
+       "Operator or function requires a document path; operator or function: if_not_exists"},
       // Of several mistakes.
       {"SET abort = foo(:x)", "Attribute name is a reserved keyword; reserved keyword: abort"},
       {"SET a = foo(:x) SET b = :s", "Invalid function name; function: foo"},
-      {"SET a = :x SET b = :s", "The \"SET\" section can only be used once in an update expression;"},
-      {"ADD a :s, b :x", "An expression attribute value used in expression is not defined; attribute value: :x"},
+      {"SET a = :x SET b = :s",
+       "The \"SET\" section can only be used once in an update expression;"},
+      {"ADD a :s, b :x",
+       "An expression attribute value used in expression is not defined; attribute value: :x"},
       {"SET a = :s + :n, a = :t", overlap("[a]", "[a]")},
-      {"SET a = " + notation::Repeat("if_not_exists(b,", "", 200) + ":s" + std::string(200, ')'), ""},
+      {"SET a = " + notation::Repeat("if_not_exists(b,", "", 200) + ":s" + std::string(200, ')'),
+       ""},
       {"SET a = ((((((((", syntax("<EOF>", "(")},
       {"SET a = " + std::string(2000, '(') + ":s" + std::string(2000, ')'), redundant},
   };
   for (const auto& [text, error] : cases) {
     const Result<Update> update = Parse(text);
-    EXPECT_EQ(update.ok() ? "" : update.error().message(), error.empty() ? "" : invalid + error) << text.substr(0, 200);
+    EXPECT_EQ(update.ok() ? "" : update.error().message(), error.empty() ? "" : invalid + error)
+        << text.substr(0, 200);
   }
 }
 
 TEST(UpdateTest, Facts) {
-  const Update mixed = Parse("SET a.b = :s, #dot = :t REMOVE c, d[0] ADD e :n DELETE f :ss").value();
+  const Update mixed =
+      Parse("SET a.b = :s, #dot = :t REMOVE c, d[0] ADD e :n DELETE f :ss").value();
   EXPECT_EQ(TargetAttributes(mixed), (std::vector<std::string>{"a", "a.b", "c", "d", "e", "f"}));
   EXPECT_EQ(ValueWritingActions(mixed), 3);
   EXPECT_EQ(ClearingActions(mixed), 3);
@@ -327,7 +357,8 @@ TEST(UpdateTest, UpdatedFragments) {
       {"SET l[9] = :s", "{l: [0, 1, 2]}", "", ""},
       {"REMOVE l[1]", "{l: [0, 1, 2]}", "{l: [1]}", "{l: [2]}"},
       {"REMOVE l[0], l[2]", "{l: [0, 1, 2]}", "{l: [0, 2]}", "{l: [1]}"},
-      {"SET m.x = :s, m.y.z = :t", "{m: {x: 1, y: {z: 2, w: 3}, v: 4}}", "{m: {x: 1, y: {z: 2}}}", "{m: {x: 'x', y: {z: 'y'}}}"},
+      {"SET m.x = :s, m.y.z = :t", "{m: {x: 1, y: {z: 2, w: 3}, v: 4}}", "{m: {x: 1, y: {z: 2}}}",
+       "{m: {x: 'x', y: {z: 'y'}}}"},
       {"REMOVE m.x", "{m: {x: 1, y: 2}}", "{m: {x: 1}}", ""},
       {"SET q = :s", "{pk: 1}", "", "{q: 'x'}"},
       {"ADD n :n", "{n: 5, z: 1}", "{n: 5}", "{n: 6}"},
@@ -339,10 +370,15 @@ TEST(UpdateTest, UpdatedFragments) {
   for (const Row& row : rows) {
     const Update update = Parse(row.text).value();
     const std::string old_item = notation::Item(row.item);
-    const Result<Updated> updated = ApplyUpdate(update, model::ItemView(old_item), model::ItemView(key));
+    const Result<Updated> updated =
+        ApplyUpdate(update, model::ItemView(old_item), model::ItemView(key));
     ASSERT_TRUE(updated.ok()) << row.text;
-    EXPECT_EQ(UpdatedFragments(update, model::ItemView(old_item)), notation::Item(row.old_fragments)) << row.text;
-    EXPECT_EQ(UpdatedFragments(update, model::ItemView(updated->item)), notation::Item(row.new_fragments)) << row.text;
+    EXPECT_EQ(UpdatedFragments(update, model::ItemView(old_item)),
+              notation::Item(row.old_fragments))
+        << row.text;
+    EXPECT_EQ(UpdatedFragments(update, model::ItemView(updated->item)),
+              notation::Item(row.new_fragments))
+        << row.text;
   }
 }
 

@@ -29,7 +29,8 @@ Result<Entries> ReadEntries(kv::Engine& engine) {
                     if (const std::string_view name = NameIn(kLeasePrefix, key); !name.empty()) {
                       if (Result<Lease> lease = Lease::Decode(*text); lease.ok())
                         entries.leases[std::string(name)] = {*std::move(lease), stamp};
-                    } else if (const std::string_view id = NameIn(kProcessPrefix, key); !id.empty()) {
+                    } else if (const std::string_view id = NameIn(kProcessPrefix, key);
+                               !id.empty()) {
                       if (Result<Beat> beat = Beat::Decode(*text); beat.ok())
                         entries.processes.push_back({std::string(id), *std::move(beat), stamp});
                     }
@@ -79,7 +80,8 @@ kv::Batch Fleet::NextBeat() {
   beat.sequence = ++sequence_;
   beat.at_micros = clock_.NowMicros();
   kv::Batch batch;
-  batch.puts.push_back({kFleetTablet, KeyOf(kProcessPrefix, options_.id), EncodeRecord(beat.Encode())});
+  batch.puts.push_back(
+      {kFleetTablet, KeyOf(kProcessPrefix, options_.id), EncodeRecord(beat.Encode())});
   return batch;
 }
 
@@ -89,7 +91,8 @@ Status Fleet::Read() {
   std::vector<std::string> before = members_.Alive();
   members_.Observe(entries.processes, clock_.TicksMicros());
   for (const std::string& id : before) {
-    if (!members_.IsAlive(id)) LogInfo("process_gone", {{"process", id}, {"left", !members_.all().contains(id)}});
+    if (!members_.IsAlive(id))
+      LogInfo("process_gone", {{"process", id}, {"left", !members_.all().contains(id)}});
   }
   wishes_ = leases_.Observe(std::move(entries.leases), members_);
   forgotten_.clear();
@@ -110,7 +113,8 @@ Status Fleet::Step() {
   const int64_t began = clock_.TicksMicros();
   Result<uint64_t> beaten = kv::ApplyAndWait(engine_, NextBeat());
   if (!beaten.ok()) return std::move(beaten).error();
-  // Only behind the beat: whoever took a lease from this process while it was silent did so before, or cannot any more.
+  // Only behind the beat: whoever took a lease from this process while it was silent did so before,
+  // or cannot any more.
   TRY(Read());
   {
     const MutexLock lock(mutex_);
@@ -151,7 +155,8 @@ Status Fleet::Leave() {
 
 bool Fleet::Holds(std::string_view lease) const {
   const MutexLock lock(mutex_);
-  return confirmed_ticks_ && clock_.TicksMicros() - *confirmed_ticks_ < kBeliefMicros && leases_.Has(lease);
+  return confirmed_ticks_ && clock_.TicksMicros() - *confirmed_ticks_ < kBeliefMicros &&
+         leases_.Has(lease);
 }
 
 Roll Fleet::roll() const {

@@ -1,4 +1,5 @@
-// This process among those of its store: it shows that it lives, sees who else does, and holds its part of the leases.
+// This process among those of its store: it shows that it lives, sees who else does, and holds its
+// part of the leases.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ std::string DrawId(Random& random);
 
 // What the store says of its processes and their leases.
 struct Roll {
-  std::map<std::string, Member> members;                  // by id
+  std::map<std::string, Member> members;                     // by id
   std::map<std::string, Leases::Entry, std::less<>> leases;  // by name
 };
 // Reads it. Nobody has been watched yet, so all members seem to live.
@@ -32,7 +33,8 @@ Result<Roll> ReadRoll(kv::Engine& engine);
 // Thread-safe.
 class Fleet {
  public:
-  // What a process has written down is believed for so long without a fresh beat: less than others wait before they take over.
+  // What a process has written down is believed for so long without a fresh beat: less than others
+  // wait before they take over.
   static constexpr int64_t kBeliefMicros = 3'000'000;
   // The entry of a dead process is taken away.
   static constexpr int64_t kForgetMicros = 600'000'000;
@@ -45,10 +47,11 @@ class Fleet {
   // `clock`, the machine's, measures (TicksMicros) and dates. Engine and clock outlive this object.
   Fleet(kv::Engine& engine, const Clock& clock, Options options);
 
-  // Beats, looks at the others, takes and hands over leases. To be called about every second. Waits for the engine. An error
-  // if the beat could not be written or the others not be read.
+  // Beats, looks at the others, takes and hands over leases. To be called about every second. Waits
+  // for the engine. An error if the beat could not be written or the others not be read.
   Status Step();
-  // Gives all leases back and takes the entry away, as the last thing. Waits for the engine. Later steps do nothing.
+  // Gives all leases back and takes the entry away, as the last thing. Waits for the engine. Later
+  // steps do nothing.
   Status Leave();
 
   // Whether this process is to do the work of that name now.
@@ -56,7 +59,8 @@ class Fleet {
   const std::string& id() const { return options_.id; }
   // As of the last step that read it.
   Roll roll() const;
-  // Since the beginning of the last step that succeeded; of the first one, since this object was made.
+  // Since the beginning of the last step that succeeded; of the first one, since this object was
+  // made.
   int64_t MicrosSinceContact() const;
 
  private:

@@ -21,11 +21,13 @@ class Path final : public kv::Engine {
   std::function<bool()> fails = [] { return false; };
 
   kv::Capabilities capabilities() const override { return inner_->capabilities(); }
-  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override {
+  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
+                   std::string* value) override {
     before();
     return inner_->Get(tablet, key, tier, value);
   }
-  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override {
+  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier,
+                  std::vector<std::optional<std::string>>* values) override {
     before();
     return inner_->MultiGet(points, tier, values);
   }
@@ -41,7 +43,9 @@ class Path final : public kv::Engine {
     inner_->Apply(std::move(batch), std::move(done));
   }
   Status Health() const override { return inner_->Health(); }
-  uint64_t ApproximateBytes(kv::Tablet tablet) const override { return inner_->ApproximateBytes(tablet); }
+  uint64_t ApproximateBytes(kv::Tablet tablet) const override {
+    return inner_->ApproximateBytes(tablet);
+  }
   std::map<std::string, double> Statistics() const override { return inner_->Statistics(); }
   Status Checkpoint(const std::string& directory) override { return inner_->Checkpoint(directory); }
 
@@ -49,11 +53,13 @@ class Path final : public kv::Engine {
   const std::unique_ptr<kv::Engine> inner_;
 };
 
-const std::vector<std::string> kNames = {"table/0", "table/1", "table/2", "table/3", "table/4", "table/5", "table/6", "table/7"};
+const std::vector<std::string> kNames = {"table/0", "table/1", "table/2", "table/3",
+                                         "table/4", "table/5", "table/6", "table/7"};
 
 // One process with a clock of its own.
 struct Process {
-  Process(kv::SharedMemory& store, const std::string& id, const std::vector<std::string>& names = kNames)
+  Process(kv::SharedMemory& store, const std::string& id,
+          const std::vector<std::string>& names = kNames)
       : path(store), fleet(path, clock, {id, {0, "host:" + id, "1", "system", 0, 0}, names}) {}
   ManualClock clock;
   Path path;
@@ -117,7 +123,8 @@ TEST_F(FleetTest, NewcomersGetTheirPart) {
   const Roll before = ReadRoll(a.path).value();
   for (int i = 0; i < 5; ++i) Round({&a, &b, &c}, {&a, &b, &c});
   const Roll after = ReadRoll(a.path).value();
-  for (const auto& [name, entry] : before.leases) EXPECT_EQ(after.leases.at(name).stamp, entry.stamp);
+  for (const auto& [name, entry] : before.leases)
+    EXPECT_EQ(after.leases.at(name).stamp, entry.stamp);
 }
 
 TEST_F(FleetTest, WhoLeavesGivesBackAtOnce) {
@@ -199,7 +206,8 @@ TEST_F(FleetTest, OfTwoClaimantsOneGetsIt) {
     }
   };
   ASSERT_TRUE(a.fleet.Step().ok());
-  for (const std::string& name : kNames) EXPECT_NE(a.fleet.Holds(name), b.fleet.Holds(name)) << name;
+  for (const std::string& name : kNames)
+    EXPECT_NE(a.fleet.Holds(name), b.fleet.Holds(name)) << name;
 }
 
 TEST_F(FleetTest, AStoreThatDidNotAnswerMakesNobodyDead) {
@@ -234,8 +242,8 @@ TEST_F(FleetTest, ContactIsWhatSucceeds) {
   EXPECT_EQ(Held(a), 8);
 }
 
-// Five processes that freeze, come and go, with clocks that run up to 10% off, and steps that are cut in two by the steps of
-// others: no lease is ever held twice.
+// Five processes that freeze, come and go, with clocks that run up to 10% off, and steps that are
+// cut in two by the steps of others: no lease is ever held twice.
 TEST_F(FleetTest, NoLeaseIsHeldTwice) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -264,7 +272,8 @@ TEST_F(FleetTest, NoLeaseIsHeldTwice) {
       player.process = std::make_unique<Process>(store, "p" + std::to_string(names++));
       player.speed = 0.9 + 0.2 * random.Unit();
       player.process->path.before = [&] {
-        if (depth < 3 && random.Below(3) == 0) pass(random.Below(4) == 0 ? 4.0 * random.Unit() : 0.01);
+        if (depth < 3 && random.Below(3) == 0)
+          pass(random.Below(4) == 0 ? 4.0 * random.Unit() : 0.01);
       };
       player.process->path.fails = [&] { return random.Below(30) == 0; };
       player.next = now + random.Unit();
@@ -273,7 +282,8 @@ TEST_F(FleetTest, NoLeaseIsHeldTwice) {
     pass = [&](double seconds) {
       ++depth;
       now += seconds;
-      for (Player& player : players) player.process->clock.AdvanceMicros(static_cast<int64_t>(seconds * player.speed * 1e6));
+      for (Player& player : players)
+        player.process->clock.AdvanceMicros(static_cast<int64_t>(seconds * player.speed * 1e6));
       check();
       for (Player& player : players) {
         if (player.running || player.next > now || player.asleep_until > now) continue;

@@ -33,7 +33,8 @@ std::string PreferredOwner(std::string_view name, const std::vector<std::string>
   return best;
 }
 
-std::vector<Leases::Wish> Leases::Observe(std::map<std::string, Entry, std::less<>> entries, const Members& members) {
+std::vector<Leases::Wish> Leases::Observe(std::map<std::string, Entry, std::less<>> entries,
+                                          const Members& members) {
   entries_ = std::move(entries);
   const std::vector<std::string> alive = members.Alive();
   std::vector<Wish> wishes;
@@ -44,7 +45,8 @@ std::vector<Leases::Wish> Leases::Observe(std::map<std::string, Entry, std::less
     if (wanted.empty() || wanted == now.lease.owner) continue;
     const bool mine = now.lease.owner == id_;
     const bool free = now.lease.owner.empty() || !members.IsAlive(now.lease.owner);
-    // Only the owner gives away what it has, and only to one who lives; only who is to have it takes what is nobody's.
+    // Only the owner gives away what it has, and only to one who lives; only who is to have it
+    // takes what is nobody's.
     if (!mine && !(free && wanted == id_)) continue;
     Wish wish{name, {wanted, now.lease.term + 1}, {}};
     const std::string key = KeyOf(kLeasePrefix, name);

@@ -8,8 +8,10 @@ namespace stator::fleet {
 namespace {
 
 TEST(LeasesTest, WorkIsSpreadAndLittleOfItMoves) {
-  const std::vector<std::string> three = {"0123456789abcdef", "1123456789abcdef", "2123456789abcdef"};
-  const std::vector<std::string> four = {"0123456789abcdef", "1123456789abcdef", "2123456789abcdef", "3123456789abcdef"};
+  const std::vector<std::string> three = {"0123456789abcdef", "1123456789abcdef",
+                                          "2123456789abcdef"};
+  const std::vector<std::string> four = {"0123456789abcdef", "1123456789abcdef", "2123456789abcdef",
+                                         "3123456789abcdef"};
   std::map<std::string, int> parts;
   int moved = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -31,7 +33,8 @@ class LeasesViewTest : public testing::Test {
  protected:
   // b has been silent for too long.
   LeasesViewTest() {
-    for (int i = 0; i < 6; ++i) members_.Observe({{"a", {static_cast<uint64_t>(i)}, 10}, {"b", {1}, 11}}, i * 1'000'000);
+    for (int i = 0; i < 6; ++i)
+      members_.Observe({{"a", {static_cast<uint64_t>(i)}, 10}, {"b", {1}, 11}}, i * 1'000'000);
   }
   Members members_;
   Leases leases_{"a", {"x"}};

@@ -1,4 +1,5 @@
-// Which of the processes that have an entry live: those whose beat changes. Pure: it is told what was read and when.
+// Which of the processes that have an entry live: those whose beat changes. Pure: it is told what
+// was read and when.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace stator::fleet {
 struct Member {
   std::string id;
   Beat beat;
-  uint64_t stamp = 0;         // of its entry
+  uint64_t stamp = 0;  // of its entry
   bool alive = true;
   int64_t silent_micros = 0;  // for how long its beat has been watched and did not change
 };
@@ -21,10 +22,12 @@ struct Member {
 // One thread at a time.
 class Members {
  public:
-  // A process is dead when its beat has stood still for so long by the observer's clock. No clocks are compared.
+  // A process is dead when its beat has stood still for so long by the observer's clock. No clocks
+  // are compared.
   static constexpr int64_t kSilenceMicros = 5'000'000;
-  // Of the time between two reads so much counts at most: after a time in which the store did not answer, or in which
-  // this process itself was frozen, others get their chance to beat before they are taken for dead.
+  // Of the time between two reads so much counts at most: after a time in which the store did not
+  // answer, or in which this process itself was frozen, others get their chance to beat before they
+  // are taken for dead.
   static constexpr int64_t kMostPerRead = 2'000'000;
 
   // What one read found: all entries. `now_micros` never goes back.

@@ -26,11 +26,12 @@ void Messages::Hear(std::string_view message, UniqueFunction<void()> acknowledge
   }
   if (topic == nullptr) return acknowledge();
   auto shared = std::make_shared<UniqueFunction<void()>>(std::move(acknowledge));
-  UniqueFunction<void()> task = [&heard = topic->heard, shared,
-                                 text = std::string(message.substr(std::min(space + 1, message.size())))] {
-    heard(text);
-    (*shared)();
-  };
+  UniqueFunction<void()> task =
+      [&heard = topic->heard, shared,
+       text = std::string(message.substr(std::min(space + 1, message.size())))] {
+        heard(text);
+        (*shared)();
+      };
   if (!topic->thread->TryPost(task)) (*shared)();
 }
 

@@ -1,5 +1,5 @@
-// What the processes of a store call to one another on its bulletin: a topic, perhaps with a text behind it. It makes things fast,
-// never right: a message may be lost.
+// What the processes of a store call to one another on its bulletin: a topic, perhaps with a text
+// behind it. It makes things fast, never right: a message may be lost.
 #pragma once
 
 #include <functional>
@@ -22,8 +22,8 @@ class Messages {
   explicit Messages(kv::Bulletin& bulletin) : bulletin_(bulletin) {}
   ~Messages() { Stop(); }
 
-  // What hears the messages of a topic: one after the other, on a thread of the topic's own; whoever announced them waits until
-  // it returns. Once for each topic.
+  // What hears the messages of a topic: one after the other, on a thread of the topic's own;
+  // whoever announced them waits until it returns. Once for each topic.
   using Heard = std::function<void(std::string_view text)>;
   void On(std::string topic, Heard heard);
 

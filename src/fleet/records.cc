@@ -30,7 +30,9 @@ bool Parse(std::string_view text, Number* number) {
 
 }  // namespace
 
-std::string KeyOf(std::string_view prefix, std::string_view name) { return std::string(prefix).append(name); }
+std::string KeyOf(std::string_view prefix, std::string_view name) {
+  return std::string(prefix).append(name);
+}
 
 std::string_view NameIn(std::string_view prefix, std::string_view key) {
   return key.starts_with(prefix) ? key.substr(prefix.size()) : std::string_view();
@@ -50,8 +52,8 @@ Result<std::string_view> DecodeRecord(std::string_view value) {
 }
 
 std::string Beat::Encode() const {
-  return fmt::format("sequence {}\nendpoint {}\nversion {}\nclock {}\nstarted {}\nat {}\n", sequence, endpoint, version, clock,
-                     started_micros, at_micros);
+  return fmt::format("sequence {}\nendpoint {}\nversion {}\nclock {}\nstarted {}\nat {}\n",
+                     sequence, endpoint, version, clock, started_micros, at_micros);
 }
 
 Result<Beat> Beat::Decode(std::string_view text) {
@@ -78,7 +80,8 @@ Result<Lease> Lease::Decode(std::string_view text) {
     if (name == "owner") lease.owner = value;
     if (name == "term") good = good && Parse(value, &lease.term);
   });
-  if (!fields || !good || lease.owner.empty()) return CorruptionError("the entry of a lease is damaged");
+  if (!fields || !good || lease.owner.empty())
+    return CorruptionError("the entry of a lease is damaged");
   return lease;
 }
 

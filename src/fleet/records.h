@@ -4,7 +4,8 @@
 //        | "lease/" name             value := stamp 01 fields
 //        | "setting/" name           value := stamp 01 text       (shared_settings.h)
 //   id := 16 hexadecimal digits, drawn by each process when it starts
-//   fields := (name " " text "\n")*                               those that are unknown are passed over
+//   fields := (name " " text "\n")*                               those that are unknown are passed
+//   over
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@ struct Beat {
   std::string version;         // of its program
   std::string clock;           // system or manual
   int64_t started_micros = 0;  // since the epoch, by its machine's clock
-  int64_t at_micros = 0;       // when the beat was written, by its machine's clock: for people, nothing is judged by it
+  int64_t at_micros =
+      0;  // when the beat was written, by its machine's clock: for people, nothing is judged by it
   bool operator==(const Beat&) const = default;
 
   std::string Encode() const;

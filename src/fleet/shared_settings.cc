@@ -16,9 +16,11 @@ std::string EndOf(std::string prefix) {
 
 }  // namespace
 
-SharedSettings::SharedSettings(kv::Engine& engine, Messages& messages) : engine_(engine), messages_(messages) {
+SharedSettings::SharedSettings(kv::Engine& engine, Messages& messages)
+    : engine_(engine), messages_(messages) {
   messages.On(std::string(kTopic), [this](std::string_view) {
-    if (const Status read = Refresh(); !read.ok()) LogWarn("settings_not_read", {{"error", read.error().message()}});
+    if (const Status read = Refresh(); !read.ok())
+      LogWarn("settings_not_read", {{"error", read.error().message()}});
   });
 }
 
@@ -35,15 +37,17 @@ Result<SharedSettings::Entries> SharedSettings::Read(kv::Engine& engine, std::st
   const std::string end = EndOf(begin);
   Entries entries;
   Status bad;
-  TRY(engine.Scan({kFleetTablet, begin, end, false}, kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
-    const Result<std::string_view> text = DecodeRecord(value);
-    if (!text.ok()) {
-      bad = text.error();
-      return false;
-    }
-    entries[std::string(NameIn(kSettingPrefix, key))] = {std::string(*text), kv::StampOf(value)};
-    return true;
-  }));
+  TRY(engine.Scan({kFleetTablet, begin, end, false}, kv::Tier::kAny,
+                  [&](std::string_view key, std::string_view value) {
+                    const Result<std::string_view> text = DecodeRecord(value);
+                    if (!text.ok()) {
+                      bad = text.error();
+                      return false;
+                    }
+                    entries[std::string(NameIn(kSettingPrefix, key))] = {std::string(*text),
+                                                                         kv::StampOf(value)};
+                    return true;
+                  }));
   TRY(std::move(bad));
   return entries;
 }
@@ -96,7 +100,8 @@ Status SharedSettings::Change(std::string_view prefix, FunctionRef<Status(Texts*
     if (batch.puts.empty() && batch.deletes.empty()) return Refresh();
     Result<uint64_t> applied = kv::ApplyAndWait(engine_, std::move(batch));
     if (applied.ok()) break;
-    if (applied.error().code() != ErrorCode::kGuardFailed || round == kMostRounds) return std::move(applied).error();
+    if (applied.error().code() != ErrorCode::kGuardFailed || round == kMostRounds)
+      return std::move(applied).error();
   }
   TRY(Refresh());
   if (const Status told = messages_.Announce(kTopic); !told.ok()) {

@@ -1,5 +1,5 @@
-// Settings that all processes of a store follow: what management calls set. They stay until they are taken back, also when all
-// processes end; one that starts later follows them from its start.
+// Settings that all processes of a store follow: what management calls set. They stay until they
+// are taken back, also when all processes end; one that starts later follows them from its start.
 #pragma once
 
 #include <functional>
@@ -28,19 +28,21 @@ class SharedSettings {
   // Listens to kTopic. Both outlive this object, and messages have stopped before it goes.
   SharedSettings(kv::Engine& engine, Messages& messages);
 
-  // Is told what each setting is whose name begins with the prefix, now and whenever that changes: its text, or that it is not set
-  // any more. One call at a time. It must not call this object.
-  using Follower = std::function<void(const std::string& name, const std::optional<std::string>& text)>;
+  // Is told what each setting is whose name begins with the prefix, now and whenever that changes:
+  // its text, or that it is not set any more. One call at a time. It must not call this object.
+  using Follower =
+      std::function<void(const std::string& name, const std::optional<std::string>& text)>;
   void Follow(std::string prefix, Follower follower);
 
-  // Reads the settings and tells of what has changed. Waits for the engine. To be called about every second, for a message may
-  // be lost.
+  // Reads the settings and tells of what has changed. Waits for the engine. To be called about
+  // every second, for a message may be lost.
   Status Refresh();
 
   // By name, without those that are not set.
   using Texts = std::map<std::string, std::string, std::less<>>;
-  // Stores what `change` makes of the settings with this prefix (it may run more than once; its error changes nothing), follows
-  // it here and waits until the others that live do. Waits for the engine.
+  // Stores what `change` makes of the settings with this prefix (it may run more than once; its
+  // error changes nothing), follows it here and waits until the others that live do. Waits for the
+  // engine.
   Status Change(std::string_view prefix, FunctionRef<Status(Texts* texts)> change);
 
  private:

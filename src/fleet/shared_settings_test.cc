@@ -13,10 +13,11 @@ namespace {
 
 struct Process {
   explicit Process(kv::SharedMemory& store) : engine(store.Attach()) {
-    settings.Follow("dial/", [this](const std::string& name, const std::optional<std::string>& text) {
-      dial[name] = text.value_or("none");
-      ++told;
-    });
+    settings.Follow("dial/",
+                    [this](const std::string& name, const std::optional<std::string>& text) {
+                      dial[name] = text.value_or("none");
+                      ++told;
+                    });
     Listen();
   }
   ~Process() {
@@ -24,9 +25,10 @@ struct Process {
     messages.Stop();
   }
   void Listen() {
-    engine->bulletin()->Listen([this](std::string_view message, UniqueFunction<void()> acknowledge) {
-      messages.Hear(message, std::move(acknowledge));
-    });
+    engine->bulletin()->Listen(
+        [this](std::string_view message, UniqueFunction<void()> acknowledge) {
+          messages.Hear(message, std::move(acknowledge));
+        });
   }
   void Freeze() { engine->bulletin()->Listen(nullptr); }
   Status Set(const std::string& name, const std::string& text) {
@@ -59,20 +61,26 @@ TEST_F(SharedSettingsTest, AllFollowBeforeTheChangeReturns) {
   EXPECT_EQ(a.dial.at("dial/y"), "2");
   EXPECT_EQ(a.told, 2);
   EXPECT_EQ(b.told, 2) << "each is told of what has changed only";
-  ASSERT_TRUE(a.settings.Change("dial/", [](SharedSettings::Texts* texts) {
-    EXPECT_EQ(texts->size(), 2u);
-    texts->clear();
-    return OkStatus();
-  }).ok());
+  ASSERT_TRUE(a.settings
+                  .Change("dial/",
+                          [](SharedSettings::Texts* texts) {
+                            EXPECT_EQ(texts->size(), 2u);
+                            texts->clear();
+                            return OkStatus();
+                          })
+                  .ok());
   EXPECT_EQ(b.dial.at("dial/x"), "none");
   EXPECT_EQ(b.dial.at("dial/y"), "none");
   ASSERT_TRUE(a.Set("dial/y", "2").ok());
   EXPECT_EQ(b.dial.at("dial/y"), "2");
-  EXPECT_TRUE(a.settings.Change("other/", [](SharedSettings::Texts* texts) {
-    EXPECT_TRUE(texts->empty());
-    (*texts)["other/z"] = "1";
-    return OkStatus();
-  }).ok());
+  EXPECT_TRUE(a.settings
+                  .Change("other/",
+                          [](SharedSettings::Texts* texts) {
+                            EXPECT_TRUE(texts->empty());
+                            (*texts)["other/z"] = "1";
+                            return OkStatus();
+                          })
+                  .ok());
   EXPECT_EQ(b.dial.size(), 2u) << "nobody asked for it";
 }
 

@@ -42,16 +42,20 @@ Result<UniqueFd> ListenOnOne(const std::string& host, uint16_t port, int* error)
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  const int failed = getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (failed != 0) return InternalError(fmt::format("cannot listen on {}: {}", host, gai_strerror(failed)));
+  const int failed = getaddrinfo(host.empty() ? nullptr : host.c_str(),
+                                 std::to_string(port).c_str(), &hints, &found);
+  if (failed != 0)
+    return InternalError(fmt::format("cannot listen on {}: {}", host, gai_strerror(failed)));
   const std::unique_ptr<addrinfo, FreeAddresses> addresses(found);
   UniqueFd fd(::socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int on = 1;
   if (!fd.valid() || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
       // Accepted sockets inherit it.
       setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
-      (found->ai_family == AF_INET6 && setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0) ||
-      ::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd.get(), kBacklog) != 0) {
+      (found->ai_family == AF_INET6 &&
+       setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0) ||
+      ::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 ||
+      ::listen(fd.get(), kBacklog) != 0) {
     *error = errno;
     return SocketError(host, port, errno);
   }
@@ -59,7 +63,8 @@ Result<UniqueFd> ListenOnOne(const std::string& host, uint16_t port, int* error)
 }
 
 bool HasNoIpv6(const std::string& host, int error) {
-  return host == "::1" && (error == EAFNOSUPPORT || error == EADDRNOTAVAIL || error == EPROTONOSUPPORT);
+  return host == "::1" &&
+         (error == EAFNOSUPPORT || error == EADDRNOTAVAIL || error == EPROTONOSUPPORT);
 }
 
 }  // namespace
@@ -87,7 +92,8 @@ Result<std::vector<UniqueFd>> ListenOn(const std::vector<std::string>& hosts, ui
       }
     }
     if (port_taken) continue;
-    if (sockets.empty()) return InternalError(left_out.empty() ? "no host to listen on" : left_out.front());
+    if (sockets.empty())
+      return InternalError(left_out.empty() ? "no host to listen on" : left_out.front());
     for (const std::string& reason : left_out) LogWarn("no IPv6", {{"reason", reason}});
     return sockets;
   }
@@ -104,7 +110,9 @@ class Acceptor::Listener final : public EventSink {
 };
 
 Acceptor::Acceptor(std::vector<UniqueFd> sockets, std::vector<Loop*> loops)
-    : sockets_(std::move(sockets)), loops_(std::move(loops)), spare_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
+    : sockets_(std::move(sockets)),
+      loops_(std::move(loops)),
+      spare_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
 
 Acceptor::~Acceptor() = default;
 
@@ -150,7 +158,8 @@ bool Acceptor::RefuseWithSpare(int listening) {
     text += body;
     ::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     ::shutdown(fd.get(), SHUT_WR);
-    // What the client has sent already is taken, so that the close is not a reset that overtakes the reply.
+    // What the client has sent already is taken, so that the close is not a reset that overtakes
+    // the reply.
     char sink[4096];
     while (::recv(fd.get(), sink, sizeof(sink), MSG_DONTWAIT) > 0) {
     }
@@ -162,7 +171,8 @@ bool Acceptor::RefuseWithSpare(int listening) {
 
 void Acceptor::Deal(UniqueFd fd) {
   Shared& shared = loops_.front()->shared();
-  const bool refused = shared.connections.load(std::memory_order_relaxed) >= shared.options.max_connections;
+  const bool refused =
+      shared.connections.load(std::memory_order_relaxed) >= shared.options.max_connections;
   if (!refused) shared.connections.fetch_add(1, std::memory_order_relaxed);
   Loop* loop = refused ? loops_.front() : loops_[next_loop_++ % loops_.size()];
   if (loop == loops_.front()) {

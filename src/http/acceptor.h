@@ -10,12 +10,14 @@
 
 namespace stator::http {
 
-// Binds and listens on every host, all on one port; `*port` 0 takes any that is free on all and is set to it. A host ::1 is
-// left out with a warning where the machine has no IPv6, if another host could be bound.
+// Binds and listens on every host, all on one port; `*port` 0 takes any that is free on all and is
+// set to it. A host ::1 is left out with a warning where the machine has no IPv6, if another host
+// could be bound.
 Result<std::vector<UniqueFd>> ListenOn(const std::vector<std::string>& hosts, uint16_t* port);
 
-// Lives on the first of the loops. One acceptor rather than a socket per loop (SO_REUSEPORT): with few clients the kernel's
-// hash would leave loops idle, and a second server on the port would go unnoticed.
+// Lives on the first of the loops. One acceptor rather than a socket per loop (SO_REUSEPORT): with
+// few clients the kernel's hash would leave loops idle, and a second server on the port would go
+// unnoticed.
 class Acceptor {
  public:
   Acceptor(std::vector<UniqueFd> sockets, std::vector<Loop*> loops);
@@ -31,7 +33,8 @@ class Acceptor {
 
   void Accept(int listening);
   void Deal(UniqueFd fd);
-  // The process has no file descriptor left: answers 503 with one kept for this. False if that failed, too.
+  // The process has no file descriptor left: answers 503 with one kept for this. False if that
+  // failed, too.
   bool RefuseWithSpare(int listening);
 
   std::vector<UniqueFd> sockets_;

@@ -11,15 +11,17 @@
 namespace stator::http {
 namespace {
 
-// A body up to this size is copied behind its head, so that a reply is one piece and replies can be batched.
+// A body up to this size is copied behind its head, so that a reply is one piece and replies can be
+// batched.
 constexpr size_t kCopiedBody = 16 * 1024;
 // Replies to pipelined requests are written together up to this size.
 constexpr size_t kBatchBytes = 64 * 1024;
 // One client's share of a round, so that a fast one does not starve the others.
 constexpr int kRequestsPerRound = 64;
 constexpr int kReceivesPerRound = 16;
-// After a refusal: what a client may still send while it reads the reply.
-// Room for a body just beyond the limit of 16 MB: a client that is still writing when the connection goes loses the reply.
+// After a refusal: what a client may still send while it reads the reply. Room for a body just
+// beyond the limit of 16 MB: a client that is still writing when the connection goes loses the
+// reply.
 constexpr int64_t kDiscardBytes = 32 << 20;
 
 }  // namespace
@@ -48,7 +50,8 @@ class Connection::HandedOut final : public Exchange {
   bool answered_ = false;
 };
 
-Connection::Connection(Loop& loop, UniqueFd fd, bool counted) : loop_(loop), fd_(std::move(fd)), counted_(counted) {}
+Connection::Connection(Loop& loop, UniqueFd fd, bool counted)
+    : loop_(loop), fd_(std::move(fd)), counted_(counted) {}
 
 Connection::~Connection() {
   Close();
@@ -85,7 +88,8 @@ void Connection::Resume() {
 }
 
 void Connection::OnDeadline(Deadline kind) {
-  if ((kind == Deadline::kHeader || kind == Deadline::kBody) && phase_ == Phase::kReading && !blocked_) {
+  if ((kind == Deadline::kHeader || kind == Deadline::kBody) && phase_ == Phase::kReading &&
+      !blocked_) {
     Refuse(408, loop_.shared().refusals.timeout);
     Advance();
   } else {
@@ -105,8 +109,10 @@ void Connection::Advance() {
   int receives = 0;
   while (!closed() && phase_ == Phase::kReading && !blocked_) {
     const bool unparsed = reader_ != nullptr && reader_->has_unparsed();
-    if (!unparsed && !readable_) break;  // what there is to write can wait for the replies of other connections
-    // Before the next request, for its reply's head would go ahead of a body that is not copied behind its own.
+    if (!unparsed && !readable_)
+      break;  // what there is to write can wait for the replies of other connections
+    // Before the next request, for its reply's head would go ahead of a body that is not copied
+    // behind its own.
     if (output_ != nullptr && (!output_->body.empty() || output_->size() > kBatchBytes)) {
       Flush();
       continue;
@@ -142,8 +148,10 @@ void Connection::Advance() {
 
 // Gives back what an idle connection does not need, and sets the deadline of what it waits for.
 void Connection::SettleDown() {
-  if (phase_ == Phase::kReading && reader_ != nullptr && reader_->empty()) loop_.GiveBack(std::move(reader_));
-  if (phase_ == Phase::kReading && !blocked_ && loop_.draining() && reader_ == nullptr && output_ == nullptr) {
+  if (phase_ == Phase::kReading && reader_ != nullptr && reader_->empty())
+    loop_.GiveBack(std::move(reader_));
+  if (phase_ == Phase::kReading && !blocked_ && loop_.draining() && reader_ == nullptr &&
+      output_ == nullptr) {
     Close();
     return;
   }
@@ -173,7 +181,8 @@ bool Connection::Receive() {
   const ssize_t got = ::recv(fd_.get(), reader_->space(), space, 0);
   if (got > 0) {
     reader_->Commit(got);
-    // Less than asked for: the socket is empty, and epoll will tell of more. (Not of an end that it told already.)
+    // Less than asked for: the socket is empty, and epoll will tell of more. (Not of an end that it
+    // told already.)
     if (static_cast<size_t>(got) < space && !half_closed_) readable_ = false;
     return true;
   }
@@ -194,9 +203,7 @@ bool Connection::Receive() {
 
 void Connection::ParseMore() {
   switch (reader_->Parse()) {
-    case RequestReader::Progress::kBad:
-      Refuse(400, loop_.shared().refusals.bad_request);
-      return;
+    case RequestReader::Progress::kBad: Refuse(400, loop_.shared().refusals.bad_request); return;
     case RequestReader::Progress::kMore:
       if (!CheckSizes(false)) return;
       if (!continue_sent_ && reader_->expects_continue()) {
@@ -253,7 +260,8 @@ void Connection::Answer(Reply reply) {
   std::string body = std::move(reply.body);
   reply.body.clear();
   if (output_ == nullptr) output_ = loop_.TakeOutput();
-  AppendReplyHead(reply, HasNoBody(reply.status) ? 0 : body.size(), loop_.common_headers(), close, &output_->text);
+  AppendReplyHead(reply, HasNoBody(reply.status) ? 0 : body.size(), loop_.common_headers(), close,
+                  &output_->text);
   if (!head_only && !HasNoBody(reply.status)) {
     if (body.size() <= kCopiedBody) {
       output_->text.append(body);
@@ -290,13 +298,15 @@ bool Connection::Flush() {
     Output& output = *output_;
     ssize_t sent;
     if (output.body.empty()) {
-      sent = ::send(fd_.get(), output.text.data() + output.sent, output.text.size() - output.sent, MSG_NOSIGNAL);
+      sent = ::send(fd_.get(), output.text.data() + output.sent, output.text.size() - output.sent,
+                    MSG_NOSIGNAL);
     } else {
       iovec pieces[2];
       msghdr message{};
       message.msg_iov = pieces;
       if (output.sent < output.text.size()) {
-        pieces[message.msg_iovlen++] = {output.text.data() + output.sent, output.text.size() - output.sent};
+        pieces[message.msg_iovlen++] = {output.text.data() + output.sent,
+                                        output.text.size() - output.sent};
         pieces[message.msg_iovlen++] = {output.body.data(), output.body.size()};
       } else {
         const size_t skip = output.sent - output.text.size();

@@ -1,8 +1,9 @@
-// One client's connection: reads requests, hands them to the handler one at a time, writes replies in order, and decides when
-// the connection ends. Lives in its loop's turn (loop.h).
+// One client's connection: reads requests, hands them to the handler one at a time, writes replies
+// in order, and decides when the connection ends. Lives in its loop's turn (loop.h).
 //
-//   reading -> in hand -> reading ... -> lingering (after a refusal: what the client still sends is thrown away, so that it
-//   can read the reply) -> closed. A closed connection lives on until its last exchange is gone.
+//   reading -> in hand -> reading ... -> lingering (after a refusal: what the client still sends is
+//   thrown away, so that it can read the reply) -> closed. A closed connection lives on until its
+//   last exchange is gone.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,10 @@ class Connection final : public EventSink {
   // Answers 503 to whatever comes.
   void Refuse503();
   // Nothing was begun: no byte of a request, none of a reply.
-  bool idle() const { return phase_ == Phase::kLingering || (phase_ == Phase::kReading && reader_ == nullptr && output_ == nullptr); }
+  bool idle() const {
+    return phase_ == Phase::kLingering ||
+           (phase_ == Phase::kReading && reader_ == nullptr && output_ == nullptr);
+  }
   // The socket is gone from here on. Idempotent.
   void Close();
 
@@ -36,7 +40,12 @@ class Connection final : public EventSink {
  private:
   friend class Loop;
   class HandedOut;
-  enum class Phase { kReading, kInHand, kLast, kLingering };  // kLast: a last reply is being written
+  enum class Phase {
+    kReading,
+    kInHand,
+    kLast,
+    kLingering
+  };  // kLast: a last reply is being written
   enum class AfterFlush { kGoOn, kClose, kLinger };
 
   void Advance();
@@ -61,14 +70,14 @@ class Connection final : public EventSink {
   const bool counted_;
   Phase phase_ = Phase::kReading;
   AfterFlush after_flush_ = AfterFlush::kGoOn;
-  bool readable_ = false;    // epoll is edge-triggered: bytes may wait until a read says otherwise
-  bool half_closed_ = false; // the client will send no more; only a read tells where its bytes end
-  bool blocked_ = false;     // the socket takes no more output for now
+  bool readable_ = false;     // epoll is edge-triggered: bytes may wait until a read says otherwise
+  bool half_closed_ = false;  // the client will send no more; only a read tells where its bytes end
+  bool blocked_ = false;      // the socket takes no more output for now
   bool advancing_ = false;
-  bool queued_ = false;      // in the loop's resume list
-  bool resuming_ = false;    // within Resume: what was put off is written
+  bool queued_ = false;    // in the loop's resume list
+  bool resuming_ = false;  // within Resume: what was put off is written
   bool continue_sent_ = false;
-  int exchanges_ = 0;        // handed out and not destroyed
+  int exchanges_ = 0;  // handed out and not destroyed
   int64_t reserved_bytes_ = 0;
   int64_t discarded_bytes_ = 0;
   std::unique_ptr<RequestReader> reader_;

@@ -21,7 +21,8 @@ constexpr size_t kPutOffBytes = 256 * 1024;
 constexpr int64_t kLingerMicros = 2'000'000;
 // Who brings more than so much is busy: its own next work is not to wait for the replies.
 constexpr size_t kStandInTasks = 1;
-// While a deadline is pending the clock is looked at this often: a manual clock does not wake anybody.
+// While a deadline is pending the clock is looked at this often: a manual clock does not wake
+// anybody.
 constexpr int64_t kTickMillis = 50;
 
 }  // namespace
@@ -61,7 +62,8 @@ Loop::~Loop() {
 Status Loop::Open() {
   epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
   wake_.Reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!epoll_.valid() || !wake_.valid()) return InternalError(std::string("epoll: ") + strerror(errno));
+  if (!epoll_.valid() || !wake_.valid())
+    return InternalError(std::string("epoll: ") + strerror(errno));
   // Edge-triggered, each write is an event of its own and nobody needs to read the counter.
   return Watch(wake_.get(), EPOLLIN | EPOLLET, nullptr);
 }
@@ -70,14 +72,16 @@ Status Loop::Watch(int fd, uint32_t events, EventSink* sink) {
   epoll_event event{};
   event.events = events;
   event.data.ptr = sink;
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return InternalError(std::string("epoll_ctl: ") + strerror(errno));
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+    return InternalError(std::string("epoll_ctl: ") + strerror(errno));
   return OkStatus();
 }
 
 void Loop::Unwatch(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
-// A poster publishes its task, then looks whether the loop sleeps; the loop says that it will sleep, then looks for tasks.
-// Both in sequentially consistent order, so one of them sees the other. While the loop runs, nothing is written.
+// A poster publishes its task, then looks whether the loop sleeps; the loop says that it will
+// sleep, then looks for tasks. Both in sequentially consistent order, so one of them sees the
+// other. While the loop runs, nothing is written.
 void Loop::Post(UniqueFunction<void()> task) {
   {
     MutexLock lock(mutex_);
@@ -141,7 +145,8 @@ int Loop::SleepMillis() const {
   int64_t millis = -1;
   for (const List& list : deadlines_) {
     if (list.first == nullptr) continue;
-    const int64_t left = std::clamp<int64_t>((list.first->deadline_ticks_ - now_ticks_) / 1000 + 1, 1, kTickMillis);
+    const int64_t left =
+        std::clamp<int64_t>((list.first->deadline_ticks_ - now_ticks_) / 1000 + 1, 1, kTickMillis);
     millis = millis < 0 ? left : std::min(millis, left);
   }
   return static_cast<int>(millis);
@@ -167,7 +172,8 @@ void Loop::Run() {
     turn_.lock();
     now_ticks_ = shared_.clock.TicksMicros();
     for (int i = 0; i < count; ++i) {
-      if (auto* sink = static_cast<EventSink*>(events[i].data.ptr); sink != nullptr) sink->OnEvents(events[i].events);
+      if (auto* sink = static_cast<EventSink*>(events[i].data.ptr); sink != nullptr)
+        sink->OnEvents(events[i].events);
       if (put_off_bytes_ >= kPutOffBytes) RunResumes();
     }
     ExpireDeadlines();
@@ -175,8 +181,9 @@ void Loop::Run() {
   turn_.unlock();
 }
 
-// Its events and what is to be destroyed are left to the loop's thread: it may have woken up with events of a connection that is closed
-// here. What is posted meanwhile wakes it as ever, and it waits for the turn.
+// Its events and what is to be destroyed are left to the loop's thread: it may have woken up with
+// events of a connection that is closed here. What is posted meanwhile wakes it as ever, and it
+// waits for the turn.
 void Loop::StandIn() {
   if (!sleeping_.load()) return;
   if (current_ != nullptr || !PostedFew()) return WakeUp();
@@ -186,7 +193,8 @@ void Loop::StandIn() {
   RunTasks();
   RunResumes();
   const int millis = SleepMillis();
-  const bool wake = !dead_.empty() || stopped_ || draining_ || (millis >= 0 && (sleep_millis_ < 0 || millis < sleep_millis_));
+  const bool wake = !dead_.empty() || stopped_ || draining_ ||
+                    (millis >= 0 && (sleep_millis_ < 0 || millis < sleep_millis_));
   current_ = nullptr;
   turn_.unlock();
   if (wake) WakeUp();
@@ -200,20 +208,24 @@ void Loop::Adopt(UniqueFd fd, bool refused) {
     connection->Close();
     return;
   }
-  if (refused) connection->Refuse503();
-  else if (shared_.options.idle_timeout_micros > 0) Arm(connection, Deadline::kIdle);
+  if (refused)
+    connection->Refuse503();
+  else if (shared_.options.idle_timeout_micros > 0)
+    Arm(connection, Deadline::kIdle);
 }
 
 void Loop::BeginDrain() {
   draining_ = true;
-  for (Connection* connection = connections_; connection != nullptr; connection = connection->next_) {
+  for (Connection* connection = connections_; connection != nullptr;
+       connection = connection->next_) {
     if (connection->idle()) connection->Close();
   }
 }
 
 void Loop::StopNow() {
   stopped_ = draining_ = true;
-  for (Connection* connection = connections_; connection != nullptr; connection = connection->next_) connection->Close();
+  for (Connection* connection = connections_; connection != nullptr; connection = connection->next_)
+    connection->Close();
 }
 
 std::string_view Loop::common_headers() { return common_headers_.At(shared_.clock.NowMicros()); }
@@ -226,7 +238,8 @@ void Loop::Link(Connection* connection) {
 
 void Loop::Unlink(Connection* connection) {
   Disarm(connection);
-  (connection->previous_ != nullptr ? connection->previous_->next_ : connections_) = connection->next_;
+  (connection->previous_ != nullptr ? connection->previous_->next_ : connections_) =
+      connection->next_;
   if (connection->next_ != nullptr) connection->next_->previous_ = connection->previous_;
   connection->next_ = connection->previous_ = nullptr;
 }
@@ -284,7 +297,9 @@ std::unique_ptr<Output> Loop::TakeOutput() {
 }
 
 void Loop::GiveBack(std::unique_ptr<Output> output) {
-  if (output == nullptr || outputs_.size() >= kPooled || output->text.capacity() > kPooledOutputBytes) return;
+  if (output == nullptr || outputs_.size() >= kPooled ||
+      output->text.capacity() > kPooledOutputBytes)
+    return;
   output->text.clear();
   output->body = std::string();
   output->sent = 0;

@@ -1,5 +1,5 @@
-// One I/O thread: an epoll set, the connections in it, tasks posted from other threads, deadlines, and pools of buffers that
-// a connection holds only while it has something in them.
+// One I/O thread: an epoll set, the connections in it, tasks posted from other threads, deadlines,
+// and pools of buffers that a connection holds only while it has something in them.
 #pragma once
 
 #include <array>
@@ -75,7 +75,8 @@ class EventSink {
 class Loop final : public Executor {
  public:
   explicit Loop(Shared& shared);
-  // The thread has ended or was never started. Destroys tasks and the handler (and the exchanges they hold), then the rest.
+  // The thread has ended or was never started. Destroys tasks and the handler (and the exchanges
+  // they hold), then the rest.
   ~Loop() override;
 
   // Thread-safe. Wakes the loop only when it sleeps, so that many tasks cost one wake-up.
@@ -90,11 +91,13 @@ class Loop final : public Executor {
   // Runs until it is draining and has no connection left, or until it was stopped.
   void Run();
 
-  // All below: on the loop's thread only (or before it runs), or on the one that stands in for it while it sleeps.
+  // All below: on the loop's thread only (or before it runs), or on the one that stands in for it
+  // while it sleeps.
 
   Status Watch(int fd, uint32_t events, EventSink* sink);
   void Unwatch(int fd);
-  // Serves a socket that was just accepted. `refused`: answers 503 and closes; it was not counted in Shared::connections.
+  // Serves a socket that was just accepted. `refused`: answers 503 and closes; it was not counted
+  // in Shared::connections.
   void Adopt(UniqueFd fd, bool refused);
   void BeginDrain();
   void StopNow();
@@ -117,8 +120,9 @@ class Loop final : public Executor {
 
   // Calls Connection::Resume when the events at hand are through.
   void ResumeLater(Connection* connection) { resumes_.push_back(connection); }
-  // So many bytes of a reply wait for their connection's Resume (ResumeLater). Replies to the requests of one round go
-  // together, so that a process that sends many is woken once and not for each; up to a size that stays in the CPU's cache.
+  // So many bytes of a reply wait for their connection's Resume (ResumeLater). Replies to the
+  // requests of one round go together, so that a process that sends many is woken once and not for
+  // each; up to a size that stays in the CPU's cache.
   void NotePutOff(size_t bytes) { put_off_bytes_ += bytes; }
   // Frees it when nothing of this round can point to it any more.
   void Bury(Connection* connection) { dead_.push_back(connection); }
@@ -152,7 +156,8 @@ class Loop final : public Executor {
   std::atomic<bool> has_posted_{false};
   std::atomic<bool> sleeping_{false};
 
-  // Whoever holds it may touch all below: the loop's thread but while it sleeps, or who stands in for it.
+  // Whoever holds it may touch all below: the loop's thread but while it sleeps, or who stands in
+  // for it.
   Mutex turn_;
   int sleep_millis_ = -1;  // how long it sleeps; below 0: until it is woken
   std::vector<UniqueFunction<void()>> running_;

@@ -20,14 +20,16 @@ std::string_view CommonHeaders::At(int64_t now_micros) {
   if (second == second_) return lines_;
   second_ = second;
   static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                            "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   const std::time_t time = static_cast<std::time_t>(second);
   std::tm utc{};
   gmtime_r(&time, &utc);
   char date[80];
   // Not strftime, whose names follow the locale.
-  std::snprintf(date, sizeof(date), "%s, %02d %s %04d %02d:%02d:%02d GMT", kDays[utc.tm_wday], utc.tm_mday, kMonths[utc.tm_mon],
-                utc.tm_year + 1900, utc.tm_hour, utc.tm_min, utc.tm_sec);
+  std::snprintf(date, sizeof(date), "%s, %02d %s %04d %02d:%02d:%02d GMT", kDays[utc.tm_wday],
+                utc.tm_mday, kMonths[utc.tm_mon], utc.tm_year + 1900, utc.tm_hour, utc.tm_min,
+                utc.tm_sec);
   lines_ = std::string("Server: Server\r\nDate: ") + date + "\r\n";
   return lines_;
 }
@@ -68,7 +70,8 @@ std::string_view ReasonPhrase(int status) {
   }
 }
 
-void AppendReplyHead(const Reply& reply, size_t body_bytes, std::string_view common, bool close, std::string* out) {
+void AppendReplyHead(const Reply& reply, size_t body_bytes, std::string_view common, bool close,
+                     std::string* out) {
   if (reply.status == 200) {
     out->append("HTTP/1.1 200 OK\r\n");
   } else {

@@ -26,9 +26,10 @@ std::string_view ReasonPhrase(int status);
 // A reply to any request may not carry a body with these.
 inline bool HasNoBody(int status) { return status < 200 || status == 204 || status == 304; }
 
-// Appends everything up to and including the empty line. Headers whose value holds a line break are left out: they would
-// become headers of their own, or a second reply.
-// The body of `reply` is not looked at, only `body_bytes`.
-void AppendReplyHead(const Reply& reply, size_t body_bytes, std::string_view common, bool close, std::string* out);
+// Appends everything up to and including the empty line. Headers whose value holds a line break are
+// left out: they would become headers of their own, or a second reply. The body of `reply` is not
+// looked at, only `body_bytes`.
+void AppendReplyHead(const Reply& reply, size_t body_bytes, std::string_view common, bool close,
+                     std::string* out);
 
 }  // namespace stator::http

@@ -33,10 +33,13 @@ std::string_view Request::header(std::string_view name) const {
   return {};
 }
 
-// What http_parser calls. Pieces of one token arrive in several calls when a read ended within it; the buffer keeps them
-// adjacent, so a token is extended in place. A gap can only be an obsolete folded line, which is refused.
+// What http_parser calls. Pieces of one token arrive in several calls when a read ended within it;
+// the buffer keeps them adjacent, so a token is extended in place. A gap can only be an obsolete
+// folded line, which is refused.
 struct RequestReader::Callbacks {
-  static RequestReader& Self(http_parser* parser) { return *static_cast<RequestReader*>(parser->data); }
+  static RequestReader& Self(http_parser* parser) {
+    return *static_cast<RequestReader*>(parser->data);
+  }
 
   static bool Extend(std::string_view* view, const char* at, size_t length) {
     if (view->data() + view->size() != at) return false;
@@ -95,7 +98,8 @@ struct RequestReader::Callbacks {
         if (!EqualsIgnoringCase(header.value, "chunked")) return kRefuse;
       }
     }
-    // Where two servers in a row could disagree about the end of a body, a request could be smuggled past the first.
+    // Where two servers in a row could disagree about the end of a body, a request could be
+    // smuggled past the first.
     if (lengths > 1 || encodings > 1 || (lengths > 0 && encodings > 0)) return kRefuse;
     if (parser->http_major != 1 || (encodings > 0 && parser->http_minor == 0)) return kRefuse;
     if ((encodings > 0) != ((parser->flags & F_CHUNKED) != 0)) return kRefuse;
@@ -108,7 +112,8 @@ struct RequestReader::Callbacks {
     return 0;
   }
 
-  // A chunk is moved down to the end of the body so far, over its length line, so that the body is one piece.
+  // A chunk is moved down to the end of the body so far, over its length line, so that the body is
+  // one piece.
   static int Body(http_parser* parser, const char* at, size_t length) {
     RequestReader& self = Self(parser);
     char* request = self.data_.get() + self.begin_;
@@ -146,7 +151,9 @@ struct RequestReader::Callbacks {
   }
 };
 
-RequestReader::RequestReader() : data_(new char[kCapacity + kBodyPadding]), capacity_(kCapacity) { StartRequest(); }
+RequestReader::RequestReader() : data_(new char[kCapacity + kBodyPadding]), capacity_(kCapacity) {
+  StartRequest();
+}
 
 void RequestReader::StartRequest() {
   http_parser_init(&parser_, HTTP_REQUEST);
@@ -168,7 +175,8 @@ RequestReader::Progress RequestReader::Parse() {
       return Progress::kMore;
     }
   }
-  parsed_ += http_parser_execute(&parser_, &Callbacks::Settings(), data_.get() + parsed_, end_ - parsed_);
+  parsed_ +=
+      http_parser_execute(&parser_, &Callbacks::Settings(), data_.get() + parsed_, end_ - parsed_);
   if (complete_) {
     request_.method = http_method_str(static_cast<http_method>(parser_.method));
     request_.target = target_;
@@ -206,7 +214,8 @@ void RequestReader::MakeRoom() {
   }
 }
 
-// Moves the request to the front of `to` (of a new buffer, if null) and takes everything that points into it along.
+// Moves the request to the front of `to` (of a new buffer, if null) and takes everything that
+// points into it along.
 void RequestReader::MoveTo(char* to, size_t capacity) {
   std::unique_ptr<char[]> fresh;
   if (to == nullptr) {
@@ -228,7 +237,8 @@ void RequestReader::MoveTo(char* to, size_t capacity) {
 }
 
 bool RequestReader::expects_continue() const {
-  return headers_complete_ && parser_.http_minor >= 1 && EqualsIgnoringCase(request_.header("Expect"), "100-continue");
+  return headers_complete_ && parser_.http_minor >= 1 &&
+         EqualsIgnoringCase(request_.header("Expect"), "100-continue");
 }
 
 void RequestReader::Next() {

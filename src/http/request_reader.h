@@ -1,6 +1,8 @@
-// Turns bytes into requests, one after another, in a buffer of its own. Knows no sockets. Not thread-safe.
+// Turns bytes into requests, one after another, in a buffer of its own. Knows no sockets. Not
+// thread-safe.
 //
-//   read into space(), Commit(n); Parse() until it wants more; on kComplete serve request(), then Next().
+//   read into space(), Commit(n); Parse() until it wants more; on kComplete serve request(), then
+//   Next().
 #pragma once
 
 #include <http_parser.h>
@@ -22,14 +24,16 @@ class RequestReader {
   enum class Progress {
     kMore,      // everything was taken; the request goes on
     kComplete,  // request() is whole; bytes behind it stay in the buffer
-    kBad,       // no HTTP/1 request, or one that two readers could understand differently; give up this connection
+    kBad,  // no HTTP/1 request, or one that two readers could understand differently; give up this
+           // connection
   };
 
   RequestReader();
   RequestReader(const RequestReader&) = delete;
   RequestReader& operator=(const RequestReader&) = delete;
 
-  // Makes room for the rest of the body if its length is known, else for at least some bytes. Before complete() only.
+  // Makes room for the rest of the body if its length is known, else for at least some bytes.
+  // Before complete() only.
   void MakeRoom();
   char* space() { return data_.get() + end_; }
   size_t space_bytes() const { return capacity_ - end_; }
@@ -69,15 +73,15 @@ class RequestReader {
   void MoveTo(char* to, size_t capacity);
 
   std::unique_ptr<char[]> data_;
-  size_t capacity_;     // without the padding
-  size_t begin_ = 0;    // of the request
-  size_t parsed_ = 0;   // everything before it has gone through the parser
-  size_t end_ = 0;      // of the bytes here
+  size_t capacity_;    // without the padding
+  size_t begin_ = 0;   // of the request
+  size_t parsed_ = 0;  // everything before it has gone through the parser
+  size_t end_ = 0;     // of the bytes here
 
   http_parser parser_;
   Request request_;
   std::string_view target_;
-  bool in_value_ = false;          // the last header callback was a value
+  bool in_value_ = false;  // the last header callback was a value
   bool headers_complete_ = false;
   bool complete_ = false;
   bool chunked_ = false;

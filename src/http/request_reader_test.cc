@@ -29,7 +29,8 @@ Seen Copy(const RequestReader& reader) {
   seen.keep_alive = reader.keep_alive();
   // The padding may be read.
   volatile char sum = 0;
-  for (size_t i = 0; i < kBodyPadding; ++i) sum = sum + *(request.body.data() + request.body.size() + i);
+  for (size_t i = 0; i < kBodyPadding; ++i)
+    sum = sum + *(request.body.data() + request.body.size() + i);
   return seen;
 }
 
@@ -40,7 +41,8 @@ std::vector<Seen> Feed(RequestReader& reader, std::string_view bytes, F next_pie
   *bad = false;
   while (!bytes.empty()) {
     reader.MakeRoom();
-    const size_t piece = std::min({std::max<size_t>(next_piece(), 1), bytes.size(), reader.space_bytes()});
+    const size_t piece =
+        std::min({std::max<size_t>(next_piece(), 1), bytes.size(), reader.space_bytes()});
     std::memcpy(reader.space(), bytes.data(), piece);
     reader.Commit(piece);
     bytes.remove_prefix(piece);
@@ -60,7 +62,8 @@ std::vector<Seen> Feed(RequestReader& reader, std::string_view bytes, F next_pie
 
 std::vector<Seen> FeedWhole(std::string_view bytes, bool* bad) {
   RequestReader reader;
-  return Feed(reader, bytes, [] { return size_t{1} << 30; }, bad);
+  return Feed(
+      reader, bytes, [] { return size_t{1} << 30; }, bad);
 }
 
 bool IsBad(std::string_view bytes) {
@@ -71,8 +74,10 @@ bool IsBad(std::string_view bytes) {
 
 TEST(RequestReader, ReadsARequest) {
   bool bad = false;
-  const std::vector<Seen> seen =
-      FeedWhole("POST /a?b=c HTTP/1.1\r\nHost: h\r\nEmpty:\r\nX-Y:  some value \t\r\nContent-Length: 3\r\n\r\nabc", &bad);
+  const std::vector<Seen> seen = FeedWhole(
+      "POST /a?b=c HTTP/1.1\r\nHost: h\r\nEmpty:\r\nX-Y:  some value \t\r\nContent-Length: "
+      "3\r\n\r\nabc",
+      &bad);
   ASSERT_EQ(seen.size(), 1u);
   EXPECT_FALSE(bad);
   EXPECT_EQ(seen[0].method, "POST");
@@ -94,7 +99,9 @@ TEST(RequestReader, HeaderLookupIgnoresCase) {
 TEST(RequestReader, JoinsChunks) {
   bool bad = false;
   const std::vector<Seen> seen = FeedWhole(
-      "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n5;ext=1\r\ndefgh\r\n0\r\nTrailer: t\r\n\r\nGET /2 HTTP/1.0\r\n\r\n",
+      "PUT / HTTP/1.1\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n3\r\nabc\r\n5;ext=1\r\ndefgh\r\n0\r\nTrailer: t\r\n\r\nGET /2 "
+      "HTTP/1.0\r\n\r\n",
       &bad);
   ASSERT_EQ(seen.size(), 2u);
   EXPECT_EQ(seen[0].body, "abcdefgh");
@@ -107,12 +114,16 @@ TEST(RequestReader, KeepAliveFollowsTheClient) {
   bool bad = false;
   EXPECT_FALSE(FeedWhole("GET / HTTP/1.1\r\nConnection: close\r\n\r\n", &bad).at(0).keep_alive);
   EXPECT_TRUE(FeedWhole("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", &bad).at(0).keep_alive);
-  EXPECT_TRUE(FeedWhole("GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", &bad).at(0).keep_alive);
+  EXPECT_TRUE(FeedWhole("GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", &bad)
+                  .at(0)
+                  .keep_alive);
 }
 
 TEST(RequestReader, RefusesWhatCouldBeSmuggled) {
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"));
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n"));
+  EXPECT_TRUE(
+      IsBad("POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"));
+  EXPECT_TRUE(
+      IsBad("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n"));
   EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"));
   EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc"));
   EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nContent-Length: 3, 4\r\n\r\nabcd"));
@@ -123,7 +134,9 @@ TEST(RequestReader, RefusesWhatCouldBeSmuggled) {
   EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n"));
   EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"));
   EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n"));
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"));
+  EXPECT_TRUE(
+      IsBad("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
+            "chunked\r\n\r\n0\r\n\r\n"));
   EXPECT_TRUE(IsBad("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"));
   EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nabc\r\n"));
   EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nA: b\r\n folded\r\n\r\n"));
@@ -132,7 +145,9 @@ TEST(RequestReader, RefusesWhatCouldBeSmuggled) {
 
 TEST(RequestReader, RefusesInvalidBytes) {
   using std::string_literals::operator""s;
-  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nA: b\x01" "c\r\n\r\n"));
+  EXPECT_TRUE(
+      IsBad("GET / HTTP/1.1\r\nA: b\x01"
+            "c\r\n\r\n"));
   EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nA: b\0c\r\n\r\n"s));
   EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nA: b\rc\r\n\r\n"));
   EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nA(): b\r\n\r\n"));
@@ -147,19 +162,22 @@ TEST(RequestReader, RefusesInvalidBytes) {
 TEST(RequestReader, GrowsForALongBody) {
   const std::string body(3'000'000, 'b');
   bool bad = false;
-  const std::vector<Seen> seen =
-      FeedWhole("POST / HTTP/1.1\r\nContent-Length: 3000000\r\n\r\n" + body + "GET /next HTTP/1.1\r\n\r\n", &bad);
+  const std::vector<Seen> seen = FeedWhole(
+      "POST / HTTP/1.1\r\nContent-Length: 3000000\r\n\r\n" + body + "GET /next HTTP/1.1\r\n\r\n",
+      &bad);
   ASSERT_EQ(seen.size(), 2u);
   EXPECT_TRUE(seen[0].body == body);
   EXPECT_EQ(seen[1].target, "/next");
 }
 
 std::string RandomRequest(SeededRandom& random) {
-  static constexpr const char* kMethods[] = {"GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH"};
+  static constexpr const char* kMethods[] = {"GET", "POST",   "HEAD", "OPTIONS",
+                                             "PUT", "DELETE", "PATCH"};
   std::string text = kMethods[random.Below(7)];
   text += " /" + std::string(random.Below(40), 't') + " HTTP/1.1\r\nHost: h\r\n";
   for (uint64_t i = random.Below(12); i > 0; --i) {
-    text += "X-Name-" + std::to_string(random.Below(1000)) + ": " + std::string(random.Below(300), 'v') + "\r\n";
+    text += "X-Name-" + std::to_string(random.Below(1000)) + ": " +
+            std::string(random.Below(300), 'v') + "\r\n";
   }
   std::string body(random.Below(4) == 0 ? random.Below(60'000) : random.Below(100), '\0');
   for (char& c : body) c = static_cast<char>(random.Next());
@@ -192,7 +210,8 @@ TEST(RequestReader, WhereReadsEndMakesNoDifference) {
     ASSERT_EQ(whole.size(), requests);
     RequestReader reader;
     for (uint64_t longest : {1, 2, 17, 900, 20'000}) {
-      const std::vector<Seen> split = Feed(reader, bytes, [&] { return 1 + random.Below(longest); }, &bad);
+      const std::vector<Seen> split = Feed(
+          reader, bytes, [&] { return 1 + random.Below(longest); }, &bad);
       ASSERT_FALSE(bad);
       ASSERT_TRUE(split == whole) << longest;
       ASSERT_TRUE(reader.empty());
@@ -220,11 +239,15 @@ TEST(RequestReader, SurvivesGarbage) {
     }
     RequestReader reader;
     bool bad = false;
-    Feed(reader, bytes, [&] { return 1 + random.Below(700); }, &bad);
+    Feed(
+        reader, bytes, [&] { return 1 + random.Below(700); }, &bad);
     refused += bad ? 1 : 0;
     // Used again after a refusal, it is as new.
     reader.Clear();
-    ASSERT_EQ(Feed(reader, "GET /fresh HTTP/1.1\r\n\r\n", [] { return size_t{5}; }, &bad).size(), 1u);
+    ASSERT_EQ(Feed(
+                  reader, "GET /fresh HTTP/1.1\r\n\r\n", [] { return size_t{5}; }, &bad)
+                  .size(),
+              1u);
     ASSERT_FALSE(bad);
   }
   EXPECT_GT(refused, 300);

@@ -22,7 +22,8 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// http_parser has a limit of its own for all parsers of the process; ours is checked by Connection. It only ever rises.
+// http_parser has a limit of its own for all parsers of the process; ours is checked by Connection.
+// It only ever rises.
 void RaiseParserLimit(size_t bytes) {
   static Mutex mutex;
   static size_t limit = HTTP_MAX_HEADER_SIZE;
@@ -67,7 +68,8 @@ class ServerImpl final : public Server {
       acceptor_->Stop();
       return;
     }
-    // First the acceptor's loop, so that whatever it dealt out is in the other loops' queues before they are told.
+    // First the acceptor's loop, so that whatever it dealt out is in the other loops' queues before
+    // they are told.
     loops_.front()->Post([this] {
       acceptor_->Stop();
       loops_.front()->BeginDrain();
@@ -77,7 +79,8 @@ class ServerImpl final : public Server {
     });
     {
       std::unique_lock<Mutex> lock(mutex_);
-      ended_.wait_for(lock, std::chrono::microseconds(deadline_micros), [this] { return running_ == 0; });
+      ended_.wait_for(lock, std::chrono::microseconds(deadline_micros),
+                      [this] { return running_ == 0; });
     }
     for (const std::unique_ptr<Loop>& loop : loops_) {
       loop->Post([loop = loop.get()] { loop->StopNow(); });
@@ -100,7 +103,8 @@ class ServerImpl final : public Server {
 
 }  // namespace
 
-Result<std::unique_ptr<Server>> Server::Listen(ServerOptions options, Refusals refusals, const Clock& clock) {
+Result<std::unique_ptr<Server>> Server::Listen(ServerOptions options, Refusals refusals,
+                                               const Clock& clock) {
   RaiseFileLimit();
   RaiseParserLimit(options.max_header_bytes + kBodyPadding);
   uint16_t port = options.port;
@@ -112,7 +116,8 @@ Result<std::unique_ptr<Server>> Server::Listen(ServerOptions options, Refusals r
     loops.push_back(std::make_unique<Loop>(*shared));
     TRY(loops.back()->Open());
   }
-  auto server = std::make_unique<ServerImpl>(std::move(shared), std::move(sockets), port, std::move(loops));
+  auto server =
+      std::make_unique<ServerImpl>(std::move(shared), std::move(sockets), port, std::move(loops));
   TRY(server->StartAcceptor());
   return Result<std::unique_ptr<Server>>(std::move(server));
 }

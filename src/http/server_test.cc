@@ -39,7 +39,8 @@ TEST_F(ServerTest, PassesEveryMethodThrough) {
   auto server = ServeEcho({}, clock_);
   TestClient client(server->port());
   for (const char* method : {"GET", "OPTIONS", "DELETE", "PUT", "PATCH"}) {
-    EXPECT_EQ(client.Ask(std::string(method) + " /x HTTP/1.1\r\n\r\n").body, std::string(method) + " /x|");
+    EXPECT_EQ(client.Ask(std::string(method) + " /x HTTP/1.1\r\n\r\n").body,
+              std::string(method) + " /x|");
   }
   client.Send("HEAD /x HTTP/1.1\r\n\r\nGET /y HTTP/1.1\r\n\r\n");
   const ClientReply head = client.Read(/*head_only=*/true);
@@ -53,14 +54,17 @@ TEST_F(ServerTest, AnswersPipelinedRequestsInOrder) {
   std::string all;
   for (int i = 0; i < 1000; ++i) all += Post(std::to_string(i) + std::string(i % 97, '.'));
   std::thread sender([&] { client.Send(all); });
-  for (int i = 0; i < 1000; ++i) ASSERT_EQ(client.Read().body, "POST /|" + std::to_string(i) + std::string(i % 97, '.'));
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_EQ(client.Read().body, "POST /|" + std::to_string(i) + std::string(i % 97, '.'));
   sender.join();
 }
 
 TEST_F(ServerTest, ReadsByteByByte) {
   auto server = ServeEcho({}, clock_);
   TestClient client(server->port());
-  const std::string bytes = Post("hello") + "PUT /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
+  const std::string bytes =
+      Post("hello") +
+      "PUT /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
   for (char c : bytes) ASSERT_TRUE(client.Send(std::string_view(&c, 1)));
   EXPECT_EQ(client.Read().body, "POST /|hello");
   EXPECT_EQ(client.Read().body, "PUT /c|abc");
@@ -68,7 +72,8 @@ TEST_F(ServerTest, ReadsByteByByte) {
 
 TEST_F(ServerTest, ClosesWhenTheClientAsksForIt) {
   auto server = ServeEcho({}, clock_);
-  for (const char* text : {"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"}) {
+  for (const char* text :
+       {"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"}) {
     TestClient client(server->port());
     const ClientReply reply = client.Ask(text);
     EXPECT_EQ(reply.status, 200);
@@ -88,9 +93,13 @@ TEST_F(ServerTest, SaysContinueOnlyToABodyItWillRead) {
   options.max_body_bytes = 1000;
   auto server = ServeEcho(options, clock_);
   TestClient client(server->port());
-  EXPECT_EQ(client.Ask("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n").status, 100);
+  EXPECT_EQ(
+      client.Ask("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n").status,
+      100);
   EXPECT_EQ(client.Ask("abc").body, "POST /|abc");
-  EXPECT_EQ(client.Ask("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n").status, 413);
+  EXPECT_EQ(
+      client.Ask("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n").status,
+      413);
 }
 
 TEST_F(ServerTest, RefusesLargeBodiesBeforeReadingThem) {
@@ -113,7 +122,8 @@ TEST_F(ServerTest, RefusesLargeBodiesBeforeReadingThem) {
   }
   {
     TestClient client(server->port());
-    client.Send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1d4c0\r\n" + std::string(120'000, 'x'));
+    client.Send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1d4c0\r\n" +
+                std::string(120'000, 'x'));
     EXPECT_EQ(client.Read().status, 413);
   }
   TestClient client(server->port());
@@ -141,14 +151,19 @@ TEST_F(ServerTest, AHigherHeaderLimitHolds) {
   options.max_header_bytes = 2'000'000;
   auto server = ServeEcho(options, clock_);
   TestClient client(server->port());
-  EXPECT_EQ(client.Ask("GET / HTTP/1.1\r\nA: " + std::string(1'000'000, 'a') + "\r\n\r\n").status, 200);
-  EXPECT_EQ(client.Ask("GET / HTTP/1.1\r\nA: " + std::string(2'000'000, 'a') + "\r\n\r\n").status, 400);
+  EXPECT_EQ(client.Ask("GET / HTTP/1.1\r\nA: " + std::string(1'000'000, 'a') + "\r\n\r\n").status,
+            200);
+  EXPECT_EQ(client.Ask("GET / HTTP/1.1\r\nA: " + std::string(2'000'000, 'a') + "\r\n\r\n").status,
+            400);
 }
 
 TEST_F(ServerTest, RefusesBadRequestsBehindGoodOnes) {
   auto server = ServeEcho({}, clock_);
   TestClient client(server->port());
-  client.Send(Post("ok") + "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + Post("never"));
+  client.Send(
+      Post("ok") +
+      "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" +
+      Post("never"));
   EXPECT_EQ(client.Read().body, "POST /|ok");
   const ClientReply refused = client.Read();
   EXPECT_EQ(refused.status, 400);
@@ -242,7 +257,8 @@ TEST_F(ServerTest, BigRepliesOfManyConnectionsWaitForEachOtherAndArriveWhole) {
       Reply reply;
       // Sizes on both sides of what is copied behind the head.
       const int seed = std::atoi(std::string(exchange->request().body).c_str());
-      reply.body = std::string(static_cast<size_t>(seed % 4) * 15'000 + 10, static_cast<char>('a' + seed % 26));
+      reply.body = std::string(static_cast<size_t>(seed % 4) * 15'000 + 10,
+                               static_cast<char>('a' + seed % 26));
       exchange->Send(std::move(reply));
     };
   });
@@ -258,7 +274,8 @@ TEST_F(ServerTest, BigRepliesOfManyConnectionsWaitForEachOtherAndArriveWhole) {
     for (int i = 0; i < 60; ++i) {
       for (int k = 0; k <= i % 3; ++k) {
         const int seed = round + i + k;
-        ASSERT_EQ(clients[i]->Read().body, std::string(static_cast<size_t>(seed % 4) * 15'000 + 10, static_cast<char>('a' + seed % 26)));
+        ASSERT_EQ(clients[i]->Read().body, std::string(static_cast<size_t>(seed % 4) * 15'000 + 10,
+                                                       static_cast<char>('a' + seed % 26)));
       }
     }
   }
@@ -296,7 +313,8 @@ TEST_F(ServerTest, OutlivesClientsThatLeave) {
   ServerOptions options;
   options.max_inflight_bytes = 1000;
   auto server = Serve(options, clock_, [&](Executor&) { return held.MakeHandler(); });
-  TestClient mid_head(server->port()), mid_body(server->port()), waiting(server->port()), other(server->port());
+  TestClient mid_head(server->port()), mid_body(server->port()), waiting(server->port()),
+      other(server->port());
   mid_head.Send("POST / HT");
   mid_body.Send("POST / HTTP/1.1\r\nContent-Length: 500\r\n\r\nabc");
   waiting.Send(Post(std::string(400, 'w')));
@@ -305,7 +323,8 @@ TEST_F(ServerTest, OutlivesClientsThatLeave) {
   mid_body.Reset();
   waiting.Reset();
   ASSERT_TRUE(Eventually([&] { return server->connections() == 1; }));
-  // The request of the client that left can still be read, and its bytes count until it is answered.
+  // The request of the client that left can still be read, and its bytes count until it is
+  // answered.
   other.Send(Post(std::string(700, 'x')));
   EXPECT_EQ(other.Read().status, 503);
   held.AnswerFirst("nobody hears this");
@@ -407,7 +426,8 @@ TEST_F(ServerTest, DrainWaitsForRequestsInHand) {
   options.threads = 2;
   auto server = Serve(options, clock_, [&](Executor&) { return held.MakeHandler(); });
   // Dealt out in turn: two to each loop.
-  TestClient idle(server->port()), busy(server->port()), idle_too(server->port()), beside_busy(server->port());
+  TestClient idle(server->port()), busy(server->port()), idle_too(server->port()),
+      beside_busy(server->port());
   busy.Send(Post("b"));
   ASSERT_TRUE(Eventually([&] { return held.count == 1 && server->connections() == 4; }));
   std::thread drain([&] { server->Drain(60'000'000); });
@@ -440,10 +460,12 @@ TEST_F(ServerTest, DrainEndsAtItsDeadline) {
 TEST_F(ServerTest, TrickledRequestsEndInTimeoutsAndOthersDoNotNotice) {
   ManualClock manual;
   auto server = ServeEcho({}, manual);
-  TestClient head(server->port()), body(server->port()), idle(server->port()), other(server->port());
+  TestClient head(server->port()), body(server->port()), idle(server->port()),
+      other(server->port());
   head.Send("POST / HTTP/1.1\r\nHost");
   body.Send("POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\n0123");
-  // A reply behind them on the same loop shows that what was sent above has been read, or is read before the clock moves on.
+  // A reply behind them on the same loop shows that what was sent above has been read, or is read
+  // before the clock moves on.
   ASSERT_EQ(idle.Ask(Post("i")).status, 200);
   ASSERT_EQ(other.Ask(Post("x")).status, 200);
   manual.AdvanceMicros(29'000'000);
@@ -467,7 +489,8 @@ TEST_F(ServerTest, EveryPipelinedRequestHasItsOwnDeadline) {
   const std::string head = "POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n";
   heads.Send("POST / HT");
   bodies.Send(head + "a");
-  // Each send ends one request and begins the next, so that the connection is never between requests.
+  // Each send ends one request and begins the next, so that the connection is never between
+  // requests.
   for (int i = 0; i < 3; ++i) {
     ASSERT_EQ(heads.Ask("TP/1.1\r\nContent-Length: 0\r\n\r\nPOST / HT").status, 200);
     ASSERT_EQ(bodies.Ask("b" + head + "a").body, "POST /|ab");
@@ -552,8 +575,10 @@ TEST_F(ServerTest, GarbageOnSomeConnectionsDoesNotHarmOthers) {
     SCOPED_TRACE(seed);
     SeededRandom random(seed);
     TestClient client(server->port());
-    std::string bytes = Post(std::string(random.Below(300), 'b')) + Post("x", "Expect: 100-continue\r\n");
-    for (uint64_t i = random.Below(10); i > 0; --i) bytes[random.Below(bytes.size())] = static_cast<char>(random.Next());
+    std::string bytes =
+        Post(std::string(random.Below(300), 'b')) + Post("x", "Expect: 100-continue\r\n");
+    for (uint64_t i = random.Below(10); i > 0; --i)
+      bytes[random.Below(bytes.size())] = static_cast<char>(random.Next());
     size_t at = 0;
     while (at < bytes.size()) {
       const size_t piece = std::min<size_t>(1 + random.Below(80), bytes.size() - at);

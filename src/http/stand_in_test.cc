@@ -107,7 +107,9 @@ TEST_F(StandInTest, ALoopDoesNotStandInForAnother) {
   ASSERT_TRUE(FallsAsleep(*loops_[1]));
   std::promise<std::pair<std::thread::id, std::thread::id>> ran;
   loops_[0]->Post([&] {
-    PostAndStandIn(*loops_[1], [&ran, first = std::this_thread::get_id()] { ran.set_value({first, std::this_thread::get_id()}); });
+    PostAndStandIn(*loops_[1], [&ran, first = std::this_thread::get_id()] {
+      ran.set_value({first, std::this_thread::get_id()});
+    });
   });
   const auto [first, second] = ran.get_future().get();
   EXPECT_NE(first, second);

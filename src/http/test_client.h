@@ -28,8 +28,10 @@ struct ClientReply {
 
 class TestClient {
  public:
-  explicit TestClient(uint16_t port, int receive_buffer = 0) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    if (receive_buffer > 0) setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));
+  explicit TestClient(uint16_t port, int receive_buffer = 0)
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    if (receive_buffer > 0)
+      setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));
     const int on = 1;
     setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     const timeval guard{30, 0};  // a test that hangs fails instead
@@ -42,7 +44,9 @@ class TestClient {
     connected_ = ::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
   }
   TestClient(TestClient&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)), connected_(other.connected_), buffer_(std::move(other.buffer_)) {}
+      : fd_(std::exchange(other.fd_, -1)),
+        connected_(other.connected_),
+        buffer_(std::move(other.buffer_)) {}
   ~TestClient() { Close(); }
 
   bool connected() const { return connected_; }
@@ -76,7 +80,9 @@ class TestClient {
     buffer_.erase(0, end + 4);
     reply.status = std::atoi(reply.head.c_str() + 9);
     const size_t at = reply.head.find("Content-Length: ");
-    const size_t length = at == std::string::npos || head_only ? 0 : std::strtoull(reply.head.c_str() + at + 16, nullptr, 10);
+    const size_t length = at == std::string::npos || head_only
+                              ? 0
+                              : std::strtoull(reply.head.c_str() + at + 16, nullptr, 10);
     while (buffer_.size() < length) {
       if (!More()) return {};
     }
@@ -110,19 +116,21 @@ class TestClient {
 };
 
 inline std::string Post(std::string_view body, std::string_view extra = "") {
-  return "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + std::string(extra) + "\r\n" +
-         std::string(body);
+  return "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
+         std::string(extra) + "\r\n" + std::string(body);
 }
 
 // Answers "METHOD target|body".
 inline void Echo(std::unique_ptr<Exchange> exchange) {
   const Request& request = exchange->request();
   Reply reply;
-  reply.body = std::string(request.method) + " " + std::string(request.target) + "|" + std::string(request.body);
+  reply.body = std::string(request.method) + " " + std::string(request.target) + "|" +
+               std::string(request.body);
   exchange->Send(std::move(reply));
 }
 
-inline std::unique_ptr<Server> Serve(ServerOptions options, const Clock& clock, FunctionRef<Handler(Executor&)> make_handler) {
+inline std::unique_ptr<Server> Serve(ServerOptions options, const Clock& clock,
+                                     FunctionRef<Handler(Executor&)> make_handler) {
   options.port = 0;
   Result<std::unique_ptr<Server>> server = Server::Listen(std::move(options), Refusals(), clock);
   if (!server.ok()) {

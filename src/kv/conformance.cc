@@ -1,4 +1,5 @@
-// The cases about single promises, and the list of all. The random ones are in conformance_random.cc.
+// The cases about single promises, and the list of all. The random ones are in
+// conformance_random.cc.
 #include "kv/conformance.h"
 
 #include <algorithm>
@@ -26,11 +27,14 @@ std::string KeysOf(const Visited& visited) {
   return keys;
 }
 
-Status ExpectKeys(Engine& engine, const Range& range, const std::string& expected, size_t limit = SIZE_MAX) {
+Status ExpectKeys(Engine& engine, const Range& range, const std::string& expected,
+                  size_t limit = SIZE_MAX) {
   ASSIGN_OR_RETURN(const Visited visited, ScanUpTo(engine, range, limit));
-  CONFORMS(KeysOf(visited) == expected, "a scan gives \"" + KeysOf(visited) + "\" instead of \"" + expected + "\"");
+  CONFORMS(KeysOf(visited) == expected,
+           "a scan gives \"" + KeysOf(visited) + "\" instead of \"" + expected + "\"");
   ASSIGN_OR_RETURN(const Visited ahead, ScanAhead(engine, range, limit));
-  CONFORMS(KeysOf(ahead) == expected, "a scan that is read ahead gives \"" + KeysOf(ahead) + "\" instead of \"" + expected + "\"");
+  CONFORMS(KeysOf(ahead) == expected, "a scan that is read ahead gives \"" + KeysOf(ahead) +
+                                          "\" instead of \"" + expected + "\"");
   return OkStatus();
 }
 
@@ -44,11 +48,13 @@ Status Guards(const ConformanceOptions& options) {
   Batch absent = PutOne("b", "2");
   absent.guards = {{kTablet, "a", 0}};
   Result<uint64_t> outcome = ApplyAndWait(*engine, absent);
-  CONFORMS(!outcome.ok() && CodeOf(outcome) == ErrorCode::kGuardFailed, "a guard for absence fails on a key that exists");
+  CONFORMS(!outcome.ok() && CodeOf(outcome) == ErrorCode::kGuardFailed,
+           "a guard for absence fails on a key that exists");
   Batch mixed = PutOne("b", "2");
   mixed.guards = {{kTablet, "a", first}, {kTablet, "b", first}};
   outcome = ApplyAndWait(*engine, mixed);
-  CONFORMS(!outcome.ok() && CodeOf(outcome) == ErrorCode::kGuardFailed, "one failed guard among others fails the batch");
+  CONFORMS(!outcome.ok() && CodeOf(outcome) == ErrorCode::kGuardFailed,
+           "one failed guard among others fails the batch");
   TRY(ExpectKeys(*engine, {kTablet, {}, {}}, "a "));
 
   Batch right = PutOne("a", "3");
@@ -56,11 +62,13 @@ Status Guards(const ConformanceOptions& options) {
   ASSIGN_OR_RETURN(const uint64_t second, ApplyAndWait(*engine, right));
   CONFORMS(second > first, "stamps rise");
   outcome = ApplyAndWait(*engine, right);
-  CONFORMS(!outcome.ok() && CodeOf(outcome) == ErrorCode::kGuardFailed, "a guard fails when the key was written again");
+  CONFORMS(!outcome.ok() && CodeOf(outcome) == ErrorCode::kGuardFailed,
+           "a guard fails when the key was written again");
 
   Batch only_guard;
   only_guard.guards = {{kTablet, "a", second}};
-  TRY(ApplyAndWait(*engine, only_guard).ok() ? OkStatus() : InternalError("a batch of guards alone may hold"));
+  TRY(ApplyAndWait(*engine, only_guard).ok() ? OkStatus()
+                                             : InternalError("a batch of guards alone may hold"));
   return OkStatus();
 }
 
@@ -73,7 +81,8 @@ Status Stamps(const ConformanceOptions& options) {
     CONFORMS(put > last, "a stamp is never reused");
     std::string value;
     ASSIGN_OR_RETURN(const bool exists, engine->Get(kTablet, "a", Tier::kAny, &value));
-    CONFORMS(exists && StampOf(value) == put && value.substr(kStampBytes) == "same text", "a value begins with its stamp");
+    CONFORMS(exists && StampOf(value) == put && value.substr(kStampBytes) == "same text",
+             "a value begins with its stamp");
     Batch gone;
     gone.deletes = {{kTablet, "a"}};
     ASSIGN_OR_RETURN(last, ApplyAndWait(*engine, gone));
@@ -92,20 +101,24 @@ Status KeyStamps(const ConformanceOptions& options) {
   std::vector<uint64_t> stamps;
   for (int i = 0; i < 300; ++i) {
     Batch batch;
-    batch.puts.push_back({kTablet, "q" + std::string(kStampBytes, '\0') + "tail", ValueOf(std::to_string(i)), 1});
+    batch.puts.push_back(
+        {kTablet, "q" + std::string(kStampBytes, '\0') + "tail", ValueOf(std::to_string(i)), 1});
     ASSIGN_OR_RETURN(const uint64_t stamp, ApplyAndWait(*engine, std::move(batch)));
     stamps.push_back(stamp);
   }
   size_t i = 0;
   bool right = true;
-  TRY(engine->Scan({kTablet, "q", "r"}, Tier::kAny, [&](std::string_view key, std::string_view value) {
-    std::string expected = "q" + std::string(kStampBytes, '\0') + "tail";
-    SetKeyStamp(&expected, 1, i < stamps.size() ? stamps[i] : 0);
-    right = right && key == expected && StampOf(value) == stamps[i] && value.substr(kStampBytes) == std::to_string(i);
-    ++i;
-    return right;
-  }));
-  CONFORMS(right && i == stamps.size(), "stamps in keys are big-endian: scans see them in the order of the writes");
+  TRY(engine->Scan({kTablet, "q", "r"}, Tier::kAny,
+                   [&](std::string_view key, std::string_view value) {
+                     std::string expected = "q" + std::string(kStampBytes, '\0') + "tail";
+                     SetKeyStamp(&expected, 1, i < stamps.size() ? stamps[i] : 0);
+                     right = right && key == expected && StampOf(value) == stamps[i] &&
+                             value.substr(kStampBytes) == std::to_string(i);
+                     ++i;
+                     return right;
+                   }));
+  CONFORMS(right && i == stamps.size(),
+           "stamps in keys are big-endian: scans see them in the order of the writes");
   return OkStatus();
 }
 
@@ -146,7 +159,8 @@ Status BatchOrder(const ConformanceOptions& options) {
   Batch add;
   add.adds.push_back({kTablet, "n", -10});
   Result<uint64_t> added = ApplyAndWait(*engine, add);
-  if (!in_order && !added.ok() && CodeOf(added) == ErrorCode::kGuardFailed) added = ApplyAndWait(*engine, add);
+  if (!in_order && !added.ok() && CodeOf(added) == ErrorCode::kGuardFailed)
+    added = ApplyAndWait(*engine, add);
   ASSIGN_OR_RETURN(const uint64_t later, std::move(added));
   ASSIGN_OR_RETURN(const bool still, engine->Get(kTablet, "n", Tier::kAny, &value));
   CONFORMS(still && value == EncodeCounter(later, -3), "counters go below 0");
@@ -177,13 +191,16 @@ Status Scans(const ConformanceOptions& options) {
   TRY(ExpectKeys(*engine, {kTablet, {}, {}}, ""));
   TRY(ExpectKeys(*engine, {kTablet, {}, {}, true}, ""));
   Batch batch;
-  for (const char* key : {"a", "aa", "b", "c\xff", "c\xff\xff", "d"}) batch.puts.push_back({kTablet, key, ValueOf(key)});
+  for (const char* key : {"a", "aa", "b", "c\xff", "c\xff\xff", "d"})
+    batch.puts.push_back({kTablet, key, ValueOf(key)});
   batch.puts.push_back({kTablet, std::string("b\0", 2), ValueOf("zero")});
   batch.puts.push_back({kTablet, "\xfe\xff\xff\xff\xff", ValueOf("last")});
   CONFORMS(ApplyAndWait(*engine, batch).ok(), "puts");
   const std::string zero("b\0 ", 3);
-  TRY(ExpectKeys(*engine, {kTablet, {}, {}}, "a aa b " + zero + "c\xff c\xff\xff d \xfe\xff\xff\xff\xff "));
-  TRY(ExpectKeys(*engine, {kTablet, {}, {}, true}, "\xfe\xff\xff\xff\xff d c\xff\xff c\xff " + zero + "b aa a "));
+  TRY(ExpectKeys(*engine, {kTablet, {}, {}},
+                 "a aa b " + zero + "c\xff c\xff\xff d \xfe\xff\xff\xff\xff "));
+  TRY(ExpectKeys(*engine, {kTablet, {}, {}, true},
+                 "\xfe\xff\xff\xff\xff d c\xff\xff c\xff " + zero + "b aa a "));
   TRY(ExpectKeys(*engine, {kTablet, "aa", "c\xff"}, "aa b " + zero));
   TRY(ExpectKeys(*engine, {kTablet, "aa", "c\xff", true}, zero + "b aa "));
   TRY(ExpectKeys(*engine, {kTablet, "aa", "c\xff", true}, zero + "b ", 2));
@@ -196,9 +213,11 @@ Status Scans(const ConformanceOptions& options) {
   TRY(ExpectKeys(*engine, {{Space::kLog, kTablet.id}, {}, {}}, ""));
 
   const std::string large(400'000, 'L');
-  CONFORMS(ApplyAndWait(*engine, PutOne(std::string(3000, 'K'), large)).ok(), "a long key and a large value");
+  CONFORMS(ApplyAndWait(*engine, PutOne(std::string(3000, 'K'), large)).ok(),
+           "a long key and a large value");
   std::string value;
-  ASSIGN_OR_RETURN(const bool exists, engine->Get(kTablet, std::string(3000, 'K'), Tier::kAny, &value));
+  ASSIGN_OR_RETURN(const bool exists,
+                   engine->Get(kTablet, std::string(3000, 'K'), Tier::kAny, &value));
   CONFORMS(exists && value.substr(kStampBytes) == large, "a large value is read back");
   return OkStatus();
 }
@@ -223,9 +242,11 @@ Status Barrier(const ConformanceOptions& options) {
     });
   }
   ASSIGN_OR_RETURN(const uint64_t barrier, ApplyAndWait(*engine, Batch()));
-  for (int i = 100; !may_look && i < 110; ++i) look(i, ApplyAndWait(*engine, PutOne("k" + std::to_string(i), "v")));
+  for (int i = 100; !may_look && i < 110; ++i)
+    look(i, ApplyAndWait(*engine, PutOne("k" + std::to_string(i), "v")));
   CONFORMS(order.size() == 50, "a barrier is done when everything before it is");
-  CONFORMS(std::is_sorted(order.begin(), order.end()), "batches are done in the order of the calls");
+  CONFORMS(std::is_sorted(order.begin(), order.end()),
+           "batches are done in the order of the calls");
   CONFORMS(visible, "a batch is visible when it is done");
   CONFORMS(barrier == last, "a barrier has the stamp of the batch before it");
   return OkStatus();
@@ -241,19 +262,23 @@ Status VoidBatches(const ConformanceOptions& options) {
     Batch fails = PutOne("a", "pending image");
     fails.guards = {{kTablet, "no such key", 1}};
     fails.fate = refused;
-    engine->Apply(std::move(fails), [refused](Result<uint64_t> outcome) { refused->failed = !outcome.ok(); });
+    engine->Apply(std::move(fails),
+                  [refused](Result<uint64_t> outcome) { refused->failed = !outcome.ok(); });
     Batch computed = PutOne("a", "computed from it");
     computed.after = {never, refused};
     Result<uint64_t> outcome = uint64_t{0};
-    engine->Apply(std::move(computed), [&outcome](Result<uint64_t> result) { outcome = std::move(result); });
+    engine->Apply(std::move(computed),
+                  [&outcome](Result<uint64_t> result) { outcome = std::move(result); });
     Batch barrier;
     barrier.after = {refused};
     Result<uint64_t> waited = ApplyAndWait(*engine, std::move(barrier));
-    CONFORMS(!outcome.ok() && CodeOf(outcome) == ErrorCode::kUnavailable, "a batch fails with what it was computed from");
+    CONFORMS(!outcome.ok() && CodeOf(outcome) == ErrorCode::kUnavailable,
+             "a batch fails with what it was computed from");
     CONFORMS(!waited.ok() && CodeOf(waited) == ErrorCode::kUnavailable, "so does a barrier");
     Batch fine = PutOne("b", "computed from another");
     fine.after = {never};
-    CONFORMS(ApplyAndWait(*engine, std::move(fine)).ok(), "a batch that has not failed does no harm");
+    CONFORMS(ApplyAndWait(*engine, std::move(fine)).ok(),
+             "a batch that has not failed does no harm");
     TRY(ExpectKeys(*engine, {kTablet, {}, {}}, "b before "));
   }
   return OkStatus();
@@ -286,7 +311,8 @@ Status GuardsOnPendingBatches(const ConformanceOptions& options) {
     Batch late = PutOne(key, "computed before");
     late.guards = {{kTablet, key, 0, before}};
     const Result<uint64_t> outcome = ApplyAndWait(*engine, std::move(late));
-    CONFORMS(!outcome.ok() && CodeOf(outcome) == ErrorCode::kGuardFailed, "and fails when that is no longer what stands there");
+    CONFORMS(!outcome.ok() && CodeOf(outcome) == ErrorCode::kGuardFailed,
+             "and fails when that is no longer what stands there");
   }
   return OkStatus();
 }
@@ -326,8 +352,10 @@ Status CloseWithQueue(const ConformanceOptions& options) {
   ASSIGN_OR_RETURN(engine, store->Open());
   for (size_t i = 0; i < runs.size(); ++i) {
     std::string value;
-    ASSIGN_OR_RETURN(const bool exists, engine->Get(kTablet, "k" + std::to_string(i), Tier::kAny, &value));
-    CONFORMS(exists == acknowledged[i], "what was acknowledged is there after closing, and nothing else");
+    ASSIGN_OR_RETURN(const bool exists,
+                     engine->Get(kTablet, "k" + std::to_string(i), Tier::kAny, &value));
+    CONFORMS(exists == acknowledged[i],
+             "what was acknowledged is there after closing, and nothing else");
   }
   return OkStatus();
 }
@@ -358,7 +386,8 @@ std::vector<ConformanceCase> ConformanceCases() {
 Status RunConformance(const ConformanceOptions& options) {
   for (const ConformanceCase& each : ConformanceCases()) {
     if (Status status = each.run(options); !status.ok()) {
-      return InternalError(each.name + ", seed " + std::to_string(options.seed) + ": " + status.error().message());
+      return InternalError(each.name + ", seed " + std::to_string(options.seed) + ": " +
+                           status.error().message());
     }
   }
   return OkStatus();

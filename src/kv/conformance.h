@@ -1,12 +1,13 @@
-// One suite for every engine: what kv/engine.h promises, checked against a model from a seed. It needs no test framework; an
-// engine's own test instantiates the cases:
+// One suite for every engine: what kv/engine.h promises, checked against a model from a seed. It
+// needs no test framework; an engine's own test instantiates the cases:
 //
 //   class MyConformance : public testing::TestWithParam<kv::ConformanceCase> {};
 //   TEST_P(MyConformance, Holds) {
 //     const Status status = GetParam().run({.make = ..., .seed = seed});
 //     ASSERT_TRUE(status.ok()) << status.error().message() << " seed " << seed;
 //   }
-//   INSTANTIATE_TEST_SUITE_P(All, MyConformance, testing::ValuesIn(kv::ConformanceCases()), kv::ConformanceCase::NameOf);
+//   INSTANTIATE_TEST_SUITE_P(All, MyConformance, testing::ValuesIn(kv::ConformanceCases()),
+//   kv::ConformanceCase::NameOf);
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@
 
 namespace stator::kv {
 
-// One store. Open is called again after the engine of the last call is gone; with Capabilities::durable it finds what was
-// acknowledged.
+// One store. Open is called again after the engine of the last call is gone; with
+// Capabilities::durable it finds what was acknowledged.
 class StoreUnderTest {
  public:
   virtual ~StoreUnderTest() = default;

@@ -21,7 +21,8 @@ std::string ValueOf(std::string_view text) { return std::string(kStampBytes, '\0
 
 // Neighbouring ids, ids whose bytes sort differently from their numbers, and every space.
 std::vector<Tablet> TestTablets() {
-  return {{Space::kCatalog, 1}, {Space::kItems, 1}, {Space::kItems, 2}, {Space::kItems, 255}, {Space::kItems, 256}, {Space::kLog, 2}};
+  return {{Space::kCatalog, 1}, {Space::kItems, 1},   {Space::kItems, 2},
+          {Space::kItems, 255}, {Space::kItems, 256}, {Space::kLog, 2}};
 }
 
 uint64_t Model::Stamp(Tablet tablet, const std::string& key) const {
@@ -40,7 +41,8 @@ bool Model::Allows(const Batch& batch) const {
 
 void Model::Apply(const Batch& batch, uint64_t stamp) {
   for (const DeleteRange& range : batch.range_deletes) {
-    std::erase_if(tablets_[range.tablet], [&](const auto& entry) { return InRange(entry.first, range.begin, range.end); });
+    std::erase_if(tablets_[range.tablet],
+                  [&](const auto& entry) { return InRange(entry.first, range.begin, range.end); });
   }
   for (Put put : batch.puts) {
     SetStamp(&put.value, stamp);
@@ -55,7 +57,8 @@ void Model::Apply(const Batch& batch, uint64_t stamp) {
   }
 }
 
-Status Model::TakeStamp(Engine& engine, const Batch& batch, Tablet tablet, std::string key, bool written) {
+Status Model::TakeStamp(Engine& engine, const Batch& batch, Tablet tablet, std::string key,
+                        bool written) {
   // Once a guard on what the batch left there was checked, the stamp does not change any more.
   Batch guarded;
   guarded.after = {batch.fate};
@@ -66,8 +69,10 @@ Status Model::TakeStamp(Engine& engine, const Batch& batch, Tablet tablet, std::
   ASSIGN_OR_RETURN(const bool found, engine.Get(tablet, key, Tier::kAny, &value));
   CONFORMS(found, "a key that was written is there");
   std::string& kept = tablets_[tablet][key];
-  CONFORMS(!written || StampOf(value) > StampOf(kept) || kept.empty(), "a key's stamp is a new one");
-  CONFORMS(kept.empty() || kept.substr(kStampBytes) == value.substr(kStampBytes), "a key has the value that was written");
+  CONFORMS(!written || StampOf(value) > StampOf(kept) || kept.empty(),
+           "a key's stamp is a new one");
+  CONFORMS(kept.empty() || kept.substr(kStampBytes) == value.substr(kStampBytes),
+           "a key has the value that was written");
   kept = value;
   return OkStatus();
 }
@@ -80,7 +85,8 @@ Status Model::TakeStamps(Engine& engine, const Batch& batch) {
   for (auto& [tablet, keys] : tablets_) {
     for (const DeleteRange& range : batch.range_deletes) {
       for (auto& [key, value] : keys) {
-        if (tablet == range.tablet && InRange(key, range.begin, range.end)) places.emplace_back(tablet, key);
+        if (tablet == range.tablet && InRange(key, range.begin, range.end))
+          places.emplace_back(tablet, key);
       }
     }
   }
@@ -90,7 +96,8 @@ Status Model::TakeStamps(Engine& engine, const Batch& batch) {
     ASSIGN_OR_RETURN(const bool found, engine.Get(tablet, key, Tier::kAny, &value));
     CONFORMS(found == (kept != tablets_[tablet].end()), "a refused batch changes nothing");
     if (!found) continue;
-    CONFORMS(kept->second.substr(kStampBytes) == value.substr(kStampBytes), "a refused batch leaves values as they were");
+    CONFORMS(kept->second.substr(kStampBytes) == value.substr(kStampBytes),
+             "a refused batch leaves values as they were");
     kept->second = value;
   }
   return OkStatus();
@@ -110,16 +117,19 @@ Status Model::ApplyAsIn(Engine& engine, const Batch& batch, uint64_t stamp) {
     SetKeyStamp(&begin, offset, 0);
     SetKeyStamp(&end, offset, UINT64_MAX);
     std::string key;
-    TRY(engine.Scan({put.tablet, begin, end}, Tier::kAny, [&](std::string_view found, std::string_view value) {
-      if (value.substr(kStampBytes) == std::string_view(put.value).substr(kStampBytes)) key = found;
-      return true;
-    }));
+    TRY(engine.Scan(
+        {put.tablet, begin, end}, Tier::kAny, [&](std::string_view found, std::string_view value) {
+          if (value.substr(kStampBytes) == std::string_view(put.value).substr(kStampBytes))
+            key = found;
+          return true;
+        }));
     CONFORMS(!key.empty() && !tablets_[put.tablet].contains(key), "a key gets a stamp that is new");
     TRY(TakeStamp(engine, batch, put.tablet, key, true));
   }
   // Guarded keys may have got a new stamp as well.
   for (const Guard& guard : batch.guards) {
-    if (tablets_[guard.tablet].contains(guard.key)) TRY(TakeStamp(engine, batch, guard.tablet, guard.key, false));
+    if (tablets_[guard.tablet].contains(guard.key))
+      TRY(TakeStamp(engine, batch, guard.tablet, guard.key, false));
   }
   CONFORMS(stamp != 0, "a batch has a stamp");
   return OkStatus();
@@ -136,14 +146,16 @@ Result<Visited> ScanUpTo(Engine& engine, const Range& range, size_t limit) {
 
 Result<Visited> ScanAhead(Engine& engine, Range range, size_t limit) {
   std::promise<std::unique_ptr<Ahead>> read;
-  engine.ReadAhead(range, [&read](std::unique_ptr<Ahead> ahead) { read.set_value(std::move(ahead)); });
+  engine.ReadAhead(range,
+                   [&read](std::unique_ptr<Ahead> ahead) { read.set_value(std::move(ahead)); });
   const std::unique_ptr<Ahead> ahead = read.get_future().get();
   range.ahead = ahead.get();
   Visited visited;
-  const Status at_once = engine.Scan(range, Tier::kMemory, [&](std::string_view key, std::string_view value) {
-    visited.emplace_back(key, value);
-    return visited.size() < limit;
-  });
+  const Status at_once =
+      engine.Scan(range, Tier::kMemory, [&](std::string_view key, std::string_view value) {
+        visited.emplace_back(key, value);
+        return visited.size() < limit;
+      });
   if (at_once.ok()) return visited;
   if (at_once.error().code() != ErrorCode::kWouldBlock) return at_once.error();
   CONFORMS(visited.size() < limit, "a scan that its visitor has ended does not block");
@@ -156,7 +168,8 @@ Result<Visited> ScanAhead(Engine& engine, Range range, size_t limit) {
     if (range.reverse && bound.empty()) return visited;
   }
   ASSIGN_OR_RETURN(Visited rest, ScanUpTo(engine, range, limit - visited.size()));
-  visited.insert(visited.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
+  visited.insert(visited.end(), std::make_move_iterator(rest.begin()),
+                 std::make_move_iterator(rest.end()));
   return visited;
 }
 
@@ -169,11 +182,13 @@ Status Model::ScanMatches(Engine& engine, const Range& range, size_t limit) {
   if (expected.size() > limit) expected.resize(limit);
 
   ASSIGN_OR_RETURN(const Visited seen, ScanUpTo(engine, range, limit));
-  CONFORMS(seen.size() == expected.size(), "a scan visits " + std::to_string(seen.size()) + " keys instead of " +
+  CONFORMS(seen.size() == expected.size(), "a scan visits " + std::to_string(seen.size()) +
+                                               " keys instead of " +
                                                std::to_string(expected.size()));
   CONFORMS(seen == expected, "a scan visits other keys or values than the model");
   ASSIGN_OR_RETURN(const Visited ahead, ScanAhead(engine, range, limit));
-  CONFORMS(ahead == expected, "a scan that is read ahead visits other keys or values than the model");
+  CONFORMS(ahead == expected,
+           "a scan that is read ahead visits other keys or values than the model");
   return OkStatus();
 }
 
@@ -194,7 +209,8 @@ Status Model::Matches(Engine& engine, const std::vector<Tablet>& tablets, Random
       std::string value = "left over from before";
       ASSIGN_OR_RETURN(const bool exists, engine.Get(tablet, names.back(), Tier::kAny, &value));
       auto expected = tablets_[tablet].find(names.back());
-      CONFORMS(exists == (expected != tablets_[tablet].end()), "Get and the model disagree on whether a key exists");
+      CONFORMS(exists == (expected != tablets_[tablet].end()),
+               "Get and the model disagree on whether a key exists");
       if (exists) CONFORMS(value == expected->second, "Get returns another value than the model");
     }
   }
@@ -210,8 +226,10 @@ Status Model::Matches(Engine& engine, const std::vector<Tablet>& tablets, Random
     for (size_t i = from; i < to; ++i) {
       const Keys& keys = tablets_[owners[i]];
       auto expected = keys.find(names[i]);
-      CONFORMS(values[i - from].has_value() == (expected != keys.end()), "MultiGet and the model disagree on a key");
-      if (expected != keys.end()) CONFORMS(*values[i - from] == expected->second, "MultiGet returns another value");
+      CONFORMS(values[i - from].has_value() == (expected != keys.end()),
+               "MultiGet and the model disagree on a key");
+      if (expected != keys.end())
+        CONFORMS(*values[i - from] == expected->second, "MultiGet returns another value");
     }
     from = to;
   }
@@ -225,7 +243,9 @@ Batch BatchMaker::Make(const Model& model) {
   std::set<std::pair<Tablet, std::string>> named;
   const Tablet home = RandomTablet();
   const auto tablet = [&] { return spans_tablets_ ? RandomTablet() : home; };
-  const auto fresh = [&](Tablet in, const std::string& key) { return named.emplace(in, key).second; };
+  const auto fresh = [&](Tablet in, const std::string& key) {
+    return named.emplace(in, key).second;
+  };
 
   if (random_.Below(10) == 0) {
     DeleteRange range{tablet(), RandomKey(), {}};
@@ -235,7 +255,8 @@ Batch BatchMaker::Make(const Model& model) {
   }
   const uint64_t puts = 1 + random_.Below(4);
   for (uint64_t i = 0; i < puts; ++i) {
-    Put put{tablet(), RandomKey(), ValueOf("batch " + std::to_string(made_) + "." + std::to_string(i))};
+    Put put{tablet(), RandomKey(),
+            ValueOf("batch " + std::to_string(made_) + "." + std::to_string(i))};
     put.value.append(random_.Below(200), 'x');
     if (random_.Below(8) == 0) {
       put.key = "log" + std::string(kStampBytes, '\0') + std::to_string(i);
@@ -246,21 +267,26 @@ Batch BatchMaker::Make(const Model& model) {
     batch.puts.push_back(std::move(put));
   }
   for (uint64_t i = random_.Below(3); i > 0; --i) {
-    Delete gone{tablet(), random_.Below(12) == 0 ? CounterKey(random_.Below(kCounters)) : RandomKey()};
+    Delete gone{tablet(),
+                random_.Below(12) == 0 ? CounterKey(random_.Below(kCounters)) : RandomKey()};
     if (fresh(gone.tablet, gone.key)) batch.deletes.push_back(std::move(gone));
   }
   for (uint64_t i = random_.Below(3); i > 0; --i) {
-    Add add{tablet(), CounterKey(random_.Below(kCounters)), static_cast<int64_t>(random_.Below(2000)) - 1000};
+    Add add{tablet(), CounterKey(random_.Below(kCounters)),
+            static_cast<int64_t>(random_.Below(2000)) - 1000};
     if (fresh(add.tablet, add.key)) batch.adds.push_back(std::move(add));
   }
   if (random_.Below(15) == 0) {  // a counter may also be set
-    Put put{tablet(), CounterKey(random_.Below(kCounters)), EncodeCounter(0, static_cast<int64_t>(random_.Below(100)))};
+    Put put{tablet(), CounterKey(random_.Below(kCounters)),
+            EncodeCounter(0, static_cast<int64_t>(random_.Below(100)))};
     if (fresh(put.tablet, put.key)) batch.puts.push_back(std::move(put));
   }
   for (uint64_t i = random_.Below(3); i > 0; --i) {
-    Guard guard{tablet(), random_.Below(6) == 0 ? CounterKey(random_.Below(kCounters)) : RandomKey(), 0};
+    Guard guard{tablet(),
+                random_.Below(6) == 0 ? CounterKey(random_.Below(kCounters)) : RandomKey(), 0};
     guard.stamp = model.Stamp(guard.tablet, guard.key);
-    if (random_.Below(8) == 0) guard.stamp = guard.stamp == 0 ? 1 : random_.Below(2) * (guard.stamp - 1);
+    if (random_.Below(8) == 0)
+      guard.stamp = guard.stamp == 0 ? 1 : random_.Below(2) * (guard.stamp - 1);
     batch.guards.push_back(std::move(guard));
   }
   ++made_;

@@ -12,14 +12,13 @@
 namespace stator::kv {
 
 // Returns an Error with `message` from the enclosing function unless `condition` holds.
-#define CONFORMS(condition, message)                                            \
-  do {                                                                          \
-    if (!(condition)) return ::stator::InternalError(std::string(message) +     \
-                                                     " [" #condition "]");      \
+#define CONFORMS(condition, message)                                                              \
+  do {                                                                                            \
+    if (!(condition)) return ::stator::InternalError(std::string(message) + " [" #condition "]"); \
   } while (false)
 
-// Up to `limit` keys and values of a range: by a Scan that may wait, and as callers do that have it read ahead, with a Scan that may not
-// wait and one for what that leaves.
+// Up to `limit` keys and values of a range: by a Scan that may wait, and as callers do that have it
+// read ahead, with a Scan that may not wait and one for what that leaves.
 using Visited = std::vector<std::pair<std::string, std::string>>;
 Result<Visited> ScanUpTo(Engine& engine, const Range& range, size_t limit);
 Result<Visited> ScanAhead(Engine& engine, Range range, size_t limit);
@@ -33,20 +32,23 @@ class Model {
   bool Allows(const Batch& batch) const;
   // What the batch does under `stamp`.
   void Apply(const Batch& batch, uint64_t stamp);
-  // As Apply, of a batch with a `fate` that an engine which is not `in_order` has applied: keys may have stamps of their own, which
-  // are found out from the engine.
+  // As Apply, of a batch with a `fate` that an engine which is not `in_order` has applied: keys may
+  // have stamps of their own, which are found out from the engine.
   Status ApplyAsIn(Engine& engine, const Batch& batch, uint64_t stamp);
-  // Of an engine that is not `in_order`: takes the stamps that the batch's keys have after it was refused.
+  // Of an engine that is not `in_order`: takes the stamps that the batch's keys have after it was
+  // refused.
   Status TakeStamps(Engine& engine, const Batch& batch);
   // 0 when absent.
   uint64_t Stamp(Tablet tablet, const std::string& key) const;
   const Keys& keys(Tablet tablet) { return tablets_[tablet]; }
 
-  // Compares everything in the tablets: a whole scan, scans of random ranges in both directions, Get and MultiGet.
+  // Compares everything in the tablets: a whole scan, scans of random ranges in both directions,
+  // Get and MultiGet.
   Status Matches(Engine& engine, const std::vector<Tablet>& tablets, Random& random);
 
  private:
-  Status TakeStamp(Engine& engine, const Batch& batch, Tablet tablet, std::string key, bool written);
+  Status TakeStamp(Engine& engine, const Batch& batch, Tablet tablet, std::string key,
+                   bool written);
   Status ScanMatches(Engine& engine, const Range& range, size_t limit);
 
   std::map<Tablet, Keys> tablets_;
@@ -58,8 +60,8 @@ class BatchMaker {
   BatchMaker(Random& random, std::vector<Tablet> tablets, bool spans_tablets)
       : random_(random), tablets_(std::move(tablets)), spans_tablets_(spans_tablets) {}
 
-  // Guards are taken from the model and hold, except that about one in eight is made to fail. Has at least one put, whose
-  // value is like no other batch's.
+  // Guards are taken from the model and hold, except that about one in eight is made to fail. Has
+  // at least one put, whose value is like no other batch's.
   Batch Make(const Model& model);
   std::string RandomKey();
   Tablet RandomTablet() { return tablets_[random_.Below(tablets_.size())]; }

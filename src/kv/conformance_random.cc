@@ -12,7 +12,8 @@
 namespace stator::kv {
 namespace {
 
-// What has an order of its own, of stamps and of `done`s: the store or, without atomic_across_tablets, each tablet.
+// What has an order of its own, of stamps and of `done`s: the store or, without
+// atomic_across_tablets, each tablet.
 class Orders {
  public:
   explicit Orders(const Engine& engine) : together_(engine.capabilities().atomic_across_tablets) {}
@@ -61,20 +62,23 @@ Status Burst(Engine& engine, BatchMaker& maker, Model& model, size_t count, Orde
   std::map<Tablet, std::vector<size_t>> order;
   for (size_t i = 0; i < count; ++i) batches.push_back(maker.Make(model));
   for (size_t i = 0; i < count; ++i) {
-    engine.Apply(batches[i], [&outcomes, &mine = order[orders->Of(batches[i])], i](Result<uint64_t> outcome) {
-      if (outcome.ok()) mine.push_back(i);
-      outcomes[i] = std::move(outcome);
-    });
+    engine.Apply(batches[i],
+                 [&outcomes, &mine = order[orders->Of(batches[i])], i](Result<uint64_t> outcome) {
+                   if (outcome.ok()) mine.push_back(i);
+                   outcomes[i] = std::move(outcome);
+                 });
   }
   ASSIGN_OR_RETURN(const uint64_t barrier, ApplyAndWait(engine, Batch()));
   for (const auto& [tablet, done] : order) {
-    CONFORMS(std::is_sorted(done.begin(), done.end()), "accepted batches are done in the order of the calls");
+    CONFORMS(std::is_sorted(done.begin(), done.end()),
+             "accepted batches are done in the order of the calls");
   }
   uint64_t last_stamp = 0;
   for (size_t i = 0; i < count; ++i) {
     const bool allowed = model.Allows(batches[i]);
     if (!outcomes[i].ok()) {
-      CONFORMS(outcomes[i].error().code() == ErrorCode::kGuardFailed, outcomes[i].error().message());
+      CONFORMS(outcomes[i].error().code() == ErrorCode::kGuardFailed,
+               outcomes[i].error().message());
       CONFORMS(!allowed, "a batch is refused although its guards hold");
       continue;
     }
@@ -130,7 +134,8 @@ Status RandomReopened(const ConformanceOptions& options) {
   BatchMaker maker(random, TestTablets(), engine->capabilities().atomic_across_tablets);
   Orders orders(*engine);
   for (int round = 0; round < 8; ++round) {
-    for (int step = 0; step < options.steps / 16; step += 20) TRY(Burst(*engine, maker, model, 20, &orders));
+    for (int step = 0; step < options.steps / 16; step += 20)
+      TRY(Burst(*engine, maker, model, 20, &orders));
     engine.reset();
     ASSIGN_OR_RETURN(engine, store->Open());
     TRY(model.Matches(*engine, TestTablets(), random));
@@ -162,22 +167,27 @@ Status RandomFaults(const ConformanceOptions& options) {
         stamp = *outcome;
       } else if (outcome.error().code() == ErrorCode::kOutcomeUnknown) {
         ++unknown;
-        // The first put of a batch is like no other's: if it is there, under a stamp of its own, the batch was applied.
+        // The first put of a batch is like no other's: if it is there, under a stamp of its own,
+        // the batch was applied.
         const Put& put = batch.puts.front();
         std::string value;
         bool exists = false;
         if (put.key_stamp_offset < 0) {
           ASSIGN_OR_RETURN(exists, engine.Get(put.tablet, put.key, Tier::kAny, &value));
         } else {
-          TRY(engine.Scan({put.tablet, "log", "loh", true}, Tier::kAny, [&](std::string_view, std::string_view last) {
-            exists = last.substr(kStampBytes) == std::string_view(put.value).substr(kStampBytes);
-            value = last;
-            return !exists;
-          }));
+          TRY(engine.Scan({put.tablet, "log", "loh", true}, Tier::kAny,
+                          [&](std::string_view, std::string_view last) {
+                            exists = last.substr(kStampBytes) ==
+                                     std::string_view(put.value).substr(kStampBytes);
+                            value = last;
+                            return !exists;
+                          }));
         }
-        if (exists && value.substr(kStampBytes) == put.value.substr(kStampBytes)) stamp = StampOf(value);
+        if (exists && value.substr(kStampBytes) == put.value.substr(kStampBytes))
+          stamp = StampOf(value);
       } else {
-        CONFORMS(outcome.error().code() == ErrorCode::kUnavailable || !allowed, "a refusal without a reason");
+        CONFORMS(outcome.error().code() == ErrorCode::kUnavailable || !allowed,
+                 "a refusal without a reason");
       }
       if (stamp == 0) {
         if (!engine.capabilities().in_order) TRY(model.TakeStamps(engine, batch));
@@ -189,7 +199,8 @@ Status RandomFaults(const ConformanceOptions& options) {
         TRY(model.ApplyAsIn(engine, batch, stamp));
         engine.SetProbabilities(faults.probability);
       } else {
-        CONFORMS(stamp > orders.LastStamp(batch), "stamps rise strictly, across unknown outcomes too");
+        CONFORMS(stamp > orders.LastStamp(batch),
+                 "stamps rise strictly, across unknown outcomes too");
         orders.LastStamp(batch) = stamp;
         model.Apply(batch, stamp);
       }
@@ -205,9 +216,10 @@ Status ReadsOfOneState(const ConformanceOptions& options) {
   const auto store = options.make();
   ASSIGN_OR_RETURN(const auto engine, store->Open());
   const bool together = engine->capabilities().atomic_across_tablets;
-  const std::vector<Point> points = {{{Space::kItems, 1}, "a"},
-                                     {{Space::kItems, 1}, "m"},
-                                     {{together ? Space::kLog : Space::kItems, together ? 2u : 1u}, "z"}};
+  const std::vector<Point> points = {
+      {{Space::kItems, 1}, "a"},
+      {{Space::kItems, 1}, "m"},
+      {{together ? Space::kLog : Space::kItems, together ? 2u : 1u}, "z"}};
   const auto batch = [&](uint64_t round) {
     Batch same;
     if (round % 3 == 0) same.range_deletes.push_back({points[0].tablet, "a", "n"});
@@ -242,10 +254,11 @@ Status ReadsOfOneState(const ConformanceOptions& options) {
         if (reader == 0) {
           if (!engine->MultiGet(points, Tier::kAny, &values).ok()) failed = true;
         } else {
-          const Status scanned = engine->Scan({points[0].tablet, {}, {}}, Tier::kAny, [&](auto, std::string_view value) {
-            values.emplace_back(value);
-            return true;
-          });
+          const Status scanned = engine->Scan({points[0].tablet, {}, {}}, Tier::kAny,
+                                              [&](auto, std::string_view value) {
+                                                values.emplace_back(value);
+                                                return true;
+                                              });
           if (!scanned.ok() || values.size() < 2) failed = true;
         }
         for (const auto& value : values) {
@@ -279,7 +292,8 @@ Status ConcurrentWriters(const ConformanceOptions& options) {
       SeededRandom random(options.seed * kThreads + static_cast<uint64_t>(t));
       std::vector<uint64_t> mine;
       for (int done = 0; done < rounds && !failed;) {
-        // Optimistic: read the number, write one more under a guard on what was read; and count the same with an add.
+        // Optimistic: read the number, write one more under a guard on what was read; and count the
+        // same with an add.
         std::string value;
         const Result<bool> exists = engine->Get(kTablet, "number", Tier::kAny, &value);
         if (!exists.ok()) {
@@ -291,7 +305,8 @@ Status ConcurrentWriters(const ConformanceOptions& options) {
         batch.guards.push_back({kTablet, "number", *exists ? StampOf(value) : 0});
         batch.puts.push_back({kTablet, "number", ValueOf(std::to_string(number + 1))});
         batch.adds.push_back({kTablet, "count", 1});
-        batch.adds.push_back({kTablet, "count" + std::to_string(t), static_cast<int64_t>(random.Below(2)) * 2 - 1});
+        batch.adds.push_back(
+            {kTablet, "count" + std::to_string(t), static_cast<int64_t>(random.Below(2)) * 2 - 1});
         const Result<uint64_t> outcome = ApplyAndWait(*engine, std::move(batch));
         if (outcome.ok()) {
           mine.push_back(*outcome);
@@ -307,14 +322,18 @@ Status ConcurrentWriters(const ConformanceOptions& options) {
   for (std::thread& thread : threads) thread.join();
   CONFORMS(!failed, "reads and guarded writes");
   std::sort(stamps.begin(), stamps.end());
-  CONFORMS(std::adjacent_find(stamps.begin(), stamps.end()) == stamps.end(), "no two batches have one stamp");
+  CONFORMS(std::adjacent_find(stamps.begin(), stamps.end()) == stamps.end(),
+           "no two batches have one stamp");
   std::string value;
   ASSIGN_OR_RETURN(const bool exists, engine->Get(kTablet, "number", Tier::kAny, &value));
-  CONFORMS(exists && value.substr(kStampBytes) == std::to_string(kThreads * rounds), "no guarded increment is lost");
+  CONFORMS(exists && value.substr(kStampBytes) == std::to_string(kThreads * rounds),
+           "no guarded increment is lost");
   CONFORMS(StampOf(value) == stamps.back(), "the last write has the highest stamp");
   int64_t count = 0;
   // Where a counter is in another unit than the rest, it gets there a little later.
-  for (int look = 0; look == 0 || (!engine->capabilities().in_order && count < kThreads * rounds && look < 10'000); ++look) {
+  for (int look = 0; look == 0 || (!engine->capabilities().in_order && count < kThreads * rounds &&
+                                   look < 10'000);
+       ++look) {
     if (look > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ASSIGN_OR_RETURN(const bool counted, engine->Get(kTablet, "count", Tier::kAny, &value));
     CONFORMS(counted || !engine->capabilities().in_order, "the counter exists");

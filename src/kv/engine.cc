@@ -12,7 +12,9 @@ uint64_t StampOf(std::string_view value) {
 
 void SetStamp(std::string* value, uint64_t stamp) { StoreLittle64(value->data(), stamp); }
 
-void SetKeyStamp(std::string* key, size_t offset, uint64_t stamp) { StoreBig64(key->data() + offset, stamp); }
+void SetKeyStamp(std::string* key, size_t offset, uint64_t stamp) {
+  StoreBig64(key->data() + offset, stamp);
+}
 
 std::string EncodeCounter(uint64_t stamp, int64_t count) {
   std::string value(kCounterBytes, '\0');
@@ -42,8 +44,10 @@ Error VoidBatchError() {
 
 Status CheckBatch(const Batch& batch) {
   for (const Put& put : batch.puts) {
-    if (put.value.size() < kStampBytes) return InternalError("a put leaves no room for its stamp in the value.");
-    if (put.key_stamp_offset >= 0 && static_cast<size_t>(put.key_stamp_offset) + kStampBytes > put.key.size()) {
+    if (put.value.size() < kStampBytes)
+      return InternalError("a put leaves no room for its stamp in the value.");
+    if (put.key_stamp_offset >= 0 &&
+        static_cast<size_t>(put.key_stamp_offset) + kStampBytes > put.key.size()) {
       return InternalError("a put leaves no room for its stamp in the key.");
     }
   }
@@ -60,7 +64,8 @@ void Engine::GetLater(Tablet tablet, std::string_view key, GetDone done) {
 Result<uint64_t> ApplyAndWait(Engine& engine, Batch batch) {
   std::promise<Result<uint64_t>> outcome;
   std::future<Result<uint64_t>> waiting = outcome.get_future();
-  engine.Apply(std::move(batch), [&outcome](Result<uint64_t> stamp) { outcome.set_value(std::move(stamp)); });
+  engine.Apply(std::move(batch),
+               [&outcome](Result<uint64_t> stamp) { outcome.set_value(std::move(stamp)); });
   return waiting.get();
 }
 

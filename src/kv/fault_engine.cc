@@ -112,10 +112,12 @@ void FaultEngine::ApplyWithFaults(Batch batch, ApplyDone done) {
     refusing = refusing_;
   }
   if (refusing) {
-    return done(Error(ErrorCode::kUnavailable, "Injected: the store is read-only since an unknown outcome."));
+    return done(Error(ErrorCode::kUnavailable,
+                      "Injected: the store is read-only since an unknown outcome."));
   }
   if (!batch.empty()) {
-    if (Strikes(Fault::kUnavailable)) return done(Error(ErrorCode::kUnavailable, "Injected: unavailable."));
+    if (Strikes(Fault::kUnavailable))
+      return done(Error(ErrorCode::kUnavailable, "Injected: unavailable."));
     const bool lost_before = Strikes(Fault::kUnknownNotApplied);
     const bool lost_after = !lost_before && Strikes(Fault::kUnknownApplied);
     if ((lost_before || lost_after) && refuse_after_unknown_) {
@@ -125,7 +127,8 @@ void FaultEngine::ApplyWithFaults(Batch batch, ApplyDone done) {
     const Error unknown(ErrorCode::kOutcomeUnknown, "Injected: the outcome is unknown.");
     if (lost_before) return done(unknown);
     if (lost_after) {
-      // A refusal by the wrapped engine stays what it is: only an applied batch can lose its acknowledgement.
+      // A refusal by the wrapped engine stays what it is: only an applied batch can lose its
+      // acknowledgement.
       done = [unknown, done = std::move(done)](Result<uint64_t> outcome) mutable {
         if (outcome.ok()) outcome = unknown;
         done(std::move(outcome));
@@ -146,7 +149,8 @@ void FaultEngine::Run() {
 
     std::promise<Result<uint64_t>> promise;
     std::future<Result<uint64_t>> waiting = promise.get_future();
-    ApplyWithFaults(std::move(next.batch), [&promise](Result<uint64_t> result) { promise.set_value(std::move(result)); });
+    ApplyWithFaults(std::move(next.batch),
+                    [&promise](Result<uint64_t> result) { promise.set_value(std::move(result)); });
     Result<uint64_t> outcome = waiting.get();
 
     lock.lock();
@@ -161,7 +165,9 @@ void FaultEngine::Run() {
 Status FaultEngine::Health() const {
   {
     MutexLock lock(mutex_);
-    if (refusing_) return Error(ErrorCode::kUnavailable, "Injected: the store is read-only since an unknown outcome.");
+    if (refusing_)
+      return Error(ErrorCode::kUnavailable,
+                   "Injected: the store is read-only since an unknown outcome.");
   }
   return inner_->Health();
 }

@@ -26,8 +26,9 @@ inline constexpr size_t kFaults = 5;
 struct FaultOptions {
   uint64_t seed = 1;
   std::array<double, kFaults> probability = {};  // by Fault, of each call that it applies to
-  // Batches enter the wrapped engine one at a time from a thread of the fault engine, which also runs every `done`, in the
-  // order of the calls, refusals included. Without it refusals run `done` inline and the rest is the wrapped engine's affair.
+  // Batches enter the wrapped engine one at a time from a thread of the fault engine, which also
+  // runs every `done`, in the order of the calls, refusals included. Without it refusals run `done`
+  // inline and the rest is the wrapped engine's affair.
   bool delay_done = false;
   // As a store whose log write failed: after an unknown outcome every write is refused.
   bool refuse_after_unknown = false;
@@ -44,7 +45,8 @@ class FaultEngine final : public Engine {
 
   // The next `count` calls that `fault` applies to meet it, whatever the probabilities.
   void Trigger(Fault fault, int count = 1);
-  // With delay_done: holds every `done` back until ReleaseDone, so that a test can look at the state between.
+  // With delay_done: holds every `done` back until ReleaseDone, so that a test can look at the
+  // state between.
   void HoldDone();
   void ReleaseDone();
   // Replaces the probabilities.
@@ -54,17 +56,25 @@ class FaultEngine final : public Engine {
   Capabilities capabilities() const override { return inner_->capabilities(); }
   Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) override;
   void GetLater(Tablet tablet, std::string_view key, GetDone done) override;
-  void ReadAhead(const Range& range, AheadDone done) override { inner_->ReadAhead(range, std::move(done)); }
+  void ReadAhead(const Range& range, AheadDone done) override {
+    inner_->ReadAhead(range, std::move(done));
+  }
   Status MultiGet(std::span<const Point> points, Tier tier,
                   std::vector<std::optional<std::string>>* values) override;
   Status Scan(const Range& range, Tier tier,
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
   void Apply(Batch batch, ApplyDone done) override;
-  Result<Unit> UnitOf(Tablet tablet, std::string_view key, Tier tier) override { return inner_->UnitOf(tablet, key, tier); }
-  Status RaiseFence(Tablet tablet, uint64_t fence) override { return inner_->RaiseFence(tablet, fence); }
+  Result<Unit> UnitOf(Tablet tablet, std::string_view key, Tier tier) override {
+    return inner_->UnitOf(tablet, key, tier);
+  }
+  Status RaiseFence(Tablet tablet, uint64_t fence) override {
+    return inner_->RaiseFence(tablet, fence);
+  }
   Bulletin* bulletin() override { return inner_->bulletin(); }
   Status Health() const override;
-  uint64_t ApproximateBytes(Tablet tablet) const override { return inner_->ApproximateBytes(tablet); }
+  uint64_t ApproximateBytes(Tablet tablet) const override {
+    return inner_->ApproximateBytes(tablet);
+  }
   std::map<std::string, double> Statistics() const override;
   Status Checkpoint(const std::string& directory) override { return inner_->Checkpoint(directory); }
   void NoteUnused(Tablet tablet, std::string_view key) override { inner_->NoteUnused(tablet, key); }

@@ -56,10 +56,12 @@ TEST(FaultEngine, ReadFaults) {
   engine.Trigger(Fault::kCorruption);
   std::vector<std::optional<std::string>> values;
   const Point point{kTablet, "k"};
-  EXPECT_EQ(engine.MultiGet({&point, 1}, Tier::kAny, &values).error().code(), ErrorCode::kCorruption);
-  engine.Trigger(Fault::kCorruption);
-  EXPECT_EQ(engine.Scan({kTablet, {}, {}}, Tier::kAny, [](auto, auto) { return true; }).error().code(),
+  EXPECT_EQ(engine.MultiGet({&point, 1}, Tier::kAny, &values).error().code(),
             ErrorCode::kCorruption);
+  engine.Trigger(Fault::kCorruption);
+  EXPECT_EQ(
+      engine.Scan({kTablet, {}, {}}, Tier::kAny, [](auto, auto) { return true; }).error().code(),
+      ErrorCode::kCorruption);
 }
 
 TEST(FaultEngine, RefusesAfterUnknownWhenAsked) {
@@ -78,7 +80,8 @@ TEST(FaultEngine, SameSeedSameFaults) {
     options[Fault::kUnavailable] = 0.3;
     FaultEngine engine(std::make_unique<MemoryEngine>(), options);
     std::string outcomes;
-    for (int i = 0; i < 64; ++i) outcomes.push_back(ApplyAndWait(engine, PutOne("k")).ok() ? '1' : '0');
+    for (int i = 0; i < 64; ++i)
+      outcomes.push_back(ApplyAndWait(engine, PutOne("k")).ok() ? '1' : '0');
     return outcomes;
   };
   EXPECT_EQ(run(5), run(5));
@@ -110,7 +113,8 @@ TEST(FaultEngine, DestructionRunsWhatIsHeld) {
   {
     FaultEngine engine(std::make_unique<MemoryEngine>(), {.delay_done = true});
     engine.HoldDone();
-    for (int i = 0; i < 5; ++i) engine.Apply(PutOne("k"), [&done](Result<uint64_t> stamp) { done += stamp.ok() ? 1 : 0; });
+    for (int i = 0; i < 5; ++i)
+      engine.Apply(PutOne("k"), [&done](Result<uint64_t> stamp) { done += stamp.ok() ? 1 : 0; });
   }
   EXPECT_EQ(done, 5);
 }

@@ -17,7 +17,8 @@ Result<bool> MemoryEngine::Get(Tablet tablet, std::string_view key, Tier, std::s
   return true;
 }
 
-Status MemoryEngine::MultiGet(std::span<const Point> points, Tier, std::vector<std::optional<std::string>>* values) {
+Status MemoryEngine::MultiGet(std::span<const Point> points, Tier,
+                              std::vector<std::optional<std::string>>* values) {
   values->assign(points.size(), std::nullopt);
   std::shared_lock lock(mutex_);
   for (size_t i = 0; i < points.size(); ++i) {
@@ -26,7 +27,8 @@ Status MemoryEngine::MultiGet(std::span<const Point> points, Tier, std::vector<s
   return OkStatus();
 }
 
-Status MemoryEngine::Scan(const Range& range, Tier, FunctionRef<bool(std::string_view, std::string_view)> visit) {
+Status MemoryEngine::Scan(const Range& range, Tier,
+                          FunctionRef<bool(std::string_view, std::string_view)> visit) {
   std::shared_lock lock(mutex_);
   if (const auto found = tablets_.find(range.tablet); found != tablets_.end()) {
     found->second.Scan(range.begin, range.end, range.reverse, visit);
@@ -50,13 +52,15 @@ Result<uint64_t> MemoryEngine::ApplyLocked(Batch& batch) {
       return Error(ErrorCode::kGuardFailed, "A key has changed since it was read.");
     }
   }
-  // Counters are read before anything changes, so that a bad one refuses the whole batch. Range deletes come first.
+  // Counters are read before anything changes, so that a bad one refuses the whole batch. Range
+  // deletes come first.
   std::vector<int64_t> counts(batch.adds.size(), 0);
   for (size_t i = 0; i < batch.adds.size(); ++i) {
     const Add& add = batch.adds[i];
     bool deleted = false;
     for (const DeleteRange& range : batch.range_deletes) {
-      deleted |= range.tablet == add.tablet && add.key >= range.begin && (range.end.empty() || add.key < range.end);
+      deleted |= range.tablet == add.tablet && add.key >= range.begin &&
+                 (range.end.empty() || add.key < range.end);
     }
     const std::string* found = deleted ? nullptr : Find(add.tablet, add.key);
     if (found != nullptr) {
@@ -101,11 +105,14 @@ std::map<std::string, double> MemoryEngine::Statistics() const {
   std::shared_lock lock(mutex_);
   size_t keys = 0;
   for (const auto& tablet : tablets_) keys += tablet.second.size();
-  return {{"kv_keys", static_cast<double>(keys)}, {"kv_last_stamp", static_cast<double>(last_stamp_)}};
+  return {{"kv_keys", static_cast<double>(keys)},
+          {"kv_last_stamp", static_cast<double>(last_stamp_)}};
 }
 
 Status MemoryEngine::Checkpoint(const std::string&) {
-  return Error(ErrorCode::kUnavailable, "A store in memory cannot be copied to a directory. Start the server with a data directory.");
+  return Error(
+      ErrorCode::kUnavailable,
+      "A store in memory cannot be copied to a directory. Start the server with a data directory.");
 }
 
 }  // namespace stator::kv

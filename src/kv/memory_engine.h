@@ -1,4 +1,5 @@
-// An engine that keeps everything in this process's memory and forgets it at the end: for tests and --in-memory.
+// An engine that keeps everything in this process's memory and forgets it at the end: for tests and
+// --in-memory.
 #pragma once
 
 #include <functional>
@@ -13,7 +14,8 @@
 
 namespace stator::kv {
 
-// Apply does its work and calls `done` before it returns. A visitor of Scan must not call Apply: readers exclude the writer.
+// Apply does its work and calls `done` before it returns. A visitor of Scan must not call Apply:
+// readers exclude the writer.
 class MemoryEngine final : public Engine {
  public:
   MemoryEngine() = default;
@@ -44,7 +46,7 @@ class MemoryEngine final : public Engine {
   const NextStamp next_stamp_ = nullptr;  // null: counted over the store
   mutable std::shared_mutex mutex_;
   std::map<Tablet, OrderedEntries> tablets_;  // guarded by mutex_
-  uint64_t last_stamp_ = 0;         // guarded by mutex_
+  uint64_t last_stamp_ = 0;                   // guarded by mutex_
 };
 
 }  // namespace stator::kv

@@ -10,14 +10,17 @@ namespace {
 
 class MemoryStore final : public StoreUnderTest {
  public:
-  Result<std::unique_ptr<Engine>> Open() override { return std::unique_ptr<Engine>(std::make_unique<MemoryEngine>()); }
+  Result<std::unique_ptr<Engine>> Open() override {
+    return std::unique_ptr<Engine>(std::make_unique<MemoryEngine>());
+  }
 };
 
 class MemoryConformance : public testing::TestWithParam<ConformanceCase> {};
 
 TEST_P(MemoryConformance, Holds) {
   for (const uint64_t seed : {uint64_t{1}, uint64_t{20260101}, SystemSeed()}) {
-    const Status status = GetParam().run({.make = [] { return std::make_unique<MemoryStore>(); }, .seed = seed});
+    const Status status =
+        GetParam().run({.make = [] { return std::make_unique<MemoryStore>(); }, .seed = seed});
     ASSERT_TRUE(status.ok()) << "seed " << seed << ": " << status.error().message();
   }
 }

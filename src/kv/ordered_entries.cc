@@ -11,13 +11,14 @@
 namespace stator::kv {
 namespace {
 
-// A scan asks for values so many entries ahead, and for the entries themselves twice as far: at a kilobyte each that is about
-// what memory takes to answer while one of them is looked at.
+// A scan asks for values so many entries ahead, and for the entries themselves twice as far: at a
+// kilobyte each that is about what memory takes to answer while one of them is looked at.
 constexpr int kValuesAhead = 3;
 constexpr int kEntriesAhead = 2 * kValuesAhead;
 constexpr size_t kEntryBytes = 128;  // of most entries, with their keys
 
-// Goes before a scan, up to a distance that grows with what was visited: a scan of one entry asks for little in vain.
+// Goes before a scan, up to a distance that grows with what was visited: a scan of one entry asks
+// for little in vain.
 template <typename Iterator, typename Touch>
 class Ahead {
  public:
@@ -25,7 +26,8 @@ class Ahead {
       : at_(at), last_(last), distance_(distance), touch_(touch) {}
   // Before each step of the scan.
   void Step() {
-    for (int i = 0; i < (led_ < distance_ ? 2 : 1) && at_ != last_; ++i, ++at_, ++led_) touch_(*at_);
+    for (int i = 0; i < (led_ < distance_ ? 2 : 1) && at_ != last_; ++i, ++at_, ++led_)
+      touch_(*at_);
     --led_;
   }
 
@@ -105,7 +107,8 @@ void OrderedEntries::EraseRange(std::string_view begin, std::string_view end) {
 
 OrderedEntries::Tree::const_iterator OrderedEntries::LowerBound(std::string_view key) const {
   const Head head = HeadOf(key);
-  // By heads alone no key is read. Mostly that is the place, for who scans begins before the first key of some prefix.
+  // By heads alone no key is read. Mostly that is the place, for who scans begins before the first
+  // key of some prefix.
   const auto first = tree_.lower_bound(head);
   if (first == tree_.end() || first->head != head || first->entry->key() >= key) return first;
   return tree_.lower_bound(Sought{head, key});
@@ -128,15 +131,20 @@ void OrderedEntries::Walk(Iterator at, Iterator last, Outside outside,
   }
 }
 
-void OrderedEntries::Scan(std::string_view begin, std::string_view end, bool reverse,
-                          FunctionRef<bool(std::string_view key, std::string_view value)> visit) const {
+void OrderedEntries::Scan(
+    std::string_view begin, std::string_view end, bool reverse,
+    FunctionRef<bool(std::string_view key, std::string_view value)> visit) const {
   if (!end.empty() && begin >= end) return;
-  // One search: where the range ends is seen on the way, for to search for it costs more than to compare a few keys.
+  // One search: where the range ends is seen on the way, for to search for it costs more than to
+  // compare a few keys.
   if (!reverse) {
-    Walk(LowerBound(begin), tree_.end(), [&](std::string_view key) { return !end.empty() && key >= end; }, visit);
+    Walk(
+        LowerBound(begin), tree_.end(),
+        [&](std::string_view key) { return !end.empty() && key >= end; }, visit);
   } else {
-    Walk(std::make_reverse_iterator(end.empty() ? tree_.end() : LowerBound(end)), tree_.rend(),
-         [&](std::string_view key) { return key < begin; }, visit);
+    Walk(
+        std::make_reverse_iterator(end.empty() ? tree_.end() : LowerBound(end)), tree_.rend(),
+        [&](std::string_view key) { return key < begin; }, visit);
   }
 }
 

@@ -1,8 +1,9 @@
 // The keys and values of a tablet in memory, in order. Internal to the memory engine.
 //
-// A search tree of single nodes waits for memory at every step of a search and of a scan, for its nodes lie all over it. Here
-// the tree's nodes hold a dozen entries each, with the first bytes of their keys beside them: a search reads few nodes and
-// mostly no key but the last, and a scan knows entries well before it comes to them.
+// A search tree of single nodes waits for memory at every step of a search and of a scan, for its
+// nodes lie all over it. Here the tree's nodes hold a dozen entries each, with the first bytes of
+// their keys beside them: a search reads few nodes and mostly no key but the last, and a scan knows
+// entries well before it comes to them.
 #pragma once
 
 #include <absl/container/btree_set.h>
@@ -17,8 +18,8 @@
 
 namespace stator::kv {
 
-// Not thread-safe, but any number of threads may call const functions at once. Views of keys and pointers to values are valid
-// until their key is put or erased.
+// Not thread-safe, but any number of threads may call const functions at once. Views of keys and
+// pointers to values are valid until their key is put or erased.
 class OrderedEntries {
  public:
   OrderedEntries() = default;
@@ -32,8 +33,8 @@ class OrderedEntries {
   void Erase(std::string_view key);
   // Erases the keys in [begin, end); an empty `end`: to the last.
   void EraseRange(std::string_view begin, std::string_view end);
-  // Calls visit(key, value) for the keys in [begin, end) (an empty `end`: to the last), descending if `reverse`, until it
-  // returns false.
+  // Calls visit(key, value) for the keys in [begin, end) (an empty `end`: to the last), descending
+  // if `reverse`, until it returns false.
   void Scan(std::string_view begin, std::string_view end, bool reverse,
             FunctionRef<bool(std::string_view key, std::string_view value)> visit) const;
 

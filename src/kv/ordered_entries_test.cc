@@ -15,17 +15,19 @@ namespace {
 using Model = std::map<std::string, std::string>;
 using Found = std::vector<std::pair<std::string, std::string>>;
 
-// Keys that share their first eight bytes with others, end within them, or hold zeros, so that order by the first bytes alone
-// is often a tie.
+// Keys that share their first eight bytes with others, end within them, or hold zeros, so that
+// order by the first bytes alone is often a tie.
 std::string SomeKey(SeededRandom& random) {
-  static const std::string kPieces[] = {"", std::string(1, '\0'), "a", "abcdefg", "abcdefgh", std::string("abc\0", 4), "\xff\xff"};
+  static const std::string kPieces[] = {"",         std::string(1, '\0'),    "a",       "abcdefg",
+                                        "abcdefgh", std::string("abc\0", 4), "\xff\xff"};
   std::string key;
   for (uint64_t i = random.Below(4); i > 0; --i) key += kPieces[random.Below(std::size(kPieces))];
   if (random.Below(2) == 0) key += std::to_string(random.Below(40));
   return key;
 }
 
-Found ScanOf(const OrderedEntries& entries, std::string_view begin, std::string_view end, bool reverse, size_t most) {
+Found ScanOf(const OrderedEntries& entries, std::string_view begin, std::string_view end,
+             bool reverse, size_t most) {
   Found found;
   entries.Scan(begin, end, reverse, [&](std::string_view key, std::string_view value) {
     found.emplace_back(key, value);
@@ -34,7 +36,8 @@ Found ScanOf(const OrderedEntries& entries, std::string_view begin, std::string_
   return found;
 }
 
-Found ModelScan(const Model& model, const std::string& begin, const std::string& end, bool reverse, size_t most) {
+Found ModelScan(const Model& model, const std::string& begin, const std::string& end, bool reverse,
+                size_t most) {
   Found found;
   for (const auto& [key, value] : model) {
     if (key >= begin && (end.empty() || key < end)) found.emplace_back(key, value);
@@ -62,7 +65,9 @@ TEST(OrderedEntries, DoesWhatAMapDoes) {
           if (random.Below(10) == 0) {
             const std::string end = SomeKey(random);
             entries.EraseRange(key, end);
-            if (end.empty() || key < end) model.erase(model.lower_bound(key), end.empty() ? model.end() : model.lower_bound(end));
+            if (end.empty() || key < end)
+              model.erase(model.lower_bound(key),
+                          end.empty() ? model.end() : model.lower_bound(end));
           }
           break;
         case 2:
@@ -70,7 +75,8 @@ TEST(OrderedEntries, DoesWhatAMapDoes) {
           const std::string end = SomeKey(random);
           const bool reverse = random.Below(2) == 0;
           const size_t most = random.Below(3) == 0 ? SIZE_MAX : 1 + random.Below(10);
-          ASSERT_EQ(ScanOf(entries, key, end, reverse, most), ModelScan(model, key, end, reverse, most));
+          ASSERT_EQ(ScanOf(entries, key, end, reverse, most),
+                    ModelScan(model, key, end, reverse, most));
           break;
         }
         default: {

@@ -34,7 +34,11 @@ class SharedMemory::Member final : public Engine, public Bulletin {
   ~Member() override { Listen(nullptr); }
 
   Capabilities capabilities() const override {
-    return {.atomic_across_tablets = false, .exclusive = false, .blocking = true, .durable = true, .scans_of_one_state = false};
+    return {.atomic_across_tablets = false,
+            .exclusive = false,
+            .blocking = true,
+            .durable = true,
+            .scans_of_one_state = false};
   }
 
   Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) override {
@@ -46,7 +50,8 @@ class SharedMemory::Member final : public Engine, public Bulletin {
     return true;
   }
 
-  Status MultiGet(std::span<const Point> points, Tier tier, std::vector<std::optional<std::string>>* values) override {
+  Status MultiGet(std::span<const Point> points, Tier tier,
+                  std::vector<std::optional<std::string>>* values) override {
     if (tier == Tier::kMemory) return WouldBlock();
     values->assign(points.size(), std::nullopt);
     if (tier == Tier::kGuarded) {
@@ -54,7 +59,8 @@ class SharedMemory::Member final : public Engine, public Bulletin {
       for (size_t i = 0; i < points.size(); ++i) {
         const auto found = seen_.find({points[i].tablet, std::string(points[i].key)});
         if (found == seen_.end()) return WouldBlock();
-        if (++guarded_reads_ % kDoubtEvery == 0) return Error(ErrorCode::kGuardFailed, "What is remembered is doubted.");
+        if (++guarded_reads_ % kDoubtEvery == 0)
+          return Error(ErrorCode::kGuardFailed, "What is remembered is doubted.");
         values->at(i) = found->second;
       }
       return OkStatus();
@@ -66,11 +72,13 @@ class SharedMemory::Member final : public Engine, public Bulletin {
     }
     TRY(store_.memory_.MultiGet(points, tier, values));
     MutexLock lock(seen_mutex_);
-    for (size_t i = 0; i < points.size(); ++i) seen_[{points[i].tablet, std::string(points[i].key)}] = values->at(i);
+    for (size_t i = 0; i < points.size(); ++i)
+      seen_[{points[i].tablet, std::string(points[i].key)}] = values->at(i);
     return OkStatus();
   }
 
-  Status Scan(const Range& range, Tier tier, FunctionRef<bool(std::string_view key, std::string_view value)> visit) override {
+  Status Scan(const Range& range, Tier tier,
+              FunctionRef<bool(std::string_view key, std::string_view value)> visit) override {
     size_t left = tier == Tier::kAny ? SIZE_MAX : PartialAhead::Take(range);
     if (left == 0) return WouldBlock();
     TRY(CheckReadable(range.tablet));
@@ -82,11 +90,14 @@ class SharedMemory::Member final : public Engine, public Bulletin {
     return blocks ? Status(WouldBlock()) : OkStatus();
   }
 
-  // In turns: nothing, an error, few keys, many, and so many that they had better not be looked at here.
+  // In turns: nothing, an error, few keys, many, and so many that they had better not be looked at
+  // here.
   void ReadAhead(const Range& range, AheadDone done) override {
     static constexpr size_t kKeys[] = {0, 2, 1000, 1000}, kBytes[] = {0, 100, 1000, SIZE_MAX};
     const size_t turn = aheads_.fetch_add(1) % (std::size(kKeys) + 1);
-    done(turn == std::size(kKeys) ? nullptr : std::make_unique<PartialAhead>(range, kKeys[turn], kBytes[turn]));
+    done(turn == std::size(kKeys)
+             ? nullptr
+             : std::make_unique<PartialAhead>(range, kKeys[turn], kBytes[turn]));
   }
 
   void Apply(Batch batch, ApplyDone done) override {
@@ -139,8 +150,11 @@ class SharedMemory::Member final : public Engine, public Bulletin {
       }
     }
     std::unique_lock<Mutex> lock(waiting->mutex);
-    const bool all = waiting->wake.wait_for(lock, std::chrono::seconds(3), [&] { return waiting->left == 0; });
-    return all ? OkStatus() : Status(Error(ErrorCode::kUnavailable, "Not every process has acknowledged the message."));
+    const bool all =
+        waiting->wake.wait_for(lock, std::chrono::seconds(3), [&] { return waiting->left == 0; });
+    return all ? OkStatus()
+               : Status(Error(ErrorCode::kUnavailable,
+                              "Not every process has acknowledged the message."));
   }
 
   void Listen(Listener listener) override {
@@ -153,27 +167,35 @@ class SharedMemory::Member final : public Engine, public Bulletin {
   }
 
   Status Health() const override { return OkStatus(); }
-  uint64_t ApproximateBytes(Tablet tablet) const override { return store_.memory_.ApproximateBytes(tablet); }
+  uint64_t ApproximateBytes(Tablet tablet) const override {
+    return store_.memory_.ApproximateBytes(tablet);
+  }
   std::map<std::string, double> Statistics() const override { return store_.memory_.Statistics(); }
-  Status Checkpoint(const std::string& directory) override { return store_.memory_.Checkpoint(directory); }
+  Status Checkpoint(const std::string& directory) override {
+    return store_.memory_.Checkpoint(directory);
+  }
 
  private:
   static Error WouldBlock() { return Error(ErrorCode::kWouldBlock, "This read waits for others."); }
 
   bool Same(std::optional<Unit>* unit, Tablet tablet, std::string_view key) const {
     Unit of{tablet, store_.part_of_ ? store_.part_of_(tablet, key) : std::string()};
-    if (!*unit) *unit = std::move(of);
-    else if (**unit != of) return false;
+    if (!*unit)
+      *unit = std::move(of);
+    else if (**unit != of)
+      return false;
     return true;
   }
 
   // Sets *unit to that of the keys. A range by itself may span units.
   bool Spans(const Batch& batch, std::optional<Unit>* unit) const {
     bool spans = false;
-    ForEachKey(batch, [&](Tablet tablet, std::string_view key) { spans |= !Same(unit, tablet, key); });
+    ForEachKey(batch,
+               [&](Tablet tablet, std::string_view key) { spans |= !Same(unit, tablet, key); });
     if (!*unit) return false;
     for (const DeleteRange& range : batch.range_deletes) {
-      spans |= !Same(unit, range.tablet, range.begin) || !Same(unit, range.tablet, range.end.empty() ? "\xff" : range.end);
+      spans |= !Same(unit, range.tablet, range.begin) ||
+               !Same(unit, range.tablet, range.end.empty() ? "\xff" : range.end);
     }
     return spans;
   }
@@ -181,7 +203,8 @@ class SharedMemory::Member final : public Engine, public Bulletin {
   Status CheckReadable(Tablet tablet) {
     MutexLock lock(store_.mutex_);
     const auto fence = store_.fences_.find(tablet);
-    return fence != store_.fences_.end() && fence->second == kDroppedFence ? Status(FencedError()) : OkStatus();
+    return fence != store_.fences_.end() && fence->second == kDroppedFence ? Status(FencedError())
+                                                                           : OkStatus();
   }
 
   Result<uint64_t> ApplyNow(Batch batch) {
@@ -208,7 +231,9 @@ class SharedMemory::Member final : public Engine, public Bulletin {
     for (const Add& add : batch.adds) changed.emplace_back(add.tablet, add.key);
     const bool ranges = !batch.range_deletes.empty();
     std::optional<Result<uint64_t>> outcome;
-    store_.memory_.Apply(std::move(batch), [&outcome](Result<uint64_t> result) { outcome.emplace(std::move(result)); });
+    store_.memory_.Apply(std::move(batch), [&outcome](Result<uint64_t> result) {
+      outcome.emplace(std::move(result));
+    });
     MutexLock seen(seen_mutex_);
     if (ranges) seen_.clear();
     for (const auto& place : changed) {
@@ -223,7 +248,8 @@ class SharedMemory::Member final : public Engine, public Bulletin {
   std::atomic<size_t> aheads_ = 0;
   Mutex seen_mutex_;
   uint64_t guarded_reads_ GUARDED_BY(seen_mutex_) = 0;
-  std::map<std::pair<Tablet, std::string>, std::optional<std::string>> seen_ GUARDED_BY(seen_mutex_);
+  std::map<std::pair<Tablet, std::string>, std::optional<std::string>> seen_
+      GUARDED_BY(seen_mutex_);
 };
 
 uint64_t SharedMemory::NextStamp(const Batch& batch) {

@@ -19,10 +19,12 @@ class SharedStore : public StoreUnderTest {
 
 class SharedMemoryConformance : public testing::TestWithParam<ConformanceCase> {};
 TEST_P(SharedMemoryConformance, Holds) {
-  const Status status = GetParam().run({.make = [] { return std::make_unique<SharedStore>(); }, .seed = 20261122});
+  const Status status =
+      GetParam().run({.make = [] { return std::make_unique<SharedStore>(); }, .seed = 20261122});
   ASSERT_TRUE(status.ok()) << status.error().message();
 }
-INSTANTIATE_TEST_SUITE_P(All, SharedMemoryConformance, testing::ValuesIn(ConformanceCases()), ConformanceCase::NameOf<testing::TestParamInfo<ConformanceCase>>);
+INSTANTIATE_TEST_SUITE_P(All, SharedMemoryConformance, testing::ValuesIn(ConformanceCases()),
+                         ConformanceCase::NameOf<testing::TestParamInfo<ConformanceCase>>);
 
 Batch PutOne(std::string key) {
   Batch batch;

@@ -23,12 +23,13 @@ struct Answer {
 
 }  // namespace
 
-RadosBulletin::RadosBulletin(Cluster& cluster) : cluster_(cluster), line_(std::make_shared<Line>()) {
+RadosBulletin::RadosBulletin(Cluster& cluster)
+    : cluster_(cluster), line_(std::make_shared<Line>()) {
   MutexLock lock(line_->mutex);
   line_->cluster = &cluster;
 }
 
-// ---- sending -------------------------------------------------------------------------------------------------------
+// ---- sending ------------------------------------------------------------------------------------
 
 Status RadosBulletin::Announce(std::string_view message) {
   {
@@ -43,17 +44,18 @@ Status RadosBulletin::Announce(std::string_view message) {
   });
   std::unique_lock<Mutex> lock(answer->mutex);
   const std::chrono::seconds longest(kAnswerSeconds + cluster_.options().operation_timeout_seconds);
-  answer->came.wait_for(lock, longest, [&]() NO_THREAD_SAFETY_ANALYSIS { return answer->result.has_value(); });
+  answer->came.wait_for(lock, longest,
+                        [&]() NO_THREAD_SAFETY_ANALYSIS { return answer->result.has_value(); });
   switch (const int result = answer->result.value_or(-ETIMEDOUT)) {
     case 0: return OkStatus();
     case -ENOENT: return OkStatus();  // nobody has ever listened
-    case -ETIMEDOUT:  // of a process, or of the OSD
+    case -ETIMEDOUT:                  // of a process, or of the OSD
       return Error(ErrorCode::kUnavailable, "Not every process has acknowledged the message.");
     default: return cluster_.ErrorOf(result, kBulletinObject, false);
   }
 }
 
-// ---- hearing -------------------------------------------------------------------------------------------------------
+// ---- hearing ------------------------------------------------------------------------------------
 
 void RadosBulletin::OnMessage(uint64_t notification, uint64_t watch, std::string_view message) {
   MutexLock lock(mutex_);
@@ -118,9 +120,11 @@ void RadosBulletin::Run() {
     } else if (state_ == Watch::kNone && wanted && std::chrono::steady_clock::now() >= retry_at_) {
       BeginWatch(lock);
     } else if (stopping_) {
-      // A watch that begins stands or fails when its time limit passes; should it not, closing the cluster ends it.
+      // A watch that begins stands or fails when its time limit passes; should it not, closing the
+      // cluster ends it.
       const auto now = std::chrono::steady_clock::now();
-      if (!give_up) give_up = now + std::chrono::seconds(cluster_.options().operation_timeout_seconds);
+      if (!give_up)
+        give_up = now + std::chrono::seconds(cluster_.options().operation_timeout_seconds);
       if (state_ == Watch::kNone || (state_ == Watch::kBegins && now >= *give_up)) return;
       changed_.wait_until(lock, std::max(*give_up, now + kRetry));
     } else if (state_ == Watch::kNone && wanted) {
@@ -140,9 +144,10 @@ void RadosBulletin::Deliver(Lock& lock) {
   if (listener == nullptr) {
     Acknowledge(*line_, message);
   } else {
-    (*listener)(message.text, [line = line_, receipt = Message{message.notification, message.watch, {}}] {
-      Acknowledge(*line, receipt);
-    });
+    (*listener)(message.text,
+                [line = line_, receipt = Message{message.notification, message.watch, {}}] {
+                  Acknowledge(*line, receipt);
+                });
   }
   lock.lock();
   calling_ = false;
@@ -151,7 +156,8 @@ void RadosBulletin::Deliver(Lock& lock) {
 
 void RadosBulletin::Acknowledge(Line& line, const Message& message) {
   MutexLock lock(line.mutex);
-  if (line.cluster != nullptr) line.cluster->Acknowledge(kBulletinObject, message.notification, message.watch);
+  if (line.cluster != nullptr)
+    line.cluster->Acknowledge(kBulletinObject, message.notification, message.watch);
 }
 
 void RadosBulletin::BeginWatch(Lock& lock) {
@@ -169,7 +175,8 @@ void RadosBulletin::BeginWatch(Lock& lock) {
   if (result < 0) {
     OnWatched(result);
   } else {
-    cluster_.WatchLater(kBulletinObject, this, cluster_.options().watch_timeout_seconds, &watch, [this](int watched) { OnWatched(watched); });
+    cluster_.WatchLater(kBulletinObject, this, cluster_.options().watch_timeout_seconds, &watch,
+                        [this](int watched) { OnWatched(watched); });
   }
   lock.lock();
   if (watch != 0) watch_ = watch;
@@ -179,9 +186,11 @@ void RadosBulletin::OnWatched(int result) {
   MutexLock lock(mutex_);
   state_ = result < 0 ? Watch::kNone : Watch::kStands;
   object_missing_ = result == -ENOENT;
-  retry_at_ = std::chrono::steady_clock::now() + (object_missing_ ? std::chrono::seconds(0) : kRetry);
+  retry_at_ =
+      std::chrono::steady_clock::now() + (object_missing_ ? std::chrono::seconds(0) : kRetry);
   if (result < 0 && !object_missing_ && !std::exchange(warned_, true)) {
-    LogWarn("messages of other processes are not heard", {{"reason", cluster_.ErrorOf(result, kBulletinObject, false).message()}});
+    LogWarn("messages of other processes are not heard",
+            {{"reason", cluster_.ErrorOf(result, kBulletinObject, false).message()}});
   } else if (result >= 0 && std::exchange(warned_, false)) {
     LogInfo("messages of other processes are heard again");
   }
@@ -192,7 +201,8 @@ void RadosBulletin::EndWatch(Lock& lock) {
   const uint64_t watch = watch_;
   if (ended_.count(watch) > 0) {
     lost_.fetch_add(1, std::memory_order_relaxed);
-    if (!std::exchange(warned_, true)) LogWarn("messages of other processes are not heard", {{"reason", "the watch was lost"}});
+    if (!std::exchange(warned_, true))
+      LogWarn("messages of other processes are not heard", {{"reason", "the watch was lost"}});
   }
   state_ = Watch::kEnds;
   lock.unlock();

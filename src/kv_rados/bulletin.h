@@ -1,5 +1,5 @@
-// Messages among the processes of a store: each watches one object of the pool, and whoever has something to say notifies those who
-// watch it. Internal to the room.
+// Messages among the processes of a store: each watches one object of the pool, and whoever has
+// something to say notifies those who watch it. Internal to the room.
 #pragma once
 
 #include <condition_variable>
@@ -17,21 +17,25 @@
 
 namespace stator::kv_rados {
 
-// Thread-safe. A process without a listener is not waited for. A watch that is lost (the OSDs had not heard of the process for
-// too long, because it was frozen or cut off) is set up again, as often as it takes; messages of the time between are not heard.
+// Thread-safe. A process without a listener is not waited for. A watch that is lost (the OSDs had
+// not heard of the process for too long, because it was frozen or cut off) is set up again, as
+// often as it takes; messages of the time between are not heard.
 //
 // One thread, which runs from the first Listen, keeps the watch and calls the listener.
 class RadosBulletin final : public kv::Bulletin, private Watcher {
  public:
-  // Calls of librados may go on until the cluster is closed: it must outlive the cluster, which must stay open until Stop.
+  // Calls of librados may go on until the cluster is closed: it must outlive the cluster, which
+  // must stay open until Stop.
   explicit RadosBulletin(Cluster& cluster);
   ~RadosBulletin() override { Stop(); }
 
   // kUnavailable. A message may be heard twice.
   Status Announce(std::string_view message) override;
-  // Waits until the watch stands, but no longer than an operation may take. Not from the listener itself.
+  // Waits until the watch stands, but no longer than an operation may take. Not from the listener
+  // itself.
   void Listen(Listener listener) override;
-  // Gives the watch up; later calls of Announce are refused. Idempotent. Acknowledgements may still be called.
+  // Gives the watch up; later calls of Announce are refused. Idempotent. Acknowledgements may still
+  // be called.
   void Stop();
 
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }  // watches so far
@@ -43,7 +47,8 @@ class RadosBulletin final : public kv::Bulletin, private Watcher {
     std::string text;
   };
   enum class Watch { kNone, kBegins, kStands, kEnds };
-  // What acknowledgements, which may be called whenever it pleases the listener, have instead of the cluster.
+  // What acknowledgements, which may be called whenever it pleases the listener, have instead of
+  // the cluster.
   struct Line {
     Mutex mutex;
     Cluster* cluster GUARDED_BY(mutex) = nullptr;  // null: closed
@@ -72,9 +77,9 @@ class RadosBulletin final : public kv::Bulletin, private Watcher {
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::deque<Message> messages_ GUARDED_BY(mutex_);
   Watch state_ GUARDED_BY(mutex_) = Watch::kNone;
-  uint64_t watch_ GUARDED_BY(mutex_) = 0;               // if it stands
-  std::set<uint64_t> ended_ GUARDED_BY(mutex_);         // watches that OnLost has named
-  bool object_missing_ GUARDED_BY(mutex_) = false;      // as the last attempt says
+  uint64_t watch_ GUARDED_BY(mutex_) = 0;           // if it stands
+  std::set<uint64_t> ended_ GUARDED_BY(mutex_);     // watches that OnLost has named
+  bool object_missing_ GUARDED_BY(mutex_) = false;  // as the last attempt says
   bool warned_ GUARDED_BY(mutex_) = false;
   std::chrono::steady_clock::time_point retry_at_ GUARDED_BY(mutex_);
   std::thread thread_ GUARDED_BY(mutex_);

@@ -11,11 +11,13 @@
 namespace stator::kv_rados {
 namespace {
 
-// Without LIBRADOS_OPERATION_FULL_TRY a write to a full pool waits (until it times out: WhyFull). With it the OSDs would take it: they count
-// the bytes of objects, not of keys and values.
+// Without LIBRADOS_OPERATION_FULL_TRY a write to a full pool waits (until it times out: WhyFull).
+// With it the OSDs would take it: they count the bytes of objects, not of keys and values.
 constexpr int kWriteFlags = 0;
 
-Error Unavailable(std::string message) { return Error(ErrorCode::kUnavailable, std::move(message)); }
+Error Unavailable(std::string message) {
+  return Error(ErrorCode::kUnavailable, std::move(message));
+}
 
 struct Pending {
   const RadosApi* api;
@@ -38,7 +40,7 @@ void Complete(rados_completion_t completion, void* argument) {
 
 }  // namespace
 
-// ---- operations ----------------------------------------------------------------------------------------------------
+// ---- operations ---------------------------------------------------------------------------------
 
 void WriteOp::CreateExclusively() { api_.write_op_create(op_, LIBRADOS_CREATE_EXCLUSIVE, nullptr); }
 
@@ -54,7 +56,9 @@ void WriteOp::Compare(std::string_view key, uint8_t how, std::string_view value)
 
 void WriteOp::GuardAbsent(std::string_view key) { Compare(key, LIBRADOS_CMPXATTR_OP_EQ, ""); }
 
-void WriteOp::GuardEqual(std::string_view key, std::string_view value) { Compare(key, LIBRADOS_CMPXATTR_OP_EQ, value); }
+void WriteOp::GuardEqual(std::string_view key, std::string_view value) {
+  Compare(key, LIBRADOS_CMPXATTR_OP_EQ, value);
+}
 
 void WriteOp::GuardBetween(std::string_view key, std::string_view above, std::string_view below) {
   Compare(key, LIBRADOS_CMPXATTR_OP_GT, above);
@@ -84,7 +88,8 @@ struct Pointers {
 
 void WriteOp::Set(std::span<const std::string> keys, std::span<const std::string> values) {
   const Pointers k(keys), v(values);
-  api_.write_op_omap_set2(op_, k.data.data(), v.data.data(), k.sizes.data(), v.sizes.data(), keys.size());
+  api_.write_op_omap_set2(op_, k.data.data(), v.data.data(), k.sizes.data(), v.sizes.data(),
+                          keys.size());
 }
 
 void WriteOp::Remove(std::span<const std::string> keys) {
@@ -118,19 +123,22 @@ void ReadOp::Attributes() {
 size_t ReadOp::Keys(std::span<const std::string> keys) {
   const Pointers k(keys);
   Part& part = parts_.emplace_back();
-  api_.read_op_omap_get_vals_by_keys2(op_, k.data.data(), keys.size(), k.sizes.data(), &part.iterator, &part.status);
+  api_.read_op_omap_get_vals_by_keys2(op_, k.data.data(), keys.size(), k.sizes.data(),
+                                      &part.iterator, &part.status);
   return parts_.size() - 1;
 }
 
 size_t ReadOp::Range(const std::string& start_after, const std::string& prefix, size_t limit) {
   Part& part = parts_.emplace_back();
-  api_.read_op_omap_get_vals2(op_, start_after.c_str(), prefix.c_str(), limit, &part.iterator, &part.more, &part.status);
+  api_.read_op_omap_get_vals2(op_, start_after.c_str(), prefix.c_str(), limit, &part.iterator,
+                              &part.more, &part.status);
   return parts_.size() - 1;
 }
 
 size_t ReadOp::Cells(const std::string& start_after, size_t limit) {
   Part& part = parts_.emplace_back();
-  api_.read_op_omap_get_keys2(op_, start_after.c_str(), limit, &part.iterator, &part.more, &part.status);
+  api_.read_op_omap_get_keys2(op_, start_after.c_str(), limit, &part.iterator, &part.more,
+                              &part.status);
   return parts_.size() - 1;
 }
 
@@ -153,12 +161,14 @@ void ReadOp::ForEach(size_t part, FunctionRef<bool(std::string_view, std::string
   char* key = nullptr;
   char* value = nullptr;
   size_t key_length = 0, value_length = 0;
-  while (api_.omap_get_next2(parts_[part].iterator, &key, &value, &key_length, &value_length) == 0 && key != nullptr) {
+  while (api_.omap_get_next2(parts_[part].iterator, &key, &value, &key_length, &value_length) ==
+             0 &&
+         key != nullptr) {
     if (!visit({key, key_length}, {value, value_length})) return;
   }
 }
 
-// ---- the connection ------------------------------------------------------------------------------------------------
+// ---- the connection -----------------------------------------------------------------------------
 
 Result<std::unique_ptr<Cluster>> Cluster::Connect(const RadosOptions& options) {
   ASSIGN_OR_RETURN(const RadosApi* api, LoadRados());
@@ -175,9 +185,11 @@ Status Cluster::Start() {
     return Unavailable(fmt::format("Ceph's client cannot be set up: {}.", failed(result)));
   }
   if (int result = api_.conf_read_file(cluster_, options_.ceph_conf.c_str()); result < 0) {
-    return Unavailable(fmt::format("The Ceph configuration {} cannot be read: {}.", options_.ceph_conf, failed(result)));
+    return Unavailable(fmt::format("The Ceph configuration {} cannot be read: {}.",
+                                   options_.ceph_conf, failed(result)));
   }
-  // Without a time limit an operation waits for ever, and who was cut off for long tries to connect every 15 s only.
+  // Without a time limit an operation waits for ever, and who was cut off for long tries to connect
+  // every 15 s only.
   const std::pair<const char*, std::string> settings[] = {
       {"rados_osd_op_timeout", std::to_string(options_.operation_timeout_seconds)},
       {"rados_mon_op_timeout", std::to_string(options_.operation_timeout_seconds)},
@@ -191,34 +203,41 @@ Status Cluster::Start() {
   };
   for (const auto& [name, value] : settings) {
     if (int result = api_.conf_set(cluster_, name, value.c_str()); result < 0) {
-      return Unavailable(fmt::format("Ceph's client does not take the setting {} = {}: {}.", name, value, failed(result)));
+      return Unavailable(fmt::format("Ceph's client does not take the setting {} = {}: {}.", name,
+                                     value, failed(result)));
     }
   }
 
   switch (int result = api_.connect(cluster_); result) {
     case 0: break;
     case -ETIMEDOUT:
-      return Unavailable(fmt::format("No monitor of the Ceph cluster of {} answered within {} s.", options_.ceph_conf,
-                                     options_.connect_timeout_seconds));
+      return Unavailable(fmt::format("No monitor of the Ceph cluster of {} answered within {} s.",
+                                     options_.ceph_conf, options_.connect_timeout_seconds));
     case -EACCES:
     case -EPERM:
     case -ENOENT:
-      return Unavailable(fmt::format("The Ceph cluster refuses the user {}: the keyring that {} names has no key of it, or another than "
-                                     "the cluster, or the user lacks the cap mon 'allow r'. `ceph auth get {}` prints the right key, and the "
-                                     "caps.",
-                                     user, options_.ceph_conf, user));
+      return Unavailable(
+          fmt::format("The Ceph cluster refuses the user {}: the keyring that {} names has no key "
+                      "of it, or another than "
+                      "the cluster, or the user lacks the cap mon 'allow r'. `ceph auth get {}` "
+                      "prints the right key, and the "
+                      "caps.",
+                      user, options_.ceph_conf, user));
     default:
-      return Unavailable(fmt::format("The Ceph cluster of {} cannot be reached: {}.", options_.ceph_conf, failed(result)));
+      return Unavailable(fmt::format("The Ceph cluster of {} cannot be reached: {}.",
+                                     options_.ceph_conf, failed(result)));
   }
   switch (int result = api_.ioctx_create(cluster_, options_.pool.c_str(), &pool_); result) {
     case 0: break;
     case -ENOENT:
       pool_ = nullptr;
-      return Unavailable(fmt::format("The Ceph cluster of {} has no pool \"{}\". Create it with: ceph osd pool create {}",
-                                     options_.ceph_conf, options_.pool, options_.pool));
+      return Unavailable(fmt::format(
+          "The Ceph cluster of {} has no pool \"{}\". Create it with: ceph osd pool create {}",
+          options_.ceph_conf, options_.pool, options_.pool));
     default:
       pool_ = nullptr;
-      return Unavailable(fmt::format("The pool \"{}\" cannot be opened: {}.", options_.pool, failed(result)));
+      return Unavailable(
+          fmt::format("The pool \"{}\" cannot be opened: {}.", options_.pool, failed(result)));
   }
   api_.ioctx_set_namespace(pool_, options_.name_space.c_str());
   return OkStatus();
@@ -249,7 +268,8 @@ int Cluster::WriteAgain(const std::string& object, FunctionRef<void(WriteOp&)> f
 Cluster::Since::Since(int64_t ticks) : outer_(std::exchange(since, ticks)) {}
 Cluster::Since::~Since() { since = outer_; }
 
-int Cluster::Read(const std::string& object, FunctionRef<void(ReadOp&)> fill, std::unique_ptr<ReadOp>* read) {
+int Cluster::Read(const std::string& object, FunctionRef<void(ReadOp&)> fill,
+                  std::unique_ptr<ReadOp>* read) {
   const int64_t started = since.value_or(clock().TicksMicros());
   if (in_callback) return -EDEADLK;
   if (since && PastDeadline(started)) return -ETIMEDOUT;
@@ -273,39 +293,50 @@ void Cluster::Submit(UniqueFunction<void(int)> done, FunctionRef<int(rados_compl
   api_.aio_release(completion);
 }
 
-void Cluster::WriteLater(const std::string& object, const WriteOp& op, UniqueFunction<void(int)> done) {
+void Cluster::WriteLater(const std::string& object, const WriteOp& op,
+                         UniqueFunction<void(int)> done) {
   Submit(std::move(done), [&](rados_completion_t completion) {
-    return api_.aio_write_op_operate(op.get(), pool_, completion, object.c_str(), nullptr, kWriteFlags);
+    return api_.aio_write_op_operate(op.get(), pool_, completion, object.c_str(), nullptr,
+                                     kWriteFlags);
   });
 }
 
-void Cluster::ReadLater(const std::string& object, const ReadOp& op, UniqueFunction<void(int)> done) {
+void Cluster::ReadLater(const std::string& object, const ReadOp& op,
+                        UniqueFunction<void(int)> done) {
   Submit(std::move(done), [&](rados_completion_t completion) {
     return api_.aio_read_op_operate(op.get(), pool_, completion, object.c_str(), 0);
   });
 }
 
-// ---- watches -------------------------------------------------------------------------------------------------------
+// ---- watches ------------------------------------------------------------------------------------
 
 void Cluster::WatchLater(const std::string& object, Watcher* watcher, int seconds, uint64_t* watch,
                          UniqueFunction<void(int)> done) {
-  const auto on_message = [](void* to, uint64_t notification, uint64_t handle, uint64_t, void* data, size_t length) {
-    static_cast<Watcher*>(to)->OnMessage(notification, handle, {static_cast<const char*>(data), length});
+  const auto on_message = [](void* to, uint64_t notification, uint64_t handle, uint64_t, void* data,
+                             size_t length) {
+    static_cast<Watcher*>(to)->OnMessage(notification, handle,
+                                         {static_cast<const char*>(data), length});
   };
-  const auto on_lost = [](void* to, uint64_t handle, int result) { static_cast<Watcher*>(to)->OnLost(handle, result); };
+  const auto on_lost = [](void* to, uint64_t handle, int result) {
+    static_cast<Watcher*>(to)->OnLost(handle, result);
+  };
   Submit(std::move(done), [&](rados_completion_t completion) {
-    return api_.aio_watch2(pool_, object.c_str(), completion, watch, on_message, on_lost, static_cast<uint32_t>(seconds), watcher);
+    return api_.aio_watch2(pool_, object.c_str(), completion, watch, on_message, on_lost,
+                           static_cast<uint32_t>(seconds), watcher);
   });
 }
 
 void Cluster::UnwatchLater(uint64_t watch, UniqueFunction<void(int)> done) {
-  Submit(std::move(done), [&](rados_completion_t completion) { return api_.aio_unwatch(pool_, watch, completion); });
+  Submit(std::move(done),
+         [&](rados_completion_t completion) { return api_.aio_unwatch(pool_, watch, completion); });
 }
 
-void Cluster::NotifyLater(const std::string& object, std::string_view message, int seconds, UniqueFunction<void(int)> done) {
+void Cluster::NotifyLater(const std::string& object, std::string_view message, int seconds,
+                          UniqueFunction<void(int)> done) {
   Submit(std::move(done), [&](rados_completion_t completion) {
-    return api_.aio_notify(pool_, object.c_str(), completion, message.data(), static_cast<int>(message.size()),
-                           static_cast<uint64_t>(seconds) * 1000, nullptr, nullptr);
+    return api_.aio_notify(pool_, object.c_str(), completion, message.data(),
+                           static_cast<int>(message.size()), static_cast<uint64_t>(seconds) * 1000,
+                           nullptr, nullptr);
   });
 }
 
@@ -313,19 +344,21 @@ void Cluster::Acknowledge(const std::string& object, uint64_t notification, uint
   api_.notify_ack(pool_, object.c_str(), notification, watch, nullptr, 0);
 }
 
-// ---- errors --------------------------------------------------------------------------------------------------------
+// ---- errors -------------------------------------------------------------------------------------
 
 std::optional<std::string> Cluster::DescribePool() {
   const char* command = R"({"prefix": "osd dump", "format": "plain"})";
   char* output = nullptr;
   char* status = nullptr;
   size_t length = 0, status_length = 0;
-  const int result = api_.mon_command(cluster_, &command, 1, "", 0, &output, &length, &status, &status_length);
+  const int result =
+      api_.mon_command(cluster_, &command, 1, "", 0, &output, &length, &status, &status_length);
   const std::string dump(output == nullptr ? "" : output, length);
   if (output != nullptr) api_.buffer_free(output);
   if (status != nullptr) api_.buffer_free(status);
   if (result < 0) return std::nullopt;
-  // The line of a pool:  pool 1 'NAME' replicated size 3 ... flags hashpspool,full,full_quota stripe_width 0 ...
+  // The line of a pool:  pool 1 'NAME' replicated size 3 ... flags hashpspool,full,full_quota
+  // stripe_width 0 ...
   const std::string quoted = " '" + options_.pool + "' ";
   const size_t name = dump.find(quoted);
   if (name == std::string::npos) return std::nullopt;
@@ -348,9 +381,10 @@ std::optional<Error> Cluster::WhyFull() {
   const std::string flags = "," + pool->substr(first, pool->find(' ', first) - first) + ",";
   const bool quota = flags.find(",full_quota,") != std::string::npos;
   if (!quota && flags.find(",full,") == std::string::npos) return std::nullopt;
-  return Unavailable(fmt::format("The pool \"{}\" is full: {}. Writes are taken again when that has changed.", options_.pool,
-                                 quota ? "its quota is reached; raise it or delete data"
-                                       : "the cluster has no space left for it; add OSDs or delete data"));
+  return Unavailable(fmt::format(
+      "The pool \"{}\" is full: {}. Writes are taken again when that has changed.", options_.pool,
+      quota ? "its quota is reached; raise it or delete data"
+            : "the cluster has no space left for it; add OSDs or delete data"));
 }
 
 bool Cluster::PoolIsGone() const {
@@ -364,29 +398,43 @@ Error Cluster::ErrorOf(int result, const std::string& object, bool write) const 
     case -ETIMEDOUT:
       if (write) {
         return Error(ErrorCode::kOutcomeUnknown,
-                     fmt::format("The Ceph cluster did not answer in time. A write to {} may or may not have been applied.", object));
+                     fmt::format("The Ceph cluster did not answer in time. A write to {} may or "
+                                 "may not have been applied.",
+                                 object));
       }
       return Unavailable("The Ceph cluster did not answer in time.");
     case -EPERM:
     case -EACCES:
-      return Unavailable(fmt::format(
-          "The Ceph user client.{0} may not {2} the pool \"{1}\". It needs the caps mon 'allow r' and osd 'allow {3} pool={1}', beside "
-          "those that it has: `ceph auth get client.{0}` prints them, and `ceph auth caps client.{0}` sets all of them anew.",
-          options_.user, pool, write ? "write to" : "read from", options_.look_only ? "rx" : "rwx"));
+      return Unavailable(
+          fmt::format("The Ceph user client.{0} may not {2} the pool \"{1}\". It needs the caps "
+                      "mon 'allow r' and osd 'allow {3} pool={1}', beside "
+                      "those that it has: `ceph auth get client.{0}` prints them, and `ceph auth "
+                      "caps client.{0}` sets all of them anew.",
+                      options_.user, pool, write ? "write to" : "read from",
+                      options_.look_only ? "rx" : "rwx"));
     case -EOPNOTSUPP:
-      return Unavailable(fmt::format(
-          "The pool \"{}\" is erasure-coded, and such pools do not store keys and values. Stator needs a replicated pool.", pool));
+      return Unavailable(
+          fmt::format("The pool \"{}\" is erasure-coded, and such pools do not store keys and "
+                      "values. Stator needs a replicated pool.",
+                      pool));
     case -ENOENT:
       if (PoolIsGone()) {
-        return Unavailable(fmt::format(
-            "The pool \"{}\" was deleted while this process used it. Bring the pool back from a backup and restart the server.", pool));
+        return Unavailable(
+            fmt::format("The pool \"{}\" was deleted while this process used it. Bring the pool "
+                        "back from a backup and restart the server.",
+                        pool));
       }
-      return CorruptionError(fmt::format(
-          "The object {} of the pool \"{}\" is missing. It was not removed by Stator; bring it back from a backup.", object, pool));
+      return CorruptionError(
+          fmt::format("The object {} of the pool \"{}\" is missing. It was not removed by Stator; "
+                      "bring it back from a backup.",
+                      object, pool));
     case -ESHUTDOWN:
-      return Unavailable("The Ceph cluster has shut this process out (it is on the blocklist). Restart the server.");
+      return Unavailable(
+          "The Ceph cluster has shut this process out (it is on the blocklist). Restart the "
+          "server.");
     default:
-      return Unavailable(fmt::format("An operation on the object {} of the pool \"{}\" failed: {}.", object, pool, std::strerror(-result)));
+      return Unavailable(fmt::format("An operation on the object {} of the pool \"{}\" failed: {}.",
+                                     object, pool, std::strerror(-result)));
   }
 }
 

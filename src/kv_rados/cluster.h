@@ -17,7 +17,8 @@
 
 namespace stator::kv_rados {
 
-// One write operation on one object: all of it or nothing. Guards see the object as it was before. Arguments are copied.
+// One write operation on one object: all of it or nothing. Guards see the object as it was before.
+// Arguments are copied.
 class WriteOp {
  public:
   explicit WriteOp(const RadosApi& api) : api_(api), op_(api.create_write_op()) {}
@@ -29,7 +30,8 @@ class WriteOp {
   void Create();             // unless it is there
   // -ECANCELED unless the attribute is there and equal.
   void GuardAttribute(const char* name, std::string_view value);
-  // -ECANCELED unless the omap has no such key (or, as none does under a key that is guarded, an empty value).
+  // -ECANCELED unless the omap has no such key (or, as none does under a key that is guarded, an
+  // empty value).
   void GuardAbsent(std::string_view key);
   // -ECANCELED unless the key has this value.
   void GuardEqual(std::string_view key, std::string_view value);
@@ -50,7 +52,8 @@ class WriteOp {
   const rados_write_op_t op_;
 };
 
-// One read operation on one object: all parts from one state. Results are there once it has succeeded, and live as long as it.
+// One read operation on one object: all parts from one state. Results are there once it has
+// succeeded, and live as long as it.
 class ReadOp {
  public:
   explicit ReadOp(const RadosApi& api) : api_(api), op_(api.create_read_op()) {}
@@ -72,7 +75,8 @@ class ReadOp {
 
   // Of an operation that asked for Attributes; "" if the object has none of the name.
   std::string attribute(const char* name);
-  // Calls visit(key, value) in the order of the keys until it returns false, once. The views live as long as the operation.
+  // Calls visit(key, value) in the order of the keys until it returns false, once. The views live
+  // as long as the operation.
   void ForEach(size_t part, FunctionRef<bool(std::string_view key, std::string_view value)> visit);
   // How many keys it returned.
   size_t size(size_t part) const { return api_.omap_iter_size(parts_[part].iterator); }
@@ -101,13 +105,15 @@ class ReadOp {
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  // Whoever sent it waits for Cluster::Acknowledge of both numbers. May come before the watch is known to stand.
+  // Whoever sent it waits for Cluster::Acknowledge of both numbers. May come before the watch is
+  // known to stand.
   virtual void OnMessage(uint64_t notification, uint64_t watch, std::string_view message) = 0;
   // The watch has ended; messages may have been missed. It still has to be given up (UnwatchLater).
   virtual void OnLost(uint64_t watch, int result) = 0;
 };
 
-// Thread-safe. Results of operations are 0 or -errno; -ETIMEDOUT, of a write, says nothing about its outcome.
+// Thread-safe. Results of operations are 0 or -errno; -ETIMEDOUT, of a write, says nothing about
+// its outcome.
 class Cluster {
  public:
   // Connects and finds the pool. Errors as OpenRados.
@@ -115,14 +121,15 @@ class Cluster {
   ~Cluster();  // no operation may be under way
 
   const RadosApi& api() const { return api_; }
-  // True on a thread of librados that calls a `done`: all others wait for it, so it must not wait for an answer. Write and Read refuse
-  // to (-EDEADLK).
+  // True on a thread of librados that calls a `done`: all others wait for it, so it must not wait
+  // for an answer. Write and Read refuse to (-EDEADLK).
   static bool InCallback();
   int Write(const std::string& object, const WriteOp& op);
-  // Fills an operation and writes; again, with a new one, while answers time out and the deadline of the options has not passed. So the
-  // first may have been applied whatever the last one gives.
+  // Fills an operation and writes; again, with a new one, while answers time out and the deadline
+  // of the options has not passed. So the first may have been applied whatever the last one gives.
   int WriteAgain(const std::string& object, FunctionRef<void(WriteOp&)> fill);
-  // While one is there, what its thread reads began at `ticks`: somebody has waited for it since. The innermost counts.
+  // While one is there, what its thread reads began at `ticks`: somebody has waited for it since.
+  // The innermost counts.
   class Since {
    public:
     explicit Since(int64_t ticks);
@@ -133,23 +140,29 @@ class Cluster {
    private:
     const std::optional<int64_t> outer_;
   };
-  // Fills an operation and reads; again, with a new one, while answers time out and the deadline of the options has not passed.
-  int Read(const std::string& object, FunctionRef<void(ReadOp&)> fill, std::unique_ptr<ReadOp>* read);
-  // `done` runs on a thread of librados, which must not wait and must not be kept. The operation must live until then.
+  // Fills an operation and reads; again, with a new one, while answers time out and the deadline of
+  // the options has not passed.
+  int Read(const std::string& object, FunctionRef<void(ReadOp&)> fill,
+           std::unique_ptr<ReadOp>* read);
+  // `done` runs on a thread of librados, which must not wait and must not be kept. The operation
+  // must live until then.
   void WriteLater(const std::string& object, const WriteOp& op, UniqueFunction<void(int)> done);
   void ReadLater(const std::string& object, const ReadOp& op, UniqueFunction<void(int)> done);
 
-  // Watches an object. `watcher` must live until the watch is given up and FlushWatches has returned, or as long as the cluster. *watch is
-  // set at once; `done`, as of WriteLater, says whether the watch stands. The OSDs forget a watch whose process they have not heard of for
+  // Watches an object. `watcher` must live until the watch is given up and FlushWatches has
+  // returned, or as long as the cluster. *watch is set at once; `done`, as of WriteLater, says
+  // whether the watch stands. The OSDs forget a watch whose process they have not heard of for
   // `seconds`.
-  void WatchLater(const std::string& object, Watcher* watcher, int seconds, uint64_t* watch, UniqueFunction<void(int)> done);
+  void WatchLater(const std::string& object, Watcher* watcher, int seconds, uint64_t* watch,
+                  UniqueFunction<void(int)> done);
   // Only of a watch that stood, even if it is lost.
   void UnwatchLater(uint64_t watch, UniqueFunction<void(int)> done);
   // Waits until no call of a watcher is under way.
   void FlushWatches() { api_.watch_flush(cluster_); }
-  // Sends a message to those who watch the object. `done` gets 0 once all have acknowledged it, -ETIMEDOUT if one has not within
-  // `seconds`, or the OSD has not answered.
-  void NotifyLater(const std::string& object, std::string_view message, int seconds, UniqueFunction<void(int)> done);
+  // Sends a message to those who watch the object. `done` gets 0 once all have acknowledged it,
+  // -ETIMEDOUT if one has not within `seconds`, or the OSD has not answered.
+  void NotifyLater(const std::string& object, std::string_view message, int seconds,
+                   UniqueFunction<void(int)> done);
   void Acknowledge(const std::string& object, uint64_t notification, uint64_t watch);
 
   // Why the pool takes no writes, if a monitor says that it is full. Waits for the network.
@@ -157,12 +170,14 @@ class Cluster {
   // False too if no monitor says. Waits for the network.
   bool IsErasureCoded();
 
-  // What a result other than 0 means to people; kOutcomeUnknown for a write that timed out, kCorruption for a missing object of a
-  // pool that is there, kUnavailable otherwise.
+  // What a result other than 0 means to people; kOutcomeUnknown for a write that timed out,
+  // kCorruption for a missing object of a pool that is there, kUnavailable otherwise.
   Error ErrorOf(int result, const std::string& object, bool write) const;
   const RadosOptions& options() const { return options_; }
   // Whether something that started at `ticks` should have ended by now.
-  bool PastDeadline(int64_t ticks) const { return clock().TicksMicros() - ticks > options_.deadline_seconds * 1'000'000LL; }
+  bool PastDeadline(int64_t ticks) const {
+    return clock().TicksMicros() - ticks > options_.deadline_seconds * 1'000'000LL;
+  }
   const Clock& clock() const { return options_.clock != nullptr ? *options_.clock : system_clock_; }
 
  private:

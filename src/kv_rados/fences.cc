@@ -16,14 +16,17 @@ Result<HeaderPtr> Raise(Cluster& cluster, const Part& part, uint64_t fence) {
   }
 }
 
-// All keys of one order (`kind`), and what belongs to them in the other. A late operation does no harm: nothing comes back.
+// All keys of one order (`kind`), and what belongs to them in the other. A late operation does no
+// harm: nothing comes back.
 Status RemoveKeys(Cluster& cluster, const Part& part, char kind) {
   constexpr size_t kKeysAtOnce = 1000;
   for (bool more = true; more;) {
     ASSIGN_OR_RETURN(const HeaderPtr header, ReadHeader(cluster, part));
     std::unique_ptr<ReadOp> read;
-    int result = cluster.Read(part.object, [kind](ReadOp& op) { op.Range(std::string(1, kind), std::string(1, kind), kKeysAtOnce); },
-                              &read);
+    int result = cluster.Read(
+        part.object,
+        [kind](ReadOp& op) { op.Range(std::string(1, kind), std::string(1, kind), kKeysAtOnce); },
+        &read);
     if (result < 0) return cluster.ErrorOf(result, part.object, false);
     more = read->more(0);
     std::vector<std::string> cells;
@@ -56,7 +59,8 @@ Status RemoveAllKeys(Cluster& cluster, const Part& part) {
 
 }  // namespace
 
-// One part after the other, as their headers say: a part that is split meanwhile hands its fence on, and to none that was passed.
+// One part after the other, as their headers say: a part that is split meanwhile hands its fence
+// on, and to none that was passed.
 Status RaiseFence(Cluster& cluster, TabletMap& map, kv::Tablet tablet, uint64_t fence) {
   TRY(map.PartsOrCreate(tablet));
   std::string route;
@@ -75,7 +79,8 @@ Status RaiseFence(Cluster& cluster, TabletMap& map, kv::Tablet tablet, uint64_t 
         // What was copied into a part that will never be opened.
         const Part child(tablet, header->header.other);
         std::unique_ptr<ReadOp> read;
-        if (cluster.Read(child.object, [](ReadOp& op) { op.Attributes(); }, &read) != -ENOENT) {
+        if (cluster.Read(
+                child.object, [](ReadOp& op) { op.Attributes(); }, &read) != -ENOENT) {
           TRY(Raise(cluster, child, fence));
           TRY(RemoveAllKeys(cluster, child));
         }

@@ -16,17 +16,22 @@ constexpr size_t kGuessedBytes = 1024;
 
 Error TooLargeError(uint64_t max_bytes) {
   return Error(ErrorCode::kUnavailable,
-               fmt::format("The write was not applied: its part of the tablet would pass {} bytes and was not split yet, or cannot be. "
+               fmt::format("The write was not applied: its part of the tablet would pass {} bytes "
+                           "and was not split yet, or cannot be. "
                            "Reads and deletes go on.",
                            max_bytes));
 }
 
 bool CoveredBy(const kv::Batch& batch, std::string_view key) {
-  const auto covers = [key](const kv::DeleteRange& range) { return Covers(range.begin, range.end, key); };
+  const auto covers = [key](const kv::DeleteRange& range) {
+    return Covers(range.begin, range.end, key);
+  };
   return std::any_of(batch.range_deletes.begin(), batch.range_deletes.end(), covers);
 }
 
-Error GuardError() { return Error(ErrorCode::kGuardFailed, "A key has changed since it was read."); }
+Error GuardError() {
+  return Error(ErrorCode::kGuardFailed, "A key has changed since it was read.");
+}
 
 }  // namespace
 
@@ -58,8 +63,8 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
     *refusal = std::move(status).error();
     return Verdict::kRefused;
   }
-  // A failed guard that rests on the durable state is certain, if that was read after the batch came. One that rests on the group
-  // is not: the group may yet fail.
+  // A failed guard that rests on the durable state is certain, if that was read after the batch
+  // came. One that rests on the group is not: the group may yet fail.
   bool later = false, read = false;
   std::map<std::string_view, uint64_t> asked;
   for (const kv::Guard& guard : batch->guards) {
@@ -128,7 +133,8 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
   for (const kv::DeleteRange& range : batch->range_deletes) {
     if (!range.end.empty() && range.begin >= range.end) continue;
     const Span span{range.begin, range.end};
-    changes_.erase(changes_.lower_bound(span.begin), span.end.empty() ? changes_.end() : changes_.lower_bound(span.end));
+    changes_.erase(changes_.lower_bound(span.begin),
+                   span.end.empty() ? changes_.end() : changes_.lower_bound(span.end));
     deleted_.push_back(span);
   }
   for (kv::Put& put : batch->puts) {
@@ -140,13 +146,16 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
   for (const kv::Delete& gone : batch->deletes) Record(gone.key, std::nullopt, {});
   for (size_t i = 0; i < batch->adds.size(); ++i) {
     const kv::Add& add = batch->adds[i];
-    const int64_t count = static_cast<int64_t>(static_cast<uint64_t>(counts[i]) + static_cast<uint64_t>(add.delta));
-    Record(add.key, counters_.emplace_back(kv::EncodeCounter(stamp, count)), {stamp, count, kv::kCounterBytes});
+    const int64_t count =
+        static_cast<int64_t>(static_cast<uint64_t>(counts[i]) + static_cast<uint64_t>(add.delta));
+    Record(add.key, counters_.emplace_back(kv::EncodeCounter(stamp, count)),
+           {stamp, count, kv::kCounterBytes});
   }
   return Verdict::kJoined;
 }
 
-std::optional<size_t> Group::BytesOf(std::string_view key, const std::map<std::string_view, uint64_t>& asked,
+std::optional<size_t> Group::BytesOf(std::string_view key,
+                                     const std::map<std::string_view, uint64_t>& asked,
                                      bool* present) const {
   *present = false;
   std::optional<KeyState> state = Changed(key);
@@ -166,7 +175,8 @@ std::optional<size_t> Group::BytesOf(std::string_view key, const std::map<std::s
   return stamp && bytes ? std::optional(CellBytes(key, *bytes)) : std::nullopt;
 }
 
-PartSize Group::SizeWith(const kv::Batch& batch, const std::map<std::string_view, uint64_t>& asked) const {
+PartSize Group::SizeWith(const kv::Batch& batch,
+                         const std::map<std::string_view, uint64_t>& asked) const {
   PartSize size = size_;
   for (const kv::DeleteRange& range : batch.range_deletes) {
     if (range.begin.empty() && range.end.empty()) {
@@ -183,7 +193,8 @@ PartSize Group::SizeWith(const kv::Batch& batch, const std::map<std::string_view
   for (const kv::Put& put : batch.puts) {
     const size_t after = CellBytes(put.key, put.value.size());
     bool present = false;
-    const bool is_new = put.key_stamp_offset >= 0 || CoveredBy(batch, put.key);  // stamps are unique
+    const bool is_new =
+        put.key_stamp_offset >= 0 || CoveredBy(batch, put.key);  // stamps are unique
     const std::optional<size_t> before = is_new ? 0 : BytesOf(put.key, asked, &present);
     replace(before.value_or(present ? after : 0), after);
     if (!before) size.unsure += after;
@@ -198,12 +209,14 @@ PartSize Group::SizeWith(const kv::Batch& batch, const std::map<std::string_view
   }
   for (const kv::Add& add : batch.adds) {
     bool present = false;
-    replace(CoveredBy(batch, add.key) ? 0 : BytesOf(add.key, asked, &present).value_or(0), CellBytes(add.key, kv::kCounterBytes));
+    replace(CoveredBy(batch, add.key) ? 0 : BytesOf(add.key, asked, &present).value_or(0),
+            CellBytes(add.key, kv::kCounterBytes));
   }
   return size;
 }
 
-void Group::Record(std::string_view key, std::optional<std::string_view> value, KeyState state, bool once) {
+void Group::Record(std::string_view key, std::optional<std::string_view> value, KeyState state,
+                   bool once) {
   bool was_there = false;
   if (const std::optional<KeyState> changed = Changed(key)) {
     was_there = changed->stamp != 0;
@@ -220,7 +233,8 @@ void Group::Record(std::string_view key, std::optional<std::string_view> value, 
 
 void Group::Learn(KnownKeys* known) const {
   for (const Span& span : deleted_) {
-    std::erase_if(*known, [&span](const auto& entry) { return Covers(span.begin, span.end, entry.first); });
+    std::erase_if(*known,
+                  [&span](const auto& entry) { return Covers(span.begin, span.end, entry.first); });
   }
   for (const auto& [key, change] : changes_) {
     if (auto found = known->find(key); found != known->end()) {

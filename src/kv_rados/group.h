@@ -1,4 +1,5 @@
-// Which of the batches that wait for a part of a tablet go into one operation, and what the operation says. Pure. Internal to the room.
+// Which of the batches that wait for a part of a tablet go into one operation, and what the
+// operation says. Pure. Internal to the room.
 #pragma once
 
 #include <cstdint>
@@ -32,30 +33,41 @@ using KnownKeys = std::unordered_map<std::string, KeyState, StringHash, std::equ
 struct GroupSize {
   PartSize before;
   uint64_t max_bytes = UINT64_MAX;
-  bool is_final = false;  // it was counted for this group, and all keys of its batches are known: nothing can be found out any more
-  // The bytes of the value that a key had at a stamp, if somebody remembers; without one, when it was last heard of. May be null.
+  bool is_final = false;  // it was counted for this group, and all keys of its batches are known:
+                          // nothing can be found out any more
+  // The bytes of the value that a key had at a stamp, if somebody remembers; without one, when it
+  // was last heard of. May be null.
   std::function<std::optional<size_t>(std::string_view key, std::optional<uint64_t> stamp)> seen;
 };
 
-// Batches of one part on top of its state at `base_stamp`. They see those before them in the group. Those that joined must outlive it and stay
-// as they are; what is said of keys and values here are views of them.
+// Batches of one part on top of its state at `base_stamp`. They see those before them in the group.
+// Those that joined must outlive it and stay as they are; what is said of keys and values here are
+// views of them.
 class Group {
  public:
-  // `known` must outlive the group and stay as it is until Learn. It is fresh if it was read after all batches of the group had
-  // come: only then it may refuse one, for another process may have changed the part since.
+  // `known` must outlive the group and stay as it is until Learn. It is fresh if it was read after
+  // all batches of the group had come: only then it may refuse one, for another process may have
+  // changed the part since.
   Group(uint64_t base_stamp, const KnownKeys& known, bool known_is_fresh, GroupSize size = {})
-      : base_stamp_(base_stamp), known_(known), known_is_fresh_(known_is_fresh), limits_(std::move(size)), size_(limits_.before) {}
+      : base_stamp_(base_stamp),
+        known_(known),
+        known_is_fresh_(known_is_fresh),
+        limits_(std::move(size)),
+        size_(limits_.before) {}
 
   enum class Verdict {
     kJoined,
-    kRefused,    // certain, whatever becomes of the group
-    kRead,       // it depends on keys that are not known, or were known long ago (KeysOf tells which)
-    kNextGroup,  // it contradicts batches of this group, which are not durable yet: let it wait for them
-    kCount,      // it would make the part too large if that is right, which is not sure: count, and read all its keys
+    kRefused,  // certain, whatever becomes of the group
+    kRead,     // it depends on keys that are not known, or were known long ago (KeysOf tells which)
+    kNextGroup,  // it contradicts batches of this group, which are not durable yet: let it wait for
+                 // them
+    kCount,      // it would make the part too large if that is right, which is not sure: count, and
+                 // read all its keys
   };
   // Completes the puts of a batch that joins with its stamp. `refusal` is set with kRefused.
   Verdict Join(kv::Batch* batch, Error* refusal);
-  // The keys whose states decide about the batch; with those that it changes, which decide about the size of the part.
+  // The keys whose states decide about the batch; with those that it changes, which decide about
+  // the size of the part.
   static void KeysOf(const kv::Batch& batch, bool with_changes, std::vector<std::string>* keys);
 
   // The stamp of the last batch that joined; base_stamp if none did.
@@ -65,35 +77,44 @@ class Group {
   // Of the part with the group.
   const PartSize& size() const { return size_; }
 
-  // The operation: the guards, all of which see the state before it; then ranges of keys that go; then the changes that are left
-  // in the end. No change is written and deleted again: the range delete of BlueStore does not see what its own operation wrote.
+  // The operation: the guards, all of which see the state before it; then ranges of keys that go;
+  // then the changes that are left in the end. No change is written and deleted again: the range
+  // delete of BlueStore does not see what its own operation wrote.
   struct Span {
     std::string begin;
     std::string end;  // empty: no bound
   };
   struct Change {
     std::optional<std::string_view> value;  // none: delete
-    bool is_new = true;                     // the key may not have been there before, so it is not in the reverse order either
-    bool once = false;                      // the key holds its stamp: nobody puts it again
-    KeyState state;                         // that it leaves behind
+    bool is_new =
+        true;  // the key may not have been there before, so it is not in the reverse order either
+    bool once = false;  // the key holds its stamp: nobody puts it again
+    KeyState state;     // that it leaves behind
   };
-  const std::map<std::string_view, uint64_t>& guards() const { return guards_; }  // by key; 0: absent
+  const std::map<std::string_view, uint64_t>& guards() const {
+    return guards_;
+  }  // by key; 0: absent
   const std::vector<Span>& deleted() const { return deleted_; }
   const std::map<std::string_view, Change>& changes() const { return changes_; }
 
-  // What is known after the group became durable: `known`, brought up to date, and the keys that the group put. Who guards one of these next
-  // need not ask the cluster, as long as nobody else writes.
+  // What is known after the group became durable: `known`, brought up to date, and the keys that
+  // the group put. Who guards one of these next need not ask the cluster, as long as nobody else
+  // writes.
   void Learn(KnownKeys* known) const;
 
  private:
   // What the group made of a key, if anything.
   std::optional<KeyState> Changed(std::string_view key) const;
-  // The bytes that a key takes before the batch, guards of `asked` included; none if nobody knows. *present: whether it is there, then, as
-  // far as one can tell.
-  std::optional<size_t> BytesOf(std::string_view key, const std::map<std::string_view, uint64_t>& asked, bool* present) const;
+  // The bytes that a key takes before the batch, guards of `asked` included; none if nobody knows.
+  // *present: whether it is there, then, as far as one can tell.
+  std::optional<size_t> BytesOf(std::string_view key,
+                                const std::map<std::string_view, uint64_t>& asked,
+                                bool* present) const;
   // The size after a batch on top of those before it.
-  PartSize SizeWith(const kv::Batch& batch, const std::map<std::string_view, uint64_t>& asked) const;
-  void Record(std::string_view key, std::optional<std::string_view> value, KeyState state, bool once = false);
+  PartSize SizeWith(const kv::Batch& batch,
+                    const std::map<std::string_view, uint64_t>& asked) const;
+  void Record(std::string_view key, std::optional<std::string_view> value, KeyState state,
+              bool once = false);
 
   const uint64_t base_stamp_;
   const KnownKeys& known_;

@@ -67,7 +67,8 @@ TEST(RadosGroup, LaterBatchesSeeEarlierOnes) {
   const KnownKeys known;
   Group group(10, known, false);
   ASSERT_EQ(Join(group, Guarded(PutOne("a"), "a", 5)), Verdict::kJoined);
-  EXPECT_EQ(Join(group, Guarded(PutOne("a"), "a", 5)), Verdict::kNextGroup) << "the first may yet fail";
+  EXPECT_EQ(Join(group, Guarded(PutOne("a"), "a", 5)), Verdict::kNextGroup)
+      << "the first may yet fail";
   EXPECT_EQ(Join(group, Guarded(PutOne("a"), "a", 11)), Verdict::kJoined);
   kv::Batch gone;
   gone.deletes.push_back({kTablet, "a"});
@@ -164,16 +165,21 @@ TEST(RadosGroup, WhatItWroteItNeedsNotGuard) {
   EXPECT_TRUE(second.guards().empty());
   EXPECT_FALSE(second.changes().at("a").is_new);
   EXPECT_TRUE(second.changes().at("b").is_new);
-  EXPECT_EQ(Join(second, Guarded(PutOne("e"), "c", 5)), Verdict::kRead) << "nobody is refused because of what was known before";
+  EXPECT_EQ(Join(second, Guarded(PutOne("e"), "c", 5)), Verdict::kRead)
+      << "nobody is refused because of what was known before";
 }
 
 TEST(RadosGroup, SizesAreExactWhereWhatGoesIsKnown) {
-  const auto bytes = [](std::string_view key, size_t text) { return CellBytes(key, kv::kStampBytes + text); };
+  const auto bytes = [](std::string_view key, size_t text) {
+    return CellBytes(key, kv::kStampBytes + text);
+  };
   KnownKeys known;
   known["counter"] = {.stamp = 3, .count = 1, .bytes = kv::kCounterBytes};
   known["d"] = {.stamp = 4, .bytes = kv::kStampBytes + 50};
   const auto seen = [](std::string_view key, std::optional<uint64_t> stamp) {
-    return (key == "b" && stamp == 5) || (key == "l" && !stamp) ? std::optional<size_t>(kv::kStampBytes + 1000) : std::nullopt;
+    return (key == "b" && stamp == 5) || (key == "l" && !stamp)
+               ? std::optional<size_t>(kv::kStampBytes + 1000)
+               : std::nullopt;
   };
   Group group(10, known, true, {.before = {10'000, 100, 0}, .seen = seen});
   const auto after = [&](kv::Batch batch) {
@@ -182,39 +188,52 @@ TEST(RadosGroup, SizesAreExactWhereWhatGoesIsKnown) {
   };
   uint64_t size = 10'000;
   EXPECT_EQ(after(Guarded(PutOne("a", "v"), "a", 0)), (PartSize{size += bytes("a", 1), 101, 0}));
-  EXPECT_EQ(after(PutOne("a", "vw")), (PartSize{size += 1, 101, 0})) << "it replaces one of the group";
-  EXPECT_EQ(after(Guarded(PutOne("b", "v"), "b", 5)), (PartSize{size -= 999, 101, 0})) << "it was seen";
+  EXPECT_EQ(after(PutOne("a", "vw")), (PartSize{size += 1, 101, 0}))
+      << "it replaces one of the group";
+  EXPECT_EQ(after(Guarded(PutOne("b", "v"), "b", 5)), (PartSize{size -= 999, 101, 0}))
+      << "it was seen";
   kv::Batch gone;
   gone.deletes = {{kTablet, "d"}};
   EXPECT_EQ(after(gone), (PartSize{size -= bytes("d", 50), 100, 0})) << "it is known";
   EXPECT_EQ(after(gone), (PartSize{size, 100, 0})) << "it is gone";
-  EXPECT_EQ(after(AddTo("counter", 1)), (PartSize{size, 100, 0})) << "counters stay as large as they are";
+  EXPECT_EQ(after(AddTo("counter", 1)), (PartSize{size, 100, 0}))
+      << "counters stay as large as they are";
   kv::Batch stamped = PutOne(std::string(8, 's'));
   stamped.puts[0].key_stamp_offset = 0;
-  EXPECT_EQ(after(stamped), (PartSize{size += bytes("ssssssss", 1), 101, 0})) << "a stamp is in no older key";
+  EXPECT_EQ(after(stamped), (PartSize{size += bytes("ssssssss", 1), 101, 0}))
+      << "a stamp is in no older key";
 
-  EXPECT_EQ(after(PutOne("e", "v")), (PartSize{size += bytes("e", 1), 102, bytes("e", 1)})) << "it may have been there";
-  EXPECT_EQ(after(Guarded(PutOne("f", "v"), "f", 7)), (PartSize{size, 102, bytes("e", 1) + bytes("f", 1)}))
+  EXPECT_EQ(after(PutOne("e", "v")), (PartSize{size += bytes("e", 1), 102, bytes("e", 1)}))
+      << "it may have been there";
+  EXPECT_EQ(after(Guarded(PutOne("f", "v"), "f", 7)),
+            (PartSize{size, 102, bytes("e", 1) + bytes("f", 1)}))
       << "it was, and nobody knows how large";
-  EXPECT_EQ(after(PutOne("l", "v")), (PartSize{size, 102, bytes("e", 1) + 2 * bytes("f", 1)})) << "it was there when last heard of";
-  EXPECT_EQ(after(DeleteRange("x", "y")), (PartSize{size, 102, bytes("e", 1) + 2 * bytes("f", 1) + size})) << "of everything, perhaps";
+  EXPECT_EQ(after(PutOne("l", "v")), (PartSize{size, 102, bytes("e", 1) + 2 * bytes("f", 1)}))
+      << "it was there when last heard of";
+  EXPECT_EQ(after(DeleteRange("x", "y")),
+            (PartSize{size, 102, bytes("e", 1) + 2 * bytes("f", 1) + size}))
+      << "of everything, perhaps";
   kv::Batch all = DeleteRange("", "");
   all.puts = PutOne("g", "v").puts;
   EXPECT_EQ(after(all), (PartSize{bytes("g", 1), 1, 0}));
   EXPECT_EQ(CellBytes(std::string_view("k\0\1\3", 4), 9),
-            StoredCellBytes(KeyCell(std::string_view("k\0\1\3", 4)).size(), StoredValue(kv::ValueOf("v")).size()));
+            StoredCellBytes(KeyCell(std::string_view("k\0\1\3", 4)).size(),
+                            StoredValue(kv::ValueOf("v")).size()));
 }
 
 TEST(RadosGroup, ATabletThatIsFullTakesOnlyWhatMakesItSmaller) {
   KnownKeys known;
   known["old"] = {.stamp = 3, .bytes = kv::kStampBytes + 100};
-  const auto full = [](uint64_t unsure) { return GroupSize{.before = {1000, 10, unsure}, .max_bytes = 1000}; };
+  const auto full = [](uint64_t unsure) {
+    return GroupSize{.before = {1000, 10, unsure}, .max_bytes = 1000};
+  };
   ErrorCode code = ErrorCode::kInternal;
   Group group(10, known, true, full(0));
   EXPECT_EQ(Join(group, Guarded(PutOne("a"), "a", 0), &code), Verdict::kRefused);
   EXPECT_EQ(code, ErrorCode::kUnavailable);
   EXPECT_EQ(Join(group, PutOne("old", std::string(90, 'v'))), Verdict::kJoined);
-  EXPECT_EQ(Join(group, Guarded(PutOne("a"), "a", 0)), Verdict::kNextGroup) << "the group may yet fail";
+  EXPECT_EQ(Join(group, Guarded(PutOne("a"), "a", 0)), Verdict::kNextGroup)
+      << "the group may yet fail";
   kv::Batch gone;
   gone.deletes = {{kTablet, "old"}};
   EXPECT_EQ(Join(group, gone), Verdict::kJoined);
@@ -222,7 +241,8 @@ TEST(RadosGroup, ATabletThatIsFullTakesOnlyWhatMakesItSmaller) {
   EXPECT_LE(group.size().bytes, 1000);
 
   Group stale(10, known, false, full(0));
-  EXPECT_EQ(Join(stale, Guarded(PutOne("a"), "a", 0)), Verdict::kRead) << "another process may have deleted";
+  EXPECT_EQ(Join(stale, Guarded(PutOne("a"), "a", 0)), Verdict::kRead)
+      << "another process may have deleted";
   Group unsure(10, known, true, full(1));
   EXPECT_EQ(Join(unsure, Guarded(PutOne("a"), "a", 0)), Verdict::kCount);
   Group counted(10, known, true, {.before = {1000, 10, 1}, .max_bytes = 1000, .is_final = true});

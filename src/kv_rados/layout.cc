@@ -11,10 +11,10 @@
 namespace stator::kv_rados {
 namespace {
 
-constexpr char kVersionByte = 1;     // of headers and map entries
-constexpr char kMaxVersion = 31;     // what is beyond is more likely damage than a Stator of that day
-constexpr char kValueByte = 1;       // between a value's stamp and its rest
-constexpr char kEnd = 1;             // behind the bytes of a key
+constexpr char kVersionByte = 1;  // of headers and map entries
+constexpr char kMaxVersion = 31;  // what is beyond is more likely damage than a Stator of that day
+constexpr char kValueByte = 1;    // between a value's stamp and its rest
+constexpr char kEnd = 1;          // behind the bytes of a key
 constexpr char kEscape = 2;
 constexpr std::string_view kFormatWord = "stator-rados ";
 
@@ -31,7 +31,8 @@ void AppendText(std::string* to, std::string_view text) {
   to->append(text);
 }
 
-// Takes fields off the front of some bytes. Once a field is missing, everything after it is 0 or empty and `whole` says no.
+// Takes fields off the front of some bytes. Once a field is missing, everything after it is 0 or
+// empty and `whole` says no.
 class Fields {
  public:
   explicit Fields(std::string_view bytes) : bytes_(bytes) {}
@@ -69,27 +70,32 @@ class Fields {
 
 Error NewerError(std::string_view what, int version) {
   return Error(ErrorCode::kUnavailable,
-               fmt::format("{} has format {}, and this Stator knows formats up to {}. Start the newer Stator that wrote it.", what,
-                           version, kFormatVersion));
+               fmt::format("{} has format {}, and this Stator knows formats up to {}. Start the "
+                           "newer Stator that wrote it.",
+                           what, version, kFormatVersion));
 }
 
 // A version byte that is not ours: of a newer Stator, or nothing that a Stator ever wrote.
 Status CheckVersionByte(std::string_view bytes, std::string_view what) {
-  if (bytes.empty() || bytes[0] <= 0 || bytes[0] > kMaxVersion) return CorruptionError(fmt::format("{} is damaged.", what));
+  if (bytes.empty() || bytes[0] <= 0 || bytes[0] > kMaxVersion)
+    return CorruptionError(fmt::format("{} is damaged.", what));
   if (bytes[0] != kVersionByte) return NewerError(what, static_cast<uint8_t>(bytes[0]));
   return OkStatus();
 }
 
-// Whether a key has bytes that have to be escaped. An escaped one without them is the key itself. Of eight bytes together: the first
-// that is too small borrows its high bit, and none before it does.
+// Whether a key has bytes that have to be escaped. An escaped one without them is the key itself.
+// Of eight bytes together: the first that is too small borrows its high bit, and none before it
+// does.
 bool HasEscapes(std::string_view key) {
-  constexpr uint64_t kOnes = 0x0101010101010101, kHigh = 0x80 * kOnes, kLeast = (kEscape + 1) * kOnes;
+  constexpr uint64_t kOnes = 0x0101010101010101, kHigh = 0x80 * kOnes,
+                     kLeast = (kEscape + 1) * kOnes;
   for (; key.size() >= sizeof(uint64_t); key.remove_prefix(sizeof(uint64_t))) {
     uint64_t bytes;
     std::memcpy(&bytes, key.data(), sizeof(bytes));
     if (((bytes - kLeast) & ~bytes & kHigh) != 0) return true;
   }
-  return std::any_of(key.begin(), key.end(), [](char byte) { return static_cast<uint8_t>(byte) <= kEscape; });
+  return std::any_of(key.begin(), key.end(),
+                     [](char byte) { return static_cast<uint8_t>(byte) <= kEscape; });
 }
 
 void AppendEscaped(std::string* to, std::string_view key) {
@@ -133,10 +139,13 @@ Status CheckFormat(std::string_view text) {
   int version = 0;
   if (text.starts_with(kFormatWord)) {
     const std::string_view number = text.substr(kFormatWord.size());
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), version);
+    const auto [end, error] =
+        std::from_chars(number.data(), number.data() + number.size(), version);
     if (error != std::errc() || end != number.data() + number.size()) version = 0;
   }
-  if (version < 1) return CorruptionError(fmt::format("The object \"{}\" is none that Stator made.", kStoreObject));
+  if (version < 1)
+    return CorruptionError(
+        fmt::format("The object \"{}\" is none that Stator made.", kStoreObject));
   if (version > kFormatVersion) return NewerError("The store in this pool", version);
   return OkStatus();
 }
@@ -146,7 +155,9 @@ std::string TabletName(kv::Tablet tablet) {
   return fmt::format("{}.{:08x}", kNames[static_cast<size_t>(tablet.space)], tablet.id);
 }
 
-std::string PartObject(kv::Tablet tablet, uint32_t part) { return fmt::format("{}.{}", TabletName(tablet), part); }
+std::string PartObject(kv::Tablet tablet, uint32_t part) {
+  return fmt::format("{}.{}", TabletName(tablet), part);
+}
 
 std::string EncodeHeader(const PartHeader& header) {
   std::string bytes(1, kVersionByte);
@@ -195,7 +206,8 @@ Result<PartHeader> DecodeHeader(std::string_view bytes) {
     header.until = fields.Little64();
     header.copied = fields.Text();
   }
-  if (!fields.whole() || space > static_cast<uint8_t>(kv::Space::kLog) || state > static_cast<uint8_t>(State::kFilling)) {
+  if (!fields.whole() || space > static_cast<uint8_t>(kv::Space::kLog) ||
+      state > static_cast<uint8_t>(State::kFilling)) {
     return CorruptionError("The header of a tablet's object is damaged.");
   }
   return header;
@@ -224,7 +236,8 @@ Result<MapEntry> DecodeMapEntry(std::string_view bytes) {
     below &= part < entry.next;
     entry.parts.emplace(fields.Text(), part);
   }
-  if (!fields.whole() || !below || entry.parts.empty() || entry.parts.size() != count || !entry.parts.begin()->first.empty()) {
+  if (!fields.whole() || !below || entry.parts.empty() || entry.parts.size() != count ||
+      !entry.parts.begin()->first.empty()) {
     return CorruptionError("An entry of the tablet map is damaged.");
   }
   return entry;
@@ -268,11 +281,14 @@ std::string MarkCell(uint64_t stamp, std::string_view key) {
   return cell;
 }
 
-std::string RangeMarkCell(uint64_t stamp, size_t number) { return MarksFrom(kRangeMarkCell, stamp) + fmt::format("{:08x}", number); }
+std::string RangeMarkCell(uint64_t stamp, size_t number) {
+  return MarksFrom(kRangeMarkCell, stamp) + fmt::format("{:08x}", number);
+}
 
 Result<std::string> KeyOfMark(std::string_view cell) {
   constexpr size_t kBefore = 16;  // behind the kind
-  if (cell.size() <= kBefore || cell[0] != kMarkCell) return CorruptionError("A mark in a tablet's object is damaged.");
+  if (cell.size() <= kBefore || cell[0] != kMarkCell)
+    return CorruptionError("A mark in a tablet's object is damaged.");
   return KeyOfCell(std::string(1, kKeyCell).append(cell.substr(1 + kBefore)));
 }
 
@@ -288,11 +304,14 @@ Result<KeyRange> DecodeRangeMark(std::string_view bytes) {
   KeyRange range;
   range.begin = fields.Text();
   range.end = fields.Text();
-  if (!fields.whole()) return CorruptionError("A mark of a deleted range in a tablet's object is damaged.");
+  if (!fields.whole())
+    return CorruptionError("A mark of a deleted range in a tablet's object is damaged.");
   return range;
 }
 
-std::string LedgerKey(std::string_view process) { return std::string(1, kLedgerCell).append(process); }
+std::string LedgerKey(std::string_view process) {
+  return std::string(1, kLedgerCell).append(process);
+}
 
 std::string EncodeLedger(const LedgerCell& cell) {
   std::string bytes;
@@ -303,7 +322,8 @@ std::string EncodeLedger(const LedgerCell& cell) {
 
 Result<LedgerCell> DecodeLedger(std::string_view bytes) {
   if (bytes.size() != 16) return CorruptionError("A ledger cell of a tablet's object is damaged.");
-  return LedgerCell{kv::LoadLittle64(bytes.data()), static_cast<int64_t>(kv::LoadLittle64(bytes.data() + 8))};
+  return LedgerCell{kv::LoadLittle64(bytes.data()),
+                    static_cast<int64_t>(kv::LoadLittle64(bytes.data() + 8))};
 }
 
 std::string StartAt(std::string_view key) {
@@ -327,11 +347,14 @@ std::string ReverseCell(std::string_view key) {
 }
 
 size_t CellBytes(std::string_view key, size_t value_bytes) {
-  const auto escaped = std::count_if(key.begin(), key.end(), [](char byte) { return static_cast<uint8_t>(byte) <= kEscape; });
+  const auto escaped = std::count_if(
+      key.begin(), key.end(), [](char byte) { return static_cast<uint8_t>(byte) <= kEscape; });
   return StoredCellBytes(key.size() + static_cast<size_t>(escaped) + 2, value_bytes + 1);
 }
 
-size_t StoredCellBytes(size_t cell_bytes, size_t stored_bytes) { return 2 * cell_bytes + stored_bytes; }
+size_t StoredCellBytes(size_t cell_bytes, size_t stored_bytes) {
+  return 2 * cell_bytes + stored_bytes;
+}
 
 Status AppendKeyOfCell(std::string_view cell, std::string* key) {
   const auto damaged = [] { return CorruptionError("A key of a tablet's object is damaged."); };
@@ -368,7 +391,9 @@ Result<std::string> KeyOfCell(std::string_view cell) {
   return key;
 }
 
-std::string CommonCellPrefix(std::string_view begin, std::string_view end) { return StartAt(CommonPrefix(begin, end)); }
+std::string CommonCellPrefix(std::string_view begin, std::string_view end) {
+  return StartAt(CommonPrefix(begin, end));
+}
 
 std::string CommonReversePrefix(std::string_view begin, std::string_view end) {
   std::string prefix = CommonCellPrefix(begin, end);
@@ -381,7 +406,8 @@ bool IsBoundedByPrefix(std::string_view begin, std::string_view end, bool revers
   const std::string_view prefix = CommonPrefix(begin, end);
   if (reverse) return prefix == begin;
   if (end.empty()) return true;
-  return !prefix.empty() && prefix.size() == end.size() && prefix.substr(0, prefix.size() - 1) == end.substr(0, end.size() - 1) &&
+  return !prefix.empty() && prefix.size() == end.size() &&
+         prefix.substr(0, prefix.size() - 1) == end.substr(0, end.size() - 1) &&
          static_cast<uint8_t>(prefix.back()) + 1 == static_cast<uint8_t>(end.back());
 }
 
@@ -390,8 +416,10 @@ CellRange KeyCellRange(std::string_view begin, std::string_view end) {
 }
 
 CellRange ReverseCellRange(std::string_view begin, std::string_view end) {
-  // In reverse `end` comes first and does not belong, `begin` comes last and does. A zero byte makes the next text of one.
-  CellRange range{end.empty() ? std::string(1, kReverseCell) : ReverseCell(end), ReverseCell(begin)};
+  // In reverse `end` comes first and does not belong, `begin` comes last and does. A zero byte
+  // makes the next text of one.
+  CellRange range{end.empty() ? std::string(1, kReverseCell) : ReverseCell(end),
+                  ReverseCell(begin)};
   range.begin.push_back('\0');
   range.end.push_back('\0');
   return range;

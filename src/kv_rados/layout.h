@@ -1,42 +1,51 @@
-// What stands where in the objects of a store. docs/storage-format.md has the grammar for readers. Internal to the room.
+// What stands where in the objects of a store. docs/storage-format.md has the grammar for readers.
+// Internal to the room.
 //
-//   store object "stator"         xattr "format"   the words "stator-rados", a blank, the version in decimal
-//                                 omap "opened"    the ledger name of the process that opened the store last, for people
-//                                 omap             name of a tablet -> map entry
+//   store object "stator"         xattr "format"   the words "stator-rados", a blank, the version
+//   in decimal
+//                                 omap "opened"    the ledger name of the process that opened the
+//                                 store last, for people omap             name of a tablet -> map
+//                                 entry
 //   object "bulletin"             empty; processes watch it and send each other messages by it
 //   tablet object NAME "." PART   xattr "header"   says what it is; every operation compares it
-//                                 xattr "stamp"    stamp:8 of the last batch; every write compares it and raises it
-//                                 xattr "size"     bytes:8 keys:8 unsure:8; every write sets it, so whoever knows the stamp knows it
-//                                 omap             cells
+//                                 xattr "stamp"    stamp:8 of the last batch; every write compares
+//                                 it and raises it xattr "size"     bytes:8 keys:8 unsure:8; every
+//                                 write sets it, so whoever knows the stamp knows it omap cells
 //
 //   NAME     = "catalog" | "items" | "log", ".", id of the tablet in 8 hexadecimal digits
 //   PART     = number of the part in decimal; 0 is the first
-//   entry    = 01 next:4 count:4 { part:4 text }      the number of the next part; the parts by their first routes (routing.h), the
+//   entry    = 01 next:4 count:4 { part:4 text }      the number of the next part; the parts by
+//   their first routes (routing.h), the
 //                                                     first of which is ""
-//   header   = 01 space:1 id:4 part:4 epoch:8 fence:8 begin end given:16 state      routes in [begin, end), "" as end: no bound
-//   begin    = text           end = text           text = length:4 bytes
-//   given    = bytes:8 keys:8           of what left the part in splits and is still counted in "size"
-//   state    = 00                                    open
-//            | 01 child:4 text                       being copied: what is at `text` and beyond goes to a new part
-//            | 02 child:4                            has given that up, and has not removed it or is not yet known for it
-//            | 03 parent:4 owner until:8 copied      such a new part, before it is opened: who copies (a process), up to which stamp of
-//                                                    the parent its marks "m" and "n" are worked off, and behind which cell copying goes on
+//   header   = 01 space:1 id:4 part:4 epoch:8 fence:8 begin end given:16 state      routes in
+//   [begin, end), "" as end: no bound begin    = text           end = text           text =
+//   length:4 bytes given    = bytes:8 keys:8           of what left the part in splits and is still
+//   counted in "size" state    = 00                                    open
+//            | 01 child:4 text                       being copied: what is at `text` and beyond
+//            goes to a new part | 02 child:4                            has given that up, and has
+//            not removed it or is not yet known for it | 03 parent:4 owner until:8 copied      such
+//            a new part, before it is opened: who copies (a process), up to which stamp of
+//                                                    the parent its marks "m" and "n" are worked
+//                                                    off, and behind which cell copying goes on
 //                                                    ("" at first, "l" after the last)
 //   owner    = text           copied = text
-//   cell     = "k" ordered  ->  stamp:8 01 rest      a value of the layer above, whose first 8 bytes are its stamp
-//            | "r" reversed ->                       empty; reverse order of the same keys, for RADOS lists forward only
-//            | "l" process  ->  seq:8 time:8         ledger: what a process wrote last, when (microseconds since the epoch)
-//            | "m" stamp ordered ->                  mark, while the part is being copied: the key changed
-//            | "n" stamp number  ->  text text       the same: keys from the first text to the second were deleted
-//   stamp    = 16 hexadecimal digits (in cells "m" and "n")            number = 8 hexadecimal digits
-//   ordered  = { 00 as 02 01 | 01 as 02 02 | 02 as 02 03 | another byte as it is } 01
+//   cell     = "k" ordered  ->  stamp:8 01 rest      a value of the layer above, whose first 8
+//   bytes are its stamp
+//            | "r" reversed ->                       empty; reverse order of the same keys, for
+//            RADOS lists forward only | "l" process  ->  seq:8 time:8         ledger: what a
+//            process wrote last, when (microseconds since the epoch) | "m" stamp ordered -> mark,
+//            while the part is being copied: the key changed | "n" stamp number  ->  text text the
+//            same: keys from the first text to the second were deleted
+//   stamp    = 16 hexadecimal digits (in cells "m" and "n")            number = 8 hexadecimal
+//   digits ordered  = { 00 as 02 01 | 01 as 02 02 | 02 as 02 03 | another byte as it is } 01
 //   reversed = every byte b of `ordered` as 256 - b
 //   process  = 32 hexadecimal digits, drawn at random when an engine is opened
 //
-// Numbers are little-endian. Neither `ordered` nor `reversed` has a zero byte, because librados takes the start of a range as a C
-// string. The 01 at the end of `ordered` is below every byte that may stand there otherwise, so an exclusive start at the key
-// without it is an inclusive start at the key. The 01 after the stamp makes every value longer than its stamp, so that two
-// comparisons (greater than the stamp, less than the stamp followed by 02) guard the version without the value.
+// Numbers are little-endian. Neither `ordered` nor `reversed` has a zero byte, because librados
+// takes the start of a range as a C string. The 01 at the end of `ordered` is below every byte that
+// may stand there otherwise, so an exclusive start at the key without it is an inclusive start at
+// the key. The 01 after the stamp makes every value longer than its stamp, so that two comparisons
+// (greater than the stamp, less than the stamp followed by 02) guard the version without the value.
 #pragma once
 
 #include <cstdint>
@@ -87,7 +96,8 @@ struct Amount {
   bool operator==(const Amount&) const = default;
 };
 
-// One part of a tablet: the keys of a range of routes, in an object of its own. How one becomes two: splitter.h.
+// One part of a tablet: the keys of a range of routes, in an object of its own. How one becomes
+// two: splitter.h.
 struct PartHeader {
   enum class State : uint8_t { kOpen = 0, kCopying = 1, kLeaving = 2, kFilling = 3 };
 
@@ -122,7 +132,8 @@ Result<MapEntry> DecodeMapEntry(std::string_view bytes);
 std::string EncodeStamp(uint64_t stamp);
 Result<uint64_t> DecodeStamp(std::string_view bytes);
 
-// How much the cells of keys hold, as far as the writers could tell without reading what they replaced.
+// How much the cells of keys hold, as far as the writers could tell without reading what they
+// replaced.
 struct PartSize {
   uint64_t bytes = 0;   // the best guess
   uint64_t keys = 0;    // likewise
@@ -140,7 +151,8 @@ std::string LedgerKey(std::string_view process);
 std::string EncodeLedger(const LedgerCell& cell);
 Result<LedgerCell> DecodeLedger(std::string_view bytes);
 
-// Marks of what changed at a stamp: a key, or the `number`th range of keys that was deleted with it.
+// Marks of what changed at a stamp: a key, or the `number`th range of keys that was deleted with
+// it.
 std::string MarkCell(uint64_t stamp, std::string_view key);
 std::string RangeMarkCell(uint64_t stamp, size_t number);
 // Marks of either kind with this stamp or a later one are greater than this; it is no cell itself.
@@ -157,7 +169,8 @@ Result<KeyRange> DecodeRangeMark(std::string_view bytes);
 // The cell of a key, and where its order in reverse is kept.
 std::string KeyCell(std::string_view key);
 std::string ReverseCell(std::string_view key);
-// What the two cells of a key take, in bytes: from its own bytes and those of its value in the layer above; or from what is stored.
+// What the two cells of a key take, in bytes: from its own bytes and those of its value in the
+// layer above; or from what is stored.
 size_t CellBytes(std::string_view key, size_t value_bytes);
 size_t StoredCellBytes(size_t cell_bytes, size_t stored_bytes);
 // The key of a cell "k" or "r". kCorruption when it is none.
@@ -167,14 +180,17 @@ Status AppendKeyOfCell(std::string_view cell, std::string* key);
 
 // Keys >= `key` are those whose KeyCell is greater than this; it is no cell itself.
 std::string StartAt(std::string_view key);
-// The longest text that every KeyCell of keys in [begin, end) begins with, its first letter included; an empty `end`: no bound.
+// The longest text that every KeyCell of keys in [begin, end) begins with, its first letter
+// included; an empty `end`: no bound.
 std::string CommonCellPrefix(std::string_view begin, std::string_view end);
 // The same of the ReverseCells.
 std::string CommonReversePrefix(std::string_view begin, std::string_view end);
-// Whether that text alone keeps a read that begins at one end of the range (at `end`, in reverse) from going beyond the other.
+// Whether that text alone keeps a read that begins at one end of the range (at `end`, in reverse)
+// from going beyond the other.
 bool IsBoundedByPrefix(std::string_view begin, std::string_view end, bool reverse);
 
-// The cells of the keys in [begin, end), as a half-open range each. Only if begin < end or end is empty.
+// The cells of the keys in [begin, end), as a half-open range each. Only if begin < end or end is
+// empty.
 struct CellRange {
   std::string begin;
   std::string end;
@@ -186,7 +202,8 @@ CellRange ReverseCellRange(std::string_view begin, std::string_view end);
 std::string StoredValue(std::string_view value);
 // kCorruption for what StoredValue would not make.
 Result<std::string> LoadedValue(std::string_view stored);
-// The same without a copy: the value comes to stand within the stored bytes, which nobody else may look at any more.
+// The same without a copy: the value comes to stand within the stored bytes, which nobody else may
+// look at any more.
 Result<std::string_view> LoadedInPlace(std::string_view stored);
 // The stored value v has the stamp exactly if GuardAbove(stamp) < v < GuardBelow(stamp), bytewise.
 std::string GuardAbove(uint64_t stamp);

@@ -12,8 +12,9 @@ namespace {
 
 using testing::HasSubstr;
 
-// Keys over few bytes, so that prefixes and neighbours meet: the escaped ones, those next to them and the last. Some begin with bytes
-// that are not escaped, and more of them than are looked at together.
+// Keys over few bytes, so that prefixes and neighbours meet: the escaped ones, those next to them
+// and the last. Some begin with bytes that are not escaped, and more of them than are looked at
+// together.
 std::string RandomKey(Random& random) {
   static constexpr std::string_view kBytes("\x00\x01\x02\x03\x7f\x80\xfe\xff", 8);
   std::string key;
@@ -35,7 +36,8 @@ TEST(RadosLayout, CellsSortLikeKeysAndBack) {
     ASSERT_EQ(both, b + a);
     ASSERT_EQ(KeyCell(a).find('\0'), std::string::npos);
     ASSERT_EQ(ReverseCell(a).find('\0'), std::string::npos);
-    ASSERT_EQ(a >= b, KeyCell(a) > StartAt(b)) << "an exclusive start there is an inclusive one at the key";
+    ASSERT_EQ(a >= b, KeyCell(a) > StartAt(b))
+        << "an exclusive start there is an inclusive one at the key";
   }
 }
 
@@ -87,8 +89,10 @@ TEST(RadosLayout, DamagedCells) {
 }
 
 TEST(RadosLayout, ValuesAndTheGuardsOfTheirStamps) {
-  for (const uint64_t stamp : {uint64_t{1}, uint64_t{255}, uint64_t{256}, uint64_t{0x0102030405060708}, UINT64_MAX}) {
-    for (const std::string& rest : {std::string(), std::string("x"), std::string(300, '\xff'), std::string(3, '\0')}) {
+  for (const uint64_t stamp :
+       {uint64_t{1}, uint64_t{255}, uint64_t{256}, uint64_t{0x0102030405060708}, UINT64_MAX}) {
+    for (const std::string& rest :
+         {std::string(), std::string("x"), std::string(300, '\xff'), std::string(3, '\0')}) {
       std::string value(kv::kStampBytes, '\0');
       kv::SetStamp(&value, stamp);
       value += rest;
@@ -117,7 +121,8 @@ TEST(RadosLayout, Headers) {
   PartHeader copying = open, leaving = open, filling = open;
   copying.state = State::kCopying, copying.other = 8, copying.boundary = "c";
   leaving.state = State::kLeaving, leaving.other = 8;
-  filling.state = State::kFilling, filling.other = 3, filling.owner = "who", filling.until = 5, filling.copied = "kx";
+  filling.state = State::kFilling, filling.other = 3, filling.owner = "who", filling.until = 5,
+  filling.copied = "kx";
   for (const PartHeader& header : {open, copying, leaving, filling}) {
     const std::string bytes = EncodeHeader(header);
     const Result<PartHeader> decoded = DecodeHeader(bytes);
@@ -133,7 +138,8 @@ TEST(RadosLayout, Headers) {
     EXPECT_EQ(decoded->owner, header.owner);
     EXPECT_EQ(decoded->until, header.until);
     EXPECT_EQ(decoded->copied, header.copied);
-    for (size_t cut = 0; cut < bytes.size(); ++cut) EXPECT_FALSE(DecodeHeader(bytes.substr(0, cut)).ok()) << cut;
+    for (size_t cut = 0; cut < bytes.size(); ++cut)
+      EXPECT_FALSE(DecodeHeader(bytes.substr(0, cut)).ok()) << cut;
     EXPECT_FALSE(DecodeHeader(bytes + "x").ok());
   }
   PartHeader unheard = open;
@@ -141,7 +147,8 @@ TEST(RadosLayout, Headers) {
   EXPECT_EQ(DecodeHeader(EncodeHeader(unheard)).error().code(), ErrorCode::kCorruption);
   EXPECT_EQ(DecodeHeader("\2...").error().code(), ErrorCode::kUnavailable);
   EXPECT_THAT(DecodeHeader("\2...").error().message(), HasSubstr("Start the newer Stator"));
-  EXPECT_THAT(DecodeHeader("x").error().message(), HasSubstr("damaged")) << "no version of a Stator";
+  EXPECT_THAT(DecodeHeader("x").error().message(), HasSubstr("damaged"))
+      << "no version of a Stator";
 }
 
 TEST(RadosLayout, MapEntries) {
@@ -151,20 +158,26 @@ TEST(RadosLayout, MapEntries) {
   EXPECT_EQ(map->parts, entry.parts);
   EXPECT_EQ(map->next, 5);
   const std::string bytes = EncodeMapEntry(entry);
-  for (size_t cut = 0; cut < bytes.size(); ++cut) EXPECT_FALSE(DecodeMapEntry(bytes.substr(0, cut)).ok()) << cut;
-  EXPECT_FALSE(DecodeMapEntry(EncodeMapEntry({5, {{"a", 0}}})).ok()) << "the first part begins at the beginning";
-  EXPECT_FALSE(DecodeMapEntry(EncodeMapEntry({5, {{"", 5}}})).ok()) << "a number that was not given yet";
+  for (size_t cut = 0; cut < bytes.size(); ++cut)
+    EXPECT_FALSE(DecodeMapEntry(bytes.substr(0, cut)).ok()) << cut;
+  EXPECT_FALSE(DecodeMapEntry(EncodeMapEntry({5, {{"a", 0}}})).ok())
+      << "the first part begins at the beginning";
+  EXPECT_FALSE(DecodeMapEntry(EncodeMapEntry({5, {{"", 5}}})).ok())
+      << "a number that was not given yet";
 }
 
 TEST(RadosLayout, Marks) {
   const std::string key("a\0b", 3);
   EXPECT_EQ(*KeyOfMark(MarkCell(255, key)), key);
   EXPECT_EQ(*KeyOfMark(MarkCell(UINT64_MAX, "")), "");
-  for (const std::string_view cell : {"", "m", "m00000000000000ff", "k00000000000000ffa\1", "m00000000000000ffa"}) {
+  for (const std::string_view cell :
+       {"", "m", "m00000000000000ff", "k00000000000000ffa\1", "m00000000000000ffa"}) {
     EXPECT_EQ(KeyOfMark(cell).error().code(), ErrorCode::kCorruption) << cell;
   }
   for (const char kind : {kMarkCell, kRangeMarkCell}) {
-    const auto cell = [kind](uint64_t stamp) { return kind == kMarkCell ? MarkCell(stamp, "") : RangeMarkCell(stamp, 9); };
+    const auto cell = [kind](uint64_t stamp) {
+      return kind == kMarkCell ? MarkCell(stamp, "") : RangeMarkCell(stamp, 9);
+    };
     EXPECT_LT(cell(254), MarksFrom(kind, 255));
     EXPECT_GT(cell(255), MarksFrom(kind, 255));
     EXPECT_GT(cell(256), cell(255));
@@ -174,13 +187,16 @@ TEST(RadosLayout, Marks) {
   ASSERT_TRUE(range.ok());
   EXPECT_EQ(range->begin, "a");
   EXPECT_EQ(range->end, "");
-  for (size_t cut = 0; cut < bytes.size(); ++cut) EXPECT_FALSE(DecodeRangeMark(bytes.substr(0, cut)).ok()) << cut;
+  for (size_t cut = 0; cut < bytes.size(); ++cut)
+    EXPECT_FALSE(DecodeRangeMark(bytes.substr(0, cut)).ok()) << cut;
 }
 
 TEST(RadosLayout, Sizes) {
-  EXPECT_EQ(EncodeSize({0x0102, 4, 3}), std::string("\2\1\0\0\0\0\0\0\4\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 24));
+  EXPECT_EQ(EncodeSize({0x0102, 4, 3}),
+            std::string("\2\1\0\0\0\0\0\0\4\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 24));
   EXPECT_EQ(*DecodeSize(EncodeSize({1ull << 63, 1, 7})), (PartSize{1ull << 63, 1, 7}));
-  for (const size_t bytes : {0, 23, 25}) EXPECT_EQ(DecodeSize(std::string(bytes, 'x')).error().code(), ErrorCode::kCorruption);
+  for (const size_t bytes : {0, 23, 25})
+    EXPECT_EQ(DecodeSize(std::string(bytes, 'x')).error().code(), ErrorCode::kCorruption);
 }
 
 TEST(RadosLayout, FormatAndNames) {

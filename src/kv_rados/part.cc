@@ -53,7 +53,9 @@ size_t Part::MeanBytes() const {
   return mean == 0 ? kGuessedBytes : mean;
 }
 
-size_t Part::KeysFor(size_t bytes) const { return std::clamp<size_t>(bytes / MeanBytes(), 1, kMaxReadKeys); }
+size_t Part::KeysFor(size_t bytes) const {
+  return std::clamp<size_t>(bytes / MeanBytes(), 1, kMaxReadKeys);
+}
 
 HeaderPtr Part::header() const {
   MutexLock lock(mutex_);
@@ -68,13 +70,14 @@ Result<HeaderPtr> Part::Learn(std::string_view bytes) const {
   Result<PartHeader> decoded = DecodeHeader(bytes);
   if (!decoded.ok() && decoded.error().code() == ErrorCode::kCorruption) {
     return CorruptionError(
-        fmt::format("The header of the object {} is {}. That was not done by Stator; bring the object back from a backup.", object,
-                    bytes.empty() ? "missing" : "damaged"));
+        fmt::format("The header of the object {} is {}. That was not done by Stator; bring the "
+                    "object back from a backup.",
+                    object, bytes.empty() ? "missing" : "damaged"));
   }
   if (!decoded.ok()) return decoded.error();
   if (decoded->tablet != tablet || decoded->part != number) {
-    return CorruptionError(
-        fmt::format("The object {} says that it is part {} of {}.", object, decoded->part, TabletName(decoded->tablet)));
+    return CorruptionError(fmt::format("The object {} says that it is part {} of {}.", object,
+                                       decoded->part, TabletName(decoded->tablet)));
   }
   auto known = std::make_shared<KnownHeader>(KnownHeader{std::string(bytes), std::move(*decoded)});
   MutexLock lock(mutex_);
@@ -90,14 +93,16 @@ void Part::Forget(const HeaderPtr& header) const {
 Result<HeaderPtr> ReadHeader(Cluster& cluster, const Part& part) {
   const HeaderPtr before = part.header();
   std::unique_ptr<ReadOp> read;
-  const int result = cluster.Read(part.object, [](ReadOp& op) { op.Attributes(); }, &read);
+  const int result = cluster.Read(
+      part.object, [](ReadOp& op) { op.Attributes(); }, &read);
   if (result < 0) return cluster.ErrorOf(result, part.object, false);
   const std::string bytes = read->attribute(kHeaderAttribute);
   if (before != nullptr && before->bytes != bytes) part.Forget(before);
   return part.Learn(bytes);
 }
 
-Result<HeaderPtr> ReplaceHeader(Cluster& cluster, const Part& part, const HeaderPtr& from, PartHeader to) {
+Result<HeaderPtr> ReplaceHeader(Cluster& cluster, const Part& part, const HeaderPtr& from,
+                                PartHeader to) {
   to.epoch = from->header.epoch + 1;
   const std::string bytes = EncodeHeader(to);
   const int result = cluster.WriteAgain(part.object, [&](WriteOp& op) {
@@ -110,9 +115,11 @@ Result<HeaderPtr> ReplaceHeader(Cluster& cluster, const Part& part, const Header
 }
 
 Error FencedError(const PartHeader& header) {
-  return Error(ErrorCode::kFenced, header.fence == kv::kDroppedFence
-                                       ? fmt::format("The tablet {} was dropped.", TabletName(header.tablet))
-                                       : fmt::format("The fence of the tablet {} is {}.", TabletName(header.tablet), header.fence));
+  return Error(ErrorCode::kFenced,
+               header.fence == kv::kDroppedFence
+                   ? fmt::format("The tablet {} was dropped.", TabletName(header.tablet))
+                   : fmt::format("The fence of the tablet {} is {}.", TabletName(header.tablet),
+                                 header.fence));
 }
 
 Result<bool> WalkPart(Cluster& cluster, const Part& part, const HeaderPtr& header,
@@ -121,10 +128,13 @@ Result<bool> WalkPart(Cluster& cluster, const Part& part, const HeaderPtr& heade
   std::string after = prefix;
   for (bool more = true; more;) {
     std::unique_ptr<ReadOp> read;
-    const int result = cluster.Read(part.object, [&](ReadOp& op) {
-      op.GuardAttribute(kHeaderAttribute, header->bytes);
-      op.Range(after, prefix, part.KeysFor(kReadBytes));
-    }, &read);
+    const int result = cluster.Read(
+        part.object,
+        [&](ReadOp& op) {
+          op.GuardAttribute(kHeaderAttribute, header->bytes);
+          op.Range(after, prefix, part.KeysFor(kReadBytes));
+        },
+        &read);
     if (result == -ECANCELED || result == -ENOENT) return false;
     if (result < 0) return cluster.ErrorOf(result, part.object, false);
     more = read->more(0);
@@ -136,7 +146,8 @@ Result<bool> WalkPart(Cluster& cluster, const Part& part, const HeaderPtr& heade
       if (!key.ok()) return status = key.error(), false;
       const std::optional<std::string_view> route = RouteOf(part.tablet.space, *key);
       // What was given up may still be there.
-      if (!route || header->header.routes.Has(*route)) visit(*key, StoredCellBytes(cell.size(), stored.size()), kv::StampOf(stored));
+      if (!route || header->header.routes.Has(*route))
+        visit(*key, StoredCellBytes(cell.size(), stored.size()), kv::StampOf(stored));
       return true;
     });
     TRY(std::move(status));

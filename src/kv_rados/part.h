@@ -1,7 +1,9 @@
-// One part of a tablet as this process knows it, and the header of its object. Internal to the room.
+// One part of a tablet as this process knows it, and the header of its object. Internal to the
+// room.
 //
-// The header is the authority on what a part holds and who may write to it; every operation compares it. A process learns it with its
-// first operation on the part, and anew when an operation was refused. Headers never come back: with every change `epoch` rises.
+// The header is the authority on what a part holds and who may write to it; every operation
+// compares it. A process learns it with its first operation on the part, and anew when an operation
+// was refused. Headers never come back: with every change `epoch` rises.
 #pragma once
 
 #include <array>
@@ -20,8 +22,8 @@
 
 namespace stator::kv_rados {
 
-// How large the values were that this process read or wrote lately: writes rarely read again what they replace. Of all parts
-// together, however many there are; at most 4 MB. Thread-safe.
+// How large the values were that this process read or wrote lately: writes rarely read again what
+// they replace. Of all parts together, however many there are; at most 4 MB. Thread-safe.
 class SeenSizes {
  public:
   // A value that was read or written.
@@ -33,7 +35,8 @@ class SeenSizes {
 
   SeenSizes();
   void Note(std::span<const Seen> seen);
-  // Of the value that was there at the stamp, or when it was last seen; none if it was not, or is forgotten.
+  // Of the value that was there at the stamp, or when it was last seen; none if it was not, or is
+  // forgotten.
   std::optional<size_t> Find(uint64_t place, std::optional<uint64_t> stamp) const;
 
   static constexpr size_t kSlots = 1 << 18;
@@ -50,8 +53,10 @@ class SeenSizes {
   Slot& SlotOf(uint64_t place) const { return slots_.get()[place % kSlots]; }
   Mutex& MutexOf(uint64_t place) const { return mutexes_[place % kMutexes]; }
 
-  mutable std::array<Mutex, kMutexes> mutexes_;  // each guards the slots whose number is its own modulo theirs
-  const std::unique_ptr<Slot, void (*)(void*)> slots_;  // memory that is not used before something is noted there
+  mutable std::array<Mutex, kMutexes>
+      mutexes_;  // each guards the slots whose number is its own modulo theirs
+  const std::unique_ptr<Slot, void (*)(void*)>
+      slots_;  // memory that is not used before something is noted there
 };
 
 // A header as operations compare it, and what it says.
@@ -65,8 +70,13 @@ using HeaderPtr = std::shared_ptr<const KnownHeader>;
 class Part {
  public:
   // `seen`: that of the process.
-  Part(kv::Tablet tablet, uint32_t number, std::shared_ptr<SeenSizes> seen = std::make_shared<SeenSizes>())
-      : tablet(tablet), number(number), object(PartObject(tablet, number)), hash_(std::hash<std::string>()(object)), seen_(std::move(seen)) {}
+  Part(kv::Tablet tablet, uint32_t number,
+       std::shared_ptr<SeenSizes> seen = std::make_shared<SeenSizes>())
+      : tablet(tablet),
+        number(number),
+        object(PartObject(tablet, number)),
+        hash_(std::hash<std::string>()(object)),
+        seen_(std::move(seen)) {}
 
   const kv::Tablet tablet;
   const uint32_t number;
@@ -74,8 +84,9 @@ class Part {
 
   // Null: nobody has looked yet, or the object has another one since.
   HeaderPtr header() const;
-  // What stood in the object, unless a later one is known already. Returns the later of the two. kCorruption: the part's object has
-  // no header, a damaged one, or another part's; kUnavailable: it is of a newer format.
+  // What stood in the object, unless a later one is known already. Returns the later of the two.
+  // kCorruption: the part's object has no header, a damaged one, or another part's; kUnavailable:
+  // it is of a newer format.
   Result<HeaderPtr> Learn(std::string_view bytes) const;
   // An operation that compared it was refused.
   void Forget(const HeaderPtr& header) const;
@@ -86,13 +97,17 @@ class Part {
   // About how many bytes so many keys are.
   size_t BytesOf(size_t keys) const { return keys * MeanBytes(); }
   // As SeenSizes.
-  SeenSizes::Seen SeenOf(std::string_view key, uint64_t stamp, size_t bytes) const { return {PlaceOf(key), stamp, bytes}; }
+  SeenSizes::Seen SeenOf(std::string_view key, uint64_t stamp, size_t bytes) const {
+    return {PlaceOf(key), stamp, bytes};
+  }
   void NoteSeen(std::span<const SeenSizes::Seen> seen) const { seen_->Note(seen); }
   void NoteSeen(std::string_view key, uint64_t stamp, size_t bytes) const {
     const SeenSizes::Seen seen = SeenOf(key, stamp, bytes);
     seen_->Note({&seen, 1});
   }
-  std::optional<size_t> SeenBytes(std::string_view key, std::optional<uint64_t> stamp) const { return seen_->Find(PlaceOf(key), stamp); }
+  std::optional<size_t> SeenBytes(std::string_view key, std::optional<uint64_t> stamp) const {
+    return seen_->Find(PlaceOf(key), stamp);
+  }
 
  private:
   uint64_t PlaceOf(std::string_view key) const;
@@ -102,16 +117,20 @@ class Part {
   const std::shared_ptr<SeenSizes> seen_;
   mutable Mutex mutex_;
   mutable HeaderPtr header_ GUARDED_BY(mutex_);
-  // A running mean of the stored bytes of a key and its value, as reads saw them; 0: none was seen. It only sizes reads.
+  // A running mean of the stored bytes of a key and its value, as reads saw them; 0: none was seen.
+  // It only sizes reads.
   mutable std::atomic<uint32_t> mean_bytes_ = 0;
 };
 using PartPtr = std::shared_ptr<const Part>;
 
-// The header that stands in the object now. Errors as Part::Learn and Cluster::ErrorOf; a missing object is kCorruption.
+// The header that stands in the object now. Errors as Part::Learn and Cluster::ErrorOf; a missing
+// object is kCorruption.
 Result<HeaderPtr> ReadHeader(Cluster& cluster, const Part& part);
-// Replaces the header if it is still `from`; `to` gets the next epoch. Null if it is not, which *may* mean that this call did it and the
-// answer was lost: read it again. kOutcomeUnknown when nothing is heard until the deadline; a late one does no harm.
-Result<HeaderPtr> ReplaceHeader(Cluster& cluster, const Part& part, const HeaderPtr& from, PartHeader to);
+// Replaces the header if it is still `from`; `to` gets the next epoch. Null if it is not, which
+// *may* mean that this call did it and the answer was lost: read it again. kOutcomeUnknown when
+// nothing is heard until the deadline; a late one does no harm.
+Result<HeaderPtr> ReplaceHeader(Cluster& cluster, const Part& part, const HeaderPtr& from,
+                                PartHeader to);
 
 // What is told to those who go by an older fence, and to all whose tablet was dropped.
 Error FencedError(const PartHeader& header);
@@ -119,8 +138,9 @@ Error FencedError(const PartHeader& header);
 // What one read of a long range aims at.
 inline constexpr size_t kReadBytes = 1 << 20;
 
-// Visits each key that the part has by its header, counters too, with the bytes that it takes up and the stamp of its value. Not from
-// one state. False if the object is gone or has another header. Waits. kCorruption, kUnavailable.
+// Visits each key that the part has by its header, counters too, with the bytes that it takes up
+// and the stamp of its value. Not from one state. False if the object is gone or has another
+// header. Waits. kCorruption, kUnavailable.
 Result<bool> WalkPart(Cluster& cluster, const Part& part, const HeaderPtr& header,
                       FunctionRef<void(std::string_view key, size_t bytes, uint64_t stamp)> visit);
 

@@ -17,30 +17,36 @@ using State = PartHeader::State;
 constexpr size_t kCopyBytes = 512 << 10;  // at once
 constexpr size_t kKeysAtOnce = 500;
 constexpr size_t kMaxOperationBytes = 16 << 20;  // of values; RADOS takes up to 90 MB
-constexpr size_t kFewKeys = 300;  // so many may be copied while everybody waits
+constexpr size_t kFewKeys = 300;                 // so many may be copied while everybody waits
 constexpr int kMaxRounds = 12;
 
 int64_t Difference(uint64_t a, uint64_t b) { return static_cast<int64_t>(a - b); }
-uint64_t Plus(uint64_t a, int64_t delta) { return delta < 0 && a < static_cast<uint64_t>(-delta) ? 0 : a + static_cast<uint64_t>(delta); }
+uint64_t Plus(uint64_t a, int64_t delta) {
+  return delta < 0 && a < static_cast<uint64_t>(-delta) ? 0 : a + static_cast<uint64_t>(delta);
+}
 
 }  // namespace
 
 // While everybody waits for the child one goes on.
 Status PartSplit::Stopped() const {
-  const bool awaited = header_->header.state == State::kLeaving && child_header_ != nullptr && child_header_->header.state == State::kFilling;
-  return awaited || go_on_() ? OkStatus() : Status(Error(ErrorCode::kUnavailable, "The store is closing."));
+  const bool awaited = header_->header.state == State::kLeaving && child_header_ != nullptr &&
+                       child_header_->header.state == State::kFilling;
+  return awaited || go_on_() ? OkStatus()
+                             : Status(Error(ErrorCode::kUnavailable, "The store is closing."));
 }
 
-// ---- the beginning -------------------------------------------------------------------------------------------------
+// ---- the beginning ------------------------------------------------------------------------------
 
 Result<bool> PartSplit::Begin(const HeaderPtr& header, const std::string& boundary) {
-  // The child's number is taken from the map first: nobody else gets it, whatever becomes of this split.
+  // The child's number is taken from the map first: nobody else gets it, whatever becomes of this
+  // split.
   const std::string name = TabletName(parent_->tablet);
   const int64_t started = cluster_.clock().TicksMicros();
   uint32_t number = 0;
   for (bool taken = false; !taken;) {
     ASSIGN_OR_RETURN(std::optional<MapEntry> entry, ReadMapEntry(cluster_, parent_->tablet));
-    if (!entry) return CorruptionError(fmt::format("The tablet {} is gone from the map of the store.", name));
+    if (!entry)
+      return CorruptionError(fmt::format("The tablet {} is gone from the map of the store.", name));
     const std::string before = EncodeMapEntry(*entry);
     number = entry->next++;
     WriteOp op(cluster_.api());
@@ -48,7 +54,8 @@ Result<bool> PartSplit::Begin(const HeaderPtr& header, const std::string& bounda
     op.Set(name, EncodeMapEntry(*entry));
     const int result = cluster_.Write(kStoreObject, op);
     taken = result == 0;  // a lost answer costs a number
-    if (result < 0 && result != -ECANCELED && (result != -ETIMEDOUT || cluster_.PastDeadline(started))) {
+    if (result < 0 && result != -ECANCELED &&
+        (result != -ETIMEDOUT || cluster_.PastDeadline(started))) {
       return cluster_.ErrorOf(result, kStoreObject, true);
     }
   }
@@ -56,20 +63,24 @@ Result<bool> PartSplit::Begin(const HeaderPtr& header, const std::string& bounda
   copying.state = State::kCopying;
   copying.other = number;
   copying.boundary = boundary;
-  ASSIGN_OR_RETURN(const HeaderPtr now, ReplaceHeader(cluster_, *parent_, header, std::move(copying)));
+  ASSIGN_OR_RETURN(const HeaderPtr now,
+                   ReplaceHeader(cluster_, *parent_, header, std::move(copying)));
   if (now == nullptr) return false;
   TRY(step_(1));
   return true;
 }
 
-// ---- one step after the other --------------------------------------------------------------------------------------
+// ---- one step after the other -------------------------------------------------------------------
 
 Result<bool> PartSplit::CarryOn() {
   for (bool claimed = false;;) {
     ASSIGN_OR_RETURN(header_, ReadHeader(cluster_, *parent_));
     const PartHeader& parent = header_->header;
-    if (parent.fence == kv::kDroppedFence || (parent.state != State::kCopying && parent.state != State::kLeaving)) return true;
-    if (child_ == nullptr || child_->number != parent.other) child_ = std::make_shared<Part>(parent_->tablet, parent.other);
+    if (parent.fence == kv::kDroppedFence ||
+        (parent.state != State::kCopying && parent.state != State::kLeaving))
+      return true;
+    if (child_ == nullptr || child_->number != parent.other)
+      child_ = std::make_shared<Part>(parent_->tablet, parent.other);
     ASSIGN_OR_RETURN(child_header_, ChildHeader());
     TRY(Stopped());
     if (child_header_ == nullptr) {
@@ -87,7 +98,8 @@ Result<bool> PartSplit::CarryOn() {
       if (claimed) return false;
       PartHeader mine = child;
       mine.owner = process_;
-      ASSIGN_OR_RETURN(child_header_, ReplaceHeader(cluster_, *child_, child_header_, std::move(mine)));
+      ASSIGN_OR_RETURN(child_header_,
+                       ReplaceHeader(cluster_, *child_, child_header_, std::move(mine)));
       claimed = child_header_ != nullptr;
       continue;
     }
@@ -98,7 +110,8 @@ Result<bool> PartSplit::CarryOn() {
 
 Result<HeaderPtr> PartSplit::ChildHeader() {
   std::unique_ptr<ReadOp> read;
-  const int result = cluster_.Read(child_->object, [](ReadOp& op) { op.Attributes(); }, &read);
+  const int result = cluster_.Read(
+      child_->object, [](ReadOp& op) { op.Attributes(); }, &read);
   if (result == -ENOENT && header_->header.state == State::kCopying) return HeaderPtr();
   if (result < 0) return cluster_.ErrorOf(result, child_->object, false);
   child_->Forget(child_->header());
@@ -114,17 +127,19 @@ Status PartSplit::Create() {
   const PartHeader& parent = header_->header;
   WriteOp create(cluster_.api());
   create.CreateExclusively();
-  create.SetAttribute(kHeaderAttribute, EncodeHeader({.tablet = parent.tablet,
-                                                      .part = child_->number,
-                                                      .fence = parent.fence,
-                                                      .routes = {parent.boundary, parent.routes.end},
-                                                      .state = State::kFilling,
-                                                      .other = parent.part,
-                                                      .owner = process_}));
+  create.SetAttribute(kHeaderAttribute,
+                      EncodeHeader({.tablet = parent.tablet,
+                                    .part = child_->number,
+                                    .fence = parent.fence,
+                                    .routes = {parent.boundary, parent.routes.end},
+                                    .state = State::kFilling,
+                                    .other = parent.part,
+                                    .owner = process_}));
   create.SetAttribute(kStampAttribute, EncodeStamp(0));
   create.SetAttribute(kSizeAttribute, EncodeSize({}));
   const int result = cluster_.Write(child_->object, create);
-  if (result < 0 && result != -EEXIST && result != -ETIMEDOUT) return cluster_.ErrorOf(result, child_->object, true);
+  if (result < 0 && result != -EEXIST && result != -ETIMEDOUT)
+    return cluster_.ErrorOf(result, child_->object, true);
   TRY(step_(2));
   return OkStatus();
 }
@@ -148,7 +163,7 @@ Result<bool> PartSplit::WriteChild(PartHeader next, FunctionRef<void(WriteOp&)> 
   return true;
 }
 
-// ---- copying -------------------------------------------------------------------------------------------------------
+// ---- copying ------------------------------------------------------------------------------------
 
 Result<bool> PartSplit::Fill() {
   ASSIGN_OR_RETURN(const bool copied, Copy());
@@ -167,7 +182,8 @@ Result<bool> PartSplit::Copy() {
   while (child_header_->header.copied != kAllCopied) {
     TRY(Stopped());
     Chunk chunk;
-    ASSIGN_OR_RETURN(const bool read, ReadMoving(true, kCopyBytes, child_header_->header.copied, &chunk));
+    ASSIGN_OR_RETURN(const bool read,
+                     ReadMoving(true, kCopyBytes, child_header_->header.copied, &chunk));
     if (!read) return false;
     std::vector<std::string> cells, values;
     Amount amount = moved_;
@@ -183,9 +199,9 @@ Result<bool> PartSplit::Copy() {
     PartHeader next = child_header_->header;
     next.copied = std::move(chunk.copied);
     ASSIGN_OR_RETURN(const bool written, WriteChild(std::move(next), [&](WriteOp& op) {
-      if (!cells.empty()) op.Set(cells, values);
-      op.SetAttribute(kSizeAttribute, EncodeSize({amount.bytes, amount.keys, 0}));
-    }));
+                       if (!cells.empty()) op.Set(cells, values);
+                       op.SetAttribute(kSizeAttribute, EncodeSize({amount.bytes, amount.keys, 0}));
+                     }));
     if (!written) return false;
     moved_ = amount;
     if (std::exchange(first, false)) TRY(step_(3));
@@ -193,7 +209,8 @@ Result<bool> PartSplit::Copy() {
   return true;
 }
 
-Result<bool> PartSplit::ReadMoving(bool values, size_t bytes, const std::string& after, Chunk* chunk) {
+Result<bool> PartSplit::ReadMoving(bool values, size_t bytes, const std::string& after,
+                                   Chunk* chunk) {
   const kv::Space space = parent_->tablet.space;
   const std::string prefix(1, kKeyCell);
   chunk->copied = after.empty() ? prefix : after;
@@ -202,10 +219,13 @@ Result<bool> PartSplit::ReadMoving(bool values, size_t bytes, const std::string&
   for (bool inside = !after.empty(); have < bytes;) {
     const size_t limit = !inside ? 2 : values ? parent_->KeysFor(bytes) : kKeysAtOnce;
     std::unique_ptr<ReadOp> read;
-    const int result = cluster_.Read(parent_->object, [&](ReadOp& op) {
-      op.GuardAttribute(kHeaderAttribute, header_->bytes);
-      values ? op.Range(chunk->copied, prefix, limit) : op.Cells(chunk->copied, limit);
-    }, &read);
+    const int result = cluster_.Read(
+        parent_->object,
+        [&](ReadOp& op) {
+          op.GuardAttribute(kHeaderAttribute, header_->bytes);
+          values ? op.Range(chunk->copied, prefix, limit) : op.Cells(chunk->copied, limit);
+        },
+        &read);
     if (result == -ECANCELED) return false;
     if (result < 0) return cluster_.ErrorOf(result, parent_->object, false);
     bool more = read->more(0);
@@ -246,12 +266,15 @@ Result<bool> PartSplit::ReadMarks(Marks* marks) {
   std::set<std::string> keys;
   for (bool first = true, more = true; more; first = false) {
     std::unique_ptr<ReadOp> read;
-    const int result = cluster_.Read(parent_->object, [&](ReadOp& op) {
-      op.GuardAttribute(kHeaderAttribute, header_->bytes);
-      op.Range(after, std::string(1, kMarkCell), 4 * kKeysAtOnce);
-      op.Range(range_after, std::string(1, kRangeMarkCell), kKeysAtOnce);
-      op.Attributes();
-    }, &read);
+    const int result = cluster_.Read(
+        parent_->object,
+        [&](ReadOp& op) {
+          op.GuardAttribute(kHeaderAttribute, header_->bytes);
+          op.Range(after, std::string(1, kMarkCell), 4 * kKeysAtOnce);
+          op.Range(range_after, std::string(1, kRangeMarkCell), kKeysAtOnce);
+          op.Attributes();
+        },
+        &read);
     if (result == -ECANCELED) return false;
     if (result < 0) return cluster_.ErrorOf(result, parent_->object, false);
     more = read->more(0) || read->more(1);
@@ -305,7 +328,8 @@ Result<bool> PartSplit::CatchUp(bool* few) {
       }
     }
     ASSIGN_OR_RETURN(const bool copied,
-                     CopyAgain({marks.keys.begin() + static_cast<std::ptrdiff_t>(from), marks.keys.begin() + static_cast<std::ptrdiff_t>(to)},
+                     CopyAgain({marks.keys.begin() + static_cast<std::ptrdiff_t>(from),
+                                marks.keys.begin() + static_cast<std::ptrdiff_t>(to)},
                                std::move(next), stamp));
     if (!copied) return false;
   }
@@ -318,10 +342,13 @@ Result<bool> PartSplit::RemoveFromChild(const KeyRange& range) {
   const std::string after = StartAt(range.begin);
   for (bool more = true; more;) {
     std::unique_ptr<ReadOp> read;
-    const int result = cluster_.Read(child_->object, [&](ReadOp& op) {
-      op.GuardAttribute(kHeaderAttribute, child_header_->bytes);
-      op.Range(after, prefix, kKeysAtOnce);
-    }, &read);
+    const int result = cluster_.Read(
+        child_->object,
+        [&](ReadOp& op) {
+          op.GuardAttribute(kHeaderAttribute, child_header_->bytes);
+          op.Range(after, prefix, kKeysAtOnce);
+        },
+        &read);
     if (result == -ECANCELED) return false;
     if (result < 0) return cluster_.ErrorOf(result, child_->object, false);
     more = read->more(0);
@@ -332,7 +359,9 @@ Result<bool> PartSplit::RemoveFromChild(const KeyRange& range) {
       const Result<std::string> key = KeyOfCell(cell);
       if (!key.ok()) return status = key.error(), false;
       if (!range.end.empty() && *key >= range.end) return more = false;
-      amount = {Plus(amount.bytes, -static_cast<int64_t>(StoredCellBytes(cell.size(), stored.size()))), Plus(amount.keys, -1)};
+      amount = {
+          Plus(amount.bytes, -static_cast<int64_t>(StoredCellBytes(cell.size(), stored.size()))),
+          Plus(amount.keys, -1)};
       gone.emplace_back(cell);
       gone.push_back(ReverseCell(*key));
       return true;
@@ -340,9 +369,9 @@ Result<bool> PartSplit::RemoveFromChild(const KeyRange& range) {
     TRY(std::move(status));
     if (gone.empty()) return true;
     ASSIGN_OR_RETURN(const bool written, WriteChild(child_header_->header, [&](WriteOp& op) {
-      op.Remove(gone);
-      op.SetAttribute(kSizeAttribute, EncodeSize({amount.bytes, amount.keys, 0}));
-    }));
+                       op.Remove(gone);
+                       op.SetAttribute(kSizeAttribute, EncodeSize({amount.bytes, amount.keys, 0}));
+                     }));
     if (!written) return false;
     moved_ = amount;
   }
@@ -350,17 +379,22 @@ Result<bool> PartSplit::RemoveFromChild(const KeyRange& range) {
 }
 
 // With a stamp the child is opened in the same operation.
-Result<bool> PartSplit::CopyAgain(const std::vector<std::string>& keys, PartHeader next, uint64_t stamp) {
+Result<bool> PartSplit::CopyAgain(const std::vector<std::string>& keys, PartHeader next,
+                                  uint64_t stamp) {
   std::vector<std::string> cells;
   for (const std::string& key : keys) cells.push_back(KeyCell(key));
   std::map<std::string, std::string, std::less<>> now, before;
-  for (const auto& [part, header, values] : {std::tuple(parent_, header_, &now), std::tuple(child_, child_header_, &before)}) {
+  for (const auto& [part, header, values] :
+       {std::tuple(parent_, header_, &now), std::tuple(child_, child_header_, &before)}) {
     if (cells.empty()) break;
     std::unique_ptr<ReadOp> read;
-    const int result = cluster_.Read(part->object, [&, &header = header](ReadOp& op) {
-      op.GuardAttribute(kHeaderAttribute, header->bytes);
-      op.Keys(cells);
-    }, &read);
+    const int result = cluster_.Read(
+        part->object,
+        [&, &header = header](ReadOp& op) {
+          op.GuardAttribute(kHeaderAttribute, header->bytes);
+          op.Keys(cells);
+        },
+        &read);
     if (result == -ECANCELED) return false;
     if (result < 0) return cluster_.ErrorOf(result, part->object, false);
     read->ForEach(0, [&values = values](std::string_view cell, std::string_view stored) {
@@ -372,7 +406,8 @@ Result<bool> PartSplit::CopyAgain(const std::vector<std::string>& keys, PartHead
   for (const auto& [cell, stored] : now) bytes += cell.size() + stored.size();
   if (bytes > kMaxOperationBytes && keys.size() > 1) {
     const auto middle = keys.begin() + static_cast<std::ptrdiff_t>(keys.size() / 2);
-    ASSIGN_OR_RETURN(const bool copied, CopyAgain({keys.begin(), middle}, child_header_->header, 0));
+    ASSIGN_OR_RETURN(const bool copied,
+                     CopyAgain({keys.begin(), middle}, child_header_->header, 0));
     return copied ? CopyAgain({middle, keys.end()}, std::move(next), stamp) : Result<bool>(false);
   }
   std::vector<std::string> set, values, gone;
@@ -380,10 +415,13 @@ Result<bool> PartSplit::CopyAgain(const std::vector<std::string>& keys, PartHead
   for (size_t i = 0; i < keys.size(); ++i) {
     const auto is = now.find(cells[i]), was = before.find(cells[i]);
     if (was != before.end()) {
-      amount = {Plus(amount.bytes, -static_cast<int64_t>(StoredCellBytes(cells[i].size(), was->second.size()))), Plus(amount.keys, -1)};
+      amount = {Plus(amount.bytes,
+                     -static_cast<int64_t>(StoredCellBytes(cells[i].size(), was->second.size()))),
+                Plus(amount.keys, -1)};
     }
     if (is != now.end()) {
-      amount = {amount.bytes + StoredCellBytes(cells[i].size(), is->second.size()), amount.keys + 1};
+      amount = {amount.bytes + StoredCellBytes(cells[i].size(), is->second.size()),
+                amount.keys + 1};
       set.push_back(cells[i]);
       values.push_back(is->second);
       set.push_back(ReverseCell(keys[i]));
@@ -394,16 +432,16 @@ Result<bool> PartSplit::CopyAgain(const std::vector<std::string>& keys, PartHead
     }
   }
   ASSIGN_OR_RETURN(const bool written, WriteChild(std::move(next), [&](WriteOp& op) {
-    if (!set.empty()) op.Set(set, values);
-    if (!gone.empty()) op.Remove(gone);
-    op.SetAttribute(kSizeAttribute, EncodeSize({amount.bytes, amount.keys, 0}));
-    if (stamp > 0) op.SetAttribute(kStampAttribute, EncodeStamp(stamp));
-  }));
+                     if (!set.empty()) op.Set(set, values);
+                     if (!gone.empty()) op.Remove(gone);
+                     op.SetAttribute(kSizeAttribute, EncodeSize({amount.bytes, amount.keys, 0}));
+                     if (stamp > 0) op.SetAttribute(kStampAttribute, EncodeStamp(stamp));
+                   }));
   if (written) moved_ = amount;
   return written;
 }
 
-// ---- the end -------------------------------------------------------------------------------------------------------
+// ---- the end ------------------------------------------------------------------------------------
 
 Result<bool> PartSplit::GiveUp() {
   TRY(step_(4));
@@ -412,7 +450,8 @@ Result<bool> PartSplit::GiveUp() {
   leaving.routes.end = leaving.boundary;
   leaving.boundary.clear();
   leaving.given = {leaving.given.bytes + moved_.bytes, leaving.given.keys + moved_.keys};
-  ASSIGN_OR_RETURN(const HeaderPtr now, ReplaceHeader(cluster_, *parent_, header_, std::move(leaving)));
+  ASSIGN_OR_RETURN(const HeaderPtr now,
+                   ReplaceHeader(cluster_, *parent_, header_, std::move(leaving)));
   if (now == nullptr) return false;
   moved_at_first_ = moved_;
   gave_up_ = true;
@@ -427,14 +466,16 @@ Status PartSplit::Publish() {
   while (true) {
     TRY(Stopped());
     ASSIGN_OR_RETURN(std::optional<MapEntry> entry, ReadMapEntry(cluster_, parent_->tablet));
-    if (!entry) return CorruptionError(fmt::format("The tablet {} is gone from the map of the store.", name));
+    if (!entry)
+      return CorruptionError(fmt::format("The tablet {} is gone from the map of the store.", name));
     const std::string before = EncodeMapEntry(*entry);
     if (!entry->parts.emplace(begin, child_->number).second) break;
     WriteOp op(cluster_.api());
     op.GuardEqual(name, before);
     op.Set(name, EncodeMapEntry(*entry));
     const int result = cluster_.Write(kStoreObject, op);
-    if (result < 0 && result != -ECANCELED && (result != -ETIMEDOUT || cluster_.PastDeadline(started))) {
+    if (result < 0 && result != -ECANCELED &&
+        (result != -ETIMEDOUT || cluster_.PastDeadline(started))) {
       return cluster_.ErrorOf(result, kStoreObject, true);
     }
   }
@@ -460,7 +501,8 @@ Result<bool> PartSplit::Clean() {
     const int result = cluster_.WriteAgain(parent_->object, [&](WriteOp& op) {
       op.GuardAttribute(kHeaderAttribute, header_->bytes);
       if (!gone.empty()) op.Remove(gone);
-      if (after == kAllCopied) op.RemoveRange(std::string(1, kMarkCell), std::string(1, kRangeMarkCell + 1));
+      if (after == kAllCopied)
+        op.RemoveRange(std::string(1, kMarkCell), std::string(1, kRangeMarkCell + 1));
     });
     if (result == -ECANCELED) return false;
     if (result < 0) return cluster_.ErrorOf(result, parent_->object, true);
@@ -473,7 +515,8 @@ Result<bool> PartSplit::Clean() {
     open.given = {Plus(open.given.bytes, Difference(moved_.bytes, moved_at_first_.bytes)),
                   Plus(open.given.keys, Difference(moved_.keys, moved_at_first_.keys))};
   }
-  ASSIGN_OR_RETURN(const HeaderPtr now, ReplaceHeader(cluster_, *parent_, header_, std::move(open)));
+  ASSIGN_OR_RETURN(const HeaderPtr now,
+                   ReplaceHeader(cluster_, *parent_, header_, std::move(open)));
   if (now != nullptr) TRY(step_(9));
   return now != nullptr;
 }

@@ -1,26 +1,31 @@
-// How a part becomes two, while reads and writes go on and whoever does it may die. Internal to the room.
+// How a part becomes two, while reads and writes go on and whoever does it may die. Internal to the
+// room.
 //
-//   1  the parent's header says: being copied, from a route on, to a child with a new number. From now on every writer marks what it
+//   1  the parent's header says: being copied, from a route on, to a child with a new number. From
+//   now on every writer marks what it
 //      changes there, in the same operation (cells "m" and "n"), for all compare the header.
-//   2  the child's object is made; its header says that it is being filled, by whom, and how far that has come
-//   3  all cells that move are copied, some hundred kilobytes at a time
-//   4  what is marked is copied again, in rounds, until little is left
-//   5  the parent's header gives the routes up. Who is refused by it finds the child's number there, and waits for it.
-//   6  what is marked by then is copied; the child's header says that it is open; its stamp is the parent's
-//   7  the map of the store gets the child
-//   8  the parent's cells that have moved are removed, and the marks
-//   9  the parent's header forgets the child
+//   2  the child's object is made; its header says that it is being filled, by whom, and how far
+//   that has come 3  all cells that move are copied, some hundred kilobytes at a time 4  what is
+//   marked is copied again, in rounds, until little is left 5  the parent's header gives the routes
+//   up. Who is refused by it finds the child's number there, and waits for it. 6  what is marked by
+//   then is copied; the child's header says that it is open; its stamp is the parent's 7  the map
+//   of the store gets the child 8  the parent's cells that have moved are removed, and the marks 9
+//   the parent's header forgets the child
 //
-// Each step changes one object under its exact header, whose epoch rises, so a late or repeated operation does nothing.
-// All that is known of a split stands in the two headers. Whoever claims the child (a change of its header, after which operations of the
-// owner before are refused) goes on where that one was; there is no step back.
+// Each step changes one object under its exact header, whose epoch rises, so a late or repeated
+// operation does nothing. All that is known of a split stands in the two headers. Whoever claims
+// the child (a change of its header, after which operations of the owner before are refused) goes
+// on where that one was; there is no step back.
 //
-// Answers that were lost are found out as ever: an operation goes to the parent's object or to the child's, and the ledger cell that tells
-// stays where it was written. The header that a lost operation compared never comes back, so one that the ledger of its
-// object does not name by then was never applied, and its batches may go to whoever has their routes now. So no ledger cell moves. Of a
-// batch that the ledger names, what it changed was in the parent before the routes were given up, with its marks, and was copied.
+// Answers that were lost are found out as ever: an operation goes to the parent's object or to the
+// child's, and the ledger cell that tells stays where it was written. The header that a lost
+// operation compared never comes back, so one that the ledger of its object does not name by then
+// was never applied, and its batches may go to whoever has their routes now. So no ledger cell
+// moves. Of a batch that the ledger names, what it changed was in the parent before the routes were
+// given up, with its marks, and was copied.
 //
-// Values keep their stamps. The child's stamps go on from the parent's at step 5, above all stamps that moved.
+// Values keep their stamps. The child's stamps go on from the parent's at step 5, above all stamps
+// that moved.
 #pragma once
 
 #include <functional>
@@ -35,13 +40,19 @@ namespace stator::kv_rados {
 class PartSplit {
  public:
   // `go_on` is asked between operations; `step` is told what was just done (see above).
-  PartSplit(Cluster& cluster, TabletMap& map, const std::string& process, PartPtr parent, std::function<bool()> go_on,
-            std::function<Status(int step)> step)
-      : cluster_(cluster), map_(map), process_(process), parent_(std::move(parent)), go_on_(std::move(go_on)), step_(std::move(step)) {}
+  PartSplit(Cluster& cluster, TabletMap& map, const std::string& process, PartPtr parent,
+            std::function<bool()> go_on, std::function<Status(int step)> step)
+      : cluster_(cluster),
+        map_(map),
+        process_(process),
+        parent_(std::move(parent)),
+        go_on_(std::move(go_on)),
+        step_(std::move(step)) {}
 
   // Step 1, of a part that is open and still has the header. False: it has not.
   Result<bool> Begin(const HeaderPtr& header, const std::string& boundary);
-  // The other steps, from wherever the split is. True: it is done, or the tablet dropped. False: another process has it now.
+  // The other steps, from wherever the split is. True: it is done, or the tablet dropped. False:
+  // another process has it now.
   Result<bool> CarryOn();
 
  private:
@@ -57,7 +68,8 @@ class PartSplit {
     uint64_t stamp = 0;  // of the parent; all marks up to it are here
   };
 
-  // Errors are those of the cluster. What returns a bool: false says that a header was not the one any more; look again.
+  // Errors are those of the cluster. What returns a bool: false says that a header was not the one
+  // any more; look again.
   Result<HeaderPtr> ChildHeader();  // null: there is no object
   Status Create();
   Result<bool> Fill();
@@ -75,7 +87,8 @@ class PartSplit {
   Status Stopped() const;
 
   std::string_view boundary() const {
-    return header_->header.state == PartHeader::State::kCopying ? header_->header.boundary : header_->header.routes.end;
+    return header_->header.state == PartHeader::State::kCopying ? header_->header.boundary
+                                                                : header_->header.routes.end;
   }
 
   Cluster& cluster_;
@@ -88,8 +101,8 @@ class PartSplit {
   HeaderPtr header_;  // the parent's, as last read
   PartPtr child_;
   HeaderPtr child_header_;
-  Amount moved_;              // what the child has
-  Amount moved_at_first_;     // when the routes were given up, by this process
+  Amount moved_;           // what the child has
+  Amount moved_at_first_;  // when the routes were given up, by this process
   bool gave_up_ = false;
 };
 

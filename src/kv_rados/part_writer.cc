@@ -16,8 +16,8 @@ constexpr size_t kMaxGroupBytes = 8 << 20;
 constexpr size_t kMaxGroupBatches = 1000;
 // Keys remembered between groups, of all parts together. One takes about 200 bytes.
 constexpr size_t kMaxKnownKeys = 200'000;
-// A ledger cell that was not written for so long is removed by whoever opens the tablet. A process that wakes up later than half
-// of it to an operation in doubt does not trust a missing cell.
+// A ledger cell that was not written for so long is removed by whoever opens the tablet. A process
+// that wakes up later than half of it to an operation in doubt does not trust a missing cell.
 constexpr int64_t kLedgerKeepMicros = 24 * 3'600'000'000LL;
 constexpr size_t kMaxLedgersSeen = 200;
 // A tablet is counted again when its size may be off by half, if that is more than this.
@@ -25,13 +25,16 @@ constexpr uint64_t kMaxUnsureBytes = 8 << 20;
 constexpr int64_t kCountIntervalMicros = 1'000'000;
 constexpr int64_t kFullIntervalMicros = 1'000'000;  // a full pool is asked after so often
 
-// Reads all of a part. Not from one state: what is written meanwhile makes it a little wrong. None if the object refused the header.
-Result<std::optional<Amount>> CountPart(Cluster& cluster, const Part& part, const HeaderPtr& header) {
+// Reads all of a part. Not from one state: what is written meanwhile makes it a little wrong. None
+// if the object refused the header.
+Result<std::optional<Amount>> CountPart(Cluster& cluster, const Part& part,
+                                        const HeaderPtr& header) {
   Amount amount;
-  ASSIGN_OR_RETURN(const bool read, WalkPart(cluster, part, header, [&amount](std::string_view, size_t bytes, uint64_t) {
-    amount.bytes += bytes;
-    ++amount.keys;
-  }));
+  ASSIGN_OR_RETURN(const bool read, WalkPart(cluster, part, header,
+                                             [&amount](std::string_view, size_t bytes, uint64_t) {
+                                               amount.bytes += bytes;
+                                               ++amount.keys;
+                                             }));
   return read ? std::optional(amount) : std::nullopt;
 }
 
@@ -47,7 +50,8 @@ PartSize With(const PartSize& size, const Amount& given) {
 }  // namespace
 
 Error LateError() {
-  return Error(ErrorCode::kUnavailable, "The Ceph cluster did not answer in time. The write was not applied.");
+  return Error(ErrorCode::kUnavailable,
+               "The Ceph cluster did not answer in time. The write was not applied.");
 }
 
 void Joint::Take(const Result<uint64_t>& outcome) {
@@ -62,7 +66,8 @@ void Joint::Take(const Result<uint64_t>& outcome) {
 Result<uint64_t> Joint::Outcome() const {
   if (!error) return stamp;
   if (stamp == 0 || error->code() == ErrorCode::kOutcomeUnknown) return *error;
-  return Error(ErrorCode::kOutcomeUnknown, "Some parts of the tablet applied it, but not all: " + error->message());
+  return Error(ErrorCode::kOutcomeUnknown,
+               "Some parts of the tablet applied it, but not all: " + error->message());
 }
 
 template <typename T>
@@ -83,7 +88,8 @@ bool PartWriter::Expired(const QueuedBatch& batch) const {
 }
 
 bool PartWriter::AnyExpired() const {
-  return std::any_of(batches_.begin(), batches_.end(), [this](const QueuedBatch& batch) { return Expired(batch); });
+  return std::any_of(batches_.begin(), batches_.end(),
+                     [this](const QueuedBatch& batch) { return Expired(batch); });
 }
 
 void PartWriter::Enqueue(QueuedBatch batch) {
@@ -103,7 +109,8 @@ void PartWriter::NoteUnused(std::string_view key) {
 void PartWriter::AwaitOthers() {
   if (waiting_ <= wait_until_) return;
   const auto [begin, end] = context_.waiting.equal_range(waiting_);
-  const auto mine = std::find_if(begin, end, [this](const auto& entry) { return entry.second == this; });
+  const auto mine =
+      std::find_if(begin, end, [this](const auto& entry) { return entry.second == this; });
   if (mine != end) context_.waiting.erase(mine);
   context_.waiting.emplace(wait_until_, this);
   waiting_ = wait_until_;
@@ -146,7 +153,8 @@ void PartWriter::TakeGroup() {
   wait_until_ = INT64_MAX;
 }
 
-// The next step of the group under way. Every step ends with EndGroup or in an operation whose completion goes on.
+// The next step of the group under way. Every step ends with EndGroup or in an operation whose
+// completion goes on.
 void PartWriter::Advance() {
   if (in_doubt_) {
     if (AnyExpired()) return Fail(context_.cluster.ErrorOf(-ETIMEDOUT, part_->object, true));
@@ -154,12 +162,14 @@ void PartWriter::Advance() {
     for (QueuedBatch& batch : batches_) {
       if (Expired(batch)) Refuse(batch, LateError());
     }
-    if (std::none_of(batches_.begin(), batches_.end(), [](const QueuedBatch& batch) { return bool(batch.done); })) {
+    if (std::none_of(batches_.begin(), batches_.end(),
+                     [](const QueuedBatch& batch) { return bool(batch.done); })) {
       return EndGroup();
     }
   }
   if (context_.full && !in_doubt_) {
-    if (context_.clock.TicksMicros() - context_.full_asked < kFullIntervalMicros) return Fail(*context_.full);
+    if (context_.clock.TicksMicros() - context_.full_asked < kFullIntervalMicros)
+      return Fail(*context_.full);
     return AskWhetherFull([this] { Advance(); });
   }
   if (!stamp_) return ReadState();
@@ -183,7 +193,8 @@ void PartWriter::AskWhetherFull(UniqueFunction<void()> next) {
   if (!asked) context_.asking.clear();
 }
 
-// The header, the stamp, this process's ledger cell and every key that the group's batches depend on, from one state.
+// The header, the stamp, this process's ledger cell and every key that the group's batches depend
+// on, from one state.
 void PartWriter::ReadState() {
   std::vector<std::string> keys;
   for (const QueuedBatch& batch : batches_) {
@@ -199,16 +210,17 @@ void PartWriter::ReadState() {
   const size_t own = read->Keys(cells);
   std::optional<size_t> ledgers;
   if (!ledger_looked_through_) ledgers = read->Range(LedgerKey(""), LedgerKey(""), kMaxLedgersSeen);
-  context_.cluster.ReadLater(part_->object, *read, [this, read, own, ledgers, keys = std::move(keys)](int result) mutable {
-    context_.strand.Run([this, read, own, ledgers, keys = std::move(keys), result] {
-      OnState(result, *read, own, ledgers, keys);
-      Start();
-    });
-  });
+  context_.cluster.ReadLater(
+      part_->object, *read, [this, read, own, ledgers, keys = std::move(keys)](int result) mutable {
+        context_.strand.Run([this, read, own, ledgers, keys = std::move(keys), result] {
+          OnState(result, *read, own, ledgers, keys);
+          Start();
+        });
+      });
 }
 
 void PartWriter::OnState(int result, ReadOp& read, size_t cells, std::optional<size_t> ledgers,
-                           const std::vector<std::string>& keys) {
+                         const std::vector<std::string>& keys) {
   if (result == -ETIMEDOUT) {
     if (AnyExpired()) context_.set_health(LateError());
     return Advance();
@@ -216,8 +228,10 @@ void PartWriter::OnState(int result, ReadOp& read, size_t cells, std::optional<s
   if (result == -ENOENT) return Recheck();
   if (result < 0) return Fail(context_.cluster.ErrorOf(result, part_->object, false));
   std::optional<LedgerCell> own;
-  if (Status status = TakeState(read, cells, ledgers, keys, &own); !status.ok()) return Fail(status.error());
-  if (header_->bytes != read.attribute(kHeaderAttribute)) {  // somebody has read a later state meanwhile
+  if (Status status = TakeState(read, cells, ledgers, keys, &own); !status.ok())
+    return Fail(status.error());
+  if (header_->bytes !=
+      read.attribute(kHeaderAttribute)) {  // somebody has read a later state meanwhile
     stamp_.reset();
     return Advance();
   }
@@ -226,8 +240,9 @@ void PartWriter::OnState(int result, ReadOp& read, size_t cells, std::optional<s
       context_.statistics.found_in_ledger.fetch_add(1, std::memory_order_relaxed);
       return Succeed();
     }
-    // The cell does not name the operation, and the stamp that it was built on is gone or its guards do not hold there: it was
-    // never applied and never will be. Only where the cell itself may have been cleared away nobody can tell.
+    // The cell does not name the operation, and the stamp that it was built on is gone or its
+    // guards do not hold there: it was never applied and never will be. Only where the cell itself
+    // may have been cleared away nobody can tell.
     if (!own && context_.clock.TicksMicros() - first_sent_ > kLedgerKeepMicros / 2) {
       return Fail(context_.cluster.ErrorOf(-ETIMEDOUT, part_->object, true));
     }
@@ -236,8 +251,8 @@ void PartWriter::OnState(int result, ReadOp& read, size_t cells, std::optional<s
   Advance();
 }
 
-Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys,
-                               std::optional<LedgerCell>* own) {
+Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> ledgers,
+                             const std::vector<std::string>& keys, std::optional<LedgerCell>* own) {
   const std::string header = read.attribute(kHeaderAttribute);
   if (header_ != nullptr && header_->bytes != header) {
     part_->Forget(header_);
@@ -248,7 +263,8 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
   ASSIGN_OR_RETURN(const uint64_t stamp, DecodeStamp(read.attribute(kStampAttribute)));
   ASSIGN_OR_RETURN(size_, DecodeSize(read.attribute(kSizeAttribute)));
   stamp_ = stamp;
-  if (counted_ && size_.unsure < counted_->said.unsure) counted_.reset();  // another process has counted since
+  if (counted_ && size_.unsure < counted_->said.unsure)
+    counted_.reset();  // another process has counted since
   if (counted_) Correct();
   // What was known and is not read here still holds if nobody has written since.
   if (std::exchange(known_at_, stamp) != stamp) known_ = {};
@@ -275,7 +291,8 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
     const int64_t now = context_.clock.NowMicros();
     read.ForEach(*ledgers, [&](std::string_view key, std::string_view value) {
       const Result<LedgerCell> cell = DecodeLedger(value);
-      if (cell.ok() && now - cell->time_micros > kLedgerKeepMicros) stale_ledgers_.emplace_back(key);
+      if (cell.ok() && now - cell->time_micros > kLedgerKeepMicros)
+        stale_ledgers_.emplace_back(key);
       return true;
     });
   }
@@ -284,12 +301,14 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
 
 PartSize PartWriter::SaidNow() const {
   if (!counted_) return size_;
-  return {Minus(size_.bytes + counted_->said.bytes, counted_->amount.bytes), Minus(size_.keys + counted_->said.keys, counted_->amount.keys),
+  return {Minus(size_.bytes + counted_->said.bytes, counted_->amount.bytes),
+          Minus(size_.keys + counted_->said.keys, counted_->amount.keys),
           size_.unsure + counted_->said.unsure};
 }
 
 void PartWriter::Correct() {
-  size_ = {Minus(counted_->amount.bytes + size_.bytes, counted_->said.bytes), Minus(counted_->amount.keys + size_.keys, counted_->said.keys),
+  size_ = {Minus(counted_->amount.bytes + size_.bytes, counted_->said.bytes),
+           Minus(counted_->amount.keys + size_.keys, counted_->said.keys),
            Minus(size_.unsure, counted_->said.unsure)};
 }
 
@@ -314,12 +333,13 @@ void PartWriter::CountMeanwhile() {
   counting_ = true;
   written_since_ = 0;
   UniqueFunction<void()> task = [this, said = SaidNow(), header = header_] {
-    context_.strand.Run([this, said, header, amount = CountPart(context_.cluster, *part_, header)]() mutable {
-      counting_ = false;
-      if (!amount.ok() || !*amount) return;
-      said.unsure = Minus(said.unsure, written_since_);
-      count_ = Counted{said, Together(**amount, header->header.given)};
-    });
+    context_.strand.Run(
+        [this, said, header, amount = CountPart(context_.cluster, *part_, header)]() mutable {
+          counting_ = false;
+          if (!amount.ok() || !*amount) return;
+          said.unsure = Minus(said.unsure, written_since_);
+          count_ = Counted{said, Together(**amount, header->header.given)};
+        });
   };
   if (context_.workers.TryPost(task)) {
     context_.statistics.counts.fetch_add(1, std::memory_order_relaxed);
@@ -353,17 +373,21 @@ void PartWriter::Build() {
                            .is_final = counted_for_group_,
                            .seen = [this](std::string_view key, std::optional<uint64_t> stamp) {
                              const std::optional<size_t> bytes = part_->SeenBytes(key, stamp);
-                             return bytes || !stamp ? bytes : context_.cache.SizeOf(part_->tablet, key, *stamp);
+                             return bytes || !stamp
+                                        ? bytes
+                                        : context_.cache.SizeOf(part_->tablet, key, *stamp);
                            }});
   for (size_t i = 0; i < batches_.size(); ++i) {
     QueuedBatch& queued = batches_[i];
     if (!queued.done) continue;
-    // A refusal is told at once: what was computed from the refused batch is told apart by its `after`.
+    // A refusal is told at once: what was computed from the refused batch is told apart by its
+    // `after`.
     if (kv::IsVoid(queued.batch)) {
       Refuse(queued, kv::VoidBatchError());
       continue;
     }
-    // Fences only rise, so what is known of one refuses for good; that it is no higher the operation makes sure.
+    // Fences only rise, so what is known of one refuses for good; that it is no higher the
+    // operation makes sure.
     if (std::any_of(queued.batch.fences.begin(), queued.batch.fences.end(),
                     [fence](const kv::Fence& asked) { return fence > asked.most; })) {
       Refuse(queued, FencedError(header_->header));
@@ -373,7 +397,8 @@ void PartWriter::Build() {
     const Group::Verdict verdict = group_->Join(&queued.batch, &refusal);
     if (verdict == Group::Verdict::kJoined) {
       queued.stamp = group_->last_stamp();
-      if (queued.batch.fate != nullptr) queued.batch.fate->stamp.store(queued.stamp, std::memory_order_release);
+      if (queued.batch.fate != nullptr)
+        queued.batch.fate->stamp.store(queued.stamp, std::memory_order_release);
     } else if (verdict == Group::Verdict::kRefused) {
       Refuse(queued, std::move(refusal));
     } else if (verdict == Group::Verdict::kRead && !state_is_fresh_) {
@@ -410,7 +435,8 @@ void PartWriter::FillOperation(WriteOp* op) const {
     }
   }
   for (const Group::Span& span : group_->deleted()) {
-    const CellRange forward = KeyCellRange(span.begin, span.end), reverse = ReverseCellRange(span.begin, span.end);
+    const CellRange forward = KeyCellRange(span.begin, span.end),
+                    reverse = ReverseCellRange(span.begin, span.end);
     op->RemoveRange(forward.begin, forward.end);
     op->RemoveRange(reverse.begin, reverse.end);
   }
@@ -439,7 +465,8 @@ void PartWriter::FillOperation(WriteOp* op) const {
 }
 
 // What changes while a part is copied is copied again.
-void PartWriter::MarkChanges(std::vector<std::string>* cells, std::vector<std::string>* values) const {
+void PartWriter::MarkChanges(std::vector<std::string>* cells,
+                             std::vector<std::string>* values) const {
   const uint64_t stamp = group_->last_stamp();
   for (const auto& [key, change] : group_->changes()) {
     const std::optional<std::string_view> route = RouteOf(part_->tablet.space, key);
@@ -479,15 +506,16 @@ void PartWriter::OnWritten(int result) {
         Send();
       });
     case -ECANCELED:
-      // Another writer was faster, a guard of a key failed, or the first of two was applied. One read of all that matters tells.
+      // Another writer was faster, a guard of a key failed, or the first of two was applied. One
+      // read of all that matters tells.
       context_.statistics.races.fetch_add(1, std::memory_order_relaxed);
       stamp_.reset();
       return ReadState();
     case -ESHUTDOWN:
     case -EPERM:
     case -EACCES:
-      // OSDs look at who asks before they look whether they have done it already, so librados may hear this of an operation that it had
-      // to send again.
+      // OSDs look at who asks before they look whether they have done it already, so librados may
+      // hear this of an operation that it had to send again.
       in_doubt_ = true;
       return Fail(context_.cluster.ErrorOf(result, part_->object, true));
     default:
@@ -508,11 +536,14 @@ void PartWriter::Recheck() {
 // Its keys are still in another object. That takes some milliseconds, unless who does it has died.
 void PartWriter::AwaitOpening() {
   stamp_.reset();
-  Elsewhere<Result<Place>>([this] { return part_->Forget(part_->header()), context_.map.Locate(part_->tablet, routes_.begin); },
-                           [this](Result<Place> place) {
-                             if (!place.ok()) return Fail(place.error());
-                             Advance();
-                           });
+  Elsewhere<Result<Place>>(
+      [this] {
+        return part_->Forget(part_->header()), context_.map.Locate(part_->tablet, routes_.begin);
+      },
+      [this](Result<Place> place) {
+        if (!place.ok()) return Fail(place.error());
+        Advance();
+      });
 }
 
 void PartWriter::HandBack() {
@@ -530,7 +561,8 @@ void PartWriter::HandBack() {
 }
 
 void PartWriter::Succeed() {
-  // A stamp that was reset says that the state read since then is younger than the group: it knows more.
+  // A stamp that was reset says that the state read since then is younger than the group: it knows
+  // more.
   const bool latest = stamp_ && *stamp_ == group_->base_stamp();
   if (latest) {
     group_->Learn(&known_);
@@ -543,7 +575,8 @@ void PartWriter::Succeed() {
   std::vector<SeenSizes::Seen> seen;
   seen.reserve(group_->changes().size());
   for (const auto& [key, change] : group_->changes()) {
-    seen.push_back(part_->SeenOf(key, change.value ? kv::StampOf(*change.value) : 0, change.value ? change.value->size() : 0));
+    seen.push_back(part_->SeenOf(key, change.value ? kv::StampOf(*change.value) : 0,
+                                 change.value ? change.value->size() : 0));
   }
   part_->NoteSeen(seen);
   ledger_looked_through_ = true;
@@ -563,7 +596,8 @@ void PartWriter::Succeed() {
 }
 
 void PartWriter::CountKnown(bool may_forget) {
-  if (may_forget && context_.known_keys - known_counted_ + known_.size() > kMaxKnownKeys) known_ = {};
+  if (may_forget && context_.known_keys - known_counted_ + known_.size() > kMaxKnownKeys)
+    known_ = {};
   context_.known_keys = context_.known_keys - known_counted_ + known_.size();
   known_counted_ = known_.size();
 }
@@ -574,9 +608,11 @@ void PartWriter::Refuse(QueuedBatch& batch, Error error) {
 }
 
 void PartWriter::Fail(const Error& error) {
-  // Before anything was sent, or after it was surely refused, a lost answer means that the writes were not applied.
+  // Before anything was sent, or after it was surely refused, a lost answer means that the writes
+  // were not applied.
   const bool unknown = error.code() == ErrorCode::kOutcomeUnknown;
-  const bool of_this_part = error.code() == ErrorCode::kCorruption || error.code() == ErrorCode::kFenced;
+  const bool of_this_part =
+      error.code() == ErrorCode::kCorruption || error.code() == ErrorCode::kFenced;
   if (!of_this_part) context_.set_health(error);
   stamp_.reset();
   known_ = {};

@@ -1,11 +1,12 @@
-// The writes of one part of a tablet: one operation is under way at a time, and those that arrive meanwhile go together into the next, when
-// the window lets it through.
-// Internal to the room; everything runs on the writer's strand.
+// The writes of one part of a tablet: one operation is under way at a time, and those that arrive
+// meanwhile go together into the next, when the window lets it through. Internal to the room;
+// everything runs on the writer's strand.
 //
-// The stamp in the object is the authority. Every operation compares it with what this process believes and raises it, so an
-// operation that lost to another process changes nothing, and one whose answer was lost can be sent again as it is: if the first
-// was applied the second is refused, and the ledger cell, which only this process writes, tells that it was. Whatever is written
-// to the tablet later makes a late one void, because stamps never come back.
+// The stamp in the object is the authority. Every operation compares it with what this process
+// believes and raises it, so an operation that lost to another process changes nothing, and one
+// whose answer was lost can be sent again as it is: if the first was applied the second is refused,
+// and the ledger cell, which only this process writes, tells that it was. Whatever is written to
+// the tablet later makes a late one void, because stamps never come back.
 #pragma once
 
 #include <atomic>
@@ -38,14 +39,15 @@ struct QueuedBatch {
   int64_t arrived = 0;  // ticks
   uint64_t serial = 0;  // rises with every Apply
   uint64_t stamp = 0;   // of this attempt
-  std::shared_ptr<Joint> joint = nullptr;  // set if this is what the parts with these routes do of a larger batch
+  std::shared_ptr<Joint> joint =
+      nullptr;  // set if this is what the parts with these routes do of a larger batch
   RouteRange routes = {};
 };
 
 // A batch that several parts have to apply, each for itself: range deletes.
 struct Joint {
   QueuedBatch whole;
-  size_t left = 0;  // parts that have not yet
+  size_t left = 0;     // parts that have not yet
   uint64_t stamp = 0;  // the highest
   std::optional<Error> error;
 
@@ -60,7 +62,8 @@ struct WriterStatistics {
   std::atomic<uint64_t> batches = 0;
   std::atomic<uint64_t> bytes = 0;
   std::atomic<uint64_t> refusals = 0;
-  std::atomic<uint64_t> races = 0;            // operations that lost to another writer, or whose guards failed
+  std::atomic<uint64_t> races =
+      0;  // operations that lost to another writer, or whose guards failed
   std::atomic<uint64_t> sent_again = 0;       // operations whose answer was lost
   std::atomic<uint64_t> found_in_ledger = 0;  // of these, applied the first time
   std::atomic<uint64_t> counts = 0;           // of the bytes of a part, by reading all of it
@@ -73,13 +76,14 @@ struct WriterContext {
   TabletMap& map;
   ValueCache& cache;
   const Clock& clock;
-  Strand& strand;           // what is written runs there
-  WorkerPool& workers;      // for what waits
+  Strand& strand;             // what is written runs there
+  WorkerPool& workers;        // for what waits
   const std::string process;  // its ledger cells' name
   WriterStatistics& statistics;
   std::optional<Error> full;  // the pool is, as far as is known since full_asked (ticks)
   int64_t full_asked = 0;
-  std::vector<UniqueFunction<void()>> asking;  // who waits for an answer to that; one question at a time
+  std::vector<UniqueFunction<void()>>
+      asking;  // who waits for an answer to that; one question at a time
   // Calls done(outcome) of a batch and forgets it.
   UniqueFunction<void(QueuedBatch&, Result<uint64_t>)> finish;
   UniqueFunction<void(Status)> set_health;
@@ -96,11 +100,14 @@ struct WriterContext {
 
 class PartWriter {
  public:
-  // Batches that a part no longer has the routes of: in their order, with the header that says so. The part gets no others until
-  // SetRoutes.
+  // Batches that a part no longer has the routes of: in their order, with the header that says so.
+  // The part gets no others until SetRoutes.
   using Moved = UniqueFunction<void(PartWriter&, HeaderPtr, std::deque<QueuedBatch>)>;
   PartWriter(PartPtr part, RouteRange routes, WriterContext& context, Moved moved)
-      : part_(std::move(part)), routes_(std::move(routes)), context_(context), moved_(std::move(moved)) {}
+      : part_(std::move(part)),
+        routes_(std::move(routes)),
+        context_(context),
+        moved_(std::move(moved)) {}
 
   const PartPtr& part() const { return part_; }
   const RouteRange& routes() const { return routes_; }
@@ -109,9 +116,11 @@ class PartWriter {
   void Enqueue(QueuedBatch batch);
   // Nobody but this process has heard of the key, and it is not there.
   void NoteUnused(std::string_view key);
-  // Stands in line if there is something to send that may not wait, or must not wait any longer, and no group is under way.
+  // Stands in line if there is something to send that may not wait, or must not wait any longer,
+  // and no group is under way.
   void Start();
-  // What may wait has done so if it waits since then, or, with `all`, in any case. Called once for each time in the context's `waiting`.
+  // What may wait has done so if it waits since then, or, with `all`, in any case. Called once for
+  // each time in the context's `waiting`.
   void Hurry(int64_t now, bool all);
   // Batches that wait for the next group.
   size_t queued() const { return queue_.size(); }
@@ -125,10 +134,11 @@ class PartWriter {
   void Advance();
   void AskWhetherFull(UniqueFunction<void()> next);
   void ReadState();
-  void OnState(int result, ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys);
+  void OnState(int result, ReadOp& read, size_t cells, std::optional<size_t> ledgers,
+               const std::vector<std::string>& keys);
   void AwaitOthers();
-  Status TakeState(ReadOp& read, size_t cells, std::optional<size_t> ledgers, const std::vector<std::string>& keys,
-                   std::optional<LedgerCell>* own);
+  Status TakeState(ReadOp& read, size_t cells, std::optional<size_t> ledgers,
+                   const std::vector<std::string>& keys, std::optional<LedgerCell>* own);
   // What the size attribute says at stamp_, and size_ from it and counted_.
   PartSize SaidNow() const;
   void Correct();
@@ -149,7 +159,8 @@ class PartWriter {
   void Fail(const Error& error);
   void Refuse(QueuedBatch& batch, Error error);
   void EndGroup();
-  // Runs `work`, which may wait, elsewhere, then `next` with what it returned on the strand. False, and the group fails, if too much is.
+  // Runs `work`, which may wait, elsewhere, then `next` with what it returned on the strand. False,
+  // and the group fails, if too much is.
   template <typename T>
   bool Elsewhere(UniqueFunction<T()> work, UniqueFunction<void(T)> next);
 
@@ -160,23 +171,26 @@ class PartWriter {
   std::deque<QueuedBatch> queue_;
 
   std::optional<uint64_t> stamp_;  // of the part, as far as this process knows
-  KnownKeys known_;                // at known_at_, which is that stamp or one before; replaced, not cleared, to give back its buckets
+  KnownKeys known_;  // at known_at_, which is that stamp or one before; replaced, not cleared, to
+                     // give back its buckets
   uint64_t known_at_ = 0;
-  size_t known_counted_ = 0;       // of known_, in known_keys of the context
-  PartSize size_;                // at that stamp, corrected by counted_
-  // What the size attribute said and what this process counted then. Kept until an operation of this process tells everybody.
+  size_t known_counted_ = 0;  // of known_, in known_keys of the context
+  PartSize size_;             // at that stamp, corrected by counted_
+  // What the size attribute said and what this process counted then. Kept until an operation of
+  // this process tells everybody.
   struct Counted {
     PartSize said;
     Amount amount;
   };
   std::optional<Counted> counted_;
-  std::optional<Counted> count_;    // the next one, until no group is under way
+  std::optional<Counted> count_;  // the next one, until no group is under way
   bool counting_ = false;
-  int64_t count_not_before_ = 0;    // ticks
-  uint64_t written_since_ = 0;      // bytes, since it counts
-  uint64_t seq_ = 0;               // of the last operation built
+  int64_t count_not_before_ = 0;  // ticks
+  uint64_t written_since_ = 0;    // bytes, since it counts
+  uint64_t seq_ = 0;              // of the last operation built
   bool ledger_looked_through_ = false;
-  std::vector<std::string> stale_ledgers_;  // cells of processes long gone, to be removed by the next operation
+  std::vector<std::string>
+      stale_ledgers_;  // cells of processes long gone, to be removed by the next operation
 
   // The group under way.
   bool busy_ = false;
@@ -186,12 +200,13 @@ class PartWriter {
   std::vector<QueuedBatch> batches_;
   std::optional<Group> group_;
   HeaderPtr header_;  // that its operation compares
-  bool state_is_fresh_ = false;  // known_ was read for this group and has the keys of all its batches
+  bool state_is_fresh_ =
+      false;  // known_ was read for this group and has the keys of all its batches
   bool counted_for_group_ = false;  // and the states of all keys that it changes are read, too
-  bool in_doubt_ = false;  // an operation with seq_ was sent whose answer is lost
+  bool in_doubt_ = false;           // an operation with seq_ was sent whose answer is lost
 
   bool in_line_ = false;
-  bool hurry_ = false;  // something queued may not wait
+  bool hurry_ = false;              // something queued may not wait
   int64_t wait_until_ = INT64_MAX;  // for what is queued, at most
   int64_t waiting_ = INT64_MAX;     // it stands in the context's `waiting` with this time, if any
 };

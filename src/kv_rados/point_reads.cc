@@ -30,7 +30,9 @@ FetchedPtr Failed(int result) {
 
 }  // namespace
 
-void Fetched::ForEach(const std::vector<std::string>& of, FunctionRef<bool(std::string_view cell, std::string_view stored)> visit) const {
+void Fetched::ForEach(
+    const std::vector<std::string>& of,
+    FunctionRef<bool(std::string_view cell, std::string_view stored)> visit) const {
   const auto before = [](const auto& entry, std::string_view cell) { return entry.first < cell; };
   for (const std::string& cell : of) {
     const auto found = std::lower_bound(cells.begin(), cells.end(), std::string_view(cell), before);
@@ -38,25 +40,31 @@ void Fetched::ForEach(const std::vector<std::string>& of, FunctionRef<bool(std::
   }
 }
 
-FetchedPtr ClusterChannel::Read(const Part& part, const KnownHeader& header, const std::vector<std::string>& cells) {
+FetchedPtr ClusterChannel::Read(const Part& part, const KnownHeader& header,
+                                const std::vector<std::string>& cells) {
   std::unique_ptr<ReadOp> read;
   size_t keys = 0;
-  const int result = cluster_.Read(part.object, [&](ReadOp& op) {
-    op.GuardAttribute(kHeaderAttribute, header.bytes);
-    keys = op.Keys(cells);
-  }, &read);
+  const int result = cluster_.Read(
+      part.object,
+      [&](ReadOp& op) {
+        op.GuardAttribute(kHeaderAttribute, header.bytes);
+        keys = op.Keys(cells);
+      },
+      &read);
   return MakeFetched(result, std::move(read), keys);
 }
 
-void ClusterChannel::ReadLater(const Part& part, const KnownHeader& header, const std::vector<std::string>& cells,
+void ClusterChannel::ReadLater(const Part& part, const KnownHeader& header,
+                               const std::vector<std::string>& cells,
                                UniqueFunction<void(FetchedPtr)> done) {
   auto read = std::make_shared<ReadOp>(cluster_.api());
   read->GuardAttribute(kHeaderAttribute, header.bytes);
   const size_t keys = read->Keys(cells);
   const ReadOp& op = *read;
-  cluster_.ReadLater(part.object, op, [read = std::move(read), keys, done = std::move(done)](int result) mutable {
-    done(MakeFetched(result, std::move(read), keys));
-  });
+  cluster_.ReadLater(part.object, op,
+                     [read = std::move(read), keys, done = std::move(done)](int result) mutable {
+                       done(MakeFetched(result, std::move(read), keys));
+                     });
 }
 
 std::optional<Window::Ticket> PointReads::Begin(const PartPtr& part, int64_t now) {
@@ -129,8 +137,9 @@ void PointReads::TakeFromLine(int64_t now, Todo* todo) {
   while (!line_.empty()) {
     const auto ticket = window_.Begin(now, queues_.size());
     if (!ticket) return;
-    const PartPtr part =
-        line_.Take(line_.Next([this](const PartPtr& each) REQUIRES(mutex_) { return queues_[each.get()].waiting.size(); }));
+    const PartPtr part = line_.Take(line_.Next([this](const PartPtr& each) REQUIRES(mutex_) {
+      return queues_[each.get()].waiting.size();
+    }));
     Queue& queue = queues_[part.get()];
     queue.in_line = false;
     std::vector<Waiting> group = TakeGroup(*part, queue, &todo->late);
@@ -145,7 +154,8 @@ void PointReads::TakeFromLine(int64_t now, Todo* todo) {
   }
 }
 
-// None if all have waited too long. As many as a long read would fetch; but what one asked for belongs together.
+// None if all have waited too long. As many as a long read would fetch; but what one asked for
+// belongs together.
 std::vector<PointReads::Waiting> PointReads::TakeGroup(const Part& part, Queue& queue,
                                                        std::vector<Waiting>* late) {
   std::vector<Waiting> group;
@@ -215,12 +225,13 @@ void PointReads::Send(const PartPtr& part, Window::Ticket ticket, std::vector<Wa
   const HeaderPtr header = together.front().header;
   const std::vector<std::string>& cells = alone ? together.front().cells : all;
   // The vector keeps its elements where they are when it is moved.
-  channel_.ReadLater(*part, *header, cells,
-                     [this, part, ticket, together = std::move(together)](const FetchedPtr& fetched) mutable {
-    OnFetched(part, ticket, std::move(together), fetched);
-    MutexLock lock(mutex_);
-    if (--calls_ == 0) idle_.notify_all();
-  });
+  channel_.ReadLater(
+      *part, *header, cells,
+      [this, part, ticket, together = std::move(together)](const FetchedPtr& fetched) mutable {
+        OnFetched(part, ticket, std::move(together), fetched);
+        MutexLock lock(mutex_);
+        if (--calls_ == 0) idle_.notify_all();
+      });
 }
 
 void PointReads::OnFetched(const PartPtr& part, Window::Ticket ticket,
@@ -240,7 +251,9 @@ void PointReads::OnFetched(const PartPtr& part, Window::Ticket ticket,
   for (Waiting& waiting : together) waiting.done(fetched);
 }
 
-void PointReads::StartWatching() { watcher_ = std::thread([this] { Watch(); }); }
+void PointReads::StartWatching() {
+  watcher_ = std::thread([this] { Watch(); });
+}
 
 void PointReads::Watch() NO_THREAD_SAFETY_ANALYSIS {
   std::unique_lock<Mutex> lock(mutex_);

@@ -1,7 +1,7 @@
-// Reads of single keys of a part, combined: a few operations are under way at a time, and who arrives
-// meanwhile waits for the next, which asks for the keys of all who wait. A read never joins an
-// operation that was sent before it arrived: it might miss what was written in between. While fewer
-// are under way, on the part and in the window of the process, a read goes at once and alone.
+// Reads of single keys of a part, combined: a few operations are under way at a time, and who
+// arrives meanwhile waits for the next, which asks for the keys of all who wait. A read never joins
+// an operation that was sent before it arrived: it might miss what was written in between. While
+// fewer are under way, on the part and in the window of the process, a read goes at once and alone.
 // Internal to the room.
 #pragma once
 
@@ -27,14 +27,18 @@
 
 namespace stator::kv_rados {
 
-// What one operation gave: 0 or -errno, and the cells that were asked for and are there, from one state.
+// What one operation gave: 0 or -errno, and the cells that were asked for and are there, from one
+// state.
 struct Fetched {
   int result = 0;
-  std::vector<std::pair<std::string_view, std::string_view>> cells;  // with what they store; in the order of the cells
-  std::shared_ptr<const void> owner;                                 // of what is viewed
+  std::vector<std::pair<std::string_view, std::string_view>>
+      cells;                          // with what they store; in the order of the cells
+  std::shared_ptr<const void> owner;  // of what is viewed
 
-  // Calls visit(cell, stored) for those of some cells that are there, once each, until it returns false.
-  void ForEach(const std::vector<std::string>& of, FunctionRef<bool(std::string_view cell, std::string_view stored)> visit) const;
+  // Calls visit(cell, stored) for those of some cells that are there, once each, until it returns
+  // false.
+  void ForEach(const std::vector<std::string>& of,
+               FunctionRef<bool(std::string_view cell, std::string_view stored)> visit) const;
 };
 using FetchedPtr = std::shared_ptr<const Fetched>;
 
@@ -43,9 +47,11 @@ class PointChannel {
  public:
   virtual ~PointChannel() = default;
   // Repeats what times out, up to the deadline of a read.
-  virtual FetchedPtr Read(const Part& part, const KnownHeader& header, const std::vector<std::string>& cells) = 0;
+  virtual FetchedPtr Read(const Part& part, const KnownHeader& header,
+                          const std::vector<std::string>& cells) = 0;
   // Does not repeat. `done` runs on a thread that must not wait.
-  virtual void ReadLater(const Part& part, const KnownHeader& header, const std::vector<std::string>& cells,
+  virtual void ReadLater(const Part& part, const KnownHeader& header,
+                         const std::vector<std::string>& cells,
                          UniqueFunction<void(FetchedPtr)> done) = 0;
 };
 
@@ -53,7 +59,8 @@ class PointChannel {
 class ClusterChannel final : public PointChannel {
  public:
   explicit ClusterChannel(Cluster& cluster) : cluster_(cluster) {}
-  FetchedPtr Read(const Part& part, const KnownHeader& header, const std::vector<std::string>& cells) override;
+  FetchedPtr Read(const Part& part, const KnownHeader& header,
+                  const std::vector<std::string>& cells) override;
   void ReadLater(const Part& part, const KnownHeader& header, const std::vector<std::string>& cells,
                  UniqueFunction<void(FetchedPtr)> done) override;
 
@@ -65,15 +72,19 @@ class ClusterChannel final : public PointChannel {
 class PointReads {
  public:
   // `expired(ticks)`: whether a read that came then has waited long enough; `ticks()`: now.
-  PointReads(PointChannel& channel, std::function<int64_t()> ticks, std::function<bool(int64_t)> expired)
+  PointReads(PointChannel& channel, std::function<int64_t()> ticks,
+             std::function<bool(int64_t)> expired)
       : channel_(channel), ticks_(std::move(ticks)), expired_(std::move(expired)) {}
   ~PointReads() { Stop(); }
 
-  // Reads cells of a part in one operation. -ECANCELED: the part has another header; -ENOENT: it has no object; -ETIMEDOUT: no answer
-  // until the deadline (and at most one operation's timeout longer).
-  FetchedPtr ReadAndWait(const PartPtr& part, const HeaderPtr& header, std::vector<std::string> cells);
+  // Reads cells of a part in one operation. -ECANCELED: the part has another header; -ENOENT: it
+  // has no object; -ETIMEDOUT: no answer until the deadline (and at most one operation's timeout
+  // longer).
+  FetchedPtr ReadAndWait(const PartPtr& part, const HeaderPtr& header,
+                         std::vector<std::string> cells);
   // The same; `done` runs on a thread of the channel, which must not wait.
-  void ReadLater(const PartPtr& part, const HeaderPtr& header, std::vector<std::string> cells, UniqueFunction<void(FetchedPtr)> done);
+  void ReadLater(const PartPtr& part, const HeaderPtr& header, std::vector<std::string> cells,
+                 UniqueFunction<void(FetchedPtr)> done);
   // Goes on without operations that hang. To be called now and then while reads may wait.
   void GoOn();
   // A thread of its own calls GoOn from now on, while reads wait.

@@ -47,10 +47,13 @@ class HeldChannel final : public PointChannel {
     ADD_FAILURE() << "nobody waits in these tests";
     return Failure(-EIO);
   }
-  void ReadLater(const Part&, const KnownHeader& header, const Cells& cells, UniqueFunction<void(FetchedPtr)> done) override {
+  void ReadLater(const Part&, const KnownHeader& header, const Cells& cells,
+                 UniqueFunction<void(FetchedPtr)> done) override {
     operations.push_back({cells, header.bytes, std::move(done)});
   }
-  void Finish(size_t operation, const FetchedPtr& fetched) { operations.at(operation).done(fetched); }
+  void Finish(size_t operation, const FetchedPtr& fetched) {
+    operations.at(operation).done(fetched);
+  }
   // Every cell holds its own name.
   void Finish(size_t operation) {
     std::map<std::string, std::string> cells;
@@ -94,12 +97,14 @@ class PointReadsTest : public testing::Test {
   const Cells& Sent(size_t operation) { return channel_.operations.at(operation).cells; }
   size_t sent() const { return channel_.operations.size(); }
 
-  const PartPtr part_ = std::make_shared<Part>(kTablet, 0), other_part_ = std::make_shared<Part>(kTablet, 1);
+  const PartPtr part_ = std::make_shared<Part>(kTablet, 0),
+                other_part_ = std::make_shared<Part>(kTablet, 1);
   const HeaderPtr header_ = std::make_shared<KnownHeader>(KnownHeader{"header", {}}),
                   newer_header_ = std::make_shared<KnownHeader>(KnownHeader{"newer", {}});
   HeldChannel channel_;
   int64_t now_ = 0, patience_ = 20;
-  PointReads reads_{channel_, [this] { return now_; }, [this](int64_t arrived) { return now_ - arrived > patience_; }};
+  PointReads reads_{channel_, [this] { return now_; },
+                    [this](int64_t arrived) { return now_ - arrived > patience_; }};
   std::map<std::string, std::string> answers_;
   std::set<size_t> finished_;
 };
@@ -116,14 +121,16 @@ TEST_F(PointReadsTest, WhoArrivesMeanwhileGoesTogetherIntoTheNext) {
   Finish(1);
   ASSERT_EQ(sent(), 3u);
   EXPECT_THAT(Sent(2), ElementsAre("c", "a", "d", "c"));
-  EXPECT_THAT(answers_, ElementsAre(testing::Pair("2", "b"))) << "the fourth does not take part in what was sent before it came";
+  EXPECT_THAT(answers_, ElementsAre(testing::Pair("2", "b")))
+      << "the fourth does not take part in what was sent before it came";
   Ask("6", {"a"});
   Finish(0);
   ASSERT_EQ(sent(), 4u);
   EXPECT_THAT(Sent(3), ElementsAre("a"));
   Finish(2);
   Finish(3);
-  EXPECT_THAT(answers_, ElementsAre(testing::Pair("1", "a"), testing::Pair("2", "b"), testing::Pair("3", "c"), testing::Pair("4", "ad"),
+  EXPECT_THAT(answers_, ElementsAre(testing::Pair("1", "a"), testing::Pair("2", "b"),
+                                    testing::Pair("3", "c"), testing::Pair("4", "ad"),
                                     testing::Pair("5", "c"), testing::Pair("6", "a")));
   EXPECT_EQ(sent(), 4u);
   EXPECT_EQ(reads_.reads(), 6u);
@@ -243,7 +250,8 @@ TEST_F(NarrowPointReadsTest, PartsTakeTurnsAndTheirReadsGather) {
   for (int i = 0; i < 14; ++i) FinishNext();
   EXPECT_THAT(Sent(before), ElementsAre("of 0"));
   EXPECT_THAT(Sent(before + 1), ElementsAre("of 1")) << "what was sent before is not joined";
-  EXPECT_THAT(Sent(before + 4), ElementsAre("of 5", "more")) << "it carries more than those that stood before it";
+  EXPECT_THAT(Sent(before + 4), ElementsAre("of 5", "more"))
+      << "it carries more than those that stood before it";
   EXPECT_THAT(Sent(before + 5), ElementsAre("of 4"));
   EXPECT_THAT(Sent(before + 15), ElementsAre("of 15"));
   while (under_way() > 0) FinishNext();
@@ -295,7 +303,8 @@ class BusyChannel final : public PointChannel {
     std::this_thread::yield();
     return See(cells);
   }
-  void ReadLater(const Part&, const KnownHeader&, const Cells& cells, UniqueFunction<void(FetchedPtr)> done) override {
+  void ReadLater(const Part&, const KnownHeader&, const Cells& cells,
+                 UniqueFunction<void(FetchedPtr)> done) override {
     MutexLock lock(mutex_);
     pending_.push_back({cells, std::move(done)});
     wake_.notify_all();
@@ -324,7 +333,8 @@ class BusyChannel final : public PointChannel {
         std::unique_lock<Mutex> lock(mutex_);
         wake_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS { return stop_ || !pending_.empty(); });
         if (pending_.empty()) return;
-        const auto at = pending_.begin() + static_cast<std::ptrdiff_t>(random_.Below(pending_.size()));
+        const auto at =
+            pending_.begin() + static_cast<std::ptrdiff_t>(random_.Below(pending_.size()));
         next = std::move(*at);
         pending_.erase(at);
       }
@@ -352,7 +362,8 @@ TEST(PointReads, AReadSeesWhatWasWrittenBeforeIt) {
   std::atomic<uint64_t> answered = 0;
   uint64_t operations = 0, reads_made = 0;
   {
-    PointReads reads(channel, [] { return int64_t{0}; }, [](int64_t) { return false; });
+    PointReads reads(
+        channel, [] { return int64_t{0}; }, [](int64_t) { return false; });
     reads.StartWatching();
     std::vector<std::thread> readers;
     for (int t = 0; t < 8; ++t) {
@@ -363,7 +374,9 @@ TEST(PointReads, AReadSeesWhatWasWrittenBeforeIt) {
           const auto check = [&channel, &answered, cells, before](const FetchedPtr& fetched) {
             ASSERT_EQ(fetched->result, 0);
             std::vector<std::string> seen;
-            fetched->ForEach(cells, [&](auto, std::string_view stored) { return seen.emplace_back(stored), true; });
+            fetched->ForEach(cells, [&](auto, std::string_view stored) {
+              return seen.emplace_back(stored), true;
+            });
             ASSERT_EQ(seen.size(), 2u);
             EXPECT_EQ(seen[0], seen[1]) << "not from one state";
             EXPECT_GE(std::stoull(seen[0]), before);

@@ -27,10 +27,12 @@ namespace stator::kv_rados {
 namespace {
 
 constexpr int kRounds = 50;  // of a read whose operations are refused, because the tablet changes
-// Threads for what GetLater cannot do without waiting, and how many reads may stand in line for them.
+// Threads for what GetLater cannot do without waiting, and how many reads may stand in line for
+// them.
 constexpr int kWaiters = 2;
 constexpr size_t kMaxInLine = 10'000;
-constexpr size_t kAheadsAtOnce = 32;  // long reads that nobody waits for, and what they brought; more stand in line for a worker
+constexpr size_t kAheadsAtOnce =
+    32;  // long reads that nobody waits for, and what they brought; more stand in line for a worker
 constexpr size_t kPartsAtOnce = 64;  // that are asked for their counters together
 
 Error LookOnlyError() {
@@ -42,21 +44,25 @@ class RadosEngine final : public kv::Engine {
   RadosEngine(std::unique_ptr<Cluster> cluster, const std::string& process)
       : bulletin_(*cluster),
         cluster_(std::move(cluster)),
-        map_(*cluster_,
-             [this](const PartPtr& part) {
-               if (!look_only()) splitter_.Watch(part);
-             },
-             [this](kv::Tablet tablet) {
-               if (!look_only()) CreateLater(tablet);
-             }),
+        map_(
+            *cluster_,
+            [this](const PartPtr& part) {
+              if (!look_only()) splitter_.Watch(part);
+            },
+            [this](kv::Tablet tablet) {
+              if (!look_only()) CreateLater(tablet);
+            }),
         splitter_(*cluster_, map_, process),
         ranges_(cluster_->options().range_cache_bytes),
-        cache_(cluster_->options().guarded_cache_bytes, [this] { return cluster_->clock().TicksMicros(); }),
-        writer_(*cluster_, map_, cache_, process,
-                [this](const PartPtr& part, const PartSize& size) { splitter_.Consider(part, size); }),
+        cache_(cluster_->options().guarded_cache_bytes,
+               [this] { return cluster_->clock().TicksMicros(); }),
+        writer_(
+            *cluster_, map_, cache_, process,
+            [this](const PartPtr& part, const PartSize& size) { splitter_.Consider(part, size); }),
         channel_(*cluster_),
-        points_(channel_, [this] { return cluster_->clock().TicksMicros(); },
-                [this](int64_t ticks) { return cluster_->PastDeadline(ticks); }),
+        points_(
+            channel_, [this] { return cluster_->clock().TicksMicros(); },
+            [this](int64_t ticks) { return cluster_->PastDeadline(ticks); }),
         waiters_(kWaiters, kMaxInLine) {
     points_.StartWatching();
   }
@@ -70,9 +76,11 @@ class RadosEngine final : public kv::Engine {
             .scans_of_one_state = false,
             .max_tablet_bytes = cluster_->options().max_tablet_bytes};
   }
-  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override;
+  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
+                   std::string* value) override;
   void GetLater(kv::Tablet tablet, std::string_view key, GetDone done) override;
-  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override;
+  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier,
+                  std::vector<std::optional<std::string>>* values) override;
   Status Scan(const kv::Range& range, kv::Tier tier,
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override;
   void ReadAhead(const kv::Range& range, AheadDone done) override;
@@ -81,7 +89,9 @@ class RadosEngine final : public kv::Engine {
     writer_.Apply(std::move(batch), std::move(done));
   }
   Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) override;
-  void NoteUnused(kv::Tablet tablet, std::string_view key) override { writer_.NoteUnused(tablet, key); }
+  void NoteUnused(kv::Tablet tablet, std::string_view key) override {
+    writer_.NoteUnused(tablet, key);
+  }
   bool SpansUnits(const kv::Batch& batch) const override;
   Result<std::vector<PartInfo>> Parts(kv::Tablet tablet) const;
   Status Split(kv::Tablet tablet, std::string_view key) {
@@ -111,32 +121,40 @@ class RadosEngine final : public kv::Engine {
   }
   Status Checkpoint(const std::string&) override {
     return Error(ErrorCode::kUnavailable,
-                 "A store in a Ceph pool cannot be copied to a directory. Take a snapshot of the pool instead.");
+                 "A store in a Ceph pool cannot be copied to a directory. Take a snapshot of the "
+                 "pool instead.");
   }
 
  private:
   bool look_only() const { return cluster_->options().look_only; }
-  // Runs `operate` (the result of an operation: 0 or -errno) at the place of the route until it is not refused. place->part is null, and
-  // nothing was done, if the tablet was never written to.
-  Status At(kv::Tablet tablet, std::string_view route, Place* place, FunctionRef<int(const Place& place)> operate) const;
-  // An operation at the place failed. OK if it is worth another try at a place that is located anew.
+  // Runs `operate` (the result of an operation: 0 or -errno) at the place of the route until it is
+  // not refused. place->part is null, and nothing was done, if the tablet was never written to.
+  Status At(kv::Tablet tablet, std::string_view route, Place* place,
+            FunctionRef<int(const Place& place)> operate) const;
+  // An operation at the place failed. OK if it is worth another try at a place that is located
+  // anew.
   Status Mend(const Place& place, int result) const;
   // As At, with one operation that reads.
-  Status Read(kv::Tablet tablet, std::string_view route, FunctionRef<void(ReadOp&)> fill, Place* place,
-              std::unique_ptr<ReadOp>* read) const;
+  Status Read(kv::Tablet tablet, std::string_view route, FunctionRef<void(ReadOp&)> fill,
+              Place* place, std::unique_ptr<ReadOp>* read) const;
   // The same from every part, one after the other, until an error.
-  Status ReadAll(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill, FunctionRef<Status(const Place& place, ReadOp& read)> take) const;
+  Status ReadAll(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill,
+                 FunctionRef<Status(const Place& place, ReadOp& read)> take) const;
   // What MultiGet has read.
   struct Wanted {
-    std::vector<std::string> cells;                                  // each once
-    std::map<std::string, std::vector<size_t>, std::less<>> places;  // a key may be asked for more than once
+    std::vector<std::string> cells;  // each once
+    std::map<std::string, std::vector<size_t>, std::less<>>
+        places;  // a key may be asked for more than once
   };
-  Status TakeValues(const Place& place, const Fetched& fetched, const Wanted& wanted, std::vector<std::optional<std::string>>* values);
+  Status TakeValues(const Place& place, const Fetched& fetched, const Wanted& wanted,
+                    std::vector<std::optional<std::string>>* values);
   // From every part, whose counters are its own: many at a time, not from one state.
-  Status GetEverywhere(kv::Tablet tablet, const Wanted& wanted, std::vector<std::optional<std::string>>* values);
+  Status GetEverywhere(kv::Tablet tablet, const Wanted& wanted,
+                       std::vector<std::optional<std::string>>* values);
   // As MultiGet: from the pool, and from what is remembered.
   Status GetAny(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values);
-  Status GetGuarded(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values);
+  Status GetGuarded(std::span<const kv::Point> points,
+                    std::vector<std::optional<std::string>>* values);
 
   // A read that no thread waits for.
   struct Later {
@@ -151,16 +169,19 @@ class RadosEngine final : public kv::Engine {
   // None if it cannot be told without waiting.
   std::optional<Place> LocateCached(kv::Tablet tablet, std::string_view route) const;
   void SendLater(const LaterPtr& later);
-  // Waits elsewhere until the place is known, and sends it then. `failed` was refused with `result`, if that is not 0.
+  // Waits elsewhere until the place is known, and sends it then. `failed` was refused with
+  // `result`, if that is not 0.
   void LocateLater(const LaterPtr& later, const Place& failed, int result);
   void FinishLater(Later& later, Result<std::optional<std::string>> value);
   void EndLater();
 
-  // To be sure that a tablet was never written to takes two operations; that one which is there is empty, one.
+  // To be sure that a tablet was never written to takes two operations; that one which is there is
+  // empty, one.
   void CreateLater(kv::Tablet tablet);
 
   Mutex mutex_;
-  std::set<kv::Tablet> created_ GUARDED_BY(mutex_);  // by CreateLater, or about to be; outlives who may call it
+  std::set<kv::Tablet> created_
+      GUARDED_BY(mutex_);  // by CreateLater, or about to be; outlives who may call it
 
   RadosBulletin bulletin_;  // outlives the cluster
   const std::unique_ptr<Cluster> cluster_;
@@ -181,14 +202,20 @@ class RadosEngine final : public kv::Engine {
 };
 
 Error SpanError(std::string_view what) {
-  return Error(ErrorCode::kSpansUnits, fmt::format("{}, which are not read together on this engine.", what));
+  return Error(ErrorCode::kSpansUnits,
+               fmt::format("{}, which are not read together on this engine.", what));
 }
 
-Error BusyError() { return Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read."); }
+Error BusyError() {
+  return Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read.");
+}
 
-Error WouldBlockError() { return Error(ErrorCode::kWouldBlock, "Every read of this store waits for the network."); }
+Error WouldBlockError() {
+  return Error(ErrorCode::kWouldBlock, "Every read of this store waits for the network.");
+}
 
-Status RadosEngine::At(kv::Tablet tablet, std::string_view route, Place* place, FunctionRef<int(const Place& place)> operate) const {
+Status RadosEngine::At(kv::Tablet tablet, std::string_view route, Place* place,
+                       FunctionRef<int(const Place& place)> operate) const {
   for (int round = 0; round < kRounds; ++round) {
     ASSIGN_OR_RETURN(*place, map_.Locate(tablet, route));
     if (place->part == nullptr) return OkStatus();
@@ -206,13 +233,16 @@ Status RadosEngine::Mend(const Place& place, int result) const {
   return OkStatus();
 }
 
-Status RadosEngine::Read(kv::Tablet tablet, std::string_view route, FunctionRef<void(ReadOp&)> fill, Place* place,
-                         std::unique_ptr<ReadOp>* read) const {
+Status RadosEngine::Read(kv::Tablet tablet, std::string_view route, FunctionRef<void(ReadOp&)> fill,
+                         Place* place, std::unique_ptr<ReadOp>* read) const {
   return At(tablet, route, place, [&](const Place& at) {
-    return cluster_->Read(at.part->object, [&](ReadOp& op) {
-      op.GuardAttribute(kHeaderAttribute, at.header->bytes);
-      fill(op);
-    }, read);
+    return cluster_->Read(
+        at.part->object,
+        [&](ReadOp& op) {
+          op.GuardAttribute(kHeaderAttribute, at.header->bytes);
+          fill(op);
+        },
+        read);
   });
 }
 
@@ -230,7 +260,8 @@ Status RadosEngine::ReadAll(kv::Tablet tablet, FunctionRef<void(ReadOp&)> fill,
   return OkStatus();
 }
 
-Result<bool> RadosEngine::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) {
+Result<bool> RadosEngine::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
+                              std::string* value) {
   std::vector<std::optional<std::string>> values;
   const kv::Point point{tablet, key};
   TRY(MultiGet({&point, 1}, tier, &values));
@@ -251,19 +282,23 @@ Status RadosEngine::MultiGet(std::span<const kv::Point> points, kv::Tier tier,
   return WouldBlockError();
 }
 
-Status RadosEngine::GetGuarded(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values) {
+Status RadosEngine::GetGuarded(std::span<const kv::Point> points,
+                               std::vector<std::optional<std::string>>* values) {
   for (size_t i = 0; i < points.size(); ++i) {
     switch (cache_.Find(points[i].tablet, points[i].key, &values->at(i))) {
       case ValueCache::Known::kYes: break;
       case ValueCache::Known::kNo: return WouldBlockError();
-      case ValueCache::Known::kDoubted: return Error(ErrorCode::kGuardFailed, "Others change the tablet too often.");
+      case ValueCache::Known::kDoubted:
+        return Error(ErrorCode::kGuardFailed, "Others change the tablet too often.");
     }
   }
   return OkStatus();
 }
 
-Status RadosEngine::GetAny(std::span<const kv::Point> points, std::vector<std::optional<std::string>>* values) {
-  if (Cluster::InCallback()) return InternalError("a thread that brings answers of the cluster was to wait for one.");
+Status RadosEngine::GetAny(std::span<const kv::Point> points,
+                           std::vector<std::optional<std::string>>* values) {
+  if (Cluster::InCallback())
+    return InternalError("a thread that brings answers of the cluster was to wait for one.");
   const kv::Tablet tablet = points[0].tablet;
   const ValueCache::Moment began = cache_.Now();
   Wanted wanted;
@@ -290,7 +325,8 @@ Status RadosEngine::GetAny(std::span<const kv::Point> points, std::vector<std::o
   TRY(At(tablet, routes.empty() ? std::string_view() : routes.front(), &place, read));
   if (place.part == nullptr) return OkStatus();
   const RouteRange& has = place.header->header.routes;
-  if (!std::all_of(routes.begin(), routes.end(), [&has](std::string_view each) { return has.Has(each); })) {
+  if (!std::all_of(routes.begin(), routes.end(),
+                   [&has](std::string_view each) { return has.Has(each); })) {
     return SpanError("a read spans parts of a tablet");
   }
   if (!counters || has == RouteRange()) {
@@ -298,11 +334,13 @@ Status RadosEngine::GetAny(std::span<const kv::Point> points, std::vector<std::o
   } else {
     TRY(GetEverywhere(tablet, wanted, values));
   }
-  for (size_t i = 0; i < points.size(); ++i) cache_.NoteRead(tablet, points[i].key, values->at(i), began);
+  for (size_t i = 0; i < points.size(); ++i)
+    cache_.NoteRead(tablet, points[i].key, values->at(i), began);
   return OkStatus();
 }
 
-Status RadosEngine::GetEverywhere(kv::Tablet tablet, const Wanted& wanted, std::vector<std::optional<std::string>>* values) {
+Status RadosEngine::GetEverywhere(kv::Tablet tablet, const Wanted& wanted,
+                                  std::vector<std::optional<std::string>>* values) {
   struct Asked {
     Place place;
     FetchedPtr fetched;
@@ -323,7 +361,8 @@ Status RadosEngine::GetEverywhere(kv::Tablet tablet, const Wanted& wanted, std::
       points_.ReadLater(each.place.part, each.place.header, wanted.cells, [&](FetchedPtr fetched) {
         MutexLock lock(mutex);
         each.fetched = std::move(fetched);
-        if (--left == 0) came.notify_one();  // under the lock: once it is free, all this may be gone
+        if (--left == 0)
+          came.notify_one();  // under the lock: once it is free, all this may be gone
       });
     }
     {
@@ -362,12 +401,14 @@ Status RadosEngine::TakeValues(const Place& place, const Fetched& fetched, const
     status = [&]() -> Status {
       ASSIGN_OR_RETURN(std::string value, LoadedValue(stored));
       const auto found = wanted.places.find(cell);
-      if (found == wanted.places.end()) return InternalError("a read returned a key that nobody asked for.");
+      if (found == wanted.places.end())
+        return InternalError("a read returned a key that nobody asked for.");
       ASSIGN_OR_RETURN(const std::string key, KeyOfCell(cell));
       place.part->NoteBytes(cell.size() + stored.size());
       place.part->NoteSeen(key, kv::StampOf(value), value.size());
       const std::optional<std::string_view> route = RouteOf(place.part->tablet.space, key);
-      if (route && !place.header->header.routes.Has(*route)) return OkStatus();  // given up, and not yet removed
+      if (route && !place.header->header.routes.Has(*route))
+        return OkStatus();  // given up, and not yet removed
       for (const size_t i : found->second) {
         if (!route && values->at(i)) {
           ASSIGN_OR_RETURN(values->at(i), AddCounters(*values->at(i), value));
@@ -382,7 +423,7 @@ Status RadosEngine::TakeValues(const Place& place, const Fetched& fetched, const
   return status;
 }
 
-// ---- reads that no thread waits for --------------------------------------------------------------------------------
+// ---- reads that no thread waits for -------------------------------------------------------------
 
 RadosEngine::~RadosEngine() {
   bulletin_.Stop();
@@ -395,7 +436,8 @@ void RadosEngine::GetLater(kv::Tablet tablet, std::string_view key, GetDone done
     MutexLock lock(later_mutex_);
     ++later_;
   }
-  SendLater(std::make_shared<Later>(Later{tablet, std::string(key), std::move(done), cache_.Now(), cluster_->clock().TicksMicros()}));
+  SendLater(std::make_shared<Later>(Later{tablet, std::string(key), std::move(done), cache_.Now(),
+                                          cluster_->clock().TicksMicros()}));
 }
 
 std::optional<Place> RadosEngine::LocateCached(kv::Tablet tablet, std::string_view route) const {
@@ -405,7 +447,8 @@ std::optional<Place> RadosEngine::LocateCached(kv::Tablet tablet, std::string_vi
   const HeaderPtr header = part->header();
   if (header == nullptr) return std::nullopt;
   const PartHeader& is = header->header;
-  const bool open = is.state != PartHeader::State::kFilling && is.fence != kv::kDroppedFence && is.routes.Has(route);
+  const bool open = is.state != PartHeader::State::kFilling && is.fence != kv::kDroppedFence &&
+                    is.routes.Has(route);
   return open ? std::optional(Place{part, header}) : std::nullopt;
 }
 
@@ -414,21 +457,25 @@ void RadosEngine::SendLater(const LaterPtr& later) {
   const std::optional<Place> place = route ? LocateCached(later->tablet, *route) : std::nullopt;
   if (!place) return LocateLater(later, {}, 0);
   std::vector<std::string> cells = {KeyCell(later->key)};
-  points_.ReadLater(place->part, place->header, cells, [this, later, place, cells](const FetchedPtr& fetched) {
-    if (fetched->result == -ETIMEDOUT) return FinishLater(*later, cluster_->ErrorOf(fetched->result, place->part->object, false));
-    if (fetched->result < 0) return LocateLater(later, *place, fetched->result);
-    Result<std::optional<std::string>> value = std::optional<std::string>();
-    fetched->ForEach(cells, [&](std::string_view cell, std::string_view stored) {
-      Result<std::string> loaded = LoadedValue(stored);
-      if (!loaded.ok()) return value = std::move(loaded).error(), false;
-      place->part->NoteBytes(cell.size() + stored.size());
-      place->part->NoteSeen(later->key, kv::StampOf(*loaded), loaded->size());
-      value = std::optional(std::move(*loaded));
-      return true;
-    });
-    if (value.ok()) cache_.NoteRead(later->tablet, later->key, *value, later->began);
-    FinishLater(*later, std::move(value));
-  });
+  points_.ReadLater(place->part, place->header, cells,
+                    [this, later, place, cells](const FetchedPtr& fetched) {
+                      if (fetched->result == -ETIMEDOUT)
+                        return FinishLater(
+                            *later, cluster_->ErrorOf(fetched->result, place->part->object, false));
+                      if (fetched->result < 0) return LocateLater(later, *place, fetched->result);
+                      Result<std::optional<std::string>> value = std::optional<std::string>();
+                      fetched->ForEach(cells, [&](std::string_view cell, std::string_view stored) {
+                        Result<std::string> loaded = LoadedValue(stored);
+                        if (!loaded.ok()) return value = std::move(loaded).error(), false;
+                        place->part->NoteBytes(cell.size() + stored.size());
+                        place->part->NoteSeen(later->key, kv::StampOf(*loaded), loaded->size());
+                        value = std::optional(std::move(*loaded));
+                        return true;
+                      });
+                      if (value.ok())
+                        cache_.NoteRead(later->tablet, later->key, *value, later->began);
+                      FinishLater(*later, std::move(value));
+                    });
 }
 
 void RadosEngine::LocateLater(const LaterPtr& later, const Place& failed, int result) {
@@ -436,7 +483,8 @@ void RadosEngine::LocateLater(const LaterPtr& later, const Place& failed, int re
   UniqueFunction<void()> task = [this, later, failed, result] {
     const Cluster::Since since(later->arrived);  // others may have waited here before it
     if (result < 0) {
-      if (Status mended = Mend(failed, result); !mended.ok()) return FinishLater(*later, std::move(mended).error());
+      if (Status mended = Mend(failed, result); !mended.ok())
+        return FinishLater(*later, std::move(mended).error());
     }
     const std::optional<std::string_view> route = RouteOf(later->tablet.space, later->key);
     if (!route) {  // a counter
@@ -450,7 +498,9 @@ void RadosEngine::LocateLater(const LaterPtr& later, const Place& failed, int re
     if (place->part == nullptr) return FinishLater(*later, std::optional<std::string>());
     SendLater(later);
   };
-  if (!waiters_.TryPost(task)) FinishLater(*later, Error(ErrorCode::kUnavailable, "Too many reads wait for the Ceph cluster."));
+  if (!waiters_.TryPost(task))
+    FinishLater(*later,
+                Error(ErrorCode::kUnavailable, "Too many reads wait for the Ceph cluster."));
 }
 
 void RadosEngine::FinishLater(Later& later, Result<std::optional<std::string>> value) {
@@ -463,14 +513,15 @@ void RadosEngine::EndLater() {
   if (--later_ == 0) later_ended_.notify_all();
 }
 
-// ---- the rest --------------------------------------------------------------------------------------------------------
+// ---- the rest -----------------------------------------------------------------------------------
 
 void RadosEngine::CreateLater(kv::Tablet tablet) {
   {
     MutexLock lock(mutex_);
     if (!created_.insert(tablet).second) return;
   }
-  // Should it fail, the first write will do it. Nobody waits for it: a full pool refuses it, and the tablet can be read all the same.
+  // Should it fail, the first write will do it. Nobody waits for it: a full pool refuses it, and
+  // the tablet can be read all the same.
   UniqueFunction<void()> task = [this, tablet] { (void)map_.PartsOrCreate(tablet).ok(); };
   writer_.TryWork(task);
 }
@@ -485,7 +536,8 @@ Status RadosEngine::Scan(const kv::Range& range, kv::Tier tier,
 void RadosEngine::ReadAhead(const kv::Range& range, AheadDone done) {
   const bool empty = !range.end.empty() && range.begin >= range.end;
   const bool room = aheads_->fetch_add(1, std::memory_order_relaxed) < kAheadsAtOnce;
-  std::shared_ptr<void> until_taken(nullptr, [aheads = aheads_](void*) { aheads->fetch_sub(1, std::memory_order_relaxed); });
+  std::shared_ptr<void> until_taken(
+      nullptr, [aheads = aheads_](void*) { aheads->fetch_sub(1, std::memory_order_relaxed); });
   if (empty || !room) return done(nullptr);
   {
     MutexLock lock(later_mutex_);
@@ -496,7 +548,8 @@ void RadosEngine::ReadAhead(const kv::Range& range, AheadDone done) {
     EndLater();
   };
   const auto locate = [&](std::string_view route) { return LocateCached(range.tablet, route); };
-  if (!ReadPartAhead(*cluster_, ranges_, range, locate, std::move(until_taken), then)) then(nullptr);
+  if (!ReadPartAhead(*cluster_, ranges_, range, locate, std::move(until_taken), then))
+    then(nullptr);
 }
 
 bool RadosEngine::SpansUnits(const kv::Batch& batch) const {
@@ -516,9 +569,11 @@ bool RadosEngine::SpansUnits(const kv::Batch& batch) const {
   });
   if (spans || !named) return spans;
   for (const kv::DeleteRange& range : batch.range_deletes) {
-    const std::optional<RouteRange> routes = RoutesOfKeys(range.tablet.space, range.begin, range.end);
+    const std::optional<RouteRange> routes =
+        RoutesOfKeys(range.tablet.space, range.begin, range.end);
     const auto next = parts->upper_bound(part);
-    spans |= !routes || routes->begin < part || (next != parts->end() && (routes->end.empty() || routes->end > next->first));
+    spans |= !routes || routes->begin < part ||
+             (next != parts->end() && (routes->end.empty() || routes->end > next->first));
   }
   return spans;
 }
@@ -539,43 +594,53 @@ Result<kv::Unit> RadosEngine::UnitOf(kv::Tablet tablet, std::string_view key, kv
 
 Result<std::vector<PartInfo>> RadosEngine::Parts(kv::Tablet tablet) const {
   std::vector<PartInfo> parts;
-  TRY(ReadAll(tablet, [](ReadOp& op) { op.Attributes(); }, [&parts](const Place& place, ReadOp& read) -> Status {
-    ASSIGN_OR_RETURN(const PartSize size, DecodeSize(read.attribute(kSizeAttribute)));
-    const PartHeader& header = place.header->header;
-    parts.push_back({place.part->number, header.routes.begin, size.bytes - std::min(size.bytes, header.given.bytes),
-                     size.keys - std::min(size.keys, header.given.keys), size.unsure});
-    return OkStatus();
-  }));
+  TRY(ReadAll(
+      tablet, [](ReadOp& op) { op.Attributes(); },
+      [&parts](const Place& place, ReadOp& read) -> Status {
+        ASSIGN_OR_RETURN(const PartSize size, DecodeSize(read.attribute(kSizeAttribute)));
+        const PartHeader& header = place.header->header;
+        parts.push_back({place.part->number, header.routes.begin,
+                         size.bytes - std::min(size.bytes, header.given.bytes),
+                         size.keys - std::min(size.keys, header.given.keys), size.unsure});
+        return OkStatus();
+      }));
   return parts;
 }
 
 uint64_t RadosEngine::ApproximateBytes(kv::Tablet tablet) const {
   const Result<std::vector<PartInfo>> parts = Parts(tablet);
   if (!parts.ok()) return 0;
-  return std::accumulate(parts->begin(), parts->end(), uint64_t{0}, [](uint64_t sum, const PartInfo& part) { return sum + part.bytes; });
+  return std::accumulate(parts->begin(), parts->end(), uint64_t{0},
+                         [](uint64_t sum, const PartInfo& part) { return sum + part.bytes; });
 }
 
-// Finds the store object, or creates it; then writes to it, so that what keeps this process from writing shows now.
+// Finds the store object, or creates it; then writes to it, so that what keeps this process from
+// writing shows now.
 Status OpenStore(Cluster& cluster, const std::string& process) {
   std::unique_ptr<ReadOp> read;
-  int result = cluster.Read(kStoreObject, [](ReadOp& op) { op.Attributes(); }, &read);
+  int result = cluster.Read(
+      kStoreObject, [](ReadOp& op) { op.Attributes(); }, &read);
   const bool look_only = cluster.options().look_only;
   if (result == -ENOENT && look_only) {
-    // Nobody who only looks would find out: such a pool refuses the keys of an object that is there.
+    // Nobody who only looks would find out: such a pool refuses the keys of an object that is
+    // there.
     if (cluster.IsErasureCoded()) return cluster.ErrorOf(-EOPNOTSUPP, kStoreObject, false);
     const std::string& space = cluster.options().name_space;
-    return Error(ErrorCode::kUnavailable, fmt::format("There is no store in the pool \"{}\"{}.", cluster.options().pool,
-                                                      space.empty() ? "" : fmt::format(", namespace \"{}\"", space)));
+    return Error(ErrorCode::kUnavailable,
+                 fmt::format("There is no store in the pool \"{}\"{}.", cluster.options().pool,
+                             space.empty() ? "" : fmt::format(", namespace \"{}\"", space)));
   }
   if (result == -ENOENT) {
     WriteOp create(cluster.api());
     create.CreateExclusively();
     create.SetAttribute(kFormatAttribute, FormatText());
-    // In the same operation, so that a pool that has no keys and values gets no store object either.
+    // In the same operation, so that a pool that has no keys and values gets no store object
+    // either.
     create.Set("opened", process);
     result = cluster.Write(kStoreObject, create);
     if (result < 0 && result != -EEXIST) return cluster.ErrorOf(result, kStoreObject, true);
-    result = cluster.Read(kStoreObject, [](ReadOp& op) { op.Attributes(); }, &read);
+    result = cluster.Read(
+        kStoreObject, [](ReadOp& op) { op.Attributes(); }, &read);
   }
   if (result < 0) return cluster.ErrorOf(result, kStoreObject, false);
   TRY(CheckFormat(read->attribute(kFormatAttribute)));
@@ -605,7 +670,8 @@ Result<std::unique_ptr<kv::Engine>> OpenRados(const RadosOptions& options) {
   if (Status status = OpenStore(*cluster, process); !status.ok()) {
     // Nothing was written but who opened the store, so no outcome is unknown to anybody.
     if (status.error().code() != ErrorCode::kOutcomeUnknown) return status.error();
-    return Error(ErrorCode::kUnavailable, fmt::format("The OSDs of the pool \"{}\" do not answer.", options.pool));
+    return Error(ErrorCode::kUnavailable,
+                 fmt::format("The OSDs of the pool \"{}\" do not answer.", options.pool));
   }
   return std::unique_ptr<kv::Engine>(std::make_unique<RadosEngine>(std::move(cluster), process));
 }

@@ -9,7 +9,9 @@ namespace {
 constexpr size_t kShare = 32;
 constexpr size_t kPlaceBytes = 400;  // of a place beside its entries: list, index, name
 
-void AppendBytes(uint32_t number, std::string* out) { out->append(reinterpret_cast<const char*>(&number), sizeof number); }
+void AppendBytes(uint32_t number, std::string* out) {
+  out->append(reinterpret_cast<const char*>(&number), sizeof number);
+}
 
 }  // namespace
 
@@ -44,7 +46,9 @@ std::string RangeCache::NameOf(const Place& place) {
   return name;
 }
 
-size_t RangeCache::BytesOf(const Entry& entry) { return kPlaceBytes + 2 * entry.name.size() + entry.known.entries->bytes(); }
+size_t RangeCache::BytesOf(const Entry& entry) {
+  return kPlaceBytes + 2 * entry.name.size() + entry.known.entries->bytes();
+}
 
 RangeCache::Known RangeCache::Find(const Place& place, size_t keys, bool* again) {
   *again = false;
@@ -76,7 +80,8 @@ void RangeCache::Note(const Place& place, Known known) {
     index_.erase(one->name);
     gone.splice(gone.begin(), entries_, one);
   };
-  if (const auto found = index_.find(entry.front().name); found != index_.end()) take_out(found->second);
+  if (const auto found = index_.find(entry.front().name); found != index_.end())
+    take_out(found->second);
   if (bytes > max_bytes_ / kShare) return;
   while (bytes_ + bytes > max_bytes_) take_out(std::prev(entries_.end()));
   bytes_ += bytes;

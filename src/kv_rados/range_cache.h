@@ -1,6 +1,8 @@
-// What reads of ranges brought that came more than once, for the next that ask for the same. It may be old: a read that finds some here
-// tells its operation the stamp of the part that they are of, and the OSD says whether that is still the part's, or sends what is there now. So
-// what is answered is never old, and what has not changed is neither read nor sent again. Internal to the room.
+// What reads of ranges brought that came more than once, for the next that ask for the same. It may
+// be old: a read that finds some here tells its operation the stamp of the part that they are of,
+// and the OSD says whether that is still the part's, or sends what is there now. So what is
+// answered is never old, and what has not changed is neither read nor sent again. Internal to the
+// room.
 #pragma once
 
 #include <array>
@@ -24,7 +26,9 @@ class Entries {
  public:
   bool empty() const { return entries_.empty(); }
   size_t size() const { return entries_.size(); }
-  std::string_view key(size_t i) const { return std::string_view(keys_).substr(entries_[i].begin, entries_[i].size); }
+  std::string_view key(size_t i) const {
+    return std::string_view(keys_).substr(entries_[i].begin, entries_[i].size);
+  }
   std::string_view value(size_t i) const { return entries_[i].value; }
   // What they take up in memory, more or less.
   size_t bytes() const { return keys_.size() + value_bytes_ + entries_.size() * kEntryBytes; }
@@ -37,11 +41,12 @@ class Entries {
   void Add(std::string_view key, std::string_view value);
 
   std::shared_ptr<const ReadOp> owner;  // of the values
-  bool more = false;  // keys of the range behind them, in the order of the read
-  std::string next;   // where those begin, or in reverse end; only if there are some
+  bool more = false;                    // keys of the range behind them, in the order of the read
+  std::string next;  // where those begin, or in reverse end; only if there are some
 
  private:
-  // Beside the key and the value of each: librados has a node of a tree and a list of buffers for it.
+  // Beside the key and the value of each: librados has a node of a tree and a list of buffers for
+  // it.
   static constexpr size_t kEntryBytes = 200;
   struct Entry {
     size_t begin, size;  // of the key
@@ -65,17 +70,20 @@ class RangeCache {
     const Part& part;
     std::string_view begin, end;
   };
-  // What stands at a place, as it was under a header and at a stamp of the part (as its object has it).
+  // What stands at a place, as it was under a header and at a stamp of the part (as its object has
+  // it).
   struct Known {
     EntriesPtr entries;
     HeaderPtr header;
     std::string stamp;
   };
-  // What is known of the place; null entries if nothing is, or if it ends clearly before `keys` keys with more behind. *again says whether
-  // the place was asked for before, not long ago: then it is worth to be noted.
+  // What is known of the place; null entries if nothing is, or if it ends clearly before `keys`
+  // keys with more behind. *again says whether the place was asked for before, not long ago: then
+  // it is worth to be noted.
   Known Find(const Place& place, size_t keys, bool* again);
   void Note(const Place& place, Known known);
-  // For good: nothing is known any more. For OSDs that do not say why they have refused an operation.
+  // For good: nothing is known any more. For OSDs that do not say why they have refused an
+  // operation.
   void SwitchOff() { off_.store(true, std::memory_order_relaxed); }
   // Whether what was found stood still.
   void Count(bool hit) { (hit ? hits_ : misses_).fetch_add(1, std::memory_order_relaxed); }
@@ -93,12 +101,14 @@ class RangeCache {
   static size_t BytesOf(const Entry& entry);
 
   const size_t max_bytes_;
-  std::array<std::atomic<uint32_t>, 4096> asked_ = {};  // a part of the hash of the last place that fell here
+  std::array<std::atomic<uint32_t>, 4096> asked_ =
+      {};  // a part of the hash of the last place that fell here
   std::atomic<uint64_t> hits_ = 0, misses_ = 0;
   std::atomic<bool> off_ = false;
   mutable Mutex mutex_;
   std::list<Entry> entries_ GUARDED_BY(mutex_);  // the last used first
-  std::unordered_map<std::string_view, std::list<Entry>::iterator> index_ GUARDED_BY(mutex_);  // views the entries' names
+  std::unordered_map<std::string_view, std::list<Entry>::iterator> index_
+      GUARDED_BY(mutex_);  // views the entries' names
   size_t bytes_ GUARDED_BY(mutex_) = 0;
 };
 

@@ -9,7 +9,8 @@
 namespace stator::kv_rados {
 namespace {
 
-const Part kPart({kv::Space::kItems, 7}, 0), kOtherPart({kv::Space::kItems, 7}, 1), kOtherTablet({kv::Space::kItems, 8}, 0);
+const Part kPart({kv::Space::kItems, 7}, 0), kOtherPart({kv::Space::kItems, 7}, 1),
+    kOtherTablet({kv::Space::kItems, 8}, 0);
 const std::string kValue(1000, 'v');
 
 EntriesPtr Some(size_t count, bool more = false) {
@@ -45,7 +46,8 @@ TEST(Entries, ArePairsInTheirOrder) {
   entries.Add("e", "five");
   ASSERT_EQ(entries.size(), 4u);
   std::string all;
-  for (size_t i = 0; i < entries.size(); ++i) all.append(entries.key(i)).append("=").append(entries.value(i)).append(" ");
+  for (size_t i = 0; i < entries.size(); ++i)
+    all.append(entries.key(i)).append("=").append(entries.value(i)).append(" ");
   EXPECT_EQ(all, "a=one ccc=three d=four e=five ");
 }
 
@@ -93,7 +95,8 @@ TEST(RangeCache, IsBoundedAndForgetsWhatWasUsedLeastRecently) {
   EXPECT_EQ(Known(cache, place("k999")), "3 at stamp");
   EXPECT_EQ(Known(cache, place("k0")), "unknown");
   cache.Note(place("first"), Of(Some(10)));
-  EXPECT_EQ(Known(cache, place("first")), "unknown, asked for before") << "what has grown too large is not kept as it was";
+  EXPECT_EQ(Known(cache, place("first")), "unknown, asked for before")
+      << "what has grown too large is not kept as it was";
 
   RangeCache none(0);
   for (int i = 0; i < 10; ++i) none.Note(place("k" + std::to_string(i)), Of(Some(0)));

@@ -18,9 +18,16 @@ TEST(RadosRouting, WhatBelongsTogetherHasRoutesWithOneHash) {
     ASSERT_TRUE(route);
     EXPECT_EQ(*route, kHash + "rest");
   }
-  EXPECT_FALSE(RouteOf(Space::kItems, "\x02" "count")) << "every part has one";
+  EXPECT_FALSE(RouteOf(Space::kItems,
+                       "\x02"
+                       "count"))
+      << "every part has one";
   EXPECT_EQ(RouteOf(Space::kItems, ""), "");
-  EXPECT_EQ(RouteOf(Space::kLog, "\x02" "count"), "\x02" "count");
+  EXPECT_EQ(RouteOf(Space::kLog,
+                    "\x02"
+                    "count"),
+            "\x02"
+            "count");
   EXPECT_EQ(RouteOf(Space::kCatalog, "\x02"), "\x02");
   EXPECT_FALSE(BelongsToAnItem(Space::kItems, "\x01" + kHash));
   EXPECT_TRUE(BelongsToAnItem(Space::kItems, "\x03" + kHash));
@@ -34,7 +41,12 @@ TEST(RadosRouting, KeysOfTheEngineAboveStandBesideWhatTheyAreAbout) {
     EXPECT_EQ(RouteOf(Space::kItems, key), RouteOf(Space::kItems, item));
     EXPECT_EQ(RouteOf(Space::kLog, key), item);
   }
-  EXPECT_EQ(RouteOf(Space::kItems, "\xfft\x02" "count" + id), "") << "one place, though its counter has none";
+  EXPECT_EQ(RouteOf(Space::kItems,
+                    "\xfft\x02"
+                    "count" +
+                        id),
+            "")
+      << "one place, though its counter has none";
   EXPECT_EQ(RouteOf(Space::kItems, "\xfft" + id), "");
   EXPECT_EQ(RouteOf(Space::kItems, "\xfft"), "");
   EXPECT_TRUE(BelongsToAnItem(Space::kItems, "\xfft\x03" + kHash + id));
@@ -65,12 +77,15 @@ TEST(RadosRouting, RangesOfOneKindHaveRoutes) {
   int known = 0;
   for (int i = 0; i < 100'000; ++i) {
     const Space space = random.Below(2) == 0 ? Space::kItems : Space::kLog;
-    const std::string begin = RandomKey(random), end = random.Below(5) == 0 ? "" : RandomKey(random);
+    const std::string begin = RandomKey(random),
+                      end = random.Below(5) == 0 ? "" : RandomKey(random);
     if (!end.empty() && begin >= end) continue;
     const std::optional<RouteRange> routes = RoutesOfKeys(space, begin, end);
     if (!routes) continue;
     ++known;
-    const auto in = [&](const std::string& key) { return key >= begin && (end.empty() || key < end); };
+    const auto in = [&](const std::string& key) {
+      return key >= begin && (end.empty() || key < end);
+    };
     const std::string a = RandomKey(random), b = RandomKey(random);
     for (const std::string& key : {a, b}) {
       ASSERT_TRUE(!in(key) || routes->Has(*RouteOf(space, key)));
@@ -82,9 +97,18 @@ TEST(RadosRouting, RangesOfOneKindHaveRoutes) {
   }
   EXPECT_GT(known, 1000);
   EXPECT_EQ(RoutesOfKeys(Space::kItems, "\x01", "\x02"), (RouteRange{"", ""})) << "all items";
-  EXPECT_EQ(RoutesOfKeys(Space::kItems, "\x01" "a", "\x01" "b"), (RouteRange{"a", "b"}));
+  EXPECT_EQ(RoutesOfKeys(Space::kItems,
+                         "\x01"
+                         "a",
+                         "\x01"
+                         "b"),
+            (RouteRange{"a", "b"}));
   EXPECT_EQ(RoutesOfKeys(Space::kLog, "a", "\xff"), (RouteRange{"a", "\xff"}));
-  for (const auto& [begin, end] : {std::pair("", ""), std::pair("\x01", "\x02" "a"), std::pair("\x02", "\x03"), std::pair("\xff", "")}) {
+  for (const auto& [begin, end] : {std::pair("", ""),
+                                   std::pair("\x01",
+                                             "\x02"
+                                             "a"),
+                                   std::pair("\x02", "\x03"), std::pair("\xff", "")}) {
     EXPECT_FALSE(RoutesOfKeys(Space::kItems, begin, end));
   }
   EXPECT_FALSE(RoutesOfKeys(Space::kLog, "a", ""));

@@ -14,9 +14,12 @@
 namespace stator::kv_rados {
 namespace {
 
-Error WouldBlockError() { return Error(ErrorCode::kWouldBlock, "More would have to be read from the cluster."); }
+Error WouldBlockError() {
+  return Error(ErrorCode::kWouldBlock, "More would have to be read from the cluster.");
+}
 
-// The first read of a scan is small if nobody says how far it will go. Each further one is twice as large, up to kReadBytes.
+// The first read of a scan is small if nobody says how far it will go. Each further one is twice as
+// large, up to kReadBytes.
 constexpr size_t kFirstReadBytes = 128 << 10;
 
 // What is left to read of some routes: keys in [begin, end), part by part.
@@ -42,13 +45,16 @@ struct Cursor {
     visited = 0;
   }
 
-  size_t LimitOf(const Part& part) const { return keys == 0 ? part.KeysFor(bytes) : std::min(keys, part.KeysFor(bytes)); }
+  size_t LimitOf(const Part& part) const {
+    return keys == 0 ? part.KeysFor(bytes) : std::min(keys, part.KeysFor(bytes));
+  }
 };
 
-// An operation that was sent before its Scan, and what came of it. Who brought the answer keeps it until the reply is on its way, so that
-// nobody waits for what is left to do.
+// An operation that was sent before its Scan, and what came of it. Who brought the answer keeps it
+// until the reply is on its way, so that nobody waits for what is left to do.
 struct EarlyRead {
-  EarlyRead(const RadosApi& api, Place at) : op(std::make_shared<ReadOp>(api)), place(std::move(at)) {}
+  EarlyRead(const RadosApi& api, Place at)
+      : op(std::make_shared<ReadOp>(api)), place(std::move(at)) {}
   ~EarlyRead() { place.part->NoteSeen(seen); }
 
   std::shared_ptr<ReadOp> op;
@@ -59,7 +65,8 @@ struct EarlyRead {
 // What ReadPartAhead has read for the first Fill of a cursor.
 class PartAhead final : public kv::Ahead {
  public:
-  PartAhead(std::shared_ptr<EarlyRead> early, RangeCache& cache, std::string first, std::string last, int64_t ticks, std::shared_ptr<void> until_taken)
+  PartAhead(std::shared_ptr<EarlyRead> early, RangeCache& cache, std::string first,
+            std::string last, int64_t ticks, std::shared_ptr<void> until_taken)
       : place(early->place),
         begin(std::move(first)),
         end(std::move(last)),
@@ -74,7 +81,8 @@ class PartAhead final : public kv::Ahead {
   }
   // Of a Scan that is not in reverse.
   bool IsFor(kv::Tablet tablet, const Cursor& cursor) const {
-    return !failed && read_ != nullptr && place.part->tablet == tablet && cursor.begin == begin && cursor.end == end;
+    return !failed && read_ != nullptr && place.part->tablet == tablet && cursor.begin == begin &&
+           cursor.end == end;
   }
   std::shared_ptr<EarlyRead> Take() {
     until_taken_.reset();
@@ -84,7 +92,8 @@ class PartAhead final : public kv::Ahead {
   void Note(EntriesPtr entries, ReadOp& op) {
     if (!note) return;
     std::string stamp = op.attribute(kStampAttribute);
-    if (!stamp.empty()) cache_.Note({*place.part, begin, end}, {std::move(entries), place.header, std::move(stamp)});
+    if (!stamp.empty())
+      cache_.Note({*place.part, begin, end}, {std::move(entries), place.header, std::move(stamp)});
   }
 
   const Place place;
@@ -102,13 +111,14 @@ class PartAhead final : public kv::Ahead {
 
 void AskForward(const Place& place, const Cursor& cursor, ReadOp* op) {
   op->GuardAttribute(kHeaderAttribute, place.header->bytes);
-  op->Range(StartAt(cursor.begin), CommonCellPrefix(cursor.begin, cursor.end), cursor.LimitOf(*place.part));
+  op->Range(StartAt(cursor.begin), CommonCellPrefix(cursor.begin, cursor.end),
+            cursor.LimitOf(*place.part));
 }
 
 class Scanner {
  public:
-  // The keys are all those of a range whose routes are known (`ordered`), or they are picked by their routes one by one. With another tier
-  // than kAny it has no more than was read ahead.
+  // The keys are all those of a range whose routes are known (`ordered`), or they are picked by
+  // their routes one by one. With another tier than kAny it has no more than was read ahead.
   Scanner(Cluster& cluster, TabletMap& map, const kv::Range& range, kv::Tier tier, bool ordered)
       : cluster_(cluster),
         map_(map),
@@ -118,7 +128,8 @@ class Scanner {
         tier_(tier),
         ahead_(static_cast<PartAhead*>(range.ahead)) {}
 
-  // Reads on from one part; what of the routes lies beyond it goes into *rest. Without `more` the cursor's part has been read to its end.
+  // Reads on from one part; what of the routes lies beyond it goes into *rest. Without `more` the
+  // cursor's part has been read to its end.
   Status Fill(Cursor* cursor, std::optional<Cursor>* rest);
 
  private:
@@ -152,7 +163,8 @@ Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
     } else if (tier_ != kv::Tier::kAny) {
       return WouldBlockError();
     } else {
-      ASSIGN_OR_RETURN(place, reverse_ ? map_.LocateBelow(tablet_, cursor->routes.end) : map_.Locate(tablet_, cursor->routes.begin));
+      ASSIGN_OR_RETURN(place, reverse_ ? map_.LocateBelow(tablet_, cursor->routes.end)
+                                       : map_.Locate(tablet_, cursor->routes.begin));
     }
     if (place.part == nullptr) {
       cursor->more = false;
@@ -161,8 +173,9 @@ Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
     const RouteRange has = place.header->header.routes;
     Cursor here = *cursor;
     rest->reset();
-    const bool beyond = reverse_ ? has.begin > cursor->routes.begin
-                                 : !has.end.empty() && (cursor->routes.end.empty() || has.end < cursor->routes.end);
+    const bool beyond =
+        reverse_ ? has.begin > cursor->routes.begin
+                 : !has.end.empty() && (cursor->routes.end.empty() || has.end < cursor->routes.end);
     if (beyond) {
       rest->emplace(*cursor);
       if (reverse_) {
@@ -186,7 +199,8 @@ Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
       std::string end = KeyAtRoute(tablet_.space, cursor->begin, has.end);
       if (here.end.empty() || end < here.end) here.end = std::move(end);
     }
-    ASSIGN_OR_RETURN(const int result, reverse_ ? ReadReverse(place, &here) : ReadForward(place, std::move(early), &here));
+    ASSIGN_OR_RETURN(const int result, reverse_ ? ReadReverse(place, &here)
+                                                : ReadForward(place, std::move(early), &here));
     if (result == 0) {
       here.bytes = std::min(2 * here.bytes, kReadBytes);
       here.keys = 0;
@@ -204,11 +218,13 @@ Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
     } else {
       return cluster_.ErrorOf(result, place.part->object, false);
     }
-    if (round == 50) return Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read.");
+    if (round == 50)
+      return Error(ErrorCode::kUnavailable, "A tablet changes faster than its map can be read.");
   }
 }
 
-Result<int> Scanner::ReadForward(const Place& place, std::shared_ptr<EarlyRead> early, Cursor* cursor) {
+Result<int> Scanner::ReadForward(const Place& place, std::shared_ptr<EarlyRead> early,
+                                 Cursor* cursor) {
   if (early != nullptr && ahead_->known != nullptr) {
     cursor->Take(ahead_->known, false);
     return 0;
@@ -219,7 +235,8 @@ Result<int> Scanner::ReadForward(const Place& place, std::shared_ptr<EarlyRead> 
     read = early->op;
   } else {
     std::unique_ptr<ReadOp> now;
-    const int result = cluster_.Read(part.object, [&](ReadOp& op) { AskForward(place, *cursor, &op); }, &now);
+    const int result = cluster_.Read(
+        part.object, [&](ReadOp& op) { AskForward(place, *cursor, &op); }, &now);
     if (result < 0) return result;
     read = std::move(now);
   }
@@ -266,22 +283,27 @@ Result<int> Scanner::ReadForward(const Place& place, std::shared_ptr<EarlyRead> 
   return 0;
 }
 
-// First the keys, from the reverse order; then their values, and the keys again: if they are still the same, the second read
-// alone shows one state. Only keys that come and go make it start over, not values that change.
+// First the keys, from the reverse order; then their values, and the keys again: if they are still
+// the same, the second read alone shows one state. Only keys that come and go make it start over,
+// not values that change.
 Result<int> Scanner::ReadReverse(const Place& place, Cursor* cursor) {
   const Part& part = *place.part;
-  const std::string start = cursor->end.empty() ? std::string(1, kReverseCell) : ReverseCell(cursor->end);
+  const std::string start =
+      cursor->end.empty() ? std::string(1, kReverseCell) : ReverseCell(cursor->end);
   const std::string prefix = CommonReversePrefix(cursor->begin, cursor->end);
   const size_t limit = cursor->LimitOf(part);
   const int64_t started = cluster_.clock().TicksMicros();
   std::vector<std::string> keys, cells;
   for (bool first = true;; first = false) {
     std::unique_ptr<ReadOp> read;
-    const int result = cluster_.Read(part.object, [&](ReadOp& op) {
-      op.GuardAttribute(kHeaderAttribute, place.header->bytes);
-      op.Range(start, prefix, limit);
-      if (!cells.empty()) op.Keys(cells);
-    }, &read);
+    const int result = cluster_.Read(
+        part.object,
+        [&](ReadOp& op) {
+          op.GuardAttribute(kHeaderAttribute, place.header->bytes);
+          op.Range(start, prefix, limit);
+          if (!cells.empty()) op.Keys(cells);
+        },
+        &read);
     if (result < 0) return result;
     bool more = read->more(0);
     std::vector<std::string> now;
@@ -317,7 +339,8 @@ Result<int> Scanner::ReadReverse(const Place& place, Cursor* cursor) {
       for (size_t i = 0; i < keys.size(); ++i) {
         const auto value = values.find(cells[i]);
         if (value == values.end()) {
-          return CorruptionError(fmt::format("The object {} has a key in its reverse order that has no value.", part.object));
+          return CorruptionError(fmt::format(
+              "The object {} has a key in its reverse order that has no value.", part.object));
         }
         seen.push_back(part.SeenOf(keys[i], kv::StampOf(value->second), value->second.size()));
         if (Wants(*cursor, keys[i])) entries->Add(keys[i], value->second);
@@ -328,7 +351,8 @@ Result<int> Scanner::ReadReverse(const Place& place, Cursor* cursor) {
       return 0;
     }
     if (!first && cluster_.PastDeadline(started)) {
-      return Error(ErrorCode::kUnavailable, "Keys come and go faster than they can be read in reverse.");
+      return Error(ErrorCode::kUnavailable,
+                   "Keys come and go faster than they can be read in reverse.");
     }
     keys = std::move(now);
     cells.clear();
@@ -371,8 +395,8 @@ Status ScanMerged(Scanner& scanner, Cursor all, bool reverse, Visit visit, bool*
     Cursor* next = nullptr;
     for (Cursor& cursor : cursors) {
       if (cursor.empty()) continue;
-      const bool first = next == nullptr || (reverse ? cursor.key() > next->key()
-                                                     : cursor.key() < next->key());
+      const bool first =
+          next == nullptr || (reverse ? cursor.key() > next->key() : cursor.key() < next->key());
       if (first) next = &cursor;
     }
     if (next == nullptr) return OkStatus();
@@ -395,7 +419,8 @@ Status ScanMerged(Scanner& scanner, Cursor all, bool reverse, Visit visit, bool*
 Result<std::string> AddCounters(std::string_view a, std::string_view b) {
   ASSIGN_OR_RETURN(const int64_t first, kv::CounterOf(a));
   ASSIGN_OR_RETURN(const int64_t second, kv::CounterOf(b));
-  const auto sum = static_cast<int64_t>(static_cast<uint64_t>(first) + static_cast<uint64_t>(second));
+  const auto sum =
+      static_cast<int64_t>(static_cast<uint64_t>(first) + static_cast<uint64_t>(second));
   return kv::EncodeCounter(std::max(kv::StampOf(a), kv::StampOf(b)), sum);
 }
 
@@ -411,11 +436,13 @@ std::vector<Piece> PiecesOf(const kv::Range& range) {
   const kv::Space space = range.tablet.space;
   std::vector<Piece> pieces;
   const auto add = [&](std::string_view begin, std::string_view end) {
-    if (end.empty() || begin < end) pieces.push_back({std::string(begin), std::string(end), RoutesOfKeys(space, begin, end)});
+    if (end.empty() || begin < end)
+      pieces.push_back({std::string(begin), std::string(end), RoutesOfKeys(space, begin, end)});
   };
   // What engines keep in a log lies behind everything else and in another order.
   constexpr std::string_view kEngineKeys = "\xff";
-  if (space == kv::Space::kLog && range.begin < kEngineKeys && (range.end.empty() || range.end > kEngineKeys)) {
+  if (space == kv::Space::kLog && range.begin < kEngineKeys &&
+      (range.end.empty() || range.end > kEngineKeys)) {
     add(range.begin, kEngineKeys);
     add(kEngineKeys, range.end);
   } else {
@@ -426,18 +453,23 @@ std::vector<Piece> PiecesOf(const kv::Range& range) {
 }
 
 Cursor CursorOf(const kv::Range& range, Piece piece) {
-  Cursor cursor{.routes = std::move(piece.routes).value_or(RouteRange()), .begin = std::move(piece.begin), .end = std::move(piece.end)};
+  Cursor cursor{.routes = std::move(piece.routes).value_or(RouteRange()),
+                .begin = std::move(piece.begin),
+                .end = std::move(piece.end)};
   cursor.keys = range.expected_keys;
   // A read cannot be told where to end. Where it could go far beyond it shall not be large.
   const bool bounded = IsBoundedByPrefix(cursor.begin, cursor.end, range.reverse);
-  if (range.expected_bytes > 0) cursor.bytes = std::min(range.expected_bytes, bounded ? kReadBytes : kFirstReadBytes);
-  else if (range.expected_keys > 0) cursor.bytes = kReadBytes;
+  if (range.expected_bytes > 0)
+    cursor.bytes = std::min(range.expected_bytes, bounded ? kReadBytes : kFirstReadBytes);
+  else if (range.expected_keys > 0)
+    cursor.bytes = kReadBytes;
   return cursor;
 }
 
 }  // namespace
 
-Status ScanParts(Cluster& cluster, TabletMap& map, const kv::Range& range, kv::Tier tier, Visit visit) {
+Status ScanParts(Cluster& cluster, TabletMap& map, const kv::Range& range, kv::Tier tier,
+                 Visit visit) {
   std::optional<Cluster::Since> since;
   const auto* ahead = static_cast<const PartAhead*>(range.ahead);
   if (ahead != nullptr && ahead->failed && tier == kv::Tier::kAny) since.emplace(ahead->began);
@@ -454,35 +486,41 @@ Status ScanParts(Cluster& cluster, TabletMap& map, const kv::Range& range, kv::T
 }
 
 bool ReadPartAhead(Cluster& cluster, RangeCache& cache, const kv::Range& range,
-                   FunctionRef<std::optional<Place>(std::string_view)> locate, std::shared_ptr<void> until_taken,
-                   kv::Engine::AheadDone& done) {
+                   FunctionRef<std::optional<Place>(std::string_view)> locate,
+                   std::shared_ptr<void> until_taken, kv::Engine::AheadDone& done) {
   std::vector<Piece> pieces = PiecesOf(range);
   if (range.reverse || pieces.size() != 1 || !pieces.front().routes) return false;
   const Cursor cursor = CursorOf(range, std::move(pieces.front()));
   const std::optional<Place> place = locate(cursor.routes.begin);
   if (!place) return false;
   const auto early = std::make_shared<EarlyRead>(cluster.api(), *place);
-  auto ahead = std::make_unique<PartAhead>(early, cache, cursor.begin, cursor.end, cluster.clock().TicksMicros(), std::move(until_taken));
-  RangeCache::Known known = cache.Find({*place->part, cursor.begin, cursor.end}, cursor.LimitOf(*place->part), &ahead->note);
+  auto ahead = std::make_unique<PartAhead>(early, cache, cursor.begin, cursor.end,
+                                           cluster.clock().TicksMicros(), std::move(until_taken));
+  RangeCache::Known known = cache.Find({*place->part, cursor.begin, cursor.end},
+                                       cursor.LimitOf(*place->part), &ahead->note);
   if (known.header != nullptr && known.header->bytes != place->header->bytes) known = {};
   ReadOp& op = *early->op;
   if (ahead->note) op.Attributes();
   if (known.entries != nullptr) op.GuardAttributeIsNot(kStampAttribute, known.stamp);
   AskForward(*place, cursor, &op);
-  cluster.ReadLater(place->part->object, op, [early, &cache, known = std::move(known), ahead = std::move(ahead), done = std::move(done)](int result) mutable {
-    // Refused because nothing has changed, or because the header has.
-    if (result == -ECANCELED && known.entries != nullptr) {
-      const std::string header = early->op->attribute(kHeaderAttribute);
-      if (header.empty()) cache.SwitchOff();
-      if (header == early->place.header->bytes && early->op->attribute(kStampAttribute) == known.stamp) {
-        ahead->known = std::move(known.entries);
-        result = 0;
-      }
-    }
-    if (known.header != nullptr && result >= 0) cache.Count(ahead->known != nullptr);
-    ahead->failed = result < 0;
-    done(std::move(ahead));
-  });
+  cluster.ReadLater(place->part->object, op,
+                    [early, &cache, known = std::move(known), ahead = std::move(ahead),
+                     done = std::move(done)](int result) mutable {
+                      // Refused because nothing has changed, or because the header has.
+                      if (result == -ECANCELED && known.entries != nullptr) {
+                        const std::string header = early->op->attribute(kHeaderAttribute);
+                        if (header.empty()) cache.SwitchOff();
+                        if (header == early->place.header->bytes &&
+                            early->op->attribute(kStampAttribute) == known.stamp) {
+                          ahead->known = std::move(known.entries);
+                          result = 0;
+                        }
+                      }
+                      if (known.header != nullptr && result >= 0)
+                        cache.Count(ahead->known != nullptr);
+                      ahead->failed = result < 0;
+                      done(std::move(ahead));
+                    });
   return true;
 }
 

@@ -7,20 +7,23 @@
 
 namespace stator::kv_rados {
 
-// As Engine::Scan of a range that is not empty. Each operation reads from one part. Keys that have the order of their routes are read
-// part after part; others are merged from all parts, where equal counters are added up.
+// As Engine::Scan of a range that is not empty. Each operation reads from one part. Keys that have
+// the order of their routes are read part after part; others are merged from all parts, where equal
+// counters are added up.
 Status ScanParts(Cluster& cluster, TabletMap& map, const kv::Range& range, kv::Tier tier,
                  FunctionRef<bool(std::string_view key, std::string_view value)> visit);
 
-// Sends the first operation of such a Scan; `done`, as that of Cluster::ReadLater, gets what was read. False, and `done` is left alone, if
-// it would have to be looked for where that goes (`locate` never waits), or if the Scan does not begin with one operation on one part.
-// `until_taken` is kept until a Scan takes what was read, or nobody will.
-// What was read before and has not changed is taken from the cache, once the operation says so.
+// Sends the first operation of such a Scan; `done`, as that of Cluster::ReadLater, gets what was
+// read. False, and `done` is left alone, if it would have to be looked for where that goes
+// (`locate` never waits), or if the Scan does not begin with one operation on one part.
+// `until_taken` is kept until a Scan takes what was read, or nobody will. What was read before and
+// has not changed is taken from the cache, once the operation says so.
 bool ReadPartAhead(Cluster& cluster, RangeCache& cache, const kv::Range& range,
-                   FunctionRef<std::optional<Place>(std::string_view route)> locate, std::shared_ptr<void> until_taken,
-                   kv::Engine::AheadDone& done);
+                   FunctionRef<std::optional<Place>(std::string_view route)> locate,
+                   std::shared_ptr<void> until_taken, kv::Engine::AheadDone& done);
 
-// The sum of what the parts have of a counter, under the highest of their stamps. kCorruption if one is no counter.
+// The sum of what the parts have of a counter, under the highest of their stamps. kCorruption if
+// one is no counter.
 Result<std::string> AddCounters(std::string_view a, std::string_view b);
 
 }  // namespace stator::kv_rados

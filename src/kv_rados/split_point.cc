@@ -10,7 +10,8 @@ namespace {
 constexpr size_t kParts = 8;  // the newest, and the last, are one of so many
 constexpr size_t kFewEntries = 32;
 constexpr double kHalf = 0.5;
-// Of the limit: somewhat below it, so that what is left is not looked at again for each key that changes in it.
+// Of the limit: somewhat below it, so that what is left is not looked at again for each key that
+// changes in it.
 constexpr double kKept = 1.0 - 1.0 / kParts;
 
 }  // namespace
@@ -41,8 +42,10 @@ std::optional<PartSurvey::Cut> PartSurvey::CutAt(double share) const {
     const uint64_t distance = std::max(before, bytes) - std::min(before, bytes);
     if (best && distance >= best_distance) continue;
     // The shortest beginning of `next` that is greater than `last`.
-    const auto shared = std::mismatch(last.begin(), last.end(), next.begin(), next.end()).first - last.begin();
-    best = Cut{std::string(next.substr(0, static_cast<size_t>(shared) + 1)), static_cast<double>(before) / static_cast<double>(entry_bytes_)};
+    const auto shared =
+        std::mismatch(last.begin(), last.end(), next.begin(), next.end()).first - last.begin();
+    best = Cut{std::string(next.substr(0, static_cast<size_t>(shared) + 1)),
+               static_cast<double>(before) / static_cast<double>(entry_bytes_)};
     best_distance = distance;
   }
   return best;
@@ -65,13 +68,15 @@ bool PartSurvey::IsAppendedTo() const {
 
 double PartSurvey::ShareToKeep(const Amount& limit) const {
   if (!IsAppendedTo()) return kHalf;
-  const double share = kKept * std::min({1.0, static_cast<double>(limit.bytes) / static_cast<double>(amount_.bytes),
-                                         static_cast<double>(limit.keys) / static_cast<double>(amount_.keys)});
+  const double share =
+      kKept * std::min({1.0, static_cast<double>(limit.bytes) / static_cast<double>(amount_.bytes),
+                        static_cast<double>(limit.keys) / static_cast<double>(amount_.keys)});
   return std::max(share, kHalf);  // less: several parts will be needed
 }
 
 std::optional<std::string> PartSurvey::Boundary(const std::optional<Amount>& limit) {
-  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.route < b.route; });
+  std::sort(entries_.begin(), entries_.end(),
+            [](const Entry& a, const Entry& b) { return a.route < b.route; });
   const double share = limit ? ShareToKeep(*limit) : kHalf;
   std::optional<Cut> cut = CutAt(share);
   // Keys that have to stay together may leave no such place.

@@ -18,11 +18,13 @@ class PartSurvey {
   // The bytes that it takes up, and the stamp of its value.
   void Note(std::string_view key, size_t bytes, uint64_t stamp);
   const Amount& amount() const { return amount_; }
-  // Where the part is divided; none if all keys have to stay together. That is the route at which it falls into halves of about the same
-  // size. But a part that has grown beyond a limit, and whose newest keys are its last ones, as those of a queue are, will get its next ones
-  // there too: it keeps as much as lets it stay below the limit, so little is copied, and a queue leaves few parts behind.
-  // It is the beginning of the route of some key behind it, and no key before it is beyond it: whatever key of the same shape
-  // comes to be later with a higher stamp in it belongs behind it.
+  // Where the part is divided; none if all keys have to stay together. That is the route at which
+  // it falls into halves of about the same size. But a part that has grown beyond a limit, and
+  // whose newest keys are its last ones, as those of a queue are, will get its next ones there too:
+  // it keeps as much as lets it stay below the limit, so little is copied, and a queue leaves few
+  // parts behind. It is the beginning of the route of some key behind it, and no key before it is
+  // beyond it: whatever key of the same shape comes to be later with a higher stamp in it belongs
+  // behind it.
   std::optional<std::string> Boundary(const std::optional<Amount>& limit);
 
  private:
@@ -31,7 +33,8 @@ class PartSurvey {
     size_t bytes = 0;
     uint64_t stamp = 0;
   };
-  // Where what is before it comes nearest to a share of the bytes of the entries, and which share that is. The entries are sorted.
+  // Where what is before it comes nearest to a share of the bytes of the entries, and which share
+  // that is. The entries are sorted.
   struct Cut {
     std::string route;
     double share = 0;
@@ -50,7 +53,8 @@ class PartSurvey {
 
 // Whether a key goes to the new part. Counters stay.
 bool Moves(kv::Space space, std::string_view boundary, std::string_view key);
-// For a key that does not: the cell "k" behind which the next one that does may be. "" if they lie scattered.
+// For a key that does not: the cell "k" behind which the next one that does may be. "" if they lie
+// scattered.
 std::string NextThatMoves(kv::Space space, std::string_view boundary, std::string_view key);
 
 }  // namespace stator::kv_rados

@@ -24,18 +24,22 @@ struct Written {
 double Kept(Space space, const std::vector<Written>& all, Amount limit) {
   PartSurvey survey(space);
   uint64_t total = 0, stays = 0;
-  for (const Written& each : all) survey.Note(each.key, each.bytes, each.stamp), total += each.bytes;
+  for (const Written& each : all)
+    survey.Note(each.key, each.bytes, each.stamp), total += each.bytes;
   EXPECT_EQ(survey.amount(), (Amount{total, all.size()}));
   const std::optional<std::string> boundary = survey.Boundary(limit);
   if (!boundary) return 1;
   for (const Written& each : all) stays += Moves(space, *boundary, each.key) ? 0 : each.bytes;
   return static_cast<double>(stays) / static_cast<double>(total);
 }
-double Kept(const std::vector<Written>& all) { return Kept(Space::kLog, all, {UINT64_MAX, all.size()}); }
+double Kept(const std::vector<Written>& all) {
+  return Kept(Space::kLog, all, {UINT64_MAX, all.size()});
+}
 
 std::vector<Written> Queue(int count, int of_a_batch = 1) {
   std::vector<Written> all;
-  for (int i = 0; i < count; ++i) all.push_back({fmt::format("queue{:06}", i), static_cast<uint64_t>(1 + i / of_a_batch)});
+  for (int i = 0; i < count; ++i)
+    all.push_back({fmt::format("queue{:06}", i), static_cast<uint64_t>(1 + i / of_a_batch)});
   return all;
 }
 
@@ -61,7 +65,8 @@ TEST(RadosSplitPoint, OfAQueueIsNearItsEnd) {
   EXPECT_NEAR(Kept(Queue(200, 200)), kHalf, kNear) << "in one batch: nothing is known";
   std::vector<Written> shuffled = Queue(1000);
   SeededRandom random(4);
-  for (size_t i = shuffled.size() - 1; i > 0; --i) std::swap(shuffled[i], shuffled[random.Below(i + 1)]);
+  for (size_t i = shuffled.size() - 1; i > 0; --i)
+    std::swap(shuffled[i], shuffled[random.Below(i + 1)]);
   EXPECT_NEAR(Kept(shuffled), kSevenEighths, kNear) << "in whatever order the keys are told";
   // A few changes elsewhere.
   std::vector<Written> all = Queue(1000);
@@ -86,23 +91,30 @@ TEST(RadosSplitPoint, OfQueuesSideBySideIsBetweenThem) {
 // What a queue leaves behind is not divided again.
 TEST(RadosSplitPoint, OfAQueueLeavesLessThanTheLimit) {
   const std::vector<Written> all = Queue(1000);
-  for (const Amount& limit : {Amount{90'000, UINT64_MAX}, Amount{UINT64_MAX, 900}, Amount{95'000, 900}}) {
+  for (const Amount& limit :
+       {Amount{90'000, UINT64_MAX}, Amount{UINT64_MAX, 900}, Amount{95'000, 900}}) {
     EXPECT_NEAR(Kept(Space::kLog, all, limit), kSevenEighths * 0.9, kNear);
   }
-  EXPECT_NEAR(Kept(Space::kLog, all, {UINT64_MAX, 300}), kHalf, kNear) << "several parts will be needed";
+  EXPECT_NEAR(Kept(Space::kLog, all, {UINT64_MAX, 300}), kHalf, kNear)
+      << "several parts will be needed";
   EXPECT_NEAR(Kept(Space::kLog, all, {0, 0}), kHalf, kNear);
 }
 
 TEST(RadosSplitPoint, LeavesCollectionsWhole) {
-  const auto key = [](char hash, uint64_t i) { return "\x10" + std::string(kHashBytes, hash) + fmt::format("{:06}", i); };
+  const auto key = [](char hash, uint64_t i) {
+    return "\x10" + std::string(kHashBytes, hash) + fmt::format("{:06}", i);
+  };
   std::vector<Written> all;
-  for (uint64_t i = 0; i < 1000; ++i) all.push_back({key(static_cast<char>('a' + i / 50), i), i + 1});
-  EXPECT_NEAR(Kept(Space::kItems, all, {UINT64_MAX, 1000}), kSevenEighths, 0.026) << "a twentieth is one collection";
+  for (uint64_t i = 0; i < 1000; ++i)
+    all.push_back({key(static_cast<char>('a' + i / 50), i), i + 1});
+  EXPECT_NEAR(Kept(Space::kItems, all, {UINT64_MAX, 1000}), kSevenEighths, 0.026)
+      << "a twentieth is one collection";
   // The last one is most of it, so nothing near the end is a place.
   all.clear();
   for (uint64_t i = 0; i < 1000; ++i) all.push_back({key(i < 300 ? 'a' : 'b', i), i + 1});
   EXPECT_NEAR(Kept(Space::kItems, all, {UINT64_MAX, 1000}), 0.3, kNear);
-  // The first one is nearly all: where it ends is no place that leaves less than the limit, but the only one.
+  // The first one is nearly all: where it ends is no place that leaves less than the limit, but the
+  // only one.
   all.clear();
   for (uint64_t i = 0; i < 1000; ++i) all.push_back({key(i < 990 ? 'a' : 'b', i), i + 1});
   EXPECT_NEAR(Kept(Space::kItems, all, {UINT64_MAX, 1000}), 0.99, 0.001);
@@ -110,7 +122,8 @@ TEST(RadosSplitPoint, LeavesCollectionsWhole) {
   EXPECT_EQ(Kept(Space::kItems, all, {UINT64_MAX, 1000}), 1);
 }
 
-// Keys of the same shape with a higher stamp in them go behind the boundary, for the writers count on that.
+// Keys of the same shape with a higher stamp in them go behind the boundary, for the writers count
+// on that.
 TEST(RadosSplitPoint, WhatComesLaterBelongsToTheSecondHalf) {
   for (const bool appended : {false, true}) {
     PartSurvey survey(Space::kLog);

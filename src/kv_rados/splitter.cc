@@ -14,7 +14,8 @@ namespace stator::kv_rados {
 namespace {
 
 constexpr std::chrono::milliseconds kLookInterval(500);
-// A part that cannot be split, or need not be after all, is considered again after so long; one whose split failed sooner.
+// A part that cannot be split, or need not be after all, is considered again after so long; one
+// whose split failed sooner.
 constexpr int64_t kWaitMicros = 60'000'000, kWaitAfterErrorMicros = 2'000'000;
 
 }  // namespace
@@ -31,7 +32,8 @@ void Splitter::Stop() {
   if (thread_.joinable()) thread_.join();
   MutexLock lock(mutex_);
   for (const Task& task : std::exchange(tasks_, {})) {
-    if (task.asked != nullptr) task.asked->set_value(Error(ErrorCode::kUnavailable, "The store is closing."));
+    if (task.asked != nullptr)
+      task.asked->set_value(Error(ErrorCode::kUnavailable, "The store is closing."));
   }
 }
 
@@ -50,7 +52,8 @@ void Splitter::Consider(const PartPtr& part, const PartSize& size) {
 
 void Splitter::Watch(const PartPtr& part) {
   MutexLock lock(mutex_);
-  if (watched_.try_emplace(part->object, Watched{part, {}, cluster_.clock().TicksMicros()}).second) wake_.notify_all();
+  if (watched_.try_emplace(part->object, Watched{part, {}, cluster_.clock().TicksMicros()}).second)
+    wake_.notify_all();
 }
 
 void Splitter::Run() {
@@ -77,9 +80,11 @@ void Splitter::Run() {
 
 void Splitter::Do(const Task& task) {
   const Result<bool> done = Split(task.part, task.asked != nullptr);
-  if (task.asked != nullptr) return task.asked->set_value(done.ok() ? OkStatus() : Status(done.error()));
+  if (task.asked != nullptr)
+    return task.asked->set_value(done.ok() ? OkStatus() : Status(done.error()));
   if (!done.ok() && !stopping()) {
-    LogWarn("a part was not split", {{"object", task.part->object}, {"reason", done.error().message()}});
+    LogWarn("a part was not split",
+            {{"object", task.part->object}, {"reason", done.error().message()}});
   }
   MutexLock lock(mutex_);
   if (done.ok() && *done) {
@@ -91,14 +96,19 @@ void Splitter::Do(const Task& task) {
     again.ticks = cluster_.clock().TicksMicros() + kWaitAfterErrorMicros;
   } else {
     again.ticks = cluster_.clock().TicksMicros() + kWaitMicros;
-    again.amount = {task.told.bytes + cluster_.options().split_bytes / 8, task.told.keys + cluster_.options().split_keys / 8};
+    again.amount = {task.told.bytes + cluster_.options().split_bytes / 8,
+                    task.told.keys + cluster_.options().split_keys / 8};
   }
 }
 
-// ---- one's own splits ----------------------------------------------------------------------------------------------
+// ---- one's own splits ---------------------------------------------------------------------------
 
 PartSplit Splitter::Carrier(const PartPtr& part) {
-  return {cluster_, map_, process_, part, [this] { return !stopping(); },
+  return {cluster_,
+          map_,
+          process_,
+          part,
+          [this] { return !stopping(); },
           [this](int step) {
             const auto& told = cluster_.options().split_step;
             return told ? told(step) : OkStatus();
@@ -108,7 +118,8 @@ PartSplit Splitter::Carrier(const PartPtr& part) {
 Result<bool> Splitter::Split(const PartPtr& part, bool forced) {
   const RadosOptions& options = cluster_.options();
   const auto refuse = [&](std::string_view why) -> Result<bool> {
-    if (forced) return Error(ErrorCode::kUnavailable, fmt::format("The part {} {}.", part->object, why));
+    if (forced)
+      return Error(ErrorCode::kUnavailable, fmt::format("The part {} {}.", part->object, why));
     return false;
   };
   ASSIGN_OR_RETURN(const HeaderPtr header, ReadHeader(cluster_, *part));
@@ -118,14 +129,19 @@ Result<bool> Splitter::Split(const PartPtr& part, bool forced) {
     return refuse("is being split already");
   }
   PartSurvey survey(part->tablet.space);
-  ASSIGN_OR_RETURN(const bool read, WalkPart(cluster_, *part, header, [&survey](std::string_view key, size_t bytes, uint64_t stamp) {
-    survey.Note(key, bytes, stamp);
-  }));
+  ASSIGN_OR_RETURN(const bool read,
+                   WalkPart(cluster_, *part, header,
+                            [&survey](std::string_view key, size_t bytes, uint64_t stamp) {
+                              survey.Note(key, bytes, stamp);
+                            }));
   if (!read) return refuse("has changed");
   const Amount amount = survey.amount();
-  if (!forced && amount.bytes < options.split_bytes && amount.keys < options.split_keys) return false;
-  const std::optional<Amount> limit = forced ? std::nullopt : std::optional(Amount{options.split_bytes, options.split_keys});
-  const std::optional<std::string> boundary = part->tablet.space == kv::Space::kCatalog ? std::nullopt : survey.Boundary(limit);
+  if (!forced && amount.bytes < options.split_bytes && amount.keys < options.split_keys)
+    return false;
+  const std::optional<Amount> limit =
+      forced ? std::nullopt : std::optional(Amount{options.split_bytes, options.split_keys});
+  const std::optional<std::string> boundary =
+      part->tablet.space == kv::Space::kCatalog ? std::nullopt : survey.Boundary(limit);
   if (!boundary) return refuse("cannot be divided");
   const int64_t started = cluster_.clock().TicksMicros();
   PartSplit split = Carrier(part);
@@ -135,16 +151,18 @@ Result<bool> Splitter::Split(const PartPtr& part, bool forced) {
   ASSIGN_OR_RETURN(const bool done, split.CarryOn());
   if (!done) return refuse("is being split by another process now");
   splits_.fetch_add(1, std::memory_order_relaxed);
-  LogInfo("a part was split", {{"object", part->object},
-                               {"bytes", amount.bytes},
-                               {"keys", amount.keys},
-                               {"milliseconds", (cluster_.clock().TicksMicros() - started) / 1000}});
+  LogInfo("a part was split",
+          {{"object", part->object},
+           {"bytes", amount.bytes},
+           {"keys", amount.keys},
+           {"milliseconds", (cluster_.clock().TicksMicros() - started) / 1000}});
   return true;
 }
 
 Status Splitter::SplitNow(kv::Tablet tablet, std::string_view route) {
   ASSIGN_OR_RETURN(const Place place, map_.Locate(tablet, route));
-  if (place.part == nullptr) return Error(ErrorCode::kUnavailable, "The tablet was never written to.");
+  if (place.part == nullptr)
+    return Error(ErrorCode::kUnavailable, "The tablet was never written to.");
   const auto asked = std::make_shared<std::promise<Status>>();
   std::future<Status> outcome = asked->get_future();
   {
@@ -156,17 +174,19 @@ Status Splitter::SplitNow(kv::Tablet tablet, std::string_view route) {
   return outcome.get();
 }
 
-// ---- those of others -----------------------------------------------------------------------------------------------
+// ---- those of others ----------------------------------------------------------------------------
 
 Result<bool> Splitter::IsOver(const Part& part, std::string* seen) {
   ASSIGN_OR_RETURN(const HeaderPtr header, ReadHeader(cluster_, part));
   const PartHeader& is = header->header;
   if (is.fence == kv::kDroppedFence) return true;
-  if (is.state != PartHeader::State::kCopying && is.state != PartHeader::State::kLeaving) return true;
+  if (is.state != PartHeader::State::kCopying && is.state != PartHeader::State::kLeaving)
+    return true;
   *seen = header->bytes;
   const std::string child = PartObject(part.tablet, is.other);
   std::unique_ptr<ReadOp> read;
-  const int result = cluster_.Read(child, [](ReadOp& op) { op.Attributes(); }, &read);
+  const int result = cluster_.Read(
+      child, [](ReadOp& op) { op.Attributes(); }, &read);
   if (result < 0 && result != -ENOENT) return cluster_.ErrorOf(result, child, false);
   if (result >= 0) seen->append(read->attribute(kHeaderAttribute));
   return false;
@@ -192,10 +212,12 @@ void Splitter::Look() {
     const Result<bool> over = IsOver(*each.part, &seen);
     if (!over.ok()) continue;
     const int64_t now = cluster_.clock().TicksMicros();
-    if (!*over && seen == each.seen && now - each.since >= cluster_.options().split_takeover_seconds * 1'000'000LL) {
+    if (!*over && seen == each.seen &&
+        now - each.since >= cluster_.options().split_takeover_seconds * 1'000'000LL) {
       const Status status = CarryOn(each.part);
       if (!status.ok() && !stopping()) {
-        LogWarn("a split was not carried on", {{"object", object}, {"reason", status.error().message()}});
+        LogWarn("a split was not carried on",
+                {{"object", object}, {"reason", status.error().message()}});
       }
       seen.clear();
     }
@@ -211,7 +233,8 @@ void Splitter::Look() {
 
 void Splitter::AddStatistics(std::map<std::string, double>* statistics) const {
   (*statistics)["kv_rados_splits"] = static_cast<double>(splits_.load(std::memory_order_relaxed));
-  (*statistics)["kv_rados_splits_taken_over"] = static_cast<double>(taken_over_.load(std::memory_order_relaxed));
+  (*statistics)["kv_rados_splits_taken_over"] =
+      static_cast<double>(taken_over_.load(std::memory_order_relaxed));
 }
 
 }  // namespace stator::kv_rados

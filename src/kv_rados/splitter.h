@@ -1,4 +1,5 @@
-// Splits parts that have grown too large, in the background, and carries on splits whose process has died. Internal to the room.
+// Splits parts that have grown too large, in the background, and carries on splits whose process
+// has died. Internal to the room.
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,8 @@
 
 namespace stator::kv_rados {
 
-// Thread-safe. The cluster and the map must outlive it. One split of this process is under way at a time.
+// Thread-safe. The cluster and the map must outlive it. One split of this process is under way at a
+// time.
 class Splitter {
  public:
   Splitter(Cluster& cluster, TabletMap& map, std::string process);
@@ -24,10 +26,11 @@ class Splitter {
 
   // The part has grown to this size. Called with every write to a large one: never waits.
   void Consider(const PartPtr& part, const PartSize& size);
-  // The part's header says that it is being split. If nothing moves for some seconds this process carries on. Never waits.
+  // The part's header says that it is being split. If nothing moves for some seconds this process
+  // carries on. Never waits.
   void Watch(const PartPtr& part);
-  // Splits the part that holds the route in the middle, whatever its size, and waits. kUnavailable: it cannot be divided, or is being
-  // split already.
+  // Splits the part that holds the route in the middle, whatever its size, and waits. kUnavailable:
+  // it cannot be divided, or is being split already.
   Status SplitNow(kv::Tablet tablet, std::string_view route);
 
   void AddStatistics(std::map<std::string, double>* statistics) const;
@@ -37,7 +40,7 @@ class Splitter {
  private:
   struct Task {
     PartPtr part;
-    Amount told;  // how large it is said to be
+    Amount told;                                  // how large it is said to be
     std::shared_ptr<std::promise<Status>> asked;  // null: nobody waits
   };
   // When a large part is looked at again.

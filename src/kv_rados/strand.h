@@ -1,5 +1,6 @@
-// Tasks that run one after the other, without a thread of their own: whoever brings one runs it at once, and those that others bring
-// meanwhile. So nobody waits for a thread to wake up. Internal to the room.
+// Tasks that run one after the other, without a thread of their own: whoever brings one runs it at
+// once, and those that others bring meanwhile. So nobody waits for a thread to wake up. Internal to
+// the room.
 #pragma once
 
 #include <functional>
@@ -13,15 +14,17 @@ namespace stator::kv_rados {
 // Thread-safe.
 class Strand {
  public:
-  // `after` runs on the strand behind tasks, once for those that were there. `hand_over` has Go called on another thread, soon; it is called
-  // by any thread, and must not call the strand itself.
-  Strand(std::function<void()> after, std::function<void()> hand_over) : after_(std::move(after)), hand_over_(std::move(hand_over)) {}
+  // `after` runs on the strand behind tasks, once for those that were there. `hand_over` has Go
+  // called on another thread, soon; it is called by any thread, and must not call the strand
+  // itself.
+  Strand(std::function<void()> after, std::function<void()> hand_over)
+      : after_(std::move(after)), hand_over_(std::move(hand_over)) {}
 
-  // Runs the task now, or has it run by the thread that runs others. For threads that have nothing else to do: it may have to run what others
-  // bring meanwhile.
+  // Runs the task now, or has it run by the thread that runs others. For threads that have nothing
+  // else to do: it may have to run what others bring meanwhile.
   void Run(UniqueFunction<void()> task);
-  // Runs `after` now, once, or has it run by the thread that runs tasks. For threads that others wait for: what is brought meanwhile
-  // is left to another thread.
+  // Runs `after` now, once, or has it run by the thread that runs tasks. For threads that others
+  // wait for: what is brought meanwhile is left to another thread.
   void Touch();
   // Runs what is left.
   void Go();

@@ -19,12 +19,16 @@ Result<std::optional<MapEntry>> ReadMapEntry(Cluster& cluster, kv::Tablet tablet
   const std::string name = TabletName(tablet);
   std::unique_ptr<ReadOp> read;
   size_t keys = 0;
-  const int result = cluster.Read(kStoreObject, [&](ReadOp& op) {
-    op.GuardAttribute(kFormatAttribute, FormatText());
-    keys = op.Keys({&name, 1});
-  }, &read);
+  const int result = cluster.Read(
+      kStoreObject,
+      [&](ReadOp& op) {
+        op.GuardAttribute(kFormatAttribute, FormatText());
+        keys = op.Keys({&name, 1});
+      },
+      &read);
   if (result == -ECANCELED) {
-    return Error(ErrorCode::kUnavailable, "The store was upgraded by a newer Stator while this one ran. Upgrade this one.");
+    return Error(ErrorCode::kUnavailable,
+                 "The store was upgraded by a newer Stator while this one ran. Upgrade this one.");
   } else if (result < 0) {
     return cluster.ErrorOf(result, kStoreObject, false);
   }
@@ -38,7 +42,7 @@ Result<std::optional<MapEntry>> ReadMapEntry(Cluster& cluster, kv::Tablet tablet
   return std::optional(std::move(entry));
 }
 
-// ---- the list of parts ---------------------------------------------------------------------------------------------
+// ---- the list of parts --------------------------------------------------------------------------
 
 PartListPtr TabletMap::Cached(kv::Tablet tablet) const {
   MutexLock lock(mutex_);
@@ -49,14 +53,18 @@ PartListPtr TabletMap::Cached(kv::Tablet tablet) const {
 PartListPtr TabletMap::Merge(kv::Tablet tablet, const std::map<std::string, uint32_t>& parts) {
   MutexLock lock(mutex_);
   PartListPtr& known = tablets_[tablet];
-  auto merged = known == nullptr ? std::make_shared<PartList>() : std::make_shared<PartList>(*known);
+  auto merged =
+      known == nullptr ? std::make_shared<PartList>() : std::make_shared<PartList>(*known);
   for (const auto& [begin, number] : parts) {
-    if (merged->find(begin) == merged->end()) merged->emplace(begin, std::make_shared<Part>(tablet, number, seen_));
+    if (merged->find(begin) == merged->end())
+      merged->emplace(begin, std::make_shared<Part>(tablet, number, seen_));
   }
   return known = std::move(merged);
 }
 
-void TabletMap::Add(kv::Tablet tablet, const std::string& begin, uint32_t number) { Merge(tablet, {{begin, number}}); }
+void TabletMap::Add(kv::Tablet tablet, const std::string& begin, uint32_t number) {
+  Merge(tablet, {{begin, number}});
+}
 
 Result<PartListPtr> TabletMap::Load(kv::Tablet tablet) {
   ASSIGN_OR_RETURN(const std::optional<MapEntry> entry, ReadMapEntry(cluster_, tablet));
@@ -66,7 +74,8 @@ Result<PartListPtr> TabletMap::Load(kv::Tablet tablet) {
 Result<bool> TabletMap::WasWritten(kv::Tablet tablet) {
   const std::string object = PartObject(tablet, 0);
   std::unique_ptr<ReadOp> read;
-  const int result = cluster_.Read(object, [](ReadOp& op) { op.Attributes(); }, &read);
+  const int result = cluster_.Read(
+      object, [](ReadOp& op) { op.Attributes(); }, &read);
   if (result == -ENOENT) return false;
   if (result < 0) return cluster_.ErrorOf(result, object, false);
   ASSIGN_OR_RETURN(const uint64_t stamp, DecodeStamp(read->attribute(kStampAttribute)));
@@ -84,13 +93,15 @@ Result<PartListPtr> TabletMap::Find(kv::Tablet tablet) {
   for (bool again = false;; again = true) {
     ASSIGN_OR_RETURN(PartListPtr parts, Load(tablet));
     if (parts != nullptr) return parts;
-    // Another process may have made it and written to it between the two reads, so the map is asked once more.
+    // Another process may have made it and written to it between the two reads, so the map is asked
+    // once more.
     ASSIGN_OR_RETURN(const bool written, WasWritten(tablet));
     if (!written) return PartListPtr();
     if (again) {
-      return CorruptionError(fmt::format(
-          "The tablet {} was written to, and the object \"{}\" has no entry of it. Bring that object back from a backup.",
-          TabletName(tablet), kStoreObject));
+      return CorruptionError(
+          fmt::format("The tablet {} was written to, and the object \"{}\" has no entry of it. "
+                      "Bring that object back from a backup.",
+                      TabletName(tablet), kStoreObject));
     }
   }
 }
@@ -112,7 +123,8 @@ Status TabletMap::Create(kv::Tablet tablet) {
   publish.GuardAbsent(name);
   publish.Set(name, EncodeMapEntry(entry));
   // Refused by its guards, it lost to another process: the next look tells.
-  if (const int result = cluster_.Write(kStoreObject, publish); result < 0 && result != -ECANCELED) {
+  if (const int result = cluster_.Write(kStoreObject, publish);
+      result < 0 && result != -ECANCELED) {
     return cluster_.ErrorOf(result, kStoreObject, true);
   }
   return OkStatus();
@@ -124,7 +136,8 @@ Result<PartListPtr> TabletMap::PartsOrCreate(kv::Tablet tablet) {
   TRY(Create(tablet));
   ASSIGN_OR_RETURN(parts, Find(tablet));
   if (parts == nullptr) {
-    return CorruptionError(fmt::format("The tablet {} is gone from the map as soon as it was made.", TabletName(tablet)));
+    return CorruptionError(fmt::format("The tablet {} is gone from the map as soon as it was made.",
+                                       TabletName(tablet)));
   }
   return parts;
 }
@@ -133,8 +146,10 @@ Status TabletMap::Heal(const PartPtr& part, const HeaderPtr& header) {
   const PartHeader& is = header->header;
   PartListPtr parts = Cached(part->tablet);
   const auto lost = [&part](std::string_view what) {
-    return CorruptionError(fmt::format("The object {} has fewer keys than the map of the store says, which does not know who has those {}.",
-                                       part->object, what));
+    return CorruptionError(
+        fmt::format("The object {} has fewer keys than the map of the store says, which does not "
+                    "know who has those {}.",
+                    part->object, what));
   };
   if (parts != nullptr) {
     const auto mine = parts->find(is.routes.begin);
@@ -151,19 +166,24 @@ Status TabletMap::Heal(const PartPtr& part, const HeaderPtr& header) {
   return OkStatus();
 }
 
-// ---- places --------------------------------------------------------------------------------------------------------
+// ---- places -------------------------------------------------------------------------------------
 
 Result<HeaderPtr> TabletMap::Learn(const PartPtr& part, std::string_view bytes) {
   // Whoever learned it first may not have been asked to look after the split.
   ASSIGN_OR_RETURN(HeaderPtr header, part->Learn(bytes));
   using State = PartHeader::State;
-  if (header->header.state == State::kCopying || header->header.state == State::kLeaving) notice_(part);
+  if (header->header.state == State::kCopying || header->header.state == State::kLeaving)
+    notice_(part);
   return header;
 }
 
-Result<Place> TabletMap::Locate(kv::Tablet tablet, std::string_view route) { return LocateWhere(tablet, route, false); }
+Result<Place> TabletMap::Locate(kv::Tablet tablet, std::string_view route) {
+  return LocateWhere(tablet, route, false);
+}
 
-Result<Place> TabletMap::LocateBelow(kv::Tablet tablet, std::string_view end) { return LocateWhere(tablet, end, true); }
+Result<Place> TabletMap::LocateBelow(kv::Tablet tablet, std::string_view end) {
+  return LocateWhere(tablet, end, true);
+}
 
 Result<Place> TabletMap::LocateWhere(kv::Tablet tablet, std::string_view route, bool below) {
   const int64_t started = cluster_.clock().TicksMicros();
@@ -171,21 +191,27 @@ Result<Place> TabletMap::LocateWhere(kv::Tablet tablet, std::string_view route, 
   for (int round = 0; round < kMaxRounds;) {
     ASSIGN_OR_RETURN(const PartListPtr parts, Parts(tablet));
     if (parts == nullptr) return Place();
-    auto after = !below ? parts->upper_bound(route) : route.empty() ? parts->end() : parts->lower_bound(route);
+    auto after = !below          ? parts->upper_bound(route)
+                 : route.empty() ? parts->end()
+                                 : parts->lower_bound(route);
     const PartPtr part = std::prev(after)->second;
     HeaderPtr header = part->header();
     if (header == nullptr) {
       std::unique_ptr<ReadOp> read;
-      const int result = cluster_.Read(part->object, [](ReadOp& op) { op.Attributes(); }, &read);
+      const int result = cluster_.Read(
+          part->object, [](ReadOp& op) { op.Attributes(); }, &read);
       if (result < 0) return cluster_.ErrorOf(result, part->object, false);
       ASSIGN_OR_RETURN(header, Learn(part, read->attribute(kHeaderAttribute)));
     }
     const PartHeader& is = header->header;
     if (is.fence == kv::kDroppedFence) return FencedError(is);
-    const bool has = !below ? is.routes.Has(route) : is.routes.end.empty() || (!route.empty() && route <= is.routes.end);
+    const bool has = !below ? is.routes.Has(route)
+                            : is.routes.end.empty() || (!route.empty() && route <= is.routes.end);
     if (is.state == PartHeader::State::kFilling) {
       if (cluster_.PastDeadline(started)) {
-        return Error(ErrorCode::kUnavailable, fmt::format("The split of a part of {} does not come to its end.", TabletName(tablet)));
+        return Error(
+            ErrorCode::kUnavailable,
+            fmt::format("The split of a part of {} does not come to its end.", TabletName(tablet)));
       }
       part->Forget(header);
       std::this_thread::sleep_for(wait);
@@ -202,7 +228,9 @@ Result<Place> TabletMap::LocateWhere(kv::Tablet tablet, std::string_view route, 
 
 Status TabletMap::Recheck(const PartPtr& part) {
   ASSIGN_OR_RETURN(const PartListPtr parts, Load(part->tablet));
-  if (parts == nullptr) return CorruptionError(fmt::format("The tablet {} is gone from the map of the store.", TabletName(part->tablet)));
+  if (parts == nullptr)
+    return CorruptionError(
+        fmt::format("The tablet {} is gone from the map of the store.", TabletName(part->tablet)));
   part->Forget(part->header());
   ASSIGN_OR_RETURN(const HeaderPtr header, ReadHeader(cluster_, *part));
   TRY(Learn(part, header->bytes));

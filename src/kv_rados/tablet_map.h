@@ -1,11 +1,13 @@
 // Which object holds a key of a tablet. Internal to the room.
 //
-// The map of every tablet is an omap entry of the store object, and this a cache of it. A stale cache does no harm: an
-// operation compares the header of the object it goes to, which alone says what the object holds. The cache is healed from such headers: a
-// part that has given up a range says to which part, until the map of the store says so too. Parts are split and never
-// joined, so what the cache knows stays true as far as it goes.
-// A tablet comes into being with its first read or write: object first, then entry, then the write. So an object that the map names and that
-// is not there was removed by somebody else, and so was the entry of an object that was written to: errors, and never empty tablets.
+// The map of every tablet is an omap entry of the store object, and this a cache of it. A stale
+// cache does no harm: an operation compares the header of the object it goes to, which alone says
+// what the object holds. The cache is healed from such headers: a part that has given up a range
+// says to which part, until the map of the store says so too. Parts are split and never joined, so
+// what the cache knows stays true as far as it goes. A tablet comes into being with its first read
+// or write: object first, then entry, then the write. So an object that the map names and that is
+// not there was removed by somebody else, and so was the entry of an object that was written to:
+// errors, and never empty tablets.
 #pragma once
 
 #include <functional>
@@ -23,7 +25,8 @@ namespace stator::kv_rados {
 // The parts of a tablet by their first routes, never empty.
 using PartList = std::map<std::string, PartPtr, std::less<>>;
 using PartListPtr = std::shared_ptr<const PartList>;
-// Where a part holds a route, as its header says: what operations go to and compare. All null: the tablet was never written to.
+// Where a part holds a route, as its header says: what operations go to and compare. All null: the
+// tablet was never written to.
 struct Place {
   PartPtr part;
   HeaderPtr header;
@@ -32,20 +35,23 @@ struct Place {
 // Thread-safe. Calls wait for the network unless what they need is cached.
 class TabletMap {
  public:
-  // `notice` is told of parts whose header says that they are being split; `on_unwritten` of tablets that were looked for and have never
-  // been written to, each time. They must not wait.
-  TabletMap(Cluster& cluster, std::function<void(const PartPtr&)> notice, std::function<void(kv::Tablet)> on_unwritten)
+  // `notice` is told of parts whose header says that they are being split; `on_unwritten` of
+  // tablets that were looked for and have never been written to, each time. They must not wait.
+  TabletMap(Cluster& cluster, std::function<void(const PartPtr&)> notice,
+            std::function<void(kv::Tablet)> on_unwritten)
       : cluster_(cluster), notice_(std::move(notice)), on_unwritten_(std::move(on_unwritten)) {}
 
-  // The part that holds the route. While that is being opened the call waits, up to the deadline: kUnavailable. kFenced: the tablet
-  // was dropped. kCorruption: the map lost its entry, or a header. When an operation at the place is refused: Part::Forget, and again.
+  // The part that holds the route. While that is being opened the call waits, up to the deadline:
+  // kUnavailable. kFenced: the tablet was dropped. kCorruption: the map lost its entry, or a
+  // header. When an operation at the place is refused: Part::Forget, and again.
   Result<Place> Locate(kv::Tablet tablet, std::string_view route);
   // The same of the part that holds the last routes below `end`; empty: the last ones of all.
   Result<Place> LocateBelow(kv::Tablet tablet, std::string_view end);
   // An operation at a place did not find the object. kCorruption if the map still names it.
   Status Recheck(const PartPtr& part);
 
-  // What is known of the parts, whose headers may say otherwise. Null: never written to (as far as is known, for Cached).
+  // What is known of the parts, whose headers may say otherwise. Null: never written to (as far as
+  // is known, for Cached).
   Result<PartListPtr> Parts(kv::Tablet tablet);
   // The same; creates the tablet if it was never written to.
   Result<PartListPtr> PartsOrCreate(kv::Tablet tablet);

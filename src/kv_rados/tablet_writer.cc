@@ -32,19 +32,22 @@ void TabletWriter::Start() {
   for (PartWriter* part : std::exchange(touched_, {})) part->Start();
 }
 
-// ---- dealing out ---------------------------------------------------------------------------------------------------
+// ---- dealing out --------------------------------------------------------------------------------
 
 void TabletWriter::Send(QueuedBatch queued, PartWriter& part) {
   part.Enqueue(std::move(queued));
-  if (std::find(touched_.begin(), touched_.end(), &part) == touched_.end()) touched_.push_back(&part);
+  if (std::find(touched_.begin(), touched_.end(), &part) == touched_.end())
+    touched_.push_back(&part);
 }
 
-std::vector<PartWriter*> TabletWriter::PartsOf(const kv::DeleteRange& range, const RouteRange& routes) {
+std::vector<PartWriter*> TabletWriter::PartsOf(const kv::DeleteRange& range,
+                                               const RouteRange& routes) {
   std::vector<PartWriter*> parts;
   if (!range.end.empty() && range.begin >= range.end) return parts;
   const std::optional<RouteRange> of_keys = RoutesOfKeys(tablet_.space, range.begin, range.end);
   for (const auto& [begin, part] : parts_) {
-    if (Meet(part->routes(), routes) && (!of_keys || Meet(part->routes(), *of_keys))) parts.push_back(part.get());
+    if (Meet(part->routes(), routes) && (!of_keys || Meet(part->routes(), *of_keys)))
+      parts.push_back(part.get());
   }
   return parts;
 }
@@ -66,12 +69,17 @@ void TabletWriter::Deal(QueuedBatch queued) {
       if (std::find(ranges.begin(), ranges.end(), part) == ranges.end()) ranges.push_back(part);
     }
   }
-  if (home == nullptr && batch.adds.empty() && ranges.size() > 1) return DealAmong(std::move(queued), ranges);
+  if (home == nullptr && batch.adds.empty() && ranges.size() > 1)
+    return DealAmong(std::move(queued), ranges);
   if (home == nullptr) home = ranges.empty() ? parts_.begin()->second.get() : ranges.front();
-  spans |= std::any_of(ranges.begin(), ranges.end(), [home](const PartWriter* part) { return part != home; });
+  spans |= std::any_of(ranges.begin(), ranges.end(),
+                       [home](const PartWriter* part) { return part != home; });
   if (!spans) return Send(std::move(queued), *home);
   context_.statistics.refusals.fetch_add(1, std::memory_order_relaxed);
-  context_.finish(queued, Error(ErrorCode::kSpansUnits, "a batch spans parts of a tablet, which are not changed together on this engine."));
+  context_.finish(
+      queued,
+      Error(ErrorCode::kSpansUnits,
+            "a batch spans parts of a tablet, which are not changed together on this engine."));
 }
 
 // To each what lies in it; done when all have done it.
@@ -89,19 +97,26 @@ void TabletWriter::DealAmong(QueuedBatch queued, const std::vector<PartWriter*>&
   }
   joint->left += parts.size();
   for (PartWriter* part : parts) {
-    QueuedBatch each{.batch = one.batch, .done = [](const Result<uint64_t>&) {}, .bytes = one.bytes, .arrived = one.arrived,
-                     .serial = one.serial, .joint = joint, .routes = part->routes()};
+    QueuedBatch each{.batch = one.batch,
+                     .done = [](const Result<uint64_t>&) {},
+                     .bytes = one.bytes,
+                     .arrived = one.arrived,
+                     .serial = one.serial,
+                     .joint = joint,
+                     .routes = part->routes()};
     Send(std::move(each), *part);
   }
 }
 
-// ---- finding out -----------------------------------------------------------------------------------------------------
+// ---- finding out --------------------------------------------------------------------------------
 
 PartWriter& TabletWriter::Add(PartPtr part, RouteRange routes) {
   const std::string begin = routes.begin;
   auto writer = std::make_unique<PartWriter>(
       std::move(part), std::move(routes), context_,
-      [this](PartWriter& from, HeaderPtr header, std::deque<QueuedBatch> batches) { OnMoved(from, std::move(header), std::move(batches)); });
+      [this](PartWriter& from, HeaderPtr header, std::deque<QueuedBatch> batches) {
+        OnMoved(from, std::move(header), std::move(batches));
+      });
   return *(parts_[begin] = std::move(writer));
 }
 
@@ -116,7 +131,8 @@ void TabletWriter::Open() {
   };
   if (context_.workers.TryPost(task)) return;
   --lookups_;
-  Fail(Error(ErrorCode::kUnavailable, "Too many tablets are being opened."), std::exchange(waiting_, {}));
+  Fail(Error(ErrorCode::kUnavailable, "Too many tablets are being opened."),
+       std::exchange(waiting_, {}));
 }
 
 void TabletWriter::OnOpened(Result<PartListPtr> parts) {
@@ -128,7 +144,8 @@ void TabletWriter::OnOpened(Result<PartListPtr> parts) {
     return GoOn();
   }
   // Creating it timed out: again, for it does no harm twice.
-  if (parts.error().code() != ErrorCode::kOutcomeUnknown) return Fail(parts.error(), std::exchange(waiting_, {}));
+  if (parts.error().code() != ErrorCode::kOutcomeUnknown)
+    return Fail(parts.error(), std::exchange(waiting_, {}));
   std::erase_if(waiting_, [this](QueuedBatch& batch) {
     const bool late = context_.cluster.PastDeadline(batch.arrived);
     if (late) context_.finish(batch, LateError());
@@ -148,21 +165,25 @@ void TabletWriter::OnMoved(PartWriter& part, HeaderPtr header, std::deque<Queued
   ++lookups_;
   auto moved = std::make_shared<std::deque<QueuedBatch>>(std::move(batches));
   UniqueFunction<void()> task = [this, &part, header, moved] {
-    context_.strand.Run([this, &part, moved, status = context_.map.Heal(part.part(), header)]() mutable {
-      OnHealed(part, std::move(status), std::move(*moved));
-    });
+    context_.strand.Run(
+        [this, &part, moved, status = context_.map.Heal(part.part(), header)]() mutable {
+          OnHealed(part, std::move(status), std::move(*moved));
+        });
   };
   if (context_.workers.TryPost(task)) return;
-  OnHealed(part, Error(ErrorCode::kUnavailable, "Too many tablets are being opened."), std::move(*moved));
+  OnHealed(part, Error(ErrorCode::kUnavailable, "Too many tablets are being opened."),
+           std::move(*moved));
 }
 
 void TabletWriter::OnHealed(PartWriter& part, Status status, std::deque<QueuedBatch> batches) {
   --lookups_;
   if (status.ok()) {
-    // Only this part's routes are divided; other writers find out for themselves, when they have nothing under way.
+    // Only this part's routes are divided; other writers find out for themselves, when they have
+    // nothing under way.
     const RouteRange routes = part.routes();
     const PartListPtr known = context_.map.Cached(tablet_);
-    for (auto each = known->lower_bound(routes.begin); each != known->end() && routes.Has(each->first); ++each) {
+    for (auto each = known->lower_bound(routes.begin);
+         each != known->end() && routes.Has(each->first); ++each) {
       const auto next = std::next(each);
       std::string end = next == known->end() || !routes.Has(next->first) ? routes.end : next->first;
       if (each->first == routes.begin) {
@@ -172,7 +193,8 @@ void TabletWriter::OnHealed(PartWriter& part, Status status, std::deque<QueuedBa
       }
     }
     // They came before whatever waits.
-    waiting_.insert(waiting_.begin(), std::make_move_iterator(batches.begin()), std::make_move_iterator(batches.end()));
+    waiting_.insert(waiting_.begin(), std::make_move_iterator(batches.begin()),
+                    std::make_move_iterator(batches.end()));
   } else {
     Fail(status.error(), std::move(batches));
   }
@@ -180,7 +202,8 @@ void TabletWriter::OnHealed(PartWriter& part, Status status, std::deque<QueuedBa
 }
 
 void TabletWriter::Fail(const Error& error, std::deque<QueuedBatch> batches) {
-  if (error.code() != ErrorCode::kCorruption && error.code() != ErrorCode::kFenced) context_.set_health(error);
+  if (error.code() != ErrorCode::kCorruption && error.code() != ErrorCode::kFenced)
+    context_.set_health(error);
   for (QueuedBatch& batch : batches) {
     context_.statistics.refusals.fetch_add(1, std::memory_order_relaxed);
     context_.finish(batch, error);

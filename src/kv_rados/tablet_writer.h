@@ -1,7 +1,9 @@
-// The writes of one tablet: which part each batch goes to. Internal to the room; everything runs on the writer's strand.
+// The writes of one tablet: which part each batch goes to. Internal to the room; everything runs on
+// the writer's strand.
 //
-// Batches of one part stay in their order, also while the part is split: those that a part's writer finds itself without the routes of
-// come back here together and are dealt out anew, before any that came later.
+// Batches of one part stay in their order, also while the part is split: those that a part's writer
+// finds itself without the routes of come back here together and are dealt out anew, before any
+// that came later.
 #pragma once
 
 #include <deque>
@@ -32,7 +34,9 @@ class TabletWriter {
   void DealAmong(QueuedBatch queued, const std::vector<PartWriter*>& parts);
   void Send(QueuedBatch queued, PartWriter& part);
   PartWriter& Add(PartPtr part, RouteRange routes);
-  PartWriter& PartOf(std::string_view route) { return *std::prev(parts_.upper_bound(route))->second; }
+  PartWriter& PartOf(std::string_view route) {
+    return *std::prev(parts_.upper_bound(route))->second;
+  }
   // In the order of their routes.
   std::vector<PartWriter*> PartsOf(const kv::DeleteRange& range, const RouteRange& routes);
   void OnMoved(PartWriter& part, HeaderPtr header, std::deque<QueuedBatch> batches);
@@ -41,7 +45,8 @@ class TabletWriter {
 
   const kv::Tablet tablet_;
   WriterContext& context_;
-  std::map<std::string, std::unique_ptr<PartWriter>, std::less<>> parts_;  // by first route; empty until they are known
+  std::map<std::string, std::unique_ptr<PartWriter>, std::less<>>
+      parts_;                         // by first route; empty until they are known
   std::vector<PartWriter*> touched_;  // have batches since the last Start
   std::deque<QueuedBatch> waiting_;   // while something is looked up
   int lookups_ = 0;

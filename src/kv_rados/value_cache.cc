@@ -7,7 +7,8 @@ namespace {
 
 constexpr size_t kEntryBytes = 200;  // of an entry beside its key and value: list, index, strings
 
-// Counters are not: every part has one of its own, and they are written by adding to them. Keys of engines are written once.
+// Counters are not: every part has one of its own, and they are written by adding to them. Keys of
+// engines are written once.
 bool IsKept(kv::Tablet tablet, std::string_view key) {
   return (key.empty() || key[0] != '\xff') && RouteOf(tablet.space, key).has_value();
 }
@@ -27,11 +28,14 @@ void ValueCache::Doubt(kv::Tablet tablet, bool changed) {
   std::atomic<uint32_t>& doubt = DoubtOf(tablet);
   const uint32_t before = doubt.load(std::memory_order_relaxed);
   if (before == 0 && !changed) return;
-  doubt.store(changed ? before + (kAlways - before) / 16 : before - (before + 63) / 64, std::memory_order_relaxed);
+  doubt.store(changed ? before + (kAlways - before) / 16 : before - (before + 63) / 64,
+              std::memory_order_relaxed);
 }
 
 size_t ValueCache::Hash::operator()(const Place& place) const {
-  const size_t tablet = (static_cast<size_t>(place.tablet.id) << 2 | static_cast<size_t>(place.tablet.space)) * 0x9e3779b97f4a7c15u;
+  const size_t tablet =
+      (static_cast<size_t>(place.tablet.id) << 2 | static_cast<size_t>(place.tablet.space)) *
+      0x9e3779b97f4a7c15u;
   return std::hash<std::string_view>()(place.key) ^ tablet;
 }
 
@@ -39,7 +43,9 @@ ValueCache::Shard& ValueCache::ShardOf(const Place& place) {
   return shards_[(Hash()(place) >> 32) % shards_.size()];
 }
 
-size_t ValueCache::BytesOf(const Entry& entry) { return kEntryBytes + entry.key.size() + (entry.value ? entry.value->size() : 0); }
+size_t ValueCache::BytesOf(const Entry& entry) {
+  return kEntryBytes + entry.key.size() + (entry.value ? entry.value->size() : 0);
+}
 
 void ValueCache::Erase(Shard& shard, std::list<Entry>::iterator entry) {
   shard.bytes -= BytesOf(*entry);
@@ -47,14 +53,16 @@ void ValueCache::Erase(Shard& shard, std::list<Entry>::iterator entry) {
   shard.entries.erase(entry);
 }
 
-ValueCache::Known ValueCache::Find(kv::Tablet tablet, std::string_view key, std::optional<std::string>* value) {
+ValueCache::Known ValueCache::Find(kv::Tablet tablet, std::string_view key,
+                                   std::optional<std::string>* value) {
   const Place place{tablet, key};
   Shard& shard = ShardOf(place);
   Known known = Known::kNo;
   {
     MutexLock lock(shard.mutex);
     if (const auto found = shard.index.find(place); found != shard.index.end()) {
-      known = InDoubt(tablet) && ticks_() - found->second->noted > kYoungMicros ? Known::kDoubted : Known::kYes;
+      known = InDoubt(tablet) && ticks_() - found->second->noted > kYoungMicros ? Known::kDoubted
+                                                                                : Known::kYes;
       shard.entries.splice(shard.entries.begin(), shard.entries, found->second);
       if (known == Known::kYes) *value = found->second->value;
     }
@@ -86,16 +94,20 @@ std::optional<size_t> ValueCache::SizeOf(kv::Tablet tablet, std::string_view key
   return value && kv::StampOf(*value) == stamp ? std::optional(value->size()) : std::nullopt;
 }
 
-void ValueCache::NoteRead(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value, Moment began) {
+void ValueCache::NoteRead(kv::Tablet tablet, std::string_view key,
+                          std::optional<std::string_view> value, Moment began) {
   if (IsKept(tablet, key)) Note({tablet, key}, value, nullptr, began, true);
 }
 
-void ValueCache::NoteWritten(kv::Tablet tablet, std::string_view key, std::optional<std::string> value) {
+void ValueCache::NoteWritten(kv::Tablet tablet, std::string_view key,
+                             std::optional<std::string> value) {
   if (!IsKept(tablet, key)) return;
-  Note({tablet, key}, value, value ? &*value : nullptr, now_.fetch_add(1, std::memory_order_acq_rel) + 1, false);
+  Note({tablet, key}, value, value ? &*value : nullptr,
+       now_.fetch_add(1, std::memory_order_acq_rel) + 1, false);
 }
 
-void ValueCache::Note(const Place& place, std::optional<std::string_view> value, std::string* owned, Moment known_since, bool is_read) {
+void ValueCache::Note(const Place& place, std::optional<std::string_view> value, std::string* owned,
+                      Moment known_since, bool is_read) {
   const auto taken = [&] { return owned != nullptr ? std::move(*owned) : std::string(*value); };
   if (value && value->size() > kMaxValueBytes) return Forget(place.tablet, place.key);
   const int64_t now = ticks_();
@@ -103,7 +115,8 @@ void ValueCache::Note(const Place& place, std::optional<std::string_view> value,
   MutexLock lock(shard.mutex);
   auto found = shard.index.find(place);
   if (found == shard.index.end()) {
-    shard.entries.push_front({place.tablet, std::string(place.key), std::nullopt, known_since, now});
+    shard.entries.push_front(
+        {place.tablet, std::string(place.key), std::nullopt, known_since, now});
     const auto entry = shard.entries.begin();
     if (value) entry->value = taken();
     shard.index.emplace(Place{place.tablet, entry->key}, entry);
@@ -133,7 +146,8 @@ void ValueCache::Forget(kv::Tablet tablet, std::string_view key) {
   const Place place{tablet, key};
   Shard& shard = ShardOf(place);
   MutexLock lock(shard.mutex);
-  if (const auto found = shard.index.find(place); found != shard.index.end()) Erase(shard, found->second);
+  if (const auto found = shard.index.find(place); found != shard.index.end())
+    Erase(shard, found->second);
 }
 
 void ValueCache::ForgetRange(kv::Tablet tablet, std::string_view begin, std::string_view end) {
@@ -142,7 +156,8 @@ void ValueCache::ForgetRange(kv::Tablet tablet, std::string_view begin, std::str
     MutexLock lock(shard.mutex);
     for (auto entry = shard.entries.begin(); entry != shard.entries.end();) {
       const auto next = std::next(entry);
-      if (entry->tablet == tablet && entry->key >= begin && (end.empty() || entry->key < end)) Erase(shard, entry);
+      if (entry->tablet == tablet && entry->key >= begin && (end.empty() || entry->key < end))
+        Erase(shard, entry);
       entry = next;
     }
   }

@@ -1,6 +1,7 @@
-// What this process has read and written lately, for writes that guard what they read (kv::Tier::kGuarded). Another process may have
-// changed it since; then the guard is refused and the keys are forgotten. That costs more than a read does, so where others turn out to
-// change much of it, what is not quite new is not used. Internal to the room.
+// What this process has read and written lately, for writes that guard what they read
+// (kv::Tier::kGuarded). Another process may have changed it since; then the guard is refused and
+// the keys are forgotten. That costs more than a read does, so where others turn out to change much
+// of it, what is not quite new is not used. Internal to the room.
 #pragma once
 
 #include <array>
@@ -28,7 +29,8 @@ class ValueCache {
   // Larger values are not kept.
   static constexpr size_t kMaxValueBytes = 64 << 10;
 
-  // A moment. A read takes it before it is sent, so that it does not replace what was written meanwhile.
+  // A moment. A read takes it before it is sent, so that it does not replace what was written
+  // meanwhile.
   using Moment = uint64_t;
   Moment Now() const { return now_.load(std::memory_order_acquire); }
 
@@ -45,13 +47,16 @@ class ValueCache {
   std::optional<size_t> SizeOf(kv::Tablet tablet, std::string_view key, uint64_t stamp);
 
   // What a read that began at `began` saw, and what a write has left; none: absent.
-  void NoteRead(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value, Moment began);
+  void NoteRead(kv::Tablet tablet, std::string_view key, std::optional<std::string_view> value,
+                Moment began);
   void NoteWritten(kv::Tablet tablet, std::string_view key, std::optional<std::string> value);
   void Forget(kv::Tablet tablet, std::string_view key);
-  // A write was refused of which these were the guards. Perhaps because what was known of their keys was no longer so.
+  // A write was refused of which these were the guards. Perhaps because what was known of their
+  // keys was no longer so.
   void NoteRefused(const std::vector<kv::Guard>& guards);
-  // The keys of [begin, end), an empty `end`: to the end of the tablet. Looks at all that is kept; not for queues, which are trimmed all the
-  // time: what is known of their keys may be wrong after it.
+  // The keys of [begin, end), an empty `end`: to the end of the tablet. Looks at all that is kept;
+  // not for queues, which are trimmed all the time: what is known of their keys may be wrong after
+  // it.
   void ForgetRange(kv::Tablet tablet, std::string_view begin, std::string_view end);
 
   uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
@@ -77,23 +82,29 @@ class ValueCache {
   struct Shard {
     mutable Mutex mutex;
     std::list<Entry> entries GUARDED_BY(mutex);  // the last used first
-    std::unordered_map<Place, std::list<Entry>::iterator, Hash> index GUARDED_BY(mutex);  // views the entries' keys
+    std::unordered_map<Place, std::list<Entry>::iterator, Hash> index
+        GUARDED_BY(mutex);  // views the entries' keys
     size_t bytes GUARDED_BY(mutex) = 0;
   };
 
   static size_t BytesOf(const Entry& entry);
   Shard& ShardOf(const Place& place);
   // Takes the value from `owned` if that is not null, else copies it.
-  void Note(const Place& place, std::optional<std::string_view> value, std::string* owned, Moment known_since, bool is_read);
+  void Note(const Place& place, std::optional<std::string_view> value, std::string* owned,
+            Moment known_since, bool is_read);
   static void Erase(Shard& shard, std::list<Entry>::iterator entry) REQUIRES(shard.mutex);
 
-  // Counts whether what was remembered of the tablet still held. Unlike the entries this need not be exact: tablets share places.
+  // Counts whether what was remembered of the tablet still held. Unlike the entries this need not
+  // be exact: tablets share places.
   void Doubt(kv::Tablet tablet, bool changed);
-  bool InDoubt(kv::Tablet tablet) { return DoubtOf(tablet).load(std::memory_order_relaxed) > kDoubtful; }
+  bool InDoubt(kv::Tablet tablet) {
+    return DoubtOf(tablet).load(std::memory_order_relaxed) > kDoubtful;
+  }
   std::atomic<uint32_t>& DoubtOf(kv::Tablet tablet) {
     return doubts_[(tablet.id * 3 + static_cast<size_t>(tablet.space)) % doubts_.size()];
   }
-  // A moving mean of how often it did not, in 65536ths. A change weighs four times as much, so this is where six in a hundred are.
+  // A moving mean of how often it did not, in 65536ths. A change weighs four times as much, so this
+  // is where six in a hundred are.
   static constexpr uint32_t kAlways = 65536, kDoubtful = kAlways / 5;
 
   static constexpr size_t kShards = 16;

@@ -9,7 +9,8 @@
 namespace stator::kv_rados {
 namespace {
 
-constexpr kv::Tablet kTablet{kv::Space::kItems, 7}, kOther{kv::Space::kItems, 8}, kLog{kv::Space::kLog, 7};
+constexpr kv::Tablet kTablet{kv::Space::kItems, 7}, kOther{kv::Space::kItems, 8},
+    kLog{kv::Space::kLog, 7};
 
 int64_t kNever() { return 0; }  // as ticks: no time passes
 
@@ -90,7 +91,10 @@ TEST(ValueCache, WhatIsNotKept) {
   ValueCache cache(1 << 20, kNever);
   cache.NoteWritten(kTablet, "\2counter", Value(1, "v"));
   cache.NoteRead(kTablet, "\2counter", std::nullopt, cache.Now());
-  cache.NoteWritten(kTablet, "\xff" "x", Value(1, "v"));
+  cache.NoteWritten(kTablet,
+                    "\xff"
+                    "x",
+                    Value(1, "v"));
   cache.NoteWritten(kTablet, "large", std::string(ValueCache::kMaxValueBytes + 1, 'v'));
   EXPECT_EQ(cache.bytes(), 0u);
   cache.NoteWritten(kTablet, "grows", Value(1, "small"));
@@ -122,7 +126,8 @@ TEST(ValueCache, WhatOthersChangeOftenIsKnownForAShortTimeOnly) {
   cache.NoteWritten(kOther, "a", Value(1, "one"));
   now += 60'000'000;
   const auto refused = [&cache](uint64_t stamp, std::string_view key = "a") {
-    const std::vector<kv::Guard> guards = {{kTablet, "unknown", 0}, {kTablet, std::string(key), stamp}};
+    const std::vector<kv::Guard> guards = {{kTablet, "unknown", 0},
+                                           {kTablet, std::string(key), stamp}};
     cache.NoteRefused(guards);
   };
   refused(1);

@@ -10,9 +10,9 @@ namespace {
 bool IsNarrowTurn(int turn) { return (turn + 1) / 2 % 2 == 1; }
 // Of a turn: then the requests have stopped coming, or come one by one.
 constexpr int64_t kTooLong = 10 * Window::kTurnMicros;
-// Narrow has to be better than open by as much. Where it is, there is more to do than can be done, and
-// of two narrow levels that serve as many the narrower costs less. The more so when wide was found to
-// be better, the less when narrow was.
+// Narrow has to be better than open by as much. Where it is, there is more to do than can be done,
+// and of two narrow levels that serve as many the narrower costs less. The more so when wide was
+// found to be better, the less when narrow was.
 constexpr double kWorthIt[Window::kLevels - 1] = {1.03, 0.98, 0.99};
 constexpr double kToChange = 1.03;
 constexpr double kClear = 1.15;  // beyond doubt
@@ -22,7 +22,9 @@ constexpr double kFades = 0.5;
 
 }  // namespace
 
-int64_t Window::Patience() const { return std::clamp(kPatience * usual_micros_, kPatienceMicros, kMaxPatienceMicros); }
+int64_t Window::Patience() const {
+  return std::clamp(kPatience * usual_micros_, kPatienceMicros, kMaxPatienceMicros);
+}
 
 void Window::DropHanging(int64_t now) {
   while (!under_way_.empty() && now - under_way_.begin()->second > Patience())
@@ -107,7 +109,9 @@ void Window::Keep(int level, int64_t now) {
 void Window::BeginTrial(int64_t now) {
   // Between two neighbours the pair whose time has come first.
   const size_t level = static_cast<size_t>(level_);
-  wide_ = level == 0 || (level < pairs_.size() && pairs_[level].until <= pairs_[level - 1].until) ? level : level - 1;
+  wide_ = level == 0 || (level < pairs_.size() && pairs_[level].until <= pairs_[level - 1].until)
+              ? level
+              : level - 1;
   for (Tally* tally : {&pairs_[wide_].wide, &pairs_[wide_].narrow}) {
     tally->requests *= kFades;
     tally->micros *= kFades;
@@ -141,7 +145,8 @@ void Window::EndTurn(int64_t now) {
 void Window::Settle(bool narrow, bool clear, int64_t now) {
   Pair& pair = pairs_[wide_];
   const int64_t longer = clear ? 8 : 2;
-  pair.hold_micros = pair.found == narrow ? std::min(longer * pair.hold_micros, kMaxHoldMicros) : kHoldMicros;
+  pair.hold_micros =
+      pair.found == narrow ? std::min(longer * pair.hold_micros, kMaxHoldMicros) : kHoldMicros;
   pair.found = narrow;
   pair.until = now + pair.hold_micros;
   turn_ = -1;

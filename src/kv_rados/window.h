@@ -5,13 +5,14 @@
 // than requests at a time hardly any ever do: each operation carries one. Where the machine or the
 // OSDs have more to do than they can, it is better to have fewer operations under way: those that
 // wait grow. The more so if they go in bursts, the next once the last of the one before has ended:
-// for what it served comes again at once and waits for the next, and who works for it is woken once.
-// Where there is less to do, each wait is a loss, and in bursts everybody waits for the slowest. How
-// long operations take does not tell these apart (a disk is slow as well), so the window tries. It has
-// some levels, from open on down. While more want to be under way than the next narrower one lets
-// through, the two take turns of some milliseconds; the one that served more requests in a second is
-// kept for a while, then tried against its other neighbour, or again. (For requests of clients that
-// wait for their answers: where they come anyway, all serve the same, and it stays open.)
+// for what it served comes again at once and waits for the next, and who works for it is woken
+// once. Where there is less to do, each wait is a loss, and in bursts everybody waits for the
+// slowest. How long operations take does not tell these apart (a disk is slow as well), so the
+// window tries. It has some levels, from open on down. While more want to be under way than the
+// next narrower one lets through, the two take turns of some milliseconds; the one that served more
+// requests in a second is kept for a while, then tried against its other neighbour, or again. (For
+// requests of clients that wait for their answers: where they come anyway, all serve the same, and
+// it stays open.)
 //
 // Unless narrower has proved better a few operations may be under way at any time, so who comes
 // alone never waits. One that hangs leaves the window soon.
@@ -60,7 +61,8 @@ class Window {
   static constexpr int64_t kHoldMicros = 1'000'000, kMaxHoldMicros = 16'000'000;
   // After a time in which there was nothing to find out it is begun with again.
   static constexpr int64_t kRememberMicros = 60'000'000;
-  // An operation hangs when it takes this many times as long as others, within these bounds: where many hang, that becomes usual.
+  // An operation hangs when it takes this many times as long as others, within these bounds: where
+  // many hang, that becomes usual.
   static constexpr int64_t kPatience = 8, kPatienceMicros = 10'000, kMaxPatienceMicros = 500'000;
 
  private:
@@ -90,7 +92,7 @@ class Window {
 
   std::map<Ticket, int64_t> under_way_;  // and when it began
   Ticket last_ = 0;
-  size_t burst_ = 0;  // how many have begun since none was under way
+  size_t burst_ = 0;          // how many have begun since none was under way
   int64_t usual_micros_ = 0;  // of an operation, a moving mean
   int level_ = 0;
   int64_t until_ = 0;  // that is kept
@@ -98,8 +100,8 @@ class Window {
   int turn_ = -1;        // of a trial; -1: there is none
   size_t wide_ = 0;      // of which levels, this and the next, it is
   bool wanted_ = false;  // more than the narrower one lets through, in this turn
-  Ticket before_ = 0;    // the last one that began in the turn before; a turn counts from when all of
-                         // them have ended
+  Ticket before_ = 0;  // the last one that began in the turn before; a turn counts from when all of
+                       // them have ended
   bool counting_ = false;
   int64_t turn_began_ = 0;
   size_t turn_requests_ = 0;

@@ -232,9 +232,10 @@ TEST(Window, IsNarrowMostlyWhereOthersUseTheMachineToo) {
   EXPECT_GT(narrow, all * 85 / 100) << "of " << all;
 }
 
-// A load of which open serves an eighth of what the others do, and the narrowest `worse` times less than these. `look` is called
-// after each round, until it returns false.
-void LoadForTheNarrow(Window& window, int64_t* now, double worse, const std::function<bool()>& look) {
+// A load of which open serves an eighth of what the others do, and the narrowest `worse` times less
+// than these. `look` is called after each round, until it returns false.
+void LoadForTheNarrow(Window& window, int64_t* now, double worse,
+                      const std::function<bool()>& look) {
   do {
     const auto tickets = BeginMany(window, *now, kSources);
     const double took = tickets.size() > kFew ? 4000 : tickets.size() == kFew ? 500 : 250 * worse;
@@ -279,7 +280,8 @@ TEST(Window, TheNextBurstBeginsWhenTheLastHasEnded) {
   window.GiveBack(next.back());
   EXPECT_TRUE(window.Begin(now + 100, kSources)) << "in the place of that one";
   EXPECT_FALSE(window.Begin(now + 100, kSources));
-  EXPECT_EQ(BeginMany(window, now + 1'000'000, kSources).size(), burst.size()) << "what hangs does not keep it up";
+  EXPECT_EQ(BeginMany(window, now + 1'000'000, kSources).size(), burst.size())
+      << "what hangs does not keep it up";
 }
 
 TEST(Window, ChangesItsMindWithTheLoad) {
@@ -292,7 +294,8 @@ TEST(Window, ChangesItsMindWithTheLoad) {
   EXPECT_GT(world.refused(), 0u);
 }
 
-// Trials cost what the worse of two widths does: the clearer it is which that is, the fewer there are.
+// Trials cost what the worse of two widths does: the clearer it is which that is, the fewer there
+// are.
 TEST(Window, WhatIsBeyondDoubtIsTriedSeldom) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     World world({.operation_micros = 60, .request_micros = 10, .way_micros = 600}, seed);
@@ -312,7 +315,8 @@ TEST(Window, AfterAPauseItIsAsNarrowAsBefore) {
   const auto load = [&](int64_t micros, size_t operations) {
     for (const int64_t end = now + micros; now < end; now += 1000) {
       const auto tickets = BeginMany(window, now, operations);
-      for (const Window::Ticket ticket : tickets) window.Ended(ticket, now + 1000, operations / tickets.size());
+      for (const Window::Ticket ticket : tickets)
+        window.Ended(ticket, now + 1000, operations / tickets.size());
     }
   };
   for (int i = 0; i < 3000; ++i) {
@@ -331,7 +335,8 @@ TEST(Window, AfterAPauseItIsAsNarrowAsBefore) {
   EXPECT_EQ(window.level(), 0) << "that was long ago";
 }
 
-// Operations take eight times as long unless four are under way, until that is what trials have found, and kept for a while.
+// Operations take eight times as long unless four are under way, until that is what trials have
+// found, and kept for a while.
 TEST(Window, WhatHangsLeaves) {
   Window window;
   int64_t now = 0;

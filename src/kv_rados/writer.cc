@@ -11,13 +11,15 @@ namespace {
 
 constexpr int kWorkers = 4;
 constexpr size_t kMaxWaiting = 10'000;
-constexpr size_t kMaxBatchBytes = 64 << 20;  // RADOS takes operations up to 90 MB; keys stand in them twice
+constexpr size_t kMaxBatchBytes =
+    64 << 20;  // RADOS takes operations up to 90 MB; keys stand in them twice
 
 size_t BatchBytes(const kv::Batch& batch) {
   size_t bytes = 64;
   for (const kv::Put& put : batch.puts) bytes += 2 * put.key.size() + put.value.size() + 16;
   for (const kv::Delete& key : batch.deletes) bytes += 2 * key.key.size() + 16;
-  for (const kv::DeleteRange& range : batch.range_deletes) bytes += 2 * (range.begin.size() + range.end.size()) + 24;
+  for (const kv::DeleteRange& range : batch.range_deletes)
+    bytes += 2 * (range.begin.size() + range.end.size()) + 24;
   for (const kv::Guard& guard : batch.guards) bytes += 2 * guard.key.size() + 24;
   return bytes + 64 * batch.adds.size();
 }
@@ -38,13 +40,16 @@ Result<kv::Tablet> TabletOf(const kv::Batch& batch) {
   look(batch.deletes);
   look(batch.adds);
   look(batch.fences);
-  if (several) return Error(ErrorCode::kSpansUnits, "a batch spans tablets, which are not changed together on this engine.");
+  if (several)
+    return Error(ErrorCode::kSpansUnits,
+                 "a batch spans tablets, which are not changed together on this engine.");
   return *tablet;
 }
 
 }  // namespace
 
-Writer::Writer(Cluster& cluster, TabletMap& map, ValueCache& cache, std::string process, Grown grown)
+Writer::Writer(Cluster& cluster, TabletMap& map, ValueCache& cache, std::string process,
+               Grown grown)
     : cluster_(cluster),
       cache_(cache),
       workers_(kWorkers, kMaxWaiting),
@@ -57,7 +62,8 @@ Writer::Writer(Cluster& cluster, TabletMap& map, ValueCache& cache, std::string 
                .workers = workers_,
                .process = std::move(process),
                .statistics = statistics_,
-               .finish = [this](QueuedBatch& queued, Result<uint64_t> outcome) { Finish(queued, std::move(outcome)); },
+               .finish = [this](QueuedBatch& queued,
+                                Result<uint64_t> outcome) { Finish(queued, std::move(outcome)); },
                .set_health = [this](Status health) { SetHealth(std::move(health)); },
                .grown = std::move(grown)},
       thread_([this] { Run(); }) {}
@@ -73,7 +79,8 @@ void Writer::Stop() {
 }
 
 void Writer::Apply(kv::Batch batch, kv::ApplyDone done) {
-  QueuedBatch queued{.batch = std::move(batch), .done = std::move(done), .arrived = context_.clock.TicksMicros()};
+  QueuedBatch queued{
+      .batch = std::move(batch), .done = std::move(done), .arrived = context_.clock.TicksMicros()};
   queued.bytes = BatchBytes(queued.batch);
   bool taken = false;
   {
@@ -126,7 +133,8 @@ void Writer::ServeLine() {
       if (const std::optional<int64_t> leaves = context_.window.OldestLeaves()) LookAt(*leaves);
       return;
     }
-    PartWriter* const part = context_.line.Take(context_.line.Next([](const PartWriter* each) { return each->queued(); }));
+    PartWriter* const part = context_.line.Take(
+        context_.line.Next([](const PartWriter* each) { return each->queued(); }));
     part->SetOut(*ticket);
     part->Start();  // what it sent for may have ended already
   }
@@ -167,7 +175,8 @@ void Writer::TakeArrived() {
     stopping = stopping_;
   }
   for (const auto& [tablet, key] : taken_unused_) {
-    if (const auto writer = tablets_.find(tablet); writer != tablets_.end()) writer->second->NoteUnused(key);
+    if (const auto writer = tablets_.find(tablet); writer != tablets_.end())
+      writer->second->NoteUnused(key);
   }
   taken_unused_.clear();
   // One start for each tablet, behind all that came for it.
@@ -175,7 +184,8 @@ void Writer::TakeArrived() {
   for (QueuedBatch& queued : taken_) {
     open_.insert(queued.serial);
     if (queued.batch.empty()) {
-      Barrier barrier{.queued = std::move(queued), .last_serial = accepted_serial_, .stamp = accepted_stamp_};
+      Barrier barrier{
+          .queued = std::move(queued), .last_serial = accepted_serial_, .stamp = accepted_stamp_};
       barriers_.push_back(std::move(barrier));
       continue;
     }
@@ -184,12 +194,14 @@ void Writer::TakeArrived() {
     if (!tablet.ok()) {
       Finish(queued, tablet.error());
     } else if (queued.bytes > kMaxBatchBytes) {
-      Finish(queued, InternalError(fmt::format("a batch of {} bytes is larger than an operation may be.", queued.bytes)));
+      Finish(queued, InternalError(fmt::format(
+                         "a batch of {} bytes is larger than an operation may be.", queued.bytes)));
     } else {
       std::unique_ptr<TabletWriter>& writer = tablets_[*tablet];
       if (writer == nullptr) writer = std::make_unique<TabletWriter>(*tablet, context_);
       writer->Enqueue(std::move(queued));
-      if (std::find(touched.begin(), touched.end(), writer.get()) == touched.end()) touched.push_back(writer.get());
+      if (std::find(touched.begin(), touched.end(), writer.get()) == touched.end())
+        touched.push_back(writer.get());
     }
   }
   taken_.clear();
@@ -203,17 +215,23 @@ void Writer::TakeArrived() {
 // Before the batch is done: who then reads what was written shall find it.
 void Writer::NoteOutcome(kv::Batch& batch, const Result<uint64_t>& outcome) {
   if (outcome.ok()) {
-    for (const kv::DeleteRange& range : batch.range_deletes) cache_.ForgetRange(range.tablet, range.begin, range.end);
-    for (const kv::Delete& gone : batch.deletes) cache_.NoteWritten(gone.tablet, gone.key, std::nullopt);
+    for (const kv::DeleteRange& range : batch.range_deletes)
+      cache_.ForgetRange(range.tablet, range.begin, range.end);
+    for (const kv::Delete& gone : batch.deletes)
+      cache_.NoteWritten(gone.tablet, gone.key, std::nullopt);
     for (kv::Put& put : batch.puts) {
-      if (put.key_stamp_offset < 0) cache_.NoteWritten(put.tablet, put.key, std::move(put.value));  // the others are not read by their keys
+      if (put.key_stamp_offset < 0)
+        cache_.NoteWritten(put.tablet, put.key,
+                           std::move(put.value));  // the others are not read by their keys
     }
-  } else if (outcome.error().code() == ErrorCode::kUnavailable || outcome.error().code() == ErrorCode::kFenced) {
+  } else if (outcome.error().code() == ErrorCode::kUnavailable ||
+             outcome.error().code() == ErrorCode::kFenced) {
     return;  // nothing was applied, and nothing was wrong with what is known
   } else {
     if (outcome.error().code() == ErrorCode::kGuardFailed) cache_.NoteRefused(batch.guards);
     for (const kv::Guard& guard : batch.guards) cache_.Forget(guard.tablet, guard.key);
-    for (const kv::DeleteRange& range : batch.range_deletes) cache_.ForgetRange(range.tablet, range.begin, range.end);
+    for (const kv::DeleteRange& range : batch.range_deletes)
+      cache_.ForgetRange(range.tablet, range.begin, range.end);
     for (const kv::Delete& gone : batch.deletes) cache_.Forget(gone.tablet, gone.key);
     for (const kv::Put& put : batch.puts) cache_.Forget(put.tablet, put.key);
   }
@@ -269,7 +287,8 @@ Status Writer::Health() const {
 void Writer::SetHealth(Status health) {
   if (health.ok() && writable_) return;
   if (health.ok()) LogInfo("store takes writes again");
-  if (!health.ok() && writable_) LogError("store takes no writes", {{"reason", health.error().message()}});
+  if (!health.ok() && writable_)
+    LogError("store takes no writes", {{"reason", health.error().message()}});
   writable_ = health.ok();
   MutexLock lock(mutex_);
   health_ = std::move(health);

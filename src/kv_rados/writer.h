@@ -1,5 +1,6 @@
-// Deals batches out to the writers of their tablets and calls every `done`, on one strand: threads that bring batches and those of the cluster
-// that bring outcomes do the work in turn, and a thread of its own what nobody else does. Internal to the room.
+// Deals batches out to the writers of their tablets and calls every `done`, on one strand: threads
+// that bring batches and those of the cluster that bring outcomes do the work in turn, and a thread
+// of its own what nobody else does. Internal to the room.
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,8 @@
 
 namespace stator::kv_rados {
 
-// Thread-safe. The cluster, the map and the cache, which it tells what was written, must outlive it.
+// Thread-safe. The cluster, the map and the cache, which it tells what was written, must outlive
+// it.
 class Writer {
  public:
   using Grown = UniqueFunction<void(const PartPtr&, const PartSize&)>;
@@ -38,7 +40,8 @@ class Writer {
   // Runs a task that may wait on a thread for such; false if too many do.
   bool TryWork(UniqueFunction<void()>& task) { return workers_.TryPost(task); }
   void AddStatistics(std::map<std::string, double>* statistics) const;
-  // Waits for the outcomes of what is queued, then joins the thread. Later calls of Apply are refused. Idempotent.
+  // Waits for the outcomes of what is queued, then joins the thread. Later calls of Apply are
+  // refused. Idempotent.
   void Stop();
 
  private:
@@ -92,7 +95,7 @@ class Writer {
   std::vector<QueuedBatch> taken_;
   std::vector<std::pair<kv::Tablet, std::string>> taken_unused_;
 
-  std::atomic<bool> ended_ = false;     // stopping, and nothing is open
+  std::atomic<bool> ended_ = false;   // stopping, and nothing is open
   std::atomic<uint64_t> queued_ = 0;  // batches without an outcome
   WriterStatistics statistics_;
   WorkerPool workers_;

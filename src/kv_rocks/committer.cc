@@ -12,19 +12,23 @@
 namespace stator::kv_rocks {
 namespace {
 
-// What one write may hold. It bounds memory, and the time a reader of the log waits at the next start.
+// What one write may hold. It bounds memory, and the time a reader of the log waits at the next
+// start.
 constexpr size_t kMaxGroupBytes = 8 << 20;
 constexpr uint64_t kProbeBytes = 4 << 20;  // the file system is asked at least this often
 constexpr size_t kKeepBufferBytes = 1 << 20;
 constexpr int64_t kResumeIntervalMicros = 100'000;
 
-Error Unavailable(std::string message) { return Error(ErrorCode::kUnavailable, std::move(message)); }
+Error Unavailable(std::string message) {
+  return Error(ErrorCode::kUnavailable, std::move(message));
+}
 
 size_t BatchBytes(const kv::Batch& batch) {
   size_t bytes = 64;
   for (const kv::Put& put : batch.puts) bytes += put.key.size() + put.value.size() + 16;
   for (const kv::Delete& key : batch.deletes) bytes += key.key.size() + 16;
-  for (const kv::DeleteRange& range : batch.range_deletes) bytes += range.begin.size() + range.end.size() + 24;
+  for (const kv::DeleteRange& range : batch.range_deletes)
+    bytes += range.begin.size() + range.end.size() + 24;
   return bytes + 64 * batch.adds.size();
 }
 
@@ -115,8 +119,9 @@ void Committer::Run() {
     wake_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS { return stopping_ || !queue_.empty(); });
     idle_ = false;
     if (queue_.empty()) return;
-    // The first batch after a pause is seldom alone: the thread that queued it is going through its other connections. On a
-    // machine with a core to spare this costs nothing, on one without it lets them join the group and its fsync.
+    // The first batch after a pause is seldom alone: the thread that queued it is going through its
+    // other connections. On a machine with a core to spare this costs nothing, on one without it
+    // lets them join the group and its fsync.
     lock.unlock();
     std::this_thread::yield();
     lock.lock();
@@ -140,7 +145,8 @@ void Committer::CommitGroup(std::vector<Queued> group) {
   accepted.reserve(group.size());
   uint64_t stamp = last_stamp_;
   for (Queued& queued : group) {
-    // A refusal is told at once: what was computed from the refused batch is told apart by its `after`.
+    // A refusal is told at once: what was computed from the refused batch is told apart by its
+    // `after`.
     if (!read_only_.ok()) {
       refuse(queued, read_only_.error());
     } else if (kv::IsVoid(queued.batch)) {
@@ -153,7 +159,8 @@ void Committer::CommitGroup(std::vector<Queued> group) {
       refuse(queued, std::move(check).error());
     } else {
       queued.stamp = ++stamp;
-      if (queued.batch.fate != nullptr) queued.batch.fate->stamp.store(stamp, std::memory_order_release);
+      if (queued.batch.fate != nullptr)
+        queued.batch.fate->stamp.store(stamp, std::memory_order_release);
       state_.Join(&queued.batch, stamp, &writes_);
       accepted.push_back(&queued.batch);
       bytes_since_probe_ += queued.bytes;
@@ -163,7 +170,8 @@ void Committer::CommitGroup(std::vector<Queued> group) {
 
   Status written;
   if (!accepted.empty()) {
-    last_stamp_ = stamp;  // also when the write fails: its outcome is unknown, so its stamps are used
+    last_stamp_ =
+        stamp;  // also when the write fails: its outcome is unknown, so its stamps are used
     BeginCacheChanges(accepted);
     written = WriteGroup();
     EndCacheChanges(accepted, written.ok());
@@ -183,7 +191,8 @@ void Committer::CommitGroup(std::vector<Queued> group) {
   }
 }
 
-// Calls fn(key) with the RocksDB key of everything in the batch that the cache may hold and that is no put.
+// Calls fn(key) with the RocksDB key of everything in the batch that the cache may hold and that is
+// no put.
 template <typename Fn>
 void ForEachOtherCachedKey(const kv::Batch& batch, Fn fn) {
   for (const kv::Delete& gone : batch.deletes) {
@@ -206,7 +215,8 @@ void Committer::BeginCacheChanges(const std::vector<const kv::Batch*>& accepted)
   changed_prefixes_.clear();
   const auto begin_change = [this](std::string_view key) {
     const std::optional<uint64_t> prefix = cache_.PrefixOf(key);
-    if (prefix && (changed_prefixes_.empty() || changed_prefixes_.back() != *prefix)) changed_prefixes_.push_back(*prefix);
+    if (prefix && (changed_prefixes_.empty() || changed_prefixes_.back() != *prefix))
+      changed_prefixes_.push_back(*prefix);
     return cache_.BeginChange(key);
   };
   for (const kv::Batch* batch : accepted) {
@@ -218,12 +228,14 @@ void Committer::BeginCacheChanges(const std::vector<const kv::Batch*>& accepted)
     ForEachOtherCachedKey(*batch, begin_change);
   }
   std::sort(changed_prefixes_.begin(), changed_prefixes_.end());
-  changed_prefixes_.erase(std::unique(changed_prefixes_.begin(), changed_prefixes_.end()), changed_prefixes_.end());
+  changed_prefixes_.erase(std::unique(changed_prefixes_.begin(), changed_prefixes_.end()),
+                          changed_prefixes_.end());
   cache_.BeginRangeChanges(changed_prefixes_);
 }
 
 void Committer::EndCacheChanges(const std::vector<const kv::Batch*>& accepted, bool written) {
-  // A value is put back only where it is the group's last word on its key; when a range went, nothing is.
+  // A value is put back only where it is the group's last word on its key; when a range went,
+  // nothing is.
   bool ranges = false;
   for (const kv::Batch* batch : accepted) ranges |= DeletesCachedRanges(*batch);
   size_t i = 0;
@@ -259,16 +271,19 @@ Status Committer::WriteGroup() {
     published_stamp_.store(last_stamp_, std::memory_order_relaxed);
     return OkStatus();
   }
-  // The log may end in the middle of the group, and after a failed fsync nobody knows what the disk holds: a later success
-  // would prove nothing. Only a new start reads the truth.
+  // The log may end in the middle of the group, and after a failed fsync nobody knows what the disk
+  // holds: a later success would prove nothing. Only a new start reads the truth.
   state_.StartGroup(true);
-  read_only_ = Unavailable(fmt::format(
-      "The store in {} is read-only because a write to its log failed ({}). Look after the disk, then restart the server.",
-      options_.path, status.ToString()));
+  read_only_ =
+      Unavailable(fmt::format("The store in {} is read-only because a write to its log failed "
+                              "({}). Look after the disk, then restart the server.",
+                              options_.path, status.ToString()));
   SetHealth(read_only_);
-  return Error(ErrorCode::kOutcomeUnknown,
-               fmt::format("A write to the log of the store failed: {}. It may or may not be there after a restart.",
-                           status.ToString()));
+  return Error(
+      ErrorCode::kOutcomeUnknown,
+      fmt::format(
+          "A write to the log of the store failed: {}. It may or may not be there after a restart.",
+          status.ToString()));
 }
 
 Status Committer::CheckWritable() {
@@ -282,20 +297,23 @@ Status Committer::CheckWritable() {
   return status;
 }
 
-// A full disk found by the log is an unknown outcome and the end of writing; found here it is a refusal that passes.
+// A full disk found by the log is an unknown outcome and the end of writing; found here it is a
+// refusal that passes.
 Status Committer::CheckFreeSpace() {
   const int64_t now = clock_.TicksMicros();
-  if (now - probed_at_ < options_.free_bytes_interval_micros && bytes_since_probe_ < kProbeBytes) return full_;
+  if (now - probed_at_ < options_.free_bytes_interval_micros && bytes_since_probe_ < kProbeBytes)
+    return full_;
   probed_at_ = now;
   bytes_since_probe_ = 0;
   const std::optional<uint64_t> free =
       options_.free_bytes ? options_.free_bytes(options_.path) : AskFreeBytes(options_.path);
   full_ = OkStatus();
   if (free && *free < options_.reserve_free_bytes) {
-    full_ = Unavailable(fmt::format(
-        "The disk is full: the file system of {} has {} MB free and Stator keeps {} MB in reserve. Free some space; writes "
-        "are taken again then.",
-        options_.path, *free >> 20, options_.reserve_free_bytes >> 20));
+    full_ =
+        Unavailable(fmt::format("The disk is full: the file system of {} has {} MB free and Stator "
+                                "keeps {} MB in reserve. Free some space; writes "
+                                "are taken again then.",
+                                options_.path, *free >> 20, options_.reserve_free_bytes >> 20));
   }
   return full_;
 }
@@ -312,12 +330,14 @@ Status Committer::CheckBackgroundErrors() {
       background_errors_seen_ = errors;
       return OkStatus();
     } else {
-      return Unavailable(fmt::format("The store in {} takes no writes: {}.", options_.path, status.ToString()));
+      return Unavailable(
+          fmt::format("The store in {} takes no writes: {}.", options_.path, status.ToString()));
     }
   }
   MutexLock lock(mutex_);
   if (!health_.ok()) return health_;
-  return Unavailable(fmt::format("The store in {} takes no writes: a flush or compaction failed.", options_.path));
+  return Unavailable(
+      fmt::format("The store in {} takes no writes: a flush or compaction failed.", options_.path));
 }
 
 }  // namespace stator::kv_rocks

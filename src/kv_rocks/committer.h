@@ -1,5 +1,5 @@
-// The one thread that writes: it takes every batch that is queued, makes one RocksDB write of them, and calls their `done`s.
-// Internal to the room.
+// The one thread that writes: it takes every batch that is queued, makes one RocksDB write of them,
+// and calls their `done`s. Internal to the room.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -25,8 +25,8 @@ namespace stator::kv_rocks {
 // Thread-safe. The database, its handles and the cache must outlive it.
 class Committer {
  public:
-  Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families, const RocksOptions& options,
-            ValueCache& cache, uint64_t last_stamp);
+  Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families,
+            const RocksOptions& options, ValueCache& cache, uint64_t last_stamp);
   ~Committer() { Stop(); }
 
   // As Engine::Apply.
@@ -73,9 +73,9 @@ class Committer {
   uint64_t last_stamp_;
   GroupState state_;
   rocksdb::WriteBatch writes_;
-  std::vector<bool> was_cached_;  // by put of the group, in order
+  std::vector<bool> was_cached_;            // by put of the group, in order
   std::vector<uint64_t> changed_prefixes_;  // of the group, each once
-  Status read_only_;  // not OK, for good, after a failed write to the log
+  Status read_only_;                        // not OK, for good, after a failed write to the log
   Status full_;
   int64_t probed_at_ = INT64_MIN / 2;
   uint64_t bytes_since_probe_ = 0;

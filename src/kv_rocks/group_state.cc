@@ -5,7 +5,8 @@
 namespace stator::kv_rocks {
 namespace {
 
-// Counters are kept between groups up to this many; then all are forgotten and read again as they are needed.
+// Counters are kept between groups up to this many; then all are forgotten and read again as they
+// are needed.
 constexpr size_t kMaxCounters = 16384;
 
 }  // namespace
@@ -25,7 +26,9 @@ GroupState::Place GroupState::PlaceOf(kv::Tablet tablet, std::string_view key) {
 // Nothing for an empty range, which RocksDB would take for an error.
 std::optional<GroupState::Span> GroupState::SpanOf(const kv::DeleteRange& range) {
   char room[kTabletBytes];
-  Span span{FamilyIndex(range.tablet.space), std::string(PrefixedKey(range.tablet.id, range.begin).view()), {}};
+  Span span{FamilyIndex(range.tablet.space),
+            std::string(PrefixedKey(range.tablet.id, range.begin).view()),
+            {}};
   if (range.end.empty()) {
     span.end = PrefixedKey::TabletEnd(range.tablet.id, room);
   } else {
@@ -39,7 +42,8 @@ void GroupState::RecordChanges(const kv::Batch& batch) {
   for (const kv::DeleteRange& range : batch.range_deletes) {
     std::optional<Span> span = SpanOf(range);
     if (!span) continue;
-    changes_.erase(changes_.lower_bound({span->family, span->begin}), changes_.lower_bound({span->family, span->end}));
+    changes_.erase(changes_.lower_bound({span->family, span->begin}),
+                   changes_.lower_bound({span->family, span->end}));
     deleted_.push_back(std::move(*span));
   }
   for (const kv::Put& put : batch.puts) {
@@ -47,7 +51,8 @@ void GroupState::RecordChanges(const kv::Batch& batch) {
     if (Result<int64_t> count = kv::CounterOf(put.value); count.ok()) change.count = *count;
     changes_.insert_or_assign(PlaceOf(put.tablet, put.key), change);
   }
-  for (const kv::Delete& key : batch.deletes) changes_.insert_or_assign(PlaceOf(key.tablet, key.key), Change{});
+  for (const kv::Delete& key : batch.deletes)
+    changes_.insert_or_assign(PlaceOf(key.tablet, key.key), Change{});
 }
 
 std::optional<GroupState::Change> GroupState::FindChange(const Place& place) const {
@@ -60,10 +65,12 @@ std::optional<GroupState::Change> GroupState::FindChange(const Place& place) con
 
 Result<uint64_t> GroupState::CurrentStamp(const Place& place) {
   // A changed counter comes first: whatever else the group did to its key, it did before.
-  if (auto found = counters_.find(place); found != counters_.end() && found->second.dirty) return found->second.stamp;
+  if (auto found = counters_.find(place); found != counters_.end() && found->second.dirty)
+    return found->second.stamp;
   if (std::optional<Change> change = FindChange(place)) return change->stamp;
   rocksdb::PinnableSlice value;
-  const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), families_[place.family], place.key, &value);
+  const rocksdb::Status status =
+      db_->Get(rocksdb::ReadOptions(), families_[place.family], place.key, &value);
   if (status.IsNotFound()) return uint64_t{0};
   if (!status.ok()) return ReadError(status);
   return kv::StampOf(ToView(value));
@@ -72,12 +79,14 @@ Result<uint64_t> GroupState::CurrentStamp(const Place& place) {
 Status GroupState::LoadCounter(const Place& place) {
   if (counters_.contains(place)) return OkStatus();
   if (std::optional<Change> change = FindChange(place)) {
-    if (change->stamp != 0 && !change->count) return CorruptionError("A batch adds to a value that is no counter.");
+    if (change->stamp != 0 && !change->count)
+      return CorruptionError("A batch adds to a value that is no counter.");
     counters_[place].count = change->count.value_or(0);
     return OkStatus();
   }
   rocksdb::PinnableSlice value;
-  const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), families_[place.family], place.key, &value);
+  const rocksdb::Status status =
+      db_->Get(rocksdb::ReadOptions(), families_[place.family], place.key, &value);
   if (status.IsNotFound()) {
     counters_[place].count = 0;
     return OkStatus();
@@ -98,7 +107,8 @@ Status GroupState::Check(const kv::Batch& batch, const std::vector<const kv::Bat
   for (const kv::Guard& guard : batch.guards) {
     record();
     ASSIGN_OR_RETURN(const uint64_t stamp, CurrentStamp(PlaceOf(guard.tablet, guard.key)));
-    if (stamp != guard.expected()) return Error(ErrorCode::kGuardFailed, "A key has changed since it was read.");
+    if (stamp != guard.expected())
+      return Error(ErrorCode::kGuardFailed, "A key has changed since it was read.");
   }
   if (batch.adds.empty()) return OkStatus();
   std::vector<Span> own;
@@ -108,7 +118,8 @@ Status GroupState::Check(const kv::Batch& batch, const std::vector<const kv::Bat
   for (const kv::Add& add : batch.adds) {
     const Place place = PlaceOf(add.tablet, add.key);
     if (counters_.contains(place)) continue;
-    if (std::any_of(own.begin(), own.end(), [&](const Span& span) { return span.Covers(place); })) continue;
+    if (std::any_of(own.begin(), own.end(), [&](const Span& span) { return span.Covers(place); }))
+      continue;
     record();
     TRY(LoadCounter(place));
   }
@@ -119,12 +130,14 @@ void GroupState::Join(kv::Batch* batch, uint64_t stamp, rocksdb::WriteBatch* wri
   for (const kv::DeleteRange& range : batch->range_deletes) {
     std::optional<Span> span = SpanOf(range);
     if (!span) continue;
-    counters_.erase(counters_.lower_bound({span->family, span->begin}), counters_.lower_bound({span->family, span->end}));
+    counters_.erase(counters_.lower_bound({span->family, span->begin}),
+                    counters_.lower_bound({span->family, span->end}));
     writes->DeleteRange(families_[span->family], span->begin, span->end);
   }
   for (kv::Put& put : batch->puts) {
     kv::SetStamp(&put.value, stamp);
-    if (put.key_stamp_offset >= 0) kv::SetKeyStamp(&put.key, static_cast<size_t>(put.key_stamp_offset), stamp);
+    if (put.key_stamp_offset >= 0)
+      kv::SetKeyStamp(&put.key, static_cast<size_t>(put.key_stamp_offset), stamp);
     const PrefixedKey key(put.tablet.id, put.key);
     if (!counters_.empty()) counters_.erase(PlaceOf(put.tablet, put.key));
     writes->Put(families_[FamilyIndex(put.tablet.space)], key.slice(), put.value);
@@ -137,7 +150,8 @@ void GroupState::Join(kv::Batch* batch, uint64_t stamp, rocksdb::WriteBatch* wri
   for (const kv::Add& add : batch->adds) {
     Place place = PlaceOf(add.tablet, add.key);
     Counter& counter = counters_[place];  // absent: deleted by a range of this batch
-    counter.count = static_cast<int64_t>(static_cast<uint64_t>(counter.count) + static_cast<uint64_t>(add.delta));
+    counter.count = static_cast<int64_t>(static_cast<uint64_t>(counter.count) +
+                                         static_cast<uint64_t>(add.delta));
     counter.stamp = stamp;
     if (!counter.dirty) dirty_.push_back(std::move(place));
     counter.dirty = true;
@@ -148,10 +162,12 @@ void GroupState::Join(kv::Batch* batch, uint64_t stamp, rocksdb::WriteBatch* wri
 void GroupState::FinishGroup(rocksdb::WriteBatch* writes) {
   for (const Place& place : dirty_) {
     auto found = counters_.find(place);
-    // Gone, or already written: the group deleted or replaced it (and perhaps added to it again) after it got dirty.
+    // Gone, or already written: the group deleted or replaced it (and perhaps added to it again)
+    // after it got dirty.
     if (found == counters_.end() || !found->second.dirty) continue;
     found->second.dirty = false;
-    writes->Put(families_[place.family], place.key, kv::EncodeCounter(found->second.stamp, found->second.count));
+    writes->Put(families_[place.family], place.key,
+                kv::EncodeCounter(found->second.stamp, found->second.count));
   }
 }
 

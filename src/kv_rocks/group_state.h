@@ -1,5 +1,5 @@
-// What a group of batches that is being put together has changed so far, on top of the database. It answers guards and folds
-// counters. Internal to the room; used by the committer's thread only.
+// What a group of batches that is being put together has changed so far, on top of the database. It
+// answers guards and folds counters. Internal to the room; used by the committer's thread only.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -19,16 +19,19 @@ namespace stator::kv_rocks {
 
 class GroupState {
  public:
-  GroupState(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families) : db_(db), families_(families) {}
+  GroupState(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families)
+      : db_(db), families_(families) {}
 
-  // Forgets the group. With `failed` the counters in memory are forgotten too: the database did not take them.
+  // Forgets the group. With `failed` the counters in memory are forgotten too: the database did not
+  // take them.
   void StartGroup(bool failed);
 
-  // Whether the batch may join: its guards hold and its counters can be read. kGuardFailed, kUnavailable, kInternal.
-  // `accepted` are the batches that have joined the group before it.
+  // Whether the batch may join: its guards hold and its counters can be read. kGuardFailed,
+  // kUnavailable, kInternal. `accepted` are the batches that have joined the group before it.
   Status Check(const kv::Batch& batch, const std::vector<const kv::Batch*>& accepted);
 
-  // Writes the batch into *writes under `stamp`. Keys of puts are completed in place. Counters come with FinishGroup.
+  // Writes the batch into *writes under `stamp`. Keys of puts are completed in place. Counters come
+  // with FinishGroup.
   void Join(kv::Batch* batch, uint64_t stamp, rocksdb::WriteBatch* writes);
 
   // Writes the absolute value of every counter that the group changed.
@@ -75,7 +78,8 @@ class GroupState {
   std::map<Place, Counter> counters_;
   std::vector<Place> dirty_;
 
-  // Recorded only from the first time in a group that somebody asks: most groups have no guards and know their counters.
+  // Recorded only from the first time in a group that somebody asks: most groups have no guards and
+  // know their counters.
   bool recording_ = false;
   std::map<Place, Change> changes_;
   std::vector<Span> deleted_;

@@ -55,7 +55,9 @@ struct Fragment {
   size_t end;
 };
 
-size_t BlockEnd(std::string_view log, size_t at) { return std::min(log.size(), (at / kBlock + 1) * kBlock); }
+size_t BlockEnd(std::string_view log, size_t at) {
+  return std::min(log.size(), (at / kBlock + 1) * kBlock);
+}
 
 // The intact fragment that begins at `at`, if there is one.
 std::optional<Fragment> FragmentAt(std::string_view log, size_t at) {
@@ -71,7 +73,9 @@ std::optional<Fragment> FragmentAt(std::string_view log, size_t at) {
   return Fragment{static_cast<FragmentType>(type), at + kHeader + length};
 }
 
-bool AllZero(std::string_view bytes) { return bytes.find_first_not_of('\0') == std::string_view::npos; }
+bool AllZero(std::string_view bytes) {
+  return bytes.find_first_not_of('\0') == std::string_view::npos;
+}
 
 struct Damage {
   size_t record;  // where the first record begins that is not intact
@@ -91,7 +95,9 @@ bool RecordFollows(std::string_view log, size_t at) {
 
 bool HasHole(std::string_view log, size_t record) {
   const size_t aligned = (record + kSector - 1) / kSector * kSector;
-  if (record + kHeader <= log.size() && AllZero(log.substr(record, std::max(kHeader, aligned - record)))) return true;
+  if (record + kHeader <= log.size() &&
+      AllZero(log.substr(record, std::max(kHeader, aligned - record))))
+    return true;
   for (size_t at = aligned; at < log.size(); at += kSector) {  // the last sector may be short
     if (AllZero(log.substr(at, kSector))) return true;
   }
@@ -111,12 +117,14 @@ std::optional<Damage> FindDamage(std::string_view log) {
     const std::optional<Fragment> fragment = FragmentAt(log, at);
     const bool fits = fragment && (fragment->type == kWhole || fragment->type == kFirst) != inside;
     if (!fits) {
-      if (AllZero(log.substr(at)) && !inside) return std::nullopt;  // space that was reserved and never written
+      if (AllZero(log.substr(at)) && !inside)
+        return std::nullopt;  // space that was reserved and never written
       uint16_t length = 0;
       const bool header = at + kHeader <= log.size();
       if (header) std::memcpy(&length, log.data() + at + 4, sizeof length);
       // RocksDB itself passes over a last record that the end of the file cuts off.
-      const bool cut_off = block_end == log.size() && (!header || at + kHeader + length > log.size()) && !fragment;
+      const bool cut_off =
+          block_end == log.size() && (!header || at + kHeader + length > log.size()) && !fragment;
       return Damage{record, cut_off || HasHole(log, record), !RecordFollows(log, at + 1)};
     }
     at = fragment->end;
@@ -142,8 +150,9 @@ std::string ReadFile(const std::string& file) {
   return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
 }
 
-// The manifest is a log too, synced after every record and before anything relies on it: a torn last record is a change of
-// files that never happened. The logs and files that it would have replaced are still there.
+// The manifest is a log too, synced after every record and before anything relies on it: a torn
+// last record is a change of files that never happened. The logs and files that it would have
+// replaced are still there.
 Result<bool> CutTornManifest(const std::string& path) {
   std::string name = ReadFile(path + "/CURRENT");
   while (!name.empty() && name.back() == '\n') name.pop_back();
@@ -163,11 +172,14 @@ Result<bool> CutTornManifest(const std::string& path) {
 Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& complaint) {
   std::vector<std::pair<uint64_t, std::string>> logs;
   std::error_code error;
-  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
+       it.increment(error)) {
     const std::string stem = it->path().stem().string();
     uint64_t number = 0;
     const auto parsed = std::from_chars(stem.data(), stem.data() + stem.size(), number);
-    if (it->path().extension() != ".log" || parsed.ec != std::errc() || parsed.ptr != stem.data() + stem.size()) continue;
+    if (it->path().extension() != ".log" || parsed.ec != std::errc() ||
+        parsed.ptr != stem.data() + stem.size())
+      continue;
     logs.emplace_back(number, it->path().string());
   }
   std::sort(logs.begin(), logs.end());
@@ -179,14 +191,16 @@ Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& 
     if (!damage) continue;
     const bool expected = damage->torn && (damage->last || !sync) && number == logs.back().first;
     if (!expected) {
-      return CorruptionError(fmt::format(
-          "The log {} is damaged at byte {} ({}): writes that were acknowledged would be lost, so the store was not opened. "
-          "Restore it from a backup.",
-          file, damage->record, complaint));
+      return CorruptionError(
+          fmt::format("The log {} is damaged at byte {} ({}): writes that were acknowledged would "
+                      "be lost, so the store was not opened. "
+                      "Restore it from a backup.",
+                      file, damage->record, complaint));
     }
-    LogWarn(sync ? "cut off a write that a crash tore before it was acknowledged"
-                 : "lost the writes that were not yet on disk when the power failed (durability is os)",
-            {{"file", file}, {"from", damage->record}, {"to", log.size()}});
+    LogWarn(
+        sync ? "cut off a write that a crash tore before it was acknowledged"
+             : "lost the writes that were not yet on disk when the power failed (durability is os)",
+        {{"file", file}, {"from", damage->record}, {"to", log.size()}});
     TRY(CutFile(file, damage->record));
     return true;
   }

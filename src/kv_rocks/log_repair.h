@@ -7,13 +7,16 @@
 
 namespace stator::kv_rocks {
 
-// After RocksDB refused to open the store in `path` with `complaint`: whether the damage was a torn write at the end of the
-// newest log or of the manifest, which is then cut off, so that the store can be opened again. A torn write is the last thing in the log and has
-// holes: sectors of zeros where pages never reached the disk. (The file system may have kept a later page of it.) A store that
-// was not synced (`sync` false) loses whatever follows the first hole of its newest log, and a warning says how much. Any
-// other damage is left alone and is false, or a kCorruption that names the file and the place.
+// After RocksDB refused to open the store in `path` with `complaint`: whether the damage was a torn
+// write at the end of the newest log or of the manifest, which is then cut off, so that the store
+// can be opened again. A torn write is the last thing in the log and has holes: sectors of zeros
+// where pages never reached the disk. (The file system may have kept a later page of it.) A store
+// that was not synced (`sync` false) loses whatever follows the first hole of its newest log, and a
+// warning says how much. Any other damage is left alone and is false, or a kCorruption that names
+// the file and the place.
 //
-// The committer ends every write with kEndMark, so that a hole at the very end of the log can be told from a value's zeros.
+// The committer ends every write with kEndMark, so that a hole at the very end of the log can be
+// told from a value's zeros.
 Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& complaint);
 
 inline constexpr char kEndMark[] = "\xff";

@@ -1,6 +1,6 @@
-// For tests: a disk whose power can be cut. It keeps apart what was synced and what was not, file bytes and directory entries
-// each, and on a cut loses a random part of the latter. No rocksdb types here: the implementation is built without RTTI, as
-// Debian's RocksDB is.
+// For tests: a disk whose power can be cut. It keeps apart what was synced and what was not, file
+// bytes and directory entries each, and on a cut loses a random part of the latter. No rocksdb
+// types here: the implementation is built without RTTI, as Debian's RocksDB is.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ class PowerCutDisk {
 
   virtual rocksdb::Env* env() = 0;
 
-  // The power goes after that many more operations (writes, syncs, changes of directories): from then on all of them fail and
-  // do nothing.
+  // The power goes after that many more operations (writes, syncs, changes of directories): from
+  // then on all of them fail and do nothing.
   virtual void CutAfter(uint64_t operations) = 0;
   virtual void CutNow() = 0;
   virtual bool cut() const = 0;
   // Only after a cut and with every file closed: drops what the cut loses. Then the power is back.
-  // Of a file, the bytes since its last sync: cut short at any place or, with `holes`, with any of their pages as zeros.
-  // Of a directory, the changes since its last sync, from any one on.
+  // Of a file, the bytes since its last sync: cut short at any place or, with `holes`, with any of
+  // their pages as zeros. Of a directory, the changes since its last sync, from any one on.
   virtual void LoseUnsynced(Random& random, bool holes) = 0;
 
   // The next syncs of log files fail, and so does nothing else.

@@ -27,7 +27,9 @@ IOStatus NoPower() { return IOStatus::IOError("the power is off"); }
 // What is known of the disk. Paths are those that RocksDB uses.
 class Books {
  public:
-  explicit Books(std::string directory) : shadow_(directory + ".unsynced") { fs::create_directories(shadow_); }
+  explicit Books(std::string directory) : shadow_(directory + ".unsynced") {
+    fs::create_directories(shadow_);
+  }
   ~Books() { fs::remove_all(shadow_); }
 
   // False when the power is off. Every operation that changes something asks first.
@@ -139,7 +141,9 @@ class Books {
     if (normal.size() > 1 && normal.back() == '/') normal.pop_back();
     return normal;
   }
-  static std::string Parent(const std::string& path) { return Normal(fs::path(path).parent_path().string()); }
+  static std::string Parent(const std::string& path) {
+    return Normal(fs::path(path).parent_path().string());
+  }
 
   std::string Keep(const std::string& path) {
     if (!fs::exists(path)) return {};
@@ -161,7 +165,8 @@ class Books {
     if (!change.kept.empty()) fs::rename(change.kept, change.path);
   }
 
-  // Pages reach a disk in any order: the file has its full length, and some pages since the last sync are zeros.
+  // Pages reach a disk in any order: the file has its full length, and some pages since the last
+  // sync are zeros.
   static void Hole(const std::string& path, uint64_t synced, uint64_t size, Random& random) {
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     for (uint64_t at = synced; at < size;) {
@@ -191,14 +196,15 @@ class File final : public rocksdb::FSWritableFileOwnerWrapper {
   File(std::unique_ptr<rocksdb::FSWritableFile> file, std::string path, Books* books)
       : FSWritableFileOwnerWrapper(std::move(file)), path_(std::move(path)), books_(books) {}
 
-  IOStatus Append(const rocksdb::Slice& data, const IOOptions& options, IODebugContext* debug) override {
+  IOStatus Append(const rocksdb::Slice& data, const IOOptions& options,
+                  IODebugContext* debug) override {
     if (!books_->Operate()) return NoPower();
     IOStatus status = target()->Append(data, options, debug);
     if (status.ok()) books_->Appended(path_, data.size());
     return status;
   }
-  IOStatus Append(const rocksdb::Slice& data, const IOOptions& options, const rocksdb::DataVerificationInfo&,
-                  IODebugContext* debug) override {
+  IOStatus Append(const rocksdb::Slice& data, const IOOptions& options,
+                  const rocksdb::DataVerificationInfo&, IODebugContext* debug) override {
     return Append(data, options, debug);
   }
   IOStatus Truncate(uint64_t size, const IOOptions& options, IODebugContext* debug) override {
@@ -209,11 +215,14 @@ class File final : public rocksdb::FSWritableFileOwnerWrapper {
   }
   IOStatus Sync(const IOOptions&, IODebugContext*) override {
     if (!books_->Operate()) return NoPower();
-    if (path_.ends_with(".log") && books_->FailLogSync()) return IOStatus::IOError("the disk does not answer");
+    if (path_.ends_with(".log") && books_->FailLogSync())
+      return IOStatus::IOError("the disk does not answer");
     books_->Synced(path_);
     return IOStatus::OK();
   }
-  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override { return Sync(options, debug); }
+  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
+    return Sync(options, debug);
+  }
   IOStatus RangeSync(uint64_t, uint64_t, const IOOptions&, IODebugContext*) override {
     return books_->cut() ? NoPower() : IOStatus::OK();  // a hint, no promise
   }
@@ -249,7 +258,8 @@ class Files final : public rocksdb::FileSystemWrapper {
   const char* Name() const override { return "PowerCutDisk"; }
 
   IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
-                           std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* debug) override {
+                           std::unique_ptr<rocksdb::FSWritableFile>* result,
+                           IODebugContext* debug) override {
     if (!books_->Operate()) return NoPower();
     const bool existed = fs::exists(path);
     if (existed) books_->Deleting(path);
@@ -261,22 +271,24 @@ class Files final : public rocksdb::FileSystemWrapper {
     *result = std::make_unique<File>(std::move(file), path, books_);
     return status;
   }
-  IOStatus ReopenWritableFile(const std::string&, const rocksdb::FileOptions&, std::unique_ptr<rocksdb::FSWritableFile>*,
-                              IODebugContext*) override {
+  IOStatus ReopenWritableFile(const std::string&, const rocksdb::FileOptions&,
+                              std::unique_ptr<rocksdb::FSWritableFile>*, IODebugContext*) override {
     return IOStatus::NotSupported("PowerCutDisk: ReopenWritableFile");
   }
   IOStatus ReuseWritableFile(const std::string&, const std::string&, const rocksdb::FileOptions&,
                              std::unique_ptr<rocksdb::FSWritableFile>*, IODebugContext*) override {
     return IOStatus::NotSupported("PowerCutDisk: ReuseWritableFile");
   }
-  IOStatus NewDirectory(const std::string& path, const IOOptions& options, std::unique_ptr<rocksdb::FSDirectory>* result,
+  IOStatus NewDirectory(const std::string& path, const IOOptions& options,
+                        std::unique_ptr<rocksdb::FSDirectory>* result,
                         IODebugContext* debug) override {
     std::unique_ptr<rocksdb::FSDirectory> directory;
     IOStatus status = FileSystemWrapper::NewDirectory(path, options, &directory, debug);
     if (status.ok()) *result = std::make_unique<Directory>(std::move(directory), path, books_);
     return status;
   }
-  IOStatus DeleteFile(const std::string& path, const IOOptions& options, IODebugContext* debug) override {
+  IOStatus DeleteFile(const std::string& path, const IOOptions& options,
+                      IODebugContext* debug) override {
     if (!books_->Operate()) return NoPower();
     books_->Deleting(path);
     return FileSystemWrapper::DeleteFile(path, options, debug);
@@ -284,7 +296,8 @@ class Files final : public rocksdb::FileSystemWrapper {
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
                       IODebugContext* debug) override {
     if (!books_->Operate()) return NoPower();
-    if (from.find("/LOG") == std::string::npos) books_->Renaming(from, to);  // RocksDB's own messages do not matter
+    if (from.find("/LOG") == std::string::npos)
+      books_->Renaming(from, to);  // RocksDB's own messages do not matter
     return FileSystemWrapper::RenameFile(from, to, options, debug);
   }
 
@@ -292,12 +305,16 @@ class Files final : public rocksdb::FileSystemWrapper {
   Books* const books_;
 };
 
-// RocksDB waits a second after a failed flush or compaction; after a cut there is nothing to wait for.
+// RocksDB waits a second after a failed flush or compaction; after a cut there is nothing to wait
+// for.
 class ImpatientClock final : public rocksdb::SystemClockWrapper {
  public:
-  explicit ImpatientClock(const Books* books) : SystemClockWrapper(rocksdb::SystemClock::Default()), books_(books) {}
+  explicit ImpatientClock(const Books* books)
+      : SystemClockWrapper(rocksdb::SystemClock::Default()), books_(books) {}
   const char* Name() const override { return "ImpatientClock"; }
-  void SleepForMicroseconds(int micros) override { target_->SleepForMicroseconds(books_->cut() ? 1 : micros); }
+  void SleepForMicroseconds(int micros) override {
+    target_->SleepForMicroseconds(books_->cut() ? 1 : micros);
+  }
 
  private:
   const Books* const books_;
@@ -305,15 +322,15 @@ class ImpatientClock final : public rocksdb::SystemClockWrapper {
 
 class DiskEnv final : public rocksdb::EnvWrapper {
  public:
-  explicit DiskEnv(Books* books) : EnvWrapper(rocksdb::NewCompositeEnv(std::make_shared<Files>(books))) {
+  explicit DiskEnv(Books* books)
+      : EnvWrapper(rocksdb::NewCompositeEnv(std::make_shared<Files>(books))) {
     system_clock_ = std::make_shared<ImpatientClock>(books);
   }
 };
 
 class Disk final : public PowerCutDisk {
  public:
-  explicit Disk(const std::string& directory)
-      : books_(directory), env_(&books_) {}
+  explicit Disk(const std::string& directory) : books_(directory), env_(&books_) {}
   rocksdb::Env* env() override { return &env_; }
   void CutAfter(uint64_t operations) override { books_.CutAfter(operations); }
   void CutNow() override { books_.CutNow(); }

@@ -1,4 +1,5 @@
-// Acknowledged writes survive a power cut, and no write survives in part: many cuts at random places, from a seed.
+// Acknowledged writes survive a power cut, and no write survives in part: many cuts at random
+// places, from a seed.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -17,20 +18,24 @@ using kv::Space;
 // What a store should hold, by tablet and key; values without their stamps.
 using Contents = std::map<std::pair<kv::Tablet, std::string>, std::string>;
 
-const std::vector<kv::Tablet> kTablets = {{Space::kItems, 1}, {Space::kItems, 2}, {Space::kLog, 1}, {Space::kCatalog, 1}};
+const std::vector<kv::Tablet> kTablets = {
+    {Space::kItems, 1}, {Space::kItems, 2}, {Space::kLog, 1}, {Space::kCatalog, 1}};
 const std::pair<kv::Tablet, std::string> kCounter = {{Space::kItems, 1}, "counter"};
 
 void ApplyTo(Contents* contents, const kv::Batch& batch) {
   for (const kv::DeleteRange& range : batch.range_deletes) {
     std::erase_if(*contents, [&](const auto& entry) {
-      return entry.first.first == range.tablet && entry.first.second >= range.begin && entry.first.second < range.end;
+      return entry.first.first == range.tablet && entry.first.second >= range.begin &&
+             entry.first.second < range.end;
     });
   }
-  for (const kv::Put& put : batch.puts) (*contents)[{put.tablet, put.key}] = put.value.substr(kv::kStampBytes);
+  for (const kv::Put& put : batch.puts)
+    (*contents)[{put.tablet, put.key}] = put.value.substr(kv::kStampBytes);
   for (const kv::Delete& gone : batch.deletes) contents->erase({gone.tablet, gone.key});
   for (const kv::Add& add : batch.adds) {
     std::string& value = (*contents)[{add.tablet, add.key}];
-    const int64_t count = value.empty() ? 0 : *kv::CounterOf(std::string(kv::kStampBytes, '\0') + value);
+    const int64_t count =
+        value.empty() ? 0 : *kv::CounterOf(std::string(kv::kStampBytes, '\0') + value);
     value = kv::EncodeCounter(0, count + add.delta).substr(kv::kStampBytes);
   }
 }
@@ -43,7 +48,8 @@ kv::Batch RandomBatch(Random& random, uint64_t number) {
     kv::Put put{tablet, "k" + std::to_string(random.Below(50)), std::string(kv::kStampBytes, '\0')};
     put.value += std::to_string(number);
     const uint64_t filler = random.Below(tablet.space == Space::kItems ? 12'000 : 300);
-    for (uint64_t i = 0; i < filler; ++i) put.value.push_back(static_cast<char>('a' + (i * 7 + number) % 26));
+    for (uint64_t i = 0; i < filler; ++i)
+      put.value.push_back(static_cast<char>('a' + (i * 7 + number) % 26));
     batch.puts.push_back(std::move(put));
   }
   batch.adds.push_back({kCounter.first, kCounter.second, 1});
@@ -53,10 +59,11 @@ kv::Batch RandomBatch(Random& random, uint64_t number) {
 Result<Contents> ReadAll(kv::Engine& engine) {
   Contents contents;
   for (const kv::Tablet& tablet : kTablets) {
-    TRY(engine.Scan({tablet, {}, {}}, kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
-      contents[{tablet, std::string(key)}] = value.substr(kv::kStampBytes);
-      return true;
-    }));
+    TRY(engine.Scan({tablet, {}, {}}, kv::Tier::kAny,
+                    [&](std::string_view key, std::string_view value) {
+                      contents[{tablet, std::string(key)}] = value.substr(kv::kStampBytes);
+                      return true;
+                    }));
   }
   return contents;
 }
@@ -71,15 +78,18 @@ void CutAgainAndAgain(uint64_t seed, int rounds, bool holes) {
   SeededRandom random(seed);
   const TemporaryDirectory directory;
   const std::unique_ptr<PowerCutDisk> disk = PowerCutDisk::Make(directory.store());
-  const RocksOptions options{
-      .path = directory.store(), .memory_budget_bytes = 8 << 20, .reserve_free_bytes = 0, .env = disk->env()};
+  const RocksOptions options{.path = directory.store(),
+                             .memory_budget_bytes = 8 << 20,
+                             .reserve_free_bytes = 0,
+                             .env = disk->env()};
   Contents expected;
   uint64_t number = 0;
   uint64_t cuts_with_unknown = 0;
   uint64_t last_stamp = 0;
   for (int round = 0; round < rounds; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
-    // Mostly while writing; sometimes while opening, and then the store must open once the power is back.
+    // Mostly while writing; sometimes while opening, and then the store must open once the power is
+    // back.
     disk->CutAfter(random.Below(8) == 0 ? 1 + random.Below(30) : 20 + random.Below(600));
     std::vector<Sent> sent;
     sent.reserve(2000);
@@ -89,14 +99,15 @@ void CutAgainAndAgain(uint64_t seed, int rounds, bool holes) {
         const uint64_t burst = 1 + random.Below(6);
         for (uint64_t i = 0; i < burst; ++i) {
           sent.push_back({RandomBatch(random, ++number), std::nullopt});
-          (*engine)->Apply(sent.back().batch, [outcome = &sent.back().refusal, &last_stamp](Result<uint64_t> stamp) {
-            if (!stamp.ok()) {
-              *outcome = stamp.error().code();
-            } else {
-              EXPECT_GT(*stamp, last_stamp);
-              last_stamp = *stamp;
-            }
-          });
+          (*engine)->Apply(sent.back().batch,
+                           [outcome = &sent.back().refusal, &last_stamp](Result<uint64_t> stamp) {
+                             if (!stamp.ok()) {
+                               *outcome = stamp.error().code();
+                             } else {
+                               EXPECT_GT(*stamp, last_stamp);
+                               last_stamp = *stamp;
+                             }
+                           });
         }
         (void)kv::ApplyAndWait(**engine, kv::Batch());
       }
@@ -144,12 +155,14 @@ void CutAgainAndAgain(uint64_t seed, int rounds, bool holes) {
 
 TEST(PowerCut, AcknowledgedWritesSurvive) {
   SetLogLevel(LogLevel::kOff);
-  for (const uint64_t seed : {uint64_t{1}, uint64_t{2}, SystemSeed()}) CutAgainAndAgain(seed, 15, false);
+  for (const uint64_t seed : {uint64_t{1}, uint64_t{2}, SystemSeed()})
+    CutAgainAndAgain(seed, 15, false);
 }
 
 TEST(PowerCut, AcknowledgedWritesSurvivePagesOutOfOrder) {
   SetLogLevel(LogLevel::kOff);
-  for (const uint64_t seed : {uint64_t{3}, uint64_t{4}, SystemSeed()}) CutAgainAndAgain(seed, 15, true);
+  for (const uint64_t seed : {uint64_t{3}, uint64_t{4}, SystemSeed()})
+    CutAgainAndAgain(seed, 15, true);
 }
 
 }  // namespace

@@ -23,8 +23,10 @@ kv::Put PutOf(std::string key, std::string_view text) {
 class RangeCacheTest : public testing::Test {
  protected:
   RangeCacheTest() {
-    Result<std::unique_ptr<kv::Engine>> engine = OpenRocks(
-        {.path = directory_.store(), .memory_budget_bytes = 64 << 20, .sync = false, .items_prefix_bytes = 3});
+    Result<std::unique_ptr<kv::Engine>> engine = OpenRocks({.path = directory_.store(),
+                                                            .memory_budget_bytes = 64 << 20,
+                                                            .sync = false,
+                                                            .items_prefix_bytes = 3});
     EXPECT_TRUE(engine.ok()) << engine.error().message();
     engine_ = std::move(*engine);
   }
@@ -36,14 +38,16 @@ class RangeCacheTest : public testing::Test {
     Apply(std::move(batch));
   }
   // "key=text ..." of the keys visited; stops after `most`.
-  std::string Scan(std::string_view begin, std::string_view end, bool reverse = false, size_t most = SIZE_MAX) {
+  std::string Scan(std::string_view begin, std::string_view end, bool reverse = false,
+                   size_t most = SIZE_MAX) {
     std::string found;
     size_t count = 0;
-    const Status status = engine_->Scan({kTablet, begin, end, reverse}, kv::Tier::kAny,
-                                        [&](std::string_view key, std::string_view value) {
-                                          found.append(key).append("=").append(value.substr(kv::kStampBytes)).append(" ");
-                                          return ++count < most;
-                                        });
+    const Status status = engine_->Scan(
+        {kTablet, begin, end, reverse}, kv::Tier::kAny,
+        [&](std::string_view key, std::string_view value) {
+          found.append(key).append("=").append(value.substr(kv::kStampBytes)).append(" ");
+          return ++count < most;
+        });
     EXPECT_TRUE(status.ok());
     return found;
   }
@@ -65,7 +69,8 @@ TEST_F(RangeCacheTest, AnswersPartsOfWhatItHas) {
   EXPECT_EQ(Scan("abc", "abc4", true, 2), "abc3=x abc2=x ");
   EXPECT_EQ(Scan("abc5", "abc9"), "");
   EXPECT_EQ(Hits(), 7);
-  EXPECT_EQ(Scan("abc", "abca"), "abc1=x abc2=x abc3=x abc4=x ");  // reaches further than what is kept
+  EXPECT_EQ(Scan("abc", "abca"),
+            "abc1=x abc2=x abc3=x abc4=x ");  // reaches further than what is kept
   EXPECT_EQ(Scan("abc", "abd9"), "abc1=x abc2=x abc3=x abc4=x abd1=x ");
   EXPECT_EQ(Hits(), 7);
 }
@@ -114,7 +119,8 @@ TEST_F(RangeCacheTest, LargeRangesAreNotKept) {
   EXPECT_EQ(Hits(), 0);
 }
 
-// Scans run beside writes: none sees less than what was acknowledged before it began, and none sees a part of a batch.
+// Scans run beside writes: none sees less than what was acknowledged before it began, and none sees
+// a part of a batch.
 TEST_F(RangeCacheTest, NeverShowsAnOldOrTornState) {
   constexpr int kCollections = 4;
   constexpr int kWrites = 3000;
@@ -123,7 +129,8 @@ TEST_F(RangeCacheTest, NeverShowsAnOldOrTornState) {
   const auto write = [&](int c, int number) {
     const std::string prefix = "ab" + std::to_string(c);
     kv::Batch batch;
-    for (const char* key : {"x", "y"}) batch.puts.push_back(PutOf(prefix + key, std::to_string(number)));
+    for (const char* key : {"x", "y"})
+      batch.puts.push_back(PutOf(prefix + key, std::to_string(number)));
     ASSERT_TRUE(kv::ApplyAndWait(*engine_, std::move(batch)).ok());
     acknowledged[c].store(number);
   };
@@ -137,11 +144,12 @@ TEST_F(RangeCacheTest, NeverShowsAnOldOrTornState) {
         const std::string prefix = "ab" + std::to_string(c);
         const int least = acknowledged[c].load();
         std::vector<int> seen;
-        const Status status = engine_->Scan({kTablet, prefix, prefix + "z", random.Below(2) == 0}, kv::Tier::kAny,
-                                            [&](std::string_view, std::string_view value) {
-                                              seen.push_back(std::stoi(std::string(value.substr(kv::kStampBytes))));
-                                              return true;
-                                            });
+        const Status status =
+            engine_->Scan({kTablet, prefix, prefix + "z", random.Below(2) == 0}, kv::Tier::kAny,
+                          [&](std::string_view, std::string_view value) {
+                            seen.push_back(std::stoi(std::string(value.substr(kv::kStampBytes))));
+                            return true;
+                          });
         ASSERT_TRUE(status.ok());
         ASSERT_EQ(seen.size(), 2u);
         ASSERT_EQ(seen[0], seen[1]);

@@ -22,7 +22,9 @@ class RocksEngine final : public kv::Engine {
  public:
   RocksEngine(const RocksOptions& options, Tuning tuning, std::unique_ptr<rocksdb::DB> db,
               std::vector<rocksdb::ColumnFamilyHandle*> families, uint64_t last_stamp)
-      : tuning_(std::move(tuning)), families_(std::move(families)), db_(std::move(db)),
+      : tuning_(std::move(tuning)),
+        families_(std::move(families)),
+        db_(std::move(db)),
         cache_(tuning_.value_cache_bytes, tuning_.items_prefix_bytes),
         committer_(db_.get(), families_, options, cache_, last_stamp) {}
 
@@ -37,7 +39,8 @@ class RocksEngine final : public kv::Engine {
     return {.atomic_across_tablets = true, .exclusive = true, .blocking = false, .durable = true};
   }
 
-  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override {
+  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
+                   std::string* value) override {
     const PrefixedKey full(tablet.id, key);
     const bool cached = tablet.space == kv::Space::kItems;
     uint64_t ticket = 0;
@@ -71,7 +74,8 @@ class RocksEngine final : public kv::Engine {
     std::vector<rocksdb::PinnableSlice> found(points.size());
     std::vector<rocksdb::Status> statuses(points.size());
     // RocksDB reads all of them at one sequence number, also across column families.
-    db_->MultiGet(OptionsOf(tier), points.size(), families.data(), keys.data(), found.data(), statuses.data());
+    db_->MultiGet(OptionsOf(tier), points.size(), families.data(), keys.data(), found.data(),
+                  statuses.data());
     for (size_t i = 0; i < points.size(); ++i) {
       if (statuses[i].ok()) {
         values->at(i).emplace(found[i].data(), found[i].size());
@@ -93,8 +97,9 @@ class RocksEngine final : public kv::Engine {
         range.end.empty() ? ToSlice(PrefixedKey::TabletEnd(range.tablet.id, room)) : end.slice();
     // Within one prefix the filters may rule files out; across prefixes they must not be asked.
     const size_t prefix = tuning_.items_prefix_bytes;
-    const bool one_prefix = prefix > 0 && range.tablet.space == kv::Space::kItems && lower.size() >= prefix &&
-                            upper.size() >= prefix && std::memcmp(lower.data(), upper.data(), prefix) == 0;
+    const bool one_prefix = prefix > 0 && range.tablet.space == kv::Space::kItems &&
+                            lower.size() >= prefix && upper.size() >= prefix &&
+                            std::memcmp(lower.data(), upper.data(), prefix) == 0;
     std::unique_ptr<CachedRange> seen;  // what may be kept, as long as it is not too large
     uint64_t ticket = 0;
     if (one_prefix) {
@@ -107,8 +112,8 @@ class RocksEngine final : public kv::Engine {
     rocksdb::ReadOptions options = OptionsOf(tier);
     options.iterate_lower_bound = &lower;
     options.iterate_upper_bound = &upper;
-    // Going back, RocksDB cuts the prefix of the key before the range without asking whether it is that long (a counter of the
-    // tablet before is not), so there the bound alone ends the scan.
+    // Going back, RocksDB cuts the prefix of the key before the range without asking whether it is
+    // that long (a counter of the tablet before is not), so there the bound alone ends the scan.
     options.prefix_same_as_start = one_prefix && !range.reverse;
     options.total_order_seek = !one_prefix;
     const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(options, Family(range.tablet)));
@@ -144,7 +149,9 @@ class RocksEngine final : public kv::Engine {
     return OkStatus();
   }
 
-  void Apply(kv::Batch batch, kv::ApplyDone done) override { committer_.Apply(std::move(batch), std::move(done)); }
+  void Apply(kv::Batch batch, kv::ApplyDone done) override {
+    committer_.Apply(std::move(batch), std::move(done));
+  }
 
   Status Health() const override { return committer_.Health(); }
 
@@ -164,13 +171,15 @@ class RocksEngine final : public kv::Engine {
 
  private:
   static constexpr size_t kEntriesAhead = 3;
-  static void VisitCached(const CachedRange& cached, std::string_view begin, std::string_view end, bool reverse,
+  static void VisitCached(const CachedRange& cached, std::string_view begin, std::string_view end,
+                          bool reverse,
                           FunctionRef<bool(std::string_view key, std::string_view value)> visit) {
     const size_t first = cached.LowerBound(begin);
     const size_t last = cached.LowerBound(end);
     const auto nth = [&](size_t i) { return reverse ? last - 1 - i : first + i; };
     const size_t count = last > first ? last - first : 0;
-    // What was last looked at long ago has left the processor's caches: who visits entries waits for none of them alone.
+    // What was last looked at long ago has left the processor's caches: who visits entries waits
+    // for none of them alone.
     for (size_t i = 0; i < std::min(count, kEntriesAhead); ++i) cached.Prefetch(nth(i));
     for (size_t i = 0; i < count; ++i) {
       if (i + kEntriesAhead < count) cached.Prefetch(nth(i + kEntriesAhead));
@@ -182,8 +191,10 @@ class RocksEngine final : public kv::Engine {
     if (tier != kv::Tier::kAny) options.read_tier = rocksdb::kBlockCacheTier;
     return options;
   }
-  // RocksDB 7.8's MultiGet reads files although it is told kBlockCacheTier, so several Gets on a snapshot stand in for it.
-  Status GetEach(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) {
+  // RocksDB 7.8's MultiGet reads files although it is told kBlockCacheTier, so several Gets on a
+  // snapshot stand in for it.
+  Status GetEach(std::span<const kv::Point> points, kv::Tier tier,
+                 std::vector<std::optional<std::string>>* values) {
     rocksdb::ReadOptions options = OptionsOf(tier);
     std::optional<rocksdb::ManagedSnapshot> snapshot;
     if (points.size() > 1) options.snapshot = snapshot.emplace(db_.get()).snapshot();
@@ -191,7 +202,8 @@ class RocksEngine final : public kv::Engine {
       const PrefixedKey full(points[i].tablet.id, points[i].key);
       std::string& value = values->at(i).emplace();
       rocksdb::PinnableSlice pinned(&value);
-      const rocksdb::Status status = db_->Get(options, Family(points[i].tablet), full.slice(), &pinned);
+      const rocksdb::Status status =
+          db_->Get(options, Family(points[i].tablet), full.slice(), &pinned);
       if (status.ok()) {
         if (pinned.IsPinned()) value.assign(pinned.data(), pinned.size());
       } else if (status.IsNotFound()) {
@@ -202,7 +214,9 @@ class RocksEngine final : public kv::Engine {
     }
     return OkStatus();
   }
-  rocksdb::ColumnFamilyHandle* Family(kv::Tablet tablet) const { return families_[FamilyIndex(tablet.space)]; }
+  rocksdb::ColumnFamilyHandle* Family(kv::Tablet tablet) const {
+    return families_[FamilyIndex(tablet.space)];
+  }
 
   const Tuning tuning_;
   const std::vector<rocksdb::ColumnFamilyHandle*> families_;
@@ -241,10 +255,14 @@ std::map<std::string, double> RocksEngine::Statistics() const {
   }
 
   const std::pair<const char*, rocksdb::Tickers> tickers[] = {
-      {"kv_cache_hits", rocksdb::BLOCK_CACHE_HIT},       {"kv_cache_misses", rocksdb::BLOCK_CACHE_MISS},
-      {"kv_memtable_hits", rocksdb::MEMTABLE_HIT},       {"kv_bloom_useful", rocksdb::BLOOM_FILTER_USEFUL},
-      {"kv_log_bytes", rocksdb::WAL_FILE_BYTES},         {"kv_log_syncs", rocksdb::WAL_FILE_SYNCED},
-      {"kv_stall_micros", rocksdb::STALL_MICROS},        {"kv_flush_bytes", rocksdb::FLUSH_WRITE_BYTES},
+      {"kv_cache_hits", rocksdb::BLOCK_CACHE_HIT},
+      {"kv_cache_misses", rocksdb::BLOCK_CACHE_MISS},
+      {"kv_memtable_hits", rocksdb::MEMTABLE_HIT},
+      {"kv_bloom_useful", rocksdb::BLOOM_FILTER_USEFUL},
+      {"kv_log_bytes", rocksdb::WAL_FILE_BYTES},
+      {"kv_log_syncs", rocksdb::WAL_FILE_SYNCED},
+      {"kv_stall_micros", rocksdb::STALL_MICROS},
+      {"kv_flush_bytes", rocksdb::FLUSH_WRITE_BYTES},
       {"kv_compaction_bytes", rocksdb::COMPACT_WRITE_BYTES},
   };
   for (const auto& [name, ticker] : tickers) {
@@ -259,7 +277,8 @@ Status RocksEngine::Checkpoint(const std::string& directory) {
   const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
   if (status.ok()) status = checkpoint->CreateCheckpoint(directory);
   if (!status.ok()) {
-    return Error(ErrorCode::kUnavailable, fmt::format("Cannot copy the store to {}: {}.", directory, status.ToString()));
+    return Error(ErrorCode::kUnavailable,
+                 fmt::format("Cannot copy the store to {}: {}.", directory, status.ToString()));
   }
   // Last, so that an unfinished copy is no store.
   return WriteFormat(directory);
@@ -268,21 +287,26 @@ Status RocksEngine::Checkpoint(const std::string& directory) {
 Error OpenError(const RocksOptions& options, const rocksdb::Status& status) {
   const std::string text = status.ToString();
   if (status.IsIOError() && text.find("LOCK") != std::string::npos) {
-    return Error(ErrorCode::kUnavailable,
-                 fmt::format("Another process has the store in {} open. Stop it, or name another directory.", options.path));
+    return Error(
+        ErrorCode::kUnavailable,
+        fmt::format("Another process has the store in {} open. Stop it, or name another directory.",
+                    options.path));
   }
   if (status.IsCorruption()) {
-    return CorruptionError(fmt::format("The store in {} is damaged and was not opened: {}. Restore it from a backup.",
-                                       options.path, text));
+    return CorruptionError(
+        fmt::format("The store in {} is damaged and was not opened: {}. Restore it from a backup.",
+                    options.path, text));
   }
-  return Error(ErrorCode::kUnavailable, fmt::format("Cannot open the store in {}: {}.", options.path, text));
+  return Error(ErrorCode::kUnavailable,
+               fmt::format("Cannot open the store in {}: {}.", options.path, text));
 }
 
-// A new store is made in two steps because RocksDB writes and rereads its OPTIONS file after every family that DB::Open
-// creates, but once after CreateColumnFamilies: half the time of a first start. A crash between the steps is mended by
-// create_missing_column_families.
+// A new store is made in two steps because RocksDB writes and rereads its OPTIONS file after every
+// family that DB::Open creates, but once after CreateColumnFamilies: half the time of a first
+// start. A crash between the steps is mended by create_missing_column_families.
 rocksdb::Status OpenOrCreate(const Tuning& tuning, const std::string& path,
-                             std::vector<rocksdb::ColumnFamilyHandle*>* families, rocksdb::DB** opened) {
+                             std::vector<rocksdb::ColumnFamilyHandle*>* families,
+                             rocksdb::DB** opened) {
   std::error_code error;
   if (std::filesystem::exists(path + "/CURRENT", error) || error) {
     return rocksdb::DB::Open(tuning.db, path, tuning.families, families, opened);
@@ -305,10 +329,12 @@ rocksdb::Status OpenOrCreate(const Tuning& tuning, const std::string& path,
 
 Result<uint64_t> ReadLastStamp(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family) {
   std::string value;
-  const rocksdb::Status status = db->Get(rocksdb::ReadOptions(), family, ToSlice(kLastStampKey), &value);
+  const rocksdb::Status status =
+      db->Get(rocksdb::ReadOptions(), family, ToSlice(kLastStampKey), &value);
   if (status.IsNotFound()) return uint64_t{0};
   if (!status.ok()) return ReadError(status);
-  if (value.size() != sizeof(uint64_t)) return CorruptionError("The store is damaged: its last stamp has a wrong length.");
+  if (value.size() != sizeof(uint64_t))
+    return CorruptionError("The store is damaged: its last stamp has a wrong length.");
   return kv::LoadLittle64(value.data());
 }
 
@@ -322,7 +348,8 @@ Result<std::unique_ptr<kv::Engine>> OpenRocks(const RocksOptions& options) {
   rocksdb::Status status = OpenOrCreate(tuning, options.path, &families, &opened);
   // At most once for the newest log and once for the manifest.
   for (int repairs = 0; status.IsCorruption() && repairs < 2; ++repairs) {
-    ASSIGN_OR_RETURN(const bool repaired, CutTornTail(options.path, options.sync, status.ToString()));
+    ASSIGN_OR_RETURN(const bool repaired,
+                     CutTornTail(options.path, options.sync, status.ToString()));
     if (!repaired) break;
     status = OpenOrCreate(tuning, options.path, &families, &opened);
   }
@@ -333,8 +360,8 @@ Result<std::unique_ptr<kv::Engine>> OpenRocks(const RocksOptions& options) {
     for (rocksdb::ColumnFamilyHandle* family : families) db->DestroyColumnFamilyHandle(family);
     return std::move(last_stamp).error();
   }
-  return std::unique_ptr<kv::Engine>(
-      std::make_unique<RocksEngine>(options, std::move(tuning), std::move(db), std::move(families), *last_stamp));
+  return std::unique_ptr<kv::Engine>(std::make_unique<RocksEngine>(
+      options, std::move(tuning), std::move(db), std::move(families), *last_stamp));
 }
 
 }  // namespace stator::kv_rocks

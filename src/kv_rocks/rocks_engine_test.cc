@@ -27,7 +27,10 @@ class RocksStore final : public kv::StoreUnderTest {
  public:
   RocksStore(bool sync, size_t prefix_bytes) : sync_(sync), prefix_bytes_(prefix_bytes) {}
   Result<std::unique_ptr<kv::Engine>> Open() override {
-    return OpenRocks({.path = directory_.store(), .memory_budget_bytes = 16 << 20, .sync = sync_, .items_prefix_bytes = prefix_bytes_});
+    return OpenRocks({.path = directory_.store(),
+                      .memory_budget_bytes = 16 << 20,
+                      .sync = sync_,
+                      .items_prefix_bytes = prefix_bytes_});
   }
 
  private:
@@ -40,8 +43,9 @@ class RocksConformance : public testing::TestWithParam<kv::ConformanceCase> {};
 
 TEST_P(RocksConformance, Holds) {
   for (const uint64_t seed : {uint64_t{1}, SystemSeed()}) {
-    const Status status =
-        GetParam().run({.make = [seed] { return std::make_unique<RocksStore>(seed == 1, seed % 4); }, .seed = seed});
+    const Status status = GetParam().run(
+        {.make = [seed] { return std::make_unique<RocksStore>(seed == 1, seed % 4); },
+         .seed = seed});
     ASSERT_TRUE(status.ok()) << "seed " << seed << ": " << status.error().message();
   }
 }
@@ -67,7 +71,9 @@ std::string Noise(uint64_t seed, size_t bytes) {
 
 class RocksEngineTest : public testing::Test {
  protected:
-  RocksOptions Options() { return {.path = directory_.store(), .memory_budget_bytes = 16 << 20, .items_prefix_bytes = 3}; }
+  RocksOptions Options() {
+    return {.path = directory_.store(), .memory_budget_bytes = 16 << 20, .items_prefix_bytes = 3};
+  }
 
   std::unique_ptr<kv::Engine> Open(const RocksOptions& options) {
     Result<std::unique_ptr<kv::Engine>> engine = OpenRocks(options);
@@ -82,7 +88,8 @@ class RocksEngineTest : public testing::Test {
   std::string FindFile(const std::string& extension) {
     std::string found;
     for (const auto& entry : fs::directory_iterator(directory_.store())) {
-      if (entry.path().extension() == extension && entry.file_size() > 0) found = std::max(found, entry.path().string());
+      if (entry.path().extension() == extension && entry.file_size() > 0)
+        found = std::max(found, entry.path().string());
     }
     return found;
   }
@@ -93,14 +100,16 @@ class RocksEngineTest : public testing::Test {
     stream.seekp(static_cast<std::streamoff>(at));
     stream.put(static_cast<char>(byte ^ 0x40));
   }
-  // Writes `count` batches and dies without closing, as by kill -9, so that they are in the log only.
+  // Writes `count` batches and dies without closing, as by kill -9, so that they are in the log
+  // only.
   void WriteAndDie(int count) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
       Result<std::unique_ptr<kv::Engine>> engine = OpenRocks(Options());
       bool good = engine.ok();
-      for (int i = 0; good && i < count; ++i) good = kv::ApplyAndWait(**engine, PutOne(Key(i), Noise(i, 2000))).ok();
+      for (int i = 0; good && i < count; ++i)
+        good = kv::ApplyAndWait(**engine, PutOne(Key(i), Noise(i, 2000))).ok();
       ::_exit(good ? 0 : 1);
     }
     int status = 0;
@@ -147,7 +156,8 @@ TEST_F(RocksEngineTest, SecondOpenIsRefused) {
   const auto second = OpenRocks(Options());
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().code(), ErrorCode::kUnavailable);
-  EXPECT_THAT(second.error().message(), HasSubstr("Another process has the store in " + directory_.store()));
+  EXPECT_THAT(second.error().message(),
+              HasSubstr("Another process has the store in " + directory_.store()));
 }
 
 TEST_F(RocksEngineTest, NewerFormatIsRefused) {
@@ -155,12 +165,14 @@ TEST_F(RocksEngineTest, NewerFormatIsRefused) {
   WriteFile("FORMAT", "stator-store 99\n");
   const auto refused = OpenRocks(Options());
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().message(), HasSubstr("has format 99; this version of Stator reads formats up to 2"));
+  EXPECT_THAT(refused.error().message(),
+              HasSubstr("has format 99; this version of Stator reads formats up to 2"));
   WriteFile("FORMAT", "nonsense");
   EXPECT_EQ(OpenRocks(Options()).error().code(), ErrorCode::kCorruption);
   std::filesystem::remove(directory_.store() + "/FORMAT");
   std::filesystem::create_symlink("FORMAT", directory_.store() + "/FORMAT");  // leads nowhere
-  EXPECT_THAT(OpenRocks(Options()).error().message(), HasSubstr("Cannot read " + directory_.store() + "/FORMAT: "));
+  EXPECT_THAT(OpenRocks(Options()).error().message(),
+              HasSubstr("Cannot read " + directory_.store() + "/FORMAT: "));
 }
 
 // So that the older Stator refuses what this one may have written.
@@ -178,7 +190,8 @@ TEST_F(RocksEngineTest, ForeignDirectoryIsRefused) {
   WriteFile("thesis.txt", "important");
   const auto refused = OpenRocks(Options());
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().message(), HasSubstr("holds other files (thesis.txt) and no Stator store"));
+  EXPECT_THAT(refused.error().message(),
+              HasSubstr("holds other files (thesis.txt) and no Stator store"));
   EXPECT_FALSE(fs::exists(directory_.store() + "/CURRENT"));
 }
 
@@ -223,7 +236,8 @@ TEST_F(RocksEngineTest, DamagedFileIsAnErrorByNameAndNeverAbsence) {
   Open(Options()).reset();  // recovery writes the log into a file
   std::string file;
   for (const auto& entry : fs::directory_iterator(directory_.store())) {
-    if (entry.path().extension() == ".sst" && entry.file_size() > 500'000) file = entry.path().string();
+    if (entry.path().extension() == ".sst" && entry.file_size() > 500'000)
+      file = entry.path().string();
   }
   ASSERT_FALSE(file.empty());
   FlipByte(file, fs::file_size(file) / 2);
@@ -243,7 +257,8 @@ TEST_F(RocksEngineTest, DamagedFileIsAnErrorByNameAndNeverAbsence) {
   }
   EXPECT_GT(damaged, 0);
   int seen = 0;
-  const Status scanned = engine->Scan({kTablet, {}, {}}, kv::Tier::kAny, [&seen](auto, auto) { return ++seen > 0; });
+  const Status scanned =
+      engine->Scan({kTablet, {}, {}}, kv::Tier::kAny, [&seen](auto, auto) { return ++seen > 0; });
   ASSERT_FALSE(scanned.ok());
   EXPECT_EQ(scanned.error().code(), ErrorCode::kCorruption);
   EXPECT_LT(seen, 400);
@@ -313,14 +328,16 @@ TEST_F(RocksEngineTest, ColdReadsBlock) {
   Open(Options()).reset();
   const auto engine = Open(Options());  // nothing to recover: the cache is empty
   std::string value;
-  EXPECT_EQ(engine->Get(kTablet, Key(150), kv::Tier::kMemory, &value).error().code(), ErrorCode::kWouldBlock);
+  EXPECT_EQ(engine->Get(kTablet, Key(150), kv::Tier::kMemory, &value).error().code(),
+            ErrorCode::kWouldBlock);
   const std::string name = Key(150);
   const kv::Point point{kTablet, name};
   std::vector<std::optional<std::string>> values;
   const Status several = engine->MultiGet({&point, 1}, kv::Tier::kMemory, &values);
   ASSERT_FALSE(several.ok());
   EXPECT_EQ(several.error().code(), ErrorCode::kWouldBlock);
-  const Status scanned = engine->Scan({kTablet, {}, {}}, kv::Tier::kMemory, [](auto, auto) { return true; });
+  const Status scanned =
+      engine->Scan({kTablet, {}, {}}, kv::Tier::kMemory, [](auto, auto) { return true; });
   ASSERT_FALSE(scanned.ok());
   EXPECT_EQ(scanned.error().code(), ErrorCode::kWouldBlock);
   EXPECT_TRUE(*engine->Get(kTablet, Key(150), kv::Tier::kAny, &value));
@@ -342,7 +359,8 @@ TEST_F(RocksEngineTest, CheckpointIsAStoreOfItsOwn) {
 
 TEST_F(RocksEngineTest, StatisticsAndSizes) {
   const auto engine = Open(Options());
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(kv::ApplyAndWait(*engine, PutOne(Key(i), Noise(i, 10'000))).ok());
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(kv::ApplyAndWait(*engine, PutOne(Key(i), Noise(i, 10'000))).ok());
   const auto statistics = engine->Statistics();
   EXPECT_EQ(statistics.at("kv_commit_batches"), 100);
   EXPECT_EQ(statistics.at("kv_writable"), 1);

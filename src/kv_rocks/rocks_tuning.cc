@@ -23,7 +23,8 @@ rocksdb::CompressionType BestFastCompression() {
   return rocksdb::kNoCompression;
 }
 
-std::shared_ptr<rocksdb::TableFactory> MakeTableFactory(const std::shared_ptr<rocksdb::Cache>& cache) {
+std::shared_ptr<rocksdb::TableFactory> MakeTableFactory(
+    const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
   table.block_size = 8 << 10;
@@ -35,7 +36,8 @@ std::shared_ptr<rocksdb::TableFactory> MakeTableFactory(const std::shared_ptr<ro
   table.cache_index_and_filter_blocks = true;
   table.metadata_cache_options.unpartitioned_pinning = rocksdb::PinningTier::kFlushedAndSimilar;
   // What was just written stays readable from memory when its memtable goes.
-  table.prepopulate_block_cache = rocksdb::BlockBasedTableOptions::PrepopulateBlockCache::kFlushOnly;
+  table.prepopulate_block_cache =
+      rocksdb::BlockBasedTableOptions::PrepopulateBlockCache::kFlushOnly;
   return std::shared_ptr<rocksdb::TableFactory>(rocksdb::NewBlockBasedTableFactory(table));
 }
 
@@ -43,7 +45,8 @@ std::shared_ptr<rocksdb::TableFactory> MakeTableFactory(const std::shared_ptr<ro
 
 Tuning MakeTuning(const RocksOptions& options) {
   const uint64_t budget = std::max(options.memory_budget_bytes, 8 * kMiB);
-  // Hot items are best held as items (a block holds eight), ranges as blocks; what is written waits in memtables.
+  // Hot items are best held as items (a block holds eight), ranges as blocks; what is written waits
+  // in memtables.
   const uint64_t values = budget / 2;
   const uint64_t blocks = budget - values;
   const uint64_t memtables = budget / 4;
@@ -72,9 +75,10 @@ Tuning MakeTuning(const RocksOptions& options) {
   db.allow_concurrent_memtable_write = false;
   db.enable_write_thread_adaptive_yield = false;
 
-  // A torn record at the end of the log is a write that was never acknowledged: it goes, without a flag. Damage before the
-  // end is an acknowledged write: kPointInTime would drop it and all that follows without a word, so it is refused.
-  // kAbsoluteConsistency would refuse the torn tail as well. The manifest says which older logs there must be, and how long.
+  // A torn record at the end of the log is a write that was never acknowledged: it goes, without a
+  // flag. Damage before the end is an acknowledged write: kPointInTime would drop it and all that
+  // follows without a word, so it is refused. kAbsoluteConsistency would refuse the torn tail as
+  // well. The manifest says which older logs there must be, and how long.
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   db.track_and_verify_wals_in_manifest = true;
   db.manual_wal_flush = false;
@@ -92,7 +96,8 @@ Tuning MakeTuning(const RocksOptions& options) {
 
   rocksdb::ColumnFamilyOptions family;
   // What is rewritten soon is not worth compressing.
-  family.compression_per_level = {rocksdb::kNoCompression, rocksdb::kNoCompression, BestFastCompression()};
+  family.compression_per_level = {rocksdb::kNoCompression, rocksdb::kNoCompression,
+                                  BestFastCompression()};
   family.level0_file_num_compaction_trigger = 8;
   family.table_factory = MakeTableFactory(tuning.cache);
   family.level_compaction_dynamic_level_bytes = true;
@@ -109,7 +114,8 @@ Tuning MakeTuning(const RocksOptions& options) {
     if (!large) mine.memtable_prefix_bloom_size_ratio = 0;
     if (i == FamilyIndex(kv::Space::kItems) && options.items_prefix_bytes > 0) {
       tuning.items_prefix_bytes = kTabletBytes + options.items_prefix_bytes;
-      // Capped, not fixed: counters have keys shorter than the prefix, and RocksDB does not always ask before it cuts.
+      // Capped, not fixed: counters have keys shorter than the prefix, and RocksDB does not always
+      // ask before it cuts.
       mine.prefix_extractor.reset(rocksdb::NewCappedPrefixTransform(tuning.items_prefix_bytes));
     }
   }
@@ -118,7 +124,8 @@ Tuning MakeTuning(const RocksOptions& options) {
 
 Error ReadError(const rocksdb::Status& status) {
   if (status.IsIncomplete()) return Error(ErrorCode::kWouldBlock, "The data is not in memory.");
-  if (status.IsCorruption()) return CorruptionError("The store is damaged: " + status.ToString() + ".");
+  if (status.IsCorruption())
+    return CorruptionError("The store is damaged: " + status.ToString() + ".");
   return Error(ErrorCode::kUnavailable, "The store cannot be read: " + status.ToString() + ".");
 }
 

@@ -20,7 +20,8 @@
 
 namespace stator::kv_rocks {
 
-// The column families in the order of their handles: RocksDB's own (it holds only what is the engine's), then one per Space.
+// The column families in the order of their handles: RocksDB's own (it holds only what is the
+// engine's), then one per Space.
 inline constexpr const char* kFamilyNames[] = {"default", "catalog", "items", "log"};
 inline constexpr size_t kFamilies = 4;
 inline constexpr size_t FamilyIndex(kv::Space space) { return static_cast<size_t>(space) + 1; }
@@ -45,7 +46,8 @@ Error ReadError(const rocksdb::Status& status);
 inline rocksdb::Slice ToSlice(std::string_view text) { return {text.data(), text.size()}; }
 inline std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-// A key as RocksDB sees it: the tablet's id, big-endian, then the key. On the stack unless it is long.
+// A key as RocksDB sees it: the tablet's id, big-endian, then the key. On the stack unless it is
+// long.
 class PrefixedKey {
  public:
   PrefixedKey(uint32_t tablet, std::string_view key) : size_(kTabletBytes + key.size()) {

@@ -24,10 +24,12 @@ Error Refuse(std::string message) { return Error(ErrorCode::kUnavailable, std::m
 
 Status SyncDirectory(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return Refuse(fmt::format("Cannot open the directory {}: {}.", path, std::strerror(errno)));
+  if (fd < 0)
+    return Refuse(fmt::format("Cannot open the directory {}: {}.", path, std::strerror(errno)));
   const int failed = ::fsync(fd) != 0 ? errno : 0;
   ::close(fd);
-  if (failed != 0) return Refuse(fmt::format("Cannot sync the directory {}: {}.", path, std::strerror(failed)));
+  if (failed != 0)
+    return Refuse(fmt::format("Cannot sync the directory {}: {}.", path, std::strerror(failed)));
   return OkStatus();
 }
 
@@ -42,12 +44,15 @@ Result<int> ReadFormat(const std::string& file) {
     std::from_chars(line.data() + kFormatWord.size(), line.data() + line.size(), version);
   }
   if (version <= 0) {
-    return CorruptionError(fmt::format("{} is damaged: it should say \"{}{}\".", file, kFormatWord, kFormatVersion));
+    return CorruptionError(
+        fmt::format("{} is damaged: it should say \"{}{}\".", file, kFormatWord, kFormatVersion));
   }
   return version;
 }
 
-bool IsData(const fs::path& file) { return file.extension() == ".sst" || file.extension() == ".log"; }
+bool IsData(const fs::path& file) {
+  return file.extension() == ".sst" || file.extension() == ".log";
+}
 
 }  // namespace
 
@@ -57,10 +62,12 @@ Status WriteFormat(const std::string& path) {
   const std::string text = fmt::format("{}{}\n", kFormatWord, kFormatVersion);
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return Refuse(fmt::format("Cannot create {}: {}.", temporary, std::strerror(errno)));
-  const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(fd) == 0;
+  const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                       ::fsync(fd) == 0;
   const int failed = written ? 0 : errno;
   ::close(fd);
-  if (!written) return Refuse(fmt::format("Cannot write {}: {}.", temporary, std::strerror(failed)));
+  if (!written)
+    return Refuse(fmt::format("Cannot write {}: {}.", temporary, std::strerror(failed)));
   if (::rename(temporary.c_str(), file.c_str()) != 0) {
     return Refuse(fmt::format("Cannot create {}: {}.", file, std::strerror(errno)));
   }
@@ -70,7 +77,8 @@ Status WriteFormat(const std::string& path) {
 Status PrepareDirectory(const std::string& path) {
   std::error_code error;
   const bool created = fs::create_directory(path, error);
-  if (error) return Refuse(fmt::format("Cannot create the data directory {}: {}.", path, error.message()));
+  if (error)
+    return Refuse(fmt::format("Cannot create the data directory {}: {}.", path, error.message()));
   if (created) TRY(SyncDirectory(fs::absolute(path).parent_path().string()));
 
   bool current = false;
@@ -88,25 +96,30 @@ Status PrepareDirectory(const std::string& path) {
     }
     if (IsData(it->path())) data = name;
   }
-  if (error) return Refuse(fmt::format("Cannot list the data directory {}: {}.", path, error.message()));
+  if (error)
+    return Refuse(fmt::format("Cannot list the data directory {}: {}.", path, error.message()));
 
   if (!format) {
     if (current || !other.empty()) {
-      return Refuse(fmt::format("{} holds other files ({}) and no Stator store. Name an empty directory or one that Stator made.",
-                                path, current ? "CURRENT" : other));
+      return Refuse(
+          fmt::format("{} holds other files ({}) and no Stator store. Name an empty directory or "
+                      "one that Stator made.",
+                      path, current ? "CURRENT" : other));
     }
     return WriteFormat(path);
   }
   ASSIGN_OR_RETURN(const int version, ReadFormat(fmt::format("{}/{}", path, kFormatFile)));
   if (version > kFormatVersion) {
-    return Refuse(fmt::format("The store in {} has format {}; this version of Stator reads formats up to {}. "
-                              "Start the newer Stator that wrote it.",
-                              path, version, kFormatVersion));
+    return Refuse(
+        fmt::format("The store in {} has format {}; this version of Stator reads formats up to {}. "
+                    "Start the newer Stator that wrote it.",
+                    path, version, kFormatVersion));
   }
   if (!current && !data.empty()) {
-    return CorruptionError(fmt::format("The store in {} has lost its file CURRENT but still holds data ({}). "
-                                       "Restore the directory from a backup.",
-                                       path, data));
+    return CorruptionError(
+        fmt::format("The store in {} has lost its file CURRENT but still holds data ({}). "
+                    "Restore the directory from a backup.",
+                    path, data));
   }
   // From now on there may be things in it that an older Stator would misread.
   if (version < kFormatVersion) return WriteFormat(path);

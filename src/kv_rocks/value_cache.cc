@@ -38,7 +38,8 @@ size_t CachedRange::LowerBound(std::string_view bound) const {
 }
 
 uint64_t CachedRange::Charge() const {
-  return sizeof *this + begin_.size() + end_.size() + bytes_.capacity() + slots_.capacity() * sizeof(Slot);
+  return sizeof *this + begin_.size() + end_.size() + bytes_.capacity() +
+         slots_.capacity() * sizeof(Slot);
 }
 
 ValueCache::ValueCache(uint64_t capacity_bytes, size_t prefix_bytes)
@@ -86,7 +87,8 @@ void ValueCache::EvictTo(Shard& shard, uint64_t bytes) NO_THREAD_SAFETY_ANALYSIS
   while (shard.oldest != nullptr && shard.bytes > bytes) Remove(shard, shard.oldest);
 }
 
-void ValueCache::Put(Shard& shard, std::string_view key, std::string_view value) NO_THREAD_SAFETY_ANALYSIS {
+void ValueCache::Put(Shard& shard, std::string_view key,
+                     std::string_view value) NO_THREAD_SAFETY_ANALYSIS {
   if (key.size() + value.size() + kEntryOverhead > shard_capacity_ / kLargestShare) return;
   if (shard.entries.contains(key)) return;
   auto entry = std::make_unique<Entry>();
@@ -119,7 +121,8 @@ bool ValueCache::Find(std::string_view key, std::string* value, uint64_t* ticket
 }
 
 // False if what a reader with this ticket saw may be older than a change of `hash`.
-bool ValueCache::MayInsert(const Shard& shard, uint64_t hash, uint64_t ticket) NO_THREAD_SAFETY_ANALYSIS {
+bool ValueCache::MayInsert(const Shard& shard, uint64_t hash,
+                           uint64_t ticket) NO_THREAD_SAFETY_ANALYSIS {
   return shard.changes == ticket && !shard.all_changing &&
          std::find(shard.changing.begin(), shard.changing.end(), hash) == shard.changing.end();
 }
@@ -132,7 +135,8 @@ void ValueCache::Insert(std::string_view key, std::string_view value, uint64_t t
   if (MayInsert(shard, hash, ticket)) Put(shard, key, value);
 }
 
-std::shared_ptr<const CachedRange> ValueCache::FindRange(std::string_view begin, std::string_view end, uint64_t* ticket) {
+std::shared_ptr<const CachedRange> ValueCache::FindRange(std::string_view begin,
+                                                         std::string_view end, uint64_t* ticket) {
   const std::optional<uint64_t> prefix = PrefixOf(begin);
   if (!prefix) return nullptr;
   Shard& shard = ShardOf(*prefix);
@@ -152,7 +156,8 @@ std::shared_ptr<const CachedRange> ValueCache::FindRange(std::string_view begin,
   return entry->range;
 }
 
-void ValueCache::InsertRange(std::string_view begin, std::shared_ptr<const CachedRange> range, uint64_t ticket) {
+void ValueCache::InsertRange(std::string_view begin, std::shared_ptr<const CachedRange> range,
+                             uint64_t ticket) {
   const std::optional<uint64_t> prefix = PrefixOf(begin);
   if (!prefix || !MayKeepRange(range->Charge())) return;
   auto entry = std::make_unique<Entry>();
@@ -161,7 +166,8 @@ void ValueCache::InsertRange(std::string_view begin, std::shared_ptr<const Cache
   Shard& shard = ShardOf(*prefix);
   MutexLock lock(shard.mutex);
   if (!MayInsert(shard, *prefix, ticket)) return;
-  if (const auto it = shard.ranges.find(*prefix); it != shard.ranges.end()) Remove(shard, it->second);
+  if (const auto it = shard.ranges.find(*prefix); it != shard.ranges.end())
+    Remove(shard, it->second);
   shard.bytes += Charge(*entry);
   shard.ranges.emplace(*prefix, entry.get());
   LinkNewest(shard, entry.release());
@@ -173,7 +179,8 @@ void ValueCache::BeginRangeChanges(std::span<const uint64_t> prefixes) {
     Shard& shard = ShardOf(prefix);
     MutexLock lock(shard.mutex);
     shard.changing.push_back(prefix);
-    if (const auto it = shard.ranges.find(prefix); it != shard.ranges.end()) Remove(shard, it->second);
+    if (const auto it = shard.ranges.find(prefix); it != shard.ranges.end())
+      Remove(shard, it->second);
   }
 }
 
@@ -206,7 +213,8 @@ void ValueCache::EndChange(std::string_view key, const std::string_view* value) 
   ++shard.changes;
   // One of several changes of the key in one group ends here; the key stays out until the last has.
   shard.changing.erase(std::find(shard.changing.begin(), shard.changing.end(), hash));
-  const bool more = std::find(shard.changing.begin(), shard.changing.end(), hash) != shard.changing.end();
+  const bool more =
+      std::find(shard.changing.begin(), shard.changing.end(), hash) != shard.changing.end();
   if (value != nullptr && !more) Put(shard, key, *value);
 }
 

@@ -1,14 +1,17 @@
-// Values by key in memory, in front of RocksDB: a hit costs a hash and a copy, where RocksDB looks through memtables, filters,
-// an index and a block. Internal to the room.
+// Values by key in memory, in front of RocksDB: a hit costs a hash and a copy, where RocksDB looks
+// through memtables, filters, an index and a block. Internal to the room.
 //
 // It never shows a value that was replaced by a durable one:
-//  - BeginChange takes a key out before the write that changes it, and keeps it out until EndChange;
-//  - a reader that missed may put in what it read from RocksDB only if no change of its shard has ended since it looked, for
+//  - BeginChange takes a key out before the write that changes it, and keeps it out until
+//  EndChange;
+//  - a reader that missed may put in what it read from RocksDB only if no change of its shard has
+//  ended since it looked, for
 //    otherwise what it read may be older than that change.
 // So a read that hits sees a value whose successor, if any, is not visible in RocksDB yet.
 //
-// It keeps whole ranges as well, as long as they lie within one prefix, under the same two rules for all keys of the prefix:
-// a range that hits is what one iterator saw, and no change to it is visible yet.
+// It keeps whole ranges as well, as long as they lie within one prefix, under the same two rules
+// for all keys of the prefix: a range that hits is what one iterator saw, and no change to it is
+// visible yet.
 #pragma once
 
 #include <array>
@@ -36,12 +39,17 @@ class CachedRange {
     slots_.push_back({bytes_.size(), key.size(), value.size()});
     bytes_.append(key).append(value);
   }
-  // After the last entry: gives back room, and puts right what a scan in reverse met the other way round.
+  // After the last entry: gives back room, and puts right what a scan in reverse met the other way
+  // round.
   void Finish(bool reverse);
 
-  bool Covers(std::string_view begin, std::string_view end) const { return begin_ <= begin && end <= end_; }
+  bool Covers(std::string_view begin, std::string_view end) const {
+    return begin_ <= begin && end <= end_;
+  }
   size_t size() const { return slots_.size(); }
-  std::string_view key(size_t i) const { return {bytes_.data() + slots_[i].at, slots_[i].key_bytes}; }
+  std::string_view key(size_t i) const {
+    return {bytes_.data() + slots_[i].at, slots_[i].key_bytes};
+  }
   std::string_view value(size_t i) const {
     return {bytes_.data() + slots_[i].at + slots_[i].key_bytes, slots_[i].value_bytes};
   }
@@ -83,14 +91,19 @@ class ValueCache {
   // Offers what RocksDB answered to a reader that missed.
   void Insert(std::string_view key, std::string_view value, uint64_t ticket);
 
-  // A range that covers [begin, end), which lie within one prefix; null on a miss. *ticket is what InsertRange wants.
-  std::shared_ptr<const CachedRange> FindRange(std::string_view begin, std::string_view end, uint64_t* ticket);
-  // Offers a range of the prefix that `begin` has. It takes the place of what there was of that prefix.
-  void InsertRange(std::string_view begin, std::shared_ptr<const CachedRange> range, uint64_t ticket);
+  // A range that covers [begin, end), which lie within one prefix; null on a miss. *ticket is what
+  // InsertRange wants.
+  std::shared_ptr<const CachedRange> FindRange(std::string_view begin, std::string_view end,
+                                               uint64_t* ticket);
+  // Offers a range of the prefix that `begin` has. It takes the place of what there was of that
+  // prefix.
+  void InsertRange(std::string_view begin, std::shared_ptr<const CachedRange> range,
+                   uint64_t ticket);
   // Whether a range of so many bytes is worth collecting.
   bool MayKeepRange(uint64_t bytes) const { return prefix_bytes_ > 0 && bytes <= max_range_bytes_; }
 
-  // Around a write of this key. Returns whether the key was cached: only then is its new value worth keeping.
+  // Around a write of this key. Returns whether the key was cached: only then is its new value
+  // worth keeping.
   bool BeginChange(std::string_view key);
   // `value`: what the key has now; null if it is gone, unknown or not worth keeping.
   void EndChange(std::string_view key, const std::string_view* value);
@@ -99,7 +112,8 @@ class ValueCache {
   void EndRangeChanges(std::span<const uint64_t> prefixes);
   // Names the prefix of a key; nullopt if no range holds the key.
   std::optional<uint64_t> PrefixOf(std::string_view key) const {
-    if (shard_capacity_ == 0 || prefix_bytes_ == 0 || key.size() < prefix_bytes_) return std::nullopt;
+    if (shard_capacity_ == 0 || prefix_bytes_ == 0 || key.size() < prefix_bytes_)
+      return std::nullopt;
     return Hash(key.substr(0, prefix_bytes_));
   }
   // Around a write that deletes ranges.
@@ -123,8 +137,8 @@ class ValueCache {
   };
   struct Shard {
     mutable Mutex mutex;
-    uint64_t changes GUARDED_BY(mutex) = 0;                 // that have ended
-    std::vector<uint64_t> changing GUARDED_BY(mutex);       // hashes of keys between Begin and End
+    uint64_t changes GUARDED_BY(mutex) = 0;            // that have ended
+    std::vector<uint64_t> changing GUARDED_BY(mutex);  // hashes of keys between Begin and End
     bool all_changing GUARDED_BY(mutex) = false;
     uint64_t bytes GUARDED_BY(mutex) = 0;
     Entry* newest GUARDED_BY(mutex) = nullptr;

@@ -25,7 +25,8 @@ struct Counts {
   std::atomic<uint64_t> undecided_met = 0;
 };
 
-// Keys that have been seen to be counters: these are not looked at again before they are added to. Thread-safe.
+// Keys that have been seen to be counters: these are not looked at again before they are added to.
+// Thread-safe.
 class KnownCounters {
  public:
   bool Has(kv::Tablet tablet, const std::string& key) {
@@ -56,7 +57,9 @@ struct Core {
   std::atomic<int64_t> busy = 0;
 
   // About `micros`, differently every time.
-  int64_t Jitter(int64_t micros) { return micros / 2 + static_cast<int64_t>(random.Below(static_cast<uint64_t>(micros) + 1)); }
+  int64_t Jitter(int64_t micros) {
+    return micros / 2 + static_cast<int64_t>(random.Below(static_cast<uint64_t>(micros) + 1));
+  }
   // Longer with every attempt (0, 1, ...), up to about 50 milliseconds.
   int64_t Backoff(int attempt) { return Jitter(attempt < 6 ? int64_t{1000} << attempt : 50'000); }
 };
@@ -77,6 +80,8 @@ class Busy {
 };
 
 inline Error ClosingError() { return Error(ErrorCode::kUnavailable, "The store is closing."); }
-inline Error InTheWayError() { return Error(ErrorCode::kGuardFailed, "Another write was in the way of this one."); }
+inline Error InTheWayError() {
+  return Error(ErrorCode::kGuardFailed, "Another write was in the way of this one.");
+}
 
 }  // namespace stator::kv_tx

@@ -1,5 +1,6 @@
-// A process that is cut off from the store at any moment: whoever wants to write hears of it within about the time after which the
-// store says that it does not answer, and what he hears is true. One thread, on a clock of its own.
+// A process that is cut off from the store at any moment: whoever wants to write hears of it within
+// about the time after which the store says that it does not answer, and what he hears is true. One
+// thread, on a clock of its own.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -69,8 +70,9 @@ enum class Cut {
   kFull,     // it refuses writes and is read
 };
 
-// A connection to the store that is cut after so many operations. From then on each takes the deadline, and fails; of writes nobody knows
-// whether they were applied. A full store takes no time to say so.
+// A connection to the store that is cut after so many operations. From then on each takes the
+// deadline, and fails; of writes nobody knows whether they were applied. A full store takes no time
+// to say so.
 class Connection final : public PassingOn {
  public:
   Connection(std::unique_ptr<kv::Engine> inner, ManualClock& clock, Timetable& timetable)
@@ -86,23 +88,27 @@ class Connection final : public PassingOn {
     TRY(Read(tier));
     return inner_->Get(tablet, key, tier, value);
   }
-  Status MultiGet(std::span<const kv::Point> points, Tier tier, std::vector<std::optional<std::string>>* values) override {
+  Status MultiGet(std::span<const kv::Point> points, Tier tier,
+                  std::vector<std::optional<std::string>>* values) override {
     TRY(Read(tier));
     return inner_->MultiGet(points, tier, values);
   }
-  Status Scan(const kv::Range& range, Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) override {
+  Status Scan(const kv::Range& range, Tier tier,
+              FunctionRef<bool(std::string_view, std::string_view)> visit) override {
     TRY(Read(tier));
     return inner_->Scan(range, tier, visit);
   }
   void Apply(Batch batch, kv::ApplyDone done) override {
     const bool cut = IsCut(), full = cut && how_ == Cut::kFull;
-    Result<uint64_t> outcome = full ? Error(ErrorCode::kUnavailable, "full") : Error(ErrorCode::kOutcomeUnknown, "no answer");
+    Result<uint64_t> outcome = full ? Error(ErrorCode::kUnavailable, "full")
+                                    : Error(ErrorCode::kOutcomeUnknown, "no answer");
     if (!cut || how_ == Cut::kApplied) {
       inner_->Apply(std::move(batch), [&](Result<uint64_t> applied) {
         if (!cut) outcome = std::move(applied);
       });
     }
-    timetable_.Post([outcome = std::move(outcome), done = std::move(done)]() mutable { done(std::move(outcome)); },
+    timetable_.Post([outcome = std::move(outcome),
+                     done = std::move(done)]() mutable { done(std::move(outcome)); },
                     cut && !full ? kDeadline : kSecond / 1000);
   }
 
@@ -132,15 +138,16 @@ enum class Before {
   kAnotherWrite,  // of another process: memory is wrong
   kUndecided,     // a transaction of a process that has died
   kCommitted,
-  kOwn,           // another transaction of this process, which began just before
-  kRange,         // nothing, but it deletes a range as well: who does that is answered when all is done
+  kOwn,    // another transaction of this process, which began just before
+  kRange,  // nothing, but it deletes a range as well: who does that is answered when all is done
 };
 
 struct World {
   World() : timetable(clock) {
     auto connected = std::make_unique<Connection>(memory.Attach(), clock, timetable);
     connection = connected.get();
-    engine = std::make_unique<TransactionEngine>(std::move(connected), Options{.clock = &clock, .seed = 1, .scheduler = &timetable});
+    engine = std::make_unique<TransactionEngine>(
+        std::move(connected), Options{.clock = &clock, .seed = 1, .scheduler = &timetable});
   }
   ~World() { engine.reset(); }
 
@@ -171,7 +178,8 @@ struct World {
     if (!found.ok()) return found.error().message();
     return *found ? value.substr(kv::kStampBytes) : "absent";
   }
-  // "key" of all three becomes `text` on the condition that it is what it is now, and each has a counter.
+  // "key" of all three becomes `text` on the condition that it is what it is now, and each has a
+  // counter.
   Batch Write(const std::string& text) {
     Batch batch;
     for (const Tablet tablet : {kA, kB, kC}) {
@@ -188,10 +196,13 @@ struct World {
   size_t Intents() {
     size_t count = 0;
     for (const Tablet tablet : {kA, kB, kC}) {
-      EXPECT_TRUE(memory.Attach()->Scan({tablet, {}, {}}, Tier::kAny, [&](std::string_view key, std::string_view value) {
-        count += IsIntent(value) || key.starts_with(FirstOfKind(kNoteKind));
-        return true;
-      }).ok());
+      EXPECT_TRUE(memory.Attach()
+                      ->Scan({tablet, {}, {}}, Tier::kAny,
+                             [&](std::string_view key, std::string_view value) {
+                               count += IsIntent(value) || key.starts_with(FirstOfKind(kNoteKind));
+                               return true;
+                             })
+                      .ok());
     }
     return count;
   }
@@ -210,7 +221,8 @@ void LeaveBehind(kv::Engine& raw, Decision decision) {
   std::string old;
   ASSERT_TRUE(*raw.Get(kB, "key", Tier::kAny, &old));
   Batch prepare;
-  prepare.puts.push_back({kB, "key", EncodeIntent({self, note_key, Intent::New::kPut, "dead", old})});
+  prepare.puts.push_back(
+      {kB, "key", EncodeIntent({self, note_key, Intent::New::kPut, "dead", old})});
   prepare.puts.push_back({kB, note_key, EncodeNote({self, 1, {{"key"}}, {}, {}})});
   ASSERT_TRUE(ApplyAndWait(raw, std::move(prepare)).ok());
   if (decision == Decision::kUndecided) return;
@@ -252,7 +264,8 @@ TEST_P(CutOff, WhoWritesHearsOfItInTime) {
     auto earlier = before == Before::kOwn ? world.Apply(std::move(own)) : nullptr;
     auto outcome = world.Apply(std::move(batch));
     const int64_t end = now + 200 * kSecond;
-    while ((!outcome->result || (earlier != nullptr && !earlier->result)) && world.clock.TicksMicros() < end && world.timetable.RunNext()) {
+    while ((!outcome->result || (earlier != nullptr && !earlier->result)) &&
+           world.clock.TicksMicros() < end && world.timetable.RunNext()) {
     }
     const std::string where = "cut after " + std::to_string(operations) + " operations: ";
     cut = world.connection->cut_at().has_value();
@@ -260,7 +273,8 @@ TEST_P(CutOff, WhoWritesHearsOfItInTime) {
     // Who else waits for the store waits in the same thread here.
     const int64_t most = kDeadline + (before == Before::kOwn ? kDeadline : 0) + 2 * kSecond;
     const int64_t since = cut ? std::max(now, *world.connection->cut_at()) : now;
-    EXPECT_LE(outcome->at - since, most) << where << (outcome->result->ok() ? "" : outcome->result->error().message());
+    EXPECT_LE(outcome->at - since, most)
+        << where << (outcome->result->ok() ? "" : outcome->result->error().message());
     if (earlier != nullptr) {
       ASSERT_TRUE(earlier->result.has_value()) << where;
       EXPECT_LE(earlier->at - since, most) << where;
@@ -272,7 +286,8 @@ TEST_P(CutOff, WhoWritesHearsOfItInTime) {
       ASSERT_EQ(world.Intents(), 0u) << where << "all is brought in order once the store answers";
     }
     // B may have been changed by somebody else.
-    const std::string a = world.TextOf(kA, "key"), c = world.TextOf(kC, "key"), b = world.TextOf(kB, "key");
+    const std::string a = world.TextOf(kA, "key"), c = world.TextOf(kC, "key"),
+                      b = world.TextOf(kB, "key");
     EXPECT_EQ(a, c) << where;
     if (a != "old") {
       EXPECT_EQ(b, a) << where;
@@ -291,7 +306,9 @@ TEST_P(CutOff, WhoWritesHearsOfItInTime) {
     if (earlier != nullptr) check(*earlier, "own");
     applied += a != "old";
     for (const Tablet tablet : {kA, kB, kC}) EXPECT_EQ(world.Count(tablet), applied) << where;
-    (outcome->result->ok() ? ok : outcome->result->error().code() == ErrorCode::kOutcomeUnknown ? unknown : refused)++;
+    (outcome->result->ok()                                           ? ok
+     : outcome->result->error().code() == ErrorCode::kOutcomeUnknown ? unknown
+                                                                     : refused)++;
     // And the process serves again.
     bool served = false;
     for (int tries = 0; tries < 3 && !served; ++tries) {
@@ -311,13 +328,16 @@ TEST_P(CutOff, WhoWritesHearsOfItInTime) {
 }
 
 std::string NameOf(const testing::TestParamInfo<std::tuple<Before, Cut>>& info) {
-  static const char* const kNames[] = {"Nothing", "AnotherWrite", "Undecided", "Committed", "Own", "Range"};
+  static const char* const kNames[] = {"Nothing",   "AnotherWrite", "Undecided",
+                                       "Committed", "Own",          "Range"};
   static const char* const kCuts[] = {"Lost", "Applied", "Full"};
-  return std::string(kNames[static_cast<int>(std::get<0>(info.param))]) + kCuts[static_cast<int>(std::get<1>(info.param))];
+  return std::string(kNames[static_cast<int>(std::get<0>(info.param))]) +
+         kCuts[static_cast<int>(std::get<1>(info.param))];
 }
 INSTANTIATE_TEST_SUITE_P(All, CutOff,
-                         testing::Combine(testing::Values(Before::kNothing, Before::kAnotherWrite, Before::kUndecided,
-                                                          Before::kCommitted, Before::kOwn, Before::kRange),
+                         testing::Combine(testing::Values(Before::kNothing, Before::kAnotherWrite,
+                                                          Before::kUndecided, Before::kCommitted,
+                                                          Before::kOwn, Before::kRange),
                                           testing::Values(Cut::kLost, Cut::kApplied, Cut::kFull)),
                          NameOf);
 

@@ -115,7 +115,8 @@ std::string EngineKey(char kind, std::string_view route, TransactionId id) {
 }
 
 bool IsEngineKey(std::string_view key) {
-  return key.size() >= 2 + kIdBytes && key[0] == kEngineKey && (key[1] == kNoteKind || key[1] == kRecordKind);
+  return key.size() >= 2 + kIdBytes && key[0] == kEngineKey &&
+         (key[1] == kNoteKind || key[1] == kRecordKind);
 }
 
 }  // namespace
@@ -124,7 +125,10 @@ std::optional<std::string> Intent::IfCommitted(uint64_t stamp) const {
   std::string value;
   switch (kind) {
     case New::kDelete: return std::nullopt;
-    case New::kPut: value.reserve(kStampBytes + fresh.size()); value.assign(kStampBytes, '\0').append(fresh); break;
+    case New::kPut:
+      value.reserve(kStampBytes + fresh.size());
+      value.assign(kStampBytes, '\0').append(fresh);
+      break;
     case New::kKeep:
       if (!old) return std::nullopt;
       value = *old;
@@ -138,8 +142,12 @@ std::optional<std::string> Intent::IfNot() const {
   return old ? std::optional<std::string>(*old) : std::nullopt;
 }
 
-std::string NoteKeyOf(std::string_view route, TransactionId id) { return EngineKey(kNoteKind, route, id); }
-std::string RecordKeyOf(std::string_view route, TransactionId id) { return EngineKey(kRecordKind, route, id); }
+std::string NoteKeyOf(std::string_view route, TransactionId id) {
+  return EngineKey(kNoteKind, route, id);
+}
+std::string RecordKeyOf(std::string_view route, TransactionId id) {
+  return EngineKey(kRecordKind, route, id);
+}
 
 std::optional<TransactionId> IdOfKey(std::string_view key) {
   if (!IsEngineKey(key)) return std::nullopt;
@@ -261,7 +269,8 @@ Result<Record> DecodeRecord(std::string_view value) {
     const kv::Tablet tablet = reader.Tablet();
     record.shares.push_back({tablet, std::string(reader.Text())});
   }
-  if (!reader.whole() || record.state == Decision::kUndecided) return CorruptionError("the record of a transaction is damaged.");
+  if (!reader.whole() || record.state == Decision::kUndecided)
+    return CorruptionError("the record of a transaction is damaged.");
   return record;
 }
 

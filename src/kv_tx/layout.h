@@ -1,11 +1,12 @@
 // What batches that span units leave in the store for a while: intents, notes and records.
 //
-//   note key   = FF 't' route number:16     beside the intents of one unit; route: a key of that unit, or ""; number: txid + 0, 1, ...
-//   record key = FF 'x' route txid:16       where the batch is decided; route: a key of the primary unit
+//   note key   = FF 't' route number:16     beside the intents of one unit; route: a key of that
+//   unit, or ""; number: txid + 0, 1, ... record key = FF 'x' route txid:16       where the batch
+//   is decided; route: a key of the primary unit
 //
-//   intent = stamp:8 FE txid:16 primary text(record key) text(note key) new old        in place of a key's value
-//   note   = stamp:8 FD txid:16 primary text(record key) time:8 counts { key } { add } { range }
-//   record = stamp:8 FC state:1 time:8 count:4 { primary text(note key) }
+//   intent = stamp:8 FE txid:16 primary text(record key) text(note key) new old        in place of
+//   a key's value note   = stamp:8 FD txid:16 primary text(record key) time:8 counts { key } { add
+//   } { range } record = stamp:8 FC state:1 time:8 count:4 { primary text(note key) }
 //
 //   primary = space:1 id:4                  a tablet
 //   text    = length:4 bytes
@@ -14,11 +15,10 @@
 //           | 02                            leave as it is: a key that is only guarded
 //   old     = 00 | 01 text(value)           absent, or the value with its stamp
 //   counts  = count:4 count:4 count:4       of keys, adds and ranges
-//   key     = offset:4 text(key)            of an intent; offset: where the note's stamp stands in it, FFFFFFFF: nowhere
-//   add     = delta:8 text(key)
-//   range   = text(begin) text(end)         deleted when the batch is committed
-//   state   = 01 committed | 02 aborted
-//   time    = microseconds since the epoch, when it was written
+//   key     = offset:4 text(key)            of an intent; offset: where the note's stamp stands in
+//   it, FFFFFFFF: nowhere add     = delta:8 text(key) range   = text(begin) text(end) deleted when
+//   the batch is committed state   = 01 committed | 02 aborted time    = microseconds since the
+//   epoch, when it was written
 //
 // Numbers are little-endian. FF 'K' route txid belongs to the unit that `route` belongs to.
 #pragma once
@@ -59,7 +59,8 @@ struct Intent {
   std::string_view fresh;               // of kPut, without the stamp
   std::optional<std::string_view> old;  // with its stamp
 
-  // The value that the key has (its stamp is the intent's), or nothing, if the transaction is committed.
+  // The value that the key has (its stamp is the intent's), or nothing, if the transaction is
+  // committed.
   std::optional<std::string> IfCommitted(uint64_t stamp) const;
   // The same if it is not (the stamp is that of the old value).
   std::optional<std::string> IfNot() const;
@@ -74,7 +75,7 @@ struct Note {
   TransactionRef transaction;
   int64_t time_micros = 0;
   std::vector<NoteKey> keys;
-  std::vector<kv::Add> adds;           // of the note's tablet, like the ranges
+  std::vector<kv::Add> adds;  // of the note's tablet, like the ranges
   std::vector<kv::DeleteRange> ranges;
 };
 

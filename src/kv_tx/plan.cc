@@ -33,9 +33,11 @@ class Division {
     }
     for (const kv::Put& put : batch_.puts) TRY(AddPut(put));
     for (const kv::Delete& gone : batch_.deletes) {
-      const bool covered = std::any_of(batch_.range_deletes.begin(), batch_.range_deletes.end(),
-                                       [&](const kv::DeleteRange& range) { return Covers(range, gone.tablet, gone.key); });
-      if (!covered || emptied_.contains({gone.tablet, gone.key})) TRY(AddDelete(gone.tablet, gone.key));
+      const bool covered = std::any_of(
+          batch_.range_deletes.begin(), batch_.range_deletes.end(),
+          [&](const kv::DeleteRange& range) { return Covers(range, gone.tablet, gone.key); });
+      if (!covered || emptied_.contains({gone.tablet, gone.key}))
+        TRY(AddDelete(gone.tablet, gone.key));
     }
     for (const auto& [place, unused] : emptied_) TRY(AddEmptied(place.first, place.second));
     for (const kv::Add& add : batch_.adds) TRY(AddAdd(add));
@@ -49,16 +51,22 @@ class Division {
   // The key that says which unit a put belongs to.
   static std::string RouteOfPut(const kv::Put& put) {
     std::string route = put.key;
-    if (put.key_stamp_offset >= 0) kv::SetKeyStamp(&route, static_cast<size_t>(put.key_stamp_offset), UINT64_MAX);
+    if (put.key_stamp_offset >= 0)
+      kv::SetKeyStamp(&route, static_cast<size_t>(put.key_stamp_offset), UINT64_MAX);
     return route;
   }
 
   Status ChoosePrimary() {
-    if (!batch_.guards.empty()) return SetPrimary(batch_.guards.front().tablet, batch_.guards.front().key);
-    if (!batch_.puts.empty()) return SetPrimary(batch_.puts.front().tablet, RouteOfPut(batch_.puts.front()));
-    if (!batch_.deletes.empty()) return SetPrimary(batch_.deletes.front().tablet, batch_.deletes.front().key);
-    if (!batch_.adds.empty()) return SetPrimary(batch_.adds.front().tablet, batch_.adds.front().key);
-    if (!batch_.range_deletes.empty()) return SetPrimary(batch_.range_deletes.front().tablet, batch_.range_deletes.front().begin);
+    if (!batch_.guards.empty())
+      return SetPrimary(batch_.guards.front().tablet, batch_.guards.front().key);
+    if (!batch_.puts.empty())
+      return SetPrimary(batch_.puts.front().tablet, RouteOfPut(batch_.puts.front()));
+    if (!batch_.deletes.empty())
+      return SetPrimary(batch_.deletes.front().tablet, batch_.deletes.front().key);
+    if (!batch_.adds.empty())
+      return SetPrimary(batch_.adds.front().tablet, batch_.adds.front().key);
+    if (!batch_.range_deletes.empty())
+      return SetPrimary(batch_.range_deletes.front().tablet, batch_.range_deletes.front().begin);
     return InternalError("a batch of fences alone is no batch.");
   }
   Status SetPrimary(kv::Tablet tablet, std::string route) {
@@ -89,9 +97,11 @@ class Division {
       if (fits(each.unit) && each.ranges.empty()) return &each;
     }
     TRY(ChooseUnit(&unit, &route));
-    // The unit of a key that was asked for before may have been divided since. Two participants of one route would have one note.
+    // The unit of a key that was asked for before may have been divided since. Two participants of
+    // one route would have one note.
     for (Participant& each : plan_.participants) {
-      if (each.unit.tablet == unit.tablet && each.route == RouteOf(route) && each.ranges.empty()) return &each;
+      if (each.unit.tablet == unit.tablet && each.route == RouteOf(route) && each.ranges.empty())
+        return &each;
     }
     return &Add(std::move(unit), route);
   }
@@ -121,7 +131,8 @@ class Division {
         plan_.commit.range_deletes.push_back(range);
         native_.push_back(&range);
       } else if (!WrittenInto(range)) {
-        // Apart from keys, also where the primary's are: it is done after the decision, with the note, and may go beyond the unit.
+        // Apart from keys, also where the primary's are: it is done after the decision, with the
+        // note, and may go beyond the unit.
         Add(first, range.begin).ranges.push_back(range);
       } else {
         TRY(Empty(range));
@@ -140,26 +151,32 @@ class Division {
 
   bool WrittenInto(const kv::DeleteRange& range) const {
     const auto any = [&](const auto& named) {
-      return std::any_of(named.begin(), named.end(), [&](const auto& each) { return Covers(range, each.tablet, each.key); });
+      return std::any_of(named.begin(), named.end(),
+                         [&](const auto& each) { return Covers(range, each.tablet, each.key); });
     };
     return any(batch_.guards) || any(batch_.puts) || any(batch_.adds);
   }
 
   Status Empty(const kv::DeleteRange& range) {
-    TRY(core_.inner.Scan({range.tablet, range.begin, range.end}, tier_, [&](std::string_view key, std::string_view) {
-      emptied_.emplace(Place{range.tablet, std::string(key)}, true);
-      return emptied_.size() <= kMostKeysOfRanges;
-    }));
+    TRY(core_.inner.Scan({range.tablet, range.begin, range.end}, tier_,
+                         [&](std::string_view key, std::string_view) {
+                           emptied_.emplace(Place{range.tablet, std::string(key)}, true);
+                           return emptied_.size() <= kMostKeysOfRanges;
+                         }));
     if (emptied_.size() > kMostKeysOfRanges) {
-      return Error(ErrorCode::kUnavailable, "A range with this many keys cannot be deleted together with what is written into it.");
+      return Error(
+          ErrorCode::kUnavailable,
+          "A range with this many keys cannot be deleted together with what is written into it.");
     }
     return OkStatus();
   }
 
   bool Emptied(kv::Tablet tablet, const std::string& key) const {
-    return std::any_of(batch_.range_deletes.begin(), batch_.range_deletes.end(), [&](const kv::DeleteRange& range) {
-      return Covers(range, tablet, key) && std::find(native_.begin(), native_.end(), &range) == native_.end();
-    });
+    return std::any_of(batch_.range_deletes.begin(), batch_.range_deletes.end(),
+                       [&](const kv::DeleteRange& range) {
+                         return Covers(range, tablet, key) &&
+                                std::find(native_.begin(), native_.end(), &range) == native_.end();
+                       });
   }
 
   Status AddPut(const kv::Put& put) {
@@ -170,7 +187,8 @@ class Division {
       plan_.commit.puts.push_back(put);
       return OkStatus();
     }
-    Change& change = put.key_stamp_offset < 0 ? ChangeOf(of, put.tablet, put.key) : of->changes.emplace_back();
+    Change& change =
+        put.key_stamp_offset < 0 ? ChangeOf(of, put.tablet, put.key) : of->changes.emplace_back();
     change.key = route;
     change.stamp_offset = put.key_stamp_offset;
     change.kind = Intent::New::kPut;
@@ -191,8 +209,9 @@ class Division {
 
   // A key of a range, unless it is added to.
   Status AddEmptied(kv::Tablet tablet, const std::string& key) {
-    const bool added = std::any_of(batch_.adds.begin(), batch_.adds.end(),
-                                   [&](const kv::Add& add) { return add.tablet == tablet && add.key == key; });
+    const bool added = std::any_of(batch_.adds.begin(), batch_.adds.end(), [&](const kv::Add& add) {
+      return add.tablet == tablet && add.key == key;
+    });
     if (added) return OkStatus();
     ASSIGN_OR_RETURN(Participant* const of, Of(tablet, key));
     if (of == nullptr) {
@@ -246,13 +265,13 @@ class Division {
   Plan plan_;
   kv::Unit unit_;                               // the primary one
   std::vector<const kv::DeleteRange*> native_;  // in the commit
-  std::map<Place, bool> emptied_;               // keys of other ranges that the batch does not name itself
+  std::map<Place, bool> emptied_;  // keys of other ranges that the batch does not name itself
   std::map<Place, std::pair<size_t, size_t>> changes_;  // participant, change of it
 };
 
 // What the transaction finds in a cell. Nothing: an undecided intent.
-Result<bool> TakeCell(Resolver& resolver, kv::Tier tier, std::optional<std::string> cell, kv::Tablet tablet, Change* change,
-                      std::optional<Met>* met) {
+Result<bool> TakeCell(Resolver& resolver, kv::Tier tier, std::optional<std::string> cell,
+                      kv::Tablet tablet, Change* change, std::optional<Met>* met) {
   change->cell_stamp = cell ? kv::StampOf(*cell) : 0;
   change->cell_left_by = change->rolling = nullptr;
   if (!cell || !IsIntent(*cell)) {
@@ -265,8 +284,10 @@ Result<bool> TakeCell(Resolver& resolver, kv::Tier tier, std::optional<std::stri
     met->emplace(Met{intent.transaction, {tablet, intent.note_key}});
     return false;
   }
-  // That the intent still stands there when this transaction prepares, which guards its stamp, makes sure that it was so decided.
-  change->old = decision == Decision::kCommitted ? intent.IfCommitted(change->cell_stamp) : intent.IfNot();
+  // That the intent still stands there when this transaction prepares, which guards its stamp,
+  // makes sure that it was so decided.
+  change->old =
+      decision == Decision::kCommitted ? intent.IfCommitted(change->cell_stamp) : intent.IfNot();
   change->rolling = resolver.RollOf(intent.transaction.id, intent.note_key);
   if (change->rolling != nullptr) {
     change->cell_stamp = 0;
@@ -300,13 +321,16 @@ Status CheckChange(Change* change) {
   return OkStatus();
 }
 
-// Adds outside the primary unit are done after the decision, when nobody can be told any more that there is no counter.
-Status CheckCounters(Core& core, kv::Tier tier, kv::Tablet tablet, const std::vector<kv::Add>& adds) {
+// Adds outside the primary unit are done after the decision, when nobody can be told any more that
+// there is no counter.
+Status CheckCounters(Core& core, kv::Tier tier, kv::Tablet tablet,
+                     const std::vector<kv::Add>& adds) {
   for (const kv::Add& add : adds) {
     if (core.counters.Has(tablet, add.key)) continue;
     std::string value;
     Result<bool> found = core.inner.Get(tablet, add.key, kv::Tier::kGuarded, &value);
-    if (!found.ok() && kv::IsNotRemembered(found.error())) found = core.inner.Get(tablet, add.key, tier, &value);
+    if (!found.ok() && kv::IsNotRemembered(found.error()))
+      found = core.inner.Get(tablet, add.key, tier, &value);
     if (!found.ok()) return std::move(found).error();
     if (*found && IsIntent(value)) continue;
     if (*found) TRY(kv::CounterOf(value));
@@ -316,21 +340,26 @@ Status CheckCounters(Core& core, kv::Tier tier, kv::Tablet tablet, const std::ve
 }
 
 // Nothing would be lost if it were found out by the commit only, but for the prepares.
-Result<std::optional<Met>> CheckPrimaryGuards(Core& core, Resolver& resolver, kv::Tier tier, const Plan& plan) {
+Result<std::optional<Met>> CheckPrimaryGuards(Core& core, Resolver& resolver, kv::Tier tier,
+                                              const Plan& plan) {
   for (const kv::Guard& guard : plan.commit.guards) {
     if (guard.left_by != nullptr) continue;
     std::string cell;
     Result<bool> found = core.inner.Get(guard.tablet, guard.key, kv::Tier::kGuarded, &cell);
     if (!found.ok() || (*found ? kv::StampOf(cell) : 0) == guard.expected()) continue;
     found = core.inner.Get(guard.tablet, guard.key, tier, &cell);
-    if (!found.ok() && found.error().code() == ErrorCode::kWouldBlock) return std::move(found).error();
+    if (!found.ok() && found.error().code() == ErrorCode::kWouldBlock)
+      return std::move(found).error();
     // It has waited for an answer for long: not once more for each guard, and then for the commit.
-    if (!found.ok() && found.error().code() == ErrorCode::kUnavailable) return std::move(found).error();
+    if (!found.ok() && found.error().code() == ErrorCode::kUnavailable)
+      return std::move(found).error();
     if (!found.ok() || (*found ? kv::StampOf(cell) : 0) == guard.expected()) continue;
-    if (!*found || !IsIntent(cell)) return Error(ErrorCode::kGuardFailed, "A key has changed since it was read.");
+    if (!*found || !IsIntent(cell))
+      return Error(ErrorCode::kGuardFailed, "A key has changed since it was read.");
     ASSIGN_OR_RETURN(const Intent intent, DecodeIntent(cell));
     ASSIGN_OR_RETURN(const Decision decision, resolver.Find(intent.transaction, tier));
-    if (decision == Decision::kUndecided) return std::optional(Met{intent.transaction, {guard.tablet, intent.note_key}});
+    if (decision == Decision::kUndecided)
+      return std::optional(Met{intent.transaction, {guard.tablet, intent.note_key}});
   }
   return std::optional<Met>();
 }
@@ -341,7 +370,8 @@ Result<Plan> Divide(Core& core, const kv::Batch& batch, bool apart, kv::Tier tie
   return Division(core, batch, apart, tier).Run();
 }
 
-Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, kv::Tier tier, Plan* plan) {
+Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, kv::Tier tier,
+                                   Plan* plan) {
   ASSIGN_OR_RETURN(std::optional<Met> met, CheckPrimaryGuards(core, resolver, tier, *plan));
   if (met) return met;
   for (Participant& participant : plan->participants) {
@@ -355,19 +385,25 @@ Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, k
       std::string cell;
       Result<bool> found = core.inner.Get(tablet, change.key, kv::Tier::kGuarded, &cell);
       if (found.ok()) {
-        // A cell that does not fit the guard may be old. An intent may be one that this process is just rolling forward.
+        // A cell that does not fit the guard may be old. An intent may be one that this process is
+        // just rolling forward.
         if (guess && (!*found || !IsIntent(cell) || IsRolling(resolver, cell))) {
-          const std::optional<std::string> remembered = *found ? std::optional(std::move(cell)) : std::nullopt;
-          ASSIGN_OR_RETURN(const bool taken, TakeCell(resolver, tier, remembered, tablet, &change, &met));
+          const std::optional<std::string> remembered =
+              *found ? std::optional(std::move(cell)) : std::nullopt;
+          ASSIGN_OR_RETURN(const bool taken,
+                           TakeCell(resolver, tier, remembered, tablet, &change, &met));
           if (taken && (!change.guard || Holds(*change.guard, change))) continue;
           met.reset();
         }
       } else if (!kv::IsNotRemembered(found.error())) {
         return std::move(found).error();
       }
-      const bool expects_absence = change.guard && change.guard->stamp == 0 && change.guard->left_by == nullptr;
+      const bool expects_absence =
+          change.guard && change.guard->stamp == 0 && change.guard->left_by == nullptr;
       // What others change often may well be there.
-      guessed &= !found.ok() && found.error().code() == ErrorCode::kWouldBlock && (change.guard ? expects_absence : change.kind == Intent::New::kPut && !change.delta);
+      guessed &=
+          !found.ok() && found.error().code() == ErrorCode::kWouldBlock &&
+          (change.guard ? expects_absence : change.kind == Intent::New::kPut && !change.delta);
       cold.push_back(&change);
       points.push_back({tablet, change.key});
     }
@@ -375,7 +411,8 @@ Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, k
     std::vector<std::optional<std::string>> cells;
     TRY(core.inner.MultiGet(points, tier, &cells));
     for (size_t i = 0; i < cold.size(); ++i) {
-      ASSIGN_OR_RETURN(const bool taken, TakeCell(resolver, tier, std::move(cells[i]), tablet, cold[i], &met));
+      ASSIGN_OR_RETURN(const bool taken,
+                       TakeCell(resolver, tier, std::move(cells[i]), tablet, cold[i], &met));
       if (!taken) return met;
     }
   }

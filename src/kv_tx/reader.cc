@@ -8,17 +8,23 @@ namespace stator::kv_tx {
 namespace {
 
 constexpr int kTries = 200;
-constexpr size_t kHeld = 64;        // cells that a scan keeps from the first intent on
-constexpr size_t kLastRecords = 16; // that a reverse scan of a log takes at once
+constexpr size_t kHeld = 64;         // cells that a scan keeps from the first intent on
+constexpr size_t kLastRecords = 16;  // that a reverse scan of a log takes at once
 // A transaction that is under way is mostly over by then.
 constexpr int64_t kKickUndecidedMicros = 100'000;
 
-Error WouldBlock() { return Error(ErrorCode::kWouldBlock, "A transaction has to be looked up first."); }
-Error BusyError() { return Error(ErrorCode::kUnavailable, "These keys changed all the time while they were read."); }
+Error WouldBlock() {
+  return Error(ErrorCode::kWouldBlock, "A transaction has to be looked up first.");
+}
+Error BusyError() {
+  return Error(ErrorCode::kUnavailable, "These keys changed all the time while they were read.");
+}
 
-bool SameCells(const std::vector<std::optional<std::string>>& a, const std::vector<std::optional<std::string>>& b) {
+bool SameCells(const std::vector<std::optional<std::string>>& a,
+               const std::vector<std::optional<std::string>>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
-    return one.has_value() == other.has_value() && (!one || kv::StampOf(*one) == kv::StampOf(*other));
+    return one.has_value() == other.has_value() &&
+           (!one || kv::StampOf(*one) == kv::StampOf(*other));
   });
 }
 
@@ -26,7 +32,9 @@ kv::Range WithoutEngineKeys(kv::Range range) {
   if (range.end.empty() || range.end > kEngineKeys) range.end = kEngineKeys;
   return range;
 }
-bool IsLogBack(const kv::Range& range) { return range.reverse && range.tablet.space == kv::Space::kLog; }
+bool IsLogBack(const kv::Range& range) {
+  return range.reverse && range.tablet.space == kv::Space::kLog;
+}
 
 }  // namespace
 
@@ -34,10 +42,12 @@ void Reader::Kick(kv::Tablet tablet, const Intent& intent, Decision decision) {
   if (resolver_.IsOwn(intent.transaction.id)) return;
   const bool undecided = decision == Decision::kUndecided;
   if (undecided) core_.counts.undecided_met.fetch_add(1);
-  resolver_.Settle(intent.transaction, {tablet, intent.note_key}, undecided ? kKickUndecidedMicros : core_.Jitter(20'000), nullptr);
+  resolver_.Settle(intent.transaction, {tablet, intent.note_key},
+                   undecided ? kKickUndecidedMicros : core_.Jitter(20'000), nullptr);
 }
 
-Result<Reader::Seen> Reader::See(kv::Tablet tablet, std::string_view key, std::string cell, Decisions* decisions) {
+Result<Reader::Seen> Reader::See(kv::Tablet tablet, std::string_view key, std::string cell,
+                                 Decisions* decisions) {
   for (int i = 0; i < kTries; ++i) {
     ASSIGN_OR_RETURN(const Intent intent, DecodeIntent(cell));
     const uint64_t stamp = kv::StampOf(cell);
@@ -48,7 +58,8 @@ Result<Reader::Seen> Reader::See(kv::Tablet tablet, std::string_view key, std::s
     } else {
       ASSIGN_OR_RETURN(decision, resolver_.Find(intent.transaction));
       if (decision != Decision::kCommitted) {
-        // "No record" and "aborted" are said of finished transactions too: not of one whose intent still stands there.
+        // "No record" and "aborted" are said of finished transactions too: not of one whose intent
+        // still stands there.
         std::string again;
         ASSIGN_OR_RETURN(const bool found, core_.inner.Get(tablet, key, kv::Tier::kAny, &again));
         if (!found) return Seen{};
@@ -67,7 +78,8 @@ Result<Reader::Seen> Reader::See(kv::Tablet tablet, std::string_view key, std::s
   return BusyError();
 }
 
-Result<bool> Reader::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) {
+Result<bool> Reader::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
+                         std::string* value) {
   ASSIGN_OR_RETURN(const bool found, core_.inner.Get(tablet, key, tier, value));
   if (!found || !IsIntent(*value)) return found;
   if (tier != kv::Tier::kAny) return WouldBlock();
@@ -79,18 +91,20 @@ Result<bool> Reader::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
 }
 
 void Reader::GetLater(kv::Tablet tablet, std::string_view key, kv::Engine::GetDone done) {
-  core_.inner.GetLater(tablet, key, [this, tablet, key = std::string(key), done = std::move(done),
-                                     busy = std::make_unique<Busy>(core_)](Result<std::optional<std::string>> cell) mutable {
-    if (!cell.ok() || !*cell || !IsIntent(**cell)) return done(std::move(cell));
-    // To find out what it means may have to wait.
-    core_.scheduler.Post([this, tablet, key = std::move(key), done = std::move(done), cell = std::move(**cell),
-                          busy = std::move(busy)]() mutable {
-      Decisions decisions;
-      Result<Seen> seen = See(tablet, key, std::move(cell), &decisions);
-      if (!seen.ok()) return done(std::move(seen).error());
-      done(std::move(seen->value));
-    });
-  });
+  core_.inner.GetLater(
+      tablet, key,
+      [this, tablet, key = std::string(key), done = std::move(done),
+       busy = std::make_unique<Busy>(core_)](Result<std::optional<std::string>> cell) mutable {
+        if (!cell.ok() || !*cell || !IsIntent(**cell)) return done(std::move(cell));
+        // To find out what it means may have to wait.
+        core_.scheduler.Post([this, tablet, key = std::move(key), done = std::move(done),
+                              cell = std::move(**cell), busy = std::move(busy)]() mutable {
+          Decisions decisions;
+          Result<Seen> seen = See(tablet, key, std::move(cell), &decisions);
+          if (!seen.ok()) return done(std::move(seen).error());
+          done(std::move(seen->value));
+        });
+      });
 }
 
 struct Reader::UnitRead {
@@ -104,8 +118,9 @@ struct Reader::UnitRead {
 
 // Each unit's cells are from one state; several units' are not from the same.
 Status Reader::ReadCells(std::span<const kv::Point> points, Values* cells, bool* one_unit) {
-  const bool one_tablet =
-      std::all_of(points.begin(), points.end(), [&](const kv::Point& point) { return point.tablet == points.front().tablet; });
+  const bool one_tablet = std::all_of(points.begin(), points.end(), [&](const kv::Point& point) {
+    return point.tablet == points.front().tablet;
+  });
   if (one_tablet) {
     Status read = core_.inner.MultiGet(points, kv::Tier::kAny, cells);
     *one_unit = read.ok();
@@ -113,7 +128,8 @@ Status Reader::ReadCells(std::span<const kv::Point> points, Values* cells, bool*
   }
   std::map<kv::Unit, std::shared_ptr<UnitRead>> units;
   for (size_t i = 0; i < points.size(); ++i) {
-    ASSIGN_OR_RETURN(kv::Unit unit, core_.inner.UnitOf(points[i].tablet, points[i].key, kv::Tier::kAny));
+    ASSIGN_OR_RETURN(kv::Unit unit,
+                     core_.inner.UnitOf(points[i].tablet, points[i].key, kv::Tier::kAny));
     std::shared_ptr<UnitRead>& read = units[std::move(unit)];
     if (read == nullptr) read = std::make_shared<UnitRead>(core_);
     read->members.push_back(i);
@@ -139,7 +155,8 @@ Status Reader::ReadCells(std::span<const kv::Point> points, Values* cells, bool*
   if (*left > 0) return ClosingError();
   for (const auto& [unit, read] : units) {
     TRY(std::move(read->status));
-    for (size_t k = 0; k < read->members.size(); ++k) cells->at(read->members[k]) = std::move(read->cells[k]);
+    for (size_t k = 0; k < read->members.size(); ++k)
+      cells->at(read->members[k]) = std::move(read->cells[k]);
   }
   return OkStatus();
 }
@@ -148,8 +165,9 @@ Status Reader::MultiGet(std::span<const kv::Point> points, kv::Tier tier, Values
   values->clear();
   if (points.empty()) return OkStatus();
   if (tier != kv::Tier::kAny) {
-    const bool one_tablet =
-        std::all_of(points.begin(), points.end(), [&](const kv::Point& point) { return point.tablet == points.front().tablet; });
+    const bool one_tablet = std::all_of(points.begin(), points.end(), [&](const kv::Point& point) {
+      return point.tablet == points.front().tablet;
+    });
     if (!one_tablet) return WouldBlock();
     if (Status read = core_.inner.MultiGet(points, tier, values); !read.ok()) {
       return read.error().code() == ErrorCode::kSpansUnits ? Status(WouldBlock()) : read;
@@ -167,13 +185,15 @@ Status Reader::MultiGet(std::span<const kv::Point> points, kv::Tier tier, Values
   return BusyError();
 }
 
-// Cells are read again until two reads in a row are equal: then all stood there at one moment between them. What the intents
-// among them mean must be known for that moment too:
+// Cells are read again until two reads in a row are equal: then all stood there at one moment
+// between them. What the intents among them mean must be known for that moment too:
 //  - a final decision that was found before the moment holds at it;
-//  - "undecided", found after the moment, held at it, if the intent still stood there when the next read began.
-// So if there are only decisions of one kind, the moment is before or after they were looked up. If there are both, undecided ones
-// are looked up once more after the moment, and the cells read once more. So they are if there are undecided ones and a key is absent: it
-// may have been created and deleted again between the reads, by the last of them.
+//  - "undecided", found after the moment, held at it, if the intent still stood there when the next
+//  read began.
+// So if there are only decisions of one kind, the moment is before or after they were looked up. If
+// there are both, undecided ones are looked up once more after the moment, and the cells read once
+// more. So they are if there are undecided ones and a key is absent: it may have been created and
+// deleted again between the reads, by the last of them.
 Status Reader::Snapshot(std::span<const kv::Point> points, Values* values) {
   bool one_unit = false;
   Values cells;
@@ -197,8 +217,9 @@ Status Reader::Snapshot(std::span<const kv::Point> points, Values* values) {
       }
     }
     if (!intents && one_unit) break;
-    // Two units with absent keys: what was created and deleted between the reads leaves no stamp. It would have to happen at
-    // the right moments three times for a second read to miss it, five times for a third one.
+    // Two units with absent keys: what was created and deleted between the reads leaves no stamp.
+    // It would have to happen at the right moments three times for a second read to miss it, five
+    // times for a third one.
     const auto absent = std::count(cells.begin(), cells.end(), std::nullopt);
     const bool mixed = !undecided.empty() && (!final.empty() || absent > 0);
     const int more = mixed || absent > 1 ? 2 : 1;
@@ -230,14 +251,16 @@ Status Reader::Snapshot(std::span<const kv::Point> points, Values* values) {
     }
     return OkStatus();
   }
-  if (one_unit && std::none_of(cells.begin(), cells.end(), [](const auto& cell) { return cell && IsIntent(*cell); })) {
+  if (one_unit && std::none_of(cells.begin(), cells.end(),
+                               [](const auto& cell) { return cell && IsIntent(*cell); })) {
     *values = std::move(cells);
     return OkStatus();
   }
   return BusyError();
 }
 
-Status Reader::Scan(const kv::Range& range, kv::Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) {
+Status Reader::Scan(const kv::Range& range, kv::Tier tier,
+                    FunctionRef<bool(std::string_view, std::string_view)> visit) {
   const kv::Range own = WithoutEngineKeys(range);
   if (own.begin >= own.end) return OkStatus();
   if (IsLogBack(own)) return tier == kv::Tier::kAny ? ScanLogBack(own, visit) : WouldBlock();
@@ -251,7 +274,8 @@ void Reader::ReadAhead(const kv::Range& range, kv::Engine::AheadDone done) {
 }
 
 // Forward, and backward where a queue is not read.
-Status Reader::ScanForward(kv::Range range, kv::Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) {
+Status Reader::ScanForward(kv::Range range, kv::Tier tier,
+                           FunctionRef<bool(std::string_view, std::string_view)> visit) {
   std::string bound;  // where it goes on
   while (true) {
     std::vector<std::pair<std::string, std::string>> held;
@@ -273,7 +297,8 @@ Status Reader::ScanForward(kv::Range range, kv::Tier tier, FunctionRef<bool(std:
         continue;
       }
       ASSIGN_OR_RETURN(const Seen seen, See(range.tablet, key, std::move(value), &decisions));
-      // What comes behind may have been written by somebody who knew that this was going to be there.
+      // What comes behind may have been written by somebody who knew that this was going to be
+      // there.
       if (seen.undecided && range.tablet.space == kv::Space::kLog) return OkStatus();
       if (seen.value && !visit(key, *seen.value)) return OkStatus();
     }
@@ -293,16 +318,18 @@ Result<std::optional<std::string>> Reader::FirstUndecided(const kv::Range& range
   const kv::Tablet tablet = range.tablet;
   std::vector<std::pair<std::string, std::string>> notes;
   const std::string begin = FirstOfKind(kNoteKind), end = EndOfKind(kNoteKind);
-  TRY(core_.inner.Scan({tablet, begin, end}, kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
-    notes.emplace_back(key, value);
-    return true;
-  }));
+  TRY(core_.inner.Scan({tablet, begin, end}, kv::Tier::kAny,
+                       [&](std::string_view key, std::string_view value) {
+                         notes.emplace_back(key, value);
+                         return true;
+                       }));
   std::optional<std::string> first;
   for (auto& [key, value] : notes) {
     ASSIGN_OR_RETURN(const Note note, DecodeNote(tablet, value));
     ASSIGN_OR_RETURN(const Decision decision, resolver_.Find(note.transaction));
     if (decision != Decision::kUndecided) continue;
-    // "No record" is said of finished transactions too, whose keys somebody may have seen: not of one whose note is still there.
+    // "No record" is said of finished transactions too, whose keys somebody may have seen: not of
+    // one whose note is still there.
     std::string again;
     ASSIGN_OR_RETURN(const bool there, core_.inner.Get(tablet, key, kv::Tier::kAny, &again));
     if (!there) continue;
@@ -314,9 +341,11 @@ Result<std::optional<std::string>> Reader::FirstUndecided(const kv::Range& range
   return first;
 }
 
-// A queue ends before its first undecided key, whichever end it is read from. So the last keys are read first, and then the notes
-// of all transactions: one that was undecided at that time has its note, unless it came later than those keys and is above them.
-Status Reader::ScanLogBack(kv::Range range, FunctionRef<bool(std::string_view, std::string_view)> visit) {
+// A queue ends before its first undecided key, whichever end it is read from. So the last keys are
+// read first, and then the notes of all transactions: one that was undecided at that time has its
+// note, unless it came later than those keys and is above them.
+Status Reader::ScanLogBack(kv::Range range,
+                           FunctionRef<bool(std::string_view, std::string_view)> visit) {
   std::string bound;
   while (true) {
     std::vector<std::pair<std::string, std::string>> held;

@@ -13,20 +13,25 @@ constexpr int kTriesAtOnce = 8;
 }  // namespace
 
 struct Resolver::Settling {
-  Settling(Core& core, TransactionRef ref, Share place) : busy(core), transaction(std::move(ref)), share(std::move(place)) {}
+  Settling(Core& core, TransactionRef ref, Share place)
+      : busy(core), transaction(std::move(ref)), share(std::move(place)) {}
   const Busy busy;
   const TransactionRef transaction;
   const Share share;
-  int64_t since = 0;             // in ticks; guarded by mutex_, like all that follows
+  int64_t since = 0;  // in ticks; guarded by mutex_, like all that follows
   int attempt = 0;
-  uint64_t posted = 0;           // the step that counts; earlier ones are void
+  uint64_t posted = 0;  // the step that counts; earlier ones are void
   bool stepping = false;
   std::vector<Done> waiting;
 };
 
 struct Resolver::Rolling {
   Rolling(Core& core, TransactionRef ref, Share place, Decision as, Done then)
-      : busy(core), transaction(std::move(ref)), share(std::move(place)), decision(as), done(std::move(then)) {}
+      : busy(core),
+        transaction(std::move(ref)),
+        share(std::move(place)),
+        decision(as),
+        done(std::move(then)) {}
   const Busy busy;
   const TransactionRef transaction;
   const Share share;
@@ -48,7 +53,8 @@ void Resolver::End(TransactionId id) {
     MutexLock lock(mutex_);
     own_.erase(id);
     for (const auto& [place, settling] : settling_) {
-      if (settling->transaction.id == id && !settling->waiting.empty()) waited_for.push_back(settling);
+      if (settling->transaction.id == id && !settling->waiting.empty())
+        waited_for.push_back(settling);
     }
   }
   for (const auto& settling : waited_for) PostStep(settling, 0);
@@ -75,8 +81,10 @@ bool Resolver::IsOwn(TransactionId id) const {
 int64_t Resolver::OldestMicros() const {
   MutexLock lock(mutex_);
   int64_t oldest = 0;
-  for (const auto& [id, own] : own_) oldest = std::max(oldest, core_.clock.TicksMicros() - own.since);
-  for (const auto& [place, settling] : settling_) oldest = std::max(oldest, core_.clock.TicksMicros() - settling->since);
+  for (const auto& [id, own] : own_)
+    oldest = std::max(oldest, core_.clock.TicksMicros() - own.since);
+  for (const auto& [place, settling] : settling_)
+    oldest = std::max(oldest, core_.clock.TicksMicros() - settling->since);
   return oldest;
 }
 
@@ -97,7 +105,8 @@ Result<Decision> Resolver::Find(const TransactionRef& transaction, kv::Tier tier
   std::string value;
   Result<bool> found = core_.inner.Get(transaction.primary, transaction.record_key, tier, &value);
   if (!found.ok()) {
-    // Nobody can commit there any more, and before a tablet is dropped what was committed there is rolled forward.
+    // Nobody can commit there any more, and before a tablet is dropped what was committed there is
+    // rolled forward.
     if (found.error().code() == ErrorCode::kFenced) return Decision::kAborted;
     return std::move(found).error();
   }
@@ -107,7 +116,8 @@ Result<Decision> Resolver::Find(const TransactionRef& transaction, kv::Tier tier
   return record.state;
 }
 
-void Resolver::Abort(const TransactionRef& transaction, UniqueFunction<void(Result<Decision>)> done) {
+void Resolver::Abort(const TransactionRef& transaction,
+                     UniqueFunction<void(Result<Decision>)> done) {
   kv::Batch batch;
   batch.guards.push_back({transaction.primary, transaction.record_key, 0});
   batch.puts.push_back({transaction.primary, transaction.record_key,
@@ -119,13 +129,13 @@ void Resolver::Abort(const TransactionRef& transaction, UniqueFunction<void(Resu
     const ErrorCode code = applied.error().code();
     if (code == ErrorCode::kFenced) return done(Decision::kAborted);
     if (code != ErrorCode::kGuardFailed) return done(std::move(applied).error());
-    core_.scheduler.Post([this, transaction, busy = std::move(busy), done = std::move(done)]() mutable {
-      done(Find(transaction));
-    });
+    core_.scheduler.Post([this, transaction, busy = std::move(busy),
+                          done = std::move(done)]() mutable { done(Find(transaction)); });
   });
 }
 
-void Resolver::Settle(const TransactionRef& transaction, Share share, int64_t delay_micros, Done done) {
+void Resolver::Settle(const TransactionRef& transaction, Share share, int64_t delay_micros,
+                      Done done) {
   if (core_.closing) {
     if (done) done(ClosingError());
     return;
@@ -185,7 +195,8 @@ void Resolver::LetGo(const std::shared_ptr<Settling>& settling) {
     MutexLock lock(mutex_);
     waiting.swap(settling->waiting);
   }
-  for (Done& done : waiting) done(Error(ErrorCode::kUnavailable, "Another write does not come to an end."));
+  for (Done& done : waiting)
+    done(Error(ErrorCode::kUnavailable, "Another write does not come to an end."));
 }
 
 void Resolver::FinishSettling(const std::shared_ptr<Settling>& settling, Status status) {
@@ -210,17 +221,20 @@ void Resolver::Step(const std::shared_ptr<Settling>& settling) {
   }
   if (own) return StepLater(settling);
   std::string note;
-  const Result<bool> there = core_.inner.Get(settling->share.tablet, settling->share.note_key, kv::Tier::kAny, &note);
+  const Result<bool> there =
+      core_.inner.Get(settling->share.tablet, settling->share.note_key, kv::Tier::kAny, &note);
   if (!there.ok()) {
     if (there.error().code() == ErrorCode::kFenced) return FinishSettling(settling, OkStatus());
-    if (there.error().code() == ErrorCode::kCorruption) return FinishSettling(settling, there.error());
+    if (there.error().code() == ErrorCode::kCorruption)
+      return FinishSettling(settling, there.error());
     LetGo(settling);
     return StepLater(settling);
   }
   if (!*there) return FinishSettling(settling, OkStatus());
   const Result<Decision> decision = Find(transaction);
   if (!decision.ok()) {
-    if (decision.error().code() == ErrorCode::kCorruption) return FinishSettling(settling, decision.error());
+    if (decision.error().code() == ErrorCode::kCorruption)
+      return FinishSettling(settling, decision.error());
     LetGo(settling);
     return StepLater(settling);
   }
@@ -236,33 +250,40 @@ void Resolver::Step(const std::shared_ptr<Settling>& settling) {
 
 void Resolver::RollSettling(const std::shared_ptr<Settling>& settling, Decision decision) {
   core_.counts.resolved.fetch_add(1);
-  auto rolling = std::make_shared<Rolling>(core_, settling->transaction, settling->share, decision,
-                                           [this, settling](Status status) { FinishSettling(settling, std::move(status)); });
+  auto rolling = std::make_shared<Rolling>(
+      core_, settling->transaction, settling->share, decision,
+      [this, settling](Status status) { FinishSettling(settling, std::move(status)); });
   rolling->settling = settling;
   core_.scheduler.Post([this, rolling] { RollOnce(rolling); });
 }
 
 void Resolver::Roll(const TransactionRef& transaction, Share share, Decision decision, Done done) {
-  auto rolling = std::make_shared<Rolling>(core_, transaction, std::move(share), decision, std::move(done));
+  auto rolling =
+      std::make_shared<Rolling>(core_, transaction, std::move(share), decision, std::move(done));
   core_.scheduler.Post([this, rolling] { RollOnce(rolling); });
 }
 
 void Resolver::RollAgain(const std::shared_ptr<Rolling>& rolling, bool at_once) {
-  if (core_.closing && (!at_once || rolling->attempt > kTriesAtOnce)) return rolling->done(ClosingError());
+  if (core_.closing && (!at_once || rolling->attempt > kTriesAtOnce))
+    return rolling->done(ClosingError());
   if (!at_once && rolling->settling != nullptr) LetGo(rolling->settling);
   const int attempt = rolling->attempt++;
-  core_.scheduler.Post([this, rolling] { RollOnce(rolling); }, at_once && attempt < kTriesAtOnce ? 0 : core_.Backoff(attempt));
+  core_.scheduler.Post([this, rolling] { RollOnce(rolling); },
+                       at_once && attempt < kTriesAtOnce ? 0 : core_.Backoff(attempt));
 }
 
-// What is to be done in the unit, guarded by all that it goes by. Sets *gone if the note is gone: then nothing is.
+// What is to be done in the unit, guarded by all that it goes by. Sets *gone if the note is gone:
+// then nothing is.
 Result<kv::Batch> Resolver::RollBatch(Rolling& rolling, bool* gone) {
   const kv::Tablet tablet = rolling.share.tablet;
   std::string value;
-  ASSIGN_OR_RETURN(const bool there, core_.inner.Get(tablet, rolling.share.note_key, kv::Tier::kAny, &value));
+  ASSIGN_OR_RETURN(const bool there,
+                   core_.inner.Get(tablet, rolling.share.note_key, kv::Tier::kAny, &value));
   *gone = !there;
   if (!there) return kv::Batch();
   ASSIGN_OR_RETURN(Note note, DecodeNote(tablet, value));
-  if (note.transaction.id != rolling.transaction.id) return CorruptionError("a note belongs to another transaction than its key says.");
+  if (note.transaction.id != rolling.transaction.id)
+    return CorruptionError("a note belongs to another transaction than its key says.");
   const bool committed = rolling.decision == Decision::kCommitted;
   kv::Batch batch;
   batch.guards.push_back({tablet, rolling.share.note_key, kv::StampOf(value)});
@@ -275,7 +296,8 @@ Result<kv::Batch> Resolver::RollBatch(Rolling& rolling, bool* gone) {
     cells.assign(points.size(), std::nullopt);
     for (size_t i = 0; i < points.size(); ++i) {
       std::string cell;
-      ASSIGN_OR_RETURN(const bool found, core_.inner.Get(tablet, points[i].key, kv::Tier::kAny, &cell));
+      ASSIGN_OR_RETURN(const bool found,
+                       core_.inner.Get(tablet, points[i].key, kv::Tier::kAny, &cell));
       if (found) cells[i] = std::move(cell);
     }
   }
@@ -294,7 +316,8 @@ Result<kv::Batch> Resolver::RollBatch(Rolling& rolling, bool* gone) {
   if (!committed) return batch;
   batch.range_deletes = std::move(note.ranges);
   for (kv::Add& add : note.adds) {
-    if (std::find(rolling.bad_counters.begin(), rolling.bad_counters.end(), add.key) == rolling.bad_counters.end()) {
+    if (std::find(rolling.bad_counters.begin(), rolling.bad_counters.end(), add.key) ==
+        rolling.bad_counters.end()) {
       batch.adds.push_back(std::move(add));
     }
   }
@@ -314,33 +337,38 @@ void Resolver::RollOnce(const std::shared_ptr<Rolling>& rolling) {
   if (gone) return rolling->done(OkStatus());
   if (core_.inner.SpansUnits(*batch)) return RollApart(rolling, std::move(*batch));
   std::vector<kv::Add> adds = batch->adds;
-  core_.inner.Apply(std::move(*batch), [this, rolling, adds = std::move(adds)](Result<uint64_t> applied) mutable {
-    if (applied.ok()) return rolling->done(OkStatus());
-    switch (applied.error().code()) {
-      case ErrorCode::kFenced: return rolling->done(OkStatus());
-      case ErrorCode::kGuardFailed: return RollAgain(rolling, true);
-      case ErrorCode::kSpansUnits:
-        return core_.scheduler.Post([this, rolling] {
-          bool gone = false;
-          Result<kv::Batch> batch = RollBatch(*rolling, &gone);
-          if (!batch.ok() || gone) return RollAgain(rolling, false);
-          RollApart(rolling, std::move(*batch));
-        });
-      case ErrorCode::kCorruption:
-        if (adds.empty()) return rolling->done(std::move(applied).error());
-        return core_.scheduler.Post([this, rolling, adds = std::move(adds)]() mutable { FreeCounters(rolling, std::move(adds)); });
-      default: return RollAgain(rolling, false);
-    }
-  });
+  core_.inner.Apply(
+      std::move(*batch), [this, rolling, adds = std::move(adds)](Result<uint64_t> applied) mutable {
+        if (applied.ok()) return rolling->done(OkStatus());
+        switch (applied.error().code()) {
+          case ErrorCode::kFenced: return rolling->done(OkStatus());
+          case ErrorCode::kGuardFailed: return RollAgain(rolling, true);
+          case ErrorCode::kSpansUnits:
+            return core_.scheduler.Post([this, rolling] {
+              bool gone = false;
+              Result<kv::Batch> batch = RollBatch(*rolling, &gone);
+              if (!batch.ok() || gone) return RollAgain(rolling, false);
+              RollApart(rolling, std::move(*batch));
+            });
+          case ErrorCode::kCorruption:
+            if (adds.empty()) return rolling->done(std::move(applied).error());
+            return core_.scheduler.Post([this, rolling, adds = std::move(adds)]() mutable {
+              FreeCounters(rolling, std::move(adds));
+            });
+          default: return RollAgain(rolling, false);
+        }
+      });
 }
 
-// The unit was divided since the note was written: keys one by one, for each stands for itself, then the note and what goes with it.
+// The unit was divided since the note was written: keys one by one, for each stands for itself,
+// then the note and what goes with it.
 void Resolver::RollApart(const std::shared_ptr<Rolling>& rolling, kv::Batch batch) {
-  // A range may be deleted once more when this process does not get to the note; who deletes ranges of several units has said
-  // that nobody writes there.
+  // A range may be deleted once more when this process does not get to the note; who deletes ranges
+  // of several units has said that nobody writes there.
   kv::Batch rest;
   const auto take_guard = [&](const std::string& key) {
-    const auto found = std::find_if(batch.guards.begin(), batch.guards.end(), [&](const kv::Guard& guard) { return guard.key == key; });
+    const auto found = std::find_if(batch.guards.begin(), batch.guards.end(),
+                                    [&](const kv::Guard& guard) { return guard.key == key; });
     return *found;
   };
   std::vector<kv::Batch> parts;
@@ -355,7 +383,8 @@ void Resolver::RollApart(const std::shared_ptr<Rolling>& rolling, kv::Batch batc
     part.guards.push_back(take_guard(gone.key));
     part.deletes.push_back(std::move(gone));
   }
-  for (kv::DeleteRange& range : batch.range_deletes) parts.emplace_back().range_deletes.push_back(std::move(range));
+  for (kv::DeleteRange& range : batch.range_deletes)
+    parts.emplace_back().range_deletes.push_back(std::move(range));
   rest.adds = std::move(batch.adds);
   struct Parts {
     std::atomic<size_t> left;
@@ -375,12 +404,14 @@ void Resolver::RollApart(const std::shared_ptr<Rolling>& rolling, kv::Batch batc
     });
   };
   for (kv::Batch& part : parts) {
-    core_.inner.Apply(std::move(part), [finished](Result<uint64_t> applied) { finished(applied.ok()); });
+    core_.inner.Apply(std::move(part),
+                      [finished](Result<uint64_t> applied) { finished(applied.ok()); });
   }
   finished(true);
 }
 
-// A counter could not be added to: because it has an intent, which goes first, or because it is none.
+// A counter could not be added to: because it has an intent, which goes first, or because it is
+// none.
 void Resolver::FreeCounters(const std::shared_ptr<Rolling>& rolling, std::vector<kv::Add> adds) {
   for (const kv::Add& add : adds) {
     std::string value;
@@ -388,18 +419,21 @@ void Resolver::FreeCounters(const std::shared_ptr<Rolling>& rolling, std::vector
     if (!found.ok()) return RollAgain(rolling, false);
     if (!*found || value.size() == kv::kCounterBytes) continue;
     if (!IsIntent(value)) {
-      LogError("a counter is damaged: what a write added to it is lost", {{"space", static_cast<int>(add.tablet.space)},
-                                                                          {"tablet", add.tablet.id},
-                                                                          {"delta", add.delta}});
+      LogError("a counter is damaged: what a write added to it is lost",
+               {{"space", static_cast<int>(add.tablet.space)},
+                {"tablet", add.tablet.id},
+                {"delta", add.delta}});
       rolling->bad_counters.push_back(add.key);
       continue;
     }
     const Result<Intent> intent = DecodeIntent(value);
     if (!intent.ok()) return rolling->done(intent.error());
-    return Settle(intent->transaction, {add.tablet, intent->note_key}, 0, [this, rolling](Status settled) {
-      if (!settled.ok() && settled.error().code() == ErrorCode::kCorruption) return rolling->done(std::move(settled));
-      RollAgain(rolling, settled.ok());
-    });
+    return Settle(intent->transaction, {add.tablet, intent->note_key}, 0,
+                  [this, rolling](Status settled) {
+                    if (!settled.ok() && settled.error().code() == ErrorCode::kCorruption)
+                      return rolling->done(std::move(settled));
+                    RollAgain(rolling, settled.ok());
+                  });
   }
   RollAgain(rolling, true);
 }

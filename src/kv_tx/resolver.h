@@ -1,4 +1,5 @@
-// Finds out what became of transactions, and brings the keys that they left intents on in order: also for processes that died.
+// Finds out what became of transactions, and brings the keys that they left intents on in order:
+// also for processes that died.
 #pragma once
 
 #include <deque>
@@ -26,7 +27,8 @@ class Resolver {
   void Begin(TransactionId id);
   void End(TransactionId id);
   bool IsOwn(TransactionId id) const;
-  // The operation with this fate, next in the inner engine, rolls forward one's unit; and that operation, null if it is over.
+  // The operation with this fate, next in the inner engine, rolls forward one's unit; and that
+  // operation, null if it is over.
   void Rolls(TransactionId id, const std::string& note_key, kv::FatePtr fate);
   kv::FatePtr RollOf(TransactionId id, const std::string& note_key) const;
   // The oldest of them, in microseconds; 0 if there is none.
@@ -34,20 +36,23 @@ class Resolver {
   // Which need not be looked up then. Only of transactions of which that is certain.
   void Remember(TransactionId id, Decision decision);
 
-  // Reads the decision; kWouldBlock if it would have to wait and the tier does not allow it (kAny does). kUndecided if there is no record: the transaction is undecided, or it was finished long ago. So
-  // it is no answer before the key has been read again and still has the intent; nor is kAborted.
+  // Reads the decision; kWouldBlock if it would have to wait and the tier does not allow it (kAny
+  // does). kUndecided if there is no record: the transaction is undecided, or it was finished long
+  // ago. So it is no answer before the key has been read again and still has the intent; nor is
+  // kAborted.
   Result<Decision> Find(const TransactionRef& transaction, kv::Tier tier = kv::Tier::kAny);
 
-  // Writes that the transaction is aborted, unless it is decided: then says how. Not for transactions that may have been finished.
+  // Writes that the transaction is aborted, unless it is decided: then says how. Not for
+  // transactions that may have been finished.
   void Abort(const TransactionRef& transaction, UniqueFunction<void(Result<Decision>)> done);
 
-  // Brings what the transaction left in one unit in order, whatever that takes: waits for its decision, aborts it when it
-  // takes too long. In the background; first in `delay_micros`. `done` (may be null) runs when nothing is left, or on an error: then that
-  // may go on for long.
+  // Brings what the transaction left in one unit in order, whatever that takes: waits for its
+  // decision, aborts it when it takes too long. In the background; first in `delay_micros`. `done`
+  // (may be null) runs when nothing is left, or on an error: then that may go on for long.
   void Settle(const TransactionRef& transaction, Share share, int64_t delay_micros, Done done);
 
-  // Rolls a unit forward (kCommitted) or back (kAborted), from what stands there; goes on until it is done or the engine
-  // closes.
+  // Rolls a unit forward (kCommitted) or back (kAborted), from what stands there; goes on until it
+  // is done or the engine closes.
   void Roll(const TransactionRef& transaction, Share share, Decision decision, Done done);
 
  private:
@@ -78,7 +83,8 @@ class Resolver {
   std::map<TransactionId, Own> own_ GUARDED_BY(mutex_);
   std::map<TransactionId, Decision> known_ GUARDED_BY(mutex_);
   std::deque<TransactionId> known_order_ GUARDED_BY(mutex_);
-  std::map<std::pair<kv::Tablet, std::string>, std::shared_ptr<Settling>> settling_ GUARDED_BY(mutex_);
+  std::map<std::pair<kv::Tablet, std::string>, std::shared_ptr<Settling>> settling_
+      GUARDED_BY(mutex_);
 };
 
 }  // namespace stator::kv_tx

@@ -13,7 +13,8 @@ void ThreadScheduler::Post(UniqueFunction<void()> task, int64_t delay_micros) {
     MutexLock lock(mutex_);
     if (stopped_) return;
     if (delay_micros > 0 && !hurrying_) {
-      delayed_.emplace(std::chrono::steady_clock::now() + std::chrono::microseconds(delay_micros), std::move(task));
+      delayed_.emplace(std::chrono::steady_clock::now() + std::chrono::microseconds(delay_micros),
+                       std::move(task));
     } else {
       tasks_.push_back(std::move(task));
     }
@@ -60,7 +61,8 @@ void ThreadScheduler::Stop() {
 void ThreadScheduler::Run() NO_THREAD_SAFETY_ANALYSIS {
   std::unique_lock<Mutex> lock(mutex_);
   while (true) {
-    for (const Time now = std::chrono::steady_clock::now(); !delayed_.empty() && delayed_.begin()->first <= now;) {
+    for (const Time now = std::chrono::steady_clock::now();
+         !delayed_.empty() && delayed_.begin()->first <= now;) {
       tasks_.push_back(std::move(delayed_.begin()->second));
       delayed_.erase(delayed_.begin());
     }

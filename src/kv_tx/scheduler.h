@@ -1,4 +1,5 @@
-// Where the work of transactions that may wait is done: on threads of its own, or wherever a simulation wants it.
+// Where the work of transactions that may wait is done: on threads of its own, or wherever a
+// simulation wants it.
 #pragma once
 
 #include <condition_variable>
@@ -19,7 +20,8 @@ class Scheduler {
   virtual ~Scheduler() = default;
   // Runs `task` later, never inline, and not before `delay_micros` are over.
   virtual void Post(UniqueFunction<void()> task, int64_t delay_micros = 0) = 0;
-  // Waits until `ready` holds; it is asked at first and after every Wake. Not from a task. `ready` uses no scheduler.
+  // Waits until `ready` holds; it is asked at first and after every Wake. Not from a task. `ready`
+  // uses no scheduler.
   virtual void Await(FunctionRef<bool()> ready) = 0;
   virtual void Wake() = 0;
   // What waits for its time runs at once, and so does what is posted later.

@@ -1,13 +1,18 @@
-// Several processes, each with a transaction engine of its own, on one store that is divided into units: simulation_world.h. Clients
-// move amounts among accounts in several units, write a record of each change into a queue, count what they do, chain batches that
-// are not durable yet, read snapshots and queues. Processes are killed, stand still and come back, operations fail or get lost, fences
-// rise, units are divided. Checked is, while it happens and in the end:
+// Several processes, each with a transaction engine of its own, on one store that is divided into
+// units: simulation_world.h. Clients move amounts among accounts in several units, write a record
+// of each change into a queue, count what they do, chain batches that are not durable yet, read
+// snapshots and queues. Processes are killed, stand still and come back, operations fail or get
+// lost, fences rise, units are divided. Checked is, while it happens and in the end:
 //
-//  - a snapshot of all accounts has the sum that they began with, and each token is in one of its two homes;
-//  - the queues have each account's changes once, in order, and what one reader saw every later reader sees;
-//  - each batch is in all places or in none; in all if it was acknowledged, in none if it was refused;
+//  - a snapshot of all accounts has the sum that they began with, and each token is in one of its
+//  two homes;
+//  - the queues have each account's changes once, in order, and what one reader saw every later
+//  reader sees;
+//  - each batch is in all places or in none; in all if it was acknowledged, in none if it was
+//  refused;
 //  - counters agree with the number of changes;
-//  - snapshots are in one order, have what was acknowledged before they began, and what was before each change that they have;
+//  - snapshots are in one order, have what was acknowledged before they began, and what was before
+//  each change that they have;
 //  - a read sees what was acknowledged before it began;
 //  - what was guarded only was not changed before the commit;
 //  - after a fence rose nobody who did not know it commits;
@@ -45,8 +50,9 @@ struct Account {
 };
 
 const std::vector<Account>& Accounts() {
-  static const std::vector<Account> accounts = {
-      {kA, "a0", 'A'}, {kA, "a1", 'A'}, {kA, "x0", 'X'}, {kA, "x1", 'X'}, {kB, "b0", 'B'}, {kB, "b1", 'B'}, {kB, "w0", 'B'}};
+  static const std::vector<Account> accounts = {{kA, "a0", 'A'}, {kA, "a1", 'A'}, {kA, "x0", 'X'},
+                                                {kA, "x1", 'X'}, {kB, "b0", 'B'}, {kB, "b1", 'B'},
+                                                {kB, "w0", 'B'}};
   return accounts;
 }
 
@@ -101,19 +107,25 @@ class Simulation {
       Check(process->dead || busy_[process.get()] == 0, "every batch comes to an end");
       // Of these nobody is told.
       for (auto& [id, transfer] : transfers_) {
-        if (process->dead && transfer.process == process.get() && transfer.outcome == Outcome::kPending) transfer.outcome = Outcome::kUnknown;
+        if (process->dead && transfer.process == process.get() &&
+            transfer.outcome == Outcome::kPending)
+          transfer.outcome = Outcome::kUnknown;
       }
     }
     CheckEnd();
   }
 
   bool failed() const { return !failure_.empty(); }
-  std::string failure() const { return "seed " + std::to_string(seed_) + ", event " + std::to_string(world_.events) + ": " + failure_; }
+  std::string failure() const {
+    return "seed " + std::to_string(seed_) + ", event " + std::to_string(world_.events) + ": " +
+           failure_;
+  }
   std::map<std::string, double> Totals() {
     std::map<std::string, double> totals;
     for (auto& process : world_.processes) {
       for (const auto& [name, value] : process->engine->Statistics()) {
-        if (name.starts_with("kv_tx_") && name != "kv_tx_oldest_unfinished_seconds") totals[name] += value;
+        if (name.starts_with("kv_tx_") && name != "kv_tx_oldest_unfinished_seconds")
+          totals[name] += value;
       }
     }
     totals["kills"] = static_cast<double>(world_.kills);
@@ -193,7 +205,8 @@ class Simulation {
   }
 
   // As the table layer does: from memory, and when that does not do, from the store.
-  Result<bool> Read(Process& process, Tablet tablet, const std::string& key, bool again, std::string* value) {
+  Result<bool> Read(Process& process, Tablet tablet, const std::string& key, bool again,
+                    std::string* value) {
     if (!again) {
       Result<bool> quick = process.engine->Get(tablet, key, Tier::kGuarded, value);
       if (quick.ok() || quick.error().code() != ErrorCode::kWouldBlock) return quick;
@@ -202,30 +215,36 @@ class Simulation {
   }
 
   // Applies; `again` runs when it shall be tried once more.
-  void Apply(Process& process, Batch batch, std::function<void(Outcome)> then, std::function<void()> again) {
+  void Apply(Process& process, Batch batch, std::function<void(Outcome)> then,
+             std::function<void()> again) {
     ++busy_[&process];
     auto fate = batch.fate;
     const std::vector<kv::FatePtr> after = batch.after;
-    process.engine->Apply(std::move(batch), [this, &process, fate, after, then, again](Result<uint64_t> applied) {
-      --busy_[&process];
-      if (fate != nullptr && !applied.ok()) fate->failed = true;
-      if (process.dead) return then(Outcome::kUnknown);
-      if (applied.ok()) {
-        if (fate != nullptr) Check(fate->stamp == *applied, "a fate has the stamp of its batch");
-        return then(Outcome::kApplied);
-      }
-      const ErrorCode code = applied.error().code();
-      if (code == ErrorCode::kOutcomeUnknown) return then(Outcome::kUnknown);
-      Check(code == ErrorCode::kGuardFailed || code == ErrorCode::kUnavailable || code == ErrorCode::kFenced,
-            applied.error().message());
-      if (code == ErrorCode::kUnavailable && world_.faults.none()) {
-        Check(std::any_of(after.begin(), after.end(), [](const kv::FatePtr& of) { return of->failed.load(); }),
-              "without faults a batch is refused only for others or with others: " + applied.error().message());
-      }
-      then(Outcome::kRefused);
-      if (code == ErrorCode::kFenced) process.fences = current_fences_;
-      if (code == ErrorCode::kGuardFailed && again) again();
-    });
+    process.engine->Apply(
+        std::move(batch), [this, &process, fate, after, then, again](Result<uint64_t> applied) {
+          --busy_[&process];
+          if (fate != nullptr && !applied.ok()) fate->failed = true;
+          if (process.dead) return then(Outcome::kUnknown);
+          if (applied.ok()) {
+            if (fate != nullptr)
+              Check(fate->stamp == *applied, "a fate has the stamp of its batch");
+            return then(Outcome::kApplied);
+          }
+          const ErrorCode code = applied.error().code();
+          if (code == ErrorCode::kOutcomeUnknown) return then(Outcome::kUnknown);
+          Check(code == ErrorCode::kGuardFailed || code == ErrorCode::kUnavailable ||
+                    code == ErrorCode::kFenced,
+                applied.error().message());
+          if (code == ErrorCode::kUnavailable && world_.faults.none()) {
+            Check(std::any_of(after.begin(), after.end(),
+                              [](const kv::FatePtr& of) { return of->failed.load(); }),
+                  "without faults a batch is refused only for others or with others: " +
+                      applied.error().message());
+          }
+          then(Outcome::kRefused);
+          if (code == ErrorCode::kFenced) process.fences = current_fences_;
+          if (code == ErrorCode::kGuardFailed && again) again();
+        });
   }
 
   void StartTransfer(Process& process) {
@@ -260,7 +279,8 @@ class Simulation {
     }
   }
 
-  void ApplyTransfer(Process& process, const std::vector<size_t>& chosen, std::map<size_t, Image>* images, int attempt) {
+  void ApplyTransfer(Process& process, const std::vector<size_t>& chosen,
+                     std::map<size_t, Image>* images, int attempt) {
     const uint64_t id = ++last_transfer_;
     Transfer& transfer = transfers_[id];
     transfer.accounts = chosen.size();
@@ -276,7 +296,8 @@ class Simulation {
       Image& image = (*images)[chosen[k]];
       batch.guards.push_back({account.tablet, account.key, image.stamp, image.left_by});
       if (image.left_by != nullptr) batch.after.push_back(image.left_by);
-      const int64_t moved = k + 1 == chosen.size() ? -rest : static_cast<int64_t>(world_.random.Below(21)) - 10;
+      const int64_t moved =
+          k + 1 == chosen.size() ? -rest : static_cast<int64_t>(world_.random.Below(21)) - 10;
       rest += moved;
       State& state = image.state;
       state.balance += moved;
@@ -291,7 +312,8 @@ class Simulation {
       batch.puts.push_back({kQueue, key, ValueOf(account.key + " " + state.Text()), 1});
       Count(&batch, account.tablet, std::string(kShared));
       Count(&batch, account.tablet, "c" + account.key);
-      if (std::find(fenced.begin(), fenced.end(), account.tablet) == fenced.end()) fenced.push_back(account.tablet);
+      if (std::find(fenced.begin(), fenced.end(), account.tablet) == fenced.end())
+        fenced.push_back(account.tablet);
       image.stamp = 0;
       image.left_by = batch.fate;
     }
@@ -303,11 +325,13 @@ class Simulation {
         [this, &transfer, versions](Outcome outcome) {
           transfer.outcome = outcome;
           if (outcome != Outcome::kApplied) return;
-          for (const auto& [key, version] : versions) acknowledged_[key] = std::max(acknowledged_[key], version);
+          for (const auto& [key, version] : versions)
+            acknowledged_[key] = std::max(acknowledged_[key], version);
         },
         [this, &process, chosen, attempt] {
           // Not within the `done`.
-          process.scheduler.Post([this, &process, chosen, attempt] { TryTransfer(process, chosen, attempt + 1); }, 0);
+          process.scheduler.Post(
+              [this, &process, chosen, attempt] { TryTransfer(process, chosen, attempt + 1); }, 0);
         });
   }
 
@@ -328,9 +352,12 @@ class Simulation {
     ++reads_;
     std::string value;
     const Result<bool> found = process.engine->Get(account.tablet, account.key, Tier::kAny, &value);
-    if (!found.ok()) return Check(found.error().code() == ErrorCode::kUnavailable, found.error().message());
+    if (!found.ok())
+      return Check(found.error().code() == ErrorCode::kUnavailable, found.error().message());
     Check(*found, "an account is always there");
-    if (*found) Check(State::From(value).version >= acknowledged, "a read sees what was acknowledged before it began");
+    if (*found)
+      Check(State::From(value).version >= acknowledged,
+            "a read sees what was acknowledged before it began");
   }
 
   // Within one unit.
@@ -348,8 +375,10 @@ class Simulation {
     ++direct_;
     states[0].balance += 7;
     states[1].balance -= 7;
-    for (int i = 0; i < 2; ++i) batch.puts.push_back({kA, "p" + std::to_string(i), ValueOf(states[i].Text())});
-    Apply(process, std::move(batch), [](Outcome) {}, nullptr);
+    for (int i = 0; i < 2; ++i)
+      batch.puts.push_back({kA, "p" + std::to_string(i), ValueOf(states[i].Text())});
+    Apply(
+        process, std::move(batch), [](Outcome) {}, nullptr);
   }
 
   // Writes into one unit what it read, not at one time, in another, which it guards.
@@ -371,9 +400,14 @@ class Simulation {
     }
     batch.puts.push_back({kB, "check", ValueOf(std::to_string(sum))});
     ++checks_;
-    Apply(process, std::move(batch), [this, sum](Outcome outcome) {
-      if (outcome == Outcome::kApplied) Check(sum == 2 * kBegin, "what a batch guards in other units was so when it was committed");
-    }, nullptr);
+    Apply(
+        process, std::move(batch),
+        [this, sum](Outcome outcome) {
+          if (outcome == Outcome::kApplied)
+            Check(sum == 2 * kBegin,
+                  "what a batch guards in other units was so when it was committed");
+        },
+        nullptr);
   }
 
   // Each of two keys is only set while the other one, which is guarded and not written, is not.
@@ -385,7 +419,8 @@ class Simulation {
     bool set[2];
     for (size_t i = 0; i < 2; ++i) {
       std::string value;
-      const Result<bool> found = Read(process, homes[i], keys[i], world_.random.Below(2) == 0, &value);
+      const Result<bool> found =
+          Read(process, homes[i], keys[i], world_.random.Below(2) == 0, &value);
       if (!found.ok() || !*found) return Check(!found.ok(), "the two are always there");
       set[i] = value.substr(kv::kStampBytes) == "1";
       batch.guards.push_back({homes[i], keys[i], kv::StampOf(value)});
@@ -394,7 +429,8 @@ class Simulation {
     if (world_.random.Below(2) == 0) std::swap(batch.guards[0], batch.guards[1]);
     batch.puts.push_back({homes[mine], keys[mine], ValueOf(set[mine] ? "0" : "1")});
     ++skews_;
-    Apply(process, std::move(batch), [](Outcome) {}, nullptr);
+    Apply(
+        process, std::move(batch), [](Outcome) {}, nullptr);
   }
 
   void MoveToken(Process& process) {
@@ -404,7 +440,8 @@ class Simulation {
     bool there[2];
     const Tablet homes[2] = {kA, kB};
     for (int i = 0; i < 2; ++i) {
-      const Result<bool> found = Read(process, homes[i], key, world_.random.Below(2) == 0, &values[i]);
+      const Result<bool> found =
+          Read(process, homes[i], key, world_.random.Below(2) == 0, &values[i]);
       if (!found.ok()) return;
       there[i] = *found;
       batch.guards.push_back({homes[i], key, *found ? kv::StampOf(values[i]) : 0});
@@ -415,7 +452,8 @@ class Simulation {
     batch.puts.push_back({homes[1 - from], key, ValueOf("token")});
     if (world_.random.Below(2) == 0) std::swap(batch.guards[0], batch.guards[1]);
     ++moves_;
-    Apply(process, std::move(batch), [](Outcome) {}, nullptr);
+    Apply(
+        process, std::move(batch), [](Outcome) {}, nullptr);
   }
 
   void Snapshot(Process& process) {
@@ -434,7 +472,8 @@ class Simulation {
     const std::map<std::string, int64_t> acknowledged = acknowledged_;
     std::vector<std::optional<std::string>> values;
     const Status read = process.engine->MultiGet(points, Tier::kAny, &values);
-    if (!read.ok()) return Check(read.error().code() == ErrorCode::kUnavailable, read.error().message());
+    if (!read.ok())
+      return Check(read.error().code() == ErrorCode::kUnavailable, read.error().message());
     ++snapshots_;
     CheckSnapshot(accounts, values);
     if (failed()) return;
@@ -443,14 +482,16 @@ class Simulation {
       const State state = State::From(*values[i]);
       versions.push_back(state.version);
       const auto before = acknowledged.find(Accounts()[i].key);
-      Check(before == acknowledged.end() || state.version >= before->second, "a snapshot has what was acknowledged before it began");
+      Check(before == acknowledged.end() || state.version >= before->second,
+            "a snapshot has what was acknowledged before it began");
     }
     for (size_t i = 0; i < accounts; ++i) {
       const auto transfer = transfers_.find(State::From(*values[i]).transfer);
       if (transfer == transfers_.end()) continue;  // nobody has changed it yet
       const std::vector<int64_t>& known = transfer->second.known;
       for (size_t k = 0; k < accounts; ++k) {
-        Check(versions[k] >= known[k], "a snapshot that has a change has what was acknowledged before that began");
+        Check(versions[k] >= known[k],
+              "a snapshot that has a change has what was acknowledged before that began");
       }
     }
     if (!failed()) seen_versions_.insert(std::move(versions));
@@ -459,10 +500,14 @@ class Simulation {
   // Of two snapshots one is the later one.
   void CheckOrderOfSnapshots() {
     std::vector<std::vector<int64_t>> all(seen_versions_.begin(), seen_versions_.end());
-    const auto sum = [](const std::vector<int64_t>& versions) { return std::accumulate(versions.begin(), versions.end(), int64_t{0}); };
-    std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return sum(a) < sum(b); });
+    const auto sum = [](const std::vector<int64_t>& versions) {
+      return std::accumulate(versions.begin(), versions.end(), int64_t{0});
+    };
+    std::sort(all.begin(), all.end(),
+              [&](const auto& a, const auto& b) { return sum(a) < sum(b); });
     for (size_t i = 1; i < all.size(); ++i) {
-      for (size_t k = 0; k < all[i].size(); ++k) Check(all[i][k] >= all[i - 1][k], "of two snapshots one is the later one");
+      for (size_t k = 0; k < all[i].size(); ++k)
+        Check(all[i][k] >= all[i - 1][k], "of two snapshots one is the later one");
     }
   }
 
@@ -472,26 +517,37 @@ class Simulation {
       Check(values[i].has_value(), "an account is always there");
       if (values[i]) sum += State::From(*values[i]).balance;
     }
-    Check(sum == static_cast<int64_t>(accounts) * kBegin, "a snapshot has the sum " + std::to_string(sum));
-    Check(values[accounts].has_value() != values[accounts + 1].has_value(), "a token is in one of its homes");
-    Check(values[accounts + 2].has_value() != values[accounts + 3].has_value(), "the other token is in one of its homes");
-    if (!values[accounts + 4] || !values[accounts + 5] || !values[accounts + 6]) return Check(false, "a pair is always there");
-    Check(State::From(*values[accounts + 4]).balance + State::From(*values[accounts + 5]).balance == 2 * kBegin,
+    Check(sum == static_cast<int64_t>(accounts) * kBegin,
+          "a snapshot has the sum " + std::to_string(sum));
+    Check(values[accounts].has_value() != values[accounts + 1].has_value(),
+          "a token is in one of its homes");
+    Check(values[accounts + 2].has_value() != values[accounts + 3].has_value(),
+          "the other token is in one of its homes");
+    if (!values[accounts + 4] || !values[accounts + 5] || !values[accounts + 6])
+      return Check(false, "a pair is always there");
+    Check(State::From(*values[accounts + 4]).balance + State::From(*values[accounts + 5]).balance ==
+              2 * kBegin,
           "the two of a pair have their sum");
-    Check(values[accounts + 6]->substr(kv::kStampBytes) == "200", "a check has found the sum of a pair");
-    if (!values[accounts + 7] || !values[accounts + 8]) return Check(false, "the two are always there");
-    Check(values[accounts + 7]->substr(kv::kStampBytes) != "1" || values[accounts + 8]->substr(kv::kStampBytes) != "1",
+    Check(values[accounts + 6]->substr(kv::kStampBytes) == "200",
+          "a check has found the sum of a pair");
+    if (!values[accounts + 7] || !values[accounts + 8])
+      return Check(false, "the two are always there");
+    Check(values[accounts + 7]->substr(kv::kStampBytes) != "1" ||
+              values[accounts + 8]->substr(kv::kStampBytes) != "1",
           "what a batch only guards holds when it is committed");
   }
 
   // The keys of a shard, from one end.
-  std::optional<std::vector<std::pair<std::string, std::string>>> ScanShard(kv::Engine& engine, char shard, bool reverse) {
+  std::optional<std::vector<std::pair<std::string, std::string>>> ScanShard(kv::Engine& engine,
+                                                                            char shard,
+                                                                            bool reverse) {
     std::vector<std::pair<std::string, std::string>> records;
     const std::string begin(1, shard), end(1, static_cast<char>(shard + 1));
-    const Status read = engine.Scan({kQueue, begin, end, reverse}, Tier::kAny, [&](std::string_view key, std::string_view value) {
-      records.emplace_back(key, value.substr(kv::kStampBytes));
-      return true;
-    });
+    const Status read = engine.Scan({kQueue, begin, end, reverse}, Tier::kAny,
+                                    [&](std::string_view key, std::string_view value) {
+                                      records.emplace_back(key, value.substr(kv::kStampBytes));
+                                      return true;
+                                    });
     if (!read.ok()) {
       Check(read.error().code() == ErrorCode::kUnavailable, read.error().message());
       return std::nullopt;
@@ -515,23 +571,27 @@ class Simulation {
     ++queue_reads_;
     CheckShard(shard, *records, known, "forward");
     if (!last.empty()) {
-      const auto below = std::count_if(records->begin(), records->end(), [&](const auto& record) { return record.first <= last; });
+      const auto below = std::count_if(records->begin(), records->end(),
+                                       [&](const auto& record) { return record.first <= last; });
       ends_.push_back({shard, last, static_cast<size_t>(below)});
     }
     if (records->size() > seen_[shard].size()) seen_[shard] = *records;
   }
 
-  void CheckShard(char shard, const std::vector<std::pair<std::string, std::string>>& records, size_t known, const std::string& how) {
+  void CheckShard(char shard, const std::vector<std::pair<std::string, std::string>>& records,
+                  size_t known, const std::string& how) {
     Check(records.size() >= known, "what a reader of a queue saw, later ones see, " + how);
     // What several saw is the same.
     const auto& seen = seen_[shard];
-    for (size_t i = 0; i < std::min(records.size(), seen.size()); ++i) Check(records[i] == seen[i], "a queue only grows at its end, " + how);
+    for (size_t i = 0; i < std::min(records.size(), seen.size()); ++i)
+      Check(records[i] == seen[i], "a queue only grows at its end, " + how);
     std::map<std::string, int64_t> versions;
     for (const auto& [key, text] : records) {
       const size_t space = text.find(' ');
       const std::string account = text.substr(0, space);
       const State state = State::From(ValueOf(text.substr(space + 1)));
-      Check(state.version == ++versions[account], "a queue has the changes of " + account + " in order, " + how);
+      Check(state.version == ++versions[account],
+            "a queue has the changes of " + account + " in order, " + how);
     }
   }
 
@@ -540,9 +600,14 @@ class Simulation {
     if (chore_) return;
     chore_ = true;
     switch (world_.random.Below(4)) {
-      case 0: (void)process.engine->Sweep(Some<Tablet>({kA, kB, kQueue}), static_cast<int64_t>(world_.random.Below(3))); break;
+      case 0:
+        (void)process.engine->Sweep(Some<Tablet>({kA, kB, kQueue}),
+                                    static_cast<int64_t>(world_.random.Below(3)));
+        break;
       case 1: RaiseFence(process); break;
-      case 2: world_.Divide(Some<Tablet>({kA, kB}), Some<std::string>({"a1", "b1", "p1", "t", "x1"})); break;
+      case 2:
+        world_.Divide(Some<Tablet>({kA, kB}), Some<std::string>({"a1", "b1", "p1", "t", "x1"}));
+        break;
       default: break;
     }
     chore_ = false;
@@ -566,7 +631,8 @@ class Simulation {
       if (account.tablet != tablet) continue;
       std::string value;
       const Result<bool> found = process.engine->Get(tablet, account.key, Tier::kAny, &value);
-      if (found.ok() && *found) raised_.push_back({account.key, account.shard, State::From(value).version, fence});
+      if (found.ok() && *found)
+        raised_.push_back({account.key, account.shard, State::From(value).version, fence});
     }
   }
 
@@ -576,16 +642,18 @@ class Simulation {
     const int64_t day = int64_t{24} * 3600 * 1'000'000;
     for (int round = 0; round < 2; ++round) {
       // Intents first: an operation of a process that is dead may have come after all sweeps.
-      for (const Tablet tablet : {kA, kB, kQueue}) Check(last.engine->Sweep(tablet, 0), "everything can be settled");
+      for (const Tablet tablet : {kA, kB, kQueue})
+        Check(last.engine->Sweep(tablet, 0), "everything can be settled");
       world_.Settle();
       world_.clock.AdvanceMicros(2 * day);
     }
     for (const Tablet tablet : {kA, kB, kQueue}) {
-      const Status read = world_.raw->Scan({tablet, {}, {}}, Tier::kAny, [&](std::string_view key, std::string_view value) {
-        Check(!IsIntent(value), "no intent is left");
-        Check(key[0] != kEngineKey, "no note and no record is left");
-        return true;
-      });
+      const Status read = world_.raw->Scan(
+          {tablet, {}, {}}, Tier::kAny, [&](std::string_view key, std::string_view value) {
+            Check(!IsIntent(value), "no intent is left");
+            Check(key[0] != kEngineKey, "no note and no record is left");
+            return true;
+          });
       Check(read.ok(), "the store can be read");
     }
     Snapshot(last);
@@ -605,7 +673,8 @@ class Simulation {
         ++records[state.transfer];
         versions[account] = state.version;
         for (const Raised& raised : raised_) {
-          Check(raised.account != account || state.version <= raised.version || state.fence >= raised.fence,
+          Check(raised.account != account || state.version <= raised.version ||
+                    state.fence >= raised.fence,
                 "after a fence rose nobody commits who does not know it");
         }
       }
@@ -613,16 +682,20 @@ class Simulation {
     }
     for (const End& end : ends_) {
       const auto& all = shards[end.shard];
-      const auto below = std::count_if(all.begin(), all.end(), [&](const auto& record) { return record.first <= end.key; });
-      Check(static_cast<size_t>(below) == end.records, "nothing comes into a queue before what was its last record");
+      const auto below = std::count_if(all.begin(), all.end(),
+                                       [&](const auto& record) { return record.first <= end.key; });
+      Check(static_cast<size_t>(below) == end.records,
+            "nothing comes into a queue before what was its last record");
     }
     for (const auto& [id, transfer] : transfers_) {
       const size_t there = records[id];
       const std::string name = "transfer " + std::to_string(id);
       Check(there == 0 || there == transfer.accounts, name + " is in all places or in none");
       Check(transfer.outcome != Outcome::kPending, name + " has come to an end");
-      if (transfer.outcome == Outcome::kApplied) Check(there > 0, name + " was acknowledged and is lost");
-      if (transfer.outcome == Outcome::kRefused) Check(there == 0, name + " was refused and is there");
+      if (transfer.outcome == Outcome::kApplied)
+        Check(there > 0, name + " was acknowledged and is lost");
+      if (transfer.outcome == Outcome::kRefused)
+        Check(there == 0, name + " was refused and is there");
     }
     std::map<Tablet, int64_t> counts;
     for (const Account& account : Accounts()) {
@@ -630,11 +703,13 @@ class Simulation {
       const Result<bool> found = last.engine->Get(account.tablet, account.key, Tier::kAny, &value);
       Check(found.ok() && *found && State::From(value).version == versions[account.key],
             "the queue has the changes of " + account.key + " up to the last");
-      Check(CounterAt(last, account.tablet, "c" + account.key) == versions[account.key], "the counter of " + account.key + " is right");
+      Check(CounterAt(last, account.tablet, "c" + account.key) == versions[account.key],
+            "the counter of " + account.key + " is right");
       counts[account.tablet] += versions[account.key];
     }
     for (const auto& [tablet, count] : counts) {
-      Check(CounterAt(last, tablet, std::string(kShared)) == count, "the counter of a tablet is right");
+      Check(CounterAt(last, tablet, std::string(kShared)) == count,
+            "the counter of a tablet is right");
     }
   }
 
@@ -667,11 +742,12 @@ class Simulation {
   std::map<char, std::vector<std::pair<std::string, std::string>>> seen_;
   std::vector<End> ends_;
   std::set<std::vector<int64_t>> seen_versions_;  // by snapshots
-  std::map<std::string, int64_t> acknowledged_;  // the last version of each account
+  std::map<std::string, int64_t> acknowledged_;   // the last version of each account
   std::map<Tablet, uint64_t> current_fences_;
   uint64_t last_fence_ = 0;
   std::vector<Raised> raised_;
-  int snapshots_ = 0, queue_reads_ = 0, direct_ = 0, moves_ = 0, checks_ = 0, fences_ = 0, reads_ = 0, skews_ = 0;
+  int snapshots_ = 0, queue_reads_ = 0, direct_ = 0, moves_ = 0, checks_ = 0, fences_ = 0,
+      reads_ = 0, skews_ = 0;
   World world_;  // goes first: its operations come back
 };
 
@@ -700,7 +776,8 @@ void RunMany(const Faults& faults, uint64_t first_seed) {
   for (const auto& [name, value] : totals) text << name << " " << value << ", ";
   testing::Test::RecordProperty("totals", text.str());
   if (std::getenv("STATOR_SIM_TOTALS") != nullptr) std::printf("%s\n", text.str().c_str());
-  for (const char* name : {"kv_tx_commits", "kv_tx_conflicts", "transfers applied", "snapshots", "queue reads", "moves", "checks", "reads", "skews"}) {
+  for (const char* name : {"kv_tx_commits", "kv_tx_conflicts", "transfers applied", "snapshots",
+                           "queue reads", "moves", "checks", "reads", "skews"}) {
     EXPECT_GT(totals[name], 10 * static_cast<double>(runs)) << name;
   }
 }
@@ -710,7 +787,8 @@ TEST(TransactionSimulation, WithoutFaults) {
 }
 TEST(TransactionSimulation, WithFaults) { RunMany({}, 1000); }
 TEST(TransactionSimulation, WithManyFaults) {
-  RunMany({.unavailable = 0.03, .unknown = 0.08, .unreadable = 0.02, .kill = 0.004, .freeze = 0.01}, 2000);
+  RunMany({.unavailable = 0.03, .unknown = 0.08, .unreadable = 0.02, .kill = 0.004, .freeze = 0.01},
+          2000);
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
-// Several transaction engines on one store, in one thread: every event is chosen by a seed. For the simulation (simulation_test.cc).
+// Several transaction engines on one store, in one thread: every event is chosen by a seed. For the
+// simulation (simulation_test.cc).
 //
-// Operations of a process wait in queues, one for each tablet, and are applied one by one; their `done`s come later. They may meet
-// every fault that kv/engine.h allows, at the worst moment: an operation whose outcome is unknown, or whose process has been
-// killed, may still be applied at any later time. While a process reads, the others go on.
+// Operations of a process wait in queues, one for each tablet, and are applied one by one; their
+// `done`s come later. They may meet every fault that kv/engine.h allows, at the worst moment: an
+// operation whose outcome is unknown, or whose process has been killed, may still be applied at any
+// later time. While a process reads, the others go on.
 #pragma once
 
 #include <deque>
@@ -52,9 +54,12 @@ class SimulatedEngine final : public kv::Engine {
   ~SimulatedEngine() override;
 
   kv::Capabilities capabilities() const override { return store_->capabilities(); }
-  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override;
-  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override;
-  Status Scan(const kv::Range& range, kv::Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) override;
+  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
+                   std::string* value) override;
+  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier,
+                  std::vector<std::optional<std::string>>* values) override;
+  Status Scan(const kv::Range& range, kv::Tier tier,
+              FunctionRef<bool(std::string_view, std::string_view)> visit) override;
   void Apply(kv::Batch batch, kv::ApplyDone done) override;
   Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) override;
   bool SpansUnits(const kv::Batch& batch) const override;
@@ -62,7 +67,9 @@ class SimulatedEngine final : public kv::Engine {
   Status Health() const override { return OkStatus(); }
   uint64_t ApproximateBytes(kv::Tablet) const override { return 0; }
   std::map<std::string, double> Statistics() const override { return {}; }
-  Status Checkpoint(const std::string&) override { return Error(ErrorCode::kUnavailable, "simulated"); }
+  Status Checkpoint(const std::string&) override {
+    return Error(ErrorCode::kUnavailable, "simulated");
+  }
 
   // Something of this process can happen in the store, or come back from it.
   bool Runnable() const;
@@ -114,9 +121,9 @@ struct Process {
 
 struct Faults {
   double unavailable = 0.01;
-  double unknown = 0.02;     // of a write
+  double unknown = 0.02;  // of a write
   double unreadable = 0.005;
-  double kill = 0.001;       // per event
+  double kill = 0.001;  // per event
   double freeze = 0.003;
 
   bool none() const { return unavailable + unknown + unreadable + kill + freeze == 0; }
@@ -153,7 +160,8 @@ class World {
   std::unique_ptr<kv::Engine> raw;
   std::vector<std::unique_ptr<Process>> processes;
   std::map<kv::Tablet, uint64_t> stamps;  // of the last batches, as far as processes have heard
-  std::vector<kv::Batch> late;  // whose processes do not know, or are dead: may be applied, once or never
+  std::vector<kv::Batch>
+      late;  // whose processes do not know, or are dead: may be applied, once or never
   // An action of somebody who uses the processes; false if it had nothing to do.
   std::function<bool()> act;
   std::function<void(Process&)> on_kill;
@@ -163,8 +171,8 @@ class World {
  private:
   void Disturb();
 
-  int depth_ = 0;   // of reads within each other
-  int awaits_ = 0;  // the same of those who wait
+  int depth_ = 0;                                          // of reads within each other
+  int awaits_ = 0;                                         // the same of those who wait
   std::map<kv::Tablet, std::vector<std::string>> bounds_;  // between parts
 };
 

@@ -13,7 +13,9 @@ constexpr int kAwaits = 2;
 bool IsShared(kv::Tablet tablet, std::string_view key) {
   return tablet.space == kv::Space::kItems && !key.empty() && key[0] == '\x02';
 }
-std::string ShareKey(std::string_view key, std::string_view part) { return std::string(key).append("/").append(part); }
+std::string ShareKey(std::string_view key, std::string_view part) {
+  return std::string(key).append("/").append(part);
+}
 
 // The tablet of a batch that names keys.
 std::optional<kv::Tablet> TabletOf(const kv::Batch& batch) {
@@ -45,14 +47,17 @@ bool SimulatedScheduler::Runnable() const { return NextTime() <= world_.clock.Ti
 void SimulatedScheduler::RunOne() {
   // Any of those whose time has come.
   size_t due = 0;
-  for (auto at = tasks_.begin(); at != tasks_.end() && at->first <= world_.clock.TicksMicros(); ++at) ++due;
+  for (auto at = tasks_.begin(); at != tasks_.end() && at->first <= world_.clock.TicksMicros();
+       ++at)
+    ++due;
   auto chosen = std::next(tasks_.begin(), static_cast<long>(world_.random.Below(due)));
   UniqueFunction<void()> task = std::move(chosen->second);
   tasks_.erase(chosen);
   task();
 }
 
-SimulatedEngine::SimulatedEngine(World& world, std::unique_ptr<kv::Engine> store) : world_(world), store_(std::move(store)) {}
+SimulatedEngine::SimulatedEngine(World& world, std::unique_ptr<kv::Engine> store)
+    : world_(world), store_(std::move(store)) {}
 SimulatedEngine::~SimulatedEngine() = default;
 
 Status SimulatedEngine::MayRead() {
@@ -62,35 +67,40 @@ Status SimulatedEngine::MayRead() {
   return OkStatus();
 }
 
-Result<bool> SimulatedEngine::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) {
-  if (tier != kv::Tier::kAny) return dead_ ? Result<bool>(Unavailable()) : store_->Get(tablet, key, tier, value);
+Result<bool> SimulatedEngine::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
+                                  std::string* value) {
+  if (tier != kv::Tier::kAny)
+    return dead_ ? Result<bool>(Unavailable()) : store_->Get(tablet, key, tier, value);
   TRY(MayRead());
   if (!IsShared(tablet, key)) return store_->Get(tablet, key, tier, value);
   int64_t sum = 0;
   bool found = false;
   uint64_t stamp = 0;
   Status bad;
-  TRY(store_->Scan({tablet, key, "\x03"}, tier, [&](std::string_view share, std::string_view count) {
-    if (!share.starts_with(ShareKey(key, ""))) return true;
-    const Result<int64_t> part = kv::CounterOf(count);
-    if (!part.ok()) bad = part.error();
-    if (part.ok()) sum += *part;
-    stamp = std::max(stamp, kv::StampOf(count));
-    found = true;
-    return true;
-  }));
+  TRY(store_->Scan({tablet, key, "\x03"}, tier,
+                   [&](std::string_view share, std::string_view count) {
+                     if (!share.starts_with(ShareKey(key, ""))) return true;
+                     const Result<int64_t> part = kv::CounterOf(count);
+                     if (!part.ok()) bad = part.error();
+                     if (part.ok()) sum += *part;
+                     stamp = std::max(stamp, kv::StampOf(count));
+                     found = true;
+                     return true;
+                   }));
   TRY(std::move(bad));
   if (found) *value = kv::EncodeCounter(stamp, sum);
   return found;
 }
 
-Status SimulatedEngine::MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) {
+Status SimulatedEngine::MultiGet(std::span<const kv::Point> points, kv::Tier tier,
+                                 std::vector<std::optional<std::string>>* values) {
   if (tier == kv::Tier::kAny) TRY(MayRead());
   if (dead_) return Unavailable();
   return store_->MultiGet(points, tier, values);
 }
 
-Status SimulatedEngine::Scan(const kv::Range& range, kv::Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) {
+Status SimulatedEngine::Scan(const kv::Range& range, kv::Tier tier,
+                             FunctionRef<bool(std::string_view, std::string_view)> visit) {
   TRY(MayRead());
   return store_->Scan(range, tier, visit);
 }
@@ -98,7 +108,8 @@ Status SimulatedEngine::Scan(const kv::Range& range, kv::Tier tier, FunctionRef<
 Result<kv::Unit> SimulatedEngine::UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) {
   if (dead_) return Unavailable();
   if (IsShared(tablet, key)) return kv::Unit{tablet, {}};
-  if (tier != kv::Tier::kAny && world_.Chance(0.5)) return Error(ErrorCode::kWouldBlock, "simulated");
+  if (tier != kv::Tier::kAny && world_.Chance(0.5))
+    return Error(ErrorCode::kWouldBlock, "simulated");
   return store_->UnitOf(tablet, key, tier);
 }
 
@@ -137,7 +148,8 @@ void SimulatedEngine::Apply(kv::Batch batch, kv::ApplyDone done) {
   const bool barrier = batch.empty();
   Operation operation{++issued_, std::move(batch), std::move(done), !frozen_, barrier, {}};
   // A barrier has a queue of its own.
-  queues_[barrier ? kv::Tablet{kv::Space::kCatalog, UINT32_MAX} : tablet].push_back(std::move(operation));
+  queues_[barrier ? kv::Tablet{kv::Space::kCatalog, UINT32_MAX} : tablet].push_back(
+      std::move(operation));
 }
 
 bool SimulatedEngine::CanApply(const Queue& queue, size_t* index) const {
@@ -160,12 +172,15 @@ bool SimulatedEngine::CanApply(const Queue& queue, size_t* index) const {
   return false;
 }
 
-bool SimulatedEngine::CanDeliver(const Queue& queue) const { return !frozen_ && queue.front().outcome.has_value(); }
+bool SimulatedEngine::CanDeliver(const Queue& queue) const {
+  return !frozen_ && queue.front().outcome.has_value();
+}
 
 bool SimulatedEngine::Runnable() const {
   size_t index = 0;
-  return std::any_of(queues_.begin(), queues_.end(),
-                     [&](const auto& entry) { return CanApply(entry.second, &index) || CanDeliver(entry.second); });
+  return std::any_of(queues_.begin(), queues_.end(), [&](const auto& entry) {
+    return CanApply(entry.second, &index) || CanDeliver(entry.second);
+  });
 }
 
 void SimulatedEngine::RunOne() {
@@ -206,7 +221,8 @@ void SimulatedEngine::ApplyOne(Queue& queue, size_t index) {
   };
   if (faults && world_.Chance(world_.faults.unavailable)) {
     // It had a stamp already, which the next one gets that is applied.
-    if (const auto tablet = TabletOf(operation.batch); fate != nullptr && tablet) fate->stamp = world_.stamps[*tablet] + 1;
+    if (const auto tablet = TabletOf(operation.batch); fate != nullptr && tablet)
+      fate->stamp = world_.stamps[*tablet] + 1;
     operation.outcome = Unavailable();
     return;
   }
@@ -248,11 +264,15 @@ void SimulatedEngine::Kill() {
   queues.swap(queues_);
   for (auto& [tablet, queue] : queues) {
     for (Operation& operation : queue) {
-      // Whoever sees what was left by a process that is dead does not care for the order of what may still come.
+      // Whoever sees what was left by a process that is dead does not care for the order of what
+      // may still come.
       if (!operation.outcome && operation.sent && world_.random.Below(2) == 0) {
         kv::Batch copy = operation.batch;
         for (kv::Add& add : copy.adds) {
-          if (IsShared(add.tablet, add.key)) add.key = ShareKey(add.key, world_.PartOf(add.tablet, copy.guards.empty() ? "" : copy.guards.front().key));
+          if (IsShared(add.tablet, add.key))
+            add.key = ShareKey(
+                add.key,
+                world_.PartOf(add.tablet, copy.guards.empty() ? "" : copy.guards.front().key));
         }
         if (!operation.barrier) world_.late.push_back(std::move(copy));
       }
@@ -313,7 +333,8 @@ std::string World::PartOf(kv::Tablet tablet, std::string_view key) const {
   }
   const auto bounds = bounds_.find(tablet);
   if (bounds == bounds_.end()) return "0";
-  return std::to_string(std::upper_bound(bounds->second.begin(), bounds->second.end(), route) - bounds->second.begin());
+  return std::to_string(std::upper_bound(bounds->second.begin(), bounds->second.end(), route) -
+                        bounds->second.begin());
 }
 
 Process& World::Start() {
@@ -356,9 +377,11 @@ bool World::Step() {
   std::vector<std::function<void()>> choices;
   for (auto& process : processes) {
     Process* of = process.get();
-    if (!of->abandoned && !of->frozen && of->scheduler.Runnable()) choices.push_back([of] { of->scheduler.RunOne(); });
+    if (!of->abandoned && !of->frozen && of->scheduler.Runnable())
+      choices.push_back([of] { of->scheduler.RunOne(); });
     if (of->connection != nullptr && of->connection->Runnable()) {
-      for (int weight = 0; weight < 2; ++weight) choices.push_back([of] { of->connection->RunOne(); });
+      for (int weight = 0; weight < 2; ++weight)
+        choices.push_back([of] { of->connection->RunOne(); });
     }
   }
   if (!late.empty() && (quiet || random.Below(20) == 0)) {
@@ -382,7 +405,8 @@ bool World::Advance() {
   bool frozen = false;
   for (auto& process : processes) {
     frozen |= process->frozen;
-    if (!process->frozen && !process->abandoned) next = std::min(next, process->scheduler.NextTime());
+    if (!process->frozen && !process->abandoned)
+      next = std::min(next, process->scheduler.NextTime());
   }
   if (next != INT64_MAX) {
     clock.AdvanceMicros(std::max<int64_t>(1, next - clock.TicksMicros()));

@@ -1,4 +1,5 @@
-// Goes through the notes and records in a tablet: leftovers of processes that died, and what must not stay when a fence rises.
+// Goes through the notes and records in a tablet: leftovers of processes that died, and what must
+// not stay when a fence rises.
 #pragma once
 
 #include <memory>
@@ -14,9 +15,11 @@ class Sweeper {
  public:
   Sweeper(Core& core, Resolver& resolver) : core_(core), resolver_(resolver) {}
 
-  // Settles what is older: notes, and records whose processes have not removed them. OK if nothing of them is left, or has to stay.
+  // Settles what is older: notes, and records whose processes have not removed them. OK if nothing
+  // of them is left, or has to stay.
   Status Sweep(kv::Tablet tablet, int64_t older_than_micros);
-  // Settles all notes that are there when it begins: what was prepared in the tablet before is decided then.
+  // Settles all notes that are there when it begins: what was prepared in the tablet before is
+  // decided then.
   Status SettleNotes(kv::Tablet tablet);
   // Rolls forward whatever was committed in the tablet, and leaves the records.
   Status RollForward(kv::Tablet tablet);

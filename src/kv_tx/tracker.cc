@@ -42,7 +42,8 @@ void Tracker::End(const EntryPtr& entry, bool done, Left left) {
   for (auto& then : waiting) then();
 }
 
-// Entries whose fate nobody else holds cannot be named any more. (Not in order: one that is held long keeps no others.)
+// Entries whose fate nobody else holds cannot be named any more. (Not in order: one that is held
+// long keeps no others.)
 void Tracker::Clean() {
   for (size_t looked = 0; looked < 4 && !ended_.empty(); ++looked) {
     EntryPtr entry = std::move(ended_.front());

@@ -12,8 +12,8 @@ bool GivesNoWay(const Error& error) {
 
 }  // namespace
 
-Transaction::Transaction(Core& core, Resolver& resolver, Tracker& tracker, ApplyDirect direct, kv::Batch batch,
-                         kv::ApplyDone done, Tracker::EntryPtr entry)
+Transaction::Transaction(Core& core, Resolver& resolver, Tracker& tracker, ApplyDirect direct,
+                         kv::Batch batch, kv::ApplyDone done, Tracker::EntryPtr entry)
     : core_(core),
       resolver_(resolver),
       tracker_(tracker),
@@ -29,18 +29,23 @@ void Transaction::Start(bool here) {
   core_.scheduler.Post([self = shared_from_this()] { self->Attempt(kv::Tier::kAny); });
 }
 
-bool Transaction::late() const { return core_.clock.TicksMicros() - began_ > core_.options.give_up_micros; }
+bool Transaction::late() const {
+  return core_.clock.TicksMicros() - began_ > core_.options.give_up_micros;
+}
 
 std::string Transaction::ActualKey(const Change& change, const Part& part) const {
   std::string key = change.key;
-  if (change.stamp_offset >= 0) kv::SetKeyStamp(&key, static_cast<size_t>(change.stamp_offset), part.stamp);
+  if (change.stamp_offset >= 0)
+    kv::SetKeyStamp(&key, static_cast<size_t>(change.stamp_offset), part.stamp);
   return key;
 }
 
 void Transaction::Attempt(kv::Tier tier) {
   if (core_.closing) return End(ClosingError());
   if (kv::IsVoid(batch_)) return End(kv::VoidBatchError());
-  if (late()) return End(Error(ErrorCode::kUnavailable, "Other writes were in the way of this one for too long."));
+  if (late())
+    return End(
+        Error(ErrorCode::kUnavailable, "Other writes were in the way of this one for too long."));
   error_.reset();
   diagnose_ = false;
   Result<Plan> plan = Divide(core_, batch_, apart_, tier);
@@ -48,7 +53,9 @@ void Transaction::Attempt(kv::Tier tier) {
   if (!plan.ok()) return End(std::move(plan).error());
   plan_ = std::move(*plan);
   if (plan_.participants.empty()) {
-    return direct_(std::move(batch_), [self = shared_from_this()](Result<uint64_t> outcome) { self->End(std::move(outcome)); });
+    return direct_(std::move(batch_), [self = shared_from_this()](Result<uint64_t> outcome) {
+      self->End(std::move(outcome));
+    });
   }
   Result<std::optional<Met>> met = ReadOld(core_, resolver_, guess_, tier, &plan_);
   if (!met.ok()) {
@@ -75,10 +82,12 @@ kv::Batch Transaction::PrepareBatch(const Participant& participant, const Part& 
   batch.fences = participant.fences;
   Note note{self_, core_.clock.NowMicros(), {}, participant.adds, participant.ranges};
   for (const Change& change : participant.changes) {
-    if (change.stamp_offset < 0) batch.guards.push_back({tablet, change.key, change.cell_stamp, change.cell_left_by});
+    if (change.stamp_offset < 0)
+      batch.guards.push_back({tablet, change.key, change.cell_stamp, change.cell_left_by});
     if (change.rolling != nullptr) batch.after.push_back(change.rolling);
     Intent intent{self_, part.note_key, change.kind, {}, {}};
-    if (change.kind == Intent::New::kPut) intent.fresh = std::string_view(change.fresh).substr(kv::kStampBytes);
+    if (change.kind == Intent::New::kPut)
+      intent.fresh = std::string_view(change.fresh).substr(kv::kStampBytes);
     if (change.old) intent.old = *change.old;
     batch.puts.push_back({tablet, change.key, EncodeIntent(intent), change.stamp_offset});
     note.keys.push_back({change.key, change.stamp_offset});
@@ -101,7 +110,8 @@ void Transaction::Prepare() {
                           part.phase = Phase::kPrepared;
                           part.stamp = *applied;
                         } else {
-                          if (applied.error().code() == ErrorCode::kOutcomeUnknown) part.phase = Phase::kUnsure;
+                          if (applied.error().code() == ErrorCode::kOutcomeUnknown)
+                            part.phase = Phase::kUnsure;
                           part.error = std::move(applied).error();
                         }
                         answered();
@@ -120,8 +130,9 @@ void Transaction::Prepared() {
       case ErrorCode::kUnavailable: {
         // Perhaps because the operation that it was to come behind has failed.
         const std::vector<Change>& changes = plan_.participants[i].changes;
-        const bool alone = std::none_of(changes.begin(), changes.end(),
-                                        [](const Change& change) { return change.rolling != nullptr && change.rolling->failed; });
+        const bool alone = std::none_of(changes.begin(), changes.end(), [](const Change& change) {
+          return change.rolling != nullptr && change.rolling->failed;
+        });
         if (!alone) {
           again = true;
         } else if (!error) {
@@ -152,7 +163,8 @@ void Transaction::Commit() {
   batch.fate = batch_.fate;
   batch.guards.push_back({plan_.primary, self_.record_key, 0});
   Record record{Decision::kCommitted, core_.clock.NowMicros(), {}};
-  for (size_t i = 0; i < parts_.size(); ++i) record.shares.push_back({plan_.participants[i].unit.tablet, parts_[i].note_key});
+  for (size_t i = 0; i < parts_.size(); ++i)
+    record.shares.push_back({plan_.participants[i].unit.tablet, parts_[i].note_key});
   batch.puts.push_back({plan_.primary, self_.record_key, EncodeRecord(record)});
   looking_since_ = core_.clock.TicksMicros();
   core_.inner.Apply(std::move(batch), [self = shared_from_this()](Result<uint64_t> applied) {
@@ -220,22 +232,25 @@ void Transaction::RollForward() {
     for (const kv::Delete& gone : batch.deletes) left_[{gone.tablet, gone.key}] = nullptr;
     const std::shared_ptr<kv::BatchFate> fate = batch.fate;
     const Share share{participant.unit.tablet, parts_[i].note_key};
-    core_.inner.Apply(std::move(batch), [self = shared_from_this(), answered, share, fate](Result<uint64_t> applied) {
-      if (applied.ok()) return answered();
-      fate->failed.store(true, std::memory_order_release);
-      // Who still waits, for ranges, does not wait until the store answers, or takes writes again.
-      if (GivesNoWay(applied.error())) {
-        self->unanswered_ = true;
-        if (self->all_sent_) self->TellUnknown();
-      }
-      self->resolver_.Roll(self->self_, share, Decision::kCommitted, [self, answered](Status status) {
-        if (!status.ok()) {
-          MutexLock lock(self->guards_mutex_);
-          self->error_ = std::move(status).error();
-        }
-        answered();
-      });
-    });
+    core_.inner.Apply(std::move(batch),
+                      [self = shared_from_this(), answered, share, fate](Result<uint64_t> applied) {
+                        if (applied.ok()) return answered();
+                        fate->failed.store(true, std::memory_order_release);
+                        // Who still waits, for ranges, does not wait until the store answers, or
+                        // takes writes again.
+                        if (GivesNoWay(applied.error())) {
+                          self->unanswered_ = true;
+                          if (self->all_sent_) self->TellUnknown();
+                        }
+                        self->resolver_.Roll(self->self_, share, Decision::kCommitted,
+                                             [self, answered](Status status) {
+                                               if (!status.ok()) {
+                                                 MutexLock lock(self->guards_mutex_);
+                                                 self->error_ = std::move(status).error();
+                                               }
+                                               answered();
+                                             });
+                      });
     // Not before: whoever hears of the operation sends others that are to come behind it.
     resolver_.Rolls(self_.id, share.note_key, fate);
   }
@@ -260,17 +275,21 @@ void Transaction::RemoveRecord(int attempt) {
   kv::Batch batch;
   batch.deletes.push_back({self_.primary, self_.record_key});
   batch.may_wait_micros = core_.options.clean_up_micros;
-  core_.inner.Apply(std::move(batch), [self = shared_from_this(), attempt](Result<uint64_t> applied) {
-    if (applied.ok() || applied.error().code() == ErrorCode::kFenced || self->core_.closing) return;
-    self->core_.scheduler.Post([self, attempt] { self->RemoveRecord(attempt + 1); }, self->core_.Backoff(attempt));
-  });
+  core_.inner.Apply(
+      std::move(batch), [self = shared_from_this(), attempt](Result<uint64_t> applied) {
+        if (applied.ok() || applied.error().code() == ErrorCode::kFenced || self->core_.closing)
+          return;
+        self->core_.scheduler.Post([self, attempt] { self->RemoveRecord(attempt + 1); },
+                                   self->core_.Backoff(attempt));
+      });
 }
 
 void Transaction::Abort(std::optional<Error> error) {
   error_ = std::move(error);
   core_.counts.aborted.fetch_add(1);
   if (!error_) core_.counts.conflicts.fetch_add(1);
-  // What it has prepared is never seen. To take that back lasts until the store answers again; its writer does not wait so long.
+  // What it has prepared is never seen. To take that back lasts until the store answers again; its
+  // writer does not wait so long.
   if (error_) End(*error_);
   RollBack();
 }
@@ -294,21 +313,25 @@ void Transaction::RollBack() {
       answered();
     } else if (parts_[i].phase == Phase::kUnsure) {
       // It may yet be applied; who meets it then shall not have to wait.
-      resolver_.Abort(self_, [self = shared_from_this(), answered, lost, share, i](Result<Decision>) {
-        self->resolver_.Roll(self->self_, share, Decision::kAborted, [self, answered, lost, i](Status) {
-          lost(self->plan_.participants[i]);
-          answered();
-        });
-      });
+      resolver_.Abort(self_,
+                      [self = shared_from_this(), answered, lost, share, i](Result<Decision>) {
+                        self->resolver_.Roll(self->self_, share, Decision::kAborted,
+                                             [self, answered, lost, i](Status) {
+                                               lost(self->plan_.participants[i]);
+                                               answered();
+                                             });
+                      });
     } else {
-      core_.inner.Apply(ForwardBatch(i), [self = shared_from_this(), answered, lost, share, i](Result<uint64_t> applied) {
+      core_.inner.Apply(ForwardBatch(i), [self = shared_from_this(), answered, lost, share,
+                                          i](Result<uint64_t> applied) {
         const Participant& participant = self->plan_.participants[i];
         if (!applied.ok()) {
           if (GivesNoWay(applied.error())) self->RefuseNow(applied.error());
-          return self->resolver_.Roll(self->self_, share, Decision::kAborted, [self, answered, lost, i](Status) {
-            lost(self->plan_.participants[i]);
-            answered();
-          });
+          return self->resolver_.Roll(self->self_, share, Decision::kAborted,
+                                      [self, answered, lost, i](Status) {
+                                        lost(self->plan_.participants[i]);
+                                        answered();
+                                      });
         }
         {
           // Nobody could change these since they were read: only their stamps are new.
@@ -329,7 +352,8 @@ void Transaction::RollBack() {
   answered();
 }
 
-// The store does not answer, or takes no writes: its writer hears of it now, and the rest goes on without him.
+// The store does not answer, or takes no writes: its writer hears of it now, and the rest goes on
+// without him.
 void Transaction::RefuseNow(const Error& why) {
   const Error error(ErrorCode::kUnavailable, why.message());
   {
@@ -358,7 +382,8 @@ void Transaction::Diagnose() {
     if (!found.ok()) return End(found.error());
     const uint64_t stamp = *found ? kv::StampOf(cell) : 0;
     if (!*found || !IsIntent(cell)) {
-      if (stamp != guard.expected()) return End(Error(ErrorCode::kGuardFailed, "A key has changed since it was read."));
+      if (stamp != guard.expected())
+        return End(Error(ErrorCode::kGuardFailed, "A key has changed since it was read."));
       continue;
     }
     Result<Intent> intent = DecodeIntent(cell);
@@ -369,12 +394,14 @@ void Transaction::Diagnose() {
     if (*decision == Decision::kUndecided) return WaitFor(met);
     if (*decision == Decision::kCommitted && stamp == guard.expected()) continue;
     // What the guard goes by is over, or comes back with another stamp.
-    return resolver_.Settle(met.transaction, met.share, 0, [self = shared_from_this()](Status) { self->End(InTheWayError()); });
+    return resolver_.Settle(met.transaction, met.share, 0,
+                            [self = shared_from_this()](Status) { self->End(InTheWayError()); });
   }
-  // Then the transaction was aborted by somebody else. Nobody needs the record of that any more: all is rolled back, and it
-  // was refused for certain.
+  // Then the transaction was aborted by somebody else. Nobody needs the record of that any more:
+  // all is rolled back, and it was refused for certain.
   std::string record;
-  const Result<bool> found = core_.inner.Get(self_.primary, self_.record_key, kv::Tier::kAny, &record);
+  const Result<bool> found =
+      core_.inner.Get(self_.primary, self_.record_key, kv::Tier::kAny, &record);
   if (found.ok() && *found) RemoveRecord(0);
   Again(false);
 }
@@ -382,33 +409,39 @@ void Transaction::Diagnose() {
 void Transaction::Again(bool at_once) {
   guess_ = false;
   const int attempt = attempt_++;
-  core_.scheduler.Post([self = shared_from_this()] { self->Attempt(kv::Tier::kAny); }, at_once && attempt < 2 ? 0 : core_.Backoff(attempt));
+  core_.scheduler.Post([self = shared_from_this()] { self->Attempt(kv::Tier::kAny); },
+                       at_once && attempt < 2 ? 0 : core_.Backoff(attempt));
 }
 
 void Transaction::WaitFor(const Met& met) {
   core_.counts.undecided_met.fetch_add(1);
-  resolver_.Settle(met.transaction, met.share, core_.Jitter(300), [self = shared_from_this()](Status settled) {
-    if (!settled.ok() && settled.error().code() == ErrorCode::kCorruption) return self->End(std::move(settled).error());
-    self->Again(true);
-  });
+  resolver_.Settle(met.transaction, met.share, core_.Jitter(300),
+                   [self = shared_from_this()](Status settled) {
+                     if (!settled.ok() && settled.error().code() == ErrorCode::kCorruption)
+                       return self->End(std::move(settled).error());
+                     self->Again(true);
+                   });
 }
 
 void Transaction::FindOut() {
   kv::Batch batch;
   batch.guards.push_back({self_.primary, self_.record_key, 0});
-  batch.puts.push_back({self_.primary, self_.record_key, EncodeRecord({Decision::kAborted, core_.clock.NowMicros(), {}})});
+  batch.puts.push_back({self_.primary, self_.record_key,
+                        EncodeRecord({Decision::kAborted, core_.clock.NowMicros(), {}})});
   core_.inner.Apply(std::move(batch), [self = shared_from_this()](Result<uint64_t> applied) {
     const ErrorCode code = applied.ok() ? ErrorCode::kInternal : applied.error().code();
     if (!applied.ok() && code != ErrorCode::kGuardFailed) {
       if (code != ErrorCode::kFenced) return self->LookLater();
       // The tablet is gone, and with it the answer.
       self->resolver_.End(self->self_.id);
-      return self->End(Error(ErrorCode::kOutcomeUnknown, "The tablet in which this write was decided has been dropped."));
+      return self->End(Error(ErrorCode::kOutcomeUnknown,
+                             "The tablet in which this write was decided has been dropped."));
     }
     self->core_.scheduler.Post([self, written = applied.ok()] {
       if (written) return self->FoundAborted();
       std::string value;
-      const Result<bool> found = self->core_.inner.Get(self->self_.primary, self->self_.record_key, kv::Tier::kAny, &value);
+      const Result<bool> found = self->core_.inner.Get(self->self_.primary, self->self_.record_key,
+                                                       kv::Tier::kAny, &value);
       if (!found.ok() || !*found) return self->LookLater();
       const Result<Record> record = DecodeRecord(value);
       if (!record.ok()) {
@@ -417,25 +450,30 @@ void Transaction::FindOut() {
       }
       if (record->state != Decision::kCommitted) return self->FoundAborted();
       const uint64_t stamp = kv::StampOf(value);
-      if (self->batch_.fate != nullptr) self->batch_.fate->stamp.store(stamp, std::memory_order_release);
+      if (self->batch_.fate != nullptr)
+        self->batch_.fate->stamp.store(stamp, std::memory_order_release);
       self->Committed(stamp);
     });
   });
 }
 
 void Transaction::FoundAborted() {
-  // The record may have been that of a commit, and somebody has rolled all forward and removed it: who sweeps goes by a clock of
-  // his own, and this machine may have been suspended meanwhile. Then no note is left.
+  // The record may have been that of a commit, and somebody has rolled all forward and removed it:
+  // who sweeps goes by a clock of his own, and this machine may have been suspended meanwhile. Then
+  // no note is left.
   bool any = false;
   for (size_t i = 0; i < parts_.size() && !any; ++i) {
     std::string note;
-    const Result<bool> found = core_.inner.Get(plan_.participants[i].unit.tablet, parts_[i].note_key, kv::Tier::kAny, &note);
+    const Result<bool> found = core_.inner.Get(plan_.participants[i].unit.tablet,
+                                               parts_[i].note_key, kv::Tier::kAny, &note);
     if (!found.ok()) return LookLater();
     any = *found;
   }
   if (!any) {
     resolver_.End(self_.id);
-    return End(Error(ErrorCode::kOutcomeUnknown, "It could not be found out whether this write was applied: others have cleared it away."));
+    return End(Error(
+        ErrorCode::kOutcomeUnknown,
+        "It could not be found out whether this write was applied: others have cleared it away."));
   }
   // Once its outcome has been reported to be unknown, the batch must not be tried again.
   Abort(done_ ? std::nullopt : std::optional<Error>(InTheWayError()));
@@ -446,7 +484,8 @@ bool Transaction::LookedForLong() const {
 }
 
 void Transaction::TellUnknown() {
-  End(Error(ErrorCode::kOutcomeUnknown, "It could not be found out whether this write was applied."));
+  End(Error(ErrorCode::kOutcomeUnknown,
+            "It could not be found out whether this write was applied."));
 }
 
 void Transaction::LookLater() {
@@ -462,7 +501,8 @@ void Transaction::End(Result<uint64_t> outcome, Tracker::Left left) {
     done = std::exchange(done_, nullptr);
   }
   if (!done) return;
-  if (!outcome.ok() && batch_.fate != nullptr) batch_.fate->failed.store(true, std::memory_order_release);
+  if (!outcome.ok() && batch_.fate != nullptr)
+    batch_.fate->failed.store(true, std::memory_order_release);
   done(std::move(outcome));
   ended_ = true;
   tracker_.End(entry_, true, std::move(left));

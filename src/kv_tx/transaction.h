@@ -1,4 +1,5 @@
-// One batch that spans units, on its way: two-phase commit. docs/adr/0012-transactions-in-the-engine.md says why it is right.
+// One batch that spans units, on its way: two-phase commit.
+// docs/adr/0012-transactions-in-the-engine.md says why it is right.
 #pragma once
 
 #include <atomic>
@@ -16,15 +17,18 @@
 
 namespace stator::kv_tx {
 
-// Owned by the continuations that carry it on. Its methods run one after the other, but for the answers of participants.
+// Owned by the continuations that carry it on. Its methods run one after the other, but for the
+// answers of participants.
 class Transaction : public std::enable_shared_from_this<Transaction> {
  public:
-  // `entry`: the batch's, which the transaction takes to its end. `direct`: applies a batch that turns out to be on one unit.
+  // `entry`: the batch's, which the transaction takes to its end. `direct`: applies a batch that
+  // turns out to be on one unit.
   using ApplyDirect = std::function<void(kv::Batch, kv::ApplyDone)>;
-  Transaction(Core& core, Resolver& resolver, Tracker& tracker, ApplyDirect direct, kv::Batch batch, kv::ApplyDone done,
-              Tracker::EntryPtr entry);
+  Transaction(Core& core, Resolver& resolver, Tracker& tracker, ApplyDirect direct, kv::Batch batch,
+              kv::ApplyDone done, Tracker::EntryPtr entry);
 
-  // What the batch was computed from is done. Returns at once. With `here` the calling thread plans it, if that needs no answer from the store.
+  // What the batch was computed from is done. Returns at once. With `here` the calling thread plans
+  // it, if that needs no answer from the store.
   void Start(bool here);
 
  private:
@@ -63,8 +67,8 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   bool LookedForLong() const;
   void TellUnknown();
 
-  // Tells the outcome, unless it has been told: several participants may find at once that the store does not answer. `left`: as
-  // Tracker::End.
+  // Tells the outcome, unless it has been told: several participants may find at once that the
+  // store does not answer. `left`: as Tracker::End.
   void End(Result<uint64_t> outcome, Tracker::Left left = {});
   bool late() const;
   std::string ActualKey(const Change& change, const Part& part) const;
@@ -89,15 +93,15 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   std::atomic<size_t> waiting_ = 0;  // for so many participants
   std::optional<Error> error_;       // with which it ends when it is taken back
   bool diagnose_ = false;
-  uint64_t stamp_ = 0;               // of the commit
-  bool decided_ = false;             // committed
-  bool ended_ = false;               // for the tracker
-  std::atomic<bool> all_sent_ = false;  // of what rolls forward
+  uint64_t stamp_ = 0;                    // of the commit
+  bool decided_ = false;                  // committed
+  bool ended_ = false;                    // for the tracker
+  std::atomic<bool> all_sent_ = false;    // of what rolls forward
   std::atomic<bool> unanswered_ = false;  // some of that
   Tracker::Left left_;
-  int64_t looking_since_ = 0;        // for the outcome of the commit: since it was sent
+  int64_t looking_since_ = 0;  // for the outcome of the commit: since it was sent
   int looks_ = 0;
-  Mutex guards_mutex_;               // of batch_.guards, error_ and done_, while participants answer
+  Mutex guards_mutex_;  // of batch_.guards, error_ and done_, while participants answer
 };
 
 }  // namespace stator::kv_tx

@@ -24,23 +24,27 @@ void SpareEngineKeys(kv::Batch* batch) {
   for (kv::DeleteRange& range : batch->range_deletes) {
     if (range.end.empty() || range.end > kEngineKeys) range.end = kEngineKeys;
   }
-  std::erase_if(batch->range_deletes, [](const kv::DeleteRange& range) { return range.begin >= range.end; });
+  std::erase_if(batch->range_deletes,
+                [](const kv::DeleteRange& range) { return range.begin >= range.end; });
 }
 
 // Calls fn(tablet) for everything that the batch names, until it returns false.
 template <typename Fn>
 bool AllTablets(const kv::Batch& batch, Fn fn) {
   const auto all = [&](const auto& named) {
-    return std::all_of(named.begin(), named.end(), [&](const auto& each) { return fn(each.tablet); });
+    return std::all_of(named.begin(), named.end(),
+                       [&](const auto& each) { return fn(each.tablet); });
   };
-  return all(batch.guards) && all(batch.puts) && all(batch.deletes) && all(batch.adds) && all(batch.range_deletes) &&
-         all(batch.fences);
+  return all(batch.guards) && all(batch.puts) && all(batch.deletes) && all(batch.adds) &&
+         all(batch.range_deletes) && all(batch.fences);
 }
 
-// Whether each batch that this one was computed from is one that left a guarded key: then it is ordered by that key's tablet.
+// Whether each batch that this one was computed from is one that left a guarded key: then it is
+// ordered by that key's tablet.
 bool OrderedByGuards(const kv::Batch& batch) {
   return std::all_of(batch.after.begin(), batch.after.end(), [&](const kv::FatePtr& fate) {
-    return std::any_of(batch.guards.begin(), batch.guards.end(), [&](const kv::Guard& guard) { return guard.left_by == fate; });
+    return std::any_of(batch.guards.begin(), batch.guards.end(),
+                       [&](const kv::Guard& guard) { return guard.left_by == fate; });
   });
 }
 
@@ -51,10 +55,13 @@ class TransactionEngine::Parts {
   Parts(std::unique_ptr<kv::Engine> inner_engine, const Options& options)
       : inner(std::move(inner_engine)),
         own_random(options.seed != 0 ? options.seed : SystemSeed()),
-        own_scheduler(options.scheduler == nullptr ? std::make_unique<ThreadScheduler>(std::max(1, options.threads)) : nullptr),
+        own_scheduler(options.scheduler == nullptr
+                          ? std::make_unique<ThreadScheduler>(std::max(1, options.threads))
+                          : nullptr),
         core{*inner, options.scheduler != nullptr ? *options.scheduler : *own_scheduler,
              options.clock != nullptr ? *options.clock : MachineClock(), own_random, options},
-        resolver(core, [this](kv::Batch batch, kv::ApplyDone done) { Apply(std::move(batch), std::move(done)); }),
+        resolver(core, [this](kv::Batch batch,
+                              kv::ApplyDone done) { Apply(std::move(batch), std::move(done)); }),
         reader(core, resolver),
         sweeper(core, resolver) {}
 
@@ -71,10 +78,14 @@ class TransactionEngine::Parts {
     if (core.closing) return done(ClosingError());
     SpareEngineKeys(&batch);
     if (batch.empty()) return Barrier(std::move(batch), std::move(done));
-    if (Status checked = kv::CheckBatch(batch); !checked.ok()) return done(std::move(checked).error());
+    if (Status checked = kv::CheckBatch(batch); !checked.ok())
+      return done(std::move(checked).error());
     const bool spans = Spans(batch);
-    if (batch.after.empty()) return spans ? StartTransaction(std::move(batch), std::move(done)) : Direct(std::move(batch), std::move(done));
-    if (spans || tracker.active() || !OrderedByGuards(batch)) return ApplyAfter(std::move(batch), std::move(done), spans);
+    if (batch.after.empty())
+      return spans ? StartTransaction(std::move(batch), std::move(done))
+                   : Direct(std::move(batch), std::move(done));
+    if (spans || tracker.active() || !OrderedByGuards(batch))
+      return ApplyAfter(std::move(batch), std::move(done), spans);
     Direct(std::move(batch), std::move(done));
   }
 
@@ -90,7 +101,8 @@ class TransactionEngine::Parts {
  private:
   // Continuations wait here for batches that they come after.
   struct Later {
-    Later(Core& core, kv::Batch of, kv::ApplyDone then) : busy(core), batch(std::move(of)), done(std::move(then)) {}
+    Later(Core& core, kv::Batch of, kv::ApplyDone then)
+        : busy(core), batch(std::move(of)), done(std::move(then)) {}
     const Busy busy;
     kv::Batch batch;
     kv::ApplyDone done;
@@ -123,7 +135,8 @@ class TransactionEngine::Parts {
   void Barrier(kv::Batch batch, kv::ApplyDone done) {
     if (!tracker.active()) return core.inner.Apply(std::move(batch), std::move(done));
     auto later = std::make_shared<Later>(core, std::move(batch), std::move(done));
-    tracker.AfterAll([this, later] { core.inner.Apply(std::move(later->batch), std::move(later->done)); });
+    tracker.AfterAll(
+        [this, later] { core.inner.Apply(std::move(later->batch), std::move(later->done)); });
   }
 
   void StartTransaction(kv::Batch batch, kv::ApplyDone done) {
@@ -131,9 +144,11 @@ class TransactionEngine::Parts {
     MakeTransaction(std::move(batch), std::move(done), std::move(entry))->Start(true);
   }
 
-  std::shared_ptr<Transaction> MakeTransaction(kv::Batch batch, kv::ApplyDone done, Tracker::EntryPtr entry) {
+  std::shared_ptr<Transaction> MakeTransaction(kv::Batch batch, kv::ApplyDone done,
+                                               Tracker::EntryPtr entry) {
     return std::make_shared<Transaction>(
-        core, resolver, tracker, [this](kv::Batch one, kv::ApplyDone then) { Direct(std::move(one), std::move(then)); },
+        core, resolver, tracker,
+        [this](kv::Batch one, kv::ApplyDone then) { Direct(std::move(one), std::move(then)); },
         std::move(batch), std::move(done), std::move(entry));
   }
 
@@ -150,7 +165,8 @@ class TransactionEngine::Parts {
     kv::Batch barrier;
     barrier.after = later->batch.after;
     const bool known = tracker.KnowsAll(later->batch, !later->spans);
-    if (std::vector<kv::FatePtr> operations = tracker.Translate(&later->batch); !operations.empty()) {
+    if (std::vector<kv::FatePtr> operations = tracker.Translate(&later->batch);
+        !operations.empty()) {
       later->done = TellWhy(std::move(operations), std::move(later->done));
     }
     if (known) return Hand(later);
@@ -161,24 +177,31 @@ class TransactionEngine::Parts {
     });
   }
 
-  // What a batch was to come behind were operations of the engine itself: when they fail, its writer need only read again.
+  // What a batch was to come behind were operations of the engine itself: when they fail, its
+  // writer need only read again.
   static kv::ApplyDone TellWhy(std::vector<kv::FatePtr> operations, kv::ApplyDone done) {
-    return [operations = std::move(operations), done = std::move(done)](Result<uint64_t> applied) mutable {
-      const bool failed = std::any_of(operations.begin(), operations.end(), [](const kv::FatePtr& fate) { return fate->failed.load(); });
-      if (!applied.ok() && applied.error().code() == ErrorCode::kUnavailable && failed) return done(InTheWayError());
+    return [operations = std::move(operations),
+            done = std::move(done)](Result<uint64_t> applied) mutable {
+      const bool failed = std::any_of(operations.begin(), operations.end(),
+                                      [](const kv::FatePtr& fate) { return fate->failed.load(); });
+      if (!applied.ok() && applied.error().code() == ErrorCode::kUnavailable && failed)
+        return done(InTheWayError());
       done(std::move(applied));
     };
   }
 
   void Finish(const std::shared_ptr<Later>& later, Error error) {
-    if (later->batch.fate != nullptr) later->batch.fate->failed.store(true, std::memory_order_release);
+    if (later->batch.fate != nullptr)
+      later->batch.fate->failed.store(true, std::memory_order_release);
     later->done(std::move(error));
     tracker.End(later->entry, true);
   }
 
   void Hand(const std::shared_ptr<Later>& later) {
     if (later->spans) {
-      return MakeTransaction(std::move(later->batch), std::move(later->done), std::move(later->entry))->Start(false);
+      return MakeTransaction(std::move(later->batch), std::move(later->done),
+                             std::move(later->entry))
+          ->Start(false);
     }
     Direct(std::move(later->batch), std::move(later->done));
     tracker.End(later->entry, false);
@@ -196,10 +219,11 @@ class TransactionEngine::Parts {
     });
     for (const kv::Guard& guard : batch.guards) named->keys.push_back(guard.key);
     for (const kv::Add& add : batch.adds) named->keys.push_back(add.key);
-    core.inner.Apply(std::move(batch), [this, named = std::move(named)](Result<uint64_t> applied) mutable {
-      if (applied.ok()) return named->done(std::move(applied));
-      Refused(std::move(named), std::move(applied).error());
-    });
+    core.inner.Apply(std::move(batch),
+                     [this, named = std::move(named)](Result<uint64_t> applied) mutable {
+                       if (applied.ok()) return named->done(std::move(applied));
+                       Refused(std::move(named), std::move(applied).error());
+                     });
   }
 
   void Refused(std::unique_ptr<Named> named, Error error) {
@@ -219,9 +243,10 @@ class TransactionEngine::Parts {
     // Batches computed from it that come behind it must not wait for what follows.
     if (named->fate != nullptr) named->fate->failed.store(true, std::memory_order_release);
     const size_t first = guards ? 0 : named->guards;
-    core.scheduler.Post([this, named = std::move(named), error = std::move(error), first]() mutable {
-      LookInto(std::shared_ptr<Named>(std::move(named)), std::move(error), first);
-    });
+    core.scheduler.Post(
+        [this, named = std::move(named), error = std::move(error), first]() mutable {
+          LookInto(std::shared_ptr<Named>(std::move(named)), std::move(error), first);
+        });
   }
 
   // Waits until intents on the keys from `i` on are gone.
@@ -231,9 +256,11 @@ class TransactionEngine::Parts {
     bool damaged = false;
     for (; i < end; ++i) {
       std::string cell;
-      const Result<bool> found = core.inner.Get(named->tablet, named->keys[i], kv::Tier::kAny, &cell);
+      const Result<bool> found =
+          core.inner.Get(named->tablet, named->keys[i], kv::Tier::kAny, &cell);
       // Nor will the store answer for the other keys.
-      if (!found.ok() && found.error().code() == ErrorCode::kUnavailable) return named->done(counters ? found.error() : std::move(error));
+      if (!found.ok() && found.error().code() == ErrorCode::kUnavailable)
+        return named->done(counters ? found.error() : std::move(error));
       if (!found.ok() || !*found || !IsIntent(cell)) {
         damaged |= !found.ok() || (*found && counters && !kv::CounterOf(cell).ok());
         continue;
@@ -241,7 +268,8 @@ class TransactionEngine::Parts {
       const Result<Intent> intent = DecodeIntent(cell);
       if (!intent.ok()) continue;
       if (counters) error = InTheWayError();
-      return resolver.Settle(intent->transaction, {named->tablet, intent->note_key}, core.Jitter(300),
+      return resolver.Settle(intent->transaction, {named->tablet, intent->note_key},
+                             core.Jitter(300),
                              [named, error = std::move(error)](Status) { named->done(error); });
     }
     if (counters && !damaged) error = InTheWayError();  // an intent that has gone meanwhile
@@ -250,7 +278,8 @@ class TransactionEngine::Parts {
 
   Mutex mutex_;
   std::atomic<bool> any_divided_ = false;
-  std::set<kv::Tablet> divided_ GUARDED_BY(mutex_);  // of which an engine that does not know beforehand said so
+  std::set<kv::Tablet> divided_
+      GUARDED_BY(mutex_);  // of which an engine that does not know beforehand said so
 };
 
 TransactionEngine::TransactionEngine(std::unique_ptr<kv::Engine> inner, Options options)
@@ -274,7 +303,8 @@ kv::Capabilities TransactionEngine::capabilities() const {
   return capabilities;
 }
 
-Result<bool> TransactionEngine::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) {
+Result<bool> TransactionEngine::Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
+                                    std::string* value) {
   return parts_->reader.Get(tablet, key, tier, value);
 }
 
@@ -292,11 +322,17 @@ Status TransactionEngine::Scan(const kv::Range& range, kv::Tier tier,
   return parts_->reader.Scan(range, tier, visit);
 }
 
-void TransactionEngine::ReadAhead(const kv::Range& range, AheadDone done) { parts_->reader.ReadAhead(range, std::move(done)); }
+void TransactionEngine::ReadAhead(const kv::Range& range, AheadDone done) {
+  parts_->reader.ReadAhead(range, std::move(done));
+}
 
-void TransactionEngine::Apply(kv::Batch batch, kv::ApplyDone done) { parts_->Apply(std::move(batch), std::move(done)); }
+void TransactionEngine::Apply(kv::Batch batch, kv::ApplyDone done) {
+  parts_->Apply(std::move(batch), std::move(done));
+}
 
-Result<kv::Unit> TransactionEngine::UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) { return parts_->inner->UnitOf(tablet, key, tier); }
+Result<kv::Unit> TransactionEngine::UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) {
+  return parts_->inner->UnitOf(tablet, key, tier);
+}
 
 Status TransactionEngine::RaiseFence(kv::Tablet tablet, uint64_t fence) {
   if (fence == kv::kDroppedFence) {
@@ -310,7 +346,9 @@ Status TransactionEngine::RaiseFence(kv::Tablet tablet, uint64_t fence) {
 
 kv::Bulletin* TransactionEngine::bulletin() { return parts_->inner->bulletin(); }
 Status TransactionEngine::Health() const { return parts_->inner->Health(); }
-uint64_t TransactionEngine::ApproximateBytes(kv::Tablet tablet) const { return parts_->inner->ApproximateBytes(tablet); }
+uint64_t TransactionEngine::ApproximateBytes(kv::Tablet tablet) const {
+  return parts_->inner->ApproximateBytes(tablet);
+}
 
 std::map<std::string, double> TransactionEngine::Statistics() const {
   std::map<std::string, double> statistics = parts_->inner->Statistics();
@@ -321,10 +359,13 @@ std::map<std::string, double> TransactionEngine::Statistics() const {
   statistics["kv_tx_resolved"] = static_cast<double>(counts.resolved);
   statistics["kv_tx_aborted_others"] = static_cast<double>(counts.aborted_others);
   statistics["kv_tx_undecided_met"] = static_cast<double>(counts.undecided_met);
-  statistics["kv_tx_oldest_unfinished_seconds"] = static_cast<double>(parts_->resolver.OldestMicros()) / 1e6;
+  statistics["kv_tx_oldest_unfinished_seconds"] =
+      static_cast<double>(parts_->resolver.OldestMicros()) / 1e6;
   return statistics;
 }
 
-Status TransactionEngine::Checkpoint(const std::string& directory) { return parts_->inner->Checkpoint(directory); }
+Status TransactionEngine::Checkpoint(const std::string& directory) {
+  return parts_->inner->Checkpoint(directory);
+}
 
 }  // namespace stator::kv_tx

@@ -38,11 +38,15 @@ enum class Store { kPlain, kUnits, kSlow };
 
 class TransactionStore final : public kv::StoreUnderTest {
  public:
-  explicit TransactionStore(Store kind) : kind_(kind), memory_(kind == Store::kPlain ? kv::SharedMemory::PartOf() : PartOf) {}
+  explicit TransactionStore(Store kind)
+      : kind_(kind), memory_(kind == Store::kPlain ? kv::SharedMemory::PartOf() : PartOf) {}
   Result<std::unique_ptr<kv::Engine>> Open() override {
     std::unique_ptr<kv::Engine> inner = memory_.Attach();
-    if (kind_ == Store::kSlow) inner = std::make_unique<kv::FaultEngine>(std::move(inner), kv::FaultOptions{.delay_done = true});
-    return std::unique_ptr<kv::Engine>(std::make_unique<TransactionEngine>(std::move(inner), Options{.seed = 1, .threads = 2}));
+    if (kind_ == Store::kSlow)
+      inner =
+          std::make_unique<kv::FaultEngine>(std::move(inner), kv::FaultOptions{.delay_done = true});
+    return std::unique_ptr<kv::Engine>(
+        std::make_unique<TransactionEngine>(std::move(inner), Options{.seed = 1, .threads = 2}));
   }
 
  private:
@@ -58,7 +62,8 @@ struct Case {
 std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (const Store store : {Store::kPlain, Store::kUnits, Store::kSlow}) {
-    for (kv::ConformanceCase& each : kv::ConformanceCases()) cases.push_back({std::move(each), store});
+    for (kv::ConformanceCase& each : kv::ConformanceCases())
+      cases.push_back({std::move(each), store});
   }
   return cases;
 }
@@ -67,7 +72,9 @@ class TransactionConformance : public testing::TestWithParam<Case> {};
 TEST_P(TransactionConformance, Holds) {
   for (const uint64_t seed : {uint64_t{1}, uint64_t{20261122}}) {
     const Status status = GetParam().conformance.run(
-        {.make = [] { return std::make_unique<TransactionStore>(GetParam().store); }, .seed = seed, .steps = 1000});
+        {.make = [] { return std::make_unique<TransactionStore>(GetParam().store); },
+         .seed = seed,
+         .steps = 1000});
     ASSERT_TRUE(status.ok()) << status.error().message() << " seed " << seed;
   }
 }
@@ -81,7 +88,8 @@ constexpr Tablet kA{kv::Space::kItems, 1};
 constexpr Tablet kB{kv::Space::kItems, 2};
 constexpr Tablet kLog{kv::Space::kLog, 3};
 
-std::string TextOf(kv::Engine& engine, Tablet tablet, const std::string& key, uint64_t* stamp = nullptr) {
+std::string TextOf(kv::Engine& engine, Tablet tablet, const std::string& key,
+                   uint64_t* stamp = nullptr) {
   std::string value;
   const Result<bool> found = engine.Get(tablet, key, Tier::kAny, &value);
   if (!found.ok()) return found.error().message();
@@ -97,8 +105,8 @@ Batch PutBoth(const std::string& text) {
   return batch;
 }
 
-// What a process leaves that dies after it prepared (or, with `decision`, decided): in B "b" becomes `text`, "gone" is deleted and
-// "count" is added to.
+// What a process leaves that dies after it prepared (or, with `decision`, decided): in B "b"
+// becomes `text`, "gone" is deleted and "count" is added to.
 void LeaveBehind(kv::Engine& raw, const std::string& text, Decision decision) {
   const TransactionRef self{{7, 8}, kA, RecordKeyOf("a", {7, 8})};
   const std::string note_key = NoteKeyOf("b", self.id);
@@ -106,12 +114,17 @@ void LeaveBehind(kv::Engine& raw, const std::string& text, Decision decision) {
   for (const char* key : {"b", "gone"}) {
     std::string old;
     const bool found = *raw.Get(kB, key, Tier::kAny, &old);
-    Intent intent{self, note_key, std::string_view(key) == "b" ? Intent::New::kPut : Intent::New::kDelete, text, {}};
+    Intent intent{self,
+                  note_key,
+                  std::string_view(key) == "b" ? Intent::New::kPut : Intent::New::kDelete,
+                  text,
+                  {}};
     if (found) intent.old = old;
     prepare.guards.push_back({kB, key, found ? kv::StampOf(old) : 0});
     prepare.puts.push_back({kB, key, EncodeIntent(intent)});
   }
-  prepare.puts.push_back({kB, note_key, EncodeNote({self, 1, {{"b"}, {"gone"}}, {{kB, "count", 5}}, {}})});
+  prepare.puts.push_back(
+      {kB, note_key, EncodeNote({self, 1, {{"b"}, {"gone"}}, {{kB, "count", 5}}, {}})});
   ASSERT_TRUE(ApplyAndWait(raw, std::move(prepare)).ok());
   if (decision == Decision::kUndecided) return;
   Batch commit;
@@ -122,10 +135,12 @@ void LeaveBehind(kv::Engine& raw, const std::string& text, Decision decision) {
 
 size_t Leftovers(kv::Engine& raw, Tablet tablet) {
   size_t count = 0;
-  EXPECT_TRUE(raw.Scan({tablet, {}, {}}, Tier::kAny, [&](std::string_view key, std::string_view value) {
-    count += key.starts_with("\xff") || IsIntent(value);
-    return true;
-  }).ok());
+  EXPECT_TRUE(raw.Scan({tablet, {}, {}}, Tier::kAny,
+                       [&](std::string_view key, std::string_view value) {
+                         count += key.starts_with("\xff") || IsIntent(value);
+                         return true;
+                       })
+                  .ok());
   return count;
 }
 
@@ -153,10 +168,13 @@ TEST_P(DeadProcess, IsFinishedByWhoeverMeetsIt) {
   std::string value;
   EXPECT_EQ(engine.Get(kB, "b", Tier::kGuarded, &value).error().code(), ErrorCode::kWouldBlock);
   std::string keys;
-  ASSERT_TRUE(engine.Scan({kB, {}, {}, true}, Tier::kAny, [&](std::string_view key, std::string_view) {
-    keys.append(key).append(" ");
-    return true;
-  }).ok());
+  ASSERT_TRUE(engine
+                  .Scan({kB, {}, {}, true}, Tier::kAny,
+                        [&](std::string_view key, std::string_view) {
+                          keys.append(key).append(" ");
+                          return true;
+                        })
+                  .ok());
   EXPECT_EQ(keys, committed ? "b " : "gone b ");
 
   // A writer needs no more than to try again.
@@ -180,7 +198,9 @@ TEST_P(DeadProcess, IsFinishedByWhoeverMeetsIt) {
   // Records of others stay for a while.
   EXPECT_EQ(Leftovers(*raw, kA), 1u);
 }
-INSTANTIATE_TEST_SUITE_P(All, DeadProcess, testing::Values(Decision::kUndecided, Decision::kCommitted, Decision::kAborted));
+INSTANTIATE_TEST_SUITE_P(All, DeadProcess,
+                         testing::Values(Decision::kUndecided, Decision::kCommitted,
+                                         Decision::kAborted));
 
 // A unit may be divided between two looks at where a key of one batch is.
 TEST(TransactionEngine, AKeyWhoseUnitIsDividedMeanwhileIsWrittenOnce) {
@@ -205,7 +225,8 @@ TEST(TransactionEngine, AKeyWhoseUnitIsDividedMeanwhileIsWrittenOnce) {
         if (looks < 0) looks = 0;
         const Result<uint64_t> outcome = ApplyAndWait(engine, std::move(batch));
         done = outcome.ok();
-        ASSERT_TRUE(done || outcome.error().code() == ErrorCode::kGuardFailed) << outcome.error().message();
+        ASSERT_TRUE(done || outcome.error().code() == ErrorCode::kGuardFailed)
+            << outcome.error().message();
       }
       EXPECT_EQ(TextOf(engine, kB, "b"), "new") << "divided after " << division;
     }
@@ -301,10 +322,13 @@ TEST(TransactionEngine, AQueueEndsBeforeItsFirstUndecidedKey) {
   };
   const auto read = [&](bool reverse) {
     std::string texts;
-    EXPECT_TRUE(engine.Scan({kLog, "q", "r", reverse}, Tier::kAny, [&](std::string_view, std::string_view value) {
-      texts.append(value.substr(kv::kStampBytes)).append(" ");
-      return true;
-    }).ok());
+    EXPECT_TRUE(engine
+                    .Scan({kLog, "q", "r", reverse}, Tier::kAny,
+                          [&](std::string_view, std::string_view value) {
+                            texts.append(value.substr(kv::kStampBytes)).append(" ");
+                            return true;
+                          })
+                    .ok());
     return texts;
   };
   for (int i = 0; i < 40; ++i) ASSERT_TRUE(ApplyAndWait(engine, record("x")).ok());
@@ -312,20 +336,24 @@ TEST(TransactionEngine, AQueueEndsBeforeItsFirstUndecidedKey) {
   const TransactionRef self{{7, 8}, kA, RecordKeyOf("a", {7, 8})};
   Batch prepare;
   const std::string note_key = NoteKeyOf(std::string("q").append(8, '\xff'), self.id);
-  prepare.puts.push_back({kLog, std::string("q").append(8, '\0'), EncodeIntent({self, note_key, Intent::New::kPut, "2", {}}), 1});
-  prepare.puts.push_back({kLog, note_key, EncodeNote({self, 1, {{std::string("q").append(8, '\0'), 1}}, {}, {}})});
+  prepare.puts.push_back({kLog, std::string("q").append(8, '\0'),
+                          EncodeIntent({self, note_key, Intent::New::kPut, "2", {}}), 1});
+  prepare.puts.push_back(
+      {kLog, note_key, EncodeNote({self, 1, {{std::string("q").append(8, '\0'), 1}}, {}, {}})});
   ASSERT_TRUE(ApplyAndWait(*raw, prepare).ok());
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(ApplyAndWait(engine, record("3")).ok());
   EXPECT_TRUE(read(false).ends_with("x 1 "));
   EXPECT_TRUE(read(true).starts_with("1 x "));
   Batch commit;
-  commit.puts.push_back({kA, self.record_key, EncodeRecord({Decision::kCommitted, 1, {{kLog, note_key}}})});
+  commit.puts.push_back(
+      {kA, self.record_key, EncodeRecord({Decision::kCommitted, 1, {{kLog, note_key}}})});
   ASSERT_TRUE(ApplyAndWait(*raw, commit).ok());
   EXPECT_NE(read(false).find("1 2 3 "), std::string::npos);
   EXPECT_NE(read(true).find("3 2 1 "), std::string::npos);
 }
 
-// A store where every operation takes one round, and each tablet has one group of operations under way at a time, as kv_rados does.
+// A store where every operation takes one round, and each tablet has one group of operations under
+// way at a time, as kv_rados does.
 class RoundsEngine final : public PassingOn {
  public:
   using PassingOn::PassingOn;
@@ -345,8 +373,9 @@ class RoundsEngine final : public PassingOn {
     for (Queued& each : ended) inner_->Apply(std::move(each.batch), std::move(each.done));
   }
   bool idle() const {
-    return std::all_of(queues_.begin(), queues_.end(),
-                       [](const auto& queue) { return queue.second.under_way.empty() && queue.second.waiting.empty(); });
+    return std::all_of(queues_.begin(), queues_.end(), [](const auto& queue) {
+      return queue.second.under_way.empty() && queue.second.waiting.empty();
+    });
   }
   int reads() const { return reads_; }
 
@@ -354,16 +383,19 @@ class RoundsEngine final : public PassingOn {
     reads_ += tier == Tier::kAny;
     return inner_->Get(tablet, key, tier, value);
   }
-  Status MultiGet(std::span<const kv::Point> points, Tier tier, std::vector<std::optional<std::string>>* values) override {
+  Status MultiGet(std::span<const kv::Point> points, Tier tier,
+                  std::vector<std::optional<std::string>>* values) override {
     reads_ += tier == Tier::kAny;
     return inner_->MultiGet(points, tier, values);
   }
-  Status Scan(const kv::Range& range, Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) override {
+  Status Scan(const kv::Range& range, Tier tier,
+              FunctionRef<bool(std::string_view, std::string_view)> visit) override {
     ++reads_;
     return inner_->Scan(range, tier, visit);
   }
   void Apply(Batch batch, kv::ApplyDone done) override {
-    const Tablet tablet = !batch.puts.empty() ? batch.puts.front().tablet : batch.deletes.front().tablet;
+    const Tablet tablet =
+        !batch.puts.empty() ? batch.puts.front().tablet : batch.deletes.front().tablet;
     queues_[tablet].waiting.push_back({std::move(batch), std::move(done)});
   }
 
@@ -409,7 +441,8 @@ struct Rounds {
     auto inner = std::make_unique<RoundsEngine>(memory.Attach());
     store = inner.get();
     tasks.round = [this] { Round(); };
-    engine = std::make_unique<TransactionEngine>(std::move(inner), Options{.seed = 1, .scheduler = &tasks});
+    engine = std::make_unique<TransactionEngine>(std::move(inner),
+                                                 Options{.seed = 1, .scheduler = &tasks});
   }
   void Round() {
     store->Begin();
@@ -423,7 +456,8 @@ struct Rounds {
   // How many rounds it takes until the batch is done.
   int Of(Batch batch) {
     std::optional<Result<uint64_t>> outcome;
-    engine->Apply(std::move(batch), [&](Result<uint64_t> applied) { outcome = std::move(applied); });
+    engine->Apply(std::move(batch),
+                  [&](Result<uint64_t> applied) { outcome = std::move(applied); });
     int rounds = 0;
     for (tasks.RunAll(); !outcome; ++rounds) Round();
     store->Begin();  // what the `done`s have sent is under way before a client hears of it
@@ -437,8 +471,9 @@ struct Rounds {
   std::unique_ptr<TransactionEngine> engine;
 };
 
-// What a client waits for, in rounds of the network: a batch that spans units costs a prepare and a commit, no read, and behind another
-// one on the same unit at most what that one still has under way there.
+// What a client waits for, in rounds of the network: a batch that spans units costs a prepare and a
+// commit, no read, and behind another one on the same unit at most what that one still has under
+// way there.
 TEST(TransactionEngine, ABatchOverSeveralUnitsTakesTwoRounds) {
   Rounds rounds;
   uint64_t stamp_a = 0, stamp_b = 0;
@@ -463,7 +498,8 @@ TEST(TransactionEngine, ABatchOverSeveralUnitsTakesTwoRounds) {
     stamps();
     const int reads = rounds.store->reads();
     EXPECT_EQ(rounds.Of(write(std::to_string(i))), 2);
-    EXPECT_EQ(rounds.store->reads(), reads) << "what is remembered need not be read, and counters only once";
+    EXPECT_EQ(rounds.store->reads(), reads)
+        << "what is remembered need not be read, and counters only once";
     rounds.Settle();
   }
   // One after the other, without a pause: the roll-forward of the one before is under way.
@@ -471,7 +507,8 @@ TEST(TransactionEngine, ABatchOverSeveralUnitsTakesTwoRounds) {
     stamps();
     EXPECT_LE(rounds.Of(write(std::to_string(i))), 3);
   }
-  // The same, of a process that has not waited for the answer: each is computed from what the one before leaves.
+  // The same, of a process that has not waited for the answer: each is computed from what the one
+  // before leaves.
   rounds.Settle();
   stamps();
   kv::FatePtr before;
@@ -501,20 +538,26 @@ TEST(TransactionEngine, ABatchOverSeveralUnitsTakesTwoRounds) {
 class Interrupted final : public PassingOn {
  public:
   using PassingOn::PassingOn;
-  void Before(std::string key, std::function<void()> happens) { before_[std::move(key)] = std::move(happens); }
+  void Before(std::string key, std::function<void()> happens) {
+    before_[std::move(key)] = std::move(happens);
+  }
 
   Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) override {
     if (auto found = before_.extract(std::string(key)); !found.empty()) found.mapped()();
     return inner_->Get(tablet, key, tier, value);
   }
-  Status MultiGet(std::span<const kv::Point> points, Tier tier, std::vector<std::optional<std::string>>* values) override {
+  Status MultiGet(std::span<const kv::Point> points, Tier tier,
+                  std::vector<std::optional<std::string>>* values) override {
     if (around_reads_) around_reads_(points.front().key, true);
     Status read = inner_->MultiGet(points, tier, values);
     if (around_reads_) around_reads_(points.front().key, false);
     return read;
   }
-  // Told of each read of several keys, by its first one, before it happens and after; on several threads.
-  void AroundReads(std::function<void(std::string_view key, bool before)> around) { around_reads_ = std::move(around); }
+  // Told of each read of several keys, by its first one, before it happens and after; on several
+  // threads.
+  void AroundReads(std::function<void(std::string_view key, bool before)> around) {
+    around_reads_ = std::move(around);
+  }
   void Apply(Batch batch, kv::ApplyDone done) override {
     const bool refused = refuses_b_ && !batch.puts.empty() && batch.puts.front().tablet == kB;
     if (refused) return done(Error(ErrorCode::kUnavailable, "no"));
@@ -538,7 +581,8 @@ class Interrupted final : public PassingOn {
 struct WithAnotherProcess {
   void Apply(Batch batch) { ASSERT_TRUE(ApplyAndWait(*raw, std::move(batch)).ok()); }
   // The process's transaction writes `text` to one key.
-  void Prepare(const TransactionRef& transaction, Tablet tablet, const std::string& key, const std::string& text) {
+  void Prepare(const TransactionRef& transaction, Tablet tablet, const std::string& key,
+               const std::string& text) {
     const std::string note_key = NoteKeyOf(key, transaction.id);
     Intent intent{transaction, note_key, Intent::New::kPut, text, {}};
     std::string old;
@@ -549,8 +593,10 @@ struct WithAnotherProcess {
     Apply(std::move(batch));
   }
   // With what else it changes in the primary unit.
-  void Commit(const TransactionRef& transaction, Tablet tablet, const std::string& key, Batch batch = {}) {
-    const std::string record = EncodeRecord({Decision::kCommitted, 1, {{tablet, NoteKeyOf(key, transaction.id)}}});
+  void Commit(const TransactionRef& transaction, Tablet tablet, const std::string& key,
+              Batch batch = {}) {
+    const std::string record =
+        EncodeRecord({Decision::kCommitted, 1, {{tablet, NoteKeyOf(key, transaction.id)}}});
     batch.puts.push_back({transaction.primary, transaction.record_key, record});
     Apply(std::move(batch));
   }
@@ -581,10 +627,13 @@ TEST(TransactionEngine, AQueueReadBackwardHasWhatWasFinishedMeanwhile) {
     world.Apply(std::move(over));
   });
   std::string texts;
-  ASSERT_TRUE(world.engine.Scan({kLog, "q", "r", true}, Tier::kAny, [&](std::string_view, std::string_view value) {
-    texts.append(value.substr(kv::kStampBytes)).append(" ");
-    return true;
-  }).ok());
+  ASSERT_TRUE(world.engine
+                  .Scan({kLog, "q", "r", true}, Tier::kAny,
+                        [&](std::string_view, std::string_view value) {
+                          texts.append(value.substr(kv::kStampBytes)).append(" ");
+                          return true;
+                        })
+                  .ok());
   EXPECT_EQ(texts, "2 1 ");
 }
 
@@ -617,10 +666,12 @@ TEST(TransactionEngine, WhoseCommitIsInDoubtFindsItThoughOthersHaveFinishedIt) {
   TransactionEngine engine(std::move(inner), {.seed = 2, .threads = 2});
   std::atomic<int> records = 0;
   store.LoseAnswers([&](const Batch& batch) {
-    const bool decides = std::any_of(batch.puts.begin(), batch.puts.end(),
-                                     [](const kv::Put& put) { return put.key.starts_with(FirstOfKind(kRecordKind)); });
+    const bool decides = std::any_of(batch.puts.begin(), batch.puts.end(), [](const kv::Put& put) {
+      return put.key.starts_with(FirstOfKind(kRecordKind));
+    });
     if (!decides) return false;
-    // The commit's answer gets lost. Before its process looks for the record of it, another one goes through all that there is.
+    // The commit's answer gets lost. Before its process looks for the record of it, another one
+    // goes through all that there is.
     if (++records == 1) return true;
     EXPECT_TRUE(other.Sweep(kB, 0) && other.Sweep(kA, 0));
     return false;
@@ -639,7 +690,8 @@ TEST(TransactionEngine, WhoseCommitIsInDoubtFindsItThoughOthersHaveFinishedIt) {
 
 TEST(TransactionEngine, ASnapshotHasNoTransactionWithoutTheOneBeforeIt) {
   WithAnotherProcess world;
-  const TransactionRef first{{1, 1}, kA, RecordKeyOf("a", {1, 1})}, second{{2, 2}, kA, RecordKeyOf("a", {2, 2})};
+  const TransactionRef first{{1, 1}, kA, RecordKeyOf("a", {1, 1})},
+      second{{2, 2}, kA, RecordKeyOf("a", {2, 2})};
   world.Prepare(first, kB, "b1", "new");
   world.Prepare(second, kB, "b2", "new");
   // The first one has been seen undecided when the second one is looked at.
@@ -653,7 +705,8 @@ TEST(TransactionEngine, ASnapshotHasNoTransactionWithoutTheOneBeforeIt) {
   EXPECT_FALSE(values[1] && !values[0]);
 }
 
-// A key is created by one transaction and deleted by the next, between two reads of it: it looks as if nothing had happened there.
+// A key is created by one transaction and deleted by the next, between two reads of it: it looks as
+// if nothing had happened there.
 TEST(TransactionEngine, ASnapshotWithAnAbsentKeyIsOfOneMoment) {
   WithAnotherProcess world;
   const TransactionRef last{{1, 1}, kA, RecordKeyOf("a", {1, 1})};

@@ -38,7 +38,8 @@ TEST(UnfinishedTest, DamageIsAnErrorAndADroppedTabletIsEmpty) {
   kv::SharedMemory memory;
   const auto engine = memory.Attach();
   kv::Batch batch;
-  batch.puts.push_back({kHere, NoteKeyOf("a", {0, 1}), std::string(kv::kStampBytes, '\0') + "\xFDnonsense"});
+  batch.puts.push_back(
+      {kHere, NoteKeyOf("a", {0, 1}), std::string(kv::kStampBytes, '\0') + "\xFDnonsense"});
   ASSERT_TRUE(ApplyAndWait(*engine, std::move(batch)).ok());
   EXPECT_EQ(CountUnfinished(*engine, kHere).error().code(), ErrorCode::kCorruption);
   ASSERT_TRUE(engine->RaiseFence(kHere, kv::kDroppedFence).ok());

@@ -21,15 +21,17 @@ struct KeySchema {
   KeyAttribute partition;
   std::optional<KeyAttribute> sort;
 
-  bool Has(std::string_view name) const { return name == partition.name || (sort && name == sort->name); }
+  bool Has(std::string_view name) const {
+    return name == partition.name || (sort && name == sort->name);
+  }
   bool operator==(const KeySchema&) const = default;
 };
 
 // The key attributes of `item`, which has them, alone, as an encoded item.
 std::string KeyAttributesOf(const KeySchema& schema, ItemView item);
 
-// The key of an index, or a table's key seen as one: attributes in their declared order. A local index has one of each kind,
-// a global one up to four partition and up to four sort attributes.
+// The key of an index, or a table's key seen as one: attributes in their declared order. A local
+// index has one of each kind, a global one up to four partition and up to four sort attributes.
 struct IndexKeySchema {
   std::vector<KeyAttribute> partition;
   std::vector<KeyAttribute> sort;

@@ -17,8 +17,17 @@ std::string Canonical(std::string_view text) {
 
 TEST(NumberTest, CanonicalForm) {
   const std::pair<const char*, const char*> cases[] = {
-      {"0", "0"}, {"-0", "0"}, {"0.000", "0"}, {".5", "0.5"}, {"5.", "5"}, {"+5", "5"}, {"1.5E2", "150"}, {"1e3", "1000"},
-      {"001.100", "1.1"}, {"-1.50e-3", "-0.0015"}, {"12345678901234567890123456789012345678", "12345678901234567890123456789012345678"},
+      {"0", "0"},
+      {"-0", "0"},
+      {"0.000", "0"},
+      {".5", "0.5"},
+      {"5.", "5"},
+      {"+5", "5"},
+      {"1.5E2", "150"},
+      {"1e3", "1000"},
+      {"001.100", "1.1"},
+      {"-1.50e-3", "-0.0015"},
+      {"12345678901234567890123456789012345678", "12345678901234567890123456789012345678"},
   };
   for (const auto& [in, want] : cases) {
     EXPECT_EQ(Canonical(in), want) << in;
@@ -26,14 +35,17 @@ TEST(NumberTest, CanonicalForm) {
   EXPECT_EQ(Canonical("1e-130"), "0." + std::string(129, '0') + "1");
   EXPECT_EQ(Canonical("1e125"), "1" + std::string(125, '0'));
   EXPECT_EQ(Canonical("1" + std::string(100, '0')), "1" + std::string(100, '0'));
-  EXPECT_EQ(Canonical("9.9999999999999999999999999999999999999E+125"), "99999999999999999999999999999999999999" + std::string(88, '0'));
+  EXPECT_EQ(Canonical("9.9999999999999999999999999999999999999E+125"),
+            "99999999999999999999999999999999999999" + std::string(88, '0'));
   EXPECT_EQ(Canonical("10000000000000000000"), "10000000000000000000");
   EXPECT_EQ(Canonical("100000000000000000010"), "100000000000000000010");
 }
 
 TEST(NumberTest, Refusals) {
-  for (const char* bad : {"", "abc", "1 ", " 1", "1e", "1e+", "--1", "1.2.3", ".", "NaN", "Infinity", "0x10", "1_0"}) {
-    EXPECT_NE(Canonical(bad).find("cannot be converted to a numeric value"), std::string::npos) << bad;
+  for (const char* bad : {"", "abc", "1 ", " 1", "1e", "1e+", "--1", "1.2.3", ".", "NaN",
+                          "Infinity", "0x10", "1_0"}) {
+    EXPECT_NE(Canonical(bad).find("cannot be converted to a numeric value"), std::string::npos)
+        << bad;
   }
   EXPECT_EQ(Canonical(""), "error: The parameter cannot be converted to a numeric value");
   EXPECT_EQ(Canonical("x"), "error: The parameter cannot be converted to a numeric value: x");
@@ -44,7 +56,9 @@ TEST(NumberTest, Refusals) {
   for (const char* small : {"1e-131", "0.1e-130", "-1e-999999999999"}) {
     EXPECT_NE(Canonical(small).find("Number underflow"), std::string::npos) << small;
   }
-  EXPECT_NE(Canonical("123456789012345678901234567890123456789").find("more than 38 significant digits"), std::string::npos);
+  EXPECT_NE(
+      Canonical("123456789012345678901234567890123456789").find("more than 38 significant digits"),
+      std::string::npos);
   EXPECT_NE(Canonical("1" + std::string(37, '0') + "1.5").find("more than 38"), std::string::npos);
 }
 
@@ -65,7 +79,9 @@ TEST(NumberTest, Arithmetic) {
 }
 
 TEST(NumberTest, SizeFollowsTheReference) {
-  const std::pair<const char*, size_t> cases[] = {{"0", 1}, {"42", 2}, {"-42", 3}, {"0.0000001", 2}, {"1E125", 2}, {"100.5", 4}, {"1.05", 3}, {"1000", 2}};
+  const std::pair<const char*, size_t> cases[] = {{"0", 1},         {"42", 2},    {"-42", 3},
+                                                  {"0.0000001", 2}, {"1E125", 2}, {"100.5", 4},
+                                                  {"1.05", 3},      {"1000", 2}};
   for (const auto& [text, size] : cases) EXPECT_EQ(Number::Parse(text)->SizeBytes(), size) << text;
 }
 
@@ -92,7 +108,8 @@ TEST(NumberTest, SortableOrdersAsTheNumbersDo) {
     EXPECT_EQ(Number::FromCanonical(number.ToString()), number);
     keyed.emplace_back(key, number);
   }
-  std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(keyed.begin(), keyed.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
   for (size_t i = 1; i < keyed.size(); ++i) EXPECT_TRUE(keyed[i - 1].second <= keyed[i].second);
 }
 
@@ -156,13 +173,15 @@ TEST(ValueTest, CheckItemRefusesDamage) {
   std::string item;
   AppendItem(&item, 1, entries);
   ASSERT_TRUE(CheckItem(item).ok());
-  for (size_t cut = 1; cut < item.size(); ++cut) EXPECT_FALSE(CheckItem(item.substr(0, cut)).ok()) << cut;
+  for (size_t cut = 1; cut < item.size(); ++cut)
+    EXPECT_FALSE(CheckItem(item.substr(0, cut)).ok()) << cut;
   EXPECT_FALSE(CheckItem(item + "x").ok());
 }
 
 TEST(ValueTest, JsonPlain) {
   EXPECT_TRUE(IsJsonPlain("hello world, this is ünïcode !#[]"));
-  for (const char* bad : {"\"", "aaaaaaaaaaaa\\", "abc\ndefghijklmnop", "0123456\x1f"}) EXPECT_FALSE(IsJsonPlain(bad)) << bad;
+  for (const char* bad : {"\"", "aaaaaaaaaaaa\\", "abc\ndefghijklmnop", "0123456\x1f"})
+    EXPECT_FALSE(IsJsonPlain(bad)) << bad;
   EXPECT_FALSE(IsJsonPlain(std::string_view("\0", 1)));
 }
 

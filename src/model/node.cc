@@ -36,8 +36,8 @@ Type Node::type() const {
 bool Node::OpenMap() {
   if (kind_ == Kind::kMap) return true;
   if (kind_ == Kind::kList || view().type() != Type::kM) return false;
-  // Children of an owned node borrow from owned_, which stays where it is: it is moved with care (small strings would
-  // move their bytes), so each child takes its own copy.
+  // Children of an owned node borrow from owned_, which stays where it is: it is moved with care
+  // (small strings would move their bytes), so each child takes its own copy.
   const bool copy = !owned_.empty();
   for (const MapView::Entry& entry : view().map()) {
     map_.emplace_hint(map_.end(), std::string(entry.name),
@@ -69,9 +69,7 @@ void Node::AppendEntries(std::string* out) const {
 
 void Node::AppendTo(std::string* out) const {
   switch (kind_) {
-    case Kind::kEncoded:
-      out->append(view().encoded());
-      return;
+    case Kind::kEncoded: out->append(view().encoded()); return;
     case Kind::kMap: {
       std::string entries;
       AppendEntries(&entries);

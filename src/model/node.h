@@ -1,4 +1,5 @@
-// A value being edited. Whatever is not touched stays in its encoded form and is copied through by memcpy.
+// A value being edited. Whatever is not touched stays in its encoded form and is copied through by
+// memcpy.
 #pragma once
 
 #include <map>
@@ -10,23 +11,26 @@
 
 namespace stator::model {
 
-// Either encoded bytes, or a map or a list opened one level for editing. Owns nothing of the bytes it was made from with
-// FromView: those must outlive it.
+// Either encoded bytes, or a map or a list opened one level for editing. Owns nothing of the bytes
+// it was made from with FromView: those must outlive it.
 class Node {
  public:
   enum class Kind { kEncoded, kMap, kList };
 
-  Node() = default;  // an empty map
-  static Node FromView(ValueView value);          // borrows
-  static Node FromOwned(std::string encoded);     // owns
-  static Node FromMap(MapView map);               // a kMap node whose children borrow
+  Node() = default;                            // an empty map
+  static Node FromView(ValueView value);       // borrows
+  static Node FromOwned(std::string encoded);  // owns
+  static Node FromMap(MapView map);            // a kMap node whose children borrow
 
   Kind kind() const { return kind_; }
   Type type() const;
   // For kEncoded: the value. (Open nodes have no view; Encode them.)
-  ValueView view() const { return ValueView(owned_.empty() ? borrowed_ : std::string_view(owned_)); }
+  ValueView view() const {
+    return ValueView(owned_.empty() ? borrowed_ : std::string_view(owned_));
+  }
 
-  // Opens an encoded M or L for editing, or confirms that it is open. False if the value is of another type.
+  // Opens an encoded M or L for editing, or confirms that it is open. False if the value is of
+  // another type.
   bool OpenMap();
   bool OpenList();
   std::map<std::string, Node, std::less<>>& map() { return map_; }

@@ -6,8 +6,9 @@
 
 // Sortable form, see AppendSortable:
 //   number   := negative | 0x02 | positive
-//   positive := 0x03 exp { pair } 0x00       exp = adjusted exponent + 130, one byte; pair = two digits + 1, 0x01 .. 0x64
-//   negative := 0x01 and the bytes of `exp { pair } 0x00` of its magnitude, each complemented
+//   positive := 0x03 exp { pair } 0x00       exp = adjusted exponent + 130, one byte; pair = two
+//   digits + 1, 0x01 .. 0x64 negative := 0x01 and the bytes of `exp { pair } 0x00` of its
+//   magnitude, each complemented
 
 namespace stator::model {
 namespace {
@@ -31,7 +32,8 @@ constexpr std::array<U128, 39> kPowers = MakePowers();
 constexpr uint64_t kTenTo19 = 10'000'000'000'000'000'000ull;
 
 int CountDigits(U128 value) {
-  return static_cast<int>(std::upper_bound(kPowers.begin(), kPowers.end(), value) - kPowers.begin());
+  return static_cast<int>(std::upper_bound(kPowers.begin(), kPowers.end(), value) -
+                          kPowers.begin());
 }
 
 Error NotNumeric(std::string_view text) {
@@ -57,7 +59,8 @@ int WriteDigits(U128 value, char* out) {
   int n = 0;
   uint64_t low = static_cast<uint64_t>(value % kTenTo19);
   uint64_t high = static_cast<uint64_t>(value / kTenTo19);
-  for (; low != 0 || (high != 0 && n < 19); low /= 10) reversed[n++] = static_cast<char>('0' + low % 10);
+  for (; low != 0 || (high != 0 && n < 19); low /= 10)
+    reversed[n++] = static_cast<char>('0' + low % 10);
   for (; high != 0; high /= 10) reversed[n++] = static_cast<char>('0' + high % 10);
   if (n == 0) reversed[n++] = '0';
   for (int i = 0; i < n; ++i) out[i] = reversed[n - 1 - i];
@@ -106,10 +109,10 @@ Result<Number> Number::Parse(std::string_view text) {
   bool negative = false;
   if (p < end && (*p == '+' || *p == '-')) negative = *p++ == '-';
 
-  // Digits are collected without leading zeros; trailing zeros are counted apart, so that 1 followed by a hundred zeros is
-  // one digit.
+  // Digits are collected without leading zeros; trailing zeros are counted apart, so that 1
+  // followed by a hundred zeros is one digit.
   U128 coefficient = 0;
-  int digits = 0;          // significant digits in `coefficient`
+  int digits = 0;  // significant digits in `coefficient`
   bool too_many = false;
   int64_t pending_zeros = 0;
   int64_t exponent = 0;
@@ -155,7 +158,8 @@ Result<Number> Number::Parse(std::string_view text) {
 
   exponent += pending_zeros - fraction_digits;
   if (digits == 0) {
-    // The service looks at the exponent of a zero as written: "0e126" overflows, "0.0e126" does not.
+    // The service looks at the exponent of a zero as written: "0e126" overflows, "0.0e126" does
+    // not.
     if (exponent > kMaxAdjustedExponent) return Overflow();
     if (exponent < kMinAdjustedExponent) return Underflow();
     return Number();
@@ -211,7 +215,8 @@ std::strong_ordering Number::operator<=>(const Number& other) const {
   std::strong_ordering magnitude = adjusted <=> other_adjusted;
   if (magnitude == 0) {
     const int width = std::max(digits, other_digits);
-    magnitude = coefficient_ * kPowers[width - digits] <=> other.coefficient_ * kPowers[width - other_digits];
+    magnitude = coefficient_ * kPowers[width - digits] <=>
+                other.coefficient_ * kPowers[width - other_digits];
   }
   if (sign > 0) return magnitude;
   return 0 <=> magnitude;
@@ -229,9 +234,11 @@ Result<Number> Number::AddSigned(const Number& a, const Number& b, bool negate_b
   const Number& high = a.exponent_ >= right.exponent_ ? a : right;
   const Number& low = a.exponent_ >= right.exponent_ ? right : a;
   const int shift = high.exponent_ - low.exponent_;
-  // A shift past 128 bits leaves a result of 39 digits or more whose last digit is not zero: it can't be exact in 38.
+  // A shift past 128 bits leaves a result of 39 digits or more whose last digit is not zero: it
+  // can't be exact in 38.
   Coefficient scaled = 0;
-  if (shift > kMaxDigits || __builtin_mul_overflow(high.coefficient_, kPowers[shift], &scaled)) return Overflow();
+  if (shift > kMaxDigits || __builtin_mul_overflow(high.coefficient_, kPowers[shift], &scaled))
+    return Overflow();
 
   Coefficient sum = 0;
   bool negative = high.negative_;
@@ -262,7 +269,8 @@ bool Number::ToInt64(int64_t* out) const {
   const Coefficient magnitude = coefficient_ * kPowers[exponent_];
   const Coefficient limit = static_cast<Coefficient>(INT64_MAX) + (negative_ ? 1 : 0);
   if (magnitude > limit) return false;
-  *out = static_cast<int64_t>(negative_ ? 0 - static_cast<uint64_t>(magnitude) : static_cast<uint64_t>(magnitude));
+  *out = static_cast<int64_t>(negative_ ? 0 - static_cast<uint64_t>(magnitude)
+                                        : static_cast<uint64_t>(magnitude));
   return true;
 }
 

@@ -10,14 +10,16 @@
 
 namespace stator::model {
 
-// A value type: coefficient * 10^exponent with a coefficient that does not end in zero (zero is 0 * 10^0).
+// A value type: coefficient * 10^exponent with a coefficient that does not end in zero (zero is 0 *
+// 10^0).
 class Number {
  public:
   Number() = default;
   static Number FromInt(int64_t value);
 
-  // Accepts an optional sign, digits with an optional point, an optional exponent; nothing else, no spaces.
-  // Errors are kValidation with the service's texts (not a number, overflow, underflow, more than 38 digits).
+  // Accepts an optional sign, digits with an optional point, an optional exponent; nothing else, no
+  // spaces. Errors are kValidation with the service's texts (not a number, overflow, underflow,
+  // more than 38 digits).
   static Result<Number> Parse(std::string_view text);
   // Parses text that ToString made.
   static Number FromCanonical(std::string_view text);
@@ -26,7 +28,8 @@ class Number {
   std::string ToString() const;
   void AppendTo(std::string* out) const;
 
-  // Exact sum and difference; kValidation "Number overflow..." where the result needs more than 38 digits or leaves the range.
+  // Exact sum and difference; kValidation "Number overflow..." where the result needs more than 38
+  // digits or leaves the range.
   static Result<Number> Add(const Number& a, const Number& b);
   static Result<Number> Subtract(const Number& a, const Number& b);
 
@@ -39,12 +42,14 @@ class Number {
   // The value as an integer if it is one that fits.
   bool ToInt64(int64_t* out) const;
 
-  // Bytes that order (as unsigned bytes) as the numbers do, self-delimiting. Grammar in number.cc and storage-format.md.
+  // Bytes that order (as unsigned bytes) as the numbers do, self-delimiting. Grammar in number.cc
+  // and storage-format.md.
   void AppendSortable(std::string* out) const;
   // Reads one from the front of *in and removes it. kCorruption if the bytes are none.
   static Result<Number> ReadSortable(std::string_view* in);
 
-  // Size by DynamoDB's rules (1 + half a byte per significant digit on each side of the point, +1 if negative), in bytes.
+  // Size by DynamoDB's rules (1 + half a byte per significant digit on each side of the point, +1
+  // if negative), in bytes.
   size_t SizeBytes() const;
 
  private:

@@ -6,7 +6,8 @@
 namespace stator::model {
 namespace {
 
-constexpr std::string_view kTypeNames[] = {"", "S", "N", "B", "BOOL", "NULL", "L", "M", "SS", "NS", "BS"};
+constexpr std::string_view kTypeNames[] = {"",  "S", "N",  "B",  "BOOL", "NULL",
+                                           "L", "M", "SS", "NS", "BS"};
 
 // Where the payload of a length-prefixed value starts and how long it is.
 std::string_view Payload(const char* data) {
@@ -119,7 +120,8 @@ bool IsJsonPlain(std::string_view text) {
     std::memcpy(&word, p, 8);
     const uint64_t quote = word ^ (kOnes * '"');
     const uint64_t backslash = word ^ (kOnes * '\\');
-    const uint64_t hit = ((word - kOnes * 0x20) & ~word) | ((quote - kOnes) & ~quote) | ((backslash - kOnes) & ~backslash);
+    const uint64_t hit = ((word - kOnes * 0x20) & ~word) | ((quote - kOnes) & ~quote) |
+                         ((backslash - kOnes) & ~backslash);
     if ((hit & kHigh) != 0) {
       // A borrow between lanes can raise a false alarm; look again byte by byte.
       for (int i = 0; i < 8; ++i) {
@@ -185,8 +187,10 @@ void AppendSet(std::string* out, Type type, std::vector<std::string_view> member
   if (type == Type::kNS) {
     std::vector<std::pair<Number, std::string_view>> keyed;
     keyed.reserve(members.size());
-    for (std::string_view member : members) keyed.emplace_back(Number::FromCanonical(member), member);
-    std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (std::string_view member : members)
+      keyed.emplace_back(Number::FromCanonical(member), member);
+    std::sort(keyed.begin(), keyed.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
     for (size_t i = 0; i < members.size(); ++i) members[i] = keyed[i].second;
   } else {
     std::sort(members.begin(), members.end());
@@ -230,7 +234,8 @@ size_t ValueSizeBytes(ValueView value) {
     }
     case Type::kM: {
       size_t size = 3;
-      for (const MapView::Entry& entry : value.map()) size += entry.name.size() + 1 + ValueSizeBytes(entry.value);
+      for (const MapView::Entry& entry : value.map())
+        size += entry.name.size() + 1 + ValueSizeBytes(entry.value);
       return size;
     }
     case Type::kSS:
@@ -253,7 +258,8 @@ int ValueDepth(ValueView value) {
   if (value.type() == Type::kL) {
     for (ValueView element : value.list()) deepest = std::max(deepest, ValueDepth(element));
   } else if (value.type() == Type::kM) {
-    for (const MapView::Entry& entry : value.map()) deepest = std::max(deepest, ValueDepth(entry.value));
+    for (const MapView::Entry& entry : value.map())
+      deepest = std::max(deepest, ValueDepth(entry.value));
   }
   return deepest + 1;
 }
@@ -271,7 +277,7 @@ int CompareValues(ValueView a, ValueView b) {
   return a.text().compare(b.text());
 }
 
-// --- CheckItem -----------------------------------------------------------------------------------------------------
+// --- CheckItem -----------------------------------------------------------------------------------
 
 namespace {
 
@@ -309,7 +315,8 @@ class Checker {
     std::string_view previous;
     for (uint64_t i = 0; i < count; ++i) {
       uint64_t head;
-      if (!Varint(&head) || p_ > limit || (head >> 1) > static_cast<uint64_t>(limit - p_)) return false;
+      if (!Varint(&head) || p_ > limit || (head >> 1) > static_cast<uint64_t>(limit - p_))
+        return false;
       const std::string_view name(p_, static_cast<size_t>(head >> 1));
       p_ += name.size();
       if (i > 0 && name <= previous) return false;
@@ -343,8 +350,7 @@ class Checker {
           if (!Value(value_end, depth + 1)) return false;
         }
         return p_ == value_end;
-      case Type::kM:
-        return Map(value_end, depth) && p_ == value_end;
+      case Type::kM: return Map(value_end, depth) && p_ == value_end;
       case Type::kSS:
       case Type::kNS:
       case Type::kBS:
@@ -353,9 +359,7 @@ class Checker {
           if (!Bytes(value_end, &member)) return false;
         }
         return p_ == value_end;
-      default:
-        p_ = value_end;
-        return true;
+      default: p_ = value_end; return true;
     }
   }
 
@@ -366,7 +370,8 @@ class Checker {
 }  // namespace
 
 Status CheckItem(std::string_view encoded) {
-  if (!Checker(encoded).Item()) return CorruptionError("a stored item does not follow the item grammar");
+  if (!Checker(encoded).Item())
+    return CorruptionError("a stored item does not follow the item grammar");
   return OkStatus();
 }
 

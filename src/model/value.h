@@ -1,7 +1,8 @@
 // AttributeValues and items in their stored form, read in place.
 //
-// The encoding is canonical: two values are equal in DynamoDB's sense exactly when their bytes are equal (sets and maps are
-// sorted, numbers are in canonical text). So equality, "did this write change anything" and set membership are memcmp.
+// The encoding is canonical: two values are equal in DynamoDB's sense exactly when their bytes are
+// equal (sets and maps are sorted, numbers are in canonical text). So equality, "did this write
+// change anything" and set membership are memcmp.
 //
 //   item   := varint(size) map              size: the item's size by DynamoDB's rules, in bytes
 //   map    := varint(count) { name value }  sorted by name (bytewise), names unique
@@ -17,10 +18,12 @@
 //   SS, BS := varint(bytes) varint(count) { varint(length) bytes }     sorted bytewise, unique
 //   NS     := varint(bytes) varint(count) { varint(length) text }      sorted by value, unique
 //
-// `bytes` counts what follows it, so that every value can be skipped in constant time. varint is LEB128.
+// `bytes` counts what follows it, so that every value can be skipped in constant time. varint is
+// LEB128.
 //
-// Views do not own: they are valid as long as the bytes they look at. They trust the encoding; bytes from disk go through
-// CheckItem first (the engine's checksums make a failure there a bug or an attack, never the weather).
+// Views do not own: they are valid as long as the bytes they look at. They trust the encoding;
+// bytes from disk go through CheckItem first (the engine's checksums make a failure there a bug or
+// an attack, never the weather).
 #pragma once
 
 #include <cstdint>
@@ -76,7 +79,7 @@ class ValueView {
   bool boolean() const { return data_[1] != 0; }
   ListView list() const;
   MapView map() const;
-  SetView set() const;  // SS, NS, BS
+  SetView set() const;    // SS, NS, BS
   Number number() const;  // N
 
   // The whole encoding, tag included.
@@ -237,7 +240,7 @@ class ItemView {
   std::string_view encoded_;
 };
 
-// --- Writing -------------------------------------------------------------------------------------------------------
+// --- Writing -------------------------------------------------------------------------------------
 
 // True if no byte of `text` needs an escape in JSON (control characters, quote, backslash).
 bool IsJsonPlain(std::string_view text);
@@ -252,14 +255,15 @@ void AppendNull(std::string* out);
 void AppendList(std::string* out, size_t count, std::string_view elements);
 // `entries` are `count` encoded name-value pairs, already sorted by name and unique.
 void AppendMap(std::string* out, size_t count, std::string_view entries);
-// Members in any order, not empty; the caller has refused duplicates where DynamoDB does (here they collapse).
-// For kNS the members are canonical number texts.
+// Members in any order, not empty; the caller has refused duplicates where DynamoDB does (here they
+// collapse). For kNS the members are canonical number texts.
 void AppendSet(std::string* out, Type type, std::vector<std::string_view> members);
 
-// An item from `count` encoded name-value pairs, already sorted by name and unique. Computes the size.
+// An item from `count` encoded name-value pairs, already sorted by name and unique. Computes the
+// size.
 void AppendItem(std::string* out, size_t count, std::string_view entries);
 
-// --- Rules ---------------------------------------------------------------------------------------------------------
+// --- Rules ---------------------------------------------------------------------------------------
 
 // Size of a value by DynamoDB's rules, in bytes (reference: limits-and-capacity.md, section 1).
 size_t ValueSizeBytes(ValueView value);

@@ -44,8 +44,8 @@ Wish WishOf(const Throughput& t, const throughput::PartitionMap& partitions) {
   wish.max_read = AsDouble(t.max_read_request_units);
   wish.max_write = AsDouble(t.max_write_request_units);
   if (t.warm_read_units || t.warm_write_units) {
-    wish.warm = Rates{AsDouble(t.warm_read_units).value_or(0),
-                      AsDouble(t.warm_write_units).value_or(0)};
+    wish.warm =
+        Rates{AsDouble(t.warm_read_units).value_or(0), AsDouble(t.warm_write_units).value_or(0)};
   }
   wish.partitions = &partitions;
   return wish;
@@ -83,9 +83,8 @@ void Follow(const table::TableDescriptor& before, const Wish& old_wish,
   if (wish.warm && wish.warm != old_wish.warm) {
     // Where the resource is ready for more already, it stays so.
     const Rates ready = resource.warm();
-    Result<std::vector<SplitEvent>> splits =
-        resource.SetWarm(now, {std::max(ready.read, wish.warm->read),
-                               std::max(ready.write, wish.warm->write)});
+    Result<std::vector<SplitEvent>> splits = resource.SetWarm(
+        now, {std::max(ready.read, wish.warm->read), std::max(ready.write, wish.warm->write)});
     if (splits.ok()) meter->RecordSplits(*splits);
   }
   if (!is_index) resource.SetFeatures(next.HasLocalIndexes(), next.stream_view_type.has_value());
@@ -94,8 +93,8 @@ void Follow(const table::TableDescriptor& before, const Wish& old_wish,
   }
 }
 
-// Refusals since the last line of the log, of which no later one has told. Explained anew: the first
-// line of a storm knows little of its demand yet.
+// Refusals since the last line of the log, of which no later one has told. Explained anew: the
+// first line of a storm knows little of its demand yet.
 void LogTheRest(const Admission::Resource& resource, int64_t now_micros, int64_t ticks_micros) {
   Meter& meter = *resource.meter;
   for (const Access access : {Access::kRead, Access::kWrite}) {
@@ -126,7 +125,8 @@ Status AddSplits(const UnstoredSplits& splits, table::TableDescriptor* descripto
   };
   add(splits.table, &descriptor->partitions);
   for (table::IndexDescriptor& index : descriptor->indexes) {
-    const auto found = index.is_global() ? splits.indexes.find(index.tablet_id) : splits.indexes.end();
+    const auto found =
+        index.is_global() ? splits.indexes.find(index.tablet_id) : splits.indexes.end();
     if (found != splits.indexes.end()) add(found->second, &index.partitions);
   }
   if (added == 0) return Error(ErrorCode::kResourceNotFound, "nothing is to be split any more");
@@ -148,8 +148,7 @@ void Admission::Start(ThrottlingModes modes, const throughput::ModelSettings& mo
   started_ = true;
   for (const table::TablePtr& table : store_.List()) {
     // A count that cannot be read is as good as none: sizes of partitions are estimates.
-    counts_[table->descriptor.tablet_id] =
-        CountOf(*table, nullptr).value_or(table::TableCounts());
+    counts_[table->descriptor.tablet_id] = CountOf(*table, nullptr).value_or(table::TableCounts());
     for (const table::IndexDescriptor& index : table->descriptor.indexes) {
       if (!index.is_global()) continue;
       counts_[index.tablet_id] = CountOf(*table, &index).value_or(table::TableCounts());
@@ -315,13 +314,18 @@ Admission::Counts Admission::CountsOf(const Meter& meter, int64_t now_micros) {
 
 void Admission::Report(const Resource& resource, int64_t now_micros) {
   const Counts now = CountsOf(*resource.meter, now_micros);
-  Counts& last = reported_.try_emplace(resource.meter.get(), Counts{now_micros, {}, {}, {}, {}})
-                     .first->second;
+  Counts& last =
+      reported_.try_emplace(resource.meter.get(), Counts{now_micros, {}, {}, {}, {}}).first->second;
   const auto since = [](const Rates& later, const Rates& earlier) {
     return Rates{later.read - earlier.read, later.write - earlier.write};
   };
-  Usage usage{resource, last.at_micros, now_micros, since(now.consumed, last.consumed),
-              since(now.let_pass, last.let_pass), {}, {}};
+  Usage usage{resource,
+              last.at_micros,
+              now_micros,
+              since(now.consumed, last.consumed),
+              since(now.let_pass, last.let_pass),
+              {},
+              {}};
   bool used = usage.consumed != Rates() || usage.let_pass != Rates();
   for (size_t l = 0; l < throughput::kLimits; ++l) {
     usage.refused[l] = since(now.refused[l], last.refused[l]);

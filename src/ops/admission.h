@@ -66,8 +66,9 @@ class Admission final : public table::CatalogObserver {
 
   // Lets time pass for all meters (Resource::Advance), tells the watchers what was used, and writes
   // what was split into the catalog's partition maps, as far as they can hold it: bounds inside an
-  // item collection are the model's alone. One of several processes stores nothing unless it decides. About once a second and after a manual clock was moved.
-  // Waits for the disk: not for a loop's or an engine's thread.
+  // item collection are the model's alone. One of several processes stores nothing unless it
+  // decides. About once a second and after a manual clock was moved. Waits for the disk: not for a
+  // loop's or an engine's thread.
   void Advance();
 
   // What a resource was asked for between two calls of Advance. Units are consumed + let_pass of
@@ -113,8 +114,8 @@ class Admission final : public table::CatalogObserver {
   void SetValidUntil(int64_t ticks) { valid_until_.store(ticks, std::memory_order_relaxed); }
   // Nothing is in force any more.
   void EndGrant();
-  // Whether partitions are split here, and stored in the catalog, and auto scaling acts. The one that
-  // does hears of what the others used (AddForeign), and they of what it has decided
+  // Whether partitions are split here, and stored in the catalog, and auto scaling acts. The one
+  // that does hears of what the others used (AddForeign), and they of what it has decided
   // (Decisions, FollowDecisions).
   void SetDecides(bool decides);
   bool decides() const { return !shared_ || decides_.load(std::memory_order_relaxed); }

@@ -117,9 +117,9 @@ Admission::Decided Admission::Decisions() const {
     const throughput::Resource& model = resource.meter->resource();
     throughput::SharePlan::OfResource of{{}, model.InnerBounds()};
     const Rates ready = model.warm();
-    const bool grown = model.billing() == throughput::Billing::kOnDemand &&
-                       (ready.read > model_.on_demand_read_units ||
-                        ready.write > model_.on_demand_write_units);
+    const bool grown =
+        model.billing() == throughput::Billing::kOnDemand &&
+        (ready.read > model_.on_demand_read_units || ready.write > model_.on_demand_write_units);
     if (grown) of.ready = {ready.read, ready.write};
     if (grown || !of.bounds.empty()) decided[TabletOf(resource)] = std::move(of);
   }

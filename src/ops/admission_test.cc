@@ -190,9 +190,9 @@ TEST(Admission, ASplitForHeatReachesTheCatalogAndTheStream) {
   const uint64_t step = UINT64_MAX / 3 / 20;
   for (int second = 0; second < 360; ++second) {
     for (uint64_t i = 0; i < 200; ++i) {
-      model.Charge(world.clock.NowMicros(), {.access = Access::kWrite,
-                                             .halves = 10,
-                                             .point = {i % 20 * step + step / 2, "", "k"}});
+      model.Charge(
+          world.clock.NowMicros(),
+          {.access = Access::kWrite, .halves = 10, .point = {i % 20 * step + step / 2, "", "k"}});
     }
     world.Tick();
   }
@@ -367,8 +367,7 @@ TEST(Admission, WatchersHearWhatWasUsedSinceTheLastCall) {
   });
   const auto write = [&](int64_t halves) {
     throughput::Meter& meter = *world.store->Find("t")->meters.table;
-    const throughput::Draw draw{
-        .access = Access::kWrite, .halves = halves, .point = {1, "", "k"}};
+    const throughput::Draw draw{.access = Access::kWrite, .halves = halves, .point = {1, "", "k"}};
     const throughput::Verdict verdict = meter.resource().Admit(world.clock.NowMicros(), draw);
     if (verdict.admitted) return;
     meter.CountRefusal(verdict.access, verdict.limit);

@@ -43,8 +43,7 @@ KeyPoint PointOf(const ReadTarget& target, std::string_view key) {
 }
 
 // Local indexes draw from their table.
-int64_t UnitsOfTable(const table::Table& table, int64_t units,
-                     const table::EntryChanges* entries) {
+int64_t UnitsOfTable(const table::Table& table, int64_t units, const table::EntryChanges* entries) {
   if (entries == nullptr) return units;
   for (size_t i = 0; i < entries->by_index.size(); ++i) {
     if (!table.descriptor.indexes[i].is_global()) units += entries->by_index[i].write_units();
@@ -105,7 +104,8 @@ void Divide(int64_t halves, std::vector<Piece>::iterator first, std::vector<Piec
   for (auto piece = first; piece != end; ++piece) bytes += piece->bytes;
   int64_t left = halves;
   for (auto piece = first; piece != end; ++piece) {
-    const double part = bytes > 0 ? static_cast<double>(piece->bytes) / static_cast<double>(bytes) : 0;
+    const double part =
+        bytes > 0 ? static_cast<double>(piece->bytes) / static_cast<double>(bytes) : 0;
     piece->halves = std::min(left, static_cast<int64_t>(static_cast<double>(halves) * part));
     left -= piece->halves;
   }
@@ -155,8 +155,8 @@ void Draws::AddEntry(Meter& meter, const table::IndexDescriptor& index,
                      const table::EntryChange& change) {
   if (!change.changes()) return;
   const auto add = [&](std::string_view key, int64_t units) {
-    draws_.push_back({&meter.resource(), Access::kWrite, false, 2 * units,
-                      table::PointOfEntry(index, key)});
+    draws_.push_back(
+        {&meter.resource(), Access::kWrite, false, 2 * units, table::PointOfEntry(index, key)});
   };
   if (change.rewritten) return add(change.new_key, change.write_units());
   if (change.had) add(change.old_key, throughput::WriteUnits(change.old_bytes));

@@ -85,8 +85,8 @@ Error TransactionErrorOf(const Context& ctx, const Refusal& refusal, size_t acti
 // Asks for the least that a page of `target` beginning at `key` can cost.
 std::optional<Refusal> AdmitPage(Context& ctx, const ReadTarget& target, std::string_view key,
                                  bool consistent, PageDraw* draw);
-// Takes what the page cost beyond that: `halves` in all, with those of items fetched from the table.
-// A Scan says which partitions they are of.
+// Takes what the page cost beyond that: `halves` in all, with those of items fetched from the
+// table. A Scan says which partitions they are of.
 void ChargePage(Context& ctx, const ReadTarget& target, const Page& page, int64_t halves,
                 bool consistent, const std::vector<PartitionHalves>& partitions = {});
 

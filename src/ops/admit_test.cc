@@ -1,4 +1,5 @@
-// What requests take from the throughput of tables and indexes, and what becomes of those beyond it.
+// What requests take from the throughput of tables and indexes, and what becomes of those beyond
+// it.
 #include "ops/admit.h"
 
 #include <gmock/gmock.h>
@@ -61,7 +62,8 @@ struct AdmitWorld : TestWorld {
     return *store->Find(table)->meters.indexes.back();
   }
 
-  Status PutOne(const std::string& table, const std::string& item, const char* condition = nullptr) {
+  Status PutOne(const std::string& table, const std::string& item,
+                const char* condition = nullptr) {
     PutItemRequest request;
     request.table_name = table;
     request.item.bytes = Item(item);
@@ -128,8 +130,8 @@ TEST_F(UnitsTest, AreThoseThatAreReported) {
   for (int i = 0; i < 30; ++i) {
     PutItemRequest put;
     put.table_name = "tab";
-    put.item.bytes = Item("{pk: 'p', sk: " + std::to_string(i) + ", g: 'all', n: 1, d: " +
-                          Text(static_cast<size_t>(i) * 200) + "}");
+    put.item.bytes = Item("{pk: 'p', sk: " + std::to_string(i) +
+                          ", g: 'all', n: 1, d: " + Text(static_cast<size_t>(i) * 200) + "}");
     Check(PutItem, put, "PutItem");
   }
   UpdateItemRequest update;
@@ -300,8 +302,9 @@ TEST(Admit, AFailedConditionCostsTheStoredItemAndNoIndex) {
   ASSERT_TRUE(world.PutOne("tab", "{pk: 'a', sk: 1, g: 'x', d: " + Text(2500) + "}").ok());
   const Rates table = world.Meter("tab").resource().consumed();
   const Rates index = world.IndexMeter("tab").resource().consumed();
-  EXPECT_EQ(world.PutOne("tab", "{pk: 'a', sk: 1, g: 'y'}", "attribute_not_exists(pk)").error().code(),
-            ErrorCode::kConditionalCheckFailed);
+  EXPECT_EQ(
+      world.PutOne("tab", "{pk: 'a', sk: 1, g: 'y'}", "attribute_not_exists(pk)").error().code(),
+      ErrorCode::kConditionalCheckFailed);
   EXPECT_EQ(world.Meter("tab").resource().consumed().write, table.write + 3);
   EXPECT_EQ(world.IndexMeter("tab").resource().consumed(), index);
 }
@@ -410,8 +413,7 @@ TEST(Admit, OnDemandTablesHaveOtherExceptions) {
   // 40,000 read units, of which no partition has more than 3,000.
   for (uint64_t i = 0; i < 15; ++i) {
     world.Meter("quota").resource().Charge(
-        world.clock.NowMicros(),
-        {nullptr, Access::kRead, false, 2 * 2700, {i << 60, "", ""}});
+        world.clock.NowMicros(), {nullptr, Access::kRead, false, 2 * 2700, {i << 60, "", ""}});
   }
   const auto read = world.Get("quota", "{pk: 'a'}");
   ASSERT_FALSE(read.ok());
@@ -423,8 +425,10 @@ TEST(Admit, APageIsAdmittedAtItsBeginningAndChargedWholly) {
   AdmitWorld world(Throttling::kEnforce);
   world.CreateTable3("tab", {10, 1000}, {10, 1000});
   for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(world.PutOne("tab", "{pk: 'p', sk: " + std::to_string(i) + ", g: 'all', d: " +
-                                        Text(8000) + "}").ok());
+    ASSERT_TRUE(world
+                    .PutOne("tab", "{pk: 'p', sk: " + std::to_string(i) +
+                                       ", g: 'all', d: " + Text(8000) + "}")
+                    .ok());
   }
   QueryRequest query;
   query.table_name = "tab";
@@ -434,7 +438,8 @@ TEST(Admit, APageIsAdmittedAtItsBeginningAndChargedWholly) {
   const auto page = world.Call(Query, query, "Query");
   ASSERT_TRUE(page.ok());
   EXPECT_EQ(page->count, 100);
-  const double tokens = world.Meter("tab").resource().Tokens(world.clock.NowMicros(), Access::kRead);
+  const double tokens =
+      world.Meter("tab").resource().Tokens(world.clock.NowMicros(), Access::kRead);
   EXPECT_LT(tokens, -180);
   EXPECT_EQ(world.Call(Query, query, "Query").error().code(),
             ErrorCode::kProvisionedThroughputExceeded);
@@ -467,10 +472,9 @@ TEST(Admit, ObserveAndEnforceAccountTheSameUnits) {
           case 0: outcome = world->PutOne("tab", item(key)); break;
           case 1: outcome = world->PutOne("tab", item(key), "attribute_not_exists(pk)"); break;
           case 2: {
-            const auto got = world->Get("tab",
-                                        "{pk: 'k" + std::to_string(key % 5) +
-                                            "', sk: " + std::to_string(key) + "}",
-                                        key % 2 == 0);
+            const auto got = world->Get(
+                "tab", "{pk: 'k" + std::to_string(key % 5) + "', sk: " + std::to_string(key) + "}",
+                key % 2 == 0);
             if (!got.ok()) outcome = got.error();
             break;
           }

@@ -134,20 +134,22 @@ bool AutoScaler::Judge(Environment& env, const std::vector<Watched>& watched, in
   for (const Watched& each : watched) {
     const table::TableDescriptor& table = each.table->descriptor;
     if (StatusAt(table, env, at_micros) != TableStatus::kActive) continue;
-    const auto decreases = each.index != nullptr ? DecreasesOf(each.index->throughput) : DecreasesOf(table);
+    const auto decreases =
+        each.index != nullptr ? DecreasesOf(each.index->throughput) : DecreasesOf(table);
     std::vector<ScalingActivity> wanted;
     int64_t units[throughput::kAccesses];
     for (const Access access : {Access::kRead, Access::kWrite}) {
       const auto a = static_cast<size_t>(access);
-      units[a] = each.index != nullptr ? UnitsOf(each.index->throughput, access) : UnitsOf(table, access);
+      units[a] =
+          each.index != nullptr ? UnitsOf(each.index->throughput, access) : UnitsOf(table, access);
       std::optional<AutoScalingPolicy>& policy = each.state->policies[a];
       if (!policy) continue;
       const double consumed = each.state->waiting.Of(access) / (kMinuteMicros / 1e6);
-      const std::optional<double> answer =
-          policy->OnMinute(at_micros, consumed, static_cast<double>(units[a]), decreases, env.settings.throughput);
+      const std::optional<double> answer = policy->OnMinute(
+          at_micros, consumed, static_cast<double>(units[a]), decreases, env.settings.throughput);
       if (!answer || std::llround(*answer) == units[a]) continue;
-      wanted.push_back({at_micros, table.name, each.index != nullptr ? each.index->name : "", access,
-                        units[a], std::llround(*answer), ""});
+      wanted.push_back({at_micros, table.name, each.index != nullptr ? each.index->name : "",
+                        access, units[a], std::llround(*answer), ""});
       units[a] = std::llround(*answer);
     }
     if (wanted.empty()) continue;
@@ -174,8 +176,9 @@ bool AutoScaler::Change(Environment& env, UpdateTableRequest request,
                         std::vector<ScalingActivity> wanted) {
   Pump pump;
   std::optional<Result<UpdateTableResponse>> answer;
-  UpdateTableAt(env, pump, std::move(request), wanted.front().at_micros,
-                [&answer](Result<UpdateTableResponse> response) { answer.emplace(std::move(response)); });
+  UpdateTableAt(
+      env, pump, std::move(request), wanted.front().at_micros,
+      [&answer](Result<UpdateTableResponse> response) { answer.emplace(std::move(response)); });
   pump.RunUntil([&answer] { return answer.has_value(); });
   const MutexLock lock(mutex_);
   for (ScalingActivity& activity : wanted) {

@@ -1,5 +1,6 @@
-// Auto scaling of provisioned tables and indexes: judges every minute of the clock by the units that
-// were consumed in it, and changes capacity as UpdateTable would have at the end of that minute.
+// Auto scaling of provisioned tables and indexes: judges every minute of the clock by the units
+// that were consumed in it, and changes capacity as UpdateTable would have at the end of that
+// minute.
 //
 // A table's own rules are in the catalog (TableDescriptor::auto_scaling). What they leave open, the
 // server's settings may say for tables by name.
@@ -77,7 +78,7 @@ class AutoScaler {
   bool Change(Environment& env, UpdateTableRequest request, std::vector<ScalingActivity> wanted);
 
   Defaults defaults_;
-  std::optional<int64_t> judged_;    // minutes since the epoch, up to the end of the last one
+  std::optional<int64_t> judged_;     // minutes since the epoch, up to the end of the last one
   std::map<uint32_t, State> states_;  // by tablet
   mutable Mutex mutex_;
   std::deque<ScalingActivity> activities_ GUARDED_BY(mutex_);

@@ -41,12 +41,14 @@ struct State {
 
 Status PlanRead(const Environment& env, Entry* entry) {
   const expr::Statement& statement = entry->statement;
-  const Error wants_key =
-      ValidationError("Select statements within BatchExecuteStatement must specify the primary key in the where clause.");
+  const Error wants_key = ValidationError(
+      "Select statements within BatchExecuteStatement must specify the primary key in the where "
+      "clause.");
   if (statement.index) return wants_key;
   ASSIGN_OR_RETURN(entry->plan, PlanSelect(env, statement, entry->consistent));
   if (entry->plan.item_key.empty() || entry->plan.filter.present()) return wants_key;
-  TRY(CheckKeyContents(entry->plan.target.table->key_schema(), model::ItemView(entry->plan.key_attributes)));
+  TRY(CheckKeyContents(entry->plan.target.table->key_schema(),
+                       model::ItemView(entry->plan.key_attributes)));
   entry->table = entry->plan.target.table;
   entry->key = entry->plan.item_key;
   return OkStatus();
@@ -59,7 +61,8 @@ Status PlanEntry(const Environment& env, Entry* entry) {
   entry->table_name = entry->statement.table;
   if (entry->statement.kind == expr::StatementKind::kSelect) return PlanRead(env, entry);
   ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(env, entry->statement.table));
-  // ReturnValuesOnConditionCheckFailure is accepted and has no effect (reference: operations.md, 2023-06).
+  // ReturnValuesOnConditionCheckFailure is accepted and has no effect (reference: operations.md,
+  // 2023-06).
   ASSIGN_OR_RETURN(entry->action, PlanWrite(table, &entry->statement));
   entry->table = std::move(table);
   entry->key = entry->action.key;
@@ -97,7 +100,8 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchExecuteStatementReques
   for (Entry& entry : state->entries) {
     if (entry.error) continue;
     if (Status planned = PlanEntry(ctx.env, &entry); !planned.ok()) {
-      if (!ctx.catalog_known && planned.error().code() == ErrorCode::kResourceNotFound) return std::move(planned).error();
+      if (!ctx.catalog_known && planned.error().code() == ErrorCode::kResourceNotFound)
+        return std::move(planned).error();
       entry.error = std::move(planned).error();
       continue;
     }
@@ -146,16 +150,18 @@ BatchExecuteStatementResponse Finish(State& state) {
     if (sum == nullptr) sum = &consumed.emplace_back(Consumed{&entry, 0, {}});
     sum->units += entry.units;
     sum->index_units.resize(std::max(sum->index_units.size(), entry.index_units.size()));
-    for (size_t i = 0; i < entry.index_units.size(); ++i) sum->index_units[i] += entry.index_units[i];
+    for (size_t i = 0; i < entry.index_units.size(); ++i)
+      sum->index_units[i] += entry.index_units[i];
   }
   if (!WantsCapacity(state.return_consumed_capacity)) return response;
   response.consumed_capacity.emplace();
   for (const Consumed& each : consumed) {
     const Entry& entry = *each.entry;
     response.consumed_capacity->push_back(
-        state.reads ? *TableCapacity(state.return_consumed_capacity, entry.table_name, throughput::HalvesToUnits(each.units))
-                    : *WriteCapacity(state.return_consumed_capacity, entry.table_name, *entry.table, each.units,
-                                     each.index_units));
+        state.reads ? *TableCapacity(state.return_consumed_capacity, entry.table_name,
+                                     throughput::HalvesToUnits(each.units))
+                    : *WriteCapacity(state.return_consumed_capacity, entry.table_name, *entry.table,
+                                     each.units, each.index_units));
   }
   return response;
 }
@@ -175,14 +181,18 @@ Status ReadOn(Context& ctx, State* state, kv::Tier tier) {
       continue;
     }
     const model::ItemView view = *found ? model::ItemView(item) : model::ItemView();
-    const int64_t halves = throughput::ReadHalves(static_cast<int64_t>(view.size_bytes()), entry.consistent);
-    if (const auto refusal = AdmitItemRead(ctx, *entry.table, entry.key, halves, entry.consistent)) {
+    const int64_t halves =
+        throughput::ReadHalves(static_cast<int64_t>(view.size_bytes()), entry.consistent);
+    if (const auto refusal =
+            AdmitItemRead(ctx, *entry.table, entry.key, halves, entry.consistent)) {
       entry.error = ErrorOf(ctx, *refusal);
       continue;
     }
     entry.units = halves;
     if (!*found) continue;
-    entry.item = entry.statement.projection.present() ? expr::Project(entry.statement.projection, view) : std::move(item);
+    entry.item = entry.statement.projection.present()
+                     ? expr::Project(entry.statement.projection, view)
+                     : std::move(item);
   }
   return OkStatus();
 }
@@ -190,7 +200,8 @@ Status ReadOn(Context& ctx, State* state, kv::Tier tier) {
 void RunReads(Context& ctx, std::shared_ptr<State> state) {
   for (Entry& entry : state->entries) {
     if (entry.error) continue;
-    if (Status struck = StrikeRequest(ctx, {entry.table.get()}); !struck.ok()) entry.error = std::move(struck).error();
+    if (Status struck = StrikeRequest(ctx, {entry.table.get()}); !struck.ok())
+      entry.error = std::move(struck).error();
     entry.past = MomentOf(ctx, *entry.table, nullptr, entry.consistent);
   }
   const auto read = [state, &ctx](kv::Tier tier) -> Result<bool> {

@@ -19,8 +19,8 @@ struct TablePlan {
   KeysAndAttributes request;
   table::TablePtr table;
   expr::Projection projection;
-  std::vector<std::string> keys;  // encoded item keys
-  std::vector<bool> left_out;     // keys that are not read; empty: none
+  std::vector<std::string> keys;                       // encoded item keys
+  std::vector<bool> left_out;                          // keys that are not read; empty: none
   std::shared_ptr<const table::History::Moment> past;  // null: the present
 
   bool reads(size_t key) const { return left_out.empty() || !left_out[key]; }
@@ -53,26 +53,28 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchGetItemRequest request
     any_expression |= entry.projection_expression.has_value();
     any_legacy |= entry.attributes_to_get.has_value();
   }
-  TRY(CheckExpressionParameters({{"ProjectionExpression", any_expression, false}}, {{"AttributesToGet", any_legacy}},
-                                false, false));
+  TRY(CheckExpressionParameters({{"ProjectionExpression", any_expression, false}},
+                                {{"AttributesToGet", any_legacy}}, false, false));
   size_t total = 0;
   for (KeysAndAttributes& entry : request.request_items) {
-    TRY(CheckExpressionParameters({{"ProjectionExpression", entry.projection_expression.has_value(), false}},
-                                  {{"AttributesToGet", entry.attributes_to_get.has_value()}},
-                                  entry.expression_attribute_names.has_value(), false));
+    TRY(CheckExpressionParameters(
+        {{"ProjectionExpression", entry.projection_expression.has_value(), false}},
+        {{"AttributesToGet", entry.attributes_to_get.has_value()}},
+        entry.expression_attribute_names.has_value(), false));
     total += entry.keys.size();
     TablePlan plan;
     expr::Substitutions substitutions;
     // A copy of the names: UnprocessedKeys repeats them.
     std::optional<ExpressionAttributeNames> names = entry.expression_attribute_names;
     TRY(SetSubstitutions(&names, nullptr, {}, &substitutions));
-    ASSIGN_OR_RETURN(plan.projection,
-                     ProjectionOf(entry.projection_expression, entry.attributes_to_get, &substitutions));
+    ASSIGN_OR_RETURN(plan.projection, ProjectionOf(entry.projection_expression,
+                                                   entry.attributes_to_get, &substitutions));
     TRY(substitutions.CheckAllUsed());
     plan.request = std::move(entry);
     state->tables.push_back(std::move(plan));
   }
-  if (total > kMaxKeys) return ValidationError("Too many items requested for the BatchGetItem call");
+  if (total > kMaxKeys)
+    return ValidationError("Too many items requested for the BatchGetItem call");
 
   // By tablet, because one table may be named by its name and by its ARN.
   std::set<std::pair<uint32_t, std::string>> seen;
@@ -81,7 +83,8 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchGetItemRequest request
     for (const EncodedItem& key : plan.request.keys) {
       TRY(CheckKey(plan.table->key_schema(), key.view()));
       std::string encoded = table::EncodeItemKey(plan.table->key_schema(), key.view());
-      if (!seen.emplace(plan.table->descriptor.tablet_id, encoded).second) return ValidationError("Provided list of item keys contains duplicates");
+      if (!seen.emplace(plan.table->descriptor.tablet_id, encoded).second)
+        return ValidationError("Provided list of item keys contains duplicates");
       plan.keys.push_back(std::move(encoded));
     }
     state->response.responses.push_back({plan.request.table_name, {}});
@@ -98,12 +101,16 @@ Status ReadOn(Context& ctx, State* state, kv::Tier tier) {
     for (; state->key < plan.keys.size(); ++state->key) {
       if (!plan.reads(state->key)) continue;
       std::string item;
-      ASSIGN_OR_RETURN(const bool found, store.Get(*plan.table, plan.keys[state->key], tier, &item, plan.past.get()));
+      ASSIGN_OR_RETURN(const bool found,
+                       store.Get(*plan.table, plan.keys[state->key], tier, &item, plan.past.get()));
       const model::ItemView view = found ? model::ItemView(item) : model::ItemView();
-      if (state->bytes > 0 && state->bytes + view.size_bytes() > kMaxResponseBytes) return OkStatus();
+      if (state->bytes > 0 && state->bytes + view.size_bytes() > kMaxResponseBytes)
+        return OkStatus();
       const bool consistent = plan.request.consistent_read.value_or(false);
-      const int64_t halves = throughput::ReadHalves(static_cast<int64_t>(view.size_bytes()), consistent);
-      if (const auto refusal = AdmitItemRead(ctx, *plan.table, plan.keys[state->key], halves, consistent)) {
+      const int64_t halves =
+          throughput::ReadHalves(static_cast<int64_t>(view.size_bytes()), consistent);
+      if (const auto refusal =
+              AdmitItemRead(ctx, *plan.table, plan.keys[state->key], halves, consistent)) {
         plan.left_out.resize(plan.keys.size());
         plan.left_out[state->key] = true;
         if (!state->refusal) state->refusal = ErrorOf(ctx, *refusal);
@@ -137,7 +144,8 @@ BatchGetItemResponse Finish(State* state) {
   if (WantsCapacity(state->return_consumed_capacity)) {
     std::vector<ConsumedCapacity> capacities;
     for (size_t t = 0; t < state->tables.size(); ++t) {
-      capacities.push_back(*TableCapacity(state->return_consumed_capacity, response.responses[t].table_name,
+      capacities.push_back(*TableCapacity(state->return_consumed_capacity,
+                                          response.responses[t].table_name,
                                           throughput::HalvesToUnits(state->halves[t])));
     }
     response.consumed_capacity = std::move(capacities);

@@ -44,8 +44,10 @@ struct State {
 Status CheckWriteRequest(const WriteRequest& request) {
   if (request.put_request.has_value() == request.delete_request.has_value()) {
     return ValidationError(request.put_request
-                               ? "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
-                               : "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes");
+                               ? "Supplied AttributeValue has more than one datatypes set, must "
+                                 "contain exactly one of the supported datatypes"
+                               : "Supplied AttributeValue is empty, must contain exactly one of "
+                                 "the supported datatypes");
   }
   if (request.put_request && request.put_request->item.view().size_bytes() > model::kMaxItemBytes) {
     return ValidationError("Item size has exceeded the maximum allowed size");
@@ -64,7 +66,8 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchWriteItemRequest reque
     total += table.requests.size();
     for (const WriteRequest& write : table.requests) TRY(CheckWriteRequest(write));
   }
-  if (total > kMaxRequests) return ValidationError("Too many items requested for the BatchWriteItem call");
+  if (total > kMaxRequests)
+    return ValidationError("Too many items requested for the BatchWriteItem call");
 
   auto state = std::make_shared<State>();
   // By tablet, because one table may be named by its name and by its ARN.
@@ -75,7 +78,8 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchWriteItemRequest reque
     const model::KeySchema& schema = found->key_schema();
     for (size_t i = 0; i < table.requests.size(); ++i) {
       const WriteRequest& write = table.requests[i];
-      const model::ItemView view = write.put_request ? write.put_request->item.view() : write.delete_request->key.view();
+      const model::ItemView view =
+          write.put_request ? write.put_request->item.view() : write.delete_request->key.view();
       TRY(write.put_request ? CheckItemKey(schema, view) : CheckKey(schema, view));
       if (write.put_request) {
         TRY(CheckPutIndexKeys(*found, view));
@@ -86,7 +90,8 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchWriteItemRequest reque
       entry.request_index = i;
       entry.table = found;
       entry.key = table::EncodeItemKey(schema, view);
-      if (!seen.emplace(found->descriptor.tablet_id, entry.key).second) return ValidationError("Provided list of item keys contains duplicates");
+      if (!seen.emplace(found->descriptor.tablet_id, entry.key).second)
+        return ValidationError("Provided list of item keys contains duplicates");
       state->entries.push_back(std::move(entry));
     }
   }
@@ -123,10 +128,13 @@ void Finish(State* state) {
     Cost& cost = costs[t];
     cost.units += entry.units;
     cost.index_units.resize(std::max(cost.index_units.size(), entry.index_units.size()));
-    for (size_t i = 0; i < entry.index_units.size(); ++i) cost.index_units[i] += entry.index_units[i];
+    for (size_t i = 0; i < entry.index_units.size(); ++i)
+      cost.index_units[i] += entry.index_units[i];
     const WriteRequest& write = table.requests[entry.request_index];
-    const model::ItemView key = write.put_request ? write.put_request->item.view() : write.delete_request->key.view();
-    auto collection = CollectionMetrics(*state->store, *entry.table, request.return_item_collection_metrics, key, entry.key);
+    const model::ItemView key =
+        write.put_request ? write.put_request->item.view() : write.delete_request->key.view();
+    auto collection = CollectionMetrics(*state->store, *entry.table,
+                                        request.return_item_collection_metrics, key, entry.key);
     if (!collection) continue;
     // One entry for each collection, however many of its items were written.
     const auto same = [&](const ItemCollectionMetrics& each) {
@@ -152,8 +160,9 @@ void Finish(State* state) {
   if (WantsCapacity(request.return_consumed_capacity)) {
     std::vector<ConsumedCapacity> capacities;
     for (size_t t = 0; t < tables; ++t) {
-      capacities.push_back(*WriteCapacity(request.return_consumed_capacity, request.request_items[t].table_name,
-                                          *definitions[t], costs[t].units, costs[t].index_units));
+      capacities.push_back(*WriteCapacity(request.return_consumed_capacity,
+                                          request.request_items[t].table_name, *definitions[t],
+                                          costs[t].units, costs[t].index_units));
     }
     response.consumed_capacity = std::move(capacities);
   }
@@ -163,12 +172,15 @@ void Finish(State* state) {
 // What the fault dial makes of the batch: an error, or entries that are not to be written.
 Status Strike(Context& ctx, State* state) {
   std::vector<FaultTarget> targets;
-  for (const Entry& entry : state->entries) targets.push_back({entry.table.get(), nullptr, /*write=*/true});
+  for (const Entry& entry : state->entries)
+    targets.push_back({entry.table.get(), nullptr, /*write=*/true});
   TRY(StrikeRequest(ctx, targets));
   // The entries of one table stand together.
   for (size_t first = 0, end = 0; first < state->entries.size(); first = end) {
     const table::Table& table = *state->entries[first].table;
-    while (end < state->entries.size() && state->entries[end].table_index == state->entries[first].table_index) ++end;
+    while (end < state->entries.size() &&
+           state->entries[end].table_index == state->entries[first].table_index)
+      ++end;
     const std::vector<bool> left_out = LeaveOut(ctx, table, end - first);
     for (size_t i = 0; i < left_out.size(); ++i) {
       if (left_out[i]) state->entries[first + i].error = LeftOut(ctx, table, /*write=*/true);
@@ -179,7 +191,8 @@ Status Strike(Context& ctx, State* state) {
 
 }  // namespace
 
-void BatchWriteItem(Context& ctx, BatchWriteItemRequest request, Callback<BatchWriteItemResponse> done) {
+void BatchWriteItem(Context& ctx, BatchWriteItemRequest request,
+                    Callback<BatchWriteItemResponse> done) {
   Result<std::shared_ptr<State>> prepared = Prepare(ctx, std::move(request));
   if (!prepared.ok()) {
     done(std::move(prepared).error());
@@ -198,7 +211,8 @@ void BatchWriteItem(Context& ctx, BatchWriteItemRequest request, Callback<BatchW
   for (size_t i = 0; i < count; ++i) {
     const Entry& entry = state->entries[i];
     if (entry.error) continue;
-    const WriteRequest& write = state->request.request_items[entry.table_index].requests[entry.request_index];
+    const WriteRequest& write =
+        state->request.request_items[entry.table_index].requests[entry.request_index];
     const std::string* item = write.put_request ? &write.put_request->item.bytes : nullptr;
     auto cost = std::make_shared<Cost>();
     const bool measured = Measured(ctx, *entry.table);
@@ -208,9 +222,11 @@ void BatchWriteItem(Context& ctx, BatchWriteItemRequest request, Callback<BatchW
     // `item` stays where it is until the last answer is in: the state is shared by all callbacks.
     ctx.env.store.Write(
         std::move(targets),
-        [state, item, cost, wanted, measured, &entry, &ctx](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
+        [state, item, cost, wanted, measured, &entry, &ctx](
+            const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
           const size_t new_bytes = item != nullptr ? model::ItemView(*item).size_bytes() : 0;
-          cost->units = throughput::WriteUnits(static_cast<int64_t>(std::max(old_items[0].size_bytes(), new_bytes)));
+          cost->units = throughput::WriteUnits(
+              static_cast<int64_t>(std::max(old_items[0].size_bytes(), new_bytes)));
           std::vector<table::Change> changes(1);
           table::Change& change = changes[0];
           if (item != nullptr) {
@@ -222,7 +238,8 @@ void BatchWriteItem(Context& ctx, BatchWriteItemRequest request, Callback<BatchW
           if (measured || wanted) change.DeriveEntries(*entry.table, old_items[0]);
           if (wanted) cost->index_units = UnitsOf(change.entries);
           if (measured && !cost->admitted) {
-            if (const auto refusal = AdmitItemWrite(ctx, *entry.table, entry.key, cost->units, &change.entries)) {
+            if (const auto refusal =
+                    AdmitItemWrite(ctx, *entry.table, entry.key, cost->units, &change.entries)) {
               return ErrorOf(ctx, *refusal);
             }
             cost->admitted = true;

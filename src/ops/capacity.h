@@ -14,8 +14,9 @@ inline bool WantsCapacity(const std::optional<ReturnConsumedCapacity>& wanted) {
 }
 
 // `units` drawn from the table alone. Absent for NONE.
-inline std::optional<ConsumedCapacity> TableCapacity(const std::optional<ReturnConsumedCapacity>& wanted,
-                                                     const std::string& table_name, double units) {
+inline std::optional<ConsumedCapacity> TableCapacity(
+    const std::optional<ReturnConsumedCapacity>& wanted, const std::string& table_name,
+    double units) {
   if (!WantsCapacity(wanted)) return std::nullopt;
   ConsumedCapacity capacity;
   capacity.table_name = table_name;

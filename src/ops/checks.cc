@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::string_view kInvalid = "One or more parameter values were invalid: ";
 
-Error InvalidParameter(std::string_view text) { return ValidationError(std::string(kInvalid).append(text)); }
+Error InvalidParameter(std::string_view text) {
+  return ValidationError(std::string(kInvalid).append(text));
+}
 
 std::string_view Name(ComparisonOperator comparison) {
   switch (comparison) {
@@ -40,20 +42,23 @@ void AppendPresent(std::string* out, std::initializer_list<Parameter> parameters
   }
 }
 
-Status CheckKeyContent(const model::KeyAttribute& attribute, model::ValueView value, bool is_partition) {
+Status CheckKeyContent(const model::KeyAttribute& attribute, model::ValueView value,
+                       bool is_partition) {
   if (value.type() == model::Type::kN) return OkStatus();
   const size_t size = value.text().size();
   if (size == 0) {
-    return ValidationError(
-        std::string("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an "
-                    "empty ") +
-        (value.type() == model::Type::kS ? "string" : "binary") + " value. Key: " + attribute.name);
+    return ValidationError(std::string("One or more parameter values are not valid. The "
+                                       "AttributeValue for a key attribute cannot contain an "
+                                       "empty ") +
+                           (value.type() == model::Type::kS ? "string" : "binary") +
+                           " value. Key: " + attribute.name);
   }
   if (is_partition && size > model::kMaxPartitionKeyBytes) {
     return InvalidParameter("Size of hashkey has exceeded the maximum size limit of2048 bytes");
   }
   if (!is_partition && size > model::kMaxSortKeyBytes) {
-    return InvalidParameter("Aggregated size of all range keys has exceeded the size limit of 1024 bytes");
+    return InvalidParameter(
+        "Aggregated size of all range keys has exceeded the size limit of 1024 bytes");
   }
   return OkStatus();
 }
@@ -62,8 +67,8 @@ Status CheckItemKeyAttribute(const model::KeyAttribute& attribute, model::ItemVi
   const model::ValueView value = item.Find(attribute.name);
   if (value.empty()) return InvalidParameter("Missing the key " + attribute.name + " in the item");
   if (value.type() != attribute.type) {
-    return InvalidParameter("Type mismatch for key " + attribute.name + " expected: " +
-                            std::string(model::TypeName(attribute.type)) +
+    return InvalidParameter("Type mismatch for key " + attribute.name +
+                            " expected: " + std::string(model::TypeName(attribute.type)) +
                             " actual: " + std::string(model::TypeName(value.type())));
   }
   return OkStatus();
@@ -84,7 +89,8 @@ Status CheckExpressionParameters(std::initializer_list<ExpressionParameter> expr
   for (const LegacyParameter& parameter : legacy) any_legacy |= parameter.present;
   if (any_expression && any_legacy) {
     std::string message =
-        "Can not use both expression and non-expression parameters in the same request: Non-expression parameters: {";
+        "Can not use both expression and non-expression parameters in the same request: "
+        "Non-expression parameters: {";
     AppendPresent(&message, legacy);
     message.append("} Expression parameters: {");
     AppendPresent(&message, expressions);
@@ -95,7 +101,8 @@ Status CheckExpressionParameters(std::initializer_list<ExpressionParameter> expr
     return ValidationError("ExpressionAttributeNames can only be specified when using expressions");
   }
   if (values_present && !any_with_values) {
-    std::string message = "ExpressionAttributeValues can only be specified when using expressions: ";
+    std::string message =
+        "ExpressionAttributeValues can only be specified when using expressions: ";
     int listed = 0;
     for (const ExpressionParameter& parameter : expressions) {
       if (!parameter.takes_values) continue;
@@ -108,10 +115,12 @@ Status CheckExpressionParameters(std::initializer_list<ExpressionParameter> expr
   return OkStatus();
 }
 
-Status SetSubstitutions(std::optional<ExpressionAttributeNames>* names, std::optional<ExpressionAttributeValues>* values,
+Status SetSubstitutions(std::optional<ExpressionAttributeNames>* names,
+                        std::optional<ExpressionAttributeValues>* values,
                         const ValueErrors& value_errors, expr::Substitutions* substitutions) {
   if (names != nullptr && names->has_value()) TRY(substitutions->SetNames(std::move(**names)));
-  if (const ValueError* error = FindValueError(value_errors, ValuePlace::kExpressionAttributeValues)) {
+  if (const ValueError* error =
+          FindValueError(value_errors, ValuePlace::kExpressionAttributeValues)) {
     return error->ForClient();
   }
   if (values != nullptr && values->has_value()) TRY(substitutions->SetValues(std::move(**values)));
@@ -125,14 +134,15 @@ Status CheckConditionalOperator(const std::optional<ConditionalOperator>& condit
     return ValidationError("ConditionalOperator cannot be used without Filter or Expected");
   }
   if (conditions->size() == 1) {
-    return ValidationError("ConditionalOperator can only be used when Filter or Expected has two or more elements");
+    return ValidationError(
+        "ConditionalOperator can only be used when Filter or Expected has two or more elements");
   }
   return OkStatus();
 }
 
-Result<expr::Condition> CompileLegacyConditions(const std::vector<LegacyCondition>& conditions,
-                                                const std::optional<ConditionalOperator>& conditional_operator,
-                                                expr::Role role) {
+Result<expr::Condition> CompileLegacyConditions(
+    const std::vector<LegacyCondition>& conditions,
+    const std::optional<ConditionalOperator>& conditional_operator, expr::Role role) {
   std::vector<expr::LegacyCondition> converted;
   converted.reserve(conditions.size());
   for (const LegacyCondition& condition : conditions) {
@@ -140,7 +150,8 @@ Result<expr::Condition> CompileLegacyConditions(const std::vector<LegacyConditio
     out.attribute = condition.attribute;
     out.value = condition.value;
     out.exists = condition.exists;
-    if (condition.comparison_operator) out.comparison_operator = std::string(Name(*condition.comparison_operator));
+    if (condition.comparison_operator)
+      out.comparison_operator = std::string(Name(*condition.comparison_operator));
     out.values = condition.values;
     converted.push_back(std::move(out));
   }
@@ -151,16 +162,18 @@ Result<expr::Condition> ConditionOf(const std::optional<std::string>& condition_
                                     const std::optional<std::vector<LegacyCondition>>& expected,
                                     const std::optional<ConditionalOperator>& conditional_operator,
                                     expr::Substitutions* substitutions) {
-  if (condition_expression) return expr::ParseCondition(*condition_expression, expr::Role::kCondition, substitutions);
+  if (condition_expression)
+    return expr::ParseCondition(*condition_expression, expr::Role::kCondition, substitutions);
   if (expected && !expected->empty()) {
     return CompileLegacyConditions(*expected, conditional_operator, expr::Role::kCondition);
   }
   return expr::Condition();
 }
 
-Result<expr::Projection> ProjectionOf(const std::optional<std::string>& projection_expression,
-                                      const std::optional<std::vector<std::string>>& attributes_to_get,
-                                      expr::Substitutions* substitutions) {
+Result<expr::Projection> ProjectionOf(
+    const std::optional<std::string>& projection_expression,
+    const std::optional<std::vector<std::string>>& attributes_to_get,
+    expr::Substitutions* substitutions) {
   if (projection_expression) return expr::ParseProjection(*projection_expression, substitutions);
   if (attributes_to_get) return expr::CompileAttributesToGet(*attributes_to_get);
   return expr::Projection();
@@ -178,14 +191,16 @@ Result<std::string_view> TableNameOf(std::string_view name_or_arn) {
   for (int colons = 0; colons < 5; ++colons) {
     const size_t colon = rest.find(':');
     if (colon == std::string_view::npos) {
-      return ValidationError("Invalid TableArn: Invalid ResourceArn provided as input " + std::string(name_or_arn));
+      return ValidationError("Invalid TableArn: Invalid ResourceArn provided as input " +
+                             std::string(name_or_arn));
     }
     rest.remove_prefix(colon + 1);
   }
   constexpr std::string_view kTable = "table/";
   if (!rest.starts_with(kTable) || rest.size() == kTable.size() ||
       rest.find('/', kTable.size()) != std::string_view::npos) {
-    return ValidationError("Invalid TableArn: Invalid ResourceArn provided as input " + std::string(name_or_arn));
+    return ValidationError("Invalid TableArn: Invalid ResourceArn provided as input " +
+                           std::string(name_or_arn));
   }
   return rest.substr(kTable.size());
 }
@@ -233,12 +248,14 @@ Status CheckKey(const model::KeySchema& schema, model::ItemView key) {
   return CheckKeyContents(schema, key);
 }
 
-Error ConditionFailed(const std::optional<ReturnValuesOnConditionCheckFailure>& wanted, model::ItemView old_item) {
+Error ConditionFailed(const std::optional<ReturnValuesOnConditionCheckFailure>& wanted,
+                      model::ItemView old_item) {
   std::shared_ptr<const ErrorPayload> payload;
   if (wanted == ReturnValuesOnConditionCheckFailure::kAllOld && old_item.exists()) {
     payload = std::make_shared<ItemPayload>(std::string(old_item.encoded()));
   }
-  return Error(ErrorCode::kConditionalCheckFailed, "The conditional request failed", std::move(payload));
+  return Error(ErrorCode::kConditionalCheckFailed, "The conditional request failed",
+               std::move(payload));
 }
 
 }  // namespace stator::ops

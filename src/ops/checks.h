@@ -16,7 +16,8 @@
 
 namespace stator::ops {
 
-// One expression parameter of an operation and whether the request has it. ProjectionExpression takes no values.
+// One expression parameter of an operation and whether the request has it. ProjectionExpression
+// takes no values.
 struct ExpressionParameter {
   std::string_view name;
   bool present;
@@ -30,51 +31,59 @@ struct LegacyParameter {
 
 // Mixing of legacy parameters and expressions, names and values without an expression.
 Status CheckExpressionParameters(std::initializer_list<ExpressionParameter> expressions,
-                                 std::initializer_list<LegacyParameter> legacy, bool names_present, bool values_present);
+                                 std::initializer_list<LegacyParameter> legacy, bool names_present,
+                                 bool values_present);
 
-// The substitutions of a request; takes the maps out of it. Reports an invalid value among ExpressionAttributeValues.
-Status SetSubstitutions(std::optional<ExpressionAttributeNames>* names, std::optional<ExpressionAttributeValues>* values,
+// The substitutions of a request; takes the maps out of it. Reports an invalid value among
+// ExpressionAttributeValues.
+Status SetSubstitutions(std::optional<ExpressionAttributeNames>* names,
+                        std::optional<ExpressionAttributeValues>* values,
                         const ValueErrors& value_errors, expr::Substitutions* substitutions);
 
 // ConditionalOperator beside an absent, empty or one-element condition map is an error.
 Status CheckConditionalOperator(const std::optional<ConditionalOperator>& conditional_operator,
                                 const std::optional<std::vector<LegacyCondition>>& conditions);
 
-// The condition of a write: ConditionExpression or Expected. Default-made if the request has neither.
+// The condition of a write: ConditionExpression or Expected. Default-made if the request has
+// neither.
 Result<expr::Condition> ConditionOf(const std::optional<std::string>& condition_expression,
                                     const std::optional<std::vector<LegacyCondition>>& expected,
                                     const std::optional<ConditionalOperator>& conditional_operator,
                                     expr::Substitutions* substitutions);
 // A legacy map as a condition of the given role.
-Result<expr::Condition> CompileLegacyConditions(const std::vector<LegacyCondition>& conditions,
-                                                const std::optional<ConditionalOperator>& conditional_operator,
-                                                expr::Role role);
+Result<expr::Condition> CompileLegacyConditions(
+    const std::vector<LegacyCondition>& conditions,
+    const std::optional<ConditionalOperator>& conditional_operator, expr::Role role);
 // ProjectionExpression or AttributesToGet.
-Result<expr::Projection> ProjectionOf(const std::optional<std::string>& projection_expression,
-                                      const std::optional<std::vector<std::string>>& attributes_to_get,
-                                      expr::Substitutions* substitutions);
+Result<expr::Projection> ProjectionOf(
+    const std::optional<std::string>& projection_expression,
+    const std::optional<std::vector<std::string>>& attributes_to_get,
+    expr::Substitutions* substitutions);
 
 // The error of an invalid attribute value at `place`, if the request has one.
 Status CheckValues(const ValueErrors& value_errors, ValuePlace place);
 
-// --- Tables and keys -------------------------------------------------------------------------------------------------
+// --- Tables and keys -----------------------------------------------------------------------------
 
 // The name in a TableName parameter, which may be an ARN. kValidation for a malformed ARN.
 Result<std::string_view> TableNameOf(std::string_view name_or_arn);
-// The table of an item operation: `Requested resource not found` if it does not exist or is not active yet.
+// The table of an item operation: `Requested resource not found` if it does not exist or is not
+// active yet.
 Result<table::TablePtr> FindActiveTable(const Environment& env, std::string_view name_or_arn);
 
 // Whether the item to put has the key attributes, with types and sizes that the schema wants.
 Status CheckItemKey(const model::KeySchema& schema, model::ItemView item);
 // Whether `key` is exactly a key of the schema.
 Status CheckKey(const model::KeySchema& schema, model::ItemView key);
-// The two halves of both, for operations that report them differently: which attributes there are and of what type,
-// and whether the key attributes, which are there, are neither empty nor too large.
+// The two halves of both, for operations that report them differently: which attributes there are
+// and of what type, and whether the key attributes, which are there, are neither empty nor too
+// large.
 Status CheckItemKeyShape(const model::KeySchema& schema, model::ItemView item);
 Status CheckKeyShape(const model::KeySchema& schema, model::ItemView key);
 Status CheckKeyContents(const model::KeySchema& schema, model::ItemView item);
 
 // Error of a failed condition, with the item if the request wants it and there is one.
-Error ConditionFailed(const std::optional<ReturnValuesOnConditionCheckFailure>& wanted, model::ItemView old_item);
+Error ConditionFailed(const std::optional<ReturnValuesOnConditionCheckFailure>& wanted,
+                      model::ItemView old_item);
 
 }  // namespace stator::ops

@@ -1,4 +1,5 @@
-// What every operation is handed: where the data is, what time it is, and on which loop its answer is awaited.
+// What every operation is handed: where the data is, what time it is, and on which loop its answer
+// is awaited.
 #pragma once
 
 #include <string>
@@ -27,7 +28,8 @@ struct Settings {
   std::string region = "us-east-1";
   std::string endpoint = "127.0.0.1:8000";  // what DescribeEndpoints answers
   throughput::ModelSettings throughput;     // quotas, and what on-demand starts with
-  bool delay_transient_statuses = false;    // tables stay CREATING and DELETING for a while, as in the cloud
+  bool delay_transient_statuses =
+      false;  // tables stay CREATING and DELETING for a while, as in the cloud
 };
 
 // Shared by all requests; thread-safe parts only.
@@ -49,16 +51,19 @@ struct AnswerFaults {
   bool refused = false;  // the error that the operation answers is one of the dial's
 };
 
-// One request. `loop` is the executor of the connection; operations answer through their callback on that executor's thread.
+// One request. `loop` is the executor of the connection; operations answer through their callback
+// on that executor's thread.
 struct Context {
   Environment& env;
   Executor& loop;
-  std::string_view operation = {};  // a client's; empty: work of the server's own, which meets no faults
+  std::string_view operation =
+      {};  // a client's; empty: work of the server's own, which meets no faults
   AnswerFaults faults = {};
   // How Query and Scan write their items; null: their items are encoded.
   ItemWriter item_writer = nullptr;
-  // What other processes have made of the catalog before the request is known. Without it an operation that finds no table, or one
-  // that is gone, is run again with it: so it answers the error, whatever else it might say, before it has done anything.
+  // What other processes have made of the catalog before the request is known. Without it an
+  // operation that finds no table, or one that is gone, is run again with it: so it answers the
+  // error, whatever else it might say, before it has done anything.
   bool catalog_known = true;
 };
 

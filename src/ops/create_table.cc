@@ -25,7 +25,8 @@ void CreateTable(Context& ctx, CreateTableRequest request, Callback<CreateTableR
       if (!table.ok()) {
         done(std::move(table).error());
       } else {
-        // As in the cloud the answer is always CREATING; DescribeTable says ACTIVE at once unless statuses are delayed.
+        // As in the cloud the answer is always CREATING; DescribeTable says ACTIVE at once unless
+        // statuses are delayed.
         done(CreateTableResponse{Describe(env, **table, TableStatus::kCreating)});
       }
     });

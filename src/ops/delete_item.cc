@@ -29,13 +29,16 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
   }
   state.attributes.clear();
   if (!old_item.exists()) return table::Change{};
-  if (state.request.return_values == ReturnValues::kAllOld) state.attributes = std::string(old_item.encoded());
+  if (state.request.return_values == ReturnValues::kAllOld)
+    state.attributes = std::string(old_item.encoded());
   table::Change change{table::Change::kDelete, ""};
   state.CountIndexUnits(old_item, &change);
   return change;
 }
 
-DeleteItemResponse Finish(State& state) { return FinishItemWrite<DeleteItemResponse>(state, state.request.key.view()); }
+DeleteItemResponse Finish(State& state) {
+  return FinishItemWrite<DeleteItemResponse>(state, state.request.key.view());
+}
 
 }  // namespace
 

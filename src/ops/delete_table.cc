@@ -12,11 +12,13 @@ namespace {
 Status CheckDeletable(const table::TableDescriptor& descriptor, const Environment& env) {
   if (StatusOf(descriptor, env) == TableStatus::kCreating) {
     return Error(ErrorCode::kResourceInUse,
-                 "Attempt to change a resource which is still in use: Table is being created: " + descriptor.name);
+                 "Attempt to change a resource which is still in use: Table is being created: " +
+                     descriptor.name);
   }
   if (descriptor.deletion_protection) {
     return ValidationError(
-        "Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.");
+        "Resource cannot be deleted as it is currently protected against deletion. Disable "
+        "deletion protection first.");
   }
   return OkStatus();
 }
@@ -33,28 +35,34 @@ void DeleteTable(Context& ctx, DeleteTableRequest request, Callback<DeleteTableR
   Executor& loop = ctx.loop;
   // Described before its items go, so that the answer still counts them.
   auto description = std::make_shared<TableDescription>();
-  if (const table::TablePtr table = env.store.Find(*name)) *description = Describe(env, *table, TableStatus::kDeleting);
-  const auto answer = [&env, &loop, description, done = std::make_shared<Callback<DeleteTableResponse>>(std::move(done))](
+  if (const table::TablePtr table = env.store.Find(*name))
+    *description = Describe(env, *table, TableStatus::kDeleting);
+  const auto answer = [&env, &loop, description,
+                       done = std::make_shared<Callback<DeleteTableResponse>>(std::move(done))](
                           Result<table::TablePtr> table) {
     RunOn(loop, [&env, description, done, table = std::move(table)]() mutable {
       if (!table.ok()) return (*done)(std::move(table).error());
       // It may be one that another process made and this one had not heard of.
-      if (description->table_id != (*table)->descriptor.table_id) *description = Describe(env, **table, TableStatus::kDeleting);
+      if (description->table_id != (*table)->descriptor.table_id)
+        *description = Describe(env, **table, TableStatus::kDeleting);
       (*done)(DeleteTableResponse{std::move(*description)});
     });
   };
   if (env.settings.delay_transient_statuses) {
-    env.store.Alter(std::string(*name),
-                    [&env](table::TableDescriptor* descriptor) -> Status {
-                      TRY(CheckDeletable(*descriptor, env));
-                      if (descriptor->deleting_micros == 0) descriptor->deleting_micros = env.clock.NowMicros();
-                      return OkStatus();
-                    },
-                    answer);
+    env.store.Alter(
+        std::string(*name),
+        [&env](table::TableDescriptor* descriptor) -> Status {
+          TRY(CheckDeletable(*descriptor, env));
+          if (descriptor->deleting_micros == 0) descriptor->deleting_micros = env.clock.NowMicros();
+          return OkStatus();
+        },
+        answer);
     return;
   }
-  env.store.Drop(std::string(*name),
-                 [&env](const table::TableDescriptor& descriptor) { return CheckDeletable(descriptor, env); }, answer);
+  env.store.Drop(
+      std::string(*name),
+      [&env](const table::TableDescriptor& descriptor) { return CheckDeletable(descriptor, env); },
+      answer);
 }
 
 void FinishDeletes(Environment& env) {

@@ -5,7 +5,8 @@
 
 namespace stator::ops {
 
-// Drops the tables whose DELETING has lasted long enough (Settings::delay_transient_statuses); for a periodic job.
+// Drops the tables whose DELETING has lasted long enough (Settings::delay_transient_statuses); for
+// a periodic job.
 void FinishDeletes(Environment& env);
 
 }  // namespace stator::ops

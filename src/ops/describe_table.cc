@@ -4,7 +4,8 @@
 
 namespace stator::ops {
 
-void DescribeTable(Context& ctx, DescribeTableRequest request, Callback<DescribeTableResponse> done) {
+void DescribeTable(Context& ctx, DescribeTableRequest request,
+                   Callback<DescribeTableResponse> done) {
   const Result<table::TablePtr> table =
       FindTableOfAnyStatus(ctx.env, request.table_name, ErrorCode::kResourceNotFound);
   if (!table.ok()) {
@@ -53,7 +54,8 @@ void DescribeLimits(Context& ctx, DescribeLimitsRequest, Callback<DescribeLimits
                               static_cast<int64_t>(quotas.table_quota_write_units)});
 }
 
-void DescribeEndpoints(Context& ctx, DescribeEndpointsRequest, Callback<DescribeEndpointsResponse> done) {
+void DescribeEndpoints(Context& ctx, DescribeEndpointsRequest,
+                       Callback<DescribeEndpointsResponse> done) {
   DescribeEndpointsResponse response;
   response.endpoints.push_back({ctx.env.settings.endpoint, 1440});
   done(std::move(response));

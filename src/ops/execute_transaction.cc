@@ -16,7 +16,8 @@ using expr::Statement;
 using expr::StatementKind;
 
 Error FailedAt(size_t i, std::string_view text) {
-  return ValidationError("Validation failed in TransactStatements[" + std::to_string(i) + "]: " + std::string(text));
+  return ValidationError("Validation failed in TransactStatements[" + std::to_string(i) +
+                         "]: " + std::string(text));
 }
 
 Result<std::vector<Statement>> ParseAll(const ExecuteTransactionRequest& request) {
@@ -25,12 +26,16 @@ Result<std::vector<Statement>> ParseAll(const ExecuteTransactionRequest& request
   bool reads = false;
   bool writes = false;
   for (const ParameterizedStatement& one : request.transact_statements) {
-    Result<Statement>& statement = parsed.emplace_back(ParseStatementOf(one.statement, one.parameters, {}));
-    if (!statement.ok() && statement.error().message().starts_with(expr::kMalformedStatement)) return statement.error();
+    Result<Statement>& statement =
+        parsed.emplace_back(ParseStatementOf(one.statement, one.parameters, {}));
+    if (!statement.ok() && statement.error().message().starts_with(expr::kMalformedStatement))
+      return statement.error();
     (expr::IsSelect(one.statement) ? reads : writes) = true;
   }
   if (reads && writes) {
-    return ValidationError("ExecuteTransaction API does not support both read and write operations in the same request.");
+    return ValidationError(
+        "ExecuteTransaction API does not support both read and write operations in the same "
+        "request.");
   }
   std::vector<Statement> statements;
   for (size_t i = 0; i < parsed.size(); ++i) {
@@ -38,14 +43,16 @@ Result<std::vector<Statement>> ParseAll(const ExecuteTransactionRequest& request
     if (parsed[i]->returning != expr::Returning::kNone) {
       return FailedAt(i, "RETURNING clause is not supported in ExecuteTransaction.");
     }
-    if (parsed[i]->index) return FailedAt(i, "Reads on indices are not supported within transactions.");
+    if (parsed[i]->index)
+      return FailedAt(i, "Reads on indices are not supported within transactions.");
     statements.push_back(*std::move(parsed[i]));
   }
   return statements;
 }
 
 // Every statement's table; those on one table get one version of it.
-Result<std::vector<table::TablePtr>> FindTables(const Environment& env, const std::vector<Statement>& statements) {
+Result<std::vector<table::TablePtr>> FindTables(const Environment& env,
+                                                const std::vector<Statement>& statements) {
   std::map<uint32_t, table::TablePtr> versions;
   std::vector<table::TablePtr> tables;
   for (const Statement& statement : statements) {
@@ -80,10 +87,12 @@ class Checker {
   std::set<std::pair<uint32_t, std::string>> items_;
 };
 
-// Keys that are empty or too large make the request invalid, other errors of a statement cancel the transaction [T][C].
+// Keys that are empty or too large make the request invalid, other errors of a statement cancel the
+// transaction [T][C].
 bool IsAboutContents(const Error& error) {
   const std::string& message = error.message();
-  return error.code() != ErrorCode::kValidation || message.starts_with("One or more parameter values are not valid") ||
+  return error.code() != ErrorCode::kValidation ||
+         message.starts_with("One or more parameter values are not valid") ||
          message.starts_with("Item size has exceeded");
 }
 
@@ -102,12 +111,14 @@ Result<ReadTransaction> PrepareReads(Context& ctx, const ExecuteTransactionReque
       continue;
     }
     if (plan->item_key.empty() || plan->filter.present()) {
-      return FailedAt(i, "Select statements within ExecuteTransaction must specify the primary key in the where clause.");
+      return FailedAt(i,
+                      "Select statements within ExecuteTransaction must specify the primary key in "
+                      "the where clause.");
     }
     TRY(CheckKeyContents(plan->target.table->key_schema(), model::ItemView(plan->key_attributes)));
     TRY(checker.AddItem(*plan->target.table, plan->item_key));
-    transaction.reads.push_back(
-        {std::move(statements[i].table), plan->target.table, std::move(plan->item_key), std::move(statements[i].projection)});
+    transaction.reads.push_back({std::move(statements[i].table), plan->target.table,
+                                 std::move(plan->item_key), std::move(statements[i].projection)});
   }
   TRY(checker.Finish());
   return transaction;
@@ -131,19 +142,22 @@ Result<WriteTransaction> PrepareWrites(Context& ctx, const ExecuteTransactionReq
   for (size_t i = 0; i < statements.size(); ++i) {
     const bool exists = statements[i].kind == StatementKind::kExists;
     Result<TransactionAction> action = PlanWrite(tables[i], &statements[i]);
-    if (exists && (action.ok() ? !action->condition.present() : action.error().message() == kNoKeyEquality)) {
+    if (exists &&
+        (action.ok() ? !action->condition.present() : action.error().message() == kNoKeyEquality)) {
       return FailedAt(i, "EXISTS() must contain a single item read with additional condition");
     }
     if (!action.ok()) {
-      if (action.error().message().starts_with("Key value must be of type")) return FailedAt(i, action.error().message());
+      if (action.error().message().starts_with("Key value must be of type"))
+        return FailedAt(i, action.error().message());
       if (IsAboutContents(action.error())) return std::move(action).error();
       checker.Fail(i, action.error());
       continue;
     }
     TRY(checker.AddItem(*action->table, action->key));
     if (action->kind == TransactionAction::kInsert) inserted_bytes += action->view().size_bytes();
-    action->return_old_on_failure = request.transact_statements[i].return_values_on_condition_check_failure ==
-                                    ReturnValuesOnConditionCheckFailure::kAllOld;
+    action->return_old_on_failure =
+        request.transact_statements[i].return_values_on_condition_check_failure ==
+        ReturnValuesOnConditionCheckFailure::kAllOld;
     transaction.actions.push_back(*std::move(action));
   }
   TRY(checker.Finish());
@@ -154,17 +168,20 @@ Result<WriteTransaction> PrepareWrites(Context& ctx, const ExecuteTransactionReq
 void Run(Context& ctx, WriteTransaction transaction, std::optional<ReturnConsumedCapacity> wanted,
          Callback<ExecuteTransactionResponse> done) {
   std::vector<std::pair<std::string, table::TablePtr>> tables;
-  for (const TransactionAction& action : transaction.actions) tables.emplace_back(action.table_name, action.table);
+  for (const TransactionAction& action : transaction.actions)
+    tables.emplace_back(action.table_name, action.table);
   RunWriteTransaction(ctx, std::move(transaction),
-                      [wanted, tables = std::move(tables), done = std::move(done)](Result<TransactionUnits> drawn) mutable {
+                      [wanted, tables = std::move(tables),
+                       done = std::move(done)](Result<TransactionUnits> drawn) mutable {
                         if (!drawn.ok()) {
                           done(std::move(drawn).error());
                           return;
                         }
                         TransactionCapacity capacity;
                         for (size_t i = 0; i < tables.size(); ++i) {
-                          capacity.Add(tables[i].first, tables[i].second, drawn->units[i],
-                                       drawn->index_units.empty() ? IndexUnits() : drawn->index_units[i]);
+                          capacity.Add(
+                              tables[i].first, tables[i].second, drawn->units[i],
+                              drawn->index_units.empty() ? IndexUnits() : drawn->index_units[i]);
                         }
                         ExecuteTransactionResponse response;
                         response.responses.resize(tables.size());
@@ -175,7 +192,8 @@ void Run(Context& ctx, WriteTransaction transaction, std::optional<ReturnConsume
 
 }  // namespace
 
-void ExecuteTransaction(Context& ctx, ExecuteTransactionRequest request, Callback<ExecuteTransactionResponse> done) {
+void ExecuteTransaction(Context& ctx, ExecuteTransactionRequest request,
+                        Callback<ExecuteTransactionResponse> done) {
   Result<std::vector<Statement>> statements = ParseAll(request);
   if (!statements.ok()) {
     done(std::move(statements).error());
@@ -195,13 +213,15 @@ void ExecuteTransaction(Context& ctx, ExecuteTransactionRequest request, Callbac
     done(std::move(transaction).error());
     return;
   }
-  RunReadTransaction(ctx, *std::move(transaction), [done = std::move(done)](Result<TransactGetItemsResponse> read) mutable {
-    if (!read.ok()) {
-      done(std::move(read).error());
-      return;
-    }
-    done(ExecuteTransactionResponse{std::move(read->responses), std::move(read->consumed_capacity)});
-  });
+  RunReadTransaction(ctx, *std::move(transaction),
+                     [done = std::move(done)](Result<TransactGetItemsResponse> read) mutable {
+                       if (!read.ok()) {
+                         done(std::move(read).error());
+                         return;
+                       }
+                       done(ExecuteTransactionResponse{std::move(read->responses),
+                                                       std::move(read->consumed_capacity)});
+                     });
 }
 
 }  // namespace stator::ops

@@ -140,13 +140,10 @@ class RuleReader {
  private:
   std::string_view DurationName() const {
     switch (rule_.fault) {
-      case Fault::kStaleRead:
-        return "age";
+      case Fault::kStaleRead: return "age";
       case Fault::kIndexDelay:
-      case Fault::kSlow:
-        return "delay";
-      default:
-        return "";
+      case Fault::kSlow: return "delay";
+      default: return "";
     }
   }
 

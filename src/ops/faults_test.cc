@@ -70,7 +70,8 @@ struct FaultWorld : TestWorld {
     while (true) {
       const auto page = Call(Query, request, "Query");
       EXPECT_TRUE(page.ok());
-      for (const model::ItemView item : *page->items) found += std::to_string(NumberIn(std::string(item.encoded()))) + " ";
+      for (const model::ItemView item : *page->items)
+        found += std::to_string(NumberIn(std::string(item.encoded()))) + " ";
       if (!page->last_evaluated_key) return found;
       request.exclusive_start_key = EncodedItem{*page->last_evaluated_key};
     }

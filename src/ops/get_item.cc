@@ -18,16 +18,18 @@ struct Plan {
 };
 
 Result<Plan> Prepare(Context& ctx, GetItemRequest request) {
-  TRY(CheckExpressionParameters({{"ProjectionExpression", request.projection_expression.has_value(), false}},
-                                {{"AttributesToGet", request.attributes_to_get.has_value()}},
-                                request.expression_attribute_names.has_value(), false));
+  TRY(CheckExpressionParameters(
+      {{"ProjectionExpression", request.projection_expression.has_value(), false}},
+      {{"AttributesToGet", request.attributes_to_get.has_value()}},
+      request.expression_attribute_names.has_value(), false));
   TRY(CheckValues(request.value_errors, ValuePlace::kKey));
   Plan plan;
   if (request.projection_expression || request.attributes_to_get) {
     expr::Substitutions substitutions;
-    TRY(SetSubstitutions(&request.expression_attribute_names, nullptr, request.value_errors, &substitutions));
-    ASSIGN_OR_RETURN(plan.projection,
-                     ProjectionOf(request.projection_expression, request.attributes_to_get, &substitutions));
+    TRY(SetSubstitutions(&request.expression_attribute_names, nullptr, request.value_errors,
+                         &substitutions));
+    ASSIGN_OR_RETURN(plan.projection, ProjectionOf(request.projection_expression,
+                                                   request.attributes_to_get, &substitutions));
     TRY(substitutions.CheckAllUsed());
   }
   ASSIGN_OR_RETURN(plan.table, FindActiveTable(ctx.env, request.table_name));
@@ -54,7 +56,8 @@ void GetItem(Context& ctx, GetItemRequest request, Callback<GetItemResponse> don
   table::Store& store = ctx.env.store;
   const auto read = [plan, &store](kv::Tier tier) -> Result<std::optional<std::string>> {
     std::string item;
-    ASSIGN_OR_RETURN(const bool found, store.Get(*plan->table, plan->key, tier, &item, plan->past.get()));
+    ASSIGN_OR_RETURN(const bool found,
+                     store.Get(*plan->table, plan->key, tier, &item, plan->past.get()));
     if (!found) return std::optional<std::string>();
     return std::optional<std::string>(std::move(item));
   };
@@ -62,29 +65,33 @@ void GetItem(Context& ctx, GetItemRequest request, Callback<GetItemResponse> don
     if (plan->past != nullptr) return ReadOnWorker(ctx, read, std::move(take));
     store.GetLater(*plan->table, plan->key, std::move(take));
   };
-  ReadThenFinish(ctx, read, later, [&ctx, plan, done = std::move(done)](Result<std::optional<std::string>> item) mutable {
-    if (!item.ok()) {
-      done(std::move(item).error());
-      return;
-    }
-    const bool consistent = plan->request.consistent_read.value_or(false);
-    const int64_t bytes = *item ? static_cast<int64_t>(model::ItemView(**item).size_bytes()) : 0;
-    const int64_t halves = throughput::ReadHalves(bytes, consistent);
-    if (const auto refusal = AdmitItemRead(ctx, *plan->table, plan->key, halves, consistent)) {
-      done(ErrorOf(ctx, *refusal));
-      return;
-    }
-    GetItemResponse response;
-    response.stored_bytes = bytes;
-    response.consumed_capacity = TableCapacity(plan->request.return_consumed_capacity, plan->request.table_name,
-                                               throughput::HalvesToUnits(halves));
-    if (*item && plan->projection.present()) {
-      response.item = expr::Project(plan->projection, model::ItemView(**item));
-    } else {
-      response.item = std::move(*item);
-    }
-    done(std::move(response));
-  });
+  ReadThenFinish(
+      ctx, read, later,
+      [&ctx, plan, done = std::move(done)](Result<std::optional<std::string>> item) mutable {
+        if (!item.ok()) {
+          done(std::move(item).error());
+          return;
+        }
+        const bool consistent = plan->request.consistent_read.value_or(false);
+        const int64_t bytes =
+            *item ? static_cast<int64_t>(model::ItemView(**item).size_bytes()) : 0;
+        const int64_t halves = throughput::ReadHalves(bytes, consistent);
+        if (const auto refusal = AdmitItemRead(ctx, *plan->table, plan->key, halves, consistent)) {
+          done(ErrorOf(ctx, *refusal));
+          return;
+        }
+        GetItemResponse response;
+        response.stored_bytes = bytes;
+        response.consumed_capacity =
+            TableCapacity(plan->request.return_consumed_capacity, plan->request.table_name,
+                          throughput::HalvesToUnits(halves));
+        if (*item && plan->projection.present()) {
+          response.item = expr::Project(plan->projection, model::ItemView(**item));
+        } else {
+          response.item = std::move(*item);
+        }
+        done(std::move(response));
+      });
 }
 
 }  // namespace stator::ops

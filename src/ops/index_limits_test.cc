@@ -1,5 +1,5 @@
-// What indexes forbid: collections and items that are too large, keys that do not fit, attributes that they do not have. And
-// the end of an index that is not complete yet.
+// What indexes forbid: collections and items that are too large, keys that do not fit, attributes
+// that they do not have. And the end of an index that is not complete yet.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -20,11 +20,12 @@ void CreateIndexed(TestWorld& world, const std::string& name = "t", bool with_gl
   CreateTableRequest request;
   request.table_name = name;
   request.billing_mode = BillingMode::kPayPerRequest;
-  request.attribute_definitions = {{"pk", ScalarAttributeType::kS}, {"sk", ScalarAttributeType::kN},
+  request.attribute_definitions = {{"pk", ScalarAttributeType::kS},
+                                   {"sk", ScalarAttributeType::kN},
                                    {"l", ScalarAttributeType::kS}};
   request.key_schema = {{"pk", KeyType::kHash}, {"sk", KeyType::kRange}};
-  request.local_secondary_indexes = {
-      LocalSecondaryIndex{"local", {{"pk", KeyType::kHash}, {"l", KeyType::kRange}}, {ProjectionType::kAll, {}}}};
+  request.local_secondary_indexes = {LocalSecondaryIndex{
+      "local", {{"pk", KeyType::kHash}, {"l", KeyType::kRange}}, {ProjectionType::kAll, {}}}};
   if (with_global) {
     request.attribute_definitions->push_back({"g", ScalarAttributeType::kS});
     GlobalSecondaryIndex global;
@@ -39,7 +40,8 @@ void CreateIndexed(TestWorld& world, const std::string& name = "t", bool with_gl
 
 // {pk, sk, d} with `bytes` bytes in d, and what `more` says.
 std::string Row(const std::string& pk, int sk, size_t bytes, const std::string& more = "") {
-  return Item("{pk: '" + pk + "', sk: " + std::to_string(sk) + ", d: '" + std::string(bytes, 'x') + "'" + more + "}");
+  return Item("{pk: '" + pk + "', sk: " + std::to_string(sk) + ", d: '" + std::string(bytes, 'x') +
+              "'" + more + "}");
 }
 
 UpdateItemRequest Update(const std::string& key, const char* expression, const std::string& value) {
@@ -55,9 +57,12 @@ UpdateItemRequest Update(const std::string& key, const char* expression, const s
 template <typename T>
 std::string Outcome(const Result<T>& result) {
   if (result.ok()) return "ok";
-  if (const auto* payload = dynamic_cast<const CancellationPayload*>(result.error().payload().get()); payload != nullptr) {
+  if (const auto* payload =
+          dynamic_cast<const CancellationPayload*>(result.error().payload().get());
+      payload != nullptr) {
     std::string text;
-    for (const CancellationReason& reason : payload->reasons) text.append(reason.code).append(": ").append(reason.message).append("; ");
+    for (const CancellationReason& reason : payload->reasons)
+      text.append(reason.code).append(": ").append(reason.message).append("; ");
     return text;
   }
   return result.error().message();
@@ -88,7 +93,8 @@ std::string TransactPut(TestWorld& world, std::string item) {
   return Outcome(world.Call(TransactWriteItems, std::move(request)));
 }
 
-std::string TransactUpdate(TestWorld& world, const std::string& key, const char* expression, const std::string& value) {
+std::string TransactUpdate(TestWorld& world, const std::string& key, const char* expression,
+                           const std::string& value) {
   TransactWriteItemsRequest request;
   TransactWriteAction& update = request.transact_items.emplace_back().update.emplace();
   update.table_name = "t";
@@ -110,13 +116,17 @@ TEST(ItemCollections, GrowToTheirLimitAndMayAlwaysShrink) {
   // Item and entry count: 2 * 1,0xx bytes.
   EXPECT_EQ(Outcome(world.Put("t", Row("p", 1, 1000, ", l: 'a'"))), "ok");
   EXPECT_EQ(Outcome(world.Put("t", Row("p", 2, 1000, ", l: 'a'"))), kTooLarge);
-  EXPECT_EQ(world.Put("t", Row("p", 2, 1000, ", l: 'a'")).error().code(), ErrorCode::kItemCollectionTooLarge);
+  EXPECT_EQ(world.Put("t", Row("p", 2, 1000, ", l: 'a'")).error().code(),
+            ErrorCode::kItemCollectionTooLarge);
   EXPECT_EQ(Outcome(world.Put("t", Row("p", 2, 1000))), "ok") << "without an entry it fits";
-  EXPECT_EQ(Outcome(world.Call(UpdateItem, Update("{pk: 'p', sk: 2}", "SET l = :v", "'a'"))), kTooLarge);
-  EXPECT_EQ(Outcome(world.Call(UpdateItem, Update("{pk: 'p', sk: 3}", "SET d = :v", "'" + std::string(1000, 'y') + "'"))),
+  EXPECT_EQ(Outcome(world.Call(UpdateItem, Update("{pk: 'p', sk: 2}", "SET l = :v", "'a'"))),
+            kTooLarge);
+  EXPECT_EQ(Outcome(world.Call(UpdateItem, Update("{pk: 'p', sk: 3}", "SET d = :v",
+                                                  "'" + std::string(1000, 'y') + "'"))),
             kTooLarge);
   EXPECT_EQ(BatchPut(world, {Row("q", 1, 10), Row("p", 4, 1000)}), kTooLarge);
-  EXPECT_EQ(TransactPut(world, Row("p", 4, 1000)), "None: ; ItemCollectionSizeLimitExceeded: Collection size exceeded.; ");
+  EXPECT_EQ(TransactPut(world, Row("p", 4, 1000)),
+            "None: ; ItemCollectionSizeLimitExceeded: Collection size exceeded.; ");
   GetItemRequest get;
   get.table_name = "t";
   get.key.bytes = Item("{pk: 'other', sk: 0}");
@@ -125,9 +135,15 @@ TEST(ItemCollections, GrowToTheirLimitAndMayAlwaysShrink) {
 
   // Above a limit that is lower now, what shrinks is taken and what keeps its size too.
   world.store->LimitCollections(100);
-  EXPECT_EQ(Outcome(world.Call(UpdateItem, Update(key, "SET d = :v", "'" + std::string(1000, 'z') + "'"))), "ok");
-  EXPECT_EQ(Outcome(world.Call(UpdateItem, Update(key, "SET d = :v", "'" + std::string(1001, 'z') + "'"))), kTooLarge);
-  EXPECT_EQ(Outcome(world.Call(UpdateItem, Update(key, "SET d = :v", "'" + std::string(900, 'z') + "'"))), "ok");
+  EXPECT_EQ(Outcome(world.Call(UpdateItem,
+                               Update(key, "SET d = :v", "'" + std::string(1000, 'z') + "'"))),
+            "ok");
+  EXPECT_EQ(Outcome(world.Call(UpdateItem,
+                               Update(key, "SET d = :v", "'" + std::string(1001, 'z') + "'"))),
+            kTooLarge);
+  EXPECT_EQ(
+      Outcome(world.Call(UpdateItem, Update(key, "SET d = :v", "'" + std::string(900, 'z') + "'"))),
+      "ok");
   DeleteItemRequest gone;
   gone.table_name = "t";
   gone.key.bytes = Item("{pk: 'p', sk: 2}");
@@ -135,7 +151,8 @@ TEST(ItemCollections, GrowToTheirLimitAndMayAlwaysShrink) {
   gone.key.bytes = Item(key);
   EXPECT_EQ(Outcome(world.Call(DeleteItem, gone)), "ok");
   const table::TablePtr table = world.store->Find("t");
-  const std::string item_key = table::EncodeItemKey(table->key_schema(), model::ItemView(gone.key.bytes));
+  const std::string item_key =
+      table::EncodeItemKey(table->key_schema(), model::ItemView(gone.key.bytes));
   EXPECT_EQ(*world.store->CollectionBytes(*table, item_key, kv::Tier::kAny), 0);
 }
 
@@ -155,9 +172,12 @@ TEST(ItemSize, CountsTheEntryInALocalIndex) {
   EXPECT_EQ(Outcome(world.Put("t", large)), kPut);
   EXPECT_EQ(BatchPut(world, {large}), kPut);
   EXPECT_EQ(TransactPut(world, large), kPut) << "refused as a whole";
-  EXPECT_EQ(Outcome(world.Put("t", Row("p", 1, 250'000, ", g: 'a'"))), "ok") << "global indexes do not count";
-  EXPECT_EQ(Outcome(world.Call(UpdateItem, Update("{pk: 'p', sk: 1}", "SET l = :v", "'a'"))), kUpdate);
-  EXPECT_EQ(TransactUpdate(world, "{pk: 'p', sk: 1}", "SET l = :v", "'a'"), std::string("ValidationError: ") + kUpdate + "; ");
+  EXPECT_EQ(Outcome(world.Put("t", Row("p", 1, 250'000, ", g: 'a'"))), "ok")
+      << "global indexes do not count";
+  EXPECT_EQ(Outcome(world.Call(UpdateItem, Update("{pk: 'p', sk: 1}", "SET l = :v", "'a'"))),
+            kUpdate);
+  EXPECT_EQ(TransactUpdate(world, "{pk: 'p', sk: 1}", "SET l = :v", "'a'"),
+            std::string("ValidationError: ") + kUpdate + "; ");
   // Item and entry are 204,800 bytes each: names, keys and l take 10 of them.
   EXPECT_EQ(Outcome(world.Put("t", Row("p", 2, 204'800 - 10, ", l: 'a'"))), "ok");
   EXPECT_EQ(Outcome(world.Put("t", Row("p", 2, 204'800 - 9, ", l: 'a'"))), kPut);
@@ -169,7 +189,8 @@ TEST(IndexKeys, ThatDoNotFitRefuseEveryWrite) {
   ASSERT_TRUE(world.Put("t", Row("p", 1, 1)).ok());
   const std::string kInvalid = "One or more parameter values were invalid: ";
   const std::string kNotValid = "One or more parameter values are not valid. ";
-  const std::string kEmpty = "The AttributeValue for a key attribute cannot contain an empty string value.";
+  const std::string kEmpty =
+      "The AttributeValue for a key attribute cannot contain an empty string value.";
   struct Case {
     const char* attribute;
     std::string value;
@@ -179,19 +200,29 @@ TEST(IndexKeys, ThatDoNotFitRefuseEveryWrite) {
   const Case cases[] = {
       {"g", "1", kInvalid + "Type mismatch for Index Key g Expected: S Actual: N IndexName: global",
        "The update expression attempted to update the secondary index key to unsupported type"},
-      {"l", "true", kInvalid + "Type mismatch for Index Key l Expected: S Actual: BOOL IndexName: local",
+      {"l", "true",
+       kInvalid + "Type mismatch for Index Key l Expected: S Actual: BOOL IndexName: local",
        "The update expression attempted to update the secondary index key to unsupported type"},
-      {"g", "''", kNotValid + "A value specified for a secondary index key is not supported. " + kEmpty +
-                      " IndexName: global, IndexKey: g",
-       kNotValid + "The update expression attempted to update a key to a value that is not supported. " + kEmpty},
-      {"l", "''", kNotValid + "A value specified for a secondary index key is not supported. " + kEmpty +
-                      " IndexName: local, IndexKey: l",
-       kNotValid + "The update expression attempted to update a key to a value that is not supported. " + kEmpty},
-      {"g", "'" + std::string(2049, 'x') + "'", kInvalid + "Size of hashkey has exceeded the maximum size limit of2048 bytes",
-       "The update expression attempted to update the secondary index key beyond allowed size limits"},
+      {"g", "''",
+       kNotValid + "A value specified for a secondary index key is not supported. " + kEmpty +
+           " IndexName: global, IndexKey: g",
+       kNotValid +
+           "The update expression attempted to update a key to a value that is not supported. " +
+           kEmpty},
+      {"l", "''",
+       kNotValid + "A value specified for a secondary index key is not supported. " + kEmpty +
+           " IndexName: local, IndexKey: l",
+       kNotValid +
+           "The update expression attempted to update a key to a value that is not supported. " +
+           kEmpty},
+      {"g", "'" + std::string(2049, 'x') + "'",
+       kInvalid + "Size of hashkey has exceeded the maximum size limit of2048 bytes",
+       "The update expression attempted to update the secondary index key beyond allowed size "
+       "limits"},
       {"l", "'" + std::string(1025, 'x') + "'",
        kInvalid + "Aggregated size of all range keys has exceeded the size limit of 1024 bytes",
-       "The update expression attempted to update the secondary index key beyond allowed size limits"},
+       "The update expression attempted to update the secondary index key beyond allowed size "
+       "limits"},
   };
   for (const Case& c : cases) {
     const std::string item = Row("p", 1, 2, std::string(", ") + c.attribute + ": " + c.value);
@@ -199,8 +230,10 @@ TEST(IndexKeys, ThatDoNotFitRefuseEveryWrite) {
     EXPECT_EQ(Outcome(world.Put("t", item)), c.put);
     EXPECT_EQ(BatchPut(world, {Row("q", 1, 1), item}), c.put);
     EXPECT_EQ(TransactPut(world, item), "None: ; ValidationError: " + c.put + "; ");
-    EXPECT_EQ(Outcome(world.Call(UpdateItem, Update("{pk: 'p', sk: 1}", set.c_str(), c.value))), c.update);
-    EXPECT_EQ(TransactUpdate(world, "{pk: 'p', sk: 1}", set.c_str(), c.value), "ValidationError: " + c.update + "; ");
+    EXPECT_EQ(Outcome(world.Call(UpdateItem, Update("{pk: 'p', sk: 1}", set.c_str(), c.value))),
+              c.update);
+    EXPECT_EQ(TransactUpdate(world, "{pk: 'p', sk: 1}", set.c_str(), c.value),
+              "ValidationError: " + c.update + "; ");
   }
   const table::TablePtr table = world.store->Find("t");
   EXPECT_EQ(world.store->Counts(*table)->items, 1);
@@ -236,28 +269,34 @@ TEST(IndexDeletion, EndsTheFillingOfAnIndex) {
   TestWorld world;
   CreateIndexed(world, "twin");
   CreateIndexed(world, "t", false);
-  for (int i = 0; i < 300; ++i) ASSERT_TRUE(world.Put("t", Row("p" + std::to_string(i % 7), i, 5, ", g: 'a'")).ok());
-  // One entry cannot be written, so the index does not become ACTIVE. An entry's key is the same in any table of these keys.
+  for (int i = 0; i < 300; ++i)
+    ASSERT_TRUE(world.Put("t", Row("p" + std::to_string(i % 7), i, 5, ", g: 'a'")).ok());
+  // One entry cannot be written, so the index does not become ACTIVE. An entry's key is the same in
+  // any table of these keys.
   const table::TablePtr twin = world.store->Find("twin");
   const std::string stuck = Row("p1", 1, 5, ", g: 'a'");
-  world.engine.Refuse(table::EncodeEntryKey(twin->descriptor, *twin->descriptor.FindIndex("global"), model::ItemView(stuck)));
+  world.engine.Refuse(table::EncodeEntryKey(twin->descriptor, *twin->descriptor.FindIndex("global"),
+                                            model::ItemView(stuck)));
   ASSERT_EQ(Outcome(world.Call(UpdateTable, CreationOf("late"))), "ok");
   EXPECT_TRUE(world.store->BuildsIndexes());
   EXPECT_EQ(world.Call(UpdateTable, CreationOf("other")).error().code(), ErrorCode::kLimitExceeded);
-  EXPECT_EQ(world.Call(UpdateTable, DeletionOf("nobody")).error().code(), ErrorCode::kLimitExceeded);
+  EXPECT_EQ(world.Call(UpdateTable, DeletionOf("nobody")).error().code(),
+            ErrorCode::kLimitExceeded);
   QueryRequest query;
   query.table_name = "t";
   query.index_name = "late";
   query.key_condition_expression = "g = :g";
   query.expression_attribute_values.emplace();
   query.expression_attribute_values->emplace_back(":g", Value("'a'"));
-  EXPECT_EQ(Outcome(world.Call(Query, query)), "Cannot read from backfilling global secondary index: late");
+  EXPECT_EQ(Outcome(world.Call(Query, query)),
+            "Cannot read from backfilling global secondary index: late");
   const uint32_t tablet = world.store->Find("t")->descriptor.FindIndex("late")->tablet_id;
 
   const Result<UpdateTableResponse> deleted = world.Call(UpdateTable, DeletionOf("late"));
   ASSERT_TRUE(deleted.ok()) << deleted.error().message();
   ASSERT_EQ(deleted->table_description.global_secondary_indexes.size(), 1u);
-  EXPECT_EQ(deleted->table_description.global_secondary_indexes[0].index_status, IndexStatus::kDeleting);
+  EXPECT_EQ(deleted->table_description.global_secondary_indexes[0].index_status,
+            IndexStatus::kDeleting);
   while (world.store->BuildsIndexes()) std::this_thread::yield();
   const table::TablePtr table = world.store->Find("t");
   EXPECT_EQ(table->descriptor.FindIndex("late"), nullptr);

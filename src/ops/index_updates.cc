@@ -22,10 +22,13 @@ Error Invalid(std::string_view text) {
 
 Error TooManyAtOnce() {
   return Error(ErrorCode::kLimitExceeded,
-               "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table");
+               "Subscriber limit exceeded: Only 1 online index can be created or deleted "
+               "simultaneously per table");
 }
 
-bool ChangesSet(const GlobalSecondaryIndexUpdate& update) { return update.create || update.delete_index; }
+bool ChangesSet(const GlobalSecondaryIndexUpdate& update) {
+  return update.create || update.delete_index;
+}
 
 bool EndsCreation(const GlobalSecondaryIndexUpdate& update, const IndexDescriptor& index) {
   return update.delete_index && update.delete_index->index_name == index.name &&
@@ -40,9 +43,11 @@ const std::string& NameOf(const GlobalSecondaryIndexUpdate& update) {
 // The index that an Update or Delete names.
 Result<IndexDescriptor*> FindGlobal(TableDescriptor* descriptor, const std::string& name) {
   for (IndexDescriptor& index : descriptor->indexes) {
-    if (index.is_global() && index.name == name && index.state != IndexDescriptor::State::kDeleting) return &index;
+    if (index.is_global() && index.name == name && index.state != IndexDescriptor::State::kDeleting)
+      return &index;
   }
-  return Error(ErrorCode::kResourceNotFound, "Requested resource not found: Index: " + name + " not found");
+  return Error(ErrorCode::kResourceNotFound,
+               "Requested resource not found: Index: " + name + " not found");
 }
 
 // The request has to define the keys of a new index, again if the table knows them already.
@@ -51,20 +56,23 @@ Status CheckKeyIsDefined(const UpdateTableRequest& request, const GlobalSecondar
   std::vector<std::string_view> defined;
   for (const KeySchemaElement& element : create.key_schema) keys.push_back(element.attribute_name);
   if (request.attribute_definitions) {
-    for (const AttributeDefinition& definition : *request.attribute_definitions) defined.push_back(definition.attribute_name);
+    for (const AttributeDefinition& definition : *request.attribute_definitions)
+      defined.push_back(definition.attribute_name);
   }
   const bool all = std::all_of(keys.begin(), keys.end(), [&](std::string_view key) {
     return std::find(defined.begin(), defined.end(), key) != defined.end();
   });
   if (all) return OkStatus();
-  return Invalid(fmt::format("Some index key attributes are not defined in AttributeDefinitions. Keys: [{}], "
-                             "AttributeDefinitions: [{}]",
-                             fmt::join(keys, ", "), fmt::join(defined, ", ")));
+  return Invalid(
+      fmt::format("Some index key attributes are not defined in AttributeDefinitions. Keys: [{}], "
+                  "AttributeDefinitions: [{}]",
+                  fmt::join(keys, ", "), fmt::join(defined, ", ")));
 }
 
-// Definitions of the request come in where they are needed; a type that an attribute has already stays.
-Status Create(const UpdateTableRequest& request, const GlobalSecondaryIndex& create, const Settings& settings,
-              int64_t now, TableDescriptor* d) {
+// Definitions of the request come in where they are needed; a type that an attribute has already
+// stays.
+Status Create(const UpdateTableRequest& request, const GlobalSecondaryIndex& create,
+              const Settings& settings, int64_t now, TableDescriptor* d) {
   if (d->FindIndex(create.index_name) != nullptr) {
     return ValidationError("Attempting to create an index which already exists");
   }
@@ -73,8 +81,12 @@ Status Create(const UpdateTableRequest& request, const GlobalSecondaryIndex& cre
     for (const AttributeDefinition& definition : *request.attribute_definitions) {
       const bool known =
           std::any_of(d->attribute_definitions.begin(), d->attribute_definitions.end(),
-                      [&](const model::KeyAttribute& attribute) { return attribute.name == definition.attribute_name; });
-      if (!known) d->attribute_definitions.push_back({definition.attribute_name, ToValueType(definition.attribute_type)});
+                      [&](const model::KeyAttribute& attribute) {
+                        return attribute.name == definition.attribute_name;
+                      });
+      if (!known)
+        d->attribute_definitions.push_back(
+            {definition.attribute_name, ToValueType(definition.attribute_type)});
     }
   }
   ASSIGN_OR_RETURN(IndexDescriptor index, DefineNewGlobalIndex(create, settings, now, *d));
@@ -83,8 +95,8 @@ Status Create(const UpdateTableRequest& request, const GlobalSecondaryIndex& cre
   return CheckIndexLimits(*d);
 }
 
-Status Update(const UpdateGlobalSecondaryIndexAction& update, const Settings& settings, bool was_on_demand,
-              int64_t now, TableDescriptor* d) {
+Status Update(const UpdateGlobalSecondaryIndexAction& update, const Settings& settings,
+              bool was_on_demand, int64_t now, TableDescriptor* d) {
   ASSIGN_OR_RETURN(IndexDescriptor * index, FindGlobal(d, update.index_name));
   const bool on_demand = d->billing_mode == table::BillingMode::kPayPerRequest;
   table::IndexThroughput& t = index->throughput;
@@ -104,7 +116,8 @@ Status Update(const UpdateGlobalSecondaryIndexAction& update, const Settings& se
   if (update.on_demand_throughput) {
     TRY(ChangeMaxima(settings, *update.on_demand_throughput, on_demand, index->name, &t));
   }
-  if (update.warm_throughput) TRY(RaiseWarm(settings, *update.warm_throughput, on_demand, index->name, &t));
+  if (update.warm_throughput)
+    TRY(RaiseWarm(settings, *update.warm_throughput, on_demand, index->name, &t));
   index->changed_micros = now;
   return OkStatus();
 }
@@ -113,7 +126,8 @@ Status Update(const UpdateGlobalSecondaryIndexAction& update, const Settings& se
 Status CheckIndexesProvisioned(const TableDescriptor& d) {
   if (d.billing_mode != table::BillingMode::kProvisioned) return OkStatus();
   for (const IndexDescriptor& index : d.indexes) {
-    if (index.is_global() && index.state != IndexDescriptor::State::kDeleting && index.throughput.read_units == 0) {
+    if (index.is_global() && index.state != IndexDescriptor::State::kDeleting &&
+        index.throughput.read_units == 0) {
       return CheckIndexThroughput(index.name, false, false);
     }
   }
@@ -127,14 +141,18 @@ Status CheckIndexUpdates(const UpdateTableRequest& request) {
   std::set<std::string_view> names;
   size_t set_changes = 0;
   for (const GlobalSecondaryIndexUpdate& update : *request.global_secondary_index_updates) {
-    const int actions = int{update.update.has_value()} + int{update.create.has_value()} + int{update.delete_index.has_value()};
+    const int actions = int{update.update.has_value()} + int{update.create.has_value()} +
+                        int{update.delete_index.has_value()};
     if (actions == 0) {
       return Invalid(
-          "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete "
+          "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, "
+          "GlobalSecondaryIndexUpdate.Delete "
           "must not be null");
     }
     if (actions > 1 || !names.insert(NameOf(update)).second) {
-      return Invalid("Only one global secondary index update per index is allowed simultaneously. Index: " + NameOf(update));
+      return Invalid(
+          "Only one global secondary index update per index is allowed simultaneously. Index: " +
+          NameOf(update));
     }
     if (ChangesSet(update) && ++set_changes > 1) return TooManyAtOnce();
   }
@@ -147,9 +165,10 @@ Status CheckNoOtherIndexWork(const UpdateTableRequest& request, const TableDescr
   const auto change = std::find_if(updates.begin(), updates.end(), ChangesSet);
   if (change == updates.end()) return OkStatus();
   // What is being created may be deleted: that ends the one change and begins the other.
-  const bool busy = std::any_of(descriptor.indexes.begin(), descriptor.indexes.end(), [&](const IndexDescriptor& index) {
-    return index.state != IndexDescriptor::State::kActive && !EndsCreation(*change, index);
-  });
+  const bool busy = std::any_of(
+      descriptor.indexes.begin(), descriptor.indexes.end(), [&](const IndexDescriptor& index) {
+        return index.state != IndexDescriptor::State::kActive && !EndsCreation(*change, index);
+      });
   return busy ? Status(TooManyAtOnce()) : OkStatus();
 }
 
@@ -163,8 +182,8 @@ bool DeletesCreatingIndex(const UpdateTableRequest& request, const TableDescript
   return false;
 }
 
-Status ChangeIndexes(const UpdateTableRequest& request, const Settings& settings, bool was_on_demand,
-                     int64_t now_micros, TableDescriptor* d) {
+Status ChangeIndexes(const UpdateTableRequest& request, const Settings& settings,
+                     bool was_on_demand, int64_t now_micros, TableDescriptor* d) {
   if (request.global_secondary_index_updates) {
     for (const GlobalSecondaryIndexUpdate& update : *request.global_secondary_index_updates) {
       if (update.create) {

@@ -28,9 +28,11 @@ IndexUnits UnitsOf(const table::EntryChanges& entries) {
 }
 
 std::optional<ConsumedCapacity> WriteCapacity(const std::optional<ReturnConsumedCapacity>& wanted,
-                                              const std::string& table_name, const table::Table& table, int64_t units,
+                                              const std::string& table_name,
+                                              const table::Table& table, int64_t units,
                                               const IndexUnits& index_units) {
-  std::optional<ConsumedCapacity> capacity = TableCapacity(wanted, table_name, static_cast<double>(units));
+  std::optional<ConsumedCapacity> capacity =
+      TableCapacity(wanted, table_name, static_cast<double>(units));
   if (!capacity) return capacity;
   for (size_t i = 0; i < index_units.size(); ++i) {
     if (index_units[i] == 0) continue;
@@ -44,10 +46,12 @@ std::optional<ConsumedCapacity> WriteCapacity(const std::optional<ReturnConsumed
   return capacity;
 }
 
-std::optional<ItemCollectionMetrics> CollectionMetrics(table::Store& store, const table::Table& table,
-                                                       const std::optional<ReturnItemCollectionMetrics>& wanted,
-                                                       model::ItemView key_attributes, std::string_view item_key) {
-  if (wanted != ReturnItemCollectionMetrics::kSize || !table.descriptor.HasLocalIndexes()) return std::nullopt;
+std::optional<ItemCollectionMetrics> CollectionMetrics(
+    table::Store& store, const table::Table& table,
+    const std::optional<ReturnItemCollectionMetrics>& wanted, model::ItemView key_attributes,
+    std::string_view item_key) {
+  if (wanted != ReturnItemCollectionMetrics::kSize || !table.descriptor.HasLocalIndexes())
+    return std::nullopt;
   ItemCollectionMetrics metrics;
   const std::string& partition = table.key_schema().partition.name;
   std::string entry;

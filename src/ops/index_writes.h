@@ -1,4 +1,5 @@
-// What writes owe to the indexes of their table: checks, capacity and the metrics of item collections.
+// What writes owe to the indexes of their table: checks, capacity and the metrics of item
+// collections.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +22,21 @@ Status CheckPutSize(const table::Table& table, model::ItemView item);
 
 // Write units by index, in the order of the descriptor's; empty for a table without indexes.
 using IndexUnits = std::vector<int64_t>;
-// What a change of an item costs in each index; empty if the changes of its entries were not derived.
+// What a change of an item costs in each index; empty if the changes of its entries were not
+// derived.
 IndexUnits UnitsOf(const table::EntryChanges& entries);
 
 // `units` of the table and of its indexes. Absent for NONE.
 std::optional<ConsumedCapacity> WriteCapacity(const std::optional<ReturnConsumedCapacity>& wanted,
-                                              const std::string& table_name, const table::Table& table, int64_t units,
+                                              const std::string& table_name,
+                                              const table::Table& table, int64_t units,
                                               const IndexUnits& index_units);
 
-// The collection of the item that a write was on. Absent if the client does not want it or the table has no local index.
-std::optional<ItemCollectionMetrics> CollectionMetrics(table::Store& store, const table::Table& table,
-                                                       const std::optional<ReturnItemCollectionMetrics>& wanted,
-                                                       model::ItemView key_attributes, std::string_view item_key);
+// The collection of the item that a write was on. Absent if the client does not want it or the
+// table has no local index.
+std::optional<ItemCollectionMetrics> CollectionMetrics(
+    table::Store& store, const table::Table& table,
+    const std::optional<ReturnItemCollectionMetrics>& wanted, model::ItemView key_attributes,
+    std::string_view item_key);
 
 }  // namespace stator::ops

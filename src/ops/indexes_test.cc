@@ -1,4 +1,5 @@
-// Query and Scan of indexes: however they are paged, and whatever has to be read from the disk, they answer what the items say.
+// Query and Scan of indexes: however they are paged, and whatever has to be read from the disk,
+// they answer what the items say.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,8 +25,10 @@ CreateTableRequest TableWithIndexes() {
   CreateTableRequest request;
   request.table_name = "t";
   request.billing_mode = BillingMode::kPayPerRequest;
-  request.attribute_definitions = {{"pk", ScalarAttributeType::kS}, {"sk", ScalarAttributeType::kN},
-                                   {"g", ScalarAttributeType::kS}, {"n", ScalarAttributeType::kN}};
+  request.attribute_definitions = {{"pk", ScalarAttributeType::kS},
+                                   {"sk", ScalarAttributeType::kN},
+                                   {"g", ScalarAttributeType::kS},
+                                   {"n", ScalarAttributeType::kN}};
   request.key_schema = {Hash("pk"), Range("sk")};
   LocalSecondaryIndex local{"local", {Hash("pk"), Range("n")}, {ProjectionType::kKeysOnly, {}}};
   request.local_secondary_indexes = {local};
@@ -48,7 +51,8 @@ struct Row {
   int n = -1;     // negative: not there
 
   std::string Encoded() const {
-    std::string text = "{pk: '" + pk + "', sk: " + std::to_string(sk) + ", text: 't" + std::to_string(sk) + "'";
+    std::string text =
+        "{pk: '" + pk + "', sk: " + std::to_string(sk) + ", text: 't" + std::to_string(sk) + "'";
     if (!g.empty()) text += ", g: '" + g + "'";
     if (n >= 0) text += ", n: " + std::to_string(n);
     return Item(text + "}");
@@ -59,7 +63,8 @@ struct IndexWorld : TestWorld {
   explicit IndexWorld(uint64_t seed) : TestWorld(seed) {
     EXPECT_TRUE(Call(CreateTable, TableWithIndexes()).ok());
     for (int i = 0; i < 150; ++i) {
-      Row row{"p" + std::to_string(i % 3), i, i % 7 == 0 ? "" : "g" + std::to_string(i % 2), i % 5 == 0 ? -1 : i % 4};
+      Row row{"p" + std::to_string(i % 3), i, i % 7 == 0 ? "" : "g" + std::to_string(i % 2),
+              i % 5 == 0 ? -1 : i % 4};
       EXPECT_TRUE(Put("t", row.Encoded()).ok());
       rows.push_back(row);
     }
@@ -80,13 +85,15 @@ struct IndexWorld : TestWorld {
   std::vector<Row> rows;
 };
 
-QueryRequest QueryOf(const char* index, const char* condition, std::vector<std::pair<std::string, std::string>> values) {
+QueryRequest QueryOf(const char* index, const char* condition,
+                     std::vector<std::pair<std::string, std::string>> values) {
   QueryRequest request;
   request.table_name = "t";
   request.index_name = index;
   request.key_condition_expression = condition;
   request.expression_attribute_values.emplace();
-  for (auto& [name, value] : values) request.expression_attribute_values->emplace_back(name, Value(value));
+  for (auto& [name, value] : values)
+    request.expression_attribute_values->emplace_back(name, Value(value));
   return request;
 }
 
@@ -97,17 +104,22 @@ TEST(IndexQuery, PagesEqualOnePassHoweverTheyAreCut) {
     std::function<bool(const Row&)> wanted;
   };
   std::vector<Case> cases;
-  cases.push_back({QueryOf("plain", "g = :g", {{":g", "'g1'"}}), [](const Row& r) { return r.g == "g1" && r.n >= 0; }});
+  cases.push_back({QueryOf("plain", "g = :g", {{":g", "'g1'"}}),
+                   [](const Row& r) { return r.g == "g1" && r.n >= 0; }});
   cases.push_back({QueryOf("plain", "g = :g AND n > :n", {{":g", "'g1'"}, {":n", "1"}}),
                    [](const Row& r) { return r.g == "g1" && r.n > 1; }});
   cases.push_back({QueryOf("plain", "g = :g AND n <= :n", {{":g", "'g0'"}, {":n", "2"}}),
                    [](const Row& r) { return r.g == "g0" && r.n >= 0 && r.n <= 2; }});
-  cases.push_back({QueryOf("several", "g = :g AND pk = :p AND n = :n AND sk BETWEEN :a AND :b",
-                           {{":g", "'g1'"}, {":p", "'p1'"}, {":n", "3"}, {":a", "20"}, {":b", "120"}}),
-                   [](const Row& r) { return r.g == "g1" && r.pk == "p1" && r.n == 3 && r.sk >= 20 && r.sk <= 120; }});
+  cases.push_back(
+      {QueryOf("several", "g = :g AND pk = :p AND n = :n AND sk BETWEEN :a AND :b",
+               {{":g", "'g1'"}, {":p", "'p1'"}, {":n", "3"}, {":a", "20"}, {":b", "120"}}),
+       [](const Row& r) {
+         return r.g == "g1" && r.pk == "p1" && r.n == 3 && r.sk >= 20 && r.sk <= 120;
+       }});
   cases.push_back({QueryOf("local", "pk = :p AND n >= :n", {{":p", "'p2'"}, {":n", "1"}}),
                    [](const Row& r) { return r.pk == "p2" && r.n >= 1; }});
-  cases.push_back({QueryOf("local", "pk = :p", {{":p", "'p2'"}}), [](const Row& r) { return r.pk == "p2" && r.n >= 0; }});
+  cases.push_back({QueryOf("local", "pk = :p", {{":p", "'p2'"}}),
+                   [](const Row& r) { return r.pk == "p2" && r.n >= 0; }});
   cases.back().request.select = Select::kAllAttributes;
   cases.push_back({QueryOf("local", "pk = :p", {{":p", "'p0'"}, {":hundred", "100"}}),
                    [](const Row& r) { return r.pk == "p0" && r.n >= 0 && r.sk >= 100; }});
@@ -141,7 +153,8 @@ TEST(IndexScan, SegmentsPartitionAnIndex) {
   for (const char* index : {"plain", "several", "local"}) {
     std::multiset<std::string> wanted;
     for (const Row& row : world.rows) {
-      if (row.n >= 0 && (index == std::string("local") || !row.g.empty())) wanted.insert(std::to_string(row.sk));
+      if (row.n >= 0 && (index == std::string("local") || !row.g.empty()))
+        wanted.insert(std::to_string(row.sk));
     }
     for (int64_t total : {1, 2, 5}) {
       std::multiset<std::string> found;
@@ -192,7 +205,9 @@ TEST(IndexWrites, RefusedOnesChangeNoEntry) {
   update.expression_attribute_values->emplace_back(":g", Value("5"));
   const Result<UpdateItemResponse> updated = world.Call(UpdateItem, update);
   ASSERT_FALSE(updated.ok());
-  EXPECT_EQ(updated.error().message(), "The update expression attempted to update the secondary index key to unsupported type");
+  EXPECT_EQ(
+      updated.error().message(),
+      "The update expression attempted to update the secondary index key to unsupported type");
   EXPECT_EQ(entries(), before);
   world.engine.RefuseAll(true);
   EXPECT_FALSE(world.Put("t", Item("{pk: 'p1', sk: 1, g: 'other', n: 77}")).ok());
@@ -200,7 +215,7 @@ TEST(IndexWrites, RefusedOnesChangeNoEntry) {
   EXPECT_EQ(entries(), before);
 }
 
-// --- Transactions --------------------------------------------------------------------------------------------------------
+// --- Transactions --------------------------------------------------------------------------------
 
 TransactWriteAction Action(const std::string& item) {
   TransactWriteAction action;
@@ -264,7 +279,8 @@ void ExpectEntriesMatch(TestWorld& world) {
   }
 }
 
-// Beside them a global index comes and goes, so that transactions wait at gates and change versions of the table.
+// Beside them a global index comes and goes, so that transactions wait at gates and change versions
+// of the table.
 TEST(IndexTransactions, EntriesEqualTheRecomputation) {
   TestWorld world(5, 2, 10000);
   ASSERT_TRUE(world.Call(CreateTable, TableWithIndexes()).ok());
@@ -280,15 +296,21 @@ TEST(IndexTransactions, EntriesEqualTheRecomputation) {
       Context context{world.env, loop};
       for (int round = 0; round < 400; ++round) {
         TransactWriteItemsRequest request;
-        for (int sk = static_cast<int>(random.Below(4)); sk < 24; sk += 1 + static_cast<int>(random.Below(6))) {
+        for (int sk = static_cast<int>(random.Below(4)); sk < 24;
+             sk += 1 + static_cast<int>(random.Below(6))) {
           const std::string pk = "p" + std::to_string(random.Below(2));
           const std::string key = "{pk: '" + pk + "', sk: " + std::to_string(sk) + "}";
           TransactWriteItem& item = request.transact_items.emplace_back();
           switch (random.Below(8)) {
             case 0: item.delete_item = Action(key); break;
             case 1: item.update = UpdateAction(key, "REMOVE g", {}); break;
-            case 2: item.update = UpdateAction(key, "SET n = :n", {{":n", std::to_string(random.Below(3))}}); break;
-            case 3: item.update = UpdateAction(key, "SET extra = :n", {{":n", std::to_string(round)}}); break;
+            case 2:
+              item.update =
+                  UpdateAction(key, "SET n = :n", {{":n", std::to_string(random.Below(3))}});
+              break;
+            case 3:
+              item.update = UpdateAction(key, "SET extra = :n", {{":n", std::to_string(round)}});
+              break;
             case 4:
               item.condition_check = Action(key);
               item.condition_check->condition_expression =
@@ -296,21 +318,25 @@ TEST(IndexTransactions, EntriesEqualTheRecomputation) {
               break;
             default: {
               item.put = Action(key);
-              const Row row{pk, sk, random.Below(4) == 0 ? "" : "g" + std::to_string(random.Below(2)),
+              const Row row{pk, sk,
+                            random.Below(4) == 0 ? "" : "g" + std::to_string(random.Below(2)),
                             static_cast<int>(random.Below(4)) - 1};
               item.put->item.bytes = row.Encoded();
               break;
             }
           }
         }
-        if (random.Below(2) == 0) request.client_request_token = "token " + std::to_string(1000 * t + round);
+        if (random.Below(2) == 0)
+          request.client_request_token = "token " + std::to_string(1000 * t + round);
         std::optional<Result<TransactWriteItemsResponse>> answer;
-        TransactWriteItems(context, std::move(request), [&](auto response) { answer.emplace(std::move(response)); });
+        TransactWriteItems(context, std::move(request),
+                           [&](auto response) { answer.emplace(std::move(response)); });
         while (!answer) loop.RunOne();
         if (answer->ok()) {
           ++written;
         } else {
-          EXPECT_EQ(answer->error().code(), ErrorCode::kTransactionCanceled) << answer->error().message();
+          EXPECT_EQ(answer->error().code(), ErrorCode::kTransactionCanceled)
+              << answer->error().message();
           ++canceled;
         }
       }
@@ -327,7 +353,8 @@ TEST(IndexTransactions, EntriesEqualTheRecomputation) {
       update.create->index_name = "late";
       update.create->key_schema = {Hash("n"), Range("g")};
       update.create->projection.projection_type = ProjectionType::kAll;
-      request.attribute_definitions = {{"n", ScalarAttributeType::kN}, {"g", ScalarAttributeType::kS}};
+      request.attribute_definitions = {{"n", ScalarAttributeType::kN},
+                                       {"g", ScalarAttributeType::kS}};
     } else {
       update.delete_index = DeleteIndexAction{"late"};
     }
@@ -363,7 +390,8 @@ TEST(IndexTransactions, CapacityAndMetrics) {
   TransactWriteItemsRequest first = run(std::move(items));
   const auto units = [](const std::vector<IndexCapacity>& all) {
     std::string text;
-    for (const IndexCapacity& one : all) text += one.index_name + " " + std::to_string(one.capacity.capacity_units) + ";";
+    for (const IndexCapacity& one : all)
+      text += one.index_name + " " + std::to_string(one.capacity.capacity_units) + ";";
     return text;
   };
   Result<TransactWriteItemsResponse> answer = world.Call(TransactWriteItems, first);
@@ -379,8 +407,10 @@ TEST(IndexTransactions, CapacityAndMetrics) {
   ASSERT_TRUE(answer->item_collection_metrics);
   ASSERT_EQ(answer->item_collection_metrics->size(), 1u);
   EXPECT_EQ(answer->item_collection_metrics->at(0).table_name, "t");
-  ASSERT_EQ(answer->item_collection_metrics->at(0).metrics.size(), 1u) << "two items of one collection, and one only checked";
-  EXPECT_EQ(answer->item_collection_metrics->at(0).metrics[0].item_collection_key, Item("{pk: 'p'}"));
+  ASSERT_EQ(answer->item_collection_metrics->at(0).metrics.size(), 1u)
+      << "two items of one collection, and one only checked";
+  EXPECT_EQ(answer->item_collection_metrics->at(0).metrics[0].item_collection_key,
+            Item("{pk: 'p'}"));
 
   // The same again under its token reads the table and touches no index.
   answer = world.Call(TransactWriteItems, first);
@@ -413,17 +443,21 @@ TEST(IndexTransactions, BadIndexKeysAreReasons) {
     const auto refused = world.Call(TransactWriteItems, std::move(request));
     if (refused.ok()) return std::string("written");
     const auto* payload = dynamic_cast<const CancellationPayload*>(refused.error().payload().get());
-    if (payload == nullptr || payload->reasons.size() != 2 || payload->reasons[0].code != "None") return std::string("other");
+    if (payload == nullptr || payload->reasons.size() != 2 || payload->reasons[0].code != "None")
+      return std::string("other");
     return std::string(payload->reasons[1].code) + ": " + payload->reasons[1].message;
   };
   TransactWriteItem bad;
   bad.put = Action("{pk: 'p', sk: 1, g: 7}");
-  EXPECT_EQ(reason_of(bad), "ValidationError: One or more parameter values were invalid: Type mismatch for Index Key g "
-                            "Expected: S Actual: N IndexName: plain");
+  EXPECT_EQ(
+      reason_of(bad),
+      "ValidationError: One or more parameter values were invalid: Type mismatch for Index Key g "
+      "Expected: S Actual: N IndexName: plain");
   bad = {};
   bad.update = UpdateAction("{pk: 'p', sk: 1}", "SET g = :g", {{":g", "7"}});
   EXPECT_EQ(reason_of(bad),
-            "ValidationError: The update expression attempted to update the secondary index key to unsupported type");
+            "ValidationError: The update expression attempted to update the secondary index key to "
+            "unsupported type");
   EXPECT_TRUE(AllOf(world, {}).empty());
   EXPECT_TRUE(AllOf(world, "plain").empty());
 }
@@ -451,13 +485,15 @@ TEST(UpdateTableIndexes, LimitsAndDefinitions) {
   ASSERT_TRUE(first.ok()) << first.error().message();
   EXPECT_EQ(first->table_description.table_status, TableStatus::kUpdating);
   ASSERT_EQ(first->table_description.global_secondary_indexes.size(), 1u);
-  EXPECT_EQ(first->table_description.attribute_definitions.size(), 3u) << "what nobody uses is dropped";
+  EXPECT_EQ(first->table_description.attribute_definitions.size(), 3u)
+      << "what nobody uses is dropped";
   built();
   EXPECT_EQ(create("first", "a", ScalarAttributeType::kS).error().code(), ErrorCode::kValidation);
   // The type that is there already wins.
   ASSERT_TRUE(create("second", "a", ScalarAttributeType::kN).ok());
   built();
-  EXPECT_EQ(world.store->Find("t")->descriptor.FindIndex("second")->key.partition[0].type, model::Type::kS);
+  EXPECT_EQ(world.store->Find("t")->descriptor.FindIndex("second")->key.partition[0].type,
+            model::Type::kS);
 
   UpdateTableRequest request;
   request.table_name = "t";
@@ -468,10 +504,13 @@ TEST(UpdateTableIndexes, LimitsAndDefinitions) {
   request.global_secondary_index_updates = {update};
   const Result<UpdateTableResponse> same = world.Call(UpdateTable, request);
   ASSERT_FALSE(same.ok());
-  EXPECT_TRUE(same.error().message().starts_with("The provisioned throughput for the index first will not change."));
-  request.global_secondary_index_updates->front().update->provisioned_throughput = ProvisionedThroughput{3, 1};
+  EXPECT_TRUE(same.error().message().starts_with(
+      "The provisioned throughput for the index first will not change."));
+  request.global_secondary_index_updates->front().update->provisioned_throughput =
+      ProvisionedThroughput{3, 1};
   ASSERT_TRUE(world.Call(UpdateTable, request).ok());
-  const table::IndexThroughput& throughput = world.store->Find("t")->descriptor.FindIndex("first")->throughput;
+  const table::IndexThroughput& throughput =
+      world.store->Find("t")->descriptor.FindIndex("first")->throughput;
   EXPECT_EQ(throughput.read_units, 3);
   EXPECT_EQ(throughput.write_units, 1);
   EXPECT_EQ(throughput.decreases_today, 1);

@@ -1,4 +1,5 @@
-// Items of a page one behind the other in one piece of memory: encoded, or already as the reply has them.
+// Items of a page one behind the other in one piece of memory: encoded, or already as the reply has
+// them.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,8 @@
 
 namespace stator::ops {
 
-// Writes an item as the replies of an API have it, behind what `out` holds. `first`: no item of its list was written before.
+// Writes an item as the replies of an API have it, behind what `out` holds. `first`: no item of its
+// list was written before.
 using ItemWriter = void (*)(model::ItemView item, bool first, ByteBuffer* out);
 
 // Views of its items are valid until the next Append or the end of the list.
@@ -22,8 +24,8 @@ class ItemList {
   ItemList(std::initializer_list<std::string_view> encoded) {
     for (std::string_view item : encoded) Append(item);
   }
-  // Of items that `writer` writes when they are appended, so that they are copied once on their way from the store to the
-  // reply; null: of encoded items.
+  // Of items that `writer` writes when they are appended, so that they are copied once on their way
+  // from the store to the reply; null: of encoded items.
   explicit ItemList(ItemWriter writer) : writer_(writer) {}
 
   // Room for `count` items of `bytes` together.
@@ -45,7 +47,8 @@ class ItemList {
   bool empty() const { return count_ == 0; }
   // Of all items, in whichever form they are.
   size_t bytes() const { return bytes_.size(); }
-  // Whether items are as a writer wrote them. Then written() is all there is of them, else operator[] and the iterators.
+  // Whether items are as a writer wrote them. Then written() is all there is of them, else
+  // operator[] and the iterators.
   bool is_written() const { return writer_ != nullptr; }
   std::string_view written() const { return bytes_.view(); }
   model::ItemView operator[](size_t i) const {

@@ -9,10 +9,13 @@
 namespace stator::ops {
 
 // Refusal of a read for which no worker is free.
-inline Error Overloaded() { return Error(ErrorCode::kUnavailable, "The server is overloaded: too many reads wait for the disk"); }
+inline Error Overloaded() {
+  return Error(ErrorCode::kUnavailable,
+               "The server is overloaded: too many reads wait for the disk");
+}
 
-// A read that no worker has taken up for so long is refused: all of them wait for something that does not answer, and its
-// client is about to give up.
+// A read that no worker has taken up for so long is refused: all of them wait for something that
+// does not answer, and its client is about to give up.
 inline constexpr int64_t kLongestReadQueueMicros = 10'000'000;
 
 // Runs `read(Tier::kAny)` on a worker, then `finish(Result)` on the loop's thread.
@@ -25,32 +28,39 @@ void ReadOnWorker(Context& ctx, Read read, Finish finish) {
   const Clock& clock = ctx.env.clock;
   UniqueFunction<void()> cold = [shared, &loop, &clock, posted = clock.TicksMicros()]() mutable {
     const bool late = clock.TicksMicros() - posted > kLongestReadQueueMicros;
-    auto outcome = std::make_shared<Outcome>(late ? Outcome(Overloaded()) : shared->first(kv::Tier::kAny));
+    auto outcome =
+        std::make_shared<Outcome>(late ? Outcome(Overloaded()) : shared->first(kv::Tier::kAny));
     // Nothing of the request stays on this thread: it must end in its loop's turn.
-    PostAndStandIn(loop, [shared = std::move(shared), outcome] { shared->second(std::move(*outcome)); });
+    PostAndStandIn(loop,
+                   [shared = std::move(shared), outcome] { shared->second(std::move(*outcome)); });
   };
   if (!ctx.env.workers.TryPost(cold)) shared->second(Overloaded());
 }
 
-// Runs `read(tier)` with Tier::kMemory on this thread; if that would block, again with Tier::kAny on a worker. Then runs
-// `finish(Result)` on the loop's thread. `read` returns a Result<T>.
+// Runs `read(tier)` with Tier::kMemory on this thread; if that would block, again with Tier::kAny
+// on a worker. Then runs `finish(Result)` on the loop's thread. `read` returns a Result<T>.
 template <typename Read, typename Finish>
 void ReadThenFinish(Context& ctx, Read read, Finish finish) {
   auto result = read(kv::Tier::kMemory);
-  if (result.ok() || result.error().code() != ErrorCode::kWouldBlock) return finish(std::move(result));
+  if (result.ok() || result.error().code() != ErrorCode::kWouldBlock)
+    return finish(std::move(result));
   ReadOnWorker(ctx, std::move(read), std::move(finish));
 }
 
-// The same, but on an engine behind a network nobody waits: `later(take)` sees to it that `take(Result)` gets the result, on any
-// thread.
+// The same, but on an engine behind a network nobody waits: `later(take)` sees to it that
+// `take(Result)` gets the result, on any thread.
 template <typename Read, typename Later, typename Finish>
 void ReadThenFinish(Context& ctx, Read read, Later later, Finish finish) {
   auto result = read(kv::Tier::kMemory);
   using Outcome = decltype(result);
-  if (result.ok() || result.error().code() != ErrorCode::kWouldBlock) return finish(std::move(result));
-  if (!ctx.env.store.engine().capabilities().blocking) return ReadOnWorker(ctx, std::move(read), std::move(finish));
+  if (result.ok() || result.error().code() != ErrorCode::kWouldBlock)
+    return finish(std::move(result));
+  if (!ctx.env.store.engine().capabilities().blocking)
+    return ReadOnWorker(ctx, std::move(read), std::move(finish));
   later([&loop = ctx.loop, finish = std::move(finish)](Outcome outcome) mutable {
-    loop.Post([finish = std::move(finish), outcome = std::move(outcome)]() mutable { finish(std::move(outcome)); });
+    loop.Post([finish = std::move(finish), outcome = std::move(outcome)]() mutable {
+      finish(std::move(outcome));
+    });
   });
 }
 

@@ -24,7 +24,7 @@ struct ItemWrite {
   table::Store* store = nullptr;
   // Outputs of the body.
   std::string attributes;  // encoded item to answer; empty: none
-  int64_t bytes = 0;  // of the larger image
+  int64_t bytes = 0;       // of the larger image
   int64_t units = 0;
   IndexUnits index_units;  // if the client wants capacity
   bool measured = false;
@@ -38,10 +38,12 @@ struct ItemWrite {
     if (wanted) index_units = UnitsOf(change->entries);
   }
 
-  // Takes what the body counted. `change`: what will be written; null: nothing. Once: the body may run again.
+  // Takes what the body counted. `change`: what will be written; null: nothing. Once: the body may
+  // run again.
   Status Admit(Context& ctx, const table::Change* change) {
     if (!measured || admitted) return OkStatus();
-    if (const auto refusal = AdmitItemWrite(ctx, *table, key, units, change != nullptr ? &change->entries : nullptr))
+    if (const auto refusal =
+            AdmitItemWrite(ctx, *table, key, units, change != nullptr ? &change->entries : nullptr))
       return ErrorOf(ctx, *refusal);
     admitted = true;
     return OkStatus();
@@ -51,16 +53,19 @@ struct ItemWrite {
 // PutItem and DeleteItem: mixing of legacy parameters and expressions.
 template <typename Request>
 Status CheckConditionParameters(const Request& request) {
-  return CheckExpressionParameters({{"ConditionExpression", request.condition_expression.has_value()}},
-                                   {{"Expected", request.expected.has_value()},
-                                    {"ConditionalOperator", request.conditional_operator.has_value()}},
-                                   request.expression_attribute_names.has_value(),
-                                   request.expression_attribute_values.has_value());
+  return CheckExpressionParameters(
+      {{"ConditionExpression", request.condition_expression.has_value()}},
+      {{"Expected", request.expected.has_value()},
+       {"ConditionalOperator", request.conditional_operator.has_value()}},
+      request.expression_attribute_names.has_value(),
+      request.expression_attribute_values.has_value());
 }
 
 // PutItem and DeleteItem answer the old item or nothing.
 inline Status CheckAllOldOrNone(const std::optional<ReturnValues>& return_values) {
-  if (!return_values || *return_values == ReturnValues::kAllOld || *return_values == ReturnValues::kNone) return OkStatus();
+  if (!return_values || *return_values == ReturnValues::kAllOld ||
+      *return_values == ReturnValues::kNone)
+    return OkStatus();
   return ValidationError("ReturnValues can only be ALL_OLD or NONE");
 }
 
@@ -71,10 +76,11 @@ Result<expr::Condition> ParseOnlyCondition(Request* request) {
   TRY(CheckConditionalOperator(request->conditional_operator, request->expected));
   if (!request->condition_expression && !request->expected) return expr::Condition();
   expr::Substitutions substitutions;
-  TRY(SetSubstitutions(&request->expression_attribute_names, &request->expression_attribute_values, request->value_errors,
-                       &substitutions));
-  ASSIGN_OR_RETURN(expr::Condition condition, ConditionOf(request->condition_expression, request->expected,
-                                                          request->conditional_operator, &substitutions));
+  TRY(SetSubstitutions(&request->expression_attribute_names, &request->expression_attribute_values,
+                       request->value_errors, &substitutions));
+  ASSIGN_OR_RETURN(expr::Condition condition,
+                   ConditionOf(request->condition_expression, request->expected,
+                               request->conditional_operator, &substitutions));
   TRY(substitutions.CheckAllUsed());
   return condition;
 }
@@ -85,26 +91,30 @@ Response FinishItemWrite(State& state, model::ItemView key) {
   Response response;
   response.stored_bytes = state.bytes;
   if (!state.attributes.empty()) response.attributes = std::move(state.attributes);
-  response.consumed_capacity = WriteCapacity(state.request.return_consumed_capacity, state.request.table_name, *state.table,
-                                             state.units, state.index_units);
-  response.item_collection_metrics = CollectionMetrics(*state.store, *state.table,
-                                                       state.request.return_item_collection_metrics, key, state.key);
+  response.consumed_capacity =
+      WriteCapacity(state.request.return_consumed_capacity, state.request.table_name, *state.table,
+                    state.units, state.index_units);
+  response.item_collection_metrics = CollectionMetrics(
+      *state.store, *state.table, state.request.return_item_collection_metrics, key, state.key);
   return response;
 }
 
-// Runs `decide(state, old item)` -> Result<table::Change> under the item's latch, asks for the units that it counted, also of
-// a condition that failed, and applies the change; then hands
-// `finish(state)` -> Response, or the error, to `done` on the loop's thread. `decide` may run more than once. An error in
-// `prepared` is handed to `done` at once, and so are those of the fault dial.
+// Runs `decide(state, old item)` -> Result<table::Change> under the item's latch, asks for the
+// units that it counted, also of a condition that failed, and applies the change; then hands
+// `finish(state)` -> Response, or the error, to `done` on the loop's thread. `decide` may run more
+// than once. An error in `prepared` is handed to `done` at once, and so are those of the fault
+// dial.
 template <typename State, typename Decide, typename Finish, typename Response>
-void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide decide, Finish finish,
-                  Callback<Response> done) {
+void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide decide,
+                  Finish finish, Callback<Response> done) {
   if (!prepared.ok()) {
     done(std::move(prepared).error());
     return;
   }
   std::shared_ptr<State> state = std::move(*prepared);
-  if (Status struck = StrikeRequest(ctx, {state->table.get(), nullptr, /*write=*/true, /*single=*/true}); !struck.ok()) {
+  if (Status struck =
+          StrikeRequest(ctx, {state->table.get(), nullptr, /*write=*/true, /*single=*/true});
+      !struck.ok()) {
     done(std::move(struck).error());
     return;
   }
@@ -114,7 +124,8 @@ void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide 
   targets.push_back({state->table, state->key});
   ctx.env.store.Write(
       std::move(targets),
-      [state, decide, &ctx](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
+      [state, decide,
+       &ctx](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
         state->index_units.clear();
         Result<table::Change> change = decide(*state, old_items[0]);
         if (change.ok()) {
@@ -128,7 +139,8 @@ void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide 
         return changes;
       },
       [state, finish, &loop, done = std::move(done)](Status status) mutable {
-        RunOn(loop, [state = std::move(state), finish, status = std::move(status), done = std::move(done)]() mutable {
+        RunOn(loop, [state = std::move(state), finish, status = std::move(status),
+                     done = std::move(done)]() mutable {
           if (!status.ok()) {
             done(std::move(status).error());
           } else {

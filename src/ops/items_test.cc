@@ -12,19 +12,22 @@ namespace {
 using expr::notation::Item;
 using expr::notation::Value;
 
-Result<UpdateItemResponse> Update(TestWorld& world, const std::string& expression, size_t text_bytes) {
+Result<UpdateItemResponse> Update(TestWorld& world, const std::string& expression,
+                                  size_t text_bytes) {
   UpdateItemRequest request;
   request.table_name = "t";
   request.key.bytes = Item("{pk: 'k'}");
   request.update_expression = expression;
   if (expression.find(":v") != std::string::npos) {
     request.expression_attribute_values.emplace();
-    request.expression_attribute_values->emplace_back(":v", Value("'" + std::string(text_bytes, 'x') + "'"));
+    request.expression_attribute_values->emplace_back(
+        ":v", Value("'" + std::string(text_bytes, 'x') + "'"));
   }
   return world.Call(UpdateItem, std::move(request));
 }
 
-// The item {pk: 'k', a: text} has 2 + 1 + 1 + text bytes. With its key replaced by 3 + 19 for one SET it is 1 + text + 22.
+// The item {pk: 'k', a: text} has 2 + 1 + 1 + text bytes. With its key replaced by 3 + 19 for one
+// SET it is 1 + text + 22.
 TEST(UpdateItem, MeasuresTheLargerOfItemAndItemWithActionCost) {
   TestWorld world;
   world.Create("t");
@@ -37,8 +40,11 @@ TEST(UpdateItem, MeasuresTheLargerOfItemAndItemWithActionCost) {
   EXPECT_TRUE(Update(world, "SET a = :v REMOVE b", most - 2).ok());
   EXPECT_FALSE(Update(world, "SET a = :v REMOVE b", most - 1).ok());
   // PutItem measures the item alone.
-  EXPECT_TRUE(world.Put("t", Item("{pk: 'k', a: '" + std::string(model::kMaxItemBytes - 4, 'x') + "'}")).ok());
-  const Status put = world.Put("t", Item("{pk: 'k', a: '" + std::string(model::kMaxItemBytes - 3, 'x') + "'}"));
+  EXPECT_TRUE(
+      world.Put("t", Item("{pk: 'k', a: '" + std::string(model::kMaxItemBytes - 4, 'x') + "'}"))
+          .ok());
+  const Status put =
+      world.Put("t", Item("{pk: 'k', a: '" + std::string(model::kMaxItemBytes - 3, 'x') + "'}"));
   ASSERT_FALSE(put.ok());
   EXPECT_EQ(put.error().message(), "Item size has exceeded the maximum allowed size");
 }
@@ -53,10 +59,13 @@ TEST(UpdateItem, OnAMissingItem) {
   const Result<UpdateItemResponse> of_key = Update(world, "SET pk = :v", 1);
   ASSERT_FALSE(of_key.ok());
   EXPECT_EQ(of_key.error().message(),
-            "One or more parameter values were invalid: Cannot update attribute pk. This attribute is part of the key");
+            "One or more parameter values were invalid: Cannot update attribute pk. This attribute "
+            "is part of the key");
 }
 
-std::string KeyOf(const std::string& pk) { return table::EncodePartitionPrefix(model::ValueView(Value("'" + pk + "'"))); }
+std::string KeyOf(const std::string& pk) {
+  return table::EncodePartitionPrefix(model::ValueView(Value("'" + pk + "'")));
+}
 
 BatchWriteItemRequest Batch(int puts) {
   BatchWriteItemRequest request;
@@ -64,7 +73,8 @@ BatchWriteItemRequest Batch(int puts) {
   table.table_name = "t";
   for (int i = 0; i < puts; ++i) {
     WriteRequest write;
-    write.put_request = PutRequest{{Item("{pk: 'k" + std::to_string(i) + "', n: " + std::to_string(i) + "}")}};
+    write.put_request =
+        PutRequest{{Item("{pk: 'k" + std::to_string(i) + "', n: " + std::to_string(i) + "}")}};
     table.requests.push_back(std::move(write));
   }
   request.request_items.push_back(std::move(table));
@@ -87,7 +97,8 @@ TEST(BatchWriteItem, WhatTheEngineRefusesIsUnprocessed) {
     EXPECT_EQ(answer->unprocessed_items[0].table_name, "t");
     ASSERT_EQ(answer->unprocessed_items[0].requests.size(), 1u);
     EXPECT_EQ(answer->unprocessed_items[0].requests[0].put_request->item.bytes, refused_item);
-    EXPECT_EQ(answer->consumed_capacity->at(0).capacity_units, 24.0) << "what was not written is not paid";
+    EXPECT_EQ(answer->consumed_capacity->at(0).capacity_units, 24.0)
+        << "what was not written is not paid";
     EXPECT_EQ(world.store->Counts(*table)->items, 24);
   }
 }
@@ -107,18 +118,21 @@ TEST(BatchWriteItem, LimitsAndDuplicates) {
   TestWorld world;
   world.Create("t");
   EXPECT_TRUE(world.Call(BatchWriteItem, Batch(25)).ok());
-  EXPECT_EQ(world.Call(BatchWriteItem, Batch(26)).error().message(), "Too many items requested for the BatchWriteItem call");
+  EXPECT_EQ(world.Call(BatchWriteItem, Batch(26)).error().message(),
+            "Too many items requested for the BatchWriteItem call");
   BatchWriteItemRequest twice = Batch(2);
   WriteRequest remove;
   remove.delete_request = DeleteRequest{{Item("{pk: 'k1'}")}};
   twice.request_items[0].requests.push_back(remove);
-  EXPECT_EQ(world.Call(BatchWriteItem, std::move(twice)).error().message(), "Provided list of item keys contains duplicates");
+  EXPECT_EQ(world.Call(BatchWriteItem, std::move(twice)).error().message(),
+            "Provided list of item keys contains duplicates");
   BatchWriteItemRequest neither = Batch(1);
   neither.request_items[0].requests[0].put_request.reset();
   EXPECT_FALSE(world.Call(BatchWriteItem, std::move(neither)).ok());
   BatchWriteItemRequest unknown = Batch(1);
   unknown.request_items[0].table_name = "nowhere";
-  EXPECT_EQ(world.Call(BatchWriteItem, std::move(unknown)).error().code(), ErrorCode::kResourceNotFound);
+  EXPECT_EQ(world.Call(BatchWriteItem, std::move(unknown)).error().code(),
+            ErrorCode::kResourceNotFound);
 }
 
 TEST(BatchGetItem, SixteenMegabytesAndTheRestIsUnprocessed) {

@@ -16,7 +16,8 @@ namespace {
 // Reads a page in steps; each goes on where the one before stopped.
 class PageReader {
  public:
-  PageReader(table::Store& store, PageRequest request, PageDraw draw) : store_(store), request_(std::move(request)) {
+  PageReader(table::Store& store, PageRequest request, PageDraw draw)
+      : store_(store), request_(std::move(request)) {
     page_.items = ItemList(request_.item_writer);
     page_.draw = std::move(draw);
   }
@@ -27,16 +28,17 @@ class PageReader {
     if (request_.fetch) return FetchStep(tier, budget);
     int64_t step_bytes = 0;
     bool complete = true;
-    TRY(store_.ScanTablet(Next(budget), tier,
-                          [&](std::string_view key, model::ItemView item) {
-                            cursor_.assign(key);
-                            moved_ = true;
-                            if (!Take(key, item, item)) return false;
-                            step_bytes += static_cast<int64_t>(item.size_bytes());
-                            complete = step_bytes < budget;
-                            return complete;
-                          },
-                          request_.past.get()));
+    TRY(store_.ScanTablet(
+        Next(budget), tier,
+        [&](std::string_view key, model::ItemView item) {
+          cursor_.assign(key);
+          moved_ = true;
+          if (!Take(key, item, item)) return false;
+          step_bytes += static_cast<int64_t>(item.size_bytes());
+          complete = step_bytes < budget;
+          return complete;
+        },
+        request_.past.get()));
     if (complete) return true;
     Advance();
     return false;
@@ -57,26 +59,33 @@ class PageReader {
   Page TakePage() { return std::move(page_); }
 
   // Whether the next step can begin with what was read ahead of it.
-  bool CanBeAhead() const { return request_.begin < request_.end && !request_.fetch && request_.past == nullptr; }
-  void ReadAhead(kv::Engine::AheadDone done) { store_.engine().ReadAhead(Next(INT64_MAX), std::move(done)); }
+  bool CanBeAhead() const {
+    return request_.begin < request_.end && !request_.fetch && request_.past == nullptr;
+  }
+  void ReadAhead(kv::Engine::AheadDone done) {
+    store_.engine().ReadAhead(Next(INT64_MAX), std::move(done));
+  }
   void Take(std::unique_ptr<kv::Ahead> ahead) {
     ahead_ = std::move(ahead);
     ahead_bytes_ = ahead_->bytes();
   }
 
  private:
-  // Entries that are read before the items of them are fetched: no item is read while a scan is under way.
+  // Entries that are read before the items of them are fetched: no item is read while a scan is
+  // under way.
   static constexpr size_t kFetchedTogether = 64;
 
   // What is left of the page, of which about `budget` bytes will be wanted.
   kv::Range Next(int64_t budget) const {
-    return {.tablet = request_.target.tablet(),
-            .begin = request_.begin,
-            .end = request_.end,
-            .reverse = request_.reverse,
-            .expected_keys = static_cast<size_t>(request_.limit ? *request_.limit - page_.scanned_count : 0),
-            .expected_bytes = static_cast<size_t>(std::min(budget, request_.max_bytes - page_.bytes)),
-            .ahead = ahead_.get()};
+    return {
+        .tablet = request_.target.tablet(),
+        .begin = request_.begin,
+        .end = request_.end,
+        .reverse = request_.reverse,
+        .expected_keys =
+            static_cast<size_t>(request_.limit ? *request_.limit - page_.scanned_count : 0),
+        .expected_bytes = static_cast<size_t>(std::min(budget, request_.max_bytes - page_.bytes)),
+        .ahead = ahead_.get()};
   }
 
   // Step for entries whose items are wanted.
@@ -84,14 +93,16 @@ class PageReader {
     const int64_t start_bytes = page_.bytes + page_.fetched_bytes;
     while (true) {
       size_t most = kFetchedTogether;
-      if (request_.limit) most = std::min(most, static_cast<size_t>(*request_.limit - page_.scanned_count));
+      if (request_.limit)
+        most = std::min(most, static_cast<size_t>(*request_.limit - page_.scanned_count));
       std::vector<std::pair<std::string, std::string>> entries;
-      TRY(store_.ScanTablet({request_.target.tablet(), request_.begin, request_.end, request_.reverse, most}, tier,
-                            [&](std::string_view key, model::ItemView entry) {
-                              entries.emplace_back(key, entry.encoded());
-                              return entries.size() < most;
-                            },
-                            request_.past.get()));
+      TRY(store_.ScanTablet(
+          {request_.target.tablet(), request_.begin, request_.end, request_.reverse, most}, tier,
+          [&](std::string_view key, model::ItemView entry) {
+            entries.emplace_back(key, entry.encoded());
+            return entries.size() < most;
+          },
+          request_.past.get()));
       for (const auto& [key, entry] : entries) {
         ASSIGN_OR_RETURN(const bool go_on, TakeFetched(key, model::ItemView(entry), tier));
         cursor_ = key;
@@ -110,11 +121,14 @@ class PageReader {
   Result<bool> TakeFetched(const std::string& key, model::ItemView entry, kv::Tier tier) {
     const table::Table& table = *request_.target.table;
     std::string bytes;
-    ASSIGN_OR_RETURN(const bool found, store_.Get(table, table::ItemKeyOfEntry(table.descriptor, entry), tier, &bytes,
-                                                 request_.past.get()));
+    ASSIGN_OR_RETURN(const bool found,
+                     store_.Get(table, table::ItemKeyOfEntry(table.descriptor, entry), tier, &bytes,
+                                request_.past.get()));
     model::ItemView item = found ? model::ItemView(bytes) : model::ItemView();
-    // The item may have moved in the index, or gone, since the entry was read: then there is nothing at this place any more.
-    if (!table::HasEntry(*request_.target.index, item) || request_.target.PositionOf(item) != key) item = model::ItemView();
+    // The item may have moved in the index, or gone, since the entry was read: then there is
+    // nothing at this place any more.
+    if (!table::HasEntry(*request_.target.index, item) || request_.target.PositionOf(item) != key)
+      item = model::ItemView();
     if (item.exists()) {
       page_.fetched_bytes += static_cast<int64_t>(item.size_bytes());
       page_.fetched_steps += throughput::ReadSteps(static_cast<int64_t>(item.size_bytes()));
@@ -122,14 +136,15 @@ class PageReader {
     return Take(key, entry, item);
   }
 
-  // Evaluates what stands at `key`: `stored` is paid for and names the place, `item` (if it exists) is filtered and
-  // projected. False when the page is full.
+  // Evaluates what stands at `key`: `stored` is paid for and names the place, `item` (if it exists)
+  // is filtered and projected. False when the page is full.
   bool Take(std::string_view key, model::ItemView stored, model::ItemView item) {
     const int64_t bytes = static_cast<int64_t>(stored.size_bytes());
     ++page_.scanned_count;
     page_.bytes += bytes;
     const uint64_t hash = table::HashOfKey(key);
-    // The items of a partition key value have one hash, so a partition is looked for once for all of them.
+    // The items of a partition key value have one hash, so a partition is looked for once for all
+    // of them.
     if (page_.partition_bytes.empty() || hash != page_.last_hash) NotePartition(hash);
     page_.partition_bytes.back().second += bytes;
     if (page_.draw.measured) Mark(key, page_.partition_bytes.back().first, bytes);
@@ -145,7 +160,8 @@ class PageReader {
         if (page_.items.size() == 1) ReserveItems(stored.encoded().size());
       }
     }
-    if (page_.bytes + page_.fetched_bytes < request_.max_bytes && !(request_.limit && page_.scanned_count >= *request_.limit)) {
+    if (page_.bytes + page_.fetched_bytes < request_.max_bytes &&
+        !(request_.limit && page_.scanned_count >= *request_.limit)) {
       return true;
     }
     page_.last_evaluated_key = request_.target.KeyAttributesOf(stored);
@@ -162,19 +178,22 @@ class PageReader {
 
   void Mark(std::string_view key, size_t partition, int64_t bytes) {
     std::vector<PageMark>& marks = page_.marks;
-    if (marks.empty() || marks.back().partition != partition || marks.back().bytes >= kPageMarkBytes) {
+    if (marks.empty() || marks.back().partition != partition ||
+        marks.back().bytes >= kPageMarkBytes) {
       marks.push_back({std::string(key), partition, 0});
     }
     marks.back().bytes += bytes;
   }
 
-  // A guess after the first item, which has so many bytes in the store: room for all that was read ahead, and a little more, for items
-  // are not all alike and to grow costs a copy of everything; or what spares the first few times of growing.
+  // A guess after the first item, which has so many bytes in the store: room for all that was read
+  // ahead, and a little more, for items are not all alike and to grow costs a copy of everything;
+  // or what spares the first few times of growing.
   void ReserveItems(size_t stored_bytes) {
     constexpr size_t kExpected = 24;
     const size_t ahead = ahead_bytes_ / stored_bytes;
     const size_t expected = ahead == 0 ? kExpected : ahead + ahead / 8;
-    const size_t count = std::min(static_cast<size_t>(request_.limit.value_or(INT64_MAX)), expected);
+    const size_t count =
+        std::min(static_cast<size_t>(request_.limit.value_or(INT64_MAX)), expected);
     const size_t most = ahead == 0 ? static_cast<size_t>(kInlinePageBytes) : 2 * ahead_bytes_;
     page_.items.Reserve(count, std::min(count * (page_.items.bytes() + 8), most));
   }
@@ -193,10 +212,13 @@ using PageDone = UniqueFunction<void(Result<Page>)>;
 
 // All that is left, on a worker.
 void ReadRest(Context& ctx, ReaderPtr reader, PageDone done) {
-  ReadOnWorker(ctx, [reader = std::move(reader)](kv::Tier tier) -> Result<Page> {
-    TRY(reader->Step(tier, INT64_MAX));
-    return reader->TakePage();
-  }, std::move(done));
+  ReadOnWorker(
+      ctx,
+      [reader = std::move(reader)](kv::Tier tier) -> Result<Page> {
+        TRY(reader->Step(tier, INT64_MAX));
+        return reader->TakePage();
+      },
+      std::move(done));
 }
 
 // About `budget` bytes on this thread, if they are in memory; the rest on a worker.
@@ -213,7 +235,8 @@ void ReadHere(Context& ctx, ReaderPtr reader, PageDone done, int64_t budget) {
 // From an engine behind a network, for which nobody waits unless that takes a second operation.
 void ReadAhead(Context& ctx, ReaderPtr reader, PageDone done) {
   PageReader& of = *reader;
-  of.ReadAhead([&ctx, reader = std::move(reader), done = std::move(done)](std::unique_ptr<kv::Ahead> ahead) mutable {
+  of.ReadAhead([&ctx, reader = std::move(reader),
+                done = std::move(done)](std::unique_ptr<kv::Ahead> ahead) mutable {
     if (ahead == nullptr) return ReadRest(ctx, std::move(reader), std::move(done));
     const bool large = ahead->bytes() > static_cast<size_t>(kInlineAheadBytes);
     reader->Take(std::move(ahead));
@@ -226,8 +249,8 @@ void ReadAhead(Context& ctx, ReaderPtr reader, PageDone done) {
 
 }  // namespace
 
-std::vector<PartitionHalves> ScanHalves(const ReadTarget& target, const Page& page, uint64_t first_hash, uint64_t final_hash,
-                                        bool consistent) {
+std::vector<PartitionHalves> ScanHalves(const ReadTarget& target, const Page& page,
+                                        uint64_t first_hash, uint64_t final_hash, bool consistent) {
   const throughput::PartitionMap& map = target.partitions();
   const size_t first = map.Find(first_hash);
   const size_t last = map.Find(page.last_evaluated_key ? page.last_hash : final_hash);

@@ -1,4 +1,5 @@
-// One page of a Query or Scan: items of a key range, filtered and projected, until 1 MB, the limit or the end.
+// One page of a Query or Scan: items of a key range, filtered and projected, until 1 MB, the limit
+// or the end.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,8 @@
 namespace stator::ops {
 
 inline constexpr int64_t kMaxPageBytes = 1 << 20;
-// How much of a page the loop's own thread reads before it hands the rest to a worker, so that others get their turn.
+// How much of a page the loop's own thread reads before it hands the rest to a worker, so that
+// others get their turn.
 inline constexpr int64_t kInlinePageBytes = 64 << 10;
 // The same of what came over a network: to go to a worker costs more than this.
 inline constexpr int64_t kInlineAheadBytes = 256 << 10;
@@ -24,18 +26,19 @@ inline constexpr int64_t kInlineAheadBytes = 256 << 10;
 struct PageRequest {
   ReadTarget target;
   bool fetch = false;  // filter and project the items that the entries are of, not the entries
-  std::string begin;  // keys in [begin, end)
+  std::string begin;   // keys in [begin, end)
   std::string end;
   bool reverse = false;
   std::optional<int64_t> limit;  // items evaluated
   int64_t max_bytes = kMaxPageBytes;
-  bool answer_entries = false;   // with fetch: items are only filtered, their entries are answered
+  bool answer_entries = false;  // with fetch: items are only filtered, their entries are answered
   expr::Condition filter;
   expr::Projection projection;
   bool count_only = false;
   ItemWriter item_writer = nullptr;  // of Page::items
   bool consistent = false;
-  std::shared_ptr<const table::History::Moment> past;  // the moment that is read; null: the present. ReadPage sets it.
+  std::shared_ptr<const table::History::Moment>
+      past;  // the moment that is read; null: the present. ReadPage sets it.
 };
 
 // Where a part of a page was read, of about kPageMarkBytes and of one partition.
@@ -75,14 +78,15 @@ struct Page {
   std::vector<PageMark> marks;  // in the order of reading; empty unless the page is measured
 };
 
-// Half units of a page of a Scan over the hashes from `first_hash` to `final_hash`: it pays per partition that it touched, each
-// rounded up on its own.
-std::vector<PartitionHalves> ScanHalves(const ReadTarget& target, const Page& page, uint64_t first_hash,
-                                        uint64_t final_hash, bool consistent);
+// Half units of a page of a Scan over the hashes from `first_hash` to `final_hash`: it pays per
+// partition that it touched, each rounded up on its own.
+std::vector<PartitionHalves> ScanHalves(const ReadTarget& target, const Page& page,
+                                        uint64_t first_hash, uint64_t final_hash, bool consistent);
 int64_t SumOf(const std::vector<PartitionHalves>& partitions);
 
-// Asks for admission and reads the page, of a moment of the past if the fault dial says so, on this thread as long as that is short and from memory
-// (from a network: what was read ahead), and hands it to `done` on the loop's thread. Whoever knows what it cost calls ChargePage.
+// Asks for admission and reads the page, of a moment of the past if the fault dial says so, on this
+// thread as long as that is short and from memory (from a network: what was read ahead), and hands
+// it to `done` on the loop's thread. Whoever knows what it cost calls ChargePage.
 void ReadPage(Context& ctx, PageRequest request, UniqueFunction<void(Result<Page>)> done);
 
 }  // namespace stator::ops

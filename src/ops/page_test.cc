@@ -1,5 +1,5 @@
-// Paging: however a Query or Scan is cut (by Limit, 1 MB, the inline budget, data missing from memory), the pages put
-// together are the items in order, each once.
+// Paging: however a Query or Scan is cut (by Limit, 1 MB, the inline budget, data missing from
+// memory), the pages put together are the items in order, each once.
 #include "ops/page.h"
 
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@ using expr::notation::Item;
 constexpr uint64_t kSeed = 99;
 
 std::string BigItem(const std::string& pk, int64_t sk, size_t padding) {
-  return Item("{pk: '" + pk + "', sk: " + std::to_string(sk) + ", even: " + (sk % 2 == 0 ? "true" : "false") + ", pad: '" +
-              std::string(padding, 'x') + "'}");
+  return Item("{pk: '" + pk + "', sk: " + std::to_string(sk) + ", even: " +
+              (sk % 2 == 0 ? "true" : "false") + ", pad: '" + std::string(padding, 'x') + "'}");
 }
 
 // Sort key -> item of partition "p", with neighbours before and behind it in other partitions.
@@ -32,7 +32,8 @@ std::map<int64_t, std::string> Fill(TestWorld& world, uint64_t max_padding, int 
     items[sk] = BigItem("p", sk, world.random.Below(max_padding));
     EXPECT_TRUE(world.Put("t", items[sk]).ok());
   }
-  for (int i = 0; i < 30; ++i) EXPECT_TRUE(world.Put("t", BigItem("other" + std::to_string(i), i, 10)).ok());
+  for (int i = 0; i < 30; ++i)
+    EXPECT_TRUE(world.Put("t", BigItem("other" + std::to_string(i), i, 10)).ok());
   return items;
 }
 
@@ -43,7 +44,8 @@ struct Pages {
 };
 
 template <typename Request, typename Response>
-Pages ReadAll(TestWorld& world, Request request, void (*operation)(Context&, Request, Callback<Response>)) {
+Pages ReadAll(TestWorld& world, Request request,
+              void (*operation)(Context&, Request, Callback<Response>)) {
   Pages all;
   while (true) {
     const Result<Response> page = world.Call(operation, Request(request));
@@ -64,12 +66,14 @@ Pages ReadAll(TestWorld& world, Request request, void (*operation)(Context&, Req
   }
 }
 
-QueryRequest QueryOf(const std::string& condition, std::vector<std::pair<std::string, std::string>> values) {
+QueryRequest QueryOf(const std::string& condition,
+                     std::vector<std::pair<std::string, std::string>> values) {
   QueryRequest request;
   request.table_name = "t";
   request.key_condition_expression = condition;
   request.expression_attribute_values.emplace();
-  for (auto& [name, value] : values) request.expression_attribute_values->emplace_back(name, expr::notation::Value(value));
+  for (auto& [name, value] : values)
+    request.expression_attribute_values->emplace_back(name, expr::notation::Value(value));
   return request;
 }
 
@@ -83,15 +87,17 @@ TEST(Page, AnySplittingGivesTheSameItemsForwardAndReverse) {
     world.engine.set_stutter(stutter);
     world.engine.set_network(stutter == kNetwork);
     for (const bool forward : {true, false}) {
-      for (const std::optional<int64_t> limit : {std::optional<int64_t>(), std::optional<int64_t>(1), std::optional<int64_t>(7),
-                                                 std::optional<int64_t>(499), std::optional<int64_t>(100000)}) {
+      for (const std::optional<int64_t> limit :
+           {std::optional<int64_t>(), std::optional<int64_t>(1), std::optional<int64_t>(7),
+            std::optional<int64_t>(499), std::optional<int64_t>(100000)}) {
         QueryRequest request = QueryOf("pk = :p", {{":p", "'p'"}});
         request.scan_index_forward = forward;
         request.limit = limit;
         const Pages pages = ReadAll(world, request, Query);
         std::vector<std::string> expected = ascending;
         if (!forward) std::reverse(expected.begin(), expected.end());
-        ASSERT_EQ(pages.items, expected) << "seed " << kSeed << ", stutter " << stutter << ", forward " << forward;
+        ASSERT_EQ(pages.items, expected)
+            << "seed " << kSeed << ", stutter " << stutter << ", forward " << forward;
         EXPECT_EQ(pages.count, static_cast<int64_t>(expected.size()));
         EXPECT_EQ(pages.scanned, pages.count);
         if (!limit) {
@@ -99,7 +105,8 @@ TEST(Page, AnySplittingGivesTheSameItemsForwardAndReverse) {
         }
         for (size_t i = 0; !limit && i + 1 < pages.page_bytes.size(); ++i) {
           EXPECT_GE(pages.page_bytes[i], kMaxPageBytes);
-          EXPECT_LT(pages.page_bytes[i], kMaxPageBytes + 10000) << "one item beyond 1 MB at the most";
+          EXPECT_LT(pages.page_bytes[i], kMaxPageBytes + 10000)
+              << "one item beyond 1 MB at the most";
         }
       }
     }
@@ -113,7 +120,8 @@ TEST(Page, WhatTheNetworkBringsIsReadWhereverItIsBest) {
   QueryRequest request = QueryOf("pk = :p", {{":p", "'p'"}});
   request.limit = 10;
   EXPECT_EQ(ReadAll(world, request, Query).items.size(), items);
-  EXPECT_GE(world.engine.reads_ahead, static_cast<int>(items / 10)) << "each page begins with what is read ahead";
+  EXPECT_GE(world.engine.reads_ahead, static_cast<int>(items / 10))
+      << "each page begins with what is read ahead";
 }
 
 TEST(Page, RandomRangesAndFilters) {
@@ -123,11 +131,16 @@ TEST(Page, RandomRangesAndFilters) {
   std::vector<int64_t> keys;
   for (const auto& [sk, item] : model) keys.push_back(sk);
   for (int i = 0; i < 150; ++i) {
-    int64_t low = keys[world.random.Below(keys.size())] + static_cast<int64_t>(world.random.Below(3)) - 1;
+    int64_t low =
+        keys[world.random.Below(keys.size())] + static_cast<int64_t>(world.random.Below(3)) - 1;
     int64_t high = keys[world.random.Below(keys.size())];
     if (low > high) std::swap(low, high);
-    static constexpr const char* kConditions[] = {"pk = :p AND sk < :h", "pk = :p AND sk <= :h", "pk = :p AND sk > :l",
-                                                  "pk = :p AND sk >= :l", "pk = :p AND sk BETWEEN :l AND :h", "pk = :p AND sk = :h"};
+    static constexpr const char* kConditions[] = {"pk = :p AND sk < :h",
+                                                  "pk = :p AND sk <= :h",
+                                                  "pk = :p AND sk > :l",
+                                                  "pk = :p AND sk >= :l",
+                                                  "pk = :p AND sk BETWEEN :l AND :h",
+                                                  "pk = :p AND sk = :h"};
     const size_t kind = world.random.Below(6);
     std::vector<std::pair<std::string, std::string>> values = {{":p", "'p'"}};
     if (kind <= 1 || kind >= 4) values.emplace_back(":h", std::to_string(high));
@@ -145,15 +158,20 @@ TEST(Page, RandomRangesAndFilters) {
     std::vector<std::string> expected;
     int64_t scanned = 0;
     for (const auto& [sk, item] : model) {
-      const bool inside = kind == 0 ? sk < high : kind == 1 ? sk <= high : kind == 2 ? sk > low : kind == 3 ? sk >= low
-                          : kind == 4 ? sk >= low && sk <= high : sk == high;
+      const bool inside = kind == 0   ? sk < high
+                          : kind == 1 ? sk <= high
+                          : kind == 2 ? sk > low
+                          : kind == 3 ? sk >= low
+                          : kind == 4 ? sk >= low && sk <= high
+                                      : sk == high;
       if (!inside) continue;
       ++scanned;
       if (!filtered || sk % 2 == 0) expected.push_back(item);
     }
     if (!*request.scan_index_forward) std::reverse(expected.begin(), expected.end());
     const Pages pages = ReadAll(world, request, Query);
-    ASSERT_EQ(pages.items, expected) << "seed " << kSeed + 1 << ", " << i << ": " << kConditions[kind];
+    ASSERT_EQ(pages.items, expected)
+        << "seed " << kSeed + 1 << ", " << i << ": " << kConditions[kind];
     EXPECT_EQ(pages.scanned, scanned);
   }
 }
@@ -166,7 +184,8 @@ TEST(Page, BeginsWithOnAwkwardBytes) {
   const auto random_key = [&](size_t least) {
     static constexpr char kBytes[] = {'\x00', '\x01', '\xff'};
     std::string key;
-    for (uint64_t left = least + world.random.Below(4); left > 0; --left) key.push_back(kBytes[world.random.Below(3)]);
+    for (uint64_t left = least + world.random.Below(4); left > 0; --left)
+      key.push_back(kBytes[world.random.Below(3)]);
     return key;
   };
   const auto put = [&](const std::string& pk, const std::string& sk) {
@@ -211,7 +230,8 @@ TEST(Scan, SegmentsPartitionTheTable) {
   world.Create("t", std::nullopt, 4);
   std::set<std::string> all;
   for (int i = 0; i < 700; ++i) {
-    const std::string item = Item("{pk: 'user" + std::to_string(i) + "', n: " + std::to_string(i) + "}");
+    const std::string item =
+        Item("{pk: 'user" + std::to_string(i) + "', n: " + std::to_string(i) + "}");
     ASSERT_TRUE(world.Put("t", item).ok());
     all.insert(item);
   }
@@ -278,8 +298,10 @@ TEST(Scan, CapacityOfPartitionsAddsUp) {
   const Result<ScanResponse> empty = world.Call(Scan, request);
   ASSERT_TRUE(empty.ok());
   EXPECT_EQ(empty->consumed_capacity->capacity_units, 5.0) << "each partition is touched";
-  for (int i = 0; i < 200; ++i) ASSERT_TRUE(world.Put("t", Item("{pk: 'u" + std::to_string(i) + "'}")).ok());
-  EXPECT_EQ(world.Call(Scan, request)->consumed_capacity->capacity_units, 5.0) << "200 small items fit in 4 KB each";
+  for (int i = 0; i < 200; ++i)
+    ASSERT_TRUE(world.Put("t", Item("{pk: 'u" + std::to_string(i) + "'}")).ok());
+  EXPECT_EQ(world.Call(Scan, request)->consumed_capacity->capacity_units, 5.0)
+      << "200 small items fit in 4 KB each";
 }
 
 }  // namespace

@@ -10,7 +10,8 @@
 
 namespace stator::ops {
 
-// Of kConditionalCheckFailed with ReturnValuesOnConditionCheckFailure ALL_OLD: the item that failed the condition.
+// Of kConditionalCheckFailed with ReturnValuesOnConditionCheckFailure ALL_OLD: the item that failed
+// the condition.
 struct ItemPayload : ErrorPayload {
   explicit ItemPayload(std::string encoded_item) : item(std::move(encoded_item)) {}
   std::string item;  // encoded, see model/value.h

@@ -36,11 +36,14 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
   state.units = throughput::WriteUnits(state.bytes);
   table::Change change{table::Change::kPut, state.request.item.bytes};
   state.CountIndexUnits(old_item, &change);
-  if (state.request.return_values == ReturnValues::kAllOld) state.attributes = std::string(old_item.encoded());
+  if (state.request.return_values == ReturnValues::kAllOld)
+    state.attributes = std::string(old_item.encoded());
   return change;
 }
 
-PutItemResponse Finish(State& state) { return FinishItemWrite<PutItemResponse>(state, state.request.item.view()); }
+PutItemResponse Finish(State& state) {
+  return FinishItemWrite<PutItemResponse>(state, state.request.item.view());
+}
 
 }  // namespace
 

@@ -29,58 +29,68 @@ struct Expressions {
 };
 
 Result<Expressions> CheckRequest(QueryRequest* request) {
-  TRY(CheckExpressionParameters({{"ProjectionExpression", request->projection_expression.has_value(), false},
-                                 {"FilterExpression", request->filter_expression.has_value()},
-                                 {"KeyConditionExpression", request->key_condition_expression.has_value()}},
-                                {{"AttributesToGet", request->attributes_to_get.has_value()},
-                                 {"QueryFilter", request->query_filter.has_value()},
-                                 {"ConditionalOperator", request->conditional_operator.has_value()},
-                                 // Older than KeyConditionExpression, and so at home beside the other expressions.
-                                 {"KeyConditions", request->key_conditions && request->key_condition_expression}},
-                                request->expression_attribute_names.has_value(),
-                                request->expression_attribute_values.has_value()));
+  TRY(CheckExpressionParameters(
+      {{"ProjectionExpression", request->projection_expression.has_value(), false},
+       {"FilterExpression", request->filter_expression.has_value()},
+       {"KeyConditionExpression", request->key_condition_expression.has_value()}},
+      {{"AttributesToGet", request->attributes_to_get.has_value()},
+       {"QueryFilter", request->query_filter.has_value()},
+       {"ConditionalOperator", request->conditional_operator.has_value()},
+       // Older than KeyConditionExpression, and so at home beside the
+       // other expressions.
+       {"KeyConditions", request->key_conditions && request->key_condition_expression}},
+      request->expression_attribute_names.has_value(),
+      request->expression_attribute_values.has_value()));
   TRY(CheckValues(request->value_errors, ValuePlace::kExclusiveStartKey));
   TRY(CheckValues(request->value_errors, ValuePlace::kFilter));
   TRY(CheckValues(request->value_errors, ValuePlace::kKeyConditions));
   TRY(CheckConditionalOperator(request->conditional_operator, request->query_filter));
   expr::Substitutions substitutions;
-  TRY(SetSubstitutions(&request->expression_attribute_names, &request->expression_attribute_values, request->value_errors,
-                       &substitutions));
+  TRY(SetSubstitutions(&request->expression_attribute_names, &request->expression_attribute_values,
+                       request->value_errors, &substitutions));
   Expressions out;
-  ASSIGN_OR_RETURN(out.projection,
-                   ProjectionOf(request->projection_expression, request->attributes_to_get, &substitutions));
+  ASSIGN_OR_RETURN(out.projection, ProjectionOf(request->projection_expression,
+                                                request->attributes_to_get, &substitutions));
   if (request->filter_expression) {
-    ASSIGN_OR_RETURN(out.filter,
-                     expr::ParseCondition(*request->filter_expression, expr::Role::kFilter, &substitutions));
+    ASSIGN_OR_RETURN(out.filter, expr::ParseCondition(*request->filter_expression,
+                                                      expr::Role::kFilter, &substitutions));
   } else if (request->query_filter && !request->query_filter->empty()) {
-    ASSIGN_OR_RETURN(out.filter, CompileLegacyConditions(*request->query_filter, request->conditional_operator,
-                                                         expr::Role::kFilter));
+    ASSIGN_OR_RETURN(out.filter,
+                     CompileLegacyConditions(*request->query_filter, request->conditional_operator,
+                                             expr::Role::kFilter));
   }
   expr::Condition key_condition;
   if (request->key_condition_expression) {
-    ASSIGN_OR_RETURN(key_condition, expr::ParseCondition(*request->key_condition_expression, expr::Role::kKeyCondition,
-                                                         &substitutions));
-  } else if (request->key_conditions && !request->key_conditions->empty()) {
     ASSIGN_OR_RETURN(key_condition,
-                     CompileLegacyConditions(*request->key_conditions, std::nullopt, expr::Role::kKeyCondition));
+                     expr::ParseCondition(*request->key_condition_expression,
+                                          expr::Role::kKeyCondition, &substitutions));
+  } else if (request->key_conditions && !request->key_conditions->empty()) {
+    ASSIGN_OR_RETURN(key_condition, CompileLegacyConditions(*request->key_conditions, std::nullopt,
+                                                            expr::Role::kKeyCondition));
   } else {
-    return ValidationError("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.");
+    return ValidationError(
+        "Either the KeyConditions or KeyConditionExpression parameter must be specified in the "
+        "request.");
   }
   TRY(substitutions.CheckAllUsed());
   // Keys of several attributes are an index's privilege.
   ASSIGN_OR_RETURN(out.key_conditions,
-                   expr::ExtractKeyConditions(key_condition, request->index_name ? 2 * model::kMaxIndexKeyAttributes : 2));
-  TRY(CheckSelect(request->select, request->projection_expression.has_value(), request->attributes_to_get.has_value(),
-                  request->index_name.has_value()));
+                   expr::ExtractKeyConditions(
+                       key_condition, request->index_name ? 2 * model::kMaxIndexKeyAttributes : 2));
+  TRY(CheckSelect(request->select, request->projection_expression.has_value(),
+                  request->attributes_to_get.has_value(), request->index_name.has_value()));
   return out;
 }
 
-Status SetStart(const ReadTarget& target, const plan::KeyInterval& interval, model::ItemView start, PageRequest* page) {
+Status SetStart(const ReadTarget& target, const plan::KeyInterval& interval, model::ItemView start,
+                PageRequest* page) {
   TRY(CheckStartKey(target, start));
   const model::IndexKeySchema& schema = target.key();
   for (size_t i = 0; i < schema.partition.size(); ++i) {
-    if (!model::ValuesEqual(start.Find(schema.partition[i].name), ValueView(interval.partition[i]))) {
-      return ValidationError("The provided starting key is outside query boundaries based on provided conditions");
+    if (!model::ValuesEqual(start.Find(schema.partition[i].name),
+                            ValueView(interval.partition[i]))) {
+      return ValidationError(
+          "The provided starting key is outside query boundaries based on provided conditions");
     }
   }
   if (!interval.ContainsSortKey(schema, start)) {
@@ -99,8 +109,9 @@ Status CheckFilterAttributes(const QueryRequest& request, const Expressions& exp
                              const model::IndexKeySchema& schema) {
   for (const std::string& attribute : expr::TopLevelAttributes(expressions.filter)) {
     if (!schema.Has(attribute)) continue;
-    return ValidationError(std::string(request.filter_expression ? "Filter Expression" : "QueryFilter") +
-                           " can only contain non-primary key attributes: Primary key attribute: " + attribute);
+    return ValidationError(
+        std::string(request.filter_expression ? "Filter Expression" : "QueryFilter") +
+        " can only contain non-primary key attributes: Primary key attribute: " + attribute);
   }
   return OkStatus();
 }
@@ -110,7 +121,8 @@ Result<Plan> Prepare(Context& ctx, QueryRequest request) {
   Plan plan;
   plan.consistent = request.consistent_read.value_or(false);
   ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(ctx.env, request.table_name));
-  ASSIGN_OR_RETURN(plan.target, FindReadTarget(std::move(table), request.index_name, plan.consistent));
+  ASSIGN_OR_RETURN(plan.target,
+                   FindReadTarget(std::move(table), request.index_name, plan.consistent));
   const model::IndexKeySchema& schema = plan.target.key();
   if (expressions.key_conditions.size() > 2 && !schema.HasSeveral()) {
     return ValidationError("Conditions can be of length 1 or 2 only");
@@ -120,8 +132,8 @@ Result<Plan> Prepare(Context& ctx, QueryRequest request) {
                    plan::PlanQuery(schema, expressions.key_conditions, index));
   TRY(CheckFilterAttributes(request, expressions, schema));
   TRY(CheckFilterProjected(plan.target, expressions.filter));
-  ASSIGN_OR_RETURN(plan.page.fetch,
-                   NeedsFetch(plan.target, request.select, expressions.projection, expressions.filter));
+  ASSIGN_OR_RETURN(plan.page.fetch, NeedsFetch(plan.target, request.select, expressions.projection,
+                                               expressions.filter));
   plan.page.target = plan.target;
   plan.page.reverse = !request.scan_index_forward.value_or(true);
   KeyRange range = RangeOf(plan.target, interval);
@@ -153,7 +165,8 @@ void Query(Context& ctx, QueryRequest request, Callback<QueryResponse> done) {
   const bool count_only = page_request.count_only;
   page_request.item_writer = ctx.item_writer;
   ReadPage(ctx, std::move(page_request),
-           [&ctx, plan = std::move(*plan), count_only, done = std::move(done)](Result<Page> page) mutable {
+           [&ctx, plan = std::move(*plan), count_only,
+            done = std::move(done)](Result<Page> page) mutable {
              if (!page.ok()) {
                done(std::move(page).error());
                return;
@@ -169,7 +182,8 @@ void Query(Context& ctx, QueryRequest request, Callback<QueryResponse> done) {
              response.partition = std::move(plan.partition);
              response.last_evaluated_key = std::move(page->last_evaluated_key);
              response.consumed_capacity =
-                 ReadCapacity(plan.return_consumed_capacity, plan.table_name, plan.target, halves, fetched_halves);
+                 ReadCapacity(plan.return_consumed_capacity, plan.table_name, plan.target, halves,
+                              fetched_halves);
              done(std::move(response));
            });
 }

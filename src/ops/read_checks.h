@@ -11,7 +11,7 @@
 namespace stator::ops {
 
 // Select against projection parameters and IndexName.
-Status CheckSelect(const std::optional<Select>& select, bool has_projection_expression, bool has_attributes_to_get,
-                   bool has_index);
+Status CheckSelect(const std::optional<Select>& select, bool has_projection_expression,
+                   bool has_attributes_to_get, bool has_index);
 
 }  // namespace stator::ops

@@ -14,7 +14,8 @@ namespace {
 using model::ValueView;
 using table::IndexDescriptor;
 
-// The bounds of a table's sort key, which stands at the end of keys in its tail form. The key right behind K is K 0x00.
+// The bounds of a table's sort key, which stands at the end of keys in its tail form. The key right
+// behind K is K 0x00.
 void BoundTail(const plan::KeyInterval& interval, KeyRange* range) {
   const std::string prefix = range->begin;
   const auto with = [&](const std::string& value) {
@@ -24,7 +25,8 @@ void BoundTail(const plan::KeyInterval& interval, KeyRange* range) {
   };
   if (interval.prefix) {
     range->begin = with(*interval.prefix);
-    // A prefix of 0xff bytes has no successor inside the partition: then the partition's own end bounds it.
+    // A prefix of 0xff bytes has no successor inside the partition: then the partition's own end
+    // bounds it.
     std::string end = table::PrefixEnd(range->begin);
     if (!end.empty() && end < range->end) range->end = std::move(end);
     return;
@@ -67,14 +69,17 @@ Status CheckStartAttribute(const model::KeyAttribute& attribute, model::ItemView
   const ValueView value = key.Find(attribute.name);
   if (value.empty()) return ValidationError("The provided starting key is invalid");
   if (value.type() != attribute.type) {
-    return ValidationError("The provided starting key is invalid: The provided key element does not match the schema");
+    return ValidationError(
+        "The provided starting key is invalid: The provided key element does not match the schema");
   }
   return OkStatus();
 }
 
 }  // namespace
 
-char ReadTarget::kind() const { return index != nullptr ? table::EntryKind(*index) : table::kItemKind; }
+char ReadTarget::kind() const {
+  return index != nullptr ? table::EntryKind(*index) : table::kItemKind;
+}
 
 std::string ReadTarget::PositionOf(model::ItemView item) const {
   if (index != nullptr) return table::EncodeEntryKey(table->descriptor, *index, item);
@@ -86,7 +91,8 @@ std::string ReadTarget::KeyAttributesOf(model::ItemView item) const {
   return model::KeyAttributesOf(table->key_schema(), item);
 }
 
-Result<ReadTarget> FindReadTarget(table::TablePtr table, const std::optional<std::string>& index_name, bool consistent) {
+Result<ReadTarget> FindReadTarget(table::TablePtr table,
+                                  const std::optional<std::string>& index_name, bool consistent) {
   ReadTarget target;
   target.table = std::move(table);
   if (!index_name) return target;
@@ -107,22 +113,26 @@ Status CheckFilterProjected(const ReadTarget& target, const expr::Condition& fil
   if (target.index == nullptr) return OkStatus();
   std::set<std::string> missing;
   for (std::string& attribute : expr::TopLevelAttributes(filter)) {
-    if (!table::Projects(target.table->descriptor, *target.index, attribute)) missing.insert(std::move(attribute));
+    if (!table::Projects(target.table->descriptor, *target.index, attribute))
+      missing.insert(std::move(attribute));
   }
   if (missing.empty()) return OkStatus();
-  return ValidationError(fmt::format("One or more parameter values were invalid: Secondary index {} does not project one or "
-                                     "more filter attributes: [{}]",
-                                     target.index->name, fmt::join(missing, ", ")));
+  return ValidationError(fmt::format(
+      "One or more parameter values were invalid: Secondary index {} does not project one or "
+      "more filter attributes: [{}]",
+      target.index->name, fmt::join(missing, ", ")));
 }
 
-Result<bool> NeedsFetch(const ReadTarget& target, const std::optional<Select>& select, const expr::Projection& projection,
-                        const expr::Condition& filter) {
-  if (target.index == nullptr || target.index->projection == IndexDescriptor::Projection::kAll) return false;
+Result<bool> NeedsFetch(const ReadTarget& target, const std::optional<Select>& select,
+                        const expr::Projection& projection, const expr::Condition& filter) {
+  if (target.index == nullptr || target.index->projection == IndexDescriptor::Projection::kAll)
+    return false;
   const table::TableDescriptor& table = target.table->descriptor;
   if (select == Select::kAllAttributes) {
     if (!target.is_global()) return true;
     return ValidationError(
-        "One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported for global secondary index " +
+        "One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported "
+        "for global secondary index " +
         target.index->name + " because its projection type is not ALL");
   }
   std::string missing;
@@ -133,8 +143,8 @@ Result<bool> NeedsFetch(const ReadTarget& target, const std::optional<Select>& s
   }
   if (target.is_global()) {
     if (missing.empty()) return false;
-    return ValidationError("One or more parameter values were invalid: Global secondary index " + target.index->name +
-                           " does not project [" + missing + "]");
+    return ValidationError("One or more parameter values were invalid: Global secondary index " +
+                           target.index->name + " does not project [" + missing + "]");
   }
   if (!missing.empty()) return true;
   for (const std::string& attribute : expr::TopLevelAttributes(filter)) {
@@ -149,7 +159,8 @@ KeyRange RangeOf(const ReadTarget& target, const plan::KeyInterval& interval) {
   for (const std::string& value : interval.partition) partition.emplace_back(value);
   KeyRange range;
   range.begin = table::EncodePartitionPrefix(target.kind(), partition);
-  for (const std::string& value : interval.leading) table::AppendComponent(&range.begin, ValueView(value));
+  for (const std::string& value : interval.leading)
+    table::AppendComponent(&range.begin, ValueView(value));
   range.end = table::PrefixEnd(range.begin);
   if (target.index == nullptr) {
     BoundTail(interval, &range);
@@ -162,7 +173,8 @@ KeyRange RangeOf(const ReadTarget& target, const plan::KeyInterval& interval) {
 Status CheckStartKey(const ReadTarget& target, model::ItemView key) {
   const model::KeySchema& schema = target.table->key_schema();
   if (target.index == nullptr) {
-    if (key.attributes().size() != (schema.sort ? 2u : 1u)) return ValidationError("The provided starting key is invalid");
+    if (key.attributes().size() != (schema.sort ? 2u : 1u))
+      return ValidationError("The provided starting key is invalid");
     if (const Status checked = CheckKey(schema, key); !checked.ok()) {
       return ValidationError("The provided starting key is invalid: " + checked.error().message());
     }
@@ -177,12 +189,14 @@ Status CheckStartKey(const ReadTarget& target, model::ItemView key) {
   for (const model::KeyAttribute& attribute : target.index->key.sort) TRY(check(attribute));
   if (!target.index->key.Has(schema.partition.name)) TRY(check(schema.partition));
   if (schema.sort && !target.index->key.Has(schema.sort->name)) TRY(check(*schema.sort));
-  if (key.attributes().size() != wanted) return ValidationError("The provided starting key is invalid");
+  if (key.attributes().size() != wanted)
+    return ValidationError("The provided starting key is invalid");
   return OkStatus();
 }
 
 std::optional<ConsumedCapacity> ReadCapacity(const std::optional<ReturnConsumedCapacity>& wanted,
-                                             const std::string& table_name, const ReadTarget& target, int64_t halves,
+                                             const std::string& table_name,
+                                             const ReadTarget& target, int64_t halves,
                                              int64_t fetched_halves) {
   const double units = throughput::HalvesToUnits(halves);
   if (target.index == nullptr) return TableCapacity(wanted, table_name, units);

@@ -21,7 +21,9 @@ struct ReadTarget {
   const table::IndexDescriptor* index = nullptr;  // of `table`; null: the table itself
 
   bool is_global() const { return index != nullptr && index->is_global(); }
-  const model::IndexKeySchema& key() const { return index != nullptr ? index->key : table->key_parts; }
+  const model::IndexKeySchema& key() const {
+    return index != nullptr ? index->key : table->key_parts;
+  }
   kv::Tablet tablet() const {
     return index != nullptr ? table->descriptor.TabletOf(*index) : table->descriptor.tablet();
   }
@@ -37,15 +39,16 @@ struct ReadTarget {
 };
 
 // kValidation if there is no such index, if it can't be read yet, or not consistently.
-Result<ReadTarget> FindReadTarget(table::TablePtr table, const std::optional<std::string>& index_name, bool consistent);
+Result<ReadTarget> FindReadTarget(table::TablePtr table,
+                                  const std::optional<std::string>& index_name, bool consistent);
 
-// Whether the index can answer a request: refuses attributes that a global index does not have. True if items have to be
-// fetched from the table for each entry.
-Result<bool> NeedsFetch(const ReadTarget& target, const std::optional<Select>& select, const expr::Projection& projection,
-                        const expr::Condition& filter);
+// Whether the index can answer a request: refuses attributes that a global index does not have.
+// True if items have to be fetched from the table for each entry.
+Result<bool> NeedsFetch(const ReadTarget& target, const std::optional<Select>& select,
+                        const expr::Projection& projection, const expr::Condition& filter);
 
-// kValidation if a Query's filter names an attribute that the index does not project. (A Scan's filter may, and a local
-// index then fetches.) [DynamoDB Local]
+// kValidation if a Query's filter names an attribute that the index does not project. (A Scan's
+// filter may, and a local index then fetches.) [DynamoDB Local]
 Status CheckFilterProjected(const ReadTarget& target, const expr::Condition& filter);
 
 // The range of keys [begin, end) of an interval. `end` is never empty.
@@ -60,7 +63,8 @@ Status CheckStartKey(const ReadTarget& target, model::ItemView key);
 
 // What a read consumed, in half units: of the target, and of items fetched from the table.
 std::optional<ConsumedCapacity> ReadCapacity(const std::optional<ReturnConsumedCapacity>& wanted,
-                                             const std::string& table_name, const ReadTarget& target, int64_t halves,
+                                             const std::string& table_name,
+                                             const ReadTarget& target, int64_t halves,
                                              int64_t fetched_halves);
 
 }  // namespace stator::ops

@@ -28,8 +28,10 @@ Result<TransactGetItemsResponse> Finish(Context& ctx, State& state) {
     draws.AddRead(*read.table, read.key, 2 * units, /*consistent=*/true, i);
     if (image && read.projection.present()) {
       std::string projected = expr::Project(read.projection, model::ItemView(*image));
-      // Where nothing is left GetItem and PartiQL answer an item without attributes, TransactGetItems none.
-      if (!state.transaction.answers_empty_items && model::ItemView(projected).attributes().size() == 0) {
+      // Where nothing is left GetItem and PartiQL answer an item without attributes,
+      // TransactGetItems none.
+      if (!state.transaction.answers_empty_items &&
+          model::ItemView(projected).attributes().size() == 0) {
         image.reset();
       } else {
         image = std::move(projected);
@@ -38,17 +40,21 @@ Result<TransactGetItemsResponse> Finish(Context& ctx, State& state) {
     response.responses.push_back(std::move(image));
   }
   TRY(CheckTransactionBytes(bytes));
-  if (const auto refusal = draws.Admit()) return TransactionErrorOf(ctx, *refusal, state.items.size());
-  response.consumed_capacity = capacity.Take(state.transaction.return_consumed_capacity, /*writes=*/false);
+  if (const auto refusal = draws.Admit())
+    return TransactionErrorOf(ctx, *refusal, state.items.size());
+  response.consumed_capacity =
+      capacity.Take(state.transaction.return_consumed_capacity, /*writes=*/false);
   return response;
 }
 
 }  // namespace
 
-void RunReadTransaction(Context& ctx, ReadTransaction transaction, Callback<TransactGetItemsResponse> done) {
+void RunReadTransaction(Context& ctx, ReadTransaction transaction,
+                        Callback<TransactGetItemsResponse> done) {
   auto state = std::make_shared<State>();
   state->items.reserve(transaction.reads.size());
-  for (const ReadTransaction::Read& read : transaction.reads) state->items.push_back({read.table, read.key});
+  for (const ReadTransaction::Read& read : transaction.reads)
+    state->items.push_back({read.table, read.key});
   state->transaction = std::move(transaction);
   if (Status struck = StrikeTransaction(ctx, state->items, /*write=*/false); !struck.ok()) {
     done(std::move(struck).error());

@@ -27,8 +27,7 @@ std::string LimitText(const Explanation& e, Access access, Limit limit) {
   if (e.granted < 0.999 * e.limit)
     units += fmt::format(", {:.0f} of them by way of this process", e.granted);
   switch (limit) {
-    case Limit::kKeyRange:
-      return fmt::format("{} can do {}", partition, units);
+    case Limit::kKeyRange: return fmt::format("{} can do {}", partition, units);
     case Limit::kProvisioned:
       return fmt::format("{} has {}; the request was for {}", WhatOf(e), units, partition);
     case Limit::kMaxOnDemand:
@@ -50,9 +49,9 @@ std::string HottestText(const Explanation& e) {
 }  // namespace
 
 std::string RangeText(const throughput::KeyRange& range) {
-  const uint64_t last = range.to_end             ? UINT64_MAX
+  const uint64_t last = range.to_end            ? UINT64_MAX
                         : range.to.sort.empty() ? range.to.hash - 1
-                                                 : range.to.hash;
+                                                : range.to.hash;
   return fmt::format("{:016x} to {:016x}{}", range.from.hash, last,
                      range.InsideCollection() ? ", part of one item collection" : "");
 }
@@ -75,8 +74,8 @@ std::string RefusalDetail(const Environment& env, Meter& meter, const Verdict& r
 
 void NoteRefusal(const Environment& env, const table::Table& table, Meter& meter,
                  const Verdict& refusal) {
-  const int64_t refusals = meter.TakeUnlogged(refusal.access, refusal.limit,
-                                              env.clock.TicksMicros(), kRefusalLogMicros);
+  const int64_t refusals =
+      meter.TakeUnlogged(refusal.access, refusal.limit, env.clock.TicksMicros(), kRefusalLogMicros);
   if (refusals == 0) return;
   LogRefusals(table, meter, refusal, refusals, env.clock.NowMicros());
 }

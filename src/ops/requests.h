@@ -1,8 +1,10 @@
-// The typed requests of the API, as api/decode makes them: types converted, constraints checked, nothing else.
+// The typed requests of the API, as api/decode makes them: types converted, constraints checked,
+// nothing else.
 //
-// A member that may be absent is std::optional. A required string, list or map is plain: the decoder refused its absence.
-// What depends on two parameters, on the table or on an expression's text is for the operation to check. Maps of the API are
-// vectors in the order of the request, with unique names. Attribute values are in the encoding of model/value.h.
+// A member that may be absent is std::optional. A required string, list or map is plain: the
+// decoder refused its absence. What depends on two parameters, on the table or on an expression's
+// text is for the operation to check. Maps of the API are vectors in the order of the request, with
+// unique names. Attribute values are in the encoding of model/value.h.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,7 @@
 
 namespace stator::ops {
 
-// --- Enums: the values of the API, in the order of the model --------------------------------------------------------
+// --- Enums: the values of the API, in the order of the model -------------------------------------
 
 enum class ReturnValues : uint8_t { kNone, kAllOld, kUpdatedOld, kAllNew, kUpdatedNew };
 enum class ReturnConsumedCapacity : uint8_t { kIndexes, kTotal, kNone };
@@ -25,10 +27,27 @@ enum class ReturnItemCollectionMetrics : uint8_t { kSize, kNone };
 enum class ReturnValuesOnConditionCheckFailure : uint8_t { kAllOld, kNone };
 enum class ConditionalOperator : uint8_t { kAnd, kOr };
 enum class ComparisonOperator : uint8_t {
-  kEq, kNe, kIn, kLe, kLt, kGe, kGt, kBetween, kNotNull, kNull, kContains, kNotContains, kBeginsWith
+  kEq,
+  kNe,
+  kIn,
+  kLe,
+  kLt,
+  kGe,
+  kGt,
+  kBetween,
+  kNotNull,
+  kNull,
+  kContains,
+  kNotContains,
+  kBeginsWith
 };
 enum class AttributeAction : uint8_t { kAdd, kPut, kDelete };
-enum class Select : uint8_t { kAllAttributes, kAllProjectedAttributes, kSpecificAttributes, kCount };
+enum class Select : uint8_t {
+  kAllAttributes,
+  kAllProjectedAttributes,
+  kSpecificAttributes,
+  kCount
+};
 
 enum class ScalarAttributeType : uint8_t { kS, kN, kB };
 enum class KeyType : uint8_t { kHash, kRange };
@@ -59,7 +78,7 @@ inline model::Type ToValueType(ScalarAttributeType type) {
   return model::Type::kS;
 }
 
-// --- Attribute values -------------------------------------------------------------------------------------------------
+// --- Attribute values ----------------------------------------------------------------------------
 
 // Item, Key or ExclusiveStartKey.
 struct EncodedItem {
@@ -67,25 +86,28 @@ struct EncodedItem {
   model::ItemView view() const { return model::ItemView(bytes); }
 };
 
-using ExpressionAttributeNames = std::vector<std::pair<std::string, std::string>>;   // "#n" -> attribute name
-using ExpressionAttributeValues = std::vector<std::pair<std::string, std::string>>;  // ":v" -> encoded value
+using ExpressionAttributeNames =
+    std::vector<std::pair<std::string, std::string>>;  // "#n" -> attribute name
+using ExpressionAttributeValues =
+    std::vector<std::pair<std::string, std::string>>;  // ":v" -> encoded value
 
 // Where an invalid attribute value stood.
 enum class ValuePlace : uint8_t {
-  kItem,                       // PutItem, BatchWriteItem's PutRequest
-  kKey,                        // Key, Keys of BatchGetItem, BatchWriteItem's DeleteRequest
+  kItem,  // PutItem, BatchWriteItem's PutRequest
+  kKey,   // Key, Keys of BatchGetItem, BatchWriteItem's DeleteRequest
   kExclusiveStartKey,
   kExpressionAttributeValues,
   kExpected,
   kAttributeUpdates,
   kKeyConditions,
-  kFilter,                     // QueryFilter, ScanFilter
-  kParameters,                 // of PartiQL statements
+  kFilter,      // QueryFilter, ScanFilter
+  kParameters,  // of PartiQL statements
 };
 
-// An attribute value that is well-formed JSON of the right types but no valid value (empty set, bad number, two datatypes).
-// The service reports it later than the constraint checks and in an order that belongs to each operation, so it travels with
-// the request. What was decoded at that place must not be used.
+// An attribute value that is well-formed JSON of the right types but no valid value (empty set, bad
+// number, two datatypes). The service reports it later than the constraint checks and in an order
+// that belongs to each operation, so it travels with the request. What was decoded at that place
+// must not be used.
 struct ValueError {
   ValuePlace place;
   std::string name;  // kExpressionAttributeValues: the ":v"; the legacy maps: the attribute
@@ -94,8 +116,8 @@ struct ValueError {
   // The error for the client. ExpressionAttributeValues adds which key it was.
   Error ForClient() const {
     if (place != ValuePlace::kExpressionAttributeValues) return error;
-    return Error(error.code(), "ExpressionAttributeValues contains invalid value: " + error.message() +
-                                   " for key " + name);
+    return Error(error.code(), "ExpressionAttributeValues contains invalid value: " +
+                                   error.message() + " for key " + name);
   }
 };
 
@@ -110,9 +132,10 @@ inline const ValueError* FindValueError(const ValueErrors& errors, ValuePlace pl
   return nullptr;
 }
 
-// --- Legacy parameters --------------------------------------------------------------------------------------------------
+// --- Legacy parameters ---------------------------------------------------------------------------
 
-// One entry of Expected, KeyConditions, QueryFilter or ScanFilter. `value` and `exists` occur in Expected only.
+// One entry of Expected, KeyConditions, QueryFilter or ScanFilter. `value` and `exists` occur in
+// Expected only.
 struct LegacyCondition {
   std::string attribute;
   std::optional<std::string> value;  // encoded
@@ -128,7 +151,7 @@ struct LegacyUpdate {
   std::optional<AttributeAction> action;
 };
 
-// --- Items ----------------------------------------------------------------------------------------------------------------
+// --- Items ---------------------------------------------------------------------------------------
 
 struct PutItemRequest {
   std::string table_name;  // a name or an ARN, as sent; so in all requests
@@ -316,7 +339,7 @@ struct ScanRequest {
   ValueErrors value_errors;
 };
 
-// --- PartiQL --------------------------------------------------------------------------------------------------------------
+// --- PartiQL -------------------------------------------------------------------------------------
 
 struct ExecuteStatementRequest {
   std::string statement;
@@ -355,7 +378,7 @@ struct ExecuteTransactionRequest {
   ValueErrors value_errors;
 };
 
-// --- Parts of a table's definition ----------------------------------------------------------------------------------------
+// --- Parts of a table's definition ---------------------------------------------------------------
 
 struct AttributeDefinition {
   std::string attribute_name;
@@ -438,7 +461,7 @@ struct VectorIndex {
   VectorDistanceFunction distance_function = VectorDistanceFunction::kCosine;
 };
 
-// --- Tables -----------------------------------------------------------------------------------------------------------------
+// --- Tables --------------------------------------------------------------------------------------
 
 struct CreateTableRequest {
   std::optional<std::vector<AttributeDefinition>> attribute_definitions;
@@ -619,7 +642,7 @@ struct DescribeContinuousBackupsRequest {
 };
 
 // --- Streams
-// ----------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 struct ListStreamsRequest {
   std::optional<std::string> table_name;

@@ -1,5 +1,6 @@
-// The typed responses of the API, as api/render_response writes them. An absent optional is an absent member. Items are in
-// the encoding of model/value.h; times are seconds since the epoch, with a fraction down to milliseconds.
+// The typed responses of the API, as api/render_response writes them. An absent optional is an
+// absent member. Items are in the encoding of model/value.h; times are seconds since the epoch,
+// with a fraction down to milliseconds.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace stator::ops {
 
-// --- Capacity and metrics ---------------------------------------------------------------------------------------------
+// --- Capacity and metrics ------------------------------------------------------------------------
 
 struct Capacity {
   double capacity_units = 0;
@@ -43,10 +44,10 @@ struct ItemCollectionMetrics {
   double size_estimate_upper_gb = 1;
 };
 
-// --- Items ----------------------------------------------------------------------------------------------------------------
+// --- Items ---------------------------------------------------------------------------------------
 //
-// `stored_bytes` is no part of the answer: the size that units were counted of, by DynamoDB's rules, for who records requests.
-// Of a write it is that of the larger image.
+// `stored_bytes` is no part of the answer: the size that units were counted of, by DynamoDB's
+// rules, for who records requests. Of a write it is that of the larger image.
 
 struct PutItemResponse {
   std::optional<std::string> attributes;  // encoded item
@@ -112,8 +113,9 @@ struct QueryResponse {
   int64_t scanned_count = 0;
   std::optional<std::string> last_evaluated_key;
   std::optional<ConsumedCapacity> consumed_capacity;
-  int64_t stored_bytes = 0;            // with what was fetched from the table
-  std::vector<std::string> partition;  // encoded values of the partition key; no part of the answer either
+  int64_t stored_bytes = 0;  // with what was fetched from the table
+  std::vector<std::string>
+      partition;  // encoded values of the partition key; no part of the answer either
 };
 
 struct ScanResponse {
@@ -125,7 +127,7 @@ struct ScanResponse {
   int64_t stored_bytes = 0;
 };
 
-// --- PartiQL --------------------------------------------------------------------------------------------------------------
+// --- PartiQL -------------------------------------------------------------------------------------
 
 struct ExecuteStatementResponse {
   ItemList items;
@@ -155,10 +157,16 @@ struct ExecuteTransactionResponse {
   std::optional<std::vector<ConsumedCapacity>> consumed_capacity;
 };
 
-// --- Tables -----------------------------------------------------------------------------------------------------------------
+// --- Tables --------------------------------------------------------------------------------------
 
 enum class TableStatus : uint8_t {
-  kCreating, kUpdating, kDeleting, kActive, kInaccessibleEncryptionCredentials, kArchiving, kArchived,
+  kCreating,
+  kUpdating,
+  kDeleting,
+  kActive,
+  kInaccessibleEncryptionCredentials,
+  kArchiving,
+  kArchived,
   kReplicationNotAuthorized
 };
 enum class IndexStatus : uint8_t { kCreating, kUpdating, kDeleting, kActive };
@@ -335,7 +343,7 @@ struct DescribeContinuousBackupsResponse {
 };
 
 // --- Streams
-// ----------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 enum class StreamStatus : uint8_t { kEnabling, kEnabled, kDisabling, kDisabled };
 enum class StreamEventName : uint8_t { kInsert, kModify, kRemove };

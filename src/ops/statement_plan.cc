@@ -22,14 +22,18 @@ Error WrongKeyType(std::string_view name, ValueView value) {
     return ValidationError("Key value must be of type S, N, or B. Key name: " + std::string(name) +
                            ", Key type: " + std::string(model::TypeName(type)));
   }
-  return ValidationError("Key attribute's data type should match its data type in table's schema: Key " + std::string(name));
+  return ValidationError(
+      "Key attribute's data type should match its data type in table's schema: Key " +
+      std::string(name));
 }
 
 Status CheckNotEmpty(const model::KeyAttribute& attribute, ValueView value) {
   if (attribute.type == model::Type::kN || !value.text().empty()) return OkStatus();
-  return ValidationError(std::string("One or more parameter values are not valid. The AttributeValue for a key attribute "
-                                     "cannot contain an empty ") +
-                         (attribute.type == model::Type::kS ? "string" : "binary") + " value. Key: " + attribute.name);
+  return ValidationError(
+      std::string(
+          "One or more parameter values are not valid. The AttributeValue for a key attribute "
+          "cannot contain an empty ") +
+      (attribute.type == model::Type::kS ? "string" : "binary") + " value. Key: " + attribute.name);
 }
 
 // The names of the keys of a target: its own and those of its table.
@@ -45,23 +49,28 @@ std::vector<const model::KeyAttribute*> KeyAttributesOf(const ReadTarget& target
 }
 
 // Keys are scalars of known types: nothing else can be asked of them.
-Status CheckKeyUse(const expr::Condition& condition, const std::vector<const model::KeyAttribute*>& keys) {
+Status CheckKeyUse(const expr::Condition& condition,
+                   const std::vector<const model::KeyAttribute*>& keys) {
   std::vector<std::string_view> names;
   names.reserve(keys.size());
   for (const model::KeyAttribute* key : keys) names.push_back(key->name);
   if (const std::string_view nested = expr::NestedUse(condition, names); !nested.empty()) {
-    return ValidationError("Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: " +
-                           std::string(nested));
+    return ValidationError(
+        "Key attributes must be scalars; list random access '[]' and map lookup '.' are not "
+        "allowed: Key: " +
+        std::string(nested));
   }
   return OkStatus();
 }
 
-Status CheckKeyTypes(const expr::Condition& condition, const std::vector<const model::KeyAttribute*>& keys) {
+Status CheckKeyTypes(const expr::Condition& condition,
+                     const std::vector<const model::KeyAttribute*>& keys) {
   for (const expr::Comparison& comparison : expr::ComparisonsOf(condition)) {
     for (const model::KeyAttribute* key : keys) {
       if (key->name != comparison.attribute || key->type == comparison.value.type()) continue;
       return ValidationError(
-          "One or more parameter values were invalid: Condition parameter type does not match schema type");
+          "One or more parameter values were invalid: Condition parameter type does not match "
+          "schema type");
     }
   }
   return OkStatus();
@@ -84,7 +93,8 @@ class RangePlanner {
       if (demand == nullptr) return false;
       partition_.push_back(demand);
     }
-    for (size_t i = 0; i < partition_.size(); ++i) TRY(CheckTypes(schema.partition[i], *partition_[i]));
+    for (size_t i = 0; i < partition_.size(); ++i)
+      TRY(CheckTypes(schema.partition[i], *partition_[i]));
     return PlanSort();
   }
 
@@ -93,16 +103,19 @@ class RangePlanner {
     std::vector<plan::KeyInterval> intervals;
     if (partition_.front()->op != Demand::kIn) {
       plan::KeyInterval interval = sort_;
-      for (const Demand* demand : partition_) interval.partition.emplace_back(demand->value.encoded());
+      for (const Demand* demand : partition_)
+        interval.partition.emplace_back(demand->value.encoded());
       intervals.push_back(std::move(interval));
       return intervals;
     }
     std::vector<ValueView> values = partition_.front()->values;
     if (values.size() > kMaxPartitionKeys) {
-      return ValidationError("The IN operator is provided with too many operands; number of operands: " +
-                             std::to_string(values.size()));
+      return ValidationError(
+          "The IN operator is provided with too many operands; number of operands: " +
+          std::to_string(values.size()));
     }
-    std::sort(values.begin(), values.end(), [](ValueView a, ValueView b) { return model::CompareValues(a, b) < 0; });
+    std::sort(values.begin(), values.end(),
+              [](ValueView a, ValueView b) { return model::CompareValues(a, b) < 0; });
     values.erase(std::unique(values.begin(), values.end(), model::ValuesEqual), values.end());
     for (const ValueView value : values) {
       plan::KeyInterval interval = sort_;
@@ -139,11 +152,13 @@ class RangePlanner {
     if (demand.value.type() != attribute.type) return WrongKeyType(attribute.name, demand.value);
     TRY(CheckNotEmpty(attribute, demand.value));
     if (demand.op == Demand::kBetween) {
-      if (demand.value2.type() != attribute.type) return WrongKeyType(attribute.name, demand.value2);
+      if (demand.value2.type() != attribute.type)
+        return WrongKeyType(attribute.name, demand.value2);
       TRY(CheckNotEmpty(attribute, demand.value2));
     }
     // There is no prefix of a number.
-    if (demand.op == Demand::kBeginsWith && attribute.type == model::Type::kN) return WrongKeyType(attribute.name, demand.value);
+    if (demand.op == Demand::kBeginsWith && attribute.type == model::Type::kN)
+      return WrongKeyType(attribute.name, demand.value);
     return OkStatus();
   }
 
@@ -151,7 +166,8 @@ class RangePlanner {
     const std::vector<model::KeyAttribute>& sorts = target_.key().sort;
     for (size_t i = 0; i < sorts.size(); ++i) {
       const model::KeyAttribute& attribute = sorts[i];
-      if (const Demand* equal = Find(attribute, [](const Demand& d) { return d.op == Demand::kEq; })) {
+      if (const Demand* equal =
+              Find(attribute, [](const Demand& d) { return d.op == Demand::kEq; })) {
         TRY(CheckTypes(attribute, *equal));
         if (i + 1 < sorts.size()) {
           sort_.leading.emplace_back(equal->value.encoded());
@@ -168,23 +184,29 @@ class RangePlanner {
 
   // At most one demand for each end.
   Status PlanBounds(const model::KeyAttribute& attribute) {
-    if (const Demand* both = Find(attribute, [](const Demand& d) { return d.op == Demand::kBetween; })) {
+    if (const Demand* both =
+            Find(attribute, [](const Demand& d) { return d.op == Demand::kBetween; })) {
       TRY(CheckTypes(attribute, *both));
       sort_.lower = plan::Bound{std::string(both->value.encoded()), true};
       sort_.upper = plan::Bound{std::string(both->value2.encoded()), true};
       return OkStatus();
     }
-    if (const Demand* prefix = Find(attribute, [](const Demand& d) { return d.op == Demand::kBeginsWith; })) {
+    if (const Demand* prefix =
+            Find(attribute, [](const Demand& d) { return d.op == Demand::kBeginsWith; })) {
       TRY(CheckTypes(attribute, *prefix));
       sort_.prefix = std::string(prefix->value.encoded());
       return OkStatus();
     }
-    const auto is_lower = [](const Demand& d) { return d.op == Demand::kGt || d.op == Demand::kGe; };
+    const auto is_lower = [](const Demand& d) {
+      return d.op == Demand::kGt || d.op == Demand::kGe;
+    };
     if (const Demand* lower = Find(attribute, is_lower)) {
       TRY(CheckTypes(attribute, *lower));
       sort_.lower = plan::Bound{std::string(lower->value.encoded()), lower->op == Demand::kGe};
     }
-    const auto is_upper = [](const Demand& d) { return d.op == Demand::kLt || d.op == Demand::kLe; };
+    const auto is_upper = [](const Demand& d) {
+      return d.op == Demand::kLt || d.op == Demand::kLe;
+    };
     if (const Demand* upper = Find(attribute, is_upper)) {
       TRY(CheckTypes(attribute, *upper));
       sort_.upper = plan::Bound{std::string(upper->value.encoded()), upper->op == Demand::kLe};
@@ -219,7 +241,8 @@ std::string KeyItem(const model::KeySchema& schema, ValueView partition, ValueVi
   return item;
 }
 
-// A single item of a table, by equality on every key attribute and nothing else that the key would have to obey.
+// A single item of a table, by equality on every key attribute and nothing else that the key would
+// have to obey.
 Result<bool> PlanItem(const Demands& demands, SelectPlan* plan) {
   if (plan->target.index != nullptr) return false;
   const model::KeySchema& schema = plan->target.table->key_schema();
@@ -231,8 +254,10 @@ Result<bool> PlanItem(const Demands& demands, SelectPlan* plan) {
     if (sort == nullptr && schema.sort && demand.attribute == schema.sort->name) sort = &demand;
   }
   if (partition == nullptr || (schema.sort && sort == nullptr)) return false;
-  if (partition->value.type() != schema.partition.type) return WrongKeyType(schema.partition.name, partition->value);
-  if (schema.sort && sort->value.type() != schema.sort->type) return WrongKeyType(schema.sort->name, sort->value);
+  if (partition->value.type() != schema.partition.type)
+    return WrongKeyType(schema.partition.name, partition->value);
+  if (schema.sort && sort->value.type() != schema.sort->type)
+    return WrongKeyType(schema.sort->name, sort->value);
   plan->key_attributes = KeyItem(schema, partition->value, schema.sort ? sort->value : ValueView());
   TRY(CheckNotEmpty(schema.partition, partition->value));
   if (schema.sort) TRY(CheckNotEmpty(*schema.sort, sort->value));
@@ -247,17 +272,20 @@ Status CheckOrderBy(const expr::Statement& statement, const ReadTarget& target, 
   }
   if (!ranged) {
     return ValidationError(
-        "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause.");
+        "Must have at least one non-optional hash key condition in WHERE clause when using ORDER "
+        "BY clause.");
   }
   for (const expr::OrderBy& order : statement.order_by) {
     if (target.key().Has(order.attribute)) continue;
-    return ValidationError("Variable reference " + order.attribute + " in ORDER BY clause must be part of the primary key");
+    return ValidationError("Variable reference " + order.attribute +
+                           " in ORDER BY clause must be part of the primary key");
   }
   return OkStatus();
 }
 
 // Equality on every key attribute, whatever else is asked.
-Result<std::string> KeyOfWrite(const model::KeySchema& schema, const Demands& demands, size_t* used) {
+Result<std::string> KeyOfWrite(const model::KeySchema& schema, const Demands& demands,
+                               size_t* used) {
   const auto find = [&](const model::KeyAttribute& attribute) -> Result<ValueView> {
     ValueView value;
     for (const Demand& demand : demands.all) {
@@ -278,7 +306,8 @@ Result<std::string> KeyOfWrite(const model::KeySchema& schema, const Demands& de
   if (schema.sort) {
     ASSIGN_OR_RETURN(sort, find(*schema.sort));
   }
-  if (partition.type() != schema.partition.type) return WrongKeyType(schema.partition.name, partition);
+  if (partition.type() != schema.partition.type)
+    return WrongKeyType(schema.partition.name, partition);
   if (schema.sort && sort.type() != schema.sort->type) return WrongKeyType(schema.sort->name, sort);
   return KeyItem(schema, partition, sort);
 }
@@ -287,7 +316,8 @@ Status CheckInserted(const table::Table& table, model::ItemView item) {
   const model::KeySchema& schema = table.key_schema();
   const auto check = [&](const model::KeyAttribute& attribute) -> Status {
     const ValueView value = item.Find(attribute.name);
-    if (value.empty()) return ValidationError("Key attribute should be present in the item: Key " + attribute.name);
+    if (value.empty())
+      return ValidationError("Key attribute should be present in the item: Key " + attribute.name);
     if (value.type() != attribute.type) return WrongKeyType(attribute.name, value);
     return OkStatus();
   };
@@ -303,14 +333,16 @@ Status CheckInserted(const table::Table& table, model::ItemView item) {
 
 }  // namespace
 
-Result<expr::Statement> ParseStatementOf(const std::string& text, const std::optional<std::vector<std::string>>& parameters,
+Result<expr::Statement> ParseStatementOf(const std::string& text,
+                                         const std::optional<std::vector<std::string>>& parameters,
                                          const ValueErrors& value_errors) {
   TRY(CheckValues(value_errors, ValuePlace::kParameters));
   if (!parameters) return expr::ParseStatement(text, {});
   return expr::ParseStatement(text, *parameters);
 }
 
-Result<SelectPlan> PlanSelect(const Environment& env, const expr::Statement& statement, bool consistent) {
+Result<SelectPlan> PlanSelect(const Environment& env, const expr::Statement& statement,
+                              bool consistent) {
   SelectPlan plan;
   ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(env, statement.table));
   ASSIGN_OR_RETURN(plan.target, FindReadTarget(std::move(table), statement.index, consistent));
@@ -318,7 +350,8 @@ Result<SelectPlan> PlanSelect(const Environment& env, const expr::Statement& sta
   const size_t key_size = plan.target.key().partition.size() + plan.target.key().sort.size();
   ASSIGN_OR_RETURN(const bool single, PlanItem(demands, &plan));
   // The shortest way to one item: nothing else was asked.
-  if (single && demands.complete && demands.all.size() == key_size && statement.order_by.empty()) return plan;
+  if (single && demands.complete && demands.all.size() == key_size && statement.order_by.empty())
+    return plan;
 
   const std::vector<const model::KeyAttribute*> keys = KeyAttributesOf(plan.target);
   TRY(CheckKeyUse(statement.condition, keys));
@@ -329,20 +362,25 @@ Result<SelectPlan> PlanSelect(const Environment& env, const expr::Statement& sta
   if (!ranged || planner.filters()) plan.filter = statement.condition;
   // A global index has no other attributes than its own; a local one fetches.
   if (plan.target.is_global()) TRY(CheckFilterProjected(plan.target, plan.filter));
-  ASSIGN_OR_RETURN(plan.fetch, NeedsFetch(plan.target, std::nullopt, statement.projection, plan.filter));
+  ASSIGN_OR_RETURN(plan.fetch,
+                   NeedsFetch(plan.target, std::nullopt, statement.projection, plan.filter));
   if (single) return plan;
   if (!ranged) {
     plan.is_scan = true;
-    plan.ranges.push_back({table::FirstKeyOfHash(0, plan.target.kind()), table::EndOfKind(plan.target.kind())});
+    plan.ranges.push_back(
+        {table::FirstKeyOfHash(0, plan.target.kind()), table::EndOfKind(plan.target.kind())});
     return plan;
   }
   ASSIGN_OR_RETURN(const std::vector<plan::KeyInterval> intervals, planner.Intervals());
-  for (const plan::KeyInterval& interval : intervals) plan.ranges.push_back(RangeOf(plan.target, interval));
+  for (const plan::KeyInterval& interval : intervals)
+    plan.ranges.push_back(RangeOf(plan.target, interval));
   for (const expr::OrderBy& order : statement.order_by) {
-    // Attributes of the partition key order the ranges, those of the sort key the items in each. The first ones decide.
+    // Attributes of the partition key order the ranges, those of the sort key the items in each.
+    // The first ones decide.
     const auto& partition = plan.target.key().partition;
-    const bool of_partition = std::any_of(partition.begin(), partition.end(),
-                                          [&](const model::KeyAttribute& a) { return a.name == order.attribute; });
+    const bool of_partition =
+        std::any_of(partition.begin(), partition.end(),
+                    [&](const model::KeyAttribute& a) { return a.name == order.attribute; });
     if (!of_partition) {
       plan.reverse = order.descending;
       break;
@@ -374,8 +412,8 @@ Result<TransactionAction> PlanWrite(table::TablePtr table, expr::Statement* stat
     TRY(CheckKeyTypes(statement->condition, keys));
     for (const std::string& attribute : expr::TargetAttributes(statement->update)) {
       if (!schema.Has(attribute)) continue;
-      return ValidationError("One or more parameter values were invalid: Cannot update attribute " + attribute +
-                             ". This attribute is part of the key");
+      return ValidationError("One or more parameter values were invalid: Cannot update attribute " +
+                             attribute + ". This attribute is part of the key");
     }
     switch (statement->kind) {
       case expr::StatementKind::kUpdate:

@@ -12,12 +12,14 @@ constexpr size_t kDigestBytes = 16;
 
 }  // namespace
 
-std::string StatementDigest(std::string_view statement, const std::optional<std::vector<std::string>>& parameters) {
+std::string StatementDigest(std::string_view statement,
+                            const std::optional<std::vector<std::string>>& parameters) {
   std::string meaning;
   model::AppendVarint(&meaning, statement.size());
   meaning.append(statement);
   if (parameters) {
-    for (const std::string& parameter : *parameters) meaning.append(parameter);  // encoded values end by themselves
+    for (const std::string& parameter : *parameters)
+      meaning.append(parameter);  // encoded values end by themselves
   }
   return table::DigestOf(meaning);
 }
@@ -35,10 +37,13 @@ std::string MakeNextToken(const std::string& digest, const StatementPosition& po
 
 Result<StatementPosition> ReadNextToken(const std::string& digest, std::string_view token) {
   std::string bytes;
-  if (!DecodeBase64(token, &bytes).ok() || bytes.size() < 2 * kDigestBytes + 2) return InvalidNextToken();
+  if (!DecodeBase64(token, &bytes).ok() || bytes.size() < 2 * kDigestBytes + 2)
+    return InvalidNextToken();
   const std::string_view body = std::string_view(bytes).substr(0, bytes.size() - kDigestBytes);
-  if (table::DigestOf(body) != std::string_view(bytes).substr(body.size()) || body[0] != kVersion) return InvalidNextToken();
-  if (body.substr(1, kDigestBytes) != digest) return ValidationError("NextToken does not match request");
+  if (table::DigestOf(body) != std::string_view(bytes).substr(body.size()) || body[0] != kVersion)
+    return InvalidNextToken();
+  if (body.substr(1, kDigestBytes) != digest)
+    return ValidationError("NextToken does not match request");
   // The check is no secret, so what follows may still be made up.
   std::string_view rest = body.substr(1 + kDigestBytes);
   StatementPosition position;

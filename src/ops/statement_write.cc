@@ -22,8 +22,8 @@ struct State {
 // Once: the body may run again.
 Status Admit(Context& ctx, State& state, const table::EntryChanges& entries) {
   if (!state.measured || state.admitted) return OkStatus();
-  if (const auto refusal = AdmitItemWrite(ctx, *state.action.table, state.action.key, state.result.units,
-                                          &entries)) {
+  if (const auto refusal = AdmitItemWrite(ctx, *state.action.table, state.action.key,
+                                          state.result.units, &entries)) {
     state.result = {};
     return ErrorOf(ctx, *refusal);
   }
@@ -32,7 +32,8 @@ Status Admit(Context& ctx, State& state, const table::EntryChanges& entries) {
 }
 
 Error ErrorOfReason(CancellationReason reason) {
-  if (reason.code == "DuplicateItem") return Error(ErrorCode::kDuplicateItem, std::move(reason.message));
+  if (reason.code == "DuplicateItem")
+    return Error(ErrorCode::kDuplicateItem, std::move(reason.message));
   if (reason.code != "ConditionalCheckFailed") return ValidationError(std::move(reason.message));
   std::shared_ptr<const ErrorPayload> payload;
   if (!reason.item.empty()) payload = std::make_shared<ItemPayload>(std::move(reason.item));
@@ -44,8 +45,10 @@ std::string Returned(const State& state, model::ItemView old_item, model::ItemVi
     case expr::Returning::kNone: return "";
     case expr::Returning::kAllOld: return std::string(old_item.encoded());
     case expr::Returning::kAllNew: return std::string(new_item.encoded());
-    case expr::Returning::kModifiedOld: return expr::UpdatedFragments(state.action.update, old_item);
-    case expr::Returning::kModifiedNew: return expr::UpdatedFragments(state.action.update, new_item);
+    case expr::Returning::kModifiedOld:
+      return expr::UpdatedFragments(state.action.update, old_item);
+    case expr::Returning::kModifiedNew:
+      return expr::UpdatedFragments(state.action.update, new_item);
   }
   return "";
 }
@@ -56,7 +59,8 @@ Result<std::vector<table::Change>> Decide(Context& ctx, State& state, model::Ite
   ASSIGN_OR_RETURN(ActionOutcome outcome, DecideAction(state.action, old_item));
   result.units = throughput::WriteUnits(static_cast<int64_t>(outcome.measured_bytes));
   const model::ItemView new_item(outcome.change.item);
-  if (state.counts_index_units || state.measured) outcome.change.DeriveEntries(*state.action.table, old_item);
+  if (state.counts_index_units || state.measured)
+    outcome.change.DeriveEntries(*state.action.table, old_item);
   if (state.counts_index_units) result.index_units = UnitsOf(outcome.change.entries);
   TRY(Admit(ctx, state, outcome.change.entries));
   if (outcome.reason.code != "None") return ErrorOfReason(std::move(outcome.reason));
@@ -69,12 +73,14 @@ Result<std::vector<table::Change>> Decide(Context& ctx, State& state, model::Ite
 
 }  // namespace
 
-void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning returning, bool counts_index_units,
-                       UniqueFunction<void(StatementWriteResult)> done) {
+void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning returning,
+                       bool counts_index_units, UniqueFunction<void(StatementWriteResult)> done) {
   auto state = std::make_shared<State>(
       State{std::move(action), returning, counts_index_units, /*measured=*/false, {}});
   state->measured = Measured(ctx, *state->action.table);
-  if (Status struck = StrikeRequest(ctx, {state->action.table.get(), nullptr, /*write=*/true, /*single=*/true}); !struck.ok()) {
+  if (Status struck =
+          StrikeRequest(ctx, {state->action.table.get(), nullptr, /*write=*/true, /*single=*/true});
+      !struck.ok()) {
     state->result.error = std::move(struck).error();
     done(std::move(state->result));
     return;
@@ -84,9 +90,12 @@ void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning r
   Executor& loop = ctx.loop;
   ctx.env.store.Write(
       std::move(targets),
-      [state, &ctx](const std::vector<model::ItemView>& old_items) { return Decide(ctx, *state, old_items[0]); },
+      [state, &ctx](const std::vector<model::ItemView>& old_items) {
+        return Decide(ctx, *state, old_items[0]);
+      },
       [state, &loop, done = std::move(done)](Status status) mutable {
-        RunOn(loop, [state = std::move(state), status = std::move(status), done = std::move(done)]() mutable {
+        RunOn(loop, [state = std::move(state), status = std::move(status),
+                     done = std::move(done)]() mutable {
           if (!status.ok()) state->result.error = std::move(status).error();
           done(std::move(state->result));
         });

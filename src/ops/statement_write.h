@@ -1,4 +1,5 @@
-// A PartiQL INSERT, UPDATE or DELETE by itself: of ExecuteStatement, or one of BatchExecuteStatement.
+// A PartiQL INSERT, UPDATE or DELETE by itself: of ExecuteStatement, or one of
+// BatchExecuteStatement.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,14 @@ namespace stator::ops {
 struct StatementWriteResult {
   std::optional<Error> error;       // then nothing was written
   std::optional<std::string> item;  // what RETURNING asks for; encoded
-  int64_t units = 0;                // also of a failed condition: of the larger of the stored and the offered item [C]
-  IndexUnits index_units;           // if they were to be counted
+  int64_t units =
+      0;  // also of a failed condition: of the larger of the stored and the offered item [C]
+  IndexUnits index_units;  // if they were to be counted
 };
 
-// Runs the action of PlanWrite, if the fault dial lets it, and answers once, on the loop's thread. `returning` and `update` are the statement's.
-void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning returning, bool counts_index_units,
-                       UniqueFunction<void(StatementWriteResult)> done);
+// Runs the action of PlanWrite, if the fault dial lets it, and answers once, on the loop's thread.
+// `returning` and `update` are the statement's.
+void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning returning,
+                       bool counts_index_units, UniqueFunction<void(StatementWriteResult)> done);
 
 }  // namespace stator::ops

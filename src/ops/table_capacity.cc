@@ -110,9 +110,8 @@ Error Unchanged(const Rates& has, const Rates& wanted, std::string_view index) {
 Status CheckMaximum(const std::optional<int64_t>& units, std::string_view member,
                     std::string_view index) {
   if (!units || *units >= 1 || *units == -1) return OkStatus();
-  return Invalid(fmt::format(
-      "Requested {} for OnDemandThroughput for {} is outside of valid range", member,
-      index.empty() ? "table" : "index : " + std::string(index)));
+  return Invalid(fmt::format("Requested {} for OnDemandThroughput for {} is outside of valid range",
+                             member, index.empty() ? "table" : "index : " + std::string(index)));
 }
 
 Status CheckNotLower(const std::optional<int64_t>& wanted, double now, std::string_view member,
@@ -198,8 +197,8 @@ Status RaiseWarm(const Settings& settings, const WarmThroughput& wanted, bool on
   const Rates ready = WarmUnits(settings, *c, on_demand);
   TRY(CheckNotLower(wanted.read_units_per_second, ready.read, "ReadUnitsPerSecond", index));
   TRY(CheckNotLower(wanted.write_units_per_second, ready.write, "WriteUnitsPerSecond", index));
-  const Rates after = RatesOf(wanted.read_units_per_second.value_or(0),
-                              wanted.write_units_per_second.value_or(0));
+  const Rates after =
+      RatesOf(wanted.read_units_per_second.value_or(0), wanted.write_units_per_second.value_or(0));
   TRY(throughput::CheckTableQuota(settings.throughput, after, !index.empty()));
   KeepWarm(after, c);
   return OkStatus();
@@ -218,12 +217,11 @@ template <typename Capacity>
 throughput::PartitionMap FirstPartitions(const Settings& settings, const Capacity& c,
                                          bool on_demand) {
   const Rates warm = WarmUnits(settings, c, on_demand);
-  int64_t count =
-      throughput::InitialPartitionsOnDemand(settings.throughput, static_cast<int64_t>(warm.read),
-                                            static_cast<int64_t>(warm.write));
+  int64_t count = throughput::InitialPartitionsOnDemand(
+      settings.throughput, static_cast<int64_t>(warm.read), static_cast<int64_t>(warm.write));
   if (!on_demand) {
-    count = std::max(count, throughput::InitialPartitionsProvisioned(
-                                settings.throughput, c.read_units, c.write_units));
+    count = std::max(count, throughput::InitialPartitionsProvisioned(settings.throughput,
+                                                                     c.read_units, c.write_units));
   }
   return throughput::PartitionMap::Even(std::min(count, settings.throughput.most_partitions));
 }
@@ -235,11 +233,11 @@ Status SwitchToOnDemand(const Settings& settings, int64_t now_micros, TableDescr
   if (static_cast<int64_t>(switches.size()) >= most) {
     // The one that has to be forgotten before there are fewer than `most`.
     const int64_t in_the_way = switches[switches.size() - static_cast<size_t>(most)];
-    return Error(ErrorCode::kLimitExceeded,
-                 fmt::format("Subscriber limit exceeded: Update to PayPerRequest mode are limited "
-                             "to {} in 1 day(s). Last update at {}. Next update can be made at {}",
-                             most, ShortDate(switches.back()),
-                             ShortDate(in_the_way + kSwitchMicros)));
+    return Error(
+        ErrorCode::kLimitExceeded,
+        fmt::format("Subscriber limit exceeded: Update to PayPerRequest mode are limited "
+                    "to {} in 1 day(s). Last update at {}. Next update can be made at {}",
+                    most, ShortDate(switches.back()), ShortDate(in_the_way + kSwitchMicros)));
   }
   switches.push_back(now_micros);
   d->billing_mode = table::BillingMode::kPayPerRequest;
@@ -280,10 +278,10 @@ Status CheckAccountQuota(const Environment& env, const TableDescriptor& next) {
   }
   // What was there before a quota was lowered stays, and may be lowered in steps.
   const Rates after = SumOf(next);
-  return throughput::CheckAccountQuota(env.settings.throughput,
-                                       {after.read > before.read ? after.read : 0,
-                                        after.write > before.write ? after.write : 0},
-                                       others);
+  return throughput::CheckAccountQuota(
+      env.settings.throughput,
+      {after.read > before.read ? after.read : 0, after.write > before.write ? after.write : 0},
+      others);
 }
 
 template Status ChangeUnits(const Settings&, const ProvisionedThroughput&, std::string_view,

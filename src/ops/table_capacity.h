@@ -34,7 +34,8 @@ template <typename Capacity>
 Status ChangeUnits(const Settings& settings, const ProvisionedThroughput& units,
                    std::string_view index, int64_t now_micros, Capacity* capacity);
 
-// The units of a table or index that is new or was on demand until now: no increase and no decrease.
+// The units of a table or index that is new or was on demand until now: no increase and no
+// decrease.
 template <typename Capacity>
 void StartUnits(const ProvisionedThroughput& units, Capacity* capacity) {
   capacity->read_units = units.read_capacity_units;

@@ -97,9 +97,8 @@ TEST_F(TableCapacity, TwoTablesCreatedAtOnceShareTheAccountsQuota) {
     request.key_schema = {{"pk", KeyType::kHash}};
     request.attribute_definitions = {{"pk", ScalarAttributeType::kS}};
     request.provisioned_throughput = ProvisionedThroughput{10, 1};
-    CreateTable(context, std::move(request), [&](Result<CreateTableResponse> answer) {
-      answers.push_back(std::move(answer));
-    });
+    CreateTable(context, std::move(request),
+                [&](Result<CreateTableResponse> answer) { answers.push_back(std::move(answer)); });
   }
   while (answers.size() < 2) world_.loop.RunOne();
   ASSERT_NE(answers[0].ok(), answers[1].ok());

@@ -16,7 +16,8 @@ Error Invalid(std::string_view text) {
   return ValidationError("One or more parameter values were invalid: " + std::string(text));
 }
 
-const AttributeDefinition* FindDefinition(const std::vector<AttributeDefinition>& definitions, std::string_view name) {
+const AttributeDefinition* FindDefinition(const std::vector<AttributeDefinition>& definitions,
+                                          std::string_view name) {
   for (const AttributeDefinition& definition : definitions) {
     if (definition.attribute_name == name) return &definition;
   }
@@ -26,8 +27,9 @@ const AttributeDefinition* FindDefinition(const std::vector<AttributeDefinition>
 Result<model::KeySchema> DefineKey(const std::vector<KeySchemaElement>& elements,
                                    const std::vector<AttributeDefinition>& definitions) {
   if (elements.size() > 2) {
-    return ValidationError(fmt::format("1 validation error detected: Value at 'keySchema' failed to satisfy constraint: "
-                                       "Member must have length less than or equal to 2"));
+    return ValidationError(fmt::format(
+        "1 validation error detected: Value at 'keySchema' failed to satisfy constraint: "
+        "Member must have length less than or equal to 2"));
   }
   for (const KeySchemaElement& element : elements) {
     if (FindDefinition(definitions, element.attribute_name) == nullptr) {
@@ -38,17 +40,21 @@ Result<model::KeySchema> DefineKey(const std::vector<KeySchemaElement>& elements
     return ValidationError("Invalid KeySchema: The first KeySchemaElement is not a HASH key type");
   }
   model::KeySchema schema;
-  schema.partition = {elements[0].attribute_name,
-                      ToValueType(FindDefinition(definitions, elements[0].attribute_name)->attribute_type)};
+  schema.partition = {
+      elements[0].attribute_name,
+      ToValueType(FindDefinition(definitions, elements[0].attribute_name)->attribute_type)};
   if (elements.size() == 2) {
     if (elements[0].attribute_name == elements[1].attribute_name) {
-      return ValidationError("Both the Hash Key and the Range Key element in the KeySchema have the same name");
+      return ValidationError(
+          "Both the Hash Key and the Range Key element in the KeySchema have the same name");
     }
     if (elements[1].key_type != KeyType::kRange) {
-      return ValidationError("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type");
+      return ValidationError(
+          "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type");
     }
-    schema.sort = model::KeyAttribute{elements[1].attribute_name,
-                                      ToValueType(FindDefinition(definitions, elements[1].attribute_name)->attribute_type)};
+    schema.sort = model::KeyAttribute{
+        elements[1].attribute_name,
+        ToValueType(FindDefinition(definitions, elements[1].attribute_name)->attribute_type)};
   }
   return schema;
 }
@@ -61,7 +67,8 @@ Status CheckSupported(const CreateTableRequest& request) {
   if (request.resource_policy) return NotSupportedYet("ResourcePolicy");
   if (request.vector_indexes) return NotSupportedYet("VectorIndexes");
   if (request.global_table_source_arn) return NotSupportedYet("GlobalTableSourceArn");
-  if (request.global_table_settings_replication_mode) return NotSupportedYet("GlobalTableSettingsReplicationMode");
+  if (request.global_table_settings_replication_mode)
+    return NotSupportedYet("GlobalTableSettingsReplicationMode");
   return OkStatus();
 }
 
@@ -70,7 +77,8 @@ Status DefineThroughput(const CreateTableRequest& request, const Settings& setti
   const bool on_demand = request.billing_mode == BillingMode::kPayPerRequest;
   if (on_demand && request.provisioned_throughput) return NeitherUnitsWhenOnDemand();
   if (!on_demand && !request.provisioned_throughput) return BothUnitsWhenProvisioned();
-  descriptor->billing_mode = on_demand ? table::BillingMode::kPayPerRequest : table::BillingMode::kProvisioned;
+  descriptor->billing_mode =
+      on_demand ? table::BillingMode::kPayPerRequest : table::BillingMode::kProvisioned;
   descriptor->billing_mode_given = request.billing_mode.has_value();
   if (on_demand) descriptor->to_pay_per_request_micros = descriptor->created_micros;
   if (request.provisioned_throughput) {
@@ -80,7 +88,8 @@ Status DefineThroughput(const CreateTableRequest& request, const Settings& setti
   if (request.on_demand_throughput) {
     TRY(ChangeMaxima(settings, *request.on_demand_throughput, on_demand, {}, descriptor));
   }
-  if (request.warm_throughput) TRY(RaiseWarm(settings, *request.warm_throughput, on_demand, {}, descriptor));
+  if (request.warm_throughput)
+    TRY(RaiseWarm(settings, *request.warm_throughput, on_demand, {}, descriptor));
   descriptor->partitions = FirstPartitions(settings, *descriptor, on_demand);
   return OkStatus();
 }
@@ -100,7 +109,8 @@ std::string NewUuid(Random& random) {
                      0x8000 | ((b >> 48) & 0x3fff), b & 0xffffffffffff);
 }
 
-Result<table::TableDescriptor> DefineTable(const Environment& env, const CreateTableRequest& request) {
+Result<table::TableDescriptor> DefineTable(const Environment& env,
+                                           const CreateTableRequest& request) {
   TRY(CheckSupported(request));
   table::TableDescriptor descriptor;
   descriptor.name = request.table_name;
@@ -112,11 +122,14 @@ Result<table::TableDescriptor> DefineTable(const Environment& env, const CreateT
   std::set<std::string_view> names;
   for (const AttributeDefinition& definition : *request.attribute_definitions) {
     if (!names.insert(definition.attribute_name).second) {
-      return Invalid("Duplicate AttributeName in AttributeDefinitions: " + definition.attribute_name);
+      return Invalid("Duplicate AttributeName in AttributeDefinitions: " +
+                     definition.attribute_name);
     }
-    descriptor.attribute_definitions.push_back({definition.attribute_name, ToValueType(definition.attribute_type)});
+    descriptor.attribute_definitions.push_back(
+        {definition.attribute_name, ToValueType(definition.attribute_type)});
   }
-  ASSIGN_OR_RETURN(descriptor.key_schema, DefineKey(*request.key_schema, *request.attribute_definitions));
+  ASSIGN_OR_RETURN(descriptor.key_schema,
+                   DefineKey(*request.key_schema, *request.attribute_definitions));
   TRY(DefineIndexes(request, env.settings, &descriptor));
   if (request.stream_specification) {
     const StreamSpecification& wanted = *request.stream_specification;

@@ -9,16 +9,19 @@
 namespace stator::ops {
 
 // Everything about the new table but its tablet. Errors with the service's texts.
-Result<table::TableDescriptor> DefineTable(const Environment& env, const CreateTableRequest& request);
+Result<table::TableDescriptor> DefineTable(const Environment& env,
+                                           const CreateTableRequest& request);
 
 inline Error NeitherUnitsWhenOnDemand() {
   return ValidationError(
-      "One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
+      "One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits "
+      "can be specified when "
       "BillingMode is PAY_PER_REQUEST");
 }
 inline Error BothUnitsWhenProvisioned() {
   return ValidationError(
-      "One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified when "
+      "One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must "
+      "both be specified when "
       "BillingMode is PROVISIONED");
 }
 

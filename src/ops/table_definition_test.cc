@@ -13,7 +13,8 @@ namespace {
 CreateTableRequest Good() {
   CreateTableRequest request;
   request.table_name = "Music";
-  request.attribute_definitions = {{"pk", ScalarAttributeType::kS}, {"sk", ScalarAttributeType::kN}};
+  request.attribute_definitions = {{"pk", ScalarAttributeType::kS},
+                                   {"sk", ScalarAttributeType::kN}};
   request.key_schema = {{"pk", KeyType::kHash}, {"sk", KeyType::kRange}};
   request.billing_mode = BillingMode::kPayPerRequest;
   return request;
@@ -59,27 +60,35 @@ TEST_F(Define, ProvisionedIsTheDefault) {
 }
 
 TEST_F(Define, BadKeys) {
-  const auto with = [this](std::vector<KeySchemaElement> key, std::vector<AttributeDefinition> attributes) {
+  const auto with = [this](std::vector<KeySchemaElement> key,
+                           std::vector<AttributeDefinition> attributes) {
     CreateTableRequest request = Good();
     request.key_schema = std::move(key);
     request.attribute_definitions = std::move(attributes);
     return MessageOf(request);
   };
-  const AttributeDefinition pk = {"pk", ScalarAttributeType::kS}, sk = {"sk", ScalarAttributeType::kN};
+  const AttributeDefinition pk = {"pk", ScalarAttributeType::kS},
+                            sk = {"sk", ScalarAttributeType::kN};
   EXPECT_EQ(with({{"pk", KeyType::kHash}}, {pk}), "");
-  EXPECT_EQ(with({{"pk", KeyType::kRange}}, {pk}), "Invalid KeySchema: The first KeySchemaElement is not a HASH key type");
+  EXPECT_EQ(with({{"pk", KeyType::kRange}}, {pk}),
+            "Invalid KeySchema: The first KeySchemaElement is not a HASH key type");
   EXPECT_EQ(with({{"pk", KeyType::kHash}, {"sk", KeyType::kHash}}, {pk, sk}),
             "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type");
   EXPECT_EQ(with({{"pk", KeyType::kHash}, {"pk", KeyType::kRange}}, {pk}),
             "Both the Hash Key and the Range Key element in the KeySchema have the same name");
-  EXPECT_EQ(with({{"pk", KeyType::kHash}}, {}), "Invalid KeySchema: Some index key attribute have no definition");
+  EXPECT_EQ(with({{"pk", KeyType::kHash}}, {}),
+            "Invalid KeySchema: Some index key attribute have no definition");
   EXPECT_EQ(with({}, {pk}), "Invalid KeySchema: Some index key attribute have no definition");
   EXPECT_EQ(with({{"pk", KeyType::kHash}}, {pk, sk}),
-            "One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of "
+            "One or more parameter values were invalid: Number of attributes in KeySchema does not "
+            "exactly match number of "
             "attributes defined in AttributeDefinitions");
   EXPECT_EQ(with({{"pk", KeyType::kHash}}, {pk, pk}),
-            "One or more parameter values were invalid: Duplicate AttributeName in AttributeDefinitions: pk");
-  EXPECT_NE(with({{"pk", KeyType::kHash}, {"sk", KeyType::kRange}, {"x", KeyType::kRange}}, {pk, sk}), "");
+            "One or more parameter values were invalid: Duplicate AttributeName in "
+            "AttributeDefinitions: pk");
+  EXPECT_NE(
+      with({{"pk", KeyType::kHash}, {"sk", KeyType::kRange}, {"x", KeyType::kRange}}, {pk, sk}),
+      "");
   CreateTableRequest request = Good();
   request.key_schema.reset();
   EXPECT_NE(MessageOf(request), "");

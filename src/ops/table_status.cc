@@ -19,8 +19,10 @@ ScalarAttributeType ToScalar(model::Type type) {
 
 std::vector<KeySchemaElement> KeyOf(const model::IndexKeySchema& key) {
   std::vector<KeySchemaElement> elements;
-  for (const model::KeyAttribute& attribute : key.partition) elements.push_back({attribute.name, KeyType::kHash});
-  for (const model::KeyAttribute& attribute : key.sort) elements.push_back({attribute.name, KeyType::kRange});
+  for (const model::KeyAttribute& attribute : key.partition)
+    elements.push_back({attribute.name, KeyType::kHash});
+  for (const model::KeyAttribute& attribute : key.sort)
+    elements.push_back({attribute.name, KeyType::kRange});
   return elements;
 }
 
@@ -36,7 +38,8 @@ Projection ProjectionOf(const table::IndexDescriptor& index) {
 
 // Of a table or an index: both have members of these names.
 template <typename Throughput>
-ProvisionedThroughputDescription DescribeThroughput(const Throughput& t, bool on_demand, int64_t now) {
+ProvisionedThroughputDescription DescribeThroughput(const Throughput& t, bool on_demand,
+                                                    int64_t now) {
   ProvisionedThroughputDescription out;
   if (t.last_increase_micros != 0) out.last_increase_date_time = Seconds(t.last_increase_micros);
   if (t.last_decrease_micros != 0) out.last_decrease_date_time = Seconds(t.last_decrease_micros);
@@ -47,19 +50,23 @@ ProvisionedThroughputDescription DescribeThroughput(const Throughput& t, bool on
   return out;
 }
 
-IndexStatus IndexStatusOf(const table::IndexDescriptor& index, TableStatus table_status, const Environment& env) {
+IndexStatus IndexStatusOf(const table::IndexDescriptor& index, TableStatus table_status,
+                          const Environment& env) {
   using State = table::IndexDescriptor::State;
-  if (table_status == TableStatus::kDeleting || index.state == State::kDeleting) return IndexStatus::kDeleting;
-  if (table_status == TableStatus::kCreating || index.state == State::kCreating) return IndexStatus::kCreating;
+  if (table_status == TableStatus::kDeleting || index.state == State::kDeleting)
+    return IndexStatus::kDeleting;
+  if (table_status == TableStatus::kCreating || index.state == State::kCreating)
+    return IndexStatus::kCreating;
   if (!env.settings.delay_transient_statuses) return IndexStatus::kActive;
   const int64_t now = env.clock.NowMicros();
   if (now < index.created_micros + kTransientStatusMicros) return IndexStatus::kCreating;
-  if (index.changed_micros && now < *index.changed_micros + kTransientStatusMicros) return IndexStatus::kUpdating;
+  if (index.changed_micros && now < *index.changed_micros + kTransientStatusMicros)
+    return IndexStatus::kUpdating;
   return IndexStatus::kActive;
 }
 
-LocalSecondaryIndexDescription DescribeLocal(const table::IndexDescriptor& index, const table::TableCounts& counts,
-                                             std::string arn) {
+LocalSecondaryIndexDescription DescribeLocal(const table::IndexDescriptor& index,
+                                             const table::TableCounts& counts, std::string arn) {
   LocalSecondaryIndexDescription out;
   out.index_name = index.name;
   out.key_schema = KeyOf(index.key);
@@ -70,8 +77,9 @@ LocalSecondaryIndexDescription DescribeLocal(const table::IndexDescriptor& index
   return out;
 }
 
-GlobalSecondaryIndexDescription DescribeGlobal(const table::IndexDescriptor& index, const table::TableCounts& counts,
-                                               std::string arn, bool on_demand, TableStatus table_status,
+GlobalSecondaryIndexDescription DescribeGlobal(const table::IndexDescriptor& index,
+                                               const table::TableCounts& counts, std::string arn,
+                                               bool on_demand, TableStatus table_status,
                                                const Environment& env) {
   GlobalSecondaryIndexDescription out;
   const table::IndexThroughput& t = index.throughput;
@@ -86,13 +94,15 @@ GlobalSecondaryIndexDescription DescribeGlobal(const table::IndexDescriptor& ind
   out.item_count = counts.items;
   out.index_arn = std::move(arn);
   if (t.max_read_request_units || t.max_write_request_units) {
-    out.on_demand_throughput = OnDemandThroughput{t.max_read_request_units, t.max_write_request_units};
+    out.on_demand_throughput =
+        OnDemandThroughput{t.max_read_request_units, t.max_write_request_units};
   }
   IndexWarmThroughputDescription warm;
   const throughput::Rates ready = WarmUnits(env.settings, t, on_demand);
   warm.read_units_per_second = static_cast<int64_t>(ready.read);
   warm.write_units_per_second = static_cast<int64_t>(ready.write);
-  warm.status = out.index_status == IndexStatus::kActive ? IndexStatus::kActive : IndexStatus::kUpdating;
+  warm.status =
+      out.index_status == IndexStatus::kActive ? IndexStatus::kActive : IndexStatus::kUpdating;
   out.warm_throughput = warm;
   return out;
 }
@@ -103,7 +113,8 @@ TableStatus StatusOf(const table::TableDescriptor& descriptor, const Environment
   return StatusAt(descriptor, env, env.clock.NowMicros());
 }
 
-TableStatus StatusAt(const table::TableDescriptor& descriptor, const Environment& env, int64_t now) {
+TableStatus StatusAt(const table::TableDescriptor& descriptor, const Environment& env,
+                     int64_t now) {
   if (descriptor.deleting_micros != 0) return TableStatus::kDeleting;
   for (const table::IndexDescriptor& index : descriptor.indexes) {
     if (index.state != table::IndexDescriptor::State::kActive) return TableStatus::kUpdating;
@@ -125,7 +136,8 @@ Result<table::TablePtr> FindTableOfAnyStatus(const Environment& env, std::string
 }
 
 std::string TableArn(const Environment& env, std::string_view table_name) {
-  return "arn:aws:dynamodb:" + env.settings.region + ":" + env.settings.account + ":table/" + std::string(table_name);
+  return "arn:aws:dynamodb:" + env.settings.region + ":" + env.settings.account + ":table/" +
+         std::string(table_name);
 }
 
 TableDescription Describe(const Environment& env, const table::Table& table, TableStatus status) {
@@ -153,7 +165,8 @@ TableDescription Describe(const Environment& env, const table::Table& table, Tab
     out.billing_mode_summary = summary;
   }
   if (d.max_read_request_units || d.max_write_request_units) {
-    out.on_demand_throughput = OnDemandThroughput{d.max_read_request_units, d.max_write_request_units};
+    out.on_demand_throughput =
+        OnDemandThroughput{d.max_read_request_units, d.max_write_request_units};
   }
   TableWarmThroughputDescription warm;
   const throughput::Rates ready = WarmUnits(env.settings, d, on_demand);
@@ -164,9 +177,11 @@ TableDescription Describe(const Environment& env, const table::Table& table, Tab
 
   if (d.table_class_given) {
     TableClassSummary summary;
-    summary.table_class = d.table_class == table::TableClass::kStandard ? TableClass::kStandard
-                                                                        : TableClass::kStandardInfrequentAccess;
-    if (d.table_class_changed_micros != 0) summary.last_update_date_time = Seconds(d.table_class_changed_micros);
+    summary.table_class = d.table_class == table::TableClass::kStandard
+                              ? TableClass::kStandard
+                              : TableClass::kStandardInfrequentAccess;
+    if (d.table_class_changed_micros != 0)
+      summary.last_update_date_time = Seconds(d.table_class_changed_micros);
     out.table_class_summary = summary;
   }
   out.deletion_protection_enabled = d.deletion_protection;
@@ -188,7 +203,8 @@ TableDescription Describe(const Environment& env, const table::Table& table, Tab
     const table::TableCounts counts = read.ok() ? *read : table::TableCounts();
     std::string arn = out.table_arn + "/index/" + index.name;
     if (index.is_global()) {
-      out.global_secondary_indexes.push_back(DescribeGlobal(index, counts, std::move(arn), on_demand, status, env));
+      out.global_secondary_indexes.push_back(
+          DescribeGlobal(index, counts, std::move(arn), on_demand, status, env));
     } else {
       out.local_secondary_indexes.push_back(DescribeLocal(index, counts, std::move(arn)));
     }

@@ -14,9 +14,12 @@ inline constexpr int64_t kTransientStatusMicros = 3'000'000;
 
 TableStatus StatusOf(const table::TableDescriptor& descriptor, const Environment& env);
 // As of another moment of the clock, as far as time tells.
-TableStatus StatusAt(const table::TableDescriptor& descriptor, const Environment& env, int64_t at_micros);
+TableStatus StatusAt(const table::TableDescriptor& descriptor, const Environment& env,
+                     int64_t at_micros);
 // Whether item operations find the table.
-inline bool TakesItems(TableStatus status) { return status == TableStatus::kActive || status == TableStatus::kUpdating; }
+inline bool TakesItems(TableStatus status) {
+  return status == TableStatus::kActive || status == TableStatus::kUpdating;
+}
 
 // The table of an operation on its definition, in any status; else an error of code `missing`.
 // kValidation for a bad ARN.

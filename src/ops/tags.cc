@@ -19,7 +19,8 @@ Result<std::string> TableOfArn(const Environment& env, const std::string& arn, b
 }
 
 Error ArnNotFound(const std::string& arn) {
-  return Error(ErrorCode::kResourceNotFound, "Requested resource not found: ResourcArn: " + arn + " not found");
+  return Error(ErrorCode::kResourceNotFound,
+               "Requested resource not found: ResourcArn: " + arn + " not found");
 }
 
 void AlterTags(Context& ctx, const std::string& arn, table::Store::ChangeDescriptor change,
@@ -35,11 +36,12 @@ void AlterTags(Context& ctx, const std::string& arn, table::Store::ChangeDescrip
     return;
   }
   Executor& loop = ctx.loop;
-  ctx.env.store.Alter(std::move(*name), std::move(change), [&loop, done = std::move(done)](Result<table::TablePtr> table) mutable {
-    RunOn(loop, [table = std::move(table), done = std::move(done)]() mutable {
-      done(table.ok() ? OkStatus() : Status(std::move(table).error()));
-    });
-  });
+  ctx.env.store.Alter(std::move(*name), std::move(change),
+                      [&loop, done = std::move(done)](Result<table::TablePtr> table) mutable {
+                        RunOn(loop, [table = std::move(table), done = std::move(done)]() mutable {
+                          done(table.ok() ? OkStatus() : Status(std::move(table).error()));
+                        });
+                      });
 }
 
 }  // namespace
@@ -50,33 +52,39 @@ void TagResource(Context& ctx, TagResourceRequest request, Callback<TagResourceR
     return;
   }
   const std::string arn = request.resource_arn;
-  AlterTags(ctx, arn,
-            [tags = std::move(request.tags)](table::TableDescriptor* descriptor) {
-              for (const Tag& tag : tags) descriptor->tags[tag.key] = tag.value;
-              return CheckTagCount(descriptor->tags.size());
-            },
-            [done = std::move(done)](Status status) mutable {
-              done(status.ok() ? Result<TagResourceResponse>(TagResourceResponse{}) : std::move(status).error());
-            });
+  AlterTags(
+      ctx, arn,
+      [tags = std::move(request.tags)](table::TableDescriptor* descriptor) {
+        for (const Tag& tag : tags) descriptor->tags[tag.key] = tag.value;
+        return CheckTagCount(descriptor->tags.size());
+      },
+      [done = std::move(done)](Status status) mutable {
+        done(status.ok() ? Result<TagResourceResponse>(TagResourceResponse{})
+                         : std::move(status).error());
+      });
 }
 
-void UntagResource(Context& ctx, UntagResourceRequest request, Callback<UntagResourceResponse> done) {
+void UntagResource(Context& ctx, UntagResourceRequest request,
+                   Callback<UntagResourceResponse> done) {
   if (request.tag_keys.empty()) {
     done(ValidationError("Atleast one Tag Key needs to be provided as Input."));
     return;
   }
   const std::string arn = request.resource_arn;
-  AlterTags(ctx, arn,
-            [keys = std::move(request.tag_keys)](table::TableDescriptor* descriptor) {
-              for (const std::string& key : keys) descriptor->tags.erase(key);
-              return OkStatus();
-            },
-            [done = std::move(done)](Status status) mutable {
-              done(status.ok() ? Result<UntagResourceResponse>(UntagResourceResponse{}) : std::move(status).error());
-            });
+  AlterTags(
+      ctx, arn,
+      [keys = std::move(request.tag_keys)](table::TableDescriptor* descriptor) {
+        for (const std::string& key : keys) descriptor->tags.erase(key);
+        return OkStatus();
+      },
+      [done = std::move(done)](Status status) mutable {
+        done(status.ok() ? Result<UntagResourceResponse>(UntagResourceResponse{})
+                         : std::move(status).error());
+      });
 }
 
-void ListTagsOfResource(Context& ctx, ListTagsOfResourceRequest request, Callback<ListTagsOfResourceResponse> done) {
+void ListTagsOfResource(Context& ctx, ListTagsOfResourceRequest request,
+                        Callback<ListTagsOfResourceResponse> done) {
   bool ours = false;
   const Result<std::string> name = TableOfArn(ctx.env, request.resource_arn, &ours);
   if (!name.ok()) {
@@ -85,11 +93,14 @@ void ListTagsOfResource(Context& ctx, ListTagsOfResourceRequest request, Callbac
   }
   const table::TablePtr table = ours ? ctx.env.store.Find(*name) : nullptr;
   if (table == nullptr) {
-    // The service does not say whether the table exists to a caller who could not list its tags anyway.
-    done(Error(ErrorCode::kAccessDenied, "User: arn:aws:iam::" + ctx.env.settings.account +
-                                             ":root is not authorized to perform: dynamodb:ListTagsOfResource on resource: " +
-                                             request.resource_arn +
-                                             " because no identity-based policy allows the dynamodb:ListTagsOfResource action"));
+    // The service does not say whether the table exists to a caller who could not list its tags
+    // anyway.
+    done(Error(
+        ErrorCode::kAccessDenied,
+        "User: arn:aws:iam::" + ctx.env.settings.account +
+            ":root is not authorized to perform: dynamodb:ListTagsOfResource on resource: " +
+            request.resource_arn +
+            " because no identity-based policy allows the dynamodb:ListTagsOfResource action"));
     return;
   }
   // All 50 tags fit in one page, so a NextToken is none that we gave.

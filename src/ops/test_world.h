@@ -1,5 +1,5 @@
-// For tests: operations over a store in memory, on an executor that the test's own thread pumps, and on an engine that can
-// be told to lack data in memory and to refuse writes.
+// For tests: operations over a store in memory, on an executor that the test's own thread pumps,
+// and on an engine that can be told to lack data in memory and to refuse writes.
 #pragma once
 
 #include <mutex>
@@ -19,8 +19,9 @@
 
 namespace stator::ops {
 
-// Memory whose reads with Tier::kMemory give up by chance: before the first key, or after some. Refuses writes on demand. Behind a network
-// they give up always, unless a range was read ahead; of which by chance nothing came, some keys, all, or more than a loop should look at.
+// Memory whose reads with Tier::kMemory give up by chance: before the first key, or after some.
+// Refuses writes on demand. Behind a network they give up always, unless a range was read ahead; of
+// which by chance nothing came, some keys, all, or more than a loop should look at.
 class StutteringEngine final : public kv::Engine {
  public:
   explicit StutteringEngine(uint64_t seed) : random_(seed) {}
@@ -35,15 +36,20 @@ class StutteringEngine final : public kv::Engine {
     capabilities.blocking = network_;
     return capabilities;
   }
-  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override {
-    if (tier == kv::Tier::kMemory && random_.Unit() < stutter_) return Error(ErrorCode::kWouldBlock, "cold");
+  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
+                   std::string* value) override {
+    if (tier == kv::Tier::kMemory && random_.Unit() < stutter_)
+      return Error(ErrorCode::kWouldBlock, "cold");
     return memory_.Get(tablet, key, tier, value);
   }
-  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override {
-    if (tier == kv::Tier::kMemory && random_.Unit() < stutter_) return Error(ErrorCode::kWouldBlock, "cold");
+  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier,
+                  std::vector<std::optional<std::string>>* values) override {
+    if (tier == kv::Tier::kMemory && random_.Unit() < stutter_)
+      return Error(ErrorCode::kWouldBlock, "cold");
     return memory_.MultiGet(points, tier, values);
   }
-  Status Scan(const kv::Range& range, kv::Tier tier, FunctionRef<bool(std::string_view, std::string_view)> visit) override {
+  Status Scan(const kv::Range& range, kv::Tier tier,
+              FunctionRef<bool(std::string_view, std::string_view)> visit) override {
     uint64_t left = 0;
     if (tier != kv::Tier::kMemory) {
       return memory_.Scan(range, tier, visit);
@@ -75,7 +81,9 @@ class StutteringEngine final : public kv::Engine {
       default: ahead = std::make_unique<kv::PartialAhead>(range, SIZE_MAX, 1 << 20);
     }
     if (random_.Below(4) == 0) return done(std::move(ahead));
-    UniqueFunction<void()> later = [ahead = std::move(ahead), done = std::move(done)]() mutable { done(std::move(ahead)); };
+    UniqueFunction<void()> later = [ahead = std::move(ahead), done = std::move(done)]() mutable {
+      done(std::move(ahead));
+    };
     EXPECT_TRUE(network_thread_.TryPost(later));
   }
   int reads_ahead = 0;
@@ -87,7 +95,9 @@ class StutteringEngine final : public kv::Engine {
     memory_.Apply(std::move(batch), std::move(done));
   }
   Status Health() const override { return OkStatus(); }
-  uint64_t ApproximateBytes(kv::Tablet tablet) const override { return memory_.ApproximateBytes(tablet); }
+  uint64_t ApproximateBytes(kv::Tablet tablet) const override {
+    return memory_.ApproximateBytes(tablet);
+  }
   std::map<std::string, double> Statistics() const override { return {}; }
   Status Checkpoint(const std::string& directory) override { return memory_.Checkpoint(directory); }
 
@@ -101,13 +111,16 @@ class StutteringEngine final : public kv::Engine {
   bool refuse_all_ = false;
 };
 
-// A provisioned table with key `pk`, S, and a global index `index_name` by `attribute`, S, that projects everything.
-inline CreateTableRequest IndexedTable(const std::string& name, ProvisionedThroughput units, const std::string& index_name,
-                                       const std::string& attribute, ProvisionedThroughput index_units) {
+// A provisioned table with key `pk`, S, and a global index `index_name` by `attribute`, S, that
+// projects everything.
+inline CreateTableRequest IndexedTable(const std::string& name, ProvisionedThroughput units,
+                                       const std::string& index_name, const std::string& attribute,
+                                       ProvisionedThroughput index_units) {
   CreateTableRequest request;
   request.table_name = name;
   request.attribute_definitions = {{"pk", ScalarAttributeType::kS}};
-  if (attribute != "pk") request.attribute_definitions->push_back({attribute, ScalarAttributeType::kS});
+  if (attribute != "pk")
+    request.attribute_definitions->push_back({attribute, ScalarAttributeType::kS});
   request.key_schema = {{"pk", KeyType::kHash}};
   request.provisioned_throughput = units;
   GlobalSecondaryIndex index;
@@ -120,9 +133,13 @@ inline CreateTableRequest IndexedTable(const std::string& name, ProvisionedThrou
 }
 
 struct TestWorld {
-  explicit TestWorld(uint64_t seed = 1, int threads = 1, size_t max_queued = 100, bool measure = true)
-      : engine(seed), random(seed), workers(threads, max_queued),
-        store(table::Store::Open(engine, clock, workers).value()), env{*store, clock, random, workers, {}} {
+  explicit TestWorld(uint64_t seed = 1, int threads = 1, size_t max_queued = 100,
+                     bool measure = true)
+      : engine(seed),
+        random(seed),
+        workers(threads, max_queued),
+        store(table::Store::Open(engine, clock, workers).value()),
+        env{*store, clock, random, workers, {}} {
     if (measure) env.admission.Start({});
   }
   ~TestWorld() { workers.Stop(); }
@@ -133,13 +150,15 @@ struct TestWorld {
                         std::string_view name = "") {
     std::optional<Result<Response>> answer;
     Context context{env, loop, name};
-    operation(context, std::move(request), [&answer](Result<Response> response) { answer.emplace(std::move(response)); });
+    operation(context, std::move(request),
+              [&answer](Result<Response> response) { answer.emplace(std::move(response)); });
     while (!answer) loop.RunOne();
     return std::move(*answer);
   }
 
   // A table with key `pk`, S, and, if given, a sort key `sk`.
-  table::TablePtr Create(const std::string& name, std::optional<ScalarAttributeType> sort = {}, int64_t partitions = 1) {
+  table::TablePtr Create(const std::string& name, std::optional<ScalarAttributeType> sort = {},
+                         int64_t partitions = 1) {
     CreateTableRequest request;
     request.table_name = name;
     request.key_schema = {{"pk", KeyType::kHash}};

@@ -31,8 +31,7 @@ std::string ServiceMessageOf(const Throttle& throttle) {
       return "Throughput exceeds the current capacity of your table or index. DynamoDB is "
              "automatically scaling your table "
              "or index so please try again shortly.";
-    default:
-      break;
+    default: break;
   }
   if (throttle.index != nullptr && throttle.index->is_global()) {
     return "The level of configured provisioned throughput for one or more global secondary "

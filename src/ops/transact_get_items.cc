@@ -15,11 +15,13 @@ Result<ReadTransaction> Prepare(Context& ctx, TransactGetItemsRequest request) {
   transaction.reads.resize(request.transact_items.size());
   for (size_t i = 0; i < request.transact_items.size(); ++i) {
     TransactGet& get = request.transact_items[i].get;
-    TRY(CheckExpressionParameters({{"ProjectionExpression", get.projection_expression.has_value(), false}}, {},
-                                  get.expression_attribute_names.has_value(), false));
+    TRY(CheckExpressionParameters(
+        {{"ProjectionExpression", get.projection_expression.has_value(), false}}, {},
+        get.expression_attribute_names.has_value(), false));
     expr::Substitutions substitutions;
     TRY(SetSubstitutions(&get.expression_attribute_names, nullptr, {}, &substitutions));
-    ASSIGN_OR_RETURN(transaction.reads[i].projection, ProjectionOf(get.projection_expression, {}, &substitutions));
+    ASSIGN_OR_RETURN(transaction.reads[i].projection,
+                     ProjectionOf(get.projection_expression, {}, &substitutions));
     TRY(substitutions.CheckAllUsed());
     transaction.reads[i].table_name = std::move(get.table_name);
   }
@@ -50,7 +52,8 @@ Result<ReadTransaction> Prepare(Context& ctx, TransactGetItemsRequest request) {
 
 }  // namespace
 
-void TransactGetItems(Context& ctx, TransactGetItemsRequest request, Callback<TransactGetItemsResponse> done) {
+void TransactGetItems(Context& ctx, TransactGetItemsRequest request,
+                      Callback<TransactGetItemsResponse> done) {
   Result<ReadTransaction> transaction = Prepare(ctx, std::move(request));
   if (!transaction.ok()) {
     done(std::move(transaction).error());

@@ -12,7 +12,7 @@
 namespace stator::ops {
 namespace {
 
-// --- The digest of a request: of what it means, not of how its JSON was written --------------------------------------
+// --- The digest of a request: of what it means, not of how its JSON was written ------------------
 
 void AppendText(std::string* out, std::string_view text) {
   model::AppendVarint(out, text.size());
@@ -42,7 +42,8 @@ void AppendChoice(std::string* out, const std::optional<Enum>& choice, Enum othe
   out->push_back(static_cast<char>('0' + static_cast<int>(choice.value_or(otherwise))));
 }
 
-void AppendAction(std::string* out, TransactionAction::Kind kind, const TransactWriteAction& action) {
+void AppendAction(std::string* out, TransactionAction::Kind kind,
+                  const TransactWriteAction& action) {
   out->push_back(kind);
   AppendText(out, std::string_view(action.table_name));
   AppendText(out, std::string_view(action.item.bytes));  // canonical
@@ -50,10 +51,11 @@ void AppendAction(std::string* out, TransactionAction::Kind kind, const Transact
   AppendText(out, action.condition_expression);
   AppendPairs(out, action.expression_attribute_names);
   AppendPairs(out, action.expression_attribute_values);
-  AppendChoice(out, action.return_values_on_condition_check_failure, ReturnValuesOnConditionCheckFailure::kNone);
+  AppendChoice(out, action.return_values_on_condition_check_failure,
+               ReturnValuesOnConditionCheckFailure::kNone);
 }
 
-// --- Checks ----------------------------------------------------------------------------------------------------------
+// --- Checks --------------------------------------------------------------------------------------
 
 struct Stated {
   TransactionAction::Kind kind;
@@ -70,12 +72,14 @@ Result<Stated> TheOneAction(TransactWriteItem& item) {
   };
   for (const auto& [kind, action] : all) {
     if (!*action) continue;
-    if (stated) return ValidationError("TransactItems can only contain one of Check, Put, Update or Delete");
+    if (stated)
+      return ValidationError("TransactItems can only contain one of Check, Put, Update or Delete");
     stated = Stated{kind, &**action};
   }
   if (!stated) {
     // [DynamoDB Local]
-    return ValidationError("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request");
+    return ValidationError(
+        "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request");
   }
   return *stated;
 }
@@ -87,25 +91,28 @@ Result<TransactionAction> Compile(const Stated& stated, const ValueErrors& value
   action.kind = stated.kind;
   const bool names = request.expression_attribute_names.has_value();
   const bool values = request.expression_attribute_values.has_value();
-  const ExpressionParameter condition{"ConditionExpression", request.condition_expression.has_value()};
+  const ExpressionParameter condition{"ConditionExpression",
+                                      request.condition_expression.has_value()};
   if (stated.kind == TransactionAction::kUpdate) {
     TRY(CheckExpressionParameters({{"UpdateExpression", true}, condition}, {}, names, values));
   } else {
     TRY(CheckExpressionParameters({condition}, {}, names, values));
   }
-  if (stated.kind == TransactionAction::kPut && request.item.view().size_bytes() > model::kMaxItemBytes) {
+  if (stated.kind == TransactionAction::kPut &&
+      request.item.view().size_bytes() > model::kMaxItemBytes) {
     return ValidationError("Item size has exceeded the maximum allowed size");
   }
   expr::Substitutions substitutions;
-  TRY(SetSubstitutions(&request.expression_attribute_names, &request.expression_attribute_values, value_errors,
-                       &substitutions));
+  TRY(SetSubstitutions(&request.expression_attribute_names, &request.expression_attribute_values,
+                       value_errors, &substitutions));
   if (request.update_expression) {
     ASSIGN_OR_RETURN(action.update, expr::ParseUpdate(*request.update_expression, &substitutions));
   }
-  ASSIGN_OR_RETURN(action.condition, ConditionOf(request.condition_expression, {}, {}, &substitutions));
+  ASSIGN_OR_RETURN(action.condition,
+                   ConditionOf(request.condition_expression, {}, {}, &substitutions));
   TRY(substitutions.CheckAllUsed());
-  action.return_old_on_failure =
-      request.return_values_on_condition_check_failure == ReturnValuesOnConditionCheckFailure::kAllOld;
+  action.return_old_on_failure = request.return_values_on_condition_check_failure ==
+                                 ReturnValuesOnConditionCheckFailure::kAllOld;
   action.table_name = std::move(request.table_name);
   action.item = std::move(request.item.bytes);
   return action;
@@ -118,8 +125,8 @@ Status CheckShape(const TransactionAction& action) {
   TRY(CheckKeyShape(schema, action.view()));
   for (const std::string& attribute : expr::TargetAttributes(action.update)) {
     if (schema.Has(attribute)) {
-      return ValidationError("One or more parameter values were invalid: Cannot update attribute " + attribute +
-                             ". This attribute is part of the key");
+      return ValidationError("One or more parameter values were invalid: Cannot update attribute " +
+                             attribute + ". This attribute is part of the key");
     }
   }
   return OkStatus();
@@ -132,7 +139,8 @@ Status CheckAgainstTables(const Environment& env, std::vector<TransactionAction>
     const uint32_t id = found->descriptor.tablet_id;
     action.table = versions.emplace(id, std::move(found)).first->second;
   }
-  // A key of the wrong shape is a reason to cancel, an empty one or the same item twice is an invalid request [T][C].
+  // A key of the wrong shape is a reason to cancel, an empty one or the same item twice is an
+  // invalid request [T][C].
   std::vector<CancellationReason> reasons(actions->size());
   bool canceled = false;
   std::set<std::pair<uint32_t, std::string>> items;
@@ -189,17 +197,19 @@ Result<WriteTransaction> Prepare(Context& ctx, TransactWriteItemsRequest& reques
   return transaction;
 }
 
-// --- The answer ------------------------------------------------------------------------------------------------------
+// --- The answer ----------------------------------------------------------------------------------
 
 // What the answer needs of an action when its items are gone with the transaction.
 struct Written {
   std::string table_name;
   table::TablePtr table;
-  std::string key;             // EncodeItemKey
-  std::string key_attributes;  // encoded item; empty if the metrics of its collection are not in the answer
+  std::string key;  // EncodeItemKey
+  std::string
+      key_attributes;  // encoded item; empty if the metrics of its collection are not in the answer
 };
 
-std::vector<Written> WhatIsAnswered(const TransactWriteItemsRequest& request, const WriteTransaction& transaction) {
+std::vector<Written> WhatIsAnswered(const TransactWriteItemsRequest& request,
+                                    const WriteTransaction& transaction) {
   const bool metrics = request.return_item_collection_metrics == ReturnItemCollectionMetrics::kSize;
   std::vector<Written> all;
   if (!metrics && !WantsCapacity(request.return_consumed_capacity)) return all;
@@ -212,7 +222,8 @@ std::vector<Written> WhatIsAnswered(const TransactWriteItemsRequest& request, co
   return all;
 }
 
-std::optional<std::vector<TableMetrics>> MetricsOf(table::Store& store, const std::vector<Written>& all) {
+std::optional<std::vector<TableMetrics>> MetricsOf(table::Store& store,
+                                                   const std::vector<Written>& all) {
   std::optional<std::vector<TableMetrics>> tables;
   std::vector<uint32_t> ids;  // of *tables
   for (const Written& written : all) {
@@ -232,14 +243,16 @@ std::optional<std::vector<TableMetrics>> MetricsOf(table::Store& store, const st
     const auto same = [&](const ItemCollectionMetrics& each) {
       return each.item_collection_key == collection->item_collection_key;
     };
-    if (std::none_of(metrics.begin(), metrics.end(), same)) metrics.push_back(std::move(*collection));
+    if (std::none_of(metrics.begin(), metrics.end(), same))
+      metrics.push_back(std::move(*collection));
   }
   return tables;
 }
 
 }  // namespace
 
-void TransactWriteItems(Context& ctx, TransactWriteItemsRequest request, Callback<TransactWriteItemsResponse> done) {
+void TransactWriteItems(Context& ctx, TransactWriteItemsRequest request,
+                        Callback<TransactWriteItemsResponse> done) {
   Result<WriteTransaction> transaction = Prepare(ctx, request);
   if (!transaction.ok()) {
     done(std::move(transaction).error());
@@ -248,18 +261,20 @@ void TransactWriteItems(Context& ctx, TransactWriteItemsRequest request, Callbac
   std::vector<Written> written = WhatIsAnswered(request, *transaction);
   table::Store& store = ctx.env.store;
   RunWriteTransaction(ctx, *std::move(transaction),
-                      [wanted = request.return_consumed_capacity, written = std::move(written), &store,
-                       done = std::move(done)](Result<TransactionUnits> drawn) mutable {
+                      [wanted = request.return_consumed_capacity, written = std::move(written),
+                       &store, done = std::move(done)](Result<TransactionUnits> drawn) mutable {
                         if (!drawn.ok()) {
                           done(std::move(drawn).error());
                           return;
                         }
                         TransactionCapacity capacity;
                         for (size_t i = 0; i < written.size(); ++i) {
-                          capacity.Add(written[i].table_name, written[i].table, drawn->units[i],
-                                       drawn->index_units.empty() ? IndexUnits() : drawn->index_units[i]);
+                          capacity.Add(
+                              written[i].table_name, written[i].table, drawn->units[i],
+                              drawn->index_units.empty() ? IndexUnits() : drawn->index_units[i]);
                         }
-                        done(TransactWriteItemsResponse{capacity.Take(wanted, drawn->writes), MetricsOf(store, written)});
+                        done(TransactWriteItemsResponse{capacity.Take(wanted, drawn->writes),
+                                                        MetricsOf(store, written)});
                       });
 }
 

@@ -11,7 +11,8 @@
 namespace stator::ops {
 namespace {
 
-// A record of the token ledger: the digest, then the read units of a repetition, one varint for each action.
+// A record of the token ledger: the digest, then the read units of a repetition, one varint for
+// each action.
 std::string EncodeRecord(const std::string& digest, const std::vector<int64_t>& read_units) {
   std::string record = digest;
   for (const int64_t units : read_units) model::AppendVarint(&record, static_cast<uint64_t>(units));
@@ -27,8 +28,9 @@ struct Run {
   bool admitted = false;
 };
 
-// Takes what the body counted, or the read units of a repetition, of all actions or of none. Once: the body may run again.
-// `reasons`: what stands against actions besides. `changes`: of the actions; empty if nothing will be written.
+// Takes what the body counted, or the read units of a repetition, of all actions or of none. Once:
+// the body may run again. `reasons`: what stands against actions besides. `changes`: of the
+// actions; empty if nothing will be written.
 Status Admit(Context& ctx, Run& run, const std::vector<table::Change>& changes,
              const std::vector<CancellationReason>& reasons) {
   if (!run.measured || run.admitted) return OkStatus();
@@ -36,13 +38,15 @@ Status Admit(Context& ctx, Run& run, const std::vector<table::Change>& changes,
   Draws draws(ctx);
   for (size_t i = 0; i < actions.size(); ++i) {
     if (!run.drawn.writes) {
-      draws.AddRead(*actions[i].table, actions[i].key, 2 * run.drawn.units[i], /*consistent=*/true, i);
+      draws.AddRead(*actions[i].table, actions[i].key, 2 * run.drawn.units[i], /*consistent=*/true,
+                    i);
     } else {
       draws.AddWrite(*actions[i].table, actions[i].key, run.drawn.units[i],
                      changes.empty() ? nullptr : &changes[i].entries, i);
     }
   }
-  if (const auto refusal = draws.Admit()) return TransactionErrorOf(ctx, *refusal, actions.size(), reasons);
+  if (const auto refusal = draws.Admit())
+    return TransactionErrorOf(ctx, *refusal, actions.size(), reasons);
   run.admitted = true;
   return OkStatus();
 }
@@ -51,7 +55,8 @@ Result<std::vector<table::Change>> Repeat(Context& ctx, Run& run, std::string_vi
   const std::string& digest = run.transaction.digest;
   if (!record.starts_with(digest)) {
     return Error(ErrorCode::kIdempotentParameterMismatch,
-                 "Specified idempotent token was used with different request parameters within the idempotency window");
+                 "Specified idempotent token was used with different request parameters within the "
+                 "idempotency window");
   }
   const char* p = record.data() + digest.size();
   run.drawn.writes = false;
@@ -62,7 +67,8 @@ Result<std::vector<table::Change>> Repeat(Context& ctx, Run& run, std::string_vi
   return std::vector<table::Change>(run.transaction.actions.size());
 }
 
-Result<std::vector<table::Change>> Body(Context& ctx, Run& run, const std::vector<model::ItemView>& old_items) {
+Result<std::vector<table::Change>> Body(Context& ctx, Run& run,
+                                        const std::vector<model::ItemView>& old_items) {
   const std::vector<TransactionAction>& actions = run.transaction.actions;
   run.drawn = {};
   if (run.token != nullptr && run.token->earlier) return Repeat(ctx, run, *run.token->earlier);
@@ -79,10 +85,13 @@ Result<std::vector<table::Change>> Body(Context& ctx, Run& run, const std::vecto
     reasons.push_back(std::move(decision.reason));
     changes.push_back(std::move(decision.change));
     table::Change& change = changes.back();
-    if (run.measured || run.transaction.counts_index_units) change.DeriveEntries(*actions[i].table, old_items[i]);
-    if (run.transaction.counts_index_units) run.drawn.index_units.push_back(UnitsOf(change.entries));
+    if (run.measured || run.transaction.counts_index_units)
+      change.DeriveEntries(*actions[i].table, old_items[i]);
+    if (run.transaction.counts_index_units)
+      run.drawn.index_units.push_back(UnitsOf(change.entries));
     bytes += decision.written_bytes;
-    run.drawn.units.push_back(2 * throughput::WriteUnits(static_cast<int64_t>(decision.measured_bytes)));
+    run.drawn.units.push_back(
+        2 * throughput::WriteUnits(static_cast<int64_t>(decision.measured_bytes)));
     read_units.push_back(2 * throughput::ReadSteps(static_cast<int64_t>(decision.image_bytes)));
   }
   if (canceled) {
@@ -98,14 +107,16 @@ Result<std::vector<table::Change>> Body(Context& ctx, Run& run, const std::vecto
 std::vector<table::WriteTarget> TargetsOf(const WriteTransaction& transaction) {
   std::vector<table::WriteTarget> targets;
   targets.reserve(transaction.actions.size());
-  for (const TransactionAction& action : transaction.actions) targets.push_back({action.table, action.key});
+  for (const TransactionAction& action : transaction.actions)
+    targets.push_back({action.table, action.key});
   return targets;
 }
 
 }  // namespace
 
 Error TransactionCanceled(std::vector<CancellationReason> reasons) {
-  std::string message = "Transaction cancelled, please refer cancellation reasons for specific reasons [";
+  std::string message =
+      "Transaction cancelled, please refer cancellation reasons for specific reasons [";
   for (size_t i = 0; i < reasons.size(); ++i) {
     if (i > 0) message.append(", ");
     message.append(reasons[i].code);
@@ -117,20 +128,25 @@ Error TransactionCanceled(std::vector<CancellationReason> reasons) {
 
 Error AsTransactionError(size_t actions, Error error) {
   if (error.code() == ErrorCode::kTransactionConflict) {
-    return TransactionCanceled(std::vector<CancellationReason>(actions, {"TransactionConflict", std::string(kConflictMessage), ""}));
+    return TransactionCanceled(std::vector<CancellationReason>(
+        actions, {"TransactionConflict", std::string(kConflictMessage), ""}));
   }
-  if (error.code() != ErrorCode::kItemCollectionTooLarge || error.payload() == nullptr) return error;
+  if (error.code() != ErrorCode::kItemCollectionTooLarge || error.payload() == nullptr)
+    return error;
   std::vector<CancellationReason> reasons(actions);
-  reasons[static_cast<const table::TargetPayload&>(*error.payload()).target] = {"ItemCollectionSizeLimitExceeded",
-                                                                                error.message(), ""};
+  reasons[static_cast<const table::TargetPayload&>(*error.payload()).target] = {
+      "ItemCollectionSizeLimitExceeded", error.message(), ""};
   return TransactionCanceled(std::move(reasons));
 }
 
-CancellationReason ValidationReason(std::string message) { return {"ValidationError", std::move(message), ""}; }
+CancellationReason ValidationReason(std::string message) {
+  return {"ValidationError", std::move(message), ""};
+}
 
 Status CheckTransactionBytes(size_t bytes) {
   if (bytes <= kMaxTransactionBytes) return OkStatus();
-  return ValidationError("Transaction payload size cannot exceed 4MB. Payload Size: " + std::to_string(bytes));
+  return ValidationError("Transaction payload size cannot exceed 4MB. Payload Size: " +
+                         std::to_string(bytes));
 }
 
 Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemView old_item) {
@@ -142,7 +158,8 @@ Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemV
     return outcome;
   }
   const bool judged = old_item.exists() || action.if_missing == TransactionAction::kEvaluated;
-  const bool holds = judged ? expr::Evaluate(action.condition, old_item) : action.if_missing == TransactionAction::kPasses;
+  const bool holds = judged ? expr::Evaluate(action.condition, old_item)
+                            : action.if_missing == TransactionAction::kPasses;
   if (!holds) {
     outcome.reason = {"ConditionalCheckFailed", "The conditional request failed", ""};
     if (action.return_old_on_failure) outcome.reason.item = std::string(old_item.encoded());
@@ -171,10 +188,12 @@ Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemV
       // Unlike UpdateItem, the item is measured as it is [C].
       if (model::ItemView(updated->item).size_bytes() > model::kMaxItemBytes ||
           !table::FitsWithLocalEntries(action.table->descriptor, model::ItemView(updated->item))) {
-        outcome.reason = ValidationReason("Item size to update has exceeded the maximum allowed size");
+        outcome.reason =
+            ValidationReason("Item size to update has exceeded the maximum allowed size");
         break;
       }
-      if (Status keys = table::CheckIndexKeys(action.table->descriptor, old_item, model::ItemView(updated->item), true);
+      if (Status keys = table::CheckIndexKeys(action.table->descriptor, old_item,
+                                              model::ItemView(updated->item), true);
           !keys.ok()) {
         outcome.reason = ValidationReason(keys.error().message());
         break;
@@ -186,7 +205,8 @@ Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemV
   return outcome;
 }
 
-void RunWriteTransaction(Context& ctx, WriteTransaction transaction, Callback<TransactionUnits> done) {
+void RunWriteTransaction(Context& ctx, WriteTransaction transaction,
+                         Callback<TransactionUnits> done) {
   auto run = std::make_shared<Run>();
   run->transaction = std::move(transaction);
   if (run->transaction.token) {
@@ -198,13 +218,17 @@ void RunWriteTransaction(Context& ctx, WriteTransaction transaction, Callback<Tr
     done(std::move(struck).error());
     return;
   }
-  for (const TransactionAction& action : run->transaction.actions) run->measured |= Measured(ctx, *action.table);
+  for (const TransactionAction& action : run->transaction.actions)
+    run->measured |= Measured(ctx, *action.table);
   Executor& loop = ctx.loop;
   ctx.env.store.Write(
       std::move(targets),
-      [run, &ctx](const std::vector<model::ItemView>& old_items) { return Body(ctx, *run, old_items); },
+      [run, &ctx](const std::vector<model::ItemView>& old_items) {
+        return Body(ctx, *run, old_items);
+      },
       [run, &ctx, &loop, done = std::move(done)](Status status) mutable {
-        RunOn(loop, [run = std::move(run), &ctx, status = std::move(status), done = std::move(done)]() mutable {
+        RunOn(loop, [run = std::move(run), &ctx, status = std::move(status),
+                     done = std::move(done)]() mutable {
           const bool repeated = status.ok() && !run->drawn.writes;
           if (repeated && FaultsActive(ctx) && StrikeRepetition(ctx, TargetsOf(run->transaction))) {
             status = Error(ErrorCode::kTransactionInProgress,
@@ -220,8 +244,8 @@ void RunWriteTransaction(Context& ctx, WriteTransaction transaction, Callback<Tr
       run->token);
 }
 
-void TransactionCapacity::Add(const std::string& table_name, const table::TablePtr& table, int64_t units,
-                              const IndexUnits& index_units) {
+void TransactionCapacity::Add(const std::string& table_name, const table::TablePtr& table,
+                              int64_t units, const IndexUnits& index_units) {
   for (Entry& entry : entries_) {
     if (entry.table->descriptor.tablet_id != table->descriptor.tablet_id) continue;
     entry.units += units;
@@ -237,8 +261,10 @@ std::optional<std::vector<ConsumedCapacity>> TransactionCapacity::Take(
   if (!WantsCapacity(wanted)) return std::nullopt;
   std::vector<ConsumedCapacity> capacities;
   for (const Entry& entry : entries_) {
-    ConsumedCapacity capacity = *WriteCapacity(wanted, entry.table_name, *entry.table, entry.units, entry.index_units);
-    (writes ? capacity.write_capacity_units : capacity.read_capacity_units) = capacity.capacity_units;
+    ConsumedCapacity capacity =
+        *WriteCapacity(wanted, entry.table_name, *entry.table, entry.units, entry.index_units);
+    (writes ? capacity.write_capacity_units : capacity.read_capacity_units) =
+        capacity.capacity_units;
     if (capacity.table) {
       const double units = capacity.table->capacity_units;
       (writes ? capacity.table->write_capacity_units : capacity.table->read_capacity_units) = units;

@@ -24,7 +24,8 @@ inline constexpr std::string_view kConflictMessage = "Transaction is ongoing for
 
 // kTransactionCanceled with these reasons, in the order of the actions.
 Error TransactionCanceled(std::vector<CancellationReason> reasons);
-// What a store's error about items of a transaction is for its client: a reason of the action that it names, or of all.
+// What a store's error about items of a transaction is for its client: a reason of the action that
+// it names, or of all.
 Error AsTransactionError(size_t actions, Error error);
 // What a broken rule of one action is among the reasons.
 CancellationReason ValidationReason(std::string message);
@@ -34,7 +35,13 @@ Status CheckTransactionBytes(size_t bytes);
 // One action of a transaction or one PartiQL write, checked and compiled.
 struct TransactionAction {
   // kInsert is a put that refuses to overwrite.
-  enum Kind : char { kConditionCheck = 'C', kPut = 'P', kDelete = 'D', kUpdate = 'U', kInsert = 'I' };
+  enum Kind : char {
+    kConditionCheck = 'C',
+    kPut = 'P',
+    kDelete = 'D',
+    kUpdate = 'U',
+    kInsert = 'I'
+  };
   Kind kind = kConditionCheck;
   std::string table_name;  // as the client sent it
   table::TablePtr table;
@@ -64,7 +71,8 @@ Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemV
 struct TransactionUnits {
   bool writes = true;
   std::vector<int64_t> units;
-  std::vector<IndexUnits> index_units;  // empty unless they were to be counted, and for a repetition
+  std::vector<IndexUnits>
+      index_units;  // empty unless they were to be counted, and for a repetition
 };
 
 struct WriteTransaction {
@@ -74,11 +82,14 @@ struct WriteTransaction {
   std::string digest;  // of the whole request; with a token only
 };
 
-// Runs the actions, all or none, if the fault dial lets them. kTransactionCanceled; kIdempotentParameterMismatch when the token stands for a request
-// with another digest; a repeated request with its token draws read units and changes nothing.
-void RunWriteTransaction(Context& ctx, WriteTransaction transaction, Callback<TransactionUnits> done);
+// Runs the actions, all or none, if the fault dial lets them. kTransactionCanceled;
+// kIdempotentParameterMismatch when the token stands for a request with another digest; a repeated
+// request with its token draws read units and changes nothing.
+void RunWriteTransaction(Context& ctx, WriteTransaction transaction,
+                         Callback<TransactionUnits> done);
 
-// Reads of several items from one state; each of a table named as the client did, with a projection.
+// Reads of several items from one state; each of a table named as the client did, with a
+// projection.
 struct ReadTransaction {
   struct Read {
     std::string table_name;
@@ -87,17 +98,21 @@ struct ReadTransaction {
     expr::Projection projection;
   };
   std::vector<Read> reads;
-  bool answers_empty_items = false;  // where the projection leaves nothing: an item without attributes, or none
+  bool answers_empty_items =
+      false;  // where the projection leaves nothing: an item without attributes, or none
   std::optional<ReturnConsumedCapacity> return_consumed_capacity;
 };
-void RunReadTransaction(Context& ctx, ReadTransaction transaction, Callback<TransactGetItemsResponse> done);
+void RunReadTransaction(Context& ctx, ReadTransaction transaction,
+                        Callback<TransactGetItemsResponse> done);
 
 // Units of a transaction by table, in the order of first appearance.
 class TransactionCapacity {
  public:
   // Those on one table name one version of it.
-  void Add(const std::string& table_name, const table::TablePtr& table, int64_t units, const IndexUnits& index_units = {});
-  std::optional<std::vector<ConsumedCapacity>> Take(const std::optional<ReturnConsumedCapacity>& wanted, bool writes) const;
+  void Add(const std::string& table_name, const table::TablePtr& table, int64_t units,
+           const IndexUnits& index_units = {});
+  std::optional<std::vector<ConsumedCapacity>> Take(
+      const std::optional<ReturnConsumedCapacity>& wanted, bool writes) const;
 
  private:
   struct Entry {

@@ -24,7 +24,8 @@ struct Client {
   Result<Response> Call(void (*operation)(Context&, Request, Callback<Response>), Request request) {
     std::optional<Result<Response>> answer;
     Context context{world.env, loop};
-    operation(context, std::move(request), [&answer](Result<Response> response) { answer.emplace(std::move(response)); });
+    operation(context, std::move(request),
+              [&answer](Result<Response> response) { answer.emplace(std::move(response)); });
     while (!answer) loop.RunOne();
     return std::move(*answer);
   }
@@ -34,8 +35,8 @@ struct Client {
 
 std::string Key(int account) { return Item("{pk: 'a" + std::to_string(account) + "'}"); }
 
-TransactWriteItem Update(const std::string& table, std::string key, const std::string& update, const std::string& condition,
-                         int value) {
+TransactWriteItem Update(const std::string& table, std::string key, const std::string& update,
+                         const std::string& condition, int value) {
   TransactWriteItem item;
   TransactWriteAction& action = item.update.emplace();
   action.table_name = table;
@@ -73,7 +74,10 @@ TEST(Transactions, TheTotalOfAllAccountsNeverChanges) {
     world.Create("even");
     world.Create("odd");
     for (int i = 0; i < kAccounts; ++i) {
-      ASSERT_TRUE(world.Put(TableOf(i), Item("{pk: 'a" + std::to_string(i) + "', n: " + std::to_string(kStart) + "}")).ok());
+      ASSERT_TRUE(world
+                      .Put(TableOf(i), Item("{pk: 'a" + std::to_string(i) +
+                                            "', n: " + std::to_string(kStart) + "}"))
+                      .ok());
     }
     world.engine.set_stutter(0.3);
     std::atomic<int> writers{3};
@@ -85,18 +89,22 @@ TEST(Transactions, TheTotalOfAllAccountsNeverChanges) {
         SeededRandom random(seed * 100 + static_cast<uint64_t>(t));
         for (int i = 0; i < 300; ++i) {
           const int from = static_cast<int>(random.Below(kAccounts));
-          const int to = static_cast<int>((static_cast<uint64_t>(from) + 1 + random.Below(kAccounts - 1)) % kAccounts);
+          const int to = static_cast<int>(
+              (static_cast<uint64_t>(from) + 1 + random.Below(kAccounts - 1)) % kAccounts);
           const int amount = static_cast<int>(random.Below(60)) + 1;
           TransactWriteItemsRequest request;
-          request.transact_items.push_back(Update(TableOf(from), Key(from), "SET n = n - :v", "n >= :v", amount));
-          request.transact_items.push_back(Update(TableOf(to), Key(to), "SET n = n + :v", "", amount));
+          request.transact_items.push_back(
+              Update(TableOf(from), Key(from), "SET n = n - :v", "n >= :v", amount));
+          request.transact_items.push_back(
+              Update(TableOf(to), Key(to), "SET n = n + :v", "", amount));
           const auto answer = client.Call(TransactWriteItems, std::move(request));
           if (answer.ok()) {
             ++moved;
             continue;
           }
-          ASSERT_EQ(answer.error().message(), "Transaction cancelled, please refer cancellation reasons for specific "
-                                              "reasons [ConditionalCheckFailed, None]");
+          ASSERT_EQ(answer.error().message(),
+                    "Transaction cancelled, please refer cancellation reasons for specific "
+                    "reasons [ConditionalCheckFailed, None]");
         }
         --writers;
       });
@@ -105,7 +113,8 @@ TEST(Transactions, TheTotalOfAllAccountsNeverChanges) {
       Client client(world);
       do {
         TransactGetItemsRequest request;
-        for (int i = 0; i < kAccounts; ++i) request.transact_items.push_back({{TableOf(i), {Key(i)}, {}, {}}});
+        for (int i = 0; i < kAccounts; ++i)
+          request.transact_items.push_back({{TableOf(i), {Key(i)}, {}, {}}});
         const auto answer = client.Call(TransactGetItems, std::move(request));
         ASSERT_TRUE(answer.ok()) << answer.error().message();
         int64_t total = 0;
@@ -122,12 +131,14 @@ TEST(Transactions, TheTotalOfAllAccountsNeverChanges) {
   }
 }
 
-// Two are on duty; each may leave if the other stays. Without the latch on what is only checked both would.
+// Two are on duty; each may leave if the other stays. Without the latch on what is only checked
+// both would.
 TEST(Transactions, WriteSkewIsRefused) {
   TestWorld world(7, 2, 10000);
   world.Create("duty");
   for (int round = 0; round < 200; ++round) {
-    for (int i = 0; i < 2; ++i) ASSERT_TRUE(world.Put("duty", Item("{pk: 'a" + std::to_string(i) + "', n: 1}")).ok());
+    for (int i = 0; i < 2; ++i)
+      ASSERT_TRUE(world.Put("duty", Item("{pk: 'a" + std::to_string(i) + "', n: 1}")).ok());
     std::atomic<int> left{0};
     std::vector<std::thread> threads;
     for (int i = 0; i < 2; ++i) {
@@ -209,7 +220,8 @@ TEST(Transactions, NothingIsWrittenWhenTheEngineRefuses) {
   world.engine.RefuseAll(true);
   const auto make = [] {
     TransactWriteItemsRequest request;
-    for (int i = 0; i < 3; ++i) request.transact_items.push_back(Update("t", Key(i), "SET n = :v", "", i));
+    for (int i = 0; i < 3; ++i)
+      request.transact_items.push_back(Update("t", Key(i), "SET n = :v", "", i));
     request.client_request_token = "token";
     return request;
   };
@@ -222,7 +234,8 @@ TEST(Transactions, NothingIsWrittenWhenTheEngineRefuses) {
   EXPECT_EQ(world.store->Counts(*table)->items, 3);
 }
 
-// An update that grows an item beyond 400 KB is a reason; more than 4 MB together is an invalid request.
+// An update that grows an item beyond 400 KB is a reason; more than 4 MB together is an invalid
+// request.
 TEST(Transactions, Sizes) {
   TestWorld world;
   const table::TablePtr table = world.Create("t");
@@ -242,7 +255,8 @@ TEST(Transactions, Sizes) {
   ASSERT_NE(payload, nullptr);
   ASSERT_EQ(payload->reasons.size(), 2u);
   EXPECT_EQ(payload->reasons[0].code, "ValidationError");
-  EXPECT_EQ(payload->reasons[0].message, "Item size to update has exceeded the maximum allowed size");
+  EXPECT_EQ(payload->reasons[0].message,
+            "Item size to update has exceeded the maximum allowed size");
   EXPECT_TRUE(world.Call(TransactWriteItems, make(10, most)).ok());
   const auto many = world.Call(TransactWriteItems, make(11, most - 1));
   ASSERT_FALSE(many.ok());

@@ -28,21 +28,21 @@ Result<expr::Update> CompileUpdates(const std::vector<LegacyUpdate>& updates) {
 }
 
 Result<std::shared_ptr<State>> Prepare(Context& ctx, UpdateItemRequest request) {
-  TRY(CheckExpressionParameters(
-      {{"UpdateExpression", request.update_expression.has_value()},
-       {"ConditionExpression", request.condition_expression.has_value()}},
-      {{"AttributeUpdates", request.attribute_updates.has_value()},
-       {"Expected", request.expected.has_value()},
-       {"ConditionalOperator", request.conditional_operator.has_value()}},
-      request.expression_attribute_names.has_value(), request.expression_attribute_values.has_value()));
+  TRY(CheckExpressionParameters({{"UpdateExpression", request.update_expression.has_value()},
+                                 {"ConditionExpression", request.condition_expression.has_value()}},
+                                {{"AttributeUpdates", request.attribute_updates.has_value()},
+                                 {"Expected", request.expected.has_value()},
+                                 {"ConditionalOperator", request.conditional_operator.has_value()}},
+                                request.expression_attribute_names.has_value(),
+                                request.expression_attribute_values.has_value()));
   TRY(CheckValues(request.value_errors, ValuePlace::kKey));
   TRY(CheckValues(request.value_errors, ValuePlace::kAttributeUpdates));
   TRY(CheckValues(request.value_errors, ValuePlace::kExpected));
   TRY(CheckConditionalOperator(request.conditional_operator, request.expected));
   auto state = std::make_shared<State>();
   expr::Substitutions substitutions;
-  TRY(SetSubstitutions(&request.expression_attribute_names, &request.expression_attribute_values, request.value_errors,
-                       &substitutions));
+  TRY(SetSubstitutions(&request.expression_attribute_names, &request.expression_attribute_values,
+                       request.value_errors, &substitutions));
   if (request.update_expression) {
     ASSIGN_OR_RETURN(state->update, expr::ParseUpdate(*request.update_expression, &substitutions));
   } else if (request.attribute_updates && !request.attribute_updates->empty()) {
@@ -56,8 +56,8 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, UpdateItemRequest request) 
   TRY(CheckKey(schema, request.key.view()));
   for (const std::string& attribute : expr::TargetAttributes(state->update)) {
     if (schema.Has(attribute)) {
-      return ValidationError("One or more parameter values were invalid: Cannot update attribute " + attribute +
-                             ". This attribute is part of the key");
+      return ValidationError("One or more parameter values were invalid: Cannot update attribute " +
+                             attribute + ". This attribute is part of the key");
     }
   }
   state->key = table::EncodeItemKey(schema, request.key.view());
@@ -66,12 +66,14 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, UpdateItemRequest request) 
   return state;
 }
 
-// UpdateItem measures the larger of the item and of the item with its key replaced by a flat cost per action.
+// UpdateItem measures the larger of the item and of the item with its key replaced by a flat cost
+// per action.
 size_t MeasuredSize(const State& state, model::ItemView item) {
   const size_t cost = 3 + 19 * static_cast<size_t>(expr::ValueWritingActions(state.update)) +
                       2 * static_cast<size_t>(expr::ClearingActions(state.update));
   const size_t key_bytes = state.request.key.view().size_bytes();
-  return std::max(item.size_bytes(), item.size_bytes() - std::min(item.size_bytes(), key_bytes) + cost);
+  return std::max(item.size_bytes(),
+                  item.size_bytes() - std::min(item.size_bytes(), key_bytes) + cost);
 }
 
 Result<table::Change> Decide(State& state, model::ItemView old_item) {
@@ -83,9 +85,11 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
   if (!state.update.present()) {
     // Without actions the update only makes sure that the item exists.
     change.kind = old_item.exists() ? table::Change::kNone : table::Change::kPut;
-    change.item = std::string(old_item.exists() ? old_item.encoded() : state.request.key.view().encoded());
+    change.item =
+        std::string(old_item.exists() ? old_item.encoded() : state.request.key.view().encoded());
   } else {
-    ASSIGN_OR_RETURN(expr::Updated updated, expr::ApplyUpdate(state.update, old_item, state.request.key.view()));
+    ASSIGN_OR_RETURN(expr::Updated updated,
+                     expr::ApplyUpdate(state.update, old_item, state.request.key.view()));
     if (!updated.item.empty()) {
       change.kind = table::Change::kPut;
       change.item = std::move(updated.item);
@@ -108,13 +112,19 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
     case ReturnValues::kNone: break;
     case ReturnValues::kAllOld: state.attributes = std::string(old_item.encoded()); break;
     case ReturnValues::kAllNew: state.attributes = std::string(new_item.encoded()); break;
-    case ReturnValues::kUpdatedOld: state.attributes = expr::UpdatedFragments(state.update, old_item); break;
-    case ReturnValues::kUpdatedNew: state.attributes = expr::UpdatedFragments(state.update, new_item); break;
+    case ReturnValues::kUpdatedOld:
+      state.attributes = expr::UpdatedFragments(state.update, old_item);
+      break;
+    case ReturnValues::kUpdatedNew:
+      state.attributes = expr::UpdatedFragments(state.update, new_item);
+      break;
   }
   return change;
 }
 
-UpdateItemResponse Finish(State& state) { return FinishItemWrite<UpdateItemResponse>(state, state.request.key.view()); }
+UpdateItemResponse Finish(State& state) {
+  return FinishItemWrite<UpdateItemResponse>(state, state.request.key.view());
+}
 
 }  // namespace
 

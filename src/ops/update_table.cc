@@ -18,22 +18,26 @@ Status CheckRequest(const Settings& settings, const UpdateTableRequest& request)
   if (request.replica_updates) return NotSupportedYet("ReplicaUpdates");
   if (request.multi_region_consistency) return NotSupportedYet("MultiRegionConsistency");
   if (request.global_table_witness_updates) return NotSupportedYet("GlobalTableWitnessUpdates");
-  if (request.global_table_settings_replication_mode) return NotSupportedYet("GlobalTableSettingsReplicationMode");
+  if (request.global_table_settings_replication_mode)
+    return NotSupportedYet("GlobalTableSettingsReplicationMode");
   if (request.vector_index_updates) return NotSupportedYet("VectorIndexUpdates");
-  if (request.disassociation_protection_enabled) return NotSupportedYet("DisassociationProtectionEnabled");
+  if (request.disassociation_protection_enabled)
+    return NotSupportedYet("DisassociationProtectionEnabled");
   if (!request.billing_mode && !request.provisioned_throughput && !request.table_class &&
       !request.deletion_protection_enabled && !request.on_demand_throughput &&
       !request.warm_throughput && !request.stream_specification &&
       (!request.global_secondary_index_updates ||
        request.global_secondary_index_updates->empty())) {
     return ValidationError(
-        "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or "
+        "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
+        "GlobalSecondaryIndexUpdates or "
         "SSESpecification or ReplicaUpdates is required");
   }
   if (request.billing_mode == BillingMode::kPayPerRequest && request.provisioned_throughput) {
     return NeitherUnitsWhenOnDemand();
   }
-  if (request.provisioned_throughput) TRY(CheckUnits(settings, *request.provisioned_throughput, {}));
+  if (request.provisioned_throughput)
+    TRY(CheckUnits(settings, *request.provisioned_throughput, {}));
   if (request.stream_specification) TRY(CheckStreamSpecification(*request.stream_specification));
   return CheckIndexUpdates(request);
 }
@@ -52,14 +56,18 @@ Status ChangeStream(const StreamSpecification& wanted, table::TableDescriptor* d
   return OkStatus();
 }
 
-bool IsOnDemand(const table::TableDescriptor& d) { return d.billing_mode == table::BillingMode::kPayPerRequest; }
+bool IsOnDemand(const table::TableDescriptor& d) {
+  return d.billing_mode == table::BillingMode::kPayPerRequest;
+}
 
 Status ChangeThroughput(const UpdateTableRequest& request, const Settings& settings, int64_t now,
                         table::TableDescriptor* d) {
   const bool was_on_demand = IsOnDemand(*d);
-  const bool on_demand = request.billing_mode ? *request.billing_mode == BillingMode::kPayPerRequest : was_on_demand;
+  const bool on_demand =
+      request.billing_mode ? *request.billing_mode == BillingMode::kPayPerRequest : was_on_demand;
   if (on_demand && request.provisioned_throughput) return NeitherUnitsWhenOnDemand();
-  if (!on_demand && was_on_demand && !request.provisioned_throughput) return BothUnitsWhenProvisioned();
+  if (!on_demand && was_on_demand && !request.provisioned_throughput)
+    return BothUnitsWhenProvisioned();
   if (request.billing_mode) d->billing_mode_given = true;
   if (on_demand && !was_on_demand) return SwitchToOnDemand(settings, now, d);
   if (!on_demand && was_on_demand) {
@@ -71,19 +79,23 @@ Status ChangeThroughput(const UpdateTableRequest& request, const Settings& setti
   return ChangeUnits(settings, *request.provisioned_throughput, {}, now, d);
 }
 
-Status Change(const UpdateTableRequest& request, const Environment& env, int64_t now, table::TableDescriptor* d) {
+Status Change(const UpdateTableRequest& request, const Environment& env, int64_t now,
+              table::TableDescriptor* d) {
   TRY(CheckNoOtherIndexWork(request, *d));
   switch (StatusAt(*d, env, now)) {
     case TableStatus::kCreating:
-      return Error(ErrorCode::kResourceInUse,
-                   "Attempt to change a resource which is still in use: Table is being created: " + d->name);
+      return Error(
+          ErrorCode::kResourceInUse,
+          "Attempt to change a resource which is still in use: Table is being created: " + d->name);
     case TableStatus::kUpdating:
       if (DeletesCreatingIndex(request, *d)) break;
-      return Error(ErrorCode::kResourceInUse,
-                   "Attempt to change a resource which is still in use: Table is being updated: " + d->name);
+      return Error(
+          ErrorCode::kResourceInUse,
+          "Attempt to change a resource which is still in use: Table is being updated: " + d->name);
     case TableStatus::kDeleting:
-      return Error(ErrorCode::kResourceInUse,
-                   "Attempt to change a resource which is still in use: Table is being deleted: " + d->name);
+      return Error(
+          ErrorCode::kResourceInUse,
+          "Attempt to change a resource which is still in use: Table is being deleted: " + d->name);
     default: break;
   }
   const bool was_on_demand = IsOnDemand(*d);
@@ -94,15 +106,18 @@ Status Change(const UpdateTableRequest& request, const Environment& env, int64_t
   if (request.on_demand_throughput) {
     TRY(ChangeMaxima(env.settings, *request.on_demand_throughput, on_demand, {}, d));
   }
-  if (request.warm_throughput) TRY(RaiseWarm(env.settings, *request.warm_throughput, on_demand, {}, d));
+  if (request.warm_throughput)
+    TRY(RaiseWarm(env.settings, *request.warm_throughput, on_demand, {}, d));
   TRY(CheckAccountQuota(env, *d));
   if (request.table_class) {
     d->table_class_given = true;
-    d->table_class = *request.table_class == TableClass::kStandard ? table::TableClass::kStandard
-                                                                   : table::TableClass::kStandardInfrequentAccess;
+    d->table_class = *request.table_class == TableClass::kStandard
+                         ? table::TableClass::kStandard
+                         : table::TableClass::kStandardInfrequentAccess;
     d->table_class_changed_micros = now;
   }
-  if (request.deletion_protection_enabled) d->deletion_protection = *request.deletion_protection_enabled;
+  if (request.deletion_protection_enabled)
+    d->deletion_protection = *request.deletion_protection_enabled;
   d->changed_micros = std::max(d->changed_micros, now);
   return OkStatus();
 }

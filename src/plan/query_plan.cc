@@ -8,7 +8,8 @@ namespace {
 using expr::KeyConditionPart;
 using model::ValueView;
 
-const KeyConditionPart* FindPart(const std::vector<KeyConditionPart>& parts, std::string_view attribute) {
+const KeyConditionPart* FindPart(const std::vector<KeyConditionPart>& parts,
+                                 std::string_view attribute) {
   for (const KeyConditionPart& part : parts) {
     if (part.attribute == attribute) return &part;
   }
@@ -25,9 +26,11 @@ std::string Joined(const std::vector<std::string>& names) {
   return joined;
 }
 
-// The rules of keys of several attributes, in words of their own (seen at DynamoDB Local 3.3): equality on every partition
-// attribute, and on every sort attribute before one that has a condition.
-Status CheckSeveral(const model::IndexKeySchema& schema, const std::vector<KeyConditionPart>& parts) {
+// The rules of keys of several attributes, in words of their own (seen at DynamoDB Local 3.3):
+// equality on every partition attribute, and on every sort attribute before one that has a
+// condition.
+Status CheckSeveral(const model::IndexKeySchema& schema,
+                    const std::vector<KeyConditionPart>& parts) {
   const auto is_equality = [&](const model::KeyAttribute& attribute) {
     const KeyConditionPart* part = FindPart(parts, attribute.name);
     return part != nullptr && part->op == KeyConditionPart::kEq;
@@ -37,7 +40,8 @@ Status CheckSeveral(const model::IndexKeySchema& schema, const std::vector<KeyCo
     if (!is_equality(attribute)) without.push_back(attribute.name);
   }
   if (!without.empty()) {
-    return ValidationError("HASH key attributes " + Joined(without) + " must have equality conditions specified in the query");
+    return ValidationError("HASH key attributes " + Joined(without) +
+                           " must have equality conditions specified in the query");
   }
   bool gap = false;
   std::vector<std::string> before;
@@ -55,15 +59,19 @@ Status CheckSeveral(const model::IndexKeySchema& schema, const std::vector<KeyCo
     if (!is_equality(attribute)) without.push_back(attribute.name);
   }
   if (anchor.empty()) return OkStatus();
-  return ValidationError("RANGE key attributes " + Joined(before) +
-                         " must have equality conditions specified in the query because a condition is present on key "
-                         "attribute " + anchor);
+  return ValidationError(
+      "RANGE key attributes " + Joined(before) +
+      " must have equality conditions specified in the query because a condition is present on key "
+      "attribute " +
+      anchor);
 }
 
 Status CheckValue(const std::string& encoded, const model::KeyAttribute& attribute) {
   const ValueView value(encoded);
   if (value.type() != attribute.type) {
-    return ValidationError("One or more parameter values were invalid: Condition parameter type does not match schema type");
+    return ValidationError(
+        "One or more parameter values were invalid: Condition parameter type does not match schema "
+        "type");
   }
   return OkStatus();
 }
@@ -100,7 +108,8 @@ bool KeyInterval::ContainsSortKey(const model::IndexKeySchema& schema, model::It
   for (size_t i = 0; i < leading.size(); ++i) {
     if (!model::ValuesEqual(item.Find(schema.sort[i].name), ValueView(leading[i]))) return false;
   }
-  return leading.size() >= schema.sort.size() || ContainsSort(item.Find(schema.sort[leading.size()].name));
+  return leading.size() >= schema.sort.size() ||
+         ContainsSort(item.Find(schema.sort[leading.size()].name));
 }
 
 Result<KeyInterval> PlanQuery(const model::IndexKeySchema& schema,
@@ -122,20 +131,23 @@ Result<KeyInterval> PlanQuery(const model::IndexKeySchema& schema,
     ++used;
   }
   if (used < parts.size()) {
-    if (sorts.size() == schema.sort.size()) return ValidationError("Query key condition not supported");
+    if (sorts.size() == schema.sort.size())
+      return ValidationError("Query key condition not supported");
     return MissedElement(schema.sort[sorts.size()].name);
   }
   for (const model::KeyAttribute& attribute : schema.partition) {
     const KeyConditionPart* part = FindPart(parts, attribute.name);
     TRY(CheckValue(part->value, attribute));
-    if (part->op != KeyConditionPart::kEq) return ValidationError("Query key condition not supported");
+    if (part->op != KeyConditionPart::kEq)
+      return ValidationError("Query key condition not supported");
     TRY(CheckNotEmpty(part->value, attribute, index));
     interval.partition.push_back(part->value);
   }
   if (sorts.empty()) return interval;
   for (size_t i = 0; i + 1 < sorts.size(); ++i) {
     TRY(CheckValue(sorts[i]->value, schema.sort[i]));
-    if (sorts[i]->op != KeyConditionPart::kEq) return ValidationError("Query key condition not supported");
+    if (sorts[i]->op != KeyConditionPart::kEq)
+      return ValidationError("Query key condition not supported");
     TRY(CheckNotEmpty(sorts[i]->value, schema.sort[i], index));
     interval.leading.push_back(sorts[i]->value);
   }

@@ -18,7 +18,8 @@ const KeySchema kSimple = {{"pk", Type::kS}, std::nullopt};
 const KeySchema kNumbers = {{"pk", Type::kS}, model::KeyAttribute{"sk", Type::kN}};
 const KeySchema kTexts = {{"pk", Type::kS}, model::KeyAttribute{"sk", Type::kS}};
 
-KeyConditionPart Part(const char* attribute, KeyConditionPart::Op op, std::string_view value, std::string_view value2 = "") {
+KeyConditionPart Part(const char* attribute, KeyConditionPart::Op op, std::string_view value,
+                      std::string_view value2 = "") {
   return {attribute, op, Value(value), value2.empty() ? "" : Value(value2)};
 }
 const KeyConditionPart kPk = Part("pk", KeyConditionPart::kEq, "'p'");
@@ -40,19 +41,25 @@ TEST(PlanQuery, PartitionAlone) {
 
 TEST(PlanQuery, Refusals) {
   const std::string not_supported = "Query key condition not supported";
-  const std::string type = "One or more parameter values were invalid: Condition parameter type does not match schema type";
-  EXPECT_EQ(MessageOf(kNumbers, {Part("sk", KeyConditionPart::kEq, "1")}), "Query condition missed key schema element: pk");
+  const std::string type =
+      "One or more parameter values were invalid: Condition parameter type does not match schema "
+      "type";
+  EXPECT_EQ(MessageOf(kNumbers, {Part("sk", KeyConditionPart::kEq, "1")}),
+            "Query condition missed key schema element: pk");
   EXPECT_EQ(MessageOf(kNumbers, {}), "Query condition missed key schema element: pk");
-  EXPECT_EQ(MessageOf(kNumbers, {kPk, Part("other", KeyConditionPart::kEq, "1")}), "Query condition missed key schema element: sk");
+  EXPECT_EQ(MessageOf(kNumbers, {kPk, Part("other", KeyConditionPart::kEq, "1")}),
+            "Query condition missed key schema element: sk");
   EXPECT_EQ(MessageOf(kSimple, {kPk, Part("other", KeyConditionPart::kEq, "1")}), not_supported);
   EXPECT_EQ(MessageOf(kNumbers, {Part("pk", KeyConditionPart::kGt, "'p'")}), not_supported);
   EXPECT_EQ(MessageOf(kNumbers, {Part("pk", KeyConditionPart::kEq, "1")}), type);
   EXPECT_EQ(MessageOf(kNumbers, {kPk, Part("sk", KeyConditionPart::kEq, "'1'")}), type);
   EXPECT_EQ(MessageOf(kNumbers, {kPk, Part("sk", KeyConditionPart::kBetween, "1", "'2'")}), type);
   EXPECT_EQ(MessageOf(kNumbers, {Part("pk", KeyConditionPart::kEq, "''")}),
-            "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: pk");
+            "One or more parameter values are not valid. The AttributeValue for a key attribute "
+            "cannot contain an empty string value. Key: pk");
   EXPECT_EQ(MessageOf(kTexts, {kPk, Part("sk", KeyConditionPart::kEq, "''")}),
-            "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: sk");
+            "One or more parameter values are not valid. The AttributeValue for a key attribute "
+            "cannot contain an empty string value. Key: sk");
 }
 
 // What ContainsSort says is what the operator means, for every operator.
@@ -62,7 +69,9 @@ TEST(PlanQuery, IntervalsMeanTheirOperators) {
     const auto n = [&] { return static_cast<int64_t>(random.Below(9)) - 4; };
     const int64_t low = n(), high = n(), sort = n();
     const auto op = static_cast<KeyConditionPart::Op>(random.Below(6));
-    std::vector<KeyConditionPart> parts = {kPk, Part("sk", op, std::to_string(low), op == KeyConditionPart::kBetween ? std::to_string(high) : "")};
+    std::vector<KeyConditionPart> parts = {
+        kPk, Part("sk", op, std::to_string(low),
+                  op == KeyConditionPart::kBetween ? std::to_string(high) : "")};
     if (random.Below(2) == 0) std::swap(parts[0], parts[1]);
     const Result<KeyInterval> interval = PlanQuery(kNumbers, parts);
     ASSERT_TRUE(interval.ok());
@@ -76,12 +85,14 @@ TEST(PlanQuery, IntervalsMeanTheirOperators) {
       default: expected = low <= sort && sort <= high; break;
     }
     const std::string value = Value(std::to_string(sort));
-    ASSERT_EQ(interval->ContainsSort(ValueView(value)), expected) << op << " " << low << " " << high << " " << sort;
+    ASSERT_EQ(interval->ContainsSort(ValueView(value)), expected)
+        << op << " " << low << " " << high << " " << sort;
   }
 }
 
 TEST(PlanQuery, Prefixes) {
-  const Result<KeyInterval> interval = PlanQuery(kTexts, {kPk, Part("sk", KeyConditionPart::kBeginsWith, "'ab'")});
+  const Result<KeyInterval> interval =
+      PlanQuery(kTexts, {kPk, Part("sk", KeyConditionPart::kBeginsWith, "'ab'")});
   ASSERT_TRUE(interval.ok());
   for (const auto& [text, inside] : std::vector<std::pair<const char*, bool>>{
            {"'ab'", true}, {"'abc'", true}, {"'a'", false}, {"'ac'", false}, {"''", false}}) {
@@ -90,9 +101,11 @@ TEST(PlanQuery, Prefixes) {
   }
 }
 
-// Multi-attribute keys: equality on every partition attribute, a prefix of the sort attributes, only the last of them free.
+// Multi-attribute keys: equality on every partition attribute, a prefix of the sort attributes,
+// only the last of them free.
 TEST(PlanQuery, SeveralAttributes) {
-  const model::IndexKeySchema schema = {{{"a", Type::kS}, {"b", Type::kN}}, {{"c", Type::kS}, {"d", Type::kN}, {"e", Type::kS}}};
+  const model::IndexKeySchema schema = {{{"a", Type::kS}, {"b", Type::kN}},
+                                        {{"c", Type::kS}, {"d", Type::kN}, {"e", Type::kS}}};
   const KeyConditionPart a = Part("a", KeyConditionPart::kEq, "'x'");
   const KeyConditionPart b = Part("b", KeyConditionPart::kEq, "1");
   const KeyConditionPart c = Part("c", KeyConditionPart::kEq, "'y'");
@@ -107,7 +120,9 @@ TEST(PlanQuery, SeveralAttributes) {
   };
   const auto sort = [](const std::string& names, const std::string& because) {
     return "RANGE key attributes " + names +
-           " must have equality conditions specified in the query because a condition is present on key attribute " + because;
+           " must have equality conditions specified in the query because a condition is present "
+           "on key attribute " +
+           because;
   };
   EXPECT_EQ(message({a}), partition("b"));
   EXPECT_EQ(message({b, c}), partition("a"));
@@ -118,12 +133,17 @@ TEST(PlanQuery, SeveralAttributes) {
   EXPECT_EQ(message({a, b, c, e}), sort("d", "e"));
   EXPECT_EQ(message({a, b, d, e}), sort("c", "d"));
   EXPECT_EQ(message({a, b, c, d, e}), sort("d", "e"));
-  EXPECT_EQ(message({a, b, Part("c", KeyConditionPart::kGt, "'y'"), d, Part("e", KeyConditionPart::kEq, "'z'")}), sort("c, d", "e"));
-  EXPECT_EQ(message({a, b, Part("f", KeyConditionPart::kEq, "1")}), "Query condition missed key schema element: c");
-  EXPECT_EQ(message({a, b, c, Part("d", KeyConditionPart::kEq, "1"), e, Part("f", KeyConditionPart::kEq, "1")}),
+  EXPECT_EQ(message({a, b, Part("c", KeyConditionPart::kGt, "'y'"), d,
+                     Part("e", KeyConditionPart::kEq, "'z'")}),
+            sort("c, d", "e"));
+  EXPECT_EQ(message({a, b, Part("f", KeyConditionPart::kEq, "1")}),
+            "Query condition missed key schema element: c");
+  EXPECT_EQ(message({a, b, c, Part("d", KeyConditionPart::kEq, "1"), e,
+                     Part("f", KeyConditionPart::kEq, "1")}),
             "Query key condition not supported");
 
-  const Result<KeyInterval> interval = PlanQuery(schema, {d, c, b, a});  // the textual order is free
+  const Result<KeyInterval> interval =
+      PlanQuery(schema, {d, c, b, a});  // the textual order is free
   ASSERT_TRUE(interval.ok());
   EXPECT_EQ(interval->partition, (std::vector<std::string>{Value("'x'"), Value("1")}));
   EXPECT_EQ(interval->leading, std::vector<std::string>{Value("'y'")});

@@ -105,7 +105,8 @@ Result<Record> ReadHeader(Members members) {
   int64_t version = 0;
   members.Whole("stator_request_log", &version, INT64_MAX, true);
   if (members.status().ok() && version != kVersion) {
-    return ValidationError("version " + std::to_string(version) + " of the format; this program reads version " +
+    return ValidationError("version " + std::to_string(version) +
+                           " of the format; this program reads version " +
                            std::to_string(kVersion));
   }
   Header header;
@@ -176,7 +177,8 @@ Touch ReadTouch(Members* members, element value) {
   for (element part : parts) {
     if (at == 0) members->Text("m", part, &touch.partition);
     if (at == 1) members->Text("m", part, &touch.sort);
-    if (at == 2 && (part.get(touch.bytes.emplace()) || *touch.bytes < 0 || *touch.bytes > kMostBytes)) {
+    if (at == 2 &&
+        (part.get(touch.bytes.emplace()) || *touch.bytes < 0 || *touch.bytes > kMostBytes)) {
       members->Fail("m");
     }
     ++at;

@@ -61,7 +61,7 @@ struct TableDefinition {
 // unit separator U+001F between them; hashed ones are "#" and sixteen hexadecimal digits.
 struct Touch {
   std::string partition;
-  std::string sort;             // empty: the table has none, or the request names none
+  std::string sort;              // empty: the table has none, or the request names none
   std::optional<int64_t> bytes;  // of the item, where the request or its answer shows it
 };
 

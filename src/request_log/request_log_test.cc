@@ -36,7 +36,8 @@ std::string Refusal(std::string_view line) {
   return read.ok() ? "" : read.error().message();
 }
 
-// The first of the reference implementation's vectors: key 00 01 .. 0f, input 00 01 .. of growing length.
+// The first of the reference implementation's vectors: key 00 01 .. 0f, input 00 01 .. of growing
+// length.
 TEST(KeyedHashTest, ReferenceVectors) {
   const HashSecret key{0x0706050403020100, 0x0f0e0d0c0b0a0908};
   std::string input;
@@ -47,7 +48,8 @@ TEST(KeyedHashTest, ReferenceVectors) {
 
 TEST(RequestLogTest, RecordsReadAsTheyWereWritten) {
   EXPECT_EQ(RoundTrip(Header{5, KeyForm::kHashed, "ab12"}).salt, "ab12");
-  EXPECT_EQ(RoundTrip(Header{1'795'262'400'123'456, KeyForm::kPlain, ""}).at_micros, 1'795'262'400'123'456);
+  EXPECT_EQ(RoundTrip(Header{1'795'262'400'123'456, KeyForm::kPlain, ""}).at_micros,
+            1'795'262'400'123'456);
   EXPECT_EQ(RoundTrip(Lost{7, 12}).count, 12);
   EXPECT_EQ(RoundTrip(End{7, "size"}).reason, "size");
 
@@ -59,8 +61,10 @@ TEST(RequestLogTest, RecordsReadAsTheyWereWritten) {
   table.max_write = 100;
   table.stream = true;
   table.bytes = 1 << 20;
-  table.indexes.push_back({"by-genre", true, {"a:S", "b:N"}, {"c:B"}, Projection::kInclude, {"x", "y"}, 1, 2, 3, 4});
-  table.indexes.push_back({"local", false, {"Artist:S"}, {"Year:N"}, Projection::kKeysOnly, {}, 0, 0, 0, 0});
+  table.indexes.push_back(
+      {"by-genre", true, {"a:S", "b:N"}, {"c:B"}, Projection::kInclude, {"x", "y"}, 1, 2, 3, 4});
+  table.indexes.push_back(
+      {"local", false, {"Artist:S"}, {"Year:N"}, Projection::kKeysOnly, {}, 0, 0, 0, 0});
   const TableDefinition read = RoundTrip(table);
   EXPECT_FALSE(read.on_demand);
   EXPECT_EQ(read.indexes.size(), 2u);
@@ -112,31 +116,45 @@ TEST(RequestLogTest, EqualKeysStayEqualUnderOneSecretOnly) {
 }
 
 TEST(RequestLogTest, RefusesWhatIsNoRecord) {
-  for (const char* line : {"", "{", "[]", "1", "null", "\"t\"", "{\"t\":1", "{}{}", "\xff\xfe", "{\"t\":1}x"}) {
+  for (const char* line :
+       {"", "{", "[]", "1", "null", "\"t\"", "{\"t\":1", "{}{}", "\xff\xfe", "{\"t\":1}x"}) {
     EXPECT_EQ(Refusal(line), "not a JSON object") << line;
   }
   EXPECT_EQ(Refusal("{}"), "no record of a request log");
-  EXPECT_EQ(Refusal(R"({"stator_request_log":2,"at":1})"), "version 2 of the format; this program reads version 1");
+  EXPECT_EQ(Refusal(R"({"stator_request_log":2,"at":1})"),
+            "version 2 of the format; this program reads version 1");
   EXPECT_EQ(Refusal(R"({"t":-1,"op":"GetItem","tb":"a"})"), "member \"t\" is not as it should be");
-  EXPECT_EQ(Refusal(R"({"t":1e99,"op":"GetItem","tb":"a"})"), "member \"t\" is not as it should be");
+  EXPECT_EQ(Refusal(R"({"t":1e99,"op":"GetItem","tb":"a"})"),
+            "member \"t\" is not as it should be");
   EXPECT_EQ(Refusal(R"({"t":1,"tb":"a"})"), "member \"op\" is not as it should be");
-  EXPECT_EQ(Refusal(R"({"t":1,"op":"GetItem","tb":"a","r":-1})"), "member \"r\" is not as it should be");
-  EXPECT_EQ(Refusal(R"({"t":1,"op":"GetItem","tb":"a","r":1e300})"), "member \"r\" is not as it should be");
-  EXPECT_EQ(Refusal(R"({"t":1,"op":"GetItem","tb":"a","b":9e99})"), "member \"b\" is not as it should be");
-  EXPECT_EQ(Refusal(R"({"t":1,"op":"GetItem","tb":"a","m":[[]]})"), "member \"m\" is not as it should be");
-  EXPECT_EQ(Refusal(R"({"t":1,"op":"GetItem","tb":"a","m":[["S:a","",-5]]})"), "member \"m\" is not as it should be");
-  EXPECT_EQ(Refusal(R"({"t":1,"op":"PutItem","tb":"a","iw":[["i"]]})"), "member \"iw\" is not as it should be");
-  EXPECT_EQ(Refusal(R"({"t":1,"op":"GetItem","tb":"a","c":3})"), "member \"c\" is not as it should be");
-  EXPECT_EQ(Refusal(R"({"t":1,"op":"GetItem","tb":"a","x":"odd"})"), "member \"x\" is not as it should be");
-  EXPECT_EQ(Refusal(R"({"table":"a","at":1,"indexes":[{"name":"i","bytes":-1}]})"), "member \"bytes\" is not as it should be");
-  EXPECT_EQ(Refusal(R"({"table":"a","at":1,"indexes":[7]})"), "member \"indexes\" is not as it should be");
+  EXPECT_EQ(Refusal(R"({"t":1,"op":"GetItem","tb":"a","r":-1})"),
+            "member \"r\" is not as it should be");
+  EXPECT_EQ(Refusal(R"({"t":1,"op":"GetItem","tb":"a","r":1e300})"),
+            "member \"r\" is not as it should be");
+  EXPECT_EQ(Refusal(R"({"t":1,"op":"GetItem","tb":"a","b":9e99})"),
+            "member \"b\" is not as it should be");
+  EXPECT_EQ(Refusal(R"({"t":1,"op":"GetItem","tb":"a","m":[[]]})"),
+            "member \"m\" is not as it should be");
+  EXPECT_EQ(Refusal(R"({"t":1,"op":"GetItem","tb":"a","m":[["S:a","",-5]]})"),
+            "member \"m\" is not as it should be");
+  EXPECT_EQ(Refusal(R"({"t":1,"op":"PutItem","tb":"a","iw":[["i"]]})"),
+            "member \"iw\" is not as it should be");
+  EXPECT_EQ(Refusal(R"({"t":1,"op":"GetItem","tb":"a","c":3})"),
+            "member \"c\" is not as it should be");
+  EXPECT_EQ(Refusal(R"({"t":1,"op":"GetItem","tb":"a","x":"odd"})"),
+            "member \"x\" is not as it should be");
+  EXPECT_EQ(Refusal(R"({"table":"a","at":1,"indexes":[{"name":"i","bytes":-1}]})"),
+            "member \"bytes\" is not as it should be");
+  EXPECT_EQ(Refusal(R"({"table":"a","at":1,"indexes":[7]})"),
+            "member \"indexes\" is not as it should be");
   EXPECT_EQ(Refusal(std::string(kMaxLineBytes + 1, ' ')), "longer than any line of a recording");
   EXPECT_EQ(Refusal(std::string(5000, '[')), "not a JSON object");
 }
 
 TEST(RequestLogTest, PassesOverMembersOfLaterRecorders) {
   LineReader reader;
-  const Result<Record> read = reader.Read(R"({"t":1,"op":"GetItem","tb":"a","new":{"deep":[1]},"r":0.3})");
+  const Result<Record> read =
+      reader.Read(R"({"t":1,"op":"GetItem","tb":"a","new":{"deep":[1]},"r":0.3})");
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(std::get<Request>(*read).read_units, 0.5) << "to half units";
 }
@@ -155,7 +173,8 @@ TEST(RequestLogTest, SurvivesDamage) {
   int refused = 0;
   for (int i = 0; i < 20000; ++i) {
     std::string damaged = line.substr(0, 1 + random() % line.size());
-    for (unsigned n = random() % 4; n > 0; --n) damaged[random() % damaged.size()] = static_cast<char>(random());
+    for (unsigned n = random() % 4; n > 0; --n)
+      damaged[random() % damaged.size()] = static_cast<char>(random());
     refused += reader.Read(damaged).ok() ? 0 : 1;
   }
   EXPECT_GT(refused, 15000);

@@ -44,7 +44,8 @@ Status SetMember(const std::string& name, const std::string& text, AutoScalingSe
     const std::optional<int64_t> micros = ParseDuration(text);
     if (!micros) return wrong("a duration such as 60 or \"5m\"");
     (name == "raise_cooldown" ? settings->raise_cooldown_seconds
-                              : settings->lower_cooldown_seconds) = static_cast<double>(*micros) / 1e6;
+                              : settings->lower_cooldown_seconds) =
+        static_cast<double>(*micros) / 1e6;
   } else if (name == "lower_when_idle") {
     if (text != "true" && text != "false") return wrong("true or false");
     settings->lower_when_idle = text == "true";
@@ -110,10 +111,12 @@ Result<TableRules> ParseRules(std::string_view body) {
     return ValidationError("expected read or write, not " + std::string(name));
   };
   ASSIGN_OR_RETURN(
-      rules.table, ReadRules(json, [&](std::string_view name, simdjson::dom::element value) -> Status {
+      rules.table,
+      ReadRules(json, [&](std::string_view name, simdjson::dom::element value) -> Status {
         simdjson::dom::object indexes;
         if (name != "indexes" || value.get(indexes) != simdjson::SUCCESS)
-          return ValidationError("expected read, write and indexes, an object, not " + std::string(name));
+          return ValidationError("expected read, write and indexes, an object, not " +
+                                 std::string(name));
         for (const auto& [index, of_index] : indexes) {
           ASSIGN_OR_RETURN(AutoScalingRules each, ReadRules(of_index, unknown));
           rules.indexes.emplace_back(index, std::move(each));
@@ -127,8 +130,9 @@ Status SetRules(const TableRules& rules, table::TableDescriptor* descriptor) {
   descriptor->auto_scaling = rules.table;
   for (table::IndexDescriptor& index : descriptor->indexes) index.auto_scaling = {};
   for (const auto& [name, of_index] : rules.indexes) {
-    const auto index = std::find_if(descriptor->indexes.begin(), descriptor->indexes.end(),
-                                    [&](const auto& each) { return each.is_global() && each.name == name; });
+    const auto index =
+        std::find_if(descriptor->indexes.begin(), descriptor->indexes.end(),
+                     [&](const auto& each) { return each.is_global() && each.name == name; });
     if (index == descriptor->indexes.end())
       return ValidationError("the table has no global secondary index " + name);
     index->auto_scaling = of_index;
@@ -166,7 +170,8 @@ std::string Render(const AutoScalingRules& own, const AutoScalingRules& rules) {
   std::string out;
   if (rules.read) out += R"("read":)" + Render(*rules.read, own.read.has_value());
   if (rules.write)
-    out += (out.empty() ? R"("write":)" : R"(,"write":)") + Render(*rules.write, own.write.has_value());
+    out += (out.empty() ? R"("write":)" : R"(,"write":)") +
+           Render(*rules.write, own.write.has_value());
   return out;
 }
 
@@ -174,7 +179,8 @@ std::string Render(const ops::ScalingActivity& a) {
   std::string out = fmt::format(R"({{"at":"{}",)", FormatTime(a.at_micros));
   if (!a.index.empty()) out += fmt::format(R"("index":{},)", Quoted(a.index));
   out += fmt::format(R"("access":"{}","from":{},"to":{})",
-                     a.access == throughput::Access::kRead ? "read" : "write", a.from_units, a.to_units);
+                     a.access == throughput::Access::kRead ? "read" : "write", a.from_units,
+                     a.to_units);
   if (!a.refusal.empty()) out += fmt::format(R"(,"refusal":{})", Quoted(a.refusal));
   return out + "}";
 }
@@ -191,8 +197,8 @@ std::string RenderTable(const ops::Environment& env, const table::TableDescripto
   std::string activities;
   for (const ops::ScalingActivity& activity : env.auto_scaler.ActivitiesOf(table.name))
     activities += (activities.empty() ? "" : ",") + Render(activity);
-  return fmt::format(R"({{{}{}"indexes":{{{}}},"activities":[{}]}})", out, out.empty() ? "" : ",", indexes,
-                     activities);
+  return fmt::format(R"({{{}{}"indexes":{{{}}},"activities":[{}]}})", out, out.empty() ? "" : ",",
+                     indexes, activities);
 }
 
 }  // namespace
@@ -230,7 +236,8 @@ Status AddAutoScaling(const std::vector<ops::FaultSetting>& settings,
     }
   }
   if (table.empty()) return ValidationError("each needs table, the name of one table or *");
-  if (access != "read" && access != "write") return ValidationError("each needs access, read or write");
+  if (access != "read" && access != "write")
+    return ValidationError("each needs access, read or write");
   TRY(throughput::AutoScalingPolicy::Check(rule));
   AutoScalingRules& rules = (*defaults)[{table, index}];
   std::optional<AutoScalingSettings>& one = access == "read" ? rules.read : rules.write;

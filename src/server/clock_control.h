@@ -16,10 +16,10 @@ namespace stator::server {
 // Thread-safe.
 class ClockControl {
  public:
-  // `manual` is the same clock if it is a user's to move, else null. `shared` and `peers`: where several processes have one time;
-  // else null. All must outlive this object.
-  ClockControl(const Clock& clock, ManualClock* manual, Chores& chores, SharedClock* shared = nullptr,
-               Peers* peers = nullptr)
+  // `manual` is the same clock if it is a user's to move, else null. `shared` and `peers`: where
+  // several processes have one time; else null. All must outlive this object.
+  ClockControl(const Clock& clock, ManualClock* manual, Chores& chores,
+               SharedClock* shared = nullptr, Peers* peers = nullptr)
       : clock_(clock), manual_(manual), chores_(chores), shared_(shared), peers_(peers) {}
 
   bool manual() const { return manual_ != nullptr; }
@@ -28,7 +28,8 @@ class ClockControl {
   // Takes {"advance": seconds or "24h"} or {"set": seconds since the epoch or an ISO 8601 text} and
   // returns when every chore has done what the new time asks for. Also with {"advance": 0}.
   // kValidation for a bad request or one that would set the clock back, kUnavailable when the
-  // server is stopping. Where the clock is shared, all that is true of all processes. Blocks; only for a manual clock.
+  // server is stopping. Where the clock is shared, all that is true of all processes. Blocks; only
+  // for a manual clock.
   Status Move(std::string_view body);
 
  private:

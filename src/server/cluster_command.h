@@ -13,8 +13,8 @@ struct ClusterCommand {
   bool json = false;
 };
 
-// Prints the report to standard output, and changes nothing in the pool. The exit code; errors go to
-// standard error.
+// Prints the report to standard output, and changes nothing in the pool. The exit code; errors go
+// to standard error.
 int Execute(const ClusterCommand& command);
 
 }  // namespace stator::server

@@ -42,7 +42,8 @@ std::string_view StateOf(const fleet::Member& member) { return member.alive ? "a
 
 Status Measure(kv_tx::TransactionEngine& engine, ClusterReport::Tablet* tablet) {
   kv::Engine& inner = engine.inner();
-  const Result<std::vector<kv_rados::PartInfo>> parts = kv_rados::PartsOf(inner, tablet->named.tablet);
+  const Result<std::vector<kv_rados::PartInfo>> parts =
+      kv_rados::PartsOf(inner, tablet->named.tablet);
   if (parts.ok()) {
     tablet->parts = parts->size();
     for (const kv_rados::PartInfo& part : *parts) {
@@ -75,11 +76,10 @@ std::string RenderJson(const ClusterReport& report, const ClusterReport::Tablet&
   const std::string head = fmt::format(R"("tablet":"{}","purpose":{})", NameOf(tablet.named.tablet),
                                        Quoted(tablet.named.purpose));
   if (!tablet.error.empty()) return fmt::format(R"({{{},"error":{}}})", head, Quoted(tablet.error));
-  return fmt::format(
-      R"({{{},"parts":{},"keys":{},"bytes":{},"unsureBytes":{},"unfinished":{},)"
-      R"("oldestUnfinishedSeconds":{:.1f}}})",
-      head, tablet.parts, tablet.keys, tablet.bytes, tablet.unsure, tablet.unfinished.units,
-      OldestSeconds(report, tablet));
+  return fmt::format(R"({{{},"parts":{},"keys":{},"bytes":{},"unsureBytes":{},"unfinished":{},)"
+                     R"("oldestUnfinishedSeconds":{:.1f}}})",
+                     head, tablet.parts, tablet.keys, tablet.bytes, tablet.unsure,
+                     tablet.unfinished.units, OldestSeconds(report, tablet));
 }
 
 std::string RenderJson(const std::map<std::string, std::string>& texts) {
@@ -158,14 +158,15 @@ std::string RenderText(const ClusterReport& report) {
       // Bytes that may be off by more than a tenth, and their keys, are guesses.
       const std::string_view guess = tablet.unsure * 10 > tablet.bytes ? "~" : "";
       fmt::format_to(out, "{:>5}  {:>10}  {:>14}  {:>10}\n", tablet.parts,
-                     fmt::format("{}{}", guess, tablet.keys), fmt::format("{}{}", guess, tablet.bytes),
-                     tablet.unfinished.units);
+                     fmt::format("{}{}", guess, tablet.keys),
+                     fmt::format("{}{}", guess, tablet.bytes), tablet.unfinished.units);
     } else {
       fmt::format_to(out, "{}\n", tablet.error);
     }
   }
   fmt::format_to(out, "\n{} unfinished shares of transactions", report.unfinished());
-  if (report.unfinished() > 0) fmt::format_to(out, ", the oldest for {:.1f} s", report.oldest_seconds());
+  if (report.unfinished() > 0)
+    fmt::format_to(out, ", the oldest for {:.1f} s", report.oldest_seconds());
   text += "\n";
   if (!report.settings.empty()) text += "\nset for all processes:\n";
   for (const auto& [name, value] : report.settings) fmt::format_to(out, "  {} = {}\n", name, value);

@@ -23,8 +23,8 @@ struct ClusterReport {
   };
   struct Tablet {
     NamedTablet named;
-    size_t parts = 0;  // 0: never written to
-    uint64_t bytes = 0;   // this and the next as the engine keeps count while it writes
+    size_t parts = 0;    // 0: never written to
+    uint64_t bytes = 0;  // this and the next as the engine keeps count while it writes
     uint64_t keys = 0;
     uint64_t unsure = 0;  // how many bytes off that may be
     kv_tx::Unfinished unfinished;
@@ -36,8 +36,8 @@ struct ClusterReport {
   std::map<std::string, std::string> settings;  // what management calls have set for all
   std::vector<Tablet> tablets;
 
-  // The units of transactions that are not finished, of all tablets; and the age of the oldest, 0 if
-  // there is none.
+  // The units of transactions that are not finished, of all tablets; and the age of the oldest, 0
+  // if there is none.
   uint64_t unfinished() const;
   double oldest_seconds() const;
 };

@@ -15,7 +15,8 @@ class ClusterReportTest : public test::InstancesTest {
   // A process that has shown itself once and then died.
   void LeaveADeadProcess() {
     kv_tx::TransactionEngine engine(memory_.Attach(), {.threads = 1});
-    fleet::Fleet fleet(engine, clock_, {"00000000000dead0", {.endpoint = "gone:1", .clock = "system"}, {}});
+    fleet::Fleet fleet(engine, clock_,
+                       {"00000000000dead0", {.endpoint = "gone:1", .clock = "system"}, {}});
     ASSERT_TRUE(fleet.Step().ok());
   }
   const SystemClock clock_;
@@ -23,7 +24,8 @@ class ClusterReportTest : public test::InstancesTest {
 
 TEST_F(ClusterReportTest, SaysWhatAServerKnows) {
   Instance& instance = Add({.interval_micros = int64_t{3600} * 1'000'000});
-  const std::vector<kv::Tablet> tables = {CreateTable(instance, "music"), CreateTable(instance, "votes")};
+  const std::vector<kv::Tablet> tables = {CreateTable(instance, "music"),
+                                          CreateTable(instance, "votes")};
   const http::Reply put = Ask(instance, "POST", "/", "DynamoDB_20120810.PutItem",
                               R"({"TableName":"music","Item":{"pk":{"S":"a"}}})");
   ASSERT_EQ(put.status, 200) << put.body;
@@ -54,14 +56,18 @@ TEST_F(ClusterReportTest, SaysWhatAServerKnows) {
   EXPECT_GE(tablets["items of votes"]["oldestUnfinishedSeconds"].get_double().value(), 3600);
 
   ASSERT_TRUE(instance.sweep()->Step().ok());
-  EXPECT_THAT(Ask(instance, "GET", "/_stator/cluster").body, HasSubstr(R"("unfinished":0,"oldest)"));
+  EXPECT_THAT(Ask(instance, "GET", "/_stator/cluster").body,
+              HasSubstr(R"("unfinished":0,"oldest)"));
 }
 
 TEST_F(ClusterReportTest, TheAgeOfWhatIsUnfinishedIsAMetric) {
   Instance& instance = Add({.interval_micros = int64_t{3600} * 1'000'000});
-  const std::vector<kv::Tablet> tables = {CreateTable(instance, "table-a"), CreateTable(instance, "table-b")};
+  const std::vector<kv::Tablet> tables = {CreateTable(instance, "table-a"),
+                                          CreateTable(instance, "table-b")};
   DieInATransaction(tables, "undecided", 1);
-  Await([&] { return instance.peers()->IsMine(tables[0].id) && instance.peers()->IsMine(tables[1].id); });
+  Await([&] {
+    return instance.peers()->IsMine(tables[0].id) && instance.peers()->IsMine(tables[1].id);
+  });
   ASSERT_TRUE(instance.sweep()->Step().ok());
   const std::string seen = Ask(instance, "GET", "/metrics").body;
   EXPECT_THAT(seen, HasSubstr("\nstator_unfinished_transactions 1\n"));
@@ -79,7 +85,8 @@ TEST_F(ClusterReportTest, WhoeverWatchesKnowsWhoLives) {
   const Result<fleet::Roll> roll = WatchRoll(engine, clock_);
   ASSERT_TRUE(roll.ok()) << roll.error().message();
   ASSERT_EQ(roll->members.size(), 2u);
-  for (const auto& [id, member] : roll->members) EXPECT_EQ(member.alive, id == instance.peers()->id());
+  for (const auto& [id, member] : roll->members)
+    EXPECT_EQ(member.alive, id == instance.peers()->id());
   const Result<ClusterReport> report = MakeClusterReport(engine, *roll, clock_.NowMicros());
   ASSERT_TRUE(report.ok());
   const std::string text = RenderText(*report);

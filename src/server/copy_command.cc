@@ -57,14 +57,17 @@ void Print(const copy::Copied& copied, double seconds) {
       fmt::print("{}: copied {} items in {:.1f} s\n", copied.table, copied.source.items, seconds);
       break;
     case copy::Copied::How::kResumed:
-      fmt::print("{}: copied the rest of {} items in {:.1f} s\n", copied.table, copied.source.items, seconds);
+      fmt::print("{}: copied the rest of {} items in {:.1f} s\n", copied.table, copied.source.items,
+                 seconds);
       break;
     case copy::Copied::How::kEarlier:
       fmt::print("{}: has been copied before\n", copied.table);
       break;
   }
-  for (const auto& [side, digest] : {std::pair("source", copied.source), std::pair("target", copied.target)})
-    fmt::print("  {}: {} items, {} bytes, checksum {}\n", side, digest.items, digest.bytes, digest.Checksum());
+  for (const auto& [side, digest] :
+       {std::pair("source", copied.source), std::pair("target", copied.target)})
+    fmt::print("  {}: {} items, {} bytes, checksum {}\n", side, digest.items, digest.bytes,
+               digest.Checksum());
   if (copied.has_stream && copied.how != copy::Copied::How::kEarlier)
     fmt::print("  its stream begins empty: records of streams are not copied\n");
   std::fflush(stdout);
@@ -77,12 +80,14 @@ Status Copy(const CopyCommand& command) {
   if (command.from == command.to || std::filesystem::equivalent(command.from, command.to, ignored))
     return ValidationError("Source and target are the same store.");
   if (from_settings.engine == EngineKind::kRocksDb &&
-      !std::filesystem::exists(std::filesystem::path(from_settings.data_dir) / "CURRENT", ignored)) {
+      !std::filesystem::exists(std::filesystem::path(from_settings.data_dir) / "CURRENT",
+                               ignored)) {
     return ValidationError("There is no store in " + from_settings.data_dir + ".");
   }
   const SystemClock clock;
   ASSIGN_OR_RETURN(const std::unique_ptr<Open> from, Open::At(from_settings, clock));
-  if (from->store().List().empty()) return ValidationError("There are no tables in " + command.from + ".");
+  if (from->store().List().empty())
+    return ValidationError("There are no tables in " + command.from + ".");
   ASSIGN_OR_RETURN(const std::unique_ptr<Open> to, Open::At(to_settings, clock));
   copy::Options options;
   options.tables = command.tables;
@@ -120,8 +125,10 @@ Result<ServeSettings> EngineAt(const CopyCommand& command, const std::string& pl
   settings.pool = rest.substr(0, slash);
   if (slash != std::string::npos) settings.ceph_namespace = rest.substr(slash + 1);
   if (settings.pool.empty() || (slash != std::string::npos && settings.ceph_namespace.empty()))
-    return ValidationError("The place " + place + " is neither rados:POOL nor rados:POOL/NAMESPACE.");
-  if (settings.ceph_conf.empty()) return ValidationError("The place " + place + " needs --ceph-conf.");
+    return ValidationError("The place " + place +
+                           " is neither rados:POOL nor rados:POOL/NAMESPACE.");
+  if (settings.ceph_conf.empty())
+    return ValidationError("The place " + place + " needs --ceph-conf.");
   return settings;
 }
 

@@ -33,7 +33,8 @@ TEST(CopyCommand, PlacesAreDirectoriesAndPools) {
   EXPECT_EQ(pool->ceph_conf, "/etc/ceph/ceph.conf");
   EXPECT_EQ(pool->ceph_user, "stator");
   EXPECT_EQ(EngineAt(command, "rados:tables/test")->ceph_namespace, "test");
-  for (const char* wrong : {"", "rados:", "rados:/x", "rados:tables/"}) EXPECT_FALSE(EngineAt(command, wrong).ok()) << wrong;
+  for (const char* wrong : {"", "rados:", "rados:/x", "rados:tables/"})
+    EXPECT_FALSE(EngineAt(command, wrong).ok()) << wrong;
   command.ceph_conf.clear();
   EXPECT_FALSE(EngineAt(command, "rados:tables").ok());
 }
@@ -58,31 +59,36 @@ TEST(CopyCommand, CopiesADirectory) {
       d.table_id = "id";
       d.key_schema = {{"pk", model::Type::kS}};
       d.attribute_definitions = {{"pk", model::Type::kS}};
-      EXPECT_TRUE(Await<Result<TablePtr>>([&](auto done) { store->Create(std::move(d), std::move(done)); }).ok());
+      EXPECT_TRUE(Await<Result<TablePtr>>([&](auto done) {
+                    store->Create(std::move(d), std::move(done));
+                  }).ok());
     }
     const TablePtr table = store->Find("t");
     for (int i = 0; fill && i < 100; ++i) {
       const std::string item = expr::notation::Item("{pk:'" + std::to_string(i) + "'}");
       std::vector<table::WriteTarget> targets;
       targets.push_back({table, table::EncodeItemKey(table->key_schema(), model::ItemView(item))});
-      EXPECT_TRUE(Await<Status>([&](auto done) {
-                    store->Write(
-                        std::move(targets),
-                        [item](const std::vector<model::ItemView>&) -> Result<std::vector<table::Change>> {
-                          std::vector<table::Change> changes(1);
-                          changes[0].kind = table::Change::kPut;
-                          changes[0].item = item;
-                          return changes;
-                        },
-                        std::move(done));
-                  }).ok());
+      EXPECT_TRUE(
+          Await<Status>([&](auto done) {
+            store->Write(
+                std::move(targets),
+                [item](const std::vector<model::ItemView>&) -> Result<std::vector<table::Change>> {
+                  std::vector<table::Change> changes(1);
+                  changes[0].kind = table::Change::kPut;
+                  changes[0].item = item;
+                  return changes;
+                },
+                std::move(done));
+          }).ok());
     }
     if (table != nullptr) {
-      EXPECT_TRUE(store->Scan(*table, table::FirstKeyOfHash(0), table::EndOfItemKeys(), false, kv::Tier::kAny,
-                              [&items](std::string_view key, model::ItemView item) {
-                                items.emplace(key, item.encoded());
-                                return true;
-                              })
+      EXPECT_TRUE(store
+                      ->Scan(*table, table::FirstKeyOfHash(0), table::EndOfItemKeys(), false,
+                             kv::Tier::kAny,
+                             [&items](std::string_view key, model::ItemView item) {
+                               items.emplace(key, item.encoded());
+                               return true;
+                             })
                       .ok());
     }
     workers.Stop();

@@ -130,8 +130,8 @@ void AppendRule(const ops::FaultDial::State& state, std::string* out) {
   out->append(",\"struck\":").append(std::to_string(state.struck)).append("}");
 }
 
-// What a table's rules are among the shared settings: a number, so that the same rules set again are a change and start anew, and
-// what a PUT would send.
+// What a table's rules are among the shared settings: a number, so that the same rules set again
+// are a change and start anew, and what a PUT would send.
 std::string TextOf(const ops::FaultDial::Rules& rules) {
   std::string text = fmt::format("{:016x} ", SystemSeed()) + R"({"faults":[)";
   for (const ops::FaultRule& rule : rules) {
@@ -157,9 +157,10 @@ Result<ops::FaultDial::Rules> RulesIn(std::string_view text) {
 void FaultControl::Share(fleet::SharedSettings& settings, ops::FaultDial::Tables own) {
   shared_ = &settings;
   own_ = std::move(own);
-  settings.Follow(std::string(kSettings), [this](const std::string& name, const std::optional<std::string>& text) {
-    FollowTable(name.substr(kSettings.size()), text);
-  });
+  settings.Follow(std::string(kSettings),
+                  [this](const std::string& name, const std::optional<std::string>& text) {
+                    FollowTable(name.substr(kSettings.size()), text);
+                  });
 }
 
 void FaultControl::FollowTable(const std::string& table, const std::optional<std::string>& text) {
@@ -201,7 +202,8 @@ Status FaultControl::SetAll(ops::FaultDial::Tables tables) {
   return shared_->Change(kSettings, [&](fleet::SharedSettings::Texts* texts) {
     texts->clear();
     for (const auto& [table, rules] : own_) (*texts)[std::string(kSettings) + table] = TextOf({});
-    for (const auto& [table, rules] : tables) (*texts)[std::string(kSettings) + table] = TextOf(rules);
+    for (const auto& [table, rules] : tables)
+      (*texts)[std::string(kSettings) + table] = TextOf(rules);
     return OkStatus();
   });
 }

@@ -22,8 +22,9 @@ class FaultControl {
  public:
   // The environment outlives this object.
   explicit FaultControl(ops::Environment& env) : env_(env) {}
-  // From now on the dial is one for all processes of the store. `own` are the rules of this process's settings, which hold for the
-  // tables of which nobody has said anything. The settings outlive this object's calls. Counts and seeds stay each process's own.
+  // From now on the dial is one for all processes of the store. `own` are the rules of this
+  // process's settings, which hold for the tables of which nobody has said anything. The settings
+  // outlive this object's calls. Counts and seeds stay each process's own.
   void Share(fleet::SharedSettings& settings, ops::FaultDial::Tables own);
 
   static bool Owns(std::string_view path, std::string_view method);

@@ -17,7 +17,8 @@ api::Incoming IncomingOf(const http::Request& request) {
   api::Incoming incoming;
   incoming.method = request.method;
   incoming.target = request.target;
-  for (const http::Header& header : request.headers) incoming.headers.Add(header.name, header.value);
+  for (const http::Header& header : request.headers)
+    incoming.headers.Add(header.name, header.value);
   incoming.body = request.body;
   return incoming;
 }
@@ -38,7 +39,8 @@ FrontDoor::FrontDoor(api::Service& service, Management& management, bool waiting
 }
 
 http::Handler FrontDoor::HandlerOf(Executor& loop) {
-  return [this, &loop](std::unique_ptr<http::Exchange> exchange) { Serve(std::move(exchange), loop); };
+  return
+      [this, &loop](std::unique_ptr<http::Exchange> exchange) { Serve(std::move(exchange), loop); };
 }
 
 void FrontDoor::Stop() {
@@ -55,10 +57,11 @@ void FrontDoor::Serve(std::unique_ptr<http::Exchange> exchange, Executor& loop) 
     ServeWaiting(std::move(exchange), loop);
     return;
   }
-  service_.Handle(incoming, loop, [this, &loop, exchange = std::move(exchange)](api::Outgoing outgoing) mutable {
-    if (outgoing.again) return ServeWaiting(std::move(exchange), loop);
-    exchange->Send(ReplyOf(std::move(outgoing)));
-  });
+  service_.Handle(incoming, loop,
+                  [this, &loop, exchange = std::move(exchange)](api::Outgoing outgoing) mutable {
+                    if (outgoing.again) return ServeWaiting(std::move(exchange), loop);
+                    exchange->Send(ReplyOf(std::move(outgoing)));
+                  });
 }
 
 void FrontDoor::ServeWaiting(std::unique_ptr<http::Exchange> exchange, Executor& loop) {
@@ -68,15 +71,18 @@ void FrontDoor::ServeWaiting(std::unique_ptr<http::Exchange> exchange, Executor&
     std::optional<api::Outgoing> answer;
     api::Incoming incoming = IncomingOf((*shared)->request());
     incoming.may_wait = true;
-    service_.Handle(incoming, pump, [&answer](api::Outgoing outgoing) { answer = std::move(outgoing); });
+    service_.Handle(incoming, pump,
+                    [&answer](api::Outgoing outgoing) { answer = std::move(outgoing); });
     pump.RunUntil([&answer] { return answer.has_value(); });
     // Nothing of the exchange stays on this thread: it must end in its loop's turn.
-    PostAndStandIn(loop, [shared = std::move(shared), reply = ReplyOf(*std::move(answer))]() mutable {
-      (*shared)->Send(std::move(reply));
-    });
+    PostAndStandIn(loop,
+                   [shared = std::move(shared), reply = ReplyOf(*std::move(answer))]() mutable {
+                     (*shared)->Send(std::move(reply));
+                   });
   };
   if (waiting_->TryPost(task)) return;
-  api::RenderedError error = api::RenderError(Error(ErrorCode::kUnavailable, "The server is overloaded: too many requests wait for the cluster"));
+  api::RenderedError error = api::RenderError(Error(
+      ErrorCode::kUnavailable, "The server is overloaded: too many requests wait for the cluster"));
   http::Reply reply;
   reply.status = error.status;
   reply.headers.emplace_back("Content-Type", "application/x-amz-json-1.0");

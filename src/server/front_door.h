@@ -1,4 +1,5 @@
-// Hands each HTTP request to the API or to the management calls, on a thread that may do what it needs.
+// Hands each HTTP request to the API or to the management calls, on a thread that may do what it
+// needs.
 #pragma once
 
 #include <memory>
@@ -13,9 +14,9 @@ namespace stator::server {
 // Thread-safe.
 class FrontDoor {
  public:
-  // `waiting`: engines that wait for a network (kv::Capabilities::blocking), as all do that several processes write, need threads
-  // of their own for operations on definitions, which the loops run otherwise, and for requests that have to be handed in again.
-  // Both outlive this object.
+  // `waiting`: engines that wait for a network (kv::Capabilities::blocking), as all do that several
+  // processes write, need threads of their own for operations on definitions, which the loops run
+  // otherwise, and for requests that have to be handed in again. Both outlive this object.
   FrontDoor(api::Service& service, Management& management, bool waiting);
 
   // For the requests of one loop, which must have ended before this object does.

@@ -37,7 +37,8 @@ class FrontDoorTest : public testing::Test {
   FrontDoorTest() : FrontDoorTest(std::make_unique<kv::MemoryEngine>()) {}
   explicit FrontDoorTest(std::unique_ptr<kv::Engine> engine) {
     SetLogLevel(LogLevel::kOff);
-    auto slow = std::make_unique<kv::FaultEngine>(std::move(engine), kv::FaultOptions{.delay_done = true});
+    auto slow =
+        std::make_unique<kv::FaultEngine>(std::move(engine), kv::FaultOptions{.delay_done = true});
     engine_ = std::make_unique<NetworkEngine>(std::move(slow));
     store_ = table::Store::Open(*engine_, clock_, workers_).value();
     environment_.emplace(*store_, clock_, random_, workers_, ops::Settings{});
@@ -45,8 +46,10 @@ class FrontDoorTest : public testing::Test {
     heat_.emplace(*environment_, true);
     api::Registry registry;
     api::RegisterAll(&registry);
-    service_.emplace(*environment_, std::move(registry), std::make_unique<api::ShapeAuthenticator>(false));
-    management_.emplace(*environment_, metrics_, clock_control_, *heat_, [] { return 0; }, Management::Options{});
+    service_.emplace(*environment_, std::move(registry),
+                     std::make_unique<api::ShapeAuthenticator>(false));
+    management_.emplace(
+        *environment_, metrics_, clock_control_, *heat_, [] { return 0; }, Management::Options{});
     door_.emplace(*service_, *management_, true);
     handler_ = door_->HandlerOf(loop_);
     engine_->ForbidThisThread();
@@ -60,12 +63,15 @@ class FrontDoorTest : public testing::Test {
     SetLogLevel(LogLevel::kInfo);
   }
 
-  http::Reply Ask(std::string_view method, std::string_view target, const std::string& operation, std::string body) {
+  http::Reply Ask(std::string_view method, std::string_view target, const std::string& operation,
+                  std::string body) {
     std::optional<http::Reply> reply;
     http::Request request;
     request.method = method;
     request.target = target;
-    request.headers = {{"Content-Type", "application/x-amz-json-1.0"}, {"X-Amz-Target", operation}, {"X-Stator-Management", "true"}};
+    request.headers = {{"Content-Type", "application/x-amz-json-1.0"},
+                       {"X-Amz-Target", operation},
+                       {"X-Stator-Management", "true"}};
     const size_t size = body.size();
     body.append(http::kBodyPadding, ' ');
     request.body = std::string_view(body).substr(0, size);
@@ -73,7 +79,8 @@ class FrontDoorTest : public testing::Test {
     loop_.RunUntil([&] { return reply.has_value(); });
     return *std::move(reply);
   }
-  void ExpectOk(const std::string& operation, const std::string& body, const std::string& part = "") {
+  void ExpectOk(const std::string& operation, const std::string& body,
+                const std::string& part = "") {
     const http::Reply reply = Ask("POST", "/", "DynamoDB_20120810." + operation, body);
     ASSERT_EQ(reply.status, 200) << operation << ": " << reply.body;
     EXPECT_NE(reply.body.find(part), std::string::npos) << operation << ": " << reply.body;
@@ -106,23 +113,28 @@ TEST_F(FrontDoorTest, TheLoopNeverWaitsForTheEngine) {
   ExpectOk("PutItem", R"({"TableName":"music","Item":{"pk":{"S":"a"},"g":{"S":"x"}}})");
   ExpectOk("GetItem", R"({"TableName":"music","Key":{"pk":{"S":"a"}}})", R"("x")");
   ExpectOk("Query", R"({"TableName":"music","IndexName":"by-g","KeyConditionExpression":"g=:g",
-      "ExpressionAttributeValues":{":g":{"S":"x"}}})", R"("Count":1)");
+      "ExpressionAttributeValues":{":g":{"S":"x"}}})",
+           R"("Count":1)");
   ExpectOk("Scan", R"({"TableName":"music"})", R"("Count":1)");
   ExpectOk("TransactWriteItems", R"({"ClientRequestToken":"t","TransactItems":[
       {"Update":{"TableName":"music","Key":{"pk":{"S":"a"}},"UpdateExpression":"SET n=:n","ExpressionAttributeValues":{":n":{"N":"1"}}}}]})");
   ExpectOk("DescribeTable", R"({"TableName":"music"})", R"("ItemCount":1)");
   ExpectOk("ListTables", "{}", R"(["music"])");
-  ExpectOk("UpdateTimeToLive", R"({"TableName":"music","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"t"}})");
+  ExpectOk(
+      "UpdateTimeToLive",
+      R"({"TableName":"music","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"t"}})");
   ExpectOk("UpdateTable", R"({"TableName":"music","DeletionProtectionEnabled":false})");
   ExpectOk("DeleteTable", R"({"TableName":"music"})");
-  EXPECT_EQ(Ask("POST", "/", "DynamoDB_20120810.DescribeTable", R"({"TableName":"music"})").status, 400);
+  EXPECT_EQ(Ask("POST", "/", "DynamoDB_20120810.DescribeTable", R"({"TableName":"music"})").status,
+            400);
 }
 
 TEST_F(FrontDoorTest, ManagementCallsDoNotWaitOnTheLoopEither) {
   ExpectOk("CreateTable", R"({"TableName":"music","BillingMode":"PAY_PER_REQUEST",
       "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}]})");
-  for (const char* target : {"/_stator/status", "/metrics", "/health/ready", "/_stator/tables/music/partitions",
-                             "/_stator/tables/music/heat", "/_stator/clock", "/_stator/faults"}) {
+  for (const char* target :
+       {"/_stator/status", "/metrics", "/health/ready", "/_stator/tables/music/partitions",
+        "/_stator/tables/music/heat", "/_stator/clock", "/_stator/faults"}) {
     EXPECT_EQ(Ask("GET", target, "", "").status, 200) << target;
     EXPECT_EQ(engine_->forbidden_calls(), 0) << target;
   }
@@ -134,12 +146,15 @@ TEST_F(FrontDoorTest, ManagementCallsDoNotWaitOnTheLoopEither) {
 
 // Another process has a store on the same memory, and this one hears nothing of it.
 struct SharedStore {
-  std::unique_ptr<kv::Engine> Attach() { return std::make_unique<kv_tx::TransactionEngine>(memory.Attach()); }
+  std::unique_ptr<kv::Engine> Attach() {
+    return std::make_unique<kv_tx::TransactionEngine>(memory.Attach());
+  }
   kv::SharedMemory memory;
 };
 class SharedFrontDoorTest : private SharedStore, public FrontDoorTest {
  protected:
-  SharedFrontDoorTest() : FrontDoorTest(SharedStore::Attach()), other_engine_(SharedStore::Attach()) {
+  SharedFrontDoorTest()
+      : FrontDoorTest(SharedStore::Attach()), other_engine_(SharedStore::Attach()) {
     engine_->bulletin()->Listen(nullptr);
     other_ = table::Store::Open(*other_engine_, clock_, workers_).value();
   }
@@ -156,13 +171,15 @@ class SharedFrontDoorTest : private SharedStore, public FrontDoorTest {
     d.key_schema.partition = {"pk", model::Type::kS};
     d.attribute_definitions = {d.key_schema.partition};
     std::promise<bool> made;
-    other_->Create(std::move(d), [&](Result<table::TablePtr> table) { made.set_value(table.ok()); });
+    other_->Create(std::move(d),
+                   [&](Result<table::TablePtr> table) { made.set_value(table.ok()); });
     ASSERT_TRUE(made.get_future().get());
   }
   void Drop(const std::string& name) {
     std::promise<bool> gone;
-    other_->Drop(name, [](const table::TableDescriptor&) { return OkStatus(); },
-                 [&](Result<table::TablePtr> table) { gone.set_value(table.ok()); });
+    other_->Drop(
+        name, [](const table::TableDescriptor&) { return OkStatus(); },
+        [&](Result<table::TablePtr> table) { gone.set_value(table.ok()); });
     ASSERT_TRUE(gone.get_future().get());
   }
 
@@ -174,9 +191,11 @@ TEST_F(SharedFrontDoorTest, WhatAnotherProcessHasMadeIsThere) {
   Create("music");
   ExpectOk("PutItem", R"({"TableName":"music","Item":{"pk":{"S":"a"}}})");
   Create("films");
-  ExpectOk("BatchWriteItem", R"({"RequestItems":{"films":[{"PutRequest":{"Item":{"pk":{"S":"b"}}}}]}})");
+  ExpectOk("BatchWriteItem",
+           R"({"RequestItems":{"films":[{"PutRequest":{"Item":{"pk":{"S":"b"}}}}]}})");
   Create("books");
-  ExpectOk("BatchExecuteStatement", R"({"Statements":[{"Statement":"insert into books value {'pk':'c'}"}]})",
+  ExpectOk("BatchExecuteStatement",
+           R"({"Statements":[{"Statement":"insert into books value {'pk':'c'}"}]})",
            R"("TableName":"books")");
   Create("plays");
   ExpectOk("ListTables", "{}", R"(["books","films","music","plays"])");
@@ -186,7 +205,8 @@ TEST_F(SharedFrontDoorTest, WhatAnotherProcessHasDroppedIsGone) {
   Create("music");
   ExpectOk("PutItem", R"({"TableName":"music","Item":{"pk":{"S":"a"}}})");
   Drop("music");
-  http::Reply reply = Ask("POST", "/", "DynamoDB_20120810.GetItem", R"({"TableName":"music","Key":{"pk":{"S":"a"}}})");
+  http::Reply reply = Ask("POST", "/", "DynamoDB_20120810.GetItem",
+                          R"({"TableName":"music","Key":{"pk":{"S":"a"}}})");
   EXPECT_EQ(reply.status, 400);
   EXPECT_NE(reply.body.find("ResourceNotFoundException"), std::string::npos) << reply.body;
   Create("music");
@@ -195,10 +215,12 @@ TEST_F(SharedFrontDoorTest, WhatAnotherProcessHasDroppedIsGone) {
   Drop("music");
   Create("music");
   ExpectOk("GetItem", R"({"TableName":"music","Key":{"pk":{"S":"b"}}})", "{}");
-  ExpectOk("UpdateItem", R"({"TableName":"music","Key":{"pk":{"S":"b"}},"UpdateExpression":"SET n=:n",
+  ExpectOk("UpdateItem",
+           R"({"TableName":"music","Key":{"pk":{"S":"b"}},"UpdateExpression":"SET n=:n",
       "ExpressionAttributeValues":{":n":{"N":"1"}}})");
   Drop("music");
-  reply = Ask("POST", "/", "DynamoDB_20120810.PutItem", R"({"TableName":"music","Item":{"pk":{"S":"a"}}})");
+  reply = Ask("POST", "/", "DynamoDB_20120810.PutItem",
+              R"({"TableName":"music","Item":{"pk":{"S":"a"}}})");
   EXPECT_NE(reply.body.find("ResourceNotFoundException"), std::string::npos) << reply.body;
   EXPECT_EQ(engine_->forbidden_calls(), 0);
 }

@@ -15,7 +15,8 @@
 
 namespace stator::server {
 
-// Where histories are kept: tablet 1 of Space::kCatalog. Those of one of several processes are its own, and end with it.
+// Where histories are kept: tablet 1 of Space::kCatalog. Those of one of several processes are its
+// own, and end with it.
 //
 //   tablet:4 piece:4, big-endian -> stamp 01 bytes      of the resource's tablet in Space::kItems
 //
@@ -32,7 +33,8 @@ class HeatHistories {
   HeatHistories(ops::Environment& environment, bool manual_clock);
 
   // Writes what has changed since the last call, and forgets what belonged to tables and indexes
-  // that are gone. Does not write to an engine that forgets anyway, nor as one of several processes. Waits for the disk.
+  // that are gone. Does not write to an engine that forgets anyway, nor as one of several
+  // processes. Waits for the disk.
   void Keep();
 
   // Of the resource whose entries are in this tablet of Space::kItems. Before the first use: a map

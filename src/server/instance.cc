@@ -11,17 +11,20 @@ namespace stator::server {
 namespace {
 
 constexpr size_t kMaxQueuedReads = 4096;
-// Processes that are there need some seconds to make room; one that has died keeps its part a little longer.
+// Processes that are there need some seconds to make room; one that has died keeps its part a
+// little longer.
 constexpr int64_t kWaitForGrantMicros = 15'000'000;
 
 std::string EndpointOf(const ServeSettings& settings, uint16_t port) {
   const std::string host = settings.hosts.empty() ? "localhost" : settings.hosts.front();
-  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
+  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" +
+         std::to_string(port);
 }
 
 }  // namespace
 
-Instance::Instance(const ServeSettings& settings, std::unique_ptr<kv::Engine> engine, Options options)
+Instance::Instance(const ServeSettings& settings, std::unique_ptr<kv::Engine> engine,
+                   Options options)
     : settings_(settings),
       options_(std::move(options)),
       random_(settings.seed != 0 ? settings.seed : SystemSeed()),
@@ -30,7 +33,8 @@ Instance::Instance(const ServeSettings& settings, std::unique_ptr<kv::Engine> en
 
 Instance::~Instance() { Close(); }
 
-Result<std::unique_ptr<Instance>> Instance::Open(const ServeSettings& settings, std::unique_ptr<kv::Engine> engine,
+Result<std::unique_ptr<Instance>> Instance::Open(const ServeSettings& settings,
+                                                 std::unique_ptr<kv::Engine> engine,
                                                  Options options) {
   std::unique_ptr<Instance> instance(new Instance(settings, std::move(engine), std::move(options)));
   TRY(instance->OpenClock());
@@ -57,7 +61,8 @@ Status Instance::OpenClock() {
     return peers_ != nullptr ? SharedClock::Forget(peers_->settings()) : OkStatus();
   }
   const int64_t now = machine_clock_.NowMicros();
-  auto driven = std::make_unique<DrivenClock>(peers_ != nullptr ? 0 : settings_.clock_start_micros.value_or(now));
+  auto driven = std::make_unique<DrivenClock>(
+      peers_ != nullptr ? 0 : settings_.clock_start_micros.value_or(now));
   manual_clock_ = driven.get();
   clock_ = std::move(driven);
   if (peers_ == nullptr) return OkStatus();
@@ -76,7 +81,8 @@ Status Instance::OpenStore() {
   environment_.emplace(*store_, *clock_, random_, workers_, shown);
   if (peers_ != nullptr) {
     environment_->admission.Share();
-    shares_ = std::make_unique<Shares>(*engine_, environment_->admission, *clock_, Shares::Options{.name = peers_->id()});
+    shares_ = std::make_unique<Shares>(*engine_, environment_->admission, *clock_,
+                                       Shares::Options{.name = peers_->id()});
   }
   environment_->admission.Start(settings_.throttling, shown.throughput);
   environment_->auto_scaler.SetDefaults(settings_.auto_scaling);
@@ -84,7 +90,8 @@ Status Instance::OpenStore() {
   if (settings_.init_dir.empty()) return OkStatus();
   Result<Seeded> seeded = LoadSeedData(*environment_, settings_.init_dir);
   if (!seeded.ok()) {
-    return Error(seeded.error().code(), "cannot load what to start from: " + seeded.error().message());
+    return Error(seeded.error().code(),
+                 "cannot load what to start from: " + seeded.error().message());
   }
   LogInfo("init_loaded", {{"tables", seeded->tables}, {"items", seeded->items}});
   return OkStatus();
@@ -107,24 +114,30 @@ void Instance::OpenRest() {
   auto* const transactions = dynamic_cast<kv_tx::TransactionEngine*>(engine_.get());
   if (peers_ != nullptr && transactions != nullptr) {
     sweep_ = std::make_unique<TransactionSweep>(
-        *transactions, machine_clock_, [this](uint32_t owner) { return peers_->IsMine(owner); }, options_.sweep);
+        *transactions, machine_clock_, [this](uint32_t owner) { return peers_->IsMine(owner); },
+        options_.sweep);
   }
-  metrics_ = std::make_unique<Metrics>([this](std::string_view name) { return store_->Find(name) != nullptr; });
+  metrics_ = std::make_unique<Metrics>(
+      [this](std::string_view name) { return store_->Find(name) != nullptr; });
   api::Registry registry;
   api::RegisterAll(&registry);
   api::ServiceOptions service_options;
   service_options.allowed_origins = settings_.cors;
-  service_ = std::make_unique<api::Service>(*environment_, std::move(registry),
-                                            std::make_unique<api::ShapeAuthenticator>(settings_.require_auth), service_options,
-                                            metrics_.get(), recorder_.get());
+  service_ = std::make_unique<api::Service>(
+      *environment_, std::move(registry),
+      std::make_unique<api::ShapeAuthenticator>(settings_.require_auth), service_options,
+      metrics_.get(), recorder_.get());
   chores_ = std::make_unique<Chores>(*clock_);
   AddProductChores(*environment_, *metrics_, *heat_, settings_.ttl_interval_micros, chores_.get());
-  clock_control_ = std::make_unique<ClockControl>(*clock_, manual_clock_, *chores_, shared_clock_.get(), peers_.get());
+  clock_control_ = std::make_unique<ClockControl>(*clock_, manual_clock_, *chores_,
+                                                  shared_clock_.get(), peers_.get());
   management_ = std::make_unique<Management>(
       *environment_, *metrics_, *clock_control_, *heat_, options_.connections,
-      Management::Options{std::string(EngineName(settings_.engine)), settings_.init_dir, clock_->TicksMicros(), peers_.get(),
-                          settings_.faults, settings_.throttling, shares_.get(), sweep_.get()});
-  front_door_ = std::make_unique<FrontDoor>(*service_, *management_, engine_->capabilities().blocking);
+      Management::Options{std::string(EngineName(settings_.engine)), settings_.init_dir,
+                          clock_->TicksMicros(), peers_.get(), settings_.faults,
+                          settings_.throttling, shares_.get(), sweep_.get()});
+  front_door_ =
+      std::make_unique<FrontDoor>(*service_, *management_, engine_->capabilities().blocking);
 }
 
 Status Instance::Start() {
@@ -133,7 +146,8 @@ Status Instance::Start() {
       if (const Status caught_up = store_->CatchUp(); !caught_up.ok())
         LogWarn("catalog_not_read", {{"error", caught_up.error().message()}});
     }));
-    store_->SetWorkPredicate([this](const table::Table& table) { return peers_->IsMine(table.descriptor.tablet_id); });
+    store_->SetWorkPredicate(
+        [this](const table::Table& table) { return peers_->IsMine(table.descriptor.tablet_id); });
     store_->ListenTo([this](std::string_view message, UniqueFunction<void()> acknowledge) {
       peers_->messages().Hear(message, std::move(acknowledge));
     });

@@ -34,13 +34,16 @@ namespace stator::server {
 class Instance {
  public:
   struct Options {
-    uint16_t port = 0;                    // that it is reached at
-    std::function<int()> connections;     // that are open now, for metrics
+    uint16_t port = 0;                 // that it is reached at
+    std::function<int()> connections;  // that are open now, for metrics
     TransactionSweep::Options sweep = {};
   };
-  // Reads the store, loads what --init names, and joins the other processes of the store, if there can be any: then it may wait for
-  // seconds for those that may have died. Of the settings those about sockets are not looked at, nor those of engines.
-  static Result<std::unique_ptr<Instance>> Open(const ServeSettings& settings, std::unique_ptr<kv::Engine> engine, Options options);
+  // Reads the store, loads what --init names, and joins the other processes of the store, if there
+  // can be any: then it may wait for seconds for those that may have died. Of the settings those
+  // about sockets are not looked at, nor those of engines.
+  static Result<std::unique_ptr<Instance>> Open(const ServeSettings& settings,
+                                                std::unique_ptr<kv::Engine> engine,
+                                                Options options);
   // Stops what has not been stopped.
   ~Instance();
 
@@ -81,7 +84,8 @@ class Instance {
   WorkerPool workers_;
   std::unique_ptr<table::Store> store_;
   std::optional<ops::Environment> environment_;
-  std::unique_ptr<Shares> shares_;  // this and the next: null if no other process can serve the store
+  std::unique_ptr<Shares>
+      shares_;  // this and the next: null if no other process can serve the store
   std::unique_ptr<TransactionSweep> sweep_;
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<HeatHistories> heat_;

@@ -55,15 +55,17 @@ Status DropAll(ops::Environment& environment) {
   Pump pump;
   for (const table::TablePtr& table : environment.store.List()) {
     std::optional<Status> outcome;
-    environment.store.Drop(table->descriptor.name, [](const table::TableDescriptor&) { return OkStatus(); },
-                           [&](Result<table::TablePtr> dropped) {
-                             // Posted, because `outcome` belongs to this thread.
-                             pump.Post([&outcome, dropped = std::move(dropped)]() mutable {
-                               outcome = dropped.ok() ? OkStatus() : Status(std::move(dropped).error());
-                             });
-                           });
+    environment.store.Drop(
+        table->descriptor.name, [](const table::TableDescriptor&) { return OkStatus(); },
+        [&](Result<table::TablePtr> dropped) {
+          // Posted, because `outcome` belongs to this thread.
+          pump.Post([&outcome, dropped = std::move(dropped)]() mutable {
+            outcome = dropped.ok() ? OkStatus() : Status(std::move(dropped).error());
+          });
+        });
     pump.RunUntil([&outcome] { return outcome.has_value(); });
-    if (!outcome->ok() && outcome->error().code() != ErrorCode::kResourceNotFound) return std::move(*outcome);
+    if (!outcome->ok() && outcome->error().code() != ErrorCode::kResourceNotFound)
+      return std::move(*outcome);
   }
   return table::RemoveDisabledStreams(environment.store);
 }
@@ -168,41 +170,46 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
     if (const auto table = TableIn(path, "/throttling"); table || path == "/_stator/throttling") {
       if (ThrottlingControl::Takes(request.method)) {
         const auto name = table ? std::optional<std::string>(*table) : std::nullopt;
-        return HandleSetting(std::move(exchange),
-                             [this, name](const http::Request& asked) { return HandleThrottling(name, asked); });
+        return HandleSetting(std::move(exchange), [this, name](const http::Request& asked) {
+          return HandleThrottling(name, asked);
+        });
       }
     }
     if (const auto table = TableIn(path, "/auto-scaling");
-        table && (request.method == "GET" || request.method == "PUT" || request.method == "DELETE")) {
-      return HandleSlowly(std::move(exchange),
-                          [this, name = std::string(*table)](const http::Request& asked) {
-                            Result<std::string> answer = HandleAutoScaling(
-                                environment_, name, asked.method, asked.body);
-                            return answer.ok() ? Json(200, *std::move(answer))
-                                               : Failure(answer.error());
-                          });
+        table &&
+        (request.method == "GET" || request.method == "PUT" || request.method == "DELETE")) {
+      return HandleSlowly(
+          std::move(exchange), [this, name = std::string(*table)](const http::Request& asked) {
+            Result<std::string> answer =
+                HandleAutoScaling(environment_, name, asked.method, asked.body);
+            return answer.ok() ? Json(200, *std::move(answer)) : Failure(answer.error());
+          });
     }
     if (request.method == "GET" && TableReports::Owns(path)) {
       return HandleSlowly(std::move(exchange),
                           [this](const http::Request& asked) { return RenderReport(asked); });
     }
     if (FaultControl::Owns(path, request.method)) {
-      return HandleSetting(std::move(exchange), [this](const http::Request& asked) { return HandleFaults(asked); });
+      return HandleSetting(std::move(exchange),
+                           [this](const http::Request& asked) { return HandleFaults(asked); });
     }
     if (path == "/_stator/status" && request.method == "GET") {
-      return HandleSlowly(std::move(exchange), [this](const http::Request&) { return RenderStatus(); });
+      return HandleSlowly(std::move(exchange),
+                          [this](const http::Request&) { return RenderStatus(); });
     }
     if (path == "/_stator/cluster" && request.method == "GET") {
       if (options_.sweep == nullptr)
         return exchange->Send(Message(404, "This server has its store to itself"));
-      return HandleSlowly(std::move(exchange), [this](const http::Request&) { return RenderCluster(); });
+      return HandleSlowly(std::move(exchange),
+                          [this](const http::Request&) { return RenderCluster(); });
     }
   } else if (request.method == "GET" || request.method == "HEAD") {
     if (path == "/health/live") return exchange->Send(Text(200, "live\n"));
     if (path == "/health/ready") return exchange->Send(Ready());
     if (path == "/metrics") return exchange->Send(RenderMetrics());
   }
-  if (path.starts_with("/_stator/")) return exchange->Send(Message(404, "There is no such management call"));
+  if (path.starts_with("/_stator/"))
+    return exchange->Send(Message(404, "There is no such management call"));
   exchange->Send(Text(404, "There is no such page\n"));
 }
 
@@ -225,7 +232,8 @@ http::Reply Management::RenderReport(const http::Request& request) const {
   return reply;
 }
 
-http::Reply Management::HandleThrottling(std::optional<std::string> table, const http::Request& request) {
+http::Reply Management::HandleThrottling(std::optional<std::string> table,
+                                         const http::Request& request) {
   Result<std::string> answer = throttling_.Handle(table, request.method, request.body);
   return answer.ok() ? Json(200, *std::move(answer)) : Failure(answer.error());
 }
@@ -236,10 +244,12 @@ http::Reply Management::RenderPartitions(std::string_view table) const {
 }
 
 http::Reply Management::Ready() const {
-  Status health = options_.peers != nullptr ? options_.peers->Ready() : environment_.store.engine().Health();
+  Status health =
+      options_.peers != nullptr ? options_.peers->Ready() : environment_.store.engine().Health();
   if (health.ok() && environment_.admission.Enforces() && !environment_.admission.Granted()) {
-    health = Error(ErrorCode::kUnavailable,
-                   "This process has no part of the capacity of tables now: it throttles every request.");
+    health = Error(
+        ErrorCode::kUnavailable,
+        "This process has no part of the capacity of tables now: it throttles every request.");
   }
   return health.ok() ? Text(200, "ready\n") : Text(503, health.error().message() + "\n");
 }
@@ -280,14 +290,17 @@ http::Reply Management::RenderStatus() const {
   for (const table::TablePtr& table : environment_.store.List()) {
     if (!tables.empty()) tables.push_back(',');
     const Result<table::TableCounts> counts = environment_.store.Counts(*table);
-    tables += fmt::format(R"({{"name":{},"items":{},"bytes":{},"partitions":{}}})", Quoted(table->descriptor.name),
-                          counts.ok() ? counts->items : -1, counts.ok() ? counts->bytes : -1,
-                          table->descriptor.partitions.size());
+    tables += fmt::format(R"({{"name":{},"items":{},"bytes":{},"partitions":{}}})",
+                          Quoted(table->descriptor.name), counts.ok() ? counts->items : -1,
+                          counts.ok() ? counts->bytes : -1, table->descriptor.partitions.size());
   }
   const Status health = environment_.store.engine().Health();
-  return Json(200, fmt::format(R"({{"version":"{}","engine":{},"region":{},"account":{},"writable":{},"tables":[{}]}})",
-                               STATOR_VERSION, Quoted(options_.engine_name), Quoted(environment_.settings.region),
-                               Quoted(environment_.settings.account), health.ok(), tables));
+  return Json(
+      200,
+      fmt::format(
+          R"({{"version":"{}","engine":{},"region":{},"account":{},"writable":{},"tables":[{}]}})",
+          STATOR_VERSION, Quoted(options_.engine_name), Quoted(environment_.settings.region),
+          Quoted(environment_.settings.account), health.ok(), tables));
 }
 
 http::Reply Management::RenderCluster() const {

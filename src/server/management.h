@@ -4,7 +4,8 @@
 //   GET  /health/ready           200 while the store takes writes, else 503 with the reason
 //   GET  /metrics                Prometheus text
 //   GET  /_stator/status         version, engine, tables
-//   GET  /_stator/cluster        who serves the store, its tablets, leases and transactions that are
+//   GET  /_stator/cluster        who serves the store, its tablets, leases and transactions that
+//   are
 //                                not finished (cluster_report.h); 404 if no other process could
 //   POST /_stator/reset          drops all tables and streams; with --init loads the tables again
 //   POST /_stator/tables/NAME/split   splits a partition: {"partition": 2}, {"hash": "123"} (the
@@ -50,8 +51,8 @@ class Management {
     std::string engine_name;
     std::string init_dir;
     int64_t started_ticks = 0;
-    // Where several processes serve the store; else null. It outlives the requests. With it go the process's own settings, for
-    // what nobody has set for all.
+    // Where several processes serve the store; else null. It outlives the requests. With it go the
+    // process's own settings, for what nobody has set for all.
     Peers* peers = nullptr;
     ops::FaultDial::Tables faults = {};
     ops::ThrottlingModes throttling = {};
@@ -78,7 +79,8 @@ class Management {
   http::Reply Reset();
   http::Reply MoveClock(const http::Request& request);
   // Here and now, or on a thread that may wait if what is set is shared.
-  void HandleSetting(std::unique_ptr<http::Exchange> exchange, UniqueFunction<http::Reply(const http::Request&)> call);
+  void HandleSetting(std::unique_ptr<http::Exchange> exchange,
+                     UniqueFunction<http::Reply(const http::Request&)> call);
   http::Reply HandleFaults(const http::Request& request);
   http::Reply HandleThrottling(std::optional<std::string> table, const http::Request& request);
   http::Reply RenderPartitions(std::string_view table) const;

@@ -7,9 +7,9 @@
 #include <fstream>
 
 #include "base/log.h"
+#include "base/pump.h"
 #include "kv/fault_engine.h"
 #include "kv/memory_engine.h"
-#include "base/pump.h"
 #include "server/seed_data.h"
 #include "server/test_exchange.h"
 #include "simdjson.h"
@@ -34,12 +34,18 @@ class ManagementTest : public testing::Test {
     workers_.Stop();
     engine_.reset();
   }
-  void WriteFile(const std::string& name, const std::string& text) { std::ofstream(directory_ / name) << text; }
+  void WriteFile(const std::string& name, const std::string& text) {
+    std::ofstream(directory_ / name) << text;
+  }
   void WriteMusic() {
-    WriteFile("Music.table.json", R"({"TableName":"Music","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
+    WriteFile("Music.table.json",
+              R"({"TableName":"Music","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
         "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"})");
     std::string lines;
-    for (int i = 0; i < 600; ++i) lines += R"({"Item":{"pk":{"S":"k)" + std::to_string(i) + R"("},"n":{"N":"1"}}})" "\n";
+    for (int i = 0; i < 600; ++i)
+      lines += R"({"Item":{"pk":{"S":"k)" + std::to_string(i) +
+               R"("},"n":{"N":"1"}}})"
+               "\n";
     WriteFile("Music.items.jsonl", "\n" + lines + "  \n");
   }
   http::Reply Send(Management& management, std::string_view method, std::string_view target,
@@ -66,7 +72,8 @@ class ManagementTest : public testing::Test {
   ManualClock clock_;
   SeededRandom random_{1};
   WorkerPool workers_{1, 100};
-  std::unique_ptr<kv::FaultEngine> engine_ = std::make_unique<kv::FaultEngine>(std::make_unique<kv::MemoryEngine>(), kv::FaultOptions{.delay_done = true});
+  std::unique_ptr<kv::FaultEngine> engine_ = std::make_unique<kv::FaultEngine>(
+      std::make_unique<kv::MemoryEngine>(), kv::FaultOptions{.delay_done = true});
   std::unique_ptr<table::Store> store_ = table::Store::Open(*engine_, clock_, workers_).value();
   ops::Environment environment_{*store_, clock_, random_, workers_, {}};
   HeatHistories heat_{environment_, true};
@@ -76,7 +83,8 @@ class ManagementTest : public testing::Test {
 };
 
 TEST_F(ManagementTest, OwnsItsPathsOnly) {
-  for (const char* ours : {"/metrics", "/metrics?x=1", "/health/live", "/health/ready", "/_stator/reset", "/_stator/"}) {
+  for (const char* ours : {"/metrics", "/metrics?x=1", "/health/live", "/health/ready",
+                           "/_stator/reset", "/_stator/"}) {
     EXPECT_TRUE(Management::Owns(ours)) << ours;
   }
   for (const char* theirs : {"/", "/metricsx", "/health", "/_statorx", "/?/_stator/reset", ""}) {
@@ -89,9 +97,16 @@ TEST_F(ManagementTest, WebPagesAndStrayClientsAreRefused) {
   ASSERT_TRUE(LoadSeedData(environment_, directory_).ok());
   const std::unique_ptr<Management> management = Make();
   EXPECT_EQ(Send(*management, "POST", "/_stator/reset").status, 403);
-  EXPECT_EQ(Send(*management, "POST", "/_stator/reset", {{"X-Stator-Management", "yes"}}).status, 403);
-  EXPECT_EQ(Send(*management, "POST", "/_stator/reset", {{"X-Stator-Management", "true"}, {"Origin", "http://localhost:8000"}}).status, 403);
-  EXPECT_EQ(Send(*management, "POST", "/_stator/reset", {{"x-stator-management", "true"}, {"ORIGIN", "null"}}).status, 403);
+  EXPECT_EQ(Send(*management, "POST", "/_stator/reset", {{"X-Stator-Management", "yes"}}).status,
+            403);
+  EXPECT_EQ(Send(*management, "POST", "/_stator/reset",
+                 {{"X-Stator-Management", "true"}, {"Origin", "http://localhost:8000"}})
+                .status,
+            403);
+  EXPECT_EQ(Send(*management, "POST", "/_stator/reset",
+                 {{"x-stator-management", "true"}, {"ORIGIN", "null"}})
+                .status,
+            403);
   EXPECT_EQ(Send(*management, "GET", "/_stator/reset", kGood).status, 404);
   EXPECT_EQ(Send(*management, "POST", "/_stator/nothing", kGood).status, 404);
   EXPECT_EQ(Send(*management, "GET", "/_stator/status").status, 403);
@@ -115,7 +130,8 @@ TEST_F(ManagementTest, ResetDropsAllAndLoadsAgain) {
   EXPECT_NE(failed.body.find("Music.items.jsonl:1"), std::string::npos) << failed.body;
 }
 
-// The writes of a reset read the disk on the workers, of which there is one: a reset that sat on it would wait for ever.
+// The writes of a reset read the disk on the workers, of which there is one: a reset that sat on it
+// would wait for ever.
 TEST_F(ManagementTest, AResetNeedsNoWorkerOfTheStore) {
   WriteMusic();
   std::array<double, kv::kFaults> cold = {};
@@ -132,27 +148,38 @@ TEST_F(ManagementTest, AResetNeedsNoWorkerOfTheStore) {
 
 TEST_F(ManagementTest, FaultsAreSetShownAndTakenAway) {
   const std::unique_ptr<Management> management = Make();
-  const auto send = [&](std::string_view method, std::string_view target, std::string_view body = "") {
+  const auto send = [&](std::string_view method, std::string_view target,
+                        std::string_view body = "") {
     return Send(*management, method, target, kGood, body);
   };
   EXPECT_EQ(send("GET", "/_stator/faults").body, "{}");
   const std::string rule =
       R"({"fault":"throttle","probability":0.5,"operations":["PutItem"],"count":3,"seed":7,"asked":0,"struck":0})";
   const std::string music = R"({"faults":[)" + rule + "]}";
-  EXPECT_EQ(send("PUT", "/_stator/faults/Music",
-                 R"({"seed":7,"faults":[{"fault":"throttle","probability":0.5,"operations":"PutItem","count":3}]})")
-                .body,
-            music);
-  EXPECT_EQ(send("PUT", "/_stator/faults/*", R"({"faults":[{"fault":"slow","delay":"1m","random":true}]})").status, 200);
+  EXPECT_EQ(
+      send(
+          "PUT", "/_stator/faults/Music",
+          R"({"seed":7,"faults":[{"fault":"throttle","probability":0.5,"operations":"PutItem","count":3}]})")
+          .body,
+      music);
+  EXPECT_EQ(send("PUT", "/_stator/faults/*",
+                 R"({"faults":[{"fault":"slow","delay":"1m","random":true}]})")
+                .status,
+            200);
   const std::string all =
-      R"({"*":{"faults":[{"fault":"slow","seed":1,"delay":"1m","random":true,"asked":0,"struck":0}]},"Music":)" + music + "}";
+      R"({"*":{"faults":[{"fault":"slow","seed":1,"delay":"1m","random":true,"asked":0,"struck":0}]},"Music":)" +
+      music + "}";
   EXPECT_EQ(send("GET", "/_stator/faults?x=1").body, all);
   EXPECT_EQ(send("PUT", "/_stator/faults", all).body, all) << "what is shown can be set";
-  const http::Reply refused = send("PUT", "/_stator/faults/Music", R"({"faults":[{"fault":"throttle","probability":7}]})");
+  const http::Reply refused =
+      send("PUT", "/_stator/faults/Music", R"({"faults":[{"fault":"throttle","probability":7}]})");
   EXPECT_EQ(refused.status, 400);
-  EXPECT_EQ(refused.body, R"({"message":"fault throttle: probability must be above 0 and at most 1, not \"7\""})");
-  for (const char* body : {"", "{", "[]", "{}", R"({"faults":{}})", R"({"faults":[7]})", R"({"faults":[],"sead":1})",
-                           R"({"faults":[],"seed":-1})", R"({"faults":[{"fault":{}}]})"}) {
+  EXPECT_EQ(
+      refused.body,
+      R"({"message":"fault throttle: probability must be above 0 and at most 1, not \"7\""})");
+  for (const char* body :
+       {"", "{", "[]", "{}", R"({"faults":{}})", R"({"faults":[7]})", R"({"faults":[],"sead":1})",
+        R"({"faults":[],"seed":-1})", R"({"faults":[{"fault":{}}]})"}) {
     EXPECT_EQ(send("PUT", "/_stator/faults/Music", body).status, 400) << body;
   }
   EXPECT_EQ(send("PUT", "/_stator/faults", R"({"a/b":{"faults":[]}})").status, 400);
@@ -260,12 +287,15 @@ TEST_F(ManagementTest, PartitionsTellWhatTheModelKnows) {
   const throughput::Verdict refused = meter.resource().Admit(clock_.NowMicros(), draw);
   ASSERT_FALSE(refused.admitted);
   meter.CountRefusal(refused.access, refused.limit);
-  ASSERT_EQ(Send(*management, "POST", "/_stator/tables/Music/split", kGood, R"({"hash": "16"})").status, 200);
+  ASSERT_EQ(
+      Send(*management, "POST", "/_stator/tables/Music/split", kGood, R"({"hash": "16"})").status,
+      200);
   const http::Reply reply = Send(*management, "GET", "/_stator/tables/Music/partitions", kGood);
   ASSERT_EQ(reply.status, 200);
   simdjson::dom::parser parser;
   simdjson::dom::element json;
-  ASSERT_EQ(parser.parse(simdjson::padded_string(reply.body)).get(json), simdjson::SUCCESS) << reply.body;
+  ASSERT_EQ(parser.parse(simdjson::padded_string(reply.body)).get(json), simdjson::SUCCESS)
+      << reply.body;
   EXPECT_EQ(std::string_view(json["table"]), "Music");
   EXPECT_EQ(std::string_view(json["throttling"]), "observe");
   EXPECT_EQ(int64_t(json["items"]), 600);
@@ -290,7 +320,8 @@ TEST_F(ManagementTest, PartitionsTellWhatTheModelKnows) {
 
   // When nobody asks any more there is nothing left to explain it by.
   clock_.AdvanceMicros(int64_t{600} * 1'000'000);
-  (void)meter.resource().Admit(clock_.NowMicros(), {.access = throughput::Access::kWrite, .halves = 2, .point = draw.point});
+  (void)meter.resource().Admit(
+      clock_.NowMicros(), {.access = throughput::Access::kWrite, .halves = 2, .point = draw.point});
   const http::Reply later = Send(*management, "GET", "/_stator/tables/Music/partitions", kGood);
   EXPECT_NE(later.body.find(R"("why":null,"advice":[]})"), std::string::npos) << later.body;
   EXPECT_NE(later.body.find(R"("requests":1,"units":10000)"), std::string::npos) << later.body;
@@ -309,7 +340,8 @@ TEST_F(ManagementTest, TheSystemsClockIsNotMoved) {
             std::string::npos);
 }
 
-api::RequestRecord Record(std::string_view operation, std::string_view table, std::string_view error = "", int status = 200) {
+api::RequestRecord Record(std::string_view operation, std::string_view table,
+                          std::string_view error = "", int status = 200) {
   api::RequestRecord record;
   record.operation = operation;
   record.table = table;
@@ -328,7 +360,8 @@ TEST_F(ManagementTest, MetricsText) {
   metrics_.OnRequest(Record("PutItem", "Music", "ConditionalCheckFailedException", 400));
   metrics_.OnRequest(Record("PutItem", "Music", "InternalServerError", 500));
   metrics_.OnRequest(Record("GetItem", "invented", "ResourceNotFoundException", 400));
-  metrics_.OnRequest(Record("GetItem", "arn:aws:dynamodb:invented:1:table/Music", "ValidationException", 400));
+  metrics_.OnRequest(
+      Record("GetItem", "arn:aws:dynamodb:invented:1:table/Music", "ValidationException", 400));
   metrics_.OnRequest(Record("GetItem", "arn:invented", "ValidationException", 400));
   metrics_.OnExpired({"Music", 5, 90});
   metrics_.OnExpired({"Music", 2, 30});
@@ -354,13 +387,15 @@ TEST_F(ManagementTest, MetricsText) {
         "stator_tables 1\n", "stator_uptime_seconds "}) {
     EXPECT_NE(reply.body.find(line), std::string::npos) << line << "\n" << reply.body;
   }
-  EXPECT_EQ(reply.body.find("invented"), std::string::npos) << "a name that a client made up is no label";
+  EXPECT_EQ(reply.body.find("invented"), std::string::npos)
+      << "a name that a client made up is no label";
   EXPECT_EQ(reply.body.find("arn:"), std::string::npos);
 }
 
 TEST_F(ManagementTest, SeriesOfATableEndWithIt) {
   bool there = true;
-  Metrics metrics([&there](std::string_view table) { return table == "Kept" || (table == "Gone" && there); });
+  Metrics metrics(
+      [&there](std::string_view table) { return table == "Kept" || (table == "Gone" && there); });
   const auto count_all = [&metrics](std::string_view table) {
     metrics.OnRequest(Record("GetItem", table));
     metrics.OnRequest(Record("PutItem", table, "ConditionalCheckFailedException", 400));
@@ -378,10 +413,11 @@ TEST_F(ManagementTest, SeriesOfATableEndWithIt) {
   metrics.OnExpired({"Gone", 1, 2});
   const std::string without = metrics.Render({});
   EXPECT_EQ(without.find("Gone"), std::string::npos) << without;
-  for (const char* line : {"_count{operation=\"DeleteTable\",table=\"\"} 1\n",
-                           "_count{operation=\"GetItem\",table=\"Kept\"} 1\n",
-                           "stator_transaction_conflict_total{table=\"Kept\"} 1\n",
-                           "stator_throttled_requests_total{operation=\"PutItem\",table=\"Kept\"} 1\n"}) {
+  for (const char* line :
+       {"_count{operation=\"DeleteTable\",table=\"\"} 1\n",
+        "_count{operation=\"GetItem\",table=\"Kept\"} 1\n",
+        "stator_transaction_conflict_total{table=\"Kept\"} 1\n",
+        "stator_throttled_requests_total{operation=\"PutItem\",table=\"Kept\"} 1\n"}) {
     EXPECT_NE(without.find(line), std::string::npos) << line << without;
   }
   // Another table of that name begins at 0.
@@ -422,13 +458,17 @@ TEST_F(ManagementTest, SeedDataThatNobodyWouldLoadIsAnError) {
   WriteFile("Musik.items.jsonl", "{}\n");
   const Result<Seeded> lost = LoadSeedData(environment_, directory_);
   ASSERT_FALSE(lost.ok());
-  EXPECT_NE(lost.error().message().find("Musik.items.jsonl: there is no Musik.table.json beside it"), std::string::npos)
+  EXPECT_NE(
+      lost.error().message().find("Musik.items.jsonl: there is no Musik.table.json beside it"),
+      std::string::npos)
       << lost.error().message();
   std::filesystem::create_symlink("nowhere", directory_ / "Musik.table.json");
   std::filesystem::remove(directory_ / "Musik.items.jsonl");
   const Result<Seeded> unreadable = LoadSeedData(environment_, directory_);
   ASSERT_FALSE(unreadable.ok());
-  EXPECT_NE(unreadable.error().message().find("Musik.table.json: this cannot be read"), std::string::npos) << unreadable.error().message();
+  EXPECT_NE(unreadable.error().message().find("Musik.table.json: this cannot be read"),
+            std::string::npos)
+      << unreadable.error().message();
 }
 
 TEST_F(ManagementTest, SeedDataErrorsNameFileAndLine) {
@@ -436,11 +476,15 @@ TEST_F(ManagementTest, SeedDataErrorsNameFileAndLine) {
     const Result<Seeded> result = LoadSeedData(environment_, directory_);
     return result.ok() ? std::string() : result.error().message();
   };
-  const auto drop = [this] { EXPECT_EQ(Send(*Make(), "POST", "/_stator/reset", kGood).status, 200); };
-  for (const char* line : {"{\"Item\":", "{}", "[]", R"({"Item":{"pk":{"S":"a"},"s":{"SS":[]}}})", R"({"Item":{"pk":{"N":"1"}}})", R"({"Item":{"other":{"S":"1"}}})",
+  const auto drop = [this] {
+    EXPECT_EQ(Send(*Make(), "POST", "/_stator/reset", kGood).status, 200);
+  };
+  for (const char* line : {"{\"Item\":", "{}", "[]", R"({"Item":{"pk":{"S":"a"},"s":{"SS":[]}}})",
+                           R"({"Item":{"pk":{"N":"1"}}})", R"({"Item":{"other":{"S":"1"}}})",
                            R"({"Item":{"pk":{"S":""}}})", R"({"Item":7})"}) {
     WriteMusic();
-    WriteFile("Music.items.jsonl", std::string(R"({"Item":{"pk":{"S":"good"}}})") + "\n" + line + "\n");
+    WriteFile("Music.items.jsonl",
+              std::string(R"({"Item":{"pk":{"S":"good"}}})") + "\n" + line + "\n");
     EXPECT_NE(message().find("Music.items.jsonl:2: "), std::string::npos) << line;
     drop();
   }

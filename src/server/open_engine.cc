@@ -11,7 +11,8 @@
 namespace stator::server {
 
 Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
-  if (settings.engine == EngineKind::kMemory) return std::unique_ptr<kv::Engine>(std::make_unique<kv::MemoryEngine>());
+  if (settings.engine == EngineKind::kMemory)
+    return std::unique_ptr<kv::Engine>(std::make_unique<kv::MemoryEngine>());
   if (settings.engine == EngineKind::kRados) {
     kv_rados::RadosOptions options;
     options.ceph_conf = settings.ceph_conf;
@@ -21,7 +22,8 @@ Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
     options.split_bytes = settings.ceph_split_bytes;
     options.split_keys = settings.ceph_split_keys;
     ASSIGN_OR_RETURN(std::unique_ptr<kv::Engine> engine, kv_rados::OpenRados(options));
-    return std::unique_ptr<kv::Engine>(std::make_unique<kv_tx::TransactionEngine>(std::move(engine)));
+    return std::unique_ptr<kv::Engine>(
+        std::make_unique<kv_tx::TransactionEngine>(std::move(engine)));
   }
   kv_rocks::RocksOptions options;
   options.path = settings.data_dir;
@@ -29,16 +31,20 @@ Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
   options.sync = settings.durability == Durability::kFsync;
   options.items_prefix_bytes = table::kPartitionPrefixBytes;
   std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(settings.data_dir).lexically_normal(), error);
-  if (error) return Error(ErrorCode::kUnavailable, "cannot create the data directory " + settings.data_dir + ": " + error.message());
+  std::filesystem::create_directories(std::filesystem::path(settings.data_dir).lexically_normal(),
+                                      error);
+  if (error)
+    return Error(ErrorCode::kUnavailable,
+                 "cannot create the data directory " + settings.data_dir + ": " + error.message());
   return kv_rocks::OpenRocks(options);
 }
 
 std::string PlaceOf(const ServeSettings& settings) {
   if (settings.engine == EngineKind::kMemory) return "-";
   if (settings.engine == EngineKind::kRocksDb) return settings.data_dir;
-  return settings.ceph_namespace.empty() ? "pool " + settings.pool
-                                         : "pool " + settings.pool + ", namespace " + settings.ceph_namespace;
+  return settings.ceph_namespace.empty()
+             ? "pool " + settings.pool
+             : "pool " + settings.pool + ", namespace " + settings.ceph_namespace;
 }
 
 }  // namespace stator::server

@@ -10,7 +10,8 @@
 
 namespace stator::server {
 
-// Opens it; a data directory that is not there is made. kUnavailable and others, with what is wrong.
+// Opens it; a data directory that is not there is made. kUnavailable and others, with what is
+// wrong.
 Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings);
 // Where the data is, for people.
 std::string PlaceOf(const ServeSettings& settings);

@@ -55,20 +55,20 @@ std::string Split(const Resource& resource, const throughput::SplitEvent& split)
                      split.parent, split.left, split.right, Bound(resource, split.bound));
 }
 
-// A limit that refused, explained by the partition that was refused most: while more is asked for than it gives. Later nothing is left to
-// explain it by.
+// A limit that refused, explained by the partition that was refused most: while more is asked for
+// than it gives. Later nothing is left to explain it by.
 std::string Refused(const Resource& resource, Access access, Limit limit, int64_t now) {
   const throughput::Resource& model = resource.meter->resource();
   const uint64_t most = model.MostRefusedPartition(access, limit);
-  const throughput::Explanation why =
-      model.Explain(now, {false, access, limit, most, &model, 0});
+  const throughput::Explanation why = model.Explain(now, {false, access, limit, most, &model, 0});
   const bool is_so = why.demand > why.limit;
   return fmt::format(
       R"({{"reason":{},"requests":{},"units":{},"partition":{},"limit":{},"demand":{},"why":{},"advice":{}}})",
       Quoted(why.reason), resource.meter->refusals(access, limit),
       Number(model.refused(limit).Of(access)), most, Number(why.limit), Number(why.demand),
       is_so ? Quoted(ops::RefusalText(why, access, limit)) : "null",
-      Array(is_so ? why.advice : std::vector<std::string>(), [](const std::string& sentence) { return Quoted(sentence); }));
+      Array(is_so ? why.advice : std::vector<std::string>(),
+            [](const std::string& sentence) { return Quoted(sentence); }));
 }
 
 // By the ranges of the partitions that there are now.

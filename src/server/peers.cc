@@ -57,8 +57,10 @@ Status Peers::CheckClocks() {
       const auto known = before.find(id);
       if (known == before.end() || known->second.beat.sequence == member.beat.sequence) continue;
       return Error(ErrorCode::kUnavailable,
-                   fmt::format("The process at {} serves this store with --clock={}: all processes of a store have the same kind of "
-                               "clock.", member.beat.endpoint, member.beat.clock));
+                   fmt::format("The process at {} serves this store with --clock={}: all processes "
+                               "of a store have the same kind of "
+                               "clock.",
+                               member.beat.endpoint, member.beat.clock));
     }
   }
   return OkStatus();
@@ -71,10 +73,12 @@ Status Peers::Start(Chores& chores, std::function<void()> follow) {
   TRY(fleet_.Step());
   TRY(settings_.Refresh());
   beating_ = std::make_unique<Ticker>(kEverySecond, [this] {
-    if (const Status step = fleet_.Step(); !step.ok()) LogWarn("no_beat", {{"error", step.error().message()}});
+    if (const Status step = fleet_.Step(); !step.ok())
+      LogWarn("no_beat", {{"error", step.error().message()}});
   });
   following_ = std::make_unique<Ticker>(kEverySecond, [this, follow = std::move(follow)] {
-    if (const Status read = settings_.Refresh(); !read.ok()) LogWarn("settings_not_read", {{"error", read.error().message()}});
+    if (const Status read = settings_.Refresh(); !read.ok())
+      LogWarn("settings_not_read", {{"error", read.error().message()}});
     follow();
   });
   return OkStatus();
@@ -86,7 +90,8 @@ void Peers::Stop() {
   if (following_ != nullptr) following_->Stop();
   if (beating_ == nullptr) return;
   beating_->Stop();
-  if (const Status left = fleet_.Leave(); !left.ok()) LogWarn("not_signed_off", {{"error", left.error().message()}});
+  if (const Status left = fleet_.Leave(); !left.ok())
+    LogWarn("not_signed_off", {{"error", left.error().message()}});
 }
 
 bool Peers::IsMine(uint32_t tablet) const { return all_mine_ > 0 || fleet_.Holds(LeaseOf(tablet)); }

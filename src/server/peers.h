@@ -1,5 +1,5 @@
-// This process among those that serve the same store: it beats, follows what others set and change, and knows which background
-// work is its own. Only where the engine is not exclusive.
+// This process among those that serve the same store: it beats, follows what others set and change,
+// and knows which background work is its own. Only where the engine is not exclusive.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,8 @@ namespace stator::server {
 // Thread-safe, but for Start and Stop.
 class Peers {
  public:
-  // `clock` is the machine's. `beat`: endpoint, version and kind of clock. Engine and clock outlive it.
+  // `clock` is the machine's. `beat`: endpoint, version and kind of clock. Engine and clock outlive
+  // it.
   Peers(kv::Engine& engine, const Clock& clock, std::string id, fleet::Beat beat);
   ~Peers();
 
@@ -31,19 +32,22 @@ class Peers {
   fleet::Messages& messages() { return messages_; }
   fleet::SharedSettings& settings() { return settings_; }
 
-  // Refuses to go beside processes whose clock is of another kind. Those that are dead, but not for long, are waited for.
+  // Refuses to go beside processes whose clock is of another kind. Those that are dead, but not for
+  // long, are waited for.
   Status CheckClocks();
 
-  // Beats and takes its part of the work; then does so every second, and follows settings and calls `follow`, which may wait, every
-  // second. Chores are run whenever another process has run its own to the end. `chores` outlive it.
+  // Beats and takes its part of the work; then does so every second, and follows settings and calls
+  // `follow`, which may wait, every second. Chores are run whenever another process has run its own
+  // to the end. `chores` outlive it.
   Status Start(Chores& chores, std::function<void()> follow);
   // Gives its work back and leaves. Before the chores and the engine go.
   void Stop();
 
-  // Whether the background work on a table is this process's now: that of the tablet with the table's items.
+  // Whether the background work on a table is this process's now: that of the tablet with the
+  // table's items.
   bool IsMine(uint32_t tablet) const;
-  // Runs the chores to the end: here for all tables, whoever's work they are, then in every process for what only that can do.
-  // False if they were stopped before.
+  // Runs the chores to the end: here for all tables, whoever's work they are, then in every process
+  // for what only that can do. False if they were stopped before.
   bool RunChores(Chores& chores);
 
   // OK, or why this process is of no use now.

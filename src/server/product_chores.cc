@@ -51,9 +51,8 @@ void AddProductChores(ops::Environment& environment, Metrics& metrics, HeatHisto
   }
   // From the start on, so that the first minute is judged by all of it.
   environment.auto_scaler.Step(environment);
-  chores->Add("auto scaling", kAutoScalingMicros, [&environment](Chores::Pace) {
-    return environment.auto_scaler.Step(environment);
-  });
+  chores->Add("auto scaling", kAutoScalingMicros,
+              [&environment](Chores::Pace) { return environment.auto_scaler.Step(environment); });
   chores->Add("keep histories", kKeepMicros, [&metrics, &heat](Chores::Pace) {
     heat.Keep();
     metrics.ForgetGone();

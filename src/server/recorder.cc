@@ -75,7 +75,8 @@ bool ParseSecret(std::string_view text, request_log::HashSecret* secret) {
 }
 
 // The secret beside a recording; `fresh` becomes it if there is none.
-Result<request_log::HashSecret> SecretOf(const std::string& path, const request_log::HashSecret& fresh) {
+Result<request_log::HashSecret> SecretOf(const std::string& path,
+                                         const request_log::HashSecret& fresh) {
   const std::string name = path + ".secret";
   const Descriptor made(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (made.get() >= 0) {
@@ -83,10 +84,12 @@ Result<request_log::HashSecret> SecretOf(const std::string& path, const request_
     return Error(ErrorCode::kUnavailable, name + " cannot be written: " + SystemError());
   }
   const Descriptor there(open(name.c_str(), O_RDONLY | O_CLOEXEC));
-  if (there.get() < 0) return Error(ErrorCode::kUnavailable, name + " cannot be opened: " + SystemError());
+  if (there.get() < 0)
+    return Error(ErrorCode::kUnavailable, name + " cannot be opened: " + SystemError());
   ASSIGN_OR_RETURN(const std::string text, ReadStart(there.get(), name, 64));
   request_log::HashSecret secret;
-  if (!ParseSecret(text, &secret)) return ValidationError(name + " is not the secret of a recording");
+  if (!ParseSecret(text, &secret))
+    return ValidationError(name + " is not the secret of a recording");
   return secret;
 }
 
@@ -105,8 +108,10 @@ Status CheckFormat(std::string_view start, const std::string& path) {
 
 size_t WeightOf(const request_log::Request& request) {
   size_t weight = sizeof(request);
-  for (const request_log::Touch& touch : request.keys) weight += sizeof(touch) + touch.partition.size() + touch.sort.size();
-  for (const request_log::IndexWrite& write : request.index_writes) weight += sizeof(write) + write.partition.size();
+  for (const request_log::Touch& touch : request.keys)
+    weight += sizeof(touch) + touch.partition.size() + touch.sort.size();
+  for (const request_log::IndexWrite& write : request.index_writes)
+    weight += sizeof(write) + write.partition.size();
   for (const auto* names : {&request.attributes, &request.filter}) {
     for (const std::string& name : *names) weight += sizeof(name) + name.size();
   }
@@ -144,9 +149,15 @@ request_log::TableDefinition DefinitionOf(const table::Table& table) {
     to.partition = KeyNames(index.key.partition);
     to.sort = KeyNames(index.key.sort);
     switch (index.projection) {
-      case table::IndexDescriptor::Projection::kAll: to.projection = request_log::Projection::kAll; break;
-      case table::IndexDescriptor::Projection::kKeysOnly: to.projection = request_log::Projection::kKeysOnly; break;
-      case table::IndexDescriptor::Projection::kInclude: to.projection = request_log::Projection::kInclude; break;
+      case table::IndexDescriptor::Projection::kAll:
+        to.projection = request_log::Projection::kAll;
+        break;
+      case table::IndexDescriptor::Projection::kKeysOnly:
+        to.projection = request_log::Projection::kKeysOnly;
+        break;
+      case table::IndexDescriptor::Projection::kInclude:
+        to.projection = request_log::Projection::kInclude;
+        break;
     }
     to.attributes = index.non_key_attributes;
     if (!out.on_demand) {
@@ -164,13 +175,16 @@ struct Recorder::File {
   int64_t size = 0;
 };
 
-Result<std::unique_ptr<Recorder>> Recorder::Open(RecorderOptions options, table::Store& store, const Clock& clock) {
+Result<std::unique_ptr<Recorder>> Recorder::Open(RecorderOptions options, table::Store& store,
+                                                 const Clock& clock) {
   const std::string& path = options.path;
   // O_NONBLOCK: a pipe that nobody reads is refused, not waited for.
   Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0640));
-  if (file.get() < 0) return Error(ErrorCode::kUnavailable, path + " cannot be opened: " + SystemError());
+  if (file.get() < 0)
+    return Error(ErrorCode::kUnavailable, path + " cannot be opened: " + SystemError());
   struct stat status = {};
-  if (fstat(file.get(), &status) != 0) return Error(ErrorCode::kUnavailable, path + ": " + SystemError());
+  if (fstat(file.get(), &status) != 0)
+    return Error(ErrorCode::kUnavailable, path + ": " + SystemError());
   if (!S_ISREG(status.st_mode)) return ValidationError(path + " is no regular file");
   if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     return Error(ErrorCode::kUnavailable, path + " is being written by another process");
@@ -197,7 +211,8 @@ Result<std::unique_ptr<Recorder>> Recorder::Open(RecorderOptions options, table:
     header.salt = fmt::format("{:08x}", request_log::KeyedHash(secret, "salt") >> 32);
   }
   auto recorder = std::unique_ptr<Recorder>(
-      new Recorder(std::move(options), std::make_unique<File>(File{std::move(file), status.st_size}), store, clock));
+      new Recorder(std::move(options),
+                   std::make_unique<File>(File{std::move(file), status.st_size}), store, clock));
   recorder->secret_ = secret;
   if (!recorder->Append(separator + request_log::WriteLine(header))) {
     return Error(ErrorCode::kUnavailable, recorder->options_.path + " cannot be written");
@@ -207,7 +222,8 @@ Result<std::unique_ptr<Recorder>> Recorder::Open(RecorderOptions options, table:
   return recorder;
 }
 
-Recorder::Recorder(RecorderOptions options, std::unique_ptr<File> file, table::Store& store, const Clock& clock)
+Recorder::Recorder(RecorderOptions options, std::unique_ptr<File> file, table::Store& store,
+                   const Clock& clock)
     : options_(std::move(options)), file_(std::move(file)), store_(store), clock_(clock) {}
 
 Recorder::~Recorder() { Stop(); }
@@ -243,7 +259,8 @@ void Recorder::Stop() {
   if (on()) {
     DefineAll(true);
     Append(request_log::WriteLine(request_log::End{clock_.NowMicros(), "stopped"}));
-    LogInfo("recording_ended", {{"file", options_.path}, {"requests", written()}, {"lost", lost()}});
+    LogInfo("recording_ended",
+            {{"file", options_.path}, {"requests", written()}, {"lost", lost()}});
   }
   on_.store(false, std::memory_order_relaxed);
 }
@@ -254,8 +271,9 @@ void Recorder::Run() {
     int64_t dropped = 0;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait_for(lock, kPause,
-                     [this] { return stopping_ || queued_bytes_ >= options_.most_queued_bytes / 2; });
+      wake_.wait_for(lock, kPause, [this] {
+        return stopping_ || queued_bytes_ >= options_.most_queued_bytes / 2;
+      });
       last = stopping_;
       batch.clear();
       batch.swap(queue_);
@@ -352,7 +370,8 @@ bool Recorder::Append(std::string_view lines, const std::vector<size_t>& request
 
 void Recorder::End(std::string_view event, const std::string& error) {
   on_.store(false, std::memory_order_relaxed);
-  LogWarn(event, {{"file", options_.path}, {"reason", error}, {"requests", written()}, {"lost", lost()}});
+  LogWarn(event,
+          {{"file", options_.path}, {"reason", error}, {"requests", written()}, {"lost", lost()}});
 }
 
 }  // namespace stator::server

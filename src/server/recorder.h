@@ -33,9 +33,11 @@ struct RecorderOptions {
 
 class Recorder final : public api::RequestTap {
  public:
-  // Makes the file or goes on with it. Refused, with a sentence: what is no recording, one of another version,
-  // what is no regular file, a full file, and one that another process writes to. Store and clock outlive the recorder.
-  static Result<std::unique_ptr<Recorder>> Open(RecorderOptions options, table::Store& store, const Clock& clock);
+  // Makes the file or goes on with it. Refused, with a sentence: what is no recording, one of
+  // another version, what is no regular file, a full file, and one that another process writes to.
+  // Store and clock outlive the recorder.
+  static Result<std::unique_ptr<Recorder>> Open(RecorderOptions options, table::Store& store,
+                                                const Clock& clock);
   ~Recorder() override;
 
   bool on() const override { return on_.load(std::memory_order_relaxed); }
@@ -50,7 +52,8 @@ class Recorder final : public api::RequestTap {
 
  private:
   struct File;
-  Recorder(RecorderOptions options, std::unique_ptr<File> file, table::Store& store, const Clock& clock);
+  Recorder(RecorderOptions options, std::unique_ptr<File> file, table::Store& store,
+           const Clock& clock);
 
   void Run();
   // On the recorder's thread, like all below.

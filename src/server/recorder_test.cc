@@ -1,9 +1,9 @@
 #include "server/recorder.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <signal.h>
 
 #include <filesystem>
 #include <fstream>
@@ -23,7 +23,8 @@ using request_log::Request;
 using request_log::TableDefinition;
 
 constexpr std::string_view kAuthorization =
-    "AWS4-HMAC-SHA256 Credential=AKID/20261101/us-east-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date, Signature=abc";
+    "AWS4-HMAC-SHA256 Credential=AKID/20261101/us-east-1/dynamodb/aws4_request, "
+    "SignedHeaders=host;x-amz-date, Signature=abc";
 
 std::string ReadText(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -60,8 +61,8 @@ class RecorderTest : public testing::Test {
     api::Registry registry;
     api::RegisterAll(&registry);
     service_ = std::make_unique<api::Service>(environment_, std::move(registry),
-                                              std::make_unique<api::ShapeAuthenticator>(), api::ServiceOptions{}, nullptr,
-                                              recorder_.get());
+                                              std::make_unique<api::ShapeAuthenticator>(),
+                                              api::ServiceOptions{}, nullptr, recorder_.get());
   }
   std::string Call(const std::string& operation, std::string body) {
     const size_t size = body.size();
@@ -73,7 +74,8 @@ class RecorderTest : public testing::Test {
     incoming.headers.Add("X-Amz-Date", "20261101T000000Z");
     incoming.headers.Add("Authorization", kAuthorization);
     std::optional<std::string> reply;
-    service_->Handle(incoming, loop_, [&](api::Outgoing outgoing) { reply = std::move(outgoing.body); });
+    service_->Handle(incoming, loop_,
+                     [&](api::Outgoing outgoing) { reply = std::move(outgoing.body); });
     loop_.RunUntil([&] { return reply.has_value(); });
     return *reply;
   }
@@ -127,20 +129,29 @@ class RecorderTest : public testing::Test {
 TEST_F(RecorderTest, SaysWhatRequestsDidAndCost) {
   Serve(true);
   CreateTable();
-  Call("PutItem", R"({"TableName":"Tab","Item":{"p":{"S":"a"},"s":{"N":"1.0"},"g":{"S":"hot"},"x":{"S":")" +
-                      std::string(3000, 'x') + R"("}}})");
+  Call("PutItem",
+       R"({"TableName":"Tab","Item":{"p":{"S":"a"},"s":{"N":"1.0"},"g":{"S":"hot"},"x":{"S":")" +
+           std::string(3000, 'x') + R"("}}})");
   Call("GetItem", R"({"TableName":"Tab","Key":{"p":{"S":"a"},"s":{"N":"1"}},"ConsistentRead":true,
       "ProjectionExpression":"#g, s","ExpressionAttributeNames":{"#g":"g"}})");
-  Call("UpdateItem", R"({"TableName":"Tab","Key":{"p":{"S":"a"},"s":{"N":"1"}},"UpdateExpression":"ADD n :one",
+  Call("UpdateItem",
+       R"({"TableName":"Tab","Key":{"p":{"S":"a"},"s":{"N":"1"}},"UpdateExpression":"ADD n :one",
       "ExpressionAttributeValues":{":one":{"N":"1"}}})");
-  Call("Query", R"({"TableName":"Tab","IndexName":"global","KeyConditionExpression":"g = :g","FilterExpression":"x = :x",
+  Call(
+      "Query",
+      R"({"TableName":"Tab","IndexName":"global","KeyConditionExpression":"g = :g","FilterExpression":"x = :x",
       "ExpressionAttributeValues":{":g":{"S":"hot"},":x":{"S":"no"}}})");
-  Call("Scan", R"({"TableName":"Tab","Select":"COUNT","ScanFilter":{"n":{"ComparisonOperator":"NULL"}}})");
-  Call("BatchWriteItem", R"({"RequestItems":{"Tab":[{"PutRequest":{"Item":{"p":{"S":"b"},"s":{"N":"2"}}}},
+  Call("Scan",
+       R"({"TableName":"Tab","Select":"COUNT","ScanFilter":{"n":{"ComparisonOperator":"NULL"}}})");
+  Call("BatchWriteItem",
+       R"({"RequestItems":{"Tab":[{"PutRequest":{"Item":{"p":{"S":"b"},"s":{"N":"2"}}}},
       {"DeleteRequest":{"Key":{"p":{"S":"c"},"s":{"N":"3"}}}}]}})");
-  Call("TransactGetItems", R"({"TransactItems":[{"Get":{"TableName":"Tab","Key":{"p":{"S":"b"},"s":{"N":"2"}}}}]})");
+  Call("TransactGetItems",
+       R"({"TransactItems":[{"Get":{"TableName":"Tab","Key":{"p":{"S":"b"},"s":{"N":"2"}}}}]})");
   Call("ExecuteStatement", R"({"Statement":" SELECT * FROM \"Tab\" WHERE p = 'b'"})");
-  Call("PutItem", R"j({"TableName":"Tab","Item":{"p":{"S":"a"},"s":{"N":"1"}},"ConditionExpression":"attribute_not_exists(p)"})j");
+  Call(
+      "PutItem",
+      R"j({"TableName":"Tab","Item":{"p":{"S":"a"},"s":{"N":"1"}},"ConditionExpression":"attribute_not_exists(p)"})j");
   Call("PutItem", R"({"TableName":"Tab","Item":{"p":{"S":"a"}}})");
   Call("GetItem", R"({"TableName":"Gone","Key":{"p":{"S":"a"}}})");
   recorder_->Stop();
@@ -209,40 +220,60 @@ TEST_F(RecorderTest, AnswersAreTheSame) {
   for (const bool recorded : {false, true}) {
     Serve(recorded);
     CreateTable();
-    for (const char* wanted : {"", R"(,"ReturnConsumedCapacity":"NONE")", R"(,"ReturnConsumedCapacity":"TOTAL")",
-                               R"(,"ReturnConsumedCapacity":"INDEXES")"}) {
+    for (const char* wanted :
+         {"", R"(,"ReturnConsumedCapacity":"NONE")", R"(,"ReturnConsumedCapacity":"TOTAL")",
+          R"(,"ReturnConsumedCapacity":"INDEXES")"}) {
       const std::string key = R"("Key":{"p":{"S":"a"},"s":{"N":"1"}})";
-      const std::string item = R"("Item":{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"x"},"l":{"S":"y"}})";
+      const std::string item =
+          R"("Item":{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"x"},"l":{"S":"y"}})";
       const std::vector<std::pair<std::string, std::string>> calls = {
           {"PutItem", R"({"TableName":"Tab",)" + item + wanted + "}"},
           {"GetItem", R"({"TableName":"Tab",)" + key + wanted + "}"},
-          {"UpdateItem", R"({"TableName":"Tab",)" + key + R"(,"UpdateExpression":"SET g = :v","ExpressionAttributeValues":{":v":{"S":"z"}})" + wanted + "}"},
-          {"Query", R"({"TableName":"Tab","IndexName":"global","KeyConditionExpression":"g = :v","ExpressionAttributeValues":{":v":{"S":"z"}})" + std::string(wanted) + "}"},
-          {"Query", R"({"TableName":"Tab","IndexName":"local","Select":"ALL_ATTRIBUTES","KeyConditionExpression":"p = :v","ExpressionAttributeValues":{":v":{"S":"a"}})" + std::string(wanted) + "}"},
+          {"UpdateItem",
+           R"({"TableName":"Tab",)" + key +
+               R"(,"UpdateExpression":"SET g = :v","ExpressionAttributeValues":{":v":{"S":"z"}})" +
+               wanted + "}"},
+          {"Query",
+           R"({"TableName":"Tab","IndexName":"global","KeyConditionExpression":"g = :v","ExpressionAttributeValues":{":v":{"S":"z"}})" +
+               std::string(wanted) + "}"},
+          {"Query",
+           R"({"TableName":"Tab","IndexName":"local","Select":"ALL_ATTRIBUTES","KeyConditionExpression":"p = :v","ExpressionAttributeValues":{":v":{"S":"a"}})" +
+               std::string(wanted) + "}"},
           {"Scan", R"({"TableName":"Tab")" + std::string(wanted) + "}"},
-          {"BatchGetItem", R"({"RequestItems":{"Tab":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}]}})" + std::string(wanted) + "}"},
-          {"BatchWriteItem", R"({"RequestItems":{"Tab":[{"PutRequest":{)" + item + "}}]}" + wanted + "}"},
-          {"TransactGetItems", R"({"TransactItems":[{"Get":{"TableName":"Tab",)" + key + "}}]" + wanted + "}"},
-          {"TransactWriteItems", R"({"TransactItems":[{"Put":{"TableName":"Tab",)" + item + "}}]" + wanted + "}"},
+          {"BatchGetItem", R"({"RequestItems":{"Tab":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}]}})" +
+                               std::string(wanted) + "}"},
+          {"BatchWriteItem",
+           R"({"RequestItems":{"Tab":[{"PutRequest":{)" + item + "}}]}" + wanted + "}"},
+          {"TransactGetItems",
+           R"({"TransactItems":[{"Get":{"TableName":"Tab",)" + key + "}}]" + wanted + "}"},
+          {"TransactWriteItems",
+           R"({"TransactItems":[{"Put":{"TableName":"Tab",)" + item + "}}]" + wanted + "}"},
           {"ExecuteStatement", R"({"Statement":"SELECT * FROM Tab")" + std::string(wanted) + "}"},
-          {"BatchExecuteStatement", R"({"Statements":[{"Statement":"SELECT * FROM Tab WHERE p='a' AND s=1"}])" + std::string(wanted) + "}"},
-          {"ExecuteTransaction", R"({"TransactStatements":[{"Statement":"SELECT * FROM Tab WHERE p='a' AND s=1"}])" + std::string(wanted) + "}"},
+          {"BatchExecuteStatement",
+           R"({"Statements":[{"Statement":"SELECT * FROM Tab WHERE p='a' AND s=1"}])" +
+               std::string(wanted) + "}"},
+          {"ExecuteTransaction",
+           R"({"TransactStatements":[{"Statement":"SELECT * FROM Tab WHERE p='a' AND s=1"}])" +
+               std::string(wanted) + "}"},
           {"DeleteItem", R"({"TableName":"Tab",)" + key + wanted + "}"},
       };
-      for (const auto& [operation, body] : calls) answers[recorded].push_back(operation + " " + Call(operation, body));
+      for (const auto& [operation, body] : calls)
+        answers[recorded].push_back(operation + " " + Call(operation, body));
     }
     Call("DeleteTable", R"({"TableName":"Tab"})");
   }
   EXPECT_EQ(answers[0], answers[1]);
   EXPECT_EQ(answers[0].size(), 56u);
-  for (const std::string& answer : answers[0]) EXPECT_EQ(answer.find("__type"), std::string::npos) << answer;
+  for (const std::string& answer : answers[0])
+    EXPECT_EQ(answer.find("__type"), std::string::npos) << answer;
 }
 
 TEST_F(RecorderTest, HidesKeysAndKeepsThemEqualAcrossRestarts) {
   RecorderOptions options;
   options.keys = request_log::KeyForm::kHashed;
   options.new_secret = {1, 2};
-  const std::string put = R"({"TableName":"Tab","Item":{"p":{"S":"secret-name"},"s":{"N":"12345"},"g":{"S":"secret-group"}}})";
+  const std::string put =
+      R"({"TableName":"Tab","Item":{"p":{"S":"secret-name"},"s":{"N":"12345"},"g":{"S":"secret-group"}}})";
   Serve(true, options);
   CreateTable();
   Call("PutItem", put);
@@ -276,7 +307,9 @@ TEST_F(RecorderTest, ChangedTablesAreDefinedAgain) {
   const std::string get = R"({"TableName":"Tab","Key":{"p":{"S":"a"},"s":{"N":"1"}}})";
   Call("GetItem", get);
   while (recorder_->written() < 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  Call("UpdateTable", R"({"TableName":"Tab","ProvisionedThroughput":{"ReadCapacityUnits":70,"WriteCapacityUnits":9}})");
+  Call(
+      "UpdateTable",
+      R"({"TableName":"Tab","ProvisionedThroughput":{"ReadCapacityUnits":70,"WriteCapacityUnits":9}})");
   Call("GetItem", get);
   recorder_->Stop();
   const std::vector<TableDefinition> tables = All<TableDefinition>();
@@ -291,7 +324,8 @@ TEST_F(RecorderTest, EndsAtItsSizeWithWholeLines) {
   Serve(true, options);
   CreateTable();
   for (int i = 0; i < 1000; ++i) {
-    const std::string reply = Call("GetItem", R"({"TableName":"Tab","Key":{"p":{"S":"a"},"s":{"N":"1"}}})");
+    const std::string reply =
+        Call("GetItem", R"({"TableName":"Tab","Key":{"p":{"S":"a"},"s":{"N":"1"}}})");
     ASSERT_EQ(reply, "{}") << "served as before";
     if (i % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(120));
   }
@@ -314,7 +348,8 @@ TEST_F(RecorderTest, CountsWhatItDrops) {
   Serve(true, options);
   CreateTable();
   const auto burst = [this] {
-    for (int i = 0; i < 2000; ++i) Call("GetItem", R"({"TableName":"Tab","Key":{"p":{"S":"a"},"s":{"N":"1"}}})");
+    for (int i = 0; i < 2000; ++i)
+      Call("GetItem", R"({"TableName":"Tab","Key":{"p":{"S":"a"},"s":{"N":"1"}}})");
   };
   burst();
   recorder_->Stop();
@@ -336,8 +371,10 @@ TEST_F(RecorderTest, AFullDiskEndsTheRecordingAndNothingElse) {
   struct rlimit small = before;
   small.rlim_cur = 5000;
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  for (int i = 0; i < 200; ++i) Call("GetItem", R"({"TableName":"Tab","Key":{"p":{"S":"a"},"s":{"N":"1"}}})");
-  for (int i = 0; i < 1000 && recorder_->on(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (int i = 0; i < 200; ++i)
+    Call("GetItem", R"({"TableName":"Tab","Key":{"p":{"S":"a"},"s":{"N":"1"}}})");
+  for (int i = 0; i < 1000 && recorder_->on(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_FALSE(recorder_->on());
   EXPECT_EQ(Call("GetItem", R"({"TableName":"Tab","Key":{"p":{"S":"a"},"s":{"N":"1"}}})"), "{}");
@@ -354,7 +391,10 @@ TEST_F(RecorderTest, RefusesFilesOfAnotherKind) {
   EXPECT_EQ(refusal(), path_ + " is there already and is no recording of requests");
   EXPECT_EQ(ReadText(path_), "precious notes\n");
   std::ofstream(path_) << "{\"stator_request_log\":2,\"at\":1}\n";
-  EXPECT_EQ(refusal(), path_ + " is another format of recording: version 2 of the format; this program reads version 1");
+  EXPECT_EQ(
+      refusal(),
+      path_ +
+          " is another format of recording: version 2 of the format; this program reads version 1");
   std::filesystem::remove(path_);
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
   EXPECT_NE(refusal(), "");

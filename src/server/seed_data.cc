@@ -8,8 +8,8 @@
 
 #include "api/attribute_json.h"
 #include "api/decode.h"
-#include "ops/operations.h"
 #include "base/pump.h"
+#include "ops/operations.h"
 #include "simdjson.h"
 #include "table/store.h"
 
@@ -20,36 +20,45 @@ namespace fs = std::filesystem;
 
 constexpr int kWritesInFlight = 256;
 
-Error At(const std::string& where, const std::string& what) { return ValidationError("--init: " + where + ": " + what); }
+Error At(const std::string& where, const std::string& what) {
+  return ValidationError("--init: " + where + ": " + what);
+}
 
 // Runs one operation to its end.
 template <typename Response, typename Request>
 Result<Response> Call(ops::Environment& environment, Pump& pump,
-                      void (*handler)(ops::Context&, Request, ops::Callback<Response>), Request request) {
+                      void (*handler)(ops::Context&, Request, ops::Callback<Response>),
+                      Request request) {
   std::optional<Result<Response>> answer;
   ops::Context context{environment, pump};
-  handler(context, std::move(request), [&answer](Result<Response> response) { answer.emplace(std::move(response)); });
+  handler(context, std::move(request),
+          [&answer](Result<Response> response) { answer.emplace(std::move(response)); });
   pump.RunUntil([&answer] { return answer.has_value(); });
   return std::move(*answer);
 }
 
-Result<std::string> LoadTable(ops::Environment& environment, Pump& pump, const fs::path& file, bool* created) {
+Result<std::string> LoadTable(ops::Environment& environment, Pump& pump, const fs::path& file,
+                              bool* created) {
   simdjson::dom::parser parser;
   simdjson::dom::element json;
-  if (const simdjson::error_code error = parser.load(file.string()).get(json); error != simdjson::SUCCESS) {
-    return At(file.string(), error == simdjson::IO_ERROR ? "this cannot be read" : "this is not JSON");
+  if (const simdjson::error_code error = parser.load(file.string()).get(json);
+      error != simdjson::SUCCESS) {
+    return At(file.string(),
+              error == simdjson::IO_ERROR ? "this cannot be read" : "this is not JSON");
   }
   Result<ops::CreateTableRequest> request = api::Decode<ops::CreateTableRequest>(json);
   if (!request.ok()) return At(file.string(), request.error().message());
   const std::string name = request->table_name;
   *created = environment.store.Find(name) == nullptr;
   if (!*created) return name;
-  const Result<ops::CreateTableResponse> answer = Call(environment, pump, ops::CreateTable, std::move(*request));
+  const Result<ops::CreateTableResponse> answer =
+      Call(environment, pump, ops::CreateTable, std::move(*request));
   if (!answer.ok()) return At(file.string(), answer.error().message());
   return name;
 }
 
-Result<ops::PutItemRequest> ReadLine(simdjson::dom::parser& parser, const std::string& table, const std::string& line) {
+Result<ops::PutItemRequest> ReadLine(simdjson::dom::parser& parser, const std::string& table,
+                                     const std::string& line) {
   simdjson::dom::element json;
   if (parser.parse(line).get(json) != simdjson::SUCCESS) return ValidationError("this is not JSON");
   simdjson::dom::element item;
@@ -62,7 +71,8 @@ Result<ops::PutItemRequest> ReadLine(simdjson::dom::parser& parser, const std::s
   return put;
 }
 
-Result<int64_t> LoadItems(ops::Environment& environment, Pump& pump, const fs::path& file, const std::string& table) {
+Result<int64_t> LoadItems(ops::Environment& environment, Pump& pump, const fs::path& file,
+                          const std::string& table) {
   std::ifstream in(file);
   if (!in) return At(file.string(), "this cannot be read");
   simdjson::dom::parser parser;
@@ -83,10 +93,11 @@ Result<int64_t> LoadItems(ops::Environment& environment, Pump& pump, const fs::p
     pump.RunUntil([&] { return in_flight < kWritesInFlight; });
     ++in_flight;
     ++items;
-    ops::PutItem(context, std::move(*put), [&failure, &in_flight, where](Result<ops::PutItemResponse> answer) {
-      --in_flight;
-      if (!answer.ok() && !failure) failure = At(where, answer.error().message());
-    });
+    ops::PutItem(context, std::move(*put),
+                 [&failure, &in_flight, where](Result<ops::PutItemResponse> answer) {
+                   --in_flight;
+                   if (!answer.ok() && !failure) failure = At(where, answer.error().message());
+                 });
   }
   pump.RunUntil([&] { return in_flight == 0; });
   if (failure) return std::move(*failure);
@@ -100,8 +111,9 @@ namespace {
 // Takes back a table whose items could not all be loaded, so that the next start loads it whole.
 void DropTable(ops::Environment& environment, Pump& pump, const std::string& name) {
   bool answered = false;
-  environment.store.Drop(name, [](const table::TableDescriptor&) { return OkStatus(); },
-                         [&](Result<table::TablePtr>) { pump.Post([&answered] { answered = true; }); });
+  environment.store.Drop(
+      name, [](const table::TableDescriptor&) { return OkStatus(); },
+      [&](Result<table::TablePtr>) { pump.Post([&answered] { answered = true; }); });
   pump.RunUntil([&answered] { return answered; });
 }
 
@@ -120,8 +132,10 @@ Result<Seeded> LoadSeedData(ops::Environment& shared, const std::string& directo
     const std::string path = entry.path().string();
     if (path.ends_with(kTableSuffix)) files.push_back(entry.path());
     if (!path.ends_with(kItemsSuffix)) continue;
-    const std::string table = path.substr(0, path.size() - kItemsSuffix.size()).append(kTableSuffix);
-    if (!fs::exists(table)) return At(path, "there is no " + fs::path(table).filename().string() + " beside it");
+    const std::string table =
+        path.substr(0, path.size() - kItemsSuffix.size()).append(kTableSuffix);
+    if (!fs::exists(table))
+      return At(path, "there is no " + fs::path(table).filename().string() + " beside it");
   }
   if (error) return At(directory, error.message());
   std::sort(files.begin(), files.end());

@@ -69,13 +69,17 @@ int Serve(const ServeSettings& settings) {
   http::ServerOptions http_options;
   if (!settings.hosts.empty()) http_options.hosts = settings.hosts;
   http_options.port = settings.port;
-  http_options.threads = settings.io_threads > 0 ? settings.io_threads : std::min(8, ProcessorCount());
+  http_options.threads =
+      settings.io_threads > 0 ? settings.io_threads : std::min(8, ProcessorCount());
   Result<std::unique_ptr<http::Server>> server =
       http::Server::Listen(http_options, http::Refusals(), machine_clock);
   if (!server.ok()) return Fail("cannot_listen", server.error());
   for (const std::string& host : http_options.hosts) {
     if (!IsLoopback(host)) {
-      LogWarn("open_to_the_network", {{"host", host}, {"hint", "signatures are not verified: anyone who reaches this port can read and write everything"}});
+      LogWarn("open_to_the_network", {{"host", host},
+                                      {"hint",
+                                       "signatures are not verified: anyone who reaches this port "
+                                       "can read and write everything"}});
     }
   }
 
@@ -84,21 +88,23 @@ int Serve(const ServeSettings& settings) {
   Instance::Options options;
   options.port = (*server)->port();
   options.connections = [&server] { return (*server)->connections(); };
-  Result<std::unique_ptr<Instance>> opened = Instance::Open(settings, *std::move(engine), std::move(options));
+  Result<std::unique_ptr<Instance>> opened =
+      Instance::Open(settings, *std::move(engine), std::move(options));
   if (!opened.ok()) return Fail("cannot_serve", opened.error());
   Instance& instance = **opened;
-  if (const Status started = instance.Start(); !started.ok()) return Fail("cannot_serve", started.error());
+  if (const Status started = instance.Start(); !started.ok())
+    return Fail("cannot_serve", started.error());
   (*server)->Start([&instance](Executor& loop) { return instance.HandlerOf(loop); });
-  LogInfo("serving",
-          {{"port", (*server)->port()},
-           {"engine", EngineName(settings.engine)},
-           {"store", PlaceOf(settings)},
-           {"durability", DurabilityOf(settings)},
-           {"clock",
-            instance.has_manual_clock() ? "manual, " + FormatTime(instance.clock().NowMicros()) : "system"},
-           {"throttling", throughput::ThrottlingText(settings.throttling.all)},
-           {"io_threads", http_options.threads},
-           {"version", STATOR_VERSION}});
+  LogInfo("serving", {{"port", (*server)->port()},
+                      {"engine", EngineName(settings.engine)},
+                      {"store", PlaceOf(settings)},
+                      {"durability", DurabilityOf(settings)},
+                      {"clock", instance.has_manual_clock()
+                                    ? "manual, " + FormatTime(instance.clock().NowMicros())
+                                    : "system"},
+                      {"throttling", throughput::ThrottlingText(settings.throttling.all)},
+                      {"io_threads", http_options.threads},
+                      {"version", STATOR_VERSION}});
 
   WaitForSignal(signals);
   instance.StopBackground();

@@ -5,9 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <iostream>
-#include <charconv>
 #include <iterator>
 #include <limits>
 #include <string_view>
@@ -21,7 +21,8 @@
 namespace stator::server {
 namespace {
 
-// DynamoDB Local's flags. An empty translation drops the flag: it has no meaning here, or is always so.
+// DynamoDB Local's flags. An empty translation drops the flag: it has no meaning here, or is always
+// so.
 struct LocalFlag {
   std::string_view local;
   std::string_view ours;
@@ -33,7 +34,7 @@ constexpr LocalFlag kLocalFlags[] = {
     {"-dbPath", "--data-dir", true},
     {"-cors", "--cors", true},
     {"-delayTransientStatuses", "--delay-transient-statuses", false},
-    {"-sharedDb", "", false},                 // one data set for all keys and regions, as always here
+    {"-sharedDb", "", false},  // one data set for all keys and regions, as always here
     {"-optimizeDbBeforeStartup", "", false},  // nothing to do
     {"-disableTelemetry", "", false},         // there is none
     {"-help", "--help", false},
@@ -43,7 +44,8 @@ constexpr LocalFlag kLocalFlags[] = {
 constexpr int64_t kShortestTtlInterval = 100'000;
 // Each request on a cluster waits on a thread for it.
 constexpr int kNetworkThreads = 64;
-// Half of what a part may have at all, and what recovers without stalling its writers (docs/cluster.md).
+// Half of what a part may have at all, and what recovers without stalling its writers
+// (docs/cluster.md).
 constexpr uint64_t kMostSplitBytes = 64 << 20, kMostSplitKeys = 100'000;
 
 // One of some words, each of which stands for a value.
@@ -72,7 +74,8 @@ CLI::Validator WholeNumber() {
         Number number = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
         const bool whole = error == std::errc() && end == text.data() + text.size();
-        return whole ? std::string() : fmt::format("{} is no whole number from 0 to {}", text, kMost);
+        return whole ? std::string()
+                     : fmt::format("{} is no whole number from 0 to {}", text, kMost);
       },
       fmt::format("0 - {}", kMost));
 }
@@ -81,7 +84,8 @@ CLI::Validator WholeNumber() {
 CLI::Validator Characters(std::string_view allowed, size_t least, size_t most, std::string what) {
   return CLI::Validator(
       [=](const std::string& text) {
-        const bool good = text.size() >= least && text.size() <= most && text.find_first_not_of(allowed) == std::string::npos;
+        const bool good = text.size() >= least && text.size() <= most &&
+                          text.find_first_not_of(allowed) == std::string::npos;
         return good ? std::string() : fmt::format("\"{}\" is not {}", text, what);
       },
       "");
@@ -89,53 +93,94 @@ CLI::Validator Characters(std::string_view allowed, size_t least, size_t most, s
 
 // *in_memory: whether it was asked for by that word; SettleEngine makes an engine of it.
 void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
-  app->add_option("--port", s->port, "port to listen on; 0 takes any free one")->check(WholeNumber<uint16_t>())->envname("STATOR_PORT")->capture_default_str();
-  app->add_option("--host", s->hosts, "address to listen on, may be repeated or comma-separated; both loopbacks if absent")
+  app->add_option("--port", s->port, "port to listen on; 0 takes any free one")
+      ->check(WholeNumber<uint16_t>())
+      ->envname("STATOR_PORT")
+      ->capture_default_str();
+  app->add_option(
+         "--host", s->hosts,
+         "address to listen on, may be repeated or comma-separated; both loopbacks if absent")
       ->delimiter(',')
-      ->check(CLI::Validator([](const std::string& text) { return text.empty() ? "an address is empty" : ""; }, ""))
+      ->check(CLI::Validator(
+          [](const std::string& text) { return text.empty() ? "an address is empty" : ""; }, ""))
       ->envname("STATOR_HOST");
   app->add_option("--engine", s->engine,
-                  "rocksdb: a directory on this machine; memory: lost at the end; rados: a pool of a Ceph cluster, shared "
+                  "rocksdb: a directory on this machine; memory: lost at the end; rados: a pool of "
+                  "a Ceph cluster, shared "
                   "with other processes (docs/cluster.md)")
-      ->transform(OneOf<EngineKind>({{"rocksdb", EngineKind::kRocksDb}, {"memory", EngineKind::kMemory}, {"rados", EngineKind::kRados}}))
+      ->transform(OneOf<EngineKind>({{"rocksdb", EngineKind::kRocksDb},
+                                     {"memory", EngineKind::kMemory},
+                                     {"rados", EngineKind::kRados}}))
       ->envname("STATOR_ENGINE")
       ->default_str("rocksdb");
-  app->add_option("--data-dir", s->data_dir, "directory of the store")->envname("STATOR_DATA_DIR")->capture_default_str();
-  app->add_flag("--in-memory", *in_memory, "keep everything in memory and lose it at the end: --engine=memory")
+  app->add_option("--data-dir", s->data_dir, "directory of the store")
+      ->envname("STATOR_DATA_DIR")
+      ->capture_default_str();
+  app->add_flag("--in-memory", *in_memory,
+                "keep everything in memory and lose it at the end: --engine=memory")
       ->envname("STATOR_IN_MEMORY");
-  app->add_option("--ceph-conf", s->ceph_conf, "the cluster's ceph.conf, which names its monitors and the keyring")
+  app->add_option("--ceph-conf", s->ceph_conf,
+                  "the cluster's ceph.conf, which names its monitors and the keyring")
       ->envname("STATOR_CEPH_CONF");
   app->add_option("--pool", s->pool, "replicated pool of the cluster")->envname("STATOR_POOL");
-  app->add_option("--ceph-user", s->ceph_user, "user of the cluster, without \"client.\"")->envname("STATOR_CEPH_USER")
+  app->add_option("--ceph-user", s->ceph_user, "user of the cluster, without \"client.\"")
+      ->envname("STATOR_CEPH_USER")
       ->capture_default_str();
-  app->add_option("--ceph-namespace", s->ceph_namespace, "namespace of the pool; each holds a store of its own")
+  app->add_option("--ceph-namespace", s->ceph_namespace,
+                  "namespace of the pool; each holds a store of its own")
       ->envname("STATOR_CEPH_NAMESPACE");
   app->add_option("--ceph-split-bytes", s->ceph_split_bytes,
                   "a part of a tablet that has grown to so many bytes is split in two")
-      ->check(CLI::Range(uint64_t{4096}, kMostSplitBytes))->envname("STATOR_CEPH_SPLIT_BYTES")->capture_default_str();
+      ->check(CLI::Range(uint64_t{4096}, kMostSplitBytes))
+      ->envname("STATOR_CEPH_SPLIT_BYTES")
+      ->capture_default_str();
   app->add_option("--ceph-split-keys", s->ceph_split_keys, "likewise, to so many keys")
-      ->check(CLI::Range(uint64_t{4}, kMostSplitKeys))->envname("STATOR_CEPH_SPLIT_KEYS")->capture_default_str();
+      ->check(CLI::Range(uint64_t{4}, kMostSplitKeys))
+      ->envname("STATOR_CEPH_SPLIT_KEYS")
+      ->capture_default_str();
   app->add_option("--durability", s->durability,
-                  "fsync: a write is answered after fsync; os: after write(), it survives kill -9 but no power cut")
+                  "fsync: a write is answered after fsync; os: after write(), it survives kill -9 "
+                  "but no power cut")
       ->transform(OneOf<Durability>({{"fsync", Durability::kFsync}, {"os", Durability::kOs}}))
       ->envname("STATOR_DURABILITY")
       ->default_str("fsync");
-  app->add_option("--memory-budget-mb", s->memory_budget_mb, "memory for block cache, indexes, filters and write buffers")
-      ->check(CLI::Range(16, 1 << 20))->envname("STATOR_MEMORY_BUDGET_MB")->capture_default_str();
-  app->add_option("--io-threads", s->io_threads, "threads that serve connections; 0: one per processor, at most 8")
-      ->check(CLI::Range(0, 64))->envname("STATOR_IO_THREADS")->capture_default_str();
-  app->add_option("--worker-threads", s->worker_threads, "threads that wait for the disk or the cluster; 64 if absent, with rados")
-      ->check(CLI::Range(1, 256))->envname("STATOR_WORKER_THREADS")->capture_default_str();
+  app->add_option("--memory-budget-mb", s->memory_budget_mb,
+                  "memory for block cache, indexes, filters and write buffers")
+      ->check(CLI::Range(16, 1 << 20))
+      ->envname("STATOR_MEMORY_BUDGET_MB")
+      ->capture_default_str();
+  app->add_option("--io-threads", s->io_threads,
+                  "threads that serve connections; 0: one per processor, at most 8")
+      ->check(CLI::Range(0, 64))
+      ->envname("STATOR_IO_THREADS")
+      ->capture_default_str();
+  app->add_option("--worker-threads", s->worker_threads,
+                  "threads that wait for the disk or the cluster; 64 if absent, with rados")
+      ->check(CLI::Range(1, 256))
+      ->envname("STATOR_WORKER_THREADS")
+      ->capture_default_str();
   app->add_option("--account", s->account, "account id in ARNs")
-      ->check(Characters("0123456789", 12, 12, "an account id of 12 digits"))->envname("STATOR_ACCOUNT")->capture_default_str();
+      ->check(Characters("0123456789", 12, 12, "an account id of 12 digits"))
+      ->envname("STATOR_ACCOUNT")
+      ->capture_default_str();
   app->add_option("--region", s->region, "region in ARNs")
-      ->check(Characters("abcdefghijklmnopqrstuvwxyz0123456789-", 1, 63, "a region like us-east-1"))->envname("STATOR_REGION")->capture_default_str();
-  app->add_option("--init", s->init_dir, "directory of tables and items to start from (NAME.table.json, NAME.items.jsonl)")
-      ->check(CLI::ExistingDirectory)->envname("STATOR_INIT");
-  app->add_option("--cors", s->cors, "origins that web pages may call from, comma-separated; * is any, none switches it off")
-      ->delimiter(',')->envname("STATOR_CORS")->capture_default_str();
-  app->add_option("--require-auth", s->require_auth, "refuse requests that carry no AWS signature, as the service does")
-      ->envname("STATOR_REQUIRE_AUTH")->default_str("true");
+      ->check(Characters("abcdefghijklmnopqrstuvwxyz0123456789-", 1, 63, "a region like us-east-1"))
+      ->envname("STATOR_REGION")
+      ->capture_default_str();
+  app->add_option("--init", s->init_dir,
+                  "directory of tables and items to start from (NAME.table.json, NAME.items.jsonl)")
+      ->check(CLI::ExistingDirectory)
+      ->envname("STATOR_INIT");
+  app->add_option(
+         "--cors", s->cors,
+         "origins that web pages may call from, comma-separated; * is any, none switches it off")
+      ->delimiter(',')
+      ->envname("STATOR_CORS")
+      ->capture_default_str();
+  app->add_option("--require-auth", s->require_auth,
+                  "refuse requests that carry no AWS signature, as the service does")
+      ->envname("STATOR_REQUIRE_AUTH")
+      ->default_str("true");
   app->add_flag("--delay-transient-statuses", s->delay_transient_statuses,
                 "let tables stay CREATING, UPDATING and DELETING for a few seconds")
       ->envname("STATOR_DELAY_TRANSIENT_STATUSES");
@@ -156,7 +201,8 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
   app->add_option("--clock", s->clock,
                   "system, or manual: the product's time stands still until POST /_stator/clock "
                   "moves it forward")
-      ->transform(OneOf<ClockKind>({{"system", ClockKind::kSystem}, {"manual", ClockKind::kManual}}))
+      ->transform(
+          OneOf<ClockKind>({{"system", ClockKind::kSystem}, {"manual", ClockKind::kManual}}))
       ->envname("STATOR_CLOCK")
       ->default_str("system");
   app->add_option_function<std::string>(
@@ -174,26 +220,36 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
       ->envname("STATOR_RECORD");
   app->add_option("--record-keys", s->record_keys,
                   "plain, or hashed: keys are hidden and equal ones stay equal")
-      ->transform(OneOf<request_log::KeyForm>({{"plain", request_log::KeyForm::kPlain}, {"hashed", request_log::KeyForm::kHashed}}))
+      ->transform(OneOf<request_log::KeyForm>(
+          {{"plain", request_log::KeyForm::kPlain}, {"hashed", request_log::KeyForm::kHashed}}))
       ->envname("STATOR_RECORD_KEYS")
       ->default_str("plain");
-  app->add_option("--record-max-mb", s->record_max_mb, "the recording ends when its file is this large")
-      ->check(CLI::Range(1, 1 << 24))->envname("STATOR_RECORD_MAX_MB")->capture_default_str();
-  app->add_option("--throttling", s->throttling.all,
-                  "requests beyond the throughput of their table: enforce refuses them, observe lets "
-                  "them pass and counts them, off measures nothing")
+  app->add_option("--record-max-mb", s->record_max_mb,
+                  "the recording ends when its file is this large")
+      ->check(CLI::Range(1, 1 << 24))
+      ->envname("STATOR_RECORD_MAX_MB")
+      ->capture_default_str();
+  app->add_option(
+         "--throttling", s->throttling.all,
+         "requests beyond the throughput of their table: enforce refuses them, observe lets "
+         "them pass and counts them, off measures nothing")
       ->transform(OneOf<throughput::Throttling>({{"off", throughput::Throttling::kOff},
-                                         {"observe", throughput::Throttling::kObserve},
-                                         {"enforce", throughput::Throttling::kEnforce}}))
+                                                 {"observe", throughput::Throttling::kObserve},
+                                                 {"enforce", throughput::Throttling::kEnforce}}))
       ->envname("STATOR_THROTTLING")
       ->default_str("observe");
   app->add_option("--log-level", s->log_level, "debug, info, warn, error or off")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))->envname("STATOR_LOG_LEVEL")->capture_default_str();
+      ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))
+      ->envname("STATOR_LOG_LEVEL")
+      ->capture_default_str();
   app->add_option("--seed", s->seed, "seed of the random source; 0: from the operating system")
-      ->check(WholeNumber<uint64_t>())->envname("STATOR_SEED")->capture_default_str();
+      ->check(WholeNumber<uint64_t>())
+      ->envname("STATOR_SEED")
+      ->capture_default_str();
 }
 
-// The engine that the options ask for together; `serve` knows which of them were given. Else what is wrong with them.
+// The engine that the options ask for together; `serve` knows which of them were given. Else what
+// is wrong with them.
 std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, ServeSettings* s) {
   const auto given = [&serve](const char* option) { return serve.count(option) > 0; };
   if (in_memory) {
@@ -211,9 +267,10 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, S
     if (!given("--worker-threads")) s->worker_threads = kNetworkThreads;
     return std::nullopt;
   }
-  for (const char* option :
-       {"--ceph-conf", "--pool", "--ceph-user", "--ceph-namespace", "--ceph-split-bytes", "--ceph-split-keys"}) {
-    if (given(option)) return fmt::format("{} is for --engine=rados, not {}", option, EngineName(s->engine));
+  for (const char* option : {"--ceph-conf", "--pool", "--ceph-user", "--ceph-namespace",
+                             "--ceph-split-bytes", "--ceph-split-keys"}) {
+    if (given(option))
+      return fmt::format("{} is for --engine=rados, not {}", option, EngineName(s->engine));
   }
   return std::nullopt;
 }
@@ -224,7 +281,9 @@ std::string_view NamedCommand(const std::vector<std::string>& arguments) {
   while (first < arguments.size() && arguments[first].starts_with("--config")) {
     first += arguments[first] == "--config" ? 2 : 1;
   }
-  return first < arguments.size() && !arguments[first].starts_with("-") ? std::string_view(arguments[first]) : std::string_view();
+  return first < arguments.size() && !arguments[first].starts_with("-")
+             ? std::string_view(arguments[first])
+             : std::string_view();
 }
 
 }  // namespace
@@ -241,8 +300,9 @@ std::string_view EngineName(EngineKind engine) {
 std::vector<std::string> TranslateLocalFlags(std::vector<std::string> arguments) {
   std::vector<std::string> out;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const auto flag = std::find_if(std::begin(kLocalFlags), std::end(kLocalFlags),
-                                   [&](const LocalFlag& candidate) { return candidate.local == arguments[i]; });
+    const auto flag =
+        std::find_if(std::begin(kLocalFlags), std::end(kLocalFlags),
+                     [&](const LocalFlag& candidate) { return candidate.local == arguments[i]; });
     if (flag == std::end(kLocalFlags)) {
       out.push_back(std::move(arguments[i]));
       continue;
@@ -250,7 +310,8 @@ std::vector<std::string> TranslateLocalFlags(std::vector<std::string> arguments)
     if (!flag->ours.empty()) out.emplace_back(flag->ours);
     if (flag->takes_value && i + 1 < arguments.size()) out.push_back(std::move(arguments[++i]));
   }
-  const bool asks = !out.empty() && (out.front() == "--help" || out.front() == "--version" || out.front() == "-h");
+  const bool asks = !out.empty() &&
+                    (out.front() == "--help" || out.front() == "--version" || out.front() == "-h");
   if (!asks && NamedCommand(out).empty()) out.insert(out.begin(), "serve");
   return out;
 }
@@ -264,46 +325,68 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   bool in_memory = false;
   AddServeOptions(serve, &result.serve, &in_memory);
   serve->configurable();
-  CLI::App* simulate =
-      app.add_subcommand("simulate", "play a scenario on the throughput model and say what is throttled");
+  CLI::App* simulate = app.add_subcommand(
+      "simulate", "play a scenario on the throughput model and say what is throttled");
   simulate->add_option("file", result.simulate.file, "the scenario (docs/throughput.md)")
-      ->required()->check(CLI::ExistingFile);
-  simulate->add_option("--out", result.simulate.out_dir, "directory for NAME.json and NAME.svg, made if missing")
+      ->required()
+      ->check(CLI::ExistingFile);
+  simulate
+      ->add_option("--out", result.simulate.out_dir,
+                   "directory for NAME.json and NAME.svg, made if missing")
       ->capture_default_str();
   simulate->add_flag("!--no-files", result.simulate.write_files, "print the summary only");
   simulate->add_option("--seed", result.simulate.seed, "seed, in place of the scenario's");
-  CLI::App* advise = app.add_subcommand("advise", "say what recorded requests tell about keys, indexes and cost");
-  advise->add_option("files", result.advise.files, "recordings (docs/advise.md), in the order of time")
-      ->required()->check(CLI::ExistingFile);
+  CLI::App* advise =
+      app.add_subcommand("advise", "say what recorded requests tell about keys, indexes and cost");
+  advise
+      ->add_option("files", result.advise.files,
+                   "recordings (docs/advise.md), in the order of time")
+      ->required()
+      ->check(CLI::ExistingFile);
   std::string price_file;
-  advise->add_option("--prices", price_file, "TOML file with [prices], as in scenarios (docs/throughput.md)")
+  advise
+      ->add_option("--prices", price_file,
+                   "TOML file with [prices], as in scenarios (docs/throughput.md)")
       ->check(CLI::ExistingFile);
   advise->add_flag("--json", result.advise.json, "print one JSON object");
-  CLI::App* copy = app.add_subcommand("copy", "copy tables from one store to another; may be killed and given again");
-  copy->add_option("--from", result.copy.from, "the source: a directory, or rados:POOL[/NAMESPACE]")->required();
+  CLI::App* copy = app.add_subcommand(
+      "copy", "copy tables from one store to another; may be killed and given again");
+  copy->add_option("--from", result.copy.from, "the source: a directory, or rados:POOL[/NAMESPACE]")
+      ->required();
   copy->add_option("--to", result.copy.to, "the target, made if missing")->required();
   copy->add_option("--table", result.copy.tables, "a table; all of them without");
   copy->add_option("--ceph-conf", result.copy.ceph_conf, "of rados: the cluster's ceph.conf")
       ->envname("STATOR_CEPH_CONF");
-  copy->add_option("--ceph-user", result.copy.ceph_user, "of rados: user of the cluster, without \"client.\"")
-      ->envname("STATOR_CEPH_USER")->capture_default_str();
+  copy->add_option("--ceph-user", result.copy.ceph_user,
+                   "of rados: user of the cluster, without \"client.\"")
+      ->envname("STATOR_CEPH_USER")
+      ->capture_default_str();
   CLI::App* cluster = app.add_subcommand("cluster", "look at a store on a Ceph cluster");
   cluster->require_subcommand(1);
   CLI::App* status = cluster->add_subcommand(
-      "status", "print who serves it, its tablets, and transactions that are not finished; needs no server");
+      "status",
+      "print who serves it, its tablets, and transactions that are not finished; needs no server");
   status->add_option("--ceph-conf", result.cluster.ceph_conf, "the cluster's ceph.conf")
-      ->envname("STATOR_CEPH_CONF")->required();
+      ->envname("STATOR_CEPH_CONF")
+      ->required();
   status->add_option("--pool", result.cluster.pool, "the pool with the store")
-      ->envname("STATOR_POOL")->required();
-  status->add_option("--ceph-user", result.cluster.ceph_user, "user of the cluster, without \"client.\"; osd 'allow rx' does")
-      ->envname("STATOR_CEPH_USER")->capture_default_str();
+      ->envname("STATOR_POOL")
+      ->required();
+  status
+      ->add_option("--ceph-user", result.cluster.ceph_user,
+                   "user of the cluster, without \"client.\"; osd 'allow rx' does")
+      ->envname("STATOR_CEPH_USER")
+      ->capture_default_str();
   status->add_option("--ceph-namespace", result.cluster.ceph_namespace, "namespace of the pool")
       ->envname("STATOR_CEPH_NAMESPACE");
   status->add_flag("--json", result.cluster.json, "print one JSON object");
-  app.footer("Without a subcommand it serves. DynamoDB Local's flags (-port, -inMemory, -dbPath ...) are understood.");
+  app.footer(
+      "Without a subcommand it serves. DynamoDB Local's flags (-port, -inMemory, -dbPath ...) are "
+      "understood.");
   serve->fallthrough();
 
-  std::vector<std::string> arguments = TranslateLocalFlags(std::vector<std::string>(argv + 1, argv + argc));
+  std::vector<std::string> arguments =
+      TranslateLocalFlags(std::vector<std::string>(argv + 1, argv + argc));
   const std::string command(NamedCommand(arguments));
   const std::vector<CLI::App*> commands = app.get_subcommands(nullptr);
   const auto is_named = [&command](const CLI::App* each) { return each->get_name() == command; };
@@ -313,9 +396,11 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     return result;
   }
   // The file is for serve alone: what is wrong in it is nothing to other commands.
-  app.set_config("--config", command == "serve" ? "stator.toml" : "", "settings file of serve (stator.toml), whose options stand under [serve]");
+  app.set_config("--config", command == "serve" ? "stator.toml" : "",
+                 "settings file of serve (stator.toml), whose options stand under [serve]");
   app.config_formatter(std::make_shared<SettingsFile>(*serve, result.serve));
-  app.allow_config_extras(CLI::config_extras_mode::error);  // a misspelt setting must not look as if it took effect
+  app.allow_config_extras(
+      CLI::config_extras_mode::error);  // a misspelt setting must not look as if it took effect
   std::reverse(arguments.begin(), arguments.end());  // CLI11 wants them so
   try {
     app.parse(arguments);

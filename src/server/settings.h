@@ -1,5 +1,5 @@
-// The settings of `stator serve`: one table, read from the command line, the environment (STATOR_*) and stator.toml, in this
-// order of precedence. DynamoDB Local's own flags are accepted too.
+// The settings of `stator serve`: one table, read from the command line, the environment (STATOR_*)
+// and stator.toml, in this order of precedence. DynamoDB Local's own flags are accepted too.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +34,12 @@ struct ServeSettings {
   std::string pool;
   std::string ceph_user = "admin";
   std::string ceph_namespace;
-  uint64_t ceph_split_bytes = 48 << 20;  // a part of a tablet that has grown to one of these is split in two
+  uint64_t ceph_split_bytes =
+      48 << 20;  // a part of a tablet that has grown to one of these is split in two
   uint64_t ceph_split_keys = 50'000;
   Durability durability = Durability::kFsync;
   uint64_t memory_budget_mb = 256;
-  int io_threads = 0;  // 0: one per processor this process may use, at most 8
+  int io_threads = 0;      // 0: one per processor this process may use, at most 8
   int worker_threads = 4;  // kRados: 64 unless set
   std::string account = "000000000000";
   std::string region = "us-east-1";
@@ -50,14 +51,14 @@ struct ServeSettings {
   ClockKind clock = ClockKind::kSystem;
   std::optional<int64_t> clock_start_micros;  // kManual only; absent: the time of day
   std::string log_level = "info";
-  uint64_t seed = 0;  // 0: from the operating system
+  uint64_t seed = 0;        // 0: from the operating system
   std::string record_file;  // empty: requests are not recorded
   request_log::KeyForm record_keys = request_log::KeyForm::kPlain;
   int64_t record_max_mb = 1024;
-  ops::FaultDial::Tables faults;  // [[faults]] of the file; has no flags
-  ops::ThrottlingModes throttling;  // of tables: [[throttling]] of the file
+  ops::FaultDial::Tables faults;           // [[faults]] of the file; has no flags
+  ops::ThrottlingModes throttling;         // of tables: [[throttling]] of the file
   ops::AutoScaler::Defaults auto_scaling;  // [[auto-scaling]] of the file
-  throughput::ModelSettings model;  // [model] of the file
+  throughput::ModelSettings model;         // [model] of the file
 };
 
 struct CommandLine {
@@ -76,7 +77,8 @@ std::string_view EngineName(EngineKind engine);
 // Parses the command line. Help, version and usage errors are printed here and ask for an exit.
 CommandLine ParseCommandLine(int argc, const char* const* argv);
 
-// The arguments with DynamoDB Local's single-dash flags in our spelling, and with `serve` in front if no command is named.
+// The arguments with DynamoDB Local's single-dash flags in our spelling, and with `serve` in front
+// if no command is named.
 std::vector<std::string> TranslateLocalFlags(std::vector<std::string> arguments);
 
 }  // namespace stator::server

@@ -22,11 +22,15 @@
 namespace stator::server {
 namespace {
 
-constexpr std::array<std::string_view, 5> kSections = {"serve", "model", "faults", "throttling", "auto-scaling"};
+constexpr std::array<std::string_view, 5> kSections = {"serve", "model", "faults", "throttling",
+                                                       "auto-scaling"};
 
-[[noreturn]] void Fail(const std::string& message) { throw CLI::ConfigError(message, CLI::ExitCodes::ConfigError); }
+[[noreturn]] void Fail(const std::string& message) {
+  throw CLI::ConfigError(message, CLI::ExitCodes::ConfigError);
+}
 
-[[noreturn]] void FailAt(const std::string& file, const toml::source_region& where, std::string_view what) {
+[[noreturn]] void FailAt(const std::string& file, const toml::source_region& where,
+                         std::string_view what) {
   Fail(fmt::format("{}:{}: {}", file, where.begin.line, what));
 }
 
@@ -45,7 +49,8 @@ std::optional<std::string> TextOf(const toml::node& node) {
 }
 
 // One value, or those of an array.
-std::vector<std::string> TextsOf(const std::string& file, const std::string& key, const toml::node& node) {
+std::vector<std::string> TextsOf(const std::string& file, const std::string& key,
+                                 const toml::node& node) {
   std::vector<std::string> texts;
   const auto add = [&](const toml::node& one) {
     std::optional<std::string> text = TextOf(one);
@@ -60,7 +65,8 @@ std::vector<std::string> TextsOf(const std::string& file, const std::string& key
   return texts;
 }
 
-const toml::table& TableOf(const std::string& file, const std::string& key, const toml::node& node) {
+const toml::table& TableOf(const std::string& file, const std::string& key,
+                           const toml::node& node) {
   const toml::table* table = node.as_table();
   if (table == nullptr) FailAt(file, node.source(), key + ": must be a section");
   return *table;
@@ -68,11 +74,13 @@ const toml::table& TableOf(const std::string& file, const std::string& key, cons
 
 // Hands `take` the settings of each [[section]].
 template <typename Take>
-void TakeEach(const std::string& file, const toml::table& root, const std::string& section, Take take) {
+void TakeEach(const std::string& file, const toml::table& root, const std::string& section,
+              Take take) {
   const toml::node* node = root.get(section);
   if (node == nullptr) return;
   const toml::array* array = node->as_array();
-  if (array == nullptr) FailAt(file, node->source(), fmt::format("{0}: must be written [[{0}]]", section));
+  if (array == nullptr)
+    FailAt(file, node->source(), fmt::format("{0}: must be written [[{0}]]", section));
   for (const toml::node& one : *array) {
     std::vector<ops::FaultSetting> settings;
     for (const auto& [key, value] : TableOf(file, section, one)) {
@@ -80,7 +88,8 @@ void TakeEach(const std::string& file, const toml::table& root, const std::strin
       settings.push_back({name, TextsOf(file, section + "." + name, value)});
     }
     const Status taken = take(std::move(settings));
-    if (!taken.ok()) FailAt(file, one.source(), fmt::format("[[{}]]: {}", section, taken.error().message()));
+    if (!taken.ok())
+      FailAt(file, one.source(), fmt::format("[[{}]]: {}", section, taken.error().message()));
   }
 }
 
@@ -92,7 +101,9 @@ bool SetByEnvironment(const CLI::Option& option) {
 
 }  // namespace
 
-std::string SettingsFile::FileName() const { return serve_.get_parent()->get_config_ptr()->as<std::string>(); }
+std::string SettingsFile::FileName() const {
+  return serve_.get_parent()->get_config_ptr()->as<std::string>();
+}
 
 std::vector<CLI::ConfigItem> SettingsFile::from_config(std::istream& input) const {
   const std::string text{std::istreambuf_iterator<char>(input), {}};
@@ -102,7 +113,9 @@ std::vector<CLI::ConfigItem> SettingsFile::from_config(std::istream& input) cons
   const toml::table& root = parsed.table();
   for (const auto& [key, node] : root) {
     if (std::find(kSections.begin(), kSections.end(), key.str()) != kSections.end()) continue;
-    FailAt(file, node.source(), fmt::format("{}: there is no such section; the options of serve stand under [serve]", key.str()));
+    FailAt(file, node.source(),
+           fmt::format("{}: there is no such section; the options of serve stand under [serve]",
+                       key.str()));
   }
   if (root.contains("model")) {
     // By who reads it in scenarios.
@@ -110,11 +123,15 @@ std::vector<CLI::ConfigItem> SettingsFile::from_config(std::istream& input) cons
     if (!model.ok()) Fail(model.error().message());
     settings_.model = *model;
   }
-  TakeEach(file, root, "faults", [this](std::vector<ops::FaultSetting> rule) { return AddFault(std::move(rule), &settings_.faults); });
-  TakeEach(file, root, "throttling",
-           [this](const std::vector<ops::FaultSetting>& setting) { return AddThrottling(setting, &settings_.throttling); });
-  TakeEach(file, root, "auto-scaling",
-           [this](const std::vector<ops::FaultSetting>& rule) { return AddAutoScaling(rule, &settings_.auto_scaling); });
+  TakeEach(file, root, "faults", [this](std::vector<ops::FaultSetting> rule) {
+    return AddFault(std::move(rule), &settings_.faults);
+  });
+  TakeEach(file, root, "throttling", [this](const std::vector<ops::FaultSetting>& setting) {
+    return AddThrottling(setting, &settings_.throttling);
+  });
+  TakeEach(file, root, "auto-scaling", [this](const std::vector<ops::FaultSetting>& rule) {
+    return AddAutoScaling(rule, &settings_.auto_scaling);
+  });
 
   std::vector<CLI::ConfigItem> items;
   const toml::node* serve = root.get("serve");
@@ -124,7 +141,8 @@ std::vector<CLI::ConfigItem> SettingsFile::from_config(std::istream& input) cons
   for (const auto& [key, node] : TableOf(file, "serve", *serve)) {
     const std::string name(key.str());
     const CLI::Option* option = serve_.get_option_no_throw("--" + name);
-    if (option == nullptr) FailAt(file, node.source(), fmt::format("serve.{}: there is no such setting", name));
+    if (option == nullptr)
+      FailAt(file, node.source(), fmt::format("serve.{}: there is no such setting", name));
     std::vector<std::string> texts = TextsOf(file, "serve." + name, node);
     if (!SetByEnvironment(*option)) items.push_back({parents, name, std::move(texts)});
   }

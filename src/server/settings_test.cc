@@ -98,8 +98,9 @@ port = 1111
   EXPECT_EQ(s.port, 1111);
   const ops::AutoScaler::Defaults wanted = {
       {{"music", ""},
-       {.read = throughput::AutoScalingSettings{
-            .min_units = 5, .max_units = 400, .target = 0.6, .raise_cooldown_seconds = 300}}},
+       {.read =
+            throughput::AutoScalingSettings{
+                .min_units = 5, .max_units = 400, .target = 0.6, .raise_cooldown_seconds = 300}}},
       {{"*", "by-year"}, {.write = throughput::AutoScalingSettings{.lower_when_idle = true}}}};
   EXPECT_EQ(s.auto_scaling, wanted);
   const std::string music = "[[auto-scaling]]\ntable = \"music\"\n";
@@ -114,9 +115,26 @@ port = 1111
 }
 
 TEST_F(SettingsTest, CommandLine) {
-  const ServeSettings s = Serve({"serve", "--port", "0", "--host", "0.0.0.0", "--host", "::", "--data-dir=/x", "--durability", "os",
-                                 "--cors", "https://a.example,https://b.example", "--account", "123456789012", "--require-auth", "false",
-                                 "--log-level", "debug", "--seed", "42"});
+  const ServeSettings s = Serve({"serve",
+                                 "--port",
+                                 "0",
+                                 "--host",
+                                 "0.0.0.0",
+                                 "--host",
+                                 "::",
+                                 "--data-dir=/x",
+                                 "--durability",
+                                 "os",
+                                 "--cors",
+                                 "https://a.example,https://b.example",
+                                 "--account",
+                                 "123456789012",
+                                 "--require-auth",
+                                 "false",
+                                 "--log-level",
+                                 "debug",
+                                 "--seed",
+                                 "42"});
   EXPECT_EQ(s.port, 0);
   EXPECT_EQ(s.hosts, (Arguments{"0.0.0.0", "::"}));
   EXPECT_EQ(s.data_dir, "/x");
@@ -129,7 +147,9 @@ TEST_F(SettingsTest, CommandLine) {
 }
 
 TEST_F(SettingsTest, CommandLineBeforeEnvironmentBeforeFile) {
-  WriteToml("[serve]\nport = 1111\nregion = \"from-file-1\"\naccount = \"111111111111\"\nin-memory = true\ncors = [\"https://f.example\"]\n");
+  WriteToml(
+      "[serve]\nport = 1111\nregion = \"from-file-1\"\naccount = \"111111111111\"\nin-memory = "
+      "true\ncors = [\"https://f.example\"]\n");
   SetEnvironment("STATOR_PORT", "2222");
   SetEnvironment("STATOR_REGION", "from-environment-1");
   ServeSettings s = Serve({"serve", "--port", "3333"});
@@ -180,9 +200,12 @@ TEST_F(SettingsTest, WhatIsWrongInTheFileIsToldWithItsPlace) {
   };
   refused("[serve]\nport = 1\nbogus = 1\n", "stator.toml:3: serve.bogus: there is no such setting");
   refused("\n[bogus]\n", "stator.toml:2: bogus: there is no such section");
-  refused("port = 1\n", "stator.toml:1: port: there is no such section; the options of serve stand under [serve]");
+  refused(
+      "port = 1\n",
+      "stator.toml:1: port: there is no such section; the options of serve stand under [serve]");
   refused("[serve\n", "stator.toml:1: ");
-  refused("[serve]\nport = { a = 1 }\n", "stator.toml:2: serve.port: must be a value, or an array of values");
+  refused("[serve]\nport = { a = 1 }\n",
+          "stator.toml:2: serve.port: must be a value, or an array of values");
   refused("serve = 1\n", "stator.toml:1: serve: must be a section");
   refused("[faults]\ntable = \"a\"\n", "stator.toml:1: faults: must be written [[faults]]");
   refused("[serve]\nin-memory = \"perhaps\"\n", "perhaps");
@@ -241,10 +264,14 @@ TEST_F(SettingsTest, EnginesAndWhatBelongsToThem) {
   EXPECT_EQ(s.worker_threads, 64);
   EXPECT_EQ(s.ceph_split_bytes, kv_rados::RadosOptions().split_bytes);
   EXPECT_EQ(s.ceph_split_keys, kv_rados::RadosOptions().split_keys);
-  EXPECT_EQ(Serve({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--worker-threads=8"}).worker_threads, 8);
+  EXPECT_EQ(
+      Serve({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--worker-threads=8"}).worker_threads,
+      8);
   SetEnvironment("STATOR_ENGINE", "rados");
   SetEnvironment("STATOR_CEPH_CONF", "/e");
-  WriteToml("[serve]\npool = \"f\"\nceph-user = \"u\"\nceph-namespace = \"n\"\nceph-split-bytes = 65536\nceph-split-keys = 100\n");
+  WriteToml(
+      "[serve]\npool = \"f\"\nceph-user = \"u\"\nceph-namespace = \"n\"\nceph-split-bytes = "
+      "65536\nceph-split-keys = 100\n");
   s = Serve({"serve"});
   EXPECT_EQ(s.engine, EngineKind::kRados);
   EXPECT_EQ(s.ceph_conf, "/e");
@@ -258,17 +285,25 @@ TEST_F(SettingsTest, EnginesAndWhatBelongsToThem) {
 TEST_F(SettingsTest, SettingsOfAnotherEngineAreRefused) {
   ExpectExit({"--engine=tape"}, false, "--engine: tape is not one of rocksdb|memory|rados");
   ExpectExit({"--engine=1"}, false, "--engine: 1 is not one of rocksdb|memory|rados");
-  ExpectExit({"--in-memory", "--engine=rocksdb"}, false, "--in-memory contradicts --engine=rocksdb");
+  ExpectExit({"--in-memory", "--engine=rocksdb"}, false,
+             "--in-memory contradicts --engine=rocksdb");
   ExpectExit({"--engine=rados"}, false, "--engine=rados needs --ceph-conf");
   ExpectExit({"--engine=rados", "--ceph-conf=/c"}, false, "--engine=rados needs --pool");
-  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--in-memory"}, false, "--in-memory contradicts --engine=rados");
-  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--data-dir=/x"}, false, "--data-dir is not for --engine=rados");
-  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--durability=os"}, false, "--durability is not for --engine=rados");
+  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--in-memory"}, false,
+             "--in-memory contradicts --engine=rados");
+  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--data-dir=/x"}, false,
+             "--data-dir is not for --engine=rados");
+  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--durability=os"}, false,
+             "--durability is not for --engine=rados");
   ExpectExit({"--pool=p"}, false, "--pool is for --engine=rados, not rocksdb");
-  ExpectExit({"--in-memory", "--ceph-conf=/c"}, false, "--ceph-conf is for --engine=rados, not memory");
-  ExpectExit({"--ceph-split-keys=100"}, false, "--ceph-split-keys is for --engine=rados, not rocksdb");
-  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--ceph-split-keys=3"}, false, "--ceph-split-keys");
-  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--ceph-split-bytes=100000000"}, false, "--ceph-split-bytes");
+  ExpectExit({"--in-memory", "--ceph-conf=/c"}, false,
+             "--ceph-conf is for --engine=rados, not memory");
+  ExpectExit({"--ceph-split-keys=100"}, false,
+             "--ceph-split-keys is for --engine=rados, not rocksdb");
+  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--ceph-split-keys=3"}, false,
+             "--ceph-split-keys");
+  ExpectExit({"--engine=rados", "--ceph-conf=/c", "--pool=p", "--ceph-split-bytes=100000000"},
+             false, "--ceph-split-bytes");
 }
 
 TEST_F(SettingsTest, ClusterStatus) {
@@ -289,17 +324,20 @@ TEST_F(SettingsTest, ClusterStatus) {
 }
 
 TEST_F(SettingsTest, FlagsOfDynamoDbLocal) {
-  EXPECT_EQ(TranslateLocalFlags({"-port", "8000", "-inMemory", "-sharedDb"}), (Arguments{"serve", "--port", "8000", "--in-memory"}));
+  EXPECT_EQ(TranslateLocalFlags({"-port", "8000", "-inMemory", "-sharedDb"}),
+            (Arguments{"serve", "--port", "8000", "--in-memory"}));
   ServeSettings s = Serve({"-port", "8001", "-inMemory", "-sharedDb"});
   EXPECT_EQ(s.port, 8001);
   EXPECT_EQ(s.engine, EngineKind::kMemory);
-  s = Serve({"-dbPath", "/data", "-cors", "https://a.example", "-delayTransientStatuses", "-optimizeDbBeforeStartup", "-disableTelemetry"});
+  s = Serve({"-dbPath", "/data", "-cors", "https://a.example", "-delayTransientStatuses",
+             "-optimizeDbBeforeStartup", "-disableTelemetry"});
   EXPECT_EQ(s.data_dir, "/data");
   EXPECT_EQ(s.cors, Arguments{"https://a.example"});
   EXPECT_TRUE(s.delay_transient_statuses);
   EXPECT_EQ(Serve({"serve", "-port", "8002"}).port, 8002);
   // A value that looks like a flag is a value.
-  EXPECT_EQ(TranslateLocalFlags({"-dbPath", "-inMemory"}), (Arguments{"serve", "--data-dir", "-inMemory"}));
+  EXPECT_EQ(TranslateLocalFlags({"-dbPath", "-inMemory"}),
+            (Arguments{"serve", "--data-dir", "-inMemory"}));
   // A flag without its value is refused with a sentence, not a crash.
   ExpectExit({"-port"}, false, "--port");
   ExpectExit({"-help"}, true, "serve");

@@ -28,7 +28,8 @@ void SharedClock::AdvanceTo(int64_t micros) {
 Status SharedClock::Join(std::optional<int64_t> start, int64_t now) {
   TRY(settings_.Change(kSetting, [&](fleet::SharedSettings::Texts* texts) -> Status {
     const auto found = texts->find(kSetting);
-    const std::optional<int64_t> stored = found == texts->end() ? std::nullopt : TimeIn(found->second);
+    const std::optional<int64_t> stored =
+        found == texts->end() ? std::nullopt : TimeIn(found->second);
     const int64_t time = stored ? std::max(*stored, start.value_or(*stored)) : start.value_or(now);
     if (stored != time) (*texts)[kSetting] = std::to_string(time);
     return OkStatus();
@@ -47,7 +48,8 @@ Status SharedClock::Join(std::optional<int64_t> start, int64_t now) {
 Status SharedClock::Move(FunctionRef<Result<int64_t>(int64_t now)> target) {
   return settings_.Change(kSetting, [&](fleet::SharedSettings::Texts* texts) -> Status {
     const auto found = texts->find(kSetting);
-    const std::optional<int64_t> stored = found == texts->end() ? std::nullopt : TimeIn(found->second);
+    const std::optional<int64_t> stored =
+        found == texts->end() ? std::nullopt : TimeIn(found->second);
     const int64_t now = std::max(stored.value_or(0), clock_.NowMicros());
     ASSIGN_OR_RETURN(const int64_t then, target(now));
     (*texts)[kSetting] = std::to_string(std::max(now, then));

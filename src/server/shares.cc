@@ -16,8 +16,12 @@ constexpr std::string_view kPlanKey = "plan";
 constexpr std::string_view kGrantPrefix = "grant/";
 constexpr std::string_view kReportPrefix = "report/";
 
-std::string GrantKey(std::string_view name) { return std::string(kGrantPrefix) + std::string(name); }
-std::string ReportKey(std::string_view name) { return std::string(kReportPrefix) + std::string(name); }
+std::string GrantKey(std::string_view name) {
+  return std::string(kGrantPrefix) + std::string(name);
+}
+std::string ReportKey(std::string_view name) {
+  return std::string(kReportPrefix) + std::string(name);
+}
 
 kv::Put PutOf(std::string key, std::string_view bytes) {
   return {kSharesTablet, std::move(key), table::EncodeItemValue(bytes)};
@@ -46,9 +50,9 @@ void Shares::Start() {
 
 bool Shares::WaitForGrant(int64_t micros) {
   std::unique_lock<Mutex> lock(mutex_);
-  return wake_.wait_for(lock, std::chrono::microseconds(micros),
-                        [this] { return view_.granted || stopped_; }) &&
-         view_.granted;
+  return wake_.wait_for(lock, std::chrono::microseconds(micros), [this] {
+    return view_.granted || stopped_;
+  }) && view_.granted;
 }
 
 void Shares::Stop() {
@@ -98,7 +102,8 @@ Status Shares::Step() {
   Status understood = read;
   if (read.ok() && values[0]) {
     version = kv::StampOf(*values[0]);
-    if (Result<throughput::SharePlan> decoded = Read<throughput::SharePlan>(*values[0]); decoded.ok()) {
+    if (Result<throughput::SharePlan> decoded = Read<throughput::SharePlan>(*values[0]);
+        decoded.ok()) {
       plan = std::move(*decoded);
     } else {
       understood = decoded.error();
@@ -120,7 +125,8 @@ Status Shares::Step() {
     LogWarn("this process has had no part in the capacity of tables for a while",
             {{"allocator", plan ? plan->allocator : ""}});
   }
-  if (news.granted) holder_.PutInForce(*record, admission_.PutInForce(record->grant, record->moved));
+  if (news.granted)
+    holder_.PutInForce(*record, admission_.PutInForce(record->grant, record->moved));
   admission_.SetValidUntil(holder_.valid_until());
   {
     const MutexLock lock(mutex_);
@@ -147,8 +153,9 @@ Status Shares::Step() {
 }
 
 Status Shares::Tell(int64_t ticks) {
-  const double seconds =
-      used_until_ == INT64_MIN ? 1 : static_cast<double>(std::max<int64_t>(1, ticks - used_until_)) / 1e6;
+  const double seconds = used_until_ == INT64_MIN
+                             ? 1
+                             : static_cast<double>(std::max<int64_t>(1, ticks - used_until_)) / 1e6;
   used_until_ = ticks;
   const throughput::Report report = holder_.Ask(ticks, admission_.TakeUse(seconds));
   kv::Batch batch;
@@ -167,7 +174,8 @@ Status Shares::Allocate() {
   // The plan comes first but for grants: were it written while this reads, the guard would say so.
   const std::string plan_key(kPlanKey);
   std::string value;
-  ASSIGN_OR_RETURN(const bool planned, engine_.Get(kSharesTablet, kPlanKey, kv::Tier::kAny, &value));
+  ASSIGN_OR_RETURN(const bool planned,
+                   engine_.Get(kSharesTablet, kPlanKey, kv::Tier::kAny, &value));
   if (planned) {
     version = kv::StampOf(value);
     ASSIGN_OR_RETURN(state.plan, Read<throughput::SharePlan>(value));
@@ -175,12 +183,16 @@ Status Shares::Allocate() {
   const auto visit = [&](std::string_view key, std::string_view bytes) {
     if (key.starts_with(kGrantPrefix)) {
       auto record = Read<throughput::GrantRecord>(bytes);
-      if (!record.ok()) understood = record.error();
-      else state.grants[std::string(key.substr(kGrantPrefix.size()))] = std::move(*record);
+      if (!record.ok())
+        understood = record.error();
+      else
+        state.grants[std::string(key.substr(kGrantPrefix.size()))] = std::move(*record);
     } else if (key.starts_with(kReportPrefix)) {
       auto report = Read<throughput::Report>(bytes);
-      if (!report.ok()) understood = report.error();
-      else reports[std::string(key.substr(kReportPrefix.size()))] = std::move(*report);
+      if (!report.ok())
+        understood = report.error();
+      else
+        reports[std::string(key.substr(kReportPrefix.size()))] = std::move(*report);
     }
     return understood.ok();
   };
@@ -188,13 +200,13 @@ Status Shares::Allocate() {
   TRY(std::move(understood));
 
   const std::map<uint32_t, throughput::SharedLimits> limits = admission_.Limits();
-  throughput::ShareAllocator::Outcome outcome = allocator_.Step(
-      clock_.TicksMicros(), reports, std::move(state),
-      [&limits](uint32_t tablet) -> std::optional<throughput::SharedLimits> {
-        const auto found = limits.find(tablet);
-        if (found == limits.end()) return std::nullopt;
-        return found->second;
-      });
+  throughput::ShareAllocator::Outcome outcome =
+      allocator_.Step(clock_.TicksMicros(), reports, std::move(state),
+                      [&limits](uint32_t tablet) -> std::optional<throughput::SharedLimits> {
+                        const auto found = limits.find(tablet);
+                        if (found == limits.end()) return std::nullopt;
+                        return found->second;
+                      });
   admission_.AddForeign(outcome.used);
   outcome.next.plan.resources = admission_.Decisions();
 

@@ -35,11 +35,11 @@ class Shares {
   };
   // What this process knows of the division.
   struct View {
-    bool granted = false;     // it may use capacity now
-    double even = 0;          // part of every limit that nobody uses much of
+    bool granted = false;  // it may use capacity now
+    double even = 0;       // part of every limit that nobody uses much of
     bool allocates = false;
-    size_t processes = 0;     // that are there; known to the allocator only
-    std::string allocator;    // its name; empty: unknown
+    size_t processes = 0;   // that are there; known to the allocator only
+    std::string allocator;  // its name; empty: unknown
   };
 
   // `admission` has been told to Share, and it and the rest outlive this.

@@ -1,5 +1,5 @@
-// Several processes, each with a table of the same name and tablet, one store for what they tell one
-// another, and clocks that start anywhere.
+// Several processes, each with a table of the same name and tablet, one store for what they tell
+// one another, and clocks that start anywhere.
 #include "server/shares.h"
 
 #include <gtest/gtest.h>
@@ -26,9 +26,11 @@ struct Process : ops::TestWorld {
       : ops::TestWorld(seed, 1, 100, false), transport(store.Attach(), faults) {
     env.settings.throughput = model;
     env.admission.Share();
-    env.admission.Start({enforce ? throughput::Throttling::kEnforce : throughput::Throttling::kObserve, {}}, model);
+    env.admission.Start(
+        {enforce ? throughput::Throttling::kEnforce : throughput::Throttling::kObserve, {}}, model);
     clock.AdvanceMicros(static_cast<int64_t>(random.Below(1'000'000)) * kSecond);
-    shares = std::make_unique<Shares>(transport, env.admission, clock, Shares::Options{.name = name});
+    shares =
+        std::make_unique<Shares>(transport, env.admission, clock, Shares::Options{.name = name});
   }
 
   // With `index_units` the table has an index of `g`.
@@ -60,13 +62,15 @@ struct Process : ops::TestWorld {
     int served = 0;
     for (int i = 0; i < asked; ++i) {
       const bool entry = random.Unit() < entries;
-      const auto answer = entry ? Put("e" + std::to_string(++entries_asked), ", g: 'g" + std::to_string(random.Below(1000)) + "'")
+      const auto answer = entry ? Put("e" + std::to_string(++entries_asked),
+                                      ", g: 'g" + std::to_string(random.Below(1000)) + "'")
                                 : Put(hot ? "hot" : "k" + std::to_string(random.Below(1000)));
       if (answer.ok()) {
         ++served;
         entries_served += entry;
       } else {
-        EXPECT_EQ(answer.error().code(), ErrorCode::kProvisionedThroughputExceeded) << answer.error().message();
+        EXPECT_EQ(answer.error().code(), ErrorCode::kProvisionedThroughputExceeded)
+            << answer.error().message();
       }
     }
     return served;
@@ -76,7 +80,7 @@ struct Process : ops::TestWorld {
   kv::FaultEngine transport;
   std::unique_ptr<Shares> shares;
   int asked_per_second = 0;
-  bool hot = false;  // all of it is for one key
+  bool hot = false;    // all of it is for one key
   double entries = 0;  // so much of it writes an entry of the index too, one unit there
   int64_t entries_asked = 0, entries_served = 0;
   bool frozen = false;
@@ -85,7 +89,8 @@ struct Process : ops::TestWorld {
 struct Cluster {
   Process& Join(bool enforce = true, kv::FaultOptions faults = {}) {
     const std::string name = "p" + std::to_string(processes.size());
-    processes.push_back(std::make_unique<Process>(store, name, processes.size() + 1, enforce, faults, model));
+    processes.push_back(
+        std::make_unique<Process>(store, name, processes.size() + 1, enforce, faults, model));
     return *processes.back();
   }
   // Seconds pass; returns what was served in them.
@@ -106,7 +111,8 @@ struct Cluster {
         p->env.admission.Advance();
       }
       served_in_all += served;
-      EXPECT_LE(watched_ += served, limit_ * ++watched_seconds_ + allowance_) << "after " << watched_seconds_ << " s";
+      EXPECT_LE(watched_ += served, limit_ * ++watched_seconds_ + allowance_)
+          << "after " << watched_seconds_ << " s";
     }
     return served_in_all;
   }
@@ -171,10 +177,11 @@ TEST(Shares, AFrozenProcessUsesNothingWhenItWakesUp) {
   Process& sleeper = *cluster.processes[1];
   EXPECT_EQ(sleeper.Serve(3), 3);
   sleeper.frozen = true;
-  // Its last report is seen up to a second late, its grant is over 10.2 s after that, and what was free then is in force at the
-  // others' next step but one.
+  // Its last report is seen up to a second late, its grant is over 10.2 s after that, and what was
+  // free then is in force at the others' next step but one.
   cluster.Run(14);
-  for (const size_t other : {0, 2}) EXPECT_NEAR(cluster.processes[other]->shares->view().even, 0.5, 0.01);
+  for (const size_t other : {0, 2})
+    EXPECT_NEAR(cluster.processes[other]->shares->view().even, 0.5, 0.01);
   // Awake, but its thread has not run yet.
   EXPECT_EQ(sleeper.Serve(3), 0);
   const auto refusal = sleeper.Put("k");
@@ -187,7 +194,8 @@ TEST(Shares, AFrozenProcessUsesNothingWhenItWakesUp) {
   EXPECT_EQ(sleeper.Serve(3), 3);
 }
 
-// 70, 20 and 10 in a hundred of what is twice as much as the table can do. Units are those of the load, one each.
+// 70, 20 and 10 in a hundred of what is twice as much as the table can do. Units are those of the
+// load, one each.
 struct Skewed : Cluster {
   static constexpr int kUnits = 300;      // of the table, per second
   static constexpr int kPartition = 100;  // of a partition
@@ -201,8 +209,8 @@ struct Skewed : Cluster {
       p.asked_per_second = hot ? asked / 3 : asked;
       p.hot = hot;
     }
-    // What there is at the start: of the table a second's units. Then the requests of a second, which pass one after the other
-    // and may overdraw by one each.
+    // What there is at the start: of the table a second's units. Then the requests of a second,
+    // which pass one after the other and may overdraw by one each.
     Watch(per_second, per_second + 3);
     Run(12);
   }
@@ -244,7 +252,8 @@ INSTANTIATE_TEST_SUITE_P(Limits, SkewedShares, testing::Values(false, true), [](
   return info.param ? "OfAHotPartition" : "OfTheTable";
 });
 
-// A table of which twice as much is asked as it can do, and an index of it likewise: a write with an entry needs units of both.
+// A table of which twice as much is asked as it can do, and an index of it likewise: a write with
+// an entry needs units of both.
 class SharesOfTableAndIndex : public testing::TestWithParam<std::array<double, 3>> {};
 
 TEST_P(SharesOfTableAndIndex, BothLimitsAreUsedAndKept) {
@@ -281,7 +290,8 @@ TEST_P(SharesOfTableAndIndex, BothLimitsAreUsedAndKept) {
   }
 }
 
-constexpr std::array<double, 3> kMixes[] = {{0.5, 0.5, 0.5}, {1, 0, 0}, {0, 1, 1}, {0.8, 0.3, 0.05}};
+constexpr std::array<double, 3> kMixes[] = {
+    {0.5, 0.5, 0.5}, {1, 0, 0}, {0, 1, 1}, {0.8, 0.3, 0.05}};
 INSTANTIATE_TEST_SUITE_P(Loads, SharesOfTableAndIndex, testing::ValuesIn(kMixes));
 
 TEST(Shares, WhoOnlyObservesIsNeverRefused) {
@@ -323,7 +333,8 @@ TEST(Shares, NobodyIsLeftWithoutWhenTheAllocatorDies) {
   }
   for (int second = 0; second < 30; ++second) {
     cluster.Run(1);
-    for (const auto& p : cluster.processes) EXPECT_TRUE(p->frozen || p->shares->view().granted) << second;
+    for (const auto& p : cluster.processes)
+      EXPECT_TRUE(p->frozen || p->shares->view().granted) << second;
   }
   for (const auto& p : cluster.processes) {
     if (p->frozen) continue;
@@ -391,7 +402,8 @@ TEST(Shares, BoundsInsideCollectionsAreTold) {
   }
   cluster.Run(3);
   for (const auto& p : cluster.processes) {
-    EXPECT_EQ(p->Model().InnerBounds(), (std::vector<throughput::KeyBound>{{uint64_t{1} << 63, "m"}}));
+    EXPECT_EQ(p->Model().InnerBounds(),
+              (std::vector<throughput::KeyBound>{{uint64_t{1} << 63, "m"}}));
   }
 }
 
@@ -408,10 +420,13 @@ TEST(Shares, ByItsOwnThread) {
   EXPECT_FALSE(admission.Granted());
   // It has left nothing behind but a plan without an allocator.
   std::vector<std::string> keys;
-  ASSERT_TRUE(one.transport.Scan({kSharesTablet, {}, {}}, kv::Tier::kAny, [&](std::string_view key, std::string_view) {
-    keys.emplace_back(key);
-    return true;
-  }).ok());
+  ASSERT_TRUE(one.transport
+                  .Scan({kSharesTablet, {}, {}}, kv::Tier::kAny,
+                        [&](std::string_view key, std::string_view) {
+                          keys.emplace_back(key);
+                          return true;
+                        })
+                  .ok());
   EXPECT_EQ(keys, (std::vector<std::string>{"grant/two", "plan"}));
 }
 

@@ -7,7 +7,8 @@
 
 namespace stator::server {
 
-// NAME of /_stator/tables/NAME and `call`, which begins with a slash; nullopt: another path. A view of `path`.
+// NAME of /_stator/tables/NAME and `call`, which begins with a slash; nullopt: another path. A view
+// of `path`.
 inline std::optional<std::string_view> TableIn(std::string_view path, std::string_view call) {
   constexpr std::string_view kBefore = "/_stator/tables/";
   if (!path.starts_with(kBefore) || !path.ends_with(call)) return std::nullopt;

@@ -260,9 +260,8 @@ Result<std::string> Insights(const ops::Environment& env, const Resource& resour
                        const HeavyHitters::Of of = rule.sort_keys ? HeavyHitters::Of::kItems
                                                                   : HeavyHitters::Of::kCollections;
                        return fmt::format(R"({{"name":{},"contributors":{}}})", Quoted(rule.name),
-                                          Contributors(rule.throttled
-                                                           ? model.MostRefused(of, limit)
-                                                           : model.Hottest(of, limit),
+                                          Contributors(rule.throttled ? model.MostRefused(of, limit)
+                                                                      : model.Hottest(of, limit),
                                                        all, rule.sort_keys));
                      }));
 }

@@ -39,7 +39,8 @@ class InstancesTest : public testing::Test {
     options.port = static_cast<uint16_t>(8101 + instances_.size());
     options.connections = [] { return 0; };
     options.sweep = sweep;
-    auto engine = std::make_unique<kv_tx::TransactionEngine>(memory_.Attach(), kv_tx::Options{.threads = 2});
+    auto engine =
+        std::make_unique<kv_tx::TransactionEngine>(memory_.Attach(), kv_tx::Options{.threads = 2});
     instances_.push_back(Instance::Open(settings, std::move(engine), std::move(options)).value());
     EXPECT_TRUE(instances_.back()->Start().ok());
     return *instances_.back();
@@ -50,13 +51,14 @@ class InstancesTest : public testing::Test {
     http::Request request;
     request.method = method;
     request.target = target;
-    request.headers = {{"X-Stator-Management", "true"},
-                       {"X-Amz-Target", operation},
-                       {"Content-Type", "application/x-amz-json-1.0"},
-                       {"Authorization",
-                        "AWS4-HMAC-SHA256 Credential=AKID/20261101/us-east-1/dynamodb/aws4_request, "
-                        "SignedHeaders=host;x-amz-date, Signature=abc"},
-                       {"X-Amz-Date", "20261101T000000Z"}};
+    request.headers = {
+        {"X-Stator-Management", "true"},
+        {"X-Amz-Target", operation},
+        {"Content-Type", "application/x-amz-json-1.0"},
+        {"Authorization",
+         "AWS4-HMAC-SHA256 Credential=AKID/20261101/us-east-1/dynamodb/aws4_request, "
+         "SignedHeaders=host;x-amz-date, Signature=abc"},
+        {"X-Amz-Date", "20261101T000000Z"}};
     const size_t size = body.size();
     body.append(http::kBodyPadding, ' ');
     request.body = std::string_view(body).substr(0, size);
@@ -67,18 +69,20 @@ class InstancesTest : public testing::Test {
   }
   // Returns the tablet of its items.
   kv::Tablet CreateTable(Instance& instance, const std::string& name) {
-    const http::Reply reply =
-        Ask(instance, "POST", "/", "DynamoDB_20120810.CreateTable",
-            R"({"TableName":")" + name +
-                R"(","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"BillingMode":"PAY_PER_REQUEST",)"
-                R"("AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}]})");
+    const http::Reply reply = Ask(
+        instance, "POST", "/", "DynamoDB_20120810.CreateTable",
+        R"({"TableName":")" + name +
+            R"(","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"BillingMode":"PAY_PER_REQUEST",)"
+            R"("AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}]})");
     EXPECT_EQ(reply.status, 200) << reply.body;
     return instance.environment().store.Find(name)->descriptor.tablet();
   }
 
-  // A process that began to put `text` under a key in all of the tablets an hour ago, and died after
-  // so many changes of the store. Each tablet but the first takes one, and then the decision one.
-  void DieInATransaction(const std::vector<kv::Tablet>& tablets, const std::string& text, int after) {
+  // A process that began to put `text` under a key in all of the tablets an hour ago, and died
+  // after so many changes of the store. Each tablet but the first takes one, and then the decision
+  // one.
+  void DieInATransaction(const std::vector<kv::Tablet>& tablets, const std::string& text,
+                         int after) {
     ManualClock clock(SystemClock().NowMicros() - 3'600'000'000);
     auto mortal = std::make_unique<table::test::MortalEngine>(memory_.Attach());
     mortal->DieAfter(after);

@@ -1,4 +1,5 @@
-// An engine that behaves as one behind a network: nothing is in memory, and it knows the thread that must never wait for it.
+// An engine that behaves as one behind a network: nothing is in memory, and it knows the thread
+// that must never wait for it.
 #pragma once
 
 #include <atomic>
@@ -24,7 +25,8 @@ class NetworkEngine final : public kv::Engine {
     capabilities.blocking = true;
     return capabilities;
   }
-  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override {
+  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
+                   std::string* value) override {
     if (tier == kv::Tier::kMemory) return WouldBlock();
     if (tier == kv::Tier::kAny) Wait();
     return inner_->Get(tablet, key, tier, value);
@@ -32,7 +34,8 @@ class NetworkEngine final : public kv::Engine {
   void GetLater(kv::Tablet tablet, std::string_view key, GetDone done) override {
     inner_->GetLater(tablet, key, std::move(done));
   }
-  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override {
+  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier,
+                  std::vector<std::optional<std::string>>* values) override {
     if (tier == kv::Tier::kMemory) return WouldBlock();
     if (tier == kv::Tier::kAny) Wait();
     return inner_->MultiGet(points, tier, values);
@@ -43,7 +46,9 @@ class NetworkEngine final : public kv::Engine {
     if (tier == kv::Tier::kAny) Wait();
     return inner_->Scan(range, tier, visit);
   }
-  void Apply(kv::Batch batch, kv::ApplyDone done) override { inner_->Apply(std::move(batch), std::move(done)); }
+  void Apply(kv::Batch batch, kv::ApplyDone done) override {
+    inner_->Apply(std::move(batch), std::move(done));
+  }
   Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) override {
     if (tier != kv::Tier::kAny) return WouldBlock();
     Wait();
@@ -63,7 +68,9 @@ class NetworkEngine final : public kv::Engine {
   Status Checkpoint(const std::string& directory) override { return inner_->Checkpoint(directory); }
 
  private:
-  static Error WouldBlock() { return Error(ErrorCode::kWouldBlock, "this would wait for the network"); }
+  static Error WouldBlock() {
+    return Error(ErrorCode::kWouldBlock, "this would wait for the network");
+  }
   void Wait() const {
     if (std::this_thread::get_id() == forbidden_.load()) ++forbidden_calls_;
   }

@@ -26,7 +26,8 @@ Result<Throttling> ReadMode(std::string_view body) {
   std::string_view text;
   if (parser.parse(simdjson::padded_string(body)).get(object) != simdjson::SUCCESS ||
       object.size() != 1 || object["mode"].get(text) != simdjson::SUCCESS) {
-    return ValidationError(R"(Expected {"mode": "off"}, {"mode": "observe"} or {"mode": "enforce"})");
+    return ValidationError(
+        R"(Expected {"mode": "off"}, {"mode": "observe"} or {"mode": "enforce"})");
   }
   return ModeIn(text);
 }
@@ -36,12 +37,14 @@ Result<Throttling> ReadMode(std::string_view body) {
 void ThrottlingControl::Share(fleet::SharedSettings& settings, ops::ThrottlingModes own) {
   shared_ = &settings;
   own_ = std::move(own);
-  settings.Follow(std::string(kSettings), [this](const std::string& name, const std::optional<std::string>& text) {
-    FollowTable(name.substr(kSettings.size()), text);
-  });
+  settings.Follow(std::string(kSettings),
+                  [this](const std::string& name, const std::optional<std::string>& text) {
+                    FollowTable(name.substr(kSettings.size()), text);
+                  });
 }
 
-void ThrottlingControl::FollowTable(const std::string& table, const std::optional<std::string>& text) {
+void ThrottlingControl::FollowTable(const std::string& table,
+                                    const std::optional<std::string>& text) {
   std::optional<Throttling> mode;
   if (text) {
     mode = throughput::ThrottlingOf(*text);  // none if it is kAsOthers
@@ -55,7 +58,8 @@ void ThrottlingControl::FollowTable(const std::string& table, const std::optiona
   }
 }
 
-Status ThrottlingControl::Set(const std::optional<std::string>& table, std::optional<Throttling> mode) {
+Status ThrottlingControl::Set(const std::optional<std::string>& table,
+                              std::optional<Throttling> mode) {
   if (shared_ != nullptr) {
     return shared_->Change(kSettings, [&](fleet::SharedSettings::Texts* texts) {
       const std::string name = std::string(kSettings).append(table ? *table : kAll);

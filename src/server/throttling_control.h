@@ -2,10 +2,10 @@
 // (docs/throughput.md):
 //
 //   GET    /_stator/throttling               {"mode":"observe","tables":{"votes":"enforce"}}
-//   PUT    /_stator/throttling               {"mode":"enforce"}: all tables without a mode of their own
-//   GET    /_stator/tables/NAME/throttling   {"mode":"enforce"}
-//   PUT    /_stator/tables/NAME/throttling   {"mode":"enforce"}; the table need not exist yet
-//   DELETE /_stator/tables/NAME/throttling   as all others
+//   PUT    /_stator/throttling               {"mode":"enforce"}: all tables without a mode of their
+//   own GET    /_stator/tables/NAME/throttling   {"mode":"enforce"} PUT
+//   /_stator/tables/NAME/throttling   {"mode":"enforce"}; the table need not exist yet DELETE
+//   /_stator/tables/NAME/throttling   as all others
 #pragma once
 
 #include <optional>
@@ -23,8 +23,9 @@ namespace stator::server {
 class ThrottlingControl {
  public:
   explicit ThrottlingControl(ops::Admission& admission) : admission_(admission) {}
-  // From now on what calls set holds for all processes of the store. `own` are the modes of this process's settings, which hold
-  // where nobody has said anything. The settings outlive this object's calls.
+  // From now on what calls set holds for all processes of the store. `own` are the modes of this
+  // process's settings, which hold where nobody has said anything. The settings outlive this
+  // object's calls.
   void Share(fleet::SharedSettings& settings, ops::ThrottlingModes own);
 
   static bool Takes(std::string_view method) {

@@ -24,14 +24,10 @@ std::string_view Word(Access access) { return access == Access::kRead ? "read" :
 // The middle of the name that CloudWatch has for throttle events of a limit.
 std::string_view Word(Limit limit) {
   switch (limit) {
-    case Limit::kProvisioned:
-      return "provisioned_throughput";
-    case Limit::kAccount:
-      return "account_limit";
-    case Limit::kKeyRange:
-      return "key_range_throughput";
-    case Limit::kMaxOnDemand:
-      return "max_on_demand_throughput";
+    case Limit::kProvisioned: return "provisioned_throughput";
+    case Limit::kAccount: return "account_limit";
+    case Limit::kKeyRange: return "key_range_throughput";
+    case Limit::kMaxOnDemand: return "max_on_demand_throughput";
   }
   return "";
 }

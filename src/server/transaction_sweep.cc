@@ -39,8 +39,8 @@ std::vector<NamedTablet> TabletsOf(const table::CatalogSnapshot& catalog) {
   return tablets;
 }
 
-TransactionSweep::TransactionSweep(kv_tx::TransactionEngine& engine, const Clock& clock, IsMine is_mine,
-                                   Options options)
+TransactionSweep::TransactionSweep(kv_tx::TransactionEngine& engine, const Clock& clock,
+                                   IsMine is_mine, Options options)
     : engine_(engine), clock_(clock), is_mine_(std::move(is_mine)), options_(options) {}
 
 void TransactionSweep::Start() {
@@ -58,7 +58,8 @@ void TransactionSweep::Stop() {
 }
 
 Status TransactionSweep::StepOn(const NamedTablet& tablet, View* seen) {
-  ASSIGN_OR_RETURN(const kv_tx::Unfinished found, kv_tx::CountUnfinished(engine_.inner(), tablet.tablet));
+  ASSIGN_OR_RETURN(const kv_tx::Unfinished found,
+                   kv_tx::CountUnfinished(engine_.inner(), tablet.tablet));
   ++seen->tablets;
   double age = 0;
   if (found.units > 0) age = static_cast<double>(clock_.NowMicros() - found.oldest_micros) / 1e6;
@@ -67,8 +68,8 @@ Status TransactionSweep::StepOn(const NamedTablet& tablet, View* seen) {
   const bool old = found.units > 0 && age >= static_cast<double>(options_.older_than_seconds);
   if (!old && found.committed + found.aborted == 0) return OkStatus();
   if (!engine_.Sweep(tablet.tablet, options_.older_than_seconds)) {
-    return Error(ErrorCode::kUnavailable, "Not all transactions in the tablet of " + tablet.purpose +
-                                              " could be brought in order.");
+    return Error(ErrorCode::kUnavailable, "Not all transactions in the tablet of " +
+                                              tablet.purpose + " could be brought in order.");
   }
   return OkStatus();
 }

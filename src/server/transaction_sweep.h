@@ -1,8 +1,8 @@
 // Brings in order what processes that died in the middle of a transaction have left (kv_tx), where
 // nobody happens to come by; and tells how old that is.
 //
-// Each process sweeps what belongs to the tables whose background work is its own (Peers::IsMine). It
-// goes by real time, whatever clock the users have.
+// Each process sweeps what belongs to the tables whose background work is its own (Peers::IsMine).
+// It goes by real time, whatever clock the users have.
 #pragma once
 
 #include <atomic>
@@ -41,15 +41,16 @@ class TransactionSweep {
   using IsMine = std::function<bool(uint32_t owner)>;
   // What the last whole pass of this process saw in its part of the store.
   struct View {
-    uint64_t passes = 0;         // that came to their end; 0: nothing is known yet
-    size_t tablets = 0;          // in its part
-    uint64_t unfinished = 0;     // shares of transactions in units that were not in order yet, when
-                                 // they were looked at first
-    double oldest_seconds = 0;   // the age of the oldest of them
+    uint64_t passes = 0;        // that came to their end; 0: nothing is known yet
+    size_t tablets = 0;         // in its part
+    uint64_t unfinished = 0;    // shares of transactions in units that were not in order yet, when
+                                // they were looked at first
+    double oldest_seconds = 0;  // the age of the oldest of them
   };
 
   // All outlive this object. `clock` is the machine's.
-  TransactionSweep(kv_tx::TransactionEngine& engine, const Clock& clock, IsMine is_mine, Options options);
+  TransactionSweep(kv_tx::TransactionEngine& engine, const Clock& clock, IsMine is_mine,
+                   Options options);
   ~TransactionSweep() { Stop(); }
 
   // Begins to go through the store again and again.

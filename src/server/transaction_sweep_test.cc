@@ -16,7 +16,8 @@ class TransactionSweepTest : public test::InstancesTest {
   uint64_t Unfinished(const std::vector<kv::Tablet>& tablets) {
     const auto raw = memory_.Attach();
     uint64_t units = 0;
-    for (const kv::Tablet tablet : tablets) units += kv_tx::CountUnfinished(*raw, tablet).value().units;
+    for (const kv::Tablet tablet : tablets)
+      units += kv_tx::CountUnfinished(*raw, tablet).value().units;
     return units;
   }
   // Until each table is exactly one process's, and that has not changed for a moment.
@@ -54,7 +55,8 @@ TEST_F(TransactionSweepTest, ThreeProcessesShareWhatADeadOneLeft) {
   for (int i = 0; i < 3; ++i) Add(kWhenAsked);
   std::vector<kv::Tablet> tables;
   for (int i = 0; i < 9; ++i)
-    tables.push_back(CreateTable(*instances_[static_cast<size_t>(i) % 3], "table-" + std::to_string(i)));
+    tables.push_back(
+        CreateTable(*instances_[static_cast<size_t>(i) % 3], "table-" + std::to_string(i)));
   std::vector<kv::Tablet> all = tables;
   all.push_back({kv::Space::kItems, 0});  // stands for what belongs to no table
   AwaitOwners(all);
@@ -91,15 +93,18 @@ TEST_F(TransactionSweepTest, ThreeProcessesShareWhatADeadOneLeft) {
 
 TEST_F(TransactionSweepTest, ComesRoundByItself) {
   Instance& instance = Add({.interval_micros = 20'000});
-  const std::vector<kv::Tablet> tables = {CreateTable(instance, "table-a"), CreateTable(instance, "table-b")};
+  const std::vector<kv::Tablet> tables = {CreateTable(instance, "table-a"),
+                                          CreateTable(instance, "table-b")};
   DieInATransaction(tables, "decided", 2);
   Await([&] { return Unfinished(tables) == 0 && instance.sweep()->view().passes > 0; });
   EXPECT_EQ(TextIn(tables[1], "decided"), "decided");
 }
 
 TEST_F(TransactionSweepTest, WhatIsYoungIsLeftToItsProcess) {
-  Instance& instance = Add({.interval_micros = kWhenAsked.interval_micros, .older_than_seconds = 7200});
-  const std::vector<kv::Tablet> tables = {CreateTable(instance, "table-a"), CreateTable(instance, "table-b")};
+  Instance& instance =
+      Add({.interval_micros = kWhenAsked.interval_micros, .older_than_seconds = 7200});
+  const std::vector<kv::Tablet> tables = {CreateTable(instance, "table-a"),
+                                          CreateTable(instance, "table-b")};
   AwaitOwners(tables);
   DieInATransaction(tables, "undecided", 1);
   ASSERT_TRUE(instance.sweep()->Step().ok());

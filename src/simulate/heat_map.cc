@@ -37,17 +37,10 @@ std::string Escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '&': out += "&amp;"; break;
+      default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
     }
   }
   return out;
@@ -87,7 +80,8 @@ void Chart(std::string* out, const HeatPanel& r, double top, bool writes) {
       kLeft, top, kWidth, kChart);
   Lines(out, r, top, most, asked, "stroke=\"#d33\" stroke-width=\"1\"");
   // On demand nothing is provisioned.
-  if (std::any_of(r.columns.begin(), r.columns.end(), [&](const Column& c) { return capacity(c) > 0; })) {
+  if (std::any_of(r.columns.begin(), r.columns.end(),
+                  [&](const Column& c) { return capacity(c) > 0; })) {
     Lines(out, r, top, most, capacity,
           "stroke=\"#333\" stroke-width=\"1\" stroke-dasharray=\"4 3\"");
   }

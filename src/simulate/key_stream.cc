@@ -91,11 +91,8 @@ KeyStream::KeyStream(const KeySpace& keys, bool all_suffixes, uint64_t seed)
       MakeKnown(names);
       break;
     }
-    case KeySpace::Kind::kDate:
-      break;
-    case KeySpace::Kind::kUpload:
-      remaining_ = keys.count * keys.items_per_user;
-      break;
+    case KeySpace::Kind::kDate: break;
+    case KeySpace::Kind::kUpload: remaining_ = keys.count * keys.items_per_user; break;
   }
 }
 
@@ -126,10 +123,8 @@ void KeyStream::FollowDate(int64_t now_micros) {
 
 std::string KeyStream::SortKey(int64_t now_micros, double place) {
   switch (keys_.sort) {
-    case KeySpace::Sort::kNone:
-      return {};
-    case KeySpace::Sort::kUniform:
-      return BigEndian(static_cast<uint64_t>(place * 0x1p64));
+    case KeySpace::Sort::kNone: return {};
+    case KeySpace::Sort::kUniform: return BigEndian(static_cast<uint64_t>(place * 0x1p64));
     case KeySpace::Sort::kIncreasing:
       return BigEndian(static_cast<uint64_t>(now_micros)) +
              BigEndian(static_cast<uint64_t>(++increasing_));

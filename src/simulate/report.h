@@ -26,9 +26,9 @@ struct HeatPanel {
 };
 struct HeatPicture {
   std::string title;
-  std::string description;              // may be empty
-  std::vector<HeatPanel> panels;        // from top to bottom
-  std::array<std::string, 5> times;     // below each panel, evenly
+  std::string description;           // may be empty
+  std::vector<HeatPanel> panels;     // from top to bottom
+  std::array<std::string, 5> times;  // below each panel, evenly
 };
 std::string HeatMap(const HeatPicture& picture);
 

@@ -222,9 +222,8 @@ class Played {
     for (size_t a = 0; a < 2; ++a) {
       if (!policies_[a]) continue;
       const Access access = static_cast<Access>(a);
-      if (const auto next =
-              policies_[a]->OnMinute(now, used.Of(access), before.Of(access), decreases_,
-                                     resource_.settings())) {
+      if (const auto next = policies_[a]->OnMinute(now, used.Of(access), before.Of(access),
+                                                   decreases_, resource_.settings())) {
         Of(&units, access) = *next;
       }
     }

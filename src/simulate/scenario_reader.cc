@@ -53,9 +53,7 @@ KeySpace ReadKeys(Section section) {
   section.Whole("suffixes", &keys.suffixes, 1, kMostSuffixes);
   section.Enum("suffix", {"random", "computed"}, &keys.suffix);
   switch (keys.kind) {
-    case KeySpace::Kind::kUniform:
-      section.Whole("count", &keys.count, 1);
-      break;
+    case KeySpace::Kind::kUniform: section.Whole("count", &keys.count, 1); break;
     case KeySpace::Kind::kZipf:
       section.Whole("count", &keys.count, 1);
       section.Number("exponent", &keys.exponent, 0, 10);

@@ -90,17 +90,10 @@ Result<Record> DecodeRecord(const StreamDescriptor& stream, std::string_view key
     value.remove_prefix(length);
     TRY(model::CheckItem(item));
     switch (which) {
-      case kKeyAttributes:
-        record.keys = std::move(item);
-        break;
-      case kNewImage:
-        record.new_image = std::move(item);
-        break;
-      case kOldImage:
-        record.old_image = std::move(item);
-        break;
-      default:
-        return BadRecord();
+      case kKeyAttributes: record.keys = std::move(item); break;
+      case kNewImage: record.new_image = std::move(item); break;
+      case kOldImage: record.old_image = std::move(item); break;
+      default: return BadRecord();
     }
   }
   if (!record.keys.empty()) return record;

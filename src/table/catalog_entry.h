@@ -6,9 +6,12 @@
 //
 // Where several processes share the store, also:
 //
-//   "version"            -> names of the latest changes, the last one first, 8 bytes each: written with every change of the
-//                           entries above, whose guard it is, so that its stamp is the catalog's version
-//   "dropped/" tablet id -> tablets that were given up, { space:1 id:4 } big-endian: until they are empty
+//   "version"            -> names of the latest changes, the last one first, 8 bytes each: written
+//   with every change of the
+//                           entries above, whose guard it is, so that its stamp is the catalog's
+//                           version
+//   "dropped/" tablet id -> tablets that were given up, { space:1 id:4 } big-endian: until they are
+//   empty
 #pragma once
 
 #include <string>
@@ -27,7 +30,9 @@ inline constexpr std::string_view kDroppedPrefix = "dropped/";
 inline constexpr std::string_view kVersionKey = "version";
 inline constexpr std::string_view kNextTabletKey = "next-tablet";
 
-inline std::string TableKey(std::string_view name) { return std::string(kTablePrefix).append(name); }
+inline std::string TableKey(std::string_view name) {
+  return std::string(kTablePrefix).append(name);
+}
 
 inline std::string StreamKey(const stream::StreamDescriptor& stream) {
   return std::string(kStreamPrefix) + std::to_string(stream.tablet_id);

@@ -20,26 +20,31 @@ Error BadEntry(std::string_view key, const Error& error) {
 }
 
 // Calls take(key, stamp, bytes) for the entries with a prefix.
-Status ForEach(kv::Engine& engine, std::string_view prefix,
-               FunctionRef<Status(std::string_view key, uint64_t stamp, std::string_view bytes)> take) {
+Status ForEach(
+    kv::Engine& engine, std::string_view prefix,
+    FunctionRef<Status(std::string_view key, uint64_t stamp, std::string_view bytes)> take) {
   Status bad;
   const std::string end = PrefixEnd(prefix);
-  TRY(engine.Scan({kCatalogTablet, prefix, end, false}, kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
-    const Result<std::string_view> bytes = DecodeItemValue(value);
-    bad = bytes.ok() ? take(key, kv::StampOf(value), *bytes) : Status(bytes.error());
-    return bad.ok();
-  }));
+  TRY(engine.Scan({kCatalogTablet, prefix, end, false}, kv::Tier::kAny,
+                  [&](std::string_view key, std::string_view value) {
+                    const Result<std::string_view> bytes = DecodeItemValue(value);
+                    bad =
+                        bytes.ok() ? take(key, kv::StampOf(value), *bytes) : Status(bytes.error());
+                    return bad.ok();
+                  }));
   return bad;
 }
 
-Status AddTable(std::string_view key, uint64_t stamp, std::string_view bytes, CatalogSnapshot* catalog) {
+Status AddTable(std::string_view key, uint64_t stamp, std::string_view bytes,
+                CatalogSnapshot* catalog) {
   Result<TableDescriptor> descriptor = TableDescriptor::Decode(bytes);
   if (!descriptor.ok()) return BadEntry(key, descriptor.error());
   catalog->tables.push_back({stamp, std::move(*descriptor)});
   return OkStatus();
 }
 
-Status AddStream(std::string_view key, uint64_t stamp, std::string_view bytes, CatalogSnapshot* catalog) {
+Status AddStream(std::string_view key, uint64_t stamp, std::string_view bytes,
+                 CatalogSnapshot* catalog) {
   Result<stream::StreamDescriptor> descriptor = stream::StreamDescriptor::Decode(bytes);
   if (!descriptor.ok()) return BadEntry(key, descriptor.error());
   descriptor->Settle(stamp);
@@ -48,7 +53,8 @@ Status AddStream(std::string_view key, uint64_t stamp, std::string_view bytes, C
 }
 
 Status AddDropped(std::string_view key, std::string_view bytes, CatalogSnapshot* catalog) {
-  if (bytes.size() % kDroppedBytes != 0) return CorruptionError("catalog entry " + std::string(key) + " is cut off");
+  if (bytes.size() % kDroppedBytes != 0)
+    return CorruptionError("catalog entry " + std::string(key) + " is cut off");
   CatalogSnapshot::DroppedEntry& entry = catalog->dropped.emplace_back();
   entry.key = key;
   for (; !bytes.empty(); bytes.remove_prefix(kDroppedBytes)) {
@@ -72,7 +78,8 @@ Status CheckStreams(const CatalogSnapshot& catalog) {
 Status ReadNextTablet(kv::Engine& engine, CatalogSnapshot* catalog) {
   uint32_t& next = catalog->next_tablet_id;
   std::string value;
-  ASSIGN_OR_RETURN(const bool found, engine.Get(kCatalogTablet, kNextTabletKey, kv::Tier::kAny, &value));
+  ASSIGN_OR_RETURN(const bool found,
+                   engine.Get(kCatalogTablet, kNextTabletKey, kv::Tier::kAny, &value));
   if (found) {
     ASSIGN_OR_RETURN(const std::string_view bytes, DecodeItemValue(value));
     next = static_cast<uint32_t>(std::strtoul(std::string(bytes).c_str(), nullptr, 10));
@@ -88,12 +95,14 @@ Status ReadNextTablet(kv::Engine& engine, CatalogSnapshot* catalog) {
 
 Result<CatalogSnapshot> ReadOnce(kv::Engine& engine) {
   CatalogSnapshot catalog;
-  TRY(ForEach(engine, kStreamPrefix, [&](std::string_view key, uint64_t stamp, std::string_view bytes) {
-    return AddStream(key, stamp, bytes, &catalog);
-  }));
-  TRY(ForEach(engine, kTablePrefix, [&](std::string_view key, uint64_t stamp, std::string_view bytes) {
-    return AddTable(key, stamp, bytes, &catalog);
-  }));
+  TRY(ForEach(engine, kStreamPrefix,
+              [&](std::string_view key, uint64_t stamp, std::string_view bytes) {
+                return AddStream(key, stamp, bytes, &catalog);
+              }));
+  TRY(ForEach(engine, kTablePrefix,
+              [&](std::string_view key, uint64_t stamp, std::string_view bytes) {
+                return AddTable(key, stamp, bytes, &catalog);
+              }));
   TRY(ForEach(engine, kDroppedPrefix, [&](std::string_view key, uint64_t, std::string_view bytes) {
     return AddDropped(key, bytes, &catalog);
   }));
@@ -105,7 +114,8 @@ Result<CatalogSnapshot> ReadOnce(kv::Engine& engine) {
 
 Result<uint64_t> ReadCatalogVersion(kv::Engine& engine) {
   std::string value;
-  ASSIGN_OR_RETURN(const bool found, engine.Get(kCatalogTablet, kVersionKey, kv::Tier::kAny, &value));
+  ASSIGN_OR_RETURN(const bool found,
+                   engine.Get(kCatalogTablet, kVersionKey, kv::Tier::kAny, &value));
   return found ? kv::StampOf(value) : 0;
 }
 

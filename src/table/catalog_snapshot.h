@@ -33,8 +33,8 @@ struct CatalogSnapshot {
   uint32_t next_tablet_id = 1;  // above every id in here
 };
 
-// One state of it, whoever changes it meanwhile. Every table that says so has its enabled stream. kCorruption, kUnavailable; the
-// latter also when it changes faster than it can be read.
+// One state of it, whoever changes it meanwhile. Every table that says so has its enabled stream.
+// kCorruption, kUnavailable; the latter also when it changes faster than it can be read.
 Result<CatalogSnapshot> ReadCatalog(kv::Engine& engine);
 
 // The catalog's version; 0 if there is none.

@@ -1,5 +1,5 @@
-// Tasks for a worker, now or in a while. Unlike WorkerPool::TryPost it takes every task: one for which the pool has no room waits
-// here.
+// Tasks for a worker, now or in a while. Unlike WorkerPool::TryPost it takes every task: one for
+// which the pool has no room waits here.
 #pragma once
 
 #include <chrono>
@@ -22,8 +22,8 @@ class DelayedTasks {
 
   // Runs `task` on a worker once `delay` is over by the machine's clock. After Stop: here and now.
   void Post(UniqueFunction<void()> task, std::chrono::microseconds delay = {});
-  // Runs what still waits on this thread, takes nothing more, and returns when all tasks have ended. Idempotent. Not from a
-  // task.
+  // Runs what still waits on this thread, takes nothing more, and returns when all tasks have
+  // ended. Idempotent. Not from a task.
   void Stop();
   bool stopped() const;
 

@@ -62,7 +62,9 @@ bool IsSound(const std::optional<ContributorInsights>& insights) {
 constexpr double kMillion = 1e6;
 
 void VisitScaling(FieldWriter& v, const throughput::AutoScalingSettings& s) {
-  const auto integer = [&v](const char* name, double value) { v.Integer(name, std::llround(value)); };
+  const auto integer = [&v](const char* name, double value) {
+    v.Integer(name, std::llround(value));
+  };
   integer("Min", s.min_units);
   integer("Max", s.max_units);
   integer("Target", s.target * kMillion);
@@ -196,7 +198,8 @@ const IndexDescriptor* TableDescriptor::FindIndex(std::string_view index_name) c
 std::vector<std::pair<uint32_t, uint32_t>> TableDescriptor::MaintainedIndexes() const {
   std::vector<std::pair<uint32_t, uint32_t>> maintained;
   for (const IndexDescriptor& index : indexes) {
-    if (index.state != IndexDescriptor::State::kDeleting) maintained.emplace_back(index.tablet_id, index.number);
+    if (index.state != IndexDescriptor::State::kDeleting)
+      maintained.emplace_back(index.tablet_id, index.number);
   }
   if (HasTimeToLive()) maintained.emplace_back(expiry->tablet_id, 0);
   return maintained;

@@ -1,5 +1,6 @@
-// What the catalog knows of a table. Stored as an encoded item under "table/<name>" in Space::kCatalog, so that later
-// versions may add members; a reader ignores members it does not know.
+// What the catalog knows of a table. Stored as an encoded item under "table/<name>" in
+// Space::kCatalog, so that later versions may add members; a reader ignores members it does not
+// know.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,9 @@ namespace stator::table {
 enum class BillingMode : uint8_t { kProvisioned = 0, kPayPerRequest = 1 };
 enum class TableClass : uint8_t { kStandard = 0, kStandardInfrequentAccess = 1 };
 
-// Provisioned units, the limits that on-demand tables may have, and warm throughput, of a table's index. Warm units are what
-// was asked for or what it was ready for once, if that is more than its units now.
+// Provisioned units, the limits that on-demand tables may have, and warm throughput, of a table's
+// index. Warm units are what was asked for or what it was ready for once, if that is more than its
+// units now.
 struct IndexThroughput {
   int64_t read_units = 0;
   int64_t write_units = 0;
@@ -57,8 +59,8 @@ struct AutoScalingRules {
 struct IndexDescriptor {
   enum class Kind : uint8_t { kLocal = 0, kGlobal = 1 };
   enum class Projection : uint8_t { kAll = 0, kKeysOnly = 1, kInclude = 2 };
-  // kCreating: writes keep it up, entries of older items are still being added. kDeleting: nobody writes or reads it, its
-  // entries are about to go.
+  // kCreating: writes keep it up, entries of older items are still being added. kDeleting: nobody
+  // writes or reads it, its entries are about to go.
   enum class State : uint8_t { kActive = 0, kCreating = 1, kDeleting = 2 };
 
   std::string name;
@@ -69,11 +71,11 @@ struct IndexDescriptor {
   State state = State::kActive;
   int64_t created_micros = 0;
   std::optional<int64_t> changed_micros;  // last UpdateTable of its capacity
-  uint32_t number = 0;     // local: which of the table's, from 0
-  uint32_t tablet_id = 0;  // global: Space::kItems; 0 until the store has chosen it
-  IndexThroughput throughput;          // global
-  AutoScalingRules auto_scaling;       // global
-  throughput::PartitionMap partitions;  // global
+  uint32_t number = 0;                    // local: which of the table's, from 0
+  uint32_t tablet_id = 0;                 // global: Space::kItems; 0 until the store has chosen it
+  IndexThroughput throughput;             // global
+  AutoScalingRules auto_scaling;          // global
+  throughput::PartitionMap partitions;    // global
   std::optional<ContributorInsights> insights;  // global
 
   bool is_global() const { return kind == Kind::kGlobal; }
@@ -96,10 +98,11 @@ struct ExpiryIndex {
 // Times are microseconds since the epoch; 0: never.
 struct TableDescriptor {
   std::string name;
-  uint32_t tablet_id = 0;   // Space::kItems
-  std::string table_id;     // the UUID that DescribeTable shows
+  uint32_t tablet_id = 0;  // Space::kItems
+  std::string table_id;    // the UUID that DescribeTable shows
   int64_t created_micros = 0;
-  int64_t changed_micros = 0;   // last UpdateTable: with delayed statuses the table is UPDATING for a while
+  int64_t changed_micros =
+      0;  // last UpdateTable: with delayed statuses the table is UPDATING for a while
   int64_t deleting_micros = 0;  // DeleteTable was asked and the table is DELETING
   std::vector<model::KeyAttribute> attribute_definitions;  // as given
   model::KeySchema key_schema;
@@ -107,7 +110,8 @@ struct TableDescriptor {
   BillingMode billing_mode = BillingMode::kProvisioned;
   bool billing_mode_given = false;        // DescribeTable shows a BillingModeSummary only then
   int64_t to_pay_per_request_micros = 0;  // last switch to on-demand
-  std::vector<int64_t> to_pay_per_request_switches;  // UpdateTable's of the last 24 hours, oldest first
+  std::vector<int64_t>
+      to_pay_per_request_switches;  // UpdateTable's of the last 24 hours, oldest first
   int64_t read_units = 0;
   int64_t write_units = 0;
   int64_t last_increase_micros = 0;
@@ -133,8 +137,9 @@ struct TableDescriptor {
   std::optional<ExpiryIndex> expiry;
   std::optional<int64_t> expiry_changed_micros;  // the last UpdateTimeToLive
   std::optional<ContributorInsights> insights;
-  // Writes that go by this version are good while the fence of the table's tablet is not above. Rises where several processes
-  // share the store, with every change beside which nobody may write by an older version.
+  // Writes that go by this version are good while the fence of the table's tablet is not above.
+  // Rises where several processes share the store, with every change beside which nobody may write
+  // by an older version.
   uint64_t fence = 0;
 
   kv::Tablet tablet() const { return {kv::Space::kItems, tablet_id}; }
@@ -144,7 +149,8 @@ struct TableDescriptor {
   }
   const IndexDescriptor* FindIndex(std::string_view index_name) const;
   bool HasTimeToLive() const { return expiry && expiry->on(); }
-  // Which indexes writes keep up, time to live's included: versions that agree on them may run side by side.
+  // Which indexes writes keep up, time to live's included: versions that agree on them may run side
+  // by side.
   std::vector<std::pair<uint32_t, uint32_t>> MaintainedIndexes() const;
   // Whether one is to be filled or removed.
   bool HasIndexWork() const;

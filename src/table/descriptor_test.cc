@@ -37,7 +37,8 @@ TableDescriptor Full() {
   d.max_read_request_units = 10;
   d.max_write_request_units = 11;
   d.warm_read_units = 12;
-  d.auto_scaling.read = throughput::AutoScalingSettings{.min_units = 3, .max_units = 33'000, .target = 0.7};
+  d.auto_scaling.read =
+      throughput::AutoScalingSettings{.min_units = 3, .max_units = 33'000, .target = 0.7};
   d.auto_scaling.write = throughput::AutoScalingSettings{.max_units = 7,
                                                          .target = 0.35,
                                                          .lower_margin = 0.1,
@@ -116,13 +117,20 @@ TEST(Descriptor, MembersOfALaterVersionAreIgnored) {
   ExpectSame(Full(), *decoded);
 }
 
-// Whatever is missing or of another type: an error by name of its class, or an optional member that is absent.
+// Whatever is missing or of another type: an error by name of its class, or an optional member that
+// is absent.
 TEST(Descriptor, AMissingOrMistypedMemberIsNeverReadAsADefault) {
   const std::string encoded = Full().Encode();
   const model::ItemView item(encoded);
-  const std::set<std::string> optional = {"MaxReadRequestUnits", "MaxWriteRequestUnits", "WarmReadUnits", "WarmWriteUnits",
-                                          "Tags", "ToPayPerRequestSwitches", "ContributorInsights",
-                                          "AutoScalingRead", "AutoScalingWrite"};
+  const std::set<std::string> optional = {"MaxReadRequestUnits",
+                                          "MaxWriteRequestUnits",
+                                          "WarmReadUnits",
+                                          "WarmWriteUnits",
+                                          "Tags",
+                                          "ToPayPerRequestSwitches",
+                                          "ContributorInsights",
+                                          "AutoScalingRead",
+                                          "AutoScalingWrite"};
   for (const auto& entry : item.attributes()) {
     const std::string name(entry.name);
     model::Node without = model::Node::FromMap(item.attributes());
@@ -165,8 +173,9 @@ TEST(Descriptor, DamagedElements) {
   entry += flag;
   model::AppendMap(&map, 1, entry);
   for (const Result<TableDescriptor>& result :
-       {with("KeySchema", list_of(flag)), with("KeySchema", list_of(text)), with("AttributeDefinitions", list_of(flag)),
-        with("Partitions", list_of(flag)), with("Partitions", list_of(text)), with("Created", number), with("Tags", map)}) {
+       {with("KeySchema", list_of(flag)), with("KeySchema", list_of(text)),
+        with("AttributeDefinitions", list_of(flag)), with("Partitions", list_of(flag)),
+        with("Partitions", list_of(text)), with("Created", number), with("Tags", map)}) {
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().code(), ErrorCode::kCorruption);
   }
@@ -197,8 +206,9 @@ TEST(ItemValue, DamageIsCorruptionNotAbsence) {
   const std::string value = EncodeItemValue("item");
   ASSERT_TRUE(DecodeItemValue(value).ok());
   EXPECT_EQ(*DecodeItemValue(value), "item");
-  for (const std::string& bad : {std::string(), value.substr(0, kv::kStampBytes), value.substr(0, kItemValueHeader),
-                                 std::string(kv::kStampBytes, 'x') + "\x02" + "item"}) {
+  for (const std::string& bad :
+       {std::string(), value.substr(0, kv::kStampBytes), value.substr(0, kItemValueHeader),
+        std::string(kv::kStampBytes, 'x') + "\x02" + "item"}) {
     const Result<std::string_view> decoded = DecodeItemValue(bad);
     ASSERT_FALSE(decoded.ok());
     EXPECT_EQ(decoded.error().code(), ErrorCode::kCorruption);

@@ -23,7 +23,8 @@ bool ExpirySweeper::Waits() const {
   if (!store_.engine().Health().ok()) return false;
   for (const TablePtr& table : store_.List()) {
     const std::optional<ExpiryIndex>& expiry = table->descriptor.expiry;
-    if (expiry && expiry->state != IndexDescriptor::State::kActive && store_.MayWork(*table)) return true;
+    if (expiry && expiry->state != IndexDescriptor::State::kActive && store_.MayWork(*table))
+      return true;
   }
   return false;
 }
@@ -69,7 +70,8 @@ bool ExpirySweeper::StepTable(const TablePtr& table, size_t items, Progress* pro
   const int64_t now = clock_.NowMicros();
   if (!progress->under_way) Begin(table, now, progress);
   std::vector<std::string> keys;
-  const kv::Range range = {table->descriptor.expiry->tablet(), progress->next, progress->end, false, items};
+  const kv::Range range = {table->descriptor.expiry->tablet(), progress->next, progress->end, false,
+                           items};
   Status status =
       store_.engine().Scan(range, kv::Tier::kAny, [&](std::string_view key, std::string_view) {
         keys.emplace_back(key);

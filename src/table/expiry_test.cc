@@ -284,10 +284,8 @@ TEST_P(Sweeps, EnabledOnAFullTableWhileWritersRun) {
   const auto text = [](SeededRandom& random) {
     const std::string key = "{pk: 'k" + std::to_string(random.Below(400)) + "'";
     switch (random.Below(4)) {
-      case 0:
-        return key + "}";
-      case 1:
-        return key + ", t: 'no'}";
+      case 0: return key + "}";
+      case 1: return key + ", t: 'no'}";
       default:
         return key + ", t: " + std::to_string(kNow - 50 + static_cast<int64_t>(random.Below(100))) +
                "}";

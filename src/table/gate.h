@@ -19,7 +19,8 @@ class Gate {
     return true;
   }
   enum class Entry { kEntered, kClosed, kLater };
-  // As Enter, but for a gate that is held: then `later` is kept and runs when the gate opens, to ask again.
+  // As Enter, but for a gate that is held: then `later` is kept and runs when the gate opens, to
+  // ask again.
   Entry EnterOrWait(UniqueFunction<void()>* later) {
     MutexLock lock(mutex_);
     if (closed_) return Entry::kClosed;
@@ -52,8 +53,8 @@ class Gate {
     }
     if (drained) drained();
   }
-  // Refuses newcomers from now on; `drained` runs once nobody is inside, inline if that is already so. Close again only
-  // after Open.
+  // Refuses newcomers from now on; `drained` runs once nobody is inside, inline if that is already
+  // so. Close again only after Open.
   void Close(UniqueFunction<void()> drained) {
     {
       MutexLock lock(mutex_);

@@ -25,8 +25,9 @@ using State = IndexDescriptor::State;
 void PruneAttributeDefinitions(TableDescriptor* descriptor) {
   std::erase_if(descriptor->attribute_definitions, [&](const model::KeyAttribute& attribute) {
     if (descriptor->key_schema.Has(attribute.name)) return false;
-    return std::none_of(descriptor->indexes.begin(), descriptor->indexes.end(),
-                        [&](const IndexDescriptor& index) { return index.key.Has(attribute.name); });
+    return std::none_of(
+        descriptor->indexes.begin(), descriptor->indexes.end(),
+        [&](const IndexDescriptor& index) { return index.key.Has(attribute.name); });
   });
 }
 
@@ -91,7 +92,8 @@ void IndexBuilder::Run() {
       tables_.pop_front();
       continue;
     }
-    LogWarn("index work will be tried again", {{"table", table_name}, {"error", done.error().message()}});
+    LogWarn("index work will be tried again",
+            {{"table", table_name}, {"error", done.error().message()}});
     wake_.wait_for(mutex_, kRetryPause);
   }
 }
@@ -115,9 +117,12 @@ Status IndexBuilder::Work(const std::string& table_name) {
       return OkStatus();
     }
     // Another process was faster.
-    if (store_.shared() && !done.ok() && done.error().code() == ErrorCode::kResourceNotFound) continue;
+    if (store_.shared() && !done.ok() && done.error().code() == ErrorCode::kResourceNotFound)
+      continue;
     // A table dropped meanwhile needs no index.
-    if (!done.ok() && (done.error().code() != ErrorCode::kResourceNotFound || store_.Find(table_name) != nullptr)) return done;
+    if (!done.ok() &&
+        (done.error().code() != ErrorCode::kResourceNotFound || store_.Find(table_name) != nullptr))
+      return done;
   }
   return OkStatus();
 }
@@ -154,7 +159,8 @@ Status IndexBuilder::WorkOn(const std::string& table_name, const ExpiryIndex& ex
   const uint32_t tablet_id = expiry.tablet_id;
   if (expiry.state == State::kCreating) {
     const auto is_creating = [tablet_id](const TableDescriptor& table) {
-      return table.expiry && table.expiry->tablet_id == tablet_id && table.expiry->state == State::kCreating;
+      return table.expiry && table.expiry->tablet_id == tablet_id &&
+             table.expiry->state == State::kCreating;
     };
     return Fill(table_name, is_creating, [is_creating](TableDescriptor* descriptor) {
       if (is_creating(*descriptor)) descriptor->expiry->state = State::kActive;
@@ -168,7 +174,8 @@ Status IndexBuilder::WorkOn(const std::string& table_name, const ExpiryIndex& ex
   });
 }
 
-Status IndexBuilder::Fill(const std::string& table_name, std::function<bool(const TableDescriptor&)> is_creating,
+Status IndexBuilder::Fill(const std::string& table_name,
+                          std::function<bool(const TableDescriptor&)> is_creating,
                           std::function<void(TableDescriptor*)> activate) {
   std::string begin = FirstKeyOfHash(0);
   const std::string end = EndOfItemKeys();
@@ -177,10 +184,11 @@ Status IndexBuilder::Fill(const std::string& table_name, std::function<bool(cons
     // Somebody may delete what is being filled.
     if (table == nullptr || !is_creating(table->descriptor)) return OkStatus();
     std::vector<std::string> keys;
-    TRY(store_.Scan(*table, begin, end, false, kv::Tier::kAny, [&](std::string_view key, model::ItemView) {
-      keys.emplace_back(key);
-      return keys.size() < kStepItems;
-    }));
+    TRY(store_.Scan(*table, begin, end, false, kv::Tier::kAny,
+                    [&](std::string_view key, model::ItemView) {
+                      keys.emplace_back(key);
+                      return keys.size() < kStepItems;
+                    }));
     if (keys.empty()) {
       return Alter(table_name, {},
                    [activate = std::move(activate)](TableDescriptor* descriptor) -> Status {
@@ -193,14 +201,17 @@ Status IndexBuilder::Fill(const std::string& table_name, std::function<bool(cons
       Status failed = Reindex(table_name, &keys);
       if (failed.ok()) break;
       // A large table would never be through if it began anew after each failure.
-      if (attempt == kAttempts || failed.error().code() == ErrorCode::kResourceNotFound) return failed;
+      if (attempt == kAttempts || failed.error().code() == ErrorCode::kResourceNotFound)
+        return failed;
       {
         MutexLock lock(mutex_);
         if (stopped_) return OkStatus();
-        wake_.wait_for(mutex_, std::min<std::chrono::milliseconds>(kRetryPause, std::chrono::milliseconds(1 << attempt)));
+        wake_.wait_for(mutex_, std::min<std::chrono::milliseconds>(
+                                   kRetryPause, std::chrono::milliseconds(1 << attempt)));
       }
       // Where nothing can be read, a write might wait for long.
-      TRY(store_.Scan(*table, begin, end, false, kv::Tier::kAny, [](std::string_view, model::ItemView) { return false; }));
+      TRY(store_.Scan(*table, begin, end, false, kv::Tier::kAny,
+                      [](std::string_view, model::ItemView) { return false; }));
     }
   }
   return OkStatus();

@@ -33,7 +33,8 @@ class IndexBuilder {
   void Add(std::string table_name);
   // The same, unless the table is there already.
   void AddIfAbsent(const std::string& table_name);
-  // Leaves what is unfinished to the next start. Returns when no write of the builder is under way. Idempotent. BeginStop does not wait.
+  // Leaves what is unfinished to the next start. Returns when no write of the builder is under way.
+  // Idempotent. BeginStop does not wait.
   void Stop();
   void BeginStop();
   // As Store::Stop.
@@ -47,8 +48,10 @@ class IndexBuilder {
   Status Work(const std::string& table_name);
   Status WorkOn(const std::string& table_name, const IndexDescriptor& index);
   Status WorkOn(const std::string& table_name, const ExpiryIndex& expiry);
-  // Goes through the items as long as `is_creating`; then `activate` says in the descriptor that the index is whole.
-  Status Fill(const std::string& table_name, std::function<bool(const TableDescriptor&)> is_creating,
+  // Goes through the items as long as `is_creating`; then `activate` says in the descriptor that
+  // the index is whole.
+  Status Fill(const std::string& table_name,
+              std::function<bool(const TableDescriptor&)> is_creating,
               std::function<void(TableDescriptor*)> activate);
   // Deletes the tablet and takes the definition away; `erase` says whether it was still there.
   Status Remove(const std::string& table_name, kv::Tablet tablet,
@@ -56,7 +59,8 @@ class IndexBuilder {
   // Changes the descriptor, deletes the ranges in the same batch, and waits for it.
   Status Alter(const std::string& table_name, std::vector<kv::DeleteRange> ranges,
                std::function<Status(TableDescriptor*)> change);
-  // Reindexes the items with these keys and waits for them. Leaves those that failed; the first error is the outcome.
+  // Reindexes the items with these keys and waits for them. Leaves those that failed; the first
+  // error is the outcome.
   Status Reindex(const std::string& table_name, std::vector<std::string>* keys);
   bool stopped() const;
 

@@ -1,5 +1,5 @@
-// Secondary indexes: after any mix of writes, restarts and index builds every index holds what a plain re-computation from
-// the table's items gives, and its counters count that.
+// Secondary indexes: after any mix of writes, restarts and index builds every index holds what a
+// plain re-computation from the table's items gives, and its counters count that.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -30,9 +30,11 @@ using model::ItemView;
 using model::KeyAttribute;
 using test::World;
 
-// World::Write on `table`, whose body says itself what becomes of the entries: `derive(change, old item)`.
+// World::Write on `table`, whose body says itself what becomes of the entries: `derive(change, old
+// item)`.
 template <typename Derive>
-Status WriteDeriving(World& world, const TablePtr& table, const std::string& item, bool remove, Derive derive) {
+Status WriteDeriving(World& world, const TablePtr& table, const std::string& item, bool remove,
+                     Derive derive) {
   std::vector<WriteTarget> targets;
   targets.push_back({table, EncodeItemKey(table->key_schema(), ItemView(item))});
   return Await<Status>([&](auto done) {
@@ -51,13 +53,15 @@ Status WriteDeriving(World& world, const TablePtr& table, const std::string& ite
 
 Status WriteDeriving(World& world, const std::string& item, bool remove) {
   const TablePtr table = world.store->Find("tab");
-  return WriteDeriving(world, table, item, remove,
-                       [table](Change& change, ItemView old_item) { change.DeriveEntries(*table, old_item); });
+  return WriteDeriving(world, table, item, remove, [table](Change& change, ItemView old_item) {
+    change.DeriveEntries(*table, old_item);
+  });
 }
 
 class Indexes : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Engines, Indexes, testing::Bool(),
-                         [](const auto& info) { return info.param ? std::string("Rocks") : std::string("Memory"); });
+INSTANTIATE_TEST_SUITE_P(Engines, Indexes, testing::Bool(), [](const auto& info) {
+  return info.param ? std::string("Rocks") : std::string("Memory");
+});
 
 TEST_P(Indexes, HoldWhatTheItemsSay) {
   const uint64_t seed = 11;
@@ -65,31 +69,36 @@ TEST_P(Indexes, HoldWhatTheItemsSay) {
   World world(GetParam());
   ASSERT_TRUE(world.Create(Describe()).ok());
   for (int step = 0; step < 600; ++step) {
-    const std::string item =
-        RandomItem(random, "p" + std::to_string(random.Below(4)), static_cast<int>(random.Below(5)) - 2);
+    const std::string item = RandomItem(random, "p" + std::to_string(random.Below(4)),
+                                        static_cast<int>(random.Below(5)) - 2);
     const bool remove = random.Below(4) == 0;
-    ASSERT_TRUE((step % 2 == 0 ? world.Write(item, remove) : WriteDeriving(world, item, remove)).ok());
+    ASSERT_TRUE(
+        (step % 2 == 0 ? world.Write(item, remove) : WriteDeriving(world, item, remove)).ok());
     if (step % 150 == 149) {
-      ExpectIndexesMatch(*world.store, "seed " + std::to_string(seed) + " step " + std::to_string(step));
+      ExpectIndexesMatch(*world.store,
+                         "seed " + std::to_string(seed) + " step " + std::to_string(step));
       world.Restart();
     }
   }
   ExpectIndexesMatch(*world.store, "at the end");
   // Nothing is left in an index of an empty table.
   for (int p = 0; p < 4; ++p) {
-    for (int s = -2; s < 3; ++s) ASSERT_TRUE(world.Write(RandomItem(random, "p" + std::to_string(p), s), true).ok());
+    for (int s = -2; s < 3; ++s)
+      ASSERT_TRUE(world.Write(RandomItem(random, "p" + std::to_string(p), s), true).ok());
   }
   ExpectIndexesMatch(*world.store, "emptied");
 }
 
-// An index that is built while writers run and the store restarts equals one that was there from the start.
+// An index that is built while writers run and the store restarts equals one that was there from
+// the start.
 TEST_P(Indexes, BuiltWhileWritersRun) {
   World world(GetParam());
   TableDescriptor d = Describe();
   std::vector<IndexDescriptor> late = {d.indexes[3], d.indexes[5]};
   ASSERT_TRUE(world.Create(d).ok());
   SeededRandom seeding(3);
-  for (int i = 0; i < 400; ++i) ASSERT_TRUE(world.Write(RandomItem(seeding, "p" + std::to_string(i % 40), i % 10), false).ok());
+  for (int i = 0; i < 400; ++i)
+    ASSERT_TRUE(world.Write(RandomItem(seeding, "p" + std::to_string(i % 40), i % 10), false).ok());
   for (IndexDescriptor& index : late) {
     const std::string twin = index.name;
     index.name = "late-" + twin;
@@ -100,10 +109,11 @@ TEST_P(Indexes, BuiltWhileWritersRun) {
       writers.emplace_back([&, writer] {
         SeededRandom random(writer + 100);
         while (!stop) {
-          const std::string item =
-              RandomItem(random, "p" + std::to_string(random.Below(40)), static_cast<int>(random.Below(10)));
+          const std::string item = RandomItem(random, "p" + std::to_string(random.Below(40)),
+                                              static_cast<int>(random.Below(10)));
           const bool remove = random.Below(3) == 0;
-          EXPECT_TRUE((writer == 0 ? WriteDeriving(world, item, remove) : world.Write(item, remove)).ok());
+          EXPECT_TRUE(
+              (writer == 0 ? WriteDeriving(world, item, remove) : world.Write(item, remove)).ok());
         }
       });
     }
@@ -143,34 +153,44 @@ TEST_P(Indexes, TakeWhatTheBodyDerived) {
     change.entries.by_index[2].new_entry = marked;
   };
   ASSERT_TRUE(WriteDeriving(world, table, Item("{pk: 'p', sk: 1, a: 'q'}"), false, mark).ok());
-  const auto entries = world.ScanAll(table->descriptor.TabletOf(table->descriptor.indexes[2]), kItemKind);
+  const auto entries =
+      world.ScanAll(table->descriptor.TabletOf(table->descriptor.indexes[2]), kItemKind);
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries.begin()->second, marked);
 }
 
-// What was derived from anything but the old image and the version of the table that the write goes by is derived again.
+// What was derived from anything but the old image and the version of the table that the write goes
+// by is derived again.
 TEST_P(Indexes, DoNotTakeWhatWasDerivedFromOtherThings) {
   World world(GetParam());
   const TablePtr first = world.Create(Describe()).value();
   ASSERT_TRUE(world.Write(Item("{pk: 'p', sk: 1, a: 'old', b: 1}"), false).ok());
   const std::string other = Item("{pk: 'p', sk: 1, a: 'other', b: 2}");
   const std::string item = Item("{pk: 'p', sk: 1, a: 'new', b: 3}");
-  const auto from_other = [&](Change& change, ItemView) { change.DeriveEntries(*first, ItemView(other)); };
+  const auto from_other = [&](Change& change, ItemView) {
+    change.DeriveEntries(*first, ItemView(other));
+  };
   ASSERT_TRUE(WriteDeriving(world, first, item, false, from_other).ok());
   ExpectIndexesMatch(*world.store, "another image");
-  const auto from_none = [&](Change& change, ItemView) { change.DeriveEntries(*first, ItemView()); };
+  const auto from_none = [&](Change& change, ItemView) {
+    change.DeriveEntries(*first, ItemView());
+  };
   ASSERT_TRUE(WriteDeriving(world, first, item, true, from_none).ok());
   ExpectIndexesMatch(*world.store, "no image");
 
   IndexDescriptor late = Describe().indexes[2];
   late.name = "late";
   late.state = IndexDescriptor::State::kCreating;
-  ASSERT_TRUE(world.Alter([&](TableDescriptor* descriptor) {
-    descriptor->indexes.push_back(late);
-    return OkStatus();
-  }).ok());
+  ASSERT_TRUE(world
+                  .Alter([&](TableDescriptor* descriptor) {
+                    descriptor->indexes.push_back(late);
+                    return OkStatus();
+                  })
+                  .ok());
   world.WaitForBuilds();
-  const auto from_first = [&](Change& change, ItemView old_item) { change.DeriveEntries(*first, old_item); };
+  const auto from_first = [&](Change& change, ItemView old_item) {
+    change.DeriveEntries(*first, old_item);
+  };
   ASSERT_TRUE(WriteDeriving(world, first, item, false, from_first).ok());
   EXPECT_NE(world.store->Find("tab")->descriptor.FindIndex("late"), nullptr);
   ExpectIndexesMatch(*world.store, "an earlier version");
@@ -181,25 +201,33 @@ TEST_P(Indexes, DeletedOnesLeaveNothing) {
   ASSERT_TRUE(world.Create(Describe()).ok());
   SeededRandom random(5);
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(world.Write(RandomItem(random, "p", i), false).ok());
-  const kv::Tablet tablet = world.store->Find("tab")->descriptor.TabletOf(*world.store->Find("tab")->descriptor.FindIndex("many"));
+  const kv::Tablet tablet = world.store->Find("tab")->descriptor.TabletOf(
+      *world.store->Find("tab")->descriptor.FindIndex("many"));
   EXPECT_FALSE(world.ScanAll(tablet, kItemKind).empty());
-  ASSERT_TRUE(world.Alter([](TableDescriptor* descriptor) {
-    for (IndexDescriptor& index : descriptor->indexes) {
-      if (index.name == "many") index.state = IndexDescriptor::State::kDeleting;
-    }
-    return OkStatus();
-  }).ok());
+  ASSERT_TRUE(world
+                  .Alter([](TableDescriptor* descriptor) {
+                    for (IndexDescriptor& index : descriptor->indexes) {
+                      if (index.name == "many") index.state = IndexDescriptor::State::kDeleting;
+                    }
+                    return OkStatus();
+                  })
+                  .ok());
   world.WaitForBuilds();
   const TablePtr table = world.store->Find("tab");
   EXPECT_EQ(table->descriptor.FindIndex("many"), nullptr);
-  EXPECT_EQ(table->descriptor.attribute_definitions, (std::vector<KeyAttribute>{kPk, kSk, kA, kB})) << "c is nobody's key";
+  EXPECT_EQ(table->descriptor.attribute_definitions, (std::vector<KeyAttribute>{kPk, kSk, kA, kB}))
+      << "c is nobody's key";
   int keys = 0;
-  ASSERT_TRUE(world.engine->Scan({tablet, "", "", false}, kv::Tier::kAny, [&](std::string_view, std::string_view) {
-    ++keys;
-    return true;
-  }).ok());
+  ASSERT_TRUE(world.engine
+                  ->Scan({tablet, "", "", false}, kv::Tier::kAny,
+                         [&](std::string_view, std::string_view) {
+                           ++keys;
+                           return true;
+                         })
+                  .ok());
   EXPECT_EQ(keys, 0);
-  for (int i = 0; i < 50; ++i) ASSERT_TRUE(world.Write(RandomItem(random, "p", i), i % 3 == 0).ok());
+  for (int i = 0; i < 50; ++i)
+    ASSERT_TRUE(world.Write(RandomItem(random, "p", i), i % 3 == 0).ok());
   ExpectIndexesMatch(*world.store, "after the deletion");
 }
 
@@ -225,7 +253,9 @@ TEST(IndexDescriptors, SurviveEncoding) {
 TEST(EntryChanges, CostWhatTheReferenceSays) {
   const TableDescriptor d = Describe();
   const auto units = [&](int index, const std::string& before, const std::string& after) {
-    return ChangeOfEntry(d, d.indexes[static_cast<size_t>(index)], ItemView(before), ItemView(after)).write_units();
+    return ChangeOfEntry(d, d.indexes[static_cast<size_t>(index)], ItemView(before),
+                         ItemView(after))
+        .write_units();
   };
   const std::string none;
   const std::string big(1500, 'x');
@@ -254,15 +284,21 @@ TEST(IndexKeys, AreChecked) {
   };
   const std::string wrong = Item("{pk: 'p', sk: 1, a: 5}");
   EXPECT_EQ(message("", wrong, false),
-            "One or more parameter values were invalid: Type mismatch for Index Key a Expected: S Actual: N IndexName: local-a");
-  EXPECT_EQ(message("", wrong, true), "The update expression attempted to update the secondary index key to unsupported type");
+            "One or more parameter values were invalid: Type mismatch for Index Key a Expected: S "
+            "Actual: N IndexName: local-a");
+  EXPECT_EQ(
+      message("", wrong, true),
+      "The update expression attempted to update the secondary index key to unsupported type");
   EXPECT_EQ(message(wrong, wrong, true), "") << "it was there before the index";
   EXPECT_EQ(message("", Item("{pk: 'p', sk: 1, a: ''}"), false),
-            "One or more parameter values are not valid. A value specified for a secondary index key is not supported. The "
-            "AttributeValue for a key attribute cannot contain an empty string value. IndexName: local-a, IndexKey: a");
+            "One or more parameter values are not valid. A value specified for a secondary index "
+            "key is not supported. The "
+            "AttributeValue for a key attribute cannot contain an empty string value. IndexName: "
+            "local-a, IndexKey: a");
   EXPECT_EQ(message("", Item("{pk: 'p', sk: 1, a: '" + std::string(1024, 'x') + "'}"), false), "");
   EXPECT_EQ(message("", Item("{pk: 'p', sk: 1, a: '" + std::string(1025, 'x') + "'}"), false),
-            "One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of 1024 bytes");
+            "One or more parameter values were invalid: Aggregated size of all range keys has "
+            "exceeded the size limit of 1024 bytes");
 }
 
 }  // namespace

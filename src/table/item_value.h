@@ -28,8 +28,10 @@ inline std::string EncodeItemValue(std::string_view item) {
 
 // The item in a stored value. kCorruption if it is none or of a newer format.
 inline Result<std::string_view> DecodeItemValue(std::string_view value) {
-  if (value.size() <= kItemValueHeader) return CorruptionError("a stored value is too short to be an item");
-  if (value[kv::kStampBytes] != kItemFormat) return CorruptionError("a stored value has an unknown item format");
+  if (value.size() <= kItemValueHeader)
+    return CorruptionError("a stored value is too short to be an item");
+  if (value[kv::kStampBytes] != kItemFormat)
+    return CorruptionError("a stored value has an unknown item format");
   return value.substr(kItemValueHeader);
 }
 

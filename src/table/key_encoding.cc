@@ -22,7 +22,8 @@ void AppendBigEndian(std::string* out, uint64_t value) {
 void AppendComponentPrefix(std::string* out, model::ValueView prefix) {
   const std::string_view text = prefix.text();
   size_t from = 0;
-  for (size_t zero = text.find('\0'); zero != std::string_view::npos; zero = text.find('\0', from)) {
+  for (size_t zero = text.find('\0'); zero != std::string_view::npos;
+       zero = text.find('\0', from)) {
     out->append(text.substr(from, zero - from));
     out->append("\0\xff", 2);
     from = zero + 1;
@@ -50,7 +51,9 @@ std::string EncodePartitionPrefix(char kind, std::span<const model::ValueView> p
   return key;
 }
 
-std::string EncodePartitionPrefix(model::ValueView partition) { return EncodePartitionPrefix(kItemKind, {&partition, 1}); }
+std::string EncodePartitionPrefix(model::ValueView partition) {
+  return EncodePartitionPrefix(kItemKind, {&partition, 1});
+}
 
 void AppendSortKey(std::string* out, model::ValueView sort) {
   if (sort.type() == model::Type::kN) {
@@ -73,7 +76,8 @@ std::string EncodeCounterKey(std::string_view name) {
 }
 
 std::string EncodeCollectionKey(const model::KeySchema& schema, std::string_view item_key) {
-  // The partition's component ends where its own form says: S and B with 0x00 0x01, N with its length.
+  // The partition's component ends where its own form says: S and B with 0x00 0x01, N with its
+  // length.
   size_t end = 1 + kHashBytes;
   if (schema.partition.type == model::Type::kN) {
     std::string_view rest = item_key.substr(end);
@@ -92,7 +96,8 @@ std::string EncodeCollectionKey(const model::KeySchema& schema, std::string_view
 uint64_t HashOfKey(std::string_view item_key) {
   if (item_key.size() >= 9) return kv::LoadBig64(item_key.data() + 1);
   uint64_t hash = 0;
-  for (size_t i = 1; i < 9 && i < item_key.size(); ++i) hash = (hash << 8) | static_cast<uint8_t>(item_key[i]);
+  for (size_t i = 1; i < 9 && i < item_key.size(); ++i)
+    hash = (hash << 8) | static_cast<uint8_t>(item_key[i]);
   return hash;
 }
 

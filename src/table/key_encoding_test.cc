@@ -38,7 +38,8 @@ std::string NumberValue(std::string_view text) {
 std::string AwkwardBytes(Random& random) {
   static constexpr char kBytes[] = {'\x00', '\x01', '\xff', '\xfe', 'a'};
   std::string out;
-  for (uint64_t left = random.Below(7); left > 0; --left) out.push_back(kBytes[random.Below(sizeof(kBytes))]);
+  for (uint64_t left = random.Below(7); left > 0; --left)
+    out.push_back(kBytes[random.Below(sizeof(kBytes))]);
   return out;
 }
 
@@ -73,7 +74,8 @@ TEST_P(SortOrder, OfBytesIsTheOrderOfValuesWithinAPartition) {
     AppendSortKey(&key_a, ValueView(a));
     AppendSortKey(&key_b, ValueView(b));
     ASSERT_EQ(Sign(key_a.compare(key_b)), Sign(model::CompareValues(ValueView(a), ValueView(b))))
-        << "seed " << kSeed << ", " << expr::notation::Show(ValueView(a)) << " and " << expr::notation::Show(ValueView(b));
+        << "seed " << kSeed << ", " << expr::notation::Show(ValueView(a)) << " and "
+        << expr::notation::Show(ValueView(b));
     ASSERT_TRUE(key_a >= prefix && key_a < PrefixEnd(prefix)) << "seed " << kSeed;
   }
 }
@@ -98,12 +100,17 @@ TEST_P(SortOrder, KeysOfOtherPartitionsNeverMixIn) {
 TEST(KeyEncoding, EqualNumbersWrittenDifferentlyAreOneKey) {
   for (const auto& [a, b] : std::vector<std::pair<const char*, const char*>>{
            {"1", "1.000"}, {"0", "-0"}, {"100", "1E2"}, {"0.5", "5e-1"}, {"-12.50", "-12.5"}}) {
-    EXPECT_EQ(EncodePartitionPrefix(ValueView(NumberValue(a))), EncodePartitionPrefix(ValueView(NumberValue(b)))) << a;
+    EXPECT_EQ(EncodePartitionPrefix(ValueView(NumberValue(a))),
+              EncodePartitionPrefix(ValueView(NumberValue(b))))
+        << a;
   }
 }
 
 TEST(KeyEncoding, ExtremeNumbersOrder) {
-  const char* ascending[] = {"-9.9E+125", "-1E10", "-1", "-0.1", "-1E-130", "0", "1E-130", "0.1", "1", "1.0000000000000000000000000000000000001", "2", "10", "1E10", "9.9E+125"};
+  const char* ascending[] = {
+      "-9.9E+125", "-1E10",  "-1",   "-0.1",    "-1E-130",
+      "0",         "1E-130", "0.1",  "1",       "1.0000000000000000000000000000000000001",
+      "2",         "10",     "1E10", "9.9E+125"};
   std::string last;
   for (const char* text : ascending) {
     std::string key;
@@ -125,7 +132,8 @@ TEST(KeyEncoding, ComponentsThatConcatenateAlikeAreDifferentItems) {
     model::AppendName(&entries, "s");
     model::AppendBinary(&entries, s);
     model::AppendItem(&item, 2, entries);
-    const auto [it, fresh] = seen.emplace(EncodeItemKey(schema, ItemView(item)), std::make_pair(p, s));
+    const auto [it, fresh] =
+        seen.emplace(EncodeItemKey(schema, ItemView(item)), std::make_pair(p, s));
     ASSERT_TRUE(fresh || it->second == std::make_pair(p, s)) << "seed " << kSeed << ", " << i;
   }
 }
@@ -134,7 +142,9 @@ TEST(KeyEncoding, PlaceInTheHashSpace) {
   SeededRandom random(kSeed + 3);
   std::vector<uint64_t> buckets(16);
   for (int i = 0; i < 4000; ++i) {
-    const std::string key = EncodePartitionPrefix(ValueView(StringValue("user#" + std::to_string(i)))) + AwkwardBytes(random);
+    const std::string key =
+        EncodePartitionPrefix(ValueView(StringValue("user#" + std::to_string(i)))) +
+        AwkwardBytes(random);
     const uint64_t hash = HashOfKey(key);
     ++buckets[hash >> 60];
     ASSERT_LE(FirstKeyOfHash(hash), key);
@@ -162,7 +172,8 @@ TEST(KeyEncoding, PrefixEndIsTheLeastKeyBehindThePrefix) {
   for (int i = 0; i < 20000; ++i) {
     const std::string prefix = AwkwardBytes(random);
     const std::string end = PrefixEnd(prefix);
-    const std::string key = random.Below(2) == 0 ? prefix + AwkwardBytes(random) : AwkwardBytes(random);
+    const std::string key =
+        random.Below(2) == 0 ? prefix + AwkwardBytes(random) : AwkwardBytes(random);
     const bool inside = key >= prefix && (end.empty() || key < end);
     ASSERT_EQ(inside, key.starts_with(prefix)) << "seed " << kSeed << ", " << i;
   }

@@ -6,8 +6,8 @@
 namespace stator::table {
 namespace {
 
-// Continuations granted while another one runs on this thread wait for it to return: a long queue on one key must not
-// become a deep stack.
+// Continuations granted while another one runs on this thread wait for it to return: a long queue
+// on one key must not become a deep stack.
 thread_local std::deque<UniqueFunction<void()>>* running_on_this_thread = nullptr;
 
 void RunGranted(UniqueFunction<void()> granted) {
@@ -18,7 +18,8 @@ void RunGranted(UniqueFunction<void()> granted) {
   std::deque<UniqueFunction<void()>> queue;
   running_on_this_thread = &queue;
   queue.push_back(std::move(granted));
-  // What has run is dropped at once: a key that always has waiters must not make the queue grow for ever.
+  // What has run is dropped at once: a key that always has waiters must not make the queue grow for
+  // ever.
   while (!queue.empty()) {
     UniqueFunction<void()> next = std::move(queue.front());
     queue.pop_front();
@@ -67,7 +68,8 @@ std::shared_ptr<const PendingImage> LatchTable::Pending(std::string_view key) {
   Shard& shard = ShardOf(key);
   MutexLock lock(shard.mutex);
   auto it = shard.entries.find(key);
-  return it == shard.entries.end() || it->second.images.empty() ? nullptr : it->second.images.back();
+  return it == shard.entries.end() || it->second.images.empty() ? nullptr
+                                                                : it->second.images.back();
 }
 
 void LatchTable::SetPending(std::string_view key, std::shared_ptr<const PendingImage> image) {
@@ -82,8 +84,9 @@ void LatchTable::Settle(std::string_view key, const PendingImage* image, bool ap
   auto it = shard.entries.find(key);
   if (it == shard.entries.end()) return;
   Entry& entry = it->second;
-  const auto settled = std::find_if(entry.images.begin(), entry.images.end(),
-                                    [image](const auto& candidate) { return candidate.get() == image; });
+  const auto settled =
+      std::find_if(entry.images.begin(), entry.images.end(),
+                   [image](const auto& candidate) { return candidate.get() == image; });
   if (settled == entry.images.end()) return;
   entry.images.erase(settled, applied ? settled + 1 : entry.images.end());
   if (!entry.held && !entry.contended() && entry.images.empty()) shard.entries.erase(it);

@@ -1,7 +1,9 @@
-// Latches on keys: queues of continuations, never blocked threads, with the images of writes that are not durable yet.
+// Latches on keys: queues of continuations, never blocked threads, with the images of writes that
+// are not durable yet.
 //
-// A writer takes the latches of its keys in sorted order, reads the old images, and lets the latches go as soon as its batch
-// is queued at the engine. The next writer of a key evaluates on the pending image that it finds here. Readers take no latch.
+// A writer takes the latches of its keys in sorted order, reads the old images, and lets the
+// latches go as soon as its batch is queued at the engine. The next writer of a key evaluates on
+// the pending image that it finds here. Readers take no latch.
 #pragma once
 
 #include <array>
@@ -23,9 +25,9 @@ namespace stator::table {
 
 // An image that is queued at the engine and not durable yet.
 struct PendingImage {
-  std::optional<std::string> item;  // encoded; nullopt: deleted
+  std::optional<std::string> item;      // encoded; nullopt: deleted
   std::shared_ptr<kv::BatchFate> fate;  // of its batch: what is computed from it fails with it
-  bool kept = false;  // the change that led to it is in the history
+  bool kept = false;                    // the change that led to it is in the history
   // Of an engine that several processes write: what a guard on the item goes by, as in kv::Guard.
   uint64_t stamp = 0;
   kv::FatePtr left_by = nullptr;
@@ -35,19 +37,21 @@ struct PendingImage {
 // Thread-safe.
 class LatchTable {
  public:
-  // True: the caller holds the latch now. False: `granted` runs later, on the thread that let the latch go, and then the
-  // caller holds it.
+  // True: the caller holds the latch now. False: `granted` runs later, on the thread that let the
+  // latch go, and then the caller holds it.
   bool Acquire(std::string_view key, UniqueFunction<void()>* granted);
   // Lets a held latch go to the next in the queue.
   void Release(std::string_view key);
 
-  // The latest pending image of a key whose latch the caller holds; null if its durable state is the latest.
+  // The latest pending image of a key whose latch the caller holds; null if its durable state is
+  // the latest.
   std::shared_ptr<const PendingImage> Pending(std::string_view key);
   // Declares the image of a batch that is about to be queued. The caller holds the latch.
   void SetPending(std::string_view key, std::shared_ptr<const PendingImage> image);
-  // The batch of an earlier SetPending is durable (applied) or refused. Each image was computed from the one before it, so a
-  // refusal takes the later ones of the key away too: their batches will be refused, and the next writer must not build on
-  // them. To settle those again changes nothing.
+  // The batch of an earlier SetPending is durable (applied) or refused. Each image was computed
+  // from the one before it, so a refusal takes the later ones of the key away too: their batches
+  // will be refused, and the next writer must not build on them. To settle those again changes
+  // nothing.
   void Settle(std::string_view key, const PendingImage* image, bool applied);
 
   // Keys with a holder, a queue or a pending image; for tests and metrics.
@@ -56,7 +60,8 @@ class LatchTable {
  private:
   struct Entry {
     bool held = false;
-    std::vector<std::shared_ptr<const PendingImage>> images;  // not settled, in the order of their batches
+    std::vector<std::shared_ptr<const PendingImage>>
+        images;  // not settled, in the order of their batches
     // Made only when somebody has to wait: a deque allocates even when it is empty.
     std::unique_ptr<std::deque<UniqueFunction<void()>>> waiting;
     bool contended() const { return waiting != nullptr && !waiting->empty(); }

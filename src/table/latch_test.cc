@@ -127,7 +127,8 @@ TEST(LatchTable, ARefusalTakesTheLaterImagesAway) {
   EXPECT_EQ(latches.size(), 0u);
 }
 
-// A plain int under the latch: any two holders at once show as a lost update (and as a race under TSan).
+// A plain int under the latch: any two holders at once show as a lost update (and as a race under
+// TSan).
 TEST(LatchTable, OneHolderAtATimeUnderThreads) {
   constexpr int kThreads = 4, kEach = 5000;
   LatchTable latches;

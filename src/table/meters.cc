@@ -101,8 +101,7 @@ std::string ReadableComponent(Type type, std::string_view bytes) {
 }  // namespace
 
 throughput::KeyPoint PointOfItem(const model::KeySchema& schema, std::string_view item_key) {
-  if (!schema.sort)
-    return {HashOfKey(item_key), {}, ComponentsOf(item_key)};
+  if (!schema.sort) return {HashOfKey(item_key), {}, ComponentsOf(item_key)};
   return PointBehind(&schema.partition, 1, item_key);
 }
 

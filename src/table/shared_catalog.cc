@@ -1,15 +1,18 @@
 // The catalog on an engine that several processes write.
 //
-// What a process has in memory is the catalog of some version, and the version is an entry of the catalog: every change is made on
-// what is in memory, writes a new version and is guarded by the old one. If it is refused another process was faster; then what it
-// has done is read, and the change is made on that.
+// What a process has in memory is the catalog of some version, and the version is an entry of the
+// catalog: every change is made on what is in memory, writes a new version and is guarded by the
+// old one. If it is refused another process was faster; then what it has done is read, and the
+// change is made on that.
 //
-// A change beside which nobody may write by an older version of the table first raises the fence of the table's tablet. From then
-// on writes are refused, in all processes; they read the catalog again and go on when it knows the new fence. Nothing says that
-// the process which raised a fence still lives: so whoever finds that the catalog does not follow writes the fence there himself,
+// A change beside which nobody may write by an older version of the table first raises the fence of
+// the table's tablet. From then on writes are refused, in all processes; they read the catalog
+// again and go on when it knows the new fence. Nothing says that the process which raised a fence
+// still lives: so whoever finds that the catalog does not follow writes the fence there himself,
 // and if the other one lives after all, it is refused and begins again.
 //
-// Tablets that are given up are named in the catalog until they are empty, so that anybody can finish that.
+// Tablets that are given up are named in the catalog until they are empty, so that anybody can
+// finish that.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -42,7 +45,8 @@ constexpr size_t kNamedChanges = 32;
 constexpr size_t kNameBytes = 8;
 
 Error NotFound(const std::string& table) {
-  return Error(ErrorCode::kResourceNotFound, "Requested resource not found: Table: " + table + " not found");
+  return Error(ErrorCode::kResourceNotFound,
+               "Requested resource not found: Table: " + table + " not found");
 }
 
 bool IsWhole(const kv::DeleteRange& range) { return range.begin.empty() && range.end.empty(); }
@@ -50,7 +54,8 @@ bool IsWhole(const kv::DeleteRange& range) { return range.begin.empty() && range
 // The names of the latest changes, and the version's stamp.
 Result<std::pair<uint64_t, std::string>> ReadChanges(kv::Engine& engine) {
   std::string value;
-  ASSIGN_OR_RETURN(const bool found, engine.Get(kCatalogTablet, kVersionKey, kv::Tier::kAny, &value));
+  ASSIGN_OR_RETURN(const bool found,
+                   engine.Get(kCatalogTablet, kVersionKey, kv::Tier::kAny, &value));
   if (!found) return std::pair(uint64_t{0}, std::string());
   ASSIGN_OR_RETURN(const std::string_view names, DecodeItemValue(value));
   return std::pair(kv::StampOf(value), std::string(names));
@@ -63,11 +68,13 @@ bool Names(std::string_view changes, std::string_view name) {
   return false;
 }
 
-std::string NameOf(uint64_t number) { return std::string(reinterpret_cast<const char*>(&number), kNameBytes); }
+std::string NameOf(uint64_t number) {
+  return std::string(reinterpret_cast<const char*>(&number), kNameBytes);
+}
 
 }  // namespace
 
-// --- What others have done -------------------------------------------------------------------------------------------
+// --- What others have done -----------------------------------------------------------------------
 
 Status Store::Refresh() {
   if (!shared_) return OkStatus();
@@ -110,21 +117,26 @@ void Store::Install(CatalogSnapshot catalog) {
     table_stamps[name] = stamp;
     const auto place = catalog_.find(name);
     // A table that has taken the name of another one is no version of it.
-    const bool known = place != catalog_.end() && place->second->descriptor.tablet_id == descriptor.tablet_id;
+    const bool known =
+        place != catalog_.end() && place->second->descriptor.tablet_id == descriptor.tablet_id;
     if (known && table_stamps_[name] == stamp) {
       tables[name] = place->second;
       continue;
     }
-    auto table = std::make_shared<Table>(std::move(descriptor), known ? place->second->gate : std::make_shared<Gate>());
+    auto table = std::make_shared<Table>(std::move(descriptor),
+                                         known ? place->second->gate : std::make_shared<Gate>());
     if (known) {
       const Table& before = *place->second;
       const auto& expiry = table->descriptor.expiry;
-      if (expiry && before.descriptor.expiry && expiry->tablet_id == before.descriptor.expiry->tablet_id)
+      if (expiry && before.descriptor.expiry &&
+          expiry->tablet_id == before.descriptor.expiry->tablet_id)
         table->expiry_mark = before.expiry_mark;
     }
     if (table->descriptor.stream_view_type)
-      table->stream = std::make_shared<stream::Appender>(*streams_.at({name, table->descriptor.stream_label}));
-    if (observer_ != nullptr) observer_->OnVersion(known ? place->second.get() : nullptr, table.get());
+      table->stream =
+          std::make_shared<stream::Appender>(*streams_.at({name, table->descriptor.stream_label}));
+    if (observer_ != nullptr)
+      observer_->OnVersion(known ? place->second.get() : nullptr, table.get());
     tables[name] = std::move(table);
   }
   catalog_ = std::move(tables);
@@ -133,7 +145,8 @@ void Store::Install(CatalogSnapshot catalog) {
   std::map<std::string, Leftover> leftovers;
   for (auto& [key, tablets] : catalog.dropped) {
     const auto known = leftovers_.find(key);
-    const int64_t since = known != leftovers_.end() ? known->second.since_ticks : clock_.TicksMicros();
+    const int64_t since =
+        known != leftovers_.end() ? known->second.since_ticks : clock_.TicksMicros();
     leftovers[key] = {since, std::move(tablets)};
   }
   leftovers_ = std::move(leftovers);
@@ -141,7 +154,8 @@ void Store::Install(CatalogSnapshot catalog) {
 
 void Store::FindWork() {
   for (const TablePtr& table : List()) {
-    if (table->descriptor.HasIndexWork() && MayWork(*table)) builder_->AddIfAbsent(table->descriptor.name);
+    if (table->descriptor.HasIndexWork() && MayWork(*table))
+      builder_->AddIfAbsent(table->descriptor.name);
   }
 }
 
@@ -153,7 +167,8 @@ Status Store::CatchUp() {
   {
     std::shared_lock lock(catalog_mutex_);
     for (const auto& [key, leftover] : leftovers_) {
-      if (clock_.TicksMicros() - leftover.since_ticks >= kLeftoverMicros) due.emplace(key, leftover);
+      if (clock_.TicksMicros() - leftover.since_ticks >= kLeftoverMicros)
+        due.emplace(key, leftover);
     }
   }
   for (const auto& [key, leftover] : due) {
@@ -218,10 +233,11 @@ bool Store::MayWork(const Table& table) const {
   return !may_work || may_work(table);
 }
 
-// --- Changes ---------------------------------------------------------------------------------------------------------
+// --- Changes -------------------------------------------------------------------------------------
 
 void Store::ChangeOnWorker(UniqueFunction<void()> change) {
-  BeginCatalogChange([this, change = std::move(change)]() mutable { tasks_.Post(std::move(change)); });
+  BeginCatalogChange(
+      [this, change = std::move(change)]() mutable { tasks_.Post(std::move(change)); });
 }
 
 Status Store::EditCatalog(PrepareEdit prepare) {
@@ -239,8 +255,9 @@ Status Store::EditCatalog(PrepareEdit prepare) {
     }
     TRY(Refresh());
     ASSIGN_OR_RETURN(const auto before, ReadChanges(engine_));
-    const auto applied = std::find_if(unknown.begin(), unknown.end(),
-                                      [&](const Attempt& attempt) { return Names(before.second, attempt.name); });
+    const auto applied = std::find_if(unknown.begin(), unknown.end(), [&](const Attempt& attempt) {
+      return Names(before.second, attempt.name);
+    });
     if (applied != unknown.end()) return FinishEdit(*applied);
     {
       std::shared_lock lock(catalog_mutex_);
@@ -262,11 +279,13 @@ Status Store::EditCatalog(PrepareEdit prepare) {
     batch.range_deletes = std::move(edit.ranges);
     batch.puts = std::move(edit.puts);
     batch.deletes = std::move(edit.deletes);
-    batch.puts.push_back(CatalogPut(std::string(kVersionKey),
-                                    (attempt.name + before.second).substr(0, kNamedChanges * kNameBytes)));
+    batch.puts.push_back(
+        CatalogPut(std::string(kVersionKey),
+                   (attempt.name + before.second).substr(0, kNamedChanges * kNameBytes)));
     if (!edit.dropped.empty()) {
       attempt.dropped = std::move(edit.dropped);
-      attempt.dropped_key = std::string(kDroppedPrefix) + std::to_string(attempt.dropped.front().id);
+      attempt.dropped_key =
+          std::string(kDroppedPrefix) + std::to_string(attempt.dropped.front().id);
       batch.puts.push_back(CatalogPut(attempt.dropped_key, EncodeDropped(attempt.dropped)));
     }
     const Result<uint64_t> stamp = ApplyAndWait(engine_, std::move(batch));
@@ -302,10 +321,12 @@ void Store::EmptyDropped(const Attempt& attempt) {
     waiting->done = true;
     waiting->wake.notify_all();
   });
-  // A large tablet takes its time. Those who have not heard of the change read what is left of it as long.
+  // A large tablet takes its time. Those who have not heard of the change read what is left of it
+  // as long.
   const auto until = std::chrono::steady_clock::now() + kDropPatience;
   MutexLock lock(waiting->mutex);
-  while (!waiting->done && waiting->wake.wait_until(waiting->mutex, until) == std::cv_status::no_timeout) {
+  while (!waiting->done &&
+         waiting->wake.wait_until(waiting->mutex, until) == std::cv_status::no_timeout) {
   }
 }
 
@@ -320,19 +341,22 @@ Status Store::FinishDrop(const std::string& key, const std::vector<kv::Tablet>& 
 Result<uint32_t> Store::ReserveTablets(uint32_t count) {
   // Before the change that uses them, which may be refused: an id is never given to two.
   std::string value;
-  ASSIGN_OR_RETURN(const bool found, engine_.Get(kCatalogTablet, kNextTabletKey, kv::Tier::kAny, &value));
+  ASSIGN_OR_RETURN(const bool found,
+                   engine_.Get(kCatalogTablet, kNextTabletKey, kv::Tier::kAny, &value));
   uint32_t first = 1;
   if (found) {
     ASSIGN_OR_RETURN(const std::string_view bytes, DecodeItemValue(value));
     first = static_cast<uint32_t>(std::strtoul(std::string(bytes).c_str(), nullptr, 10));
   }
   kv::Batch batch;
-  batch.guards.push_back({kCatalogTablet, std::string(kNextTabletKey), found ? kv::StampOf(value) : 0});
+  batch.guards.push_back(
+      {kCatalogTablet, std::string(kNextTabletKey), found ? kv::StampOf(value) : 0});
   batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(first + count)));
   const Result<uint64_t> applied = ApplyAndWait(engine_, std::move(batch));
   if (applied.ok()) return first;
   // Whoever got them if the outcome is unknown: nobody needs them.
-  if (applied.error().code() == ErrorCode::kOutcomeUnknown) return Error(ErrorCode::kGuardFailed, "Nobody knows whose ids they are.");
+  if (applied.error().code() == ErrorCode::kOutcomeUnknown)
+    return Error(ErrorCode::kGuardFailed, "Nobody knows whose ids they are.");
   return applied.error();
 }
 
@@ -346,7 +370,8 @@ Status Store::RaiseFence(const TableDescriptor& table) {
 Status Store::AcceptFence(const TableDescriptor& table) {
   return EditCatalog([&]() -> Result<std::optional<CatalogEdit>> {
     const TablePtr current = Find(table.name);
-    if (current == nullptr || current->descriptor.tablet_id != table.tablet_id || current->descriptor.fence != table.fence)
+    if (current == nullptr || current->descriptor.tablet_id != table.tablet_id ||
+        current->descriptor.fence != table.fence)
       return std::optional<CatalogEdit>();
     TableDescriptor next = current->descriptor;
     ++next.fence;
@@ -357,18 +382,20 @@ Status Store::AcceptFence(const TableDescriptor& table) {
 }
 
 Status Store::SettleShards(stream::StreamDescriptor* stream, uint64_t fence) {
-  const bool closes = std::any_of(stream->shards.begin(), stream->shards.end(), [](const stream::Shard& shard) {
-    return !shard.open() && shard.end_stamp == 0;
-  });
-  // The table's fence lets nobody commit any more. But what was prepared and has not heard of that yet still hides what was
-  // committed behind it, from readers and from us: to raise the stream's own fence brings all of that in order. Whoever prepares
-  // later in a closing shard does it behind everything that was committed.
+  const bool closes =
+      std::any_of(stream->shards.begin(), stream->shards.end(),
+                  [](const stream::Shard& shard) { return !shard.open() && shard.end_stamp == 0; });
+  // The table's fence lets nobody commit any more. But what was prepared and has not heard of that
+  // yet still hides what was committed behind it, from readers and from us: to raise the stream's
+  // own fence brings all of that in order. Whoever prepares later in a closing shard does it behind
+  // everything that was committed.
   if (closes) {
     TRY(engine_.RaiseFence(stream->tablet(), fence));
   }
   for (stream::Shard& shard : stream->shards) {
     if (shard.start_stamp == 0) {
-      // Stamps rise in each place of a tablet by themselves: this one was taken where the records will be.
+      // Stamps rise in each place of a tablet by themselves: this one was taken where the records
+      // will be.
       kv::Batch batch;
       batch.deletes.push_back({stream->tablet(), stream::RecordKey(shard.number, {}).substr(0, 4)});
       ASSIGN_OR_RETURN(shard.start_stamp, ApplyAndWait(engine_, std::move(batch)));
@@ -382,9 +409,10 @@ Status Store::SettleShards(stream::StreamDescriptor* stream, uint64_t fence) {
   return OkStatus();
 }
 
-// --- Tables ----------------------------------------------------------------------------------------------------------
+// --- Tables --------------------------------------------------------------------------------------
 
-Result<Store::CatalogEdit> Store::EditOfCreate(TableDescriptor* descriptor, CheckDescriptor& check) {
+Result<Store::CatalogEdit> Store::EditOfCreate(TableDescriptor* descriptor,
+                                               CheckDescriptor& check) {
   if (Find(descriptor->name) != nullptr)
     return Error(ErrorCode::kResourceInUse, "Table already exists: " + descriptor->name);
   if (check) {
@@ -409,7 +437,8 @@ Result<Store::CatalogEdit> Store::EditOfCreate(TableDescriptor* descriptor, Chec
 }
 
 void Store::CreateShared(TableDescriptor descriptor, CatalogDone done, CheckDescriptor check) {
-  ChangeOnWorker([this, descriptor = std::move(descriptor), done = std::move(done), check = std::move(check)]() mutable {
+  ChangeOnWorker([this, descriptor = std::move(descriptor), done = std::move(done),
+                  check = std::move(check)]() mutable {
     TableDescriptor made;
     Status changed = EditCatalog([&]() -> Result<std::optional<CatalogEdit>> {
       made = descriptor;
@@ -426,13 +455,15 @@ void Store::CreateShared(TableDescriptor descriptor, CatalogDone done, CheckDesc
   });
 }
 
-Result<std::optional<Store::CatalogEdit>> Store::EditOfAlteration(const std::string& name, Alteration& alteration,
+Result<std::optional<Store::CatalogEdit>> Store::EditOfAlteration(const std::string& name,
+                                                                  Alteration& alteration,
                                                                   TableDescriptor* altered) {
   const TablePtr current = Find(name);
   if (current == nullptr) return NotFound(name);
   TableDescriptor next = current->descriptor;
   TRY(alteration.change(&next));
-  std::optional<stream::StreamDescriptor> stream = NextStream(current->descriptor, &next, alteration.change_stream);
+  std::optional<stream::StreamDescriptor> stream =
+      NextStream(current->descriptor, &next, alteration.change_stream);
   // Whoever was faster may have done the same.
   if (!stream && alteration.ranges.empty() && next.Encode() == current->descriptor.Encode()) {
     *altered = std::move(next);
@@ -484,7 +515,8 @@ void Store::AlterShared(std::string name, std::shared_ptr<Alteration> alteration
   });
 }
 
-Result<Store::CatalogEdit> Store::EditOfDrop(const std::string& name, CheckDescriptor& check, TablePtr* last) {
+Result<Store::CatalogEdit> Store::EditOfDrop(const std::string& name, CheckDescriptor& check,
+                                             TablePtr* last) {
   *last = Find(name);
   if (*last == nullptr) return NotFound(name);
   const TableDescriptor& table = (*last)->descriptor;
@@ -507,27 +539,29 @@ Result<Store::CatalogEdit> Store::EditOfDrop(const std::string& name, CheckDescr
 }
 
 void Store::DropShared(std::string name, CheckDescriptor check, CatalogDone done) {
-  ChangeOnWorker([this, name = std::move(name), check = std::move(check), done = std::move(done)]() mutable {
-    TablePtr last;
-    Status changed = EditCatalog([&]() -> Result<std::optional<CatalogEdit>> {
-      ASSIGN_OR_RETURN(CatalogEdit edit, EditOfDrop(name, check, &last));
-      return std::optional(std::move(edit));
-    });
-    EndCatalogChange();
-    if (!changed.ok()) return done(std::move(changed).error());
-    done(std::move(last));
-  });
+  ChangeOnWorker(
+      [this, name = std::move(name), check = std::move(check), done = std::move(done)]() mutable {
+        TablePtr last;
+        Status changed = EditCatalog([&]() -> Result<std::optional<CatalogEdit>> {
+          ASSIGN_OR_RETURN(CatalogEdit edit, EditOfDrop(name, check, &last));
+          return std::optional(std::move(edit));
+        });
+        EndCatalogChange();
+        if (!changed.ok()) return done(std::move(changed).error());
+        done(std::move(last));
+      });
 }
 
-// --- Streams ---------------------------------------------------------------------------------------------------------
+// --- Streams -------------------------------------------------------------------------------------
 
-void Store::AlterStreamShared(stream::StreamPtr stream, ChangeStream change, std::vector<kv::DeleteRange> ranges,
-                              WriteDone done) {
-  ChangeOnWorker([this, stream = std::move(stream), change = std::move(change), ranges = std::move(ranges),
-                  done = std::move(done)]() mutable {
+void Store::AlterStreamShared(stream::StreamPtr stream, ChangeStream change,
+                              std::vector<kv::DeleteRange> ranges, WriteDone done) {
+  ChangeOnWorker([this, stream = std::move(stream), change = std::move(change),
+                  ranges = std::move(ranges), done = std::move(done)]() mutable {
     Status changed = EditCatalog([&]() -> Result<std::optional<CatalogEdit>> {
       const stream::StreamPtr current = FindStream(stream->table_name, stream->label);
-      if (current == nullptr || current->tablet_id != stream->tablet_id) return std::optional<CatalogEdit>();
+      if (current == nullptr || current->tablet_id != stream->tablet_id)
+        return std::optional<CatalogEdit>();
       stream::StreamDescriptor next = *current;
       change(&next);
       CatalogEdit edit;
@@ -544,7 +578,8 @@ void Store::RemoveStreamShared(stream::StreamPtr stream, WriteDone done) {
   ChangeOnWorker([this, stream = std::move(stream), done = std::move(done)]() mutable {
     Status changed = EditCatalog([&]() -> Result<std::optional<CatalogEdit>> {
       const stream::StreamPtr current = FindStream(stream->table_name, stream->label);
-      if (current == nullptr || current->tablet_id != stream->tablet_id) return std::optional<CatalogEdit>();
+      if (current == nullptr || current->tablet_id != stream->tablet_id)
+        return std::optional<CatalogEdit>();
       if (current->enabled()) return Error(ErrorCode::kResourceInUse, "The stream is enabled");
       CatalogEdit edit;
       edit.deletes.push_back({kCatalogTablet, StreamKey(*current)});

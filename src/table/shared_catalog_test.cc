@@ -101,7 +101,8 @@ TEST(SharedCatalog, ChangesOfOneTableByAllAreAllThere) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(cluster[i].store->Find("tab")->descriptor.tags.size(), 60u) << i;
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(cluster[i].store->Find("tab")->descriptor.tags.size(), 60u) << i;
 }
 
 // Somebody who hears nothing goes by what he knows until he is refused.
@@ -177,7 +178,8 @@ TEST(SharedCatalog, WhatADeadProcessHasDroppedIsEmptiedByOthers) {
   kv::Batch batch;
   batch.deletes.push_back({kCatalogTablet, TableKey("tab")});
   batch.puts.push_back(CatalogPut(std::string(kVersionKey), "somebody"));
-  batch.puts.push_back(CatalogPut(std::string(kDroppedPrefix) + "x", EncodeDropped({table.tablet()})));
+  batch.puts.push_back(
+      CatalogPut(std::string(kDroppedPrefix) + "x", EncodeDropped({table.tablet()})));
   ASSERT_TRUE(kv::ApplyAndWait(*cluster.memory.Attach(), std::move(batch)).ok());
   ASSERT_TRUE(cluster[1].store->CatchUp().ok());
   EXPECT_EQ(cluster[1].store->Find("tab"), nullptr);
@@ -233,10 +235,12 @@ class SharedDefinition : public testing::TestWithParam<DefinitionChange> {
     TableDescriptor d = indexes::Describe();
     d.stream_view_type = stream::ViewType::kNewAndOldImages;
     ASSERT_TRUE(cluster[0].Create(std::move(d)).ok());
-    for (int i = 0; i < 5; ++i) ASSERT_TRUE(cluster[0].Write(indexes::RandomItem(random_, "p", i)).ok());
+    for (int i = 0; i < 5; ++i)
+      ASSERT_TRUE(cluster[0].Write(indexes::RandomItem(random_, "p", i)).ok());
   }
 
-  // While process 0 is in the middle of the change, or has died there, 1 writes and 2 changes the same.
+  // While process 0 is in the middle of the change, or has died there, 1 writes and 2 changes the
+  // same.
   void OthersGoOn(Cluster& cluster, const std::string& where) {
     cluster.Patiently([&] {
       for (int i = 0; i < 5; ++i) {
@@ -265,7 +269,8 @@ class SharedDefinition : public testing::TestWithParam<DefinitionChange> {
       EXPECT_EQ(cluster[1].store->Find("tab"), nullptr) << where;
       return;
     }
-    for (int i = 0; i < 5; ++i) EXPECT_TRUE(cluster[2].Write(indexes::RandomItem(random_, "q", i)).ok()) << where;
+    for (int i = 0; i < 5; ++i)
+      EXPECT_TRUE(cluster[2].Write(indexes::RandomItem(random_, "q", i)).ok()) << where;
     EXPECT_FALSE(cluster[1].store->Find("tab")->descriptor.HasIndexWork()) << where;
     cluster[1].SettleTransactions();
     indexes::ExpectIndexesMatch(*cluster[1].store, where);
@@ -274,7 +279,8 @@ class SharedDefinition : public testing::TestWithParam<DefinitionChange> {
   SeededRandom random_{7};
 };
 
-// Whatever a process was about to do when it died, and however far it came: the others go on, and nothing is left behind.
+// Whatever a process was about to do when it died, and however far it came: the others go on, and
+// nothing is left behind.
 TEST_P(SharedDefinition, ADeadProcessHoldsNobodyUp) {
   int deaths = 0;
   for (bool survived = false; !survived && !HasFailure(); ++deaths) {
@@ -330,7 +336,8 @@ TEST(SharedCatalog, AnUnknownOutcomeIsFoundOut) {
       cluster[0].faults->Trigger(fault, 1 + i % 3);
       ASSERT_TRUE(cluster[0].Alter(AddLate).ok());
       cluster[0].WaitForBuilds();
-      for (size_t k = 0; k < 2; ++k) EXPECT_NE(cluster[k].store->Find("tab")->descriptor.FindIndex("late"), nullptr);
+      for (size_t k = 0; k < 2; ++k)
+        EXPECT_NE(cluster[k].store->Find("tab")->descriptor.FindIndex("late"), nullptr);
       cluster[0].faults->Trigger(fault);
       ASSERT_TRUE(cluster[0].Drop().ok());
       for (size_t k = 0; k < 2; ++k) EXPECT_EQ(cluster[k].store->Find("tab"), nullptr);
@@ -338,15 +345,18 @@ TEST(SharedCatalog, AnUnknownOutcomeIsFoundOut) {
   }
 }
 
-// Closing gives up what waits for others, or for a worker: an index builder in the middle of its work is no reason to wait for ever.
+// Closing gives up what waits for others, or for a worker: an index builder in the middle of its
+// work is no reason to wait for ever.
 class StopOfABuilder : public testing::Test {
  protected:
   // A table with items and an index that nobody fills yet.
   void SetUp() override {
     ASSERT_TRUE(cluster_[0].Create(indexes::Describe()).ok());
     SeededRandom random(7);
-    for (int i = 0; i < kItems; ++i) ASSERT_TRUE(cluster_[0].Write(indexes::RandomItem(random, "p" + std::to_string(i), i)).ok());
-    for (size_t i = 0; i < 2; ++i) cluster_[i].store->SetWorkPredicate([](const Table&) { return false; });
+    for (int i = 0; i < kItems; ++i)
+      ASSERT_TRUE(cluster_[0].Write(indexes::RandomItem(random, "p" + std::to_string(i), i)).ok());
+    for (size_t i = 0; i < 2; ++i)
+      cluster_[i].store->SetWorkPredicate([](const Table&) { return false; });
     ASSERT_TRUE(cluster_[0].Alter(AddLate).ok());
   }
   // This process begins to fill it, and comes to where it waits.

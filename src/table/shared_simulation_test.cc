@@ -1,10 +1,12 @@
-// Several stores on one store, each of its own process: writes of one and of several items from all of them, while indexes, time
-// to live, partitions and shards come and go, on engines that refuse and lose answers. Threads, so a seed repeats the load and the
-// faults and not the order. Processes die, and others take their place; some stand still for a while.
+// Several stores on one store, each of its own process: writes of one and of several items from all
+// of them, while indexes, time to live, partitions and shards come and go, on engines that refuse
+// and lose answers. Threads, so a seed repeats the load and the faults and not the order. Processes
+// die, and others take their place; some stand still for a while.
 //
-// Every write leaves its number in the items, and a consumer follows the table's stream: each record's old image is what the
-// record before left, what was acknowledged is there once, what was refused is not. Who reads finds at least what was acknowledged
-// before. In the end items, indexes, entries of time to live and counters say the same.
+// Every write leaves its number in the items, and a consumer follows the table's stream: each
+// record's old image is what the record before left, what was acknowledged is there once, what was
+// refused is not. Who reads finds at least what was acknowledged before. In the end items, indexes,
+// entries of time to live and counters say the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +41,8 @@ constexpr int kKeys = 8;  // per partition key value
 constexpr int kValues = 4;
 
 std::string KeyItem(int key) {
-  return expr::notation::Item("{pk: 'p" + std::to_string(key / kKeys) + "', sk: " + std::to_string(key % kKeys) + "}");
+  return expr::notation::Item("{pk: 'p" + std::to_string(key / kKeys) +
+                              "', sk: " + std::to_string(key % kKeys) + "}");
 }
 
 int64_t NumberOf(ItemView item, std::string_view name) {
@@ -112,7 +115,8 @@ class SharedSimulation : public testing::TestWithParam<uint64_t> {
     for (auto& process : cluster_.processes) process->faults->SetProbabilities(faults.probability);
   }
 
-  // Items of the last partition key value only grow in version, so that readers can tell how old an image is.
+  // Items of the last partition key value only grow in version, so that readers can tell how old an
+  // image is.
   static bool Grows(int key) { return key / kKeys == kValues - 1; }
 
   void Write(Process& process, SeededRandom& random) {
@@ -128,7 +132,9 @@ class SharedSimulation : public testing::TestWithParam<uint64_t> {
     for (const int key : keys) {
       targets.push_back({table, EncodeItemKey(table->key_schema(), ItemView(KeyItem(key)))});
       const bool deletes = !Grows(key) && random.Below(4) == 0;
-      texts.push_back(deletes ? "" : indexes::RandomText(random, "p" + std::to_string(key / kKeys), key % kKeys));
+      texts.push_back(
+          deletes ? ""
+                  : indexes::RandomText(random, "p" + std::to_string(key / kKeys), key % kKeys));
     }
     auto versions = std::make_shared<std::vector<int64_t>>();
     auto changed = std::make_shared<bool>();
@@ -147,9 +153,10 @@ class SharedSimulation : public testing::TestWithParam<uint64_t> {
                 continue;
               }
               changes[i].kind = Change::kPut;
-              changes[i].item = expr::notation::Item(texts[i] + ", version: " + std::to_string(versions->back()) +
-                                                     ", ttl: " + std::to_string(number % 7) +
-                                                     ", write: " + std::to_string(number) + "}");
+              changes[i].item =
+                  expr::notation::Item(texts[i] + ", version: " + std::to_string(versions->back()) +
+                                       ", ttl: " + std::to_string(number % 7) +
+                                       ", write: " + std::to_string(number) + "}");
             }
             return changes;
           },
@@ -171,7 +178,8 @@ class SharedSimulation : public testing::TestWithParam<uint64_t> {
     EXPECT_TRUE(code == ErrorCode::kUnavailable || code == ErrorCode::kTransactionConflict ||
                 code == ErrorCode::kOutcomeUnknown)
         << status.error().message();
-    ledger_.Add(number, code == ErrorCode::kOutcomeUnknown ? Ledger::Outcome::kUnknown : Ledger::Outcome::kRefused);
+    ledger_.Add(number, code == ErrorCode::kOutcomeUnknown ? Ledger::Outcome::kUnknown
+                                                           : Ledger::Outcome::kRefused);
   }
 
   void Read(Process& process, SeededRandom& random) {
@@ -242,7 +250,8 @@ class SharedSimulation : public testing::TestWithParam<uint64_t> {
       case 3: {
         if (process.store->Find("tab")->descriptor.partitions.size() > 6) return;
         const auto split = Await<Result<TablePtr>>([&](auto done) {
-          SplitPartition(*process.store, "tab", {.partition = {}, .hash = random.Next()}, std::move(done));
+          SplitPartition(*process.store, "tab", {.partition = {}, .hash = random.Next()},
+                         std::move(done));
         });
         if (split.ok()) ++definitions_;
         return;
@@ -268,8 +277,10 @@ class SharedSimulation : public testing::TestWithParam<uint64_t> {
     bool any = false;
     for (const stream::Shard& shard : stream->shards) {
       const std::string id = stream::ShardIdOf(shard);
-      if (ended_.contains(id) || (!shard.parent_id.empty() && !ended_.contains(shard.parent_id))) continue;
-      stream::Position& place = positions_.try_emplace(id, stream::TrimHorizon(shard)).first->second;
+      if (ended_.contains(id) || (!shard.parent_id.empty() && !ended_.contains(shard.parent_id)))
+        continue;
+      stream::Position& place =
+          positions_.try_emplace(id, stream::TrimHorizon(shard)).first->second;
       const Result<stream::Page> page =
           stream::ReadShard(store.engine(), *stream, shard, place, {.records = 50}, kv::Tier::kAny);
       if (!page.ok()) continue;
@@ -283,7 +294,8 @@ class SharedSimulation : public testing::TestWithParam<uint64_t> {
         item = record.new_image.value_or("");
         const int64_t write = item.empty() ? 0 : NumberOf(ItemView(item), "write");
         if (write != 0) {
-          EXPECT_TRUE(seen_[write].insert(record.keys).second) << "write " << write << " is there twice";
+          EXPECT_TRUE(seen_[write].insert(record.keys).second)
+              << "write " << write << " is there twice";
           history_[record.keys].push_back(write);
         }
       }
@@ -299,7 +311,8 @@ class SharedSimulation : public testing::TestWithParam<uint64_t> {
     }
     std::map<std::string, std::string> items;
     for (auto& [keys, item] : replayed_) {
-      if (!item.empty()) items[EncodeItemKey(indexes::Describe().key_schema, ItemView(item))] = item;
+      if (!item.empty())
+        items[EncodeItemKey(indexes::Describe().key_schema, ItemView(item))] = item;
     }
     const TablePtr table = cluster_[1].store->Find("tab");
     EXPECT_EQ(indexes::ScanAll(*cluster_[1].store, table->descriptor.tablet(), kItemKind), items);
@@ -314,13 +327,15 @@ class SharedSimulation : public testing::TestWithParam<uint64_t> {
     EXPECT_GT(applied, 30);
   }
 
-  // What was read together was there at one moment: of two items that a write has changed, both were read before it or both behind.
+  // What was read together was there at one moment: of two items that a write has changed, both
+  // were read before it or both behind.
   void CheckTogether() {
     std::map<std::string, int> number_of;
     for (int key = 0; key < kKeys * kValues; ++key) number_of[KeyItem(key)] = key;
     std::map<std::pair<int, int64_t>, int64_t> version_by;  // of a key and a write
     for (const auto& [keys, writes] : history_) {
-      for (size_t i = 0; i < writes.size(); ++i) version_by[{number_of.at(keys), writes[i]}] = static_cast<int64_t>(i) + 1;
+      for (size_t i = 0; i < writes.size(); ++i)
+        version_by[{number_of.at(keys), writes[i]}] = static_cast<int64_t>(i) + 1;
     }
     int pairs = 0;
     for (const auto& seen : together_) {
@@ -356,7 +371,8 @@ class SharedSimulation : public testing::TestWithParam<uint64_t> {
                           })
                     .ok());
     for (const auto& [key, item] : indexes::ScanAll(store, d.tablet(), kItemKind)) {
-      if (const auto time = ExpiryOf(ItemView(item), "ttl")) expected.insert(EncodeExpiryKey(*time, key));
+      if (const auto time = ExpiryOf(ItemView(item), "ttl"))
+        expected.insert(EncodeExpiryKey(*time, key));
     }
     EXPECT_EQ(entries, expected);
   }
@@ -388,7 +404,7 @@ class SharedSimulation : public testing::TestWithParam<uint64_t> {
   std::map<std::string, stream::Position> positions_;
   std::set<std::string> ended_;
   std::map<std::string, std::string> replayed_;
-  std::map<int64_t, std::set<std::string>> seen_;          // keys by write
+  std::map<int64_t, std::set<std::string>> seen_;        // keys by write
   std::map<std::string, std::vector<int64_t>> history_;  // writes by key, in order
 };
 

@@ -28,7 +28,8 @@ int64_t CountOf(model::ItemView item) {
 Result<Change> AddOne(const std::string& pk, model::ItemView old_item) {
   Change change;
   change.kind = Change::kPut;
-  change.item = expr::notation::Item("{pk: '" + pk + "', sk: 1, n: " + std::to_string(CountOf(old_item) + 1) + "}");
+  change.item = expr::notation::Item("{pk: '" + pk +
+                                     "', sk: 1, n: " + std::to_string(CountOf(old_item) + 1) + "}");
   return change;
 }
 
@@ -48,7 +49,8 @@ TEST(SharedWrite, ACounterOfAllProcessesLosesNothing) {
     }
   }
   for (std::thread& thread : threads) thread.join();
-  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(CountOf(model::ItemView(cluster[i].Read(Key("hot")).value())), 600);
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(CountOf(model::ItemView(cluster[i].Read(Key("hot")).value())), 600);
   EXPECT_EQ(cluster[0].store->Counts(*cluster[0].store->Find("tab")).value().items, 1);
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(cluster[i].store->latches().size(), 0u);
 }
@@ -93,7 +95,8 @@ void StartAddingToHot(Process& process, std::atomic<int>* bodies, WriteDone done
       std::move(done));
 }
 
-// Some are remembered, as they were, and the others not: what is read anew and what is remembered go into one write.
+// Some are remembered, as they were, and the others not: what is read anew and what is remembered
+// go into one write.
 TEST(SharedWrite, ItemsOfSeveralTablesOfWhichSomeAreRemembered) {
   for (const bool writes : {true, false}) {
     Cluster cluster(2);
@@ -115,12 +118,15 @@ TEST(SharedWrite, ItemsOfSeveralTablesOfWhichSomeAreRemembered) {
     const Status status = Await<Status>([&](auto done) {
       cluster[1].store->Write(
           std::move(targets),
-          [&bodies, writes](const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
+          [&bodies,
+           writes](const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
             ++bodies;
-            if (!writes && CountOf(old_items[0]) < 2) return Error(ErrorCode::kConditionalCheckFailed, "not yet");
+            if (!writes && CountOf(old_items[0]) < 2)
+              return Error(ErrorCode::kConditionalCheckFailed, "not yet");
             std::vector<Change> changes(2);
             changes[1].kind = Change::kPut;
-            changes[1].item = expr::notation::Item("{pk: 'a', sk: 1, n: " + std::to_string(CountOf(old_items[0])) + "}");
+            changes[1].item = expr::notation::Item(
+                "{pk: 'a', sk: 1, n: " + std::to_string(CountOf(old_items[0])) + "}");
             return changes;
           },
           std::move(done));
@@ -129,13 +135,18 @@ TEST(SharedWrite, ItemsOfSeveralTablesOfWhichSomeAreRemembered) {
     EXPECT_GT(bodies, 1) << "what it remembered was not old";
     std::string copied;
     const TablePtr table = cluster[0].store->Find("other");
-    ASSERT_TRUE(cluster[0].store->Get(*table, EncodeItemKey(table->key_schema(), model::ItemView(Key("a"))), kv::Tier::kAny, &copied).value());
+    ASSERT_TRUE(cluster[0]
+                    .store
+                    ->Get(*table, EncodeItemKey(table->key_schema(), model::ItemView(Key("a"))),
+                          kv::Tier::kAny, &copied)
+                    .value());
     EXPECT_EQ(CountOf(model::ItemView(copied)), 2);
     EXPECT_EQ(cluster[1].store->latches().size(), 0u);
   }
 }
 
-// Many updates of one key that arrive together are few batches behind each other, not a round trip each.
+// Many updates of one key that arrive together are few batches behind each other, not a round trip
+// each.
 TEST(SharedWrite, UpdatesOfOneKeyOfOneProcessDoNotWaitForEachOther) {
   Cluster cluster(1);
   ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
@@ -233,7 +244,8 @@ TEST(SharedWrite, ATokenIsUsedOnce) {
         const Status status = Await<Status>([&](auto done) {
           process.store->Write(
               std::move(targets),
-              [token](const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
+              [token](
+                  const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
                 std::vector<Change> changes(1);
                 if (token->earlier) return changes;
                 changes[0] = AddOne("hot", old_items[0]).value();
@@ -253,14 +265,15 @@ TEST(SharedWrite, ATokenIsUsedOnce) {
   EXPECT_EQ(CountOf(model::ItemView(cluster[1].Read(Key("hot")).value())), 50);
 }
 
-// A client that got no answer tries again under its token, through another process, while the first attempt comes to its end: what it has
-// changed must not fail the condition of the second.
+// A client that got no answer tries again under its token, through another process, while the first
+// attempt comes to its end: what it has changed must not fail the condition of the second.
 TEST(SharedWrite, AConditionDoesNotFailByWhatItsOwnTokenHasDone) {
   Cluster cluster(2);
   ASSERT_TRUE(cluster[0].Create(indexes::Describe()).ok());
   ASSERT_TRUE(Count(cluster[0], "hot").ok());
   // From 2 to 3, once.
-  const auto write = [&](Process& process, std::function<void()> on_failure) -> std::pair<Status, bool> {
+  const auto write = [&](Process& process,
+                         std::function<void()> on_failure) -> std::pair<Status, bool> {
     auto token = std::make_shared<TokenUse>();
     token->token = "token";
     const TablePtr table = process.store->Find("tab");
@@ -269,7 +282,8 @@ TEST(SharedWrite, AConditionDoesNotFailByWhatItsOwnTokenHasDone) {
     Status status = Await<Status>([&](auto done) {
       process.store->Write(
           std::move(targets),
-          [token, on_failure](const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
+          [token, on_failure](
+              const std::vector<model::ItemView>& old_items) -> Result<std::vector<Change>> {
             std::vector<Change> changes(1);
             if (token->earlier) return changes;
             if (CountOf(old_items[0]) != 2) {

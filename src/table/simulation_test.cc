@@ -221,20 +221,12 @@ class Simulation {
         break;
       case 4:
       case 5:
-      case 6:
-        engine_.CommitOne();
-        break;
+      case 6: engine_.CommitOne(); break;
       case 7:
       case 8:
-      case 9:
-        engine_.DeliverOne();
-        break;
-      case 10:
-        clock_.AdvanceMicros(static_cast<int64_t>(random_.Below(20'000'000)));
-        break;
-      default:
-        Read();
-        break;
+      case 9: engine_.DeliverOne(); break;
+      case 10: clock_.AdvanceMicros(static_cast<int64_t>(random_.Below(20'000'000))); break;
+      default: Read(); break;
     }
     --depth_;
   }

@@ -16,15 +16,16 @@ namespace {
 // The latch that serialises catalog changes; no item's latch key begins like this.
 constexpr std::string_view kCatalogLatch = "catalog";
 
-Result<int64_t> ReadCounter(kv::Engine& engine, kv::Tablet tablet, std::string_view key, kv::Tier tier = kv::Tier::kAny) {
+Result<int64_t> ReadCounter(kv::Engine& engine, kv::Tablet tablet, std::string_view key,
+                            kv::Tier tier = kv::Tier::kAny) {
   std::string value;
   ASSIGN_OR_RETURN(const bool found, engine.Get(tablet, key, tier, &value));
   if (!found) return int64_t{0};
   return kv::CounterOf(value);
 }
 
-// Where nobody else writes: if the outcome of a change of the catalog is unknown, the entry that it has put tells; without
-// `bytes`, one that it has deleted.
+// Where nobody else writes: if the outcome of a change of the catalog is unknown, the entry that it
+// has put tells; without `bytes`, one that it has deleted.
 Result<uint64_t> FindOut(kv::Engine& engine, Result<uint64_t> outcome, const std::string& key,
                          const std::optional<std::string>& bytes) {
   if (outcome.ok() || outcome.error().code() != ErrorCode::kOutcomeUnknown) return outcome;
@@ -55,14 +56,15 @@ Store::~Store() { Stop(); }
 void Store::Stop() {
   if (std::exchange(stopped_, true)) return;
   if (shared_ && engine_.bulletin() != nullptr) engine_.bulletin()->Listen(nullptr);
-  // The builder waits for its writes, and where others write these may wait in tasks_: for other processes, or for a worker when
-  // there are none any more. There they end now.
+  // The builder waits for its writes, and where others write these may wait in tasks_: for other
+  // processes, or for a worker when there are none any more. There they end now.
   builder_->BeginStop();
   tasks_.Stop();
   builder_->Stop();
 }
 
-Result<std::unique_ptr<Store>> Store::Open(kv::Engine& engine, const Clock& clock, WorkerPool& workers) {
+Result<std::unique_ptr<Store>> Store::Open(kv::Engine& engine, const Clock& clock,
+                                           WorkerPool& workers) {
   std::unique_ptr<Store> store(new Store(engine, clock, workers));
   if (store->shared_) {
     store->Listen();
@@ -82,7 +84,8 @@ void Store::LoadCatalog(CatalogSnapshot catalog) {
   for (auto& [stamp, descriptor] : catalog.tables) {
     auto table = std::make_shared<Table>(std::move(descriptor), std::make_shared<Gate>());
     if (table->descriptor.stream_view_type)
-      table->stream = std::make_shared<stream::Appender>(*FindStream(table->descriptor.name, table->descriptor.stream_label));
+      table->stream = std::make_shared<stream::Appender>(
+          *FindStream(table->descriptor.name, table->descriptor.stream_label));
     const std::string name = table->descriptor.name;
     catalog_[name] = std::move(table);
   }
@@ -171,7 +174,8 @@ void Store::Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor
     engine_.Apply(std::move(batch), [this, table, stream = std::move(stream),
                                      done = std::move(done)](Result<uint64_t> outcome) mutable {
       const Result<uint64_t> applied =
-          FindOut(engine_, std::move(outcome), TableKey(table->descriptor.name), table->descriptor.Encode());
+          FindOut(engine_, std::move(outcome), TableKey(table->descriptor.name),
+                  table->descriptor.Encode());
       if (applied.ok()) {
         if (stream) {
           table->stream = std::make_shared<stream::Appender>(*stream);
@@ -193,8 +197,8 @@ void Store::Alter(std::string name, ChangeDescriptor change, CatalogDone done) {
   AlterAndDelete(std::move(name), std::move(change), {}, std::move(done));
 }
 
-void Store::AlterAndDelete(std::string name, ChangeDescriptor change, std::vector<kv::DeleteRange> ranges,
-                           CatalogDone done) {
+void Store::AlterAndDelete(std::string name, ChangeDescriptor change,
+                           std::vector<kv::DeleteRange> ranges, CatalogDone done) {
   auto alteration = std::make_shared<Alteration>();
   alteration->change = std::move(change);
   alteration->ranges = std::move(ranges);
@@ -223,7 +227,8 @@ void Store::StartAlteration(std::string name, std::shared_ptr<Alteration> altera
     a.stream = NextStream(a.current->descriptor, &a.next->descriptor, a.change_stream);
     // A write that does not know a new index must not run beside one that does: it would leave the
     // other's entries behind. And the records of a shard end before those of its children begin.
-    const bool hold = a.stream || a.next->descriptor.MaintainedIndexes() != a.current->descriptor.MaintainedIndexes();
+    const bool hold = a.stream || a.next->descriptor.MaintainedIndexes() !=
+                                      a.current->descriptor.MaintainedIndexes();
     if (!hold) return CommitAlteration(alteration, false);
     a.current->gate->Hold([this, alteration] { CommitAlteration(alteration, true); });
   });
@@ -253,7 +258,8 @@ void Store::CommitAlteration(std::shared_ptr<Alteration> alteration, bool held) 
     Alteration& a = *alteration;
     const Result<uint64_t> applied =
         a.stream ? FindOut(engine_, std::move(outcome), StreamKey(*a.stream), a.stream->Encode())
-                 : FindOut(engine_, std::move(outcome), TableKey(a.next->descriptor.name), a.next->descriptor.Encode());
+                 : FindOut(engine_, std::move(outcome), TableKey(a.next->descriptor.name),
+                           a.next->descriptor.Encode());
     if (!applied.ok()) {
       if (held) a.current->gate->Open();
       EndCatalogChange();
@@ -277,11 +283,13 @@ void Store::CommitAlteration(std::shared_ptr<Alteration> alteration, bool held) 
 
 void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
   if (shared_) return DropShared(std::move(name), std::move(check), std::move(done));
-  BeginCatalogChange([this, name = std::move(name), check = std::move(check), done = std::move(done)]() mutable {
+  BeginCatalogChange([this, name = std::move(name), check = std::move(check),
+                      done = std::move(done)]() mutable {
     const TablePtr table = Find(name);
     if (table == nullptr) {
       EndCatalogChange();
-      done(Error(ErrorCode::kResourceNotFound, "Requested resource not found: Table: " + name + " not found"));
+      done(Error(ErrorCode::kResourceNotFound,
+                 "Requested resource not found: Table: " + name + " not found"));
       return;
     }
     if (Status checked = check(table->descriptor); !checked.ok()) {
@@ -289,14 +297,16 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
       done(std::move(checked).error());
       return;
     }
-    // Writes that found the table before are let through first, so that none of them writes into a dropped tablet; later ones wait. The table
-    // is there until it is surely gone: who does not find it any more shall not find it again after a crash.
+    // Writes that found the table before are let through first, so that none of them writes into a
+    // dropped tablet; later ones wait. The table is there until it is surely gone: who does not
+    // find it any more shall not find it again after a crash.
     table->gate->Hold([this, table, done = std::move(done)]() mutable {
       kv::Batch batch;
       batch.deletes.push_back({kCatalogTablet, TableKey(table->descriptor.name)});
       batch.range_deletes.push_back({table->descriptor.tablet(), "", ""});
       for (const IndexDescriptor& index : table->descriptor.indexes) {
-        if (index.is_global()) batch.range_deletes.push_back({table->descriptor.TabletOf(index), "", ""});
+        if (index.is_global())
+          batch.range_deletes.push_back({table->descriptor.TabletOf(index), "", ""});
       }
       if (const auto& expiry = table->descriptor.expiry)
         batch.range_deletes.push_back({expiry->tablet(), "", ""});
@@ -310,7 +320,8 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
                                        done = std::move(done)](Result<uint64_t> outcome) mutable {
         const Result<uint64_t> applied =
             stream ? FindOut(engine_, std::move(outcome), StreamKey(*stream), stream->Encode())
-                   : FindOut(engine_, std::move(outcome), TableKey(table->descriptor.name), std::nullopt);
+                   : FindOut(engine_, std::move(outcome), TableKey(table->descriptor.name),
+                             std::nullopt);
         if (applied.ok()) {
           Unpublish(table->descriptor.name);
           if (stream) PublishStream(std::move(*stream), *applied);
@@ -340,20 +351,22 @@ Result<bool> Store::Get(const Table& table, std::string_view key, kv::Tier tier,
 }
 
 void Store::GetLater(const Table& table, std::string_view key, kv::Engine::GetDone done) {
-  engine_.GetLater(table.descriptor.tablet(), key, [done = std::move(done)](Result<std::optional<std::string>> value) mutable {
-    if (!value.ok() || !*value) return done(std::move(value));
-    const Result<std::string_view> bytes = DecodeItemValue(**value);
-    if (!bytes.ok()) return done(bytes.error());
-    (*value)->erase(0, (*value)->size() - bytes->size());
-    done(std::move(value));
-  });
+  engine_.GetLater(table.descriptor.tablet(), key,
+                   [done = std::move(done)](Result<std::optional<std::string>> value) mutable {
+                     if (!value.ok() || !*value) return done(std::move(value));
+                     const Result<std::string_view> bytes = DecodeItemValue(**value);
+                     if (!bytes.ok()) return done(bytes.error());
+                     (*value)->erase(0, (*value)->size() - bytes->size());
+                     done(std::move(value));
+                   });
 }
 
 Status Store::GetTogether(std::span<const WriteTarget> items, kv::Tier tier,
                           std::vector<std::optional<std::string>>* images) {
   std::vector<kv::Point> points;
   points.reserve(items.size());
-  for (const WriteTarget& item : items) points.push_back({item.table->descriptor.tablet(), item.key});
+  for (const WriteTarget& item : items)
+    points.push_back({item.table->descriptor.tablet(), item.key});
   TRY(engine_.MultiGet(points, tier, images));
   for (std::optional<std::string>& image : *images) {
     if (!image) continue;
@@ -363,44 +376,51 @@ Status Store::GetTogether(std::span<const WriteTarget> items, kv::Tier tier,
   return OkStatus();
 }
 
-Status Store::Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
+Status Store::Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse,
+                   kv::Tier tier,
                    FunctionRef<bool(std::string_view key, model::ItemView item)> visit) {
   return ScanTablet({table.descriptor.tablet(), begin, end, reverse}, tier, visit);
 }
 
 Status Store::ScanTablet(const kv::Range& range, kv::Tier tier,
-                         FunctionRef<bool(std::string_view key, model::ItemView item)> visit, const History::Moment* past) {
+                         FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
+                         const History::Moment* past) {
   if (past != nullptr) return past->Scan(engine_, range, tier, visit);
   Status bad;
-  TRY(engine_.Scan(range, tier,
-                   [&](std::string_view key, std::string_view value) {
-                     Result<std::string_view> bytes = DecodeItemValue(value);
-                     if (!bytes.ok()) {
-                       bad = std::move(bytes).error();
-                       return false;
-                     }
-                     return visit(key, model::ItemView(*bytes));
-                   }));
+  TRY(engine_.Scan(range, tier, [&](std::string_view key, std::string_view value) {
+    Result<std::string_view> bytes = DecodeItemValue(value);
+    if (!bytes.ok()) {
+      bad = std::move(bytes).error();
+      return false;
+    }
+    return visit(key, model::ItemView(*bytes));
+  }));
   return bad;
 }
 
 Result<TableCounts> Store::Counts(const Table& table) {
   TableCounts counts;
-  ASSIGN_OR_RETURN(counts.items, ReadCounter(engine_, table.descriptor.tablet(), EncodeCounterKey("count")));
-  ASSIGN_OR_RETURN(counts.bytes, ReadCounter(engine_, table.descriptor.tablet(), EncodeCounterKey("bytes")));
+  ASSIGN_OR_RETURN(counts.items,
+                   ReadCounter(engine_, table.descriptor.tablet(), EncodeCounterKey("count")));
+  ASSIGN_OR_RETURN(counts.bytes,
+                   ReadCounter(engine_, table.descriptor.tablet(), EncodeCounterKey("bytes")));
   return counts;
 }
 
 Result<TableCounts> Store::IndexCounts(const Table& table, const IndexDescriptor& index) {
   const kv::Tablet tablet = table.descriptor.TabletOf(index);
   TableCounts counts;
-  ASSIGN_OR_RETURN(counts.items, ReadCounter(engine_, tablet, EncodeIndexCounterKey(index, "count")));
-  ASSIGN_OR_RETURN(counts.bytes, ReadCounter(engine_, tablet, EncodeIndexCounterKey(index, "bytes")));
+  ASSIGN_OR_RETURN(counts.items,
+                   ReadCounter(engine_, tablet, EncodeIndexCounterKey(index, "count")));
+  ASSIGN_OR_RETURN(counts.bytes,
+                   ReadCounter(engine_, tablet, EncodeIndexCounterKey(index, "bytes")));
   return counts;
 }
 
-Result<int64_t> Store::CollectionBytes(const Table& table, std::string_view item_key, kv::Tier tier) {
-  return ReadCounter(engine_, table.descriptor.tablet(), EncodeCollectionKey(table.key_schema(), item_key), tier);
+Result<int64_t> Store::CollectionBytes(const Table& table, std::string_view item_key,
+                                       kv::Tier tier) {
+  return ReadCounter(engine_, table.descriptor.tablet(),
+                     EncodeCollectionKey(table.key_schema(), item_key), tier);
 }
 
 bool Store::BuildsIndexes() const { return builder_->busy(); }

@@ -1,9 +1,11 @@
 // Items on kv: the catalog of tables, reads, and writes under latches.
 //
-// Callbacks run on whatever thread finished the work: inline, a worker, or one of the engine's. None of them may block.
+// Callbacks run on whatever thread finished the work: inline, a worker, or one of the engine's.
+// None of them may block.
 //
-// On an engine that several processes write (kv::Capabilities::exclusive is false) a write guards what it read and runs again when
-// somebody was faster, changes of the catalog go by its version, and tablets' fences keep out who goes by an old one (ADR 13).
+// On an engine that several processes write (kv::Capabilities::exclusive is false) a write guards
+// what it read and runs again when somebody was faster, changes of the catalog go by its version,
+// and tablets' fences keep out who goes by an old one (ADR 13).
 #pragma once
 
 #include <functional>
@@ -40,7 +42,8 @@ namespace stator::table {
 
 // One version of a table's definition. Immutable, except for the gate, which all versions share
 // under which a write does the same (with the same indexes and the same open shards of the stream;
-// where several processes share the store fences do what gates do elsewhere), and the mark, which those share that have the same tablet of expiry entries.
+// where several processes share the store fences do what gates do elsewhere), and the mark, which
+// those share that have the same tablet of expiry entries.
 struct Table {
   explicit Table(TableDescriptor definition, std::shared_ptr<Gate> its_gate)
       : descriptor(std::move(definition)),
@@ -51,7 +54,7 @@ struct Table {
   TableDescriptor descriptor;
   std::shared_ptr<Gate> gate;
   std::shared_ptr<ExpiryMark> expiry_mark;
-  model::IndexKeySchema key_parts;  // the key schema, as an index would have it
+  model::IndexKeySchema key_parts;                 // the key schema, as an index would have it
   std::shared_ptr<const stream::Appender> stream;  // null while no stream is enabled
   Meters meters;  // set by the store's CatalogObserver, if there is one
 
@@ -70,11 +73,13 @@ struct Change {
   enum Kind { kNone, kPut, kDelete, kExpire, kReindex };
   Kind kind = kNone;
   std::string item;  // encoded; for kPut
-  // Of a body that has to know what they cost. The write takes them as they are if they are from the version of the table
-  // and the very old image that it goes by, and derives them itself if not.
+  // Of a body that has to know what they cost. The write takes them as they are if they are from
+  // the version of the table and the very old image that it goes by, and derives them itself if
+  // not.
   EntryChanges entries = {};
 
-  // Sets `entries`, unless there are no indexes or nothing changes. Kind and item must be what they are going to be.
+  // Sets `entries`, unless there are no indexes or nothing changes. Kind and item must be what they
+  // are going to be.
   void DeriveEntries(const Table& table, model::ItemView old_item);
 };
 
@@ -83,19 +88,25 @@ struct WriteTarget {
   std::string key;  // EncodeItemKey
 };
 
-// A client's token under which a write is to happen once. Writes with one token run one after the other.
+// A client's token under which a write is to happen once. Writes with one token run one after the
+// other.
 struct TokenUse {
   std::string token;
-  std::optional<std::string> earlier;  // set before the body runs: the record that an earlier write left; gone after 10 minutes
-  std::optional<std::string> record;   // set by the body: to be left under the token, in the same batch as the items
+  std::optional<std::string> earlier;  // set before the body runs: the record that an earlier write
+                                       // left; gone after 10 minutes
+  std::optional<std::string>
+      record;  // set by the body: to be left under the token, in the same batch as the items
 };
 
-// Decides, from the old images (ItemView() where there is none) in the order of the targets, what to do with each. It may
-// run more than once and on any thread: it must not change anything but its own outputs.
-using WriteBody = UniqueFunction<Result<std::vector<Change>>(const std::vector<model::ItemView>& old_items)>;
+// Decides, from the old images (ItemView() where there is none) in the order of the targets, what
+// to do with each. It may run more than once and on any thread: it must not change anything but its
+// own outputs.
+using WriteBody =
+    UniqueFunction<Result<std::vector<Change>>(const std::vector<model::ItemView>& old_items)>;
 using WriteDone = UniqueFunction<void(Status)>;
 
-// What the items of one partition key value and their entries in local indexes may take together; in tables with local indexes.
+// What the items of one partition key value and their entries in local indexes may take together;
+// in tables with local indexes.
 inline constexpr int64_t kMaxCollectionBytes = int64_t{10} << 30;
 
 // Of kItemCollectionTooLarge: which of the targets it was.
@@ -125,7 +136,8 @@ class CatalogObserver {
 class Store {
  public:
   // Reads the catalog. The engine, clock and pool must outlive the store.
-  static Result<std::unique_ptr<Store>> Open(kv::Engine& engine, const Clock& clock, WorkerPool& workers);
+  static Result<std::unique_ptr<Store>> Open(kv::Engine& engine, const Clock& clock,
+                                             WorkerPool& workers);
   ~Store();
 
   // --- Catalog ---
@@ -139,43 +151,48 @@ class Store {
   void Observe(CatalogObserver* observer);
 
   using CatalogDone = UniqueFunction<void(Result<TablePtr>)>;
-  // Creates the table `descriptor` describes; the store chooses its tablet. kResourceInUse if the name is taken.
-  // `check`, if any, may refuse while no other change of the catalog runs.
+  // Creates the table `descriptor` describes; the store chooses its tablet. kResourceInUse if the
+  // name is taken. `check`, if any, may refuse while no other change of the catalog runs.
   using CheckDescriptor = UniqueFunction<Status(const TableDescriptor& descriptor)>;
   void Create(TableDescriptor descriptor, CatalogDone done, CheckDescriptor check = nullptr);
-  // Applies `change` to the current descriptor. kResourceNotFound, or the error of `change`, which changes nothing then. Like the
-  // checks it may run again, on what another process has made of the descriptor meanwhile.
+  // Applies `change` to the current descriptor. kResourceNotFound, or the error of `change`, which
+  // changes nothing then. Like the checks it may run again, on what another process has made of the
+  // descriptor meanwhile.
   using ChangeDescriptor = UniqueFunction<Status(TableDescriptor* descriptor)>;
   // Global indexes that the change adds get their tablets here, and so does time to live. When it
   // adds or takes away indexes (time to live is one), the writes under way finish under the old
-  // set, later ones wait for the change to be durable, and only then `done` hears of it; a new index
-  // that is kCreating is then filled, one that is kDeleting removed, in the background, also after a
-  // restart. The stream follows the descriptor in the same way: it is made and closed with
+  // set, later ones wait for the change to be durable, and only then `done` hears of it; a new
+  // index that is kCreating is then filled, one that is kDeleting removed, in the background, also
+  // after a restart. The stream follows the descriptor in the same way: it is made and closed with
   // stream_view_type, and its shards follow the partitions.
   void Alter(std::string name, ChangeDescriptor change, CatalogDone done);
-  // Removes the table, its items and its indexes; waits for running writes. `check` may refuse. Answers with the last version.
+  // Removes the table, its items and its indexes; waits for running writes. `check` may refuse.
+  // Answers with the last version.
   void Drop(std::string name, CheckDescriptor check, CatalogDone done);
 
   // --- Several processes ---
 
   // Whether other processes may write the store. If not, the next two do nothing.
   bool shared() const { return shared_; }
-  // Takes over what other processes have made of the catalog. Waits for the engine: not for a loop's or an engine's thread.
+  // Takes over what other processes have made of the catalog. Waits for the engine: not for a
+  // loop's or an engine's thread.
   Status Refresh();
-  // The same, and finishes what processes that died have left undone. To be called about every second.
+  // The same, and finishes what processes that died have left undone. To be called about every
+  // second.
   Status CatchUp();
-  // Whether this process is to fill indexes and let items expire, or leaves that to another; asked again and again. It is never
-  // wrong if several do. Until this is called, and with null: yes.
+  // Whether this process is to fill indexes and let items expire, or leaves that to another; asked
+  // again and again. It is never wrong if several do. Until this is called, and with null: yes.
   using WorkPredicate = std::function<bool(const Table& table)>;
   void SetWorkPredicate(WorkPredicate may_work);
   bool MayWork(const Table& table) const;
-  // Writes are refused by a fence that is above that of this version, and the catalog has no other: lets them go on there, for who
-  // raised it has died, or will notice.
+  // Writes are refused by a fence that is above that of this version, and the catalog has no other:
+  // lets them go on there, for who raised it has died, or will notice.
   Status AcceptFence(const TableDescriptor& table);
-  // What hears the messages of the engine's bulletin that are not for the store, which listens itself.
+  // What hears the messages of the engine's bulletin that are not for the store, which listens
+  // itself.
   void ListenTo(kv::Bulletin::Listener listener);
-  // Ends what the store does by itself, and every write that waits to run again. To be called before the engine goes, if that is
-  // done before the store goes. Idempotent.
+  // Ends what the store does by itself, and every write that waits to run again. To be called
+  // before the engine goes, if that is done before the store goes. Idempotent.
   void Stop();
 
   // --- Streams, of tables that are gone too ---
@@ -198,35 +215,40 @@ class Store {
 
   // --- Items ---
 
-  // Reads the durable image of an item. False if there is none. kWouldBlock with Tier::kMemory, kCorruption, kUnavailable.
-  // With `past`, the image of that moment; so in ScanTablet.
+  // Reads the durable image of an item. False if there is none. kWouldBlock with Tier::kMemory,
+  // kCorruption, kUnavailable. With `past`, the image of that moment; so in ScanTablet.
   Result<bool> Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item,
                    const History::Moment* past = nullptr);
   // The same, of the present and with Tier::kAny, by Engine::GetLater.
   void GetLater(const Table& table, std::string_view key, kv::Engine::GetDone done);
-  // Reads the durable images of items of any tables from one state; images->at(i) belongs to items[i]. Errors as Get, and
-  // kTransactionConflict if others change them all the time.
-  Status GetTogether(std::span<const WriteTarget> items, kv::Tier tier, std::vector<std::optional<std::string>>* images);
-  // Visits items with keys in [begin, end) in key order (descending when reverse) until `visit` returns false.
-  Status Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse, kv::Tier tier,
-              FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
+  // Reads the durable images of items of any tables from one state; images->at(i) belongs to
+  // items[i]. Errors as Get, and kTransactionConflict if others change them all the time.
+  Status GetTogether(std::span<const WriteTarget> items, kv::Tier tier,
+                     std::vector<std::optional<std::string>>* images);
+  // Visits items with keys in [begin, end) in key order (descending when reverse) until `visit`
+  // returns false.
+  Status Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse,
+              kv::Tier tier, FunctionRef<bool(std::string_view key, model::ItemView item)> visit);
   // The same for the entries of an index, or whatever else the tablet holds.
-  Status ScanTablet(const kv::Range& range, kv::Tier tier, FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
+  Status ScanTablet(const kv::Range& range, kv::Tier tier,
+                    FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
                     const History::Moment* past = nullptr);
 
-  // Reads the targets under latches, runs `body`, and applies what it says in one batch; `done` when that is durable. Targets
-  // are distinct. An error of the body is handed to `done` (after whatever it saw is durable) and nothing is applied.
-  // kResourceNotFound if a table is being dropped. kTransactionConflict (several targets) or kUnavailable if other processes were
-  // faster again and again. kItemCollectionTooLarge if a collection would grow beyond its limit, as
-  // far as the writes that are durable tell. The body may share `token` and use it as TokenUse says.
-  void Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done, std::shared_ptr<TokenUse> token = nullptr);
+  // Reads the targets under latches, runs `body`, and applies what it says in one batch; `done`
+  // when that is durable. Targets are distinct. An error of the body is handed to `done` (after
+  // whatever it saw is durable) and nothing is applied. kResourceNotFound if a table is being
+  // dropped. kTransactionConflict (several targets) or kUnavailable if other processes were faster
+  // again and again. kItemCollectionTooLarge if a collection would grow beyond its limit, as far as
+  // the writes that are durable tell. The body may share `token` and use it as TokenUse says.
+  void Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done,
+             std::shared_ptr<TokenUse> token = nullptr);
 
   // Items and bytes of the table as of the last durable write.
   Result<TableCounts> Counts(const Table& table);
   // The same of an index of the table.
   Result<TableCounts> IndexCounts(const Table& table, const IndexDescriptor& index);
-  // Bytes of the items with the partition key value of `item_key` and of their entries in local indexes. Of tables with
-  // local indexes only.
+  // Bytes of the items with the partition key value of `item_key` and of their entries in local
+  // indexes. Of tables with local indexes only.
   Result<int64_t> CollectionBytes(const Table& table, std::string_view item_key, kv::Tier tier);
   // Another limit than kMaxCollectionBytes. Before the first write.
   void LimitCollections(int64_t bytes) { max_collection_bytes_ = bytes; }
@@ -257,7 +279,8 @@ class Store {
   };
 
   Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers);
-  void AlterAndDelete(std::string name, ChangeDescriptor change, std::vector<kv::DeleteRange> ranges, CatalogDone done);
+  void AlterAndDelete(std::string name, ChangeDescriptor change,
+                      std::vector<kv::DeleteRange> ranges, CatalogDone done);
   void StartAlteration(std::string name, std::shared_ptr<Alteration> alteration);
   void CommitAlteration(std::shared_ptr<Alteration> alteration, bool held);
   // The next version of the table's stream, if the change asks for one.
@@ -282,7 +305,8 @@ class Store {
     std::vector<kv::DeleteRange> ranges;
     std::vector<kv::Tablet> dropped;  // given up for good
   };
-  // Says from the catalog in memory what to change; nothing: nothing. Runs again if another process was faster.
+  // Says from the catalog in memory what to change; nothing: nothing. Runs again if another process
+  // was faster.
   using PrepareEdit = FunctionRef<Result<std::optional<CatalogEdit>>()>;
   Status EditCatalog(PrepareEdit prepare);
   struct Attempt {
@@ -293,20 +317,23 @@ class Store {
   Status FinishEdit(const Attempt& attempt);
   void EmptyDropped(const Attempt& attempt);
   Result<CatalogEdit> EditOfCreate(TableDescriptor* descriptor, CheckDescriptor& check);
-  Result<std::optional<CatalogEdit>> EditOfAlteration(const std::string& name, Alteration& alteration, TableDescriptor* altered);
+  Result<std::optional<CatalogEdit>> EditOfAlteration(const std::string& name,
+                                                      Alteration& alteration,
+                                                      TableDescriptor* altered);
   Result<CatalogEdit> EditOfDrop(const std::string& name, CheckDescriptor& check, TablePtr* last);
   // Runs `change` on a worker when no other change of this process is under way.
   void ChangeOnWorker(UniqueFunction<void()> change);
   void CreateShared(TableDescriptor descriptor, CatalogDone done, CheckDescriptor check);
   void AlterShared(std::string name, std::shared_ptr<Alteration> alteration);
   void DropShared(std::string name, CheckDescriptor check, CatalogDone done);
-  void AlterStreamShared(stream::StreamPtr stream, ChangeStream change, std::vector<kv::DeleteRange> ranges, WriteDone done);
+  void AlterStreamShared(stream::StreamPtr stream, ChangeStream change,
+                         std::vector<kv::DeleteRange> ranges, WriteDone done);
   void RemoveStreamShared(stream::StreamPtr stream, WriteDone done);
   Result<uint32_t> ReserveTablets(uint32_t count);
   // Keeps out writes that go by this version of the table, or an older one.
   Status RaiseFence(const TableDescriptor& table);
-  // Sets the stamps that separate the shards, to which nobody writes: those that are closed no more, for the table has this fence
-  // now, those that are opened not yet.
+  // Sets the stamps that separate the shards, to which nobody writes: those that are closed no
+  // more, for the table has this fence now, those that are opened not yet.
   Status SettleShards(stream::StreamDescriptor* stream, uint64_t fence);
   Status FinishDrop(const std::string& key, const std::vector<kv::Tablet>& tablets);
   void Install(CatalogSnapshot catalog);
@@ -324,7 +351,7 @@ class Store {
   int64_t max_collection_bytes_ = kMaxCollectionBytes;
   History history_;
   mutable std::shared_mutex catalog_mutex_;
-  CatalogObserver* observer_ = nullptr;               // under catalog_mutex_
+  CatalogObserver* observer_ = nullptr;                   // under catalog_mutex_
   std::map<std::string, TablePtr, std::less<>> catalog_;  // under catalog_mutex_
   std::map<std::pair<std::string, std::string>, stream::StreamPtr>
       streams_;                  // by table name and label; under catalog_mutex_
@@ -340,8 +367,8 @@ class Store {
   std::map<std::string, Leftover> leftovers_;  // "dropped/" entries that were seen
   WorkPredicate may_work_;
   kv::Bulletin::Listener listener_;
-  bool stopped_ = false;  // of Stop alone
-  SeededRandom change_names_;  // of changes of the catalog
+  bool stopped_ = false;                   // of Stop alone
+  SeededRandom change_names_;              // of changes of the catalog
   std::unique_ptr<IndexBuilder> builder_;  // last: its thread uses the rest
 };
 

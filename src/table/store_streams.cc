@@ -80,7 +80,9 @@ void Store::RotateShards(std::string name, int64_t opened_before, CatalogDone do
 
 void Store::AlterStream(stream::StreamPtr stream, ChangeStream change,
                         std::vector<kv::DeleteRange> ranges, WriteDone done) {
-  if (shared_) return AlterStreamShared(std::move(stream), std::move(change), std::move(ranges), std::move(done));
+  if (shared_)
+    return AlterStreamShared(std::move(stream), std::move(change), std::move(ranges),
+                             std::move(done));
   BeginCatalogChange([this, stream = std::move(stream), change = std::move(change),
                       ranges = std::move(ranges), done = std::move(done)]() mutable {
     const stream::StreamPtr current = FindStream(stream->table_name, stream->label);

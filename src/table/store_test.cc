@@ -1,5 +1,5 @@
-// The store over a sound engine, and over one that refuses, delays and leaves outcomes unknown: what was acknowledged is
-// there, what was refused is not, and the counters agree with the items.
+// The store over a sound engine, and over one that refuses, delays and leaves outcomes unknown:
+// what was acknowledged is there, what was refused is not, and the counters agree with the items.
 #include "table/store.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,9 @@ std::string KeyOf(const std::string& pk) {
   return EncodePartitionPrefix(model::ValueView(value));
 }
 
-std::string Counter(const std::string& pk, int64_t n) { return Item("{pk: '" + pk + "', n: " + std::to_string(n) + "}"); }
+std::string Counter(const std::string& pk, int64_t n) {
+  return Item("{pk: '" + pk + "', n: " + std::to_string(n) + "}");
+}
 
 int64_t NumberIn(ItemView item) {
   int64_t n = 0;
@@ -83,22 +85,26 @@ struct World {
   }
 
   Result<TablePtr> Create(const std::string& name) {
-    return Await<Result<TablePtr>>([&](auto done) { store->Create(Describe(name), std::move(done)); });
+    return Await<Result<TablePtr>>(
+        [&](auto done) { store->Create(Describe(name), std::move(done)); });
   }
   Result<TablePtr> Drop(const std::string& name) {
     return Await<Result<TablePtr>>([&](auto done) {
-      store->Drop(name, [](const TableDescriptor&) { return OkStatus(); }, std::move(done));
+      store->Drop(
+          name, [](const TableDescriptor&) { return OkStatus(); }, std::move(done));
     });
   }
   Status Write(std::vector<WriteTarget> targets, WriteBody body) {
-    return Await<Status>([&](auto done) { store->Write(std::move(targets), std::move(body), std::move(done)); });
+    return Await<Status>(
+        [&](auto done) { store->Write(std::move(targets), std::move(body), std::move(done)); });
   }
   Status Put(const TablePtr& table, const std::string& pk, int64_t n) {
-    return Write({{table, KeyOf(pk)}}, [pk, n](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
-      std::vector<Change> changes(1);
-      changes[0] = {Change::kPut, Counter(pk, n)};
-      return changes;
-    });
+    return Write({{table, KeyOf(pk)}},
+                 [pk, n](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
+                   std::vector<Change> changes(1);
+                   changes[0] = {Change::kPut, Counter(pk, n)};
+                   return changes;
+                 });
   }
   int64_t Read(const TablePtr& table, const std::string& pk) {
     std::string item;
@@ -109,12 +115,13 @@ struct World {
   // The counters are what a scan counts.
   void ExpectCountsMatch(const TablePtr& table, const std::string& where) {
     TableCounts scanned;
-    ASSERT_TRUE(store->Scan(*table, FirstKeyOfHash(0), EndOfItemKeys(), false, kv::Tier::kAny,
-                            [&](std::string_view, ItemView item) {
-                              ++scanned.items;
-                              scanned.bytes += static_cast<int64_t>(item.size_bytes());
-                              return true;
-                            })
+    ASSERT_TRUE(store
+                    ->Scan(*table, FirstKeyOfHash(0), EndOfItemKeys(), false, kv::Tier::kAny,
+                           [&](std::string_view, ItemView item) {
+                             ++scanned.items;
+                             scanned.bytes += static_cast<int64_t>(item.size_bytes());
+                             return true;
+                           })
                     .ok());
     const Result<TableCounts> counts = store->Counts(*table);
     ASSERT_TRUE(counts.ok()) << where;
@@ -123,10 +130,13 @@ struct World {
   }
   int KeysOf(kv::Tablet tablet) {
     int keys = 0;
-    EXPECT_TRUE(engine->inner().Scan({tablet, "", "", false}, kv::Tier::kAny, [&](std::string_view, std::string_view) {
-      ++keys;
-      return true;
-    }).ok());
+    EXPECT_TRUE(engine->inner()
+                    .Scan({tablet, "", "", false}, kv::Tier::kAny,
+                          [&](std::string_view, std::string_view) {
+                            ++keys;
+                            return true;
+                          })
+                    .ok());
     return keys;
   }
 
@@ -147,7 +157,7 @@ WriteBody AddTo(const std::string& pk, int64_t delta, std::shared_ptr<int64_t> s
   };
 }
 
-// --- Catalog ---------------------------------------------------------------------------------------------------------
+// --- Catalog -------------------------------------------------------------------------------------
 
 TEST(Catalog, ReloadsAsItWas) {
   World world;
@@ -155,23 +165,28 @@ TEST(Catalog, ReloadsAsItWas) {
   const TablePtr b = world.Create("bbb").value();
   ASSERT_TRUE(world.Drop("aaa").ok());
   const Result<TablePtr> altered = Await<Result<TablePtr>>([&](auto done) {
-    world.store->Alter("bbb", [](TableDescriptor* d) {
-      d->tags["k"] = "v";
-      return OkStatus();
-    }, std::move(done));
+    world.store->Alter(
+        "bbb",
+        [](TableDescriptor* d) {
+          d->tags["k"] = "v";
+          return OkStatus();
+        },
+        std::move(done));
   });
   ASSERT_TRUE(altered.ok());
   EXPECT_EQ((*altered)->descriptor.tablet_id, b->descriptor.tablet_id);
   EXPECT_EQ((*altered)->gate, b->gate) << "all versions share the gate";
   ASSERT_TRUE(world.Put(*altered, "x", 7).ok());
 
-  const std::unique_ptr<Store> again = Store::Open(*world.engine, world.clock, world.workers).value();
+  const std::unique_ptr<Store> again =
+      Store::Open(*world.engine, world.clock, world.workers).value();
   ASSERT_EQ(again->List().size(), 1u);
   EXPECT_EQ(again->Find("aaa"), nullptr);
   ASSERT_NE(again->Find("bbb"), nullptr);
   EXPECT_EQ(again->Find("bbb")->descriptor.Encode(), (*altered)->descriptor.Encode());
   // Tablets are never reused, whatever was dropped and however often the store is opened.
-  const Result<TablePtr> c = Await<Result<TablePtr>>([&](auto done) { again->Create(Describe("ccc"), std::move(done)); });
+  const Result<TablePtr> c =
+      Await<Result<TablePtr>>([&](auto done) { again->Create(Describe("ccc"), std::move(done)); });
   ASSERT_TRUE(c.ok());
   EXPECT_GT((*c)->descriptor.tablet_id, std::max(a->descriptor.tablet_id, b->descriptor.tablet_id));
 }
@@ -180,8 +195,10 @@ TEST(Catalog, DroppingTheNewestTableDoesNotFreeItsTablet) {
   World world;
   const uint32_t first = world.Create("aaa").value()->descriptor.tablet_id;
   ASSERT_TRUE(world.Drop("aaa").ok());
-  const std::unique_ptr<Store> again = Store::Open(*world.engine, world.clock, world.workers).value();
-  const Result<TablePtr> second = Await<Result<TablePtr>>([&](auto done) { again->Create(Describe("aaa"), std::move(done)); });
+  const std::unique_ptr<Store> again =
+      Store::Open(*world.engine, world.clock, world.workers).value();
+  const Result<TablePtr> second =
+      Await<Result<TablePtr>>([&](auto done) { again->Create(Describe("aaa"), std::move(done)); });
   EXPECT_GT((*second)->descriptor.tablet_id, first);
 }
 
@@ -192,10 +209,12 @@ TEST(Catalog, ATableIsThereUntilItIsSurelyGone) {
   world.engine->HoldDone();
   Waiting waiting;
   waiting.Begin();
-  world.store->Drop("aaa", [](const TableDescriptor&) { return OkStatus(); }, [&](const Result<TablePtr>& dropped) {
-    EXPECT_TRUE(dropped.ok());
-    waiting.End();
-  });
+  world.store->Drop(
+      "aaa", [](const TableDescriptor&) { return OkStatus(); },
+      [&](const Result<TablePtr>& dropped) {
+        EXPECT_TRUE(dropped.ok());
+        waiting.End();
+      });
   EXPECT_EQ(world.store->Find("aaa"), table);
   // Whoever still writes to it waits, and learns that it is gone.
   waiting.Begin();
@@ -215,7 +234,13 @@ TEST(Catalog, AnUnknownOutcomeIsReadFromTheStore) {
     const kv::Fault fault = applied ? kv::Fault::kUnknownApplied : kv::Fault::kUnknownNotApplied;
     const auto tag = [&] {
       return Await<Result<TablePtr>>([&](auto done) {
-        world.store->Alter("aaa", [](TableDescriptor* d) { d->tags["x"] = "y"; return OkStatus(); }, std::move(done));
+        world.store->Alter(
+            "aaa",
+            [](TableDescriptor* d) {
+              d->tags["x"] = "y";
+              return OkStatus();
+            },
+            std::move(done));
       });
     };
     const auto is_as_stored = [&] {
@@ -248,14 +273,29 @@ TEST(Catalog, RefusalsChangeNothing) {
   EXPECT_EQ(world.Create("aaa").error().code(), ErrorCode::kResourceInUse);
   EXPECT_EQ(world.Drop("zzz").error().code(), ErrorCode::kResourceNotFound);
   const auto refuse = [](auto) -> Status { return ValidationError("no"); };
-  EXPECT_EQ(Await<Result<TablePtr>>([&](auto done) { world.store->Alter("aaa", refuse, std::move(done)); }).error().message(), "no");
-  EXPECT_EQ(Await<Result<TablePtr>>([&](auto done) { world.store->Drop("aaa", refuse, std::move(done)); }).error().message(), "no");
+  EXPECT_EQ(Await<Result<TablePtr>>(
+                [&](auto done) { world.store->Alter("aaa", refuse, std::move(done)); })
+                .error()
+                .message(),
+            "no");
+  EXPECT_EQ(
+      Await<Result<TablePtr>>([&](auto done) { world.store->Drop("aaa", refuse, std::move(done)); })
+          .error()
+          .message(),
+      "no");
   for (int i = 0; i < 3; ++i) {
     world.engine->Trigger(kv::Fault::kUnavailable);
-    const Result<TablePtr> refused = i == 0 ? world.Create("bbb") : i == 1 ? world.Drop("aaa") :
-        Await<Result<TablePtr>>([&](auto done) {
-          world.store->Alter("aaa", [](TableDescriptor* d) { d->tags["x"] = "y"; return OkStatus(); }, std::move(done));
-        });
+    const Result<TablePtr> refused = i == 0   ? world.Create("bbb")
+                                     : i == 1 ? world.Drop("aaa")
+                                              : Await<Result<TablePtr>>([&](auto done) {
+                                                  world.store->Alter(
+                                                      "aaa",
+                                                      [](TableDescriptor* d) {
+                                                        d->tags["x"] = "y";
+                                                        return OkStatus();
+                                                      },
+                                                      std::move(done));
+                                                });
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code(), ErrorCode::kUnavailable);
   }
@@ -271,14 +311,15 @@ TEST(Catalog, ADamagedEntryIsNamedAndNoTableIsTakenForAbsent) {
   kv::Batch batch;
   batch.puts.push_back({{kv::Space::kCatalog, 0}, "table/bbb", EncodeItemValue("rubbish")});
   ASSERT_TRUE(kv::ApplyAndWait(*world.engine, std::move(batch)).ok());
-  const Result<std::unique_ptr<Store>> again = Store::Open(*world.engine, world.clock, world.workers);
+  const Result<std::unique_ptr<Store>> again =
+      Store::Open(*world.engine, world.clock, world.workers);
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.error().code(), ErrorCode::kCorruption);
   EXPECT_NE(again.error().message().find("table/bbb"), std::string::npos);
 }
 
-// Create, Alter and Drop of one name from several threads: every answer is one that some order explains, and in the end the
-// catalog in memory is the one on the engine.
+// Create, Alter and Drop of one name from several threads: every answer is one that some order
+// explains, and in the end the catalog in memory is the one on the engine.
 TEST(Catalog, RacesEndInOneState) {
   constexpr uint64_t kSeed = 11;
   World world({.seed = kSeed, .delay_done = true});
@@ -300,15 +341,22 @@ TEST(Catalog, RacesEndInOneState) {
             });
             break;
           case 1:
-            world.store->Drop(name, [](const TableDescriptor&) { return OkStatus(); }, [&](Result<TablePtr> r) {
-              dropped += r.ok();
-              EXPECT_TRUE(r.ok() || r.error().code() == ErrorCode::kResourceNotFound);
-              waiting.End();
-            });
+            world.store->Drop(
+                name, [](const TableDescriptor&) { return OkStatus(); },
+                [&](Result<TablePtr> r) {
+                  dropped += r.ok();
+                  EXPECT_TRUE(r.ok() || r.error().code() == ErrorCode::kResourceNotFound);
+                  waiting.End();
+                });
             break;
           default:
-            world.store->Alter(name, [](TableDescriptor* d) { ++d->read_units; return OkStatus(); },
-                               [&](Result<TablePtr>) { waiting.End(); });
+            world.store->Alter(
+                name,
+                [](TableDescriptor* d) {
+                  ++d->read_units;
+                  return OkStatus();
+                },
+                [&](Result<TablePtr>) { waiting.End(); });
         }
         if (const TablePtr table = world.store->Find(name)) {
           waiting.Begin();
@@ -320,7 +368,8 @@ TEST(Catalog, RacesEndInOneState) {
   for (std::thread& thread : threads) thread.join();
   waiting.ForAll();
   EXPECT_EQ(static_cast<int>(world.store->List().size()), created - dropped) << "seed " << kSeed;
-  const std::unique_ptr<Store> again = Store::Open(*world.engine, world.clock, world.workers).value();
+  const std::unique_ptr<Store> again =
+      Store::Open(*world.engine, world.clock, world.workers).value();
   ASSERT_EQ(again->List().size(), world.store->List().size());
   for (const TablePtr& table : world.store->List()) {
     EXPECT_EQ(again->Find(table->descriptor.name)->descriptor.Encode(), table->descriptor.Encode());
@@ -329,7 +378,7 @@ TEST(Catalog, RacesEndInOneState) {
   EXPECT_EQ(world.store->latches().size(), 0u);
 }
 
-// --- Writes ----------------------------------------------------------------------------------------------------------
+// --- Writes --------------------------------------------------------------------------------------
 
 TEST(Write, CountsFollowEveryKindOfChange) {
   World world;
@@ -357,12 +406,13 @@ TEST(Write, ABodysErrorChangesNothing) {
   World world;
   const TablePtr table = world.Create("aaa").value();
   ASSERT_TRUE(world.Put(table, "a", 1).ok());
-  const Status refused = world.Write({{table, KeyOf("a")}, {table, KeyOf("b")}},
-      [](const std::vector<ItemView>& old_items) -> Result<std::vector<Change>> {
-        EXPECT_TRUE(old_items[0].exists());
-        EXPECT_FALSE(old_items[1].exists());
-        return Error(ErrorCode::kConditionalCheckFailed, "no");
-      });
+  const Status refused =
+      world.Write({{table, KeyOf("a")}, {table, KeyOf("b")}},
+                  [](const std::vector<ItemView>& old_items) -> Result<std::vector<Change>> {
+                    EXPECT_TRUE(old_items[0].exists());
+                    EXPECT_FALSE(old_items[1].exists());
+                    return Error(ErrorCode::kConditionalCheckFailed, "no");
+                  });
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), ErrorCode::kConditionalCheckFailed);
   EXPECT_EQ(world.Read(table, "a"), 1);
@@ -388,7 +438,8 @@ TEST(Write, AFullPoolIsNoReasonToFail) {
   EXPECT_EQ(world.Read(table, "a"), 1);
 }
 
-// While the first write's acknowledgement is held back, later writes see its image and none of them answers before it.
+// While the first write's acknowledgement is held back, later writes see its image and none of them
+// answers before it.
 TEST(Write, AnAnswerFromAPendingImageWaitsForIt) {
   World world({.delay_done = true});
   const TablePtr table = world.Create("aaa").value();
@@ -399,7 +450,9 @@ TEST(Write, AnAnswerFromAPendingImageWaitsForIt) {
   const auto note = [&](const char* name) {
     return [&, name](Status status) {
       std::lock_guard lock(mutex);
-      answers.push_back(std::string(name) + (status.ok() ? " ok" : " " + std::string(ErrorCodeName(status.error().code()))));
+      answers.push_back(
+          std::string(name) +
+          (status.ok() ? " ok" : " " + std::string(ErrorCodeName(status.error().code()))));
       waiting.End();
     };
   };
@@ -407,13 +460,19 @@ TEST(Write, AnAnswerFromAPendingImageWaitsForIt) {
   for (int i = 0; i < 4; ++i) waiting.Begin();
   world.store->Write({{table, KeyOf("k")}}, AddTo("k", 1), note("put"));
   world.store->Write({{table, KeyOf("k")}}, AddTo("k", 10, saw), note("dependent"));
-  world.store->Write({{table, KeyOf("k")}}, [](const std::vector<ItemView>& old_items) -> Result<std::vector<Change>> {
-    EXPECT_EQ(NumberIn(old_items[0]), 11);
-    return Error(ErrorCode::kConditionalCheckFailed, "no");
-  }, note("condition"));
-  world.store->Write({{table, KeyOf("k")}}, [](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
-    return std::vector<Change>(1);
-  }, note("nothing"));
+  world.store->Write(
+      {{table, KeyOf("k")}},
+      [](const std::vector<ItemView>& old_items) -> Result<std::vector<Change>> {
+        EXPECT_EQ(NumberIn(old_items[0]), 11);
+        return Error(ErrorCode::kConditionalCheckFailed, "no");
+      },
+      note("condition"));
+  world.store->Write(
+      {{table, KeyOf("k")}},
+      [](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
+        return std::vector<Change>(1);
+      },
+      note("nothing"));
   EXPECT_EQ(*saw, 1);
   {
     std::lock_guard lock(mutex);
@@ -421,12 +480,14 @@ TEST(Write, AnAnswerFromAPendingImageWaitsForIt) {
   }
   world.engine->ReleaseDone();
   waiting.ForAll();
-  EXPECT_EQ(answers, (std::vector<std::string>{"put ok", "dependent ok", "condition ConditionalCheckFailed", "nothing ok"}));
+  EXPECT_EQ(answers, (std::vector<std::string>{"put ok", "dependent ok",
+                                               "condition ConditionalCheckFailed", "nothing ok"}));
   EXPECT_EQ(world.Read(table, "k"), 11);
   EXPECT_EQ(world.store->latches().size(), 0u);
 }
 
-// The same, but the first write is refused: everything that saw its image fails with it, and nothing else does.
+// The same, but the first write is refused: everything that saw its image fails with it, and
+// nothing else does.
 TEST(Write, AnAnswerFromAPendingImageFailsWithIt) {
   for (const kv::Fault fault : {kv::Fault::kUnavailable, kv::Fault::kUnknownNotApplied}) {
     World world({.delay_done = true});
@@ -448,18 +509,25 @@ TEST(Write, AnAnswerFromAPendingImageFailsWithIt) {
     world.store->Write({{table, KeyOf("k")}}, AddTo("k", 1), note("refused"));
     world.store->Write({{table, KeyOf("k")}}, AddTo("k", 10), note("dependent"));
     world.store->Write({{table, KeyOf("k")}}, AddTo("k", 10), note("dependent of dependent"));
-    world.store->Write({{table, KeyOf("k")}}, [](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
-      return Error(ErrorCode::kConditionalCheckFailed, "said of an image that never was");
-    }, note("condition"));
-    world.store->Write({{table, KeyOf("j")}, {table, KeyOf("k")}}, [](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
-      std::vector<Change> changes(2);
-      changes[0] = {Change::kPut, Counter("j", 1)};
-      return changes;
-    }, note("saw k, wrote j"));
+    world.store->Write(
+        {{table, KeyOf("k")}},
+        [](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
+          return Error(ErrorCode::kConditionalCheckFailed, "said of an image that never was");
+        },
+        note("condition"));
+    world.store->Write(
+        {{table, KeyOf("j")}, {table, KeyOf("k")}},
+        [](const std::vector<ItemView>&) -> Result<std::vector<Change>> {
+          std::vector<Change> changes(2);
+          changes[0] = {Change::kPut, Counter("j", 1)};
+          return changes;
+        },
+        note("saw k, wrote j"));
     world.store->Write({{table, KeyOf("other")}}, AddTo("other", 5), note("other"));
     world.engine->ReleaseDone();
     waiting.ForAll();
-    EXPECT_EQ(answers["refused"], fault == kv::Fault::kUnavailable ? ErrorCode::kUnavailable : ErrorCode::kOutcomeUnknown);
+    EXPECT_EQ(answers["refused"], fault == kv::Fault::kUnavailable ? ErrorCode::kUnavailable
+                                                                   : ErrorCode::kOutcomeUnknown);
     EXPECT_EQ(answers["dependent"], ErrorCode::kUnavailable);
     EXPECT_EQ(answers["dependent of dependent"], ErrorCode::kUnavailable);
     EXPECT_EQ(answers["condition"], ErrorCode::kUnavailable);
@@ -474,8 +542,8 @@ TEST(Write, AnAnswerFromAPendingImageFailsWithIt) {
   }
 }
 
-// A key that always has a write in flight recovers from one refusal: what was computed from the refused image fails, what
-// comes after the refusal does not.
+// A key that always has a write in flight recovers from one refusal: what was computed from the
+// refused image fails, what comes after the refusal does not.
 TEST(Write, ABusyKeyRecoversFromARefusal) {
   World world({.delay_done = true});
   const TablePtr table = world.Create("aaa").value();
@@ -521,18 +589,21 @@ TEST(Write, ALongQueueOnOneKey) {
   EXPECT_EQ(world.store->latches().size(), 0u);
 }
 
-// --- Under faults ----------------------------------------------------------------------------------------------------
+// --- Under faults --------------------------------------------------------------------------------
 
 struct FaultCase {
   const char* name;
   kv::FaultOptions options;
   bool exact;  // every error means "not applied"
 };
-void PrintTo(const FaultCase& fault, std::ostream* out) { *out << fault.name << ", seed " << fault.options.seed; }
+void PrintTo(const FaultCase& fault, std::ostream* out) {
+  *out << fault.name << ", seed " << fault.options.seed;
+}
 
 class UnderFaults : public testing::TestWithParam<FaultCase> {};
 
-kv::FaultOptions Options(bool delay, double unavailable, double not_applied, double applied, double would_block) {
+kv::FaultOptions Options(bool delay, double unavailable, double not_applied, double applied,
+                         double would_block) {
   kv::FaultOptions options;
   options.seed = 4711;
   options.delay_done = delay;
@@ -545,18 +616,21 @@ kv::FaultOptions Options(bool delay, double unavailable, double not_applied, dou
 
 INSTANTIATE_TEST_SUITE_P(
     Engines, UnderFaults,
-    testing::Values(FaultCase{"Sound", Options(false, 0, 0, 0, 0), true}, FaultCase{"Delayed", Options(true, 0, 0, 0, 0), true},
+    testing::Values(FaultCase{"Sound", Options(false, 0, 0, 0, 0), true},
+                    FaultCase{"Delayed", Options(true, 0, 0, 0, 0), true},
                     FaultCase{"Cold", Options(false, 0, 0, 0, 0.5), true},
                     FaultCase{"Refusing", Options(true, 0.1, 0, 0, 0.2), true},
                     FaultCase{"RefusingInline", Options(false, 0.1, 0, 0, 0.2), true},
                     FaultCase{"Unknown", Options(true, 0.05, 0.05, 0.05, 0.2), false}),
     [](const auto& info) { return info.param.name; });
 
-// Threads add to counters that they share, one or two at a time. Each acknowledged addition saw a value nobody else saw (so
-// the counter is linearizable), and the end is the sum of what was acknowledged.
+// Threads add to counters that they share, one or two at a time. Each acknowledged addition saw a
+// value nobody else saw (so the counter is linearizable), and the end is the sum of what was
+// acknowledged.
 TEST_P(UnderFaults, CountersAreLinearizable) {
   const FaultCase& fault = GetParam();
-  const std::string where = std::string(fault.name) + ", seed " + std::to_string(fault.options.seed);
+  const std::string where =
+      std::string(fault.name) + ", seed " + std::to_string(fault.options.seed);
   World world({.seed = fault.options.seed, .delay_done = fault.options.delay_done});
   const TablePtr table = world.Create("aaa").value();
   world.engine->SetProbabilities(fault.options.probability);
@@ -575,7 +649,8 @@ TEST_P(UnderFaults, CountersAreLinearizable) {
       SeededRandom random(fault.options.seed + static_cast<uint64_t>(t));
       Waiting waiting;
       for (int i = 0; i < kEach; ++i) {
-        // A few in flight: a refused write takes all that saw its image with it, which must not be everything.
+        // A few in flight: a refused write takes all that saw its image with it, which must not be
+        // everything.
         if (i % 3 == 0) waiting.ForAll();
         Outcome& outcome = outcomes[static_cast<size_t>(t * kEach + i)];
         outcome.counter = random.Below(kCounters);
@@ -586,8 +661,10 @@ TEST_P(UnderFaults, CountersAreLinearizable) {
         std::vector<WriteTarget> targets;
         for (const std::string& name : names) targets.push_back({table, KeyOf(name)});
         waiting.Begin();
-        world.store->Write(std::move(targets),
-            [names, conditional, saw = outcome.saw](const std::vector<ItemView>& old_items) -> Result<std::vector<Change>> {
+        world.store->Write(
+            std::move(targets),
+            [names, conditional, saw = outcome.saw](
+                const std::vector<ItemView>& old_items) -> Result<std::vector<Change>> {
               saw->clear();
               std::vector<Change> changes(old_items.size());
               for (size_t k = 0; k < old_items.size(); ++k) {
@@ -595,7 +672,8 @@ TEST_P(UnderFaults, CountersAreLinearizable) {
                 saw->push_back(n);
                 changes[k] = {Change::kPut, Counter(names[k], n + 1)};
               }
-              if (conditional && (*saw)[0] % 2 == 0) return Error(ErrorCode::kConditionalCheckFailed, "even");
+              if (conditional && (*saw)[0] % 2 == 0)
+                return Error(ErrorCode::kConditionalCheckFailed, "even");
               return changes;
             },
             [&outcome, &waiting](Status status) {
@@ -613,15 +691,18 @@ TEST_P(UnderFaults, CountersAreLinearizable) {
   int acknowledged = 0;
   for (const Outcome& outcome : outcomes) {
     if (outcome.error) {
-      ASSERT_TRUE(outcome.error == ErrorCode::kConditionalCheckFailed || outcome.error == ErrorCode::kUnavailable ||
+      ASSERT_TRUE(outcome.error == ErrorCode::kConditionalCheckFailed ||
+                  outcome.error == ErrorCode::kUnavailable ||
                   (!fault.exact && outcome.error == ErrorCode::kOutcomeUnknown))
           << where << ": " << ErrorCodeName(*outcome.error);
       continue;
     }
     ++acknowledged;
-    ASSERT_TRUE(seen[outcome.counter].insert((*outcome.saw)[0]).second) << where << ": a lost update";
+    ASSERT_TRUE(seen[outcome.counter].insert((*outcome.saw)[0]).second)
+        << where << ": a lost update";
     if (outcome.both) {
-      ASSERT_TRUE(seen[(outcome.counter + 1) % kCounters].insert((*outcome.saw)[1]).second) << where << ": a lost update";
+      ASSERT_TRUE(seen[(outcome.counter + 1) % kCounters].insert((*outcome.saw)[1]).second)
+          << where << ": a lost update";
     }
   }
   EXPECT_GT(acknowledged, 20) << where;
@@ -629,7 +710,8 @@ TEST_P(UnderFaults, CountersAreLinearizable) {
     const int64_t n = std::max<int64_t>(0, world.Read(table, "c" + std::to_string(c)));
     if (fault.exact) {
       EXPECT_EQ(n, static_cast<int64_t>(seen[c].size())) << where;
-      for (int64_t value = 0; value < n; ++value) EXPECT_TRUE(seen[c].contains(value)) << where << ": a phantom at " << value;
+      for (int64_t value = 0; value < n; ++value)
+        EXPECT_TRUE(seen[c].contains(value)) << where << ": a phantom at " << value;
     } else {
       EXPECT_GE(n, static_cast<int64_t>(seen[c].size())) << where;
       for (int64_t value : seen[c]) EXPECT_LT(value, n) << where;
@@ -659,34 +741,42 @@ TEST_P(UnderFaults, CountsMatchAFullScan) {
         std::vector<WriteTarget> targets = {{table, KeyOf(a)}};
         if (two) targets.push_back({table, KeyOf(b)});
         waiting.Begin();
-        world.store->Write(std::move(targets), [=](const std::vector<ItemView>& old_items) -> Result<std::vector<Change>> {
-          std::vector<Change> changes(old_items.size());
-          if (put) {
-            changes[0] = {Change::kPut, Counter(a, n)};
-          } else {
-            changes[0].kind = Change::kDelete;
-          }
-          if (two) changes[1] = old_items[1].exists() ? Change{Change::kDelete, ""} : Change{Change::kPut, Counter(b, n / 7)};
-          return changes;
-        }, [&waiting](Status) { waiting.End(); });
+        world.store->Write(
+            std::move(targets),
+            [=](const std::vector<ItemView>& old_items) -> Result<std::vector<Change>> {
+              std::vector<Change> changes(old_items.size());
+              if (put) {
+                changes[0] = {Change::kPut, Counter(a, n)};
+              } else {
+                changes[0].kind = Change::kDelete;
+              }
+              if (two)
+                changes[1] = old_items[1].exists() ? Change{Change::kDelete, ""}
+                                                   : Change{Change::kPut, Counter(b, n / 7)};
+              return changes;
+            },
+            [&waiting](Status) { waiting.End(); });
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   waiting.ForAll();
   world.engine->SetProbabilities({});
-  world.ExpectCountsMatch(table, std::string(fault.name) + ", seed " + std::to_string(fault.options.seed));
+  world.ExpectCountsMatch(table,
+                          std::string(fault.name) + ", seed " + std::to_string(fault.options.seed));
   EXPECT_EQ(world.store->latches().size(), 0u);
 }
 
-// Writers race a Drop: after it nothing of the tablet is left, and each writer was either first or refused.
+// Writers race a Drop: after it nothing of the tablet is left, and each writer was either first or
+// refused.
 TEST_P(UnderFaults, DropLeavesNoKeyBehind) {
   const FaultCase& fault = GetParam();
   World world({.seed = fault.options.seed, .delay_done = fault.options.delay_done});
   for (int round = 0; round < 20; ++round) {
     const TablePtr table = world.Create("aaa").value();
     kv::FaultOptions only_reads;
-    only_reads[kv::Fault::kWouldBlock] = fault.options.probability[static_cast<size_t>(kv::Fault::kWouldBlock)];
+    only_reads[kv::Fault::kWouldBlock] =
+        fault.options.probability[static_cast<size_t>(kv::Fault::kWouldBlock)];
     world.engine->SetProbabilities(only_reads.probability);
     Waiting waiting;
     std::atomic<int> refused{0};
@@ -711,7 +801,8 @@ TEST_P(UnderFaults, DropLeavesNoKeyBehind) {
     EXPECT_EQ(world.KeysOf(table->descriptor.tablet()), 0);
     for (std::thread& thread : threads) thread.join();
     waiting.ForAll();
-    EXPECT_EQ(world.KeysOf(table->descriptor.tablet()), 0) << fault.name << ", seed " << fault.options.seed;
+    EXPECT_EQ(world.KeysOf(table->descriptor.tablet()), 0)
+        << fault.name << ", seed " << fault.options.seed;
     EXPECT_EQ(world.Put(table, "late", 1).error().code(), ErrorCode::kResourceNotFound);
   }
   EXPECT_EQ(world.store->latches().size(), 0u);
@@ -723,8 +814,11 @@ TEST_P(UnderFaults, TransfersKeepTheSum) {
   World world({.seed = fault.options.seed, .delay_done = fault.options.delay_done});
   const TablePtr tables[] = {world.Create("aaa").value(), world.Create("bbb").value()};
   constexpr int kAccounts = 6;
-  const auto place = [&](uint64_t account) { return WriteTarget{tables[account % 2], KeyOf(std::to_string(account))}; };
-  for (uint64_t a = 0; a < kAccounts; ++a) ASSERT_TRUE(world.Put(tables[a % 2], std::to_string(a), 1000).ok());
+  const auto place = [&](uint64_t account) {
+    return WriteTarget{tables[account % 2], KeyOf(std::to_string(account))};
+  };
+  for (uint64_t a = 0; a < kAccounts; ++a)
+    ASSERT_TRUE(world.Put(tables[a % 2], std::to_string(a), 1000).ok());
   world.engine->SetProbabilities(fault.options.probability);
   Waiting waiting;
   std::vector<std::thread> threads;
@@ -736,12 +830,17 @@ TEST_P(UnderFaults, TransfersKeepTheSum) {
         const uint64_t to = (from + 1 + random.Below(kAccounts - 1)) % kAccounts;
         const auto amount = static_cast<int64_t>(random.Below(50));
         waiting.Begin();
-        world.store->Write({place(from), place(to)}, [=](const std::vector<ItemView>& old_items) -> Result<std::vector<Change>> {
-          std::vector<Change> changes(2);
-          changes[0] = {Change::kPut, Counter(std::to_string(from), NumberIn(old_items[0]) - amount)};
-          changes[1] = {Change::kPut, Counter(std::to_string(to), NumberIn(old_items[1]) + amount)};
-          return changes;
-        }, [&waiting](Status) { waiting.End(); });
+        world.store->Write(
+            {place(from), place(to)},
+            [=](const std::vector<ItemView>& old_items) -> Result<std::vector<Change>> {
+              std::vector<Change> changes(2);
+              changes[0] = {Change::kPut,
+                            Counter(std::to_string(from), NumberIn(old_items[0]) - amount)};
+              changes[1] = {Change::kPut,
+                            Counter(std::to_string(to), NumberIn(old_items[1]) + amount)};
+              return changes;
+            },
+            [&waiting](Status) { waiting.End(); });
       }
     });
   }

@@ -77,7 +77,8 @@ Status Trim(Store& store, const stream::StreamPtr& stream, int64_t now, int64_t 
           });
           for (stream::Shard& shard : next->shards) {
             if (const auto found = trimmed.find(shard.number); found != trimmed.end())
-              shard.trimmed_to = std::max(shard.trimmed_to, found->second);  // another process may have been faster
+              shard.trimmed_to = std::max(shard.trimmed_to,
+                                          found->second);  // another process may have been faster
           }
         },
         std::move(ranges), done);

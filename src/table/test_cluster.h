@@ -1,4 +1,5 @@
-// Several stores on one store in memory, as processes share a cluster, for tests of what has to hold among them.
+// Several stores on one store in memory, as processes share a cluster, for tests of what has to
+// hold among them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +33,8 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
  public:
   explicit MortalEngine(std::unique_ptr<kv::Engine> inner) : inner_(std::move(inner)) {}
 
-  // Lets so many more changes of the store happen; the one after them and everything from then on does not, and is refused.
+  // Lets so many more changes of the store happen; the one after them and everything from then on
+  // does not, and is refused.
   void DieAfter(int changes) { left_ = changes; }
   bool dead() const { return dead_; }
   // From now on calls wait until Thaw; or only from the next change of the store behind so many on.
@@ -51,14 +53,16 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
   }
 
   kv::Capabilities capabilities() const override { return inner_->capabilities(); }
-  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override {
+  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
+                   std::string* value) override {
     TRY(Live());
     if (tier == kv::Tier::kAny) Happen(tablet);
     return inner_->Get(tablet, key, tier, value);
   }
   // Answers come from other threads, several at a time.
   void GetLater(kv::Tablet tablet, std::string_view key, GetDone done) override {
-    UniqueFunction<void()> read = [this, tablet, key = std::string(key), done = std::move(done)]() mutable {
+    UniqueFunction<void()> read = [this, tablet, key = std::string(key),
+                                   done = std::move(done)]() mutable {
       kv::Engine::GetLater(tablet, key, std::move(done));
     };
     if (!readers_.TryPost(read)) read();
@@ -74,7 +78,8 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
     return inner_->Scan(range, tier, visit);
   }
   void Apply(kv::Batch batch, kv::ApplyDone done) override {
-    if (Status alive = batch.empty() ? Live() : Change(); !alive.ok()) return done(std::move(alive).error());
+    if (Status alive = batch.empty() ? Live() : Change(); !alive.ok())
+      return done(std::move(alive).error());
     inner_->Apply(std::move(batch), std::move(done));
   }
   Result<kv::Unit> UnitOf(kv::Tablet tablet, std::string_view key, kv::Tier tier) override {
@@ -94,15 +99,18 @@ class MortalEngine final : public kv::Engine, public kv::Bulletin {
   // Who stands still, or is dead, hears nothing.
   void Listen(Listener listener) override {
     if (!listener) return inner_->bulletin()->Listen(nullptr);
-    inner_->bulletin()->Listen([this, listener](std::string_view message, UniqueFunction<void()> acknowledge) {
-      if (frozen_ || dead_) return acknowledge();
-      in_listener_ = true;
-      listener(message, std::move(acknowledge));
-      in_listener_ = false;
-    });
+    inner_->bulletin()->Listen(
+        [this, listener](std::string_view message, UniqueFunction<void()> acknowledge) {
+          if (frozen_ || dead_) return acknowledge();
+          in_listener_ = true;
+          listener(message, std::move(acknowledge));
+          in_listener_ = false;
+        });
   }
   Status Health() const override { return inner_->Health(); }
-  uint64_t ApproximateBytes(kv::Tablet tablet) const override { return inner_->ApproximateBytes(tablet); }
+  uint64_t ApproximateBytes(kv::Tablet tablet) const override {
+    return inner_->ApproximateBytes(tablet);
+  }
   std::map<std::string, double> Statistics() const override { return inner_->Statistics(); }
   Status Checkpoint(const std::string& directory) override { return inner_->Checkpoint(directory); }
 
@@ -145,7 +153,8 @@ struct Process {
   Process(kv::SharedMemory& memory, const Clock& clock, uint64_t seed) : workers(6, 1000) {
     auto alive = std::make_unique<MortalEngine>(memory.Attach());
     mortal = alive.get();
-    auto faulty = std::make_unique<kv::FaultEngine>(std::move(alive), kv::FaultOptions{.seed = seed, .delay_done = true});
+    auto faulty = std::make_unique<kv::FaultEngine>(
+        std::move(alive), kv::FaultOptions{.seed = seed, .delay_done = true});
     faults = faulty.get();
     // Nobody waits long for a dead one.
     engine = std::make_unique<kv_tx::TransactionEngine>(
@@ -190,19 +199,23 @@ struct Process {
     const TablePtr table = store->Find("tab");
     if (table == nullptr) return Error(ErrorCode::kResourceNotFound, "no table");
     std::string item;
-    ASSIGN_OR_RETURN(const bool found, store->Get(*table, EncodeItemKey(table->key_schema(), model::ItemView(key)),
-                                                  kv::Tier::kAny, &item));
+    ASSIGN_OR_RETURN(const bool found,
+                     store->Get(*table, EncodeItemKey(table->key_schema(), model::ItemView(key)),
+                                kv::Tier::kAny, &item));
     return found ? item : std::string();
   }
   Result<TablePtr> Create(TableDescriptor d) {
-    return Await<Result<TablePtr>>([&](auto done) { store->Create(std::move(d), std::move(done)); });
+    return Await<Result<TablePtr>>(
+        [&](auto done) { store->Create(std::move(d), std::move(done)); });
   }
   Result<TablePtr> Alter(Store::ChangeDescriptor change) {
-    return Await<Result<TablePtr>>([&](auto done) { store->Alter("tab", std::move(change), std::move(done)); });
+    return Await<Result<TablePtr>>(
+        [&](auto done) { store->Alter("tab", std::move(change), std::move(done)); });
   }
   Result<TablePtr> Drop() {
     return Await<Result<TablePtr>>([&](auto done) {
-      store->Drop("tab", [](const TableDescriptor&) { return OkStatus(); }, std::move(done));
+      store->Drop(
+          "tab", [](const TableDescriptor&) { return OkStatus(); }, std::move(done));
     });
   }
   // Until nothing of it is under way any more.
@@ -223,7 +236,8 @@ struct Process {
 
 struct Cluster {
   explicit Cluster(size_t count, uint64_t seed = 1) {
-    for (size_t i = 0; i < count; ++i) processes.push_back(std::make_shared<Process>(memory, clock, seed + i));
+    for (size_t i = 0; i < count; ++i)
+      processes.push_back(std::make_shared<Process>(memory, clock, seed + i));
   }
   Process& operator[](size_t i) { return *processes[i]; }
   // Runs `work` to its end while time passes, faster than it really does.

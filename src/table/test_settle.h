@@ -8,8 +8,8 @@
 
 namespace stator::table::test {
 
-// Until counters have what was added to them and queues have no undecided key, before which they end for readers, also where
-// processes have died since.
+// Until counters have what was added to them and queues have no undecided key, before which they
+// end for readers, also where processes have died since.
 inline void SettleTransactions(kv_tx::TransactionEngine& engine, Store& store) {
   const auto sweep = [&engine](kv::Tablet tablet) {
     while (!engine.Sweep(tablet, 0)) std::this_thread::yield();
@@ -19,7 +19,8 @@ inline void SettleTransactions(kv_tx::TransactionEngine& engine, Store& store) {
     sweep(d.tablet());
     for (const IndexDescriptor& index : d.indexes) sweep(d.TabletOf(index));
     if (d.expiry) sweep(d.expiry->tablet());
-    if (const stream::StreamPtr stream = store.FindStream(d.name, d.stream_label)) sweep(stream->tablet());
+    if (const stream::StreamPtr stream = store.FindStream(d.name, d.stream_label))
+      sweep(stream->tablet());
   }
 }
 

@@ -15,7 +15,8 @@ constexpr size_t kTimeBytes = 8;
 std::string KeyOf(int64_t period, std::string_view token) {
   std::string key;
   key.reserve(8 + token.size());
-  for (int shift = 56; shift >= 0; shift -= 8) key.push_back(static_cast<char>(static_cast<uint64_t>(period) >> shift));
+  for (int shift = 56; shift >= 0; shift -= 8)
+    key.push_back(static_cast<char>(static_cast<uint64_t>(period) >> shift));
   key.append(token);
   return key;
 }
@@ -32,10 +33,12 @@ Result<std::optional<std::string>> TokenLedger::Find(std::string_view token, kv:
   const int64_t period = clock_.NowMicros() / kTokenLifeMicros;
   for (const int64_t candidate : {period, period - 1}) {
     std::string value;
-    ASSIGN_OR_RETURN(const bool found, engine_.Get(kLedgerTablet, KeyOf(candidate, token), tier, &value));
+    ASSIGN_OR_RETURN(const bool found,
+                     engine_.Get(kLedgerTablet, KeyOf(candidate, token), tier, &value));
     if (!found) continue;
     ASSIGN_OR_RETURN(const std::string_view entry, DecodeItemValue(value));
-    if (entry.size() < kTimeBytes) return CorruptionError("an entry of the token ledger is too short");
+    if (entry.size() < kTimeBytes)
+      return CorruptionError("an entry of the token ledger is too short");
     if (RecordOf(entry)) return std::optional<std::string>(entry);
   }
   return std::optional<std::string>();
@@ -44,7 +47,8 @@ Result<std::optional<std::string>> TokenLedger::Find(std::string_view token, kv:
 Result<std::optional<std::string>> TokenLedger::FindGuarded(std::string_view token, bool guess,
                                                             std::vector<kv::Guard>* guards) {
   const int64_t period = clock_.NowMicros() / kTokenLifeMicros;
-  const std::array<std::string, 3> keys = {KeyOf(period, token), KeyOf(period - 1, token), KeyOf(period + 1, token)};
+  const std::array<std::string, 3> keys = {KeyOf(period, token), KeyOf(period - 1, token),
+                                           KeyOf(period + 1, token)};
   std::vector<std::optional<std::string>> values(keys.size());
   if (!guess) {
     std::vector<kv::Point> points;
@@ -56,7 +60,8 @@ Result<std::optional<std::string>> TokenLedger::FindGuarded(std::string_view tok
     guards->push_back({kLedgerTablet, keys[i], values[i] ? kv::StampOf(*values[i]) : 0});
     if (!values[i]) continue;
     ASSIGN_OR_RETURN(const std::string_view entry, DecodeItemValue(*values[i]));
-    if (entry.size() < kTimeBytes) return CorruptionError("an entry of the token ledger is too short");
+    if (entry.size() < kTimeBytes)
+      return CorruptionError("an entry of the token ledger is too short");
     if (RecordOf(entry)) valid = std::string(entry);
   }
   return valid;
@@ -74,13 +79,16 @@ std::string TokenLedger::Record(std::string_view token, std::string_view record,
   const int64_t period = now / kTokenLifeMicros;
   std::string entry;
   entry.reserve(kTimeBytes + record.size());
-  for (size_t i = 0; i < kTimeBytes; ++i) entry.push_back(static_cast<char>(static_cast<uint64_t>(now) >> (8 * i)));
+  for (size_t i = 0; i < kTimeBytes; ++i)
+    entry.push_back(static_cast<char>(static_cast<uint64_t>(now) >> (8 * i)));
   entry.append(record);
   batch->puts.push_back({kLedgerTablet, KeyOf(period, token), EncodeItemValue(entry)});
   // If this batch is refused, the old periods wait for the beginning of the next one.
   int64_t last = last_period_.load(std::memory_order_relaxed);
-  if (last < period && last_period_.compare_exchange_strong(last, period, std::memory_order_relaxed)) {
-    batch->range_deletes.push_back({kLedgerTablet, "", KeyOf(shared_ ? period - 2 : period - 1, "")});
+  if (last < period &&
+      last_period_.compare_exchange_strong(last, period, std::memory_order_relaxed)) {
+    batch->range_deletes.push_back(
+        {kLedgerTablet, "", KeyOf(shared_ ? period - 2 : period - 1, "")});
   }
   return entry;
 }

@@ -1,12 +1,15 @@
-// What writes leave behind under their clients' tokens, so that a repeated request is answered without writing again.
+// What writes leave behind under their clients' tokens, so that a repeated request is answered
+// without writing again.
 //
 //   tablet := Space::kLog, id 0
 //   key    := period token                 period: time / kTokenLifeMicros, 8 bytes big-endian
-//   value  := stamp format time record     see item_value.h; time: microseconds since the epoch, 8 bytes little-endian
+//   value  := stamp format time record     see item_value.h; time: microseconds since the epoch, 8
+//   bytes little-endian
 //
-// An entry that is still valid stands in the present period or in the one before: two point reads find it. The first entry of
-// a period takes all older periods away with one range delete, so that nothing ever walks over what has expired. Where several
-// processes write the ledger, an entry may stand in the next period too, by another's clock, and one more period is kept.
+// An entry that is still valid stands in the present period or in the one before: two point reads
+// find it. The first entry of a period takes all older periods away with one range delete, so that
+// nothing ever walks over what has expired. Where several processes write the ledger, an entry may
+// stand in the next period too, by another's clock, and one more period is kept.
 #pragma once
 
 #include <atomic>
@@ -29,18 +32,21 @@ inline constexpr int64_t kTokenLifeMicros = 600'000'000;
 // 16 bytes that stand for `bytes`: XXH3-128.
 std::string DigestOf(std::string_view bytes);
 
-// Thread-safe. Who looks up a token and who records it must exclude each other: by the token's latch, and among processes by
-// guards.
+// Thread-safe. Who looks up a token and who records it must exclude each other: by the token's
+// latch, and among processes by guards.
 class TokenLedger {
  public:
   TokenLedger(kv::Engine& engine, const Clock& clock)
       : engine_(engine), clock_(clock), shared_(!engine.capabilities().exclusive) {}
 
-  // The entry of `token`, or nullopt, also if it has expired. kWouldBlock with Tier::kMemory, kCorruption, kUnavailable.
+  // The entry of `token`, or nullopt, also if it has expired. kWouldBlock with Tier::kMemory,
+  // kCorruption, kUnavailable.
   Result<std::optional<std::string>> Find(std::string_view token, kv::Tier tier);
-  // The same where several processes record, with clocks that differ by less than a period: what it goes by is added to
-  // `guards`, and waits. `guess`: reads nothing and says that there is none, which the guards will tell.
-  Result<std::optional<std::string>> FindGuarded(std::string_view token, bool guess, std::vector<kv::Guard>* guards);
+  // The same where several processes record, with clocks that differ by less than a period: what it
+  // goes by is added to `guards`, and waits. `guess`: reads nothing and says that there is none,
+  // which the guards will tell.
+  Result<std::optional<std::string>> FindGuarded(std::string_view token, bool guess,
+                                                 std::vector<kv::Guard>* guards);
   // The record in an entry, as a view into it; nullopt once it has expired.
   std::optional<std::string_view> RecordOf(std::string_view entry) const;
   // Adds to `batch` what records `record` under `token` as of now; returns the entry.
@@ -50,7 +56,8 @@ class TokenLedger {
   kv::Engine& engine_;
   const Clock& clock_;
   const bool shared_;
-  std::atomic<int64_t> last_period_{std::numeric_limits<int64_t>::min()};  // the latest one that was begun
+  std::atomic<int64_t> last_period_{
+      std::numeric_limits<int64_t>::min()};  // the latest one that was begun
 };
 
 }  // namespace stator::table

@@ -1,5 +1,5 @@
-// A write under a token happens once: at once repeated, repeated while the first is under way, after a restart; and its
-// record goes when it has expired.
+// A write under a token happens once: at once repeated, repeated while the first is under way,
+// after a restart; and its record goes when it has expired.
 #include "table/token_ledger.h"
 
 #include <gtest/gtest.h>
@@ -36,30 +36,35 @@ struct World {
   ~World() { workers.Stop(); }
   void Reopen() { store = Store::Open(engine, clock, workers).value(); }
 
-  // Puts {pk: 'a', n: n} under the token; the future says which record was found ("" for none) or "! error".
+  // Puts {pk: 'a', n: n} under the token; the future says which record was found ("" for none) or
+  // "! error".
   std::future<std::string> PutOnce(const std::string& token, int n) {
     auto use = std::make_shared<TokenUse>();
     use->token = token;
     auto answer = std::make_shared<std::promise<std::string>>();
     const std::string item = Item("{pk: 'a', n: " + std::to_string(n) + "}");
     const TablePtr table = store->Find("t");
-    store->Write({{table, EncodeItemKey(table->key_schema(), model::ItemView(item))}},
-                 [use, item, n, this](const std::vector<model::ItemView>&) -> Result<std::vector<Change>> {
-                   if (use->earlier) return std::vector<Change>(1);
-                   ++writes;
-                   use->record = "record " + std::to_string(n);
-                   return std::vector<Change>{Change{Change::kPut, item}};
-                 },
-                 [use, answer](Status status) {
-                   answer->set_value(status.ok() ? use->earlier.value_or("") : "! " + status.error().message());
-                 },
-                 use);
+    store->Write(
+        {{table, EncodeItemKey(table->key_schema(), model::ItemView(item))}},
+        [use, item, n, this](const std::vector<model::ItemView>&) -> Result<std::vector<Change>> {
+          if (use->earlier) return std::vector<Change>(1);
+          ++writes;
+          use->record = "record " + std::to_string(n);
+          return std::vector<Change>{Change{Change::kPut, item}};
+        },
+        [use, answer](Status status) {
+          answer->set_value(status.ok() ? use->earlier.value_or("")
+                                        : "! " + status.error().message());
+        },
+        use);
     return answer->get_future();
   }
   int Entries() {
     int entries = 0;
-    EXPECT_TRUE(engine.inner().Scan({{kv::Space::kLog, 0}, "", "", false}, kv::Tier::kAny,
-                                    [&](std::string_view, std::string_view) { return ++entries > 0; }).ok());
+    EXPECT_TRUE(engine.inner()
+                    .Scan({{kv::Space::kLog, 0}, "", "", false}, kv::Tier::kAny,
+                          [&](std::string_view, std::string_view) { return ++entries > 0; })
+                    .ok());
     return entries;
   }
 
@@ -129,7 +134,8 @@ TEST(TokenLedger, ARefusedWriteLeavesNoRecord) {
   world.engine.HoldDone();
   world.engine.Trigger(kv::Fault::kUnavailable, 1);
   std::future<std::string> first = world.PutOnce("token", 1);
-  std::future<std::string> second = world.PutOnce("token", 2);  // on the pending record: refused with it
+  std::future<std::string> second =
+      world.PutOnce("token", 2);  // on the pending record: refused with it
   world.engine.ReleaseDone();
   EXPECT_EQ(first.get().substr(0, 1), "!");
   EXPECT_EQ(second.get().substr(0, 1), "!");

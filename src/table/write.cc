@@ -1,13 +1,15 @@
 // One write: latches, old images, body, batch.
 //
-// The latches of the targets are taken in sorted order and let go as soon as the batch is queued, so that the next writer of
-// a key joins the same group commit instead of waiting for the disk. What the next writer saw (a pending image) is named in its
-// own batch: if the first is refused, so is the second.
+// The latches of the targets are taken in sorted order and let go as soon as the batch is queued,
+// so that the next writer of a key joins the same group commit instead of waiting for the disk.
+// What the next writer saw (a pending image) is named in its own batch: if the first is refused, so
+// is the second.
 //
-// Where several processes write, latches order the writes of one of them. What the body saw is guarded: by the stamps of what was
-// read, and by the batches that will leave what is pending. What was read may be what this process remembers (Tier::kGuarded),
-// since the guards find out; only an answer that changes nothing is looked at again. A refused write, and what was computed from
-// it, starts over with what is there now.
+// Where several processes write, latches order the writes of one of them. What the body saw is
+// guarded: by the stamps of what was read, and by the batches that will leave what is pending. What
+// was read may be what this process remembers (Tier::kGuarded), since the guards find out; only an
+// answer that changes nothing is looked at again. A refused write, and what was computed from it,
+// starts over with what is there now.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -33,7 +35,8 @@ std::string LatchKey(const WriteTarget& target) {
   return key;
 }
 
-// For how long a write starts over because other processes are faster, or waits for others of this one.
+// For how long a write starts over because other processes are faster, or waits for others of this
+// one.
 constexpr int64_t kPatienceMicros = 10'000'000;
 // For how long a fence is above that of the catalog before nobody waits for its process any more.
 constexpr int64_t kFencePatienceMicros = 2'000'000;
@@ -60,7 +63,8 @@ class WriteOperation {
     }
     while (entered_ < targets_.size()) {
       if (const WriteTarget* first = EarlierOfTable(entered_); first != nullptr) {
-        // Inside the gate of one version it must not wait for that of the next, which opens when the first is empty.
+        // Inside the gate of one version it must not wait for that of the next, which opens when
+        // the first is empty.
         targets_[entered_++].table = first->table;
         continue;
       }
@@ -84,7 +88,8 @@ class WriteOperation {
     order_.resize(targets_.size());
     std::iota(order_.begin(), order_.end(), size_t{0});
     if (order_.size() > 1) {
-      std::sort(order_.begin(), order_.end(), [this](size_t a, size_t b) { return latch_keys_[a] < latch_keys_[b]; });
+      std::sort(order_.begin(), order_.end(),
+                [this](size_t a, size_t b) { return latch_keys_[a] < latch_keys_[b]; });
     }
     for (const WriteTarget& target : targets_) {
       for (const IndexDescriptor& index : target.table->descriptor.indexes) {
@@ -141,9 +146,11 @@ class WriteOperation {
       ++latched_;
     }
     images_.resize(targets_.size());
-    for (size_t i = 0; i < targets_.size(); ++i) images_[i].pending = store_.latches().Pending(latch_keys_[i]);
+    for (size_t i = 0; i < targets_.size(); ++i)
+      images_[i].pending = store_.latches().Pending(latch_keys_[i]);
     if (shared_) {
-      const bool known = token_ == nullptr && std::all_of(images_.begin(), images_.end(), [](const OldImage& image) {
+      const bool known = token_ == nullptr &&
+                         std::all_of(images_.begin(), images_.end(), [](const OldImage& image) {
                            return image.pending != nullptr;
                          });
       if (builds_ || (rereads_ && !known)) {
@@ -187,7 +194,8 @@ class WriteOperation {
     if (!read.ok()) GoOnWithout(std::move(read).error());
   }
 
-  // Whether no thread has to wait for what is to be read, and it is not asked for in one operation: several items of one tablet are.
+  // Whether no thread has to wait for what is to be read, and it is not asked for in one operation:
+  // several items of one tablet are.
   bool CanReadLater() const {
     if (builds_ || (token_ != nullptr && rereads_)) return false;
     size_t wanted = 0;
@@ -214,7 +222,8 @@ class WriteOperation {
           continue;
         }
         std::string value;
-        const Result<bool> found = store_.engine().Get(targets_[i].table->descriptor.tablet(), targets_[i].key, kv::Tier::kGuarded, &value);
+        const Result<bool> found = store_.engine().Get(targets_[i].table->descriptor.tablet(),
+                                                       targets_[i].key, kv::Tier::kGuarded, &value);
         if (found.ok()) {
           TRY(TakeValue(i, *found ? &value : nullptr));
           fresh_ = false;
@@ -226,10 +235,11 @@ class WriteOperation {
     later_left_.store(later_.size() + 1);
     for (Later& later : later_) {
       const WriteTarget& target = targets_[later.first];
-      store_.engine().GetLater(target.table->descriptor.tablet(), target.key, [this, &later](Result<std::optional<std::string>> value) {
-        later.second.emplace(std::move(value));
-        CameLater();
-      });
+      store_.engine().GetLater(target.table->descriptor.tablet(), target.key,
+                               [this, &later](Result<std::optional<std::string>> value) {
+                                 later.second.emplace(std::move(value));
+                                 CameLater();
+                               });
     }
     CameLater();
     return OkStatus();
@@ -237,7 +247,8 @@ class WriteOperation {
 
   void CameLater() {
     if (later_left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-    // The engine's thread has others to tell: what follows may take long, and grants latches to all who wait for them.
+    // The engine's thread has others to tell: what follows may take long, and grants latches to all
+    // who wait for them.
     store_.tasks().Post([this] { TakeAndRun(); });
   }
 
@@ -246,7 +257,8 @@ class WriteOperation {
     Status taken;
     for (Later& later : later_) {
       Result<std::optional<std::string>>& value = *later.second;
-      taken = value.ok() ? TakeValue(later.first, *value ? &**value : nullptr) : Status(std::move(value).error());
+      taken = value.ok() ? TakeValue(later.first, *value ? &**value : nullptr)
+                         : Status(std::move(value).error());
       if (!taken.ok()) break;
     }
     if (taken.ok() && token_ != nullptr) {
@@ -280,15 +292,17 @@ class WriteOperation {
     fresh_ = tier == kv::Tier::kAny;
     TRY(ReadItems(tier));
     if (token_ != nullptr) {
-      // After the items: where they have what was done under the token, the token is there. (A condition that fails because of
-      // that is no answer to who tries again.) It is hardly ever used twice.
+      // After the items: where they have what was done under the token, the token is there. (A
+      // condition that fails because of that is no answer to who tries again.) It is hardly ever
+      // used twice.
       TRY(ReadGuardedToken(!fresh_ || !rereads_));
       fresh_ &= rereads_;
     }
     for (size_t i = 0; i < targets_.size(); ++i) {
       if (!targets_[i].table->descriptor.HasLocalIndexes()) continue;
       // Nobody minds if a limit of 10 GB is not exact.
-      Result<int64_t> bytes = store_.CollectionBytes(*targets_[i].table, targets_[i].key, kv::Tier::kGuarded);
+      Result<int64_t> bytes =
+          store_.CollectionBytes(*targets_[i].table, targets_[i].key, kv::Tier::kGuarded);
       if (!bytes.ok() && kv::IsNotRemembered(bytes.error()) && tier == kv::Tier::kAny)
         bytes = store_.CollectionBytes(*targets_[i].table, targets_[i].key, kv::Tier::kAny);
       ASSIGN_OR_RETURN(images_[i].collection_bytes, std::move(bytes));
@@ -297,15 +311,18 @@ class WriteOperation {
   }
 
   Status ReadItems(kv::Tier tier) {
-    std::map<kv::Tablet, std::vector<size_t>> wanted;  // a tablet's items are mostly read in one operation
+    std::map<kv::Tablet, std::vector<size_t>>
+        wanted;  // a tablet's items are mostly read in one operation
     for (size_t i = 0; i < targets_.size(); ++i) {
-      if (images_[i].pending == nullptr) wanted[targets_[i].table->descriptor.tablet()].push_back(i);
+      if (images_[i].pending == nullptr)
+        wanted[targets_[i].table->descriptor.tablet()].push_back(i);
     }
     for (const auto& [tablet, items] : wanted) {
       if (tier == kv::Tier::kGuarded || items.size() == 1) {
         for (const size_t i : items) {
           std::string value;
-          ASSIGN_OR_RETURN(const bool found, store_.engine().Get(tablet, targets_[i].key, tier, &value));
+          ASSIGN_OR_RETURN(const bool found,
+                           store_.engine().Get(tablet, targets_[i].key, tier, &value));
           TRY(TakeValue(i, found ? &value : nullptr));
         }
         continue;
@@ -343,7 +360,8 @@ class WriteOperation {
     if (earlier_token_ != nullptr) {
       entry = earlier_token_->item;
       // It has expired before it was durable: nothing is known of what will be there.
-      if (!store_.tokens().RecordOf(*entry)) return Error(ErrorCode::kTransactionConflict, "The token is in use.");
+      if (!store_.tokens().RecordOf(*entry))
+        return Error(ErrorCode::kTransactionConflict, "The token is in use.");
     } else {
       ASSIGN_OR_RETURN(entry, store_.tokens().FindGuarded(token_->token, guess, &token_guards_));
     }
@@ -361,7 +379,8 @@ class WriteOperation {
       OldImage& image = images_[read_];
       const WriteTarget& target = targets_[read_];
       if (target.table->descriptor.HasLocalIndexes()) {
-        ASSIGN_OR_RETURN(image.collection_bytes, store_.CollectionBytes(*target.table, target.key, tier));
+        ASSIGN_OR_RETURN(image.collection_bytes,
+                         store_.CollectionBytes(*target.table, target.key, tier));
       }
       if (image.pending != nullptr) continue;
       ASSIGN_OR_RETURN(image.found, store_.Get(*target.table, target.key, tier, &image.bytes));
@@ -394,13 +413,17 @@ class WriteOperation {
     Result<std::vector<Change>> changes = body_(old_items);
     if (!changes.ok()) {
       error_ = std::move(changes).error();
-    } else if (Result<WriteEffects> effects = FillBatch(store_, targets_, images_, *changes, fate_, &batch); effects.ok()) {
+    } else if (Result<WriteEffects> effects =
+                   FillBatch(store_, targets_, images_, *changes, fate_, &batch);
+               effects.ok()) {
       effects_ = std::move(*effects);
-      for (const auto& [i, image] : effects_.images) store_.latches().SetPending(latch_keys_[i], image);
+      for (const auto& [i, image] : effects_.images)
+        store_.latches().SetPending(latch_keys_[i], image);
       if (token_ != nullptr && token_->record) RecordToken(&batch);
     } else {
       // An index that was being built is gone.
-      if (shared_ && effects.error().code() == ErrorCode::kFenced) return GoOnWithout(std::move(effects).error());
+      if (shared_ && effects.error().code() == ErrorCode::kFenced)
+        return GoOnWithout(std::move(effects).error());
       error_ = std::move(effects).error();
       std::vector<kv::FatePtr> saw = std::move(batch.after);
       batch = kv::Batch();
@@ -417,13 +440,16 @@ class WriteOperation {
     if (shared_) Protect(writes, &batch);
     batch.fate = fate_;
     if (!effects_.before.empty()) recording_ = store_.history().Record(std::move(effects_.before));
-    // Without changes this is a barrier: an answer derived from a pending image waits until that image is durable.
-    store_.engine().Apply(std::move(batch), [this](Result<uint64_t> applied) { Applied(std::move(applied)); });
+    // Without changes this is a barrier: an answer derived from a pending image waits until that
+    // image is durable.
+    store_.engine().Apply(std::move(batch),
+                          [this](Result<uint64_t> applied) { Applied(std::move(applied)); });
     ReleaseLatches();
     Part();
   }
 
-  // Whether an answer that changes nothing says something about several items which were read one after the other.
+  // Whether an answer that changes nothing says something about several items which were read one
+  // after the other.
   bool AsksForOneState() const {
     return shared_ && !one_state_ && !error_ && !(token_ != nullptr && token_->earlier);
   }
@@ -444,7 +470,8 @@ class WriteOperation {
         const OldImage& image = images_[i];
         const bool pending = image.pending != nullptr;
         guards.push_back({targets_[i].table->descriptor.tablet(), targets_[i].key,
-                          pending ? image.pending->stamp : image.stamp, pending ? image.pending->left_by : nullptr});
+                          pending ? image.pending->stamp : image.stamp,
+                          pending ? image.pending->left_by : nullptr});
         if (guards.back().left_by != nullptr && guards.back().left_by != image.pending->fate)
           batch->after.push_back(guards.back().left_by);
       }
@@ -472,8 +499,8 @@ class WriteOperation {
 
   void Applied(Result<uint64_t> applied) {
     const bool ok = applied.ok();
-    // Stamps of different tablets say nothing about each other where others write; batches that depend on one another come in
-    // their order.
+    // Stamps of different tablets say nothing about each other where others write; batches that
+    // depend on one another come in their order.
     const uint64_t place = !ok || shared_ ? UINT64_MAX : *applied;
     store_.history().Settle(recording_, ok ? std::optional<uint64_t>(place) : std::nullopt);
     if (!ok) {
@@ -481,14 +508,16 @@ class WriteOperation {
       again_ = shared_ && StartsOver(applied.error());
       error_ = std::move(applied).error();
     }
-    for (const auto& [i, image] : effects_.images) store_.latches().Settle(latch_keys_[i], image.get(), ok);
+    for (const auto& [i, image] : effects_.images)
+      store_.latches().Settle(latch_keys_[i], image.get(), ok);
     if (written_token_ != nullptr) store_.latches().Settle(token_latch_, written_token_.get(), ok);
     for (const auto& [mark, time] : effects_.expiries) mark->Added(time);
     if (ok) effects_.CountGrowths();
     Part();
   }
 
-  // The engine's callback and the thread that queued the batch both touch this object; the later one finishes it.
+  // The engine's callback and the thread that queued the batch both touch this object; the later
+  // one finishes it.
   void Part() {
     if (parts_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
     if (again_) return StartOver();
@@ -502,7 +531,8 @@ class WriteOperation {
       case ErrorCode::kTransactionConflict: return true;
       case ErrorCode::kFenced: fenced_ = true; return true;
       case ErrorCode::kUnavailable:
-        return std::any_of(saw_.begin(), saw_.end(), [](const kv::FatePtr& fate) { return fate->failed.load(); });
+        return std::any_of(saw_.begin(), saw_.end(),
+                           [](const kv::FatePtr& fate) { return fate->failed.load(); });
       default: return false;
     }
   }
@@ -591,8 +621,11 @@ class WriteOperation {
     return Error(transaction ? ErrorCode::kTransactionConflict : ErrorCode::kUnavailable, kText);
   }
 
-  // Where others write. While the store does not answer, each of those that wait for one latch, or for a worker, would wait for it anew.
-  bool WaitedForLong() const { return shared_ && store_.clock().TicksMicros() - started_ > kPatienceMicros; }
+  // Where others write. While the store does not answer, each of those that wait for one latch, or
+  // for a worker, would wait for it anew.
+  bool WaitedForLong() const {
+    return shared_ && store_.clock().TicksMicros() - started_ > kPatienceMicros;
+  }
 
   // True: it has abandoned the write, as there is no sense in going on.
   bool GivesUp() {
@@ -602,7 +635,9 @@ class WriteOperation {
     return true;
   }
 
-  static Error Behind() { return Error(ErrorCode::kUnavailable, "Earlier writes do not come to an end."); }
+  static Error Behind() {
+    return Error(ErrorCode::kUnavailable, "Earlier writes do not come to an end.");
+  }
 
   static Error Closing() { return Error(ErrorCode::kUnavailable, "The store is closing."); }
 
@@ -643,12 +678,12 @@ class WriteOperation {
   bool token_read_ = false;
   std::shared_ptr<const PendingImage> earlier_token_;  // pending entries: the one that was seen,
   std::shared_ptr<const PendingImage> written_token_;  // and ours
-  std::vector<std::string> latch_keys_;  // of targets_[i]
-  std::vector<size_t> order_;            // targets by latch key
-  bool builds_ = false;                  // an index of a target's table is being built
-  size_t entered_ = 0;                   // targets whose tables' gates are passed
-  size_t latched_ = 0;                   // latches held, in order_
-  size_t read_ = 0;                      // images read
+  std::vector<std::string> latch_keys_;                // of targets_[i]
+  std::vector<size_t> order_;                          // targets by latch key
+  bool builds_ = false;  // an index of a target's table is being built
+  size_t entered_ = 0;   // targets whose tables' gates are passed
+  size_t latched_ = 0;   // latches held, in order_
+  size_t read_ = 0;      // images read
   std::vector<OldImage> images_;
   WriteEffects effects_;
   History::Recording recording_;  // of what the batch replaces
@@ -660,10 +695,10 @@ class WriteOperation {
   using Later = std::pair<size_t, std::optional<Result<std::optional<std::string>>>>;
   std::vector<Later> later_;  // items that are being read, and what came
   std::atomic<size_t> later_left_ = 0;
-  bool fresh_ = false;    // what was read is no older than the read,
+  bool fresh_ = false;     // what was read is no older than the read,
   bool one_state_ = true;  // and all of one moment
-  bool again_ = false;    // the batch was refused, and the write starts over
-  bool fenced_ = false;   // by a fence
+  bool again_ = false;     // the batch was refused, and the write starts over
+  bool fenced_ = false;    // by a fence
   int runs_ = 0;
   int64_t started_ = 0;
   std::optional<int64_t> stuck_since_;  // since when the catalog does not follow a fence
@@ -676,11 +711,16 @@ class WriteOperation {
 void Change::DeriveEntries(const Table& table, model::ItemView old_item) {
   if (kind == kNone || table.descriptor.indexes.empty()) return;
   entries = ChangesOfEntries(table.descriptor, old_item,
-                             kind == kReindex ? old_item : kind == kPut ? model::ItemView(item) : model::ItemView());
+                             kind == kReindex ? old_item
+                             : kind == kPut   ? model::ItemView(item)
+                                              : model::ItemView());
 }
 
-void Store::Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done, std::shared_ptr<TokenUse> token) {
-  (new WriteOperation(*this, std::move(targets), std::move(body), std::move(done), std::move(token)))->Start();
+void Store::Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done,
+                  std::shared_ptr<TokenUse> token) {
+  (new WriteOperation(*this, std::move(targets), std::move(body), std::move(done),
+                      std::move(token)))
+      ->Start();
 }
 
 }  // namespace stator::table

@@ -14,8 +14,9 @@ namespace {
 
 class BatchFiller {
  public:
-  BatchFiller(Store& store, const std::vector<WriteTarget>& targets, const std::vector<OldImage>& images,
-              const std::shared_ptr<kv::BatchFate>& fate, kv::Batch* batch)
+  BatchFiller(Store& store, const std::vector<WriteTarget>& targets,
+              const std::vector<OldImage>& images, const std::shared_ptr<kv::BatchFate>& fate,
+              kv::Batch* batch)
       : store_(store), targets_(targets), images_(images), fate_(fate), batch_(*batch) {}
 
   Result<WriteEffects> Fill(std::vector<Change>& changes) {
@@ -23,7 +24,8 @@ class BatchFiller {
       if (changes[i].kind != Change::kNone) TRY(Add(i, changes[i]));
     }
     TRY(CheckCollections());
-    // An index build finds most items with their entries in place: then there is nothing to wait for.
+    // An index build finds most items with their entries in place: then there is nothing to wait
+    // for.
     if (batch_.puts.empty() && batch_.deletes.empty()) effects_.images.clear();
     return std::move(effects_);
   }
@@ -37,7 +39,8 @@ class BatchFiller {
     int64_t items = old_item.exists() ? -1 : 0;
     int64_t bytes = -static_cast<int64_t>(old_item.size_bytes());
     const kv::Tablet tablet = target.table->descriptor.tablet();
-    // An image that is not durable must not get into the history by what replaces it, unless its batch is there too.
+    // An image that is not durable must not get into the history by what replaces it, unless its
+    // batch is there too.
     const bool kept = store_.history().Keeps(target.table->descriptor.name) &&
                       (images_[i].pending == nullptr || images_[i].pending->kept);
     pending->kept = kept;
@@ -60,11 +63,15 @@ class BatchFiller {
       if (!old_item.exists()) return OkStatus();
       batch_.deletes.push_back({tablet, target.key});
     }
-    const model::ItemView new_item = pending->item ? model::ItemView(*pending->item) : model::ItemView();
-    if (target.table->stream != nullptr && change.kind != Change::kReindex) AddRecord(target, change.kind, old_item, new_item);
+    const model::ItemView new_item =
+        pending->item ? model::ItemView(*pending->item) : model::ItemView();
+    if (target.table->stream != nullptr && change.kind != Change::kReindex)
+      AddRecord(target, change.kind, old_item, new_item);
     if (kept && change.kind != Change::kReindex) RememberItem(i);
-    if (!target.table->descriptor.indexes.empty()) TRY(AddEntries(i, new_item, change.entries, bytes, kept));
-    if (target.table->descriptor.HasTimeToLive()) AddExpiry(i, new_item, change.kind == Change::kReindex);
+    if (!target.table->descriptor.indexes.empty())
+      TRY(AddEntries(i, new_item, change.entries, bytes, kept));
+    if (target.table->descriptor.HasTimeToLive())
+      AddExpiry(i, new_item, change.kind == Change::kReindex);
     AddToCounter(tablet, "count", items);
     AddToCounter(tablet, "bytes", bytes);
     if ((bytes != 0 || items != 0) && target.table->meters.table != nullptr)
@@ -73,15 +80,19 @@ class BatchFiller {
     return OkStatus();
   }
 
-  void AddRecord(const WriteTarget& target, Change::Kind kind, model::ItemView old_item, model::ItemView new_item) {
+  void AddRecord(const WriteTarget& target, Change::Kind kind, model::ItemView old_item,
+                 model::ItemView new_item) {
     const auto cause = kind == Change::kExpire ? stream::Cause::kService : stream::Cause::kClient;
-    const bool added = target.table->stream->Append(HashOfKey(target.key), old_item, new_item, cause, store_.clock().NowMicros(),
-                                                    records_, &batch_);
+    const bool added =
+        target.table->stream->Append(HashOfKey(target.key), old_item, new_item, cause,
+                                     store_.clock().NowMicros(), records_, &batch_);
     if (added) ++records_;
   }
 
   void Remember(kv::Tablet tablet, std::string key, std::optional<std::string> item) {
-    effects_.before.push_back({tablet, std::move(key), item ? std::make_shared<const std::string>(*std::move(item)) : nullptr});
+    effects_.before.push_back(
+        {tablet, std::move(key),
+         item ? std::make_shared<const std::string>(*std::move(item)) : nullptr});
   }
 
   void RememberItem(size_t i) {
@@ -92,16 +103,19 @@ class BatchFiller {
   }
 
   // An index that is being built has no past: readers do not know it yet.
-  void RememberEntry(const TableDescriptor& table, const IndexDescriptor& index, const EntryChange& change, const OldImage& image) {
+  void RememberEntry(const TableDescriptor& table, const IndexDescriptor& index,
+                     const EntryChange& change, const OldImage& image) {
     if (index.state != IndexDescriptor::State::kActive) return;
     const kv::Tablet tablet = table.TabletOf(index);
     if (change.had) Remember(tablet, change.old_key, ProjectEntry(table, index, image.view()));
     if (change.has && (!change.had || change.moved)) Remember(tablet, change.new_key, std::nullopt);
   }
 
-  // What the indexes of the target's table make of the change to `new_item`. `known`: that, if the body derived it; its
-  // keys and entries are taken. `item_bytes`: by how much the item itself grows. `kept`: the table has a history.
-  Status AddEntries(size_t i, model::ItemView new_item, EntryChanges& known, int64_t item_bytes, bool kept) {
+  // What the indexes of the target's table make of the change to `new_item`. `known`: that, if the
+  // body derived it; its keys and entries are taken. `item_bytes`: by how much the item itself
+  // grows. `kept`: the table has a history.
+  Status AddEntries(size_t i, model::ItemView new_item, EntryChanges& known, int64_t item_bytes,
+                    bool kept) {
     const WriteTarget& target = targets_[i];
     const TableDescriptor& table = target.table->descriptor;
     const OldImage& image = images_[i];
@@ -119,7 +133,8 @@ class BatchFiller {
       }
     }
     if (table.HasLocalIndexes()) {
-      AddToCounterKey(table.tablet(), EncodeCollectionKey(table.key_schema, target.key), collection_bytes);
+      AddToCounterKey(table.tablet(), EncodeCollectionKey(table.key_schema, target.key),
+                      collection_bytes);
       if (collection_bytes != item_bytes && target.table->meters.table != nullptr)
         effects_.growths.push_back({&target, nullptr, {}, collection_bytes - item_bytes, 0});
     }
@@ -127,36 +142,45 @@ class BatchFiller {
   }
 
   // One of these. What the batch needs is taken from `change`.
-  Status AddEntry(size_t i, const IndexDescriptor& index, EntryChange& change, bool kept, int64_t* collection_bytes) {
+  Status AddEntry(size_t i, const IndexDescriptor& index, EntryChange& change, bool kept,
+                  int64_t* collection_bytes) {
     const WriteTarget& target = targets_[i];
     const TableDescriptor& table = target.table->descriptor;
     const OldImage& image = images_[i];
     const kv::Tablet tablet = table.TabletOf(index);
     if (index.state == IndexDescriptor::State::kCreating && change.had &&
         (image.pending == nullptr || image.pending->fence != table.fence)) {
-      // An image that is pending was written by somebody who knew the index; a durable one may be older than the index.
+      // An image that is pending was written by somebody who knew the index; a durable one may be
+      // older than the index.
       std::string entry;
-      ASSIGN_OR_RETURN(change.had, store_.engine().Get(tablet, change.old_key, kv::Tier::kAny, &entry));
-      if (store_.shared()) batch_.guards.push_back({tablet, change.old_key, change.had ? kv::StampOf(entry) : 0});
+      ASSIGN_OR_RETURN(change.had,
+                       store_.engine().Get(tablet, change.old_key, kv::Tier::kAny, &entry));
+      if (store_.shared())
+        batch_.guards.push_back({tablet, change.old_key, change.had ? kv::StampOf(entry) : 0});
       if (!change.had) change.moved = change.rewritten = false;
     }
     if (!change.changes()) return OkStatus();
     if (kept) RememberEntry(table, index, change, image);
-    if (index.is_global() && target.table->meters.table != nullptr) AddGrowths(target, index, change);
+    if (index.is_global() && target.table->meters.table != nullptr)
+      AddGrowths(target, index, change);
     if (change.deletes()) batch_.deletes.push_back({tablet, std::move(change.old_key)});
     if (change.puts()) {
       batch_.puts.push_back({tablet, std::move(change.new_key), EncodeItemValue(change.new_entry)});
-      change.new_entry = std::string();  // not to have large ones twice until the whole batch is there
+      change.new_entry =
+          std::string();  // not to have large ones twice until the whole batch is there
     }
     const int64_t bytes = (change.has ? change.new_bytes : 0) - (change.had ? change.old_bytes : 0);
-    AddToCounterKey(tablet, EncodeIndexCounterKey(index, "count"), (change.has ? 1 : 0) - (change.had ? 1 : 0));
+    AddToCounterKey(tablet, EncodeIndexCounterKey(index, "count"),
+                    (change.has ? 1 : 0) - (change.had ? 1 : 0));
     AddToCounterKey(tablet, EncodeIndexCounterKey(index, "bytes"), bytes);
     if (!index.is_global()) *collection_bytes += bytes;
     return OkStatus();
   }
 
-  void AddGrowths(const WriteTarget& target, const IndexDescriptor& index, const EntryChange& change) {
-    if (change.deletes()) effects_.growths.push_back({&target, &index, change.old_key, -change.old_bytes, -1});
+  void AddGrowths(const WriteTarget& target, const IndexDescriptor& index,
+                  const EntryChange& change) {
+    if (change.deletes())
+      effects_.growths.push_back({&target, &index, change.old_key, -change.old_bytes, -1});
     const bool stays = change.had && !change.moved;
     const int64_t grown = change.new_bytes - (stays ? change.old_bytes : 0);
     if (change.puts() && (grown != 0 || !stays))
@@ -172,8 +196,11 @@ class BatchFiller {
       const std::string key = EncodeCollectionKey(table.key_schema(), targets_[i].key);
       for (const kv::Add& add : batch_.adds) {
         if (add.tablet != tablet || add.key != key) continue;
-        if (add.delta <= 0 || images_[i].collection_bytes + add.delta <= store_.max_collection_bytes()) break;
-        return Error(ErrorCode::kItemCollectionTooLarge, "Collection size exceeded.", std::make_shared<TargetPayload>(i));
+        if (add.delta <= 0 ||
+            images_[i].collection_bytes + add.delta <= store_.max_collection_bytes())
+          break;
+        return Error(ErrorCode::kItemCollectionTooLarge, "Collection size exceeded.",
+                     std::make_shared<TargetPayload>(i));
       }
     }
     return OkStatus();
@@ -188,7 +215,8 @@ class BatchFiller {
     const std::optional<model::Number> before = ExpiryOf(images_[i].view(), expiry.attribute);
     const std::optional<model::Number> after = ExpiryOf(new_item, expiry.attribute);
     if (before == after && !reindex) return;
-    if (before && before != after) batch_.deletes.push_back({expiry.tablet(), EncodeExpiryKey(*before, target.key)});
+    if (before && before != after)
+      batch_.deletes.push_back({expiry.tablet(), EncodeExpiryKey(*before, target.key)});
     if (!after) return;
     kv::Put put;
     put.tablet = expiry.tablet();
@@ -229,15 +257,19 @@ void WriteEffects::CountGrowths() const {
   for (const Growth& growth : growths) {
     const Table& table = *growth.target->table;
     if (growth.index == nullptr) {
-      table.meters.table->resource().AddBytes(PointOfItem(table.key_schema(), growth.target->key), growth.bytes, growth.items);
+      table.meters.table->resource().AddBytes(PointOfItem(table.key_schema(), growth.target->key),
+                                              growth.bytes, growth.items);
     } else {
-      table.MeterOf(*growth.index).resource().AddBytes(PointOfEntry(*growth.index, growth.key), growth.bytes, growth.items);
+      table.MeterOf(*growth.index)
+          .resource()
+          .AddBytes(PointOfEntry(*growth.index, growth.key), growth.bytes, growth.items);
     }
   }
 }
 
-Result<WriteEffects> FillBatch(Store& store, const std::vector<WriteTarget>& targets, const std::vector<OldImage>& images,
-                               std::vector<Change>& changes, const std::shared_ptr<kv::BatchFate>& fate, kv::Batch* batch) {
+Result<WriteEffects> FillBatch(Store& store, const std::vector<WriteTarget>& targets,
+                               const std::vector<OldImage>& images, std::vector<Change>& changes,
+                               const std::shared_ptr<kv::BatchFate>& fate, kv::Batch* batch) {
   return BatchFiller(store, targets, images, fate, batch).Fill(changes);
 }
 

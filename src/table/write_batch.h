@@ -1,5 +1,5 @@
-// What one write makes of the changes that its body decided on: the batch, and what there is to do when that is durable. Internal to the
-// room.
+// What one write makes of the changes that its body decided on: the batch, and what there is to do
+// when that is durable. Internal to the room.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ struct OldImage {
   int64_t collection_bytes = 0;  // of the item's collection, in a table with local indexes
 
   model::ItemView view() const {
-    if (pending != nullptr) return pending->item ? model::ItemView(*pending->item) : model::ItemView();
+    if (pending != nullptr)
+      return pending->item ? model::ItemView(*pending->item) : model::ItemView();
     return found ? model::ItemView(bytes) : model::ItemView();
   }
 };
@@ -37,11 +38,13 @@ struct WriteEffects {
   // Targets, and their images that are pending until the batch is durable.
   std::vector<std::pair<size_t, std::shared_ptr<const PendingImage>>> images;
   std::vector<History::Before> before;  // what the batch replaces, of tables with a history
-  std::vector<std::pair<std::shared_ptr<ExpiryMark>, model::Number>> expiries;  // entries of times to live that are put
+  std::vector<std::pair<std::shared_ptr<ExpiryMark>, model::Number>>
+      expiries;  // entries of times to live that are put
   struct Growth {
     const WriteTarget* target;
-    const IndexDescriptor* index;  // global, of the target's table; null: the item and its local entries
-    std::string key;               // of the entry
+    const IndexDescriptor*
+        index;        // global, of the target's table; null: the item and its local entries
+    std::string key;  // of the entry
     int64_t bytes;
     int64_t items;  // or entries, more or fewer
   };
@@ -51,10 +54,12 @@ struct WriteEffects {
   void CountGrowths() const;
 };
 
-// Adds to the batch, whose fate is to be `fate`, what the changes of the targets take; what the changes hold is taken. Neither vector may
-// change as long as the effects are there. On an error the batch is good for nothing: kItemCollectionTooLarge with a TargetPayload; those of
+// Adds to the batch, whose fate is to be `fate`, what the changes of the targets take; what the
+// changes hold is taken. Neither vector may change as long as the effects are there. On an error
+// the batch is good for nothing: kItemCollectionTooLarge with a TargetPayload; those of
 // Engine::Get, for entries of an index that is being built.
-Result<WriteEffects> FillBatch(Store& store, const std::vector<WriteTarget>& targets, const std::vector<OldImage>& images,
-                               std::vector<Change>& changes, const std::shared_ptr<kv::BatchFate>& fate, kv::Batch* batch);
+Result<WriteEffects> FillBatch(Store& store, const std::vector<WriteTarget>& targets,
+                               const std::vector<OldImage>& images, std::vector<Change>& changes,
+                               const std::shared_ptr<kv::BatchFate>& fate, kv::Batch* batch);
 
 }  // namespace stator::table

@@ -18,8 +18,7 @@ struct DecreaseHistory {
   int64_t today = 0;
 };
 
-bool MayDecrease(const ModelSettings& settings, const DecreaseHistory& history,
-                 int64_t now_micros);
+bool MayDecrease(const ModelSettings& settings, const DecreaseHistory& history, int64_t now_micros);
 // When MayDecrease allows another one on a day whose decreases are used up, if none comes between.
 inline int64_t NextDecreaseMicros(const ModelSettings& settings, const DecreaseHistory& history) {
   return history.last_micros + static_cast<int64_t>(settings.decrease_pause_seconds * 1e6);

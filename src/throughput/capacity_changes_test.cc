@@ -34,9 +34,9 @@ TEST(CapacityChangesTest, Quotas) {
   EXPECT_EQ(text(CheckTableQuota({}, {40000, 40000}, false)), "");
   EXPECT_EQ(text(CheckTableQuota({}, {40001, 1}, false)),
             "Cannot increase provisioned throughput to more than 40,000 units per table");
-  EXPECT_EQ(
-      text(CheckTableQuota({}, {1, 40001}, true)),
-      "Cannot increase provisioned throughput to more than 40,000 units per global secondary index");
+  EXPECT_EQ(text(CheckTableQuota({}, {1, 40001}, true)),
+            "Cannot increase provisioned throughput to more than 40,000 units per global secondary "
+            "index");
   ModelSettings large;
   large.table_quota_write_units = 1'234'567;
   EXPECT_EQ(text(CheckTableQuota(large, {1, 1'234'568}, false)),

@@ -158,9 +158,10 @@ std::vector<std::string> Resource::Advice(const Explanation& e, const Verdict& r
         advice.push_back(
             hot ? "If the heat lasts some minutes, the partition splits inside this key's items, "
                   "unless their sort keys only rise."
-                : "The partition splits by itself when the heat lasts some minutes; set WarmThroughput "
-            "(or create the table "
-            "with more capacity) before traffic that is known to come.");
+                : "The partition splits by itself when the heat lasts some minutes; set "
+                  "WarmThroughput "
+                  "(or create the table "
+                  "with more capacity) before traffic that is known to come.");
       }
       if (e.obstacle == SplitObstacle::kLocalIndexes) {
         advice.push_back(

@@ -6,10 +6,10 @@
 //
 // Each tier of slots covers all of the last so-much time: seconds for minutes, minutes for hours,
 // hours for days. What is recorded is added to one slot of each tier, so that nothing has to be
-// merged down later and the sum of a tier is exact. A slot keeps the key ranges that there were when it
-// began, at most `most_ranges`; partitions only ever split, so later ones lie inside them. Where a
-// table has more partitions, cold neighbours share a range. Slots without units are not stored.
-// Memory is bounded by MostBytes.
+// merged down later and the sum of a tier is exact. A slot keeps the key ranges that there were
+// when it began, at most `most_ranges`; partitions only ever split, so later ones lie inside them.
+// Where a table has more partitions, cold neighbours share a range. Slots without units are not
+// stored. Memory is bounded by MostBytes.
 //
 // Not thread-safe. Pure: time is passed in, equal calls give equal answers.
 #pragma once

@@ -252,14 +252,9 @@ struct Life {
       case 0:
         table.SetProvisioned(now, {static_cast<double>(1 + random.Below(60'000)), 1000});
         break;
-      case 1:
-        table.Split(now, {random.Next(), {}});
-        break;
-      case 2:
-        table.Split(now, {7, std::to_string(random.Below(100))});
-        break;
-      default:
-        break;
+      case 1: table.Split(now, {random.Next(), {}}); break;
+      case 2: table.Split(now, {7, std::to_string(random.Below(100))}); break;
+      default: break;
     }
     now += random.Below(10) == 0 ? static_cast<int64_t>(random.Below(3 * 3600)) * kSecond
                                  : static_cast<int64_t>(random.Below(3 * kSecond));

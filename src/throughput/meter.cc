@@ -6,12 +6,9 @@ namespace stator::throughput {
 
 std::string_view ThrottlingText(Throttling mode) {
   switch (mode) {
-    case Throttling::kOff:
-      return "off";
-    case Throttling::kObserve:
-      return "observe";
-    case Throttling::kEnforce:
-      return "enforce";
+    case Throttling::kOff: return "off";
+    case Throttling::kObserve: return "observe";
+    case Throttling::kEnforce: return "enforce";
   }
   return "";
 }

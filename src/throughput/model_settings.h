@@ -1,6 +1,7 @@
 // Every constant of the throughput model, with its source. Tags are those of the reference: [G]
 // Amazon's developer guide, [W] other pages of Amazon, [A] assumption, because Amazon publishes no
-// figure. [model] of a scenario or of stator.toml sets them; docs/throughput.md lists them for people.
+// figure. [model] of a scenario or of stator.toml sets them; docs/throughput.md lists them for
+// people.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +51,7 @@ struct ModelSettings {
   double table_quota_write_units = 40000;    // [G]
   double account_quota_read_units = 80000;   // all provisioned tables and indexes together [G]
   double account_quota_write_units = 80000;  // [G]
-  int64_t decreases_per_day = 4;  // of one table or index, at any time of a UTC day [G]
+  int64_t decreases_per_day = 4;             // of one table or index, at any time of a UTC day [G]
   // After those, one more whenever this long passed without a decrease: at most 27 a day. [G]
   double decrease_pause_seconds = 3600;
   int64_t on_demand_switches = 4;  // of one table from provisioned to on demand, in 24 hours [W]

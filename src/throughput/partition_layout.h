@@ -81,7 +81,7 @@ struct Partition {
   // What other processes used, in halves, as far as it was heard of.
   std::array<int64_t, kAccesses> foreign{};
   std::array<int64_t, kAccesses> foreign_at_window{};
-  int64_t foreign_at_totals = 0;  // of writes, at the last SetTotals
+  int64_t foreign_at_totals = 0;                     // of writes, at the last SetTotals
   std::array<int64_t, kAccesses> consumed_at_use{};  // at the last TakeUse
   std::array<int64_t, kAccesses> refused_at_use{};   // by any limit
   double heat = 0;                   // part of the maximum that the last window consumed

@@ -5,11 +5,14 @@
 
 namespace stator::throughput {
 
-int64_t InitialPartitionsProvisioned(const ModelSettings& s, int64_t read_units, int64_t write_units) {
-  // Over the common denominator: products of whole numbers are exact, so that no rounding decides about a partition.
+int64_t InitialPartitionsProvisioned(const ModelSettings& s, int64_t read_units,
+                                     int64_t write_units) {
+  // Over the common denominator: products of whole numbers are exact, so that no rounding decides
+  // about a partition.
   const double numerator = static_cast<double>(read_units) * s.partition_write_units +
                            static_cast<double>(write_units) * s.partition_read_units;
-  const double partitions = std::ceil(numerator / (s.partition_read_units * s.partition_write_units));
+  const double partitions =
+      std::ceil(numerator / (s.partition_read_units * s.partition_write_units));
   return std::max<int64_t>(1, static_cast<int64_t>(partitions));
 }
 
@@ -29,21 +32,25 @@ PartitionMap PartitionMap::Even(int64_t count) {
   count = std::max<int64_t>(1, count);
   for (int64_t i = 0; i < count; ++i) {
     const unsigned __int128 space = static_cast<unsigned __int128>(1) << 64;
-    map.starts_.push_back(static_cast<uint64_t>(space * static_cast<uint64_t>(i) / static_cast<uint64_t>(count)));
+    map.starts_.push_back(
+        static_cast<uint64_t>(space * static_cast<uint64_t>(i) / static_cast<uint64_t>(count)));
   }
   return map;
 }
 
 PartitionMap PartitionMap::FromStarts(std::vector<uint64_t> starts) {
   PartitionMap map;
-  const bool valid = !starts.empty() && starts.front() == 0 &&
-                     std::adjacent_find(starts.begin(), starts.end(), std::greater_equal<>()) == starts.end();
+  const bool valid =
+      !starts.empty() && starts.front() == 0 &&
+      std::adjacent_find(starts.begin(), starts.end(), std::greater_equal<>()) == starts.end();
   if (valid) map.starts_ = std::move(starts);
   return map;
 }
 
 size_t PartitionMap::Find(uint64_t hash) const {
-  return static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), hash) - starts_.begin()) - 1;
+  return static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), hash) -
+                             starts_.begin()) -
+         1;
 }
 
 void PartitionMap::Split(uint64_t hash) {

@@ -9,16 +9,20 @@
 
 namespace stator::throughput {
 
-// Partitions a provisioned table starts with: ceil(RCU/3000 + WCU/1000) unless the settings say otherwise, at least 1.
-int64_t InitialPartitionsProvisioned(const ModelSettings& settings, int64_t read_units, int64_t write_units);
-// Partitions for on-demand or warm throughput: the larger of the two quotients, at least 1 (12,000/4,000 is 4).
-int64_t InitialPartitionsOnDemand(const ModelSettings& settings, int64_t read_units, int64_t write_units);
+// Partitions a provisioned table starts with: ceil(RCU/3000 + WCU/1000) unless the settings say
+// otherwise, at least 1.
+int64_t InitialPartitionsProvisioned(const ModelSettings& settings, int64_t read_units,
+                                     int64_t write_units);
+// Partitions for on-demand or warm throughput: the larger of the two quotients, at least 1
+// (12,000/4,000 is 4).
+int64_t InitialPartitionsOnDemand(const ModelSettings& settings, int64_t read_units,
+                                  int64_t write_units);
 
 // Partitions that so many bytes need, at least 1: 50 GB need 5.
 int64_t PartitionsForBytes(int64_t bytes, int64_t partition_bytes);
 
-// A partition owns the hashes from its start to the next one's. Starts are sorted; the first is 0. The hash is the upper 64
-// bits of the 128-bit hash of the partition key.
+// A partition owns the hashes from its start to the next one's. Starts are sorted; the first is 0.
+// The hash is the upper 64 bits of the 128-bit hash of the partition key.
 class PartitionMap {
  public:
   // `count` equal ranges, at least one.

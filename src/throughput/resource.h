@@ -168,7 +168,8 @@ class Resource {
   std::optional<SplitEvent> Split(int64_t now_micros, const KeyBound& bound);
   void SetFeatures(bool has_local_indexes, bool has_stream);
 
-  // ---- as one of several processes (shares.h); nothing of it where ResourceDefinition::grant is null
+  // ---- as one of several processes (shares.h); nothing of it where ResourceDefinition::grant is
+  // null
   //
   // Rates of all limits are the granted parts of them. Tokens are kept as far as there is room for
   // them: of provisioned capacity those that there is no room for are returned, and `moved` are
@@ -184,7 +185,8 @@ class Resource {
   // What was used since the last call, `seconds` ago; without partitions that were asked for less
   // than some percent of what is granted. nullopt: next to nothing was.
   std::optional<ResourceUse> TakeUse(double seconds);
-  // The parts that this process has of the resource's own capacity; nullopt: all, it is the only one.
+  // The parts that this process has of the resource's own capacity; nullopt: all, it is the only
+  // one.
   std::optional<Parts> Granted() const;
   // What all processes have together.
   SharedLimits Limits() const;

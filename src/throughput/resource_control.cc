@@ -34,15 +34,14 @@ std::vector<KeyBound> InitialBounds(const ModelSettings& s, const ResourceDefini
   if (d.partitions) {
     map = *d.partitions;
   } else {
-    int64_t count =
-        d.billing == Billing::kOnDemand
-            ? InitialPartitionsOnDemand(s, Whole(s.on_demand_read_units),
-                                        Whole(s.on_demand_write_units))
-            : InitialPartitionsProvisioned(s, Whole(d.provisioned.read),
-                                           Whole(d.provisioned.write));
+    int64_t count = d.billing == Billing::kOnDemand
+                        ? InitialPartitionsOnDemand(s, Whole(s.on_demand_read_units),
+                                                    Whole(s.on_demand_write_units))
+                        : InitialPartitionsProvisioned(s, Whole(d.provisioned.read),
+                                                       Whole(d.provisioned.write));
     if (d.warm) {
-      count = std::max(
-          count, InitialPartitionsOnDemand(s, Whole(d.warm->read), Whole(d.warm->write)));
+      count =
+          std::max(count, InitialPartitionsOnDemand(s, Whole(d.warm->read), Whole(d.warm->write)));
     }
     count = std::max(count, PartitionsForBytes(d.bytes, Whole(s.partition_bytes)));
     map = PartitionMap::Even(std::clamp<int64_t>(count, 1, s.most_partitions));
@@ -127,8 +126,8 @@ void Resource::SetBuckets(int64_t now) {
     const auto granted = [&](double units) { return std::max(units * whole[a], kLeastRate); };
     if (provisioned) {
       // The service's minimum is 1.
-      capacity_[a].SetRate(now, granted(definition_.provisioned.Of(access)), settings_.burst_seconds,
-                           initial);
+      capacity_[a].SetRate(now, granted(definition_.provisioned.Of(access)),
+                           settings_.burst_seconds, initial);
       quota_[a].SetRate(now, 0, 0, 0);
     } else {
       const std::optional<double>& most =
@@ -212,9 +211,9 @@ SplitEvent Resource::SplitAt(Layout* layout, size_t index, const KeyBound& bound
   const int64_t items_left = left_of(items, parent.even_items);
 
   const auto child = [&](const KeyRange& part, double even, int64_t its_bytes, int64_t its_items) {
-    auto partition = std::make_shared<Partition>(next_partition_++, parent.id, parent.weight / 2,
-                                                 parent.even_bytes * even,
-                                                 parent.even_items * even, settings_);
+    auto partition =
+        std::make_shared<Partition>(next_partition_++, parent.id, parent.weight / 2,
+                                    parent.even_bytes * even, parent.even_items * even, settings_);
     if (shared()) partition->seen.last.emplace(kLastKeys, settings_.sample_sort_bytes);
     partition->bytes.store(its_bytes, std::memory_order_relaxed);
     partition->items.store(its_items, std::memory_order_relaxed);

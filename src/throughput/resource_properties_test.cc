@@ -105,26 +105,13 @@ std::string Live(uint64_t seed, bool check) {
     const Rates units{static_cast<double>(1 + random.Below(20000)),
                       static_cast<double>(1 + random.Below(9000))};
     switch (random.Below(200)) {
-      case 0:
-        table.SetProvisioned(now, units);
-        break;
-      case 1:
-        table.SwitchToOnDemand(now);
-        break;
-      case 2:
-        table.SwitchToProvisioned(now, units);
-        break;
-      case 3:
-        (void)table.SetWarm(now, units).ok();
-        break;
-      case 4:
-        table.Split(now, {random.Next(), {}});
-        break;
-      case 5:
-        table.Split(now, {hot, sort});
-        break;
-      default:
-        break;
+      case 0: table.SetProvisioned(now, units); break;
+      case 1: table.SwitchToOnDemand(now); break;
+      case 2: table.SwitchToProvisioned(now, units); break;
+      case 3: (void)table.SetWarm(now, units).ok(); break;
+      case 4: table.Split(now, {random.Next(), {}}); break;
+      case 5: table.Split(now, {hot, sort}); break;
+      default: break;
     }
     if (check && step % 50 == 0) {
       ExpectWhole(table, random);

@@ -105,7 +105,8 @@ std::optional<ResourceUse> Resource::TakeUse(double seconds) {
     for (size_t a = 0; a < kAccesses; ++a) {
       const int64_t consumed = p.side[a].consumed.load(std::memory_order_relaxed);
       int64_t refusals = 0;
-      for (const auto& of_limit : p.refused[a]) refusals += of_limit.load(std::memory_order_relaxed);
+      for (const auto& of_limit : p.refused[a])
+        refusals += of_limit.load(std::memory_order_relaxed);
       of.use.used[a] = consumed - std::exchange(p.consumed_at_use[a], consumed);
       of.use.refused[a] = refusals - std::exchange(p.refused_at_use[a], refusals);
       const double most = a == 0 ? settings_.partition_read_units : settings_.partition_write_units;
@@ -142,16 +143,14 @@ SharedLimits Resource::Limits() const {
     const std::optional<double>& most = a == 0 ? definition_.max_read : definition_.max_write;
     const double quota =
         a == 0 ? settings_.table_quota_read_units : settings_.table_quota_write_units;
-    limits.whole[a] = provisioned             ? definition_.provisioned.Of(access)
-                      : most && quota > 0     ? std::min(*most, quota)
-                                              : most.value_or(quota);
-    limits.partition[a] =
-        a == 0 ? settings_.partition_read_units : settings_.partition_write_units;
+    limits.whole[a] = provisioned         ? definition_.provisioned.Of(access)
+                      : most && quota > 0 ? std::min(*most, quota)
+                                          : most.value_or(quota);
+    limits.partition[a] = a == 0 ? settings_.partition_read_units : settings_.partition_write_units;
     // The shares of partitions are divided as their maxima are.
     if (provisioned && settings_.adaptive != Adaptive::kInstant) {
-      limits.partition[a] =
-          std::min(limits.partition[a],
-                   limits.whole[a] / static_cast<double>(layout_.Current().size()));
+      limits.partition[a] = std::min(
+          limits.partition[a], limits.whole[a] / static_cast<double>(layout_.Current().size()));
     }
   }
   return limits;
@@ -165,8 +164,9 @@ void Resource::AddForeign(const ResourceUse& use) {
   }
   const Layout& layout = layout_.Current();
   for (const RangeUse& of : use.ranges) {
-    const double weight = (HalvesToUnits(of.use.used[0]) + HalvesToUnits(of.use.used[1]) * write_weight_) /
-                          static_cast<double>(std::max<size_t>(1, of.keys.size()));
+    const double weight =
+        (HalvesToUnits(of.use.used[0]) + HalvesToUnits(of.use.used[1]) * write_weight_) /
+        static_cast<double>(std::max<size_t>(1, of.keys.size()));
     for (const KeyBound& key : of.keys) {
       const KeyPoint point{key.hash, key.sort, {}};
       Partition& p = layout.At(layout.Find(point));

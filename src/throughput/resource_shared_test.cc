@@ -32,7 +32,9 @@ ResourceDefinition Definition(double write, std::shared_ptr<const Grant> grant) 
   return d;
 }
 
-Draw Write(uint64_t hash, int64_t units = 1) { return {nullptr, Access::kWrite, false, 2 * units, {hash, {}, {}}}; }
+Draw Write(uint64_t hash, int64_t units = 1) {
+  return {nullptr, Access::kWrite, false, 2 * units, {hash, {}, {}}};
+}
 
 constexpr uint64_t kUpper = uint64_t{1} << 63;
 
@@ -80,7 +82,8 @@ TEST(SharedResource, WithoutAGrantNothingIsLeft) {
 TEST(SharedResource, UnusedCapacityMovesWithTheGrant) {
   std::vector<std::unique_ptr<Resource>> processes;
   for (int i = 0; i < 3; ++i)
-    processes.push_back(std::make_unique<Resource>(ModelSettings(), Definition(600, GrantOf(1.0 / 3)), 0));
+    processes.push_back(
+        std::make_unique<Resource>(ModelSettings(), Definition(600, GrantOf(1.0 / 3)), 0));
   // Five minutes of nothing.
   const int64_t now = 300 * kSecond;
   Units moved{};
@@ -96,8 +99,8 @@ TEST(SharedResource, UnusedCapacityMovesWithTheGrant) {
   EXPECT_NEAR(processes[0]->Tokens(now, Access::kWrite), 0.96 * 300 * 600, 2);
 }
 
-// Whatever parts three processes have, as long as those that shrink do so first: together they never
-// use more than one process could.
+// Whatever parts three processes have, as long as those that shrink do so first: together they
+// never use more than one process could.
 TEST(SharedResource, TogetherTheyUseNoMoreThanOne) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -106,7 +109,8 @@ TEST(SharedResource, TogetherTheyUseNoMoreThanOne) {
     std::vector<std::unique_ptr<Resource>> processes;
     std::vector<double> parts = {0.2, 0.3, 0.5};
     for (const double part : parts)
-      processes.push_back(std::make_unique<Resource>(ModelSettings(), Definition(kRate, GrantOf(part, part)), 0));
+      processes.push_back(
+          std::make_unique<Resource>(ModelSettings(), Definition(kRate, GrantOf(part, part)), 0));
     double pool = 0, free = 0;
     std::vector<std::pair<int64_t, double>> used;  // by time
     std::array<double, 3> asked{};
@@ -117,7 +121,8 @@ TEST(SharedResource, TogetherTheyUseNoMoreThanOne) {
       if (random.Below(6) == 0) {
         const size_t i = random.Below(3);
         const double before = parts[i];
-        const double after = random.Below(2) == 0 ? before * random.Unit() : before + free * random.Unit();
+        const double after =
+            random.Below(2) == 0 ? before * random.Unit() : before + free * random.Unit();
         const double moves = after > before ? pool * (after - before) / free : 0;
         pool += processes[i]->SetGrant(now, GrantOf(after, after), {0, moves})[1] - moves;
         free += before - after;
@@ -128,7 +133,8 @@ TEST(SharedResource, TogetherTheyUseNoMoreThanOne) {
       for (size_t i = 0; i < 3; ++i) {
         const auto count = static_cast<int64_t>(asked[i] / 2);
         for (const uint64_t hash : {uint64_t{0}, kUpper})
-          units += static_cast<double>(processes[i]->AdmitMany(now, Write(hash), count / 2, nullptr));
+          units +=
+              static_cast<double>(processes[i]->AdmitMany(now, Write(hash), count / 2, nullptr));
       }
       used.emplace_back(now, units);
     }
@@ -148,7 +154,8 @@ TEST(SharedResource, TogetherTheyUseNoMoreThanOne) {
 std::vector<std::unique_ptr<Resource>> Quarters() {
   std::vector<std::unique_ptr<Resource>> processes;
   for (int i = 0; i < 4; ++i) {
-    processes.push_back(std::make_unique<Resource>(ModelSettings(), Definition(1900, GrantOf(0.25, 0.25)), 0));
+    processes.push_back(
+        std::make_unique<Resource>(ModelSettings(), Definition(1900, GrantOf(0.25, 0.25)), 0));
     processes.back()->SetDecides(i == 0);
   }
   return processes;
@@ -206,7 +213,8 @@ TEST(SharedResource, HeatThatNobodyTellsOfDoesNot) {
 }
 
 TEST(SharedResource, OnlyOneDecidesAboutThroughput) {
-  Resource decides({}, Definition(2000, GrantOf(0.5)), 0), other({}, Definition(2000, GrantOf(0.5)), 0);
+  Resource decides({}, Definition(2000, GrantOf(0.5)), 0),
+      other({}, Definition(2000, GrantOf(0.5)), 0);
   other.SetDecides(false);
   (void)decides.SetProvisioned(kSecond, {1000, 4000});
   EXPECT_TRUE(other.SetProvisioned(kSecond, {1000, 4000}).empty());

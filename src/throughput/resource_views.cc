@@ -14,16 +14,11 @@ Rates UnitsOf(const Halves& halves) { return {HalvesToUnits(halves[0]), HalvesTo
 
 std::string_view SplitReasonText(SplitReason reason) {
   switch (reason) {
-    case SplitReason::kThroughput:
-      return "throughput";
-    case SplitReason::kSize:
-      return "size";
-    case SplitReason::kHeat:
-      return "heat";
-    case SplitReason::kOnDemandGrowth:
-      return "on-demand growth";
-    case SplitReason::kAsked:
-      return "asked for";
+    case SplitReason::kThroughput: return "throughput";
+    case SplitReason::kSize: return "size";
+    case SplitReason::kHeat: return "heat";
+    case SplitReason::kOnDemandGrowth: return "on-demand growth";
+    case SplitReason::kAsked: return "asked for";
   }
   return "";
 }
@@ -153,10 +148,9 @@ std::vector<HeavyKey> Resource::Hottest(HeavyHitters::Of of, size_t limit) const
 
 std::vector<HeavyKey> Resource::MostRefused(HeavyHitters::Of of, size_t limit) const {
   const MutexLock lock(mutex_);
-  const HeavyHitters sum =
-      of == HeavyHitters::Of::kCollections
-          ? Lifetime(lifetime_refused_, &KeyObservation::refused)
-          : Lifetime(lifetime_refused_items_, &KeyObservation::refused_items);
+  const HeavyHitters sum = of == HeavyHitters::Of::kCollections
+                               ? Lifetime(lifetime_refused_, &KeyObservation::refused)
+                               : Lifetime(lifetime_refused_items_, &KeyObservation::refused_items);
   return Readable(sum.Top(limit));
 }
 
@@ -180,7 +174,8 @@ uint64_t Resource::MostRefusedPartition(Access access, Limit limit) const {
 
 std::vector<HeavyKey> Resource::Readable(std::vector<HeavyKey> keys) const {
   for (HeavyKey& key : keys) {
-    if (definition_.readable_partition) key.partition = definition_.readable_partition(key.partition);
+    if (definition_.readable_partition)
+      key.partition = definition_.readable_partition(key.partition);
     if (definition_.readable_sort) key.sort = definition_.readable_sort(key.sort);
   }
   return keys;

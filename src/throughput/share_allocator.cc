@@ -44,7 +44,8 @@ class ShareAllocator::Round {
   Round(const ShareSettings& settings, SharePlan* plan) : settings_(settings), plan_(*plan) {}
 
   void Add(GrantRecord* record, const Member* member, bool live) {
-    participants_.push_back({record, member, live, live && record->confirmed == record->generation});
+    participants_.push_back(
+        {record, member, live, live && record->confirmed == record->generation});
     if (live) ++live_;
   }
   size_t live() const { return live_; }
@@ -205,8 +206,8 @@ class ShareAllocator::Round {
     }
     ForEachPiece(Hot(tablet, limits, 1), [&](const KeyRange& piece) {
       for (size_t a = 0; a < kAccesses; ++a) {
-        const std::vector<double> asked = DemandOf(
-            [&, a](const Member& member) { return DemandIn(member, tablet, piece, a); });
+        const std::vector<double> asked =
+            DemandOf([&, a](const Member& member) { return DemandIn(member, tablet, piece, a); });
         double sum = 0;
         for (size_t i = 0; i < asked.size(); ++i) sum += participants_[i].live ? asked[i] : 0;
         if (limits.partition[a] <= 0 || sum <= limits.partition[a]) continue;
@@ -232,8 +233,8 @@ class ShareAllocator::Round {
       const auto found = grant.resources.find(tablet);
       return found != grant.resources.end() && found->second.whole.has_value();
     };
-    const bool already = std::any_of(
-        participants_.begin(), participants_.end(), [&](const Participant& p) {
+    const bool already =
+        std::any_of(participants_.begin(), participants_.end(), [&](const Participant& p) {
           return entry_of(p.record->grant) || (p.record->before && entry_of(*p.record->before));
         });
     std::array<Division, kAccesses> d;
@@ -248,9 +249,8 @@ class ShareAllocator::Round {
       Pool(tablet, a, limits, d[a]);
     }
     for (size_t i = 0; i < participants_.size(); ++i)
-      Write(listed, d, i, [&](const Parts& parts) {
-        participants_[i].next.resources[tablet].whole = parts;
-      });
+      Write(listed, d, i,
+            [&](const Parts& parts) { participants_[i].next.resources[tablet].whole = parts; });
   }
 
   // What is in the pool follows the capacity that it was saved of.
@@ -261,7 +261,8 @@ class ShareAllocator::Round {
     pool = std::min(pool, d.left * limits.whole[a] * limits.window_seconds);
     if (pool < kLeastMoved) return;
     for (size_t i = 0; i < participants_.size(); ++i) {
-      if (d.next[i] > d.now[i]) moves_.push_back({i, tablet, a, pool * (d.next[i] - d.now[i]) / d.left});
+      if (d.next[i] > d.now[i])
+        moves_.push_back({i, tablet, a, pool * (d.next[i] - d.now[i]) / d.left});
     }
   }
 
@@ -293,8 +294,8 @@ class ShareAllocator::Round {
     bool listed = false;
     for (size_t a = 0; a < kAccesses; ++a) {
       d[a] = Look([&, a](const Grant& grant) { return grant.Most(tablet, piece)[a]; });
-      demand[a] = DemandOf(
-          [&, a](const Member& member) { return DemandIn(member, tablet, piece, a); });
+      demand[a] =
+          DemandOf([&, a](const Member& member) { return DemandIn(member, tablet, piece, a); });
       listed |= Listed(demand[a], limits.partition[a], d[a].even, already);
     }
     for (size_t a = 0; a < kAccesses; ++a)
@@ -367,8 +368,7 @@ void ShareAllocator::Average(Member* member, const Report& report, size_t fresh)
       for (const RangeUse& of : use.ranges) {
         auto found = std::find_if(demand.ranges.begin(), demand.ranges.end(),
                                   [&of](const auto& entry) { return entry.first == of.range; });
-        if (found == demand.ranges.end())
-          found = demand.ranges.insert(found, {of.range, Units{}});
+        if (found == demand.ranges.end()) found = demand.ranges.insert(found, {of.range, Units{}});
         for (size_t a = 0; a < kAccesses; ++a) found->second[a] += asked(of.use, a);
       }
     }
@@ -413,7 +413,8 @@ ShareAllocator::Outcome ShareAllocator::Step(int64_t ticks,
                                              State state, const LimitsOf& limits) {
   Outcome outcome;
   for (const auto& [name, report] : reports) Hear(ticks, name, report, &outcome);
-  std::erase_if(members_, [&reports](const auto& member) { return !reports.contains(member.first); });
+  std::erase_if(members_,
+                [&reports](const auto& member) { return !reports.contains(member.first); });
 
   SharePlan& plan = state.plan;
   plan.allocator = self_;

@@ -55,7 +55,7 @@ class ShareAllocator {
   struct Member {
     uint64_t session = 0;
     uint64_t ask = 0;
-    int64_t seen_at = 0;  // when that ask was seen first
+    int64_t seen_at = 0;                // when that ask was seen first
     std::map<uint32_t, Demand> demand;  // by tablet
   };
   class Round;

@@ -10,8 +10,7 @@ ShareHolder::News ShareHolder::Hear(const GrantRecord* record, int64_t ticks) {
   if (record != nullptr && record->session == session_ && record->generation > 0 &&
       record->generation >= generation_) {
     const auto asked = asked_.find(record->answers);
-    const int64_t until =
-        asked == asked_.end() ? INT64_MIN : asked->second + record->valid_micros;
+    const int64_t until = asked == asked_.end() ? INT64_MIN : asked->second + record->valid_micros;
     if (until > ticks) {
       valid_until_ = std::max(valid_until_, until);
       had_grant_ = true;

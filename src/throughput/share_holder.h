@@ -13,13 +13,15 @@ namespace stator::throughput {
 class ShareHolder {
  public:
   struct News {
-    // The grant is to be put in force now; then call PutInForce. Else it is the one in force, or none.
+    // The grant is to be put in force now; then call PutInForce. Else it is the one in force, or
+    // none.
     bool granted = false;
-    // The grant has ended: nothing may be used, and what was unused is forgotten. Never with `granted`.
+    // The grant has ended: nothing may be used, and what was unused is forgotten. Never with
+    // `granted`.
     bool ended = false;
   };
-  // `record` as read since `ticks`; null: there is none. Ticks are microseconds of a clock that never
-  // goes back or stands still, of this process only.
+  // `record` as read since `ticks`; null: there is none. Ticks are microseconds of a clock that
+  // never goes back or stands still, of this process only.
   News Hear(const GrantRecord* record, int64_t ticks);
   // What was `granted` is in force; `surrendered` is unused capacity that found no room in it.
   void PutInForce(const GrantRecord& record, std::map<uint32_t, Units> surrendered);
@@ -27,8 +29,8 @@ class ShareHolder {
   int64_t valid_until() const { return valid_until_; }
   uint64_t generation() const { return generation_; }
 
-  // The report to write, of a tick that began with the last call and ended at `ticks`. What is asked
-  // for counts from `ticks`, so take them before it is written.
+  // The report to write, of a tick that began with the last call and ended at `ticks`. What is
+  // asked for counts from `ticks`, so take them before it is written.
   Report Ask(int64_t ticks, Use use);
 
  private:

@@ -94,7 +94,7 @@ struct Grant {
     bool operator==(const OfResource&) const = default;
   };
 
-  double base = 0;  // of each limit that is not named
+  double base = 0;                           // of each limit that is not named
   std::map<uint32_t, OfResource> resources;  // by tablet
 
   Parts Whole(uint32_t tablet) const;
@@ -155,11 +155,11 @@ struct ShareSettings {
   double clock_tolerance = 0.02;
   // Of a limit that is asked for in full: kept, in equal parts, for processes that ask for little.
   double floor = 0.05;
-  double headroom = 0.15;           // beyond what is asked for, before the rest is divided evenly
-  double smooth_seconds = 1.5;      // demand is averaged over
-  double listed_above = 0.5;        // part of an even share whose use has a limit divided by demand,
-  double listed_below = 0.25;       // and no longer
-  double least_change = 0.02;       // of a part, that is worth a new grant
+  double headroom = 0.15;       // beyond what is asked for, before the rest is divided evenly
+  double smooth_seconds = 1.5;  // demand is averaged over
+  double listed_above = 0.5;    // part of an even share whose use has a limit divided by demand,
+  double listed_below = 0.25;   // and no longer
+  double least_change = 0.02;   // of a part, that is worth a new grant
 };
 
 }  // namespace stator::throughput

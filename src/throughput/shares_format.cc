@@ -5,11 +5,10 @@
 //   report   := session ask holds units-by-tablet list(tick)
 //   tick     := micros list(tablet use let-pass{2} list(range use list(bound)))
 //   use      := used{2} refused{2}
-//   record   := session answers valid-micros generation confirmed grant (0 | 1 grant) units-by-tablet
-//   grant    := base list(tablet (0 | 1 part{2}) list(range part{2}))
-//   plan     := allocator round units-by-tablet list(tablet ready{2} list(bound))
-//   units-by-tablet := list(tablet real{2})
-//   range    := bound (0 bound | 1)         1: to the end of the hash space
+//   record   := session answers valid-micros generation confirmed grant (0 | 1 grant)
+//   units-by-tablet grant    := base list(tablet (0 | 1 part{2}) list(range part{2})) plan     :=
+//   allocator round units-by-tablet list(tablet ready{2} list(bound)) units-by-tablet :=
+//   list(tablet real{2}) range    := bound (0 bound | 1)         1: to the end of the hash space
 //   bound    := hash sort
 #include "throughput/number_codec.h"
 #include "throughput/shares.h"
@@ -148,8 +147,9 @@ Result<std::string_view> ContentOf(char kind, std::string_view bytes) {
   if (bytes.size() < 2 || bytes[0] != kind)
     return CorruptionError("the bytes are not what a process tells of its part of the capacity");
   if (bytes[1] != kVersion) {
-    return CorruptionError("what a process tells of its part of the capacity is of a version that "
-                           "this program does not know");
+    return CorruptionError(
+        "what a process tells of its part of the capacity is of a version that "
+        "this program does not know");
   }
   const auto body = WithoutCheck(bytes);
   if (!body || body->size() < 2)

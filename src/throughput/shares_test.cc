@@ -27,7 +27,8 @@ constexpr size_t kWrite = 1;
 KeyRange PartitionRange(int number) {
   const uint64_t width = UINT64_MAX / kPartitions;
   return {{width * static_cast<uint64_t>(number), {}},
-          number + 1 < kPartitions ? KeyBound{width * static_cast<uint64_t>(number + 1), {}} : KeyBound{},
+          number + 1 < kPartitions ? KeyBound{width * static_cast<uint64_t>(number + 1), {}}
+                                   : KeyBound{},
           number + 1 == kPartitions};
 }
 
@@ -91,7 +92,9 @@ class Process {
     }
     const double served = std::min(passed, Valid() ? grant_.Whole(tablet)[kWrite] * kWhole : 0);
     if (use == nullptr) return served;
-    const auto halves = [seconds](double units) { return static_cast<int64_t>(2 * units * seconds); };
+    const auto halves = [seconds](double units) {
+      return static_cast<int64_t>(2 * units * seconds);
+    };
     use->whole.used[kWrite] = halves(served);
     use->whole.refused[kWrite] = halves(all - served);
     for (size_t p = 0; p < kPartitions; ++p) {
@@ -150,7 +153,8 @@ class Process {
         plan_version_ = world_.plan_version;
         ShareAllocator::State state;
         if (plan) state.plan = *plan;
-        for (const auto& [name, bytes] : world_.grants) state.grants[name] = *GrantRecord::Decode(bytes);
+        for (const auto& [name, bytes] : world_.grants)
+          state.grants[name] = *GrantRecord::Decode(bytes);
         std::map<std::string, Report> reports;
         for (const auto& [name, bytes] : world_.reports) reports[name] = *Report::Decode(bytes);
         outcome_ = allocator_.Step(Ticks(), reports, std::move(state), Limits);
@@ -166,12 +170,14 @@ class Process {
             world_.grants.erase(name);
             world_.reports.erase(name);
           }
-          for (const auto& [name, record] : outcome_.next.grants) world_.grants[name] = record.Encode();
+          for (const auto& [name, record] : outcome_.next.grants)
+            world_.grants[name] = record.Encode();
         });
         break;
     }
     step_ = (step_ + 1) % 5;
-    next_ = world_.now + (step_ == 0 ? Pause() : static_cast<int64_t>(world_.random.Below(100'000)));
+    next_ =
+        world_.now + (step_ == 0 ? Pause() : static_cast<int64_t>(world_.random.Below(100'000)));
   }
 
  private:
@@ -214,9 +220,9 @@ class Simulation {
   void Run(int64_t micros) {
     const int64_t end = world.now + micros;
     for (;;) {
-      const auto next = std::min_element(processes.begin(), processes.end(), [](const auto& a, const auto& b) {
-        return a->next() < b->next();
-      });
+      const auto next =
+          std::min_element(processes.begin(), processes.end(),
+                           [](const auto& a, const auto& b) { return a->next() < b->next(); });
       if (next == processes.end() || (*next)->next() > end) break;
       world.now = std::max(world.now, (*next)->next());
       (*next)->Step();
@@ -235,10 +241,12 @@ class Simulation {
         if (!process->Valid()) continue;
         whole += process->grant().Whole(tablet)[kWrite];
         for (int p = 0; p < kPartitions; ++p)
-          ranges[static_cast<size_t>(p)] += process->grant().Most(tablet, PartitionRange(p))[kWrite];
+          ranges[static_cast<size_t>(p)] +=
+              process->grant().Most(tablet, PartitionRange(p))[kWrite];
       }
       ASSERT_LE(whole, 1 + 1e-9) << "tablet " << tablet << " at " << world.now;
-      for (const double range : ranges) ASSERT_LE(range, 1 + 1e-9) << "tablet " << tablet << " at " << world.now;
+      for (const double range : ranges)
+        ASSERT_LE(range, 1 + 1e-9) << "tablet " << tablet << " at " << world.now;
     }
   }
 
@@ -322,20 +330,23 @@ TEST(Shares, TheDeadAreMissedForSomeSecondsOnly) {
   for (const auto& process : sim.processes) process->load.table = {500, 500, 500, 0};
   sim.Run(15 * kSecond);
   // The allocator itself.
-  const auto dead = std::find_if(sim.processes.begin(), sim.processes.end(), [](const auto& p) { return p->leads(); });
+  const auto dead = std::find_if(sim.processes.begin(), sim.processes.end(),
+                                 [](const auto& p) { return p->leads(); });
   ASSERT_NE(dead, sim.processes.end());
   (*dead)->Freeze(3600 * kSecond);
   (*dead)->load = {};
   // Nobody's grant ends meanwhile.
   for (int second = 0; second < 20; ++second) {
     sim.Run(kSecond);
-    for (const auto& process : sim.processes) EXPECT_TRUE(process->Valid() || process == *dead) << second;
+    for (const auto& process : sim.processes)
+      EXPECT_TRUE(process->Valid() || process == *dead) << second;
   }
   EXPECT_GT(sim.Utilisation(kTable), 0.9);
   EXPECT_FALSE((*dead)->Valid());
 }
 
-// A load that both limits refuse in turn: what is asked for is the same all the time, and so are the parts.
+// A load that both limits refuse in turn: what is asked for is the same all the time, and so are
+// the parts.
 TEST(Shares, PartsDoNotSwing) {
   Simulation sim(7);
   for (int i = 0; i < 2; ++i) sim.Join();
@@ -396,7 +407,9 @@ TEST_P(SharesSimulation, NeverTooMuchAndSoonEnough) {
           if (n < 6) new_load(&sim.Join());
           break;
         case 1:  // dies
-          if (n > 1) sim.processes.erase(sim.processes.begin() + static_cast<std::ptrdiff_t>(random.Below(n)));
+          if (n > 1)
+            sim.processes.erase(sim.processes.begin() +
+                                static_cast<std::ptrdiff_t>(random.Below(n)));
           break;
         case 2:
           if (any != nullptr) any->Freeze(static_cast<int64_t>(random.Below(40 * kSecond)));
@@ -480,7 +493,8 @@ TEST(SharesFormat, DamageIsCorruption) {
 
 TEST(SharesGrant, LeastAndMostOfARange) {
   Grant grant{0.25, {}};
-  grant.resources[kTable].ranges = {{PartitionRange(0), {0.1, 0.5}}, {PartitionRange(1), {0.3, 0.2}}};
+  grant.resources[kTable].ranges = {{PartitionRange(0), {0.1, 0.5}},
+                                    {PartitionRange(1), {0.3, 0.2}}};
   const KeyRange both{PartitionRange(0).from, PartitionRange(1).to, false};
   EXPECT_EQ(grant.Least(kTable, both), (Parts{0.1, 0.2}));
   EXPECT_EQ(grant.Most(kTable, both), (Parts{0.3, 0.5}));

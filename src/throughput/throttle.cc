@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-
 namespace stator::throughput {
 
 std::string_view ReasonCode(bool index, Access access, Limit limit) {
@@ -41,8 +40,7 @@ EvenLoad ValuesForEvenLoad(double units_per_second, double partition_units, size
   const double needed = std::ceil(units_per_second / (kFull * partition_units));
   const double count = std::max({1.0, static_cast<double>(partitions), needed});
   const double slack = partition_units * count / units_per_second - 1;
-  const double values =
-      std::max(count, kDeviations * kDeviations * (count - 1) / (slack * slack));
+  const double values = std::max(count, kDeviations * kDeviations * (count - 1) / (slack * slack));
   even.partitions = static_cast<int64_t>(count);
   even.values = static_cast<int64_t>(std::ceil(values / 10)) * 10;
   return even;
@@ -50,8 +48,7 @@ EvenLoad ValuesForEvenLoad(double units_per_second, double partition_units, size
 
 std::string_view ObstacleText(SplitObstacle obstacle) {
   switch (obstacle) {
-    case SplitObstacle::kNone:
-      return "";
+    case SplitObstacle::kNone: return "";
     case SplitObstacle::kTooFewSamples:
       return "too few requests were seen to choose a key to split at";
     case SplitObstacle::kSingleKey:

@@ -56,9 +56,9 @@ struct Explanation {
   std::string_view exception;
   uint64_t partition = 0;
   KeyRange range;
-  double limit = 0;   // units per second that the limit allows
+  double limit = 0;    // units per second that the limit allows
   double granted = 0;  // of them, those that this process may use: all, unless there are others
-  double demand = 0;  // units per second asked for in the last window, of what the limit is about
+  double demand = 0;   // units per second asked for in the last window, of what the limit is about
   double partition_share = 0;     // of the provisioned capacity, units per second; 0 on demand
   std::vector<HeavyKey> hottest;  // item collections of the partition, by read and write units
   double hottest_share = 0;       // of the partition's units that the hottest collection had

@@ -45,7 +45,8 @@ class TokenBucket {
   // No tokens are left; what is overdrawn stays so.
   void Empty(int64_t now) {
     int64_t empty_at = empty_at_.load(std::memory_order_relaxed);
-    while (empty_at < now && !empty_at_.compare_exchange_weak(empty_at, now, std::memory_order_relaxed)) {
+    while (empty_at < now &&
+           !empty_at_.compare_exchange_weak(empty_at, now, std::memory_order_relaxed)) {
     }
   }
   // The other's tokens as seconds of its rate: with half its rate, half its tokens.

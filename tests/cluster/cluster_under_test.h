@@ -1,4 +1,5 @@
-// The cluster that tests/cluster/run has started, as tests see it: where it is, and how to do it harm.
+// The cluster that tests/cluster/run has started, as tests see it: where it is, and how to do it
+// harm.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +24,8 @@ class ClusterUnderTest {
     if (pipe == nullptr) return {};
     std::string output;
     char buffer[4096];
-    while (const size_t count = std::fread(buffer, 1, sizeof buffer, pipe)) output.append(buffer, count);
+    while (const size_t count = std::fread(buffer, 1, sizeof buffer, pipe))
+      output.append(buffer, count);
     const int status = ::pclose(pipe);
     EXPECT_EQ(status, 0) << line << "\n" << output;
     return output;
@@ -35,7 +37,10 @@ class ClusterUnderTest {
 
   // A store in a namespace that no other test uses.
   static kv_rados::RadosOptions NewStore() {
-    return {.ceph_conf = Conf(), .pool = "stator", .user = "stator", .name_space = "test-" + std::to_string(SystemSeed())};
+    return {.ceph_conf = Conf(),
+            .pool = "stator",
+            .user = "stator",
+            .name_space = "test-" + std::to_string(SystemSeed())};
   }
 
  private:

@@ -50,11 +50,12 @@ struct Place {
   }
   std::map<std::string, std::string> Items(const std::string& name) {
     std::map<std::string, std::string> items;
-    const Status read = store->Scan(*store->Find(name), table::FirstKeyOfHash(0), table::EndOfItemKeys(), false,
-                                    kv::Tier::kAny, [&](std::string_view key, model::ItemView item) {
-                                      items.emplace(key, item.encoded());
-                                      return true;
-                                    });
+    const Status read =
+        store->Scan(*store->Find(name), table::FirstKeyOfHash(0), table::EndOfItemKeys(), false,
+                    kv::Tier::kAny, [&](std::string_view key, model::ItemView item) {
+                      items.emplace(key, item.encoded());
+                      return true;
+                    });
     EXPECT_TRUE(read.ok());
     return items;
   }
@@ -72,14 +73,17 @@ std::unique_ptr<kv::Engine> OpenPool(const kv_rados::RadosOptions& options) {
 }
 
 void Create(Place& place, table::TableDescriptor d) {
-  ASSERT_TRUE(Await<Result<TablePtr>>([&](auto done) { place.store->Create(std::move(d), std::move(done)); }).ok());
+  ASSERT_TRUE(Await<Result<TablePtr>>([&](auto done) {
+                place.store->Create(std::move(d), std::move(done));
+              }).ok());
 }
 
 // Puts all of them, no key twice in one call.
 void Write(Place& place, const std::string& name, const std::vector<std::string>& items) {
   const TablePtr table = place.store->Find(name);
   std::vector<table::WriteTarget> targets;
-  for (const std::string& item : items) targets.push_back({table, table::EncodeItemKey(table->key_schema(), model::ItemView(item))});
+  for (const std::string& item : items)
+    targets.push_back({table, table::EncodeItemKey(table->key_schema(), model::ItemView(item))});
   const Status written = Await<Status>([&](auto done) {
     place.store->Write(
         std::move(targets),
@@ -103,8 +107,9 @@ void FillIndexed(Place& place, int items) {
   Create(place, std::move(d));
   SeededRandom random(SystemSeed());
   for (int i = 0; i < items; ++i) {
-    Write(place, "tab", {table::indexes::RandomItem(random, "p" + std::to_string(random.Below(100)),
-                                                    static_cast<int>(random.Below(100)))});
+    Write(place, "tab",
+          {table::indexes::RandomItem(random, "p" + std::to_string(random.Below(100)),
+                                      static_cast<int>(random.Below(100)))});
   }
 }
 
@@ -125,12 +130,14 @@ TEST(CopyToACluster, ThereAndBackWithEndsOnTheWay) {
     options.progress = [&steps](const std::string&, int64_t) -> Status {
       return ++steps < 3 ? OkStatus() : Status(Error(ErrorCode::kUnavailable, "ended"));
     };
-    const Status copied = copy::CopyTables(*from.store, *to.store, options, [&](const copy::Copied& each) {
-      EXPECT_EQ(each.source.items, static_cast<int64_t>(items.size()));
-      EXPECT_EQ(each.source, each.target);
-    });
+    const Status copied =
+        copy::CopyTables(*from.store, *to.store, options, [&](const copy::Copied& each) {
+          EXPECT_EQ(each.source.items, static_cast<int64_t>(items.size()));
+          EXPECT_EQ(each.source, each.target);
+        });
     if (copied.ok()) {
-      table::test::SettleTransactions(dynamic_cast<kv_tx::TransactionEngine&>(*to.engine), *to.store);
+      table::test::SettleTransactions(dynamic_cast<kv_tx::TransactionEngine&>(*to.engine),
+                                      *to.store);
       EXPECT_EQ(to.Items("tab"), items);
       table::indexes::ExpectIndexesMatch(*to.store, "in the pool");
       break;
@@ -149,12 +156,13 @@ TEST(CopyToACluster, ThereAndBackWithEndsOnTheWay) {
 // --- The command
 
 struct Outcome {
-  int code = -1;  // -1: it was killed
+  int code = -1;     // -1: it was killed
   std::string said;  // on both outputs
 };
 
 // Runs it, and kills it with -9 after so many milliseconds, if any are given.
-Outcome StatorCopy(const std::string& from, const std::string& to, const std::string& conf, int kill_after = 0) {
+Outcome StatorCopy(const std::string& from, const std::string& to, const std::string& conf,
+                   int kill_after = 0) {
   const kv_rocks::TemporaryDirectory directory;
   const std::string output = directory.path() + "/output";
   const char* named = std::getenv("STATOR_BIN");
@@ -163,14 +171,23 @@ Outcome StatorCopy(const std::string& from, const std::string& to, const std::st
     return {};
   }
   const std::string conf_option = "--ceph-conf=" + conf;
-  const char* arguments[] = {"stator", "copy", "--from", from.c_str(), "--to", to.c_str(),
-                             conf_option.c_str(), "--ceph-user=stator", nullptr};
+  const char* arguments[] = {"stator",
+                             "copy",
+                             "--from",
+                             from.c_str(),
+                             "--to",
+                             to.c_str(),
+                             conf_option.c_str(),
+                             "--ceph-user=stator",
+                             nullptr};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_APPEND,
+                                   0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
   pid_t child = 0;
-  const int spawned = ::posix_spawn(&child, named, &actions, nullptr, const_cast<char**>(arguments), environ);
+  const int spawned =
+      ::posix_spawn(&child, named, &actions, nullptr, const_cast<char**>(arguments), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (spawned != 0) {
     ADD_FAILURE() << named << " cannot be run";
@@ -193,9 +210,11 @@ Outcome StatorCopy(const std::string& from, const std::string& to, const std::st
   return outcome;
 }
 
-// Given again until it is through. Returns how often it was killed; *last is what it said in the end.
+// Given again until it is through. Returns how often it was killed; *last is what it said in the
+// end.
 int CopyWithKills(const std::string& from, const std::string& to, std::string* last) {
-  for (int kills = 0, after = 30; kills < 60; ++kills, after += after / 8) {  // milliseconds: less than a process takes to begin
+  for (int kills = 0, after = 30; kills < 60;
+       ++kills, after += after / 8) {  // milliseconds: less than a process takes to begin
     const Outcome outcome = StatorCopy(from, to, ClusterUnderTest::Conf(), after);
     if (outcome.code == 0) {
       *last = outcome.said;
@@ -209,11 +228,15 @@ int CopyWithKills(const std::string& from, const std::string& to, std::string* l
 }
 
 std::unique_ptr<kv::Engine> OpenDirectory(const std::string& path) {
-  return kv_rocks::OpenRocks({.path = path, .memory_budget_bytes = 64 << 20,
-                              .items_prefix_bytes = table::kPartitionPrefixBytes}).value();
+  return kv_rocks::OpenRocks({.path = path,
+                              .memory_budget_bytes = 64 << 20,
+                              .items_prefix_bytes = table::kPartitionPrefixBytes})
+      .value();
 }
 
-std::string PlaceOf(const kv_rados::RadosOptions& pool) { return "rados:" + pool.pool + "/" + pool.name_space; }
+std::string PlaceOf(const kv_rados::RadosOptions& pool) {
+  return "rados:" + pool.pool + "/" + pool.name_space;
+}
 
 TEST(CopyCommandOnACluster, KilledAndGivenAgainThereAndBack) {
   const kv_rocks::TemporaryDirectory there, back;
@@ -230,7 +253,8 @@ TEST(CopyCommandOnACluster, KilledAndGivenAgainThereAndBack) {
     Create(from, d);
     std::vector<std::string> items;
     for (int i = 0; i < 15'000; ++i) {
-      items.push_back(Item("{pk:'k" + std::to_string(i) + "', v:'" + std::string(static_cast<size_t>(i % 200), 'v') + "'}"));
+      items.push_back(Item("{pk:'k" + std::to_string(i) + "', v:'" +
+                           std::string(static_cast<size_t>(i % 200), 'v') + "'}"));
       if (items.size() < 100) continue;
       Write(from, "plain", items);
       items.clear();
@@ -268,7 +292,8 @@ TEST(CopyCommandOnACluster, ErrorsAreSentences) {
   // The source is in use: by this process.
   Outcome outcome = StatorCopy(there.store(), PlaceOf(pool), conf);
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_EQ(outcome.said, "Another process has the store in " + there.store() + " open. Stop it, or name another directory.\n");
+  EXPECT_EQ(outcome.said, "Another process has the store in " + there.store() +
+                              " open. Stop it, or name another directory.\n");
   from.reset();
   // The target has a table of that name which is no copy.
   {
@@ -277,15 +302,17 @@ TEST(CopyCommandOnACluster, ErrorsAreSentences) {
   }
   outcome = StatorCopy(there.store(), PlaceOf(pool), conf);
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_EQ(outcome.said,
-            "The target has a table tab already, which is not a copy of this one that was begun here.\n");
+  EXPECT_EQ(
+      outcome.said,
+      "The target has a table tab already, which is not a copy of this one that was begun here.\n");
   EXPECT_EQ(Place(OpenPool(pool)).Items("tab").size(), 1u);
   // There is no cluster.
   const std::string nobody = there.path() + "/nobody.conf";
   std::ofstream(nobody) << "[global]\nmon_host = [v2:127.0.0.1:1/0]\nauth_client_required = none\n";
   outcome = StatorCopy(there.store(), PlaceOf(pool), nobody);
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.said, StartsWith("No monitor of the Ceph cluster of " + nobody + " answered within "));
+  EXPECT_THAT(outcome.said,
+              StartsWith("No monitor of the Ceph cluster of " + nobody + " answered within "));
   // Nothing is where it was said to be.
   outcome = StatorCopy(empty.store(), PlaceOf(pool), conf);
   EXPECT_EQ(outcome.code, 1);

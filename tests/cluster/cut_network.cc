@@ -1,6 +1,7 @@
-// Loaded into a server by LD_PRELOAD: its connections lead through a Network, and who connects to the socket at
-// STATOR_NETWORK_SOCKET and sends the name of a mode (whole, no-answers, held, cut) and a newline sets it, and reads "ok" once it is
-// so. So tests/sim cuts one server off from its cluster, without root.
+// Loaded into a server by LD_PRELOAD: its connections lead through a Network, and who connects to
+// the socket at STATOR_NETWORK_SOCKET and sends the name of a mode (whole, no-answers, held, cut)
+// and a newline sets it, and reads "ok" once it is so. So tests/sim cuts one server off from its
+// cluster, without root.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/un.h>
@@ -9,7 +10,9 @@
 
 #include "network.h"
 
-extern "C" int connect(int fd, const sockaddr* address, socklen_t length) { return stator::RedirectedConnect(fd, address, length); }
+extern "C" int connect(int fd, const sockaddr* address, socklen_t length) {
+  return stator::RedirectedConnect(fd, address, length);
+}
 
 namespace stator {
 namespace {
@@ -45,7 +48,8 @@ __attribute__((constructor)) void Start() {
   if (std::strlen(path) >= sizeof address.sun_path) std::abort();
   std::strcpy(address.sun_path, path);
   ::unlink(path);
-  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || ::listen(listener, 4) != 0) {
+  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(listener, 4) != 0) {
     std::perror("STATOR_NETWORK_SOCKET");
     std::abort();
   }

@@ -51,13 +51,17 @@ inline int64_t CountOf(kv::Engine& engine, std::string_view key) {
   return count.ok() ? *count : -2;
 }
 
-inline ErrorCode CodeOf(const Result<uint64_t>& outcome) { return outcome.ok() ? ErrorCode::kInternal : outcome.error().code(); }
+inline ErrorCode CodeOf(const Result<uint64_t>& outcome) {
+  return outcome.ok() ? ErrorCode::kInternal : outcome.error().code();
+}
 
-// Runs `seconds` of guarded increments of "number" and of adds to "count" on each engine, `threads` of them, and returns how
-// many were acknowledged. Outcomes that stayed unknown are counted in *unknown; any other failure is one of the test. With
-// `guarded`, what is remembered is not read again.
-inline int64_t Increment(const std::vector<kv::Engine*>& engines, int threads, const std::function<bool()>& go_on,
-                  std::atomic<int64_t>* unknown, bool guarded = false) {
+// Runs `seconds` of guarded increments of "number" and of adds to "count" on each engine, `threads`
+// of them, and returns how many were acknowledged. Outcomes that stayed unknown are counted in
+// *unknown; any other failure is one of the test. With `guarded`, what is remembered is not read
+// again.
+inline int64_t Increment(const std::vector<kv::Engine*>& engines, int threads,
+                         const std::function<bool()>& go_on, std::atomic<int64_t>* unknown,
+                         bool guarded = false) {
   std::atomic<int64_t> acknowledged = 0;
   std::vector<std::thread> running;
   for (int t = 0; t < threads; ++t) {
@@ -83,7 +87,8 @@ inline int64_t Increment(const std::vector<kv::Engine*>& engines, int threads, c
           ++acknowledged;
         } else if (outcome.error().code() == ErrorCode::kOutcomeUnknown) {
           ++*unknown;
-        } else if (outcome.error().code() != ErrorCode::kGuardFailed && outcome.error().code() != ErrorCode::kUnavailable) {
+        } else if (outcome.error().code() != ErrorCode::kGuardFailed &&
+                   outcome.error().code() != ErrorCode::kUnavailable) {
           ADD_FAILURE() << outcome.error().message();
           return;
         }
@@ -118,8 +123,10 @@ inline std::string RadosCommand(const kv_rados::RadosOptions& options) {
 }
 
 // The number of the OSD that serves an object.
-inline std::string PrimaryOf(const kv_rados::RadosOptions& options, const std::string& object = kObject) {
-  const std::string place = ClusterUnderTest::Command("ceph osd map stator " + object + " " + options.name_space + " -f json");
+inline std::string PrimaryOf(const kv_rados::RadosOptions& options,
+                             const std::string& object = kObject) {
+  const std::string place = ClusterUnderTest::Command("ceph osd map stator " + object + " " +
+                                                      options.name_space + " -f json");
   const std::string name = "\"acting_primary\":";
   const size_t primary = place.find(name);
   if (primary == std::string::npos) {

@@ -1,5 +1,6 @@
-// A network between this process and others on 127.0.0.1 that can be told to hold back or to lose what passes: connections lead
-// through a proxy in this process. Whoever includes it defines `connect` as RedirectedConnect.
+// A network between this process and others on 127.0.0.1 that can be told to hold back or to lose
+// what passes: connections lead through a proxy in this process. Whoever includes it defines
+// `connect` as RedirectedConnect.
 #pragma once
 
 #include <arpa/inet.h>
@@ -27,7 +28,8 @@
 namespace stator {
 
 inline int RealConnect(int fd, const sockaddr* address, socklen_t length) {
-  static const auto real = reinterpret_cast<int (*)(int, const sockaddr*, socklen_t)>(::dlsym(RTLD_NEXT, "connect"));
+  static const auto real =
+      reinterpret_cast<int (*)(int, const sockaddr*, socklen_t)>(::dlsym(RTLD_NEXT, "connect"));
   return real(fd, address, length);
 }
 
@@ -131,9 +133,11 @@ class Network {
           polled.push_back({listener.fd, POLLIN, 0});
         }
       }
-      const bool requests = mode == Mode::kWhole || mode == Mode::kNoAnswers, answers = mode == Mode::kWhole;
+      const bool requests = mode == Mode::kWhole || mode == Mode::kNoAnswers,
+                 answers = mode == Mode::kWhole;
       const auto events = [](bool read, const Side& side, bool write) {
-        return static_cast<short>((read ? POLLIN : 0) | (write && !side.unsent.empty() ? POLLOUT : 0));
+        return static_cast<short>((read ? POLLIN : 0) |
+                                  (write && !side.unsent.empty() ? POLLOUT : 0));
       };
       for (const Pipe& pipe : pipes) {
         polled.push_back({pipe.client.fd, events(requests, pipe.client, answers), 0});
@@ -148,8 +152,10 @@ class Network {
       (void)!::read(wake_, &ignored, sizeof ignored);
       size_t at = 1 + targets.size();
       for (auto pipe = pipes.begin(); pipe != pipes.end(); at += 2) {
-        const bool good = (polled[at].revents == 0 || Move(polled[at].revents, pipe->client, pipe->cluster)) &&
-                          (polled[at + 1].revents == 0 || Move(polled[at + 1].revents, pipe->cluster, pipe->client));
+        const bool good =
+            (polled[at].revents == 0 || Move(polled[at].revents, pipe->client, pipe->cluster)) &&
+            (polled[at + 1].revents == 0 ||
+             Move(polled[at + 1].revents, pipe->cluster, pipe->client));
         if (!good) Close(*pipe);
         pipe = good ? std::next(pipe) : pipes.erase(pipe);
       }
@@ -190,7 +196,8 @@ class Network {
     return count > 0 && Send(other);
   }
   static bool Send(Side& side) {
-    const ssize_t count = ::send(side.fd, side.unsent.data(), side.unsent.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t count =
+        ::send(side.fd, side.unsent.data(), side.unsent.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (count < 0) return errno == EAGAIN;
     side.unsent.erase(0, static_cast<size_t>(count));
     return true;

@@ -1,4 +1,5 @@
-// Messages among processes: several engines of one store, of which some are slow, gone, or forgotten by the OSDs.
+// Messages among processes: several engines of one store, of which some are slow, gone, or
+// forgotten by the OSDs.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -37,7 +38,8 @@ class Ear {
   }
   void WaitFor(const std::string& message) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return std::find(heard_.begin(), heard_.end(), message) != heard_.end(); });
+    changed_.wait(lock,
+                  [&] { return std::find(heard_.begin(), heard_.end(), message) != heard_.end(); });
   }
   bool Has(const std::string& message) {
     std::lock_guard lock(mutex_);
@@ -59,10 +61,12 @@ class Ear {
 
 std::string ErrorOf(const Status& status) { return status.ok() ? "" : status.error().message(); }
 
-// Announces until all acknowledge, those with these ears among them, as long as it takes: who was forgotten while OSDs did not answer hears
-// nothing until its watch stands again.
-void AnnounceUntilHeard(kv::Engine& engine, const std::string& message, std::initializer_list<Ear*> ears) {
-  while (!engine.bulletin()->Announce(message).ok() || !std::all_of(ears.begin(), ears.end(), [&](Ear* ear) { return ear->Has(message); })) {
+// Announces until all acknowledge, those with these ears among them, as long as it takes: who was
+// forgotten while OSDs did not answer hears nothing until its watch stands again.
+void AnnounceUntilHeard(kv::Engine& engine, const std::string& message,
+                        std::initializer_list<Ear*> ears) {
+  while (!engine.bulletin()->Announce(message).ok() ||
+         !std::all_of(ears.begin(), ears.end(), [&](Ear* ear) { return ear->Has(message); })) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }
@@ -83,7 +87,8 @@ TEST(RadosBulletin, EveryProcessHearsWhatAnyAnnounces) {
   std::vector<std::thread> speakers;
   for (kv::Engine* engine : {first.get(), second.get(), third.get()}) {
     speakers.emplace_back([engine] {
-      for (int i = 0; i < 20; ++i) EXPECT_EQ(ErrorOf(engine->bulletin()->Announce(std::to_string(i))), "");
+      for (int i = 0; i < 20; ++i)
+        EXPECT_EQ(ErrorOf(engine->bulletin()->Announce(std::to_string(i))), "");
     });
   }
   for (std::thread& speaker : speakers) speaker.join();
@@ -122,7 +127,8 @@ TEST(RadosBulletin, AListenerMayTakeItsTime) {
   Ear one(*first), slow(*second, false);
   std::thread later([&] {
     slow.WaitFor("a");
-    EXPECT_TRUE(kv::ApplyAndWait(*second, PutOne("a", "1")).ok());  // as one who has something to read first
+    EXPECT_TRUE(kv::ApplyAndWait(*second, PutOne("a", "1"))
+                    .ok());  // as one who has something to read first
     slow.AcknowledgeKept();
   });
   EXPECT_EQ(ErrorOf(first->bulletin()->Announce("a")), "");
@@ -145,7 +151,8 @@ TEST(RadosBulletin, WatchesOutliveTheirOsd) {
   AnnounceUntilHeard(*second, "with it", {&one, &two});
 }
 
-// All OSDs hang: whoever announces something is told that it was not heard, and engines can be closed.
+// All OSDs hang: whoever announces something is told that it was not heard, and engines can be
+// closed.
 TEST(RadosBulletin, FrozenOsds) {
   RadosOptions options = Impatient();
   options.watch_timeout_seconds = 2;

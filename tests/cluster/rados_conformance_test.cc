@@ -11,27 +11,32 @@ namespace {
 
 constexpr kv::Tablet kReal{kv::Space::kItems, 1};
 
-// An engine whose tablets are collections (kind 10, a hash) of one real tablet: what the suite changes together stays together while
-// that is split between them.
+// An engine whose tablets are collections (kind 10, a hash) of one real tablet: what the suite
+// changes together stays together while that is split between them.
 class Collections final : public kv::Engine {
  public:
   explicit Collections(std::unique_ptr<kv::Engine> inner) : inner_(std::move(inner)) {}
 
   kv::Capabilities capabilities() const override { return inner_->capabilities(); }
-  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier, std::string* value) override {
+  Result<bool> Get(kv::Tablet tablet, std::string_view key, kv::Tier tier,
+                   std::string* value) override {
     return inner_->Get(kReal, KeyOf(tablet, key), tier, value);
   }
-  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier, std::vector<std::optional<std::string>>* values) override {
+  Status MultiGet(std::span<const kv::Point> points, kv::Tier tier,
+                  std::vector<std::optional<std::string>>* values) override {
     std::vector<std::string> keys;
     for (const kv::Point& point : points) keys.push_back(KeyOf(point.tablet, point.key));
     return inner_->MultiGet(PointsOf(keys), tier, values);
   }
   Status Scan(const kv::Range& range, kv::Tier tier,
               FunctionRef<bool(std::string_view key, std::string_view value)> visit) override {
-    const std::string begin = KeyOf(range.tablet, range.begin), end = EndOf(range.tablet, range.end);
+    const std::string begin = KeyOf(range.tablet, range.begin),
+                      end = EndOf(range.tablet, range.end);
     if (begin >= end) return OkStatus();
     return inner_->Scan({kReal, begin, end, range.reverse}, tier,
-                        [&](std::string_view key, std::string_view value) { return visit(key.substr(kPrefixBytes), value); });
+                        [&](std::string_view key, std::string_view value) {
+                          return visit(key.substr(kPrefixBytes), value);
+                        });
   }
   void Apply(kv::Batch batch, kv::ApplyDone done) override {
     for (kv::DeleteRange& range : batch.range_deletes) {
@@ -58,7 +63,8 @@ class Collections final : public kv::Engine {
   static constexpr size_t kPrefixBytes = 17;
   static std::string KeyOf(kv::Tablet tablet, std::string_view key) {
     std::string prefix(kPrefixBytes, '\x10');
-    kv::StoreBig64(prefix.data() + 1, (tablet.id * 3 + static_cast<uint64_t>(tablet.space)) * 0x9E3779B97F4A7C15ull);
+    kv::StoreBig64(prefix.data() + 1,
+                   (tablet.id * 3 + static_cast<uint64_t>(tablet.space)) * 0x9E3779B97F4A7C15ull);
     return prefix.append(key);
   }
   static std::string EndOf(kv::Tablet tablet, std::string_view end) {
@@ -93,7 +99,8 @@ class RadosStore final : public kv::StoreUnderTest {
   }
 
  private:
-  // Another process, which puts items between the collections, so that there is always something to split.
+  // Another process, which puts items between the collections, so that there is always something to
+  // split.
   void Crowd() {
     Result<std::unique_ptr<kv::Engine>> engine = kv_rados::OpenRados(options_);
     if (!engine.ok()) return;
@@ -107,7 +114,8 @@ class RadosStore final : public kv::StoreUnderTest {
       EXPECT_TRUE(outcome.ok()) << outcome.error().message();
       std::this_thread::sleep_for(std::chrono::milliseconds(i < 400 ? 2 : 20));
     }
-    if (const auto parts = kv_rados::PartsOf(**engine, kReal); parts.ok()) most_parts = std::max(most_parts.load(), parts->size());
+    if (const auto parts = kv_rados::PartsOf(**engine, kReal); parts.ok())
+      most_parts = std::max(most_parts.load(), parts->size());
   }
 
  public:
@@ -124,16 +132,19 @@ class RadosConformance : public testing::TestWithParam<kv::ConformanceCase> {};
 
 TEST_P(RadosConformance, Holds) {
   for (const uint64_t seed : {uint64_t{1}, SystemSeed()}) {
-    const Status status = GetParam().run({.make = [] { return std::make_unique<RadosStore>(false); }, .seed = seed, .steps = 1000});
+    const Status status = GetParam().run(
+        {.make = [] { return std::make_unique<RadosStore>(false); }, .seed = seed, .steps = 1000});
     ASSERT_TRUE(status.ok()) << "seed " << seed << ": " << status.error().message();
   }
 }
 
 TEST_P(RadosConformance, HoldsWhilePartsAreSplit) {
   const uint64_t seed = SystemSeed();
-  const Status status = GetParam().run({.make = [] { return std::make_unique<RadosStore>(true); }, .seed = seed, .steps = 1000});
+  const Status status = GetParam().run(
+      {.make = [] { return std::make_unique<RadosStore>(true); }, .seed = seed, .steps = 1000});
   ASSERT_TRUE(status.ok()) << "seed " << seed << ": " << status.error().message();
-  EXPECT_TRUE(GetParam().name != "RandomPipelined" || RadosStore::most_parts > 5) << "nothing was split";
+  EXPECT_TRUE(GetParam().name != "RandomPipelined" || RadosStore::most_parts > 5)
+      << "nothing was split";
 }
 
 INSTANTIATE_TEST_SUITE_P(Suite, RadosConformance, testing::ValuesIn(kv::ConformanceCases()),

@@ -1,4 +1,5 @@
-// What was removed or damaged by hand, or deleted under a running process, is said to be so and never read as absence.
+// What was removed or damaged by hand, or deleted under a running process, is said to be so and
+// never read as absence.
 #include <gmock/gmock.h>
 
 #include "cluster_under_test.h"
@@ -18,7 +19,8 @@ Error GetError(kv::Engine& engine, std::string_view key) {
 }
 
 Error ScanError(kv::Engine& engine, bool reverse) {
-  const Status status = engine.Scan({kTablet, {}, {}, reverse}, kv::Tier::kAny, [](auto, auto) { return true; });
+  const Status status =
+      engine.Scan({kTablet, {}, {}, reverse}, kv::Tier::kAny, [](auto, auto) { return true; });
   return status.ok() ? InternalError("it was scanned") : status.error();
 }
 
@@ -26,8 +28,8 @@ struct Damage {
   std::string name;
   std::string command;  // of rados
   std::string says;
-  bool cached = true;   // also where the tablet's place is cached
-  bool reads = true;    // also for those who read only
+  bool cached = true;  // also where the tablet's place is cached
+  bool reads = true;   // also for those who read only
 };
 
 class RadosDamage : public testing::TestWithParam<Damage> {};
@@ -47,7 +49,8 @@ TEST_P(RadosDamage, IsCorruptionAndNoAbsence) {
   if (damage.cached) engines.push_back(warm.get());
   for (kv::Engine* engine : engines) {
     if (damage.reads) {
-      for (const Error& error : {GetError(*engine, "a"), ScanError(*engine, false), ScanError(*engine, true)}) {
+      for (const Error& error :
+           {GetError(*engine, "a"), ScanError(*engine, false), ScanError(*engine, true)}) {
         EXPECT_EQ(error.code(), ErrorCode::kCorruption) << error.message();
         EXPECT_THAT(error.message(), HasSubstr(damage.says));
       }
@@ -67,18 +70,28 @@ const std::string kOf = std::string(" ") + kObject + " ";
 INSTANTIATE_TEST_SUITE_P(
     ByHand, RadosDamage,
     testing::ValuesIn(std::vector<Damage>{
-        {"HeaderRemoved", "rmxattr" + kOf + "header", "The header of the object items.00000007.0 is missing."},
-        {"HeaderDamaged", "setxattr" + kOf + "header xx", "The header of the object items.00000007.0 is damaged."},
-        {"HeaderCut", "setxattr" + kOf + "header \"$(printf '\\001\\001')\"", "The header of the object items.00000007.0 is damaged."},
-        {"StampRemoved", "rmxattr" + kOf + "stamp", "The stamp of a tablet's object is damaged.", true, false},
-        {"StampDamaged", "setxattr" + kOf + "stamp x", "The stamp of a tablet's object is damaged.", true, false},
-        {"SizeRemoved", "rmxattr" + kOf + "size", "The size of a tablet's object is damaged.", false, false},
+        {"HeaderRemoved", "rmxattr" + kOf + "header",
+         "The header of the object items.00000007.0 is missing."},
+        {"HeaderDamaged", "setxattr" + kOf + "header xx",
+         "The header of the object items.00000007.0 is damaged."},
+        {"HeaderCut", "setxattr" + kOf + "header \"$(printf '\\001\\001')\"",
+         "The header of the object items.00000007.0 is damaged."},
+        {"StampRemoved", "rmxattr" + kOf + "stamp", "The stamp of a tablet's object is damaged.",
+         true, false},
+        {"StampDamaged", "setxattr" + kOf + "stamp x", "The stamp of a tablet's object is damaged.",
+         true, false},
+        {"SizeRemoved", "rmxattr" + kOf + "size", "The size of a tablet's object is damaged.",
+         false, false},
         {"MapEntryRemoved", "rmomapkey stator items.00000007",
-         "The tablet items.00000007 was written to, and the object \"stator\" has no entry of it.", false},
-        {"MapEntryDamaged", "setomapval stator items.00000007 x", "An entry of the tablet map is damaged.", false},
-        {"MapEntryCut", "setomapval stator items.00000007 \"$(printf '\\001x')\"", "An entry of the tablet map is damaged.", false},
+         "The tablet items.00000007 was written to, and the object \"stator\" has no entry of it.",
+         false},
+        {"MapEntryDamaged", "setomapval stator items.00000007 x",
+         "An entry of the tablet map is damaged.", false},
+        {"MapEntryCut", "setomapval stator items.00000007 \"$(printf '\\001x')\"",
+         "An entry of the tablet map is damaged.", false},
         {"StoreObjectRemoved", "rm stator", "The tablet items.00000007 was written to", false},
-        {"ValueDamaged", "setomapval" + kOf + "\"$(printf 'ka\\001')\" short", "A value in a tablet's object is damaged."},
+        {"ValueDamaged", "setomapval" + kOf + "\"$(printf 'ka\\001')\" short",
+         "A value in a tablet's object is damaged."},
     }),
     [](const auto& info) { return info.param.name; });
 
@@ -87,10 +100,12 @@ TEST(RadosEngine, DamagedOrdersAreCorruption) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options);
   ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, PutOne("a", "1")).ok());
-  ClusterUnderTest::Command(RadosCommand(options) + "rmomapkey " + kObject + " \"$(printf 'ka\\001')\"");
+  ClusterUnderTest::Command(RadosCommand(options) + "rmomapkey " + kObject +
+                            " \"$(printf 'ka\\001')\"");
   EXPECT_EQ(ScanError(*engine, true).code(), ErrorCode::kCorruption);
   ClusterUnderTest::Command(RadosCommand(options) + "setomapval " + kObject + " kx value");
-  EXPECT_THAT(ScanError(*engine, false).message(), HasSubstr("A key of a tablet's object is damaged."));
+  EXPECT_THAT(ScanError(*engine, false).message(),
+              HasSubstr("A key of a tablet's object is damaged."));
 }
 
 // Also when another pool takes its name: that one has other data.
@@ -99,7 +114,8 @@ TEST(RadosEngine, ADeletedPoolIsSaidToBeDeleted) {
   options.pool = "doomed";
   options.user = "admin";
   const std::string create = "ceph osd pool create doomed 4 4 2>&1";
-  const std::string remove = "ceph osd pool delete doomed doomed --yes-i-really-really-mean-it 2>&1";
+  const std::string remove =
+      "ceph osd pool delete doomed doomed --yes-i-really-really-mean-it 2>&1";
   ClusterUnderTest::Command(create);
   const auto engine = Open(options), idle = Open(options);
   ASSERT_TRUE(engine && idle && kv::ApplyAndWait(*idle, AddOne("n")).ok());
@@ -116,12 +132,14 @@ TEST(RadosEngine, ADeletedPoolIsSaidToBeDeleted) {
   EXPECT_GT(acknowledged, 1);
   constexpr char kSays[] = "The pool \"doomed\" was deleted while this process used it.";
   ASSERT_FALSE(last.ok());
-  EXPECT_TRUE(CodeOf(last) == ErrorCode::kUnavailable || CodeOf(last) == ErrorCode::kOutcomeUnknown);
+  EXPECT_TRUE(CodeOf(last) == ErrorCode::kUnavailable ||
+              CodeOf(last) == ErrorCode::kOutcomeUnknown);
   EXPECT_THAT(last.error().message(), HasSubstr(kSays));
   for (const bool again : {false, true}) {
     if (again) ClusterUnderTest::Command(create);
     for (kv::Engine* each : {engine.get(), idle.get()}) {
-      for (const Error& error : {GetError(*each, "n"), ScanError(*each, false), ScanError(*each, true)}) {
+      for (const Error& error :
+           {GetError(*each, "n"), ScanError(*each, false), ScanError(*each, true)}) {
         EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
         EXPECT_THAT(error.message(), HasSubstr(kSays));
       }

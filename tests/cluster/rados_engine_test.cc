@@ -1,5 +1,5 @@
-// What the RADOS engine promises beyond the conformance suite: several processes on one tablet, lost answers, OSDs that hang and
-// die, and sentences about what is wrong.
+// What the RADOS engine promises beyond the conformance suite: several processes on one tablet,
+// lost answers, OSDs that hang and die, and sentences about what is wrong.
 #include "kv_rados/rados_engine.h"
 
 #include <gmock/gmock.h>
@@ -32,10 +32,12 @@ TEST(RadosEngine, TwoProcessesShareATablet) {
   EXPECT_EQ(unknown, 0);
   EXPECT_EQ(NumberOf(*first), acknowledged);
   EXPECT_EQ(CountOf(*second, "count"), acknowledged);
-  EXPECT_GT(first->Statistics()["kv_rados_races"] + second->Statistics()["kv_rados_races"], 0) << "they never met";
+  EXPECT_GT(first->Statistics()["kv_rados_races"] + second->Statistics()["kv_rados_races"], 0)
+      << "they never met";
 }
 
-// A process remembers what it read of a tablet. That must not make it refuse a batch that rests on something newer.
+// A process remembers what it read of a tablet. That must not make it refuse a batch that rests on
+// something newer.
 TEST(RadosEngine, WhatAProcessRemembersRefusesNothing) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto first = Open(options), second = Open(options);
@@ -43,7 +45,8 @@ TEST(RadosEngine, WhatAProcessRemembersRefusesNothing) {
   ASSERT_TRUE(kv::ApplyAndWait(*first, AddOne("n")).ok());
   kv::Batch guarded = PutOne("a", "1");
   guarded.guards.push_back({kTablet, "a", 77});
-  EXPECT_EQ(CodeOf(kv::ApplyAndWait(*first, guarded)), ErrorCode::kGuardFailed);  // now `first` knows that "a" is absent
+  EXPECT_EQ(CodeOf(kv::ApplyAndWait(*first, guarded)),
+            ErrorCode::kGuardFailed);  // now `first` knows that "a" is absent
 
   const Result<uint64_t> put = kv::ApplyAndWait(*second, PutOne("a", "2"));
   ASSERT_TRUE(put.ok());
@@ -102,8 +105,10 @@ TEST(RadosEngine, ABatchOfSeveralTabletsIsRefused) {
   EXPECT_THAT(kv::ApplyAndWait(*engine, batch).error().message(), HasSubstr("spans tablets"));
   const std::vector<kv::Point> points = {{kTablet, "a"}, {{kv::Space::kItems, 8}, "a"}};
   std::vector<std::optional<std::string>> values;
-  EXPECT_THAT(engine->MultiGet(points, kv::Tier::kAny, &values).error().message(), HasSubstr("spans tablets"));
-  EXPECT_EQ(engine->MultiGet({points.data(), 1}, kv::Tier::kMemory, &values).error().code(), ErrorCode::kWouldBlock);
+  EXPECT_THAT(engine->MultiGet(points, kv::Tier::kAny, &values).error().message(),
+              HasSubstr("spans tablets"));
+  EXPECT_EQ(engine->MultiGet({points.data(), 1}, kv::Tier::kMemory, &values).error().code(),
+            ErrorCode::kWouldBlock);
 }
 
 // How many groups the engine has written.
@@ -120,7 +125,8 @@ struct Outcomes {
   }
   bool Wait(int number) {
     std::unique_lock<Mutex> lock(mutex);
-    return came.wait_for(lock, std::chrono::seconds(30), [&] { return good + bad >= number; }) && bad == 0;
+    return came.wait_for(lock, std::chrono::seconds(30), [&] { return good + bad >= number; }) &&
+           bad == 0;
   }
   Mutex mutex;
   std::condition_variable_any came;
@@ -147,33 +153,40 @@ TEST(RadosEngine, WhatMayWaitGoesWithOthers) {
   EXPECT_TRUE(outcomes.Wait(5)) << "nobody came";
   EXPECT_EQ(GroupsOf(*engine), before + 3);
   std::string value;
-  for (const char* key : {"b", "c", "d", "e", "f"}) EXPECT_TRUE(*engine->Get(kTablet, key, kv::Tier::kAny, &value)) << key;
+  for (const char* key : {"b", "c", "d", "e", "f"})
+    EXPECT_TRUE(*engine->Get(kTablet, key, kv::Tier::kAny, &value)) << key;
   outcomes.Apply(*engine, PutOne("g", "1"), kHour);
   engine = nullptr;
   EXPECT_EQ(outcomes.good, 6) << "who closes the store does not wait for company";
 }
 
-// Many keys, so that scans take several operations, with values of all sizes; forward, back and cut.
+// Many keys, so that scans take several operations, with values of all sizes; forward, back and
+// cut.
 TEST(RadosEngine, LongScans) {
   const auto engine = Open(ClusterUnderTest::NewStore());
   ASSERT_TRUE(engine);
   constexpr int kKeys = 3000;
-  const auto key = [](int i) { return std::string("key\0\x01\x02", 6) + std::to_string(10'000 + i); };
+  const auto key = [](int i) {
+    return std::string("key\0\x01\x02", 6) + std::to_string(10'000 + i);
+  };
   for (int i = 0; i < kKeys;) {
     kv::Batch batch;
     for (const int end = i + 500; i < end; ++i) {
-      batch.puts.push_back({kTablet, key(i), std::string(kv::kStampBytes + static_cast<size_t>(i % 7) * 1000, 'v')});
+      batch.puts.push_back(
+          {kTablet, key(i), std::string(kv::kStampBytes + static_cast<size_t>(i % 7) * 1000, 'v')});
     }
     ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(batch)).ok());
   }
   for (const bool reverse : {false, true}) {
-    for (const auto& [from, to] : {std::pair(0, kKeys), std::pair(7, 2222), std::pair(1500, 1501)}) {
+    for (const auto& [from, to] :
+         {std::pair(0, kKeys), std::pair(7, 2222), std::pair(1500, 1501)}) {
       std::vector<int> seen;
-      const Status status = engine->Scan({kTablet, key(from), key(to), reverse}, kv::Tier::kAny, [&](auto name, auto value) {
-        seen.push_back(std::stoi(std::string(name.substr(6))) - 10'000);
-        EXPECT_EQ(value.size(), kv::kStampBytes + static_cast<size_t>(seen.back() % 7) * 1000);
-        return true;
-      });
+      const Status status = engine->Scan(
+          {kTablet, key(from), key(to), reverse}, kv::Tier::kAny, [&](auto name, auto value) {
+            seen.push_back(std::stoi(std::string(name.substr(6))) - 10'000);
+            EXPECT_EQ(value.size(), kv::kStampBytes + static_cast<size_t>(seen.back() % 7) * 1000);
+            return true;
+          });
       ASSERT_TRUE(status.ok()) << status.error().message();
       ASSERT_EQ(seen.size(), static_cast<size_t>(to - from));
       for (size_t i = 0; i < seen.size(); ++i) {
@@ -186,20 +199,26 @@ TEST(RadosEngine, LongScans) {
   ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(half)).ok());
   for (const bool reverse : {false, true}) {
     int left = 0;
-    ASSERT_TRUE(engine->Scan({kTablet, {}, {}, reverse}, kv::Tier::kAny, [&](auto, auto) { return ++left > 0; }).ok());
+    ASSERT_TRUE(engine
+                    ->Scan({kTablet, {}, {}, reverse}, kv::Tier::kAny,
+                           [&](auto, auto) { return ++left > 0; })
+                    .ok());
     EXPECT_EQ(left, kKeys / 2);
   }
 }
 
-// ---- sizes ---------------------------------------------------------------------------------------------------------
+// ---- sizes --------------------------------------------------------------------------------------
 
 // What a tablet holds, by reading it. Keys have no bytes that are escaped.
 uint64_t BytesOf(kv::Engine& engine) {
   uint64_t bytes = 0;
-  EXPECT_TRUE(engine.Scan({kTablet, {}, {}}, kv::Tier::kAny, [&](auto key, auto value) {
-    bytes += 2 * (key.size() + 2) + value.size() + 1;
-    return true;
-  }).ok());
+  EXPECT_TRUE(engine
+                  .Scan({kTablet, {}, {}}, kv::Tier::kAny,
+                        [&](auto key, auto value) {
+                          bytes += 2 * (key.size() + 2) + value.size() + 1;
+                          return true;
+                        })
+                  .ok());
   return bytes;
 }
 
@@ -260,21 +279,24 @@ TEST(RadosEngine, ATabletDoesNotPassItsLimit) {
   const auto engine = Open(options), other = Open(options);
   ASSERT_TRUE(engine && other);
   EXPECT_EQ(engine->capabilities().max_tablet_bytes, 100'000);
-  constexpr char kSays[] = "The write was not applied: its part of the tablet would pass 100000 bytes and was not split yet, or cannot be. "
-                           "Reads and deletes go on.";
+  constexpr char kSays[] =
+      "The write was not applied: its part of the tablet would pass 100000 bytes and was not split "
+      "yet, or cannot be. "
+      "Reads and deletes go on.";
   // All at once, so that those that fit and those that do not wait for one group.
   std::atomic<int> taken = 0, refused = 0, done = 0;
   for (int i = 0; i < 30; ++i) {
-    engine->Apply(PutOne("key" + std::to_string(10 + i), std::string(9900, 'v')), [&](Result<uint64_t> outcome) {
-      if (outcome.ok()) {
-        ++taken;
-      } else {
-        ++refused;
-        EXPECT_EQ(outcome.error().code(), ErrorCode::kUnavailable);
-        EXPECT_EQ(outcome.error().message(), kSays);
-      }
-      ++done;
-    });
+    engine->Apply(PutOne("key" + std::to_string(10 + i), std::string(9900, 'v')),
+                  [&](Result<uint64_t> outcome) {
+                    if (outcome.ok()) {
+                      ++taken;
+                    } else {
+                      ++refused;
+                      EXPECT_EQ(outcome.error().code(), ErrorCode::kUnavailable);
+                      EXPECT_EQ(outcome.error().message(), kSays);
+                    }
+                    ++done;
+                  });
   }
   while (done < 30) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(taken, 10);
@@ -282,18 +304,21 @@ TEST(RadosEngine, ATabletDoesNotPassItsLimit) {
   EXPECT_LE(BytesOf(*engine), 100'000);
   EXPECT_TRUE(engine->Health().ok());
   EXPECT_EQ(kv::ApplyAndWait(*other, Replace(*other, "another", 9900)).error().message(), kSays);
-  EXPECT_TRUE(kv::ApplyAndWait(*engine, Replace(*engine, "key10", 9000)).ok()) << "smaller than before";
+  EXPECT_TRUE(kv::ApplyAndWait(*engine, Replace(*engine, "key10", 9000)).ok())
+      << "smaller than before";
   EXPECT_EQ(kv::ApplyAndWait(*engine, Replace(*engine, "another", 9900)).error().message(), kSays);
 
   kv::Batch gone;
   gone.deletes = {{kTablet, "key10"}, {kTablet, "key11"}};
   ASSERT_TRUE(kv::ApplyAndWait(*other, std::move(gone)).ok()) << "deletes go on";
-  EXPECT_TRUE(kv::ApplyAndWait(*engine, Replace(*engine, "another", 9900)).ok()) << "it knows what the other process deleted";
+  EXPECT_TRUE(kv::ApplyAndWait(*engine, Replace(*engine, "another", 9900)).ok())
+      << "it knows what the other process deleted";
   EXPECT_LE(BytesOf(*engine), 100'000);
 
   // Nobody knows what they replace, so it is counted, and no more often than it must.
   for (int i = 0; i < 50; ++i) {
-    const Result<uint64_t> outcome = kv::ApplyAndWait(*engine, PutOne("key12", std::string(9900, 'w')));
+    const Result<uint64_t> outcome =
+        kv::ApplyAndWait(*engine, PutOne("key12", std::string(9900, 'w')));
     ASSERT_TRUE(outcome.ok()) << outcome.error().message();
   }
   const double counts = engine->Statistics()["kv_rados_counts"];
@@ -303,18 +328,21 @@ TEST(RadosEngine, ATabletDoesNotPassItsLimit) {
   ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(range)).ok());
   taken = 0;
   for (int i = 0; i < 20; ++i) {
-    const Result<uint64_t> outcome = kv::ApplyAndWait(*engine, PutOne("more" + std::to_string(i), std::string(9900, 'w')));
+    const Result<uint64_t> outcome =
+        kv::ApplyAndWait(*engine, PutOne("more" + std::to_string(i), std::string(9900, 'w')));
     taken += outcome.ok() ? 1 : 0;
   }
   EXPECT_GE(taken, 2);
   EXPECT_GT(BytesOf(*engine), 90'000);
   EXPECT_LE(BytesOf(*engine), 100'000);
-  EXPECT_LT(engine->Statistics()["kv_rados_counts"], counts + 10) << "a refusal counts once, not each time";
+  EXPECT_LT(engine->Statistics()["kv_rados_counts"], counts + 10)
+      << "a refusal counts once, not each time";
 }
 
-// ---- answers that are lost -----------------------------------------------------------------------------------------
+// ---- answers that are lost ----------------------------------------------------------------------
 
-// Every third answer to a write is lost although the write was applied, another third although it was refused.
+// Every third answer to a write is lost although the write was applied, another third although it
+// was refused.
 TEST(RadosEngine, LostAnswersApplyNothingTwice) {
   RadosOptions options = ClusterUnderTest::NewStore();
   std::atomic<uint64_t> calls = 0;
@@ -331,10 +359,13 @@ TEST(RadosEngine, LostAnswersApplyNothingTwice) {
   EXPECT_EQ(unknown, 0) << "all can be found out";
   EXPECT_EQ(NumberOf(*first), acknowledged);
   EXPECT_EQ(CountOf(*first, "count"), acknowledged);
-  EXPECT_GT(first->Statistics()["kv_rados_found_in_ledger"] + second->Statistics()["kv_rados_found_in_ledger"], 10);
+  EXPECT_GT(first->Statistics()["kv_rados_found_in_ledger"] +
+                second->Statistics()["kv_rados_found_in_ledger"],
+            10);
 }
 
-// The answer to a write is lost, and before it is sent again another process writes: the ledger still tells.
+// The answer to a write is lost, and before it is sent again another process writes: the ledger
+// still tells.
 TEST(RadosEngine, TheLedgerOutlivesLaterWrites) {
   for (const bool applied : {true, false}) {
     RadosOptions options = ClusterUnderTest::NewStore();
@@ -352,7 +383,8 @@ TEST(RadosEngine, TheLedgerOutlivesLaterWrites) {
     ASSERT_TRUE(before.ok());
     lose = true;
     kv::Batch batch = PutOne("a", "after");
-    // A guard that holds only once `other` has written: the operation whose answer is lost was refused, the next is not.
+    // A guard that holds only once `other` has written: the operation whose answer is lost was
+    // refused, the next is not.
     if (!applied) batch.guards.push_back({kTablet, "n", *before + 1});
     const Result<uint64_t> outcome = kv::ApplyAndWait(*engine, batch);
     ASSERT_TRUE(outcome.ok()) << outcome.error().message();
@@ -362,7 +394,8 @@ TEST(RadosEngine, TheLedgerOutlivesLaterWrites) {
   }
 }
 
-// The answer to a write is lost, and the operation that librados sends again is refused for who sends it: the first may have been applied.
+// The answer to a write is lost, and the operation that librados sends again is refused for who
+// sends it: the first may have been applied.
 TEST(RadosEngine, WhoIsShutOutDoesNotKnow) {
   for (const int why : {-ESHUTDOWN, -EPERM}) {
     RadosOptions options = ClusterUnderTest::NewStore();
@@ -385,9 +418,11 @@ constexpr int64_t kHour = 3'600'000'000;
 
 // How many processes have a ledger cell in the tablet.
 int64_t LedgerCells(const RadosOptions& options) {
-  std::istringstream cells(ClusterUnderTest::Command(RadosCommand(options) + "listomapkeys " + kObject));
+  std::istringstream cells(
+      ClusterUnderTest::Command(RadosCommand(options) + "listomapkeys " + kObject));
   int64_t count = 0;
-  for (std::string cell; std::getline(cells, cell);) count += cell.size() == 33 && cell[0] == 'l' ? 1 : 0;
+  for (std::string cell; std::getline(cells, cell);)
+    count += cell.size() == 33 && cell[0] == 'l' ? 1 : 0;
   return count;
 }
 
@@ -414,7 +449,8 @@ TEST(RadosEngine, LedgerCellsGoAfterADay) {
   EXPECT_EQ(CountOf(*second, "n"), 7);
 }
 
-// The answer to a write is lost, and the process sleeps for so long that another one may clear its cell away.
+// The answer to a write is lost, and the process sleeps for so long that another one may clear its
+// cell away.
 TEST(RadosEngine, AMissingLedgerCellIsNotTrustedAfterHalfADay) {
   for (const int64_t hours : {23, 25}) {
     ManualClock clock;
@@ -450,7 +486,9 @@ TEST(RadosEngine, FrozenOsdsApplyNothingTwice) {
   ASSERT_TRUE(first && second);
   ASSERT_TRUE(kv::ApplyAndWait(*first, AddOne("count", 0)).ok());
   std::atomic<int64_t> unknown = 0, acknowledged = 0;
-  std::thread writers([&] { acknowledged = Increment({first.get(), second.get()}, 4, For(7000), &unknown); });
+  std::thread writers([&] {
+    acknowledged = Increment({first.get(), second.get()}, 4, For(7000), &unknown);
+  });
   for (int round = 0; round < 2; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     ClusterUnderTest::ForAllOsds("freeze-osd");
@@ -462,11 +500,12 @@ TEST(RadosEngine, FrozenOsdsApplyNothingTwice) {
   EXPECT_EQ(unknown, 0) << "all can be found out";
   EXPECT_EQ(NumberOf(*first), acknowledged);
   EXPECT_EQ(CountOf(*second, "count"), acknowledged);
-  EXPECT_GT(first->Statistics()["kv_rados_sent_again"] + second->Statistics()["kv_rados_sent_again"], 0);
+  EXPECT_GT(
+      first->Statistics()["kv_rados_sent_again"] + second->Statistics()["kv_rados_sent_again"], 0);
 }
 
-// When the deadline passes before the OSDs answer, the caller is told that nobody knows; no read or write hangs; and afterwards
-// everything goes on.
+// When the deadline passes before the OSDs answer, the caller is told that nobody knows; no read or
+// write hangs; and afterwards everything goes on.
 TEST(RadosEngine, PastTheDeadlineOutcomesAreUnknown) {
   RadosOptions options = Impatient();
   options.deadline_seconds = 2;
@@ -488,7 +527,8 @@ TEST(RadosEngine, PastTheDeadlineOutcomesAreUnknown) {
   }
   EXPECT_TRUE(engine->Health().ok());
   const int64_t count = CountOf(*engine, "n");
-  EXPECT_TRUE(count == 1001 || count == 1011) << count << ": once or not at all, and the second not";
+  EXPECT_TRUE(count == 1001 || count == 1011)
+      << count << ": once or not at all, and the second not";
 }
 
 // The first of the tablet's OSDs dies while it is written to, and comes back with nothing.
@@ -500,7 +540,10 @@ TEST(RadosEngine, AKilledOsdLosesNothing) {
 
   std::atomic<int64_t> unknown = 0, acknowledged = 0, before = 0;
   std::atomic<bool> stop = false;
-  std::thread writers([&] { acknowledged = Increment({first.get(), second.get()}, 2, [&] { return !stop; }, &unknown); });
+  std::thread writers([&] {
+    acknowledged = Increment(
+        {first.get(), second.get()}, 2, [&] { return !stop; }, &unknown);
+  });
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   ClusterUnderTest::Command("kill-osd " + osd);
   before = NumberOf(*first);  // waits until another OSD has taken over
@@ -533,9 +576,11 @@ TEST(RadosEngine, AFullPoolIsSaidToBeFull) {
   };
   set_ratios("0.001");
   Result<uint64_t> outcome = uint64_t{0};
-  for (int64_t i = 0; i < 10'000 && outcome.ok(); ++i) outcome = kv::ApplyAndWait(*engine, AddOne("n"));
+  for (int64_t i = 0; i < 10'000 && outcome.ok(); ++i)
+    outcome = kv::ApplyAndWait(*engine, AddOne("n"));
   EXPECT_EQ(CodeOf(outcome), ErrorCode::kOutcomeUnknown);
-  EXPECT_THAT(outcome.error().message(), HasSubstr("The pool \"stator\" is full: the cluster has no space left for it"));
+  EXPECT_THAT(outcome.error().message(),
+              HasSubstr("The pool \"stator\" is full: the cluster has no space left for it"));
   const Result<uint64_t> next = kv::ApplyAndWait(*engine, AddOne("n"));
   EXPECT_EQ(CodeOf(next), ErrorCode::kUnavailable) << "known by now, so not even sent";
   EXPECT_THAT(next.error().message(), HasSubstr("is full"));
@@ -549,7 +594,7 @@ TEST(RadosEngine, AFullPoolIsSaidToBeFull) {
   ClusterUnderTest::Command(rados + "rm ballast");
 }
 
-// ---- what is wrong, in a sentence ----------------------------------------------------------------------------------
+// ---- what is wrong, in a sentence ---------------------------------------------------------------
 
 std::string OpenError(const RadosOptions& options) {
   const Result<std::unique_ptr<kv::Engine>> engine = OpenRados(options);
@@ -561,24 +606,32 @@ std::string OpenError(const RadosOptions& options) {
 TEST(RadosEngine, SaysWhyItCannotBeOpened) {
   RadosOptions options = ClusterUnderTest::NewStore();
   options.ceph_conf = "/no/such/ceph.conf";
-  EXPECT_EQ(OpenError(options), "The Ceph configuration /no/such/ceph.conf cannot be read: No such file or directory.");
+  EXPECT_EQ(OpenError(options),
+            "The Ceph configuration /no/such/ceph.conf cannot be read: No such file or directory.");
 
   const std::string nobody = testing::TempDir() + "/nobody.conf";
   std::ofstream(nobody) << "[global]\nmon_host = [v2:127.0.0.1:1/0]\nauth_client_required = none\n";
   options.ceph_conf = nobody;
   options.connect_timeout_seconds = 1;
-  EXPECT_EQ(OpenError(options), "No monitor of the Ceph cluster of " + nobody + " answered within 1 s.");
+  EXPECT_EQ(OpenError(options),
+            "No monitor of the Ceph cluster of " + nobody + " answered within 1 s.");
 
   options = ClusterUnderTest::NewStore();
   options.pool = "no-such-pool";
-  EXPECT_THAT(OpenError(options), HasSubstr("has no pool \"no-such-pool\". Create it with: ceph osd pool create no-such-pool"));
+  EXPECT_THAT(
+      OpenError(options),
+      HasSubstr("has no pool \"no-such-pool\". Create it with: ceph osd pool create no-such-pool"));
   options.user = "nobody";
-  EXPECT_THAT(OpenError(options), HasSubstr("The Ceph cluster refuses the user client.nobody: the keyring that "));
+  EXPECT_THAT(OpenError(options),
+              HasSubstr("The Ceph cluster refuses the user client.nobody: the keyring that "));
   options = ClusterUnderTest::NewStore();
   options.user = "reader";
-  EXPECT_THAT(OpenError(options), HasSubstr("client.reader may not write to the pool \"stator\". It needs the caps mon 'allow r' and osd 'allow rwx pool=stator'"));
+  EXPECT_THAT(OpenError(options),
+              HasSubstr("client.reader may not write to the pool \"stator\". It needs the caps mon "
+                        "'allow r' and osd 'allow rwx pool=stator'"));
   options.user = "stranger";
-  EXPECT_THAT(OpenError(options), HasSubstr("client.stranger may not read from the pool \"stator\""));
+  EXPECT_THAT(OpenError(options),
+              HasSubstr("client.stranger may not read from the pool \"stator\""));
   options.user = "forged";
   EXPECT_THAT(OpenError(options), HasSubstr("The Ceph cluster refuses the user client.forged"));
   options.user = "admin";
@@ -592,7 +645,8 @@ TEST(RadosEngine, RefusesNewerFormatsAndForeignObjects) {
   const std::string rados = RadosCommand(options);
   ClusterUnderTest::Command(rados + "setxattr stator format 'stator-rados 2'");
   EXPECT_EQ(OpenError(options),
-            "The store in this pool has format 2, and this Stator knows formats up to 1. Start the newer Stator that wrote it.");
+            "The store in this pool has format 2, and this Stator knows formats up to 1. Start the "
+            "newer Stator that wrote it.");
   ClusterUnderTest::Command(rados + "setxattr stator format 'something else'");
   const Result<std::unique_ptr<kv::Engine>> foreign = OpenRados(options);
   ASSERT_FALSE(foreign.ok());
@@ -613,14 +667,18 @@ TEST(RadosEngine, AnObjectRemovedByHandIsAnErrorAndNoAbsence) {
     const Result<bool> exists = each->Get(kTablet, "a", kv::Tier::kAny, &value);
     ASSERT_FALSE(exists.ok());
     EXPECT_EQ(exists.error().code(), ErrorCode::kCorruption);
-    EXPECT_THAT(exists.error().message(), HasSubstr("The object items.00000007.0 of the pool \"stator\" is missing."));
-    EXPECT_EQ(each->Scan({kTablet, {}, {}, true}, kv::Tier::kAny, [](auto, auto) { return true; }).error().code(),
+    EXPECT_THAT(exists.error().message(),
+                HasSubstr("The object items.00000007.0 of the pool \"stator\" is missing."));
+    EXPECT_EQ(each->Scan({kTablet, {}, {}, true}, kv::Tier::kAny, [](auto, auto) { return true; })
+                  .error()
+                  .code(),
               ErrorCode::kCorruption);
     EXPECT_EQ(CodeOf(kv::ApplyAndWait(*each, PutOne("b", "2"))), ErrorCode::kCorruption);
     const Result<bool> other = each->Get({kv::Space::kItems, 8}, "a", kv::Tier::kAny, &value);
     EXPECT_TRUE(other.ok() && !*other) << "other tablets go on";
   }
-  EXPECT_THAT(ClusterUnderTest::Command(rados + "ls"), testing::Not(HasSubstr(kObject))) << "no write brings it back";
+  EXPECT_THAT(ClusterUnderTest::Command(rados + "ls"), testing::Not(HasSubstr(kObject)))
+      << "no write brings it back";
 }
 
 TEST(RadosEngine, ATabletOfANewerFormatIsRefused) {
@@ -630,8 +688,10 @@ TEST(RadosEngine, ATabletOfANewerFormatIsRefused) {
   const std::string rados = RadosCommand(options);
   ClusterUnderTest::Command(rados + "setxattr " + kObject + " header \"$(printf '\\002new')\"");
   std::string value;
-  EXPECT_THAT(engine->Get(kTablet, "a", kv::Tier::kAny, &value).error().message(), HasSubstr("has format 2"));
-  EXPECT_THAT(kv::ApplyAndWait(*engine, PutOne("a", "2")).error().message(), HasSubstr("has format 2"));
+  EXPECT_THAT(engine->Get(kTablet, "a", kv::Tier::kAny, &value).error().message(),
+              HasSubstr("has format 2"));
+  EXPECT_THAT(kv::ApplyAndWait(*engine, PutOne("a", "2")).error().message(),
+              HasSubstr("has format 2"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Fences: what goes by an older one is refused, in every process and from the moment on at which it was raised.
+// Fences: what goes by an older one is refused, in every process and from the moment on at which it
+// was raised.
 #include <gmock/gmock.h>
 
 #include "cluster_under_test.h"
@@ -43,10 +44,12 @@ TEST(RadosFence, RefusesWhatGoesByAnOlderOne) {
 
   kv::Batch foreign = AddOne("n");
   foreign.fences.push_back({{kv::Space::kItems, 8}, 9});
-  EXPECT_EQ(CodeOf(kv::ApplyAndWait(*first, std::move(foreign))), ErrorCode::kSpansUnits) << "not in the same object";
+  EXPECT_EQ(CodeOf(kv::ApplyAndWait(*first, std::move(foreign))), ErrorCode::kSpansUnits)
+      << "not in the same object";
 }
 
-// In one group, some go by the new fence and some by the old; those that stay behind do not take the others with them.
+// In one group, some go by the new fence and some by the old; those that stay behind do not take
+// the others with them.
 TEST(RadosFence, EachBatchOfAGroupIsAskedForItself) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options), other = Open(options);
@@ -54,7 +57,8 @@ TEST(RadosFence, EachBatchOfAGroupIsAskedForItself) {
   ASSERT_TRUE(other->RaiseFence(kTablet, 2).ok());
   std::atomic<int> taken = 0, refused = 0;
   for (uint64_t i = 0; i < 40; ++i) {
-    engine->Apply(Fenced(AddOne("n"), 1 + i % 2), [&](Result<uint64_t> outcome) { outcome.ok() ? ++taken : ++refused; });
+    engine->Apply(Fenced(AddOne("n"), 1 + i % 2),
+                  [&](Result<uint64_t> outcome) { outcome.ok() ? ++taken : ++refused; });
   }
   ASSERT_TRUE(kv::ApplyAndWait(*engine, {}).ok());
   EXPECT_EQ(taken, 20);
@@ -103,7 +107,8 @@ TEST(RadosFence, ADroppedTabletIsNeitherReadNorWritten) {
   ASSERT_TRUE(first && second);
   for (int i = 0; i < 3; ++i) {
     kv::Batch batch = AddOne("count");
-    for (int k = 0; k < 900; ++k) batch.puts.push_back(PutOne("key" + std::to_string(i * 1000 + k), "value").puts[0]);
+    for (int k = 0; k < 900; ++k)
+      batch.puts.push_back(PutOne("key" + std::to_string(i * 1000 + k), "value").puts[0]);
     ASSERT_TRUE(kv::ApplyAndWait(i == 1 ? *second : *first, std::move(batch)).ok());
   }
   ASSERT_TRUE(first->RaiseFence(kTablet, kv::kDroppedFence).ok());
@@ -111,22 +116,27 @@ TEST(RadosFence, ADroppedTabletIsNeitherReadNorWritten) {
   ASSERT_TRUE(third);
   for (kv::Engine* each : {first.get(), second.get(), third.get()}) {
     std::string value;
-    EXPECT_EQ(each->Get(kTablet, "key1", kv::Tier::kAny, &value).error().code(), ErrorCode::kFenced);
+    EXPECT_EQ(each->Get(kTablet, "key1", kv::Tier::kAny, &value).error().code(),
+              ErrorCode::kFenced);
     for (const bool reverse : {false, true}) {
-      const Status scanned = each->Scan({kTablet, {}, {}, reverse}, kv::Tier::kAny, [](auto, auto) { return true; });
+      const Status scanned =
+          each->Scan({kTablet, {}, {}, reverse}, kv::Tier::kAny, [](auto, auto) { return true; });
       ASSERT_FALSE(scanned.ok());
       EXPECT_EQ(scanned.error().code(), ErrorCode::kFenced);
       EXPECT_EQ(scanned.error().message(), "The tablet items.00000007 was dropped.");
     }
     EXPECT_EQ(CodeOf(kv::ApplyAndWait(*each, AddOne("count"))), ErrorCode::kFenced);
-    EXPECT_EQ(CodeOf(kv::ApplyAndWait(*each, Fenced(AddOne("count"), kv::kDroppedFence - 1))), ErrorCode::kFenced);
+    EXPECT_EQ(CodeOf(kv::ApplyAndWait(*each, Fenced(AddOne("count"), kv::kDroppedFence - 1))),
+              ErrorCode::kFenced);
     EXPECT_TRUE(each->Health().ok()) << "other tablets go on";
     EXPECT_EQ(each->ApproximateBytes(kTablet), 0);
     EXPECT_TRUE(each->RaiseFence(kTablet, kv::kDroppedFence).ok()) << "again";
     EXPECT_TRUE(each->RaiseFence(kTablet, 7).ok()) << "lower";
   }
-  const std::string cells = ClusterUnderTest::Command(RadosCommand(options) + "listomapkeys " + kObject);
-  EXPECT_EQ(std::count(cells.begin(), cells.end(), '\n'), 2) << "the ledger cells of two processes: " << cells;
+  const std::string cells =
+      ClusterUnderTest::Command(RadosCommand(options) + "listomapkeys " + kObject);
+  EXPECT_EQ(std::count(cells.begin(), cells.end(), '\n'), 2)
+      << "the ledger cells of two processes: " << cells;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Monitors and networks that fail while the tablet is written to. librados connects from this process, so `connect` is replaced here
-// by one that leads through a proxy (network.h).
+// Monitors and networks that fail while the tablet is written to. librados connects from this
+// process, so `connect` is replaced here by one that leads through a proxy (network.h).
 #include "network.h"
 
 #include <gmock/gmock.h>
@@ -7,14 +7,18 @@
 #include "cluster_under_test.h"
 #include "increments.h"
 
-extern "C" int connect(int fd, const sockaddr* address, socklen_t length) { return stator::RedirectedConnect(fd, address, length); }
+extern "C" int connect(int fd, const sockaddr* address, socklen_t length) {
+  return stator::RedirectedConnect(fd, address, length);
+}
 
 namespace stator {
 namespace {
 
 using kv_rados::RadosOptions;
 
-void Sleep(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
+void Sleep(int milliseconds) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
 
 // One process is cut off, in every way and several times; another on the same tablet is not.
 TEST(RadosNetwork, ACutNetworkAppliesNothingTwice) {
@@ -28,14 +32,22 @@ TEST(RadosNetwork, ACutNetworkAppliesNothingTwice) {
 
   std::atomic<bool> stop = false;
   std::atomic<int64_t> unknown = 0, of_direct = 0, of_behind = 0;
-  std::thread near([&] { of_direct = Increment({direct.get()}, 1, [&] { return Sleep(20), !stop; }, &unknown); });
-  std::thread far([&] { of_behind = Increment({behind.get()}, 2, [&] { return !stop; }, &unknown); });
+  std::thread near([&] {
+    of_direct = Increment(
+        {direct.get()}, 1, [&] { return Sleep(20), !stop; }, &unknown);
+  });
+  std::thread far([&] {
+    of_behind = Increment(
+        {behind.get()}, 2, [&] { return !stop; }, &unknown);
+  });
   using enum Network::Mode;
   const auto found = [&] { return behind->Statistics()["kv_rados_found_in_ledger"]; };
-  // Whether an operation was applied whose answer was lost, and another one came behind it, is chance: mostly in the first round.
+  // Whether an operation was applied whose answer was lost, and another one came behind it, is
+  // chance: mostly in the first round.
   for (int round = 0; round == 0 || (round < 10 && found() == 0); ++round) {
-    for (const auto& [first, then] : {std::pair(kNoAnswers, kWhole), std::pair(kNoAnswers, kCut), std::pair(kHeld, kWhole),
-                                      std::pair(kHeld, kCut), std::pair(kNoAnswers, kCut), std::pair(kCut, kWhole)}) {
+    for (const auto& [first, then] :
+         {std::pair(kNoAnswers, kWhole), std::pair(kNoAnswers, kCut), std::pair(kHeld, kWhole),
+          std::pair(kHeld, kCut), std::pair(kNoAnswers, kCut), std::pair(kCut, kWhole)}) {
       Sleep(200);
       network.Set(first);
       Sleep(1300);  // an operation takes a second to be given up
@@ -50,7 +62,8 @@ TEST(RadosNetwork, ACutNetworkAppliesNothingTwice) {
   // Within ten seconds of the repair.
   const uint64_t groups = static_cast<uint64_t>(behind->Statistics()["kv_commit_groups"]);
   const auto go_on = For(10'000);
-  while (go_on() && behind->Statistics()["kv_commit_groups"] < static_cast<double>(groups + 5)) Sleep(20);
+  while (go_on() && behind->Statistics()["kv_commit_groups"] < static_cast<double>(groups + 5))
+    Sleep(20);
   EXPECT_GE(behind->Statistics()["kv_commit_groups"], static_cast<double>(groups + 5));
   stop = true;
   near.join();
@@ -63,7 +76,8 @@ TEST(RadosNetwork, ACutNetworkAppliesNothingTwice) {
   EXPECT_GT(found(), 0);
 }
 
-// Answers that stay away for longer than the deadline: what was acknowledged is there, and nothing twice.
+// Answers that stay away for longer than the deadline: what was acknowledged is there, and nothing
+// twice.
 TEST(RadosNetwork, CutOffPastTheDeadlineOutcomesAreUnknown) {
   RadosOptions options = Impatient();
   options.deadline_seconds = 2;
@@ -84,7 +98,10 @@ TEST(RadosNetwork, CutOffPastTheDeadlineOutcomesAreUnknown) {
   // Writers that may be anywhere; perhaps all are about to read, and none writes before the end.
   std::atomic<bool> stop = false;
   std::atomic<int64_t> unknown = 0, acknowledged = 0;
-  std::thread writers([&] { acknowledged = Increment({engine.get()}, 3, [&] { return !stop; }, &unknown); });
+  std::thread writers([&] {
+    acknowledged = Increment(
+        {engine.get()}, 3, [&] { return !stop; }, &unknown);
+  });
   Sleep(300);
   network.Set(Network::Mode::kNoAnswers);
   const ErrorCode code = CodeOf(kv::ApplyAndWait(*engine, AddOne("another")));
@@ -106,7 +123,8 @@ TEST(RadosNetwork, CutOffPastTheDeadlineOutcomesAreUnknown) {
   EXPECT_EQ(CountOf(*engine, "count"), number) << "both are of one batch";
 }
 
-// Reads of tablets that this process has not looked at yet wait for few threads: not one after the other until the network is back.
+// Reads of tablets that this process has not looked at yet wait for few threads: not one after the
+// other until the network is back.
 TEST(RadosNetwork, CutOffReadsDoNotWaitForEachOther) {
   constexpr uint32_t kTablets = 10;
   RadosOptions options = Impatient();
@@ -126,7 +144,8 @@ TEST(RadosNetwork, CutOffReadsDoNotWaitForEachOther) {
   ASSERT_TRUE(engine);
   network.Set(Network::Mode::kNoAnswers);
   std::atomic<uint32_t> refused = 0, answered = 0;
-  const auto in_time = For(2 * 1000 * (options.deadline_seconds + options.operation_timeout_seconds));
+  const auto in_time =
+      For(2 * 1000 * (options.deadline_seconds + options.operation_timeout_seconds));
   for (uint32_t i = 0; i < kTablets; ++i) {
     engine->GetLater(tablet(i), "key", [&](Result<std::optional<std::string>> value) {
       refused += !value.ok() && value.error().code() == ErrorCode::kUnavailable ? 1 : 0;
@@ -140,13 +159,16 @@ TEST(RadosNetwork, CutOffReadsDoNotWaitForEachOther) {
   while (answered < kTablets) Sleep(20);
 }
 
-// A process that nobody hears of for so long that the OSDs forget its watch, as when it is frozen, hears messages again when it is back.
+// A process that nobody hears of for so long that the OSDs forget its watch, as when it is frozen,
+// hears messages again when it is back.
 TEST(RadosNetwork, AForgottenWatchIsSetUpAgain) {
   RadosOptions options = Impatient();
   options.watch_timeout_seconds = 2;
   const auto direct = Open(options);
   ASSERT_TRUE(direct);
-  direct->bulletin()->Listen([](std::string_view, UniqueFunction<void()> acknowledge) { acknowledge(); });  // connects to its OSD
+  direct->bulletin()->Listen([](std::string_view, UniqueFunction<void()> acknowledge) {
+    acknowledge();
+  });  // connects to its OSD
   Network network;
   const auto behind = Open(options);
   ASSERT_TRUE(behind);
@@ -173,11 +195,17 @@ TEST(RadosNetwork, NobodyMissesTheMonitorForSomeSeconds) {
   const RadosOptions options = Impatient();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);
-  ASSERT_TRUE(kv::ApplyAndWait(*first, AddOne("count", 0)).ok() && kv::ApplyAndWait(*second, AddOne("count", 0)).ok());
+  ASSERT_TRUE(kv::ApplyAndWait(*first, AddOne("count", 0)).ok() &&
+              kv::ApplyAndWait(*second, AddOne("count", 0)).ok());
   std::atomic<bool> stop = false;
   std::atomic<int64_t> unknown = 0, acknowledged = 0;
-  std::thread writers([&] { acknowledged = Increment({first.get(), second.get()}, 2, [&] { return !stop; }, &unknown); });
-  const auto groups = [&] { return first->Statistics()["kv_commit_groups"] + second->Statistics()["kv_commit_groups"]; };
+  std::thread writers([&] {
+    acknowledged = Increment(
+        {first.get(), second.get()}, 2, [&] { return !stop; }, &unknown);
+  });
+  const auto groups = [&] {
+    return first->Statistics()["kv_commit_groups"] + second->Statistics()["kv_commit_groups"];
+  };
   ClusterUnderTest::Command("kill-mon");
   double before = groups();
   for (int second_without = 0; second_without < 4; ++second_without) {

@@ -1,4 +1,5 @@
-// Reads of single keys: many at once, without a thread that waits, and from what the process remembers.
+// Reads of single keys: many at once, without a thread that waits, and from what the process
+// remembers.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -22,15 +23,20 @@ using testing::HasSubstr;
 
 // What a read says: a text without its stamp, "absent", or the error's message.
 std::string Text(const Result<bool>& exists, const std::string& value) {
-  if (!exists.ok()) return exists.error().code() == ErrorCode::kWouldBlock ? "would block" : exists.error().message();
+  if (!exists.ok())
+    return exists.error().code() == ErrorCode::kWouldBlock ? "would block"
+                                                           : exists.error().message();
   return *exists ? value.substr(kv::kStampBytes) : "absent";
 }
-std::string Read(kv::Engine& engine, std::string_view key, kv::Tier tier = kv::Tier::kAny, kv::Tablet tablet = kTablet) {
+std::string Read(kv::Engine& engine, std::string_view key, kv::Tier tier = kv::Tier::kAny,
+                 kv::Tablet tablet = kTablet) {
   std::string value;
   const Result<bool> exists = engine.Get(tablet, key, tier, &value);
   return Text(exists, value);
 }
-std::string Guarded(kv::Engine& engine, std::string_view key) { return Read(engine, key, kv::Tier::kGuarded); }
+std::string Guarded(kv::Engine& engine, std::string_view key) {
+  return Read(engine, key, kv::Tier::kGuarded);
+}
 
 // Reads without waiting, and waits for all.
 class LaterReads {
@@ -45,7 +51,9 @@ class LaterReads {
     lock.unlock();
     engine_.GetLater(tablet, key, [this, place](Result<std::optional<std::string>> value) {
       std::lock_guard locked(mutex_);
-      answers_[place] = !value.ok() ? value.error().message() : *value ? (*value)->substr(kv::kStampBytes) : "absent";
+      answers_[place] = !value.ok() ? value.error().message()
+                        : *value    ? (*value)->substr(kv::kStampBytes)
+                                    : "absent";
       if (--open_ == 0) changed_.notify_all();
     });
   }
@@ -69,16 +77,18 @@ class LaterReads {
 
 std::unique_ptr<kv::Ahead> ReadAhead(kv::Engine& engine, const kv::Range& range) {
   std::promise<std::unique_ptr<kv::Ahead>> read;
-  engine.ReadAhead(range, [&read](std::unique_ptr<kv::Ahead> ahead) { read.set_value(std::move(ahead)); });
+  engine.ReadAhead(range,
+                   [&read](std::unique_ptr<kv::Ahead> ahead) { read.set_value(std::move(ahead)); });
   return read.get_future().get();
 }
 // "key=value key=value", and the error that it ended with.
 std::string Scan(kv::Engine& engine, const kv::Range& range, kv::Tier tier) {
   std::string found;
-  const Status scanned = engine.Scan(range, tier, [&found](std::string_view key, std::string_view value) {
-    found.append(key).append("=").append(value.substr(kv::kStampBytes)).append(" ");
-    return true;
-  });
+  const Status scanned =
+      engine.Scan(range, tier, [&found](std::string_view key, std::string_view value) {
+        found.append(key).append("=").append(value.substr(kv::kStampBytes)).append(" ");
+        return true;
+      });
   return scanned.ok() ? found : found + Text(scanned.error(), {});
 }
 
@@ -98,8 +108,9 @@ TEST(RadosReads, ManyAtOnceSeeWhatWasWrittenBefore) {
         LaterReads later(*engine);
         for (int n = 0; n < 5; ++n) later.Ask(kTablet, key);
         later.Ask(kTablet, "absent" + key);
-        EXPECT_THAT(later.Wait(), testing::ElementsAre(std::to_string(i), std::to_string(i), std::to_string(i), std::to_string(i),
-                                                       std::to_string(i), "absent"));
+        EXPECT_THAT(later.Wait(),
+                    testing::ElementsAre(std::to_string(i), std::to_string(i), std::to_string(i),
+                                         std::to_string(i), std::to_string(i), "absent"));
       }
     });
   }
@@ -137,7 +148,9 @@ TEST(RadosReads, LaterReadsOfWhatIsNotThere) {
   ClusterUnderTest::Command(RadosCommand(options) + "rm " + kObject);
   LaterReads missing(*engine);
   missing.Ask(kTablet, "a");
-  EXPECT_THAT(missing.Wait(), testing::ElementsAre(HasSubstr("The object items.00000007.0 of the pool \"stator\" is missing.")));
+  EXPECT_THAT(missing.Wait(),
+              testing::ElementsAre(
+                  HasSubstr("The object items.00000007.0 of the pool \"stator\" is missing.")));
 }
 
 // The header that operations compare changes while many wait for one.
@@ -152,19 +165,25 @@ TEST(RadosReads, ManyAtOnceWhileTheHeaderChanges) {
       while (!stop) EXPECT_EQ(Read(*engine, "a"), "1");
     });
   }
-  for (uint64_t fence = 1; fence <= 20; ++fence) EXPECT_TRUE(other->RaiseFence(kTablet, fence).ok());
+  for (uint64_t fence = 1; fence <= 20; ++fence)
+    EXPECT_TRUE(other->RaiseFence(kTablet, fence).ok());
   stop = true;
   for (std::thread& reader : readers) reader.join();
 }
 
-// Before the first write reads find nothing, and make the empty tablet; a write of anybody shows at once.
+// Before the first write reads find nothing, and make the empty tablet; a write of anybody shows at
+// once.
 TEST(RadosReads, TabletsThatWereNeverWrittenTo) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options), other = Open(options);
   ASSERT_TRUE(engine && other);
   EXPECT_EQ(Read(*engine, "a"), "absent");
-  EXPECT_TRUE(engine->Scan({kTablet, {}, {}}, kv::Tier::kAny, [](auto, auto) { return ADD_FAILURE(), true; }).ok());
-  while (ClusterUnderTest::Command(RadosCommand(options) + "listomapkeys stator").find("items.00000007") == std::string::npos) {
+  EXPECT_TRUE(
+      engine
+          ->Scan({kTablet, {}, {}}, kv::Tier::kAny, [](auto, auto) { return ADD_FAILURE(), true; })
+          .ok());
+  while (ClusterUnderTest::Command(RadosCommand(options) + "listomapkeys stator")
+             .find("items.00000007") == std::string::npos) {
   }
   // Now that it is there it takes one operation to see that it is empty.
   EXPECT_EQ(Read(*engine, "a"), "absent");
@@ -191,7 +210,8 @@ TEST(RadosReads, NoReadOutlivesItsDeadline) {
     for (int i = 0; i < 10; ++i) {
       later.Ask(kTablet, "a");
       of_closing.Ask(kTablet, "a");
-      waiting.emplace_back([&] { EXPECT_EQ(Read(*engine, "a"), "The Ceph cluster did not answer in time."); });
+      waiting.emplace_back(
+          [&] { EXPECT_EQ(Read(*engine, "a"), "The Ceph cluster did not answer in time."); });
     }
     closing.reset();
     EXPECT_EQ(of_closing.open(), 0u) << "a store closes when all is answered";
@@ -207,7 +227,7 @@ TEST(RadosReads, NoReadOutlivesItsDeadline) {
   EXPECT_THAT(later.Wait(), testing::Each("1"));
 }
 
-// ---- ranges, read ahead ---------------------------------------------------------------------------------------------
+// ---- ranges, read ahead -------------------------------------------------------------------------
 
 TEST(RadosReads, AScanTakesWhatWasReadAhead) {
   const RadosOptions options = ClusterUnderTest::NewStore();
@@ -223,10 +243,21 @@ TEST(RadosReads, AScanTakesWhatWasReadAhead) {
   EXPECT_GT(ahead->bytes(), 0u);
   ASSERT_TRUE(kv::ApplyAndWait(*other, PutOne("ka", "2")).ok());
   range.ahead = ahead.get();
-  EXPECT_EQ(Scan(*engine, {.tablet = kTablet, .begin = "kb", .end = "kz", .ahead = ahead.get()}, kv::Tier::kMemory), "would block");
-  EXPECT_EQ(Scan(*engine, {.tablet = kTablet, .begin = "ka", .end = "kb", .ahead = ahead.get()}, kv::Tier::kMemory), "would block");
-  EXPECT_EQ(Scan(*engine, {.tablet = {kTablet.space, 99}, .begin = "ka", .end = "kz", .ahead = ahead.get()}, kv::Tier::kMemory), "would block");
-  EXPECT_EQ(Scan(*engine, {.tablet = kTablet, .begin = "ka", .end = "kz", .reverse = true, .ahead = ahead.get()}, kv::Tier::kMemory), "would block");
+  EXPECT_EQ(Scan(*engine, {.tablet = kTablet, .begin = "kb", .end = "kz", .ahead = ahead.get()},
+                 kv::Tier::kMemory),
+            "would block");
+  EXPECT_EQ(Scan(*engine, {.tablet = kTablet, .begin = "ka", .end = "kb", .ahead = ahead.get()},
+                 kv::Tier::kMemory),
+            "would block");
+  EXPECT_EQ(Scan(*engine,
+                 {.tablet = {kTablet.space, 99}, .begin = "ka", .end = "kz", .ahead = ahead.get()},
+                 kv::Tier::kMemory),
+            "would block");
+  EXPECT_EQ(
+      Scan(*engine,
+           {.tablet = kTablet, .begin = "ka", .end = "kz", .reverse = true, .ahead = ahead.get()},
+           kv::Tier::kMemory),
+      "would block");
   EXPECT_EQ(Scan(*engine, range, kv::Tier::kMemory), "ka=1 kb=1 ") << "it was read before";
   EXPECT_EQ(Scan(*engine, range, kv::Tier::kMemory), "would block") << "it has been taken";
   EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny), "ka=2 kb=1 ");
@@ -333,7 +364,8 @@ TEST(RadosReads, WhatIsRememberedOfARangeIsNeverOld) {
   ASSERT_TRUE(kv::ApplyAndWait(*engine, PutOne("kc", "3")).ok());
   for (int i = 0; i < 2; ++i) EXPECT_EQ(ScanAhead(*engine, range), "kc=3 ");
   ASSERT_TRUE(other->RaiseFence(kTablet, 5).ok());
-  EXPECT_EQ(ScanAhead(*engine, range), "would block") << "it has to look what has become of the part";
+  EXPECT_EQ(ScanAhead(*engine, range), "would block")
+      << "it has to look what has become of the part";
   EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny), "kc=3 ");
   for (int i = 0; i < 2; ++i) EXPECT_EQ(ScanAhead(*engine, range), "kc=3 ");
   ASSERT_TRUE(other->RaiseFence(kTablet, kv::kDroppedFence).ok());
@@ -417,7 +449,8 @@ TEST(RadosReads, AScanThatWasReadAheadIsNotGivenMoreTime) {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const auto began = std::chrono::steady_clock::now();
   EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny), "The Ceph cluster did not answer in time.");
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(1)) << "it sent another operation";
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(1))
+      << "it sent another operation";
   ClusterUnderTest::ForAllOsds("thaw-osd");
 }
 
@@ -430,7 +463,9 @@ TEST(RadosReads, NoMoreThanSomeAreReadAheadAtATime) {
   constexpr int kMany = 100;
   std::atomic<int> refused = 0, answered = 0;
   for (int i = 0; i < kMany; ++i) {
-    engine->ReadAhead(range, [&](const std::unique_ptr<kv::Ahead>& ahead) { ++(ahead == nullptr ? refused : answered); });
+    engine->ReadAhead(range, [&](const std::unique_ptr<kv::Ahead>& ahead) {
+      ++(ahead == nullptr ? refused : answered);
+    });
   }
   EXPECT_EQ(answered, 0);
   EXPECT_GT(refused, kMany / 2);
@@ -449,7 +484,10 @@ TEST(RadosReads, NoMoreThanSomeAreReadAheadAtATime) {
   ASSERT_EQ(kept.back(), nullptr);
   kept.pop_back();
   ASSERT_GT(kept.size(), 1u);
-  EXPECT_EQ(Scan(*engine, {.tablet = kTablet, .begin = "ka", .end = "kz", .ahead = kept.front().get()}, kv::Tier::kMemory), "ka=1 ");
+  EXPECT_EQ(
+      Scan(*engine, {.tablet = kTablet, .begin = "ka", .end = "kz", .ahead = kept.front().get()},
+           kv::Tier::kMemory),
+      "ka=1 ");
   EXPECT_NE(ReadAhead(*engine, range), nullptr);
   kept.front() = ReadAhead(*engine, range);
   EXPECT_NE(kept.front(), nullptr);
@@ -458,7 +496,7 @@ TEST(RadosReads, NoMoreThanSomeAreReadAheadAtATime) {
   EXPECT_NE(ReadAhead(*engine, range), nullptr);
 }
 
-// ---- Tier::kGuarded ------------------------------------------------------------------------------------------------
+// ---- Tier::kGuarded -----------------------------------------------------------------------------
 
 TEST(RadosReads, GuardedReadsAnswerWhatTheProcessKnows) {
   const RadosOptions options = ClusterUnderTest::NewStore();
@@ -471,11 +509,13 @@ TEST(RadosReads, GuardedReadsAnswerWhatTheProcessKnows) {
   std::string value;
   ASSERT_TRUE(*engine->Get(kTablet, "a", kv::Tier::kGuarded, &value));
   EXPECT_EQ(kv::StampOf(value), *first) << "own writes are known, with their stamps";
-  EXPECT_EQ(Read(*engine, "a", kv::Tier::kMemory), "would block") << "that asks for what is there now";
+  EXPECT_EQ(Read(*engine, "a", kv::Tier::kMemory), "would block")
+      << "that asks for what is there now";
   EXPECT_EQ(Read(*engine, "b"), "absent");
   EXPECT_EQ(Guarded(*engine, "b"), "absent");
 
-  // Another process writes: what is known is old, and a write that rests on it is refused. Then it is forgotten.
+  // Another process writes: what is known is old, and a write that rests on it is refused. Then it
+  // is forgotten.
   ASSERT_TRUE(kv::ApplyAndWait(*other, PutOne("a", "2")).ok());
   EXPECT_EQ(Guarded(*engine, "a"), "1");
   kv::Batch stale = PutOne("a", "3");
@@ -486,17 +526,22 @@ TEST(RadosReads, GuardedReadsAnswerWhatTheProcessKnows) {
   EXPECT_EQ(Guarded(*engine, "a"), "2");
 
   std::vector<std::optional<std::string>> values;
-  const std::vector<kv::Point> known = {{kTablet, "a"}, {kTablet, "b"}}, unknown = {{kTablet, "a"}, {kTablet, "c"}};
+  const std::vector<kv::Point> known = {{kTablet, "a"}, {kTablet, "b"}},
+                               unknown = {{kTablet, "a"}, {kTablet, "c"}};
   ASSERT_TRUE(engine->MultiGet(known, kv::Tier::kGuarded, &values).ok());
   EXPECT_TRUE(values[0] && !values[1]);
-  EXPECT_EQ(engine->MultiGet(unknown, kv::Tier::kGuarded, &values).error().code(), ErrorCode::kWouldBlock);
+  EXPECT_EQ(engine->MultiGet(unknown, kv::Tier::kGuarded, &values).error().code(),
+            ErrorCode::kWouldBlock);
 
   kv::Batch gone;
   gone.deletes.push_back({kTablet, "a"});
   ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(gone)).ok());
   EXPECT_EQ(Guarded(*engine, "a"), "absent");
   EXPECT_EQ(Guarded(*other, "a"), "2");
-  EXPECT_EQ(engine->Scan({kTablet, {}, {}}, kv::Tier::kGuarded, [](auto, auto) { return true; }).error().code(), ErrorCode::kWouldBlock);
+  EXPECT_EQ(engine->Scan({kTablet, {}, {}}, kv::Tier::kGuarded, [](auto, auto) { return true; })
+                .error()
+                .code(),
+            ErrorCode::kWouldBlock);
 
   kv::Batch range = PutOne("kept", "1");
   range.range_deletes.push_back({kTablet, "a", "c"});

@@ -1,4 +1,5 @@
-// Parts that are split while they are read and written to, by processes that may die or stand still at any step.
+// Parts that are split while they are read and written to, by processes that may die or stand still
+// at any step.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -35,7 +36,9 @@ std::string HashOf(uint64_t i) {
   kv::StoreBig64(hash.data() + 8, i * 0xC2B2AE3D27D4EB4Full);
   return hash;
 }
-std::string Item(uint64_t i, char kind = '\x01') { return std::string(1, kind) + HashOf(i) + "item" + std::to_string(i); }
+std::string Item(uint64_t i, char kind = '\x01') {
+  return std::string(1, kind) + HashOf(i) + "item" + std::to_string(i);
+}
 const std::string kCounter = std::string("\x02") + "count";
 
 std::string Value(std::string_view text) { return std::string(kv::kStampBytes, '\0').append(text); }
@@ -50,16 +53,19 @@ RadosOptions Quiet() {
 
 using Contents = std::map<std::string, std::string>;  // without stamps
 
-Contents Scan(kv::Engine& engine, bool reverse = false, kv::Tablet tablet = kTablet, const std::string& begin = "",
-              const std::string& end = "") {
+Contents Scan(kv::Engine& engine, bool reverse = false, kv::Tablet tablet = kTablet,
+              const std::string& begin = "", const std::string& end = "") {
   Contents contents;
   std::string last;
-  const Status status = engine.Scan({tablet, begin, end, reverse}, kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
-    EXPECT_TRUE(contents.empty() || (reverse ? key < last : key > last)) << "in order, none twice";
-    last = key;
-    contents.emplace(key, value.substr(kv::kStampBytes));
-    return true;
-  });
+  const Status status =
+      engine.Scan({tablet, begin, end, reverse}, kv::Tier::kAny,
+                  [&](std::string_view key, std::string_view value) {
+                    EXPECT_TRUE(contents.empty() || (reverse ? key < last : key > last))
+                        << "in order, none twice";
+                    last = key;
+                    contents.emplace(key, value.substr(kv::kStampBytes));
+                    return true;
+                  });
   EXPECT_TRUE(status.ok()) << status.error().message();
   return contents;
 }
@@ -81,7 +87,8 @@ Contents Fill(kv::Engine& engine, int items) {
   kv::Batch batch;
   for (int i = 0; i < items; ++i) {
     for (const char kind : {'\x01', '\x03', '\x10', '\x14'}) {
-      const std::string key = Item(static_cast<uint64_t>(i), kind), text(static_cast<size_t>(i % 50), 'v');
+      const std::string key = Item(static_cast<uint64_t>(i), kind),
+                        text(static_cast<size_t>(i % 50), 'v');
       batch.puts.push_back({kTablet, key, Value(text)});
       contents[key] = text;
     }
@@ -100,7 +107,8 @@ void ExpectWhole(const std::vector<kv::Engine*>& engines, const Contents& conten
     for (const char kind : {'\x01', '\x10'}) {
       const std::string begin(1, kind), end(1, static_cast<char>(kind + 1));
       const Contents expected(contents.lower_bound(begin), contents.lower_bound(end));
-      for (const bool reverse : {false, true}) EXPECT_TRUE(Scan(*engine, reverse, kTablet, begin, end) == expected);
+      for (const bool reverse : {false, true})
+        EXPECT_TRUE(Scan(*engine, reverse, kTablet, begin, end) == expected);
     }
     uint64_t bytes = 0, number = 0;
     for (const auto& [key, text] : contents) {
@@ -157,18 +165,22 @@ TEST(RadosSplit, UnitsArePartsAndCountersAreInAll) {
   const auto engine = Open(options), other = Open(options);
   ASSERT_TRUE(engine && other);
   const Contents contents = Fill(*engine, 100);
-  const auto unit = [](kv::Engine& of, const std::string& key) { return of.UnitOf(kTablet, key, kv::Tier::kAny)->part; };
+  const auto unit = [](kv::Engine& of, const std::string& key) {
+    return of.UnitOf(kTablet, key, kv::Tier::kAny)->part;
+  };
   EXPECT_EQ(unit(*engine, Item(1)), unit(*other, Item(2)));
   ASSERT_TRUE(Split(*engine, Item(0)).ok() && Split(*engine, Item(0)).ok());
   std::map<std::string, std::vector<uint64_t>> units;
   for (uint64_t i = 0; i < 100; ++i) {
     units[unit(*engine, Item(i))].push_back(i);
-    EXPECT_EQ(unit(*engine, Item(i)), unit(*engine, Item(i, '\x10'))) << "what has one hash stays together";
+    EXPECT_EQ(unit(*engine, Item(i)), unit(*engine, Item(i, '\x10')))
+        << "what has one hash stays together";
     EXPECT_EQ(unit(*engine, Item(i)), unit(*engine, "\xfft" + Item(i) + std::string(16, 'x')));
   }
   ASSERT_EQ(units.size(), 3);
   EXPECT_EQ(unit(*engine, kCounter), "");
-  const uint64_t here = units.begin()->second[0], near = units.begin()->second[1], far = units.rbegin()->second[0];
+  const uint64_t here = units.begin()->second[0], near = units.begin()->second[1],
+                 far = units.rbegin()->second[0];
 
   for (kv::Engine* each : {engine.get(), other.get()}) {  // one knows, one has to find out
     kv::Batch spans;
@@ -180,8 +192,10 @@ TEST(RadosSplit, UnitsArePartsAndCountersAreInAll) {
     std::vector<std::optional<std::string>> values;
     const std::string keys[] = {Item(here), Item(near), Item(far), kCounter};
     const std::vector<kv::Point> far_apart = {{kTablet, keys[0]}, {kTablet, keys[2]}};
-    EXPECT_EQ(each->MultiGet(far_apart, kv::Tier::kAny, &values).error().code(), ErrorCode::kSpansUnits);
-    const std::vector<kv::Point> together = {{kTablet, keys[0]}, {kTablet, keys[1]}, {kTablet, keys[3]}};
+    EXPECT_EQ(each->MultiGet(far_apart, kv::Tier::kAny, &values).error().code(),
+              ErrorCode::kSpansUnits);
+    const std::vector<kv::Point> together = {
+        {kTablet, keys[0]}, {kTablet, keys[1]}, {kTablet, keys[3]}};
     ASSERT_TRUE(each->MultiGet(together, kv::Tier::kAny, &values).ok());
     EXPECT_TRUE(values[0] && values[1] && values[2]);
     EXPECT_EQ(*kv::CounterOf(*values[2]), 400);
@@ -213,7 +227,8 @@ TEST(RadosSplit, UnitsArePartsAndCountersAreInAll) {
   all.range_deletes.push_back({kTablet, "", ""});
   kv::Batch more = all;
   more.puts.push_back({kTablet, Item(0), Value("x")});
-  EXPECT_EQ(CodeOf(kv::ApplyAndWait(*engine, std::move(more))), ErrorCode::kSpansUnits) << "not with what is in one part alone";
+  EXPECT_EQ(CodeOf(kv::ApplyAndWait(*engine, std::move(more))), ErrorCode::kSpansUnits)
+      << "not with what is in one part alone";
   ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(all)).ok());
   EXPECT_EQ(Scan(*other).size(), 0);
   EXPECT_EQ(CountOf(*other, kCounter), -1);
@@ -225,10 +240,12 @@ TEST(RadosSplit, WhatCannotBeDividedIsNot) {
   ASSERT_TRUE(engine);
   EXPECT_THAT(Split(*engine, "a").error().message(), HasSubstr("never written to"));
   kv::Batch one;
-  for (const char kind : {'\x01', '\x03', '\x10'}) one.puts.push_back({kTablet, Item(5, kind), Value("x")});
+  for (const char kind : {'\x01', '\x03', '\x10'})
+    one.puts.push_back({kTablet, Item(5, kind), Value("x")});
   one.puts.push_back({kTablet, Item(5) + "more", Value("x")});
   ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(one)).ok());
-  EXPECT_THAT(Split(*engine, Item(5)).error().message(), HasSubstr("cannot be divided")) << "all have one hash";
+  EXPECT_THAT(Split(*engine, Item(5)).error().message(), HasSubstr("cannot be divided"))
+      << "all have one hash";
   constexpr kv::Tablet kCatalog{kv::Space::kCatalog, 0}, kPlain{kv::Space::kItems, 9};
   for (const kv::Tablet tablet : {kCatalog, kPlain}) {
     kv::Batch two;
@@ -236,16 +253,22 @@ TEST(RadosSplit, WhatCannotBeDividedIsNot) {
     ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(two)).ok());
   }
   EXPECT_FALSE(Split(*engine, "a", kCatalog).ok());
-  EXPECT_TRUE(Split(*engine, Item(5), kPlain).ok()) << "without other kinds a collection may be divided";
+  EXPECT_TRUE(Split(*engine, Item(5), kPlain).ok())
+      << "without other kinds a collection may be divided";
 }
 
-// ---- while writes go on ----------------------------------------------------------------------------------------------
+// ---- while writes go on -------------------------------------------------------------------------
 
-// Writes items of its own, each with an entry of a local index, and counts them; remembers what is there.
+// Writes items of its own, each with an entry of a local index, and counts them; remembers what is
+// there.
 class Worker {
  public:
   Worker(kv::Engine& engine, uint64_t number, uint64_t items, size_t text_bytes)
-      : engine_(engine), number_(number), items_(items), text_bytes_(text_bytes), random_(number + 100) {}
+      : engine_(engine),
+        number_(number),
+        items_(items),
+        text_bytes_(text_bytes),
+        random_(number + 100) {}
 
   void Step() {
     const uint64_t i = number_ * 1'000'000 + random_.Below(items_);
@@ -254,7 +277,8 @@ class Worker {
     kv::Batch batch;
     batch.guards.push_back({kTablet, item, stamp});
     const bool gone = stamp != 0 && random_.Below(8) == 0;
-    const std::string text = std::to_string(++steps_) + std::string(random_.Below(text_bytes_), 't');
+    const std::string text =
+        std::to_string(++steps_) + std::string(random_.Below(text_bytes_), 't');
     if (gone) {
       batch.deletes = {{kTablet, item}, {kTablet, entry}};
     } else {
@@ -284,7 +308,9 @@ class Worker {
   bool failed() const { return failed_; }
   const Contents& has() const { return has_; }
   int64_t count() const { return count_; }
-  double longest_milliseconds() const { return std::chrono::duration<double, std::milli>(longest_).count(); }
+  double longest_milliseconds() const {
+    return std::chrono::duration<double, std::milli>(longest_).count();
+  }
 
  private:
   kv::Engine& engine_;
@@ -299,8 +325,10 @@ class Worker {
   std::chrono::steady_clock::duration longest_{};
 };
 
-// Workers on the engines in turn, and one that scans. Each works until `enough` of its steps. Returns the longest write.
-double Work(const std::vector<kv::Engine*>& engines, std::deque<Worker>& workers, const std::function<bool(int step)>& enough) {
+// Workers on the engines in turn, and one that scans. Each works until `enough` of its steps.
+// Returns the longest write.
+double Work(const std::vector<kv::Engine*>& engines, std::deque<Worker>& workers,
+            const std::function<bool(int step)>& enough) {
   std::atomic<int> running = static_cast<int>(workers.size());
   std::vector<std::thread> threads;
   for (Worker& worker : workers) {
@@ -322,10 +350,12 @@ double Work(const std::vector<kv::Engine*>& engines, std::deque<Worker>& workers
   return longest;
 }
 
-void ExpectAll(const std::vector<kv::Engine*>& engines, const std::deque<Worker>& workers, const Contents& others = {}) {
+void ExpectAll(const std::vector<kv::Engine*>& engines, const std::deque<Worker>& workers,
+               const Contents& others = {}) {
   Contents contents = others;
   int64_t count = 0;
-  if (others.count(kCounter) > 0) count = *kv::CounterOf(std::string(kv::kStampBytes, '\0') + others.at(kCounter));
+  if (others.count(kCounter) > 0)
+    count = *kv::CounterOf(std::string(kv::kStampBytes, '\0') + others.at(kCounter));
   for (const Worker& worker : workers) {
     contents.insert(worker.has().begin(), worker.has().end());
     count += worker.count();
@@ -354,9 +384,12 @@ TEST(RadosSplit, GoesOnWhileThreeProcessesWrite) {
   const std::vector<PartInfo> parts = Parts(*fresh);
   EXPECT_GE(parts.size(), 8);
   double splits = 0;
-  for (kv::Engine* engine : engines) splits += engine->Statistics()["kv_rados_splits"] + engine->Statistics()["kv_rados_splits_taken_over"];
+  for (kv::Engine* engine : engines)
+    splits += engine->Statistics()["kv_rados_splits"] +
+              engine->Statistics()["kv_rados_splits_taken_over"];
   EXPECT_GE(splits, 7);
-  std::printf("%zu parts, %.0f splits, the longest write took %.0f ms\n", parts.size(), splits, longest);
+  std::printf("%zu parts, %.0f splits, the longest write took %.0f ms\n", parts.size(), splits,
+              longest);
 }
 
 // Answers to writes are lost all the time, those to operations that a split made void as well.
@@ -377,10 +410,13 @@ TEST(RadosSplit, LostAnswersApplyNothingTwice) {
   Work(engines, workers, [](int step) { return step == 250; });
   ExpectAll(engines, workers);
   EXPECT_GE(Parts(*first).size(), 5);
-  EXPECT_GT(first->Statistics()["kv_rados_found_in_ledger"] + second->Statistics()["kv_rados_found_in_ledger"], 10);
+  EXPECT_GT(first->Statistics()["kv_rados_found_in_ledger"] +
+                second->Statistics()["kv_rados_found_in_ledger"],
+            10);
 }
 
-// Batches that are queued one behind the other, each computed from the one before, stay in their order when their part is split.
+// Batches that are queued one behind the other, each computed from the one before, stay in their
+// order when their part is split.
 TEST(RadosSplit, QueuedBatchesStayInOrder) {
   const RadosOptions options = Quiet();
   const auto engine = Open(options), other = Open(options);
@@ -467,7 +503,8 @@ TEST(RadosSplit, OfALog) {
   std::vector<std::thread> writers;
   for (int t = 0; t < 4; ++t) {
     writers.emplace_back([&, t] {
-      for (int i = 0; i < 250; ++i) append(t % 2 == 0 ? *first : *second, static_cast<char>('1' + t % 3), std::to_string(i));
+      for (int i = 0; i < 250; ++i)
+        append(t % 2 == 0 ? *first : *second, static_cast<char>('1' + t % 3), std::to_string(i));
     });
   }
   for (std::thread& writer : writers) writer.join();
@@ -497,14 +534,18 @@ TEST(RadosSplit, OfAQueueLeavesFullParts) {
   for (int i = 0; i < 200; ++i) {
     kv::Batch batch;
     for (int index = 10; index < 20; ++index) {
-      batch.puts.push_back({kLog, "shard" + std::string(kv::kStampBytes, '\0') + std::to_string(index), Value("record"), 5});
+      batch.puts.push_back({kLog,
+                            "shard" + std::string(kv::kStampBytes, '\0') + std::to_string(index),
+                            Value("record"), 5});
     }
     ASSERT_TRUE(kv::ApplyAndWait(*engine, std::move(batch)).ok());
     const auto too_large = [&] {
       const std::vector<PartInfo> parts = Parts(*engine, kLog);
-      return std::any_of(parts.begin(), parts.end(), [](const PartInfo& part) { return part.keys >= 200; });
+      return std::any_of(parts.begin(), parts.end(),
+                         [](const PartInfo& part) { return part.keys >= 200; });
     };
-    for (const auto in_time = For(20'000); too_large() && in_time();) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    for (const auto in_time = For(20'000); too_large() && in_time();)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   const std::vector<PartInfo> parts = Parts(*engine, kLog);
   EXPECT_LE(parts.size(), 13) << "in halves it were twenty";
@@ -513,7 +554,7 @@ TEST(RadosSplit, OfAQueueLeavesFullParts) {
   EXPECT_EQ(engine->Statistics()["kv_rados_splits"], static_cast<double>(parts.size() - 1));
 }
 
-// ---- processes that stop at a step -------------------------------------------------------------------------------------
+// ---- processes that stop at a step --------------------------------------------------------------
 
 class RadosSplitAt : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Step, RadosSplitAt, testing::Range(1, kSteps + 1));
@@ -572,12 +613,14 @@ class HeldSplit {
 
 void AwaitSplitsDone(kv::Engine& engine, const RadosOptions& options, size_t parts) {
   // The parent's header ends in 00 (open), or in 02 and the child's number.
-  const std::string command = RadosCommand(options) + "getxattr " + kObject + " header | od -An -tx1 -v | tr -d ' \\n'";
+  const std::string command =
+      RadosCommand(options) + "getxattr " + kObject + " header | od -An -tx1 -v | tr -d ' \\n'";
   std::string header;
   for (int tries = 0; tries < 300; ++tries) {
     header = ClusterUnderTest::Command(command);
-    if (Parts(engine).size() == parts && header.size() > 2 && header.substr(header.size() - 2) == "00" &&
-        header.substr(header.size() - 10, 2) != "01" && header.substr(header.size() - 10, 2) != "02") {
+    if (Parts(engine).size() == parts && header.size() > 2 &&
+        header.substr(header.size() - 2) == "00" && header.substr(header.size() - 10, 2) != "01" &&
+        header.substr(header.size() - 10, 2) != "02") {
       return;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -585,7 +628,8 @@ void AwaitSplitsDone(kv::Engine& engine, const RadosOptions& options, size_t par
   ADD_FAILURE() << "the split does not end: " << header;
 }
 
-// The process that splits stands still for longer than others wait, then goes on as if nothing had happened.
+// The process that splits stands still for longer than others wait, then goes on as if nothing had
+// happened.
 TEST_P(RadosSplitAt, AProcessThatStandsStillIsReplaced) {
   const RadosOptions options = Quiet();
   HeldSplit split(GetParam(), options, 200);
@@ -593,16 +637,18 @@ TEST_P(RadosSplitAt, AProcessThatStandsStillIsReplaced) {
   ASSERT_TRUE(split.ok() && third);
   const auto &slow = split.slow, &second = split.other;
   std::deque<Worker> workers;
-  for (uint64_t i = 0; i < 4; ++i) workers.emplace_back(i % 2 == 0 ? *second : *third, 1 + i, 50, 50);
+  for (uint64_t i = 0; i < 4; ++i)
+    workers.emplace_back(i % 2 == 0 ? *second : *third, 1 + i, 50, 50);
   const auto both_go_on = [&](int step) { return step >= 60; };
   Work({second.get(), third.get()}, workers, both_go_on);
   AwaitSplitsDone(*third, options, 2);
   const Status& status = split.Release();
-  EXPECT_TRUE(status.ok() || status.error().code() == ErrorCode::kUnavailable) << status.error().message();
+  EXPECT_TRUE(status.ok() || status.error().code() == ErrorCode::kUnavailable)
+      << status.error().message();
   Work({second.get(), third.get(), slow.get()}, workers, [](int step) { return step == 30; });
   ExpectAll({slow.get(), second.get(), third.get()}, workers, split.contents);
-  const double taken_over =
-      second->Statistics()["kv_rados_splits_taken_over"] + third->Statistics()["kv_rados_splits_taken_over"];
+  const double taken_over = second->Statistics()["kv_rados_splits_taken_over"] +
+                            third->Statistics()["kv_rados_splits_taken_over"];
   EXPECT_EQ(taken_over > 0, GetParam() < kSteps);
 }
 
@@ -631,7 +677,8 @@ TEST_P(RadosSplitAt, AProcessThatDiesIsReplaced) {
   const std::string conf = "STATOR_CEPH_CONF=" + ClusterUnderTest::Conf();
   const std::atomic<pid_t> victim = ::fork();
   if (victim == 0) {
-    const char* arguments[] = {"victim", "--gtest_filter=RadosSplitVictim.*", "--gtest_also_run_disabled_tests", nullptr};
+    const char* arguments[] = {"victim", "--gtest_filter=RadosSplitVictim.*",
+                               "--gtest_also_run_disabled_tests", nullptr};
     const char* environment[] = {name_space.c_str(), step.c_str(), conf.c_str(), nullptr};
     ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
     ::execve("/proc/self/exe", const_cast<char**>(arguments), const_cast<char**>(environment));
@@ -644,7 +691,8 @@ TEST_P(RadosSplitAt, AProcessThatDiesIsReplaced) {
     code = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   });
   std::deque<Worker> workers;
-  for (uint64_t i = 0; i < 4; ++i) workers.emplace_back(i % 2 == 0 ? *first : *second, 1 + i, 50, 50);
+  for (uint64_t i = 0; i < 4; ++i)
+    workers.emplace_back(i % 2 == 0 ? *first : *second, 1 + i, 50, 50);
   Work({first.get(), second.get()}, workers, [&](int at) { return at >= 60 && code >= 0; });
   waiter.join();
   EXPECT_EQ(code, SIGKILL);
@@ -721,13 +769,15 @@ TEST_P(RadosSplitAt, ADroppedTabletIsNotSplit) {
       batch.puts.push_back({kTablet, Item(i), Value("x")});
       EXPECT_EQ(CodeOf(kv::ApplyAndWait(*engine, batch)), ErrorCode::kFenced);
       std::string value;
-      EXPECT_EQ(engine->Get(kTablet, Item(i), kv::Tier::kAny, &value).error().code(), ErrorCode::kFenced);
+      EXPECT_EQ(engine->Get(kTablet, Item(i), kv::Tier::kAny, &value).error().code(),
+                ErrorCode::kFenced);
     }
   }
   const std::string rados = RadosCommand(options);
   const std::string cells = ClusterUnderTest::Command(
-      "rados -n client.admin -p stator -N " + options.name_space + " ls | grep -a items. | while read o; do " +
-      std::getenv("STATOR_CLUSTER") + " " + rados + "listomapkeys $o; done | cut -c1 | sort | uniq -c");
+      "rados -n client.admin -p stator -N " + options.name_space +
+      " ls | grep -a items. | while read o; do " + std::getenv("STATOR_CLUSTER") + " " + rados +
+      "listomapkeys $o; done | cut -c1 | sort | uniq -c");
   EXPECT_THAT(cells, testing::Not(testing::ContainsRegex("[kmnr]"))) << cells;
 }
 

@@ -1,7 +1,8 @@
 // libFuzzer: arbitrary text as every kind of expression, run against an item.
 //
-// The first byte picks what the text is parsed as. Checked are: nothing crashes, an error is a validation error, a compiled
-// form gives the same answer twice, and every item that comes out follows the grammar of items.
+// The first byte picks what the text is parsed as. Checked are: nothing crashes, an error is a
+// validation error, a compiled form gives the same answer twice, and every item that comes out
+// follows the grammar of items.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -21,9 +22,18 @@ Substitutions MakeSubstitutions() {
   Substitutions subs;
   Require(subs.SetNames({{"#a", "a"}, {"#b", "b"}, {"#l", "l"}, {"#m", "m"}, {"#d", "a.b"}}).ok());
   std::vector<std::pair<std::string, std::string>> values;
-  for (const auto& [key, value] : std::initializer_list<std::pair<const char*, const char*>>{
-           {":s", "'x'"}, {":n", "1"}, {":m", "-2.5"}, {":b", "x'ab'"}, {":l", "['x', 1]"}, {":q", "{a: 'x'}"},
-           {":e", "<'a', 'b'>"}, {":f", "<1, 2>"}, {":t", "'S'"}, {":o", "true"}, {":z", "null"}}) {
+  for (const auto& [key, value] :
+       std::initializer_list<std::pair<const char*, const char*>>{{":s", "'x'"},
+                                                                  {":n", "1"},
+                                                                  {":m", "-2.5"},
+                                                                  {":b", "x'ab'"},
+                                                                  {":l", "['x', 1]"},
+                                                                  {":q", "{a: 'x'}"},
+                                                                  {":e", "<'a', 'b'>"},
+                                                                  {":f", "<1, 2>"},
+                                                                  {":t", "'S'"},
+                                                                  {":o", "true"},
+                                                                  {":z", "null"}}) {
     values.emplace_back(key, notation::Value(value));
   }
   Require(subs.SetValues(std::move(values)).ok());
@@ -32,12 +42,15 @@ Substitutions MakeSubstitutions() {
 
 const std::string& Item() {
   static const std::string item = notation::Item(
-      "{pk: 'k', a: 1, b: 'text', l: [0, 'x', [1, 2], {x: 1}], m: {a: 'x', l: [1], m: {a: 5}}, s: <'a', 'c'>, n: <1, 3>,"
+      "{pk: 'k', a: 1, b: 'text', l: [0, 'x', [1, 2], {x: 1}], m: {a: 'x', l: [1], m: {a: 5}}, s: "
+      "<'a', 'c'>, n: <1, 3>,"
       " z: null, o: true, bin: x'abc', a.b: 'dotted'}");
   return item;
 }
 
-void CheckErrorCode(const Error& error) { Require(error.code() == ErrorCode::kValidation && !error.message().empty()); }
+void CheckErrorCode(const Error& error) {
+  Require(error.code() == ErrorCode::kValidation && !error.message().empty());
+}
 
 void RunCondition(std::string_view text, Role role) {
   Substitutions subs = MakeSubstitutions();
@@ -59,7 +72,8 @@ void RunProjection(std::string_view text) {
   const std::string once = Project(*projection, model::ItemView(Item()));
   Require(model::CheckItem(once).ok());
   // Lists are compacted, so only projections without indexes can be repeated.
-  if (text.find('[') == std::string_view::npos) Require(Project(*projection, model::ItemView(once)) == once);
+  if (text.find('[') == std::string_view::npos)
+    Require(Project(*projection, model::ItemView(once)) == once);
   TopLevelAttributes(*projection);
 }
 

@@ -1,5 +1,6 @@
-// Two composite keys from the input: whatever they hold, order by value is order by bytes, different keys are different bytes,
-// and no partition's range of keys reaches into another's. The first byte picks the types of the partition and sort key.
+// Two composite keys from the input: whatever they hold, order by value is order by bytes,
+// different keys are different bytes, and no partition's range of keys reaches into another's. The
+// first byte picks the types of the partition and sort key.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -66,7 +67,8 @@ void CheckOne(const Key& key) {
   Require(key.bytes >= key.prefix && key.bytes < stator::table::PrefixEnd(key.prefix));
   const uint64_t hash = stator::table::HashOfKey(key.bytes);
   Require(hash == stator::table::HashOfKey(key.prefix));
-  Require(key.bytes >= stator::table::FirstKeyOfHash(hash) && key.bytes < stator::table::EndOfItemKeys());
+  Require(key.bytes >= stator::table::FirstKeyOfHash(hash) &&
+          key.bytes < stator::table::EndOfItemKeys());
   Require(hash == UINT64_MAX || key.bytes < stator::table::FirstKeyOfHash(hash + 1));
 }
 
@@ -75,7 +77,8 @@ void CheckOne(const Key& key) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view in(reinterpret_cast<const char*>(data), size);
   // Bytes of a catalog are a descriptor or corruption, and a descriptor reads back as itself.
-  const Result<stator::table::TableDescriptor> descriptor = stator::table::TableDescriptor::Decode(in);
+  const Result<stator::table::TableDescriptor> descriptor =
+      stator::table::TableDescriptor::Decode(in);
   if (descriptor.ok()) {
     const std::string again = descriptor->Encode();
     Require(stator::table::TableDescriptor::Decode(again).value().Encode() == again);
@@ -94,7 +97,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Require((a.prefix == b.prefix) == (a.partition == b.partition));
   Require((a.bytes == b.bytes) == (a.partition == b.partition && a.sort == b.sort));
   if (a.partition == b.partition) {
-    Require(Sign(a.bytes.compare(b.bytes)) == Sign(stator::model::CompareValues(ValueView(a.sort), ValueView(b.sort))));
+    Require(Sign(a.bytes.compare(b.bytes)) ==
+            Sign(stator::model::CompareValues(ValueView(a.sort), ValueView(b.sort))));
   } else {
     Require(!b.bytes.starts_with(a.prefix) && !a.bytes.starts_with(b.prefix));
   }

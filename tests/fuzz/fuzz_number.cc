@@ -1,5 +1,5 @@
-// Two numbers, separated by a line feed: canonical and sortable forms round-trip, order by value is order by bytes, and
-// a + b - b is a wherever nothing overflowed.
+// Two numbers, separated by a line feed: canonical and sortable forms round-trip, order by value is
+// order by bytes, and a + b - b is a wherever nothing overflowed.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Attribute values from hostile JSON: whatever is accepted must be a valid item, and must come back from its own JSON as the
-// same bytes.
+// Attribute values from hostile JSON: whatever is accepted must be a valid item, and must come back
+// from its own JSON as the same bytes.
 #include <cstdint>
 #include <cstdlib>
 #include <optional>

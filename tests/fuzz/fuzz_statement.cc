@@ -1,7 +1,8 @@
 // libFuzzer: arbitrary text as a PartiQL statement, run against an item.
 //
-// Checked are: nothing crashes or overflows the stack, an error is a validation error, a parsed statement gives the same
-// answer twice, and every item that comes out follows the grammar of items.
+// Checked are: nothing crashes or overflows the stack, an error is a validation error, a parsed
+// statement gives the same answer twice, and every item that comes out follows the grammar of
+// items.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -20,7 +21,8 @@ void Require(bool condition) {
 const std::vector<std::string>& Parameters() {
   static const std::vector<std::string> parameters = [] {
     std::vector<std::string> out;
-    for (const char* value : {"'x'", "1", "x'ab'", "['x', 1]", "{a: 'x'}", "<'a', 'b'>", "<1, 2>", "null"}) {
+    for (const char* value :
+         {"'x'", "1", "x'ab'", "['x', 1]", "{a: 'x'}", "<'a', 'b'>", "<1, 2>", "null"}) {
       out.push_back(notation::Value(value));
     }
     return out;
@@ -30,7 +32,8 @@ const std::vector<std::string>& Parameters() {
 
 const std::string& Item() {
   static const std::string item = notation::Item(
-      "{pk: 'k', a: 1, b: 'text', l: [0, 'x', [1, 2], {x: 1}], m: {a: 'x', l: [1], m: {a: 5}}, s: <'a', 'c'>, n: <1, 3>,"
+      "{pk: 'k', a: 1, b: 'text', l: [0, 'x', [1, 2], {x: 1}], m: {a: 'x', l: [1], m: {a: 5}}, s: "
+      "<'a', 'c'>, n: <1, 3>,"
       " z: null, o: true, bin: x'abc'}");
   return item;
 }
@@ -38,14 +41,16 @@ const std::string& Item() {
 void Run(std::string_view text) {
   const Result<Statement> statement = ParseStatement(text, Parameters());
   if (!statement.ok()) {
-    Require(statement.error().code() == ErrorCode::kValidation && !statement.error().message().empty());
+    Require(statement.error().code() == ErrorCode::kValidation &&
+            !statement.error().message().empty());
     return;
   }
   const model::ItemView item(Item());
   Require(Evaluate(statement->condition, item) == Evaluate(statement->condition, item));
   Evaluate(statement->condition, model::ItemView());
   const Demands demands = DemandsOf(statement->condition);
-  for (const Demand& demand : demands.all) Require(!demand.attribute.empty() && !demand.value.empty());
+  for (const Demand& demand : demands.all)
+    Require(!demand.attribute.empty() && !demand.value.empty());
   ComparisonsOf(statement->condition);
   Require(model::CheckItem(Project(statement->projection, item)).ok());
   if (statement->kind == StatementKind::kInsert) Require(model::CheckItem(statement->item).ok());
@@ -64,7 +69,8 @@ void Run(std::string_view text) {
 }  // namespace stator::expr
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  // What comes from JSON has no other bytes: statements are valid UTF-8, and how long they may be is checked before.
+  // What comes from JSON has no other bytes: statements are valid UTF-8, and how long they may be
+  // is checked before.
   for (size_t i = 0; i < size; ++i) {
     if (data[i] >= 0x80) return 0;
   }

@@ -46,8 +46,8 @@ class Stack {
                                                      std::make_unique<api::ShapeAuthenticator>());
     stack->heat_ = std::make_unique<server::HeatHistories>(*stack->environment_, true);
     stack->management_ = std::make_unique<server::Management>(
-        *stack->environment_, stack->metrics_, stack->clock_control_, *stack->heat_, [] { return 0; },
-        server::Management::Options{"script", "", 0});
+        *stack->environment_, stack->metrics_, stack->clock_control_, *stack->heat_,
+        [] { return 0; }, server::Management::Options{"script", "", 0});
     server::AddProductChores(*stack->environment_, stack->metrics_, *stack->heat_, kTtlInterval,
                              &stack->chores_);
     stack->chores_.Start();
@@ -268,7 +268,8 @@ Result<std::unique_ptr<Host>> OpenHost(std::string_view where) {
   if (where == "shared") host = MakeSharedMemoryHost();
   if (where == "rados") {
     const char* conf = std::getenv("STATOR_CEPH_CONF");
-    if (conf == nullptr) return ValidationError("STATOR_CEPH_CONF is not set: run ./dev cluster-test");
+    if (conf == nullptr)
+      return ValidationError("STATOR_CEPH_CONF is not set: run ./dev cluster-test");
     host = MakeRadosHost(conf);
   }
   if (!host) return ValidationError(fmt::format("there is no configuration {}", where));

@@ -37,8 +37,9 @@ class Host {
   virtual Status Check() { return OkStatus(); }
 };
 
-// `where` is memory, rocksdb, http (memory behind the project's HTTP server) shared (three servers on one store in memory) or
-// rados (three on one in the cluster of STATOR_CEPH_CONF). The store is empty.
+// `where` is memory, rocksdb, http (memory behind the project's HTTP server) shared (three servers
+// on one store in memory) or rados (three on one in the cluster of STATOR_CEPH_CONF). The store is
+// empty.
 Result<std::unique_ptr<Host>> OpenHost(std::string_view where);
 
 }  // namespace stator::scripts

@@ -93,9 +93,11 @@ class ScriptRun {
         continue;
       }
       Status status = RunStep(step);
-      // Where others write, the counters of global indexes follow a little later (docs/differences.md).
+      // Where others write, the counters of global indexes follow a little later
+      // (docs/differences.md).
       const bool shared = where_ == "rados" || where_ == "shared";
-      for (int again = 0; shared && step.operation == "DescribeTable" && !status.ok() && again < 50; ++again) {
+      for (int again = 0; shared && step.operation == "DescribeTable" && !status.ok() && again < 50;
+           ++again) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
         status = RunStep(step);
       }
@@ -128,10 +130,8 @@ class ScriptRun {
           return ValidationError("expected the body " + Short(expected));
         return OkStatus();
       }
-      case Step::Expect::kError:
-        return CheckError(step);
-      case Step::Expect::kJson:
-        break;
+      case Step::Expect::kError: return CheckError(step);
+      case Step::Expect::kJson: break;
     }
     if (answer_.status != 200 && !StatusIsExpected(step))
       return ValidationError("expected success");
@@ -216,10 +216,10 @@ class ScriptRun {
                                                                                          : 400;
     if (!StatusIsExpected(step) && answer_.status != status)
       return ValidationError(fmt::format("expected HTTP status {}", status));
-    const bool capital =
-        step.error_type == "SerializationException" || step.error_type == "AccessDeniedException" ||
-        step.error_type == "TransactionCanceledException" ||
-        step.error_type == "IdempotentParameterMismatchException";
+    const bool capital = step.error_type == "SerializationException" ||
+                         step.error_type == "AccessDeniedException" ||
+                         step.error_type == "TransactionCanceledException" ||
+                         step.error_type == "IdempotentParameterMismatchException";
     const std::string_view member = capital ? "Message" : "message";
     std::string_view text;
     const bool present = body[member].get(text) == simdjson::SUCCESS;
@@ -292,7 +292,8 @@ int Main(int argc, char** argv) {
     }
   }
   if (files.empty()) {
-    fmt::print(stderr, "usage: script_runner memory|rocksdb|http|shared|rados [--show] FILE.ddb...\n");
+    fmt::print(stderr,
+               "usage: script_runner memory|rocksdb|http|shared|rados [--show] FILE.ddb...\n");
     return 2;
   }
   std::sort(files.begin(), files.end());

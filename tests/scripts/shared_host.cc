@@ -36,7 +36,8 @@ class Exchange final : public http::Exchange {
   void Send(http::Reply reply) override {
     answer_->emplace();
     (*answer_)->status = reply.status;
-    for (auto& [name, value] : reply.headers) (*answer_)->headers.emplace_back(name, std::move(value));
+    for (auto& [name, value] : reply.headers)
+      (*answer_)->headers.emplace_back(name, std::move(value));
     (*answer_)->body = std::move(reply.body);
   }
 
@@ -47,8 +48,9 @@ class Exchange final : public http::Exchange {
   std::optional<Answer>* const answer_;
 };
 
-// Three servers on one store, each with its own engine, catalog, clock and background work; each request goes to the next
-// one. This thread is the loop of all of them, and must never wait for an engine.
+// Three servers on one store, each with its own engine, catalog, clock and background work; each
+// request goes to the next one. This thread is the loop of all of them, and must never wait for an
+// engine.
 class SharedHost final : public Host {
  public:
   explicit SharedHost(Attach attach) : attach_(std::move(attach)) {}
@@ -83,7 +85,8 @@ class SharedHost final : public Host {
       server::Instance::Options served;
       served.port = static_cast<uint16_t>(8101 + i);
       served.connections = [] { return 0; };
-      ASSIGN_OR_RETURN(instances_[i], server::Instance::Open(settings, std::move(engine), std::move(served)));
+      ASSIGN_OR_RETURN(instances_[i],
+                       server::Instance::Open(settings, std::move(engine), std::move(served)));
       TRY(instances_[i]->Start());
       handlers_[i] = instances_[i]->HandlerOf(loop_);
       engines_[i]->ForbidThisThread();
@@ -97,7 +100,9 @@ class SharedHost final : public Host {
     question.headers = {{"X-Stator-Management", "true"}};
     question.body = fmt::format(R"({{"advance": "{}"}})", duration);
     const Answer answer = Ask(question);
-    if (answer.status != 200) return ValidationError(fmt::format("the clock was not moved: {} {}", answer.status, answer.body));
+    if (answer.status != 200)
+      return ValidationError(
+          fmt::format("the clock was not moved: {} {}", answer.status, answer.body));
     return OkStatus();
   }
 
@@ -129,7 +134,8 @@ class SharedHost final : public Host {
 
 std::unique_ptr<Host> MakeSharedMemoryHost() {
   auto memory = std::make_shared<kv::SharedMemory>();
-  return std::make_unique<SharedHost>([memory] { return Result<std::unique_ptr<kv::Engine>>(memory->Attach()); });
+  return std::make_unique<SharedHost>(
+      [memory] { return Result<std::unique_ptr<kv::Engine>>(memory->Attach()); });
 }
 
 std::unique_ptr<Host> MakeRadosHost(std::string ceph_conf) {
