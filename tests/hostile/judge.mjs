@@ -1,0 +1,101 @@
+// The judge of the hostile suite: watches a server from outside while a test attacks it. A probe, a client of its own on a
+// connection of its own, reads one item again and again. At the end the judge says how long the slowest probe took, how many
+// failed, and what the process held at most.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import http from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { call } from '../sdk/harness.mjs';
+
+const kTable = 'witness';
+const kKey = { pk: { S: 'witness' } };
+const kItem = { ...kKey, v: { S: 'still here' } };
+// A probe that takes longer than this fails the test. The bound is generous because two cores run the whole suite; the
+// benchmark `hostile` judges the latency that users should see.
+const kProbeMillis = 2000;
+const kProbeEveryMillis = 20;
+
+const field = (pid, file, name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(fs.readFileSync(`/proc/${pid}/${file}`, 'utf8'))?.[1]);
+
+// Bytes of physical memory that the process holds.
+export const residentBytes = (server) => field(server.child.pid, 'status', 'VmRSS') * 1024;
+// File descriptors that the process has open.
+export const openDescriptors = (server) => fs.readdirSync(`/proc/${server.child.pid}/fd`).length;
+// CPU seconds that the process has used.
+export function cpuSeconds(server) {
+  const fields = fs.readFileSync(`/proc/${server.child.pid}/stat`, 'latin1').replace(/^.*\) /s, '').split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+export class Judge {
+  // Creates the probe's table and item. `server` is a Server of the harness that this process started.
+  static async of(server, { probeMillis = kProbeMillis } = {}) {
+    const judge = new Judge();
+    judge.server = server;
+    judge.probeMillis = probeMillis;
+    const created = await call(server.endpoint, 'CreateTable', {
+      TableName: kTable, BillingMode: 'PAY_PER_REQUEST', KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+      AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
+    });
+    assert.ok(created.status === 200 || created.text.includes('ResourceInUse'), created.text);
+    await call(server.endpoint, 'DescribeTable', { TableName: kTable });
+    const put = await call(server.endpoint, 'PutItem', { TableName: kTable, Item: kItem });
+    assert.equal(put.status, 200, put.text);
+    judge.agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    return judge;
+  }
+
+  // Runs `attack` while the probe reads. Returns what `attack` returned, and in `verdict` {probes, failed, slowestMillis,
+  // peakBytes, peakDescriptors, cpuSeconds}. Asserts that the process lives, that no probe failed, and that none took longer
+  // than the bound.
+  async watch(attack) {
+    const verdict = { probes: 0, failed: [], slowestMillis: 0, peakBytes: residentBytes(this.server), peakDescriptors: 0 };
+    this.verdict = verdict;
+    const cpuBefore = cpuSeconds(this.server);
+    let ended = false;
+    const probing = (async () => {
+      while (!ended) {
+        await this.probe(verdict);
+        await delay(kProbeEveryMillis);
+      }
+    })();
+    const sampling = (async () => {
+      while (!ended && this.lives()) {
+        verdict.peakBytes = Math.max(verdict.peakBytes, residentBytes(this.server));
+        verdict.peakDescriptors = Math.max(verdict.peakDescriptors, openDescriptors(this.server));
+        await delay(10);
+      }
+    })().catch(() => {});  // the process ended between two looks: the assertion below says so
+    let result;
+    try {
+      result = await attack();
+    } finally {
+      ended = true;
+      await Promise.all([probing, sampling]);
+    }
+    assert.ok(this.lives(), `the server is gone:\n${this.server.output}`);
+    verdict.cpuSeconds = cpuSeconds(this.server) - cpuBefore;
+    assert.deepEqual(verdict.failed, [], 'probes of another client failed');
+    assert.ok(verdict.slowestMillis <= this.probeMillis,
+      `a probe of another client took ${verdict.slowestMillis.toFixed(0)} ms (bound ${this.probeMillis} ms)`);
+    return result;
+  }
+
+  async probe(verdict) {
+    const started = performance.now();
+    verdict.probes++;
+    try {
+      const reply = await call(this.server.endpoint, 'GetItem', { TableName: kTable, Key: kKey, ConsistentRead: true },
+        { agent: this.agent, timeout: 60000 });
+      if (reply.status !== 200) verdict.failed.push(`${reply.status} ${reply.text.slice(0, 200)}`);
+      else assert.deepEqual(reply.json().Item, kItem);
+    } catch (error) {
+      verdict.failed.push(String(error));
+    }
+    verdict.slowestMillis = Math.max(verdict.slowestMillis, performance.now() - started);
+  }
+
+  lives() { return (this.server.child.exitCode ?? this.server.child.signalCode) === null; }
+  close() { this.agent.destroy(); }
+}
