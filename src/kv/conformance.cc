@@ -1,4 +1,4 @@
-// The cases about single promises, and the list of all. The random ones are in
+// The cases about single promises, and the list of all cases. The random cases are in
 // conformance_random.cc.
 #include "kv/conformance.h"
 
@@ -138,7 +138,7 @@ Status BatchOrder(const ConformanceOptions& options) {
   first.adds.push_back({kTablet, "n", 5});
   first.fate = std::make_shared<BatchFate>();
   TRY(ApplyAndWait(*engine, first).ok() ? OkStatus() : InternalError("puts and an add"));
-  // Where the counter is in another unit it gets there a little later.
+  // A counter in another unit receives its add a little later.
   Batch counted;
   counted.guards = {{kTablet, "n", 0, first.fate}};
   counted.after = {first.fate};
@@ -225,7 +225,7 @@ Status Scans(const ConformanceOptions& options) {
 Status Barrier(const ConformanceOptions& options) {
   const auto store = options.make();
   ASSIGN_OR_RETURN(const auto engine, store->Open());
-  std::vector<int> order;  // `done`s of accepted batches run one after the other
+  std::vector<int> order;  // the order in which the `done`s of accepted batches run
   uint64_t last = 0;
   bool visible = true;
   const auto look = [&](int i, const Result<uint64_t>& stamp) {
@@ -288,7 +288,7 @@ Status GuardsOnPendingBatches(const ConformanceOptions& options) {
   const auto store = options.make();
   ASSIGN_OR_RETURN(const auto engine, store->Open());
   for (int round = 0; round < 20; ++round) {
-    // A chain, each computed from the one before, none waited for.
+    // A chain of batches, each computed from the one before it, without waiting for any of them.
     std::shared_ptr<BatchFate> before;
     std::string key = "k" + std::to_string(round);
     int refused = 0;
@@ -333,7 +333,7 @@ Status ApplyFromDone(const ConformanceOptions& options) {
   return OkStatus();
 }
 
-// Every `done` runs exactly once, also when the engine goes away with batches queued.
+// Every `done` runs exactly once, even if the engine is destroyed while batches are queued.
 Status CloseWithQueue(const ConformanceOptions& options) {
   const auto store = options.make();
   ASSIGN_OR_RETURN(auto engine, store->Open());

@@ -1,5 +1,5 @@
-// One suite for every engine: what kv/engine.h promises, checked against a model from a seed. It
-// needs no test framework; an engine's own test instantiates the cases:
+// One conformance suite for every engine: it checks the promises of kv/engine.h against a model,
+// from a seed. It needs no test framework; an engine's own test instantiates the cases:
 //
 //   class MyConformance : public testing::TestWithParam<kv::ConformanceCase> {};
 //   TEST_P(MyConformance, Holds) {
@@ -7,7 +7,7 @@
 //     ASSERT_TRUE(status.ok()) << status.error().message() << " seed " << seed;
 //   }
 //   INSTANTIATE_TEST_SUITE_P(All, MyConformance, testing::ValuesIn(kv::ConformanceCases()),
-//   kv::ConformanceCase::NameOf);
+//                            kv::ConformanceCase::NameOf);
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace stator::kv {
 
-// One store. Open is called again after the engine of the last call is gone; with
-// Capabilities::durable it finds what was acknowledged.
+// One store. The suite calls Open again after the previous engine is destroyed; with
+// Capabilities::durable the new engine has all acknowledged batches.
 class StoreUnderTest {
  public:
   virtual ~StoreUnderTest() = default;
@@ -31,12 +31,12 @@ class StoreUnderTest {
 struct ConformanceOptions {
   std::function<std::unique_ptr<StoreUnderTest>()> make;  // a new, empty store
   uint64_t seed = 1;
-  int steps = 2000;  // of each random case
+  int steps = 2000;  // steps of each random case
 };
 
 struct ConformanceCase {
   std::string name;
-  // OK, or what was promised and not kept.
+  // Returns OK, or the promise that the engine broke.
   std::function<Status(const ConformanceOptions&)> run;
 
   template <typename ParamInfo>
@@ -47,7 +47,7 @@ struct ConformanceCase {
 
 std::vector<ConformanceCase> ConformanceCases();
 
-// Every case in turn; the message of a failure names the case and the seed.
+// Runs every case in turn. The message of a failure names the case and the seed.
 Status RunConformance(const ConformanceOptions& options);
 
 }  // namespace stator::kv

@@ -19,7 +19,7 @@ bool InRange(const std::string& key, std::string_view begin, std::string_view en
 
 std::string ValueOf(std::string_view text) { return std::string(kStampBytes, '\0').append(text); }
 
-// Neighbouring ids, ids whose bytes sort differently from their numbers, and every space.
+// Neighboring ids, ids whose bytes sort differently from their numbers, and every space.
 std::vector<Tablet> TestTablets() {
   return {{Space::kCatalog, 1}, {Space::kItems, 1},   {Space::kItems, 2},
           {Space::kItems, 255}, {Space::kItems, 256}, {Space::kLog, 2}};
@@ -59,7 +59,7 @@ void Model::Apply(const Batch& batch, uint64_t stamp) {
 
 Status Model::TakeStamp(Engine& engine, const Batch& batch, Tablet tablet, std::string key,
                         bool written) {
-  // Once a guard on what the batch left there was checked, the stamp does not change any more.
+  // After a guard on the batch's own result was checked, the stamp does not change any more.
   Batch guarded;
   guarded.after = {batch.fate};
   guarded.guards = {{tablet, key, 0, batch.fate}};
@@ -106,7 +106,7 @@ Status Model::TakeStamps(Engine& engine, const Batch& batch) {
 Status Model::ApplyAsIn(Engine& engine, const Batch& batch, uint64_t stamp) {
   Batch plain = batch;
   std::erase_if(plain.puts, [](const Put& put) { return put.key_stamp_offset >= 0; });
-  // Stamps of before, to be compared with.
+  // The stamps before the batch, for the comparison.
   Apply(plain, 0);
   for (const Put& put : plain.puts) TRY(TakeStamp(engine, batch, put.tablet, put.key, true));
   for (const Add& add : plain.adds) TRY(TakeStamp(engine, batch, add.tablet, add.key, true));

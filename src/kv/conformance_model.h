@@ -1,4 +1,4 @@
-// The model that the conformance suite holds engines against, and the checks that compare the two.
+// The model that the conformance suite compares engines with, and the comparisons.
 #pragma once
 
 #include <map>
@@ -17,8 +17,8 @@ namespace stator::kv {
     if (!(condition)) return ::stator::InternalError(std::string(message) + " [" #condition "]"); \
   } while (false)
 
-// Up to `limit` keys and values of a range: by a Scan that may wait, and as callers do that have it
-// read ahead, with a Scan that may not wait and one for what that leaves.
+// Return up to `limit` keys and values of a range. ScanUpTo uses one Scan that may wait. ScanAhead
+// reads ahead as callers on an I/O loop do: a Scan that may not wait, then one for the rest.
 using Visited = std::vector<std::pair<std::string, std::string>>;
 Result<Visited> ScanUpTo(Engine& engine, const Range& range, size_t limit);
 Result<Visited> ScanAhead(Engine& engine, Range range, size_t limit);
@@ -28,22 +28,22 @@ class Model {
   // Every value with its stamp; counters in their stored form.
   using Keys = std::map<std::string, std::string>;
 
-  // Whether the guards hold now.
+  // Returns whether the guards hold now.
   bool Allows(const Batch& batch) const;
-  // What the batch does under `stamp`.
+  // Applies the batch under `stamp`.
   void Apply(const Batch& batch, uint64_t stamp);
-  // As Apply, of a batch with a `fate` that an engine which is not `in_order` has applied: keys may
-  // have stamps of their own, which are found out from the engine.
+  // Applies a batch with a `fate` that an engine which is not `in_order` has applied. Its keys may
+  // have stamps of their own, which are read from the engine.
   Status ApplyAsIn(Engine& engine, const Batch& batch, uint64_t stamp);
-  // Of an engine that is not `in_order`: takes the stamps that the batch's keys have after it was
-  // refused.
+  // For a batch that an engine which is not `in_order` has refused: reads the new stamps of the
+  // batch's keys from the engine.
   Status TakeStamps(Engine& engine, const Batch& batch);
-  // 0 when absent.
+  // Returns the stamp of a key, or 0 if it is absent.
   uint64_t Stamp(Tablet tablet, const std::string& key) const;
   const Keys& keys(Tablet tablet) { return tablets_[tablet]; }
 
-  // Compares everything in the tablets: a whole scan, scans of random ranges in both directions,
-  // Get and MultiGet.
+  // Compares all keys of the tablets by a full scan, scans of random ranges in both directions, Get
+  // and MultiGet.
   Status Matches(Engine& engine, const std::vector<Tablet>& tablets, Random& random);
 
  private:
@@ -54,14 +54,14 @@ class Model {
   std::map<Tablet, Keys> tablets_;
 };
 
-// Random batches over few keys, so that they meet.
+// Makes random batches over few keys, so that they conflict.
 class BatchMaker {
  public:
   BatchMaker(Random& random, std::vector<Tablet> tablets, bool spans_tablets)
       : random_(random), tablets_(std::move(tablets)), spans_tablets_(spans_tablets) {}
 
-  // Guards are taken from the model and hold, except that about one in eight is made to fail. Has
-  // at least one put, whose value is like no other batch's.
+  // Returns a batch with at least one put, whose value differs from that of any other batch. Guards
+  // come from the model and hold, except that about one in eight is made to fail.
   Batch Make(const Model& model);
   std::string RandomKey();
   Tablet RandomTablet() { return tablets_[random_.Below(tablets_.size())]; }
@@ -75,7 +75,7 @@ class BatchMaker {
   uint64_t made_ = 0;
 };
 
-// A value with room for a stamp, then `text`.
+// Returns a value with room for a stamp, followed by `text`.
 std::string ValueOf(std::string_view text);
 std::vector<Tablet> TestTablets();
 

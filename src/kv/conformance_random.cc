@@ -12,13 +12,13 @@
 namespace stator::kv {
 namespace {
 
-// What has an order of its own, of stamps and of `done`s: the store or, without
+// The scopes in which stamps and `done`s are ordered: the whole store or, without
 // atomic_across_tablets, each tablet.
 class Orders {
  public:
   explicit Orders(const Engine& engine) : together_(engine.capabilities().atomic_across_tablets) {}
   Tablet Of(const Batch& batch) const { return together_ ? Tablet{} : batch.puts.front().tablet; }
-  // The last stamp in the order that the batch belongs to.
+  // The last stamp in the scope that the batch belongs to.
   uint64_t& LastStamp(const Batch& batch) { return last_stamps_[Of(batch)]; }
   bool together() const { return together_; }
 
@@ -167,8 +167,8 @@ Status RandomFaults(const ConformanceOptions& options) {
         stamp = *outcome;
       } else if (outcome.error().code() == ErrorCode::kOutcomeUnknown) {
         ++unknown;
-        // The first put of a batch is like no other's: if it is there, under a stamp of its own,
-        // the batch was applied.
+        // The first put of a batch is unique: if its value is there, under a stamp of its own, the
+        // batch was applied.
         const Put& put = batch.puts.front();
         std::string value;
         bool exists = false;
@@ -230,7 +230,7 @@ Status ReadsOfOneState(const ConformanceOptions& options) {
   };
   CONFORMS(ApplyAndWait(*engine, batch(1)).ok(), "the first write");
 
-  // A scan that is not of one state is so within a unit.
+  // A scan that is not of one state is still of one state within a unit.
   ASSIGN_OR_RETURN(const Unit first, engine->UnitOf(points[0].tablet, points[0].key, Tier::kAny));
   ASSIGN_OR_RETURN(const Unit second, engine->UnitOf(points[1].tablet, points[1].key, Tier::kAny));
   const bool scans = engine->capabilities().scans_of_one_state || first == second;
@@ -292,8 +292,8 @@ Status ConcurrentWriters(const ConformanceOptions& options) {
       SeededRandom random(options.seed * kThreads + static_cast<uint64_t>(t));
       std::vector<uint64_t> mine;
       for (int done = 0; done < rounds && !failed;) {
-        // Optimistic: read the number, write one more under a guard on what was read; and count the
-        // same with an add.
+        // Optimistic increment: read the number, write it plus one under a guard on the stamp that
+        // was read, and count the increment with an add.
         std::string value;
         const Result<bool> exists = engine->Get(kTablet, "number", Tier::kAny, &value);
         if (!exists.ok()) {
@@ -330,7 +330,7 @@ Status ConcurrentWriters(const ConformanceOptions& options) {
            "no guarded increment is lost");
   CONFORMS(StampOf(value) == stamps.back(), "the last write has the highest stamp");
   int64_t count = 0;
-  // Where a counter is in another unit than the rest, it gets there a little later.
+  // A counter in another unit than the rest of the batch receives its add a little later.
   for (int look = 0; look == 0 || (!engine->capabilities().in_order && count < kThreads * rounds &&
                                    look < 10'000);
        ++look) {

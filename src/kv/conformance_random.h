@@ -5,16 +5,17 @@
 
 namespace stator::kv {
 
-Status RandomOneByOne(const ConformanceOptions& options);  // each batch against the model
-Status RandomPipelined(
-    const ConformanceOptions& options);  // bursts without waiting, so that engines form groups
-Status RandomReopened(
-    const ConformanceOptions& options);  // bursts, and the store opened again between them
-Status RandomFaults(const ConformanceOptions&
-                        options);  // under a FaultEngine; unknown outcomes resolved by reading
-Status ReadsOfOneState(
-    const ConformanceOptions& options);  // MultiGet and Scan under concurrent writers
-Status ConcurrentWriters(
-    const ConformanceOptions& options);  // guarded increments and adds from several threads
+// Compares the engine with the model after each batch.
+Status RandomOneByOne(const ConformanceOptions& options);
+// Sends bursts of batches without waiting, so that engines form groups.
+Status RandomPipelined(const ConformanceOptions& options);
+// Sends bursts of batches and reopens the store between them.
+Status RandomReopened(const ConformanceOptions& options);
+// Runs under a FaultEngine and resolves unknown outcomes by reading.
+Status RandomFaults(const ConformanceOptions& options);
+// Runs MultiGet and Scan under concurrent writers.
+Status ReadsOfOneState(const ConformanceOptions& options);
+// Increments values under guards, and counters by adds, from several threads.
+Status ConcurrentWriters(const ConformanceOptions& options);
 
 }  // namespace stator::kv

@@ -1,5 +1,5 @@
-// The kv contract: what a storage engine promises to the layers above. Bytes only; no item, no
-// table.
+// The kv contract: the promises of a storage engine to the layers above it. Keys and values are
+// bytes; the contract knows no item and no table.
 //
 // A tablet is a set of keys in bytewise order that the engine stores together and changes
 // atomically. Memory, RocksDB, RADOS and the fault-injecting wrapper pass one conformance suite
@@ -22,11 +22,11 @@
 
 namespace stator::kv {
 
-// Families of keys with different lives. RocksDB keeps each in a column family of its own.
+// Groups of tablets whose keys live differently. RocksDB keeps each space in its own column family.
 enum class Space : uint8_t {
-  kCatalog = 0,  // few, small, read at start
+  kCatalog = 0,  // few small keys, read at start
   kItems = 1,    // items and index entries
-  kLog = 2,      // queues that delete behind themselves, trimmed by ranges
+  kLog = 2,      // queues: appended at one end, trimmed by range deletes at the other
 };
 
 struct Tablet {
@@ -36,42 +36,48 @@ struct Tablet {
 };
 
 // Every value begins with the commit stamp of the batch that wrote it: 8 bytes, little-endian.
-// Writers leave room, the engine fills it in. It is the value's version: it changes with every
-// write and is never reused, not after a delete, not after a restart.
+// Writers leave room, the engine fills it in. The stamp is the value's version: it changes with
+// every write and is never reused, not after a delete, not after a restart.
 inline constexpr size_t kStampBytes = 8;
-// The stamp of a value; 0, which no batch ever has, when it is too short to hold one.
+// Returns the stamp of a value, or 0, which no batch ever has, if the value is too short for one.
 uint64_t StampOf(std::string_view value);
-// Writes `stamp` where StampOf and Put::key_stamp_offset say. The string has the room (CheckBatch).
+// Overwrites the stamp of a value. The value must have at least kStampBytes (CheckBatch).
 void SetStamp(std::string* value, uint64_t stamp);
+// Writes the stamp into a key at Put::key_stamp_offset. The key must have the room (CheckBatch).
 void SetKeyStamp(std::string* key, size_t offset, uint64_t stamp);
 
 // Whether a read may wait for a disk or a network.
 enum class Tier {
-  kMemory,  // answer kWouldBlock rather than wait
-  kAny,
-  // As kMemory, but what is answered may have been replaced meanwhile by another process (it did
-  // stand there once, with its stamp): for writes that guard what they read. kGuardFailed: it may
-  // be known, but is replaced too often. Without other writers: as kMemory.
+  kMemory,  // never waits; kWouldBlock if the answer is not in memory
+  kAny,     // may wait
+  // Never waits, and may return a stale value: one that the key once had, with its stamp, and that
+  // another process may have replaced. For writes that guard what they read. kGuardFailed if other
+  // processes change the key too often to trust the cache. Where no other process writes, the same
+  // as kMemory.
   kGuarded,
 };
 
 struct Capabilities {
-  bool atomic_across_tablets = false;  // one batch (and one Read) may span tablets
-  bool exclusive = false;  // no other process writes: guards on keys whose latch is held may be
-                           // left out, and fences
-  bool blocking = false;   // every call may wait for a network: never call it from an I/O loop
-  bool durable = false;    // an acknowledged batch survives a crash of the process
-  // A Scan sees one state from its first key to its last. Without it, it sees one state for a
-  // stretch of keys and perhaps a later one for the next; it never goes back.
+  bool atomic_across_tablets = false;  // one batch (and one MultiGet) may span tablets
+  // No other process writes to the store: a batch may omit fences, and guards on keys whose latch
+  // the caller holds.
+  bool exclusive = false;
+  bool blocking = false;  // every call may wait for a network: never call it from an I/O loop
+  bool durable = false;   // an acknowledged batch survives a crash of the process
+  // A Scan sees one state of the store from its first key to its last. If false, it sees one state
+  // for a stretch of keys and perhaps a later state for the next stretch, never an earlier one.
   bool scans_of_one_state = true;
   uint64_t max_tablet_bytes = UINT64_MAX;
-  // Batches take effect, and are done, in the order of the calls, and all that one writes has the
-  // stamp of its outcome. Without it this holds for batches on one unit. Of others, keys in other
-  // units than that of the first guard (put, delete) get stamps of their own, counters there get
-  // what is added a little later (also after a put or delete of them that came in between), batches
-  // that do not name it in `after` may overtake it, and kGuardFailed may also say that somebody
-  // else was in the way: read again and try again. A batch that was refused may have given the keys
-  // that it names new stamps.
+  // Batches take effect, and call `done`, in the order of the Apply calls, and everything that a
+  // batch writes carries the stamp of its outcome. If false, this holds only for batches on one
+  // unit. The primary unit of a batch that spans units is the unit of its first guard (else of its
+  // first put, else of its first delete). For such a batch:
+  //  - keys outside the primary unit get stamps of their own;
+  //  - counters outside the primary unit receive their adds a little later, even after a put or
+  //    delete of the counter by a batch that came in between;
+  //  - a later batch that does not name the batch in `after` may overtake it;
+  //  - kGuardFailed may also report a conflict with another writer: read again and retry;
+  //  - if the batch is refused, the keys that it names may have new stamps.
   bool in_order = true;
 };
 
@@ -80,12 +86,12 @@ struct Point {
   std::string_view key;
 };
 
-// What an engine has read already for a Scan that is to come (Engine::ReadAhead). Not thread-safe;
-// once the engine is gone it may only be destroyed.
+// The result of Engine::ReadAhead: data that a later Scan consumes. Not thread-safe. After the
+// engine is destroyed, an Ahead may only be destroyed.
 class Ahead {
  public:
   virtual ~Ahead() = default;
-  // About how many bytes of keys and values it has.
+  // The approximate size of the keys and values read ahead.
   virtual size_t bytes() const = 0;
 };
 
@@ -95,32 +101,32 @@ struct Range {
   std::string_view begin;
   std::string_view end;
   bool reverse = false;
-  // About how many keys, or how many bytes of keys and values, the caller will want; 0: nobody
-  // knows. An engine that reads over a network asks for so many at once; what is visited does not
-  // depend on it.
+  // Hints: about how many keys, and bytes of keys and values, the caller will visit; 0: unknown. An
+  // engine that reads over a network sizes its first request by them. The hints do not change which
+  // keys are visited.
   size_t expected_keys = 0;
   size_t expected_bytes = 0;
-  // What was read ahead for this very range, or null. A Scan takes it and does not wait for that
-  // much; another Scan with it is as if it were not there.
+  // The result of ReadAhead for exactly this range, or null. The first Scan consumes it and does
+  // not wait for the part of the range that it covers; later Scans ignore it.
   Ahead* ahead = nullptr;
 };
 
-// What becomes of a batch, for those that are computed from it before it is durable.
+// The outcome of a batch, for batches that are computed from it before it is durable.
 struct BatchFate {
-  // Set by whoever applied it, in its `done` (or by the engine, before), when it was refused or its
-  // outcome is unknown.
+  // True once the batch was refused or its outcome is unknown. Set by the caller of Apply, in the
+  // batch's `done`, or earlier by the engine.
   std::atomic<bool> failed = false;
-  std::atomic<uint64_t> stamp = 0;  // set by the engine, before it looks at batches that came later
+  std::atomic<uint64_t> stamp = 0;  // set by the engine before it looks at later batches
 };
 using FatePtr = std::shared_ptr<const BatchFate>;
 
-// Holds if `key` has a value with stamp `stamp`; 0 means that the key is absent.
+// A condition of a batch: `key` has a value with stamp `stamp`, or is absent if `stamp` is 0.
 struct Guard {
   Tablet tablet;
   std::string key;
   uint64_t stamp = 0;
-  // If set, the stamp is that of this batch, which was handed to the engine before (by this
-  // process). Name it in Batch::after too.
+  // If set, the expected stamp is the one of this batch, which this process handed to the engine
+  // earlier. Batch::after must name the batch too.
   FatePtr left_by = nullptr;
   uint64_t expected() const {
     return left_by == nullptr ? stamp : left_by->stamp.load(std::memory_order_acquire);
@@ -131,8 +137,8 @@ struct Put {
   Tablet tablet;
   std::string key;
   std::string value;  // its first kStampBytes are overwritten with the commit stamp
-  int key_stamp_offset =
-      -1;  // where in the key to write the stamp, 8 bytes big-endian; -1: nowhere
+  // Where in the key to write the stamp, 8 bytes big-endian; -1: nowhere.
+  int key_stamp_offset = -1;
 };
 
 struct Delete {
@@ -140,8 +146,8 @@ struct Delete {
   std::string key;
 };
 
-// Adds `delta` to a counter: a value of a stamp and a 64-bit little-endian integer; an absent one
-// counts as 0.
+// Adds `delta` to a counter. A counter is a value of a stamp and a 64-bit little-endian integer; an
+// absent counter counts as 0.
 struct Add {
   Tablet tablet;
   std::string key;
@@ -150,173 +156,184 @@ struct Add {
 
 inline constexpr size_t kCounterBytes = kStampBytes + 8;
 std::string EncodeCounter(uint64_t stamp, int64_t count);
-// kCorruption when the value is no counter.
+// Returns the number in a counter's value; kCorruption if the value is not a counter.
 Result<int64_t> CounterOf(std::string_view value);
 
-// Deletes every key of [begin, end) in the tablet; an empty `end`: to the end of the tablet; both
-// empty: all of it.
+// Deletes every key of [begin, end) in the tablet. An empty `end` means the end of the tablet, so
+// two empty bounds delete all keys.
 struct DeleteRange {
   Tablet tablet;
   std::string begin;
   std::string end;
 };
 
-// A tablet's fence is a number, 0 at first, that only rises (Engine::RaiseFence). Holds if it is at
-// most `most`.
+// A condition of a batch: the tablet's fence is at most `most`. A tablet's fence is a number that
+// starts at 0 and only rises (Engine::RaiseFence).
 struct Fence {
   Tablet tablet;
   uint64_t most = 0;
 };
-// Of a tablet that is gone for good: neither written to nor read.
+// The fence of a tablet that is dropped for good: it is neither written to nor read.
 inline constexpr uint64_t kDroppedFence = UINT64_MAX;
 
-// What an engine changes in one operation of its own: a tablet, or a part of one.
+// The keys that an engine can change in one operation: a tablet, or one part of it.
 //
-// With parts a tablet's units are ranges of its keys, without the first byte (the kind) of keys in
-// kItems, so that keys of several kinds with the same 16 bytes behind it (a hash) stay in one unit;
-// the key FF k K x, where x has 16 bytes, is in the unit of K. Units are divided while they are
-// used, never joined. A put with key_stamp_offset is in the unit of its key with the highest stamp
-// (FF..).
+// The units of a tablet with parts are ranges of its keys. In kItems the first byte of a key (its
+// kind) does not count, so that keys of several kinds with the same 16 bytes behind it (a hash)
+// stay in one unit. The key FF k K x, where x has 16 bytes, is in the unit of K. An engine may
+// divide a unit at any time and never joins units. A put with key_stamp_offset belongs to the unit
+// of its key with the highest stamp (FF..).
 struct Unit {
   Tablet tablet;
-  // Which one; opaque. Empty: any of them, of counters in kItems whose first byte is 02: an Add to
-  // one is applied in the unit of the rest of its batch, and a read gives the sum of all units, not
-  // of one state. They cannot be guarded, put or deleted one by one once there are several units.
+  // The name of the part; opaque. Empty for counters in kItems whose first byte is 02: such a
+  // counter is in all units at once. An Add to it is applied in the unit of the rest of its batch,
+  // and a read returns the sum over all units, which is not of one state. Once a tablet has several
+  // units, such a counter cannot be guarded, put or deleted.
   std::string part;
   auto operator<=>(const Unit&) const = default;
 };
 
-// All or nothing. Within one batch a key is named by at most one of puts, deletes and adds, and
-// range deletes come first. Keys whose first byte is FF belong to engines.
+// Changes that are applied together or not at all. At most one of puts, deletes and adds names the
+// same key. Range deletes are applied first. Keys whose first byte is FF belong to engines.
 struct Batch {
-  // Batches that this one was computed from before they were durable: if one of them has failed
-  // when this batch's turn comes, it is refused with kUnavailable. An engine calls `done` of a
-  // refused batch before it looks at later batches.
+  // Batches that this one was computed from before they were durable. If one of them has failed
+  // when this batch's turn comes, this batch is refused with kUnavailable. An engine calls `done`
+  // of a refused batch before it looks at later batches.
   std::vector<FatePtr> after;
-  std::shared_ptr<BatchFate> fate;  // this one's; null: nobody asks
-  // Nobody is in a hurry: an engine whose operations cost much may keep it so long, to send it with
-  // later ones on its unit or once an empty batch has come.
+  std::shared_ptr<BatchFate> fate;  // the outcome of this batch; null if no batch will ask for it
+  // How long the engine may hold this batch back to send it with later batches of the same unit. An
+  // empty batch flushes it.
   int64_t may_wait_micros = 0;
-  std::vector<Fence> fences;  // refused with kFenced, of engines that are not exclusive
+  std::vector<Fence> fences;  // kFenced if one does not hold; exclusive engines ignore them
   std::vector<Guard> guards;
   std::vector<DeleteRange> range_deletes;
   std::vector<Put> puts;
   std::vector<Delete> deletes;
   std::vector<Add> adds;
 
-  // Says nothing about fences: a batch that has nothing else is a barrier.
+  // True if the batch changes and guards nothing. Fences do not count: a batch of fences alone is a
+  // barrier.
   bool empty() const {
     return guards.empty() && range_deletes.empty() && puts.empty() && deletes.empty() &&
            adds.empty();
   }
 };
 
-// True when a batch that it was computed from has failed.
+// Returns whether a batch in `after` has failed.
 bool IsVoid(const Batch& batch);
-// The refusal of a void batch.
+// Returns the error with which engines refuse a void batch.
 Error VoidBatchError();
-// kInternal when a put has no room for a stamp that it asks for. Engines refuse such a batch.
+// Returns kInternal if a put has no room for a stamp that it asks for. Engines refuse such a batch.
 Status CheckBatch(const Batch& batch);
 
-// The stamp of the batch (of the last batch before it, for an empty one), or kGuardFailed (nothing
-// was applied), kUnavailable (nothing was applied), kCorruption (what the batch depends on is
-// damaged; nothing was applied) or kOutcomeUnknown. Where several processes write also kFenced and,
-// without atomic_across_tablets, kSpansUnits (nothing was applied).
+// Receives the stamp of the batch (for an empty batch, that of the last batch before it), or an
+// error:
+//  - kGuardFailed, kUnavailable: nothing was applied;
+//  - kCorruption: data that the batch depends on is damaged; nothing was applied;
+//  - kFenced, and without atomic_across_tablets kSpansUnits: only from engines that are not
+//    exclusive; nothing was applied;
+//  - kOutcomeUnknown: the batch may or may not have been applied.
 using ApplyDone = UniqueFunction<void(Result<uint64_t>)>;
 
-// Messages among the processes of one store. They make things fast, never right: one may be lost.
-// Thread-safe.
+// Messages among the processes of one store. A message may be lost, so correctness must not depend
+// on one; messages only make reactions faster. Thread-safe.
 class Bulletin {
  public:
   virtual ~Bulletin() = default;
-  // Hands a message to every process, this one too, and waits until all have acknowledged it, but
-  // not longer than about three seconds for one that does not answer. An error if it could not be
-  // sent, or not all answered.
+  // Sends a message to every process, the caller's included, and waits until all of them have
+  // acknowledged it; it waits about three seconds for a process that does not answer. An error if
+  // the message could not be sent, or if a process did not answer. Blocks.
   virtual Status Announce(std::string_view message) = 0;
-  // What hears messages, on a thread that it may keep for a while; it must call `acknowledge` once.
-  // Null: nobody any more; then no call is under way.
+  // Receives messages, on a thread that it may keep for a while. Must call `acknowledge` once for
+  // each message.
   using Listener =
       std::function<void(std::string_view message, UniqueFunction<void()> acknowledge)>;
+  // Replaces the listener; null removes it. After a call with null returns, no call of the old
+  // listener is under way.
   virtual void Listen(Listener listener) = 0;
 };
 
-// Thread-safe.
+// A store of keys and values. Thread-safe.
 class Engine {
  public:
   virtual ~Engine() = default;
 
   virtual Capabilities capabilities() const = 0;
 
-  // Reads one key into *value (stamp included) and says whether it exists. Sees durable state only.
-  // kWouldBlock (Tier::kMemory only), kCorruption, kUnavailable.
+  // Reads one key into *value, stamp included, and returns whether it exists. Sees durable state
+  // only. Errors: kWouldBlock (not with Tier::kAny), kCorruption, kUnavailable, kFenced for a
+  // dropped tablet.
   virtual Result<bool> Get(Tablet tablet, std::string_view key, Tier tier, std::string* value) = 0;
 
-  // As Get with Tier::kAny, for callers that have better things to do than wait: `done` gets the
-  // value, or none if the key does not exist, on a thread of the engine, which must not wait there;
-  // or inline, as everything is where the engine answers without a network.
+  // Asynchronous Get with Tier::kAny. Calls `done` with the value, or nullopt if the key is absent,
+  // on an engine thread, which `done` must not block, or inline. Engines without a network always
+  // answer inline.
   using GetDone = UniqueFunction<void(Result<std::optional<std::string>>)>;
   virtual void GetLater(Tablet tablet, std::string_view key, GetDone done);
 
-  // Reads several keys from one state (of one tablet, or of all with atomic_across_tablets).
-  // values->at(i) belongs to points[i].
+  // Reads several keys from one state: of one unit, or of the whole store with
+  // atomic_across_tablets. values->at(i) belongs to points[i]. Errors as of Get; kSpansUnits where
+  // UnitOf says.
   virtual Status MultiGet(std::span<const Point> points, Tier tier,
                           std::vector<std::optional<std::string>>* values) = 0;
 
-  // Calls visit(key, value) for the keys of the range in order (descending when reverse), from one
-  // state (see Capabilities::scans_of_one_state), until it returns false. The views are valid
-  // during the call only. With an error some keys may have been visited already.
+  // Calls visit(key, value) for the keys of the range in order (descending if `reverse`) until it
+  // returns false. All keys are of one state (but see Capabilities::scans_of_one_state). The views
+  // are valid during the call only. Errors as of Get; some keys may have been visited before an
+  // error.
   virtual Status Scan(const Range& range, Tier tier,
                       FunctionRef<bool(std::string_view key, std::string_view value)> visit) = 0;
 
-  // Reads what a Scan of the range would begin with, for callers that have better things to do than
-  // wait. `done` gets it, perhaps empty after an error, on a thread of the engine, which must not
-  // wait there, or inline; or null, always inline: nothing can be read ahead. The range need not
-  // outlive the beginning of `done`.
+  // Reads the first keys of a range asynchronously, for a later Scan (Range::ahead). Calls `done`
+  // with the result, which is empty after an error, on an engine thread, which `done` must not
+  // block, or inline. If the engine cannot read ahead, it calls `done` with null, inline. The range
+  // may be destroyed once `done` begins.
   using AheadDone = UniqueFunction<void(std::unique_ptr<Ahead>)>;
   virtual void ReadAhead(const Range&, AheadDone done) { done(nullptr); }
 
-  // Queues a batch; never waits for it. Batches take effect, and are done, in the order of the
-  // calls: those of one unit, or all with atomic_across_tablets, without which a batch names one
-  // unit only (except that one with nothing but range deletes of one tablet may span its units;
-  // each applies it for itself, so kOutcomeUnknown may mean that some have and some have not).
-  // `done` runs exactly once, on a thread of the engine (where a `blocking` one must not be read),
-  // one after the other (or inline: a refusal, no I/O), when the batch is durable and visible, or
-  // refused. An empty batch is a barrier: it is done when everything before it is. After
-  // kOutcomeUnknown from a failed log write the engine refuses writes with kUnavailable until it is
-  // opened again; reads go on.
+  // Queues a batch and returns; never waits. Calls `done` exactly once, when the batch is durable
+  // and visible, or refused. An empty batch is a barrier: it is done when all earlier batches are.
+  //
+  // Order: batches take effect, and call `done`, in the order of the calls; with
+  // atomic_across_tablets all batches, else those on one unit.
+  // Units: without atomic_across_tablets a batch names one unit only. Exception: a batch of nothing
+  // but range deletes of one tablet may span its units. Each unit then applies it for itself, so
+  // kOutcomeUnknown may mean that some units have applied it and others have not.
+  // Errors: see ApplyDone. After kOutcomeUnknown from a failed write of the log the engine refuses
+  // writes with kUnavailable until it is opened again; reads continue.
+  // Threads: `done` runs on an engine thread, one call after the other, or inline for a refusal
+  // that needs no I/O. It must not read from a `blocking` engine.
   virtual void Apply(Batch batch, ApplyDone done) = 0;
-  // The caller has drawn this key at random and told nobody yet: it is not there. An engine that
-  // remembers so need not look when a guard asks for that, as long as nobody else writes where it
-  // would be.
+  // Hint: the caller has drawn this key at random and no other process knows it, so it is absent. A
+  // guard on its absence then needs no read while no other process writes to the key's unit.
   virtual void NoteUnused(Tablet, std::string_view) {}
 
-  // The unit that holds a key, as far as this process knows; kWouldBlock if the tier may not wait.
-  // A batch that names several is refused with kSpansUnits unless atomic_across_tablets; so is a
-  // MultiGet.
+  // Returns the unit that holds a key, as far as this process knows; kWouldBlock if the answer must
+  // be read and the tier may not wait. Without atomic_across_tablets a batch or MultiGet that names
+  // several units is refused with kSpansUnits.
   virtual Result<Unit> UnitOf(Tablet tablet, std::string_view, Tier) { return Unit{tablet, {}}; }
-  // True if a batch that names one tablet is known to span units; false if not, or if that is not
-  // known. Never waits.
+  // Returns true if a batch on one tablet is known to span units, false if it does not or if that
+  // is unknown. Never waits.
   virtual bool SpansUnits(const Batch&) const { return false; }
-  // Raises a tablet's fence, to which it is a no-op to name a lower one; with kDroppedFence reads
-  // are refused as well (kFenced), and all keys of the tablet may be removed, for nobody will ever
-  // see them. Waits; may be repeated after any error. Engines that are exclusive have no fences and
-  // do nothing.
+  // Raises a tablet's fence; a fence below the current one changes nothing. kDroppedFence drops the
+  // tablet: reads are refused too (kFenced), and the engine may remove its keys. Blocks. May be
+  // repeated after any error. Exclusive engines have no fences and do nothing.
   virtual Status RaiseFence(Tablet, uint64_t) { return OkStatus(); }
-  // Null where no other process can be.
+  // Returns the store's bulletin, or null if only one process can use the store.
   virtual Bulletin* bulletin() { return nullptr; }
 
-  // OK, or why the engine takes no writes.
+  // Returns OK, or the reason why the engine takes no writes.
   virtual Status Health() const = 0;
-  // Approximate bytes on disk (or in memory) of a tablet.
+  // Returns the approximate size of a tablet on disk (or in memory), in bytes.
   virtual uint64_t ApproximateBytes(Tablet tablet) const = 0;
-  // Gauges for /metrics, by name.
+  // Returns gauges for /metrics, by name.
   virtual std::map<std::string, double> Statistics() const = 0;
-  // Writes a consistent copy of the store into a new directory. kUnavailable where the engine
-  // cannot.
+  // Writes a consistent copy of the store into a new directory; kUnavailable if the engine cannot.
   virtual Status Checkpoint(const std::string& directory) = 0;
 };
 
-// Applies and waits for the outcome. For startup, background work and tests; never from a `done`.
+// Applies a batch and waits for its outcome. For startup, background work and tests; never from a
+// `done`.
 Result<uint64_t> ApplyAndWait(Engine& engine, Batch batch);
 
 }  // namespace stator::kv

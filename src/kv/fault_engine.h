@@ -1,4 +1,4 @@
-// Any engine, made unreliable on purpose: by chance from a seed, or at a chosen call.
+// A wrapper that makes any engine unreliable: by chance from a seed, or at a chosen call.
 #pragma once
 
 #include <array>
@@ -15,38 +15,39 @@
 namespace stator::kv {
 
 enum class Fault {
-  kUnavailable,        // Apply: refused, nothing applied
-  kUnknownNotApplied,  // Apply: kOutcomeUnknown, and the batch was not applied
-  kUnknownApplied,     // Apply: kOutcomeUnknown, although the batch was applied
-  kWouldBlock,         // a read with Tier::kMemory
+  kUnavailable,        // Apply: the batch is refused and not applied
+  kUnknownNotApplied,  // Apply: kOutcomeUnknown, and the batch is not applied
+  kUnknownApplied,     // Apply: kOutcomeUnknown, although the batch is applied
+  kWouldBlock,         // a read with a tier other than kAny
   kCorruption,         // a read
 };
 inline constexpr size_t kFaults = 5;
 
 struct FaultOptions {
   uint64_t seed = 1;
-  std::array<double, kFaults> probability = {};  // by Fault, of each call that it applies to
-  // Batches enter the wrapped engine one at a time from a thread of the fault engine, which also
-  // runs every `done`, in the order of the calls, refusals included. Without it refusals run `done`
-  // inline and the rest is the wrapped engine's affair.
+  std::array<double, kFaults> probability = {};  // by Fault: of each call that the fault applies to
+  // If true, batches enter the wrapped engine one at a time from a thread of the fault engine. That
+  // thread also runs every `done`, refusals included, in the order of the calls. If false, refusals
+  // run `done` inline and the wrapped engine runs every other `done`.
   bool delay_done = false;
-  // As a store whose log write failed: after an unknown outcome every write is refused.
+  // If true, every write after an unknown outcome is refused, as by a store whose log write failed.
   bool refuse_after_unknown = false;
 
   double& operator[](Fault fault) { return probability[static_cast<size_t>(fault)]; }
 };
 
-// Thread-safe if the wrapped engine is. Empty batches (barriers) meet no faults of their own.
+// Injects faults into reads and writes of another engine. Thread-safe if the wrapped engine is.
+// Barriers (empty batches) get no faults of their own.
 class FaultEngine final : public Engine {
  public:
   FaultEngine(std::unique_ptr<Engine> inner, FaultOptions options);
   // Runs every outstanding `done`.
   ~FaultEngine() override;
 
-  // The next `count` calls that `fault` applies to meet it, whatever the probabilities.
+  // Makes the next `count` calls that `fault` applies to fail with it, whatever the probabilities.
   void Trigger(Fault fault, int count = 1);
   // With delay_done: holds every `done` back until ReleaseDone, so that a test can look at the
-  // state between.
+  // state in between.
   void HoldDone();
   void ReleaseDone();
   // Replaces the probabilities.
@@ -88,7 +89,7 @@ class FaultEngine final : public Engine {
 
   bool Strikes(Fault fault);
   Status ReadFault(Tier tier);
-  // Passes the batch on, or calls `done` with an injected refusal.
+  // Passes the batch to the wrapped engine, or calls `done` with an injected refusal.
   void ApplyWithFaults(Batch batch, ApplyDone done);
   void Run();
 

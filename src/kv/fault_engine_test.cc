@@ -108,7 +108,7 @@ TEST(FaultEngine, HeldDonesComeLaterInOrderFromItsThread) {
   EXPECT_TRUE(other_thread);
 }
 
-TEST(FaultEngine, DestructionRunsWhatIsHeld) {
+TEST(FaultEngine, DestructorRunsHeldDones) {
   int done = 0;
   {
     FaultEngine engine(std::make_unique<MemoryEngine>(), {.delay_done = true});

@@ -1,4 +1,4 @@
-// An engine that keeps everything in this process's memory and forgets it at the end: for tests and
+// An engine that keeps all data in this process's memory and loses it at the end: for tests and for
 // --in-memory.
 #pragma once
 
@@ -15,11 +15,11 @@
 namespace stator::kv {
 
 // Apply does its work and calls `done` before it returns. A visitor of Scan must not call Apply:
-// readers exclude the writer.
+// readers hold a lock that excludes the writer.
 class MemoryEngine final : public Engine {
  public:
   MemoryEngine() = default;
-  // Stamps batches with what `next_stamp` says, one after the other.
+  // Returns the stamp of a batch. Calls do not overlap.
   using NextStamp = std::function<uint64_t(const Batch& batch)>;
   explicit MemoryEngine(NextStamp next_stamp) : next_stamp_(std::move(next_stamp)) {}
 
@@ -38,12 +38,12 @@ class MemoryEngine final : public Engine {
   Status Checkpoint(const std::string& directory) override;
 
  private:
-  // These three expect the lock to be held.
+  // The caller of these three holds the lock.
   const std::string* Find(Tablet tablet, std::string_view key) const;
   Result<uint64_t> ApplyLocked(Batch& batch);
   void EraseRange(const DeleteRange& range);
 
-  const NextStamp next_stamp_ = nullptr;  // null: counted over the store
+  const NextStamp next_stamp_ = nullptr;  // null: stamps count up over the whole store
   mutable std::shared_mutex mutex_;
   std::map<Tablet, OrderedEntries> tablets_;  // guarded by mutex_
   uint64_t last_stamp_ = 0;                   // guarded by mutex_

@@ -11,20 +11,20 @@
 namespace stator::kv {
 namespace {
 
-// A scan asks for values so many entries ahead, and for the entries themselves twice as far: at a
-// kilobyte each that is about what memory takes to answer while one of them is looked at.
+// How far a scan prefetches values; it prefetches the entries themselves twice as far. With values
+// of a kilobyte this hides the memory latency behind the visit of one entry.
 constexpr int kValuesAhead = 3;
 constexpr int kEntriesAhead = 2 * kValuesAhead;
-constexpr size_t kEntryBytes = 128;  // of most entries, with their keys
+constexpr size_t kEntryBytes = 128;  // covers most entries with their keys
 
-// Goes before a scan, up to a distance that grows with what was visited: a scan of one entry asks
-// for little in vain.
+// Prefetches ahead of a scan. The distance grows with the number of entries visited, so a scan of
+// one entry prefetches little in vain.
 template <typename Iterator, typename Touch>
 class Ahead {
  public:
   Ahead(Iterator at, Iterator last, int distance, Touch touch)
       : at_(at), last_(last), distance_(distance), touch_(touch) {}
-  // Before each step of the scan.
+  // Called before each step of the scan.
   void Step() {
     for (int i = 0; i < (led_ < distance_ ? 2 : 1) && at_ != last_; ++i, ++at_, ++led_)
       touch_(*at_);
@@ -35,7 +35,7 @@ class Ahead {
   Iterator at_;
   const Iterator last_;
   const int distance_;
-  int led_ = 0;  // entries between the scan and here
+  int led_ = 0;  // entries between the scan and the prefetch
   const Touch touch_;
 };
 
@@ -107,8 +107,8 @@ void OrderedEntries::EraseRange(std::string_view begin, std::string_view end) {
 
 OrderedEntries::Tree::const_iterator OrderedEntries::LowerBound(std::string_view key) const {
   const Head head = HeadOf(key);
-  // By heads alone no key is read. Mostly that is the place, for who scans begins before the first
-  // key of some prefix.
+  // Finds the place by heads alone, without reading a key. This is usually enough, because most
+  // scans begin before the first key of some prefix.
   const auto first = tree_.lower_bound(head);
   if (first == tree_.end() || first->head != head || first->entry->key() >= key) return first;
   return tree_.lower_bound(Sought{head, key});
@@ -135,8 +135,8 @@ void OrderedEntries::Scan(
     std::string_view begin, std::string_view end, bool reverse,
     FunctionRef<bool(std::string_view key, std::string_view value)> visit) const {
   if (!end.empty() && begin >= end) return;
-  // One search: where the range ends is seen on the way, for to search for it costs more than to
-  // compare a few keys.
+  // Searches once. The end of the range is recognized on the way: a second search costs more than a
+  // few comparisons of keys.
   if (!reverse) {
     Walk(
         LowerBound(begin), tree_.end(),

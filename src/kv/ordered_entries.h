@@ -1,9 +1,9 @@
-// The keys and values of a tablet in memory, in order. Internal to the memory engine.
+// The keys and values of one tablet in memory, in order. Internal to the memory engine.
 //
-// A search tree of single nodes waits for memory at every step of a search and of a scan, for its
-// nodes lie all over it. Here the tree's nodes hold a dozen entries each, with the first bytes of
-// their keys beside them: a search reads few nodes and mostly no key but the last, and a scan knows
-// entries well before it comes to them.
+// The nodes of a binary search tree are scattered over memory, so a search or scan has a cache miss
+// at every step. Here a B-tree node holds a dozen entries with the first bytes of their keys beside
+// them: a search reads few nodes and usually no key but the last, and a scan can prefetch entries
+// before it reaches them.
 #pragma once
 
 #include <absl/container/btree_set.h>
@@ -19,7 +19,7 @@
 namespace stator::kv {
 
 // Not thread-safe, but any number of threads may call const functions at once. Views of keys and
-// pointers to values are valid until their key is put or erased.
+// pointers to values are valid until the key is put again or erased.
 class OrderedEntries {
  public:
   OrderedEntries() = default;
@@ -27,35 +27,38 @@ class OrderedEntries {
   OrderedEntries& operator=(const OrderedEntries&) = delete;
   ~OrderedEntries();
 
-  // The value of `key`; null if there is none. By a hash, not by the tree.
+  // Returns the value of `key`, or null if it is absent. Looks the key up in a hash table, not in
+  // the tree.
   const std::string* Find(std::string_view key) const;
   void Put(std::string_view key, std::string value);
   void Erase(std::string_view key);
-  // Erases the keys in [begin, end); an empty `end`: to the last.
+  // Erases the keys in [begin, end); an empty `end` means the end of the tablet.
   void EraseRange(std::string_view begin, std::string_view end);
   // Calls visit(key, value) for the keys in [begin, end) (an empty `end`: to the last), descending
-  // if `reverse`, until it returns false.
+  // Calls visit(key, value) for the keys in [begin, end) until it returns false, descending if
+  // `reverse`. An empty `end` means the end of the tablet.
   void Scan(std::string_view begin, std::string_view end, bool reverse,
             FunctionRef<bool(std::string_view key, std::string_view value)> visit) const;
 
   size_t size() const { return index_.size(); }
-  // Of keys and values.
+  // The total size of keys and values.
   uint64_t bytes() const { return bytes_; }
 
  private:
-  // One key and its value, at one place as long as they exist. The key's bytes stand behind it.
+  // One key and its value. Its address does not change while the key exists. The bytes of the key
+  // follow it in memory.
   struct Entry {
     std::string value;
     size_t key_bytes;
     std::string_view key() const { return {reinterpret_cast<const char*>(this + 1), key_bytes}; }
   };
-  // The key's first bytes as a number: two keys whose heads differ are in the order of their heads.
+  // The first bytes of a key as a number. Two keys whose heads differ sort like their heads.
   using Head = uint64_t;
   struct Slot {
     Head head;
     Entry* entry;
   };
-  // A key that is looked for.
+  // The key of a lookup.
   struct Sought {
     Head head;
     std::string_view key;
@@ -79,7 +82,7 @@ class OrderedEntries {
   static Head HeadOf(std::string_view key);
   static Entry* MakeEntry(std::string_view key, std::string value);
   static void FreeEntry(Entry* entry);
-  // The first entry whose key is not less.
+  // Returns the first entry whose key is not less than `key`.
   Tree::const_iterator LowerBound(std::string_view key) const;
   template <typename Iterator, typename Outside>
   static void Walk(Iterator at, Iterator last, Outside outside,

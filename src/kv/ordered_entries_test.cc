@@ -15,8 +15,8 @@ namespace {
 using Model = std::map<std::string, std::string>;
 using Found = std::vector<std::pair<std::string, std::string>>;
 
-// Keys that share their first eight bytes with others, end within them, or hold zeros, so that
-// order by the first bytes alone is often a tie.
+// Keys that share their first eight bytes with other keys, end within them, or hold zeros, so that
+// the first bytes alone often leave a tie.
 std::string SomeKey(SeededRandom& random) {
   static const std::string kPieces[] = {"",         std::string(1, '\0'),    "a",       "abcdefg",
                                         "abcdefgh", std::string("abc\0", 4), "\xff\xff"};
@@ -47,7 +47,7 @@ Found ModelScan(const Model& model, const std::string& begin, const std::string&
   return found;
 }
 
-TEST(OrderedEntries, DoesWhatAMapDoes) {
+TEST(OrderedEntries, AgreesWithStdMap) {
   for (const uint64_t seed : {uint64_t{1}, uint64_t{2}, SystemSeed()}) {
     SCOPED_TRACE(seed);
     SeededRandom random(seed);

@@ -1,4 +1,4 @@
-// What engines in memory, for tests, give as read ahead.
+// The read-ahead results of the engines in memory, for tests.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace stator::kv {
 
 class PartialAhead final : public Ahead {
  public:
-  // The first `keys` keys of the range, said to be of so many bytes.
+  // Covers the first `keys` keys of the range and claims a size of `bytes`.
   PartialAhead(const Range& range, size_t keys, size_t bytes)
       : tablet_(range.tablet),
         begin_(range.begin),
@@ -21,8 +21,8 @@ class PartialAhead final : public Ahead {
         bytes_(bytes) {}
 
   size_t bytes() const override { return bytes_; }
-  // How many keys a Scan of the range has of it (Range::ahead, perhaps null). Once; then it has
-  // none.
+  // Returns how many keys of the range were read ahead (Range::ahead, which may be null) and
+  // consumes them: later calls return 0.
   static size_t Take(const Range& range) {
     auto* const ahead = static_cast<PartialAhead*>(range.ahead);
     return ahead != nullptr && ahead->IsFor(range) ? std::exchange(ahead->keys_, 0) : 0;

@@ -1,12 +1,12 @@
-// Reads with Tier::kGuarded that have no answer.
+// Errors of reads with Tier::kGuarded.
 #pragma once
 
 #include "base/error.h"
 
 namespace stator::kv {
 
-// Whether the error of a read with Tier::kGuarded only says that Tier::kAny has to be asked:
-// nothing is known of the key, or what is known is replaced too often.
+// Returns true if the error of a read with Tier::kGuarded only means that the caller has to read
+// with Tier::kAny: the cache does not know the key, or cannot be trusted for it.
 inline bool IsNotRemembered(const Error& error) {
   return error.code() == ErrorCode::kWouldBlock || error.code() == ErrorCode::kGuardFailed;
 }

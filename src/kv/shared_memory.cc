@@ -90,8 +90,8 @@ class SharedMemory::Member final : public Engine, public Bulletin {
     return blocks ? Status(WouldBlock()) : OkStatus();
   }
 
-  // In turns: nothing, an error, few keys, many, and so many that they had better not be looked at
-  // here.
+  // Returns in turns: no result (null), an empty result, few keys, many keys, and a result too
+  // large to be consumed on this thread.
   void ReadAhead(const Range& range, AheadDone done) override {
     static constexpr size_t kKeys[] = {0, 2, 1000, 1000}, kBytes[] = {0, 100, 1000, SIZE_MAX};
     const size_t turn = aheads_.fetch_add(1) % (std::size(kKeys) + 1);
@@ -138,7 +138,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
     };
     const auto waiting = std::make_shared<Waiting>();
     {
-      // Held during the calls, so that Listen can promise that none is under way.
+      // The lock is held during the calls, so that Listen can promise that none is under way.
       MutexLock lock(store_.listeners_mutex_);
       waiting->left = store_.listeners_.size();
       for (const auto& [member, listener] : store_.listeners_) {
@@ -187,7 +187,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
     return true;
   }
 
-  // Sets *unit to that of the keys. A range by itself may span units.
+  // Sets *unit to the unit of the keys. A range by itself may span units.
   bool Spans(const Batch& batch, std::optional<Unit>* unit) const {
     bool spans = false;
     ForEachKey(batch,
@@ -257,7 +257,7 @@ uint64_t SharedMemory::NextStamp(const Batch& batch) {
   ForEachKey(batch, [&](Tablet of, std::string_view) { tablet = of; });
   if (!tablet) tablet = batch.range_deletes.front().tablet;
   const auto [last, fresh] = stamps_.try_emplace(*tablet, 0);
-  // The first one is different for each, and not in the order of the tablets.
+  // The first stamp differs between tablets and does not rise with their ids.
   if (fresh) last->second = tablet->id * uint64_t{2'654'435'761} % 1009 * 1000;
   return ++last->second;
 }

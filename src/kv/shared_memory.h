@@ -1,5 +1,5 @@
-// A store in memory that several engines share, as processes share a Ceph pool: for tests of what
-// has to hold among processes.
+// A store in memory that several engines share, as processes share a Ceph pool. For tests of the
+// guarantees that hold among processes.
 #pragma once
 
 #include <functional>
@@ -17,20 +17,21 @@ namespace stator::kv {
 // Thread-safe. Outlives its engines.
 class SharedMemory {
  public:
-  // Which part of its tablet a key is in; the same answer every time, and one stretch of keys to a
-  // part. Null: tablets are not divided.
+  // Returns the part of its tablet that a key is in: always the same part, and each part is one
+  // stretch of keys. Null: tablets are not divided.
   using PartOf = std::function<std::string(Tablet tablet, std::string_view key)>;
   explicit SharedMemory(PartOf part_of = nullptr) : part_of_(std::move(part_of)) {}
 
-  // An engine of its own process. It applies and answers inline. With Tier::kGuarded it answers
-  // what it last read or wrote itself, but for some reads.
+  // Returns a new engine that plays a process of its own. It applies batches and answers inline.
+  // With Tier::kGuarded it returns the value that it last read or wrote itself, except that every
+  // few reads it answers kGuardFailed.
   std::unique_ptr<Engine> Attach();
 
  private:
   class Member;
 
   const PartOf part_of_;
-  // Stamps of different tablets say nothing about each other.
+  // Returns the next stamp of the batch's tablet. Stamps of different tablets are not related.
   uint64_t NextStamp(const Batch& batch);
 
   Mutex mutex_;                        // held while a batch is checked and applied

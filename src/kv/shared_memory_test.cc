@@ -32,7 +32,7 @@ Batch PutOne(std::string key) {
   return batch;
 }
 
-TEST(SharedMemory, AFenceKeepsOutWhoDoesNotKnowIt) {
+TEST(SharedMemory, FenceRefusesBatchesThatDoNotKnowIt) {
   SharedMemory memory;
   const auto a = memory.Attach(), b = memory.Attach();
   ASSERT_TRUE(a->RaiseFence(kTablet, 3).ok());
@@ -48,7 +48,7 @@ TEST(SharedMemory, AFenceKeepsOutWhoDoesNotKnowIt) {
   EXPECT_EQ(b->Get(kTablet, "k", Tier::kAny, &value).error().code(), ErrorCode::kFenced);
 }
 
-TEST(SharedMemory, ABatchStaysInItsUnit) {
+TEST(SharedMemory, BatchOnTwoUnitsIsRefused) {
   SharedMemory memory([](Tablet, std::string_view key) { return std::string(key.substr(0, 1)); });
   const auto engine = memory.Attach();
   Batch two = PutOne("a1");
@@ -60,7 +60,7 @@ TEST(SharedMemory, ABatchStaysInItsUnit) {
   EXPECT_NE(*engine->UnitOf(kTablet, "a1", Tier::kAny), *engine->UnitOf(kTablet, "b1", Tier::kAny));
 }
 
-TEST(SharedMemory, WhatOneRememberedAnotherMayHaveReplaced) {
+TEST(SharedMemory, GuardedReadMayBeStale) {
   SharedMemory memory;
   const auto a = memory.Attach(), b = memory.Attach();
   ASSERT_TRUE(ApplyAndWait(*b, PutOne("k")).ok());
@@ -75,7 +75,7 @@ TEST(SharedMemory, WhatOneRememberedAnotherMayHaveReplaced) {
   EXPECT_LT(StampOf(first), StampOf(again));
 }
 
-TEST(SharedMemory, AMessageReachesEverybodyBeforeAnnounceReturns) {
+TEST(SharedMemory, AnnounceReturnsAfterEveryProcessHeard) {
   SharedMemory memory;
   const auto a = memory.Attach(), b = memory.Attach();
   std::string heard;
