@@ -1,4 +1,4 @@
-// What the parts of the transaction engine share.
+// State that the parts of the transaction engine share.
 #pragma once
 
 #include <atomic>
@@ -17,15 +17,16 @@
 namespace stator::kv_tx {
 
 struct Counts {
-  std::atomic<uint64_t> commits = 0;         // of this process's batches that spanned units
-  std::atomic<uint64_t> aborted = 0;         // attempts of them that were taken back
-  std::atomic<uint64_t> conflicts = 0;       // of these, because somebody else was in the way
-  std::atomic<uint64_t> resolved = 0;        // units brought in order for others
-  std::atomic<uint64_t> aborted_others = 0;  // transactions of others that were given up for them
+  std::atomic<uint64_t> commits = 0;    // batches of this process that spanned units
+  std::atomic<uint64_t> aborted = 0;    // attempts of such batches that were rolled back
+  std::atomic<uint64_t> conflicts = 0;  // aborted attempts that lost to another writer
+  std::atomic<uint64_t> resolved = 0;   // units finished for other processes
+  // transactions of other processes that were aborted for that
+  std::atomic<uint64_t> aborted_others = 0;
   std::atomic<uint64_t> undecided_met = 0;
 };
 
-// Keys that have been seen to be counters: these are not looked at again before they are added to.
+// A cache of keys that are known to be counters, so that an add need not read them first.
 // Thread-safe.
 class KnownCounters {
  public:
@@ -56,15 +57,16 @@ struct Core {
   std::atomic<bool> closing = false;
   std::atomic<int64_t> busy = 0;
 
-  // About `micros`, differently every time.
+  // Returns a random duration of about `micros`.
   int64_t Jitter(int64_t micros) {
     return micros / 2 + static_cast<int64_t>(random.Below(static_cast<uint64_t>(micros) + 1));
   }
-  // Longer with every attempt (0, 1, ...), up to about 50 milliseconds.
+  // Returns the pause before the next attempt: it doubles with every attempt (0, 1, ...) up to
+  // about 50 milliseconds.
   int64_t Backoff(int attempt) { return Jitter(attempt < 6 ? int64_t{1000} << attempt : 50'000); }
 };
 
-// While one lives, the engine is not taken down.
+// Keeps the engine alive: the engine's destructor waits until no Busy is left.
 class Busy {
  public:
   explicit Busy(Core& core) : core_(core) { core_.busy.fetch_add(1); }

@@ -1,6 +1,5 @@
-// A process that is cut off from the store at any moment: whoever wants to write hears of it within
-// about the time after which the store says that it does not answer, and what he hears is true. One
-// thread, on a clock of its own.
+// A process is cut off from the store at any moment. Each caller of Apply gets an answer within
+// about the store's deadline, and the answer is true. One thread, on a manual clock.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +29,7 @@ constexpr Tablet kA{kv::Space::kItems, 1};
 constexpr Tablet kB{kv::Space::kItems, 2};
 constexpr Tablet kC{kv::Space::kItems, 3};
 constexpr int64_t kSecond = 1'000'000;
-constexpr int64_t kDeadline = 20 * kSecond;  // of the store
+constexpr int64_t kDeadline = 20 * kSecond;  // the deadline of the store
 
 // Tasks in the order of their times.
 class Timetable final : public Scheduler {
@@ -63,16 +62,15 @@ class Timetable final : public Scheduler {
   bool hurrying_ = false;
 };
 
-// How a store is lost.
+// How the connection to the store is lost.
 enum class Cut {
   kLost,     // no answers; no writes are applied
   kApplied,  // no answers; writes are applied
-  kFull,     // it refuses writes and is read
+  kFull,     // it refuses writes and serves reads
 };
 
-// A connection to the store that is cut after so many operations. From then on each takes the
-// deadline, and fails; of writes nobody knows whether they were applied. A full store takes no time
-// to say so.
+// A connection to the store that is cut after a number of operations. From then on each operation
+// fails after the deadline, and the outcome of writes is unknown. A full store answers at once.
 class Connection final : public PassingOn {
  public:
   Connection(std::unique_ptr<kv::Engine> inner, ManualClock& clock, Timetable& timetable)
@@ -132,14 +130,14 @@ class Connection final : public PassingOn {
   std::optional<int64_t> cut_at_;
 };
 
-// What stands in the way of the write.
+// The state that the write meets.
 enum class Before {
   kNothing,
-  kAnotherWrite,  // of another process: memory is wrong
+  kAnotherWrite,  // by another process: the cache is stale
   kUndecided,     // a transaction of a process that has died
   kCommitted,
   kOwn,    // another transaction of this process, which began just before
-  kRange,  // nothing, but it deletes a range as well: who does that is answered when all is done
+  kRange,  // nothing, but the batch also deletes a range, so `done` waits for the roll-forward
 };
 
 struct World {
@@ -178,8 +176,8 @@ struct World {
     if (!found.ok()) return found.error().message();
     return *found ? value.substr(kv::kStampBytes) : "absent";
   }
-  // "key" of all three becomes `text` on the condition that it is what it is now, and each has a
-  // counter.
+  // "key" in all three tablets becomes `text`, guarded by its current stamp, and the counter of
+  // each tablet rises.
   Batch Write(const std::string& text) {
     Batch batch;
     for (const Tablet tablet : {kA, kB, kC}) {
@@ -214,7 +212,7 @@ struct World {
   std::unique_ptr<TransactionEngine> engine;
 };
 
-// What a process leaves on "key" of B that dies, with its decision in A.
+// The state on "key" of B after a process died, with its decision in A.
 void LeaveBehind(kv::Engine& raw, Decision decision) {
   const TransactionRef self{{7, 8}, kA, RecordKeyOf("other", {7, 8})};
   const std::string note_key = NoteKeyOf("key", self.id);
@@ -233,7 +231,7 @@ void LeaveBehind(kv::Engine& raw, Decision decision) {
 
 class CutOff : public testing::TestWithParam<std::tuple<Before, Cut>> {};
 
-TEST_P(CutOff, WhoWritesHearsOfItInTime) {
+TEST_P(CutOff, CallerIsAnsweredWithinDeadline) {
   const auto [before, how] = GetParam();
   int ok = 0, refused = 0, unknown = 0;
   bool cut = true;
@@ -270,7 +268,7 @@ TEST_P(CutOff, WhoWritesHearsOfItInTime) {
     const std::string where = "cut after " + std::to_string(operations) + " operations: ";
     cut = world.connection->cut_at().has_value();
     ASSERT_TRUE(outcome->result.has_value()) << where;
-    // Who else waits for the store waits in the same thread here.
+    // The other transaction waits for the store in the same thread.
     const int64_t most = kDeadline + (before == Before::kOwn ? kDeadline : 0) + 2 * kSecond;
     const int64_t since = cut ? std::max(now, *world.connection->cut_at()) : now;
     EXPECT_LE(outcome->at - since, most)
@@ -285,7 +283,7 @@ TEST_P(CutOff, WhoWritesHearsOfItInTime) {
     if (before != Before::kUndecided && before != Before::kCommitted) {
       ASSERT_EQ(world.Intents(), 0u) << where << "all is brought in order once the store answers";
     }
-    // B may have been changed by somebody else.
+    // Another process may have changed B.
     const std::string a = world.TextOf(kA, "key"), c = world.TextOf(kC, "key"),
                       b = world.TextOf(kB, "key");
     EXPECT_EQ(a, c) << where;
@@ -309,7 +307,7 @@ TEST_P(CutOff, WhoWritesHearsOfItInTime) {
     (outcome->result->ok()                                           ? ok
      : outcome->result->error().code() == ErrorCode::kOutcomeUnknown ? unknown
                                                                      : refused)++;
-    // And the process serves again.
+    // The process serves again.
     bool served = false;
     for (int tries = 0; tries < 3 && !served; ++tries) {
       auto again = world.Apply(world.Write("again"));

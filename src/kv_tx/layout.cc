@@ -88,7 +88,7 @@ class Reader {
     transaction.record_key = Text();
     return transaction;
   }
-  // A count of things that take at least `bytes` each.
+  // Reads a count of entries that take at least `bytes` each.
   size_t Count(size_t bytes) {
     const uint64_t count = Number(4);
     if (count > rest_.size() / bytes) good_ = false;

@@ -1,24 +1,29 @@
-// What batches that span units leave in the store for a while: intents, notes and records.
+// The data that batches on several units leave in the store for a while: intents, notes and
+// records.
 //
-//   note key   = FF 't' route number:16     beside the intents of one unit; route: a key of that
-//   unit, or ""; number: txid + 0, 1, ... record key = FF 'x' route txid:16       where the batch
-//   is decided; route: a key of the primary unit
+//   note key   = FF 't' route number:16   beside the intents of one unit
+//   record key = FF 'x' route txid:16     where the batch is decided
 //
-//   intent = stamp:8 FE txid:16 primary text(record key) text(note key) new old        in place of
-//   a key's value note   = stamp:8 FD txid:16 primary text(record key) time:8 counts { key } { add
-//   } { range } record = stamp:8 FC state:1 time:8 count:4 { primary text(note key) }
+//   intent  = stamp:8 FE txid:16 primary text(record key) text(note key) new old
+//             in place of a key's value
+//   note    = stamp:8 FD txid:16 primary text(record key) time:8 counts { key } { add } { range }
+//   record  = stamp:8 FC state:1 time:8 count:4 { primary text(note key) }
 //
-//   primary = space:1 id:4                  a tablet
+//   route   = a key of the note's unit, or nothing; for a record, a key of the primary unit
+//   number  = txid + 0, 1, ...            one for each participant
+//   primary = space:1 id:4                a tablet
 //   text    = length:4 bytes
-//   new     = 00                            delete
-//           | 01 text(rest)                 put: what follows the stamp
-//           | 02                            leave as it is: a key that is only guarded
-//   old     = 00 | 01 text(value)           absent, or the value with its stamp
-//   counts  = count:4 count:4 count:4       of keys, adds and ranges
-//   key     = offset:4 text(key)            of an intent; offset: where the note's stamp stands in
-//   it, FFFFFFFF: nowhere add     = delta:8 text(key) range   = text(begin) text(end) deleted when
-//   the batch is committed state   = 01 committed | 02 aborted time    = microseconds since the
-//   epoch, when it was written
+//   new     = 00                          delete
+//           | 01 text(rest)               put: the value behind its stamp
+//           | 02                          keep: a key that is only guarded
+//   old     = 00 | 01 text(value)         absent, or the value with its stamp
+//   counts  = count:4 count:4 count:4     of keys, adds and ranges
+//   key     = offset:4 text(key)          of an intent; offset: place of the note's stamp in
+//                                         the key, FFFFFFFF: nowhere
+//   add     = delta:8 text(key)
+//   range   = text(begin) text(end)       deleted when the batch is committed
+//   state   = 01 committed | 02 aborted
+//   time    = microseconds since the epoch, when it was written
 //
 // Numbers are little-endian. FF 'K' route txid belongs to the unit that `route` belongs to.
 #pragma once
@@ -41,7 +46,7 @@ struct TransactionId {
   auto operator<=>(const TransactionId&) const = default;
 };
 
-// A transaction and the key that decides about it.
+// A transaction, and the key that decides it.
 struct TransactionRef {
   TransactionId id;
   kv::Tablet primary;
@@ -56,18 +61,19 @@ struct Intent {
   TransactionRef transaction;
   std::string note_key;  // in the intent's tablet
   New kind = New::kDelete;
-  std::string_view fresh;               // of kPut, without the stamp
-  std::optional<std::string_view> old;  // with its stamp
+  std::string_view fresh;               // for kPut: the new value without its stamp
+  std::optional<std::string_view> old;  // the old value with its stamp
 
-  // The value that the key has (its stamp is the intent's), or nothing, if the transaction is
-  // committed.
+  // Returns the value that the key has if the transaction is committed, or nullopt if it is
+  // deleted. Its stamp is that of the intent.
   std::optional<std::string> IfCommitted(uint64_t stamp) const;
-  // The same if it is not (the stamp is that of the old value).
+  // Returns the value that the key has if the transaction is not committed, with the stamp of the
+  // old value.
   std::optional<std::string> IfNot() const;
 };
 
 struct NoteKey {
-  std::string key;  // with the stamp in its place, in a decoded note
+  std::string key;  // a decoded note has the stamp in its place
   int stamp_offset = -1;
 };
 
@@ -75,11 +81,11 @@ struct Note {
   TransactionRef transaction;
   int64_t time_micros = 0;
   std::vector<NoteKey> keys;
-  std::vector<kv::Add> adds;  // of the note's tablet, like the ranges
+  std::vector<kv::Add> adds;  // in the note's tablet, like the ranges
   std::vector<kv::DeleteRange> ranges;
 };
 
-// A unit's share of a transaction, as others find it.
+// One unit's part in a transaction, as other processes find it.
 struct Share {
   kv::Tablet tablet;
   std::string note_key;
@@ -92,17 +98,18 @@ struct Record {
 };
 
 inline constexpr char kEngineKey = '\xff';
-inline constexpr std::string_view kEngineKeys = "\xff";  // where they begin
+inline constexpr std::string_view kEngineKeys = "\xff";  // the first engine key
 inline constexpr char kNoteKind = 't';
 inline constexpr char kRecordKind = 'x';
 
 std::string NoteKeyOf(std::string_view route, TransactionId id);
 std::string RecordKeyOf(std::string_view route, TransactionId id);
-// The transaction in a note's or record's key; nothing if it is no such key.
+// Returns the transaction of a note or record by its key; nullopt for other keys.
 std::optional<TransactionId> IdOfKey(std::string_view key);
-// What says which unit a key belongs to: of a note's or record's key the route, of others the key.
+// Returns the key that determines the unit of `key`: the route of a note or record, else the key
+// itself.
 std::string_view RouteOf(std::string_view key);
-// The first key of a kind, and the end of them.
+// The first key of a kind, and the end of the kind's keys.
 std::string FirstOfKind(char kind);
 std::string EndOfKind(char kind);
 
@@ -110,11 +117,11 @@ inline bool IsIntent(std::string_view value) {
   return value.size() > kv::kCounterBytes && static_cast<uint8_t>(value[kv::kStampBytes]) == 0xFE;
 }
 
-// With zeros in place of the stamp.
+// The encoders write zeros in place of the stamp.
 std::string EncodeIntent(const Intent& intent);
 std::string EncodeNote(const Note& note);
 std::string EncodeRecord(const Record& record);
-// kCorruption. The views of an intent are into `value`.
+// The decoders return kCorruption for anything else. The views of an intent point into `value`.
 Result<Intent> DecodeIntent(std::string_view value);
 Result<Note> DecodeNote(kv::Tablet tablet, std::string_view value);
 Result<Record> DecodeRecord(std::string_view value);

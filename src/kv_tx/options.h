@@ -11,28 +11,28 @@ namespace stator::kv_tx {
 class Scheduler;
 
 struct Options {
-  // Real time, which is about the same in all processes: never one that users drive. Null: the
-  // system's. Outlives the engine.
+  // A clock of real time that is about equal in all processes, never one that a user moves. Null:
+  // the system's clock. Must outlive the engine.
   const Clock* clock = nullptr;
-  // Of the system, unless it is 0.
+  // The seed of the random source; 0: a seed from the operating system.
   uint64_t seed = 0;
-  // Threads that read, and wait for others, for batches that span units.
+  // The number of threads that read, and wait for other transactions, for batches that span units.
   int threads = 8;
-  // Instead of threads. Outlives the engine.
+  // Replaces the threads. Must outlive the engine.
   Scheduler* scheduler = nullptr;
-  // How long somebody else's transaction may be undecided, since this process met it, before it is
-  // aborted.
+  // How long a transaction of another process may stay undecided after this process first met it,
+  // before this process aborts it.
   int64_t patience_micros = 1'000'000;
-  // How long a batch is tried again when others are in its way, and how old it may be when it
+  // How long a batch is retried when other writers are in its way, and how old it may be when it
   // commits.
   int64_t give_up_micros = 10'000'000;
-  // How long the outcome of a commit is looked for before it is reported to be unknown.
+  // How long the outcome of a commit is looked for before kOutcomeUnknown is reported.
   int64_t find_out_micros = 10'000'000;
-  // How long a transaction may leave behind what it needs no more, so that that goes with
-  // operations of others. Who meets it meanwhile has a record to read.
+  // How long the clean-up after a commit may be held back to share operations with later batches. A
+  // reader that meets an intent meanwhile has to read the record.
   int64_t clean_up_micros = 50'000;
-  // How long it stays on record that somebody else's transaction was aborted. It must be longer
-  // than any process may stand still.
+  // How long the record of a transaction that another process aborted is kept. Must be longer than
+  // any process may stand still.
   int64_t keep_aborted_micros = int64_t{24} * 3600 * 1'000'000;
 };
 

@@ -48,7 +48,7 @@ class Division {
  private:
   using Place = std::pair<kv::Tablet, std::string>;
 
-  // The key that says which unit a put belongs to.
+  // Returns the key that determines the unit of a put.
   static std::string RouteOfPut(const kv::Put& put) {
     std::string route = put.key;
     if (put.key_stamp_offset >= 0)
@@ -77,7 +77,8 @@ class Division {
     return OkStatus();
   }
 
-  // A counter that may be in any unit gets the first one, if there are several.
+  // Replaces a unit without a part (a counter that may be in any unit) by the tablet's first unit,
+  // if there are several.
   Status ChooseUnit(kv::Unit* unit, std::string* route) {
     if (!unit->part.empty()) return OkStatus();
     ASSIGN_OR_RETURN(kv::Unit first, core_.inner.UnitOf(unit->tablet, {}, tier_));
@@ -87,7 +88,7 @@ class Division {
     return OkStatus();
   }
 
-  // The participant for a unit; null: it is the primary one.
+  // Returns the participant for a unit, or null for the primary unit.
   Result<Participant*> For(kv::Unit unit, std::string route) {
     const auto fits = [&](const kv::Unit& other) {
       return other.tablet == unit.tablet && (other.part == unit.part || unit.part.empty());
@@ -97,8 +98,8 @@ class Division {
       if (fits(each.unit) && each.ranges.empty()) return &each;
     }
     TRY(ChooseUnit(&unit, &route));
-    // The unit of a key that was asked for before may have been divided since. Two participants of
-    // one route would have one note.
+    // The unit of an earlier key may have been divided since it was looked up. Two participants
+    // with the same route would share one note key.
     for (Participant& each : plan_.participants) {
       if (each.unit.tablet == unit.tablet && each.route == RouteOf(route) && each.ranges.empty())
         return &each;
@@ -116,7 +117,7 @@ class Division {
     return For(std::move(unit), std::string(key));
   }
 
-  // Of a key that may be guarded and changed.
+  // Returns the change of a key that the batch may guard and write.
   Change& ChangeOf(Participant* of, kv::Tablet tablet, const std::string& key) {
     const auto number = static_cast<size_t>(of - plan_.participants.data());
     const auto [found, fresh] = changes_.try_emplace({tablet, key}, number, of->changes.size());
@@ -131,8 +132,8 @@ class Division {
         plan_.commit.range_deletes.push_back(range);
         native_.push_back(&range);
       } else if (!WrittenInto(range)) {
-        // Apart from keys, also where the primary's are: it is done after the decision, with the
-        // note, and may go beyond the unit.
+        // A participant of its own, even in the primary unit: its range is deleted after the
+        // decision, together with the note, and may reach beyond the unit.
         Add(first, range.begin).ranges.push_back(range);
       } else {
         TRY(Empty(range));
@@ -207,7 +208,7 @@ class Division {
     return OkStatus();
   }
 
-  // A key of a range, unless it is added to.
+  // Adds the delete of a key in an emptied range, unless the batch adds to the key.
   Status AddEmptied(kv::Tablet tablet, const std::string& key) {
     const bool added = std::any_of(batch_.adds.begin(), batch_.adds.end(), [&](const kv::Add& add) {
       return add.tablet == tablet && add.key == key;
@@ -263,13 +264,14 @@ class Division {
   const bool apart_;
   const kv::Tier tier_;
   Plan plan_;
-  kv::Unit unit_;                               // the primary one
-  std::vector<const kv::DeleteRange*> native_;  // in the commit
+  kv::Unit unit_;                               // the primary unit
+  std::vector<const kv::DeleteRange*> native_;  // ranges deleted by the commit
   std::map<Place, bool> emptied_;  // keys of other ranges that the batch does not name itself
-  std::map<Place, std::pair<size_t, size_t>> changes_;  // participant, change of it
+  std::map<Place, std::pair<size_t, size_t>> changes_;  // participant, index of its change
 };
 
-// What the transaction finds in a cell. Nothing: an undecided intent.
+// Stores what the transaction finds in a cell in *change. Returns false, and sets *met, for an
+// undecided intent.
 Result<bool> TakeCell(Resolver& resolver, kv::Tier tier, std::optional<std::string> cell,
                       kv::Tablet tablet, Change* change, std::optional<Met>* met) {
   change->cell_stamp = cell ? kv::StampOf(*cell) : 0;
@@ -284,8 +286,8 @@ Result<bool> TakeCell(Resolver& resolver, kv::Tier tier, std::optional<std::stri
     met->emplace(Met{intent.transaction, {tablet, intent.note_key}});
     return false;
   }
-  // That the intent still stands there when this transaction prepares, which guards its stamp,
-  // makes sure that it was so decided.
+  // The prepare guards the intent's stamp. If the intent still stands then, this decision was
+  // right.
   change->old =
       decision == Decision::kCommitted ? intent.IfCommitted(change->cell_stamp) : intent.IfNot();
   change->rolling = resolver.RollOf(intent.transaction.id, intent.note_key);
@@ -301,7 +303,7 @@ bool IsRolling(const Resolver& resolver, std::string_view cell) {
   return intent.ok() && resolver.RollOf(intent->transaction.id, intent->note_key) != nullptr;
 }
 
-// Of a guard of the batch, on what was read.
+// Returns whether a guard of the batch holds for what was read.
 bool Holds(const kv::Guard& guard, const Change& change) {
   const uint64_t stamp = change.old ? kv::StampOf(*change.old) : 0;
   if (guard.left_by == nullptr) return guard.stamp == stamp;
@@ -321,8 +323,8 @@ Status CheckChange(Change* change) {
   return OkStatus();
 }
 
-// Adds outside the primary unit are done after the decision, when nobody can be told any more that
-// there is no counter.
+// Checks that keys to be added to are counters. Adds outside the primary unit happen after the
+// decision, too late to report an error to the caller.
 Status CheckCounters(Core& core, kv::Tier tier, kv::Tablet tablet,
                      const std::vector<kv::Add>& adds) {
   for (const kv::Add& add : adds) {
@@ -339,7 +341,8 @@ Status CheckCounters(Core& core, kv::Tier tier, kv::Tablet tablet,
   return OkStatus();
 }
 
-// Nothing would be lost if it were found out by the commit only, but for the prepares.
+// Checks the guards on the primary unit early. The commit would find the same, but only after the
+// prepares.
 Result<std::optional<Met>> CheckPrimaryGuards(Core& core, Resolver& resolver, kv::Tier tier,
                                               const Plan& plan) {
   for (const kv::Guard& guard : plan.commit.guards) {
@@ -350,7 +353,8 @@ Result<std::optional<Met>> CheckPrimaryGuards(Core& core, Resolver& resolver, kv
     found = core.inner.Get(guard.tablet, guard.key, tier, &cell);
     if (!found.ok() && found.error().code() == ErrorCode::kWouldBlock)
       return std::move(found).error();
-    // It has waited for an answer for long: not once more for each guard, and then for the commit.
+    // The read has already waited for long: do not wait again for each further guard and for the
+    // commit.
     if (!found.ok() && found.error().code() == ErrorCode::kUnavailable)
       return std::move(found).error();
     if (!found.ok() || (*found ? kv::StampOf(cell) : 0) == guard.expected()) continue;
@@ -385,8 +389,8 @@ Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, k
       std::string cell;
       Result<bool> found = core.inner.Get(tablet, change.key, kv::Tier::kGuarded, &cell);
       if (found.ok()) {
-        // A cell that does not fit the guard may be old. An intent may be one that this process is
-        // just rolling forward.
+        // A cached cell that does not fit the guard may be stale. A cached intent may be one that
+        // this process is just rolling forward.
         if (guess && (!*found || !IsIntent(cell) || IsRolling(resolver, cell))) {
           const std::optional<std::string> remembered =
               *found ? std::optional(std::move(cell)) : std::nullopt;
@@ -400,7 +404,7 @@ Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, k
       }
       const bool expects_absence =
           change.guard && change.guard->stamp == 0 && change.guard->left_by == nullptr;
-      // What others change often may well be there.
+      // A key that others change often is likely to be present.
       guessed &=
           !found.ok() && found.error().code() == ErrorCode::kWouldBlock &&
           (change.guard ? expects_absence : change.kind == Intent::New::kPut && !change.delta);

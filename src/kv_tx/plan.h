@@ -12,26 +12,27 @@
 
 namespace stator::kv_tx {
 
-// What becomes of one key outside the primary unit.
+// The change of one key outside the primary unit.
 struct Change {
   std::string key;
-  int stamp_offset = -1;  // where the prepare's stamp comes to stand in the key
+  int stamp_offset = -1;  // where the stamp of the prepare is written in the key
   Intent::New kind = Intent::New::kKeep;
-  std::string fresh;  // of a put: the value, with room for a stamp
-  std::optional<int64_t>
-      delta;  // of a put: what is added to the old count for it, or to 0 if the key is `emptied`
+  std::string fresh;  // for kPut: the new value, with room for a stamp
+  // For a put that replaces an add: the number to add to the old count, or to 0 if `emptied`.
+  std::optional<int64_t> delta;
   bool emptied = false;
-  std::optional<kv::Guard> guard;  // what the batch expects
-  std::optional<std::string> old;  // the value that the transaction finds, with its stamp
-  // What stands there when it prepares: that value or a decided intent, by its stamp. Or, where an
-  // intent of this process is just being rolled forward, what that operation leaves: the prepare
-  // goes behind it.
+  std::optional<kv::Guard> guard;  // the condition of the batch on this key
+  std::optional<std::string> old;  // the value that the transaction read, with its stamp
+  // The cell that the prepare expects: that value, or a decided intent, by its stamp. If this
+  // process is just rolling the intent forward, cell_left_by is that operation and the prepare is
+  // queued behind it.
   uint64_t cell_stamp = 0;
   kv::FatePtr cell_left_by;
-  kv::FatePtr rolling;  // that operation
+  kv::FatePtr rolling;  // the roll-forward operation, if any
 };
 
-// The part of a unit other than the primary one. (It may be the same unit.)
+// The part of a batch in one unit other than the primary one. Several participants may share a
+// unit.
 struct Participant {
   kv::Unit unit;
   std::string route;  // a key of the unit
@@ -44,24 +45,25 @@ struct Participant {
 struct Plan {
   kv::Tablet primary;
   std::string route;  // a key of the primary unit
-  kv::Batch commit;   // the primary unit's part; without `after` and `fate`
+  kv::Batch commit;   // the batch on the primary unit, without `after` and `fate`
   std::vector<Participant> participants;
 };
 
-// Divides a batch. Keys named by ranges that the batch also writes into become deletes of their
-// own. The old values are not read yet. With `apart` no range is left to the commit. kUnavailable:
-// too many keys. kWouldBlock, with Tier::kMemory (else kAny): it would have to wait.
+// Divides a batch. Each key in a range that the batch also writes into becomes a delete of its own.
+// Does not read old values. With `apart`, the commit contains no ranges. Errors: kUnavailable if
+// the ranges have too many keys; kWouldBlock, with Tier::kMemory, if the answer must be read.
 Result<Plan> Divide(Core& core, const kv::Batch& batch, bool apart, kv::Tier tier);
 
-// Somebody's transaction that is not decided yet.
+// An undecided transaction of another writer that is in the way.
 struct Met {
   TransactionRef transaction;
   Share share;
 };
 
-// Reads the old values of all changes, checks guards; the tier as of Divide. With `guess`, a value
-// that only the disk knows is taken for absent where the batch does not guard it: prepare finds
-// out. Nothing: ready to prepare. kGuardFailed: a guard does not hold.
+// Reads the old values of all changes and checks the guards, with the tier of Divide. With `guess`,
+// a key that only the store knows is assumed to be absent if the batch does not guard it as
+// present; the prepare checks the assumption. Returns nullopt if the plan is ready to prepare, else
+// the transaction in the way. kGuardFailed if a guard does not hold.
 Result<std::optional<Met>> ReadOld(Core& core, Resolver& resolver, bool guess, kv::Tier tier,
                                    Plan* plan);
 

@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kTries = 200;
 constexpr size_t kHeld = 64;         // cells that a scan keeps from the first intent on
-constexpr size_t kLastRecords = 16;  // that a reverse scan of a log takes at once
-// A transaction that is under way is mostly over by then.
+constexpr size_t kLastRecords = 16;  // records that a reverse scan of a log reads at once
+// Most transactions under way have ended by then.
 constexpr int64_t kKickUndecidedMicros = 100'000;
 
 Error WouldBlock() {
@@ -58,8 +58,8 @@ Result<Reader::Seen> Reader::See(kv::Tablet tablet, std::string_view key, std::s
     } else {
       ASSIGN_OR_RETURN(decision, resolver_.Find(intent.transaction));
       if (decision != Decision::kCommitted) {
-        // "No record" and "aborted" are said of finished transactions too: not of one whose intent
-        // still stands there.
+        // kUndecided and kAborted are also answered for finished transactions. They are right only
+        // if the intent still stands.
         std::string again;
         ASSIGN_OR_RETURN(const bool found, core_.inner.Get(tablet, key, kv::Tier::kAny, &again));
         if (!found) return Seen{};
@@ -96,7 +96,7 @@ void Reader::GetLater(kv::Tablet tablet, std::string_view key, kv::Engine::GetDo
       [this, tablet, key = std::string(key), done = std::move(done),
        busy = std::make_unique<Busy>(core_)](Result<std::optional<std::string>> cell) mutable {
         if (!cell.ok() || !*cell || !IsIntent(**cell)) return done(std::move(cell));
-        // To find out what it means may have to wait.
+        // Looking up the decision may block.
         core_.scheduler.Post([this, tablet, key = std::move(key), done = std::move(done),
                               cell = std::move(**cell), busy = std::move(busy)]() mutable {
           Decisions decisions;
@@ -110,13 +110,14 @@ void Reader::GetLater(kv::Tablet tablet, std::string_view key, kv::Engine::GetDo
 struct Reader::UnitRead {
   explicit UnitRead(Core& core) : busy(core) {}
   const Busy busy;
-  std::vector<size_t> members;  // of the points
+  std::vector<size_t> members;  // indexes into the points
   std::vector<kv::Point> points;
   Values cells;
   Status status;
 };
 
-// Each unit's cells are from one state; several units' are not from the same.
+// Reads the cells of all points. The cells of one unit are of one state; those of different units
+// are not.
 Status Reader::ReadCells(std::span<const kv::Point> points, Values* cells, bool* one_unit) {
   const bool one_tablet = std::all_of(points.begin(), points.end(), [&](const kv::Point& point) {
     return point.tablet == points.front().tablet;
@@ -137,7 +138,7 @@ Status Reader::ReadCells(std::span<const kv::Point> points, Values* cells, bool*
   }
   *one_unit = false;
   cells->assign(points.size(), std::nullopt);
-  // All at once: the last one on this thread.
+  // Reads all units at once, the last one on this thread.
   const auto left = std::make_shared<std::atomic<size_t>>(units.size());
   size_t begun = 0;
   for (const auto& [unit, read] : units) {
@@ -179,21 +180,23 @@ Status Reader::MultiGet(std::span<const kv::Point> points, kv::Tier tier, Values
   }
   for (int i = 0; i < kTries; ++i) {
     const Status read = Snapshot(points, values);
-    // A split came between asking for the units and reading them, or others write all the time.
+    // A unit was divided between the lookup of units and the read, or other writers change the keys
+    // all the time.
     if (read.ok() || read.error().code() != ErrorCode::kSpansUnits) return read;
   }
   return BusyError();
 }
 
-// Cells are read again until two reads in a row are equal: then all stood there at one moment
-// between them. What the intents among them mean must be known for that moment too:
-//  - a final decision that was found before the moment holds at it;
-//  - "undecided", found after the moment, held at it, if the intent still stood there when the next
-//  read began.
-// So if there are only decisions of one kind, the moment is before or after they were looked up. If
-// there are both, undecided ones are looked up once more after the moment, and the cells read once
-// more. So they are if there are undecided ones and a key is absent: it may have been created and
-// deleted again between the reads, by the last of them.
+// Reads the cells again until two reads in a row are equal: then all cells stood there at one
+// moment between the two reads. The decisions about their intents must be known for that moment
+// too:
+// - a final decision that was found before the moment holds at it;
+// - "undecided", found after the moment, held at it if the intent still stood there when the next
+//   read began.
+// So with decisions of only one kind, the moment is before or after the lookups. With both kinds,
+// the undecided transactions are looked up again after the moment, and the cells are read once
+// more. The same is done if some are undecided and a key is absent: the last of them may have
+// created and deleted the key between the reads.
 Status Reader::Snapshot(std::span<const kv::Point> points, Values* values) {
   bool one_unit = false;
   Values cells;
@@ -217,9 +220,9 @@ Status Reader::Snapshot(std::span<const kv::Point> points, Values* values) {
       }
     }
     if (!intents && one_unit) break;
-    // Two units with absent keys: what was created and deleted between the reads leaves no stamp.
-    // It would have to happen at the right moments three times for a second read to miss it, five
-    // times for a third one.
+    // Several absent keys: a key that was created and deleted between the reads leaves no stamp. A
+    // second read misses that only if it happens at the right moment three times, a third read only
+    // if five times.
     const auto absent = std::count(cells.begin(), cells.end(), std::nullopt);
     const bool mixed = !undecided.empty() && (!final.empty() || absent > 0);
     const int more = mixed || absent > 1 ? 2 : 1;
@@ -273,10 +276,10 @@ void Reader::ReadAhead(const kv::Range& range, kv::Engine::AheadDone done) {
   core_.inner.ReadAhead(own, std::move(done));
 }
 
-// Forward, and backward where a queue is not read.
+// Scans forward, and backward outside of queues.
 Status Reader::ScanForward(kv::Range range, kv::Tier tier,
                            FunctionRef<bool(std::string_view, std::string_view)> visit) {
-  std::string bound;  // where it goes on
+  std::string bound;  // where the scan continues
   while (true) {
     std::vector<std::pair<std::string, std::string>> held;
     bool stopped = false;
@@ -297,8 +300,7 @@ Status Reader::ScanForward(kv::Range range, kv::Tier tier,
         continue;
       }
       ASSIGN_OR_RETURN(const Seen seen, See(range.tablet, key, std::move(value), &decisions));
-      // What comes behind may have been written by somebody who knew that this was going to be
-      // there.
+      // Later records may have been written by a process that knew this one would be committed.
       if (seen.undecided && range.tablet.space == kv::Space::kLog) return OkStatus();
       if (seen.value && !visit(key, *seen.value)) return OkStatus();
     }
@@ -328,8 +330,8 @@ Result<std::optional<std::string>> Reader::FirstUndecided(const kv::Range& range
     ASSIGN_OR_RETURN(const Note note, DecodeNote(tablet, value));
     ASSIGN_OR_RETURN(const Decision decision, resolver_.Find(note.transaction));
     if (decision != Decision::kUndecided) continue;
-    // "No record" is said of finished transactions too, whose keys somebody may have seen: not of
-    // one whose note is still there.
+    // kUndecided is also answered for a finished transaction, whose keys a reader may have seen. It
+    // is right only if the note is still there.
     std::string again;
     ASSIGN_OR_RETURN(const bool there, core_.inner.Get(tablet, key, kv::Tier::kAny, &again));
     if (!there) continue;
@@ -341,9 +343,9 @@ Result<std::optional<std::string>> Reader::FirstUndecided(const kv::Range& range
   return first;
 }
 
-// A queue ends before its first undecided key, whichever end it is read from. So the last keys are
-// read first, and then the notes of all transactions: one that was undecided at that time has its
-// note, unless it came later than those keys and is above them.
+// A scan of a queue ends before the first undecided key, from either end. So this reads the last
+// keys first, then the notes of all transactions: a transaction that was undecided at the time of
+// the keys has its note, unless it was prepared later than those keys and is above them.
 Status Reader::ScanLogBack(kv::Range range,
                            FunctionRef<bool(std::string_view, std::string_view)> visit) {
   std::string bound;
@@ -355,7 +357,7 @@ Status Reader::ScanLogBack(kv::Range range,
     }));
     ASSIGN_OR_RETURN(const std::optional<std::string> limit, FirstUndecided(range));
     if (limit && !held.empty() && *limit <= held.back().first) {
-      // None of them is to be seen.
+      // All keys read are behind an undecided one.
       bound = *limit;
       range.end = bound;
       continue;

@@ -1,4 +1,4 @@
-// Reads that see through intents. They never wait for a transaction: of an undecided one they see
+// Reads that resolve intents. They never wait for a transaction: for an undecided one they return
 // the old values.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace stator::kv_tx {
 
-// Thread-safe. For the contract see transaction_engine.h.
+// Implements the reads of TransactionEngine; the contract is in transaction_engine.h. Thread-safe.
 class Reader {
  public:
   Reader(Core& core, Resolver& resolver) : core_(core), resolver_(resolver) {}
@@ -30,16 +30,15 @@ class Reader {
  private:
   using Values = std::vector<std::optional<std::string>>;
   using Decisions = std::map<TransactionId, Decision>;
-  // What a key has, as a reader sees it.
+  // The content of a key as a reader sees it.
   struct Seen {
     std::optional<std::string> value;
     bool undecided = false;
   };
 
-  // Replaces a cell that holds an intent, which was read before, by what is to be seen. `decisions`
-  // holds what was found out during this read.
+  // Resolves a cell that holds an intent. `decisions` caches the decisions found during one read.
   Result<Seen> See(kv::Tablet tablet, std::string_view key, std::string cell, Decisions* decisions);
-  // Sees to it that the intent goes away soon.
+  // Schedules the removal of an intent, unless this process is carrying the transaction on.
   void Kick(kv::Tablet tablet, const Intent& intent, Decision decision);
   struct UnitRead;
   Status ReadCells(std::span<const kv::Point> points, Values* cells, bool* one_unit);
@@ -47,7 +46,7 @@ class Reader {
   Status ScanForward(kv::Range range, kv::Tier tier,
                      FunctionRef<bool(std::string_view, std::string_view)> visit);
   Status ScanLogBack(kv::Range range, FunctionRef<bool(std::string_view, std::string_view)> visit);
-  // The first key of an undecided transaction in the range; nothing if there is none.
+  // Returns the first key of an undecided transaction in the range, or nullopt.
   Result<std::optional<std::string>> FirstUndecided(const kv::Range& range);
 
   Core& core_;

@@ -18,9 +18,9 @@ struct Resolver::Settling {
   const Busy busy;
   const TransactionRef transaction;
   const Share share;
-  int64_t since = 0;  // in ticks; guarded by mutex_, like all that follows
+  int64_t since = 0;  // in ticks; guarded by mutex_, like all later members
   int attempt = 0;
-  uint64_t posted = 0;  // the step that counts; earlier ones are void
+  uint64_t posted = 0;  // the number of the latest step; earlier steps are void
   bool stepping = false;
   std::vector<Done> waiting;
 };
@@ -37,9 +37,9 @@ struct Resolver::Rolling {
   const Share share;
   const Decision decision;
   Done done;
-  std::shared_ptr<Settling> settling;  // as part of which it is done; null: none
+  std::shared_ptr<Settling> settling;  // the settlement that this belongs to, or null
   int attempt = 0;
-  std::vector<std::string> bad_counters;  // which cannot be added to
+  std::vector<std::string> bad_counters;  // counters that cannot be added to
 };
 
 void Resolver::Begin(TransactionId id) {
@@ -105,8 +105,8 @@ Result<Decision> Resolver::Find(const TransactionRef& transaction, kv::Tier tier
   std::string value;
   Result<bool> found = core_.inner.Get(transaction.primary, transaction.record_key, tier, &value);
   if (!found.ok()) {
-    // Nobody can commit there any more, and before a tablet is dropped what was committed there is
-    // rolled forward.
+    // A dropped tablet accepts no commits, and everything committed in it was rolled forward before
+    // it was dropped.
     if (found.error().code() == ErrorCode::kFenced) return Decision::kAborted;
     return std::move(found).error();
   }
@@ -272,8 +272,8 @@ void Resolver::RollAgain(const std::shared_ptr<Rolling>& rolling, bool at_once) 
                        at_once && attempt < kTriesAtOnce ? 0 : core_.Backoff(attempt));
 }
 
-// What is to be done in the unit, guarded by all that it goes by. Sets *gone if the note is gone:
-// then nothing is.
+// Returns the batch that rolls the unit, guarded by everything it depends on. Sets *gone if the
+// note is gone: then there is nothing to roll.
 Result<kv::Batch> Resolver::RollBatch(Rolling& rolling, bool* gone) {
   const kv::Tablet tablet = rolling.share.tablet;
   std::string value;
@@ -360,11 +360,11 @@ void Resolver::RollOnce(const std::shared_ptr<Rolling>& rolling) {
       });
 }
 
-// The unit was divided since the note was written: keys one by one, for each stands for itself,
-// then the note and what goes with it.
+// Rolls a unit that was divided since the note was written: first each key by itself, because their
+// order does not matter, then the note and the adds.
 void Resolver::RollApart(const std::shared_ptr<Rolling>& rolling, kv::Batch batch) {
-  // A range may be deleted once more when this process does not get to the note; who deletes ranges
-  // of several units has said that nobody writes there.
+  // A range may be deleted again if this process dies before it removes the note. Writers that
+  // delete ranges across units promise not to write there again.
   kv::Batch rest;
   const auto take_guard = [&](const std::string& key) {
     const auto found = std::find_if(batch.guards.begin(), batch.guards.end(),
@@ -410,8 +410,8 @@ void Resolver::RollApart(const std::shared_ptr<Rolling>& rolling, kv::Batch batc
   finished(true);
 }
 
-// A counter could not be added to: because it has an intent, which goes first, or because it is
-// none.
+// Called when an add failed. Removes an intent from the counter first; skips a counter that is
+// damaged.
 void Resolver::FreeCounters(const std::shared_ptr<Rolling>& rolling, std::vector<kv::Add> adds) {
   for (const kv::Add& add : adds) {
     std::string value;

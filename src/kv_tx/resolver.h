@@ -1,5 +1,5 @@
-// Finds out what became of transactions, and brings the keys that they left intents on in order:
-// also for processes that died.
+// Finds the decision of a transaction and rolls its units forward or back, also for processes that
+// died.
 #pragma once
 
 #include <deque>
@@ -23,36 +23,40 @@ class Resolver {
 
   Resolver(Core& core, ApplyAnywhere apply) : core_(core), apply_(std::move(apply)) {}
 
-  // Between these a transaction is taken care of by this process: it is not given up for dead.
+  // Between Begin and End this process carries the transaction on itself: the resolver neither
+  // aborts nor rolls it.
   void Begin(TransactionId id);
   void End(TransactionId id);
   bool IsOwn(TransactionId id) const;
-  // The operation with this fate, next in the inner engine, rolls forward one's unit; and that
-  // operation, null if it is over.
+  // Rolls notes that the operation with this fate, already handed to the inner engine, rolls a unit
+  // of an own transaction forward. RollOf returns that operation, or null if it has failed or is
+  // unknown.
   void Rolls(TransactionId id, const std::string& note_key, kv::FatePtr fate);
   kv::FatePtr RollOf(TransactionId id, const std::string& note_key) const;
-  // The oldest of them, in microseconds; 0 if there is none.
+  // Returns the age of the oldest transaction or settlement under way, in microseconds; 0 if there
+  // is none.
   int64_t OldestMicros() const;
-  // Which need not be looked up then. Only of transactions of which that is certain.
+  // Caches a decision so that Find need not read it. The decision must be final.
   void Remember(TransactionId id, Decision decision);
 
-  // Reads the decision; kWouldBlock if it would have to wait and the tier does not allow it (kAny
-  // does). kUndecided if there is no record: the transaction is undecided, or it was finished long
-  // ago. So it is no answer before the key has been read again and still has the intent; nor is
-  // kAborted.
+  // Returns the decision, from the cache or the record. kWouldBlock if it must be read and the tier
+  // may not wait. kUndecided and kAborted can be outdated: a transaction without a record is
+  // undecided, or was finished long ago. The caller must read the key again and act only if the
+  // intent is still there.
   Result<Decision> Find(const TransactionRef& transaction, kv::Tier tier = kv::Tier::kAny);
 
-  // Writes that the transaction is aborted, unless it is decided: then says how. Not for
-  // transactions that may have been finished.
+  // Writes an aborted record unless the transaction is decided. Calls `done` with the decision that
+  // stands. The caller must know that the transaction was not finished before.
   void Abort(const TransactionRef& transaction, UniqueFunction<void(Result<Decision>)> done);
 
-  // Brings what the transaction left in one unit in order, whatever that takes: waits for its
-  // decision, aborts it when it takes too long. In the background; first in `delay_micros`. `done`
-  // (may be null) runs when nothing is left, or on an error: then that may go on for long.
+  // Finishes one unit of a transaction in the background, after `delay_micros`: waits for the
+  // decision, aborts the transaction if that takes too long, then rolls the unit. `done` (may be
+  // null) runs when nothing is left in the unit, or on an error. After an error the work may
+  // continue.
   void Settle(const TransactionRef& transaction, Share share, int64_t delay_micros, Done done);
 
-  // Rolls a unit forward (kCommitted) or back (kAborted), from what stands there; goes on until it
-  // is done or the engine closes.
+  // Rolls a unit forward (kCommitted) or back (kAborted) as its note says. Retries until that is
+  // done or the engine closes.
   void Roll(const TransactionRef& transaction, Share share, Decision decision, Done done);
 
  private:
@@ -62,7 +66,8 @@ class Resolver {
   void PostStep(const std::shared_ptr<Settling>& settling, int64_t delay_micros);
   void Step(const std::shared_ptr<Settling>& settling);
   void StepLater(const std::shared_ptr<Settling>& settling);
-  // Nobody knows for how long the store does not answer: who waits decides for himself what to do.
+  // Ends the waiting of all callers with kUnavailable, because nothing says when the store will
+  // answer again. The settlement itself goes on.
   void LetGo(const std::shared_ptr<Settling>& settling);
   void FinishSettling(const std::shared_ptr<Settling>& settling, Status status);
   void RollSettling(const std::shared_ptr<Settling>& settling, Decision decision);
@@ -78,7 +83,7 @@ class Resolver {
   mutable Mutex mutex_;
   struct Own {
     int64_t since = 0;
-    std::map<std::string, kv::FatePtr> rolls;  // by the keys of notes
+    std::map<std::string, kv::FatePtr> rolls;  // by note key
   };
   std::map<TransactionId, Own> own_ GUARDED_BY(mutex_);
   std::map<TransactionId, Decision> known_ GUARDED_BY(mutex_);

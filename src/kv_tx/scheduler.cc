@@ -28,7 +28,7 @@ void ThreadScheduler::Await(FunctionRef<bool()> ready) {
 }
 
 void ThreadScheduler::Wake() {
-  // Taken so that who found `ready` not to hold already waits.
+  // The lock makes sure that a thread which has found `ready` false already waits.
   { MutexLock lock(waiting_mutex_); }
   waiting_.notify_all();
 }

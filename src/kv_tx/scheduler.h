@@ -1,5 +1,4 @@
-// Where the work of transactions that may wait is done: on threads of its own, or wherever a
-// simulation wants it.
+// Runs the blocking work of transactions: on threads of its own, or wherever a simulation puts it.
 #pragma once
 
 #include <condition_variable>
@@ -18,19 +17,20 @@ namespace stator::kv_tx {
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
-  // Runs `task` later, never inline, and not before `delay_micros` are over.
+  // Runs `task` later, never inline, and not before `delay_micros` have passed.
   virtual void Post(UniqueFunction<void()> task, int64_t delay_micros = 0) = 0;
-  // Waits until `ready` holds; it is asked at first and after every Wake. Not from a task. `ready`
-  // uses no scheduler.
+  // Blocks until `ready` returns true. Calls `ready` at first and after every Wake. Must not be
+  // called from a task; `ready` must not use the scheduler.
   virtual void Await(FunctionRef<bool()> ready) = 0;
   virtual void Wake() = 0;
-  // What waits for its time runs at once, and so does what is posted later.
+  // Runs delayed tasks at once, and those posted later too.
   virtual void Hurry() = 0;
-  // Drops what has not begun and waits for what has. Idempotent; what is posted later is dropped.
+  // Drops tasks that have not begun and waits for those that have. Tasks posted later are dropped.
+  // Idempotent.
   virtual void Stop() = 0;
 };
 
-// Threads, on the machine's clock.
+// Runs tasks on threads, by the machine's clock.
 class ThreadScheduler final : public Scheduler {
  public:
   explicit ThreadScheduler(int threads);

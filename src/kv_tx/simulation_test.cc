@@ -1,22 +1,22 @@
 // Several processes, each with a transaction engine of its own, on one store that is divided into
-// units: simulation_world.h. Clients move amounts among accounts in several units, write a record
-// of each change into a queue, count what they do, chain batches that are not durable yet, read
-// snapshots and queues. Processes are killed, stand still and come back, operations fail or get
-// lost, fences rise, units are divided. Checked is, while it happens and in the end:
+// units (simulation_world.h). Clients move amounts among accounts in several units, append a record
+// of each change to a queue, count their changes, chain batches that are not durable yet, and read
+// snapshots and queues. Processes are killed, frozen and resumed, operations fail or get lost,
+// fences rise, units are divided. The test checks, during the run and at the end:
 //
-//  - a snapshot of all accounts has the sum that they began with, and each token is in one of its
-//  two homes;
-//  - the queues have each account's changes once, in order, and what one reader saw every later
-//  reader sees;
-//  - each batch is in all places or in none; in all if it was acknowledged, in none if it was
-//  refused;
-//  - counters agree with the number of changes;
-//  - snapshots are in one order, have what was acknowledged before they began, and what was before
-//  each change that they have;
-//  - a read sees what was acknowledged before it began;
-//  - what was guarded only was not changed before the commit;
-//  - after a fence rose nobody who did not know it commits;
-//  - in the end nothing is left of any transaction.
+// - a snapshot of all accounts has the sum that they began with, and each token is in one of its
+//   two homes;
+// - the queues have each account's changes once and in order, and every later reader sees what an
+//   earlier reader saw;
+// - each batch is in all places or in none: in all if it was acknowledged, in none if it was
+//   refused;
+// - counters agree with the number of changes;
+// - snapshots have one order; each contains the changes acknowledged before it began, and the
+//   predecessors of each change that it contains;
+// - a read sees every change that was acknowledged before the read began;
+// - a key that was only guarded did not change before the commit;
+// - after a fence rose, no process that does not know it commits;
+// - at the end nothing is left of any transaction.
 //
 // STATOR_SIM_SEED and STATOR_SIM_RUNS choose other runs.
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ constexpr std::string_view kShared = "\x02n";
 struct Account {
   Tablet tablet;
   std::string key;
-  char shard;  // of the queue
+  char shard;  // the shard of the queue
 };
 
 const std::vector<Account>& Accounts() {
@@ -80,7 +80,7 @@ enum class Outcome { kPending, kApplied, kRefused, kUnknown };
 struct Transfer {
   Outcome outcome = Outcome::kPending;
   size_t accounts = 0;
-  std::vector<int64_t> known;  // versions of accounts that were acknowledged before it began
+  std::vector<int64_t> known;  // the versions of accounts acknowledged before it began
   const Process* process = nullptr;
 };
 
@@ -105,7 +105,7 @@ class Simulation {
     world_.Settle();
     for (auto& process : world_.processes) {
       Check(process->dead || busy_[process.get()] == 0, "every batch comes to an end");
-      // Of these nobody is told.
+      // The outcome of these is unknown.
       for (auto& [id, transfer] : transfers_) {
         if (process->dead && transfer.process == process.get() &&
             transfer.outcome == Outcome::kPending)
@@ -204,7 +204,7 @@ class Simulation {
     return true;
   }
 
-  // As the table layer does: from memory, and when that does not do, from the store.
+  // Reads as the table layer does: from memory, else from the store.
   Result<bool> Read(Process& process, Tablet tablet, const std::string& key, bool again,
                     std::string* value) {
     if (!again) {
@@ -214,7 +214,7 @@ class Simulation {
     return process.engine->Get(tablet, key, Tier::kAny, value);
   }
 
-  // Applies; `again` runs when it shall be tried once more.
+  // Applies a batch. Runs `again` if the caller should retry.
   void Apply(Process& process, Batch batch, std::function<void(Outcome)> then,
              std::function<void()> again) {
     ++busy_[&process];
@@ -270,7 +270,7 @@ class Simulation {
       if (!*found) return;
       images[i] = {State::From(value), kv::StampOf(value), nullptr};
     }
-    // A chain of batches, each computed from the images that the one before leaves.
+    // A chain of batches, each computed from the images that the previous one leaves.
     uint64_t chain = world_.random.Below(3) == 0 ? 1 + world_.random.Below(3) : 1;
     for (; chain > 0 && !process.dead; --chain) {
       std::vector<size_t> now = chosen;
@@ -305,7 +305,7 @@ class Simulation {
       state.transfer = id;
       state.fence = process.fences[account.tablet];
       batch.puts.push_back({account.tablet, account.key, ValueOf(state.Text())});
-      // The record of it: shard, stamp, number in the batch.
+      // The key of its record: shard, stamp, number in the batch.
       std::string key(1, account.shard);
       key.append(kv::kStampBytes, '\0');
       key.push_back(static_cast<char>(index++));
@@ -329,7 +329,7 @@ class Simulation {
             acknowledged_[key] = std::max(acknowledged_[key], version);
         },
         [this, &process, chosen, attempt] {
-          // Not within the `done`.
+          // Not inside the `done`.
           process.scheduler.Post(
               [this, &process, chosen, attempt] { TryTransfer(process, chosen, attempt + 1); }, 0);
         });
@@ -345,7 +345,7 @@ class Simulation {
     batch->adds.push_back({tablet, key, 1});
   }
 
-  // What was acknowledged before a read began is seen by it.
+  // A read sees every change that was acknowledged before it began.
   void ReadOne(Process& process) {
     const Account& account = Accounts()[world_.random.Below(Accounts().size())];
     const int64_t acknowledged = acknowledged_[account.key];
@@ -360,7 +360,7 @@ class Simulation {
             "a read sees what was acknowledged before it began");
   }
 
-  // Within one unit.
+  // A batch within one unit.
   void Direct(Process& process) {
     Batch batch;
     State states[2];
@@ -381,7 +381,7 @@ class Simulation {
         process, std::move(batch), [](Outcome) {}, nullptr);
   }
 
-  // Writes into one unit what it read, not at one time, in another, which it guards.
+  // Writes into one unit two values read at different times, and guards the one in the other unit.
   void CheckPair(Process& process) {
     Batch batch;
     int64_t sum = 0;
@@ -395,7 +395,7 @@ class Simulation {
     if (world_.random.Below(2) == 0) {
       const Result<bool> found = Read(process, kB, "check", true, &value);
       if (!found.ok() || !*found) return;
-      // The other unit decides.
+      // The other unit is the primary one.
       batch.guards.insert(batch.guards.begin(), {kB, "check", kv::StampOf(value)});
     }
     batch.puts.push_back({kB, "check", ValueOf(std::to_string(sum))});
@@ -410,7 +410,7 @@ class Simulation {
         nullptr);
   }
 
-  // Each of two keys is only set while the other one, which is guarded and not written, is not.
+  // Sets one of two keys only while the other, which is guarded and not written, is not set.
   void Skew(Process& process) {
     const Tablet homes[2] = {kA, kB};
     const std::string keys[2] = {"s", "s"};
@@ -446,7 +446,7 @@ class Simulation {
       there[i] = *found;
       batch.guards.push_back({homes[i], key, *found ? kv::StampOf(values[i]) : 0});
     }
-    if (there[0] == there[1]) return;  // the reads were not of one time
+    if (there[0] == there[1]) return;  // the reads were not of one moment
     const int from = there[0] ? 0 : 1;
     batch.deletes.push_back({homes[from], key});
     batch.puts.push_back({homes[1 - from], key, ValueOf("token")});
@@ -487,7 +487,7 @@ class Simulation {
     }
     for (size_t i = 0; i < accounts; ++i) {
       const auto transfer = transfers_.find(State::From(*values[i]).transfer);
-      if (transfer == transfers_.end()) continue;  // nobody has changed it yet
+      if (transfer == transfers_.end()) continue;  // no batch has changed it yet
       const std::vector<int64_t>& known = transfer->second.known;
       for (size_t k = 0; k < accounts; ++k) {
         Check(versions[k] >= known[k],
@@ -497,7 +497,7 @@ class Simulation {
     if (!failed()) seen_versions_.insert(std::move(versions));
   }
 
-  // Of two snapshots one is the later one.
+  // Any two snapshots have an order.
   void CheckOrderOfSnapshots() {
     std::vector<std::vector<int64_t>> all(seen_versions_.begin(), seen_versions_.end());
     const auto sum = [](const std::vector<int64_t>& versions) {
@@ -537,7 +537,7 @@ class Simulation {
           "what a batch only guards holds when it is committed");
   }
 
-  // The keys of a shard, from one end.
+  // Returns the keys of a shard, from one end.
   std::optional<std::vector<std::pair<std::string, std::string>>> ScanShard(kv::Engine& engine,
                                                                             char shard,
                                                                             bool reverse) {
@@ -581,7 +581,7 @@ class Simulation {
   void CheckShard(char shard, const std::vector<std::pair<std::string, std::string>>& records,
                   size_t known, const std::string& how) {
     Check(records.size() >= known, "what a reader of a queue saw, later ones see, " + how);
-    // What several saw is the same.
+    // All readers saw the same records.
     const auto& seen = seen_[shard];
     for (size_t i = 0; i < std::min(records.size(), seen.size()); ++i)
       Check(records[i] == seen[i], "a queue only grows at its end, " + how);
@@ -595,7 +595,7 @@ class Simulation {
     }
   }
 
-  // What the server does now and then.
+  // Runs a periodic job of the server.
   void Chore(Process& process) {
     if (chore_) return;
     chore_ = true;
@@ -626,7 +626,7 @@ class Simulation {
     if (!raised.ok() || process.dead) return;
     process.fences[tablet] = std::max(process.fences[tablet], fence);
     ++fences_;
-    // From here on nobody can commit who does not know it.
+    // From now on no process can commit that does not know the fence.
     for (const Account& account : Accounts()) {
       if (account.tablet != tablet) continue;
       std::string value;
@@ -641,7 +641,7 @@ class Simulation {
     Process& last = world_.Start();
     const int64_t day = int64_t{24} * 3600 * 1'000'000;
     for (int round = 0; round < 2; ++round) {
-      // Intents first: an operation of a process that is dead may have come after all sweeps.
+      // Intents first: an operation of a dead process may have been applied after all sweeps.
       for (const Tablet tablet : {kA, kB, kQueue})
         Check(last.engine->Sweep(tablet, 0), "everything can be settled");
       world_.Settle();
@@ -658,7 +658,7 @@ class Simulation {
     }
     Snapshot(last);
     CheckOrderOfSnapshots();
-    std::map<uint64_t, size_t> records;  // of each transfer
+    std::map<uint64_t, size_t> records;  // records of each transfer
     std::map<std::string, int64_t> versions;
     std::map<char, std::vector<std::pair<std::string, std::string>>> shards;
     for (const char shard : {'A', 'X', 'B'}) {
@@ -741,14 +741,14 @@ class Simulation {
   uint64_t last_transfer_ = 0;
   std::map<char, std::vector<std::pair<std::string, std::string>>> seen_;
   std::vector<End> ends_;
-  std::set<std::vector<int64_t>> seen_versions_;  // by snapshots
-  std::map<std::string, int64_t> acknowledged_;   // the last version of each account
+  std::set<std::vector<int64_t>> seen_versions_;  // versions seen by snapshots
+  std::map<std::string, int64_t> acknowledged_;   // the last acknowledged version of each account
   std::map<Tablet, uint64_t> current_fences_;
   uint64_t last_fence_ = 0;
   std::vector<Raised> raised_;
   int snapshots_ = 0, queue_reads_ = 0, direct_ = 0, moves_ = 0, checks_ = 0, fences_ = 0,
       reads_ = 0, skews_ = 0;
-  World world_;  // goes first: its operations come back
+  World world_;  // destroyed first, because its operations call back
 };
 
 uint64_t Number(const char* name, uint64_t otherwise) {
@@ -756,7 +756,7 @@ uint64_t Number(const char* name, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-#ifdef __SANITIZE_THREAD__  // has nothing to find in one thread, and takes as long as for many
+#ifdef __SANITIZE_THREAD__  // a single thread has no races, and TSan makes it as slow as many
 constexpr uint64_t kRuns = 2;
 #else
 constexpr uint64_t kRuns = 12;

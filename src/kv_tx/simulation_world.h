@@ -1,10 +1,10 @@
-// Several transaction engines on one store, in one thread: every event is chosen by a seed. For the
-// simulation (simulation_test.cc).
+// Several transaction engines on one store, in one thread, with every event chosen by a seed. For
+// simulation_test.cc.
 //
-// Operations of a process wait in queues, one for each tablet, and are applied one by one; their
-// `done`s come later. They may meet every fault that kv/engine.h allows, at the worst moment: an
-// operation whose outcome is unknown, or whose process has been killed, may still be applied at any
-// later time. While a process reads, the others go on.
+// The operations of a process wait in queues, one for each tablet, and are applied one by one;
+// their `done`s come later. An operation may meet every fault that kv/engine.h allows, at the worst
+// moment: if its outcome is unknown, or its process was killed, it may still be applied at any
+// later time. While one process reads, the others go on.
 #pragma once
 
 #include <deque>
@@ -25,10 +25,10 @@ namespace stator::kv_tx::simulation {
 
 class World;
 
-// The tasks of one process. Its Await lets the world go on.
+// The tasks of one process. Its Await lets the other processes go on.
 class SimulatedScheduler final : public Scheduler {
  public:
-  // Where `abandoned` is set nobody waits for anything any more.
+  // Once `abandoned` is set, Await returns without waiting.
   SimulatedScheduler(World& world, const bool& abandoned) : world_(world), abandoned_(abandoned) {}
   void Post(UniqueFunction<void()> task, int64_t delay_micros) override;
   void Await(FunctionRef<bool()> ready) override;
@@ -71,13 +71,13 @@ class SimulatedEngine final : public kv::Engine {
     return Error(ErrorCode::kUnavailable, "simulated");
   }
 
-  // Something of this process can happen in the store, or come back from it.
+  // Returns true if an operation of this process can be applied now, or its answer delivered.
   bool Runnable() const;
   void RunOne();
   bool idle() const { return queues_.empty(); }
-  // From here on nothing of this process reaches the store, but what is on its way may, later.
+  // From now on no new operation reaches the store; those already sent may still be applied later.
   void Kill();
-  // Operations issued from now on stay in the process.
+  // While frozen, operations issued from now on stay in the process.
   void Freeze(bool frozen);
 
  private:
@@ -85,7 +85,7 @@ class SimulatedEngine final : public kv::Engine {
     uint64_t number = 0;
     kv::Batch batch;
     kv::ApplyDone done;
-    bool sent = false;  // may be applied though the process stands still
+    bool sent = false;  // may be applied although the process is frozen
     bool barrier = false;
     std::optional<Result<uint64_t>> outcome;
   };
@@ -112,16 +112,16 @@ struct Process {
   World& world;
   bool frozen = false;
   bool dead = false;
-  bool abandoned = false;  // dead, and nobody cleans up yet
+  bool abandoned = false;  // dead, and no other process cleans up yet
   SimulatedScheduler scheduler;
   SimulatedEngine* connection = nullptr;  // owned by the engine
   std::unique_ptr<TransactionEngine> engine;
-  std::map<kv::Tablet, uint64_t> fences;  // that it knows
+  std::map<kv::Tablet, uint64_t> fences;  // the fences that the process knows
 };
 
 struct Faults {
   double unavailable = 0.01;
-  double unknown = 0.02;  // of a write
+  double unknown = 0.02;  // the outcome of a write
   double unreadable = 0.005;
   double kill = 0.001;  // per event
   double freeze = 0.003;
@@ -134,35 +134,37 @@ class World {
   World(uint64_t seed, const Faults& faults);
   ~World();
 
-  // One event, chosen by chance. False if nothing can happen at this time.
+  // Runs one event, chosen by chance. Returns false if no event is possible now.
   bool Step();
-  // Lets time pass until something can happen. False if nothing ever will.
+  // Advances the clock until an event is possible. Returns false if there will never be one.
   bool Advance();
-  // Until nothing is left to do.
+  // Runs until no event is left.
   void Settle();
-  // Lets others go on while somebody reads.
+  // Runs other processes' events while one process reads.
   void Interleave();
-  // The same until `ready` holds, or `abandoned`.
+  // Interleaves until `ready` returns true or `abandoned` is set.
   void Await(FunctionRef<bool()> ready, const bool& abandoned);
 
   Process& Start();
   void Kill(Process& process);
   std::string PartOf(kv::Tablet tablet, std::string_view key) const;
-  // From now on keys from `bound` on are in another part.
+  // Splits the unit at `bound`: from now on keys at or above it are in another part.
   void Divide(kv::Tablet tablet, const std::string& bound);
   bool Chance(double probability) { return random.Unit() < probability; }
 
   SeededRandom random;
   ManualClock clock;
   Faults faults;
-  bool quiet = false;  // no more faults, kills and freezes
+  bool quiet = false;  // true: no more faults, kills and freezes
   kv::SharedMemory memory;
   std::unique_ptr<kv::Engine> raw;
   std::vector<std::unique_ptr<Process>> processes;
-  std::map<kv::Tablet, uint64_t> stamps;  // of the last batches, as far as processes have heard
-  std::vector<kv::Batch>
-      late;  // whose processes do not know, or are dead: may be applied, once or never
-  // An action of somebody who uses the processes; false if it had nothing to do.
+  // the stamps of the last batches that processes have heard of
+  std::map<kv::Tablet, uint64_t> stamps;
+  // Batches whose processes are dead or do not know the outcome: each may be applied once, later,
+  // or never.
+  std::vector<kv::Batch> late;
+  // One action of a client. Returns false if there was nothing to do.
   std::function<bool()> act;
   std::function<void(Process&)> on_kill;
   uint64_t events = 0;
@@ -171,9 +173,9 @@ class World {
  private:
   void Disturb();
 
-  int depth_ = 0;                                          // of reads within each other
-  int awaits_ = 0;                                         // the same of those who wait
-  std::map<kv::Tablet, std::vector<std::string>> bounds_;  // between parts
+  int depth_ = 0;                                          // nesting of reads
+  int awaits_ = 0;                                         // nesting of waits
+  std::map<kv::Tablet, std::vector<std::string>> bounds_;  // bounds between parts
 };
 
 }  // namespace stator::kv_tx::simulation

@@ -9,7 +9,8 @@ namespace {
 
 constexpr int kDepth = 3;
 constexpr int kAwaits = 2;
-// "\x02name" is a counter of any part; this is the key under which a part has its share.
+// "\x02name" is a counter that may be in any part. Under the key returned here a part keeps its
+// share of it.
 bool IsShared(kv::Tablet tablet, std::string_view key) {
   return tablet.space == kv::Space::kItems && !key.empty() && key[0] == '\x02';
 }
@@ -17,7 +18,7 @@ std::string ShareKey(std::string_view key, std::string_view part) {
   return std::string(key).append("/").append(part);
 }
 
-// The tablet of a batch that names keys.
+// Returns the tablet of a batch, if it names keys.
 std::optional<kv::Tablet> TabletOf(const kv::Batch& batch) {
   if (!batch.guards.empty()) return batch.guards.front().tablet;
   if (!batch.puts.empty()) return batch.puts.front().tablet;
@@ -45,7 +46,7 @@ void SimulatedScheduler::Hurry() {
 bool SimulatedScheduler::Runnable() const { return NextTime() <= world_.clock.TicksMicros(); }
 
 void SimulatedScheduler::RunOne() {
-  // Any of those whose time has come.
+  // Chooses among the tasks whose time has come.
   size_t due = 0;
   for (auto at = tasks_.begin(); at != tasks_.end() && at->first <= world_.clock.TicksMicros();
        ++at)
@@ -114,7 +115,7 @@ Result<kv::Unit> SimulatedEngine::UnitOf(kv::Tablet tablet, std::string_view key
 }
 
 bool SimulatedEngine::SpansUnits(const kv::Batch& batch) const {
-  // It need not know.
+  // The process need not know.
   if (world_.random.Below(2) == 0) return false;
   kv::Batch routed = batch;
   std::erase_if(routed.adds, [](const kv::Add& add) { return IsShared(add.tablet, add.key); });
@@ -156,7 +157,7 @@ bool SimulatedEngine::CanApply(const Queue& queue, size_t* index) const {
   for (size_t i = 0; i < queue.size(); ++i) {
     const Operation& operation = queue[i];
     if (operation.outcome) {
-      // What was refused is reported before what came later is looked at.
+      // A refusal is reported before later batches are looked at.
       if (!operation.outcome->ok()) return false;
       continue;
     }
@@ -200,7 +201,7 @@ void SimulatedEngine::RunOne() {
 void SimulatedEngine::ApplyOne(Queue& queue, size_t index) {
   Operation& operation = queue[index];
   const bool faults = !world_.quiet && !operation.barrier;
-  // The share of a counter that may be anywhere is where the rest of the batch is.
+  // The share of a counter that may be in any part is kept in the unit of the rest of the batch.
   std::string part;
   const auto take = [&](kv::Tablet tablet, std::string_view key) {
     if (!IsShared(tablet, key)) part = world_.PartOf(tablet, key);
@@ -220,7 +221,7 @@ void SimulatedEngine::ApplyOne(Queue& queue, size_t index) {
     });
   };
   if (faults && world_.Chance(world_.faults.unavailable)) {
-    // It had a stamp already, which the next one gets that is applied.
+    // The batch had been given a stamp, which the next applied batch gets again.
     if (const auto tablet = TabletOf(operation.batch); fate != nullptr && tablet)
       fate->stamp = world_.stamps[*tablet] + 1;
     operation.outcome = Unavailable();
@@ -264,8 +265,8 @@ void SimulatedEngine::Kill() {
   queues.swap(queues_);
   for (auto& [tablet, queue] : queues) {
     for (Operation& operation : queue) {
-      // Whoever sees what was left by a process that is dead does not care for the order of what
-      // may still come.
+      // A reader of a dead process's leftovers must not depend on the order of operations still to
+      // come.
       if (!operation.outcome && operation.sent && world_.random.Below(2) == 0) {
         kv::Batch copy = operation.batch;
         for (kv::Add& add : copy.adds) {
@@ -413,7 +414,7 @@ bool World::Advance() {
     return true;
   }
   if (!frozen) return act != nullptr;
-  // All that is left to happen is in processes that stand still.
+  // Only frozen processes have events left.
   for (auto& process : processes) {
     process->frozen = false;
     process->connection->Freeze(false);
@@ -436,7 +437,7 @@ void World::Settle() {
 void World::Interleave() {
   if (depth_ >= kDepth) return;
   ++depth_;
-  // Mostly nothing or little; sometimes as much as a transaction takes from its commit to its end.
+  // Mostly no event or few; sometimes as many as a transaction has from its commit to its end.
   const uint64_t kind = random.Below(40);
   for (uint64_t left = kind < 20 ? 0 : random.Below(kind < 39 ? 4 : 100); left > 0; --left) Step();
   --depth_;
@@ -445,7 +446,7 @@ void World::Interleave() {
 void World::Await(FunctionRef<bool()> ready, const bool& abandoned) {
   ++awaits_;
   while (!ready() && !abandoned) {
-    if (!Step() && !Advance()) std::abort();  // nobody can make it ready any more
+    if (!Step() && !Advance()) std::abort();  // no event is left that could make it ready
   }
   --awaits_;
 }

@@ -7,8 +7,8 @@
 namespace stator::kv_tx {
 namespace {
 
-// A process that does not know whether its commit was applied looks for the record of it for less
-// than this.
+// A process that does not know the outcome of its commit searches for the record for less than this
+// time.
 constexpr int64_t kKeepCommittedMicros = int64_t{600} * 1'000'000;
 
 }  // namespace

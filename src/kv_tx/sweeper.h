@@ -1,5 +1,5 @@
-// Goes through the notes and records in a tablet: leftovers of processes that died, and what must
-// not stay when a fence rises.
+// Goes through the notes and records of a tablet, to finish transactions of dead processes and
+// those that must not outlive a raised fence.
 #pragma once
 
 #include <memory>
@@ -10,18 +10,18 @@
 
 namespace stator::kv_tx {
 
-// Thread-safe. Its methods wait.
+// Thread-safe. All methods block.
 class Sweeper {
  public:
   Sweeper(Core& core, Resolver& resolver) : core_(core), resolver_(resolver) {}
 
-  // Settles what is older: notes, and records whose processes have not removed them. OK if nothing
-  // of them is left, or has to stay.
+  // Settles notes older than `older_than_micros`, and removes records that their processes have not
+  // removed. OK if nothing of that age is left, except records that must be kept.
   Status Sweep(kv::Tablet tablet, int64_t older_than_micros);
-  // Settles all notes that are there when it begins: what was prepared in the tablet before is
-  // decided then.
+  // Settles all notes that exist when it begins. Afterwards every transaction that was prepared in
+  // the tablet before is decided.
   Status SettleNotes(kv::Tablet tablet);
-  // Rolls forward whatever was committed in the tablet, and leaves the records.
+  // Rolls forward all transactions that were committed in the tablet. Keeps their records.
   Status RollForward(kv::Tablet tablet);
 
  private:

@@ -12,8 +12,7 @@
 
 namespace stator::kv_tx {
 
-// An engine that does what another one does. Those that derive from it do some of it in ways of
-// their own.
+// An engine that forwards every call to another one. Tests derive from it to change single calls.
 class PassingOn : public kv::Engine {
  public:
   explicit PassingOn(std::unique_ptr<kv::Engine> inner) : inner_(std::move(inner)) {}

@@ -42,8 +42,8 @@ void Tracker::End(const EntryPtr& entry, bool done, Left left) {
   for (auto& then : waiting) then();
 }
 
-// Entries whose fate nobody else holds cannot be named any more. (Not in order: one that is held
-// long keeps no others.)
+// Drops ended entries whose fate is referenced nowhere else: no batch can name them any more.
+// Entries are not checked in order, so one that is held for long does not keep the others.
 void Tracker::Clean() {
   for (size_t looked = 0; looked < 4 && !ended_.empty(); ++looked) {
     EntryPtr entry = std::move(ended_.front());
@@ -95,7 +95,7 @@ std::vector<kv::FatePtr> Tracker::Translate(kv::Batch* batch) {
     const auto left = entry->left.find({guard.tablet, guard.key});
     if (left == entry->left.end()) continue;
     guard.left_by = left->second;
-    // Nobody has the highest stamp: the guard fails, and its owner reads again.
+    // No value has the highest stamp: the guard fails, and its caller reads again.
     guard.stamp = UINT64_MAX;
     if (guard.left_by == nullptr) continue;
     batch->after.push_back(guard.left_by);

@@ -1,6 +1,6 @@
-// The batches of this process that are on their way in the transaction engine, so that others which
-// were computed from them, or want to come after them, wait for them. Batches that went straight to
-// the inner engine are ordered there and are not known here.
+// The batches of this process that are on their way through the transaction engine, so that batches
+// which were computed from them, or must follow them, can wait. Batches that went straight to the
+// inner engine are ordered there; the tracker does not know them.
 #pragma once
 
 #include <atomic>
@@ -18,31 +18,33 @@ namespace stator::kv_tx {
 // Thread-safe.
 class Tracker {
  public:
-  // Which later operation left a key that a batch wrote in another unit than its primary one. Null:
-  // nobody knows here.
+  // For each key that a batch wrote outside its primary unit: the operation that leaves the key's
+  // final stamp. Null: unknown to this process.
   using Left = std::map<std::pair<kv::Tablet, std::string>, kv::FatePtr>;
   struct Entry;
   using EntryPtr = std::shared_ptr<Entry>;
 
-  // A batch begins its way. `fate` may be null.
+  // Registers a batch. `fate` may be null.
   EntryPtr Begin(std::shared_ptr<kv::BatchFate> fate);
-  // It ends here: it was handed to the inner engine as a whole, or (`done`) its `done` has run. The
-  // operations of `left` have been handed to the inner engine.
+  // Ends a batch: it was handed to the inner engine as a whole or, with `done`, its `done` has run.
+  // The operations in `left` have been handed to the inner engine.
   void End(const EntryPtr& entry, bool done, Left left = {});
 
-  // False if nothing that `batch` was computed from is on its way here. Else runs `then` when it is
-  // time to ask again, perhaps inline.
+  // Returns false if no batch in `batch.after` is on its way here. Else runs `then` when the caller
+  // should ask again, perhaps inline.
   bool WaitFor(const kv::Batch& batch, UniqueFunction<void()>* then);
-  // Whether the `done`s of all that `batch` was computed from are known to have run, or, with
-  // `in_order`, to run before the inner engine looks at the batch because of a key that it guards.
+  // Returns true if the `done` of each batch in `batch.after` is known to have run. With `in_order`
+  // it is enough that it will run before the inner engine looks at `batch`, because of a key that
+  // `batch` guards.
   bool KnowsAll(const kv::Batch& batch, bool in_order);
-  // Guards on keys that a batch left which ended here are made to guard what left them in the end.
-  // After WaitFor said false. Returns the operations that did; the batch comes after them.
+  // Rewrites guards on keys that an ended batch left in other units: they now guard the operation
+  // that leaves the final stamp. Call it after WaitFor returned false. Returns those operations;
+  // the batch comes after them.
   std::vector<kv::FatePtr> Translate(kv::Batch* batch);
-  // Runs `then` once all that are on their way now have ended, perhaps inline.
+  // Runs `then` once all batches that are on their way now have ended, perhaps inline.
   void AfterAll(UniqueFunction<void()> then);
 
-  // False if there is certainly nothing to wait for or to translate.
+  // Returns false if there is certainly no batch to wait for and no guard to rewrite.
   bool active() const { return active_.load(std::memory_order_acquire) > 0; }
 
  private:
@@ -50,10 +52,10 @@ class Tracker {
   void Clean() REQUIRES(mutex_);
 
   Mutex mutex_;
-  std::atomic<size_t> active_ = 0;  // entries under way or findable by their fate
+  std::atomic<size_t> active_ = 0;  // entries under way, or that can still be found by their fate
   std::map<const kv::BatchFate*, EntryPtr> by_fate_ GUARDED_BY(mutex_);
   std::map<const Entry*, EntryPtr> under_way_ GUARDED_BY(mutex_);
-  std::deque<EntryPtr> ended_ GUARDED_BY(mutex_);  // which somebody may still name
+  std::deque<EntryPtr> ended_ GUARDED_BY(mutex_);  // entries that a batch may still name
 };
 
 }  // namespace stator::kv_tx

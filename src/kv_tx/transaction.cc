@@ -5,7 +5,7 @@
 namespace stator::kv_tx {
 namespace {
 
-// Nobody knows for how long: the store does not answer, or takes no writes.
+// Returns true if nothing says when the store will answer, or accept writes, again.
 bool GivesNoWay(const Error& error) {
   return error.code() == ErrorCode::kOutcomeUnknown || error.code() == ErrorCode::kUnavailable;
 }
@@ -128,7 +128,7 @@ void Transaction::Prepared() {
     if (!part.error) continue;
     switch (part.error->code()) {
       case ErrorCode::kUnavailable: {
-        // Perhaps because the operation that it was to come behind has failed.
+        // Perhaps because the roll-forward that the prepare was queued behind has failed.
         const std::vector<Change>& changes = plan_.participants[i].changes;
         const bool alone = std::none_of(changes.begin(), changes.end(), [](const Change& change) {
           return change.rolling != nullptr && change.rolling->failed;
@@ -143,7 +143,7 @@ void Transaction::Prepared() {
       case ErrorCode::kGuardFailed:
       case ErrorCode::kSpansUnits: again = true; break;
       case ErrorCode::kOutcomeUnknown:
-        // It is not committed, so that nothing of it will be seen.
+        // The batch is not committed, so no reader will see any of it.
         error = Error(ErrorCode::kUnavailable, part.error->message());
         break;
       default:
@@ -187,7 +187,7 @@ void Transaction::Committed(uint64_t stamp) {
   resolver_.Remember(self_.id, Decision::kCommitted);
   bool ranges = false;
   for (const Participant& participant : plan_.participants) ranges |= !participant.ranges.empty();
-  // Keys of ranges are gone only when all is rolled forward.
+  // The keys of ranges are gone only when every unit is rolled forward.
   if (!ranges && done_) std::exchange(done_, nullptr)(stamp_);
   RollForward();
 }
@@ -236,8 +236,8 @@ void Transaction::RollForward() {
                       [self = shared_from_this(), answered, share, fate](Result<uint64_t> applied) {
                         if (applied.ok()) return answered();
                         fate->failed.store(true, std::memory_order_release);
-                        // Who still waits, for ranges, does not wait until the store answers, or
-                        // takes writes again.
+                        // A caller still waiting (its batch deletes ranges) gets kOutcomeUnknown
+                        // now, not when the store recovers.
                         if (GivesNoWay(applied.error())) {
                           self->unanswered_ = true;
                           if (self->all_sent_) self->TellUnknown();
@@ -251,10 +251,10 @@ void Transaction::RollForward() {
                                                answered();
                                              });
                       });
-    // Not before: whoever hears of the operation sends others that are to come behind it.
+    // Only after Apply: a process that learns of the operation queues others behind it.
     resolver_.Rolls(self_.id, share.note_key, fate);
   }
-  // Those that wait for this batch come behind these operations.
+  // Batches that wait for this one are queued behind these operations.
   if (!done_ && !ended_) {
     ended_ = true;
     tracker_.End(entry_, true, std::move(left_));
@@ -267,7 +267,8 @@ void Transaction::RollForward() {
 void Transaction::RolledForward() {
   resolver_.End(self_.id);
   End(stamp_, std::move(left_));
-  // Who meets what is left needs the record.
+  // Keep the record if a roll-forward failed: readers of leftover intents look up the decision in
+  // it.
   if (!error_) RemoveRecord(0);
 }
 
@@ -288,8 +289,8 @@ void Transaction::Abort(std::optional<Error> error) {
   error_ = std::move(error);
   core_.counts.aborted.fetch_add(1);
   if (!error_) core_.counts.conflicts.fetch_add(1);
-  // What it has prepared is never seen. To take that back lasts until the store answers again; its
-  // writer does not wait so long.
+  // No reader ever sees the prepared intents. The roll-back may have to wait for the store; the
+  // caller does not wait for that.
   if (error_) End(*error_);
   RollBack();
 }
@@ -299,7 +300,8 @@ void Transaction::RollBack() {
   const auto answered = [this] {
     if (waiting_.fetch_sub(1) == 1) RolledBack();
   };
-  // Where others may have rolled back, the stamps that guarded keys have now are not known.
+  // Another process may have rolled the unit back, so the new stamps of the guarded keys are
+  // unknown.
   const auto lost = [this](const Participant& participant) {
     MutexLock lock(guards_mutex_);
     for (const Change& change : participant.changes) {
@@ -312,7 +314,8 @@ void Transaction::RollBack() {
     if (parts_[i].phase == Phase::kNotPrepared) {
       answered();
     } else if (parts_[i].phase == Phase::kUnsure) {
-      // It may yet be applied; who meets it then shall not have to wait.
+      // The prepare may still be applied later. With an aborted record, a transaction that then
+      // meets its intents need not wait.
       resolver_.Abort(self_,
                       [self = shared_from_this(), answered, lost, share, i](Result<Decision>) {
                         self->resolver_.Roll(self->self_, share, Decision::kAborted,
@@ -334,7 +337,7 @@ void Transaction::RollBack() {
                                       });
         }
         {
-          // Nobody could change these since they were read: only their stamps are new.
+          // No writer could change these keys since they were read: only their stamps are new.
           MutexLock lock(self->guards_mutex_);
           for (const Change& change : participant.changes) {
             if (!change.guard || !change.old) continue;
@@ -352,8 +355,8 @@ void Transaction::RollBack() {
   answered();
 }
 
-// The store does not answer, or takes no writes: its writer hears of it now, and the rest goes on
-// without him.
+// The store does not answer, or accepts no writes: the caller gets the error now, and the roll-back
+// goes on without it.
 void Transaction::RefuseNow(const Error& why) {
   const Error error(ErrorCode::kUnavailable, why.message());
   {
@@ -393,12 +396,12 @@ void Transaction::Diagnose() {
     const Met met{intent->transaction, {guard.tablet, intent->note_key}};
     if (*decision == Decision::kUndecided) return WaitFor(met);
     if (*decision == Decision::kCommitted && stamp == guard.expected()) continue;
-    // What the guard goes by is over, or comes back with another stamp.
+    // The state that the guard expects is gone, or will come back with another stamp.
     return resolver_.Settle(met.transaction, met.share, 0,
                             [self = shared_from_this()](Status) { self->End(InTheWayError()); });
   }
-  // Then the transaction was aborted by somebody else. Nobody needs the record of that any more:
-  // all is rolled back, and it was refused for certain.
+  // Another process aborted the transaction. Its record is not needed any more: every unit is
+  // rolled back, and the commit was refused for certain.
   std::string record;
   const Result<bool> found =
       core_.inner.Get(self_.primary, self_.record_key, kv::Tier::kAny, &record);
@@ -432,7 +435,7 @@ void Transaction::FindOut() {
     const ErrorCode code = applied.ok() ? ErrorCode::kInternal : applied.error().code();
     if (!applied.ok() && code != ErrorCode::kGuardFailed) {
       if (code != ErrorCode::kFenced) return self->LookLater();
-      // The tablet is gone, and with it the answer.
+      // The tablet was dropped, and the record with it.
       self->resolver_.End(self->self_.id);
       return self->End(Error(ErrorCode::kOutcomeUnknown,
                              "The tablet in which this write was decided has been dropped."));
@@ -458,9 +461,9 @@ void Transaction::FindOut() {
 }
 
 void Transaction::FoundAborted() {
-  // The record may have been that of a commit, and somebody has rolled all forward and removed it:
-  // who sweeps goes by a clock of his own, and this machine may have been suspended meanwhile. Then
-  // no note is left.
+  // The record may have been that of a commit that another process has rolled forward and removed:
+  // a sweeper goes by its own clock, and this machine may have been suspended in between. In that
+  // case no note is left.
   bool any = false;
   for (size_t i = 0; i < parts_.size() && !any; ++i) {
     std::string note;
@@ -475,7 +478,7 @@ void Transaction::FoundAborted() {
         ErrorCode::kOutcomeUnknown,
         "It could not be found out whether this write was applied: others have cleared it away."));
   }
-  // Once its outcome has been reported to be unknown, the batch must not be tried again.
+  // After kOutcomeUnknown was reported, the batch must not be retried.
   Abort(done_ ? std::nullopt : std::optional<Error>(InTheWayError()));
 }
 

@@ -1,5 +1,5 @@
-// One batch that spans units, on its way: two-phase commit.
-// docs/adr/0012-transactions-in-the-engine.md says why it is right.
+// The two-phase commit of one batch that spans units. docs/adr/0012-transactions-in-the-engine.md
+// says why it is correct.
 #pragma once
 
 #include <atomic>
@@ -17,18 +17,18 @@
 
 namespace stator::kv_tx {
 
-// Owned by the continuations that carry it on. Its methods run one after the other, but for the
-// answers of participants.
+// One batch on its way, through as many attempts as it takes. The continuations that carry it on
+// own it. Its methods run one after the other, except for the answers of participants.
 class Transaction : public std::enable_shared_from_this<Transaction> {
  public:
-  // `entry`: the batch's, which the transaction takes to its end. `direct`: applies a batch that
-  // turns out to be on one unit.
+  // `entry` is the batch's entry in the tracker; the transaction ends it. `direct` applies a batch
+  // that turns out to be on one unit.
   using ApplyDirect = std::function<void(kv::Batch, kv::ApplyDone)>;
   Transaction(Core& core, Resolver& resolver, Tracker& tracker, ApplyDirect direct, kv::Batch batch,
               kv::ApplyDone done, Tracker::EntryPtr entry);
 
-  // What the batch was computed from is done. Returns at once. With `here` the calling thread plans
-  // it, if that needs no answer from the store.
+  // Begins the first attempt. Call it when all batches in `after` are done. Returns at once. With
+  // `here` the calling thread plans the batch, if that needs no read from the store.
   void Start(bool here);
 
  private:
@@ -51,24 +51,25 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   void RolledForward();
   void RemoveRecord(int attempt);
 
-  // Takes the attempt back, then ends with `error` or, without one, tries again.
+  // Rolls the attempt back, then ends with `error`, or retries if there is none.
   void Abort(std::optional<Error> error);
   void RollBack();
   void RefuseNow(const Error& why);
   void RolledBack();
-  // A guard failed: finds out whether one of the batch's, or whether somebody was in the way.
+  // After a failed guard: finds out whether a guard of the batch does not hold or whether another
+  // transaction was in the way.
   void Diagnose();
   void Again(bool at_once);
   void WaitFor(const Met& met);
-  // The outcome of the commit is unknown.
+  // Called when the outcome of the commit is unknown.
   void FindOut();
   void FoundAborted();
   void LookLater();
   bool LookedForLong() const;
   void TellUnknown();
 
-  // Tells the outcome, unless it has been told: several participants may find at once that the
-  // store does not answer. `left`: as Tracker::End.
+  // Calls `done_` with the outcome, unless that has happened: several participants may find at once
+  // that the store does not answer. `left`: see Tracker::End.
   void End(Result<uint64_t> outcome, Tracker::Left left = {});
   bool late() const;
   std::string ActualKey(const Change& change, const Part& part) const;
@@ -86,22 +87,22 @@ class Transaction : public std::enable_shared_from_this<Transaction> {
   int attempt_ = 0;
   bool guess_ = true;
   bool apart_ = false;
-  // Of the attempt.
+  // State of the current attempt.
   TransactionRef self_;
   Plan plan_;
   std::vector<Part> parts_;
-  std::atomic<size_t> waiting_ = 0;  // for so many participants
-  std::optional<Error> error_;       // with which it ends when it is taken back
+  std::atomic<size_t> waiting_ = 0;  // participants that have not answered
+  std::optional<Error> error_;       // the error with which the batch ends after the roll-back
   bool diagnose_ = false;
   uint64_t stamp_ = 0;                    // of the commit
-  bool decided_ = false;                  // committed
-  bool ended_ = false;                    // for the tracker
-  std::atomic<bool> all_sent_ = false;    // of what rolls forward
-  std::atomic<bool> unanswered_ = false;  // some of that
+  bool decided_ = false;                  // true once committed
+  bool ended_ = false;                    // true once the tracker's entry has ended
+  std::atomic<bool> all_sent_ = false;    // all roll-forwards were sent
+  std::atomic<bool> unanswered_ = false;  // the store did not answer one of them
   Tracker::Left left_;
-  int64_t looking_since_ = 0;  // for the outcome of the commit: since it was sent
+  int64_t looking_since_ = 0;  // when the commit was sent, for the search for its outcome
   int looks_ = 0;
-  Mutex guards_mutex_;  // of batch_.guards, error_ and done_, while participants answer
+  Mutex guards_mutex_;  // guards batch_.guards, error_ and done_ while participants answer
 };
 
 }  // namespace stator::kv_tx

@@ -19,7 +19,7 @@ const SystemClock& MachineClock() {
   return clock;
 }
 
-// Engines' keys live on. Ranges without keys go.
+// Cuts engine keys out of range deletes, and removes ranges that are then empty.
 void SpareEngineKeys(kv::Batch* batch) {
   for (kv::DeleteRange& range : batch->range_deletes) {
     if (range.end.empty() || range.end > kEngineKeys) range.end = kEngineKeys;
@@ -28,7 +28,7 @@ void SpareEngineKeys(kv::Batch* batch) {
                 [](const kv::DeleteRange& range) { return range.begin >= range.end; });
 }
 
-// Calls fn(tablet) for everything that the batch names, until it returns false.
+// Calls fn(tablet) for each entry of the batch until fn returns false. Returns false if fn did.
 template <typename Fn>
 bool AllTablets(const kv::Batch& batch, Fn fn) {
   const auto all = [&](const auto& named) {
@@ -39,8 +39,8 @@ bool AllTablets(const kv::Batch& batch, Fn fn) {
          all(batch.range_deletes) && all(batch.fences);
 }
 
-// Whether each batch that this one was computed from is one that left a guarded key: then it is
-// ordered by that key's tablet.
+// Returns true if every batch in `after` has left a key that this batch guards. The inner engine
+// then orders the two by the key's tablet.
 bool OrderedByGuards(const kv::Batch& batch) {
   return std::all_of(batch.after.begin(), batch.after.end(), [&](const kv::FatePtr& fate) {
     return std::any_of(batch.guards.begin(), batch.guards.end(),
@@ -70,7 +70,7 @@ class TransactionEngine::Parts {
     core.scheduler.Hurry();
     core.scheduler.Await([this] { return core.busy == 0; });
     core.scheduler.Stop();
-    // What has not come back from the inner engine yet comes back now.
+    // Operations that the inner engine still has are answered now.
     inner.reset();
   }
 
@@ -99,7 +99,7 @@ class TransactionEngine::Parts {
   Sweeper sweeper;
 
  private:
-  // Continuations wait here for batches that they come after.
+  // A batch that waits for the batches in its `after`.
   struct Later {
     Later(Core& core, kv::Batch of, kv::ApplyDone then)
         : busy(core), batch(std::move(of)), done(std::move(then)) {}
@@ -109,12 +109,12 @@ class TransactionEngine::Parts {
     Tracker::EntryPtr entry;
     bool spans = false;
   };
-  // What a refusal of a batch on one unit is looked into with.
+  // The keys of a batch on one unit, to find out why the batch was refused.
   struct Named {
     explicit Named(Core& core) : busy(core) {}
     const Busy busy;
     kv::Tablet tablet;
-    std::vector<std::string> keys;  // guarded ones, then counters
+    std::vector<std::string> keys;  // guarded keys, then counters
     size_t guards = 0;
     std::shared_ptr<kv::BatchFate> fate;
     kv::ApplyDone done;
@@ -170,15 +170,15 @@ class TransactionEngine::Parts {
       later->done = TellWhy(std::move(operations), std::move(later->done));
     }
     if (known) return Hand(later);
-    // Where the others went straight to the inner engine, a barrier says when they are done.
+    // Some of the others went straight to the inner engine: a barrier tells when they are done.
     core.inner.Apply(std::move(barrier), [this, later](Result<uint64_t> passed) {
       if (passed.ok()) return Hand(later);
       Finish(later, std::move(passed).error());
     });
   }
 
-  // What a batch was to come behind were operations of the engine itself: when they fail, its
-  // writer need only read again.
+  // The batch waited for operations of this engine. If one of them fails, kGuardFailed is enough:
+  // the caller reads again.
   static kv::ApplyDone TellWhy(std::vector<kv::FatePtr> operations, kv::ApplyDone done) {
     return [operations = std::move(operations),
             done = std::move(done)](Result<uint64_t> applied) mutable {
@@ -229,7 +229,8 @@ class TransactionEngine::Parts {
   void Refused(std::unique_ptr<Named> named, Error error) {
     const ErrorCode code = error.code();
     if (code == ErrorCode::kSpansUnits) {
-      // It cannot be sent again without having been kept; its writer has what it takes.
+      // The batch was handed over, so it cannot be sent again here; its caller has the data to
+      // retry.
       {
         MutexLock lock(mutex_);
         divided_.insert(named->tablet);
@@ -240,7 +241,7 @@ class TransactionEngine::Parts {
     const bool guards = code == ErrorCode::kGuardFailed && named->guards > 0;
     const bool counters = code == ErrorCode::kCorruption && named->keys.size() > named->guards;
     if (!guards && !counters) return named->done(std::move(error));
-    // Batches computed from it that come behind it must not wait for what follows.
+    // Batches that were computed from this one must not wait for the search.
     if (named->fate != nullptr) named->fate->failed.store(true, std::memory_order_release);
     const size_t first = guards ? 0 : named->guards;
     core.scheduler.Post(
@@ -249,7 +250,7 @@ class TransactionEngine::Parts {
         });
   }
 
-  // Waits until intents on the keys from `i` on are gone.
+  // Waits until the intents on the keys from index `i` on are gone.
   void LookInto(std::shared_ptr<Named> named, Error error, size_t i) {
     const bool counters = error.code() == ErrorCode::kCorruption;
     const size_t end = counters ? named->keys.size() : named->guards;
@@ -258,7 +259,7 @@ class TransactionEngine::Parts {
       std::string cell;
       const Result<bool> found =
           core.inner.Get(named->tablet, named->keys[i], kv::Tier::kAny, &cell);
-      // Nor will the store answer for the other keys.
+      // The store will not answer for the other keys either.
       if (!found.ok() && found.error().code() == ErrorCode::kUnavailable)
         return named->done(counters ? found.error() : std::move(error));
       if (!found.ok() || !*found || !IsIntent(cell)) {
@@ -272,14 +273,14 @@ class TransactionEngine::Parts {
                              core.Jitter(300),
                              [named, error = std::move(error)](Status) { named->done(error); });
     }
-    if (counters && !damaged) error = InTheWayError();  // an intent that has gone meanwhile
+    if (counters && !damaged) error = InTheWayError();  // an intent that is gone by now
     named->done(std::move(error));
   }
 
   Mutex mutex_;
   std::atomic<bool> any_divided_ = false;
   std::set<kv::Tablet> divided_
-      GUARDED_BY(mutex_);  // of which an engine that does not know beforehand said so
+      GUARDED_BY(mutex_);  // tablets that turned out to span units when a batch was refused
 };
 
 TransactionEngine::TransactionEngine(std::unique_ptr<kv::Engine> inner, Options options)

@@ -26,7 +26,7 @@ using kv::Tablet;
 using kv::Tier;
 using kv::ValueOf;
 
-// Divides the tablets of the conformance suite, in the middle of its keys.
+// Divides the tablets of the conformance suite in the middle of its keys.
 std::string PartOf(Tablet, std::string_view key) {
   const std::string_view route = RouteOf(key);
   if (route < "counter2") return "a";
@@ -105,7 +105,7 @@ Batch PutBoth(const std::string& text) {
   return batch;
 }
 
-// What a process leaves that dies after it prepared (or, with `decision`, decided): in B "b"
+// Leaves the state of a process that died after it prepared or, with `decision`, decided: in B, "b"
 // becomes `text`, "gone" is deleted and "count" is added to.
 void LeaveBehind(kv::Engine& raw, const std::string& text, Decision decision) {
   const TransactionRef self{{7, 8}, kA, RecordKeyOf("a", {7, 8})};
@@ -146,7 +146,7 @@ size_t Leftovers(kv::Engine& raw, Tablet tablet) {
 
 class DeadProcess : public testing::TestWithParam<Decision> {};
 
-TEST_P(DeadProcess, IsFinishedByWhoeverMeetsIt) {
+TEST_P(DeadProcess, TransactionIsFinishedByReaderOrWriter) {
   const bool committed = GetParam() == Decision::kCommitted;
   kv::SharedMemory memory;
   const auto raw = memory.Attach();
@@ -177,7 +177,7 @@ TEST_P(DeadProcess, IsFinishedByWhoeverMeetsIt) {
                   .ok());
   EXPECT_EQ(keys, committed ? "b " : "gone b ");
 
-  // A writer needs no more than to try again.
+  // A writer only needs to retry.
   int tries = 0;
   for (bool done = false; !done; ++tries) {
     TextOf(engine, kB, "b", &stamp);
@@ -195,15 +195,15 @@ TEST_P(DeadProcess, IsFinishedByWhoeverMeetsIt) {
   EXPECT_EQ(TextOf(engine, kB, "gone"), committed ? "absent" : "here");
   ASSERT_TRUE(*engine.Get(kB, "count", Tier::kAny, &value));
   EXPECT_EQ(*kv::CounterOf(value), committed ? 6 : 1);
-  // Records of others stay for a while.
+  // Records of transactions that another process aborted stay for a while.
   EXPECT_EQ(Leftovers(*raw, kA), 1u);
 }
 INSTANTIATE_TEST_SUITE_P(All, DeadProcess,
                          testing::Values(Decision::kUndecided, Decision::kCommitted,
                                          Decision::kAborted));
 
-// A unit may be divided between two looks at where a key of one batch is.
-TEST(TransactionEngine, AKeyWhoseUnitIsDividedMeanwhileIsWrittenOnce) {
+// A unit may be divided between two lookups of the unit of one key in a batch.
+TEST(TransactionEngine, KeyIsWrittenOnceIfItsUnitIsDividedMeanwhile) {
   for (int division = 0; division < 20; ++division) {
     std::atomic<int> looks = -1000;
     kv::SharedMemory memory([&looks, division](Tablet tablet, std::string_view) {
@@ -235,7 +235,7 @@ TEST(TransactionEngine, AKeyWhoseUnitIsDividedMeanwhileIsWrittenOnce) {
   }
 }
 
-TEST(TransactionEngine, UnknownOutcomesAreFoundOut) {
+TEST(TransactionEngine, UnknownOutcomesAreResolved) {
   for (const bool delay : {false, true}) {
     kv::SharedMemory memory;
     kv::FaultOptions faults{.seed = 5, .delay_done = delay};
@@ -276,7 +276,7 @@ TEST(TransactionEngine, UnknownOutcomesAreFoundOut) {
   }
 }
 
-TEST(TransactionEngine, AFenceIsRaisedWhenNothingOlderCanBeCommitted) {
+TEST(TransactionEngine, RaiseFenceReturnsWhenNoOlderTransactionCanCommit) {
   kv::SharedMemory memory;
   const auto raw = memory.Attach();
   TransactionEngine engine(memory.Attach(), {.seed = 1, .threads = 2, .patience_micros = 10'000});
@@ -299,7 +299,7 @@ TEST(TransactionEngine, AFenceIsRaisedWhenNothingOlderCanBeCommitted) {
   EXPECT_EQ(TextOf(engine, kB, "b"), "old");
 }
 
-TEST(TransactionEngine, ADroppedTabletLeavesNothingUndecided) {
+TEST(TransactionEngine, DropLeavesNoUndecidedTransaction) {
   kv::SharedMemory memory;
   const auto raw = memory.Attach();
   TransactionEngine engine(memory.Attach(), {.seed = 1, .threads = 2, .patience_micros = 10'000});
@@ -311,7 +311,7 @@ TEST(TransactionEngine, ADroppedTabletLeavesNothingUndecided) {
   EXPECT_EQ(TextOf(engine, kB, "b"), "new");
 }
 
-TEST(TransactionEngine, AQueueEndsBeforeItsFirstUndecidedKey) {
+TEST(TransactionEngine, ScanOfQueueEndsBeforeFirstUndecidedKey) {
   kv::SharedMemory memory;
   const auto raw = memory.Attach();
   TransactionEngine engine(memory.Attach(), {.seed = 1, .threads = 2});
@@ -352,18 +352,18 @@ TEST(TransactionEngine, AQueueEndsBeforeItsFirstUndecidedKey) {
   EXPECT_NE(read(true).find("3 2 1 "), std::string::npos);
 }
 
-// A store where every operation takes one round, and each tablet has one group of operations under
-// way at a time, as kv_rados does.
+// A store in which every operation takes one round, and each tablet has one group of operations
+// under way at a time, like kv_rados.
 class RoundsEngine final : public PassingOn {
  public:
   using PassingOn::PassingOn;
-  // Groups begin that can.
+  // Starts each group that can start.
   void Begin() {
     for (auto& [tablet, queue] : queues_) {
       if (queue.under_way.empty()) queue.under_way.swap(queue.waiting);
     }
   }
-  // What is under way comes to its end.
+  // Completes the operations under way.
   void EndRound() {
     std::deque<Queued> ended;
     for (auto& [tablet, queue] : queues_) {
@@ -453,14 +453,15 @@ struct Rounds {
     for (tasks.RunAll(); !store->idle(); Round()) {
     }
   }
-  // How many rounds it takes until the batch is done.
+  // Returns the number of rounds until the batch is done.
   int Of(Batch batch) {
     std::optional<Result<uint64_t>> outcome;
     engine->Apply(std::move(batch),
                   [&](Result<uint64_t> applied) { outcome = std::move(applied); });
     int rounds = 0;
     for (tasks.RunAll(); !outcome; ++rounds) Round();
-    store->Begin();  // what the `done`s have sent is under way before a client hears of it
+    // starts the operations that the `done`s sent, before the client sees the outcome
+    store->Begin();
     EXPECT_TRUE(outcome->ok());
     return rounds;
   }
@@ -471,13 +472,13 @@ struct Rounds {
   std::unique_ptr<TransactionEngine> engine;
 };
 
-// What a client waits for, in rounds of the network: a batch that spans units costs a prepare and a
-// commit, no read, and behind another one on the same unit at most what that one still has under
-// way there.
-TEST(TransactionEngine, ABatchOverSeveralUnitsTakesTwoRounds) {
+// The rounds of the network that a client waits for. A batch that spans units takes a prepare, a
+// commit and no read; behind another batch on the same unit it also waits for what that batch still
+// has under way there, at most.
+TEST(TransactionEngine, BatchOnSeveralUnitsTakesTwoRounds) {
   Rounds rounds;
   uint64_t stamp_a = 0, stamp_b = 0;
-  // As a transaction of two items, or an item and an entry of its index in another unit.
+  // Like a transaction of two items, or an item and its index entry in another unit.
   const auto write = [&](const std::string& text) {
     Batch batch = PutBoth(text);
     batch.guards.push_back({kA, "a", stamp_a});
@@ -502,13 +503,12 @@ TEST(TransactionEngine, ABatchOverSeveralUnitsTakesTwoRounds) {
         << "what is remembered need not be read, and counters only once";
     rounds.Settle();
   }
-  // One after the other, without a pause: the roll-forward of the one before is under way.
+  // One after the other without a pause, so that the previous roll-forward is still under way.
   for (int i = 5; i < 9; ++i) {
     stamps();
     EXPECT_LE(rounds.Of(write(std::to_string(i))), 3);
   }
-  // The same, of a process that has not waited for the answer: each is computed from what the one
-  // before leaves.
+  // Now without waiting for answers: each batch is computed from the result of the previous one.
   rounds.Settle();
   stamps();
   kv::FatePtr before;
@@ -534,7 +534,7 @@ TEST(TransactionEngine, ABatchOverSeveralUnitsTakesTwoRounds) {
   EXPECT_EQ(Leftovers(*rounds.memory.Attach(), kA) + Leftovers(*rounds.memory.Attach(), kB), 0u);
 }
 
-// Something happens just before a key is read; a tablet takes no writes from some time on.
+// Runs a callback just before a key is read, and lets a tablet refuse writes.
 class Interrupted final : public PassingOn {
  public:
   using PassingOn::PassingOn;
@@ -553,8 +553,7 @@ class Interrupted final : public PassingOn {
     if (around_reads_) around_reads_(points.front().key, false);
     return read;
   }
-  // Told of each read of several keys, by its first one, before it happens and after; on several
-  // threads.
+  // Calls `around` before and after each MultiGet, with its first key, on several threads.
   void AroundReads(std::function<void(std::string_view key, bool before)> around) {
     around_reads_ = std::move(around);
   }
@@ -566,7 +565,7 @@ class Interrupted final : public PassingOn {
       done(lost ? Result<uint64_t>(Error(ErrorCode::kOutcomeUnknown, "lost")) : std::move(applied));
     });
   }
-  // Asked of each batch before it is applied: whether its answer gets lost.
+  // Calls `loses` before each batch is applied: true loses the answer.
   void LoseAnswers(std::function<bool(const Batch&)> loses) { loses_ = std::move(loses); }
   void RefuseWritesToB() { refuses_b_ = true; }
 
@@ -577,10 +576,10 @@ class Interrupted final : public PassingOn {
   std::function<bool(const Batch&)> loses_;
 };
 
-// An engine that is interrupted, and another process, whose steps are taken one by one.
+// An interrupted engine, and another process whose steps are taken one by one.
 struct WithAnotherProcess {
   void Apply(Batch batch) { ASSERT_TRUE(ApplyAndWait(*raw, std::move(batch)).ok()); }
-  // The process's transaction writes `text` to one key.
+  // The other process's transaction writes `text` to one key.
   void Prepare(const TransactionRef& transaction, Tablet tablet, const std::string& key,
                const std::string& text) {
     const std::string note_key = NoteKeyOf(key, transaction.id);
@@ -592,7 +591,7 @@ struct WithAnotherProcess {
     batch.puts.push_back({tablet, note_key, EncodeNote({transaction, 1, {{key}}, {}, {}})});
     Apply(std::move(batch));
   }
-  // With what else it changes in the primary unit.
+  // Commits, with further changes in the primary unit.
   void Commit(const TransactionRef& transaction, Tablet tablet, const std::string& key,
               Batch batch = {}) {
     const std::string record =
@@ -608,7 +607,7 @@ struct WithAnotherProcess {
   TransactionEngine engine{std::move(inner), {.seed = 1, .threads = 2}};
 };
 
-TEST(TransactionEngine, AQueueReadBackwardHasWhatWasFinishedMeanwhile) {
+TEST(TransactionEngine, ReverseScanOfQueueShowsTransactionFinishedMeanwhile) {
   WithAnotherProcess world;
   const TransactionRef self{{7, 8}, kA, RecordKeyOf("a", {7, 8})};
   Batch first;
@@ -616,7 +615,7 @@ TEST(TransactionEngine, AQueueReadBackwardHasWhatWasFinishedMeanwhile) {
   world.Apply(std::move(first));
   world.Prepare(self, kLog, "q2", "2");
   world.Commit(self, kLog, "q2");
-  // Its process is just done with it.
+  // The process of the transaction has just finished it.
   world.interrupted.Before(self.record_key, [&] {
     Batch forward;
     forward.puts.push_back({kLog, "q2", ValueOf("2")});
@@ -637,7 +636,7 @@ TEST(TransactionEngine, AQueueReadBackwardHasWhatWasFinishedMeanwhile) {
   EXPECT_EQ(texts, "2 1 ");
 }
 
-TEST(TransactionEngine, WhatCannotBeRolledForwardBeforeTheEndStaysCommitted) {
+TEST(TransactionEngine, UnfinishedRollForwardAtCloseStaysCommitted) {
   kv::SharedMemory memory;
   {
     auto inner = std::make_unique<Interrupted>(memory.Attach());
@@ -658,7 +657,7 @@ TEST(TransactionEngine, WhatCannotBeRolledForwardBeforeTheEndStaysCommitted) {
   EXPECT_EQ(TextOf(next, kB, "b"), "new");
 }
 
-TEST(TransactionEngine, WhoseCommitIsInDoubtFindsItThoughOthersHaveFinishedIt) {
+TEST(TransactionEngine, UnknownCommitIsFoundAfterOthersFinishedIt) {
   kv::SharedMemory memory;
   TransactionEngine other(memory.Attach(), {.seed = 1, .threads = 2});
   auto inner = std::make_unique<Interrupted>(memory.Attach());
@@ -670,8 +669,8 @@ TEST(TransactionEngine, WhoseCommitIsInDoubtFindsItThoughOthersHaveFinishedIt) {
       return put.key.starts_with(FirstOfKind(kRecordKind));
     });
     if (!decides) return false;
-    // The commit's answer gets lost. Before its process looks for the record of it, another one
-    // goes through all that there is.
+    // Loses the answer of the commit. Before this process looks for the record, another process
+    // sweeps everything.
     if (++records == 1) return true;
     EXPECT_TRUE(other.Sweep(kB, 0) && other.Sweep(kA, 0));
     return false;
@@ -688,13 +687,13 @@ TEST(TransactionEngine, WhoseCommitIsInDoubtFindsItThoughOthersHaveFinishedIt) {
   }
 }
 
-TEST(TransactionEngine, ASnapshotHasNoTransactionWithoutTheOneBeforeIt) {
+TEST(TransactionEngine, SnapshotContainsPredecessorOfEachTransaction) {
   WithAnotherProcess world;
   const TransactionRef first{{1, 1}, kA, RecordKeyOf("a", {1, 1})},
       second{{2, 2}, kA, RecordKeyOf("a", {2, 2})};
   world.Prepare(first, kB, "b1", "new");
   world.Prepare(second, kB, "b2", "new");
-  // The first one has been seen undecided when the second one is looked at.
+  // The first transaction has been seen undecided when the second is looked up.
   world.interrupted.Before(second.record_key, [&] {
     world.Commit(first, kB, "b1");
     world.Commit(second, kB, "b2");
@@ -705,9 +704,9 @@ TEST(TransactionEngine, ASnapshotHasNoTransactionWithoutTheOneBeforeIt) {
   EXPECT_FALSE(values[1] && !values[0]);
 }
 
-// A key is created by one transaction and deleted by the next, between two reads of it: it looks as
-// if nothing had happened there.
-TEST(TransactionEngine, ASnapshotWithAnAbsentKeyIsOfOneMoment) {
+// One transaction creates a key and the next deletes it, between two reads of the key: no stamp
+// shows that something happened.
+TEST(TransactionEngine, SnapshotWithAbsentKeyIsOfOneMoment) {
   WithAnotherProcess world;
   const TransactionRef last{{1, 1}, kA, RecordKeyOf("a", {1, 1})};
   const auto put = [&](Tablet tablet, const std::string& text) {

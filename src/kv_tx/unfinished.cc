@@ -32,7 +32,7 @@ Result<Unfinished> CountUnfinished(kv::Engine& inner, kv::Tablet tablet) {
                                    bad = Count(tablet, key, value, &counted);
                                    return bad.ok();
                                  });
-  // A tablet that was dropped has nothing left.
+  // A dropped tablet has nothing left.
   if (!read.ok() && read.error().code() != ErrorCode::kFenced) return read.error();
   TRY(std::move(bad));
   return counted;

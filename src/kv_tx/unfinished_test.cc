@@ -11,7 +11,7 @@ namespace {
 constexpr kv::Tablet kHere{kv::Space::kItems, 1};
 constexpr kv::Tablet kThere{kv::Space::kItems, 2};
 
-TEST(UnfinishedTest, CountsWhatStandsInATablet) {
+TEST(UnfinishedTest, CountsNotesAndRecordsOfTablet) {
   kv::SharedMemory memory;
   const auto engine = memory.Attach();
   EXPECT_EQ(CountUnfinished(*engine, kHere)->units, 0u);
@@ -34,7 +34,7 @@ TEST(UnfinishedTest, CountsWhatStandsInATablet) {
   EXPECT_EQ(CountUnfinished(*engine, kThere)->units, 0u);
 }
 
-TEST(UnfinishedTest, DamageIsAnErrorAndADroppedTabletIsEmpty) {
+TEST(UnfinishedTest, DamageIsCorruptionAndDroppedTabletIsEmpty) {
   kv::SharedMemory memory;
   const auto engine = memory.Attach();
   kv::Batch batch;
