@@ -9,7 +9,7 @@
 namespace stator::fleet {
 namespace {
 
-// Entries of both kinds stand side by side.
+// Lease and process entries are adjacent, so that one scan reads both.
 static_assert(kLeasePrefix < kProcessPrefix);
 constexpr std::string_view kEnd = "process0";
 
@@ -18,7 +18,7 @@ struct Entries {
   std::map<std::string, Leases::Entry, std::less<>> leases;
 };
 
-// An entry that is damaged is passed over: somebody will write it again.
+// Skips damaged entries: their owners will write them again.
 Result<Entries> ReadEntries(kv::Engine& engine) {
   Entries entries;
   TRY(engine.Scan({kFleetTablet, kLeasePrefix, kEnd, false}, kv::Tier::kAny,
@@ -39,7 +39,7 @@ Result<Entries> ReadEntries(kv::Engine& engine) {
   return entries;
 }
 
-// Applies all at once, which costs little more than one, and waits.
+// Applies all batches at once, which costs little more than one, and waits.
 std::vector<Result<uint64_t>> ApplyAll(kv::Engine& engine, std::vector<kv::Batch> batches) {
   Mutex mutex;
   std::condition_variable_any wake;
@@ -113,8 +113,8 @@ Status Fleet::Step() {
   const int64_t began = clock_.TicksMicros();
   Result<uint64_t> beaten = kv::ApplyAndWait(engine_, NextBeat());
   if (!beaten.ok()) return std::move(beaten).error();
-  // Only behind the beat: whoever took a lease from this process while it was silent did so before,
-  // or cannot any more.
+  // Read only after the beat: any process that took a lease from this one while it was silent did
+  // so before, or fails now.
   TRY(Read());
   {
     const MutexLock lock(mutex_);
@@ -122,7 +122,7 @@ Status Fleet::Step() {
   }
   std::vector<kv::Batch> batches;
   for (Leases::Wish& wish : wishes_) batches.push_back(std::move(wish.batch));
-  // Should one of these fail, it is tried again.
+  // If one of these fails, a later step tries again.
   for (kv::Batch& batch : forgotten_) batches.push_back(std::move(batch));
   if (batches.empty()) return OkStatus();
   const std::vector<Result<uint64_t>> outcomes = ApplyAll(engine_, std::move(batches));
@@ -145,7 +145,8 @@ Status Fleet::Leave() {
   batch.deletes.push_back({kFleetTablet, key});
   Result<uint64_t> gone = kv::ApplyAndWait(engine_, std::move(batch));
   if (!gone.ok() && gone.error().code() == ErrorCode::kGuardFailed) {
-    // Others took leases meanwhile. Those that are left go with the entry.
+    // Other processes took leases meanwhile. Without its entry this process's remaining leases are
+    // free.
     kv::Batch entry;
     entry.deletes.push_back({kFleetTablet, key});
     gone = kv::ApplyAndWait(engine_, std::move(entry));

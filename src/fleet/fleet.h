@@ -1,5 +1,5 @@
-// This process among those of its store: it shows that it lives, sees who else does, and holds its
-// part of the leases.
+// This process among the processes of its store: writes its beat, watches the beats of the others,
+// and holds its share of the leases.
 #pragma once
 
 #include <cstdint>
@@ -19,48 +19,51 @@
 
 namespace stator::fleet {
 
-// 16 hexadecimal digits.
+// Returns a new process id: 16 hexadecimal digits.
 std::string DrawId(Random& random);
 
-// What the store says of its processes and their leases.
+// The processes of a store and their leases.
 struct Roll {
   std::map<std::string, Member> members;                     // by id
   std::map<std::string, Leases::Entry, std::less<>> leases;  // by name
 };
-// Reads it. Nobody has been watched yet, so all members seem to live.
+// Reads the members and leases from the store. All members count as alive, because none has been
+// watched yet. Blocks.
 Result<Roll> ReadRoll(kv::Engine& engine);
 
-// Thread-safe.
+// Keeps one process's beat and leases up to date. Thread-safe.
 class Fleet {
  public:
-  // What a process has written down is believed for so long without a fresh beat: less than others
-  // wait before they take over.
+  // How long this process trusts its own view after its last confirmed beat. Shorter than
+  // Members::kSilenceMicros, after which other processes take over.
   static constexpr int64_t kBeliefMicros = 3'000'000;
-  // The entry of a dead process is taken away.
+  // After this silence the entry of a dead process is deleted.
   static constexpr int64_t kForgetMicros = 600'000'000;
 
   struct Options {
     std::string id;                   // DrawId
-    Beat beat;                        // all but sequence and at_micros
-    std::vector<std::string> leases;  // all that there are to be; the same in every process
+    Beat beat;                        // all fields but sequence and at_micros
+    std::vector<std::string> leases;  // all leases of the store; the same list in every process
   };
-  // `clock`, the machine's, measures (TicksMicros) and dates. Engine and clock outlive this object.
+  // `clock` is the machine's clock, for measuring (TicksMicros) and for dates. Engine and clock
+  // must outlive this object.
   Fleet(kv::Engine& engine, const Clock& clock, Options options);
 
-  // Beats, looks at the others, takes and hands over leases. To be called about every second. Waits
-  // for the engine. An error if the beat could not be written or the others not be read.
+  // Writes a beat, reads the others, takes and hands over leases. Call it about once a second.
+  // Blocks on the engine. Returns an error if the beat could not be written or the others could not
+  // be read.
   Status Step();
-  // Gives all leases back and takes the entry away, as the last thing. Waits for the engine. Later
-  // steps do nothing.
+  // Gives all leases back and deletes this process's entry. Later steps do nothing. Blocks on the
+  // engine.
   Status Leave();
 
-  // Whether this process is to do the work of that name now.
+  // Returns whether this process holds the lease now. False if its last confirmed beat is too old.
   bool Holds(std::string_view lease) const;
   const std::string& id() const { return options_.id; }
-  // As of the last step that read it.
+  // Returns the members and leases as of the last step that read them.
   Roll roll() const;
-  // Since the beginning of the last step that succeeded; of the first one, since this object was
-  // made.
+  // Returns the time since the last successful step began, or since construction if none has
+  // succeeded.
   int64_t MicrosSinceContact() const;
 
  private:
@@ -78,7 +81,7 @@ class Fleet {
   Leases leases_ GUARDED_BY(mutex_);
   std::vector<Leases::Wish> wishes_ GUARDED_BY(stepping_);
   std::vector<kv::Batch> forgotten_ GUARDED_BY(stepping_);
-  // The beginning of the last step whose beat others can see and that has read the leases since.
+  // When the last step began whose beat was written and that has read the leases since.
   std::optional<int64_t> confirmed_ticks_ GUARDED_BY(mutex_);
   const int64_t made_ticks_;
 };

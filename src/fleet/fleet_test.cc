@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000;
 
-// A way to the store on which a test can stop before each call.
+// A connection to the store on which a test can run code before each call.
 class Path final : public kv::Engine {
  public:
   explicit Path(kv::SharedMemory& store) : inner_(store.Attach()) {}
@@ -56,7 +56,7 @@ class Path final : public kv::Engine {
 const std::vector<std::string> kNames = {"table/0", "table/1", "table/2", "table/3",
                                          "table/4", "table/5", "table/6", "table/7"};
 
-// One process with a clock of its own.
+// One process with its own clock.
 struct Process {
   Process(kv::SharedMemory& store, const std::string& id,
           const std::vector<std::string>& names = kNames)
@@ -75,7 +75,7 @@ class FleetTest : public testing::Test {
     processes_.push_back(std::make_unique<Process>(store_, id));
     return *processes_.back();
   }
-  // Lets a second pass for all, and steps those that are named.
+  // Advances all clocks by a second, and steps the processes in `stepping`.
   static void Round(const std::vector<Process*>& all, const std::vector<Process*>& stepping) {
     for (Process* process : all) process->clock.AdvanceMicros(kSecond);
     for (Process* process : stepping) ASSERT_TRUE(process->fleet.Step().ok());
@@ -90,7 +90,7 @@ class FleetTest : public testing::Test {
   std::vector<std::unique_ptr<Process>> processes_;
 };
 
-TEST_F(FleetTest, TheFirstProcessTakesAllAtOnce) {
+TEST_F(FleetTest, FirstProcessTakesAllLeasesAtOnce) {
   Process& a = Start("a");
   EXPECT_FALSE(a.fleet.Holds("table/0"));
   ASSERT_TRUE(a.fleet.Step().ok());
@@ -104,7 +104,7 @@ TEST_F(FleetTest, TheFirstProcessTakesAllAtOnce) {
   EXPECT_EQ(roll.leases.at("table/3").lease, (Lease{"a", 1}));
 }
 
-TEST_F(FleetTest, NewcomersGetTheirPart) {
+TEST_F(FleetTest, NewProcessesGetTheirShareOfLeases) {
   Process& a = Start("a");
   Process& b = Start("b");
   Process& c = Start("c");
@@ -119,7 +119,7 @@ TEST_F(FleetTest, NewcomersGetTheirPart) {
     EXPECT_EQ(b.fleet.Holds(name), owner == "b");
     EXPECT_EQ(c.fleet.Holds(name), owner == "c");
   }
-  // Nothing moves any more, so nothing but beats is written.
+  // No lease moves any more, so only beats are written.
   const Roll before = ReadRoll(a.path).value();
   for (int i = 0; i < 5; ++i) Round({&a, &b, &c}, {&a, &b, &c});
   const Roll after = ReadRoll(a.path).value();
@@ -127,7 +127,7 @@ TEST_F(FleetTest, NewcomersGetTheirPart) {
     EXPECT_EQ(after.leases.at(name).stamp, entry.stamp);
 }
 
-TEST_F(FleetTest, WhoLeavesGivesBackAtOnce) {
+TEST_F(FleetTest, LeavingProcessFreesItsLeasesAtOnce) {
   Process& a = Start("a");
   Process& b = Start("b");
   for (int i = 0; i < 3; ++i) Round({&a, &b}, {&a, &b});
@@ -139,7 +139,7 @@ TEST_F(FleetTest, WhoLeavesGivesBackAtOnce) {
   EXPECT_EQ(ReadRoll(b.path)->members.size(), 1u);
 }
 
-TEST_F(FleetTest, AFrozenOwnerIsSucceededAfterFiveSeconds) {
+TEST_F(FleetTest, FrozenOwnerLosesItsLeasesAfterFiveSeconds) {
   Process& a = Start("a");
   Process& b = Start("b");
   for (int i = 0; i < 3; ++i) Round({&a, &b}, {&a, &b});
@@ -155,7 +155,7 @@ TEST_F(FleetTest, AFrozenOwnerIsSucceededAfterFiveSeconds) {
   }
   EXPECT_EQ(rounds, 5) << "five seconds after the read that saw the last beat";
   EXPECT_FALSE(b.fleet.roll().members.at("a").alive);
-  // Thawed, it believes nothing before it has beaten and looked.
+  // After the thaw it trusts nothing before it has beaten and read.
   EXPECT_EQ(Held(a), 0);
   Round({&a, &b}, {&a});
   EXPECT_EQ(Held(a), 0) << "all is b's now";
@@ -165,7 +165,7 @@ TEST_F(FleetTest, AFrozenOwnerIsSucceededAfterFiveSeconds) {
   EXPECT_EQ(Held(b), 8 - held);
 }
 
-TEST_F(FleetTest, TheDeadAreForgotten) {
+TEST_F(FleetTest, EntryOfDeadProcessIsDeleted) {
   Process& a = Start("a");
   Process& b = Start("b");
   for (int i = 0; i < 3; ++i) Round({&a, &b}, {&a, &b});
@@ -177,7 +177,7 @@ TEST_F(FleetTest, TheDeadAreForgotten) {
   EXPECT_EQ(b.fleet.roll().members.size(), 2u) << "should it come back, it is there again";
 }
 
-TEST_F(FleetTest, ABeatInTimeKeepsTheLease) {
+TEST_F(FleetTest, BeatInTimeKeepsTheLease) {
   Process& a = Start("a");
   Process& b = Start("b");
   for (int i = 0; i < 3; ++i) Round({&a, &b}, {&a, &b});
@@ -196,12 +196,12 @@ TEST_F(FleetTest, ABeatInTimeKeepsTheLease) {
   EXPECT_EQ(Held(b), 8 - held);
 }
 
-TEST_F(FleetTest, OfTwoClaimantsOneGetsIt) {
+TEST_F(FleetTest, OneOfTwoClaimantsGetsTheLease) {
   Process& a = Start("a");
   Process& b = Start("b");
   int calls = 0;
   a.path.before = [&] {
-    if (++calls == 3) {  // a has read that all is free, and knows nobody else
+    if (++calls == 3) {  // a has read that all leases are free, and knows no other process
       EXPECT_TRUE(b.fleet.Step().ok());
     }
   };
@@ -210,12 +210,12 @@ TEST_F(FleetTest, OfTwoClaimantsOneGetsIt) {
     EXPECT_NE(a.fleet.Holds(name), b.fleet.Holds(name)) << name;
 }
 
-TEST_F(FleetTest, AStoreThatDidNotAnswerMakesNobodyDead) {
+TEST_F(FleetTest, HangingStoreLeavesAllProcessesAlive) {
   Process& a = Start("a");
   Process& b = Start("b");
   for (int i = 0; i < 3; ++i) Round({&a, &b}, {&a, &b});
   const int held = Held(a);
-  // The store hangs for a minute. Then b comes first.
+  // The store hangs for a minute. Then b steps first.
   a.clock.AdvanceMicros(60 * kSecond);
   b.clock.AdvanceMicros(60 * kSecond);
   EXPECT_EQ(Held(a), 0);
@@ -226,7 +226,7 @@ TEST_F(FleetTest, AStoreThatDidNotAnswerMakesNobodyDead) {
   EXPECT_EQ(Held(a), held);
 }
 
-TEST_F(FleetTest, ContactIsWhatSucceeds) {
+TEST_F(FleetTest, MicrosSinceContactCountsSuccessfulStepsOnly) {
   Process& a = Start("a");
   a.clock.AdvanceMicros(kSecond);
   EXPECT_EQ(a.fleet.MicrosSinceContact(), kSecond);
@@ -242,9 +242,9 @@ TEST_F(FleetTest, ContactIsWhatSucceeds) {
   EXPECT_EQ(Held(a), 8);
 }
 
-// Five processes that freeze, come and go, with clocks that run up to 10% off, and steps that are
-// cut in two by the steps of others: no lease is ever held twice.
-TEST_F(FleetTest, NoLeaseIsHeldTwice) {
+// Five processes that freeze, come and go, with clocks that run up to 10% off. Steps of other
+// processes run in the middle of a step. No lease is ever held twice.
+TEST_F(FleetTest, LeaseIsNeverHeldTwice) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     SeededRandom random(seed);

@@ -45,8 +45,8 @@ std::vector<Leases::Wish> Leases::Observe(std::map<std::string, Entry, std::less
     if (wanted.empty() || wanted == now.lease.owner) continue;
     const bool mine = now.lease.owner == id_;
     const bool free = now.lease.owner.empty() || !members.IsAlive(now.lease.owner);
-    // Only the owner gives away what it has, and only to one who lives; only who is to have it
-    // takes what is nobody's.
+    // Only the owner gives a lease away, and only to a living process. Only the preferred owner
+    // takes a free lease.
     if (!mine && !(free && wanted == id_)) continue;
     Wish wish{name, {wanted, now.lease.term + 1}, {}};
     const std::string key = KeyOf(kLeasePrefix, name);
@@ -57,7 +57,7 @@ std::vector<Leases::Wish> Leases::Observe(std::map<std::string, Entry, std::less
                                    dead == members.all().end() ? 0 : dead->second.stamp});
     }
     wish.batch.puts.push_back({kFleetTablet, key, EncodeRecord(wish.lease.Encode())});
-    // Given away from here on: the other one may know before this one does.
+    // Counts as given away from here on: the new owner may know of it before this process does.
     if (mine) entries_.erase(found);
     wishes.push_back(std::move(wish));
   }

@@ -1,6 +1,7 @@
-// Which process does which background work. A lease lasts as long as its owner's beat goes on, so
-// that keeping it costs nothing; work is spread over the living by rendezvous hashing, so that
-// little of it moves when one comes or goes. Pure: it is told what was read and says what to write.
+// Assigns background work to processes. A lease lasts as long as its owner's beat changes, so
+// keeping it costs nothing. Rendezvous hashing spreads the leases over the living processes, so
+// that few of them move when a process comes or goes. Pure: it is told what was read and returns
+// what to write.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,11 @@
 
 namespace stator::fleet {
 
-// Who of `ids` is to do what is called `name`: the same answer everywhere. Empty if there are none.
+// Returns the member of `ids` that should hold the lease `name`: the same in every process. Empty
+// if `ids` is empty.
 std::string PreferredOwner(std::string_view name, const std::vector<std::string>& ids);
 
-// One thread at a time.
+// Not thread-safe.
 class Leases {
  public:
   struct Entry {
@@ -26,29 +28,29 @@ class Leases {
     uint64_t stamp = 0;
   };
 
-  // `id` is this process. `names` are all the leases that there are to be.
+  // `id` is this process. `names` are all leases of the store.
   Leases(std::string id, std::vector<std::string> names)
       : id_(std::move(id)), names_(std::move(names)) {}
 
-  // One change that this process wants: a batch that is refused if anybody was faster, or if the
-  // owner whom it takes the lease from beats again.
+  // A change of owner that this process wants. The batch is refused if another process changed the
+  // lease first, or if the dead owner beats again.
   struct Wish {
     std::string name;
-    Lease lease;  // what it is to be
+    Lease lease;  // the lease as it should be
     kv::Batch batch;
   };
-  // After a read: `entries` by name, `members` as of the same read. What is to be given away is not
-  // this process's any more.
+  // Takes the result of a read, `entries` by lease name and `members` of the same read, and returns
+  // the wanted changes. A lease that this process gives away no longer counts as its own.
   std::vector<Wish> Observe(std::map<std::string, Entry, std::less<>> entries,
                             const Members& members);
-  // What became of a wish: the stamp of its batch, or that it failed (perhaps it was done all the
-  // same; the next read will tell).
+  // Records the outcome of a wish: the stamp of its batch, or an error. After an error the batch
+  // may still have been applied; the next read tells.
   void Settle(const Wish& wish, const Result<uint64_t>& outcome);
-  // What gives back all that this process has, for its end.
+  // Returns the batch that gives back all leases of this process.
   kv::Batch Release() const;
 
-  // Whether the lease was this process's when it was last read or taken. Who acts on it must also
-  // know that its own beat is fresh.
+  // Returns whether this process held the lease when it was last read or taken. A caller that acts
+  // on it must also know that its own beat is fresh.
   bool Has(std::string_view name) const;
   const std::map<std::string, Entry, std::less<>>& all() const { return entries_; }
 

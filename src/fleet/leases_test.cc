@@ -7,7 +7,7 @@
 namespace stator::fleet {
 namespace {
 
-TEST(LeasesTest, WorkIsSpreadAndLittleOfItMoves) {
+TEST(LeasesTest, LeasesAreSpreadAndFewMove) {
   const std::vector<std::string> three = {"0123456789abcdef", "1123456789abcdef",
                                           "2123456789abcdef"};
   const std::vector<std::string> four = {"0123456789abcdef", "1123456789abcdef", "2123456789abcdef",
@@ -40,7 +40,7 @@ class LeasesViewTest : public testing::Test {
   Leases leases_{"a", {"x"}};
 };
 
-TEST_F(LeasesViewTest, TheDeadAreSucceededUnderGuardsOnTheirSilence) {
+TEST_F(LeasesViewTest, LeaseOfDeadOwnerIsTakenUnderGuardOnItsBeat) {
   EXPECT_FALSE(members_.IsAlive("b"));
   EXPECT_FALSE(members_.IsAlive("c"));
   const std::vector<Leases::Wish> wishes = leases_.Observe({{"x", {{"b", 4}, 7}}}, members_);
@@ -61,8 +61,8 @@ TEST_F(LeasesViewTest, TheDeadAreSucceededUnderGuardsOnTheirSilence) {
   EXPECT_EQ(back.guards[0].stamp, 20u);
 }
 
-TEST_F(LeasesViewTest, WhatMayHaveBeenGivenAwayIsNotHeld) {
-  // Whoever of a and c is to have x, a has it and c is new.
+TEST_F(LeasesViewTest, LeaseThatMayHaveBeenGivenAwayIsNotHeld) {
+  // Whichever of a and c should hold x, a holds it and c is new.
   std::string other = "c";
   for (char c = 'c'; PreferredOwner("x", {"a", other}) == "a"; ++c) other = std::string(1, c);
   members_.Observe({{"a", {9}, 10}, {other, {1}, 12}}, 7'000'000);
@@ -74,7 +74,7 @@ TEST_F(LeasesViewTest, WhatMayHaveBeenGivenAwayIsNotHeld) {
   EXPECT_FALSE(leases_.Has("x"));
 }
 
-TEST_F(LeasesViewTest, OthersKeepWhatTheyHave) {
+TEST_F(LeasesViewTest, LivingOwnersKeepTheirLeases) {
   members_.Observe({{"a", {9}, 10}, {"b", {2}, 12}}, 7'000'000);
   EXPECT_TRUE(members_.IsAlive("b"));
   EXPECT_TRUE(leases_.Observe({{"x", {{"b", 4}, 7}}}, members_).empty());

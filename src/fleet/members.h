@@ -1,5 +1,5 @@
-// Which of the processes that have an entry live: those whose beat changes. Pure: it is told what
-// was read and when.
+// Judges which processes are alive: those whose beat changes. Pure: it is told what was read and
+// when.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +14,33 @@ namespace stator::fleet {
 struct Member {
   std::string id;
   Beat beat;
-  uint64_t stamp = 0;  // of its entry
+  uint64_t stamp = 0;  // the stamp of its entry
   bool alive = true;
-  int64_t silent_micros = 0;  // for how long its beat has been watched and did not change
+  int64_t silent_micros = 0;  // how long its beat has been watched without a change
 };
 
-// One thread at a time.
+// Not thread-safe.
 class Members {
  public:
-  // A process is dead when its beat has stood still for so long by the observer's clock. No clocks
-  // are compared.
+  // A process is dead when its beat has not changed for this long by the observer's clock. Clocks
+  // of different machines are never compared.
   static constexpr int64_t kSilenceMicros = 5'000'000;
-  // Of the time between two reads so much counts at most: after a time in which the store did not
-  // answer, or in which this process itself was frozen, others get their chance to beat before they
-  // are taken for dead.
+  // The most time between two reads that counts as silence. After the store hung, or this process
+  // was frozen, the others get a chance to beat before they count as dead.
   static constexpr int64_t kMostPerRead = 2'000'000;
 
-  // What one read found: all entries. `now_micros` never goes back.
+  // One process's entry, as read from the store.
   struct Entry {
     std::string id;
     Beat beat;
     uint64_t stamp = 0;
   };
+  // Takes the result of one read: all entries. `now_micros` must never go back.
   void Observe(const std::vector<Entry>& entries, int64_t now_micros);
 
-  // By id.
+  // All members, by id.
   const std::map<std::string, Member>& all() const { return members_; }
-  // False for those without an entry.
+  // Returns false for a process without an entry.
   bool IsAlive(const std::string& id) const;
   std::vector<std::string> Alive() const;
 

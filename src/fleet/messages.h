@@ -1,5 +1,5 @@
-// What the processes of a store call to one another on its bulletin: a topic, perhaps with a text
-// behind it. It makes things fast, never right: a message may be lost.
+// Messages among the processes of a store over its bulletin: a topic, optionally followed by a
+// text. A message may be lost, so correctness must not depend on one.
 #pragma once
 
 #include <functional>
@@ -15,25 +15,27 @@
 
 namespace stator::fleet {
 
-// Thread-safe.
+// Delivers messages by topic. Thread-safe.
 class Messages {
  public:
-  // `bulletin` outlives it.
+  // `bulletin` must outlive this object.
   explicit Messages(kv::Bulletin& bulletin) : bulletin_(bulletin) {}
   ~Messages() { Stop(); }
 
-  // What hears the messages of a topic: one after the other, on a thread of the topic's own;
-  // whoever announced them waits until it returns. Once for each topic.
+  // Receives the messages of a topic, one after the other, on a thread of the topic's own. The
+  // announcing process waits until it returns. Call On once for each topic.
   using Heard = std::function<void(std::string_view text)>;
   void On(std::string topic, Heard heard);
 
-  // Takes a message from the bulletin; acknowledges at once what nobody asked for.
+  // Takes a message from the bulletin. Acknowledges a message without a registered topic at once.
   void Hear(std::string_view message, UniqueFunction<void()> acknowledge);
 
-  // Tells all processes, this one too, and waits for them as Bulletin::Announce does.
+  // Sends a message to all processes, this one included, and waits for them as Bulletin::Announce
+  // does.
   Status Announce(std::string_view topic, std::string_view text = {});
 
-  // Ends after the messages that are being heard. Later ones are acknowledged and not heard.
+  // Waits for the messages being delivered, then stops. Later messages are acknowledged and
+  // dropped.
   void Stop();
 
  private:
@@ -43,7 +45,7 @@ class Messages {
   };
   kv::Bulletin& bulletin_;
   Mutex mutex_;
-  // Topics stay, so they may be used without the lock.
+  // Topics are never removed, so they may be used without the lock.
   std::map<std::string, Topic, std::less<>> topics_ GUARDED_BY(mutex_);
   bool stopped_ GUARDED_BY(mutex_) = false;
 };

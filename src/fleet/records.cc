@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kFormat = 0x01;
 
-// Calls field(name, text) for each line. False if one is no field.
+// Calls field(name, text) for each line. Returns false if a line is not a field.
 template <typename Field>
 bool ForEachField(std::string_view text, Field field) {
   while (!text.empty()) {

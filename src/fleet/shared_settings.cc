@@ -6,7 +6,7 @@
 namespace stator::fleet {
 namespace {
 
-// Each lost race means that another change was made.
+// A lost race means that another process changed a setting with this prefix.
 constexpr int kMostRounds = 100;
 
 std::string EndOf(std::string prefix) {
@@ -105,7 +105,7 @@ Status SharedSettings::Change(std::string_view prefix, FunctionRef<Status(Texts*
   }
   TRY(Refresh());
   if (const Status told = messages_.Announce(kTopic); !told.ok()) {
-    // Who did not hear it reads it within a second, if it still lives.
+    // A process that missed the message reads the settings within a second.
     LogWarn("settings_not_acknowledged", {{"error", told.error().message()}});
   }
   return OkStatus();

@@ -1,5 +1,5 @@
-// Settings that all processes of a store follow: what management calls set. They stay until they
-// are taken back, also when all processes end; one that starts later follows them from its start.
+// Settings that all processes of a store follow; management calls set them. A setting stays until
+// it is removed, even if all processes end. A process that starts later follows it from its start.
 #pragma once
 
 #include <functional>
@@ -17,32 +17,34 @@
 
 namespace stator::fleet {
 
-// What is set, by name. Waits for the engine.
+// Returns all settings by name. Blocks on the engine.
 Result<std::map<std::string, std::string>> ReadSettings(kv::Engine& engine);
 
-// Thread-safe.
+// Stores settings and follows them. Thread-safe.
 class SharedSettings {
  public:
   static constexpr std::string_view kTopic = "settings";
 
-  // Listens to kTopic. Both outlive this object, and messages have stopped before it goes.
+  // Listens to kTopic. Both must outlive this object, and `messages` must be stopped before it is
+  // destroyed.
   SharedSettings(kv::Engine& engine, Messages& messages);
 
-  // Is told what each setting is whose name begins with the prefix, now and whenever that changes:
-  // its text, or that it is not set any more. One call at a time. It must not call this object.
+  // Receives the text of each setting whose name begins with the prefix, or nullopt once it is
+  // removed: first when the follower is registered, then after every change. One call at a time. A
+  // follower must not call this object.
   using Follower =
       std::function<void(const std::string& name, const std::optional<std::string>& text)>;
   void Follow(std::string prefix, Follower follower);
 
-  // Reads the settings and tells of what has changed. Waits for the engine. To be called about
-  // every second, for a message may be lost.
+  // Reads the settings and tells followers about changes. Blocks on the engine. Call it about once
+  // a second, because a message may be lost.
   Status Refresh();
 
-  // By name, without those that are not set.
+  // Settings by name.
   using Texts = std::map<std::string, std::string, std::less<>>;
-  // Stores what `change` makes of the settings with this prefix (it may run more than once; its
-  // error changes nothing), follows it here and waits until the others that live do. Waits for the
-  // engine.
+  // Replaces the settings with this prefix by what `change` makes of them, follows them here and
+  // waits until the other living processes do. `change` may run several times; its error leaves all
+  // settings unchanged. Blocks on the engine.
   Status Change(std::string_view prefix, FunctionRef<Status(Texts* texts)> change);
 
  private:
@@ -52,7 +54,7 @@ class SharedSettings {
   };
   using Entries = std::map<std::string, Stored, std::less<>>;
   friend Result<std::map<std::string, std::string>> ReadSettings(kv::Engine& engine);
-  // Those whose names begin so.
+  // Reads the settings whose names begin with `prefix`.
   static Result<Entries> Read(kv::Engine& engine, std::string_view prefix);
 
   kv::Engine& engine_;

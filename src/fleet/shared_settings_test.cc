@@ -52,7 +52,7 @@ class SharedSettingsTest : public testing::Test {
   kv::SharedMemory store_;
 };
 
-TEST_F(SharedSettingsTest, AllFollowBeforeTheChangeReturns) {
+TEST_F(SharedSettingsTest, AllProcessesFollowBeforeChangeReturns) {
   Process a(store_), b(store_);
   ASSERT_TRUE(a.Set("dial/x", "1").ok());
   EXPECT_EQ(a.dial, (std::map<std::string, std::string>{{"dial/x", "1"}}));
@@ -84,7 +84,7 @@ TEST_F(SharedSettingsTest, AllFollowBeforeTheChangeReturns) {
   EXPECT_EQ(b.dial.size(), 2u) << "nobody asked for it";
 }
 
-TEST_F(SharedSettingsTest, ARefusedChangeChangesNothing) {
+TEST_F(SharedSettingsTest, RefusedChangeLeavesSettingsUnchanged) {
   Process a(store_);
   ASSERT_TRUE(a.Set("dial/x", "1").ok());
   const Status refused = a.settings.Change("dial/", [](SharedSettings::Texts* texts) {
@@ -96,7 +96,7 @@ TEST_F(SharedSettingsTest, ARefusedChangeChangesNothing) {
   EXPECT_EQ(a.dial.at("dial/x"), "1");
 }
 
-TEST_F(SharedSettingsTest, WhoStartsLaterOrHeardNothingReadsThem) {
+TEST_F(SharedSettingsTest, LateProcessAndLostMessageAreCoveredByRefresh) {
   Process a(store_), b(store_);
   b.Freeze();
   ASSERT_TRUE(a.Set("dial/x", "1").ok());
@@ -110,7 +110,7 @@ TEST_F(SharedSettingsTest, WhoStartsLaterOrHeardNothingReadsThem) {
   EXPECT_EQ(c.told, 1);
 }
 
-TEST_F(SharedSettingsTest, ChangesOfTwoProcessesAreBothMade) {
+TEST_F(SharedSettingsTest, ConcurrentChangesAreBothMade) {
   Process a(store_), b(store_);
   const auto count = [](Process& process) {
     for (int i = 0; i < 100; ++i) {
