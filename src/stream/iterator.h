@@ -1,11 +1,11 @@
-// Shard iterators: a position in a shard that a client keeps, with the time at which it was given
-// out.
+// Shard iterators: a position in a shard that a client keeps, with the time at which the iterator
+// was issued.
 //
 //   payload := hexadecimal digits of: 01 tablet:4 shard:4 stamp:8 index:4 time:8 check:8 big-endian
-//   check   := XXH3-64 of the bytes before and of the table's id
+//   check   := XXH3-64 of the bytes before it and of the table's id
 //
-// The table's id is random and clients need not know it, so that what looks like an iterator was
-// given out for that stream.
+// The table's id is random, and clients need not know it. So a payload with a valid check was
+// issued for that stream.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace stator::stream {
 
-// [S] An iterator is good for 15 minutes.
+// [S] An iterator expires 15 minutes after it was issued.
 inline constexpr int64_t kIteratorLifeMicros = 15 * int64_t{60'000'000};
 
 struct Iterator {
@@ -28,7 +28,8 @@ struct Iterator {
 };
 
 std::string EncodeIterator(const StreamDescriptor& stream, const Iterator& iterator);
-// kValidation if the payload was not made for this stream, kExpiredIterator if it is too old.
+// Returns the iterator in a payload; kValidation if the payload was not issued for this stream,
+// kExpiredIterator if it is too old.
 Result<Iterator> DecodeIterator(const StreamDescriptor& stream, std::string_view payload,
                                 int64_t now_micros);
 

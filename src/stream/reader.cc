@@ -10,7 +10,7 @@ struct Found {
   int64_t time = 0;
 };
 
-// The first record in [from, to), or the last.
+// Returns the first record in [from, to), or the last if `last`.
 Result<std::optional<Found>> FindRecord(kv::Engine& engine, const Shard& shard, kv::Tablet tablet,
                                         Position from, Position to, bool last, kv::Tier tier) {
   const std::string begin = RecordKey(shard.number, from);
@@ -94,7 +94,7 @@ Result<std::optional<Position>> ExpiredUpTo(kv::Engine& engine, const Shard& sha
   ASSIGN_OR_RETURN(const std::optional<Found> last, find(first->position, kEnd, true));
   if (!last) return std::optional<Position>();
   if (last->time < cutoff_micros) return std::optional<Position>(last->position.Next());
-  // `expired` is the stamp of a record that has expired, all at `kept` and behind have not.
+  // `expired` is the stamp of an expired record; all records at and behind `kept` are not expired.
   uint64_t expired = first->position.stamp;
   uint64_t kept = last->position.stamp;
   while (kept - expired > 1) {
@@ -106,7 +106,7 @@ Result<std::optional<Position>> ExpiredUpTo(kv::Engine& engine, const Shard& sha
       kept = middle;
     }
   }
-  // Records of one batch have one time.
+  // All records of one batch have one time.
   ASSIGN_OR_RETURN(const std::optional<Found> boundary, find({expired, 0}, {expired + 1, 0}, true));
   if (!boundary) return std::optional<Position>();
   return std::optional<Position>(boundary->position.Next());

@@ -1,8 +1,8 @@
-// Reading a stream, for clients' GetRecords and for whatever else consumes changes.
+// Reads a stream, for clients' GetRecords and for every other consumer of changes.
 //
 // A reader goes through a shard from a position to its end, and through a parent before its
-// children; then it has every change once, and those of one item in the order in which they were
-// committed.
+// children. It then has every change once, and the changes of one item in the order of their
+// commits.
 #pragma once
 
 #include <cstdint>
@@ -18,36 +18,39 @@ namespace stator::stream {
 
 struct ReadLimits {
   size_t records = 1000;
-  size_t bytes =
-      1 << 20;  // of Record::size_bytes; a first record that is larger comes all the same
+  // The limit on the sum of Record::size_bytes. A page has at least one record, even if that is
+  // larger.
+  size_t bytes = 1 << 20;
 };
 
 struct Page {
   std::vector<Record> records;
-  Position next;       // where to read on
-  bool ended = false;  // the shard is closed and has nothing behind `next`
-  bool more = false;   // a limit ended the page: there is more to read right now
+  Position next;       // where the next page begins
+  bool ended = false;  // the shard is closed and has no record at or behind `next`
+  bool more = false;   // a limit ended the page: more records can be read now
 };
 
-// The records of the shard at `from` and behind, in order. Looks at no key before `from`, so a
-// reader at the end of a shard costs one seek. kTrimmedDataAccess if records at `from` and behind
-// were trimmed, kWouldBlock with Tier::kMemory, kCorruption, kUnavailable.
+// Returns the records of the shard at and behind `from`, in order. Reads no key before `from`, so a
+// reader at the end of a shard costs one seek. Errors: kTrimmedDataAccess if records at or behind
+// `from` were trimmed, kWouldBlock with Tier::kMemory, kCorruption, kUnavailable.
 Result<Page> ReadShard(kv::Engine& engine, const StreamDescriptor& stream, const Shard& shard,
                        Position from, const ReadLimits& limits, kv::Tier tier);
 
-// The first record that may still be read, or the place of the first one to come.
+// Returns the position of the oldest record that may still be read, or of the next record if there
+// is none.
 Position TrimHorizon(const Shard& shard);
-// Behind the last record of the shard as of now. Errors as above.
+// Returns the position behind the shard's newest record. Errors as of ReadShard.
 Result<Position> LatestPosition(kv::Engine& engine, const Shard& shard, kv::Tablet tablet,
                                 kv::Tier tier);
 
-// Behind the last record that was created before `cutoff_micros`; nullopt if all that are left are
-// younger. Reads a few records only: times rise with positions, within the accuracy of the clock.
+// Returns the position behind the last record created before `cutoff_micros`, or nullopt if all
+// remaining records are younger. Reads only a few records: times rise with positions, within the
+// accuracy of the clock.
 Result<std::optional<Position>> ExpiredUpTo(kv::Engine& engine, const Shard& shard,
                                             kv::Tablet tablet, int64_t cutoff_micros);
-// What takes the records of the shard between two positions away.
+// Returns the range delete that removes the shard's records in [from, to).
 kv::DeleteRange RangeOf(const Shard& shard, kv::Tablet tablet, Position from, Position to);
-// What takes the whole shard away, from where it was trimmed.
+// Returns the range delete that removes all remaining records of the shard.
 kv::DeleteRange RestOf(const Shard& shard, kv::Tablet tablet);
 
 }  // namespace stator::stream

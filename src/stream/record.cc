@@ -24,7 +24,7 @@ void AppendImage(std::string* value, char which, std::string_view item) {
   value->append(item);
 }
 
-// Like model::ReadVarint, of bytes that nobody has checked.
+// Like model::ReadVarint, for unchecked bytes.
 bool TakeVarint(std::string_view* bytes, uint64_t* value) {
   *value = 0;
   for (int shift = 0; shift < 64 && !bytes->empty(); shift += 7) {

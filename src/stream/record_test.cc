@@ -1,4 +1,4 @@
-// Records: what is stored for each view type, and reading and trimming them.
+// Records: the images stored for each view type; reading and trimming records.
 #include "stream/record.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ const std::string kKeys = Item("{pk: 'a', sk: 1}");
 const std::string kOne = Item("{pk: 'a', sk: 1, v: 'one'}");
 const std::string kTwo = Item("{pk: 'a', sk: 1, v: 'two', w: 2}");
 
-TEST(RecordTest, EachViewTypeHasItsImages) {
+TEST(RecordTest, EachViewTypeStoresItsImages) {
   for (const ViewType type : {ViewType::kNewImage, ViewType::kOldImage, ViewType::kNewAndOldImages,
                               ViewType::kKeysOnly}) {
     SCOPED_TRACE(static_cast<int>(type));
@@ -97,7 +97,7 @@ TEST(RecordTest, EachViewTypeHasItsImages) {
   }
 }
 
-TEST(RecordTest, NothingChangedLeavesNothing) {
+TEST(RecordTest, EqualImagesLeaveNoRecord) {
   World world;
   const std::string set = Item("{pk: 'a', sk: 1, s: <'x', 'y'>, n: 10}");
   const std::string same = Item("{pk: 'a', sk: 1, s: <'y', 'x'>, n: 1e1}");
@@ -105,7 +105,7 @@ TEST(RecordTest, NothingChangedLeavesNothing) {
   EXPECT_TRUE(world.Read(0).records.empty());
 }
 
-TEST(RecordTest, HashesChooseShardsAndTheServiceIsNamed) {
+TEST(RecordTest, HashesChooseShardsAndCauseIsStored) {
   World world;
   world.Write({{"", kOne}}, kHalf - 1);
   world.Write({{kOne, ""}}, kHalf, 55, Cause::kService);
@@ -116,7 +116,7 @@ TEST(RecordTest, HashesChooseShardsAndTheServiceIsNamed) {
   EXPECT_EQ(world.Read(1).records[0].created_micros, 55);
 }
 
-TEST(ReaderTest, PagesTogetherAreTheShard) {
+TEST(ReaderTest, PagesTogetherEqualTheShard) {
   World world;
   for (int i = 0; i < 40; ++i) {
     const std::string item = Item("{pk: 'a', sk: " + std::to_string(i) + "}");
@@ -189,7 +189,7 @@ TEST(ReaderTest, TrimsByTime) {
   EXPECT_EQ(before.error().code(), ErrorCode::kTrimmedDataAccess);
   EXPECT_EQ(world.ExpiredTo(0, 20), Position());
   EXPECT_EQ(world.Read(1).records.size(), 100u);
-  // Who had read all that went is not told that something is missing.
+  // A reader that had read all trimmed records gets no error.
   world.Trim(0, world.ExpiredTo(0, 1000));
   EXPECT_TRUE(world.Read(0, all.back().position.Next()).records.empty());
 }
@@ -210,8 +210,8 @@ TEST(RecordTest, DamageIsReported) {
   ASSERT_TRUE(DecodeRecord(world.stream, key, value).ok());
   EXPECT_FALSE(DecodeRecord(world.stream, key.substr(1), value).ok());
   for (size_t i = 0; i < value.size(); ++i) {
-    // Cut between the two images a record is whole but has the wrong images; everywhere else it is
-    // damaged.
+    // A record cut between its two images is valid but has the wrong images. Cut anywhere else it
+    // is damaged.
     const Result<Record> cut = DecodeRecord(world.stream, key, value.substr(0, i));
     if (!cut.ok()) {
       EXPECT_EQ(cut.error().code(), ErrorCode::kCorruption);

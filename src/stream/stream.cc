@@ -56,7 +56,7 @@ void Visit(Visitor& v, D& d) {
   v.Structures("Shards", d.shards, [](auto& visitor, auto& shard) { VisitShard(visitor, shard); });
 }
 
-// The highest hash of partition `i`.
+// Returns the highest hash of partition `i`.
 uint64_t LastHash(const std::vector<uint64_t>& starts, size_t i) {
   return i + 1 < starts.size() ? starts[i + 1] - 1 : UINT64_MAX;
 }
@@ -95,8 +95,8 @@ bool StreamDescriptor::Repartition(const std::vector<uint64_t>& partition_starts
     const uint64_t last = LastHash(partition_starts, i);
     for (size_t k = 0; k < before; ++k) {
       Shard& shard = shards[k];
-      // One that this change has closed already, for an earlier partition, is the parent of this
-      // one too.
+      // A shard that this change has already closed for an earlier partition is the parent of this
+      // partition's shard too.
       const bool closed_before = !shard.open() && shard.end_stamp != 0;
       if (closed_before || first < shard.first_hash || first > shard.last_hash) continue;
       if (first == shard.first_hash && last == shard.last_hash) break;

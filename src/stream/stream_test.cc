@@ -34,8 +34,8 @@ std::vector<const Shard*> OpenShards(const StreamDescriptor& stream) {
   return open;
 }
 
-// Open shards cover the hash space without overlap; every shard but the first ones has a parent
-// that was closed no later than it began, and that covers it.
+// Open shards cover the hash space without overlap. Every shard but the first ones has a parent
+// that was closed no later than the shard began, and that covers its hashes.
 void CheckLineage(const StreamDescriptor& stream) {
   uint64_t next = 0;
   const std::vector<const Shard*> open = OpenShards(stream);
@@ -56,7 +56,7 @@ void CheckLineage(const StreamDescriptor& stream) {
   }
 }
 
-TEST(StreamTest, ASplitPartitionSplitsItsShard) {
+TEST(StreamTest, PartitionSplitSplitsItsShard) {
   StreamDescriptor stream = NewStream({0, 1000});
   EXPECT_FALSE(stream.Repartition({0, 1000}, 2'000'000));
   ASSERT_TRUE(stream.Repartition({0, 400, 1000}, 2'000'000));
@@ -121,7 +121,7 @@ TEST(StreamTest, RefusesDamagedDescriptors) {
   }
 }
 
-TEST(StreamTest, NamesOfShards) {
+TEST(StreamTest, ShardNamesAreParsed) {
   Shard shard;
   shard.number = 0xab;
   shard.opened_micros = 1'700'000'000'123'456;
@@ -154,7 +154,7 @@ TEST(PositionTest, SequenceNumbersCompareAsPositions) {
   }
 }
 
-TEST(IteratorTest, OnlyThoseThatWereGivenOutForTheStream) {
+TEST(IteratorTest, AcceptsOnlyIteratorsIssuedForTheStream) {
   const StreamDescriptor stream = NewStream({0});
   const Iterator iterator = {3, {77, 5}, 1'000'000};
   const std::string payload = EncodeIterator(stream, iterator);
