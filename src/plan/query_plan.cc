@@ -26,9 +26,8 @@ std::string Joined(const std::vector<std::string>& names) {
   return joined;
 }
 
-// The rules of keys of several attributes, in words of their own (seen at DynamoDB Local 3.3):
-// equality on every partition attribute, and on every sort attribute before one that has a
-// condition.
+// The rules for keys of several attributes, with the texts of DynamoDB Local 3.3: equality on every
+// partition attribute, and on every sort attribute before one that has a condition.
 Status CheckSeveral(const model::IndexKeySchema& schema,
                     const std::vector<KeyConditionPart>& parts) {
   const auto is_equality = [&](const model::KeyAttribute& attribute) {
@@ -45,7 +44,7 @@ Status CheckSeveral(const model::IndexKeySchema& schema,
   }
   bool gap = false;
   std::vector<std::string> before;
-  std::string anchor;  // the first attribute behind a gap, else the last one with a condition
+  std::string anchor;  // the first attribute after a gap, else the last one with a condition
   for (const model::KeyAttribute& attribute : schema.sort) {
     if (FindPart(parts, attribute.name) == nullptr) {
       gap = true;
@@ -122,7 +121,7 @@ Result<KeyInterval> PlanQuery(const model::IndexKeySchema& schema,
     if (part == nullptr) return MissedElement(attribute.name);
     ++used;
   }
-  // The sort attributes that have conditions are the first ones, and no part is left over.
+  // The sort attributes with conditions are the first ones, and no condition is left over.
   std::vector<const KeyConditionPart*> sorts;
   for (const model::KeyAttribute& attribute : schema.sort) {
     const KeyConditionPart* part = FindPart(parts, attribute.name);

@@ -1,5 +1,5 @@
-// From key conditions to the interval of keys that a Query reads. Pure: knows values and schemas,
-// not how keys are encoded.
+// Turns key conditions into the interval of keys that a Query reads. Pure: it knows values and
+// schemas, not the encoding of keys.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@
 namespace stator::plan {
 
 struct Bound {
-  std::string value;  // encoded, of the sort attribute's type
+  std::string value;  // encoded; its type is that of the sort attribute
   bool inclusive = true;
 };
 
 // The items of one partition key value whose sort keys lie between the bounds, or begin with the
-// prefix. A key of several sort attributes is restricted to values of its first ones (`leading`),
-// and the bounds are those of the attribute behind.
+// prefix. In a key of several sort attributes, `leading` fixes the values of the first ones, and
+// the bounds are those of the attribute after them.
 struct KeyInterval {
   std::vector<std::string> partition;  // encoded, in the order of the schema
   std::vector<std::string> leading;    // encoded
@@ -28,16 +28,17 @@ struct KeyInterval {
   std::optional<Bound> upper;
   std::optional<std::string> prefix;  // encoded S or B
 
-  // Whether a value (of the right type) of the sort attribute behind `leading` lies inside.
+  // Returns whether a value of the sort attribute after `leading` lies inside. The value must have
+  // the right type.
   bool ContainsSort(model::ValueView sort) const;
-  // Whether all key attributes of an item (of the right types) lie inside; the partition key aside.
+  // Returns whether the sort key attributes of an item lie inside. They must have the right types.
   bool ContainsSortKey(const model::IndexKeySchema& schema, model::ItemView item) const;
 };
 
-// kValidation with the service's texts: a key attribute without condition, a condition on another
-// attribute, an operator other than equality on a partition attribute or before the last sort
-// attribute, values of the wrong type, empty key values. `index` is the name of the index whose key
-// it is, for that last text; empty for a table.
+// Plans the interval. Returns kValidation with the service's texts for: a key attribute without a
+// condition; a condition on another attribute; an operator other than equality on a partition
+// attribute, or on any sort attribute but the last; values of the wrong type; empty key values.
+// `index` is the name of the index whose key it is, for the last of these texts; empty for a table.
 Result<KeyInterval> PlanQuery(const model::IndexKeySchema& schema,
                               const std::vector<expr::KeyConditionPart>& parts,
                               std::string_view index = "");

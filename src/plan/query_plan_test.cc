@@ -62,7 +62,7 @@ TEST(PlanQuery, Refusals) {
             "cannot contain an empty string value. Key: sk");
 }
 
-// What ContainsSort says is what the operator means, for every operator.
+// ContainsSort agrees with the meaning of every operator.
 TEST(PlanQuery, IntervalsMeanTheirOperators) {
   SeededRandom random(3);
   for (int i = 0; i < 5000; ++i) {
