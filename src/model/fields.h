@@ -1,10 +1,10 @@
-// Structures as encoded items: each member is written and read by one line of a function template
+// Structures as encoded items. One function template lists each member once
 //
-//   template <typename Visitor, typename T> void Visit(Visitor& v, T& t) { v.String("Name",
-//   t.name); ... }
+//   template <typename Visitor, typename T>
+//   void Visit(Visitor& v, T& t) { v.String("Name", t.name); ... }
 //
-// so that neither side can forget one. Readers ignore members that they do not know. Grammars above
-// their users.
+// and serves for writing and reading, so neither side can forget a member. Readers ignore unknown
+// members. The grammars stand above the users of these classes.
 #pragma once
 
 #include <cstdint>
@@ -35,14 +35,14 @@ class FieldWriter {
   }
   void Bool(const char* name, const bool& value);
   void Optional(const char* name, const std::optional<int64_t>& value);
-  // As "S:name".
+  // Each attribute is written as "S:name".
   void KeyAttributes(const char* name, const std::vector<KeyAttribute>& attributes);
   void Key(const char* name, const KeySchema& schema);
   void Strings(const char* name, const std::map<std::string, std::string>& map);
   void Texts(const char* name, const std::vector<std::string>& texts);
-  // As decimal texts.
+  // Each value is written as a decimal text.
   void Unsigned(const char* name, const std::vector<uint64_t>& values);
-  // A list of structures; left out when it is empty. `visit(writer, value)`.
+  // Writes a list of structures, by `visit(writer, value)`; left out if it is empty.
   template <typename T, typename Visit>
   void Structures(const char* name, const std::vector<T>& values, Visit visit) {
     if (values.empty()) return;
@@ -55,7 +55,7 @@ class FieldWriter {
     PutList(name, values.size(), elements);
   }
 
-  // One structure, left out when there is none.
+  // Writes one structure; left out if there is none.
   template <typename T, typename Visit>
   void Structure(const char* name, const std::optional<T>& value, Visit visit) {
     if (!value) return;
@@ -64,7 +64,7 @@ class FieldWriter {
     root_.map()[name] = std::move(writer.root_);
   }
 
-  // The encoded item.
+  // Returns the encoded item.
   std::string Finish() const { return root_.EncodeItem(); }
 
  private:
@@ -76,8 +76,8 @@ class FieldWriter {
   Node root_;
 };
 
-// Leaves what is absent as it is and remembers, in ok(), whether a required member was missing or
-// anything ill-typed.
+// Leaves absent members unchanged. ok() tells whether a required member was missing or any member
+// had a wrong type.
 class FieldReader {
  public:
   // The bytes behind the view have passed CheckItem.

@@ -1,4 +1,4 @@
-// Which attributes are the key of a table or index.
+// The key attributes of a table or index.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ struct KeySchema {
   bool operator==(const KeySchema&) const = default;
 };
 
-// The key attributes of `item`, which has them, alone, as an encoded item.
+// Returns the key attributes of `item` alone, as an encoded item. The item must have them.
 std::string KeyAttributesOf(const KeySchema& schema, ItemView item);
 
 // The key of an index, or a table's key seen as one: attributes in their declared order. A local
@@ -50,7 +50,7 @@ struct IndexKeySchema {
     }
     return false;
   }
-  // Whether a side of the key has more than one attribute.
+  // Returns whether a side of the key has more than one attribute.
   bool HasSeveral() const { return partition.size() > 1 || sort.size() > 1; }
   bool operator==(const IndexKeySchema&) const = default;
 };

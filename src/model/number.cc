@@ -4,11 +4,13 @@
 #include <array>
 #include <cmath>
 
-// Sortable form, see AppendSortable:
+// The sortable form, see AppendSortable:
+//
 //   number   := negative | 0x02 | positive
-//   positive := 0x03 exp { pair } 0x00       exp = adjusted exponent + 130, one byte; pair = two
-//   digits + 1, 0x01 .. 0x64 negative := 0x01 and the bytes of `exp { pair } 0x00` of its
-//   magnitude, each complemented
+//   positive := 0x03 exp { pair } 0x00
+//   negative := 0x01 and the bytes of `exp { pair } 0x00` of its magnitude, each complemented
+//   exp      := adjusted exponent + 130, one byte
+//   pair     := two digits + 1, 0x01 .. 0x64
 
 namespace stator::model {
 namespace {
@@ -158,8 +160,7 @@ Result<Number> Number::Parse(std::string_view text) {
 
   exponent += pending_zeros - fraction_digits;
   if (digits == 0) {
-    // The service looks at the exponent of a zero as written: "0e126" overflows, "0.0e126" does
-    // not.
+    // The service checks the exponent of a zero as written: "0e126" overflows, "0.0e126" does not.
     if (exponent > kMaxAdjustedExponent) return Overflow();
     if (exponent < kMinAdjustedExponent) return Underflow();
     return Number();

@@ -1,4 +1,5 @@
-// DynamoDB's number: up to 38 significant digits, magnitude 1E-130 .. 9.9E+125, sign, zero. Exact.
+// DynamoDB's number: up to 38 significant digits, magnitude 1E-130 .. 9.9E+125, with sign, or zero.
+// Exact.
 #pragma once
 
 #include <compare>
@@ -10,26 +11,26 @@
 
 namespace stator::model {
 
-// A value type: coefficient * 10^exponent with a coefficient that does not end in zero (zero is 0 *
-// 10^0).
+// A value type: coefficient * 10^exponent, where the coefficient does not end in a zero digit. Zero
+// is 0 * 10^0.
 class Number {
  public:
   Number() = default;
   static Number FromInt(int64_t value);
 
-  // Accepts an optional sign, digits with an optional point, an optional exponent; nothing else, no
-  // spaces. Errors are kValidation with the service's texts (not a number, overflow, underflow,
-  // more than 38 digits).
+  // Parses an optional sign, digits with an optional point, and an optional exponent; nothing else,
+  // no spaces. Errors are kValidation with the service's texts: not a number, overflow, underflow,
+  // more than 38 digits.
   static Result<Number> Parse(std::string_view text);
-  // Parses text that ToString made.
+  // Parses text made by ToString.
   static Number FromCanonical(std::string_view text);
 
-  // Canonical: plain decimal without exponent, no superfluous zeros, "-0" is "0".
+  // Returns the canonical form: plain decimal without exponent or superfluous zeros; "-0" is "0".
   std::string ToString() const;
   void AppendTo(std::string* out) const;
 
-  // Exact sum and difference; kValidation "Number overflow..." where the result needs more than 38
-  // digits or leaves the range.
+  // Return the exact sum and difference; kValidation "Number overflow..." if the result needs more
+  // than 38 digits or is out of range.
   static Result<Number> Add(const Number& a, const Number& b);
   static Result<Number> Subtract(const Number& a, const Number& b);
 
@@ -37,19 +38,19 @@ class Number {
   bool operator==(const Number& other) const = default;
   bool is_zero() const { return coefficient_ == 0; }
   bool negative() const { return negative_; }
-  // The value as a double, for estimates only.
+  // Returns an approximation, for estimates only.
   double ToDouble() const;
-  // The value as an integer if it is one that fits.
+  // Stores the value in *out if it is an integer that fits; returns whether it is.
   bool ToInt64(int64_t* out) const;
 
-  // Bytes that order (as unsigned bytes) as the numbers do, self-delimiting. Grammar in number.cc
-  // and storage-format.md.
+  // Appends a self-delimiting form whose order as unsigned bytes is the order of the numbers. The
+  // grammar is in number.cc and storage-format.md.
   void AppendSortable(std::string* out) const;
-  // Reads one from the front of *in and removes it. kCorruption if the bytes are none.
+  // Reads a number from the front of *in and removes it; kCorruption if the bytes are not one.
   static Result<Number> ReadSortable(std::string_view* in);
 
-  // Size by DynamoDB's rules (1 + half a byte per significant digit on each side of the point, +1
-  // if negative), in bytes.
+  // Returns the size by DynamoDB's rules, in bytes: 1 + half a byte per significant digit on each
+  // side of the point, +1 if negative.
   size_t SizeBytes() const;
 
  private:
