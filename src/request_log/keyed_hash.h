@@ -1,4 +1,4 @@
-// SipHash-2-4 (Aumasson, Bernstein, 2012): a hash that nobody can compute, or search for, without
+// SipHash-2-4 (Aumasson, Bernstein, 2012): a hash that cannot be computed or searched for without
 // the secret. Pure.
 #pragma once
 

@@ -10,7 +10,7 @@ namespace {
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-// Nothing real is beyond these; sums of what is within them stay exact enough.
+// Limits that no real value exceeds; sums of values within them stay exact enough.
 constexpr int64_t kMostMicros = 253'402'300'799'999'999;  // the year 9999
 constexpr int64_t kMostBytes = int64_t{1} << 50;
 constexpr double kMostUnits = 1e12;
@@ -19,7 +19,7 @@ Error Wrong(std::string_view member) {
   return ValidationError("member \"" + std::string(member) + "\" is not as it should be");
 }
 
-// The members of one object. The first error is kept.
+// The members of one JSON object. Keeps the first error.
 class Members {
  public:
   explicit Members(object from) : from_(from) {}
@@ -49,7 +49,7 @@ class Members {
     if (Find(name, false, &value)) Units(name, value, out);
   }
   void Units(std::string_view name, element value, double* out) {
-    // A half unit is the least there is; finer ones would only be noise of a hostile file.
+    // A half unit is the smallest real value; finer fractions would only come from a hostile file.
     if (value.get(*out) || !(*out >= 0 && *out <= kMostUnits)) return Fail(name);
     *out = std::round(*out * 2) / 2;
   }
@@ -60,7 +60,7 @@ class Members {
     element value;
     if (Find(name, false, &value) && value.get(*out)) Fail(name);
   }
-  // One of the names; `out` gets its position.
+  // Reads a member whose text is one of `names`, and stores the name's index in *out.
   template <typename E, size_t N>
   void Choice(std::string_view name, const std::string_view (&names)[N], E* out) {
     std::string text;

@@ -1,4 +1,4 @@
-// Reads a recording line by line. Trusts nothing: lines may be damaged or made by an attacker.
+// Reads a recording line by line. Trusts no input: a line may be damaged or made by an attacker.
 #pragma once
 
 #include <memory>
@@ -9,18 +9,19 @@
 
 namespace stator::request_log {
 
-// The longest line that is read. The recorder's own are shorter: a batch of 100 keys of the largest
-// size, escaped, is about 2 MB.
+// The longest line that is accepted. The recorder's own lines are shorter: a batch of 100 keys of
+// the largest size, escaped, is about 2 MB.
 inline constexpr size_t kMaxLineBytes = 4u << 20;
 
-// Not thread-safe.
+// Decodes lines into records. Not thread-safe.
 class LineReader {
  public:
   LineReader();
   ~LineReader();
 
-  // `line` is without its line feed. kValidation with a sentence if it is no record of this
-  // version. Members that it does not know are passed over, so that records can gain some.
+  // Returns the record in `line`, which must not contain its line feed. kValidation with a sentence
+  // if it is not a record of this version. Unknown members are ignored, so that later versions can
+  // add some.
   Result<Record> Read(std::string_view line);
 
  private:

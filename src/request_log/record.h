@@ -1,4 +1,4 @@
-// What the lines of a recording say. docs/advise.md has the grammar.
+// The records of a recording, one for each line. docs/advise.md has the grammar.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,12 @@ enum class KeyForm : uint8_t { kPlain, kHashed };
 
 // Times are microseconds since the Unix epoch, by the server's clock.
 
-// The first line of a file, and again whenever a server begins to append to it.
+// The first line of a file. A server also writes one whenever it begins to append to the file.
 struct Header {
   int64_t at_micros = 0;
   KeyForm keys = KeyForm::kPlain;
-  std::string salt;  // kHashed: which secret, not the secret; equal ones make keys comparable
+  // kHashed: names the secret without revealing it; keys are comparable if their salts are equal
+  std::string salt;
 };
 
 enum class Projection : uint8_t { kAll, kKeysOnly, kInclude };
@@ -52,61 +53,63 @@ struct TableDefinition {
   std::optional<double> max_write;
   bool stream = false;
   std::vector<IndexDefinition> indexes;
-  // When the line was written.
+  // At the time of the line.
   int64_t bytes = 0;
   int64_t items = 0;
 };
 
-// Keys are "S:text", "N:decimal" or "B:base64", the values of a key of several attributes with the
-// unit separator U+001F between them; hashed ones are "#" and sixteen hexadecimal digits.
+// One key of a request. Plain keys are "S:text", "N:decimal" or "B:base64"; the values of a key of
+// several attributes are joined by the unit separator U+001F. A hashed key is "#" and sixteen
+// hexadecimal digits.
 struct Touch {
   std::string partition;
   std::string sort;              // empty: the table has none, or the request names none
-  std::optional<int64_t> bytes;  // of the item, where the request or its answer shows it
+  std::optional<int64_t> bytes;  // of the item, if the request or its answer shows it
 };
 
-// A write's part in a global index.
+// The part of a write in one global index.
 struct IndexWrite {
   std::string index;
   double units = 0;
-  std::string partition;  // of the entry; empty: not known
+  std::string partition;  // of the entry; empty: unknown
 };
 
 enum class Consistency : uint8_t { kEventual, kStrong, kTransactional };
 enum class Outcome : uint8_t { kServed, kThrottled, kConditionFailed, kCancelled };
 
-// What one request did with one table or index. A batch or transaction on several tables makes one
-// of these for each.
+// The effect of one request on one table or index. A batch or transaction on several tables makes
+// one Request for each.
 struct Request {
   int64_t at_micros = 0;
   std::string operation;
   std::string table;
-  std::string index;  // of a read; empty: the table
-  // One for operations on an item; for a Query its partition, without a sort key; none for a Scan
-  // and for PartiQL.
+  std::string index;  // for a read of an index; empty: the table
+  // One key for an operation on an item; for a Query its partition, without a sort key; none for a
+  // Scan and for PartiQL.
   std::vector<Touch> keys;
-  // Bytes of the items read or written, as stored, before filter and projection.
+  // The size of the items read or written, as stored, before filter and projection.
   std::optional<int64_t> stored_bytes;
-  // Reads: bytes of the attributes that were answered. UpdateItem: of the key and the values given.
+  // Reads: the size of the attributes in the answer. UpdateItem: the size of the key and the values
+  // given.
   std::optional<int64_t> asked_bytes;
-  double read_units = 0;   // of the index if it is global, with what was fetched from the table
+  double read_units = 0;   // of the index if it is global, including fetches from the table
   double write_units = 0;  // of the table and its local indexes
   std::vector<IndexWrite> index_writes;
   Consistency consistency = Consistency::kEventual;  // of reads; kTransactional also of writes
   std::optional<int64_t> scanned;                    // Query and Scan
   std::optional<int64_t> returned;
-  std::vector<std::string> attributes;  // top level, of a projection; empty: everything
-  std::vector<std::string> filter;      // top level, of a filter
+  std::vector<std::string> attributes;  // top-level attributes of a projection; empty: all
+  std::vector<std::string> filter;      // top-level attributes of a filter
   Outcome outcome = Outcome::kServed;
 };
 
-// So many requests were not recorded since the last such line, because the disk was too slow.
+// The number of requests not recorded since the last such line, because the disk was too slow.
 struct Lost {
   int64_t at_micros = 0;
   int64_t count = 0;
 };
 
-// Nothing follows until the next header.
+// The end of a server's part of the file. Only another header may follow.
 struct End {
   int64_t at_micros = 0;
   std::string reason;  // "stopped" or "size"

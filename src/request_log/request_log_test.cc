@@ -9,7 +9,7 @@
 namespace stator::request_log {
 namespace {
 
-// Without the line feed.
+// Returns the line without its line feed.
 std::string_view Body(const std::string& line) {
   EXPECT_TRUE(line.ends_with('\n'));
   return std::string_view(line).substr(0, line.size() - 1);
@@ -36,7 +36,7 @@ std::string Refusal(std::string_view line) {
   return read.ok() ? "" : read.error().message();
 }
 
-// The first of the reference implementation's vectors: key 00 01 .. 0f, input 00 01 .. of growing
+// The first vectors of the reference implementation: key 00 01 .. 0f, input 00 01 .. of growing
 // length.
 TEST(KeyedHashTest, ReferenceVectors) {
   const HashSecret key{0x0706050403020100, 0x0f0e0d0c0b0a0908};
@@ -46,7 +46,7 @@ TEST(KeyedHashTest, ReferenceVectors) {
   EXPECT_EQ(KeyedHash(key, input), 0xa129ca6149be45e5u);
 }
 
-TEST(RequestLogTest, RecordsReadAsTheyWereWritten) {
+TEST(RequestLogTest, RecordsRoundTrip) {
   EXPECT_EQ(RoundTrip(Header{5, KeyForm::kHashed, "ab12"}).salt, "ab12");
   EXPECT_EQ(RoundTrip(Header{1'795'262'400'123'456, KeyForm::kPlain, ""}).at_micros,
             1'795'262'400'123'456);
@@ -115,7 +115,7 @@ TEST(RequestLogTest, EqualKeysStayEqualUnderOneSecretOnly) {
   EXPECT_EQ(one.keys[0].partition.size(), 17u);
 }
 
-TEST(RequestLogTest, RefusesWhatIsNoRecord) {
+TEST(RequestLogTest, RefusesInvalidLines) {
   for (const char* line :
        {"", "{", "[]", "1", "null", "\"t\"", "{\"t\":1", "{}{}", "\xff\xfe", "{\"t\":1}x"}) {
     EXPECT_EQ(Refusal(line), "not a JSON object") << line;
@@ -151,7 +151,7 @@ TEST(RequestLogTest, RefusesWhatIsNoRecord) {
   EXPECT_EQ(Refusal(std::string(5000, '[')), "not a JSON object");
 }
 
-TEST(RequestLogTest, PassesOverMembersOfLaterRecorders) {
+TEST(RequestLogTest, IgnoresMembersOfLaterVersions) {
   LineReader reader;
   const Result<Record> read =
       reader.Read(R"({"t":1,"op":"GetItem","tb":"a","new":{"deep":[1]},"r":0.3})");
@@ -159,7 +159,7 @@ TEST(RequestLogTest, PassesOverMembersOfLaterRecorders) {
   EXPECT_EQ(std::get<Request>(*read).read_units, 0.5) << "to half units";
 }
 
-// Whatever is done to a line, reading it answers.
+// Reading returns for every damaged line.
 TEST(RequestLogTest, SurvivesDamage) {
   Request request;
   request.operation = "TransactWriteItems";

@@ -16,7 +16,7 @@ void Whole(JsonWriter* json, std::string_view name, const std::optional<int64_t>
   if (number) json->Key(name).Whole(*number);
 }
 
-// Nothing for 0.
+// Writes nothing for 0.
 void Units(JsonWriter* json, std::string_view name, double units) {
   if (units != 0) json->Field(name, units);
 }
