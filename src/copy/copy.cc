@@ -21,7 +21,7 @@ constexpr size_t kChunkItems = 4096;
 constexpr size_t kChunkBytes = 8 << 20;
 constexpr auto kBuildPoll = std::chrono::milliseconds(10);
 
-// Waits for a change of the catalog.
+// Applies a change to the catalog and waits for it.
 template <typename Change>
 Result<TablePtr> Await(const Change& change) {
   struct Answer {
@@ -37,7 +37,8 @@ Result<TablePtr> Await(const Change& change) {
   return std::move(*answer->table);
 }
 
-// Visits all items with keys from `begin` on, some at a time, so that no read goes on for long.
+// Visits all items with keys from `begin` on. Reads them in pages, so that no single read takes
+// long.
 Status VisitItems(Store& store, const table::Table& table, std::string begin,
                   FunctionRef<Status(std::string_view key, model::ItemView item)> visit) {
   if (begin.empty()) begin = table::FirstKeyOfHash(0);
@@ -66,8 +67,8 @@ Result<Digest> DigestOf(Store& store, const table::Table& table) {
   return digest;
 }
 
-// What the copy is made with: entries of time to live and records of the stream are none of its
-// items' business.
+// Returns the definition that the copy is created with. It has no time to live and no stream, so
+// that writing the items creates no entries and no records.
 TableDescriptor DefinitionFor(const TableDescriptor& source) {
   TableDescriptor d = source;
   d.tablet_id = 0;
@@ -79,7 +80,7 @@ TableDescriptor DefinitionFor(const TableDescriptor& source) {
     return index.state == table::IndexDescriptor::State::kDeleting;
   });
   for (table::IndexDescriptor& index : d.indexes) {
-    // It has all of its entries as soon as the items are there.
+    // A new index is complete once all items are written.
     index.state = table::IndexDescriptor::State::kActive;
     if (index.is_global()) index.tablet_id = 0;
   }
@@ -122,7 +123,7 @@ class TableCopy {
   Status Progress() { return options_.progress ? options_.progress(name_, items_) : OkStatus(); }
   Error Refuse(std::string text) const { return Error(ErrorCode::kResourceInUse, std::move(text)); }
 
-  // Finds out how far it is, and sees to it that there is a table to write to.
+  // Finds out how far an earlier run came, and makes sure that the table exists in the target.
   Status Begin() {
     if (source_->descriptor.deleting_micros != 0)
       return Refuse("The table " + name_ + " is being deleted.");
@@ -145,7 +146,7 @@ class TableCopy {
       TRY(Await([&](auto done) { to_.Drop(name_, ours_to_drop, std::move(done)); }));
       target_ = nullptr;
     }
-    // The marker first: a table without one is nobody's copy.
+    // The marker first: a table without a marker is not recognized as a copy.
     marker_ = Marker{id, Marker::Phase::kCopying, {}, {}};
     TRY(Mark(Marker::Phase::kCopying));
     ASSIGN_OR_RETURN(target_, Await([this](auto done) {
@@ -188,7 +189,7 @@ class TableCopy {
                      "run begins anew.");
   }
 
-  // Now that nobody is to hear of the items any more.
+  // Sets up time to live and the stream, now that no more items are written.
   Status Complete() {
     const TableDescriptor& wanted = source_->descriptor;
     const TableDescriptor& has = target_->descriptor;
@@ -210,8 +211,8 @@ class TableCopy {
                        }));
       TRY(Progress());
     }
-    // Entries of time to live; who is killed here leaves the rest of them to whoever opens the
-    // store next.
+    // Waits for the entries of time to live. If the process is killed here, the next process that
+    // opens the store builds the rest.
     while (to_.BuildsIndexes()) std::this_thread::sleep_for(kBuildPoll);
     return Mark(Marker::Phase::kDone);
   }

@@ -1,10 +1,10 @@
-// Copies tables from one store to another: their items, and of their definitions everything but
-// what belongs to a store (tablets) or to a stream (its records). Indexes are made anew by the
-// writes. A table keeps its TableId, by which its copy is known.
+// Copies tables from one store to another: all items, and the definitions except for what belongs
+// to a store (tablet ids) or to a stream (its records). The writes build the indexes again. A copy
+// keeps the TableId of its source and is recognized by it.
 //
-// A copy that ended anywhere, or was killed, goes on where it was when it is begun again; one that
-// is done is not done again. Nobody may write to either table meanwhile: what is in both in the end
-// is compared, and a difference is an error.
+// A copy that ended or was killed at any point continues when it is started again. A finished copy
+// is not repeated. No client may write to either table during the copy: at the end both sides are
+// compared, and a difference is an error.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@
 namespace stator::copy {
 
 struct Options {
-  std::vector<std::string> tables;  // empty: all that there are in the source
-  size_t batch_items = 32;          // of one write
+  std::vector<std::string> tables;  // empty: all tables of the source
+  size_t batch_items = 32;          // in one write
   size_t batch_bytes = 1 << 20;
-  size_t in_flight = 64;      // writes
-  size_t mark_items = 5'000;  // after so many items the marker is brought up to date
-  int attempts = 20;          // of one write that fails for a while
-  // Hears of the table under way after each step that a later run would not repeat: how many items
-  // this run has read. Its error ends the copy.
+  size_t in_flight = 64;      // the number of writes under way
+  size_t mark_items = 5'000;  // the number of items between two updates of the marker
+  int attempts = 20;          // for one write that fails temporarily
+  // Called after each step that a later run would not repeat, with the current table and the number
+  // of items that this run has read from it. Its error ends the copy.
   std::function<Status(const std::string& table, int64_t items)> progress;
 };
 
@@ -36,16 +36,16 @@ struct Copied {
     kCopied,
     kResumed,
     kEarlier
-  } how = How::kCopied;  // kEarlier: by an earlier run, to its end
+  } how = How::kCopied;  // kEarlier: an earlier run finished the copy
   Digest source;
-  Digest target;            // the same
-  bool has_stream = false;  // it is enabled in the target, and empty
+  Digest target;            // equal to `source`
+  bool has_stream = false;  // the stream is enabled in the target, and empty
 };
 
-// Copies one after the other, and says of each what came of it. The first error ends it:
-// kResourceNotFound (no such table in the source), kResourceInUse (the target has a table of that
-// name that is no copy, or the source's is being deleted), kInternal (source and target differ),
-// and what the engines say.
+// Copies the tables one after the other and calls `done` for each. Stops at the first error:
+// kResourceNotFound if the source has no such table; kResourceInUse if the target has a table of
+// that name that is not a copy, or the source's table is being deleted; kInternal if source and
+// target differ; or an error of the engines. Blocks.
 Status CopyTables(table::Store& from, table::Store& to, const Options& options,
                   const std::function<void(const Copied&)>& done);
 

@@ -1,4 +1,4 @@
-// Tables from RocksDB to memory and back, with what can go wrong on the way, kills included.
+// Copies tables from RocksDB to memory and back, with every kind of interruption, kills included.
 #include "copy/copy.h"
 
 #include <gtest/gtest.h>
@@ -33,9 +33,9 @@ using expr::notation::Item;
 using table::Await;
 using table::TablePtr;
 
-// A store on an engine of its own.
+// A store on its own engine.
 struct Place {
-  // Without a path: in memory, with faults if there are any.
+  // Without a path the store is in memory, with the given faults.
   explicit Place(std::string path = "", kv::FaultOptions faults = {}) : workers(2, 1000) {
     if (path.empty()) {
       engine = std::make_unique<kv::FaultEngine>(std::make_unique<kv::MemoryEngine>(), faults);
@@ -90,8 +90,8 @@ struct Place {
   std::unique_ptr<table::Store> store;
 };
 
-// Two tables: one with indexes of all kinds, time to live, a stream and everything else; one plain
-// and larger.
+// Creates two tables: one with indexes of all kinds, time to live, a stream and every other
+// setting; one plain and larger.
 void Fill(Place* place, uint64_t seed, int items) {
   table::TableDescriptor rich = table::indexes::Describe();
   rich.table_id = "11111111-2222-3333-4444-555555555555";
@@ -130,7 +130,7 @@ void Fill(Place* place, uint64_t seed, int items) {
   while (place->store->BuildsIndexes()) std::this_thread::yield();
 }
 
-// All tables of the source, or one.
+// Compares all tables of the source, or one.
 void ExpectSame(Place& from, Place& to, const std::string& only = "") {
   for (const TablePtr& table : from.store->List()) {
     const std::string& name = table->descriptor.name;
@@ -145,7 +145,7 @@ void ExpectSame(Place& from, Place& to, const std::string& only = "") {
     EXPECT_EQ(counts->items, expected->items);
     EXPECT_EQ(counts->bytes, expected->bytes);
     if (!table->descriptor.indexes.empty()) table::indexes::ExpectIndexesMatch(*to.store, name);
-    // The definition, but for what is the store's own.
+    // The definitions must be equal except for what belongs to the store.
     table::TableDescriptor a = table->descriptor, b = copy->descriptor;
     EXPECT_EQ(a.HasTimeToLive(), b.HasTimeToLive());
     if (a.expiry) {
@@ -191,7 +191,7 @@ TEST(Copy, FromRocksDbToMemoryAndBack) {
   EXPECT_FALSE(copied[0].has_stream);
   EXPECT_TRUE(copied[1].has_stream);
   ExpectSame(rocks, memory);
-  // The stream has begun after the last item: its shards are as many as the partitions, and empty.
+  // The stream began after the last item: it has one empty shard for each partition.
   const TablePtr tab = memory.store->Find("tab");
   const auto stream = memory.store->FindStream("tab", tab->descriptor.stream_label);
   ASSERT_NE(stream, nullptr);
@@ -213,21 +213,21 @@ TEST(Copy, FromRocksDbToMemoryAndBack) {
   ExpectSame(rocks, again);
 }
 
-TEST(Copy, WhatIsDoneIsNotDoneAgain) {
+TEST(Copy, FinishedCopyIsNotRepeated) {
   Place from, to;
   Fill(&from, 2, 50);
   Options only;
   only.tables = {"tab"};
   const std::vector<Copied> first = CopyAll(from, to, only);
   EXPECT_EQ(to.store->Find("plain"), nullptr);
-  // Items that come later are those of a table that is in use.
+  // Later items belong to a table that is in use, so they stay.
   to.Write("tab", Item("{pk:'later', sk:1}"));
   const std::vector<Copied> again = CopyAll(from, to, only);
   ASSERT_EQ(again.size(), 1u);
   EXPECT_EQ(again[0].how, Copied::How::kEarlier);
   EXPECT_EQ(again[0].source, first[0].source);
   EXPECT_EQ(to.Items("tab").size(), from.Items("tab").size() + 1);
-  // But one that was dropped is.
+  // A copy that was dropped is made again.
   ASSERT_TRUE(Await<Result<TablePtr>>([&](auto done) {
                 to.store->Drop(
                     "tab", [](const table::TableDescriptor&) { return OkStatus(); },
@@ -237,7 +237,7 @@ TEST(Copy, WhatIsDoneIsNotDoneAgain) {
   ExpectSame(from, to, "tab");
 }
 
-TEST(Copy, TablesThatAreNoCopiesAreLeftAlone) {
+TEST(Copy, TargetTableThatIsNotACopyIsRefused) {
   Place from, to;
   Fill(&from, 3, 20);
   table::TableDescriptor other;
@@ -249,7 +249,7 @@ TEST(Copy, TablesThatAreNoCopiesAreLeftAlone) {
   to.Write("plain", Item("{pk:'mine'}"));
   EXPECT_EQ(CopyStatus(from, to).error().code(), ErrorCode::kResourceInUse);
   EXPECT_EQ(to.Items("plain").size(), 1u);
-  // Nor one of the same id that nobody began to copy here.
+  // A table with the same id that was not begun by a copy is refused too.
   Place third;
   other.table_id = from.store->Find("plain")->descriptor.table_id;
   third.Create(other);
@@ -259,7 +259,7 @@ TEST(Copy, TablesThatAreNoCopiesAreLeftAlone) {
   EXPECT_EQ(CopyStatus(from, to, options).error().code(), ErrorCode::kResourceNotFound);
 }
 
-TEST(Copy, ADifferenceIsFoundAndMadeGoodByTheNextRun) {
+TEST(Copy, DifferenceIsReportedAndRepairedByNextRun) {
   Place from, to;
   Fill(&from, 4, 300);
   Options options;
@@ -269,7 +269,7 @@ TEST(Copy, ADifferenceIsFoundAndMadeGoodByTheNextRun) {
   options.mark_items = 100;
   bool disturbed = false;
   options.progress = [&](const std::string&, int64_t items) -> Status {
-    // Between the copying and the comparison, somebody writes.
+    // Writes an item between the copying and the comparison.
     if (items >= 250 && !std::exchange(disturbed, true))
       to.Write("tab", Item("{pk:'foreign', sk:1}"));
     return OkStatus();
@@ -284,8 +284,8 @@ TEST(Copy, ADifferenceIsFoundAndMadeGoodByTheNextRun) {
   EXPECT_EQ(from.Items("tab"), to.Items("tab"));
 }
 
-TEST(Copy, GoesOnWhereItEnded) {
-  // Stopped after every step that there is, one run after the other.
+TEST(Copy, InterruptedCopyContinues) {
+  // Stops after every step, one run after the other.
   Place from, to;
   Fill(&from, 5, 400);
   int steps = 0;
@@ -311,11 +311,11 @@ TEST(Copy, GoesOnWhereItEnded) {
   }
   EXPECT_GT(steps, 5);
   ExpectSame(from, to);
-  // It does not begin at the beginning each time.
+  // A run does not begin at the beginning each time.
   EXPECT_LT(read, 4 * 800);
 }
 
-TEST(Copy, FaultsOfTheTargetAreOutlived) {
+TEST(Copy, TemporaryFaultsOfTargetAreRetried) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     kv::FaultOptions faults;
@@ -339,7 +339,7 @@ TEST(Copy, FaultsOfTheTargetAreOutlived) {
   }
 }
 
-// --- Kills: a child process copies from one directory to another, and kills itself at a step.
+// --- Kills: a child process copies from one directory to another and kills itself at a step.
 
 constexpr const char* kFromVariable = "STATOR_COPY_TEST_FROM";
 
@@ -370,7 +370,7 @@ TEST(Copy, KilledAtEveryStep) {
     ASSERT_LT(run, 100);
     const std::string from = std::string(kFromVariable) + "=" + there.store();
     const std::string to = "STATOR_COPY_TEST_TO=" + here.store();
-    // The first step of each run, the second, the third; then again.
+    // Kills at the first step of a run, the second, the third; then again.
     const std::string steps = "STATOR_COPY_TEST_STEPS=" + std::to_string(run % 3);
     std::vector<char*> environment;
     for (const std::string* variable : {&from, &to, &steps})
@@ -409,7 +409,7 @@ TEST(CopyMarker, RoundTrip) {
     EXPECT_EQ(Marker::Decode(damaged).error().code(), ErrorCode::kCorruption) << damaged;
 }
 
-TEST(CopyDigest, DoesNotDependOnTheOrder) {
+TEST(CopyDigest, DigestIsIndependentOfOrder) {
   Digest one, two, other;
   one.Add("a", "1");
   one.Add("b", "2");

@@ -1,4 +1,4 @@
-// What two sets of items are compared by.
+// The sum by which two sets of items are compared.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace stator::copy {
 
-// Of a set of items, in whatever order they are added: how many there are, their bytes, and the sum
-// of their hashes. Each hash is XXH3-128 of the key's length (8 bytes, little-endian), the key
-// (table/key_encoding.h) and the encoded item.
+// Summarizes a set of items, independent of the order in which they are added: their number, their
+// size, and the sum of their hashes. An item's hash is XXH3-128 of the key's length (8 bytes,
+// little-endian), the key (table/key_encoding.h) and the encoded item.
 struct Digest {
   int64_t items = 0;
   int64_t bytes = 0;  // of encoded items
@@ -19,7 +19,7 @@ struct Digest {
   uint64_t high = 0;
 
   void Add(std::string_view key, std::string_view item);
-  // 32 hexadecimal digits.
+  // Returns the hash sum as 32 hexadecimal digits.
   std::string Checksum() const;
   bool operator==(const Digest&) const = default;
 };

@@ -1,13 +1,12 @@
-// How far the copy of a table is: kept in the target store, so that a copy that was killed goes on
-// where it was.
+// The progress of one table's copy, kept in the target store so that a killed copy can continue.
 //
 //   tablet 4 of Space::kCatalog:  "copy/" table name -> stamp 01 fields
-//   fields := (name " " text "\n")*      those that are unknown are passed over
-//     source    the TableId of the table that is copied; that of the copy is the same
+//   fields := (name " " text "\n")*      readers ignore unknown fields
+//     source    the TableId of the source table; the copy has the same
 //     phase     copying | verifying | finishing | differs | done
 //     next      copying: hexadecimal; items with keys below are in the target
-//     items, bytes, low, high      from finishing on: what was counted on both sides; low and high
-//     are the checksum's halves
+//     items, bytes, low, high
+//               from finishing on: the digest of both sides; low and high are the checksum's halves
 #pragma once
 
 #include <optional>
@@ -26,8 +25,8 @@ struct Marker {
   enum class Phase {
     kCopying,
     kVerifying,  // all items are in the target
-    kFinishing,  // and are the same; what is left are time to live and the stream
-    kDiffers,    // and are not the same: to be begun anew
+    kFinishing,  // all items are equal; time to live and the stream remain to be set up
+    kDiffers,    // the items differ: the copy begins again
     kDone,
   };
   std::string source;
@@ -41,7 +40,7 @@ struct Marker {
   bool operator==(const Marker&) const = default;
 };
 
-// They wait for the engine. Nothing if there is none.
+// Return or store a table's marker; nullopt if there is none. Both block on the engine.
 Result<std::optional<Marker>> ReadMarker(kv::Engine& engine, std::string_view table);
 Status WriteMarker(kv::Engine& engine, std::string_view table, const Marker& marker);
 

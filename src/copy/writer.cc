@@ -52,7 +52,7 @@ void Writer::Send(std::shared_ptr<Batch> batch) {
         std::vector<table::Change> changes(batch->items.size());
         for (size_t i = 0; i < changes.size(); ++i) {
           const std::string& item = batch->items[i].second;
-          // It may have been written before an earlier run ended.
+          // An earlier run may have written the item before it ended.
           if (old_items[i].encoded() == item) continue;
           changes[i].kind = table::Change::kPut;
           changes[i].item = item;

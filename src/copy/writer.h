@@ -1,4 +1,4 @@
-// Writes items to a table, many at a time.
+// Writes items to a table, with several batches under way at a time.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@
 
 namespace stator::copy {
 
-// One thread at a time.
+// Not thread-safe.
 class Writer {
  public:
   Writer(table::Store& store, table::TablePtr table, const Options& options)
@@ -24,13 +24,13 @@ class Writer {
         table_(std::move(table)),
         options_(options),
         flights_(std::make_shared<Flights>()) {}
-  // Waits for what is under way.
+  // Waits for the writes under way.
   ~Writer();
 
-  // Items come in the order of their keys. Waits while too many are under way. An error means that
-  // some could not be written.
+  // Adds an item; items come in the order of their keys. Waits while too many writes are under way.
+  // An error means that some items could not be written.
   Status Add(std::string_view key, std::string_view item);
-  // Waits until all is durable.
+  // Waits until all items are durable.
   Status Finish();
   // All items with keys below this one are durable.
   const std::string& durable_to() const { return durable_to_; }
@@ -50,7 +50,7 @@ class Writer {
   };
 
   void Send(std::shared_ptr<Batch> batch);
-  // Waits until at most so many are under way. Sends what failed again.
+  // Waits until at most `under_way` batches are under way. Retries failed batches.
   Status WaitFor(size_t under_way);
 
   table::Store& store_;
