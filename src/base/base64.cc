@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-// Two characters for every 12 bits: half as many look-ups as one character for every 6.
+// Two characters for every 12 bits: half as many lookups as one character for every 6.
 constexpr std::array<char, 8192> MakePairs() {
   std::array<char, 8192> pairs{};
   for (int i = 0; i < 4096; ++i) {
@@ -30,7 +30,7 @@ constexpr std::array<uint8_t, 256> MakeReverse() {
 }
 constexpr std::array<uint8_t, 256> kReverse = MakeReverse();
 
-// The service prints this for every malformed base64 of good length, spelling included.
+// The service prints this, spelling included, for every malformed base64 text of a valid length.
 Error BadCharacter() {
   return Error(ErrorCode::kSerialization, "Invalid last non-pad Base64 character dectected");
 }

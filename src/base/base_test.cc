@@ -21,7 +21,7 @@
 namespace stator {
 namespace {
 
-TEST(ByteBuffer, KeepsWhatWasWrittenWhileItGrows) {
+TEST(ByteBuffer, KeepsBytesWhileItGrows) {
   ByteBuffer buffer;
   EXPECT_EQ(buffer.view(), "");
   std::string expected;
@@ -138,7 +138,7 @@ TEST(WakeUps, ComeOnceAtTheEnd) {
   EXPECT_EQ(second.log, "w");
 }
 
-TEST(WakeUps, WhoStandsInDoesSoWhenAllIsDone) {
+TEST(WakeUps, StandInRunsAtEndOfScope) {
   CountingExecutor executor;
   {
     const WakeUps at_once(WakeUps::Way::kStandIn);
@@ -160,7 +160,7 @@ TEST(WakeUps, WhoStandsInDoesSoWhenAllIsDone) {
   EXPECT_EQ(executor.log, "ssw");
 }
 
-TEST(WorkerPool, RunsEverythingThatItTook) {
+TEST(WorkerPool, RunsEveryAcceptedTask) {
   std::atomic<int> ran{0};
   int taken = 0;
   {
@@ -207,9 +207,9 @@ TEST(WorkerPool, RefusesBeyondItsBound) {
   EXPECT_EQ(ran, 3);
 }
 
-// One task at a time: hardly more than two threads take turns (the next task may come before the
-// thread of the last one sleeps).
-TEST(WorkerPool, WakesWhoFellAsleepLast) {
+// One task at a time: hardly more than two threads take turns. (The next task may come before the
+// thread of the last one sleeps.)
+TEST(WorkerPool, WakesThreadThatFellAsleepLast) {
   constexpr int kThreads = 32, kTasks = 10'000;
   WorkerPool pool(kThreads, 10);
   std::map<std::thread::id, int> ran;
@@ -255,7 +255,7 @@ std::string Logged(std::initializer_list<LogField> fields) {
   return from == std::string::npos ? line : line.substr(from);
 }
 
-TEST(Log, QuotesWhatWouldBreakALine) {
+TEST(Log, QuotesValuesThatWouldBreakALine) {
   EXPECT_EQ(Logged({}), "event\n");
   EXPECT_EQ(Logged({{"n", 7}, {"host", "127.0.0.1:8000"}}), "event n=7 host=127.0.0.1:8000\n");
   EXPECT_EQ(Logged({{"e", ""}}), "event e=\"\"\n");
@@ -267,7 +267,8 @@ TEST(Log, QuotesWhatWouldBreakALine) {
       << "values are no format strings";
 }
 
-// Names come from clients: an escape sequence must not reach the terminal of who reads the log.
+// Names come from clients: an escape sequence in a name must not reach the terminal of a log's
+// reader.
 TEST(Log, ControlCharactersAreEscaped) {
   EXPECT_EQ(Logged({{"t", "\x1b[2Jgone"}}), "event t=\"\\x1b[2Jgone\"\n");
   EXPECT_EQ(Logged({{"t", std::string("a\0b", 3)}}), "event t=\"a\\x00b\"\n");

@@ -1,5 +1,5 @@
-// Bytes that grow at their end. Unlike a string that is made longer, it writes nothing that its
-// user does not.
+// A buffer of bytes that grows at its end. Unlike a string that is resized, it does not zero the
+// new bytes.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace stator {
 
-// Not thread-safe. Pointers into it and views of it are valid until it grows.
+// Not thread-safe. Pointers into the buffer and views of it are valid until it grows.
 class ByteBuffer {
  public:
   ByteBuffer() = default;
@@ -31,7 +31,7 @@ class ByteBuffer {
   size_t capacity() const { return capacity_; }
   void Clear() { size_ = 0; }
 
-  // Room for `bytes` in all.
+  // Reserves room for `bytes` bytes in all.
   void Reserve(size_t bytes) {
     if (bytes <= capacity_) return;
     std::unique_ptr<char[]> grown = std::make_unique_for_overwrite<char[]>(bytes);
@@ -45,8 +45,8 @@ class ByteBuffer {
     size_ += bytes.size();
   }
 
-  // For who writes in place: where the bytes end, with room for at least `bytes` more, up to
-  // limit(). What is written there is part of the buffer after SetEnd.
+  // Returns the end of the bytes, with room for at least `bytes` more, up to limit(), so that the
+  // caller can write in place. The bytes written there join the buffer with SetEnd.
   char* MakeRoom(size_t bytes) {
     if (capacity_ - size_ < bytes) Reserve(std::max(size_ + bytes, 2 * capacity_));
     return bytes_.get() + size_;

@@ -1,8 +1,8 @@
-// Time as the product sees it. Everything that waits or dates something takes a Clock, so that a
-// manual clock can drive expiry, retention and burst from a test or from a user's hand.
+// The product's time. Every part that waits or dates something takes a Clock, so that a manual
+// clock can drive expiry, retention and bursts, from a test or by a user.
 //
-// What dates or expires data asks for NowMicros, which a user may drive. What measures the machine
-// (time-outs, latency) asks for TicksMicros and takes differences.
+// Code that dates or expires data asks for NowMicros, which a user may drive. Code that measures
+// the machine (timeouts, latency) asks for TicksMicros and takes differences.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@
 
 namespace stator {
 
-// Microseconds since the Unix epoch (Now) or since an arbitrary point that never goes back (Ticks).
-// Thread-safe.
+// Microseconds since the Unix epoch (Now), or since an arbitrary point (Ticks, which never goes
+// back). Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -36,7 +36,7 @@ class SystemClock final : public Clock {
   }
 };
 
-// Stands still until it is advanced, ticks included: for tests.
+// Stands still until it is advanced, ticks included. For tests.
 class ManualClock : public Clock {
  public:
   explicit ManualClock(int64_t now_micros = 1'700'000'000'000'000) : now_(now_micros) {}
@@ -48,8 +48,8 @@ class ManualClock : public Clock {
   std::atomic<int64_t> now_;
 };
 
-// The clock of `--clock=manual`: the date stands still until the user advances it, intervals are
-// the machine's.
+// The clock of `--clock=manual`: the date stands still until the user advances it; intervals are
+// real.
 class DrivenClock final : public ManualClock {
  public:
   using ManualClock::ManualClock;

@@ -11,8 +11,8 @@ namespace stator {
 namespace {
 
 constexpr int kLevel = 6;
-// Deflate cannot expand by more than 1032:1, which bounds what an honest input of a given length
-// can become.
+// Deflate cannot expand by more than 1032:1, which bounds the decompressed length of an honest
+// input.
 constexpr size_t kMaxRatio = 1032;
 constexpr size_t kFirstGuess = 4096;
 constexpr size_t kLongCrc = 512;
@@ -54,8 +54,8 @@ libdeflate_result DecompressOnce(Format format, std::string_view in, char* out, 
   return LIBDEFLATE_BAD_DATA;
 }
 
-// The length that the last gzip member claims to have (its ISIZE), a good first guess for the usual
-// single member.
+// Returns the length that the last gzip member claims to have (its ISIZE), a good first guess for
+// an input of one member.
 size_t ClaimedLength(std::string_view in) {
   if (in.size() < 4) return 0;
   const auto* p = reinterpret_cast<const unsigned char*>(in.data() + in.size() - 4);
@@ -63,10 +63,9 @@ size_t ClaimedLength(std::string_view in) {
          static_cast<size_t>(p[2]) << 16 | static_cast<size_t>(p[3]) << 24;
 }
 
-// Appends what one stream at the front of *in holds to *out, which never grows beyond `max_out`,
-// and takes the stream off
-// *in. libdeflate wants the whole output space at once, so a guess that was too small is tried
-// again with twice the space.
+// Decompresses one stream at the front of *in, appends the result to *out up to `max_out`, and
+// removes the stream from *in. libdeflate needs the whole output space in advance, so a guess that
+// was too small is retried with twice the space.
 Status AppendStream(Format format, std::string_view* in, size_t max_out, std::string* out) {
   const size_t before = out->size();
   const size_t limit = max_out - before;
@@ -101,7 +100,7 @@ Result<std::string> Decompress(Encoding encoding, std::string_view in, size_t ma
     if (!status.ok()) {
       rest = in;
       out.clear();
-      // A raw stream is told from a zlib stream only by trying; what was wrong with the zlib stream
+      // A raw stream can be told from a zlib stream only by trying. The error of the zlib attempt
       // is the better message.
       if (!AppendStream(Format::kRaw, &rest, max_out, &out).ok()) return std::move(status).error();
     }
@@ -127,8 +126,8 @@ std::string Deflate(std::string_view in) {
 }
 
 uint32_t Crc32(std::string_view in, uint32_t crc) {
-  // libdeflate is ahead for what is short, and ISA-L takes a quarter of its time for 20 KB where
-  // the processor has VPCLMULQDQ.
+  // libdeflate is faster for short inputs. ISA-L takes a quarter of its time for 20 KB if the
+  // processor has VPCLMULQDQ.
   if (in.size() < kLongCrc) return libdeflate_crc32(crc, in.data(), in.size());
   return crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(in.data()), in.size());
 }

@@ -12,21 +12,22 @@
 namespace stator {
 
 enum class Encoding {
-  kGzip,     // one or more gzip members, one after another
-  kDeflate,  // HTTP's "deflate": a zlib stream; a raw deflate stream, which some clients send, is
-             // read too
+  kGzip,  // one or more gzip members in sequence
+  // HTTP's "deflate": a zlib stream. Decompress also reads the raw deflate stream that some clients
+  // send.
+  kDeflate,
 };
 
-// The decompressed bytes. kInternal if `in` is corrupt, cut short, followed by bytes that belong to
-// nothing, or would become larger than `max_out`. Never allocates much more than `max_out`,
+// Returns the decompressed bytes. kInternal if `in` is corrupt, cut short or followed by other
+// bytes, or if the result would exceed `max_out`. Never allocates much more than `max_out`,
 // whatever sizes `in` claims.
 Result<std::string> Decompress(Encoding encoding, std::string_view in, size_t max_out);
 
-// One gzip member, and one zlib stream. They cannot fail.
+// Return one gzip member and one zlib stream. They cannot fail.
 std::string Gzip(std::string_view in);
 std::string Deflate(std::string_view in);
 
-// CRC-32 as in gzip and zlib; `crc` continues an earlier one.
+// Returns the CRC-32 of gzip and zlib; `crc` continues an earlier one.
 uint32_t Crc32(std::string_view in, uint32_t crc = 0);
 
 }  // namespace stator

@@ -75,7 +75,7 @@ TEST(Compress, RefusesCorruptData) {
   EXPECT_FALSE(Decompress(Encoding::kDeflate, "", 1 << 20).ok());
 }
 
-TEST(Compress, ALyingLengthIsNoAllocation) {
+TEST(Compress, FalseLengthDoesNotAllocate) {
   std::string lying = Gzip("abc");
   lying.replace(lying.size() - 4, 4, "\xff\xff\xff\xff");
   EXPECT_FALSE(Decompress(Encoding::kGzip, lying, size_t{1} << 40).ok());
@@ -87,7 +87,7 @@ TEST(Compress, Crc32) {
   EXPECT_EQ(Crc32(""), 0u);
 }
 
-// By the definition, a bit at a time.
+// By definition, one bit at a time.
 uint32_t SlowCrc32(std::string_view in) {
   uint32_t crc = ~0u;
   for (const char c : in) {
@@ -115,7 +115,7 @@ TEST(Compress, Crc32OfEveryLengthAndAlignment) {
   }
 }
 
-TEST(Compress, EachThreadHasItsOwn) {
+TEST(Compress, EachThreadHasItsOwnCompressor) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([i] {

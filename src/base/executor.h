@@ -1,4 +1,4 @@
-// Where a continuation runs. An I/O loop is one, a worker pool another.
+// Runs continuations. An I/O loop is an Executor, and so is a worker pool.
 #pragma once
 
 #include <algorithm>
@@ -20,23 +20,24 @@ class Executor {
   virtual ~Executor() = default;
   // Runs `task` later on the executor's own thread. Thread-safe; never runs it inline.
   virtual void Post(UniqueFunction<void()> task) = 0;
-  // True if the caller already runs on the executor's thread, so that it need not post.
+  // Returns true if the caller runs on the executor's thread, so that it need not post.
   virtual bool IsCurrent() const { return false; }
-  // Makes the executor look at what was posted, if it sleeps. For WakeUps; Post does it by itself.
+  // Wakes the executor if it sleeps, so that it runs the posted tasks. For WakeUps; Post wakes by
+  // itself.
   virtual void WakeUp() {}
-  // Runs what was posted, on this thread in place of its own, if the executor sleeps and can be
-  // stood in for; else WakeUp. So that nobody waits for a thread to wake up. The caller holds no
-  // lock and is in no task of an executor's.
+  // If the executor sleeps and allows it, runs the posted tasks on the calling thread in place of
+  // the executor's own; else calls WakeUp. This saves the wait for a thread to wake up. The caller
+  // must hold no lock and must not run inside a task of an executor.
   virtual void StandIn() { WakeUp(); }
 };
 
-// While one lives, executors that were posted to from this thread are woken at its end instead of
-// at each Post: many tasks posted in a row cost one wake-up, and the woken thread does not push the
-// posting one off its processor in between.
+// While a WakeUps lives, executors that this thread posts to are woken at its end instead of at
+// each Post. Many posts in a row then cost one wake-up, and the woken thread does not preempt the
+// posting one in between.
 class WakeUps {
  public:
-  // kStandIn: at the end this thread stands in for those that sleep (Executor::StandIn); within it
-  // others have no effect.
+  // kStandIn: at the end this thread stands in for the executors that sleep (Executor::StandIn).
+  // Inside such a WakeUps, further ones have no effect.
   enum class Way { kWake, kStandIn };
   explicit WakeUps(Way way = Way::kWake) : outer_(current_), way_(way) {
     if (outer_ == nullptr || outer_->way_ == Way::kWake) current_ = this;
@@ -50,7 +51,7 @@ class WakeUps {
   WakeUps(const WakeUps&) = delete;
   WakeUps& operator=(const WakeUps&) = delete;
 
-  // True if the wake-up of `executor` is put off. For implementations of Post.
+  // Returns true if the wake-up of `executor` is put off. For implementations of Post.
   static bool PutOff(Executor* executor) {
     if (current_ == nullptr) return false;
     std::vector<Executor*>& executors = current_->executors_;
@@ -66,14 +67,14 @@ class WakeUps {
   std::vector<Executor*> executors_;
 };
 
-// Posts the task that this thread ends with, and stands in for the executor if it sleeps. The
-// caller holds no lock.
+// Posts a task as the last action of this thread, and stands in for the executor if it sleeps. The
+// caller must hold no lock.
 inline void PostAndStandIn(Executor& executor, UniqueFunction<void()> task) {
   const WakeUps at_once(WakeUps::Way::kStandIn);
   executor.Post(std::move(task));
 }
 
-// Runs `task` on the executor's thread: now if this is it, else later.
+// Runs `task` on the executor's thread: at once if the caller is on it, else later.
 template <typename F>
 void RunOn(Executor& executor, F task) {
   if (executor.IsCurrent()) {
@@ -84,16 +85,17 @@ void RunOn(Executor& executor, F task) {
 }
 
 // A fixed number of threads with a bounded queue, for work that may wait for a disk or a network.
-// The thread that fell asleep last is woken first: where there are many for the sake of those that
-// wait, few work, and what they use stays in the caches.
+// The thread that fell asleep last is woken first: if most of the threads wait, a few do the work,
+// and their data stays in the caches.
 class WorkerPool {
  public:
   WorkerPool(int threads, size_t max_queued);
   ~WorkerPool();
 
-  // False, and the task is not taken, when the queue is full or the pool is stopped. Thread-safe.
+  // Queues a task. Returns false and leaves `task` untouched if the queue is full or the pool is
+  // stopped. Thread-safe.
   bool TryPost(UniqueFunction<void()>& task);
-  // Finishes what is queued and joins the threads. Idempotent.
+  // Runs all queued tasks and joins the threads. Idempotent.
   void Stop();
 
  private:
@@ -105,7 +107,7 @@ class WorkerPool {
 
   const size_t max_queued_;
   Mutex mutex_;
-  std::deque<Sleeper> sleepers_;  // one of each thread
+  std::deque<Sleeper> sleepers_;  // one for each thread
   std::vector<Sleeper*> asleep_ GUARDED_BY(mutex_);
   std::deque<UniqueFunction<void()>> queue_ GUARDED_BY(mutex_);
   bool stopped_ GUARDED_BY(mutex_) = false;

@@ -1,4 +1,4 @@
-// Writes JSON text: reports and log lines. (Replies of the API have api/render_response.) Not
+// Writes JSON text for reports and log lines. (api/render_response writes replies of the API.) Not
 // thread-safe.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace stator {
 
-// Puts the commas in the right places. Text is UTF-8 and gets escaped; what is no finite number is
-// null. That brackets and keys go together is the caller's affair.
+// Writes commas where they belong. Text must be UTF-8 and is escaped; a number that is not finite
+// becomes null. The caller matches brackets and keys.
 class JsonWriter {
  public:
   JsonWriter& Open(char bracket) {
@@ -37,7 +37,7 @@ class JsonWriter {
   JsonWriter& Text(std::string_view text) {
     Comma();
     out_ += '"';
-    size_t begin = 0;  // of what needs no escape
+    size_t begin = 0;  // start of the bytes that need no escape
     for (size_t i = 0; i < text.size(); ++i) {
       const unsigned char byte = static_cast<unsigned char>(text[i]);
       if (byte >= 0x20 && byte != '"' && byte != '\\') continue;
@@ -82,7 +82,7 @@ class JsonWriter {
   }
   JsonWriter& Field(std::string_view name, std::string_view text) { return Key(name).Text(text); }
   JsonWriter& Field(std::string_view name, double number) { return Key(name).Number(number); }
-  // The document and a line feed; the writer is empty again.
+  // Returns the document and a line feed, and empties the writer.
   std::string Take() {
     std::string out = std::exchange(out_, {});
     fresh_ = true;

@@ -1,4 +1,4 @@
-// std::mutex with clang's thread-safety annotations. State under a mutex carries GUARDED_BY.
+// std::mutex with clang's thread-safety annotations. Members guarded by a mutex carry GUARDED_BY.
 #pragma once
 
 #include <mutex>

@@ -1,4 +1,4 @@
-// An executor for a thread that waits: it runs what others post until it has what it waits for.
+// An executor for a thread that waits: the thread runs posted tasks until its condition holds.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +20,7 @@ class Pump final : public Executor {
   }
   bool IsCurrent() const override { return std::this_thread::get_id() == thread_; }
 
-  // Runs posted tasks until `done()` holds. On the thread that made the pump.
+  // Runs posted tasks until `done()` holds. Call it on the thread that made the pump.
   template <typename Done>
   void RunUntil(Done done) {
     while (!done()) RunOne();

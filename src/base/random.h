@@ -1,4 +1,5 @@
-// The one source of randomness. A seeded one makes a run repeatable; the system one seeds itself.
+// The one source of randomness. A seeded source makes a run repeatable; SystemSeed gives a random
+// seed.
 #pragma once
 
 #include <atomic>
@@ -10,11 +11,11 @@ namespace stator {
 class Random {
  public:
   virtual ~Random() = default;
-  // 64 uniformly distributed bits.
+  // Returns 64 uniformly distributed bits.
   virtual uint64_t Next() = 0;
-  // Uniform in [0, bound); 0 if bound is 0.
+  // Returns a uniform number in [0, bound); 0 if bound is 0.
   uint64_t Below(uint64_t bound) { return bound == 0 ? 0 : Next() % bound; }
-  // Uniform in [0, 1).
+  // Returns a uniform number in [0, 1).
   double Unit() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }
 };
 
@@ -34,7 +35,7 @@ class SeededRandom final : public Random {
   std::atomic<uint64_t> state_;
 };
 
-// A seed from the operating system.
+// Returns a seed from the operating system.
 uint64_t SystemSeed();
 
 }  // namespace stator

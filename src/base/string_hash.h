@@ -1,4 +1,4 @@
-// For maps from strings that are looked up by views of strings.
+// The hash of maps with string keys that are looked up by string_view.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Calls a function again and again, on the machine's clock, until it is stopped.
+// Calls a function periodically, on the machine's clock, until it is stopped.
 #pragma once
 
 #include <chrono>
@@ -13,13 +13,13 @@ namespace stator {
 // Thread-safe.
 class Ticker {
  public:
-  // The first call comes one interval from now, and each further one an interval after the last one
-  // began, or at its end if it took longer. `tick` may wait.
+  // The first call comes after one interval. Each further call comes an interval after the previous
+  // one began, or at its end if it took longer. `tick` may block.
   Ticker(std::chrono::microseconds interval, std::function<void()> tick)
       : interval_(interval), tick_(std::move(tick)), thread_([this] { Run(); }) {}
   ~Ticker() { Stop(); }
 
-  // Ends after the call under way. Idempotent; not from `tick`.
+  // Waits for the call under way, then stops. Idempotent. Must not be called from `tick`.
   void Stop() {
     {
       const MutexLock lock(mutex_);

@@ -22,7 +22,7 @@ class Cursor {
     text_.remove_prefix(wanted.size());
     return true;
   }
-  // Exactly `digits` digits.
+  // Takes exactly `digits` digits.
   bool TakeFixed(size_t digits, int* value) {
     if (text_.size() < digits) return false;
     *value = 0;
@@ -33,7 +33,7 @@ class Cursor {
     text_.remove_prefix(digits);
     return true;
   }
-  // Digits with a fraction or not; what is finer than a millionth is cut off.
+  // Takes digits with an optional fraction; digits beyond millionths are cut off.
   bool TakeDecimal(int64_t* whole, int64_t* millionths) {
     if (AtEnd() || !IsDigit(text_.front())) return false;
     *whole = 0;
@@ -45,7 +45,7 @@ class Cursor {
     *millionths = 0;
     return !Take(".") || TakeFraction(millionths);
   }
-  // The digits behind a decimal point, at least one, in millionths.
+  // Takes the digits behind a decimal point, at least one, as millionths.
   bool TakeFraction(int64_t* millionths) {
     if (AtEnd() || !IsDigit(text_.front())) return false;
     int64_t place = 100'000;
@@ -61,7 +61,8 @@ class Cursor {
   std::string_view text_;
 };
 
-// whole.millionths times a unit of at least a millisecond; nothing if it is too much.
+// Returns whole.millionths times a unit of at least a millisecond; nullopt if the result is too
+// large.
 std::optional<int64_t> Times(int64_t whole, int64_t millionths, int64_t unit_micros) {
   if (whole > kLastTimeMicros / unit_micros) return std::nullopt;
   const int64_t micros =
@@ -150,7 +151,7 @@ std::optional<int64_t> ParseDuration(std::string_view text) {
     for (const Unit& candidate : kUnits) {
       if (unit == 0 && cursor.Take(candidate.name)) unit = candidate.micros;
     }
-    // Only a number that stands alone may leave its unit out.
+    // Only a number that stands alone may omit its unit.
     if (unit == 0 && (!first || !cursor.AtEnd())) return std::nullopt;
     const std::optional<int64_t> part = Times(whole, millionths, unit == 0 ? kSecond : unit);
     if (!part || *part > kLastTimeMicros - sum) return std::nullopt;

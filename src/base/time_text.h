@@ -1,4 +1,4 @@
-// Points in time and durations as people write them.
+// Parses and formats points in time and durations.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,19 @@
 
 namespace stator {
 
-// The last point in time that is taken: 9999-12-31T23:59:59.999999Z.
+// The latest time that is accepted: 9999-12-31T23:59:59.999999Z.
 inline constexpr int64_t kLastTimeMicros = 253'402'300'799'999'999;
 
-// Microseconds since the Unix epoch of "2026-11-21", "2026-11-21T12:30[:05[.25]][Z|+02:00]" (UTC
-// where no zone is given, a space may stand for the T) or of seconds since the epoch ("1795264205",
-// "1795264205.25"). Nothing before 1970 or behind kLastTimeMicros.
+// Returns microseconds since the Unix epoch. Accepts "2026-11-21",
+// "2026-11-21T12:30[:05[.25]][Z|+02:00]" (UTC if no zone is given; a space may replace the T) and
+// seconds since the epoch ("1795264205", "1795264205.25"). nullopt for other text, and for times
+// before 1970 or after kLastTimeMicros.
 std::optional<int64_t> ParseTime(std::string_view text);
-// Microseconds of "90", "0.5" (seconds) or of a sum of parts with units: "24h", "1d12h", "1h30m",
-// "500ms". Not negative, at most kLastTimeMicros.
+// Returns microseconds. Accepts seconds ("90", "0.5") and a sum of parts with units ("24h",
+// "1d12h", "1h30m", "500ms"). nullopt for other text, and for a duration above kLastTimeMicros.
 std::optional<int64_t> ParseDuration(std::string_view text);
-// "2026-11-21T12:30:05.250Z", for a time that ParseTime might return; less than a millisecond is
-// cut off.
+// Returns "2026-11-21T12:30:05.250Z" for a time that ParseTime can return. Fractions of a
+// millisecond are cut off.
 std::string FormatTime(int64_t micros);
 
 }  // namespace stator

@@ -5,7 +5,7 @@
 namespace stator {
 namespace {
 
-TEST(TimeTextTest, TimesThatPeopleWrite) {
+TEST(TimeTextTest, ParsesTimes) {
   const int64_t micros = 1'795'264'205'000'000;  // 2026-11-21T12:30:05Z
   EXPECT_EQ(ParseTime("2026-11-21T12:30:05Z"), micros);
   EXPECT_EQ(ParseTime("2026-11-21T12:30:05"), micros);
@@ -46,7 +46,7 @@ TEST(TimeTextTest, Durations) {
   }
 }
 
-TEST(TimeTextTest, WhatIsFormattedParsesBack) {
+TEST(TimeTextTest, FormattedTimesParse) {
   EXPECT_EQ(FormatTime(0), "1970-01-01T00:00:00.000Z");
   EXPECT_EQ(FormatTime(1'795'264'205'250'999), "2026-11-21T12:30:05.250Z");
   EXPECT_EQ(FormatTime(kLastTimeMicros), "9999-12-31T23:59:59.999Z");

@@ -34,7 +34,7 @@ void Timer::Run() {
         if (waiting_.empty()) {
           wake_.wait(mutex_);
         } else {
-          // A copy: the entry may go while this waits.
+          // A copy: the entry may be removed during the wait.
           const Time until = waiting_.begin()->first;
           wake_.wait_until(mutex_, until);
         }

@@ -1,5 +1,5 @@
-// Runs tasks later, on the real clock, whatever the product's own clock says: for waits that a
-// client shall feel.
+// Runs tasks later, on real time even if the product's clock is manual: for delays that a client
+// should notice.
 #pragma once
 
 #include <chrono>
@@ -14,14 +14,14 @@
 
 namespace stator {
 
-// Thread-safe. One thread for all that waits; it starts with the first task.
+// Delays tasks, all on one thread, which starts with the first task. Thread-safe.
 class Timer {
  public:
   ~Timer() { Stop(); }
 
-  // Posts `task` to `executor`, which must outlive the timer, in `micros` from now.
+  // Posts `task` to `executor` after `micros`. The executor must outlive the timer.
   void After(int64_t micros, Executor& executor, UniqueFunction<void()> task);
-  // Drops what still waits, and whatever comes later. Idempotent.
+  // Drops waiting tasks and all later ones. Idempotent.
   void Stop();
 
  private:

@@ -20,7 +20,7 @@ TEST(Timer, RunsTasksInTheOrderOfTheirTimes) {
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(60));
 }
 
-TEST(Timer, WhatWaitsIsDroppedWhenItStops) {
+TEST(Timer, StopDropsWaitingTasks) {
   Pump pump;
   auto held = std::make_shared<int>(1);
   {

@@ -1,5 +1,5 @@
-// A move-only std::function, for continuations that own what they go on with.
-// (std::move_only_function is C++23.)
+// A move-only std::function, for continuations that own move-only state. (std::move_only_function
+// is C++23.)
 #pragma once
 
 #include <cassert>
