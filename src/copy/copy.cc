@@ -134,7 +134,8 @@ class TableCopy {
         marker && marker->source == id && target_ != nullptr && target_->descriptor.table_id == id;
     if (target_ != nullptr && !ours) {
       return Refuse("The target has a table " + name_ +
-                    " already, which is not a copy of this one that was begun here.");
+                    " already, which was not begun by a copy of this table. Drop it or copy to "
+                    "another target.");
     }
     if (ours && marker->phase != Marker::Phase::kDiffers) {
       marker_ = *marker;
@@ -181,12 +182,13 @@ class TableCopy {
       return Mark(Marker::Phase::kFinishing);
     }
     TRY(Mark(Marker::Phase::kDiffers));
-    return Error(ErrorCode::kInternal,
-                 "The copy of " + name_ + " differs: the source has " +
-                     std::to_string(source.items) + " items with checksum " + source.Checksum() +
-                     ", the target " + std::to_string(target.items) + " with " + target.Checksum() +
-                     ". Somebody has written to one of them meanwhile, or one is damaged. The next "
-                     "run begins anew.");
+    return Error(
+        ErrorCode::kInternal,
+        "The copy of " + name_ + " differs: the source has " + std::to_string(source.items) +
+            " items with checksum " + source.Checksum() + ", the target " +
+            std::to_string(target.items) + " with " + target.Checksum() +
+            ". Either a client wrote to one of them during the copy, or one is damaged. Stop all "
+            "writers and run the copy again; it begins anew.");
   }
 
   // Sets up time to live and the stream, now that no more items are written.

@@ -39,7 +39,8 @@ bool IsVoid(const Batch& batch) {
 }
 
 Error VoidBatchError() {
-  return Error(ErrorCode::kUnavailable, "A write that this one was computed from was not applied.");
+  return Error(ErrorCode::kUnavailable,
+               "Not applied: an earlier write that this one builds on has failed. Retry.");
 }
 
 Status CheckBatch(const Batch& batch) {

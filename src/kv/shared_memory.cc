@@ -60,7 +60,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
         const auto found = seen_.find({points[i].tablet, std::string(points[i].key)});
         if (found == seen_.end()) return WouldBlock();
         if (++guarded_reads_ % kDoubtEvery == 0)
-          return Error(ErrorCode::kGuardFailed, "What is remembered is doubted.");
+          return Error(ErrorCode::kGuardFailed, "Injected: the cached value is doubted.");
         values->at(i) = found->second;
       }
       return OkStatus();
@@ -176,7 +176,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
   }
 
  private:
-  static Error WouldBlock() { return Error(ErrorCode::kWouldBlock, "This read waits for others."); }
+  static Error WouldBlock() { return Error(ErrorCode::kWouldBlock, "This read has to wait."); }
 
   bool Same(std::optional<Unit>* unit, Tablet tablet, std::string_view key) const {
     Unit of{tablet, store_.part_of_ ? store_.part_of_(tablet, key) : std::string()};

@@ -83,7 +83,7 @@ class Busy {
 
 inline Error ClosingError() { return Error(ErrorCode::kUnavailable, "The store is closing."); }
 inline Error InTheWayError() {
-  return Error(ErrorCode::kGuardFailed, "Another write was in the way of this one.");
+  return Error(ErrorCode::kGuardFailed, "Another write to the same items was in the way. Retry.");
 }
 
 }  // namespace stator::kv_tx

@@ -165,9 +165,9 @@ class Division {
                            return emptied_.size() <= kMostKeysOfRanges;
                          }));
     if (emptied_.size() > kMostKeysOfRanges) {
-      return Error(
-          ErrorCode::kUnavailable,
-          "A range with this many keys cannot be deleted together with what is written into it.");
+      return Error(ErrorCode::kUnavailable, "Not applied: it deletes a range of more than " +
+                                                std::to_string(kMostKeysOfRanges) +
+                                                " keys and writes into the same range.");
     }
     return OkStatus();
   }

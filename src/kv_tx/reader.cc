@@ -14,10 +14,11 @@ constexpr size_t kLastRecords = 16;  // records that a reverse scan of a log rea
 constexpr int64_t kKickUndecidedMicros = 100'000;
 
 Error WouldBlock() {
-  return Error(ErrorCode::kWouldBlock, "A transaction has to be looked up first.");
+  return Error(ErrorCode::kWouldBlock, "A transaction's decision has to be read first.");
 }
 Error BusyError() {
-  return Error(ErrorCode::kUnavailable, "These keys changed all the time while they were read.");
+  return Error(ErrorCode::kUnavailable,
+               "The items changed during every attempt to read them at one moment. Retry.");
 }
 
 bool SameCells(const std::vector<std::optional<std::string>>& a,

@@ -196,7 +196,8 @@ void Resolver::LetGo(const std::shared_ptr<Settling>& settling) {
     waiting.swap(settling->waiting);
   }
   for (Done& done : waiting)
-    done(Error(ErrorCode::kUnavailable, "Another write does not come to an end."));
+    done(Error(ErrorCode::kUnavailable,
+               "Timed out waiting for another write to the same items. Retry."));
 }
 
 void Resolver::FinishSettling(const std::shared_ptr<Settling>& settling, Status status) {
@@ -419,10 +420,9 @@ void Resolver::FreeCounters(const std::shared_ptr<Rolling>& rolling, std::vector
     if (!found.ok()) return RollAgain(rolling, false);
     if (!*found || value.size() == kv::kCounterBytes) continue;
     if (!IsIntent(value)) {
-      LogError("a counter is damaged: what a write added to it is lost",
-               {{"space", static_cast<int>(add.tablet.space)},
-                {"tablet", add.tablet.id},
-                {"delta", add.delta}});
+      LogError("counter_damaged", {{"space", static_cast<int>(add.tablet.space)},
+                                   {"tablet", add.tablet.id},
+                                   {"lost_delta", add.delta}});
       rolling->bad_counters.push_back(add.key);
       continue;
     }

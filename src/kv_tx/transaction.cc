@@ -44,8 +44,9 @@ void Transaction::Attempt(kv::Tier tier) {
   if (core_.closing) return End(ClosingError());
   if (kv::IsVoid(batch_)) return End(kv::VoidBatchError());
   if (late())
-    return End(
-        Error(ErrorCode::kUnavailable, "Other writes were in the way of this one for too long."));
+    return End(Error(
+        ErrorCode::kUnavailable,
+        "Timed out: other writes to the same items were in the way at every attempt. Retry."));
   error_.reset();
   diagnose_ = false;
   Result<Plan> plan = Divide(core_, batch_, apart_, tier);
@@ -153,7 +154,9 @@ void Transaction::Prepared() {
   if (error) return Abort(std::move(error));
   if (again) return Abort(std::nullopt);
   if (core_.closing) return Abort(ClosingError());
-  if (late()) return Abort(Error(ErrorCode::kUnavailable, "This write took too long."));
+  if (late())
+    return Abort(Error(ErrorCode::kUnavailable,
+                       "Timed out before the write was decided; it was not applied. Retry."));
   Commit();
 }
 
@@ -437,8 +440,8 @@ void Transaction::FindOut() {
       if (code != ErrorCode::kFenced) return self->LookLater();
       // The tablet was dropped, and the record with it.
       self->resolver_.End(self->self_.id);
-      return self->End(Error(ErrorCode::kOutcomeUnknown,
-                             "The tablet in which this write was decided has been dropped."));
+      return self->End(
+          Error(ErrorCode::kOutcomeUnknown, "The table in which it was decided has been dropped."));
     }
     self->core_.scheduler.Post([self, written = applied.ok()] {
       if (written) return self->FoundAborted();
@@ -474,9 +477,8 @@ void Transaction::FoundAborted() {
   }
   if (!any) {
     resolver_.End(self_.id);
-    return End(Error(
-        ErrorCode::kOutcomeUnknown,
-        "It could not be found out whether this write was applied: others have cleared it away."));
+    return End(
+        Error(ErrorCode::kOutcomeUnknown, "Another process has already removed the record of it."));
   }
   // After kOutcomeUnknown was reported, the batch must not be retried.
   Abort(done_ ? std::nullopt : std::optional<Error>(InTheWayError()));
@@ -487,8 +489,7 @@ bool Transaction::LookedForLong() const {
 }
 
 void Transaction::TellUnknown() {
-  End(Error(ErrorCode::kOutcomeUnknown,
-            "It could not be found out whether this write was applied."));
+  End(Error(ErrorCode::kOutcomeUnknown, "The store did not answer in time."));
 }
 
 void Transaction::LookLater() {

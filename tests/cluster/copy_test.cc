@@ -304,7 +304,8 @@ TEST(CopyCommandOnACluster, ErrorsAreSentences) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(
       outcome.said,
-      "The target has a table tab already, which is not a copy of this one that was begun here.\n");
+      "The target has a table tab already, which was not begun by a copy of this table. Drop it or "
+      "copy to another target.\n");
   EXPECT_EQ(Place(OpenPool(pool)).Items("tab").size(), 1u);
   // There is no cluster.
   const std::string nobody = there.path() + "/nobody.conf";
