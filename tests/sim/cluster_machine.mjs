@@ -1,9 +1,10 @@
-// Three servers on one Ceph pool, clients spread over them, and faults from a seed while they work: servers are killed, frozen and
-// cut off from the cluster, OSDs are killed and frozen, the monitor is killed; and the parts of all tablets are so small that they
-// are split all the time. It has the face of Machine, so the same workloads and the same proofs run on it.
+// Three servers on one Ceph pool with clients spread over them, and faults from a seed while they
+// work: servers are killed, frozen and cut off from the cluster; OSDs are killed and frozen; the
+// monitor is killed. The parts of all tablets are so small that they are split all the time. It has
+// the interface of Machine, so the same workloads and the same proofs run on it.
 //
-// After a fault whatever was not answered may still take effect until everything has been repaired and had time to settle:
-// that is the `death` of its round.
+// After a fault, a request without an answer may still take effect until everything has been
+// repaired and had time to settle. That moment is the `death` of its round.
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { execFile } from 'node:child_process';
@@ -18,26 +19,29 @@ import { promisify } from 'node:util';
 
 import { Random } from '../diff/generate/random.mjs';
 import { Server, binary, call, request } from '../sdk/harness.mjs';
-import { Asking } from './asking.mjs';
+import { WorkloadClient } from './workload_client.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const run = promisify(execFile);
 const cutNetwork = path.join(path.dirname(path.resolve(binary)), 'tests/cut_network.so');
 
-const PROBE = 'probe'; // a table that tells whether a server works
+const PROBE = 'probe'; // a table that shows whether a server works
 const PROCESSES = 3;
 const OSDS = 3;
 const PATIENCE = 6000; // of a client with one request, in milliseconds
-const LEASES = 12000; // what lasts so many milliseconds outlasts every lease, watch and silence between servers
-const DEADLINE = 35000; // a server answers by then, whatever it is cut off from
-const SETTLE = 1500; // what was on its way when all was repaired has arrived by then
-const MOST_STALL = 10000; // from a repair to the first answers of every server and to every client
+const LEASES = 12000; // milliseconds that outlast every lease, watch and silence between servers
+// the most milliseconds until a server answers, whatever it is cut off from
+const DEADLINE = 35000;
+const SETTLE = 1500; // milliseconds after the repairs until all messages on their way have arrived
+// the most milliseconds from a repair until every server answers and every client is answered
+const MOST_STALL = 10000;
 
-// How much slower than it should be this machine is now: others may compute as well.
+// Returns how much slower this machine is now than it should be: other processes may use its
+// processors.
 const slowness = () => Number(process.env.STATOR_SIM_SLOW ?? Math.max(1, os.loadavg()[0] / os.availableParallelism() / 3));
 const mostStall = () => MOST_STALL * slowness();
 
-export class ClusterMachine extends Asking {
+export class ClusterMachine extends WorkloadClient {
   /** `directory`: of a cluster that tests/cluster/cluster has started; it stays up. */
   constructor({ name, seed, clients, args = [], directory, faults = STORM }) {
     super();
@@ -50,8 +54,8 @@ export class ClusterMachine extends Asking {
     for (const fault of faults) this.counts[fault] = 0;
     this.namespace = `${name}-${seed}-${process.pid}`;
     this.servers = [];
-    this.storms = true; // what was not answered may happen later
-    this.clientOf = new AsyncLocalStorage(); // whom a request is for
+    this.storms = true; // a request without an answer may be carried out later
+    this.clientOf = new AsyncLocalStorage(); // the client that a request belongs to
     this.log = [];
     this.args = [`--ceph-split-keys=${this.random.pick([10, 40])}`, '--ceph-split-bytes=65536', ...args];
   }
@@ -128,7 +132,7 @@ export class ClusterMachine extends Asking {
     for (let tries = 0; ; tries++) {
       record.server = (first + tries) % PROCESSES;
       if (await this.sendTo(this.servers[record.server], record, operation, body, headers)) break;
-      await delay(20); // a dead server takes no connection: nothing happened
+      await delay(20); // a dead server accepts no connection: the request was not carried out
     }
     this.counts.slowest = Math.max(this.counts.slowest, Date.now() - begin);
     this.observe(record, operation, begin);
@@ -211,7 +215,7 @@ export class ClusterMachine extends Asking {
       const load = clients.map((client) =>
         this.clientOf.run(client, async () => {
           for (let life = 0; this.going(); life++) {
-            // A client is known by its number, modulo the clients.
+            // The client is its number modulo the number of clients.
             const random = this.randomOf(round, client.number, life);
             await work(client.number + life * this.clients, random, round).catch((error) => this.fail(error));
           }
@@ -357,7 +361,7 @@ export class ClusterMachine extends Asking {
 }
 
 const anyServer = (machine) => machine.random.between(0, PROCESSES - 1);
-// One that nothing else harms at the moment, until the repair.
+// Returns an OSD that no other fault affects until the repair.
 function anyOsd(machine) {
   machine.harmedOsds ??= new Set();
   let i = machine.random.between(0, OSDS - 1);
@@ -377,7 +381,7 @@ async function repairOsd(machine, i, command) {
 async function cut(machine, i, mode) {
   machine.note(`server ${i} is cut off from the cluster: ${mode}`);
   const server = machine.servers[i];
-  const told = machine.setNetwork(server, mode).catch(() => {}); // it may have been killed
+  const told = machine.setNetwork(server, mode).catch(() => {}); // the server may have been killed
   await Promise.race([told, delay(500)]);
   const repair = async () => {
     machine.note(`server ${i} reaches the cluster again`);
@@ -425,7 +429,7 @@ async function refused(machine, server) {
         machine.note(`cut off, ${operation} is answered ${reply.status} after ${millis} ms`);
         machine.counts.slowestRefusal = Math.max(machine.counts.slowestRefusal ?? 0, millis);
         if (reply.status >= 500) return;
-        // A batch says of each of its parts that it was not done.
+        // A batch reports for each of its parts that it was not done.
         const { UnprocessedItems, UnprocessedKeys } = reply.json();
         if (Object.keys(UnprocessedItems ?? UnprocessedKeys ?? {}).length > 0) return;
         machine.fail(new Error(`${operation} through a server that is cut off is answered: ${reply.status} ${reply.text}`));
@@ -468,7 +472,8 @@ const FAULTS = {
       return { repair, order: 1, millis: machine.random.chance(0.5) ? LEASES : 0 };
     },
   },
-  // For a moment, or longer than every lease; the connections stay, or everything is lost in the end.
+  // For a moment, or longer than every lease. Connections stay open, or every message is lost in
+  // the end.
   cutServer: {
     cuts: true,
     async harm(machine) {
@@ -516,7 +521,7 @@ const FAULTS = {
       return { repair, ceph: true, order: 1, millis: machine.random.chance(0.3) ? 7000 : 0 };
     },
   },
-  // Repaired first: without it no OSD comes back.
+  // Repaired first: without the monitor no OSD comes back.
   killMonitor: {
     async harm(machine) {
       machine.note('kill -9 of the monitor');

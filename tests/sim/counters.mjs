@@ -1,20 +1,21 @@
-// Counters are exact although clients get no answer, a 500 or a conflict and try again through other servers: as a write on the
-// condition of a version, which is repeated as it is and then told by what the item says, and as a transaction that is repeated
-// under its token until it is answered. In the end every counter is what was acknowledged, an index and a stream say the same,
-// and every increment is in the stream once. Beside them increments that are not repeated: at least those that were answered,
-// at most all.
+// Counters are exact although clients get no answer, a 500 or a conflict and retry through other
+// servers. Some increments are writes conditional on a version, repeated unchanged and resolved by
+// reading the item; others are transactions, repeated under their token until they are answered. At
+// the end every counter equals the acknowledged increments, an index and a stream agree, and every
+// increment is in the stream once. Other increments are not repeated: of these at least the
+// answered ones have happened, at most all.
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { Machine } from './machine.mjs';
 import { Replay } from './replay.mjs';
 
-const PLAIN = 'counters.plain'; // each item is in one place
-const WIDE = 'counters.wide'; // items are in an index and a stream as well
+const PLAIN = 'counters.plain'; // each item is in one tablet
+const WIDE = 'counters.wide'; // items are also in an index and a stream
 const COUNTERS = [0, 1, 2, 3, 4].flatMap((i) => [PLAIN, WIDE].map((table) => ({ table, key: `c${i}` })));
 const LOOSE = [PLAIN, WIDE].map((table) => ({ table, key: 'loose' }));
 const BY_GROUP = 'by-g';
-const MOST_WAIT = 10000; // for what a dead server left, in milliseconds
+const MOST_WAIT = 10000; // milliseconds to wait for the leftovers of a dead server
 
 const N = (value) => ({ N: String(value) });
 const S = (value) => ({ S: value });
@@ -23,7 +24,7 @@ const textOf = ({ table, key }) => `${table}/${key}`;
 const addressOf = ({ table, key }) => ({ TableName: table, Key: { pk: S(key) } });
 
 class Records extends Replay {
-  counts = new Map(); // of records by key
+  counts = new Map(); // number of records by key
 
   apply(record, shard) {
     super.apply(record, shard);
@@ -36,8 +37,9 @@ class Counters {
   constructor(machine) {
     this.machine = machine;
     this.ids = 0;
-    this.unresolved = []; // functions that find out; resolve to whether they have
-    // By counter: increments that have happened, that may have happened, and the values that they were told.
+    this.unresolved = []; // functions that try to resolve an outcome and return whether they did
+    // For each counter: increments that happened, increments that may have happened, and the values
+    // that were answered.
     this.done = new Map();
     this.begun = new Map();
     this.values = new Map();
@@ -93,7 +95,8 @@ class Counters {
     values.add(value);
   }
 
-  // Tries until it is known what became of something; what is not by the end of the round is tried in the calm.
+  // Tries until an outcome is known. An outcome still unknown at the end of the round is tried
+  // again in the calm.
   async resolve(find) {
     while (this.machine.going()) {
       if (await find()) return true;
@@ -103,7 +106,7 @@ class Counters {
     return false;
   }
 
-  // Undefined if nobody answered. What is read is not older than what was answered before.
+  // Returns undefined without an answer. A read is not older than earlier answers.
   async read(counter) {
     const low = this.done.get(textOf(counter));
     const { status, body } = await this.machine.send('GetItem', { ...addressOf(counter), ConsistentRead: true });
@@ -145,7 +148,7 @@ class Counters {
         this.never([counter]);
         return true;
       }
-      // The version has moved on, so by now it has happened or never will.
+      // The version has changed, so by now this write has happened or never will.
       const now = await this.machine.send('GetItem', { ...addressOf(counter), ConsistentRead: true });
       if (now.status === 0) return false;
       assert.notEqual(now.body.Item.v.N, item.v.N, `the condition failed on a version that ${textOf(counter)} still has`);
@@ -184,7 +187,7 @@ class Counters {
         this.happened(counters);
         return true;
       }
-      // Another one was in the way; an earlier attempt may succeed still.
+      // Another write was in the way; an earlier attempt may still succeed.
       assert.match(answer.__type, /TransactionCanceled|TransactionInProgress/, JSON.stringify(answer));
       if (/TransactionCanceled/.test(answer.__type)) assert.match(answer.message, /TransactionConflict/);
       this.counts.conflicts++;
@@ -231,7 +234,7 @@ class Counters {
     }
   }
 
-  // In the calm: all is known, and everybody says the same.
+  // In the calm: every outcome is known, and all sources agree.
   async verify() {
     const end = Date.now() + MOST_WAIT;
     for (let left = this.unresolved.splice(0); left.length > 0; left = left.filter((find) => find !== undefined)) {
@@ -241,7 +244,7 @@ class Counters {
     const items = new Map();
     for (const counter of [...COUNTERS, ...LOOSE]) {
       const item = await this.read(counter);
-      if (item === undefined) continue; // the machine has been told
+      if (item === undefined) continue; // the machine has recorded the failure
       items.set(textOf(counter), item);
       if (!LOOSE.includes(counter))
         assert.equal(numberOf(item.n), this.done.get(textOf(counter)), `${textOf(counter)} is not the number of increments`);

@@ -18,7 +18,7 @@ const S = (value) => ({ S: value });
 const N = (value) => ({ N: String(value) });
 const TYPES = { pk: 'S', sk: 'N', a: 'S', b: 'N', c: 'B' };
 
-// Names of the partition attributes, of the sort attributes, and what is projected beside the keys.
+// Names of the partition attributes, of the sort attributes, and of the projected attributes.
 const LOCAL = {
   'local-a': [['pk'], ['a'], 'KEYS_ONLY'],
   'local-b': [['pk'], ['b'], 'ALL'],
@@ -84,8 +84,8 @@ class Indexes {
     this.replay = new Replay(this.machine, TableDescription.LatestStreamArn);
   }
 
-  // Keys of a small world, so that they meet; index keys repeat, are missing, and now and then are
-  // of another type.
+  // Keys are few, so that writes meet; index keys repeat, are missing, and now and then have
+  // another type.
   key(random) {
     return { pk: S(`p${random.between(1, PARTITIONS)}`), sk: N(random.between(1, SORTS) - 9) };
   }
@@ -193,7 +193,7 @@ class Indexes {
     return status !== 0;
   }
 
-  // Splits the widest partition; or makes a twin of an index, or removes one that was made.
+  // Splits the widest partition, or makes a twin of an index, or removes such a twin.
   async changeTable(random) {
     if (this.counts.splits < MOST_SPLITS && random.chance(0.02)) {
       const split = await this.machine.manage(`tables/${TABLE}/split`);
@@ -229,7 +229,7 @@ class Indexes {
       AttributeDefinitions: ATTRIBUTES,
       GlobalSecondaryIndexUpdates: [update],
     });
-    // In a storm one that was not answered may be on its way still.
+    // In a storm a request without an answer may still be on its way.
     if (status === 400 && this.machine.storms)
       assert.match(body.__type, /ResourceInUse|LimitExceeded|ResourceNotFound|Validation/);
     else if (status !== 0) assert.equal(status, 200, JSON.stringify(body));
@@ -242,7 +242,7 @@ class Indexes {
     }
   }
 
-  // All indexes are active, or gone. Fails if that takes long.
+  // Waits until all indexes are active or gone. Fails if that takes long.
   async settled() {
     const end = Date.now() + 30000;
     while (Date.now() < end) {
@@ -253,7 +253,7 @@ class Indexes {
     assert.fail('an index is not built within 30 s');
   }
 
-  // While nobody writes.
+  // Runs while no client writes.
   async verify() {
     const { Table } = await this.machine.must('DescribeTable', { TableName: TABLE });
     const items = await this.machine.all('Scan', { TableName: TABLE, ConsistentRead: true });
@@ -267,7 +267,8 @@ class Indexes {
       if (index.IndexStatus === 'ACTIVE') await this.verifyIndex(items, index, definition);
     }
     await this.replay.catchUp();
-    // A record of which a dead server left it open whether it is one holds up the reader until somebody has decided.
+    // A record whose transaction a dead server left undecided stops the reader until another server
+    // has decided it.
     const end = Date.now() + (this.machine.storms ? 10000 : 0);
     while (Date.now() < end && texts(this.replay.items()).join() !== texts(items).join()) {
       await delay(100);
@@ -283,8 +284,9 @@ class Indexes {
     const expected = entriesOf(items, definition);
     const scanned = await this.machine.all('Scan', { TableName: TABLE, IndexName, Limit: 37 });
     const what = `${IndexName}, ${JSON.stringify(definition)}`;
-    // What a dead server left undone is counted when somebody has met it: the scan now, or, where only a note is left of it, whoever sweeps
-    // next (every 20 s, of what is older than a minute).
+    // Counts that a dead server left behind are updated when a server meets its transaction: the
+    // scan now, or, if only its note is left, the next sweep (every 20 s, for transactions older
+    // than a minute).
     const begin = Date.now();
     const end = begin + (this.machine.storms ? 100000 : 0);
     while (Date.now() < end && ItemCount !== expected.length) {
@@ -303,7 +305,7 @@ class Indexes {
       `IndexSizeBytes of ${what} is not what a scan finds`,
     );
 
-    // One partition of it, in order.
+    // One partition of the index, in order.
     if (expected.length === 0) return;
     const [partition, sort] = definition;
     const sample = this.machine.random.pick(expected);
@@ -324,7 +326,7 @@ class Indexes {
     }
   }
 
-  // The end: every index once more, built now.
+  // At the end: every index once more, built now.
   async verifyTwins() {
     for (const twin of Object.keys(GLOBAL)) {
       await this.build(twin, `after-${twin}`);
@@ -335,7 +337,7 @@ class Indexes {
 }
 
 const sum = (items) => items.reduce((bytes, item) => bytes + sizeOf(item), 0);
-// Comparable with < among values of one type.
+// Returns a form that is comparable with < among values of one type.
 const orderOf = ({ S: text, N: number, B: bytes }) =>
   text ?? (number !== undefined ? Number(number) : Buffer.from(bytes, 'base64').toString('latin1'));
 
@@ -348,7 +350,7 @@ export async function indexes({ seed, seconds, clients = 10, makeMachine = (opti
     await run.createTable();
     await machine.rounds(seconds, {
       work: (client, random) => run.work(client, random),
-      // Sometimes the next kill meets the builds that the last one interrupted.
+      // Sometimes the next kill hits the builds that the last one interrupted.
       between: async () => {
         if (machine.random.chance(0.5)) await run.settled();
         await run.verify();

@@ -1,16 +1,16 @@
-// Is a history of operations on one item linearizable? Just-in-time linearization (Lowe, "Testing
-// for linearizability", 2017) over the events in time order: a configuration is a state of the item
-// and the operations under way that have taken effect in it already. When an operation returns,
-// every configuration in which it has not taken effect is replaced by all those that let it, after
-// any of the others under way. No configuration left: the history up to this return is the smallest
-// prefix that is not linearizable.
+// Decides whether a history of operations on one item is linearizable. Just-in-time linearization
+// (Lowe, "Testing for linearizability", 2017) over the events in time order: a configuration is a
+// state of the item and the operations under way that have already taken effect in it. When an
+// operation returns, every configuration in which it has not taken effect is replaced by all those
+// that let it, after any of the others under way. If no configuration is left, the history up to
+// this return is the smallest prefix that is not linearizable.
 //
 // Items are independent of each other, so a history is linearizable exactly if that of each of its
 // items is.
 //
-// An operation is {call, return, kind, answered, ...}. Unanswered ones took effect before `return`
-// or, if that is undefined, before `death.tick`, when their server was gone, or never. Answers are
-// compared with what the item's specification says (registerStep).
+// An operation is {call, return, kind, answered, ...}. An unanswered operation took effect before
+// `return` or, if that is undefined, before `death.tick`, when its server was gone, or never.
+// Answers are compared with the item's specification (registerStep).
 
 /**
  * The item as a register `v` and a counter `n`, both text or missing; undefined: no item. A state
@@ -65,8 +65,7 @@ export function registerStep(state, operation) {
   return next;
 }
 
-// Configurations are kept by the text of what makes them equal. `done`: sorted indices of
-// operations under way.
+// The text that identifies equal configurations. `done`: sorted indices of operations under way.
 const textOf = ({ state, done }) => `${state}|${done.join(',')}`;
 const withIndex = (done, index) => [...done, index].sort((a, b) => a - b);
 
@@ -112,8 +111,8 @@ export function check(history, { step = registerStep, initial = '-', most: limit
 
   const under = new Set(); // operations under way
 
-  // Operations that never change a state take effect as soon as their answer allows: whatever can
-  // follow without them can follow with them. (A write that happens to change nothing now might
+  // Operations that never change a state take effect as soon as their answer allows: every sequence
+  // that is possible without them is possible with them. (A write that changes nothing now might
   // have to change something later.)
   const settle = (configuration) => {
     for (const index of under) {

@@ -1,5 +1,5 @@
-// The checker of linearizability can fail: known-bad histories, and small random ones against
-// trying every order.
+// The checker of linearizability can fail: it finds known-bad histories, and agrees with trying
+// every order on small random ones.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
@@ -88,7 +88,7 @@ test('the smallest failing prefix ends where the contradiction shows', () => {
   assert.match(explain(result), /may have been \/b/);
 });
 
-// Every order of every set of operations that has all the answered ones.
+// Tries every order of every set of operations that contains all answered ones.
 function bruteForce(operations) {
   const search = (state, left) => {
     if (left.every((operation) => !operation.answered)) return true;
@@ -107,8 +107,7 @@ function bruteForce(operations) {
   return search('-', operations);
 }
 
-// Answers are taken from a real order with some probability and are random otherwise, so that both
-// verdicts are common.
+// Some answers come from a real order, the others are random, so that both verdicts are common.
 function randomHistory(random) {
   at = 0;
   const count = random.between(2, 7);
@@ -169,7 +168,7 @@ test('agrees with trying every order', () => {
   assert.ok(verdicts.true > 3000 && verdicts.false > 3000, JSON.stringify(verdicts));
 });
 
-test('what explains a history without writes that nobody saw explains it with them', () => {
+test('an explanation without unseen writes is one with them', () => {
   let shorter = 0;
   for (let seed = 1; seed <= 20000; seed++) {
     const history = randomHistory(new Random(seed));

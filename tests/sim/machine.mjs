@@ -1,6 +1,5 @@
-// A server on one data directory that is killed and started again while clients use it, and the
-// clock of what they saw. Each start chooses a durability, for a killed server loses nothing with
-// either.
+// One server on one data directory that is killed and restarted while clients use it, and the clock
+// of the histories. Each start chooses a durability: a killed server loses nothing with either.
 //
 // Times are ticks of one counter in this process: an answer that came before a request was sent has
 // the lower tick.
@@ -13,16 +12,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { Random } from '../diff/generate/random.mjs';
 import { Server, call, request } from '../sdk/harness.mjs';
-import { Asking } from './asking.mjs';
+import { WorkloadClient } from './workload_client.mjs';
 
-export class Machine extends Asking {
+export class Machine extends WorkloadClient {
   /** `name` and `seed` seed all choices; `clients` is the number of connections. */
   constructor({ name, seed, clients, args = [] }) {
     super();
     Object.assign(this, { name, seed, clients, args });
     this.random = new Random(`${name}.${seed}`);
     this.ticks = 0;
-    this.death = { tick: undefined }; // of the server that runs: when it was gone
+    this.death = { tick: undefined }; // of the running server: the tick at which it was gone
     this.counts = { answered: 0, unanswered: 0, kills: 0, stops: 0 };
   }
 
@@ -43,8 +42,8 @@ export class Machine extends Asking {
     this.server = await Server.start(this.options());
     this.agent = new http.Agent({ keepAlive: true, maxSockets: this.clients });
     this.death = { tick: undefined };
-    this.doomed = false; // a kill is on its way
-    this.leaving = false; // it has come, or SIGTERM
+    this.doomed = false; // a kill is scheduled
+    this.leaving = false; // the kill or SIGTERM has been sent
   }
 
   options() {
@@ -84,7 +83,7 @@ export class Machine extends Asking {
       if (!this.leaving) this.fail(new Error(`${operation}: ${reply.status} ${reply.text}`));
     } catch (error) {
       if ((!this.leaving && !this.doomed) || /no answer within/.test(error.message)) {
-        await delay(100); // an exit is seen a little later than its connections
+        await delay(100); // an exit is noticed a little later than its closed connections
         const { exitCode, signalCode } = server.child;
         this.fail(
           new Error(

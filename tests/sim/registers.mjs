@@ -1,5 +1,5 @@
-// Single items are linearizable: many clients use a few items in every way there is to write and to
-// read one, the server is killed in between, and the history of each item has to have an
+// Single items are linearizable. Many clients use a few items through every operation that writes
+// or reads one, the server is killed in between, and the history of each item must have an
 // explanation as a sequence of operations.
 import assert from 'node:assert/strict';
 
@@ -9,9 +9,10 @@ import { Machine } from './machine.mjs';
 const TABLE = 'registers';
 const INDEX = 'by-g';
 const KEYS = 5;
-const MOST = 100000; // orders that are looked at
+const MOST = 100000; // the number of orders that are tried
 
-// An item is the first of its collection, so that its part is split again and again as others are put in right behind it.
+// The item is the first of its collection, so that its part is split again and again as other items
+// are put right behind it.
 const keyOf = (key) => ({ pk: { S: `k${key}` }, sk: { S: '.' } });
 const fromWire = (item) =>
   item && { ...(item.n && { n: item.n.N }), ...(item.v && { v: item.v.S }) };
@@ -61,7 +62,7 @@ class Registers {
   }
 
   // Sends a request that does `operations`, one for each key of `keys`, and adds them to the
-  // histories. `answer(reply)` fills in what they answered; it returns the operations that did not
+  // histories. `answer(reply)` fills in their answers and returns the operations that did not
   // happen, if any.
   async perform(client, operation, body, operations, answer) {
     const record = await this.machine.send(operation, body);
@@ -78,7 +79,7 @@ class Registers {
     return answered;
   }
 
-  // A condition that holds about half of the time, for the last state that somebody saw.
+  // Returns a condition that holds about half of the time, for the last state that a client saw.
   condition(random, key) {
     const seen = this.histories[key].findLast(
       (entry) => entry.answered && (entry.seen ?? entry.after),
@@ -124,8 +125,8 @@ class Registers {
     return operation;
   }
 
-  // The request of a write as PutItem, UpdateItem and DeleteItem, and the actions of transactions,
-  // have it.
+  // Returns a write as the request of PutItem, UpdateItem or DeleteItem, and as an action of a
+  // transaction.
   request({ key, kind, item, set, add, condition }) {
     const request = { TableName: TABLE, ...this.conditionOf(condition) };
     if (kind === 'put') return { ...request, Item: toWire(key, item) };
@@ -225,7 +226,7 @@ class Registers {
       ({ status, body }) => {
         if (status === 200) return [];
         assert.match(body.__type, /#TransactionCanceledException$/, JSON.stringify(body));
-        // Those whose condition held tell nothing: they did not happen.
+        // The operations whose condition held say nothing: they did not happen.
         return operations.filter((operation, i) => {
           const reason = body.CancellationReasons[i];
           if (reason.Code === 'None') return true;
@@ -239,7 +240,8 @@ class Registers {
     );
   }
 
-  // Items that nobody reads, each before all others of its collection but the one that is looked at.
+  // Items that are never read; each sorts before all items of its collection except the one under
+  // test.
   async grow(random, key) {
     const { pk } = keyOf(key);
     const requests = Array.from({ length: random.between(2, 6) }, () => {
@@ -354,7 +356,7 @@ class Registers {
     }
   }
 
-  // Throws if an item's history has no explanation. Returns what was checked.
+  // Throws if an item's history has no explanation. Returns statistics of the check.
   verify() {
     let operations = 0;
     let undecided = 0; // after a stall of many clients there may be more orders than can be tried
@@ -391,7 +393,7 @@ export async function registers({ seed, seconds, clients = 12, makeMachine = (op
     await run.createTable();
     await machine.rounds(seconds, {
       work: (client, random) => run.work(client, random),
-      // What survived is seen by somebody who is not in a hurry.
+      // The surviving state is read without time pressure.
       between: async () => {
         for (let key = 0; key < KEYS; key++)
           await run.read('after the restart', machine.randomOf('after', key), [key]);

@@ -1,4 +1,4 @@
-// A table made again from its stream: every record has to follow from the ones before.
+// Rebuilds a table from its stream: every record must follow from the records before it.
 import assert from 'node:assert/strict';
 
 const textOf = (item) =>

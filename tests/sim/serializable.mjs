@@ -1,16 +1,17 @@
-// Is a history of transactions strictly serializable? After Elle (Kingsbury and Alvaro, VLDB 2020):
-// every write appends the id of its transaction to a list in the item, so that what is read tells
-// which writes there were and in which order. From that follow dependencies between transactions,
+// Decides whether a history of transactions is strictly serializable, after Elle (Kingsbury and
+// Alvaro, VLDB 2020). Every write appends the id of its transaction to a list in the item, so a
+// read tells which writes there were and in which order. From that follow dependencies between
+// transactions:
 //   ww  one wrote the version after the other's
 //   wr  one read what the other wrote
 //   rw  one read the version that the other replaced
 //   rt  one was answered before the other was sent
-// and an order that explains everything exists exactly if they make no cycle.
+// An order that explains everything exists exactly if the dependencies have no cycle.
 //
 // A transaction is {id, call, return, outcome, reads, writes}. outcome: 'ok', 'failed' (it changed
-// nothing; its reads count) or 'unknown', which has, instead of `return`, `death`, whose `tick` is
-// when its server was gone. reads: [{key, list}], or {key, length} where only the number of writes
-// is known. writes: [key].
+// nothing; its reads count) or 'unknown'. An unknown transaction has `death` instead of `return`,
+// whose `tick` is when its server was gone. reads: [{key, list}], or {key, length} if only the
+// number of writes is known. writes: [key].
 
 /**
  * A contradiction. `transactions` are those that it is between, `edges[i]` leads from the i-th to
@@ -28,7 +29,7 @@ const isPrefix = (short, long) => short.every((id, i) => long[i] === id);
 export class History {
   constructor() {
     this.transactions = new Map(); // by id
-    this.versions = new Map(); // key -> ids, the longest list that was read
+    this.versions = new Map(); // key -> ids of the longest list that was read
   }
 
   /** Adds a transaction that has ended. Throws an Anomaly if its reads do not fit those before. */
@@ -93,8 +94,8 @@ export class History {
     return { transactions: this.transactions.size, dependencies: graph.size };
   }
 
-  // Every write is there once if it was acknowledged, not at all if it failed, and of an unknown
-  // transaction all or none.
+  // Every acknowledged write is there once, no failed write is there, and of an unknown transaction
+  // all writes or none are there.
   checkWrites() {
     const found = new Map(); // id -> keys
     for (const [key, ids] of this.versions) {
@@ -165,8 +166,8 @@ export class History {
         { at: answer ?? death?.tick ?? Infinity, id, begins: false },
       );
     }
-    // Real time by way of one node for each return, so that there are as many edges as transactions
-    // and not their square.
+    // Real time is represented by one node for each return, so that the number of edges is linear
+    // in the number of transactions.
     real.sort((a, b) => a.at - b.at);
     let last;
     for (const { id, begins, at } of real) {
@@ -196,8 +197,8 @@ class Graph {
     this.size++;
   }
 
-  // A shortest cycle of such edges: {nodes, edges}, without the moments of real time; undefined if
-  // there is none.
+  // Returns a shortest cycle of such edges as {nodes, edges}, without the nodes of real time;
+  // undefined if there is none.
   cycle(edges) {
     let best;
     for (const component of this.components(edges)) {
@@ -270,7 +271,7 @@ class Graph {
           if (onStack.has(to)) low.set(node, Math.min(low.get(node), index.get(to)));
         }
         if (deeper) continue;
-        if (frame.next === 0) frame.next = 1; // no edges: entered all the same
+        if (frame.next === 0) frame.next = 1; // no edges: it still counts as entered
         work.pop();
         if (work.length > 0)
           low.set(

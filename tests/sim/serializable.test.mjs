@@ -1,12 +1,12 @@
-// The checker of serializability can fail: each known anomaly is found under its name, and small
-// random histories are compared with trying every order.
+// The checker of serializability can fail: it finds each known anomaly under its name, and agrees
+// with trying every order on small random histories.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Random } from '../diff/generate/random.mjs';
 import { Anomaly, History } from './serializable.mjs';
 
-// All concurrent unless times are given.
+// All transactions are concurrent unless times are given.
 const transaction = (id, reads, writes, more = {}) => ({
   id,
   call: 1,
@@ -197,8 +197,8 @@ test('an anomaly names the transactions of a shortest cycle', () => {
   );
 });
 
-// Is there an order of the transactions, true to real time, in which everybody reads what was
-// written before?
+// Returns whether there is an order of the transactions, consistent with real time, in which every
+// read returns the writes before it.
 function bruteForce(transactions) {
   const search = (lists, left) =>
     left.length === 0 ||
@@ -217,8 +217,8 @@ function bruteForce(transactions) {
   return search({}, transactions);
 }
 
-// Transactions that run in their own order on real lists, but sometimes read old ones, write late
-// or in another order.
+// Transactions run in their own order on real lists, but sometimes read old lists, or write late or
+// in another order.
 function randomHistory(random) {
   const keys = ['x', 'y'];
   const lists = { x: [], y: [] };

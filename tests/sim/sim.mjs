@@ -1,12 +1,13 @@
-// Workloads against a server that is killed, and the proofs that what clients saw was right.
+// Runs workloads against a server that is killed, and proves that the clients' observations were
+// right.
 //
 //   node tests/sim/sim.mjs [--seed N] [--seconds N] [--only name,...]
 //                          [--cluster DIR [--faults name,...]]
 //
-// Each workload runs for the seconds named (15). The seed decides what clients do; when the kills
-// hit depends on time. With --cluster, the directory of a cluster that tests/cluster/cluster has
-// started, it runs against three servers there and meets the faults of cluster_machine.mjs (or
-// those named; none).
+// Each workload runs for the given seconds (15). The seed decides what clients do; the moment of a
+// kill depends on time. With --cluster, the directory of a cluster that tests/cluster/cluster has
+// started, it runs against three servers there, with the faults of cluster_machine.mjs (or those
+// named; none).
 import { parseArgs } from 'node:util';
 
 import { ClusterMachine } from './cluster_machine.mjs';

@@ -1,9 +1,12 @@
-// Tables that come, change and go while clients use them, from all processes. The history of each name is linearizable: of two
-// creators one wins, who deletes tells what was deleted, and who finds no table has a moment when there was none. An
-// acknowledged item is there as long as its table; a table that was deleted and made again is empty. Indexes that were added and
-// streams that were switched on meanwhile hold what the items say, and time to live removes only what is expired.
+// Tables are created, changed and deleted while clients use them, through all processes. The
+// history of each name is linearizable: of two creators one succeeds, the answer of a deletion
+// describes the deleted table, and a client that finds no table has a moment when there was none.
+// An acknowledged item exists as long as its table; a table that was deleted and created again is
+// empty. Indexes added and streams switched on meanwhile agree with the items, and time to live
+// removes only expired items.
 //
-// Each attempt to create a table asks for another number of read units, so a description tells whose table it is.
+// Each attempt to create a table asks for another number of read units, so a description identifies
+// the attempt.
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -13,7 +16,7 @@ import { Replay } from './replay.mjs';
 
 const NAMES = ['red', 'green', 'blue'];
 const MANAGERS = 4; // of the clients
-const MOST_WAIT = 30000; // for an index, or for what is expired
+const MOST_WAIT = 30000; // milliseconds to wait for an index, or for expired items
 const S = (value) => ({ S: value });
 const INDEX = {
   Projection: { ProjectionType: 'ALL' },
@@ -51,8 +54,8 @@ const untilOf = ({ return: end, death }) => end ?? death.tick ?? Infinity;
 class Tables {
   constructor(machine) {
     this.machine = machine;
-    this.attempts = new Map(); // number -> {name, call, seen: when somebody had seen its table}
-    this.streams = new Map(); // ARN -> when somebody had seen it
+    this.attempts = new Map(); // number -> {name, call, seen: when a client had seen its table}
+    this.streams = new Map(); // ARN -> when a client had seen it
     this.names = new Map(NAMES.map((name) => [name, { history: [], deletes: [], items: new Map(), acknowledged: [], reads: [] }]));
     this.ids = 0;
     this.expires = new Set(); // attempts whose table may have time to live
@@ -65,7 +68,7 @@ class Tables {
     return record;
   }
 
-  // Takes an answer down that shows a table, and tells whose it is.
+  // Records an answer that shows a table, and returns the attempt that created it.
   saw(description, tick) {
     const attempt = description.ProvisionedThroughput.ReadCapacityUnits;
     const known = this.attempts.get(attempt);
@@ -125,7 +128,7 @@ class Tables {
     return record.status !== 0;
   }
 
-  // The description; null: there is no table; undefined: no answer.
+  // Returns the description; null if there is no table; undefined without an answer.
   async look(client, name) {
     const record = await this.send('DescribeTable', { TableName: name });
     if (record.status === 0) return undefined;
@@ -153,13 +156,13 @@ class Tables {
     return true;
   }
 
-  // Adds or removes an index, switches the stream on or off, or time to live on.
+  // Adds or removes an index, switches the stream on or off, or switches time to live on.
   async change(client, random, name) {
     const table = await this.look(client, name);
     if (!table) return table === null;
     const attempt = table.ProvisionedThroughput.ReadCapacityUnits;
     if (random.chance(0.15)) {
-      this.expires.add(attempt); // or that of a later table: they are asked as well
+      this.expires.add(attempt); // or those of a later table: its attempts are checked as well
       const { status, type, body } = await this.send('UpdateTimeToLive', {
         TableName: name,
         TimeToLiveSpecification: { Enabled: true, AttributeName: 'ttl' },
@@ -196,7 +199,7 @@ class Tables {
     return { id, Item };
   }
 
-  // Items are written once, and never changed.
+  // Items are written once and never changed.
   async put(client, random) {
     const name = random.pick(NAMES);
     const [operation, names] = random.weighted([
@@ -212,7 +215,7 @@ class Tables {
         TransactItems: items.map(({ name: TableName, Item }) => ({ Put: { TableName, Item } })),
       }),
     }[operation]();
-    // They may be read before they are answered.
+    // They may be read before they are acknowledged.
     const entries = items.map(({ id, Item }) => ({ id, call: this.machine.now(), text: JSON.stringify(Item), ttl: 'ttl' in Item }));
     items.forEach(({ name: where, id }, i) => this.names.get(where).items.set(id, entries[i]));
     const record = await this.send(operation, body);
@@ -288,7 +291,7 @@ class Tables {
     this.counts.checks++;
   }
 
-  // A read of an item that was acknowledged.
+  // Reads an acknowledged item.
   verifyRead(name, { entry, call, return: end, found }) {
     const text = `${entry.id}, acknowledged at ${entry.return}, is read at ${call} .. ${end}`;
     if (found) {
@@ -313,7 +316,7 @@ class Tables {
     }
     const { call, seen } = this.attempts.get(attempt);
     const { items } = this.names.get(name);
-    // What is expired may go meanwhile.
+    // Expired items may be deleted meanwhile.
     const lasting = (list) => list.filter((item) => !('ttl' in item));
     const textsOf = (list) => lasting(list).map((item) => JSON.stringify(Object.entries(item).sort())).sort();
     const scanned = await this.machine.all('Scan', { TableName: name, ConsistentRead: true, Limit: 50 });
@@ -347,7 +350,8 @@ class Tables {
     }
   }
 
-  // It has all items that were sent after somebody had seen it, each once, and none from before the table.
+  // The stream has all items sent after a client had seen it, each once, and none from before the
+  // table.
   async verifyStream({ TableName, LatestStreamArn, ProvisionedThroughput }, scanned) {
     const since = this.streams.get(LatestStreamArn);
     const { items } = this.names.get(TableName);
@@ -374,7 +378,7 @@ class Tables {
     }
   }
 
-  // The end: what is expired goes, and nothing else.
+  // At the end expired items go, and nothing else.
   async verifyExpiry() {
     for (const name of NAMES) {
       const table = await this.look('after', name);

@@ -1,9 +1,9 @@
-// Transactions are strictly serializable together with single writes and reads, all or nothing, and
-// once under their tokens: money moves between accounts of two tables while the server is killed.
-// Every write of an account appends its transaction's id to a list in the item, from which History
-// derives what depended on what. Besides: the sum of money in every snapshot, the sum of two
-// accounts that may only be overdrawn together (write skew), and each balance against the list
-// beside it.
+// Transactions are strictly serializable together with single writes and reads, are applied whole
+// or not at all, and once under their tokens: money moves between accounts of two tables while the
+// server is killed. Every write of an account appends its transaction's id to a list in the item,
+// from which History derives the dependencies. It also checks the sum of money in every snapshot,
+// the sum of two accounts that may never be overdrawn together (write skew), and each balance
+// against the list beside it.
 import assert from 'node:assert/strict';
 
 import { Machine } from './machine.mjs';
@@ -13,12 +13,12 @@ const TABLES = ['accounts.a', 'accounts.b'];
 const ACCOUNTS = 6;
 const BEGIN = 100;
 const PAIR = [0, 1]; // of the pair accounts: x + y >= 0
-const ROUNDS_OF_AN_EPOCH = 2; // then other accounts are used, or the lists would grow long
+const ROUNDS_OF_AN_EPOCH = 2; // then other accounts are used, because the lists would grow long
 
 const numberOf = (value) => Number(value?.N ?? 0);
 const brief = (items) => items.map(({ pk, n, money }) => `${pk.S} ${n.N}: ${money.N}`).join(', ');
 
-// For people who read what was wrong.
+// Formats a sent request for a failure message.
 const describeSend = ({ server, call, return: end, status, error, body }) => ({
   server, call, return: end, status,
   why: error ?? body?.CancellationReasons?.map(({ Code }) => Code).join() ?? body?.__type,
@@ -30,7 +30,7 @@ class Transfers {
     this.history = new History();
     this.effects = new Map(); // id -> key -> amount
     this.balances = []; // [key, length, balance, reader]
-    this.unresolved = []; // attempts with a token that nobody answered
+    this.unresolved = []; // attempts with a token that got no answer
     this.epoch = 0;
     this.ids = 0;
     this.counts = { ok: 0, failed: 0, unknown: 0, retried: 0, repeated: 0 };
@@ -78,7 +78,7 @@ class Transfers {
     }
   }
 
-  // Items that nobody reads, so that there is something to split.
+  // Items that are never read, so that there is something to split.
   async grow(random) {
     const id = this.id();
     const requests = Array.from({ length: random.between(2, 6) }, (_, i) => ({
@@ -89,8 +89,8 @@ class Transfers {
     return record.status !== 0;
   }
 
-  // What was read of an account: {key, list}; its other attributes are checked against the list in
-  // the end.
+  // Returns the content of an account as {key, list}; its other attributes are checked against the
+  // list at the end.
   seen(key, item, reader) {
     const list = item.l.L.map(({ S }) => S);
     assert.equal(numberOf(item.n), list.length, `${reader} saw a torn item ${key}`);
@@ -98,8 +98,8 @@ class Transfers {
     return { key, list };
   }
 
-  // The action that appends `id` to an account and moves `amount`. `from`: the image that it must
-  // find, or only its `n`.
+  // Returns the action that appends `id` to an account and moves `amount`. `from`: the image that
+  // it must find, or only its `n`.
   action(random, key, id, amount, from) {
     const { TableName, Key } = this.address(key);
     if (from?.l && random.chance(0.3)) {
@@ -145,7 +145,7 @@ class Transfers {
     };
   }
 
-  // Reads accounts in one transaction; undefined if nobody answered, else their items.
+  // Reads accounts in one transaction; returns undefined without an answer, else their items.
   async snapshot(client, keys) {
     const id = this.id();
     const record = await this.machine.send('TransactGetItems', {
@@ -182,8 +182,8 @@ class Transfers {
     return items;
   }
 
-  // Money between two to four accounts; sometimes on the condition that they and others are as they
-  // were read.
+  // Moves money between two to four accounts; sometimes on the condition that they and others are
+  // unchanged since they were read.
   async transfer(client, random) {
     const keys = random.sample(this.accounts(), random.between(2, 4));
     const amounts = keys.map(() => 0);
@@ -240,8 +240,8 @@ class Transfers {
     };
   }
 
-  // Takes from one account of the pair what both have together; two of these at once may not both
-  // succeed.
+  // Takes the joint balance of the pair from one of its accounts. Two of these at once must not
+  // both succeed.
   async withdraw(client, random) {
     const pair = random.sample(this.pair(), 2);
     const items = await this.snapshot(client, pair);
@@ -288,8 +288,8 @@ class Transfers {
     return true;
   }
 
-  // Takes the answers to an attempt down. False if there was none; then the attempt, if it has a
-  // token, is made again later.
+  // Records the answers to an attempt. Returns false if there was none; an attempt with a token is
+  // then repeated later.
   resolve(attempt, records) {
     const { id, client, keys, amounts, body } = attempt;
     attempt.sends = [...(attempt.sends ?? []), ...records.map(describeSend)];
@@ -318,7 +318,7 @@ class Transfers {
       if (body.ClientRequestToken) this.unresolved.push(attempt);
       else this.lose(attempt, records[0].death);
     } else {
-      // What did not hold was returned, and seen while nothing else was changed.
+      // The item of a failed condition was returned; it was read while nothing else changed.
       for (const record of answered) {
         assert.match(
           record.body.__type,
@@ -328,7 +328,7 @@ class Transfers {
         const seen = record.body.CancellationReasons.filter(({ Item }) => Item).map(
           ({ Item }) => Item,
         );
-        // On one machine all are of one moment; on a cluster each is of its own.
+        // On one machine all items are of one moment; on a cluster each is of its own.
         const groups = this.machine.storms ? seen.map((item) => [item]) : seen.length ? [seen] : [];
         for (const group of groups) {
           const reader = this.id();
@@ -343,8 +343,9 @@ class Transfers {
           });
         }
       }
-      // What was sent to a server that was frozen may be carried out when it thaws, but had not been when another one found that a
-      // condition does not hold: that one had looked for the token.
+      // A request to a frozen server may be carried out when the server thaws. But it had not been
+      // when another server found that a condition does not hold: that server had looked for the
+      // token.
       const looked = answered.every(({ body }) => body.CancellationReasons.some(({ Code }) => Code === 'ConditionalCheckFailed'));
       if (this.machine.storms && attempt.death)
         this.lose({ ...attempt, call: looked ? Math.min(...answered.map((record) => record.call)) : attempt.call }, attempt.death);
@@ -358,7 +359,7 @@ class Transfers {
     this.history.add({ id, client, call, death, outcome: 'unknown', reads, writes: keys, sends });
   }
 
-  // A token again: the same request changes nothing, another one is refused.
+  // Repeats a token: the same request changes nothing, another one is refused.
   async repeat(random, { body }) {
     this.counts.repeated++;
     if (random.chance(0.5)) {
@@ -374,7 +375,7 @@ class Transfers {
     return status !== 0;
   }
 
-  // One account alone: an update or a conditional put.
+  // Writes one account: an update or a conditional put.
   async single(client, random) {
     const key = random.pick([...this.accounts(), ...this.pair()]);
     const id = this.id();
@@ -428,7 +429,7 @@ class Transfers {
     return true;
   }
 
-  // One account as GetItem sees it; undefined if nobody answered.
+  // Reads one account by GetItem; returns undefined without an answer.
   async get(client, key) {
     const record = await this.machine.send('GetItem', {
       ...this.address(key),
@@ -487,7 +488,7 @@ class Transfers {
       this.counts.retried++;
       this.resolve(attempt, [await this.machine.send('TransactWriteItems', attempt.body)]);
     }
-    // Everything that was written is read once.
+    // Reads everything that was written once.
     await this.snapshot('after the restart', [...this.accounts(), ...this.pair()]);
     await this.open();
   }

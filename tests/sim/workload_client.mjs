@@ -1,7 +1,7 @@
-// What workloads ask of a machine, whatever it is made of: one server or several.
+// Request helpers that workloads share, whether the machine is one server or several.
 
 /** `send(operation, body, headers)` is the machine's: it resolves to `{ status, body, error }`; status 0: no answer. */
-export class Asking {
+export class WorkloadClient {
   /** What went wrong first; it ends the run. */
   trouble;
 
