@@ -1,5 +1,4 @@
-// The cluster that tests/cluster/run has started, as tests see it: where it is, and how to do it
-// harm.
+// The cluster that tests/cluster/run has started: where it is, and how to disturb it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +16,7 @@ class ClusterUnderTest {
   // ceph.conf of the cluster. Only under tests/cluster/run.
   static std::string Conf() { return Environment("STATOR_CEPH_CONF"); }
 
-  // A command of tests/cluster/cluster, or "" for what it printed if it failed.
+  // Runs a command of tests/cluster/cluster. Returns "", or its output if it failed.
   static std::string Command(const std::string& command) {
     const std::string line = Environment("STATOR_CLUSTER") + " " + command;
     FILE* pipe = ::popen(line.c_str(), "r");
@@ -30,7 +29,7 @@ class ClusterUnderTest {
     EXPECT_EQ(status, 0) << line << "\n" << output;
     return output;
   }
-  // The same for all three OSDs: "freeze-osd", "thaw-osd", ...
+  // Runs a command such as "freeze-osd" or "thaw-osd" for all three OSDs.
   static void ForAllOsds(const std::string& command) {
     for (int osd = 0; osd < 3; ++osd) Command(command + " " + std::to_string(osd));
   }

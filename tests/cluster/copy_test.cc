@@ -1,4 +1,4 @@
-// Tables from memory or a directory to a pool and back, with ends and kills on the way.
+// Copies tables from memory or a directory to a pool and back, interrupted and killed on the way.
 #include "copy/copy.h"
 
 #include <fcntl.h>
@@ -78,7 +78,7 @@ void Create(Place& place, table::TableDescriptor d) {
               }).ok());
 }
 
-// Puts all of them, no key twice in one call.
+// Puts all items; no call has a key twice.
 void Write(Place& place, const std::string& name, const std::vector<std::string>& items) {
   const TablePtr table = place.store->Find(name);
   std::vector<table::WriteTarget> targets;
@@ -100,7 +100,7 @@ void Write(Place& place, const std::string& name, const std::vector<std::string>
   ASSERT_TRUE(written.ok()) << written.error().message();
 }
 
-// A table with indexes of all kinds and a stream.
+// Creates a table with indexes of all kinds and a stream.
 void FillIndexed(Place& place, int items) {
   table::TableDescriptor d = table::indexes::Describe();
   d.stream_view_type = stream::ViewType::kNewImage;
@@ -113,7 +113,7 @@ void FillIndexed(Place& place, int items) {
   }
 }
 
-TEST(CopyToACluster, ThereAndBackWithEndsOnTheWay) {
+TEST(CopyToACluster, ThereAndBackWithInterruptions) {
   Place from(std::make_unique<kv::MemoryEngine>());
   FillIndexed(from, 1500);
   const auto items = from.Items("tab");
@@ -160,7 +160,7 @@ struct Outcome {
   std::string said;  // on both outputs
 };
 
-// Runs it, and kills it with -9 after so many milliseconds, if any are given.
+// Runs the command, and kills it with -9 after `kill_after` milliseconds unless that is 0.
 Outcome StatorCopy(const std::string& from, const std::string& to, const std::string& conf,
                    int kill_after = 0) {
   const kv_rocks::TemporaryDirectory directory;
@@ -210,11 +210,11 @@ Outcome StatorCopy(const std::string& from, const std::string& to, const std::st
   return outcome;
 }
 
-// Given again until it is through. Returns how often it was killed; *last is what it said in the
-// end.
+// Repeats the command until it succeeds. Returns how often it was killed; *last is its final
+// output.
 int CopyWithKills(const std::string& from, const std::string& to, std::string* last) {
   for (int kills = 0, after = 30; kills < 60;
-       ++kills, after += after / 8) {  // milliseconds: less than a process takes to begin
+       ++kills, after += after / 8) {  // milliseconds: less than a process takes to start
     const Outcome outcome = StatorCopy(from, to, ClusterUnderTest::Conf(), after);
     if (outcome.code == 0) {
       *last = outcome.said;
@@ -238,7 +238,7 @@ std::string PlaceOf(const kv_rados::RadosOptions& pool) {
   return "rados:" + pool.pool + "/" + pool.name_space;
 }
 
-TEST(CopyCommandOnACluster, KilledAndGivenAgainThereAndBack) {
+TEST(CopyCommandOnACluster, ThereAndBackWithKills) {
   const kv_rocks::TemporaryDirectory there, back;
   const kv_rados::RadosOptions pool = ClusterUnderTest::NewStore();
   std::map<std::string, std::string> plain, tab;
@@ -265,12 +265,12 @@ TEST(CopyCommandOnACluster, KilledAndGivenAgainThereAndBack) {
   }
   std::string said;
   EXPECT_GT(CopyWithKills(there.store(), PlaceOf(pool), &said), 2);
-  // Both sides were counted, the same way.
+  // Both sides were counted in the same way.
   EXPECT_THAT(said, HasSubstr("  source: 15000 items, "));
   EXPECT_THAT(said, HasSubstr("  target: 15000 items, "));
   {
     Place to(OpenPool(pool));
-    // Who was killed has left counters behind that the sweep of a server would bring in order.
+    // A killed process has left counters that only the sweep of a server would complete.
     table::test::SettleTransactions(dynamic_cast<kv_tx::TransactionEngine&>(*to.engine), *to.store);
     EXPECT_EQ(to.Items("plain"), plain);
     EXPECT_EQ(to.Items("tab"), tab);
@@ -289,13 +289,13 @@ TEST(CopyCommandOnACluster, ErrorsAreSentences) {
   const std::string conf = ClusterUnderTest::Conf();
   auto from = std::make_unique<Place>(OpenDirectory(there.store()));
   FillIndexed(*from, 10);
-  // The source is in use: by this process.
+  // The source is in use by this process.
   Outcome outcome = StatorCopy(there.store(), PlaceOf(pool), conf);
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.said, "Another process has the store in " + there.store() +
                               " open. Stop it, or name another directory.\n");
   from.reset();
-  // The target has a table of that name which is no copy.
+  // The target has a table of that name that is not a copy.
   {
     Place to(OpenPool(pool));
     FillIndexed(to, 1);
@@ -314,7 +314,7 @@ TEST(CopyCommandOnACluster, ErrorsAreSentences) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.said,
               StartsWith("No monitor of the Ceph cluster of " + nobody + " answered within "));
-  // Nothing is where it was said to be.
+  // Nothing is at the given places.
   outcome = StatorCopy(empty.store(), PlaceOf(pool), conf);
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.said, "There is no store in " + empty.store() + ".\n");

@@ -1,7 +1,7 @@
-// Loaded into a server by LD_PRELOAD: its connections lead through a Network, and who connects to
-// the socket at STATOR_NETWORK_SOCKET and sends the name of a mode (whole, no-answers, held, cut)
-// and a newline sets it, and reads "ok" once it is so. So tests/sim cuts one server off from its
-// cluster, without root.
+// Loaded into a server by LD_PRELOAD: leads the server's connections through a Network. A client
+// that connects to the socket at STATOR_NETWORK_SOCKET and sends the name of a mode (whole,
+// no-answers, held, cut) and a newline sets the mode, and reads "ok" once it is in force. So
+// tests/sim cuts one server off from its cluster without root.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/un.h>
@@ -53,11 +53,11 @@ __attribute__((constructor)) void Start() {
     std::perror("STATOR_NETWORK_SOCKET");
     std::abort();
   }
-  // The threads take no signals: these are the server's.
+  // The threads take no signals: signals belong to the server.
   sigset_t all, before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  auto* network = new Network;  // as long as the process
+  auto* network = new Network;  // lives as long as the process
   std::thread([network, listener] { Obey(*network, listener); }).detach();
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

@@ -1,4 +1,4 @@
-// What the tests of the engine do to a tablet, and how they find out what became of it.
+// Load for the engine's tests, and the checks of its outcome.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ inline kv::Batch AddOne(std::string key, int64_t delta = 1) {
   return batch;
 }
 
-// -1 if there is none, -2 if it cannot be read.
+// Returns -1 if there is no number, -2 if it cannot be read.
 inline int64_t CountOf(kv::Engine& engine, std::string_view key) {
   std::string value;
   const Result<bool> exists = engine.Get(kTablet, key, kv::Tier::kAny, &value);
@@ -55,10 +55,9 @@ inline ErrorCode CodeOf(const Result<uint64_t>& outcome) {
   return outcome.ok() ? ErrorCode::kInternal : outcome.error().code();
 }
 
-// Runs `seconds` of guarded increments of "number" and of adds to "count" on each engine, `threads`
-// of them, and returns how many were acknowledged. Outcomes that stayed unknown are counted in
-// *unknown; any other failure is one of the test. With `guarded`, what is remembered is not read
-// again.
+// Runs `threads` threads on each engine for `seconds`, which increment "number" under guards and
+// add to "count". Returns the number of acknowledged increments and counts unknown outcomes in
+// *unknown; any other failure fails the test. With `guarded`, cached values are not read again.
 inline int64_t Increment(const std::vector<kv::Engine*>& engines, int threads,
                          const std::function<bool()>& go_on, std::atomic<int64_t>* unknown,
                          bool guarded = false) {
@@ -117,12 +116,12 @@ inline kv_rados::RadosOptions Impatient() {
   return options;
 }
 
-// The command line client, on the objects of a store.
+// Runs the command line client on the objects of a store.
 inline std::string RadosCommand(const kv_rados::RadosOptions& options) {
   return "rados -n client.admin -p " + options.pool + " -N " + options.name_space + " ";
 }
 
-// The number of the OSD that serves an object.
+// Returns the number of the OSD that serves an object.
 inline std::string PrimaryOf(const kv_rados::RadosOptions& options,
                              const std::string& object = kObject) {
   const std::string place = ClusterUnderTest::Command("ceph osd map stator " + object + " " +

@@ -1,6 +1,6 @@
-// A network between this process and others on 127.0.0.1 that can be told to hold back or to lose
-// what passes: connections lead through a proxy in this process. Whoever includes it defines
-// `connect` as RedirectedConnect.
+// A network between this process and others on 127.0.0.1 that can hold back or lose its traffic:
+// connections lead through a proxy in this process. The including file must define `connect` as
+// RedirectedConnect.
 #pragma once
 
 #include <arpa/inet.h>
@@ -41,7 +41,7 @@ inline sockaddr_in Loopback(int port) {
   return address;
 }
 
-// Connections of this process to 127.0.0.1 that are made while it lives go through it.
+// Connections that this process makes to 127.0.0.1 while a Network lives go through it.
 class Network {
  public:
   enum class Mode {
@@ -61,7 +61,7 @@ class Network {
     ::close(wake_);
   }
 
-  // Returns once it is so.
+  // Sets the mode. Returns once it is in force.
   void Set(Mode mode) {
     mode_ = mode;
     Wake();
@@ -69,7 +69,7 @@ class Network {
   }
   int connections() const { return connections_; }
 
-  // Where to go instead of `port`; 0: nowhere.
+  // Returns the port to connect to instead of `port`; 0: refuse.
   int Redirect(int port) {
     if (mode_ == Mode::kCut) return 0;
     std::lock_guard lock(mutex_);
@@ -103,7 +103,7 @@ class Network {
     Side client, cluster;
   };
 
-  // The tests' own plumbing: there is nobody to tell.
+  // A failure of the test's own plumbing has no caller to report to.
   static void Must(bool good) {
     if (good) return;
     std::perror("a network for tests");
@@ -143,7 +143,7 @@ class Network {
         polled.push_back({pipe.client.fd, events(requests, pipe.client, answers), 0});
         polled.push_back({pipe.cluster.fd, events(answers, pipe.cluster, requests), 0});
       }
-      // Those that wait are closed by nobody until they are looked at again.
+      // A waiting connection is not closed before it is looked at again.
       for (pollfd& one : polled) {
         if (one.events == 0) one.fd = -1;
       }
@@ -185,7 +185,8 @@ class Network {
     ++connections_;
   }
 
-  // Sends what waits for `side`, and what it says to `other`. False once the connection is over.
+  // Sends the bytes that wait for `side`, and reads its bytes for `other`. Returns false once the
+  // connection is over.
   static bool Move(short events, Side& side, Side& other) {
     if (events & POLLOUT && !Send(side)) return false;
     if ((events & ~POLLOUT) == 0) return true;
@@ -216,7 +217,7 @@ class Network {
   std::thread thread_;
 };
 
-// What `connect` does while there is a Network.
+// Replaces `connect` while there is a Network.
 inline int RedirectedConnect(int fd, const sockaddr* address, socklen_t length) {
   Network* network = Network::current;
   if (network != nullptr && length == sizeof(sockaddr_in) && address->sa_family == AF_INET) {

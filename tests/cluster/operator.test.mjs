@@ -1,5 +1,6 @@
-// Servers on a cluster as those see them who look after it: what is said when something is wrong, readiness, requests while the cluster
-// does not answer, `stator cluster status`. STATOR_CLUSTER_DIR: the cluster's directory; tests/cluster/run has made the users and pools.
+// Servers on a cluster from an operator's point of view: error messages, readiness, requests while
+// the cluster does not answer, `stator cluster status`. STATOR_CLUSTER_DIR is the cluster's
+// directory; tests/cluster/run has made its users and pools.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -27,7 +28,7 @@ const optionsOf = (store, more = {}) => Object.entries({ 'ceph-conf': conf, 'cep
   .map(([name, value]) => `--${name}=${value}`);
 const start = (store, ...args) => Server.startOne({ args: ['--engine=rados', ...optionsOf(store), ...args], dataDir: null, readyWithin: 30000 });
 
-// What a command prints, and its exit code.
+// Runs a command. Returns its output and exit code.
 function outcomeOf(args, within = 40000) {
   return new Promise((resolve, reject) => {
     const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -48,7 +49,7 @@ const put = (endpoint, TableName, pk, more = {}) => call(endpoint, 'PutItem', { 
 const get = (endpoint, TableName, pk, more = {}) => call(endpoint, 'GetItem', { TableName, Key: { pk: { S: pk } }, ConsistentRead: true }, more);
 const ready = (server) => request(server.endpoint, { method: 'GET', path: '/health/ready' });
 const manage = (server, target) => request(server.endpoint, { method: 'GET', path: target, headers: { 'X-Stator-Management': 'true' } });
-// Asks until the answer is as wanted.
+// Repeats a request until the answer is as wanted.
 async function until(wanted, ask, seconds = 60) {
   const end = Date.now() + seconds * 1000;
   for (;;) {
@@ -58,7 +59,7 @@ async function until(wanted, ask, seconds = 60) {
     await delay(200);
   }
 }
-// SDKs try these again.
+// Errors that SDKs retry.
 function assertRetriable(reply, what) {
   assert.equal(reply.status, 500, `${what}: ${reply.status} ${reply.text}`);
   assert.match(reply.json().__type, /#InternalServerError$/, what);
@@ -91,8 +92,8 @@ describe('what is wrong is said in a sentence', { concurrency: 2 }, () => {
       assert.equal(served.code, 1, JSON.stringify(served));
       const printed = (served.stdout + served.stderr).replaceAll('\\"', '"');
       assert.ok(printed.includes('cannot_open_store') && printed.includes(says), printed);
-      if (name === 'caps to read only') return;  // they do for the following
-      if (name === 'no monitor') return;  // it took ten seconds
+      if (name === 'caps to read only') return; // these caps are enough for the next case
+      if (name === 'no monitor') return; // it took ten seconds
       const looked = await statusOf(store, more);
       assert.equal(looked.code, 1, JSON.stringify(looked));
       assert.equal(looked.stdout, '');
@@ -221,7 +222,8 @@ describe('a server whose cluster has trouble', () => {
       const ended = await late;
       assert.equal(ended.code, 1, JSON.stringify(ended));
       assert.match(ended.stdout + ended.stderr, /cannot_open_store.*(The OSDs of the pool .{1,2}stator.{1,2} do not answer|The Ceph cluster did not answer in time)/);
-      // The deadline of 20 s and the time limit of one operation, 5 s; twice for what reads and then writes.
+      // The deadline of 20 s and the time limit of one operation, 5 s; twice for an operation that
+      // reads and then writes.
       for (const [what, milliseconds] of Object.entries(took)) assert.ok(milliseconds < 55000, `${what} took ${milliseconds} ms`);
       console.log('milliseconds without OSDs:', JSON.stringify(took));
     } finally {

@@ -1,5 +1,5 @@
-// Messages among processes: several engines of one store, of which some are slow, gone, or
-// forgotten by the OSDs.
+// Messages among processes: several engines of one store, some of them slow, gone, or forgotten by
+// the OSDs.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -19,7 +19,8 @@ using testing::ElementsAre;
 
 constexpr char kNotAll[] = "Not every process has acknowledged the message.";
 
-// What an engine has heard. It acknowledges at once, or keeps the acknowledgements.
+// Records the messages that an engine receives. It acknowledges at once, or keeps the
+// acknowledgements.
 class Ear {
  public:
   explicit Ear(kv::Engine& engine, bool acknowledges = true) : acknowledges_(acknowledges) {
@@ -61,8 +62,9 @@ class Ear {
 
 std::string ErrorOf(const Status& status) { return status.ok() ? "" : status.error().message(); }
 
-// Announces until all acknowledge, those with these ears among them, as long as it takes: who was
-// forgotten while OSDs did not answer hears nothing until its watch stands again.
+// Announces until all processes acknowledge, those with these ears among them, however long it
+// takes. An engine that the OSDs forgot while they hung receives nothing until its watch is set up
+// again.
 void AnnounceUntilHeard(kv::Engine& engine, const std::string& message,
                         std::initializer_list<Ear*> ears) {
   while (!engine.bulletin()->Announce(message).ok() ||
@@ -71,7 +73,7 @@ void AnnounceUntilHeard(kv::Engine& engine, const std::string& message,
   }
 }
 
-TEST(RadosBulletin, EveryProcessHearsWhatAnyAnnounces) {
+TEST(RadosBulletin, EveryProcessReceivesEveryMessage) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto first = Open(options), second = Open(options), third = Open(options);
   ASSERT_TRUE(first && second && third);
@@ -80,7 +82,7 @@ TEST(RadosBulletin, EveryProcessHearsWhatAnyAnnounces) {
   EXPECT_EQ(ErrorOf(first->bulletin()->Announce("a")), "");
   EXPECT_EQ(ErrorOf(second->bulletin()->Announce(std::string("b\0c", 3))), "");
   EXPECT_EQ(ErrorOf(third->bulletin()->Announce("")), "") << "it need not listen to speak";
-  // Who acknowledged has heard.
+  // An acknowledged message was delivered.
   EXPECT_THAT(one.heard(), ElementsAre("a", std::string("b\0c", 3), ""));
   EXPECT_EQ(two.heard(), one.heard());
   Ear three(*third);
@@ -96,7 +98,7 @@ TEST(RadosBulletin, EveryProcessHearsWhatAnyAnnounces) {
   EXPECT_EQ(one.heard().size(), 63u);
 }
 
-TEST(RadosBulletin, WhoDoesNotAcknowledgeIsReported) {
+TEST(RadosBulletin, MissingAcknowledgementIsReported) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto first = Open(options), second = Open(options);
   auto third = Open(options);
@@ -106,21 +108,21 @@ TEST(RadosBulletin, WhoDoesNotAcknowledgeIsReported) {
   EXPECT_EQ(ErrorOf(first->bulletin()->Announce("a")), kNotAll);
   EXPECT_THAT(slow.heard(), ElementsAre("a")) << "it was told, all the same";
   EXPECT_THAT(three->heard(), ElementsAre("a"));
-  slow.AcknowledgeKept();  // too late, which does no harm
+  slow.AcknowledgeKept();  // too late: must do no harm
 
   second->bulletin()->Listen(nullptr);
   third.reset();
   EXPECT_EQ(ErrorOf(first->bulletin()->Announce("b")), "") << "neither listens any more";
   EXPECT_THAT(slow.heard(), ElementsAre("a"));
   EXPECT_THAT(one.heard(), ElementsAre("a", "b"));
-  three->AcknowledgeKept();  // its engine is gone, which does no harm either
+  three->AcknowledgeKept();  // its engine is gone: must do no harm either
 
   Ear again(*second);
   EXPECT_EQ(ErrorOf(first->bulletin()->Announce("c")), "");
   EXPECT_THAT(again.heard(), ElementsAre("c"));
 }
 
-TEST(RadosBulletin, AListenerMayTakeItsTime) {
+TEST(RadosBulletin, ListenerMayBlock) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);
@@ -128,7 +130,7 @@ TEST(RadosBulletin, AListenerMayTakeItsTime) {
   std::thread later([&] {
     slow.WaitFor("a");
     EXPECT_TRUE(kv::ApplyAndWait(*second, PutOne("a", "1"))
-                    .ok());  // as one who has something to read first
+                    .ok());  // like a listener that has to read first
     slow.AcknowledgeKept();
   });
   EXPECT_EQ(ErrorOf(first->bulletin()->Announce("a")), "");
@@ -137,8 +139,8 @@ TEST(RadosBulletin, AListenerMayTakeItsTime) {
   EXPECT_TRUE(*first->Get(kTablet, "a", kv::Tier::kAny, &value));
 }
 
-// The OSD of the bulletin dies, and comes back with nothing: the watches are there again.
-TEST(RadosBulletin, WatchesOutliveTheirOsd) {
+// The OSD of the bulletin dies and comes back empty: the watches are set up again.
+TEST(RadosBulletin, WatchesSurviveDeathOfTheirOsd) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);
@@ -151,8 +153,7 @@ TEST(RadosBulletin, WatchesOutliveTheirOsd) {
   AnnounceUntilHeard(*second, "with it", {&one, &two});
 }
 
-// All OSDs hang: whoever announces something is told that it was not heard, and engines can be
-// closed.
+// All OSDs hang: Announce reports that the message was not delivered, and engines can be closed.
 TEST(RadosBulletin, FrozenOsds) {
   RadosOptions options = Impatient();
   options.watch_timeout_seconds = 2;
@@ -163,10 +164,11 @@ TEST(RadosBulletin, FrozenOsds) {
   ClusterUnderTest::ForAllOsds("freeze-osd");
   EXPECT_EQ(ErrorOf(first->bulletin()->Announce("a")), kNotAll);
   second.reset();
-  Ear three(*third);  // its watch begins when they answer
+  Ear three(*third);  // its watch begins when the OSDs answer
   third.reset();
   ClusterUnderTest::ForAllOsds("thaw-osd");
-  AnnounceUntilHeard(*first, "b", {&one});  // once the OSDs have forgotten those who are gone
+  // once the OSDs have forgotten the engines that are gone
+  AnnounceUntilHeard(*first, "b", {&one});
 }
 
 }  // namespace

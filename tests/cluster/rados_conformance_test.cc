@@ -1,4 +1,5 @@
-// The kv conformance suite on a real cluster: as it is, and on a tablet that is split all the time.
+// The kv conformance suite on a real cluster: unchanged, and on a tablet that is split all the
+// time.
 #include <atomic>
 #include <thread>
 
@@ -11,8 +12,8 @@ namespace {
 
 constexpr kv::Tablet kReal{kv::Space::kItems, 1};
 
-// An engine whose tablets are collections (kind 10, a hash) of one real tablet: what the suite
-// changes together stays together while that is split between them.
+// An engine whose tablets are collections (kind 10, a hash) of one real tablet: keys that the suite
+// changes together stay together while the real tablet is split between them.
 class Collections final : public kv::Engine {
  public:
   explicit Collections(std::unique_ptr<kv::Engine> inner) : inner_(std::move(inner)) {}

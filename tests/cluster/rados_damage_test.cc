@@ -1,4 +1,4 @@
-// What was removed or damaged by hand, or deleted under a running process, is said to be so and
+// Objects removed or damaged by hand, or deleted under a running process, are reported as such and
 // never read as absence.
 #include <gmock/gmock.h>
 
@@ -26,15 +26,15 @@ Error ScanError(kv::Engine& engine, bool reverse) {
 
 struct Damage {
   std::string name;
-  std::string command;  // of rados
+  std::string command;  // a `rados` command
   std::string says;
-  bool cached = true;  // also where the tablet's place is cached
-  bool reads = true;   // also for those who read only
+  bool cached = true;  // damage is found even if the tablet's place is cached
+  bool reads = true;   // damage is found by processes that only read
 };
 
 class RadosDamage : public testing::TestWithParam<Damage> {};
 
-TEST_P(RadosDamage, IsCorruptionAndNoAbsence) {
+TEST_P(RadosDamage, IsReportedAsCorruption) {
   const Damage& damage = GetParam();
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto warm = Open(options);
@@ -55,7 +55,7 @@ TEST_P(RadosDamage, IsCorruptionAndNoAbsence) {
         EXPECT_THAT(error.message(), HasSubstr(damage.says));
       }
     }
-    // A write that depends on what it overwrites, so that it looks.
+    // A write that depends on the value that it overwrites, so that it reads.
     const Result<uint64_t> outcome = kv::ApplyAndWait(*engine, AddOne("a"));
     EXPECT_EQ(CodeOf(outcome), ErrorCode::kCorruption);
     EXPECT_THAT(outcome.ok() ? "" : outcome.error().message(), HasSubstr(damage.says));
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(
     }),
     [](const auto& info) { return info.param.name; });
 
-// A key that only the reverse order has, and cells that are none.
+// A key that only the reverse order has, and invalid cells.
 TEST(RadosEngine, DamagedOrdersAreCorruption) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options);
@@ -108,8 +108,8 @@ TEST(RadosEngine, DamagedOrdersAreCorruption) {
               HasSubstr("A key of a tablet's object is damaged."));
 }
 
-// Also when another pool takes its name: that one has other data.
-TEST(RadosEngine, ADeletedPoolIsSaidToBeDeleted) {
+// Also when another pool takes its name: that pool has other data.
+TEST(RadosEngine, DeletedPoolIsReportedAsDeleted) {
   RadosOptions options = Impatient();
   options.pool = "doomed";
   options.user = "admin";

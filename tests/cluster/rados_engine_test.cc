@@ -1,5 +1,5 @@
-// What the RADOS engine promises beyond the conformance suite: several processes on one tablet,
-// lost answers, OSDs that hang and die, and sentences about what is wrong.
+// The promises of the RADOS engine beyond the conformance suite: several processes on one tablet,
+// lost answers, OSDs that hang and die, and error messages for every wrong set-up.
 #include "kv_rados/rados_engine.h"
 
 #include <gmock/gmock.h>
@@ -36,9 +36,9 @@ TEST(RadosEngine, TwoProcessesShareATablet) {
       << "they never met";
 }
 
-// A process remembers what it read of a tablet. That must not make it refuse a batch that rests on
-// something newer.
-TEST(RadosEngine, WhatAProcessRemembersRefusesNothing) {
+// A process caches what it read of a tablet. A stale cache must not refuse a batch that is based on
+// newer data.
+TEST(RadosEngine, StaleCacheRefusesNoValidBatch) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);
@@ -61,8 +61,8 @@ TEST(RadosEngine, WhatAProcessRemembersRefusesNothing) {
   EXPECT_EQ(CountOf(*second, "n"), 6);
 }
 
-// They write the same few keys, without a word about what was there.
-TEST(RadosEngine, WhatIsReplacedBlindlyIsCountedOnce) {
+// Both write the same few keys without guards.
+TEST(RadosEngine, UnguardedReplacementsAreCountedOnce) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);
@@ -75,8 +75,8 @@ TEST(RadosEngine, WhatIsReplacedBlindlyIsCountedOnce) {
   EXPECT_EQ(parts->front().keys, 2u);
 }
 
-// Of such a key the engine believes that it is absent only while nobody else writes.
-TEST(RadosEngine, AKeyThatNobodyHadHeardOf) {
+// The engine believes that such a key is absent only while no other process writes.
+TEST(RadosEngine, UnusedKeyNeedsNoRead) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);
@@ -91,13 +91,14 @@ TEST(RadosEngine, AKeyThatNobodyHadHeardOf) {
   EXPECT_EQ(CodeOf(put_new(*first, "a")), ErrorCode::kGuardFailed);
 
   first->NoteUnused(kTablet, "b");
-  ASSERT_TRUE(kv::ApplyAndWait(*first, PutOne("other", "2")).ok());  // by now others may have heard
+  // other processes may know the key by now
+  ASSERT_TRUE(kv::ApplyAndWait(*first, PutOne("other", "2")).ok());
   ASSERT_TRUE(put_new(*second, "b").ok());
   EXPECT_EQ(CodeOf(put_new(*first, "b")), ErrorCode::kGuardFailed);
   EXPECT_EQ(CodeOf(put_new(*second, "a")), ErrorCode::kGuardFailed);
 }
 
-TEST(RadosEngine, ABatchOfSeveralTabletsIsRefused) {
+TEST(RadosEngine, BatchOnSeveralTabletsIsRefused) {
   const auto engine = Open(ClusterUnderTest::NewStore());
   ASSERT_TRUE(engine);
   kv::Batch batch = PutOne("a", "1");
@@ -111,7 +112,7 @@ TEST(RadosEngine, ABatchOfSeveralTabletsIsRefused) {
             ErrorCode::kWouldBlock);
 }
 
-// How many groups the engine has written.
+// Returns the number of groups that the engine has written.
 double GroupsOf(const kv::Engine& engine) { return engine.Statistics().at("kv_commit_groups"); }
 
 struct Outcomes {
@@ -133,7 +134,7 @@ struct Outcomes {
   int good = 0, bad = 0;
 };
 
-TEST(RadosEngine, WhatMayWaitGoesWithOthers) {
+TEST(RadosEngine, HeldBackBatchSharesAnOperation) {
   constexpr int64_t kHour = int64_t{3600} * 1'000'000;
   Outcomes outcomes;
   auto engine = Open(ClusterUnderTest::NewStore());
@@ -160,8 +161,8 @@ TEST(RadosEngine, WhatMayWaitGoesWithOthers) {
   EXPECT_EQ(outcomes.good, 6) << "who closes the store does not wait for company";
 }
 
-// Many keys, so that scans take several operations, with values of all sizes; forward, back and
-// cut.
+// Many keys with values of all sizes, so that scans take several operations; forward, backward and
+// cut off.
 TEST(RadosEngine, LongScans) {
   const auto engine = Open(ClusterUnderTest::NewStore());
   ASSERT_TRUE(engine);
@@ -209,7 +210,7 @@ TEST(RadosEngine, LongScans) {
 
 // ---- sizes --------------------------------------------------------------------------------------
 
-// What a tablet holds, by reading it. Keys have no bytes that are escaped.
+// Reads the content of a tablet. No key has bytes that are escaped.
 uint64_t BytesOf(kv::Engine& engine) {
   uint64_t bytes = 0;
   EXPECT_TRUE(engine
@@ -222,7 +223,7 @@ uint64_t BytesOf(kv::Engine& engine) {
   return bytes;
 }
 
-// A put that has read what it replaces, as the layers above do.
+// A put that has read the value it replaces, as the layers above do.
 kv::Batch Replace(kv::Engine& engine, const std::string& key, size_t bytes) {
   std::string value;
   const Result<bool> exists = engine.Get(kTablet, key, kv::Tier::kAny, &value);
@@ -231,7 +232,7 @@ kv::Batch Replace(kv::Engine& engine, const std::string& key, size_t bytes) {
   return batch;
 }
 
-TEST(RadosEngine, SizesAreKeptWithEveryWrite) {
+TEST(RadosEngine, SizesFollowEveryWrite) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   auto first = Open(options);
   const auto second = Open(options);
@@ -273,7 +274,7 @@ TEST(RadosEngine, SizesAreKeptWithEveryWrite) {
   EXPECT_EQ(first->ApproximateBytes(kTablet), BytesOf(*first));
 }
 
-TEST(RadosEngine, ATabletDoesNotPassItsLimit) {
+TEST(RadosEngine, TabletDoesNotExceedItsLimit) {
   RadosOptions options = ClusterUnderTest::NewStore();
   options.max_tablet_bytes = 100'000;
   const auto engine = Open(options), other = Open(options);
@@ -283,7 +284,7 @@ TEST(RadosEngine, ATabletDoesNotPassItsLimit) {
       "The write was not applied: its part of the tablet would pass 100000 bytes and was not split "
       "yet, or cannot be. "
       "Reads and deletes go on.";
-  // All at once, so that those that fit and those that do not wait for one group.
+  // All at once, so that batches that fit and batches that do not wait for one group.
   std::atomic<int> taken = 0, refused = 0, done = 0;
   for (int i = 0; i < 30; ++i) {
     engine->Apply(PutOne("key" + std::to_string(10 + i), std::string(9900, 'v')),
@@ -315,7 +316,7 @@ TEST(RadosEngine, ATabletDoesNotPassItsLimit) {
       << "it knows what the other process deleted";
   EXPECT_LE(BytesOf(*engine), 100'000);
 
-  // Nobody knows what they replace, so it is counted, and no more often than it must.
+  // The engine does not know what these puts replace, so it counts, but no more often than it must.
   for (int i = 0; i < 50; ++i) {
     const Result<uint64_t> outcome =
         kv::ApplyAndWait(*engine, PutOne("key12", std::string(9900, 'w')));
@@ -364,9 +365,9 @@ TEST(RadosEngine, LostAnswersApplyNothingTwice) {
             10);
 }
 
-// The answer to a write is lost, and before it is sent again another process writes: the ledger
-// still tells.
-TEST(RadosEngine, TheLedgerOutlivesLaterWrites) {
+// The answer to a write is lost, and another process writes before the retry: the ledger still has
+// the outcome.
+TEST(RadosEngine, LedgerSurvivesLaterWrites) {
   for (const bool applied : {true, false}) {
     RadosOptions options = ClusterUnderTest::NewStore();
     const auto other = Open(options);
@@ -384,7 +385,7 @@ TEST(RadosEngine, TheLedgerOutlivesLaterWrites) {
     lose = true;
     kv::Batch batch = PutOne("a", "after");
     // A guard that holds only once `other` has written: the operation whose answer is lost was
-    // refused, the next is not.
+    // refused, the next one is not.
     if (!applied) batch.guards.push_back({kTablet, "n", *before + 1});
     const Result<uint64_t> outcome = kv::ApplyAndWait(*engine, batch);
     ASSERT_TRUE(outcome.ok()) << outcome.error().message();
@@ -394,9 +395,9 @@ TEST(RadosEngine, TheLedgerOutlivesLaterWrites) {
   }
 }
 
-// The answer to a write is lost, and the operation that librados sends again is refused for who
-// sends it: the first may have been applied.
-TEST(RadosEngine, WhoIsShutOutDoesNotKnow) {
+// The answer to a write is lost, and the retry by librados is refused because the process is
+// blocklisted: the first operation may have been applied.
+TEST(RadosEngine, BlocklistedProcessReportsUnknownOutcome) {
   for (const int why : {-ESHUTDOWN, -EPERM}) {
     RadosOptions options = ClusterUnderTest::NewStore();
     std::atomic<bool> shut_out = false;
@@ -416,7 +417,7 @@ TEST(RadosEngine, WhoIsShutOutDoesNotKnow) {
 
 constexpr int64_t kHour = 3'600'000'000;
 
-// How many processes have a ledger cell in the tablet.
+// Returns the number of processes with a ledger cell in the tablet.
 int64_t LedgerCells(const RadosOptions& options) {
   std::istringstream cells(
       ClusterUnderTest::Command(RadosCommand(options) + "listomapkeys " + kObject));
@@ -426,7 +427,7 @@ int64_t LedgerCells(const RadosOptions& options) {
   return count;
 }
 
-TEST(RadosEngine, LedgerCellsGoAfterADay) {
+TEST(RadosEngine, LedgerCellsAreRemovedAfterADay) {
   ManualClock clock;
   RadosOptions options = ClusterUnderTest::NewStore();
   options.clock = &clock;
@@ -449,9 +450,9 @@ TEST(RadosEngine, LedgerCellsGoAfterADay) {
   EXPECT_EQ(CountOf(*second, "n"), 7);
 }
 
-// The answer to a write is lost, and the process sleeps for so long that another one may clear its
-// cell away.
-TEST(RadosEngine, AMissingLedgerCellIsNotTrustedAfterHalfADay) {
+// The answer to a write is lost, and the process sleeps until another process may remove its ledger
+// cell.
+TEST(RadosEngine, MissingLedgerCellIsUnknownAfterHalfADay) {
   for (const int64_t hours : {23, 25}) {
     ManualClock clock;
     RadosOptions options = ClusterUnderTest::NewStore();
@@ -479,7 +480,8 @@ TEST(RadosEngine, AMissingLedgerCellIsNotTrustedAfterHalfADay) {
   }
 }
 
-// The OSDs hang for longer than an operation may take, then do all that was sent to them meanwhile.
+// The OSDs hang for longer than an operation may take, then carry out everything sent to them
+// meanwhile.
 TEST(RadosEngine, FrozenOsdsApplyNothingTwice) {
   const RadosOptions options = Impatient();
   const auto first = Open(options), second = Open(options);
@@ -504,8 +506,8 @@ TEST(RadosEngine, FrozenOsdsApplyNothingTwice) {
       first->Statistics()["kv_rados_sent_again"] + second->Statistics()["kv_rados_sent_again"], 0);
 }
 
-// When the deadline passes before the OSDs answer, the caller is told that nobody knows; no read or
-// write hangs; and afterwards everything goes on.
+// The deadline passes before the OSDs answer: the caller gets kOutcomeUnknown, no read or write
+// hangs, and afterwards everything works again.
 TEST(RadosEngine, PastTheDeadlineOutcomesAreUnknown) {
   RadosOptions options = Impatient();
   options.deadline_seconds = 2;
@@ -517,7 +519,7 @@ TEST(RadosEngine, PastTheDeadlineOutcomesAreUnknown) {
   const Result<uint64_t> sent = kv::ApplyAndWait(*engine, AddOne("n", 10));
   EXPECT_EQ(CodeOf(sent), ErrorCode::kOutcomeUnknown);
   EXPECT_FALSE(engine->Health().ok());
-  // The process no longer knows the stamp, so this one is not even sent.
+  // The process does not know the stamp any more, so this write is not even sent.
   const Result<uint64_t> waited = kv::ApplyAndWait(*engine, AddOne("n", 100));
   EXPECT_EQ(CodeOf(waited), ErrorCode::kUnavailable);
   EXPECT_EQ(CountOf(*engine, "n"), -2);
@@ -531,8 +533,8 @@ TEST(RadosEngine, PastTheDeadlineOutcomesAreUnknown) {
       << count << ": once or not at all, and the second not";
 }
 
-// The first of the tablet's OSDs dies while it is written to, and comes back with nothing.
-TEST(RadosEngine, AKilledOsdLosesNothing) {
+// The first of the tablet's OSDs dies during writes and comes back empty.
+TEST(RadosEngine, KilledOsdLosesNothing) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);
@@ -560,8 +562,8 @@ TEST(RadosEngine, AKilledOsdLosesNothing) {
   EXPECT_EQ(CountOf(*second, "count"), acknowledged);
 }
 
-// A pool that is full, by ratios that make 20 MB too much.
-TEST(RadosEngine, AFullPoolIsSaidToBeFull) {
+// A pool that is full because of ratios that make 20 MB too much.
+TEST(RadosEngine, FullPoolIsReportedAsFull) {
   RadosOptions options = Impatient();
   const auto engine = Open(options);
   ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, AddOne("n")).ok());
@@ -594,7 +596,7 @@ TEST(RadosEngine, AFullPoolIsSaidToBeFull) {
   ClusterUnderTest::Command(rados + "rm ballast");
 }
 
-// ---- what is wrong, in a sentence ---------------------------------------------------------------
+// ---- errors of a wrong set-up ------------------------------------------------------------------
 
 std::string OpenError(const RadosOptions& options) {
   const Result<std::unique_ptr<kv::Engine>> engine = OpenRados(options);
@@ -654,7 +656,7 @@ TEST(RadosEngine, RefusesNewerFormatsAndForeignObjects) {
   EXPECT_EQ(foreign.error().message(), "The object \"stator\" is none that Stator made.");
 }
 
-TEST(RadosEngine, AnObjectRemovedByHandIsAnErrorAndNoAbsence) {
+TEST(RadosEngine, ObjectRemovedByHandIsAnError) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options);
   ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, PutOne("a", "1")).ok());
@@ -681,7 +683,7 @@ TEST(RadosEngine, AnObjectRemovedByHandIsAnErrorAndNoAbsence) {
       << "no write brings it back";
 }
 
-TEST(RadosEngine, ATabletOfANewerFormatIsRefused) {
+TEST(RadosEngine, TabletOfNewerFormatIsRefused) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options);
   ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, PutOne("a", "1")).ok());

@@ -1,5 +1,5 @@
-// Fences: what goes by an older one is refused, in every process and from the moment on at which it
-// was raised.
+// Fences: a batch under an older fence is refused, by every process, from the moment at which the
+// fence was raised.
 #include <gmock/gmock.h>
 
 #include "cluster_under_test.h"
@@ -16,7 +16,7 @@ kv::Batch Fenced(kv::Batch batch, uint64_t most) {
   return batch;
 }
 
-TEST(RadosFence, RefusesWhatGoesByAnOlderOne) {
+TEST(RadosFence, RefusesBatchesUnderOlderFence) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);
@@ -48,9 +48,9 @@ TEST(RadosFence, RefusesWhatGoesByAnOlderOne) {
       << "not in the same object";
 }
 
-// In one group, some go by the new fence and some by the old; those that stay behind do not take
+// A group mixes batches under the new fence and under the old one; the refused batches do not take
 // the others with them.
-TEST(RadosFence, EachBatchOfAGroupIsAskedForItself) {
+TEST(RadosFence, EachBatchOfAGroupIsCheckedByItself) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options), other = Open(options);
   ASSERT_TRUE(engine && other && kv::ApplyAndWait(*engine, AddOne("n")).ok());
@@ -66,7 +66,7 @@ TEST(RadosFence, EachBatchOfAGroupIsAskedForItself) {
   EXPECT_EQ(CountOf(*other, "n"), 21);
 }
 
-TEST(RadosFence, ATabletWithoutAWriteHasOneToo) {
+TEST(RadosFence, UnwrittenTabletHasAFenceToo) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second && first->RaiseFence(kTablet, 1).ok());
@@ -75,8 +75,8 @@ TEST(RadosFence, ATabletWithoutAWriteHasOneToo) {
   EXPECT_TRUE(kv::ApplyAndWait(*second, Fenced(AddOne("n"), 1)).ok());
 }
 
-// What was acknowledged under the old fence came before it was raised, also while both race.
-TEST(RadosFence, NothingPassesOnceItIsRaised) {
+// A batch acknowledged under the old fence was applied before the fence rose, even if both race.
+TEST(RadosFence, NoBatchPassesAfterFenceIsRaised) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second && kv::ApplyAndWait(*first, AddOne("n", 0)).ok());
@@ -101,7 +101,7 @@ TEST(RadosFence, NothingPassesOnceItIsRaised) {
   }
 }
 
-TEST(RadosFence, ADroppedTabletIsNeitherReadNorWritten) {
+TEST(RadosFence, DroppedTabletIsNeitherReadNorWritten) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);

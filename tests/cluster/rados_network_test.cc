@@ -1,5 +1,5 @@
-// Monitors and networks that fail while the tablet is written to. librados connects from this
-// process, so `connect` is replaced here by one that leads through a proxy (network.h).
+// Monitors and networks fail during writes. librados connects from this process, so `connect` is
+// replaced here by a version that leads through a proxy (network.h).
 #include "network.h"
 
 #include <gmock/gmock.h>
@@ -20,8 +20,9 @@ void Sleep(int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
 }
 
-// One process is cut off, in every way and several times; another on the same tablet is not.
-TEST(RadosNetwork, ACutNetworkAppliesNothingTwice) {
+// One process is cut off, in every way and several times; another process on the same tablet is
+// not.
+TEST(RadosNetwork, CutNetworkAppliesNothingTwice) {
   const RadosOptions options = Impatient();
   const auto direct = Open(options);
   ASSERT_TRUE(direct && kv::ApplyAndWait(*direct, AddOne("count", 0)).ok());
@@ -42,15 +43,15 @@ TEST(RadosNetwork, ACutNetworkAppliesNothingTwice) {
   });
   using enum Network::Mode;
   const auto found = [&] { return behind->Statistics()["kv_rados_found_in_ledger"]; };
-  // Whether an operation was applied whose answer was lost, and another one came behind it, is
-  // chance: mostly in the first round.
+  // It depends on chance whether an operation was applied, its answer lost, and another operation
+  // came after it; usually that happens in the first round.
   for (int round = 0; round == 0 || (round < 10 && found() == 0); ++round) {
     for (const auto& [first, then] :
          {std::pair(kNoAnswers, kWhole), std::pair(kNoAnswers, kCut), std::pair(kHeld, kWhole),
           std::pair(kHeld, kCut), std::pair(kNoAnswers, kCut), std::pair(kCut, kWhole)}) {
       Sleep(200);
       network.Set(first);
-      Sleep(1300);  // an operation takes a second to be given up
+      Sleep(1300);  // an operation is given up after a second
       const int64_t number = NumberOf(*direct);
       Sleep(150);
       EXPECT_GT(NumberOf(*direct), number) << "the other process goes on";
@@ -76,15 +77,15 @@ TEST(RadosNetwork, ACutNetworkAppliesNothingTwice) {
   EXPECT_GT(found(), 0);
 }
 
-// Answers that stay away for longer than the deadline: what was acknowledged is there, and nothing
-// twice.
+// Answers stay away for longer than the deadline: acknowledged writes are there, and no write is
+// applied twice.
 TEST(RadosNetwork, CutOffPastTheDeadlineOutcomesAreUnknown) {
   RadosOptions options = Impatient();
   options.deadline_seconds = 2;
   Network network;
   const auto engine = Open(options);
   ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, AddOne("count", 0)).ok());
-  // One write that is surely sent, as nothing has to be read for it.
+  // One write that is certainly sent, because it needs no read.
   ASSERT_TRUE(kv::ApplyAndWait(*engine, AddOne("another", 0)).ok());
   network.Set(Network::Mode::kNoAnswers);
   EXPECT_EQ(CodeOf(kv::ApplyAndWait(*engine, AddOne("another"))), ErrorCode::kOutcomeUnknown);
@@ -95,7 +96,7 @@ TEST(RadosNetwork, CutOffPastTheDeadlineOutcomesAreUnknown) {
   EXPECT_TRUE(engine->Health().ok());
   EXPECT_TRUE(CountOf(*engine, "another") % 10 <= 1) << "once or not at all";
 
-  // Writers that may be anywhere; perhaps all are about to read, and none writes before the end.
+  // Writers in any state; perhaps all are about to read, and none writes before the end.
   std::atomic<bool> stop = false;
   std::atomic<int64_t> unknown = 0, acknowledged = 0;
   std::thread writers([&] {
@@ -123,9 +124,9 @@ TEST(RadosNetwork, CutOffPastTheDeadlineOutcomesAreUnknown) {
   EXPECT_EQ(CountOf(*engine, "count"), number) << "both are of one batch";
 }
 
-// Reads of tablets that this process has not looked at yet wait for few threads: not one after the
-// other until the network is back.
-TEST(RadosNetwork, CutOffReadsDoNotWaitForEachOther) {
+// Reads of tablets that this process has not opened yet share few threads: they must not wait one
+// after the other until the network is back.
+TEST(RadosNetwork, ReadsOfCutOffProcessDoNotWaitForEachOther) {
   constexpr uint32_t kTablets = 10;
   RadosOptions options = Impatient();
   const auto tablet = [](uint32_t i) { return kv::Tablet{kv::Space::kItems, 100 + i}; };
@@ -159,9 +160,9 @@ TEST(RadosNetwork, CutOffReadsDoNotWaitForEachOther) {
   while (answered < kTablets) Sleep(20);
 }
 
-// A process that nobody hears of for so long that the OSDs forget its watch, as when it is frozen,
-// hears messages again when it is back.
-TEST(RadosNetwork, AForgottenWatchIsSetUpAgain) {
+// The OSDs forget the watch of a process that is silent for too long, for instance frozen. It
+// receives messages again once it is back.
+TEST(RadosNetwork, ForgottenWatchIsSetUpAgain) {
   RadosOptions options = Impatient();
   options.watch_timeout_seconds = 2;
   const auto direct = Open(options);
@@ -191,7 +192,7 @@ TEST(RadosNetwork, AForgottenWatchIsSetUpAgain) {
 }
 
 // Without a monitor everything goes on.
-TEST(RadosNetwork, NobodyMissesTheMonitorForSomeSeconds) {
+TEST(RadosNetwork, WritesContinueWithoutMonitor) {
   const RadosOptions options = Impatient();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);

@@ -1,5 +1,4 @@
-// Reads of single keys: many at once, without a thread that waits, and from what the process
-// remembers.
+// Reads of single keys: many at once without a waiting thread, and from the process's caches.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -21,7 +20,7 @@ namespace {
 using kv_rados::RadosOptions;
 using testing::HasSubstr;
 
-// What a read says: a text without its stamp, "absent", or the error's message.
+// Formats the result of a read: the text without its stamp, "absent", or the error's message.
 std::string Text(const Result<bool>& exists, const std::string& value) {
   if (!exists.ok())
     return exists.error().code() == ErrorCode::kWouldBlock ? "would block"
@@ -38,7 +37,7 @@ std::string Guarded(kv::Engine& engine, std::string_view key) {
   return Read(engine, key, kv::Tier::kGuarded);
 }
 
-// Reads without waiting, and waits for all.
+// Starts all reads, then waits for all of them.
 class LaterReads {
  public:
   explicit LaterReads(kv::Engine& engine) : engine_(engine) {}
@@ -81,7 +80,7 @@ std::unique_ptr<kv::Ahead> ReadAhead(kv::Engine& engine, const kv::Range& range)
                    [&read](std::unique_ptr<kv::Ahead> ahead) { read.set_value(std::move(ahead)); });
   return read.get_future().get();
 }
-// "key=value key=value", and the error that it ended with.
+// Formats a scan: "key=value key=value", and the error that ended it.
 std::string Scan(kv::Engine& engine, const kv::Range& range, kv::Tier tier) {
   std::string found;
   const Status scanned =
@@ -92,8 +91,8 @@ std::string Scan(kv::Engine& engine, const kv::Range& range, kv::Tier tier) {
   return scanned.ok() ? found : found + Text(scanned.error(), {});
 }
 
-// Each thread reads what it has just written, and what another process has.
-TEST(RadosReads, ManyAtOnceSeeWhatWasWrittenBefore) {
+// Each thread reads its own last write, and the other process's.
+TEST(RadosReads, ConcurrentReadsSeeEarlierWrites) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options), other = Open(options);
   ASSERT_TRUE(engine && other);
@@ -120,7 +119,7 @@ TEST(RadosReads, ManyAtOnceSeeWhatWasWrittenBefore) {
   EXPECT_LT(statistics["kv_rados_point_read_operations"], statistics["kv_rados_point_reads"] / 2);
 }
 
-TEST(RadosReads, LaterReadsOfWhatIsNotThere) {
+TEST(RadosReads, GetLaterOfAbsentKeysAndTablets) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto writer = Open(options), engine = Open(options);
   ASSERT_TRUE(writer && engine && kv::ApplyAndWait(*writer, PutOne("a", "1")).ok());
@@ -153,8 +152,8 @@ TEST(RadosReads, LaterReadsOfWhatIsNotThere) {
                   HasSubstr("The object items.00000007.0 of the pool \"stator\" is missing.")));
 }
 
-// The header that operations compare changes while many wait for one.
-TEST(RadosReads, ManyAtOnceWhileTheHeaderChanges) {
+// The header that operations compare changes while many reads wait for one.
+TEST(RadosReads, ConcurrentReadsWhileHeaderChanges) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options), other = Open(options);
   ASSERT_TRUE(engine && other && kv::ApplyAndWait(*other, PutOne("a", "1")).ok());
@@ -171,9 +170,9 @@ TEST(RadosReads, ManyAtOnceWhileTheHeaderChanges) {
   for (std::thread& reader : readers) reader.join();
 }
 
-// Before the first write reads find nothing, and make the empty tablet; a write of anybody shows at
-// once.
-TEST(RadosReads, TabletsThatWereNeverWrittenTo) {
+// Before the first write, reads find nothing and create the empty tablet; a write of any process is
+// visible at once.
+TEST(RadosReads, ReadsOfUnwrittenTablets) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options), other = Open(options);
   ASSERT_TRUE(engine && other);
@@ -185,7 +184,7 @@ TEST(RadosReads, TabletsThatWereNeverWrittenTo) {
   while (ClusterUnderTest::Command(RadosCommand(options) + "listomapkeys stator")
              .find("items.00000007") == std::string::npos) {
   }
-  // Now that it is there it takes one operation to see that it is empty.
+  // Now that the tablet exists, one operation shows that it is empty.
   EXPECT_EQ(Read(*engine, "a"), "absent");
   const double operations = engine->Statistics()["kv_rados_point_read_operations"];
   EXPECT_GE(operations, 1);
@@ -196,7 +195,7 @@ TEST(RadosReads, TabletsThatWereNeverWrittenTo) {
   EXPECT_EQ(Read(*engine, "a"), "1");
 }
 
-TEST(RadosReads, NoReadOutlivesItsDeadline) {
+TEST(RadosReads, EveryReadEndsByItsDeadline) {
   RadosOptions options = Impatient();
   options.deadline_seconds = 2;
   const auto engine = Open(options);
@@ -229,7 +228,7 @@ TEST(RadosReads, NoReadOutlivesItsDeadline) {
 
 // ---- ranges, read ahead -------------------------------------------------------------------------
 
-TEST(RadosReads, AScanTakesWhatWasReadAhead) {
+TEST(RadosReads, ScanConsumesReadAhead) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options), other = Open(options);
   ASSERT_TRUE(engine && other);
@@ -271,7 +270,7 @@ TEST(RadosReads, AScanTakesWhatWasReadAhead) {
   range.ahead = again.get();
   EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny), "ka=2 kb=1 ");
 
-  // Not while it has to be found out what the part is.
+  // Not while the part's header has to be read first.
   ASSERT_TRUE(other->RaiseFence(kTablet, 5).ok());
   const auto refused = ReadAhead(*engine, range);
   ASSERT_NE(refused, nullptr);
@@ -286,8 +285,8 @@ TEST(RadosReads, AScanTakesWhatWasReadAhead) {
   EXPECT_EQ(ReadAhead(*engine, {kTablet, "kb", "ka"}), nullptr);
 }
 
-// What was given up stays in the object for a while.
-TEST(RadosReads, WhatIsReadAheadEndsWithThePart) {
+// Keys that a split has given up stay in the object for a while.
+TEST(RadosReads, ReadAheadEndsWithThePart) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options);
   ASSERT_NE(engine, nullptr);
@@ -308,7 +307,7 @@ TEST(RadosReads, WhatIsReadAheadEndsWithThePart) {
   EXPECT_EQ(Scan(*engine, with, kv::Tier::kMemory), all.substr(0, all.size() / 2) + "would block");
 }
 
-// What a page of the range begins with, as an operation of the server reads it.
+// Reads the first keys of a range, as an operation of the server does.
 std::string ScanAhead(kv::Engine& engine, kv::Range range) {
   const auto ahead = ReadAhead(engine, range);
   if (ahead == nullptr) return "nothing";
@@ -325,7 +324,7 @@ struct Remembered {
   double hits, misses;
 };
 
-TEST(RadosReads, WhatIsRememberedOfARangeIsNeverOld) {
+TEST(RadosReads, CachedRangeIsNeverStale) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options), other = Open(options);
   ASSERT_TRUE(engine && other);
@@ -360,7 +359,7 @@ TEST(RadosReads, WhatIsRememberedOfARangeIsNeverOld) {
   for (int i = 0; i < 2; ++i) EXPECT_EQ(ScanAhead(*engine, range), "");
   expect(5, 4, "nothing can be remembered, too");
 
-  // A fence changes the header only, behind this process's back.
+  // A fence changes only the header, without this process's knowledge.
   ASSERT_TRUE(kv::ApplyAndWait(*engine, PutOne("kc", "3")).ok());
   for (int i = 0; i < 2; ++i) EXPECT_EQ(ScanAhead(*engine, range), "kc=3 ");
   ASSERT_TRUE(other->RaiseFence(kTablet, 5).ok());
@@ -373,7 +372,7 @@ TEST(RadosReads, WhatIsRememberedOfARangeIsNeverOld) {
   EXPECT_EQ(Scan(*engine, range, kv::Tier::kAny).find("kc"), std::string::npos);
 }
 
-TEST(RadosReads, LittleThatIsRememberedIsNotTakenForMore) {
+TEST(RadosReads, ShortCachedRangeIsNotTakenForALongerOne) {
   const auto engine = Open(ClusterUnderTest::NewStore());
   ASSERT_NE(engine, nullptr);
   std::string all;
@@ -395,8 +394,8 @@ TEST(RadosReads, LittleThatIsRememberedIsNotTakenForMore) {
   EXPECT_EQ(Remembered(*engine).hits, 3);
 }
 
-// What was acknowledged before a read began is what it sees, or something later.
-TEST(RadosReads, RangesThatAreReadWhileOthersWriteAreNeverOld) {
+// A read sees every write that was acknowledged before it began, or a later one.
+TEST(RadosReads, RangesReadDuringWritesAreNeverStale) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options), other = Open(options);
   ASSERT_TRUE(engine && other);
@@ -434,8 +433,8 @@ TEST(RadosReads, RangesThatAreReadWhileOthersWriteAreNeverOld) {
   EXPECT_GT(Remembered(*engine).misses, 20);
 }
 
-// The first operation has taken all the time there is.
-TEST(RadosReads, AScanThatWasReadAheadIsNotGivenMoreTime) {
+// The first operation has used up the deadline.
+TEST(RadosReads, ReadAheadCountsAgainstTheDeadlineOfTheScan) {
   RadosOptions options = Impatient();
   options.deadline_seconds = 1;
   const auto engine = Open(options);
@@ -454,7 +453,7 @@ TEST(RadosReads, AScanThatWasReadAheadIsNotGivenMoreTime) {
   ClusterUnderTest::ForAllOsds("thaw-osd");
 }
 
-TEST(RadosReads, NoMoreThanSomeAreReadAheadAtATime) {
+TEST(RadosReads, ReadAheadIsLimited) {
   const auto engine = Open(Impatient());
   ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, PutOne("ka", "1")).ok());
   const kv::Range range{kTablet, "ka", "kz"};
@@ -476,7 +475,7 @@ TEST(RadosReads, NoMoreThanSomeAreReadAheadAtATime) {
   }
   EXPECT_NE(ReadAhead(*engine, range), nullptr);
 
-  // What came counts until it is taken.
+  // A result counts until it is taken.
   std::vector<std::unique_ptr<kv::Ahead>> kept;
   do {
     kept.push_back(ReadAhead(*engine, range));
@@ -498,7 +497,7 @@ TEST(RadosReads, NoMoreThanSomeAreReadAheadAtATime) {
 
 // ---- Tier::kGuarded -----------------------------------------------------------------------------
 
-TEST(RadosReads, GuardedReadsAnswerWhatTheProcessKnows) {
+TEST(RadosReads, GuardedReadsReturnCachedValues) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto engine = Open(options), other = Open(options);
   ASSERT_TRUE(engine && other);
@@ -514,8 +513,8 @@ TEST(RadosReads, GuardedReadsAnswerWhatTheProcessKnows) {
   EXPECT_EQ(Read(*engine, "b"), "absent");
   EXPECT_EQ(Guarded(*engine, "b"), "absent");
 
-  // Another process writes: what is known is old, and a write that rests on it is refused. Then it
-  // is forgotten.
+  // Another process writes: the cache is stale, and a write that depends on it is refused. Then the
+  // cache entry is dropped.
   ASSERT_TRUE(kv::ApplyAndWait(*other, PutOne("a", "2")).ok());
   EXPECT_EQ(Guarded(*engine, "a"), "1");
   kv::Batch stale = PutOne("a", "3");
@@ -552,8 +551,8 @@ TEST(RadosReads, GuardedReadsAnswerWhatTheProcessKnows) {
   EXPECT_EQ(Guarded(*engine, "n"), "would block") << "counters are not";
 }
 
-// Two processes write one key by what they know, which is wrong again and again; nothing is lost.
-TEST(RadosReads, WritesThatRestOnGuardedReadsLoseNothing) {
+// Two processes write one key by their caches, which are stale again and again; no write is lost.
+TEST(RadosReads, WritesBasedOnGuardedReadsLoseNothing) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);
@@ -566,8 +565,8 @@ TEST(RadosReads, WritesThatRestOnGuardedReadsLoseNothing) {
   EXPECT_GT(first->Statistics()["kv_rados_cache_hits"], 0);
 }
 
-// One process alone reads each key once, whatever it writes.
-TEST(RadosReads, WhatAProcessWritesItNeedNotRead) {
+// A process alone reads each key once, whatever it writes.
+TEST(RadosReads, ProcessReadsItsOwnWritesFromCache) {
   const auto engine = Open(ClusterUnderTest::NewStore());
   ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, PutOne("number", "0")).ok());
   std::atomic<int64_t> unknown = 0;

@@ -1,5 +1,4 @@
-// Parts that are split while they are read and written to, by processes that may die or stand still
-// at any step.
+// Parts are split during reads and writes, by processes that may die or stand still at any step.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -29,7 +28,7 @@ using testing::HasSubstr;
 constexpr kv::Tablet kLog{kv::Space::kLog, 7};
 constexpr int kSteps = 9;
 
-// 16 bytes that say little about i, as a hash does.
+// Returns 16 bytes that do not show i, like a hash.
 std::string HashOf(uint64_t i) {
   std::string hash(16, '\0');
   kv::StoreBig64(hash.data(), i * 0x9E3779B97F4A7C15ull);
@@ -100,7 +99,7 @@ Contents Fill(kv::Engine& engine, int items) {
   return contents;
 }
 
-// What every split must leave as it was.
+// Content that no split may change.
 void ExpectWhole(const std::vector<kv::Engine*>& engines, const Contents& contents, size_t parts) {
   for (kv::Engine* engine : engines) {
     for (const bool reverse : {false, true}) EXPECT_TRUE(Scan(*engine, reverse) == contents);
@@ -160,7 +159,7 @@ TEST(RadosSplit, KeepsEverything) {
   EXPECT_EQ(second->Statistics()["kv_rados_splits_taken_over"], 0);
 }
 
-TEST(RadosSplit, UnitsArePartsAndCountersAreInAll) {
+TEST(RadosSplit, UnitsArePartsAndCountersAreInAllUnits) {
   const RadosOptions options = Quiet();
   const auto engine = Open(options), other = Open(options);
   ASSERT_TRUE(engine && other);
@@ -182,7 +181,8 @@ TEST(RadosSplit, UnitsArePartsAndCountersAreInAll) {
   const uint64_t here = units.begin()->second[0], near = units.begin()->second[1],
                  far = units.rbegin()->second[0];
 
-  for (kv::Engine* each : {engine.get(), other.get()}) {  // one knows, one has to find out
+  // one engine knows the units, the other has to read them
+  for (kv::Engine* each : {engine.get(), other.get()}) {
     kv::Batch spans;
     for (const uint64_t i : {here, far}) spans.puts.push_back({kTablet, Item(i), Value("x")});
     EXPECT_EQ(CodeOf(kv::ApplyAndWait(*each, spans)), ErrorCode::kSpansUnits);
@@ -200,7 +200,7 @@ TEST(RadosSplit, UnitsArePartsAndCountersAreInAll) {
     EXPECT_TRUE(values[0] && values[1] && values[2]);
     EXPECT_EQ(*kv::CounterOf(*values[2]), 400);
   }
-  // An add goes where the rest of its batch does.
+  // An add goes to the unit of the rest of its batch.
   uint64_t highest = 0;
   for (const auto& [name, items] : units) {
     kv::Batch batch = AddOne(kCounter, 10);
@@ -234,7 +234,7 @@ TEST(RadosSplit, UnitsArePartsAndCountersAreInAll) {
   EXPECT_EQ(CountOf(*other, kCounter), -1);
 }
 
-TEST(RadosSplit, WhatCannotBeDividedIsNot) {
+TEST(RadosSplit, IndivisiblePartIsNotSplit) {
   const RadosOptions options = Quiet();
   const auto engine = Open(options);
   ASSERT_TRUE(engine);
@@ -259,8 +259,8 @@ TEST(RadosSplit, WhatCannotBeDividedIsNot) {
 
 // ---- while writes go on -------------------------------------------------------------------------
 
-// Writes items of its own, each with an entry of a local index, and counts them; remembers what is
-// there.
+// Writes its own items, each with an entry of a local index, counts them, and records the expected
+// content.
 class Worker {
  public:
   Worker(kv::Engine& engine, uint64_t number, uint64_t items, size_t text_bytes)
@@ -300,7 +300,7 @@ class Worker {
     } else {
       has_[item] = has_[entry] = text;
     }
-    // What it has written it reads.
+    // It reads its own writes.
     std::string value;
     const Result<bool> exists = engine_.Get(kTablet, entry, kv::Tier::kAny, &value);
     EXPECT_TRUE(exists.ok() && *exists == !gone && (gone || value.substr(kv::kStampBytes) == text));
@@ -325,8 +325,8 @@ class Worker {
   std::chrono::steady_clock::duration longest_{};
 };
 
-// Workers on the engines in turn, and one that scans. Each works until `enough` of its steps.
-// Returns the longest write.
+// Runs workers on the engines in turn, and one that scans. Each runs for `enough` steps. Returns
+// the duration of the longest write.
 double Work(const std::vector<kv::Engine*>& engines, std::deque<Worker>& workers,
             const std::function<bool(int step)>& enough) {
   std::atomic<int> running = static_cast<int>(workers.size());
@@ -392,7 +392,7 @@ TEST(RadosSplit, GoesOnWhileThreeProcessesWrite) {
               longest);
 }
 
-// Answers to writes are lost all the time, those to operations that a split made void as well.
+// Answers to writes are lost all the time, also to operations that a split made void.
 TEST(RadosSplit, LostAnswersApplyNothingTwice) {
   RadosOptions options = ClusterUnderTest::NewStore();
   options.split_keys = 100;
@@ -415,8 +415,8 @@ TEST(RadosSplit, LostAnswersApplyNothingTwice) {
             10);
 }
 
-// Batches that are queued one behind the other, each computed from the one before, stay in their
-// order when their part is split.
+// Batches that are queued one behind the other, each computed from the one before, keep their order
+// when their part is split.
 TEST(RadosSplit, QueuedBatchesStayInOrder) {
   const RadosOptions options = Quiet();
   const auto engine = Open(options), other = Open(options);
@@ -471,8 +471,8 @@ TEST(RadosSplit, QueuedBatchesStayInOrder) {
   }
 }
 
-// A queue whose keys rise for ever is split too, and what is new comes last.
-TEST(RadosSplit, OfALog) {
+// A queue whose keys rise for ever is split too, and new keys come last.
+TEST(RadosSplit, SplitsALog) {
   RadosOptions options = ClusterUnderTest::NewStore();
   options.split_keys = 200;
   const auto first = Open(options), second = Open(options);
@@ -492,7 +492,7 @@ TEST(RadosSplit, OfALog) {
       EXPECT_TRUE(expected.emplace(written, text).second) << "no stamp twice";
     }
   };
-  // Keys of the engine above, beside some of them.
+  // Engine keys beside some of them.
   kv::Batch above;
   for (const std::string about : {"sh", "sh1", "sh2", "zzz"}) {
     const std::string key = "\xffx" + about + std::string(16, 'i');
@@ -514,7 +514,7 @@ TEST(RadosSplit, OfALog) {
   for (kv::Engine* engine : {first.get(), second.get(), fresh.get()}) {
     for (const bool reverse : {false, true}) EXPECT_TRUE(Scan(*engine, reverse, kLog) == expected);
   }
-  // Trimmed across parts.
+  // Trims across parts.
   const std::string to = std::next(expected.begin(), 700)->first;
   kv::Batch trim;
   trim.range_deletes.push_back({kLog, "", to});
@@ -525,8 +525,8 @@ TEST(RadosSplit, OfALog) {
   }
 }
 
-// Its parts are left nearly full, and what they hold is not divided again.
-TEST(RadosSplit, OfAQueueLeavesFullParts) {
+// Its parts are left nearly full, and their keys are not divided again.
+TEST(RadosSplit, SplitOfAQueueLeavesFullParts) {
   RadosOptions options = ClusterUnderTest::NewStore();
   options.split_keys = 200;
   const auto engine = Open(options);
@@ -580,7 +580,7 @@ class Hold {
   std::latch reached_{1}, release_{1};
 };
 
-// A process whose split of a filled tablet is held at a step, and another one.
+// A process whose split of a filled tablet is held at a step, and another process.
 class HeldSplit {
  public:
   HeldSplit(int step, RadosOptions options, uint64_t items) : other(Open(options)), hold_(step) {
@@ -595,7 +595,7 @@ class HeldSplit {
     if (splitter_.joinable()) Release();
   }
   bool ok() const { return slow && other; }
-  // Lets it go on, and returns how the split ended.
+  // Lets the split go on, and returns how it ended.
   const Status& Release() {
     hold_.Release();
     splitter_.join();
@@ -628,9 +628,9 @@ void AwaitSplitsDone(kv::Engine& engine, const RadosOptions& options, size_t par
   ADD_FAILURE() << "the split does not end: " << header;
 }
 
-// The process that splits stands still for longer than others wait, then goes on as if nothing had
-// happened.
-TEST_P(RadosSplitAt, AProcessThatStandsStillIsReplaced) {
+// The splitting process stands still for longer than the others wait, then goes on as if nothing
+// had happened.
+TEST_P(RadosSplitAt, FrozenProcessIsReplaced) {
   const RadosOptions options = Quiet();
   HeldSplit split(GetParam(), options, 200);
   const auto third = Open(options);
@@ -652,7 +652,7 @@ TEST_P(RadosSplitAt, AProcessThatStandsStillIsReplaced) {
   EXPECT_EQ(taken_over > 0, GetParam() < kSteps);
 }
 
-// Run in a process of its own, which dies at a step.
+// Runs in a process of its own, which dies at a step.
 TEST(RadosSplitVictim, DISABLED_DiesAtAStep) {
   RadosOptions options = Quiet();
   options.name_space = std::getenv("STATOR_VICTIM_NAMESPACE");
@@ -667,7 +667,7 @@ TEST(RadosSplitVictim, DISABLED_DiesAtAStep) {
   FAIL() << "it lives: " << (status.ok() ? "the split ended" : status.error().message());
 }
 
-TEST_P(RadosSplitAt, AProcessThatDiesIsReplaced) {
+TEST_P(RadosSplitAt, DeadProcessIsReplaced) {
   const RadosOptions options = Quiet();
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);
@@ -702,8 +702,8 @@ TEST_P(RadosSplitAt, AProcessThatDiesIsReplaced) {
   ExpectAll({fresh.get(), first.get(), second.get()}, workers, contents);
 }
 
-// There is nobody but the process itself to go on where an error has ended its split.
-TEST_P(RadosSplitAt, WhatFailsIsTriedAgain) {
+// Only the splitting process itself can continue after an error has ended its split.
+TEST_P(RadosSplitAt, FailedSplitIsRetried) {
   RadosOptions options = Quiet();
   std::atomic<bool> failed = false;
   options.split_step = [&](int step) -> Status {
@@ -715,7 +715,7 @@ TEST_P(RadosSplitAt, WhatFailsIsTriedAgain) {
   const Contents contents = Fill(*engine, 200);
   EXPECT_EQ(Split(*engine, Item(1)).ok(), false);
   EXPECT_TRUE(failed);
-  AwaitSplitsDone(*engine, options, 2);  // which nobody asks for
+  AwaitSplitsDone(*engine, options, 2);  // no write or read triggers it
   std::deque<Worker> workers;
   workers.emplace_back(*engine, 1, 50, 50);
   Work({engine.get()}, workers, [](int step) { return step == 30; });
@@ -723,8 +723,8 @@ TEST_P(RadosSplitAt, WhatFailsIsTriedAgain) {
   EXPECT_EQ(engine->Statistics()["kv_rados_splits_taken_over"], GetParam() < kSteps ? 1 : 0);
 }
 
-// It reads the header past those who would have noticed.
-TEST_P(RadosSplitAt, WhoRaisesAFenceLooksAfterIt) {
+// RaiseFence reads the header before any other operation that would notice the split.
+TEST_P(RadosSplitAt, RaiseFenceContinuesTheSplit) {
   const RadosOptions options = Quiet();
   HeldSplit split(GetParam(), options, 100);
   ASSERT_TRUE(split.ok());
@@ -735,7 +735,7 @@ TEST_P(RadosSplitAt, WhoRaisesAFenceLooksAfterIt) {
 }
 
 // A fence that is raised at any step holds for both halves.
-TEST_P(RadosSplitAt, FencesAreHandedOn) {
+TEST_P(RadosSplitAt, FenceAppliesToBothHalves) {
   RadosOptions patient = Quiet();
   patient.split_takeover_seconds = 1000;
   HeldSplit split(GetParam(), patient, 100);
@@ -756,7 +756,7 @@ TEST_P(RadosSplitAt, FencesAreHandedOn) {
 }
 
 // A tablet that is dropped at any step leaves nothing but ledger cells.
-TEST_P(RadosSplitAt, ADroppedTabletIsNotSplit) {
+TEST_P(RadosSplitAt, DroppedTabletIsNotSplit) {
   const RadosOptions options = Quiet();
   HeldSplit split(GetParam(), options, 100);
   ASSERT_TRUE(split.ok());

@@ -1,10 +1,12 @@
-// Three servers divide what a table can do (docs/adr/0014-shares.md): a skewed load on more than that, while one of them is killed
-// and one is frozen for 30 seconds and wakes up. Together they never let more pass than one server would, and nearly all of it.
+// Three servers divide the capacity of a table (docs/adr/0014-shares.md): a skewed load beyond it,
+// while one server is killed and one is frozen for 30 seconds and thawed. Together they never let
+// more pass than one server would, and nearly all of it.
 //
 //   node tests/cluster/shares.mjs --cluster DIR    of a cluster that tests/cluster/cluster has started
 //
-// Two tables at once: one whose keys are spread, and one of which a single partition is asked for. Every write makes an item of its
-// own, so that in the end the items are counted: those whose answers were lost are among them.
+// Two tables at once: one whose keys are spread, and one in which a single partition is hot. Every
+// write creates an item of its own; at the end the items are counted, including those whose answers
+// were lost.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -21,12 +23,14 @@ const directory = path.resolve(values.cluster);
 const UNITS = 150; // write units per second of each table
 const PARTITION = 60; // of each partition
 const TICK = 20; // milliseconds
-const MOST_WAITING = 40; // requests that a server has not answered; more are sent to the others
-const SETTLE = 12; // seconds after which what is there is used
-const LOST = 15; // seconds after which what a dead server had is used
+// requests that a server has not answered; further ones go to the other servers
+const MOST_WAITING = 40;
+const SETTLE = 12; // seconds after which the capacity is fully used
+const LOST = 15; // seconds after which a dead server's capacity is used
 const FROZEN = 30;
-const OVERDRAFT = 10; // requests that were under way when somebody ran out, and that overdraw
-const PHASE = 15; // seconds that are measured
+// requests that were under way when a server ran out of units, and that overdraw
+const OVERDRAFT = 10;
+const PHASE = 15; // seconds of measuring
 
 const TABLES = [
   { name: 'spread', limit: UNITS, asked: 1.6 * UNITS, pk: (n) => `p${n % 997}` },
@@ -75,13 +79,14 @@ async function write(table, server) {
       table.served++;
       table.bySecond[at] = (table.bySecond[at] ?? 0) + 1;
       table.byServer.set(server, (table.byServer.get(server) ?? 0) + 1);
-      // Answers come later than what they answer passed, never earlier.
+      // An answer arrives after its request passed, never before.
       const most = table.limit * ((Date.now() - table.begin) / 1000 + 1) + OVERDRAFT;
       if (table.served > most) problem ??= new Error(`${table.name}: ${table.served} have passed, ${most.toFixed(0)} could`);
     } else if (reply.status === 400 && reply.json().__type.endsWith('ProvisionedThroughputExceededException')) {
       table.refused++;
     } else if (reply.status === 500 && server.asleep) {
-      table.unanswered++; // the cluster's answer came while it slept, or the time for it was over
+      // the cluster's answer came while the server was frozen, or after its deadline
+      table.unanswered++;
     } else {
       problem ??= new Error(`${table.name}: ${reply.status} ${reply.text}`);
     }
@@ -93,7 +98,7 @@ async function write(table, server) {
   }
 }
 
-// At any moment as many have been sent as should have been: a client that is late makes up for it.
+// Sends as many requests as are due at any moment: a client that is late catches up.
 let loading = true;
 async function load(table) {
   const sent = SKEW.map(() => 0);
@@ -105,7 +110,7 @@ async function load(table) {
     for (let i = 0; i < SKEW.length; i++) {
       due[i] += (Math.min(now - last, 500) / 1000) * table.asked * SKEW[i];
       for (; sent[i] < due[i]; sent[i]++) {
-        // A client that gets no answer goes to the next server.
+        // A client without an answer goes to the next server.
         const server = [0, 1, 2].map((k) => servers[(i + k) % 3]).find((it) => !it.killed && it.waiting < MOST_WAITING);
         if (server) void write(table, server);
       }
@@ -114,7 +119,7 @@ async function load(table) {
   }
 }
 
-// ---- what happens, and what is measured
+// ---- events and measurements
 
 const report = TABLES.map((table) => ({ table: table.name, limit: table.limit }));
 async function measure(name, seconds = PHASE) {
@@ -183,7 +188,7 @@ async function run() {
   const patience = Date.now() + 30000;
   while (servers.some((server) => server.waiting > 0) && Date.now() < patience) await delay(50);
 
-  // What was stored is what passed, answered or not.
+  // The stored items are the writes that passed, answered or not.
   const [server] = servers;
   await manage(server, 'PUT', 'throttling', { mode: 'observe' });
   for (const [i, table] of TABLES.entries()) {
