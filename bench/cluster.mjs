@@ -57,7 +57,7 @@ function raw(name) {
   return { rate: one.items_per_second ?? 1e3 / ms, ms };
 }
 
-// Workload, connections, what it is compared with, and by what.
+// Workload, connections, the raw operation that it is compared with, and the figure compared.
 const kWorkloads = [
   ['get16', 1], ['get16', 64, 'RawGet/64/16', 'rate'], ['put16', 1, 'RawGuardedPut/1/1', 'time'],
   ['put16', 64, 'RawGuardedPut/64/16', 'rate'], ['transact2', 1, 'RawGuardedPut/1/1', 'time'], ['query100new', 1, 'RawRange', 'time'], ['query100', 1, 'RawRange', 'time'],
@@ -87,8 +87,9 @@ try {
   const rows = new Map(kWorkloads.map(([workload, connections]) => [`${workload}/${connections}`, []]));
   for (let round = 0; round < Number(options.rounds); round++) {
     for (const [workload, connections, name, by] of kWorkloads) {
-      await load(servers[0].port, workload, connections, 1000 + round);  // warm
-      // The machine is not the same a minute later, so the raw operation is taken before and after.
+      await load(servers[0].port, workload, connections, 1000 + round); // warm
+      // The machine's speed changes within a minute, so the raw operation is measured before and
+      // after.
       const compared = name !== undefined && existsSync(rados);
       const before = compared ? raw(name) : undefined;
       const figures = await load(servers[round % servers.length].port, workload, connections, round);

@@ -1,4 +1,4 @@
-// Who is measured, and how each is started: the way its own users start it.
+// The contenders, and how each is started: as its own users start it.
 import { existsSync, readdirSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -37,7 +37,8 @@ export const contenders = [
   { id: 'stator-os', memory: false,
     command: (port, dir) => [stator, 'serve', '--port', port, '--data-dir', `${dir}/data`, '--durability=os'] },
   { id: 'stator-memory', memory: true, command: (port) => [stator, 'serve', '--port', port, '--in-memory'] },
-  // What it costs to measure requests, most of which are beyond what an on-demand table serves: the default against none.
+  // The cost of measuring requests, most of which exceed what an on-demand table serves: the
+  // default against no measuring.
   ...['off', 'observe'].map((mode) => ({ id: `stator-${mode}`, memory: true, byName: true,
     command: (port) => [stator, 'serve', '--port', port, '--in-memory', `--throttling=${mode}`] })),
   { id: 'dynoxide', memory: false,

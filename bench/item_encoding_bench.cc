@@ -1,9 +1,10 @@
-// The forms in which an item could be stored, on what reads do with them:
+// Compares the forms in which an item could be stored by the cost of reads:
 // docs/adr/0008-item-encoding.md.
 //
-//   json    the item as DynamoDB JSON, read with simdjson On-Demand where something is to be found
-//   in it binary  model/value.h, with the code that the server runs offsets the same with a table
-//   of the attributes' offsets in front, so that a name is found by binary search
+//   json     the item as DynamoDB JSON, read with simdjson On-Demand where a member is looked up
+//   binary   model/value.h, with the code that the server runs
+//   offsets  binary, with a table of the attributes' offsets in front, so that a name is found by
+//            binary search
 //
 // Two items of about 1 KB: `few` has four attributes and one long text, `many` has 24 of mixed
 // types.
@@ -100,7 +101,7 @@ const Forms& ItemOf(const benchmark::State& state) {
 
 void Label(benchmark::State& state) { state.SetLabel(state.range(0) == 0 ? "few" : "many"); }
 
-// The value of a top-level number attribute, compared as the filter `v >= :n` compares it.
+// Returns the value of a top-level number attribute, compared as the filter `v >= :n` compares it.
 bool AtLeast(std::string_view digits, const model::Number& bound) {
   const Result<model::Number> number = model::Number::Parse(digits);
   return number.ok() && *number >= bound;

@@ -29,7 +29,8 @@ async function redisBenchmark(port, test, requests, extra = []) {
   return { requests, ops: Number(rate[1]), p50, p99, p999: high ? Number(high[2]) : null, errors: 0 };
 }
 
-// All of the 100,000 keys that redis-benchmark draws from (but for one in e^10), without waiting for the disk meanwhile.
+// Writes all of the 100,000 keys that redis-benchmark draws from (except one in e^10), without
+// waiting for the disk meanwhile.
 export async function fillRedis(port) {
   const set = (value) => run('redis-cli', ['-p', String(port), 'config', 'set', 'appendfsync', value]);
   await set('no');
@@ -37,7 +38,7 @@ export async function fillRedis(port) {
   await set('always');
 }
 
-// Loads `server` for about `seconds` after `warm` seconds of the same that do not count.
+// Loads `server` for about `seconds`, after `warm` seconds of the same load that do not count.
 export async function measure(contender, server, workload, { seconds, warm, items, seed }) {
   let once;
   if (contender.speaks === 'redis') {
@@ -56,7 +57,8 @@ export async function measure(contender, server, workload, { seconds, warm, item
   const result = await once(seconds, seed);
   const used = server.cpuUs() - before;
   result.cpu = used / result.requests;
-  // The share of the server's core that went to something else: above a few percent, the rates are too low.
+  // The share of the server's core that other processes used: above a few percent, the rates are
+  // too low.
   result.others = Math.max(0, (coreBusyUs() - busyBefore - used) / ((performance.now() - startedAt) * 1000));
   result.errors += warmed.errors;
   return result;

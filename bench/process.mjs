@@ -61,7 +61,7 @@ function firstReply(port, speak, startedAt, limitMs, alive) {
 }
 
 export class Server {
-  // `command` is argv; `speak` is what makes it say something over a fresh connection.
+  // `command` is argv; `speak` sends a request over a fresh connection and checks the answer.
   constructor(name, command, { port, dir, cwd, speak = 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n', env = {} }) {
     Object.assign(this, { name, command, port, dir, cwd, speak, env });
   }

@@ -1,7 +1,8 @@
 // The engine on RADOS beside raw operations of librados on the same cluster. Needs one:
 //   ./dev cluster up && STATOR_CEPH_CONF=build/cluster/ceph.conf build/release/bench/rados_bench
-// CPU is that of this process, all threads, without the OSDs. Arguments of a benchmark are writers
-// or readers at a time, and tablets (objects) that they are spread over. One thread submits.
+// CPU is that of this process, all threads, without the OSDs. The arguments of a benchmark are the
+// number of concurrent writers or readers, and the number of tablets (objects) that they are spread
+// over. One thread submits.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -23,9 +24,9 @@ namespace stator {
 namespace {
 
 constexpr size_t kValueBytes = 1024;
-constexpr uint64_t kKeys = 1000;  // of each tablet
+constexpr uint64_t kKeys = 1000;  // in each tablet
 constexpr uint64_t kRangeKeys =
-    16'000;  // of that in which ranges are read: the 16 MB that bench/cluster.mjs queries
+    16'000;  // in the tablet of range reads: the 16 MB that bench/cluster.mjs queries
 
 kv_rados::RadosOptions Options() {
   const char* conf = std::getenv("STATOR_CEPH_CONF");
@@ -35,9 +36,9 @@ kv_rados::RadosOptions Options() {
           .name_space = "bench-" + std::to_string(SystemSeed())};
 }
 
-// As long as those of the items that bench/cluster.mjs reads and writes: a byte, the hash,
-// "user#00000001" and its end. A raw read of a hundred keys of 9 bytes is 5 % faster, for a longer
-// one takes memory of its own at every step.
+// As long as the keys of the items in bench/cluster.mjs: a byte, the hash, "user#00000001" and its
+// end. A raw read of a hundred keys of 9 bytes is 5 % faster, because a longer key allocates memory
+// at every step.
 std::string Key(uint64_t number, uint64_t keys = kKeys) {
   return "key of 32 bytes, as items: " + std::to_string(10'000 + number % keys);
 }
@@ -57,7 +58,7 @@ class Flight {
     failed_ += good ? 0 : 1;
     changed_.notify_one();
   }
-  int64_t Wait() {  // how many failed
+  int64_t Wait() {  // returns how many failed
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return under_way_ == 0; });
     return failed_;
@@ -75,8 +76,8 @@ void RawGuardedPut(benchmark::State& state) {
   auto cluster = kv_rados::Cluster::Connect(Options());
   if (!cluster.ok()) return state.SkipWithError(cluster.error().message().c_str());
   const std::string value(kValueBytes, 'v');
-  // Into as many keys as a table of bench/cluster.mjs has: into new objects the same operation is 4
-  // to 5 % faster.
+  // Writes into as many keys as a table of bench/cluster.mjs has: the same operation on new objects
+  // is 4 to 5 % faster.
   std::vector<std::string> keys;
   for (uint64_t i = 0; i < kKeys; ++i) keys.push_back(Key(i));
   const std::vector<std::string> values(keys.size(), value);
@@ -129,7 +130,7 @@ kv::Tablet TabletOf(uint64_t number, int64_t tablets) {
   return {kv::Space::kItems, static_cast<uint32_t>(1 + number % static_cast<uint64_t>(tablets))};
 }
 
-// Tablets with all keys in them, or more, as long as it lives.
+// Creates tablets with all keys in them, or more, and removes them at the end.
 class Filled {
  public:
   explicit Filled(benchmark::State& state, const kv_rados::RadosOptions& options,
@@ -152,7 +153,7 @@ class Filled {
       }
     }
   }
-  // What comes after it shall not run beside all that.
+  // The next benchmark must not run beside that.
   ~Filled() {
     for (const kv::Tablet tablet : tablets_)
       (void)engine_->RaiseFence(tablet, kv::kDroppedFence).ok();
@@ -191,7 +192,7 @@ void RawGet(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
-// As many threads as reads at a time, each of which waits: in librados, or in the engine.
+// As many threads as concurrent reads, each of which waits, in librados or in the engine.
 struct Shared {
   std::unique_ptr<Filled> engine;
   std::unique_ptr<kv_rados::Cluster> cluster;
@@ -205,7 +206,7 @@ void Setup(benchmark::State& state) {
   if (cluster.ok()) shared.cluster = std::move(*cluster);
 }
 
-// How many reads of the engine went into one operation.
+// Returns how many reads of the engine went into one operation.
 void CountTogether(benchmark::State& state, kv::Engine& engine) {
   std::map<std::string, double> statistics = engine.Statistics();
   state.counters["together"] = statistics["kv_rados_point_reads"] /
@@ -274,7 +275,7 @@ void EngineGetLater(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
-// Each time another 100 keys of 1 KB.
+// Another 100 keys of 1 KB each time.
 uint64_t RangeStart(uint64_t number) { return number * 37 % (kRangeKeys / 100) * 100; }
 
 void RawRange(benchmark::State& state) {

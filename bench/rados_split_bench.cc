@@ -1,9 +1,8 @@
-// What a split of a part costs those who write to it meanwhile, and what many parts bring. Needs a
-// cluster:
+// The cost of a split for concurrent writers, and the benefit of many parts. Needs a cluster:
 //   ./dev cluster up && STATOR_CEPH_CONF=build/cluster/ceph.conf
 //   build/release/bench/rados_split_bench
-// Times are the machine's, in milliseconds; writers replace items of 1 KB that they know the stamps
-// of, one write each at a time.
+// Times are the machine's, in milliseconds. Each writer replaces items of 1 KB whose stamps it
+// knows, one write at a time.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -59,8 +58,8 @@ struct Times {
   bool failed = false;
 };
 
-// kWriters threads call `write` with their number, while `go_on` returns true and none has failed
-// (it returned false); `meanwhile` runs beside them.
+// Runs kWriters threads that call `write` with their number until `go_on` returns false or a write
+// fails (returns false). `meanwhile` runs beside them.
 template <typename GoOn, typename Write, typename Meanwhile>
 Times TimeWrites(GoOn go_on, Write write, Meanwhile meanwhile) {
   std::atomic<bool> failed = false;
@@ -111,7 +110,7 @@ class Writers {
     return OkStatus();
   }
 
-  // Until `enough` returns.
+  // Runs until `enough` returns.
   template <typename Fn>
   Times Run(Fn enough) {
     std::atomic<bool> stop = false;
@@ -143,7 +142,7 @@ class Writers {
   std::vector<uint64_t> stamps_;
 };
 
-// range(0): processes.
+// range(0): number of processes.
 void Split(benchmark::State& state) {
   const kv_rados::RadosOptions options = Options();
   std::vector<std::unique_ptr<kv::Engine>> engines;
@@ -187,8 +186,8 @@ void Split(benchmark::State& state) {
   if (failed) state.SkipWithError("something failed");
 }
 
-// A queue that grows to 200 MB of records of 1 KB, 64 of them under way: what its splits cost, and
-// how many parts it leaves.
+// A queue that grows to 200 MB of records of 1 KB, 64 of them under way: the cost of its splits,
+// and the number of parts that it leaves.
 void Queue(benchmark::State& state) {
   kv_rados::RadosOptions options = Options();
   options.split_bytes = 8 << 20;

@@ -1,4 +1,4 @@
-// Medians, tables and the ratios that the project steers by.
+// Medians, tables, and the ratios that the project is measured by.
 export function median(values) {
   const sorted = values.filter((value) => value !== null && value !== undefined).sort((a, b) => a - b);
   if (sorted.length === 0) return null;
@@ -40,7 +40,8 @@ export function processTable(servers) {
   return table(['server', 'syncs per put, alone', 'per put, 32 at once', 'first reply ms', 'idle RSS MB', 'peak RSS MB', 'loaded in s'], rows);
 }
 
-// What `server` keeps at an acknowledged put, by what was counted: memory, os (no sync), fsync, or unknown.
+// Returns the durability of an acknowledged put, judged by the syncs counted: memory, os (no sync),
+// fsync, or unknown.
 export function durability(contender, server) {
   if (contender.memory) return 'memory';
   if (!server || server.syncs === null) return 'unknown';
@@ -48,7 +49,7 @@ export function durability(contender, server) {
   return syncs >= 0.9 ? 'fsync' : 'os';
 }
 
-// What a workload's rate is to be, as a share of another one's on the same server.
+// The wanted rate of a workload, as a share of another workload's rate on the same server.
 const kOwnGoals = [['query', 'get', 0.5], ['smallquery', 'smallget', null], ['condput', 'put', 0.85], ['gsiput', 'put', 0.5],
   ['gsimove', 'put', null], ['putstream', 'put', 0.6], ['transact', 'put', 0.3]];
 

@@ -13,7 +13,7 @@ import { fillRedis, kConnections, measure } from './load.mjs';
 import { durability, median, medians, processTable, ratios, ratioTable, workloadTable } from './report.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
-// Those that compare Stator with itself are measured on Stator only.
+// Workloads that compare Stator with itself run on Stator only.
 const kOwnWorkloads = ['putstream', 'smallget', 'smallquery', 'gsiput', 'gsimove', 'transact', 'filter'];
 const kWorkloads = ['get', 'execute', 'put', 'condput', 'update', 'query', 'mixed', ...kOwnWorkloads];
 const kLoadCore = '1';
@@ -114,7 +114,7 @@ async function startUp(contender) {
   const times = [];
   let idleMb = 0;
   for (let i = 0; i < (contender.ours ? 7 : 3); i++) {
-    spawnSync('sync'); // what others left to be written would be waited for by the first fsync
+    spawnSync('sync'); // otherwise the first fsync would wait for the writes of other processes
     const server = await start(contender, `${contender.id}-start`);
     times.push(server.firstReplyMs);
     if (i === 0) {
@@ -126,7 +126,8 @@ async function startUp(contender) {
   return { firstReplyMs: median(times), idleMb };
 }
 
-// What the server syncs: for 50 puts one after the other, and for 640 that come 32 at a time.
+// Counts the server's syncs for 50 puts one after the other, and for 640 puts that come 32 at a
+// time.
 async function countSyncs(contender, server) {
   if (contender.speaks === 'nginx') return { syncs: {}, shared: null };
   const client = contender.speaks === 'dynamodb' ? new Client(server.port, kConnections) : null;

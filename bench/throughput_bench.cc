@@ -1,4 +1,4 @@
-// What admission costs a request. A GetItem takes about 10 us of CPU, so 300 ns would be 3%.
+// The cost of admission for a request. A GetItem takes about 10 us of CPU, so 300 ns would be 3%.
 //
 //   admit_on_demand       one read, random key, 4 partitions, nothing refused
 //   admit_provisioned     the same with a table bucket, which all threads share

@@ -1,8 +1,9 @@
-// node bench/ttl.mjs [--expired N] [--pairs N]: what sweeping expired items does to GetItem.
+// node bench/ttl.mjs [--expired N] [--pairs N]: the effect of sweeping expired items on GetItem.
 //
-// Two servers with the same items, one of which has expired ones to sweep in another table. They are measured in turns, each
-// stopped while it is the other's turn, so that what else the machine does falls on both. The figure is the ratio of the
-// medians of their p99; it should stay below 2.
+// Two servers with the same items; one of them also has expired items to sweep, in another table.
+// They are measured in turns, each stopped during the other's turn, so that other load on the
+// machine affects both. The figure is the ratio of the medians of their p99; it should stay below
+// 2.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { setTimeout as after } from 'node:timers/promises';
