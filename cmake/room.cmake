@@ -1,5 +1,5 @@
-# One room is one folder under src/: a static library of every .cc in it that is no test, and one test binary of its
-# *_test.cc. What a room may include is what it USES: the include path is shared, so `./dev rooms` checks the arrows.
+# A room is a folder under src/: a static library of every .cc in it that is not a test, and a test binary of its *_test.cc.
+# A room may include the rooms that it USES. The include path is shared, so `./dev rooms` checks the arrows.
 #
 #   room(api USES ops base LIBS simdjson)
 #

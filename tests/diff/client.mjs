@@ -1,5 +1,5 @@
-// A raw JSON 1.0 client: what is sent is exactly what the generator wrote, with no SDK in between that would
-// mend a request or hide a member of the answer.
+// A raw JSON 1.0 client: it sends exactly what the generator wrote, without an SDK that would mend
+// a request or hide a member of the answer.
 import http from 'node:http';
 
 const CREDENTIAL = 'AKIDDIFFDIFFDIFFDIFF';

@@ -1,8 +1,9 @@
-// Compares two answers to the same step. What the protocol leaves free is normalised away here; what the two servers
-// word or decide differently stays a difference, and known.mjs has to explain it.
+// Compares two answers to the same step. Normalises away what the protocol leaves free; a different
+// wording or decision stays a difference, and known.mjs has to explain it.
 //
-// A difference is { path, stator, local }. Paths: 'outcome' (one succeeded, the other did not), 'status', 'type' (error
-// name without its prefix), 'message', 'body.…' for members of the answer, 'after.Item…' for the item behind a write.
+// A difference is { path, stator, local }. Paths: 'outcome' (one succeeded, the other did not),
+// 'status', 'type' (error name without its prefix), 'message', 'body.…' for members of the answer,
+// 'after.Item…' for the item after a write.
 
 import { canonicalNumber } from './numbers.mjs';
 

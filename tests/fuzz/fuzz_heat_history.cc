@@ -1,5 +1,5 @@
-// Bytes of a heat history, with their checksum made right: what is taken is shown, goes on, and
-// reads back as it was written; the rest is refused.
+// Bytes of a heat history, with a correct checksum. An accepted history is shown, continues, and
+// reads back as it was written; any other is refused.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -25,7 +25,7 @@ void Require(bool holds) {
 
 int Sign(int order) { return order < 0 ? -1 : order > 0 ? 1 : 0; }
 
-// The next field of the input: a length byte and that many bytes.
+// Takes the next field of the input: a length byte and the bytes that it counts.
 std::string_view Take(std::string_view* in) {
   if (in->empty()) return {};
   const size_t length = std::min<size_t>(static_cast<uint8_t>(in->front()), in->size() - 1);

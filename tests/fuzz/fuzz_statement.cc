@@ -69,8 +69,8 @@ void Run(std::string_view text) {
 }  // namespace stator::expr
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  // What comes from JSON has no other bytes: statements are valid UTF-8, and how long they may be
-  // is checked before.
+  // Text from JSON has no other bytes: statements are valid UTF-8, and their length is checked
+  // before.
   for (size_t i = 0; i < size; ++i) {
     if (data[i] >= 0x80) return 0;
   }

@@ -1,10 +1,9 @@
-// What scripts write instead of long texts.
+// Short forms that scripts write instead of long texts.
 //
 //   {{repeat:TEXT:N}}          TEXT, N times
 //   {{each:v=A..B}}TEXT{{end}} TEXT for every v from A to B, joined with commas
 //   {{v}}  {{v:03}}            the number v, the second with leading zeros to three digits
-//   "{{saved:NAME}}"           (with its quotes) the JSON that an expected "{{save:NAME}}" met
-//   before
+//   "{{saved:NAME}}"           (with its quotes) the JSON that an earlier "{{save:NAME}}" matched
 #pragma once
 
 #include <map>

@@ -31,8 +31,8 @@ constexpr int kWorkers = 2;
 constexpr size_t kMaxQueued = 256;
 constexpr int64_t kTtlInterval = 1'000'000;
 
-// Everything between an engine and the API, in the order of server/serve.cc. What it does with the
-// clock is repeatable.
+// The layers between an engine and the API, in the order of server/serve.cc. Its use of the clock
+// is repeatable.
 class Stack {
  public:
   static Result<std::unique_ptr<Stack>> Open(kv::Engine& engine, ManualClock& clock) {
@@ -62,7 +62,7 @@ class Stack {
   api::Service& service() { return *service_; }
   server::Management& management() { return *management_; }
   server::ClockControl& clock_control() { return clock_control_; }
-  // To be called before an engine that goes first.
+  // Must be called before an engine that is destroyed first.
   void StopBackground() {
     chores_.Stop();
     table::IndexBuilder::StopOf(*store_);
@@ -153,7 +153,7 @@ class RocksHost final : public Host {
   }
 
  private:
-  // The engine goes before the store, so that what it has queued finds it.
+  // The engine is destroyed before the store, so that its queued callbacks still find the store.
   void CloseEngine() {
     if (stack_ != nullptr) stack_->StopBackground();
     engine_.reset();

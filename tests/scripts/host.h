@@ -1,4 +1,4 @@
-// Where scripts run: Stator in this process, on an engine of its own, behind HTTP or not.
+// The host of a script: Stator in this process on its own engine, with or without HTTP.
 #pragma once
 
 #include <memory>
@@ -28,18 +28,18 @@ class Host {
  public:
   virtual ~Host() = default;
   virtual Answer Ask(const Question& question) = 0;
-  // Ends the server and starts it again on the same data.
+  // Stops the server and starts it again on the same data.
   virtual Status Reopen() = 0;
-  // Moves the clock by a duration as ParseDuration takes it, and returns when the chores that are
-  // due then are done.
+  // Moves the clock by a duration as ParseDuration accepts it. Returns when the chores that are due
+  // by then are done.
   virtual Status Advance(std::string_view duration) = 0;
-  // What no answer shows but must hold all the same.
+  // Checks invariants that no answer shows.
   virtual Status Check() { return OkStatus(); }
 };
 
-// `where` is memory, rocksdb, http (memory behind the project's HTTP server) shared (three servers
-// on one store in memory) or rados (three on one in the cluster of STATOR_CEPH_CONF). The store is
-// empty.
+// Returns a host with an empty store. `where` is memory, rocksdb, http (memory behind the project's
+// HTTP server), shared (three servers on one store in memory) or rados (three servers on one store
+// in the cluster of STATOR_CEPH_CONF).
 Result<std::unique_ptr<Host>> OpenHost(std::string_view where);
 
 }  // namespace stator::scripts

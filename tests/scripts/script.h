@@ -1,20 +1,22 @@
-// A script: steps to send to Stator and what it must answer. README.md has the format for people.
+// A script: requests to send to Stator, and the expected answers. README.md describes the format
+// for authors.
 //
 //   script    = { comment | directive | step }            blank lines separate them
 //   comment   = "#" text                                  anywhere; the line is dropped
-//   directive = "reopen"                                  stop the server and start it on the same
-//                                                         data
-//             | "advance" DURATION                        move the clock (24h, 1d12h, 90) and have
-//                                                         done what is due then
+//   directive = "reopen"                                  restart the server on the same data
+//             | "advance" DURATION                        move the clock (24h, 1d12h, 90) and run
+//                                                         the chores due by then
 //             | "table" NAME NAME:TYPE [NAME:TYPE] ["provisioned" R W]
 //   step      = OPERATION ["raw"] ["for" VAR "=" A ".." B]
-//               { ">" HEADER ":" value }                  request header; an empty value leaves it
-//               out request "----" expected                   expected ends at a blank line
+//               { ">" HEADER ":" value }                  request header; empty: leave it out
+//               request
+//               "----"
+//               expected                                  ends at a blank line
 //   expected  = { "<" HEADER ":" value }                  reply header ("*": any), or "< status: N"
 //               ( json
-//               | "!" TYPE [ ":" message | "~" part ] [json]   an error; json: its members besides
-//               type and message | "=" text )                              the body, literally; a
-//               final \n is a line feed
+//               | "!" TYPE [ ":" message | "~" part ] [json]   an error; json: its other members
+//               | "=" text )                              the body, literally; a final \n is a
+//                                                         line feed
 #pragma once
 
 #include <string>
@@ -31,8 +33,8 @@ using HeaderLine = std::pair<std::string, std::string>;
 
 struct Step {
   int line = 0;
-  bool reopen = false;  // nothing else is set then
-  std::string advance;  // a duration, and nothing else is set
+  bool reopen = false;  // no other member is set then
+  std::string advance;  // a duration; no other member is set then
   std::string operation;
   bool raw = false;   // the request need not be JSON
   Bindings bindings;  // of "for"
@@ -48,7 +50,7 @@ struct Step {
   std::string expected;  // JSON or text, not expanded
 };
 
-// The steps in order, "for" unrolled. The error names the line.
+// Returns the steps in order, with "for" unrolled. The error names the line.
 Result<std::vector<Step>> ParseScript(std::string_view text);
 
 }  // namespace stator::scripts

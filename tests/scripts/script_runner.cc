@@ -33,7 +33,7 @@ std::string TargetOf(const std::string& operation) {
   return "DynamoDB_20120810." + operation;
 }
 
-// On RocksDB the store is also reopened after so many steps, wherever that falls.
+// On RocksDB the store is also reopened after this number of steps, wherever that falls.
 constexpr int kReopenEvery = 40;
 
 std::string Short(std::string_view text) {
@@ -75,7 +75,7 @@ class ScriptRun {
  public:
   ScriptRun(std::string where, bool show) : where_(std::move(where)), show_(show) {}
 
-  // The number of failed steps, or the error that ended the run.
+  // Returns the number of failed steps, or the error that ended the run.
   Result<int> Run(const std::string& path) {
     std::ifstream file(path);
     if (!file) return ValidationError("cannot be read");
@@ -93,7 +93,7 @@ class ScriptRun {
         continue;
       }
       Status status = RunStep(step);
-      // Where others write, the counters of global indexes follow a little later
+      // With several processes, the counters of global indexes follow a little later
       // (docs/differences.md).
       const bool shared = where_ == "rados" || where_ == "shared";
       for (int again = 0; shared && step.operation == "DescribeTable" && !status.ok() && again < 50;

@@ -8,7 +8,7 @@
 
 namespace stator::scripts {
 
-// Neither is opened yet.
+// Both are not opened yet.
 std::unique_ptr<Host> MakeSharedMemoryHost();
 // In a new namespace of the pool `stator` of a cluster that tests/cluster/cluster has started.
 std::unique_ptr<Host> MakeRadosHost(std::string ceph_conf);

@@ -11,8 +11,8 @@ import { Server, binary, isStator } from './harness.mjs';
 
 const own = isStator && !process.env.STATOR_ENDPOINT;
 
-// A minute with a busy candidate in items of 4 KB, an index that nobody reads and a scan for few items. The clock stands
-// still, so the votes are all of one second.
+// A minute with a busy candidate in items of 4 KB, an index that is never read and a scan for few
+// items. The clock stands still, so the votes are all of one second.
 async function play(server) {
   const client = clientFor(server.endpoint);
   const ddb = operationsOf(client);

@@ -35,7 +35,7 @@ describe('capacity on a manual clock', { skip: own ? false : 'needs a server of 
     });
     await advance('1m');
   };
-  // To the start of a minute: what is judged then is seen at once.
+  // Moves to the start of a minute, so that a decision at that time is visible at once.
   const align = async () => advance(60 - (Date.parse(await advance(0)) / 1000) % 60);
   const describeTable = async (TableName) => (await ddb.DescribeTable({ TableName })).Table;
   const write = (TableName, count) => Promise.all(Array.from({ length: count }, (_, i) => ddb.PutItem({ TableName, Item: { pk: S(`k${i}`), n: N(i) } })));

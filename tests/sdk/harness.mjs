@@ -79,10 +79,10 @@ export const call = (endpoint, operation, body = {}, { headers = {}, ...rest } =
   });
 
 export const onCluster = Boolean(process.env.STATOR_CLUSTER_CONF);
-// Why a test is for one server only. What is a server's own without that (what it saw and remembers: faults that it counts, older
-// images of items, recordings) is asked of one of the three alone: Server.start's `one`.
+// Why a test is for one server only. Tests of state that each server keeps for itself (the faults that it counts, older images of
+// items, recordings) send all requests to one of the three: `one` of Server.start.
 const kOneServerOnly = {
-  capacity: 'servers divide the capacity of a table, new ones included, a second behind its use: to the unit it is there with one only',
+  capacity: 'servers divide the capacity of a table, new ones included, a second behind its use: it is exact to the unit on one server only',
 };
 // Options of a test whose expectations hold for one server only.
 export const oneServerOnly = (why) => ({ skip: onCluster ? `three servers: ${kOneServerOnly[why]}` : false });
@@ -128,8 +128,8 @@ class Spreader {
   }
 }
 
-// Three servers of one store, which look like one. `dataDir` only names the store. With `one` the endpoint is that of the first
-// server, which alone records requests; the others serve nobody, but do their part of the background work.
+// Three servers of one store behind the interface of one. `dataDir` only names the store. With `one` the endpoint is that of the
+// first server, and only that server records requests; the others get no requests but do their share of the background work.
 class ServersOfCluster {
   static async start({ args = [], dataDir, port, one = false, ...rest } = {}) {
     const servers = new ServersOfCluster();

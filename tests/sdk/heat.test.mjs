@@ -1,4 +1,4 @@
-// What the server remembers of a table's use: heat by time and key range, contributors, metrics.
+// The server's record of a table's use: heat by time and key range, contributors, metrics.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 

@@ -253,7 +253,7 @@ describe('shards', { skip: !isStator && 'a management call splits partitions' },
         else await ddb.PutItem({ TableName, Item: { ...key, by: N(seed), i: N(i) } });
       }
     };
-    // What the images say of each item so far; an image before that differs is a record lost, repeated or out of order.
+    // The last image of each item. If the next old image differs, a record was lost, repeated or out of order.
     const items = new Map();
     const ended = new Set();
     const iterators = new Map();

@@ -1,4 +1,4 @@
-// What goes over the wire, without an SDK between: envelopes, headers, compression, health, management.
+// The wire protocol without an SDK in between: envelopes, headers, compression, health, management.
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { describe, test } from 'node:test';

@@ -1,4 +1,4 @@
-// What one batch of requests has to work on: its tables, and every generator with its weight among the others.
+// The tables of one batch of requests, and the weight of every generator.
 import { addIndexes, GENERATORS as INDEXES, indexedItem } from './indexes.mjs';
 import { GENERATORS as LEGACY } from './legacy.mjs';
 import { GENERATORS as OPERATIONS, tableRequest } from './operations.mjs';

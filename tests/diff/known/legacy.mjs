@@ -1,10 +1,10 @@
-// The parameters of before expressions.
+// Rules for the parameters that preceded expressions.
 import { OPV, outcomes, validation, VALUE_ERRORS } from './patterns.mjs';
 
 const LETTERS = { STRING: 'S', NUMBER: 'N', BINARY: 'B', BOOLEAN: 'BOOL', LIST: 'L', MAP: 'M', STRING_SET: 'SS', NUMBER_SET: 'NS', BINARY_SET: 'BS', NULL: 'NULL' };
 const inLetters = (text) => text.replace(/for the type (\w+)$/, (whole, type) => `for the type ${LETTERS[type] ?? type}`);
 
-// What the request alone decides of legacy parameters.
+// Errors in legacy parameters that the request alone decides.
 const LEGACY = validation(/One or more parameter values were invalid: (Value |Exists |AttributeValueList |AttributeValues inside |Invalid number of argument|ComparisonOperator |Only DELETE action |DELETE action |ADD action |Duplicate value ).*/,
   'The BETWEEN condition was provided a range where the lower bound is greater than the upper bound', /ConditionalOperator .*/, /Can not use both .*/,
   'Cannot have two attributes with the same name', 'Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.',

@@ -4,7 +4,7 @@ import { within } from './patterns.mjs';
 const OPERATIONS = ['ExecuteStatement', 'BatchExecuteStatement', 'ExecuteTransaction'];
 const isPartiQl = ({ op }) => OPERATIONS.includes(op);
 const textOf = ({ request }) => JSON.stringify(request);
-// What an update can meet in an item.
+// Errors that depend on the item that an update meets.
 const UPDATE_TEXTS = '(The document path provided in the update expression is invalid for update|' +
   'The provided expression refers to an attribute that does not exist in the item|An operand in the update expression has an incorrect data type|' +
   'Number (over|under)flow\\. .*|DynamoDB only supports precision up to 38 digits|Nesting Levels have exceeded .*)';

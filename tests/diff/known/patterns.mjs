@@ -1,4 +1,4 @@
-// What the rules are made of: patterns of outcomes and questions about steps.
+// Building blocks of the rules: patterns of outcomes, and questions about steps.
 import { canonicalNumber } from '../numbers.mjs';
 
 export const OPV = 'One or more parameter values were invalid: ';
@@ -47,11 +47,11 @@ export const SERIALIZATION = new RegExp('^SerializationException: (' + [
   /Invalid last non-pad Base64 character dectected/, /Unexpected token received from parser/,
 ].map((pattern) => pattern.source).join('|') + ')$');
 
-// What Local says of a key that does not fit the schema.
+// DynamoDB Local's texts for a key that does not fit the schema.
 export const KEY_SHAPE = ['The number of conditions on the keys is invalid', 'One of the required keys was not given a value',
   `${OPV}Type mismatch for key`, 'Invalid attribute value type', /The list of keys in RequestItems for BatchGetItem may not contain null or empty values: .*/];
 
-// What is said of values that cannot be.
+// Texts for invalid values.
 export const VALUE_ERRORS = [/(.*invalid value: )?Supplied AttributeValue (is empty|has more than one).*/, /(.*invalid value: )?The parameter cannot be converted to a numeric value.*/,
   /(.*invalid value: )?A value provided cannot be converted into a number.*/, /(.*invalid value: )?Number (over|under)flow\. .*/,
   /(.*invalid value: )?Attempting to store more than 38 .*/, /(.*invalid value: )?DynamoDB only supports precision .*/, /.*Input collection.*/, /.*An (string|number) set  may not be empty.*/,
@@ -74,7 +74,8 @@ export const NEEDS_TABLE = validation(...KEY_SHAPE, `${OPV}Condition parameter t
 export const SCHEMA_ERRORS = new RegExp(`${NEEDS_TABLE.source}|${validation('The provided key element does not match the schema',
   /One or more parameter values were invalid: (Missing the key|Type mismatch for key) .*/).source}`);
 
-// Which parameter an error of the request alone is about. The reference orders checks within a parameter, not between them.
+// The parameter that an error of the request alone is about. The reference orders checks within a
+// parameter, not between parameters.
 export const FAMILIES = [/Invalid (Condition)Expression/, /Invalid (Filter)Expression/, /Invalid (KeyCondition)Expression|KeyCondition|Conditions can be/,
   /Invalid (Projection)Expression/, /Invalid (Update)Expression/, /(ReturnValues can|Return values)/, /(choosing to get|ALL_PROJECTED)/,
   /(Segment|segment)/, /(AttributeValue is|may not have a null|numeric value|number|Number|set +may|sets should|Input collection|datatypes|Null attribute|significant digits|null AttributeValue|Nesting|precision)/,
