@@ -164,9 +164,8 @@ TEST(Admission, ASplitThatIsAskedForReachesTheModelOnce) {
   AdmissionWorld world;
   world.Create("t");
   const auto split = [&](uint64_t hash) {
-    return table::Await<Result<table::TablePtr>>([&](auto done) {
-      table::SplitPartition(*world.store, "t", {.hash = hash}, std::move(done));
-    });
+    return table::Await<Result<table::TablePtr>>(
+        [&](auto done) { table::SplitPartition(*world.store, "t", hash, std::move(done)); });
   };
   ASSERT_TRUE(split(kHalf / 2).ok());
   EXPECT_EQ(world.Model("t").partition_count(), 3u);

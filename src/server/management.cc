@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 
 #include "api/attribute_json.h"
@@ -13,10 +12,10 @@
 #include "server/partition_report.h"
 #include "server/report_json.h"
 #include "server/seed_data.h"
+#include "server/split_control.h"
 #include "server/table_path.h"
 #include "server/throttling_control.h"
 #include "server/throughput_metrics.h"
-#include "simdjson.h"
 #include "table/partition_split.h"
 #include "table/store.h"
 #include "table/stream_upkeep.h"
@@ -68,40 +67,6 @@ Status DropAll(ops::Environment& environment) {
       return std::move(*outcome);
   }
   return table::RemoveDisabledStreams(environment.store);
-}
-
-// A number, or its decimal digits as text: hashes are larger than what JavaScript's numbers hold.
-std::optional<uint64_t> UnsignedOf(simdjson::dom::element json) {
-  uint64_t value = 0;
-  if (json.get(value) == simdjson::SUCCESS) return value;
-  std::string_view text;
-  if (json.get(text) != simdjson::SUCCESS) return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
-
-Result<table::SplitPoint> ParseSplitPoint(std::string_view body) {
-  table::SplitPoint point;
-  if (body.empty()) return point;
-  simdjson::dom::parser parser;
-  simdjson::dom::object object;
-  if (parser.parse(body.data(), body.size()).get(object) != simdjson::SUCCESS) {
-    return ValidationError(
-        R"(The body is to be a JSON object such as {"partition": 0} or {"hash": "123"})");
-  }
-  for (const auto& [name, json] : object) {
-    const std::optional<uint64_t> value = UnsignedOf(json);
-    if (!value) return ValidationError(std::string(name) + " is to be a whole number");
-    if (name == "partition") {
-      point.partition = *value;
-    } else if (name == "hash") {
-      point.hash = *value;
-    } else {
-      return ValidationError("There is no option " + std::string(name));
-    }
-  }
-  return point;
 }
 
 http::Reply Failure(const Error& error) {
@@ -310,22 +275,23 @@ http::Reply Management::RenderCluster() const {
 }
 
 void Management::Split(std::string table_name, std::unique_ptr<http::Exchange> exchange) {
-  const Result<table::SplitPoint> point = ParseSplitPoint(exchange->request().body);
-  if (!point.ok()) return exchange->Send(Failure(point.error()));
+  const Result<SplitRequest> request = ParseSplitRequest(exchange->request().body);
+  if (!request.ok()) return exchange->Send(Failure(request.error()));
+  const Result<std::optional<uint64_t>> at = ResolveSplit(environment_, table_name, *request);
+  if (!at.ok()) return exchange->Send(Failure(at.error()));
   Executor& loop = exchange->loop();
   auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
+  std::string missing = "There is no table " + table_name;
   table::SplitPartition(
-      environment_.store, std::move(table_name), *point,
-      [shared = std::move(shared), &loop](Result<table::TablePtr> table) mutable {
-        RunOn(loop, [shared = std::move(shared), table = std::move(table)] {
-          if (!table.ok()) return (*shared)->Send(Failure(table.error()));
-          std::string starts;
-          for (const uint64_t start : (*table)->descriptor.partitions.starts()) {
-            starts += fmt::format(R"({}"{}")", starts.empty() ? "" : ",", start);
-          }
-          (*shared)->Send(Json(200, fmt::format(R"({{"name":{},"partitions":[{}]}})",
-                                                Quoted((*table)->descriptor.name), starts)));
-        });
+      environment_.store, std::move(table_name), *at,
+      [shared = std::move(shared), &loop,
+       missing = std::move(missing)](Result<table::TablePtr> table) mutable {
+        RunOn(loop,
+              [shared = std::move(shared), table = std::move(table), missing = std::move(missing)] {
+                if (table.ok()) return (*shared)->Send(Json(200, RenderSplit(**table)));
+                const bool absent = table.error().code() == ErrorCode::kResourceNotFound;
+                (*shared)->Send(absent ? Message(404, missing) : Failure(table.error()));
+              });
       });
 }
 

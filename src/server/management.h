@@ -4,14 +4,10 @@
 //   GET  /health/ready           200 while the store takes writes, else 503 with the reason
 //   GET  /metrics                Prometheus text
 //   GET  /_stator/status         version, engine, tables
-//   GET  /_stator/cluster        who serves the store, its tablets, leases and transactions that
-//   are
-//                                not finished (cluster_report.h); 404 if no other process could
+//   GET  /_stator/cluster        processes, tablets, leases and unfinished transactions of the
+//                                store (cluster_report.h); 404 if no other process can use it
 //   POST /_stator/reset          drops all tables and streams; with --init loads the tables again
-//   POST /_stator/tables/NAME/split   splits a partition: {"partition": 2}, {"hash": "123"} (the
-//   lowest of the upper half), or
-//                                the widest one in its middle; answers the lowest hash of each
-//                                partition
+//   POST /_stator/tables/NAME/split   splits a partition (split_control.h)
 //   GET  /_stator/tables/NAME/partitions   what the throughput model knows (partition_report.h)
 //   GET, PUT, DELETE /_stator/throttling, /_stator/tables/NAME/throttling   (throttling_control.h)
 //   GET, PUT, DELETE /_stator/tables/NAME/auto-scaling    rules and what they did

@@ -287,9 +287,10 @@ TEST_F(ManagementTest, PartitionsTellWhatTheModelKnows) {
   const throughput::Verdict refused = meter.resource().Admit(clock_.NowMicros(), draw);
   ASSERT_FALSE(refused.admitted);
   meter.CountRefusal(refused.access, refused.limit);
-  ASSERT_EQ(
-      Send(*management, "POST", "/_stator/tables/Music/split", kGood, R"({"hash": "16"})").status,
-      200);
+  ASSERT_EQ(Send(*management, "POST", "/_stator/tables/Music/split", kGood,
+                 R"({"hash": "0000000000000010"})")
+                .status,
+            200);
   const http::Reply reply = Send(*management, "GET", "/_stator/tables/Music/partitions", kGood);
   ASSERT_EQ(reply.status, 200);
   simdjson::dom::parser parser;
@@ -469,6 +470,48 @@ TEST_F(ManagementTest, SeedDataThatNobodyWouldLoadIsAnError) {
   EXPECT_NE(unreadable.error().message().find("Musik.table.json: this cannot be read"),
             std::string::npos)
       << unreadable.error().message();
+}
+
+TEST_F(ManagementTest, SplitTakesIdsAndHashesOfThePartitionsCall) {
+  environment_.admission.Start({});
+  WriteMusic();
+  ASSERT_TRUE(LoadSeedData(environment_, directory_).ok());
+  const std::unique_ptr<Management> management = Make();
+  const auto split = [&](std::string_view body) {
+    return Send(*management, "POST", "/_stator/tables/Music/split", kGood, body);
+  };
+  const std::vector<throughput::PartitionView> before =
+      store_->Find("Music")->meters.table->resource().Partitions();
+  ASSERT_EQ(before.size(), 4u);
+  const std::string second = std::to_string(before[1].id);
+  // The second quarter of the hash space is divided in its middle.
+  const http::Reply middle = split(R"({"partition":)" + second + "}");
+  EXPECT_EQ(
+      middle.body,
+      R"({"name":"Music","partitions":["0000000000000000","4000000000000000","6000000000000000","8000000000000000","c000000000000000"]})");
+  EXPECT_EQ(split(R"({"hash":"1000000000000000"})").status, 200);
+  EXPECT_EQ(store_->Find("Music")->descriptor.partitions.size(), 6u);
+
+  const auto refusal = [&](std::string_view body) {
+    const http::Reply reply = split(body);
+    EXPECT_EQ(reply.status, 400) << body;
+    return reply.body;
+  };
+  EXPECT_NE(refusal(R"({"hash":"4000000000000000"})").find("already begins at hash 4000"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"({"partition":)" + second + "}").find("no partition with id " + second),
+            std::string::npos);
+  const std::string third = std::to_string(before[2].id);
+  EXPECT_NE(refusal(R"({"partition":)" + third + R"(,"hash":"c000000000000000"})")
+                .find("choose one from 8000000000000001 to bfffffffffffffff"),
+            std::string::npos);
+  EXPECT_EQ(store_->Find("Music")->descriptor.partitions.size(), 6u);
+  for (const char* body : {"", R"({"partition":1})"}) {
+    const http::Reply absent =
+        Send(*management, "POST", "/_stator/tables/absent/split", kGood, body);
+    EXPECT_EQ(absent.status, 404);
+    EXPECT_EQ(absent.body, R"({"message":"There is no table absent"})");
+  }
 }
 
 TEST_F(ManagementTest, SeedDataErrorsNameFileAndLine) {

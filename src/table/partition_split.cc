@@ -1,5 +1,7 @@
 #include "table/partition_split.h"
 
+#include <fmt/format.h>
+
 namespace stator::table {
 namespace {
 
@@ -13,27 +15,27 @@ size_t Widest(const PartitionMap& map) {
   return widest;
 }
 
-Status Split(const SplitPoint& point, PartitionMap* map) {
-  if (point.partition && *point.partition >= map->size())
-    return ValidationError("The table has no such partition");
-  const size_t partition = point.partition ? *point.partition
-                           : point.hash    ? map->Find(*point.hash)
-                                           : Widest(*map);
+Status Split(std::optional<uint64_t> hash, PartitionMap* map) {
+  const size_t partition = hash ? map->Find(*hash) : Widest(*map);
   const uint64_t first = map->starts()[partition];
   const uint64_t last = map->last(partition);
-  const uint64_t at = point.hash ? *point.hash : first + (last - first) / 2 + 1;
-  if (at <= first || at > last) return ValidationError("The partition cannot be split there");
+  const uint64_t at = hash ? *hash : first + (last - first) / 2 + 1;
+  if (at == first) {
+    return ValidationError(fmt::format(
+        "A partition already begins at hash {:016x}; choose a hash inside a partition", at));
+  }
+  if (at > last) return ValidationError("Every partition holds a single hash already");
   map->Split(at);
   return OkStatus();
 }
 
 }  // namespace
 
-void SplitPartition(Store& store, std::string table_name, SplitPoint point,
+void SplitPartition(Store& store, std::string table_name, std::optional<uint64_t> at,
                     Store::CatalogDone done) {
   store.Alter(
       std::move(table_name),
-      [point](TableDescriptor* descriptor) { return Split(point, &descriptor->partitions); },
+      [at](TableDescriptor* descriptor) { return Split(at, &descriptor->partitions); },
       std::move(done));
 }
 

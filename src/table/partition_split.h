@@ -1,4 +1,4 @@
-// Splitting the partitions of a table.
+// Splits a partition of a table on demand.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,11 @@
 
 namespace stator::table {
 
-// Where to split. Without a hash: in the middle of the partition. Without a partition: the one that
-// the hash is in, or the widest, the first of several.
-struct SplitPoint {
-  std::optional<size_t> partition;
-  std::optional<uint64_t> hash;  // the lowest one of the upper half
-};
-
-// Splits one partition in two, for good. If the table has a stream, the partition's shard is closed
-// and two children go on. Answers with the table; kResourceNotFound if there is none, kValidation
-// if there is no such partition or it can't be split there.
-void SplitPartition(Store& store, std::string table_name, SplitPoint point,
+// Splits one partition in two, for good: `at` becomes the first hash of the right half. Without
+// `at` it splits the widest partition (the first of several) in its middle. If the table has a
+// stream, the partition's shard is closed and two children continue it. Calls `done` with the
+// table; kResourceNotFound if there is none, kValidation if a partition already begins at the hash.
+void SplitPartition(Store& store, std::string table_name, std::optional<uint64_t> at,
                     Store::CatalogDone done);
 
 }  // namespace stator::table

@@ -250,8 +250,7 @@ class SharedSimulation : public testing::TestWithParam<uint64_t> {
       case 3: {
         if (process.store->Find("tab")->descriptor.partitions.size() > 6) return;
         const auto split = Await<Result<TablePtr>>([&](auto done) {
-          SplitPartition(*process.store, "tab", {.partition = {}, .hash = random.Next()},
-                         std::move(done));
+          SplitPartition(*process.store, "tab", random.Next(), std::move(done));
         });
         if (split.ok()) ++definitions_;
         return;

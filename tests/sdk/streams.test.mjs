@@ -237,10 +237,11 @@ describe('shards', { skip: !isStator && 'a management call splits partitions' },
     assert.deepEqual(page.StreamDescription.Shards, shards.slice(0, 2));
     assert.equal(page.StreamDescription.LastEvaluatedShardId, shards[1].ShardId);
     assert.equal((await recordsOf(StreamArn)).length, 80);
-    assert.equal((await split(TableName, { partition: 7 })).status, 400);
+    assert.equal((await split(TableName, { partition: 700 })).status, 400);
     assert.equal((await split(TableName, { wrong: 7 })).status, 400);
     assert.equal((await split('no-such-table')).status, 404);
-    assert.equal((await split(TableName, { hash: '5' })).body.partitions[1], '5');
+    assert.equal((await split(TableName, { hash: '5' })).status, 400);
+    assert.equal((await split(TableName, { hash: '0000000000000005' })).body.partitions[1], '0000000000000005');
   });
 
   test('lead a consumer to every change once, while writers write and partitions split', async () => {
