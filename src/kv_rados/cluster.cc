@@ -231,9 +231,11 @@ Status Cluster::Start() {
     case 0: break;
     case -ENOENT:
       pool_ = nullptr;
-      return Unavailable(fmt::format(
-          "The Ceph cluster of {} has no pool \"{}\". Create it with: ceph osd pool create {}",
-          options_.ceph_conf, options_.pool, options_.pool));
+      return Unavailable(
+          fmt::format("The Ceph cluster of {} has no pool \"{}\". Check the name, or create the "
+                      "pool with: ceph "
+                      "osd pool create {} && ceph osd pool application enable {} stator",
+                      options_.ceph_conf, options_.pool, options_.pool, options_.pool));
     default:
       pool_ = nullptr;
       return Unavailable(

@@ -29,7 +29,7 @@ std::optional<double> NumberOf(const std::string& text) {
 // Sets one member, named as in a scenario of `stator simulate`.
 Status SetMember(const std::string& name, const std::string& text, AutoScalingSettings* settings) {
   const auto wrong = [&](std::string_view wanted) {
-    return ValidationError(fmt::format("{} is to be {}, not {}", name, wanted, text));
+    return ValidationError(fmt::format("{} must be {}, not {}", name, wanted, text));
   };
   if (name == "min" || name == "max") {
     const std::optional<double> units = NumberOf(text);
@@ -60,7 +60,7 @@ Status SetMember(const std::string& name, const std::string& text, AutoScalingSe
 Result<AutoScalingSettings> ReadSettings(std::string_view access, simdjson::dom::element json) {
   simdjson::dom::object members;
   if (json.get(members) != simdjson::SUCCESS)
-    return ValidationError(std::string(access) + " is to be an object");
+    return ValidationError(std::string(access) + " must be an object");
   AutoScalingSettings settings;
   for (const auto& [name, value] : members) {
     std::string_view text;
@@ -223,7 +223,7 @@ Status AddAutoScaling(const std::vector<ops::FaultSetting>& settings,
   std::string access;
   AutoScalingSettings rule;
   for (const auto& [name, values] : settings) {
-    if (values.size() != 1) return ValidationError(name + " is to be one value");
+    if (values.size() != 1) return ValidationError(name + " must be one value");
     const std::string& text = values.front();
     if (name == "table") {
       table = text;

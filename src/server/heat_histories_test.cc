@@ -352,19 +352,19 @@ TEST_F(HeatHistoriesTest, BadQueriesAreToldSo) {
   EXPECT_EQ(process.Refusal("/_stator/tables/none/heat"), "There is no table none");
   EXPECT_EQ(process.Refusal(heat + "?index=none"), "The table t has no global index none");
   EXPECT_EQ(process.Refusal(heat + "?from=now"),
-            "from is to be a time such as 2026-11-21T12:30 or 1795264205: now");
-  EXPECT_EQ(process.Refusal(heat + "?step=0"), "step is to be a duration such as 90s or 12h: 0");
+            "from must be a time such as 2026-11-21T12:30 or 1795264205: now");
+  EXPECT_EQ(process.Refusal(heat + "?step=0"), "step must be a duration such as 90s or 12h: 0");
   EXPECT_EQ(process.Refusal(heat + "?from=1&last=1h"), "from and last cannot be given together");
   EXPECT_EQ(process.Refusal(heat + "?from=2026-01-01&to=2026-01-01"),
-            "from is to be before to: 2026-01-01T00:00:00.000Z");
+            "from must be before to: 2026-01-01T00:00:00.000Z");
   EXPECT_EQ(process.Refusal(heat + "?limit=3"), "There is no parameter limit here");
   EXPECT_EQ(process.Refusal(heat + "?from=2023-11-14T12%3A00&to=2023-11-14T22:00"), "answered");
   const std::string insights = "/_stator/tables/t/contributor-insights";
   EXPECT_EQ(
       process.Refusal(insights),
       "Contributor Insights of the table t are disabled: UpdateContributorInsights enables them");
-  EXPECT_EQ(process.Refusal(insights + "?limit=0"), "limit is to be a number from 1 to 100: 0");
-  EXPECT_EQ(process.Refusal(insights + "?limit=x"), "limit is to be a number from 1 to 100: x");
+  EXPECT_EQ(process.Refusal(insights + "?limit=0"), "limit must be a number from 1 to 100: 0");
+  EXPECT_EQ(process.Refusal(insights + "?limit=x"), "limit must be a number from 1 to 100: x");
   EXPECT_EQ(process.Refusal(insights + "?from=1"), "There is no parameter from here");
   for (const char* other :
        {"/_stator/tables//heat", "/_stator/tables/heat", "/_stator/tables/t/x/heat",

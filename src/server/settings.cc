@@ -16,6 +16,8 @@
 
 #include "base/time_text.h"
 #include "server/settings_file.h"
+#include "server/usage_error.h"
+#include "server/version.h"
 #include "simulate/scenario_reader.h"
 
 namespace stator::server {
@@ -75,7 +77,7 @@ CLI::Validator WholeNumber() {
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
         const bool whole = error == std::errc() && end == text.data() + text.size();
         return whole ? std::string()
-                     : fmt::format("{} is no whole number from 0 to {}", text, kMost);
+                     : fmt::format("{} is not a whole number from 0 to {}", text, kMost);
       },
       fmt::format("0 - {}", kMost));
 }
@@ -130,11 +132,11 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
                   "namespace of the pool; each holds a store of its own")
       ->envname("STATOR_CEPH_NAMESPACE");
   app->add_option("--ceph-split-bytes", s->ceph_split_bytes,
-                  "a part of a tablet that has grown to so many bytes is split in two")
+                  "a part of a tablet (a RADOS object) is split in two at this size")
       ->check(CLI::Range(uint64_t{4096}, kMostSplitBytes))
       ->envname("STATOR_CEPH_SPLIT_BYTES")
       ->capture_default_str();
-  app->add_option("--ceph-split-keys", s->ceph_split_keys, "likewise, to so many keys")
+  app->add_option("--ceph-split-keys", s->ceph_split_keys, "likewise, at this number of keys")
       ->check(CLI::Range(uint64_t{4}, kMostSplitKeys))
       ->envname("STATOR_CEPH_SPLIT_KEYS")
       ->capture_default_str();
@@ -207,7 +209,7 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
       ->default_str("system");
   app->add_option_function<std::string>(
          "--clock-start", [s](const std::string& text) { s->clock_start_micros = ParseTime(text); },
-         "what a manual clock starts at: ISO 8601 or seconds since the epoch; the time of day if "
+         "the start of a manual clock: ISO 8601 or seconds since the epoch; the time of day if "
          "absent")
       ->check(CLI::Validator(
           [](const std::string& text) {
@@ -310,6 +312,12 @@ std::vector<std::string> TranslateLocalFlags(std::vector<std::string> arguments)
     if (!flag->ours.empty()) out.emplace_back(flag->ours);
     if (flag->takes_value && i + 1 < arguments.size()) out.push_back(std::move(arguments[++i]));
   }
+  // `stator help [COMMAND]` and `stator version` are the flags of that name.
+  if (!out.empty() && out.front() == "version") out.front() = "--version";
+  if (!out.empty() && out.front() == "help") {
+    out.erase(out.begin());
+    out.emplace_back("--help");
+  }
   const bool asks = !out.empty() &&
                     (out.front() == "--help" || out.front() == "--version" || out.front() == "-h");
   if (!asks && NamedCommand(out).empty()) out.insert(out.begin(), "serve");
@@ -319,14 +327,14 @@ std::vector<std::string> TranslateLocalFlags(std::vector<std::string> arguments)
 CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CommandLine result;
   CLI::App app("Stator: Amazon DynamoDB's API as software that you run yourself", "stator");
-  app.set_version_flag("--version", "stator " STATOR_VERSION);
+  app.set_version_flag("--version", "stator " + std::string(VersionText()));
   app.require_subcommand(0, 1);
   CLI::App* serve = app.add_subcommand("serve", "serve the DynamoDB API until SIGTERM");
   bool in_memory = false;
   AddServeOptions(serve, &result.serve, &in_memory);
   serve->configurable();
   CLI::App* simulate = app.add_subcommand(
-      "simulate", "play a scenario on the throughput model and say what is throttled");
+      "simulate", "play a scenario on the throughput model and report throttling");
   simulate->add_option("file", result.simulate.file, "the scenario (docs/throughput.md)")
       ->required()
       ->check(CLI::ExistingFile);
@@ -334,10 +342,11 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       ->add_option("--out", result.simulate.out_dir,
                    "directory for NAME.json and NAME.svg, made if missing")
       ->capture_default_str();
-  simulate->add_flag("!--no-files", result.simulate.write_files, "print the summary only");
+  simulate->add_flag_callback(
+      "--no-files", [&result] { result.simulate.write_files = false; }, "print the summary only");
   simulate->add_option("--seed", result.simulate.seed, "seed, in place of the scenario's");
   CLI::App* advise =
-      app.add_subcommand("advise", "say what recorded requests tell about keys, indexes and cost");
+      app.add_subcommand("advise", "advise on keys, indexes and cost from recorded requests");
   advise
       ->add_option("files", result.advise.files,
                    "recordings (docs/advise.md), in the order of time")
@@ -364,8 +373,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CLI::App* cluster = app.add_subcommand("cluster", "look at a store on a Ceph cluster");
   cluster->require_subcommand(1);
   CLI::App* status = cluster->add_subcommand(
-      "status",
-      "print who serves it, its tablets, and transactions that are not finished; needs no server");
+      "status", "print its processes, its tablets, and unfinished transactions; needs no server");
   status->add_option("--ceph-conf", result.cluster.ceph_conf, "the cluster's ceph.conf")
       ->envname("STATOR_CEPH_CONF")
       ->required();
@@ -374,7 +382,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       ->required();
   status
       ->add_option("--ceph-user", result.cluster.ceph_user,
-                   "user of the cluster, without \"client.\"; osd 'allow rx' does")
+                   "user of the cluster, without \"client.\"; osd 'allow rx' is enough")
       ->envname("STATOR_CEPH_USER")
       ->capture_default_str();
   status->add_option("--ceph-namespace", result.cluster.ceph_namespace, "namespace of the pool")
@@ -391,7 +399,12 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   const std::vector<CLI::App*> commands = app.get_subcommands(nullptr);
   const auto is_named = [&command](const CLI::App* each) { return each->get_name() == command; };
   if (!command.empty() && std::none_of(commands.begin(), commands.end(), is_named)) {
-    std::cerr << fmt::format("there is no command \"{}\"; stator --help has them\n", command);
+    std::vector<std::string> names;
+    for (const CLI::App* each : commands) names.push_back(each->get_name());
+    const std::string nearest = Nearest(command, names);
+    std::cerr << fmt::format("there is no command \"{}\"; {}\n", command,
+                             nearest.empty() ? std::string("stator --help lists them")
+                                             : fmt::format("did you mean {}?", nearest));
     result.exit_code = 1;
     return result;
   }
@@ -401,11 +414,18 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   app.config_formatter(std::make_shared<SettingsFile>(*serve, result.serve));
   app.allow_config_extras(
       CLI::config_extras_mode::error);  // a misspelt setting must not look as if it took effect
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 wants them so
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 expects them
   try {
-    app.parse(arguments);
+    app.parse(reversed);
+  } catch (const CLI::Success& asked) {
+    result.exit_code = app.exit(asked, std::cout, std::cerr);
+    return result;
   } catch (const CLI::ParseError& error) {
-    result.exit_code = app.exit(error, std::cout, std::cerr);
+    std::vector<std::string> local;
+    for (const LocalFlag& flag : kLocalFlags) local.emplace_back(flag.local);
+    std::cerr << ExplainUsage(error, app, arguments, local) << '\n'
+              << "Run with --help for more information.\n";
+    result.exit_code = error.get_exit_code();
     return result;
   }
   if (result.serve.clock_start_micros && result.serve.clock != ClockKind::kManual) {

@@ -107,7 +107,7 @@ port = 1111
   WriteToml(music);
   ExpectExit({"serve"}, false, "stator.toml:1: [[auto-scaling]]: each needs access, read or write");
   WriteToml(music + "access = \"read\"\nmax = 0\n");
-  ExpectExit({"serve"}, false, "max is to be a whole number of units, not 0");
+  ExpectExit({"serve"}, false, "max must be a whole number of units, not 0");
   WriteToml(music + "access = \"read\"\n" + music + "access = \"read\"\n");
   ExpectExit({"serve"}, false, "two of them have the same table, index and access");
   WriteToml("[[auto-scaling]]\naccess = \"read\"\n");
@@ -209,7 +209,7 @@ TEST_F(SettingsTest, WhatIsWrongInTheFileIsToldWithItsPlace) {
   refused("serve = 1\n", "stator.toml:1: serve: must be a section");
   refused("[faults]\ntable = \"a\"\n", "stator.toml:1: faults: must be written [[faults]]");
   refused("[serve]\nin-memory = \"perhaps\"\n", "perhaps");
-  refused("[serve]\nseed = -5\n", "-5 is no whole number from 0 to 18446744073709551615");
+  refused("[serve]\nseed = -5\n", "-5 is not a whole number from 0 to 18446744073709551615");
 }
 
 TEST_F(SettingsTest, TheFileIsOnlyForServe) {
@@ -224,9 +224,9 @@ TEST_F(SettingsTest, WrongWordsAndNumbers) {
   ExpectExit({"bogus"}, false, "there is no command \"bogus\"");
   ExpectExit({"--help"}, true, "Without a subcommand it serves");
   ExpectExit({"--in-memory=perhaps"}, false, "perhaps");
-  ExpectExit({"--port=70000"}, false, "70000 is no whole number from 0 to 65535");
-  ExpectExit({"--port=-1"}, false, "-1 is no whole number");
-  ExpectExit({"--seed=99999999999999999999"}, false, "is no whole number");
+  ExpectExit({"--port=70000"}, false, "70000 is not a whole number from 0 to 65535");
+  ExpectExit({"--port=-1"}, false, "-1 is not a whole number");
+  ExpectExit({"--seed=99999999999999999999"}, false, "is not a whole number");
   ExpectExit({"--account=abc"}, false, "\"abc\" is not an account id of 12 digits");
   ExpectExit({"--region=a/b"}, false, "\"a/b\" is not a region like us-east-1");
   ExpectExit({"--host", ""}, false, "an address is empty");
@@ -372,7 +372,21 @@ TEST_F(SettingsTest, TtlInterval) {
 TEST_F(SettingsTest, HelpAndVersion) {
   ExpectExit({"--help"}, true, "serve");
   ExpectExit({"serve", "--help"}, true, "--data-dir");
-  ExpectExit({"--version"}, true, "stator " STATOR_VERSION);
+  ExpectExit({"--version"}, true, "stator " STATOR_VERSION " (");
+  ExpectExit({"version"}, true, "stator " STATOR_VERSION " (");
+  ExpectExit({"help"}, true, "Without a subcommand it serves");
+  ExpectExit({"help", "serve"}, true, "--data-dir");
+  ExpectExit({"simulate", "--help"}, true, "--no-files  ");
+}
+
+TEST_F(SettingsTest, UnknownFlagsAndCommandsNameTheNearest) {
+  ExpectExit({"--prot", "8000"}, false, "there is no flag --prot; did you mean --port?");
+  ExpectExit({"serve", "--datadir=/x"}, false,
+             "there is no flag --datadir; did you mean --data-dir?");
+  ExpectExit({"-inmemory"}, false, "there is no flag -inmemory; did you mean -inMemory?");
+  ExpectExit({"serve", "--no-such-thing"}, false, "there is no flag --no-such-thing\n");
+  ExpectExit({"serv"}, false, "there is no command \"serv\"; did you mean serve?");
+  ExpectExit({"bake"}, false, "there is no command \"bake\"; stator --help lists them");
 }
 
 TEST_F(SettingsTest, BadValuesAreRefusedByName) {
@@ -388,7 +402,7 @@ TEST_F(SettingsTest, BadValuesAreRefusedByName) {
   ExpectExit({"serve", "stray"}, false, "stray");
   ExpectExit({"bake"}, false, "there is no command \"bake\"");
   SetEnvironment("STATOR_PORT", "99999");
-  ExpectExit({"serve"}, false, "--port: 99999 is no whole number from 0 to 65535");
+  ExpectExit({"serve"}, false, "STATOR_PORT: 99999 is not a whole number from 0 to 65535");
 }
 
 TEST_F(SettingsTest, FaultsOfTheFile) {

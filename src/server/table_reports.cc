@@ -73,7 +73,7 @@ struct Query {
 Status SetParameter(std::string_view name, const std::string& value, Subject subject,
                     Query* query) {
   const auto bad = [&](std::string_view what) {
-    return ValidationError(fmt::format("{} is to be {}: {}", name, what, value));
+    return ValidationError(fmt::format("{} must be {}: {}", name, what, value));
   };
   if (name == "index") {
     query->index = value;
@@ -121,7 +121,7 @@ Result<throughput::HeatHistory::Window> WindowOf(const Query& query, int64_t now
   window.from_micros = query.from.value_or(
       std::max<int64_t>(0, window.to_micros - query.last.value_or(kLastMicros)));
   if (window.from_micros >= window.to_micros)
-    return ValidationError("from is to be before to: " + FormatTime(window.from_micros));
+    return ValidationError("from must be before to: " + FormatTime(window.from_micros));
   const int64_t length = window.to_micros - window.from_micros;
   window.step_seconds = (query.step.value_or(length / kColumns) + kMicros - 1) / kMicros;
   return window;

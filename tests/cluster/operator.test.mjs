@@ -79,7 +79,7 @@ describe('what is wrong is said in a sentence', { concurrency: 2 }, () => {
   for (const [name, more, says, store = newStore()] of [
     ['no ceph.conf', { 'ceph-conf': '/no/such/ceph.conf' }, 'The Ceph configuration /no/such/ceph.conf cannot be read: No such file or directory.'],
     ['no monitor', { 'ceph-conf': nowhere }, `No monitor of the Ceph cluster of ${nowhere} answered within 10 s.`],
-    ['no such pool', { pool: 'nothing' }, 'has no pool "nothing". Create it with: ceph osd pool create nothing'],
+    ['no such pool', { pool: 'nothing' }, 'has no pool "nothing". Check the name, or create the pool with: ceph osd pool create nothing'],
     ['no such user', { 'ceph-user': 'nobody' }, 'The Ceph cluster refuses the user client.nobody: the keyring that '],
     ['wrong key', { 'ceph-user': 'forged' }, 'The Ceph cluster refuses the user client.forged: the keyring that '],
     ['no caps for the pool', { 'ceph-user': 'stranger' }, 'The Ceph user client.stranger may not read from the pool "stator". It needs the caps mon \'allow r\' and osd \'allow r'],

@@ -622,7 +622,9 @@ TEST(RadosEngine, SaysWhyItCannotBeOpened) {
   options.pool = "no-such-pool";
   EXPECT_THAT(
       OpenError(options),
-      HasSubstr("has no pool \"no-such-pool\". Create it with: ceph osd pool create no-such-pool"));
+      HasSubstr(
+          "has no pool \"no-such-pool\". Check the name, or create the pool with: ceph osd "
+          "pool create no-such-pool && ceph osd pool application enable no-such-pool stator"));
   options.user = "nobody";
   EXPECT_THAT(OpenError(options),
               HasSubstr("The Ceph cluster refuses the user client.nobody: the keyring that "));

@@ -108,7 +108,7 @@ describe('capacity on a manual clock', { skip: own ? false : 'needs a server of 
     for (const [body, message] of [
       [{ read: { min: 5, max: 4 } }, /min must be at least 1 and at most max/],
       [{ read: { target: 0.95 } }, /target must be between 0.2 and 0.9/],
-      [{ read: { min: 1.5 } }, /min is to be a whole number of units, not 1.5/],
+      [{ read: { min: 1.5 } }, /min must be a whole number of units, not 1.5/],
       [{ read: { speed: 1 } }, /speed is none of min, max, target/],
       [{ reads: {} }, /expected read, write and indexes/],
       [{ indexes: { none: { read: {} } } }, /no global secondary index none/],
