@@ -17,7 +17,7 @@ async function manage(endpoint, method, path, body) {
   return answer;
 }
 
-// Writes kWritesPerSecond items in each of kSeconds seconds, with the partition keys that `keyOf(n)` says.
+// Writes kWritesPerSecond items in each of kSeconds seconds. `keyOf(n)` is the partition key of the n-th item.
 async function load(ddb, endpoint, TableName, keyOf) {
   const outcome = { sent: 0, served: 0, throttled: 0, message: undefined, reasons: new Set() };
   const pad = { S: 'x'.repeat(kItemUnits * 1024 - 100) };
@@ -42,14 +42,17 @@ async function load(ddb, endpoint, TableName, keyOf) {
   return outcome;
 }
 
-// `ddb`: the SDK's DynamoDB with maxAttempts 1, so that what is throttled is counted and not sent again.
+// `ddb`: the SDK's DynamoDB with maxAttempts 1, so that a throttled write is counted and not retried.
 export async function hotDate({ ddb, endpoint, say = () => {} }) {
-  const create = (TableName) => ddb.createTable({
-    TableName,
-    AttributeDefinitions: [{ AttributeName: 'day', AttributeType: 'S' }, { AttributeName: 'event', AttributeType: 'S' }],
-    KeySchema: [{ AttributeName: 'day', KeyType: 'HASH' }, { AttributeName: 'event', KeyType: 'RANGE' }],
-    ProvisionedThroughput: { ReadCapacityUnits: 100, WriteCapacityUnits: 4000 },
-  });
+  const create = async (TableName) => {
+    await ddb.deleteTable({ TableName }).catch(() => {}); // of an earlier run, if there is one
+    await ddb.createTable({
+      TableName,
+      AttributeDefinitions: [{ AttributeName: 'day', AttributeType: 'S' }, { AttributeName: 'event', AttributeType: 'S' }],
+      KeySchema: [{ AttributeName: 'day', KeyType: 'HASH' }, { AttributeName: 'event', KeyType: 'RANGE' }],
+      ProvisionedThroughput: { ReadCapacityUnits: 100, WriteCapacityUnits: 4000 },
+    });
+  };
   const day = (await manage(endpoint, 'GET', 'clock')).now.slice(0, 10);
 
   await create('events');
