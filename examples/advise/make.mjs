@@ -87,7 +87,7 @@ const sizes = (bytes, items) => ({ bytes, items });
   write('vertical-partitioning', [{ table: 'Products', pk: ['ProductId:S'], ...provisioned(10, 30), ...sizes(4096000, 200) }], requests);
 }
 
-// One index that nobody reads, and one that holds whole items where two attributes are asked for.
+// One index that is never read, and one that holds whole items where two attributes are asked for.
 {
   const requests = [];
   const draw = random(3);

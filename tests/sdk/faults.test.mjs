@@ -150,7 +150,7 @@ test('an index that lags', options, async (t) => {
   assertSame(await query(), ['2']);
 });
 
-test('slow replies hold nobody else up', options, async (t) => {
+test('slow replies do not delay other requests', options, async (t) => {
   await withFaults(t, { fault: 'slow', delay: '400ms', operations: ['GetItem'] });
   const start = performance.now();
   await Promise.all(Array.from({ length: 40 }, () => get('any')));
