@@ -93,6 +93,15 @@ CLI::Validator Characters(std::string_view allowed, size_t least, size_t most, s
       "");
 }
 
+CLI::Validator ExistingFile() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return CLI::ExistingFile(text).empty() ? std::string()
+                                               : fmt::format("there is no file {}", text);
+      },
+      "FILE");
+}
+
 // *in_memory: whether it was asked for by that word; SettleEngine makes an engine of it.
 void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
   app->add_option("--port", s->port, "port to listen on; 0 takes any free one")
@@ -337,7 +346,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       "simulate", "play a scenario on the throughput model and report throttling");
   simulate->add_option("file", result.simulate.file, "the scenario (docs/throughput.md)")
       ->required()
-      ->check(CLI::ExistingFile);
+      ->check(ExistingFile());
   simulate
       ->add_option("--out", result.simulate.out_dir,
                    "directory for NAME.json and NAME.svg, made if missing")
@@ -351,12 +360,12 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       ->add_option("files", result.advise.files,
                    "recordings (docs/advise.md), in the order of time")
       ->required()
-      ->check(CLI::ExistingFile);
+      ->check(ExistingFile());
   std::string price_file;
   advise
       ->add_option("--prices", price_file,
                    "TOML file with [prices], as in scenarios (docs/throughput.md)")
-      ->check(CLI::ExistingFile);
+      ->check(ExistingFile());
   advise->add_flag("--json", result.advise.json, "print one JSON object");
   CLI::App* copy = app.add_subcommand(
       "copy", "copy tables from one store to another; may be killed and given again");
