@@ -1,4 +1,4 @@
-// What the stores in this folder hold, and how a server's view of a store is taken. The stores were written by releases of
+// The content of the stores in this folder, and the view of a store that a server gives. The stores were written by releases of
 // Stator (make.mjs); upgrade.test.mjs opens them with the binary under test.
 import assert from 'node:assert/strict';
 
@@ -118,7 +118,7 @@ async function streams(server, operation, body) {
   return reply.json();
 }
 
-// What a client can see of the store: definitions, items of tables and indexes, streams with their records.
+// The parts of the store that a client can see: definitions, items of tables and indexes, streams with their records.
 export async function view(server) {
   const seen = { tables: {} };
   const { TableNames } = await ok(server, 'ListTables', {});

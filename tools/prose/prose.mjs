@@ -101,7 +101,7 @@ if (listed < 0) {
   }
 }
 console.log(`${total} places break the language rule; recorded: ${allowed}`);
-if (total > allowed) {
+if (total > allowed && listed < 0) {
   console.error(`see docs/style.md, section Language; \`./dev prose --list ROOM\` shows the places of a room, for instance src/table`);
   process.exit(1);
 }
