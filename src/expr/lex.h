@@ -1,8 +1,8 @@
 // Tokens of expressions.
 //
-//   name      := letter { letter | digit | "_" }      nameRef := "#" word      valueRef := ":" word
-//   number    := digit { digit }                      word    := { letter | digit | "_" }, not
-//   empty keyword   := AND | OR | NOT | BETWEEN | IN | SET | REMOVE | ADD | DELETE, in any case
+//   name      := letter { letter | digit | "_" }      nameRef := "#" word    valueRef := ":" word
+//   number    := digit { digit }                      word    := { letter | digit | "_" }+
+//   keyword   := AND | OR | NOT | BETWEEN | IN | SET | REMOVE | ADD | DELETE, in any case
 //
 // Whatever fits nothing is a token of its own, one character long, so that an error can name it.
 #pragma once

@@ -1,9 +1,10 @@
 // Tokens of PartiQL statements.
 //
-//   identifier := (letter | "_" | "$") { letter | digit | "_" | "$" }, no keyword     quoted := '"'
-//   { char | '""' } '"' string     := "'" { char | "''" } "'"                  number := digits [
-//   "." [ digits ] ] [ ("e" | "E") [ sign ] digits ] keyword    := one of PartiQL's reserved words,
-//   in any case
+//   identifier := (letter | "_" | "$") { letter | digit | "_" | "$" }, no keyword
+//   quoted     := '"' { char | '""' } '"'
+//   string     := "'" { char | "''" } "'"
+//   number     := digits [ "." [ digits ] ] [ ("e" | "E") [ sign ] digits ]
+//   keyword    := one of PartiQL's reserved words, in any case
 //
 // Blanks, "-- ..." up to the end of a line and "/* ... */" separate tokens. Whatever fits nothing
 // is a token of its own.

@@ -2,18 +2,27 @@
 // may be nested.
 //
 //   statement := (select | insert | update | delete | exists) [ ";" ]
-//   select    := SELECT ("*" | path { "," path }) FROM name [ "." name ] [ where ] [ ORDER BY name
-//   [ASC | DESC] { "," ... } ] insert    := INSERT INTO name VALUE tuple update    := UPDATE name {
-//   SET set { "," set } | REMOVE path } [ where ] [ returning ] delete    := DELETE FROM name [
-//   where ] [ returning ] exists    := EXISTS "(" select ")" set       := path "=" (sum | set_add
-//   "(" path "," literal ")" | set_delete "(" path "," literal ")") sum       := operand { ("+" |
-//   "-") operand } returning := RETURNING (ALL | MODIFIED) (OLD | NEW) "*" where     := WHERE or or
-//   := and { OR and }          and := not { AND not }          not := { NOT } predicate predicate
-//   := operand [ comparator operand | [NOT] BETWEEN operand AND operand | [NOT] IN list | IS [NOT]
-//   (MISSING | NULL) ] list      := "[" operand { "," operand } "]", likewise in "( )" and "<< >>"
-//   operand   := literal | path | function "(" [ operand { "," operand } ] ")" | "(" or ")"      in
-//   sum: "(" sum ")" path      := name { "." name | "[" digits "]" | "[" string "]" } literal   :=
-//   string | [ "+" | "-" ] number | TRUE | FALSE | NULL | "?" | tuple
+//   select    := SELECT ("*" | path { "," path }) FROM name [ "." name ] [ where ]
+//                [ ORDER BY name [ASC | DESC] { "," ... } ]
+//   insert    := INSERT INTO name VALUE tuple
+//   update    := UPDATE name { SET set { "," set } | REMOVE path } [ where ] [ returning ]
+//   delete    := DELETE FROM name [ where ] [ returning ]
+//   exists    := EXISTS "(" select ")"
+//   set       := path "=" (sum | set_add "(" path "," literal ")"
+//              | set_delete "(" path "," literal ")")
+//   sum       := operand { ("+" | "-") operand }
+//   returning := RETURNING (ALL | MODIFIED) (OLD | NEW) "*"
+//   where     := WHERE or
+//   or        := and { OR and }
+//   and       := not { AND not }
+//   not       := { NOT } predicate
+//   predicate := operand [ comparator operand | [NOT] BETWEEN operand AND operand
+//              | [NOT] IN list | IS [NOT] (MISSING | NULL) ]
+//   list      := "[" operand { "," operand } "]", likewise in "( )" and "<< >>"
+//   operand   := literal | path | function "(" [ operand { "," operand } ] ")"
+//              | "(" or ")", in sum "(" sum ")"
+//   path      := name { "." name | "[" digits "]" | "[" string "]" }
+//   literal   := string | [ "+" | "-" ] number | TRUE | FALSE | NULL | "?" | tuple
 //              | "[" [ literal { "," literal } ] "]" | "<<" literal { "," literal } ">>"
 //   tuple     := "{" [ string ":" literal { "," string ":" literal } ] "}"
 #pragma once

@@ -1,8 +1,10 @@
 // For tests: values and items written short, to and from their encoding.
 //
-//   value := number | 'text' | x'bytes' | true | false | null | "[" values "]" | "{" fields "}" |
-//   "<" values ">" field := name ":" value              < > is a set, of the type of its members.
-//   An item is a map.
+//   value := number | 'text' | x'bytes' | true | false | null | "[" values "]"
+//          | "{" fields "}" | "<" values ">"
+//   field := name ":" value
+//
+// < > is a set, of the type of its members. An item is a map.
 #pragma once
 
 #include <map>

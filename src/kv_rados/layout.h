@@ -2,42 +2,52 @@
 // Internal to the room.
 //
 //   store object "stator"         xattr "format"   the words "stator-rados", a blank, the version
-//   in decimal
+//                                                  in decimal
 //                                 omap "opened"    the ledger name of the process that opened the
-//                                 store last, for people omap             name of a tablet -> map
-//                                 entry
+//                                                  store last, for people
+//                                 omap             name of a tablet -> map entry
 //   object "bulletin"             empty; processes watch it and send each other messages by it
 //   tablet object NAME "." PART   xattr "header"   says what it is; every operation compares it
 //                                 xattr "stamp"    stamp:8 of the last batch; every write compares
-//                                 it and raises it xattr "size"     bytes:8 keys:8 unsure:8; every
-//                                 write sets it, so whoever knows the stamp knows it omap cells
+//                                                  it and raises it
+//                                 xattr "size"     bytes:8 keys:8 unsure:8; every write sets it, so
+//                                                  whoever knows the stamp knows it
+//                                 omap             cells
 //
 //   NAME     = "catalog" | "items" | "log", ".", id of the tablet in 8 hexadecimal digits
 //   PART     = number of the part in decimal; 0 is the first
 //   entry    = 01 next:4 count:4 { part:4 text }      the number of the next part; the parts by
-//   their first routes (routing.h), the
-//                                                     first of which is ""
-//   header   = 01 space:1 id:4 part:4 epoch:8 fence:8 begin end given:16 state      routes in
-//   [begin, end), "" as end: no bound begin    = text           end = text           text =
-//   length:4 bytes given    = bytes:8 keys:8           of what left the part in splits and is still
-//   counted in "size" state    = 00                                    open
+//                                                     their first routes (routing.h), the first of
+//                                                     which is ""
+//   header   = 01 space:1 id:4 part:4 epoch:8 fence:8 begin end given:16 state
+//           routes in [begin, end), "" as end: no bound
+//   begin    = text           end = text           text = length:4 bytes
+//   given    = bytes:8 keys:8           of what left the part in splits and is still counted in
+//                                       "size"
+//   state    = 00                                    open
 //            | 01 child:4 text                       being copied: what is at `text` and beyond
-//            goes to a new part | 02 child:4                            has given that up, and has
-//            not removed it or is not yet known for it | 03 parent:4 owner until:8 copied      such
-//            a new part, before it is opened: who copies (a process), up to which stamp of
-//                                                    the parent its marks "m" and "n" are worked
-//                                                    off, and behind which cell copying goes on
-//                                                    ("" at first, "l" after the last)
+//                                                    goes to a new part
+//            | 02 child:4                            has given that up, and has not removed it or
+//                                                    is not yet known for it
+//            | 03 parent:4 owner until:8 copied      such a new part, before it is opened: who
+//                                                    copies (a process), up to which stamp of the
+//                                                    parent its marks "m" and "n" are worked off,
+//                                                    and behind which cell copying goes on ("" at
+//                                                    first, "l" after the last)
 //   owner    = text           copied = text
 //   cell     = "k" ordered  ->  stamp:8 01 rest      a value of the layer above, whose first 8
-//   bytes are its stamp
+//                                                    bytes are its stamp
 //            | "r" reversed ->                       empty; reverse order of the same keys, for
-//            RADOS lists forward only | "l" process  ->  seq:8 time:8         ledger: what a
-//            process wrote last, when (microseconds since the epoch) | "m" stamp ordered -> mark,
-//            while the part is being copied: the key changed | "n" stamp number  ->  text text the
-//            same: keys from the first text to the second were deleted
-//   stamp    = 16 hexadecimal digits (in cells "m" and "n")            number = 8 hexadecimal
-//   digits ordered  = { 00 as 02 01 | 01 as 02 02 | 02 as 02 03 | another byte as it is } 01
+//                                                    RADOS lists forward only
+//            | "l" process  ->  seq:8 time:8         ledger: what a process wrote last, when
+//                                                    (microseconds since the epoch)
+//            | "m" stamp ordered ->                  mark, while the part is being copied: the key
+//                                                    changed
+//            | "n" stamp number  ->  text text       the same: keys from the first text to the
+//                                                    second were deleted
+//   stamp    = 16 hexadecimal digits (in cells "m" and "n")
+//   number   = 8 hexadecimal digits
+//   ordered  = { 00 as 02 01 | 01 as 02 02 | 02 as 02 03 | another byte as it is } 01
 //   reversed = every byte b of `ordered` as 256 - b
 //   process  = 32 hexadecimal digits, drawn at random when an engine is opened
 //

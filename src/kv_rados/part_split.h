@@ -2,15 +2,19 @@
 // room.
 //
 //   1  the parent's header says: being copied, from a route on, to a child with a new number. From
-//   now on every writer marks what it
-//      changes there, in the same operation (cells "m" and "n"), for all compare the header.
+//      now on every writer marks what it changes there, in the same operation (cells "m" and "n"),
+//      for all compare the header.
 //   2  the child's object is made; its header says that it is being filled, by whom, and how far
-//   that has come 3  all cells that move are copied, some hundred kilobytes at a time 4  what is
-//   marked is copied again, in rounds, until little is left 5  the parent's header gives the routes
-//   up. Who is refused by it finds the child's number there, and waits for it. 6  what is marked by
-//   then is copied; the child's header says that it is open; its stamp is the parent's 7  the map
-//   of the store gets the child 8  the parent's cells that have moved are removed, and the marks 9
-//   the parent's header forgets the child
+//      that has come
+//   3  all cells that move are copied, some hundred kilobytes at a time
+//   4  what is marked is copied again, in rounds, until little is left
+//   5  the parent's header gives the routes up. Who is refused by it finds the child's number
+//      there, and waits for it.
+//   6  what is marked by then is copied; the child's header says that it is open; its stamp is the
+//      parent's
+//   7  the map of the store gets the child
+//   8  the parent's cells that have moved are removed, and the marks
+//   9  the parent's header forgets the child
 //
 // Each step changes one object under its exact header, whose epoch rises, so a late or repeated
 // operation does nothing. All that is known of a split stands in the two headers. Whoever claims

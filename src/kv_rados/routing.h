@@ -5,10 +5,10 @@
 // itself:
 //   catalog   a tablet has one part
 //   items     the key without its first byte, its kind. All kinds of a partition key (the item, its
-//   collection's size, entries of local
-//             indexes) begin with the same 16 bytes then, the hash, and where there are more kinds
-//             than items no boundary lies inside a hash. Counters (kind 02) have no hash and no
-//             route: each part has one of its own, and a read adds them up.
+//             collection's size, entries of local indexes) begin with the same 16 bytes then, the
+//             hash, and where there are more kinds than items no boundary lies inside a hash.
+//             Counters (kind 02) have no hash and no route: each part has one of its own, and a
+//             read adds them up.
 //   log       the key
 // Keys of the engine above (FF kind K id:16) stand beside what they are about: they have the route
 // of K.

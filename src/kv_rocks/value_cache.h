@@ -3,10 +3,9 @@
 //
 // It never shows a value that was replaced by a durable one:
 //  - BeginChange takes a key out before the write that changes it, and keeps it out until
-//  EndChange;
+//    EndChange;
 //  - a reader that missed may put in what it read from RocksDB only if no change of its shard has
-//  ended since it looked, for
-//    otherwise what it read may be older than that change.
+//    ended since it looked, for otherwise what it read may be older than that change.
 // So a read that hits sees a value whose successor, if any, is not visible in RocksDB yet.
 //
 // It keeps whole ranges as well, as long as they lie within one prefix, under the same two rules

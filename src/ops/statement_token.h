@@ -2,8 +2,9 @@
 //
 //   token := base64(version statement range key check)      version := 0x01
 //   statement := digest of statement and parameters, 16 bytes        range := varint, which of the
-//   statement's ranges key := the LastEvaluatedKey, an encoded item                      check :=
-//   digest of all before, 16 bytes
+//                                                                    statement's ranges
+//   key := the LastEvaluatedKey, an encoded item                      check := digest of all
+//                                                                     before, 16 bytes
 #pragma once
 
 #include <optional>

@@ -3,9 +3,10 @@
 //
 //   GET    /_stator/throttling               {"mode":"observe","tables":{"votes":"enforce"}}
 //   PUT    /_stator/throttling               {"mode":"enforce"}: all tables without a mode of their
-//   own GET    /_stator/tables/NAME/throttling   {"mode":"enforce"} PUT
-//   /_stator/tables/NAME/throttling   {"mode":"enforce"}; the table need not exist yet DELETE
-//   /_stator/tables/NAME/throttling   as all others
+//                                            own
+//   GET    /_stator/tables/NAME/throttling   {"mode":"enforce"}
+//   PUT    /_stator/tables/NAME/throttling   {"mode":"enforce"}; the table need not exist yet
+//   DELETE /_stator/tables/NAME/throttling   as all others
 #pragma once
 
 #include <optional>

@@ -7,7 +7,7 @@
 // Where several processes share the store, also:
 //
 //   "version"            -> names of the latest changes, the last one first, 8 bytes each: written
-//   with every change of the
+//                        with every change of the
 //                           entries above, whose guard it is, so that its stamp is the catalog's
 //                           version
 //   "dropped/" tablet id -> tablets that were given up, { space:1 id:4 } big-endian: until they are

@@ -4,28 +4,26 @@
 //   key      := item | counter | collection | local
 //   item     := 0x01 hash partition [ sort ]
 //   counter  := 0x02 name                       "count" (items) and "bytes" (their sizes by
-//   DynamoDB's rules); of a local
-//                                               index "count." number and "bytes." number, number
-//                                               in decimal
+//                                               DynamoDB's rules); of a local index "count." number
+//                                               and "bytes." number, number in decimal
 //   collection := 0x03 hash partition           counter: bytes of the items with this partition key
-//   value and of their entries
-//                                               in local indexes; only in tables that have some
+//                                               value and of their entries in local indexes; only
+//                                               in tables that have some
 //   local    := (0x10 + number) hash partition component [ tail ]      entry of local index
-//   `number`: its sort key, then the
-//                                                                      item's sort key
+//                                                                      `number`: its sort key, then
+//                                                                      the item's sort key
 //   hash     := XXH3-128 of `partition`, 16 bytes big-endian (high half first)
 //   partition := component                      self-delimiting
 //   sort     := tail                            the rest of the key
 //   component := S or B: bytes with 0x00 written as 0x00 0xff, then 0x00 0x01;  N: sortable number
-//   (model/number.cc) tail      := S or B: the bytes as they are;  N: sortable number
+//   (model/number.cc)
+//   tail      := S or B: the bytes as they are;  N: sortable number
 //
 // A global index has a tablet of its own (same ids, same space), with counters "count" and "bytes":
 //
-//   global   := 0x01 hash component{1,4} component{0,4} component [ tail ]   the index's partition
-//   attributes, which `hash` is
-//                                                                            of, its sort
-//                                                                            attributes, the item's
-//                                                                            key
+//   global   := 0x01 hash component{1,4} component{0,4} component [ tail ]
+//           the index's partition attributes, which `hash` is of, its sort attributes, the item's
+//           key
 //
 // Every entry ends with the item's own key, so that items with equal index keys have entries of
 // their own.

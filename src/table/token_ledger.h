@@ -4,7 +4,7 @@
 //   tablet := Space::kLog, id 0
 //   key    := period token                 period: time / kTokenLifeMicros, 8 bytes big-endian
 //   value  := stamp format time record     see item_value.h; time: microseconds since the epoch, 8
-//   bytes little-endian
+//                                          bytes little-endian
 //
 // An entry that is still valid stands in the present period or in the one before: two point reads
 // find it. The first entry of a period takes all older periods away with one range delete, so that

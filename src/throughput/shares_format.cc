@@ -6,9 +6,11 @@
 //   tick     := micros list(tablet use let-pass{2} list(range use list(bound)))
 //   use      := used{2} refused{2}
 //   record   := session answers valid-micros generation confirmed grant (0 | 1 grant)
-//   units-by-tablet grant    := base list(tablet (0 | 1 part{2}) list(range part{2})) plan     :=
-//   allocator round units-by-tablet list(tablet ready{2} list(bound)) units-by-tablet :=
-//   list(tablet real{2}) range    := bound (0 bound | 1)         1: to the end of the hash space
+//            units-by-tablet
+//   grant    := base list(tablet (0 | 1 part{2}) list(range part{2}))
+//   plan     := allocator round units-by-tablet list(tablet ready{2} list(bound))
+//   units-by-tablet := list(tablet real{2})
+//   range    := bound (0 bound | 1)         1: to the end of the hash space
 //   bound    := hash sort
 #include "throughput/number_codec.h"
 #include "throughput/shares.h"
