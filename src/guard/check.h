@@ -1,0 +1,135 @@
+// Decides whether the caller of one request may do what the request asks for.
+//
+// The request is authorized when its types and constraints are known and before any table is
+// touched, once for each (action, resource) that it names. Condition keys are computed only if a
+// policy that applies reads them.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "access/authorize.h"
+#include "access/caller.h"
+#include "access/catalogue.h"
+#include "access/verifier.h"
+#include "base/result.h"
+#include "base/unique_function.h"
+#include "guard/gate.h"
+#include "guard/judgement.h"
+#include "ops/context.h"
+#include "table/store.h"
+
+namespace stator::guard {
+
+// The values that a request has for DynamoDB's condition keys, and for those of tags.
+struct RequestKeys {
+  // By position in the partition key, which may have several attributes; absent: not known.
+  std::array<std::optional<std::vector<std::string>>, 4> partition_values;
+  std::optional<std::vector<std::string>> attributes;
+  std::string_view select;  // this and the next three: empty if the request has none
+  std::string_view return_values;
+  std::string_view return_consumed_capacity;
+  std::string_view enclosing_operation;
+  std::optional<bool> full_table_scan;
+  std::vector<std::pair<std::string_view, std::string_view>> request_tags;
+  std::vector<std::pair<std::string_view, std::string_view>> resource_tags;  // not of tables
+  // Values of further keys that are not lists: those of iam: and sts:.
+  std::vector<std::pair<access::ContextKey, std::string_view>> texts;
+  std::optional<std::vector<std::string_view>> tag_keys;
+  // A request that no operation will serve: an expression that is none, a table that is missing.
+  // Its keys are not known, so callers who would be allowed get this error.
+  std::optional<Error> error;
+
+  void AddAttribute(std::string_view name);
+  void AddAttributes(const std::vector<std::string>& names);
+  // Keeps the first error.
+  void SetError(Error found) {
+    if (!error) error = std::move(found);
+  }
+};
+
+// Returns the name in "arn:...:table/NAME" and "arn:...:table/NAME/index/I", whose tags the
+// resource has; empty for other resources. Streams have tags of their own, and none so far.
+std::string_view TaggedTable(std::string_view arn);
+// Returns the policy of the table or stream of an ARN; an index has its table's. `source` may be
+// null.
+AttachedPolicy FindAttached(const ResourcePolicySource* source, const ops::Environment& environment,
+                            std::string_view arn);
+
+// The index of an action that is in the catalogue.
+access::ActionId ActionNamed(std::string_view name);
+
+// One request, on one thread. The views that it is made of must outlive it.
+class Check {
+ public:
+  // `http` and `peer` may be asked for aws:UserAgent and aws:SourceIp.
+  Check(Gate& gate, access::VerifiedRequest verified, const ops::Environment& env,
+        std::string_view operation, const access::HttpRequestView& http, const Peer* peer)
+      : gate_(gate),
+        verified_(std::move(verified)),
+        env_(env),
+        operation_(operation),
+        http_(http),
+        peer_(peer) {}
+
+  const ops::Environment& env() const { return env_; }
+  const Gate& gate() const { return gate_; }
+  std::string_view operation() const { return operation_; }
+  // Null with Mode::kWarn if the signature did not verify: then everything is allowed.
+  const access::Caller* caller() const {
+    return verified_.credential == nullptr ? nullptr : verified_.credential->caller.get();
+  }
+  const access::VerifiedRequest& verified() const { return verified_; }
+  // Tells `judgements` of each decision from now on; null: nothing is told. It must outlive the
+  // check.
+  void TellOf(Judgements* judgements) { judgements_ = judgements; }
+  // The last denial.
+  const std::optional<Judgement>& denial() const { return denial_; }
+  const access::HttpRequestView& http() const { return http_; }
+  const Peer* peer() const { return peer_; }
+
+  // Returns the ARN of the table, index or stream that this server takes a name or an ARN for. It
+  // serves the same table whatever account and Region an ARN names.
+  std::string ArnOf(std::string_view name_or_arn) const;
+  // Returns the table of a name or an ARN; null if there is none.
+  table::TablePtr FindTable(std::string_view name_or_arn) const;
+  // Sets the keys that `wanted` has.
+  using Fill = FunctionRef<void(access::KeySet wanted, RequestKeys* keys)>;
+  // OK if the caller may perform `action` on `resource`, an ARN or "*". kAccessDenied with the
+  // service's message, or the error that `fill` found.
+  Status Require(access::ActionId action, std::string_view resource, Fill fill);
+  Status Require(access::ActionId action, std::string_view resource);
+  // Decides as above, with the policy of the resource.
+  Status Require(access::ActionId action, std::string_view resource, const AttachedPolicy& attached,
+                 Fill fill);
+  // Returns whether the resource would allow the action if it had this policy.
+  bool WouldAllow(access::ActionId action, std::string_view resource,
+                  const AttachedPolicy& attached);
+  // Denies in the name of an action that is not in the catalogue.
+  Status DenyUnknown(std::string_view action, std::string_view resource);
+
+ private:
+  access::Decision Decide(access::ActionId action, std::string_view resource,
+                          const AttachedPolicy& attached, Fill fill, RequestKeys* keys);
+  void SetGlobalKeys(access::KeySet wanted, access::RequestContext* context);
+
+  Gate& gate_;
+  const access::VerifiedRequest verified_;
+  const ops::Environment& env_;
+  const std::string_view operation_;
+  const access::HttpRequestView& http_;
+  const Peer* const peer_;
+  Judgements* judgements_ = nullptr;
+  std::optional<Judgement> denial_;
+  // Texts that the context's views look at.
+  std::string current_time_;
+  std::string epoch_time_;
+  std::string source_ip_;
+};
+
+}  // namespace stator::guard

@@ -1,0 +1,79 @@
+// The authorizations that each operation needs: which actions on which resources, with which
+// condition keys.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "guard/check.h"
+#include "ops/requests.h"
+#include "ops/resource_policies.h"
+
+namespace stator::guard {
+
+// Each returns OK, kAccessDenied, or the error of a request that no operation will serve.
+Status AuthorizeRequest(Check& check, const ops::GetItemRequest& request);
+Status AuthorizeRequest(Check& check, const ops::PutItemRequest& request);
+Status AuthorizeRequest(Check& check, const ops::UpdateItemRequest& request);
+Status AuthorizeRequest(Check& check, const ops::DeleteItemRequest& request);
+Status AuthorizeRequest(Check& check, const ops::QueryRequest& request);
+Status AuthorizeRequest(Check& check, const ops::ScanRequest& request);
+Status AuthorizeRequest(Check& check, const ops::BatchGetItemRequest& request);
+Status AuthorizeRequest(Check& check, const ops::BatchWriteItemRequest& request);
+Status AuthorizeRequest(Check& check, const ops::TransactGetItemsRequest& request);
+Status AuthorizeRequest(Check& check, const ops::TransactWriteItemsRequest& request);
+Status AuthorizeRequest(Check& check, const ops::ExecuteStatementRequest& request);
+Status AuthorizeRequest(Check& check, const ops::BatchExecuteStatementRequest& request);
+Status AuthorizeRequest(Check& check, const ops::ExecuteTransactionRequest& request);
+Status AuthorizeRequest(Check& check, const ops::CreateTableRequest& request);
+Status AuthorizeRequest(Check& check, const ops::PutResourcePolicyRequest& request);
+Status AuthorizeRequest(Check& check, const ops::TagResourceRequest& request);
+Status AuthorizeRequest(Check& check, const ops::UntagResourceRequest& request);
+Status AuthorizeRequest(Check& check, const ops::DescribeContributorInsightsRequest& request);
+Status AuthorizeRequest(Check& check, const ops::UpdateContributorInsightsRequest& request);
+Status AuthorizeRequest(Check& check, const ops::GetRecordsRequest& request);
+
+// Requires the action named like the operation on the resource of that name or ARN; "*" where the
+// action has no resources. An operation that is not in the catalogue is for the root user alone.
+Status AuthorizeNamed(Check& check, std::string_view name_or_arn);
+// The rights that a restored table's items need beside the action on the backup.
+Status AuthorizeRestoreTarget(Check& check, std::string_view table_name);
+
+// Returns the member of a request that says what it is about; empty if there is none.
+template <typename Request>
+std::string_view SubjectOf(const Request& request) {
+  if constexpr (requires { std::string_view(request.table_name); }) {
+    return request.table_name;
+  } else if constexpr (requires { std::string_view(request.resource_arn); }) {
+    return request.resource_arn;
+  } else if constexpr (requires { std::string_view(request.stream_arn); }) {
+    return request.stream_arn;
+  } else if constexpr (requires { std::string_view(request.table_arn); }) {
+    return request.table_arn;
+  } else if constexpr (requires { std::string_view(request.backup_arn); }) {
+    return request.backup_arn;
+  } else if constexpr (requires { std::string_view(request.export_arn); }) {
+    return request.export_arn;
+  } else if constexpr (requires { std::string_view(request.import_arn); }) {
+    return request.import_arn;
+  } else {
+    return {};
+  }
+}
+
+// Authorizes any typed request: by its own function above, else by the operation's name.
+template <typename Request>
+Status Authorize(Check& check, const Request& request) {
+  if (check.caller() == nullptr) return OkStatus();
+  if constexpr (requires { AuthorizeRequest(check, request); }) {
+    return AuthorizeRequest(check, request);
+  } else {
+    const Status named = AuthorizeNamed(check, SubjectOf(request));
+    if (!named.ok()) return named;
+    if constexpr (requires { std::string_view(request.target_table_name); })
+      return AuthorizeRestoreTarget(check, request.target_table_name);
+    return OkStatus();
+  }
+}
+
+}  // namespace stator::guard
