@@ -1,0 +1,75 @@
+// The APIs of IAM and STS, in the Query protocol: forms in, XML out.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "access/verifier.h"
+#include "audit/trail.h"
+#include "guard/check.h"
+#include "guard/gate.h"
+#include "iam/form.h"
+#include "identity/identities.h"
+#include "ops/context.h"
+
+namespace stator::iam {
+
+struct Reply {
+  int status = 200;
+  std::string body;        // XML
+  std::string request_id;  // that the body shows
+  std::string error;       // the error's code; empty: none
+  std::string message;     // of the error
+};
+
+// A call whose signature was verified.
+struct Prepared {
+  std::string action;  // "CreateUser"
+  bool sts = false;
+  Form form;
+  access::VerifiedRequest verified;
+};
+
+// Thread-safe.
+class Service {
+ public:
+  // `gate` must refuse: with a gate that only warns, everyone could make keys. `audit` takes a
+  // record of each call; null: there is no audit log. All must outlive the service.
+  Service(identity::Identities& identities, guard::Gate& gate, const ops::Environment& environment,
+          audit::Trail* audit = nullptr);
+  ~Service();
+
+  // True for a request of the Query protocol: a form that is posted to "/", or a GET of "/" with
+  // an Action in its query.
+  static bool Owns(std::string_view method, std::string_view target, std::string_view content_type);
+
+  // Reads and verifies a request; never blocks. The error is for RenderError.
+  Result<Prepared> Prepare(const access::HttpRequestView& http, const guard::Peer* peer = nullptr);
+  // Reads a call of IAM that no request made: `form` as Form::Parse reads it, `caller` as it is.
+  // The error is for people.
+  Result<Prepared> PrepareLocal(std::string_view form,
+                                std::shared_ptr<const access::Caller> caller);
+  // Authorizes the call and performs it. Blocks on the store and, for a change, on the audit log.
+  Reply Run(Prepared call, const access::HttpRequestView& http, const guard::Peer* peer);
+  // Returns the reply of a call that was not prepared.
+  Reply RenderError(const Error& error, bool sts) const;
+
+ private:
+  struct Entry;
+
+  Result<std::string> Perform(Prepared& call, const access::HttpRequestView& http,
+                              const guard::Peer* peer, guard::Judgements* judgements);
+  Reply Render(const Prepared& call, const Result<std::string>& result) const;
+  std::string RequestId() const;
+  const Entry& EntryOf(const Prepared& call) const;
+
+  identity::Identities& identities_;
+  guard::Gate& gate_;
+  const ops::Environment& environment_;
+  audit::Trail* const audit_;
+  std::map<std::string, Entry, std::less<>> entries_;  // by "iam:CreateUser"
+};
+
+}  // namespace stator::iam

@@ -1,0 +1,349 @@
+// IAM and STS over a store in memory, with signed requests.
+#include "iam/service.h"
+
+#include <gtest/gtest.h>
+
+#include "access/sigv4.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "iam/form.h"
+#include "kv/memory_engine.h"
+#include "table/store.h"
+
+namespace stator::iam {
+namespace {
+
+constexpr char kAccount[] = "111122223333";
+
+TEST(Form, ReadsListsAndTags) {
+  const Form form = Form::Parse(
+                        "Action=X&Tags.member.1.Key=a+b&Tags.member.1.Value=%3D&"
+                        "L.member.1=x&L.member.2=y&L.member.4=z&Empty=")
+                        .value();
+  EXPECT_EQ(form.Get("Action"), "X");
+  EXPECT_EQ(form.Tags(), (std::vector<access::Tag>{{"a b", "="}}));
+  EXPECT_EQ(form.List("L").size(), 2u);
+  EXPECT_TRUE(form.Find("Empty"));
+  EXPECT_FALSE(form.Find("Missing"));
+  EXPECT_FALSE(Form::Parse("A=1&A=2").ok());
+  std::string many;
+  for (size_t i = 0; i <= Form::kMaxParameters; ++i) many += "&p" + std::to_string(i) + "=1";
+  EXPECT_FALSE(Form::Parse(many).ok());
+  EXPECT_FALSE(Form::Parse(std::string(Form::kMaxBytes + 1, 'a')).ok());
+}
+
+struct KeyOf {
+  std::string id;
+  std::string secret;
+  std::string token = {};
+};
+
+class IamTest : public testing::Test {
+ protected:
+  IamTest()
+      : store_(table::Store::Open(engine_, clock_, workers_).value()),
+        env_{*store_, clock_, seeded_, workers_, {}} {
+    SetLogLevel(LogLevel::kOff);
+    Open();
+  }
+  ~IamTest() override {
+    workers_.Stop();
+    SetLogLevel(LogLevel::kInfo);
+  }
+
+  identity::Identities::Options Options() {
+    identity::Identities::Options options;
+    options.account = kAccount;
+    options.root = identity::KeyPair{root_.id, root_.secret};
+    options.keyring = std::make_shared<access::Keyring>(
+        access::Keyring::FromKeys({std::string(32, 'm')}).value());
+    return options;
+  }
+  // Opens the identities anew, as a server that starts does.
+  void Open() {
+    service_.reset();
+    gate_.reset();
+    identities_ = identity::Identities::Open(engine_, clock_, random_, Options()).value();
+    gate_ = std::make_unique<guard::Gate>(
+        clock_, *identities_,
+        guard::Gate::Options{guard::Mode::kEnforce, kAccount, "us-east-1", "dummy"});
+    service_ = std::make_unique<Service>(*identities_, *gate_, env_);
+  }
+
+  Reply Ask(const KeyOf& key, const std::string& form, bool sts = false) {
+    const std::string body = form + (sts ? "&Version=2011-06-15" : "&Version=2010-05-08");
+    std::vector<access::OwnedHeader> headers = {
+        {"Host", "localhost"}, {"Content-Type", "application/x-www-form-urlencoded"}};
+    access::SigningOptions options;
+    options.region = "us-east-1";
+    options.service = sts ? "sts" : "iam";
+    options.now_micros = clock_.NowMicros();
+    access::SignRequest({key.id, key.secret, key.token}, options, "POST", "/", body, &headers);
+    std::vector<access::HeaderLine> lines;
+    for (const access::OwnedHeader& header : headers) lines.push_back({header.name, header.value});
+    const access::HttpRequestView http{"POST", "/", lines, body};
+    Result<Prepared> prepared = service_->Prepare(http);
+    if (!prepared.ok()) return service_->RenderError(prepared.error(), sts);
+    return service_->Run(*std::move(prepared), http, nullptr);
+  }
+  std::string Ok(const std::string& form, bool sts = false) {
+    const Reply reply = Ask(root_, form, sts);
+    EXPECT_EQ(reply.status, 200) << form << ": " << reply.body;
+    return reply.body;
+  }
+  void ExpectError(const Reply& reply, int status, const std::string& code,
+                   const std::string& text = "") {
+    EXPECT_EQ(reply.status, status) << reply.body;
+    EXPECT_NE(reply.body.find("<Code>" + code + "</Code>"), std::string::npos) << reply.body;
+    EXPECT_NE(reply.body.find(text), std::string::npos) << reply.body;
+  }
+  static std::string Between(const std::string& text, const std::string& element) {
+    const size_t begin = text.find("<" + element + ">");
+    if (begin == std::string::npos) return "";
+    const size_t start = begin + element.size() + 2;
+    return text.substr(start, text.find("</" + element + ">", start) - start);
+  }
+  KeyOf NewKey(const std::string& user) {
+    const std::string body = Ok("Action=CreateAccessKey&UserName=" + user);
+    return {Between(body, "AccessKeyId"), Between(body, "SecretAccessKey")};
+  }
+  static std::string Document(const std::string& statements) {
+    std::string out;
+    access::AppendUriEncoded(R"({"Version":"2012-10-17","Statement":[)" + statements + "]}", false,
+                             &out);
+    return out;
+  }
+
+  kv::MemoryEngine engine_;
+  ManualClock clock_;
+  SeededRandom seeded_{1};
+  access::SystemSecureRandom random_;
+  WorkerPool workers_{1, 100};
+  std::unique_ptr<table::Store> store_;
+  ops::Environment env_;
+  const KeyOf root_{"AKIAROOTROOTROOTROOT", "root's secret"};
+  std::unique_ptr<identity::Identities> identities_;
+  std::unique_ptr<guard::Gate> gate_;
+  std::unique_ptr<Service> service_;
+};
+
+TEST_F(IamTest, UsersAndKeysSurviveARestart) {
+  const std::string created = Ok("Action=CreateUser&UserName=alice&Path=/team/");
+  EXPECT_EQ(Between(created, "Arn"), "arn:aws:iam::111122223333:user/team/alice");
+  EXPECT_TRUE(Between(created, "UserId").starts_with("AIDA"));
+  ExpectError(Ask(root_, "Action=CreateUser&UserName=ALICE"), 409, "EntityAlreadyExists",
+              "User with name ALICE already exists.");
+  const KeyOf key = NewKey("alice");
+  EXPECT_EQ(key.secret.size(), 40u);
+  Open();
+  const Reply who = Ask(key, "Action=GetCallerIdentity", true);
+  EXPECT_EQ(Between(who.body, "Arn"), "arn:aws:iam::111122223333:user/team/alice");
+  // The secret stands nowhere in the store.
+  bool found = false;
+  ASSERT_TRUE(engine_
+                  .Scan({identity::kIdentityTablet, "", ""}, kv::Tier::kAny,
+                        [&](std::string_view, std::string_view value) {
+                          found = found || value.find(key.secret) != std::string_view::npos;
+                          return true;
+                        })
+                  .ok());
+  EXPECT_FALSE(found);
+  Ok("Action=UpdateAccessKey&UserName=alice&Status=Inactive&AccessKeyId=" + key.id);
+  ExpectError(Ask(key, "Action=GetCallerIdentity", true), 403, "InvalidClientTokenId");
+  ExpectError(Ask(root_, "Action=DeleteUser&UserName=alice"), 409, "DeleteConflict",
+              "must delete access keys first");
+  Ok("Action=DeleteAccessKey&UserName=alice&AccessKeyId=" + key.id);
+  Ok("Action=DeleteUser&UserName=alice");
+  ExpectError(Ask(root_, "Action=GetUser&UserName=alice"), 404, "NoSuchEntity",
+              "The user with name alice cannot be found.");
+}
+
+TEST_F(IamTest, KeysPerUserAreLimited) {
+  Ok("Action=CreateUser&UserName=alice");
+  NewKey("alice");
+  NewKey("alice");
+  ExpectError(Ask(root_, "Action=CreateAccessKey&UserName=alice"), 409, "LimitExceeded",
+              "Cannot exceed quota for AccessKeysPerUser: 2");
+}
+
+TEST_F(IamTest, RightsComeFromUsersGroupsAndManagedPolicies) {
+  Ok("Action=CreateUser&UserName=alice");
+  const KeyOf alice = NewKey("alice");
+  ExpectError(Ask(alice, "Action=ListUsers"), 403, "AccessDenied",
+              "because no identity-based policy allows the iam:ListUsers action");
+  Ok("Action=CreateGroup&GroupName=readers");
+  Ok("Action=PutGroupPolicy&GroupName=readers&PolicyName=p&PolicyDocument=" +
+     Document(R"({"Effect":"Allow","Action":"iam:List*","Resource":"*"})"));
+  Ok("Action=AddUserToGroup&GroupName=readers&UserName=alice");
+  EXPECT_EQ(Ask(alice, "Action=ListUsers").status, 200);
+  ExpectError(Ask(root_, "Action=DeleteGroup&GroupName=readers"), 409, "DeleteConflict");
+  const std::string policy =
+      Ok("Action=CreatePolicy&PolicyName=no-lists&PolicyDocument=" +
+         Document(R"({"Effect":"Deny","Action":"iam:ListUsers","Resource":"*"})"));
+  const std::string arn = Between(policy, "Arn");
+  Ok("Action=AttachUserPolicy&UserName=alice&PolicyArn=" + arn);
+  ExpectError(Ask(alice, "Action=ListUsers"), 403, "AccessDenied", "with an explicit deny");
+  Ok("Action=CreatePolicyVersion&SetAsDefault=true&PolicyArn=" + arn +
+     "&PolicyDocument=" + Document(R"({"Effect":"Deny","Action":"iam:ListRoles","Resource":"*"})"));
+  EXPECT_EQ(Ask(alice, "Action=ListUsers").status, 200);
+  ExpectError(Ask(root_, "Action=DeletePolicy&PolicyArn=" + arn), 409, "DeleteConflict");
+  ExpectError(Ask(root_, "Action=DeletePolicyVersion&VersionId=v2&PolicyArn=" + arn), 409,
+              "DeleteConflict", "Cannot delete the default version of a policy.");
+  ExpectError(
+      Ask(root_, "Action=AttachUserPolicy&UserName=alice&PolicyArn=arn:aws:iam::1:policy/x"), 404,
+      "NoSuchEntity", "does not exist or is not attachable");
+}
+
+TEST_F(IamTest, DelegatedAdministratorsStayInTheirBoundary) {
+  Ok("Action=CreateUser&UserName=admin");
+  const KeyOf admin = NewKey("admin");
+  const std::string boundary =
+      Between(Ok("Action=CreatePolicy&PolicyName=limit&PolicyDocument=" +
+                 Document(R"({"Effect":"Allow","Action":"dynamodb:*","Resource":"*"})")),
+              "Arn");
+  Ok("Action=PutUserPolicy&UserName=admin&PolicyName=p&PolicyDocument=" +
+     Document(R"({"Effect":"Allow","Action":["iam:CreateUser","iam:PutUserPolicy"],"Resource":"*",
+                  "Condition":{"StringEquals":{"iam:PermissionsBoundary":")" +
+              boundary + R"("}}})"));
+  ExpectError(Ask(admin, "Action=CreateUser&UserName=free"), 403, "AccessDenied");
+  EXPECT_EQ(Ask(admin, "Action=CreateUser&UserName=bound&PermissionsBoundary=" + boundary).status,
+            200);
+  const std::string all = Document(R"({"Effect":"Allow","Action":"*","Resource":"*"})");
+  EXPECT_EQ(
+      Ask(admin, "Action=PutUserPolicy&UserName=bound&PolicyName=p&PolicyDocument=" + all).status,
+      200);
+  ExpectError(Ask(admin, "Action=PutUserPolicy&UserName=admin&PolicyName=q&PolicyDocument=" + all),
+              403, "AccessDenied");
+}
+
+TEST_F(IamTest, RolesAreAssumedByThoseThatTheyTrust) {
+  Ok("Action=CreateUser&UserName=alice");
+  Ok("Action=CreateUser&UserName=mallory");
+  const KeyOf alice = NewKey("alice");
+  const KeyOf mallory = NewKey("mallory");
+  Ok("Action=CreateRole&RoleName=writer&AssumeRolePolicyDocument=" +
+     Document(
+         R"({"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::111122223333:user/alice"},"Action":"sts:AssumeRole",
+             "Condition":{"StringEquals":{"sts:ExternalId":"42"}}})"));
+  Ok("Action=PutRolePolicy&RoleName=writer&PolicyName=p&PolicyDocument=" +
+     Document(R"({"Effect":"Allow","Action":["iam:ListUsers","iam:ListRoles"],"Resource":"*"})"));
+  const std::string assume =
+      "Action=AssumeRole&RoleSessionName=s1&RoleArn=arn:aws:iam::111122223333:role/writer";
+  ExpectError(Ask(alice, assume, true), 403, "AccessDenied");
+  ExpectError(Ask(mallory, assume + "&ExternalId=42", true), 403, "AccessDenied");
+  const Reply missing =
+      Ask(mallory,
+          "Action=AssumeRole&RoleSessionName=s1&RoleArn=arn:aws:iam::111122223333:role/none", true);
+  ExpectError(missing, 403, "AccessDenied");
+  const Reply given = Ask(alice, assume + "&ExternalId=42", true);
+  ASSERT_EQ(given.status, 200) << given.body;
+  const KeyOf session{Between(given.body, "AccessKeyId"), Between(given.body, "SecretAccessKey"),
+                      Between(given.body, "SessionToken")};
+  EXPECT_EQ(Between(Ask(session, "Action=GetCallerIdentity", true).body, "Arn"),
+            "arn:aws:sts::111122223333:assumed-role/writer/s1");
+  EXPECT_EQ(Ask(session, "Action=ListUsers").status, 200);
+  ExpectError(Ask(session, "Action=ListGroups"), 403, "AccessDenied");
+  // A session policy narrows.
+  const Reply narrowed =
+      Ask(alice,
+          assume + "&ExternalId=42&Policy=" +
+              Document(R"({"Effect":"Allow","Action":"iam:ListRoles","Resource":"*"})"),
+          true);
+  const KeyOf narrow{Between(narrowed.body, "AccessKeyId"),
+                     Between(narrowed.body, "SecretAccessKey"),
+                     Between(narrowed.body, "SessionToken")};
+  EXPECT_EQ(Ask(narrow, "Action=ListRoles").status, 200);
+  ExpectError(Ask(narrow, "Action=ListUsers"), 403, "AccessDenied", "session policy");
+  ExpectError(Ask({session.id, session.secret, narrow.token}, "Action=ListUsers"), 403,
+              "InvalidClientTokenId");
+  ExpectError(Ask(alice, assume + "&ExternalId=42&DurationSeconds=7200", true), 400,
+              "ValidationError", "MaxSessionDuration");
+  clock_.AdvanceMicros(3601 * int64_t{1'000'000});
+  ExpectError(Ask(session, "Action=ListUsers"), 403, "ExpiredToken");
+}
+
+TEST_F(IamTest, BadDocumentsAreRefused) {
+  Ok("Action=CreateUser&UserName=alice");
+  const std::string put = "Action=PutUserPolicy&UserName=alice&PolicyName=p&PolicyDocument=";
+  ExpectError(Ask(root_, put + "nonsense"), 400, "MalformedPolicyDocument");
+  ExpectError(Ask(root_, put + Document(R"({"Effect":"Allow","Action":"*"})")), 400,
+              "MalformedPolicyDocument");
+  std::string many;
+  for (int i = 0; i < 100; ++i) {
+    many += (i == 0 ? "" : ",") +
+            std::string(R"({"Effect":"Allow","Action":"dynamodb:GetItem","Resource":"*"})");
+  }
+  ExpectError(Ask(root_, put + Document(many)), 409, "LimitExceeded",
+              "Maximum policy size of 2048 bytes exceeded for user alice");
+  EXPECT_EQ(Ok("Action=ListUserPolicies&UserName=alice").find("<member>"), std::string::npos);
+  ExpectError(Ask(root_, "Action=CreateUser&UserName=a/b"), 400, "ValidationError");
+  ExpectError(Ask(root_, "Action=NoSuchCall"), 400, "InvalidAction");
+}
+
+TEST_F(IamTest, SimulationNamesTheDecidingPolicy) {
+  Ok("Action=CreateUser&UserName=alice");
+  Ok("Action=PutUserPolicy&UserName=alice&PolicyName=own&PolicyDocument=" +
+     Document(R"({"Sid":"Mine","Effect":"Allow","Action":"dynamodb:GetItem","Resource":"*",
+                  "Condition":{"ForAllValues:StringEquals":{"dynamodb:LeadingKeys":["${aws:username}"]}}})"));
+  const std::string ask =
+      "Action=SimulatePrincipalPolicy&PolicySourceArn=arn:aws:iam::111122223333:user/alice"
+      "&ActionNames.member.1=dynamodb:GetItem&ActionNames.member.2=dynamodb:PutItem"
+      "&ContextEntries.member.1.ContextKeyName=dynamodb:LeadingKeys"
+      "&ContextEntries.member.1.ContextKeyType=stringList"
+      "&ContextEntries.member.1.ContextKeyValues.member.1=";
+  const std::string own = Ok(ask + "alice");
+  EXPECT_NE(own.find("<EvalDecision>allowed</EvalDecision>"), std::string::npos) << own;
+  EXPECT_NE(own.find("<EvalDecision>implicitDeny</EvalDecision>"), std::string::npos) << own;
+  EXPECT_NE(own.find("own of arn:aws:iam::111122223333:user/alice"), std::string::npos) << own;
+  EXPECT_EQ(Ok(ask + "bob").find("allowed</EvalDecision>"), std::string::npos);
+}
+
+TEST_F(IamTest, PagesOfLists) {
+  for (int i = 0; i < 7; ++i) Ok("Action=CreateUser&UserName=user" + std::to_string(i));
+  std::string marker;
+  int seen = 0;
+  for (int page = 0; page < 4; ++page) {
+    const std::string body =
+        Ok("Action=ListUsers&MaxItems=3" + (marker.empty() ? "" : "&Marker=" + marker));
+    for (size_t at = 0; (at = body.find("<UserName>", at)) != std::string::npos; ++at) ++seen;
+    marker = Between(body, "Marker");
+    if (marker.empty()) break;
+  }
+  EXPECT_EQ(seen, 7);
+  ExpectError(Ask(root_, "Action=ListUsers&MaxItems=0"), 400, "ValidationError");
+}
+
+TEST_F(IamTest, AnotherMasterKeyOpensNothing) {
+  Ok("Action=CreateUser&UserName=alice");
+  identity::Identities::Options options = Options();
+  options.keyring =
+      std::make_shared<access::Keyring>(access::Keyring::FromKeys({std::string(32, 'x')}).value());
+  const auto wrong = identity::Identities::Open(engine_, clock_, random_, std::move(options));
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.error().message().find("not the one that sealed"), std::string::npos);
+  options = Options();
+  options.keyring = nullptr;
+  const auto none = identity::Identities::Open(engine_, clock_, random_, std::move(options));
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(none.error().message().find("--master-key-file"), std::string::npos);
+}
+
+// A process that shares the store learns of changes, and says when it cannot.
+TEST_F(IamTest, ChangesReachOtherProcesses) {
+  identity::Identities::Options options = Options();
+  options.shared = true;
+  const auto other =
+      identity::Identities::Open(engine_, clock_, random_, std::move(options)).value();
+  Ok("Action=CreateUser&UserName=alice");
+  EXPECT_EQ(other->snapshot()->FindUser(kAccount, "alice"), nullptr);
+  ASSERT_TRUE(other->Refresh().ok());
+  EXPECT_NE(other->snapshot()->FindUser(kAccount, "alice"), nullptr);
+  EXPECT_TRUE(other->Fresh().ok());
+  clock_.AdvanceMicros(identity::Identities::kStaleMicros + 1);
+  EXPECT_FALSE(other->Fresh().ok());
+  ASSERT_TRUE(other->Refresh().ok());
+  EXPECT_TRUE(other->Fresh().ok());
+}
+
+}  // namespace
+}  // namespace stator::iam
