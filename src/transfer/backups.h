@@ -1,0 +1,121 @@
+// The backups of tables: those that are there, and the thread that makes new ones.
+//
+// A backup pins its table (kv/pin.h) when it is asked for and is written in the background to a
+// folder of its own, the manifest last. It is there once its folder is published; whatever ends the
+// process earlier leaves no backup. The folders are the only record of the backups.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "kv/pin.h"
+#include "table/store.h"
+#include "transfer/data_file.h"
+#include "transfer/folders.h"
+#include "transfer/manifest.h"
+
+namespace stator::transfer {
+
+// Immutable.
+struct Backup {
+  Manifest manifest;
+  enum class State : uint8_t { kCreating, kAvailable } state = State::kCreating;
+};
+using BackupPtr = std::shared_ptr<const Backup>;
+
+// Hears what became of a job; `kind` is a literal, `text` a sentence for people. Called on the
+// job's thread.
+using TellJob =
+    std::function<void(std::string_view kind, const std::string& table, const std::string& text)>;
+
+struct BackupOptions {
+  std::unique_ptr<Folders> folders;
+  TellJob tell;       // null: the log alone hears
+  DataLimits limits;  // for tests
+};
+
+// Thread-safe.
+class Backups {
+ public:
+  // The number of backups that are being made or wait for it.
+  static constexpr size_t kMostCreating = 64;
+  // How long a table stays pinned at most.
+  static constexpr int64_t kMostMicros = int64_t{12} * 3600 * 1'000'000;
+  // Free space that is left on the disk of the backups: twice what the store reserves.
+  static constexpr uint64_t kLeastFreeBytes = 128 << 20;
+
+  // Reads what backups there are. A folder without a sound manifest is no backup: the log names it,
+  // and it is left as it is. The store, clock and random source must outlive the object.
+  // kUnavailable if the store's engine is no kv::Pinner, or the folders cannot be read.
+  static Result<std::unique_ptr<Backups>> Open(table::Store& store, const Clock& clock,
+                                               Random& random, BackupOptions options);
+  ~Backups();
+
+  // Begins a backup of the table as it is now. Returns it in the state kCreating. kLimitExceeded if
+  // too many are being made; errors of Pinner::Pin. Never waits for a disk.
+  Result<BackupPtr> Create(const table::TablePtr& table, std::string name);
+  // Returns null if there is none of this id.
+  BackupPtr Find(std::string_view id) const;
+  // Returns the backups by id, which is the order of their creation.
+  std::vector<BackupPtr> List() const;
+  // Removes a backup and returns it. It is gone when the call returns. kResourceNotFound;
+  // kResourceInUse if it is being made or is used. Messages of kResourceInUse end with ": ", for
+  // the ARN. Waits for the disk.
+  Result<BackupPtr> Delete(std::string_view id);
+
+  // Marks a backup as used, so that it cannot be deleted, until Release.
+  // kResourceNotFound if there is none; kResourceInUse if it is being made, or used already.
+  Result<BackupPtr> Use(std::string_view id);
+  void Release(std::string_view id);
+
+  Folders& folders() { return *options_.folders; }
+  // Tells `tell` and the log.
+  void Tell(std::string_view kind, const std::string& table, const std::string& text) const;
+  // The number of backups that are being made or wait for it.
+  size_t creating() const;
+  // Ends the thread; what it has begun leaves no backup. To be called before the engine goes.
+  // Idempotent.
+  void Stop();
+
+ private:
+  struct Job {
+    BackupPtr backup;
+    std::unique_ptr<kv::PinnedRange> pinned;
+    int64_t pinned_ticks = 0;
+  };
+  enum class Hold : uint8_t { kUsed, kDeleted };
+
+  Backups(table::Store& store, const Clock& clock, Random& random, BackupOptions options);
+  Status ReadFolders();
+  void Run();
+  Status Write(Job* job, Manifest* manifest) const;
+  bool stopped() const;
+
+  table::Store& store_;
+  const Clock& clock_;
+  Random& random_;
+  const BackupOptions options_;
+  kv::Pinner* const pinner_;
+  mutable Mutex mutex_;
+  std::condition_variable_any wake_;
+  std::map<std::string, BackupPtr, std::less<>> backups_ GUARDED_BY(mutex_);  // by id
+  std::map<std::string, Hold, std::less<>> held_ GUARDED_BY(mutex_);          // by id
+  std::deque<Job> jobs_ GUARDED_BY(mutex_);
+  size_t creating_ GUARDED_BY(mutex_) = 0;
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace stator::transfer

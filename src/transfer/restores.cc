@@ -1,0 +1,184 @@
+#include "transfer/restores.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "base/mutex_wait.h"
+#include "copy/writer.h"
+#include "table/outcomes.h"
+#include "transfer/data_file.h"
+#include "transfer/item_check.h"
+
+namespace stator::transfer {
+namespace {
+
+constexpr size_t kItemsBetweenLooks = 256;
+// Each has about a megabyte at most.
+constexpr size_t kWritesInFlight = 16;
+
+// Applies a change to the catalog and waits for it.
+template <typename Change>
+Status Await(const Change& change) {
+  const auto outcome = std::make_shared<table::Outcomes>(1);
+  change([outcome](Result<table::TablePtr> table) {
+    outcome->Add(table.ok() ? OkStatus() : Status(std::move(table).error()));
+  });
+  return outcome->Wait();
+}
+
+// OK for the table of a restore, and not for one that has taken its name.
+Status CheckSame(const table::TablePtr& table, const table::TableDescriptor& descriptor) {
+  if (descriptor.restore && descriptor.table_id == table->descriptor.table_id) return OkStatus();
+  return Error(ErrorCode::kResourceInUse, "the table is not being restored any more");
+}
+
+}  // namespace
+
+void Restores::Start() {
+  for (const table::TablePtr& table : store_.List()) {
+    const std::optional<table::RestoreSource>& source = table->descriptor.restore;
+    if (!source) continue;
+    Job job{table};
+    const Result<BackupPtr> backup = backups_.Use(source->backup_id);
+    if (!backup.ok() && backup.error().code() != ErrorCode::kResourceInUse)
+      job.ready = backup.error();
+    LogInfo("restore_goes_on", {{"table", table->descriptor.name}, {"backup", source->backup_id}});
+    const MutexLock lock(mutex_);
+    ++running_;
+    jobs_.push_back(std::move(job));
+  }
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Restores::Stop() {
+  {
+    const MutexLock lock(mutex_);
+    stopped_ = true;
+    wake_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+Status Restores::Reserve() {
+  const MutexLock lock(mutex_);
+  if (stopped_) return Error(ErrorCode::kUnavailable, "The server is stopping.");
+  if (running_ >= kMostRestores) {
+    return Error(
+        ErrorCode::kLimitExceeded,
+        fmt::format("Only {} restore operations can run at the same time.", kMostRestores));
+  }
+  ++running_;
+  return OkStatus();
+}
+
+void Restores::GiveUp() {
+  const MutexLock lock(mutex_);
+  --running_;
+}
+
+void Restores::Begin(const table::TablePtr& table) {
+  const MutexLock lock(mutex_);
+  jobs_.push_back({table});
+  wake_.notify_all();
+}
+
+size_t Restores::running() const {
+  const MutexLock lock(mutex_);
+  return running_;
+}
+
+bool Restores::stopped() const {
+  const MutexLock lock(mutex_);
+  return stopped_;
+}
+
+void Restores::Run() {
+  for (;;) {
+    Job job;
+    {
+      UniqueMutexLock lock(mutex_);
+      wake_.wait(lock, [this]() REQUIRES(mutex_) { return stopped_ || !jobs_.empty(); });
+      if (stopped_) return;
+      job = std::move(jobs_.front());
+      jobs_.pop_front();
+    }
+    const std::string name = job.table->descriptor.name;
+    const std::string id = job.table->descriptor.restore->backup_id;
+    Status done = std::move(job.ready);
+    if (done.ok()) done = Fill(job.table);
+    if (done.ok()) done = Complete(job.table);
+    if (!done.ok() && stopped()) return;
+    std::string text = fmt::format("{} was restored from the backup {}.", name, id);
+    if (!done.ok()) {
+      text = fmt::format("{} could not be restored from the backup {} and is gone: {}", name, id,
+                         done.error().message());
+      if (const Status dropped = Drop(job.table);
+          !dropped.ok() && dropped.error().code() != ErrorCode::kResourceNotFound) {
+        text = fmt::format(
+            "{} could not be restored from the backup {}: {}. The next start tries "
+            "again, because it could not be dropped: {}",
+            name, id, done.error().message(), dropped.error().message());
+      }
+    }
+    backups_.Release(id);
+    {
+      const MutexLock lock(mutex_);
+      --running_;
+    }
+    backups_.Tell(done.ok() ? "table_restored" : "restore_failed", name, text);
+  }
+}
+
+Status Restores::Fill(const table::TablePtr& table) {
+  const BackupPtr backup = backups_.Find(table->descriptor.restore->backup_id);
+  if (backup == nullptr) return Error(ErrorCode::kResourceNotFound, "the backup is gone");
+  const Manifest& manifest = backup->manifest;
+  copy::Options options;
+  options.in_flight = kWritesInFlight;
+  copy::Writer writer(store_, table, options);
+  size_t since_look = 0;
+  const auto visit = [&](std::string_view item) -> Status {
+    if (++since_look == kItemsBetweenLooks) {
+      since_look = 0;
+      if (stopped()) return Error(ErrorCode::kUnavailable, "the server is stopping");
+    }
+    ASSIGN_OR_RETURN(const std::string key, CheckedKeyOf(table->key_schema(), item));
+    return writer.Add(key, item);
+  };
+  for (size_t i = 0; i < manifest.files.size(); ++i)
+    TRY(ReadDataFile(backups_.folders(), manifest, i, visit));
+  TRY(writer.Finish());
+  ASSIGN_OR_RETURN(const table::TableCounts counts, store_.Counts(*table));
+  if (counts.items == manifest.item_count) return OkStatus();
+  return CorruptionError(
+      fmt::format("the table has {} items and not {}, because items of the "
+                  "backup have equal keys",
+                  counts.items, manifest.item_count));
+}
+
+Status Restores::Complete(const table::TablePtr& table) {
+  return Await([&](auto done) {
+    store_.Alter(
+        table->descriptor.name,
+        [table](table::TableDescriptor* descriptor) -> Status {
+          TRY(CheckSame(table, *descriptor));
+          descriptor->restore.reset();
+          return OkStatus();
+        },
+        std::move(done));
+  });
+}
+
+Status Restores::Drop(const table::TablePtr& table) {
+  return Await([&](auto done) {
+    store_.Drop(
+        table->descriptor.name,
+        [table](const table::TableDescriptor& descriptor) { return CheckSame(table, descriptor); },
+        std::move(done));
+  });
+}
+
+}  // namespace stator::transfer
