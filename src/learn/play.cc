@@ -1,0 +1,119 @@
+#include "learn/play.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "simulate/run.h"
+#include "simulate/scenario_reader.h"
+
+namespace stator::learn {
+namespace {
+
+using simulate::ResourceOutcome;
+using simulate::TrafficOutcome;
+using simulate::Variant;
+
+constexpr size_t kWidth = 90;
+
+void Wrap(std::string* out, std::string_view head, std::string_view text) {
+  std::string line(head);
+  const std::string indent(head.size(), ' ');
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    if (line.size() + end > kWidth && line.size() > head.size()) {
+      *out += line + "\n";
+      line = indent;
+    }
+    if (line.size() > head.size()) line += ' ';
+    line += text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  *out += line + "\n";
+}
+
+}  // namespace
+
+Result<std::vector<Variant>> Play(const Lesson& lesson) {
+  std::vector<Variant> variants;
+  for (const auto& [name, text] : lesson.scenarios) {
+    ASSIGN_OR_RETURN(simulate::Scenario scenario,
+                     simulate::ParseScenario(text, fmt::format("{}/{}.toml", lesson.name, name)));
+    Variant variant{name, std::move(scenario), {}};
+    variant.outcome = simulate::Run(variant.scenario);
+    variants.push_back(std::move(variant));
+  }
+  return variants;
+}
+
+std::vector<std::string> Broken(const Lesson& lesson, const std::vector<Variant>& variants) {
+  std::vector<std::string> broken;
+  for (const Expectation& e : lesson.expectations) {
+    const auto found = std::find_if(variants.begin(), variants.end(),
+                                    [&](const Variant& v) { return v.name == e.scenario; });
+    if (found == variants.end()) {
+      broken.push_back(fmt::format("{}: there is no such scenario", e.scenario));
+      continue;
+    }
+    int64_t requests = 0, served = 0, throttled = 0, reads = 0;
+    for (const TrafficOutcome& t : found->outcome.traffic) {
+      requests += t.requests;
+      served += t.served;
+      throttled += t.throttled_total();
+      if (t.access == throughput::Access::kRead) reads += t.requests;
+    }
+    double read_units = 0;
+    bool hottest = false;
+    for (const ResourceOutcome& r : found->outcome.resources) {
+      read_units += r.consumed.read;
+      hottest |= e.hottest && !r.hottest.empty() && r.hottest[0].name == *e.hottest;
+    }
+    const auto check = [&](bool holds, std::string_view what, double is) {
+      if (!holds) broken.push_back(fmt::format("{}: {} is {}", e.scenario, what, is));
+    };
+    const ResourceOutcome& table = found->outcome.resources.front();
+    const auto partitions = static_cast<int64_t>(table.partitions_before);
+    check(!e.partitions || *e.partitions == partitions, "partitions",
+          static_cast<double>(partitions));
+    check(!e.served || *e.served == served, "served", static_cast<double>(served));
+    check(!e.throttled || *e.throttled == throttled, "throttled", static_cast<double>(throttled));
+    const double part = static_cast<double>(throttled) / static_cast<double>(requests);
+    check(!e.throttled_at_least || part >= *e.throttled_at_least, "the part throttled", part);
+    check(!e.reads || *e.reads == reads, "reads", static_cast<double>(reads));
+    check(!e.read_units || std::abs(*e.read_units - read_units) < 0.5, "read_units", read_units);
+    if (e.hottest && !hottest) {
+      broken.push_back(fmt::format("{}: the hottest key is \"{}\"", e.scenario,
+                                   table.hottest.empty() ? "" : table.hottest[0].name));
+    }
+  }
+  return broken;
+}
+
+std::string LessonText(const Lesson& lesson, const std::vector<Variant>& variants) {
+  std::string out = lesson.title + "\n\n";
+  for (const Variant& v : variants)
+    Wrap(&out, fmt::format("  {:<20} ", v.name), v.scenario.description);
+  out += "\n" + simulate::ComparisonText(variants);
+  for (const Variant& v : variants) {
+    for (const ResourceOutcome& r : v.outcome.resources) {
+      if (r.troubles.empty()) continue;
+      const throughput::Explanation& e = r.troubles.front().explanation;
+      out += fmt::format("\n{}\n", v.name);
+      Wrap(&out, "  ", e.cause + ".");
+      for (const std::string& advice : e.advice) Wrap(&out, "  fix: ", advice);
+    }
+  }
+  out += "\nWhat it shows\n";
+  for (const std::string& sentence : lesson.says) Wrap(&out, "  - ", sentence);
+  out += "\nWhat Amazon says\n";
+  Wrap(&out, "  ", lesson.amazon);
+  out += fmt::format(
+      "\nChange a number in examples/lessons/{0} and play it with stator "
+      "simulate;\nexamples/lessons/"
+      "{0}/live.mjs shows the same on a server. Next: stator learn {1}\n",
+      lesson.name, lesson.next);
+  return out;
+}
+
+}  // namespace stator::learn
