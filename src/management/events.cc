@@ -1,0 +1,281 @@
+#include "management/events.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/json_writer.h"
+#include "base/time_text.h"
+#include "ops/refusal_text.h"
+#include "throughput/meter.h"
+
+namespace stator::management {
+namespace {
+
+using table::BillingMode;
+using table::IndexDescriptor;
+using table::TableDescriptor;
+using throughput::Access;
+using throughput::Limit;
+using Resource = ops::Admission::Resource;
+
+constexpr size_t kLongestText = 1000;
+
+size_t BytesOf(const Event& event) {
+  size_t bytes = sizeof(Event) + event.table.size() + event.index.size() + event.text.size();
+  if (event.throttled) {
+    for (const std::string& sentence : event.throttled->advice)
+      bytes += sizeof(std::string) + sentence.size();
+  }
+  return bytes;
+}
+
+// Not inside a character of UTF-8.
+void Cut(std::string* text) {
+  if (text->size() <= kLongestText) return;
+  size_t end = kLongestText;
+  while (end > 0 && (static_cast<unsigned char>((*text)[end]) & 0xC0) == 0x80) --end;
+  text->resize(end);
+  *text += "...";
+}
+
+std::string CapacityText(BillingMode mode, int64_t read, int64_t write) {
+  return mode == BillingMode::kPayPerRequest
+             ? std::string("on demand")
+             : fmt::format("{} read and {} write units", read, write);
+}
+
+uint32_t TabletOf(const Resource& resource) {
+  return resource.index != nullptr ? resource.index->tablet_id
+                                   : resource.table->descriptor.tablet_id;
+}
+
+void Write(const Event& event, JsonWriter* json) {
+  const auto text_or_null = [json](std::string_view name, const std::string& text) {
+    json->Key(name);
+    text.empty() ? json->Null() : json->Text(text);
+  };
+  json->Open('{').Key("seq").Whole(event.seq).Field("at", FormatTime(event.at_micros));
+  json->Field("kind", event.kind);
+  text_or_null("table", event.table);
+  text_or_null("index", event.index);
+  json->Field("text", event.text);
+  if (event.hash) json->Field("hash", fmt::format("{:016x}", *event.hash));
+  if (event.throttled) {
+    const Event::Throttled& t = *event.throttled;
+    json->Field("reason", t.reason).Key("requests").Whole(t.requests);
+    json->Key("partition").Whole(static_cast<int64_t>(t.partition));
+    json->Field("limit", t.limit).Field("demand", t.demand);
+    text_or_null("key", t.key);
+    json->Key("advice").Open('[');
+    for (const std::string& sentence : t.advice) json->Text(sentence);
+    json->Close(']').Key("passed").Bool(t.passed);
+  }
+  json->Close('}');
+}
+
+}  // namespace
+
+void Events::Listen() {
+  environment_.admission.Watch([this](const ops::Admission::Usage& usage) { OnUsage(usage); });
+}
+
+void Events::Add(Event event) {
+  // Dates of the machine, so that numbers rise across restarts.
+  if (seq_ == 0) seq_ = SystemClock().NowMicros();
+  event.seq = ++seq_;
+  if (event.at_micros == 0) event.at_micros = environment_.clock.NowMicros();
+  Cut(&event.text);
+  bytes_ += BytesOf(event);
+  events_.push_back(std::move(event));
+  while (events_.size() > kMostEvents || bytes_ > kMostBytes) {
+    bytes_ -= BytesOf(events_.front());
+    events_.pop_front();
+  }
+}
+
+void Events::Note(std::string_view kind, std::string text) {
+  const MutexLock lock(mutex_);
+  Event event;
+  event.kind = kind;
+  event.text = std::move(text);
+  Add(std::move(event));
+}
+
+Events::Told& Events::ToldOf(const Resource& resource) { return told_[TabletOf(resource)]; }
+
+void Events::NoteSplits(const Resource& resource, Told* told) {
+  const size_t partitions = resource.meter->resource().partition_count();
+  if (partitions == told->partitions) return;
+  told->partitions = partitions;
+  for (const throughput::SplitEvent& split : resource.meter->splits()) {
+    if (split.left <= told->last_split) continue;
+    told->last_split = split.left;
+    Event event;
+    event.at_micros = split.at_micros;
+    event.kind = "split";
+    event.table = resource.table->descriptor.name;
+    if (resource.index != nullptr) event.index = resource.index->name;
+    event.text = fmt::format("Partition {} was split into {} and {}: {}", split.parent, split.left,
+                             split.right, throughput::SplitReasonText(split.reason));
+    event.hash = split.bound.hash;
+    Add(std::move(event));
+  }
+}
+
+void Events::OnUsage(const ops::Admission::Usage& usage) {
+  const Resource& resource = usage.resource;
+  const throughput::Meter& meter = *resource.meter;
+  const int64_t now = usage.to_micros;
+  const MutexLock lock(mutex_);
+  Told& told = ToldOf(resource);
+  NoteSplits(resource, &told);
+  for (const Access access : {Access::kRead, Access::kWrite}) {
+    for (size_t l = 0; l < throughput::kLimits; ++l) {
+      const auto limit = static_cast<Limit>(l);
+      const size_t a = static_cast<size_t>(access);
+      if (usage.refused_requests[a][l] == 0) continue;
+      // A clock may go back.
+      const std::optional<int64_t>& last = told.at[a][l];
+      if (last && now >= *last && now - *last < kRepeatMicros) continue;
+      const int64_t refusals = meter.refusals(access, limit);
+      const int64_t requests = refusals - told.refusals[a][l];
+      if (requests <= 0) continue;
+      told.at[a][l] = now;
+      told.refusals[a][l] = refusals;
+      const throughput::Resource& model = meter.resource();
+      throughput::Explanation why =
+          model.Worst(now, access, limit).value_or(throughput::Explanation());
+      const std::string reason(throughput::ReasonCode(model.is_index(), access, limit));
+      Event event;
+      event.at_micros = now;
+      event.kind = "throttled";
+      event.table = resource.table->descriptor.name;
+      if (resource.index != nullptr) event.index = resource.index->name;
+      event.text = why.cause.empty() ? reason : ops::RefusalText(why);
+      event.throttled = Event::Throttled{
+          .reason = reason,
+          .requests = requests,
+          .partition = why.partition,
+          .limit = why.limit,
+          .demand = why.demand,
+          .key = why.hottest.empty() ? std::string() : std::move(why.hottest[0].partition),
+          .advice = std::move(why.advice),
+          .passed = meter.mode() != throughput::Throttling::kEnforce};
+      Add(std::move(event));
+    }
+  }
+}
+
+void Events::NoteChanges(const TableDescriptor& before, const TableDescriptor& now) {
+  const auto note = [&](std::string text, const std::string& index = {}) REQUIRES(mutex_) {
+    Event event;
+    event.kind = "altered";
+    event.table = now.name;
+    event.index = index;
+    event.text = std::move(text);
+    Add(std::move(event));
+  };
+  const auto capacity = [](const auto& of, BillingMode mode) {
+    return CapacityText(mode, of.read_units, of.write_units);
+  };
+  const std::string was = capacity(before, before.billing_mode);
+  const std::string is = capacity(now, now.billing_mode);
+  if (was != is) note(fmt::format("The table has {} now; it had {}", is, was));
+  for (const IndexDescriptor& index : now.indexes) {
+    const IndexDescriptor* const old = before.FindIndex(index.name);
+    if (old == nullptr) {
+      note("The index is being built", index.name);
+      continue;
+    }
+    if (old->state != index.state) {
+      note(index.state == IndexDescriptor::State::kActive ? "The index is built"
+                                                          : "The index is being deleted",
+           index.name);
+    }
+    const std::string had = capacity(old->throughput, before.billing_mode);
+    const std::string has = capacity(index.throughput, now.billing_mode);
+    if (index.is_global() && had != has && was == is)
+      note(fmt::format("The index has {} now; it had {}", has, had), index.name);
+  }
+  for (const IndexDescriptor& index : before.indexes) {
+    if (now.FindIndex(index.name) == nullptr) note("The index is gone", index.name);
+  }
+  if (before.stream_view_type != now.stream_view_type)
+    note(now.stream_view_type ? "The stream is on" : "The stream is off");
+  if (before.HasTimeToLive() != now.HasTimeToLive()) {
+    note(now.HasTimeToLive()
+             ? fmt::format("Time to live is on, by the attribute {}", now.expiry->attribute)
+             : std::string("Time to live is off"));
+  }
+}
+
+void Events::NoteTable(std::string_view kind, const std::string& name, std::string text) {
+  Event event;
+  event.kind = kind;
+  event.table = name;
+  event.text = std::move(text);
+  Add(std::move(event));
+}
+
+void Events::Look() {
+  std::vector<table::TablePtr> tables = environment_.store.List();
+  const MutexLock lock(mutex_);
+  if (looked_ && tables == known_) return;
+  const bool silent = !std::exchange(looked_, true);
+  const std::vector<table::TablePtr> before = std::exchange(known_, std::move(tables));
+  if (silent) return;
+  // Both are by name.
+  auto old = before.begin();
+  auto now = known_.begin();
+  while (old != before.end() || now != known_.end()) {
+    const int order = old == before.end() ? 1
+                      : now == known_.end()
+                          ? -1
+                          : (*old)->descriptor.name.compare((*now)->descriptor.name);
+    const bool replaced = order == 0 && (*old)->descriptor.table_id != (*now)->descriptor.table_id;
+    if (order < 0 || replaced) {
+      const TableDescriptor& gone = (*old)->descriptor;
+      NoteTable("dropped", gone.name, fmt::format("Table {} was deleted", gone.name));
+      told_.erase(gone.tablet_id);
+      for (const IndexDescriptor& index : gone.indexes) {
+        if (index.is_global()) told_.erase(index.tablet_id);
+      }
+    }
+    if (order > 0 || replaced) {
+      NoteTable("created", (*now)->descriptor.name,
+                fmt::format("Table {} was created", (*now)->descriptor.name));
+    }
+    if (order == 0 && !replaced && *old != *now) {
+      NoteChanges((*old)->descriptor, (*now)->descriptor);
+      for (const Resource& resource : environment_.admission.ResourcesOf((*now)->descriptor.name)) {
+        NoteSplits(resource, &ToldOf(resource));
+      }
+    }
+    if (order <= 0) ++old;
+    if (order >= 0) ++now;
+  }
+}
+
+int64_t Events::seq() const {
+  const MutexLock lock(mutex_);
+  return seq_;
+}
+
+std::string Events::Since(int64_t since, const std::optional<std::string>& table,
+                          int64_t limit) const {
+  const MutexLock lock(mutex_);
+  std::vector<const Event*> found;
+  for (auto at = events_.rbegin(); at != events_.rend(); ++at) {
+    if (at->seq <= since || static_cast<int64_t>(found.size()) == limit) break;
+    if (!table || at->table == *table) found.push_back(&*at);
+  }
+  JsonWriter json;
+  json.Open('{').Key("seq").Whole(seq_).Key("events").Open('[');
+  for (auto at = found.rbegin(); at != found.rend(); ++at) Write(**at, &json);
+  json.Close(']').Close('}');
+  return json.Take();
+}
+
+}  // namespace stator::management

@@ -1,0 +1,100 @@
+// What happened on this server: GET /_stator/events?since=SEQ&table=NAME&limit=N.
+//
+// Tables come and go, partitions split, requests are throttled, people turn the fault dial: the
+// newest kMostEvents of these are kept in memory, at most kMostBytes of text. They end with the
+// process, and are of this process where several serve a store. Nothing of it is on the request
+// path: throttling is seen when the meters are read, once a second, and then at most once every
+// kRepeatMicros for a limit of a table or an index.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.h"
+#include "ops/context.h"
+#include "table/store.h"
+
+namespace stator::management {
+
+struct Event {
+  // Present in events of throttling.
+  struct Throttled {
+    std::string reason;
+    int64_t requests = 0;  // since the event before it
+    uint64_t partition = 0;
+    double limit = 0;
+    double demand = 0;
+    std::string key;  // the hottest; empty: none is known
+    std::vector<std::string> advice;
+    bool passed = false;  // they were counted and let pass
+  };
+  int64_t seq = 0;
+  int64_t at_micros = 0;
+  std::string_view kind;  // a literal
+  std::string table;      // empty: of none
+  std::string index;      // empty: of the table
+  std::string text;
+  std::optional<uint64_t> hash;  // of a split: where the right half begins
+  std::optional<Throttled> throttled;
+};
+
+// Thread-safe.
+class Events {
+ public:
+  static constexpr size_t kMostEvents = 10'000;
+  static constexpr size_t kMostBytes = 4 << 20;
+  static constexpr int64_t kRepeatMicros = 10'000'000;
+  static constexpr int64_t kMostReturned = 1000;
+
+  // The environment outlives this object.
+  explicit Events(ops::Environment& environment) : environment_(environment) {}
+  // From now on hears what is used, so that throttling and splits are told. Before the first
+  // Admission::Advance; no call of that may come when this object is gone.
+  void Listen();
+
+  // Finds what has become of the catalog since the last call. The first call is silent. About once
+  // a second.
+  void Look();
+  // `kind` is a literal.
+  void Note(std::string_view kind, std::string text);
+
+  // Returns the number of the newest event; 0: there was none. Numbers rise across restarts.
+  int64_t seq() const;
+  // The events behind `since`, oldest first, at most `limit` of the newest, as JSON. `table`: of
+  // that table only.
+  std::string Since(int64_t since, const std::optional<std::string>& table, int64_t limit) const;
+
+ private:
+  // The state of telling about one table or index.
+  struct Told {
+    size_t partitions = 0;    // 0: what the meter knows of splits is to be told
+    uint64_t last_split = 0;  // the id of a left half; ids rise
+    // When each limit was last told of, in the product's time, and its refusals by then.
+    std::array<std::array<std::optional<int64_t>, throughput::kLimits>, throughput::kAccesses> at;
+    std::array<std::array<int64_t, throughput::kLimits>, throughput::kAccesses> refusals{};
+  };
+  void OnUsage(const ops::Admission::Usage& usage);
+  void NoteSplits(const ops::Admission::Resource& resource, Told* told) REQUIRES(mutex_);
+  void NoteChanges(const table::TableDescriptor& before, const table::TableDescriptor& now)
+      REQUIRES(mutex_);
+  void NoteTable(std::string_view kind, const std::string& name, std::string text) REQUIRES(mutex_);
+  Told& ToldOf(const ops::Admission::Resource& resource) REQUIRES(mutex_);
+  void Add(Event event) REQUIRES(mutex_);
+
+  ops::Environment& environment_;
+  mutable Mutex mutex_;
+  std::deque<Event> events_ GUARDED_BY(mutex_);
+  size_t bytes_ GUARDED_BY(mutex_) = 0;
+  int64_t seq_ GUARDED_BY(mutex_) = 0;
+  std::map<uint32_t, Told> told_ GUARDED_BY(mutex_);       // by tablet
+  std::vector<table::TablePtr> known_ GUARDED_BY(mutex_);  // by name, as of the last Look
+  bool looked_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace stator::management

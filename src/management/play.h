@@ -1,0 +1,17 @@
+// POST /_stator/simulate: plays a scenario, as `stator simulate` does.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace stator::management {
+
+// `body` is {"scenario":"TOML"}. Answers what `stator simulate` writes, and its summary for people.
+// kValidation with a sentence if the scenario is none, is too large to play here, or takes more
+// than two seconds of `clock`'s ticks.
+Result<std::string> Play(std::string_view body, const Clock& clock);
+
+}  // namespace stator::management
