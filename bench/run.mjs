@@ -18,6 +18,11 @@ const kOwnWorkloads = ['putstream', 'smallget', 'smallquery', 'gsiput', 'gsimove
 const kWorkloads = ['get', 'execute', 'put', 'condput', 'update', 'query', 'mixed', ...kOwnWorkloads];
 const kLoadCore = '1';
 
+if (process.argv[2] === 'hostile') {
+  const hostile = await import('./hostile.mjs');
+  process.exit(await hostile.main(process.argv.slice(3)));
+}
+
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false }, only: { type: 'string' }, json: { type: 'string' }, items: { type: 'string' },

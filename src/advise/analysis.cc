@@ -47,12 +47,16 @@ struct Analysis::Load {
   ResourceReport report;
   KeyLoad keys[throughput::kAccesses] = {KeyLoad(Access::kRead), KeyLoad(Access::kWrite)};
   CostMeter cost;
+  std::array<double, throughput::kAccesses> units_served{};
 
-  void Add(int64_t now, Access access, const std::vector<request_log::Touch>& touches,
-           double units) {
+  void Add(int64_t now, Access access, const std::vector<request_log::Touch>& touches, double units,
+           bool refused = false) {
     const size_t a = static_cast<size_t>(access);
-    ++report.requests[a];
-    cost.Add(now, access, units);
+    if (!refused) {
+      ++report.requests[a];
+      units_served[a] += units;
+    }
+    cost.Add(now, access, units, refused);
     // A batch's units are its keys' in equal parts: more is not recorded.
     for (const request_log::Touch& touch : touches) {
       keys[a].Add(now, touch.partition, touch.sort, units / static_cast<double>(touches.size()));
@@ -65,6 +69,14 @@ struct Analysis::Table {
   Load load;
   std::map<std::string, std::unique_ptr<Load>> indexes;
   std::unique_ptr<Replay> replay;
+  // GetItems of the second, by collection.
+  struct Gets {
+    int64_t requests = 0;
+    double units = 0;
+    int64_t bytes = 0;
+  };
+  std::map<std::string, Gets> gets;
+  int64_t gets_second = -1;
 };
 
 Analysis::Analysis() = default;
@@ -163,7 +175,12 @@ void Analysis::AddRequest(const Request& request) {
     ++out_.not_analysed;
     return;
   }
-  if (request.outcome == Outcome::kThrottled) ++table->report.throttled;
+  table->report.ttl_millis += request.ttl_form == request_log::TtlForm::kMillis ? 1 : 0;
+  table->report.ttl_text += request.ttl_form == request_log::TtlForm::kText ? 1 : 0;
+  if (request.outcome == Outcome::kThrottled) {
+    ++table->report.throttled;
+    AddRefused(request, now, table);
+  }
   if (request.outcome == Outcome::kConditionFailed) ++table->report.conditions_failed;
   // Nothing is told of the units of what failed.
   if (request.outcome != Outcome::kServed) return;
@@ -173,6 +190,41 @@ void Analysis::AddRequest(const Request& request) {
     AddWrite(request, now, table);
   }
   if (table->replay != nullptr) table->replay->Add(request, now);
+}
+
+// Adds demand that was not served. Its units are not recorded: a write is taken to cost its item's
+// bytes, a read as much as the others on average.
+void Analysis::AddRefused(const Request& request, int64_t now, Table* table) {
+  static const std::set<std::string> kReads = {"GetItem", "Query", "Scan", "BatchGetItem",
+                                               "TransactGetItems"};
+  static const std::set<std::string> kWrites = {"PutItem", "UpdateItem", "DeleteItem",
+                                                "BatchWriteItem", "TransactWriteItems"};
+  const bool reads = kReads.contains(request.operation);
+  Load* load = reads && !request.index.empty() ? LoadOf(table, request.index) : &table->load;
+  const double keys = static_cast<double>(std::max<size_t>(1, request.keys.size()));
+  Request asked = request;
+  double& units = reads ? asked.read_units : asked.write_units;
+  units = 0;
+  if (reads && load != nullptr) {
+    const double half = request.consistency == Consistency::kEventual ? 0.5 : 1;
+    const int64_t count = load->report.requests[0];
+    units = count > 0 ? load->units_served[0] / static_cast<double>(count) : half * keys;
+  } else if (kWrites.contains(request.operation)) {
+    for (const request_log::Touch& touch : request.keys) {
+      const int64_t bytes = touch.bytes.value_or(
+          request.keys.size() == 1 ? request.stored_bytes.value_or(request.asked_bytes.value_or(1))
+                                   : 1);
+      units += static_cast<double>(throughput::WriteUnits(std::max<int64_t>(1, bytes)));
+    }
+    if (request.operation == "TransactWriteItems") units *= 2;
+  }
+  if (load == nullptr || units <= 0) {
+    ++table->report.throttled_unknown;
+    return;
+  }
+  (reads ? table->report.throttled_units.read : table->report.throttled_units.write) += units;
+  load->Add(now, reads ? Access::kRead : Access::kWrite, asked.keys, units, true);
+  if (table->replay != nullptr) table->replay->Add(asked, now);
 }
 
 void Analysis::AddRead(const Request& request, int64_t now, Table* table) {
@@ -187,7 +239,30 @@ void Analysis::AddRead(const Request& request, int64_t now, Table* table) {
   if (request.consistency == Consistency::kEventual)
     load->report.eventual_units += request.read_units;
 
+  const int64_t second = now / 1'000'000;
+  if (table->gets_second != second) CloseCollections(table);
+  table->gets_second = second;
+  if (request.operation == "GetItem" && request.keys.size() == 1 && !request.keys[0].sort.empty() &&
+      request.stored_bytes &&
+      (table->gets.size() < kMostCollections || table->gets.contains(request.keys[0].partition))) {
+    Table::Gets& gets = table->gets[request.keys[0].partition];
+    ++gets.requests;
+    gets.units += request.read_units;
+    gets.bytes += *request.stored_bytes;
+  }
   const bool pages = request.scanned.has_value();
+  if (pages && request.operation == "Query" && request.index.empty() && request.filter.empty() &&
+      !request.attributes.empty() && request.stored_bytes && request.asked_bytes) {
+    NarrowUse& narrow = report.narrow_queries;
+    ++narrow.requests;
+    narrow.units += request.read_units;
+    const double apart = throughput::HalvesToUnits(
+        throughput::ReadHalves(*request.asked_bytes, UnitConsistency(request.consistency)));
+    narrow.units_apart += std::min(request.read_units, apart);
+    narrow.stored_bytes += *request.stored_bytes;
+    narrow.asked_bytes += *request.asked_bytes;
+    Remember(request.attributes, &narrow.attributes);
+  }
   if (!pages && request.keys.size() == 1 && request.stored_bytes && *request.stored_bytes > 0) {
     Count(*request.stored_bytes, &report.sizes[0]);
   }
@@ -244,8 +319,27 @@ void Analysis::AddRead(const Request& request, int64_t now, Table* table) {
   use.units_apart += apart;
 }
 
+// The end of a second of reads.
+void Analysis::CloseCollections(Table* table) {
+  for (const auto& [partition, gets] : table->gets) {
+    if (gets.requests < kManyGets) continue;
+    CollectionReads& reads = table->report.collection_reads;
+    reads.requests += gets.requests;
+    reads.units += gets.units;
+    // As if they were strongly consistent: at most that.
+    const double whole = throughput::HalvesToUnits(
+        throughput::ReadHalves(gets.bytes, throughput::Consistency::kStrong));
+    reads.units_together += std::min(gets.units, whole);
+  }
+  table->gets.clear();
+}
+
 void Analysis::AddWrite(const Request& request, int64_t now, Table* table) {
   TableReport& report = table->report;
+  if (request.operation == "DeleteItem") {
+    ++report.deletes;
+    report.delete_units += request.write_units;
+  }
   if (request.write_units > 0)
     table->load.Add(now, Access::kWrite, request.keys, request.write_units);
   for (const request_log::Touch& touch : request.keys) {
@@ -278,12 +372,19 @@ Recording Analysis::Finish() {
   out_.secrets = salts_.size();
   out_.start_micros = first_micros_.value_or(0);
   for (auto& [name, table] : tables_) {
-    const auto close = [&](Load& load) {
+    const auto close = [this, &report = table->report, replay = table->replay.get()](Load& load) {
       for (size_t a = 0; a < throughput::kAccesses; ++a)
         load.report.keys[a] = load.keys[a].Finish();
+      for (size_t a = 0; a < throughput::kAccesses && replay != nullptr; ++a) {
+        const KeyLoadSummary& keys = load.report.keys[a];
+        load.report.spread[a] =
+            replay->Spread(load.report.is_index ? load.report.name : "", keys.peak_key,
+                           static_cast<Access>(a), keys.peak_key_per_second);
+      }
       load.report.cost = load.cost.Finish(out_.start_micros, out_.end_micros);
-      table->report.resources.push_back(std::move(load.report));
+      report.resources.push_back(std::move(load.report));
     };
+    CloseCollections(table.get());
     close(table->load);
     for (auto& [index_name, load] : table->indexes) close(*load);
     if (table->replay != nullptr) table->report.replay = table->replay->Finish();

@@ -24,6 +24,8 @@ inline constexpr size_t kMostIndexes = 100;    // of all tables, local ones asid
 inline constexpr size_t kMostPatterns = 64;    // of a table
 inline constexpr size_t kMostAttributes = 32;  // whose names are kept of each kind of use
 inline constexpr size_t kMostDamagedShown = 5;
+inline constexpr int64_t kManyGets = 10;          // of one collection in one second
+inline constexpr size_t kMostCollections = 1000;  // that are watched in one second
 
 // Reads or updates of few attributes, and what they would cost if those were an item of their own.
 struct NarrowUse {
@@ -61,6 +63,8 @@ struct ResourceReport {
   bool is_index = false;
   std::array<KeyLoadSummary, throughput::kAccesses> keys;  // reads, writes
   std::array<int64_t, throughput::kAccesses> requests{};
+  // For the key with the highest peak, where one partition does not hold it.
+  std::array<throughput::SpreadPlan, throughput::kAccesses> spread;
   double strong_units = 0;  // read units by consistency
   double eventual_units = 0;
   CostSummary cost;
@@ -75,15 +79,31 @@ struct SizeCount {
   int64_t largest = 0;
 };
 
+// GetItems of one collection in one second, where there were many; and what one Query in their
+// place would have cost.
+struct CollectionReads {
+  int64_t requests = 0;
+  double units = 0;
+  double units_together = 0;
+};
+
 struct TableReport {
   request_log::TableDefinition definition;  // the latest
   bool defined = false;  // false: used before any line defined it, which no recorder does
   std::vector<ResourceReport> resources;  // the table, then its global indexes by name
   int64_t throttled = 0;                  // requests that the server refused
+  int64_t throttled_unknown = 0;          // of them, those whose units cannot be told
+  throughput::Rates throttled_units;      // what the others asked for, in all
+  int64_t ttl_millis = 0;                 // items whose time to live is in milliseconds, or a text
+  int64_t ttl_text = 0;
   int64_t conditions_failed = 0;
   std::array<SizeCount, throughput::kAccesses> sizes;
   NarrowUse narrow_reads;
   NarrowUse narrow_updates;
+  NarrowUse narrow_queries;  // of the table, without a filter
+  CollectionReads collection_reads;
+  int64_t deletes = 0;
+  double delete_units = 0;
   std::map<std::string, IndexUse> indexes;
   std::vector<Pattern> patterns;
   ReplaySummary replay;
@@ -135,6 +155,8 @@ class Analysis {
   void AddRequest(const request_log::Request& request);
   void AddRead(const request_log::Request& request, int64_t now, Table* table);
   void AddWrite(const request_log::Request& request, int64_t now, Table* table);
+  void CloseCollections(Table* table);
+  void AddRefused(const request_log::Request& request, int64_t now, Table* table);
   Load* LoadOf(Table* table, const std::string& index);
   Table* TableOf(const std::string& name);
 

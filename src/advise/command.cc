@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "advise/report.h"
+#include "base/printable.h"
 #include "request_log/read_line.h"
 
 namespace stator::advise {
@@ -63,13 +64,13 @@ int Execute(const Command& command) {
     const Status read = in ? ReadRecording(in, file, &analysis)
                            : Status(ValidationError(file + ": cannot be read"));
     if (!read.ok()) {
-      std::cerr << read.error().message() << '\n';
+      std::cerr << PrintableLines(read.error().message()) << '\n';
       return 1;
     }
   }
   const Recording recording = analysis.Finish();
   std::cout << (command.json ? JsonReport(recording, command.prices)
-                             : TextReport(recording, command.prices));
+                             : PrintableLines(TextReport(recording, command.prices)));
   std::cout.flush();
   return std::cout ? 0 : 1;
 }

@@ -9,7 +9,8 @@ namespace {
 using throughput::Access;
 using throughput::Rates;
 
-constexpr int64_t kMinute = 60'000'000;
+constexpr int64_t kSecond = 1'000'000;
+constexpr int64_t kMinute = 60 * kSecond;
 // Idle minutes that are played one by one; after a week nothing changes any more.
 constexpr int64_t kMostIdleMinutes = 7 * 24 * 60;
 
@@ -24,12 +25,21 @@ double Wanted(double units, const throughput::AutoScalingSettings& settings) {
 
 }  // namespace
 
-void CostMeter::Add(int64_t at_micros, Access access, double units) {
+void CostMeter::CloseSecond() {
+  busiest_second_ = {std::max(busiest_second_.read, second_units_.read),
+                     std::max(busiest_second_.write, second_units_.write)};
+  second_units_ = {};
+}
+
+void CostMeter::Add(int64_t at_micros, Access access, double units, bool refused) {
   const int64_t minute = at_micros / kMinute;
+  if (second_ != at_micros / kSecond) CloseSecond();
+  second_ = at_micros / kSecond;
+  Of(&second_units_, access) += units;
   if (!minute_) minute_ = minute;
   PassTo(minute);
   Of(&now_, access) += units;
-  Of(&all_, access) += units;
+  if (!refused) Of(&all_, access) += units;
 }
 
 void CostMeter::PassTo(int64_t minute) {
@@ -60,8 +70,8 @@ void CostMeter::CloseMinute(double seconds) {
     capacity_ = {Wanted(used.read, policies_[0].settings()),
                  Wanted(used.write, policies_[1].settings())};
   }
-  capacity_seconds_.read += capacity_->read * seconds;
-  capacity_seconds_.write += capacity_->write * seconds;
+  capacity_seconds_.read += std::max(capacity_->read, used.read) * seconds;
+  capacity_seconds_.write += std::max(capacity_->write, used.write) * seconds;
   seconds_ += seconds;
   const int64_t end = (*minute_ + 1) * kMinute;
   Rates next = *capacity_;
@@ -87,11 +97,14 @@ CostSummary CostMeter::Finish(int64_t start_micros, int64_t end_micros) {
   // A short recording has no whole minute, and one that is cut in two looks quieter than it is.
   busiest_ = {std::max(busiest_.read, out.average.read),
               std::max(busiest_.write, out.average.write)};
+  CloseSecond();
   out.busiest_minute = busiest_;
+  out.busiest_second = busiest_second_;
   out.quietest_minute = quietest_.value_or(Rates{});
   out.scaled = {capacity_seconds_.read / seconds_, capacity_seconds_.write / seconds_};
-  out.fixed = {Wanted(busiest_.read, policies_[0].settings()),
-               Wanted(busiest_.write, policies_[1].settings())};
+  out.fixed = {
+      std::max(Wanted(busiest_.read, policies_[0].settings()), std::ceil(busiest_second_.read)),
+      std::max(Wanted(busiest_.write, policies_[1].settings()), std::ceil(busiest_second_.write))};
   return out;
 }
 

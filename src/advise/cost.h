@@ -14,25 +14,33 @@ struct CostSummary {
   double seconds = 0;                // from the first to the last request
   throughput::Rates average;         // units per second
   throughput::Rates busiest_minute;  // units per second
+  throughput::Rates busiest_second;
   throughput::Rates quietest_minute;
-  throughput::Rates scaled;  // what auto scaling provides, on average
-  throughput::Rates fixed;   // the busiest minute at the target utilisation
+  // Average capacity under auto scaling, each minute at least the units used in it: unused capacity
+  // of earlier minutes is no plan.
+  throughput::Rates scaled;
+  // The busiest minute at the target utilisation, and at least the busiest second.
+  throughput::Rates fixed;
 };
 
 class CostMeter {
  public:
-  // Times do not go back.
-  void Add(int64_t at_micros, throughput::Access access, double units);
+  // Times do not go back. `refused`: the units were asked for and not used.
+  void Add(int64_t at_micros, throughput::Access access, double units, bool refused = false);
   // `end_micros`: of the whole recording.
   CostSummary Finish(int64_t start_micros, int64_t end_micros);
 
  private:
   void CloseMinute(double seconds);
+  void CloseSecond();
   void PassTo(int64_t minute);
 
   std::optional<int64_t> minute_;
-  throughput::Rates now_;  // units, this minute
-  throughput::Rates all_;
+  std::optional<int64_t> second_;
+  throughput::Rates second_units_;  // this second
+  throughput::Rates busiest_second_;
+  throughput::Rates now_;  // units, this minute, refused ones included
+  throughput::Rates all_;  // without those
   throughput::Rates busiest_;
   std::optional<throughput::Rates> quietest_;
   std::optional<throughput::Rates> capacity_;

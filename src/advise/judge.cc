@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/printable.h"
 #include "base/time_text.h"
+#include "throughput/key_text.h"
 #include "throughput/model_settings.h"
+#include "throughput/suffixes.h"
 
 namespace stator::advise {
 namespace {
@@ -26,30 +29,7 @@ std::string Percent(double part) {
                                  : fmt::format("{:.0f}%", 100 * part);
 }
 
-bool LooksLikeDate(std::string_view key) {
-  const std::string text = KeyForPeople(key);
-  // "2026-11-21" or "20261121" anywhere in it.
-  for (size_t i = 0; i + 8 <= text.size(); ++i) {
-    std::string digits;
-    size_t at = i;
-    for (; at < text.size() && digits.size() < 8; ++at) {
-      if (text[at] >= '0' && text[at] <= '9') {
-        digits += text[at];
-      } else if (!((text[at] == '-' || text[at] == '/') &&
-                   (digits.size() == 4 || digits.size() == 6))) {
-        break;
-      }
-    }
-    const bool ends = at == text.size() || text[at] < '0' || text[at] > '9';
-    const bool begins = i == 0 || text[i - 1] < '0' || text[i - 1] > '9';
-    if (digits.size() == 8 && begins && ends && digits >= "19700101" && digits <= "21001231" &&
-        digits.substr(4, 2) >= "01" && digits.substr(4, 2) <= "12" && digits.substr(6) >= "01" &&
-        digits.substr(6) <= "31") {
-      return true;
-    }
-  }
-  return false;
-}
+bool LooksLikeDate(std::string_view key) { return throughput::LooksLikeDate(KeyForPeople(key)); }
 
 std::string NamesText(const std::set<std::string>& names) {
   std::string out = fmt::format("{}", fmt::join(names, ", "));
@@ -66,20 +46,34 @@ class Bench {
     for (const ResourceReport& resource : table_.resources) {
       for (const Access access : {Access::kRead, Access::kWrite}) Keys(resource, access);
       Consistency(resource);
+      Suffixes(resource);
     }
     Throttled();
     Items();
+    Sizes();
+    Reads();
+    Deletes();
     Indexes();
     Scans();
     Billing();
-    std::stable_sort(found_.begin(), found_.end(), [](const Finding& a, const Finding& b) {
+    TimeToLive();
+    Amplification();
+    // An index that is not read in a recording may be read on the last day of a month.
+    const auto last = [](const Finding& finding) { return finding.id == "unused-index"; };
+    std::stable_sort(found_.begin(), found_.end(), [&](const Finding& a, const Finding& b) {
+      if (last(a) != last(b)) return last(b);
       if (a.level != b.level) return a.level < b.level;
       return a.saves_month.value_or(0) > b.saves_month.value_or(0);
     });
+    if (recording_.seconds() < kMonthNeeds) {
+      for (Finding& finding : found_) finding.saves_month.reset();
+    }
     return std::move(found_);
   }
 
  private:
+  static constexpr int64_t kUploadKeys = 5;  // in turn: an upload by key
+
   Finding& Add(std::string id, Finding::Level level, const std::string& index, std::string text) {
     Finding& finding = found_.emplace_back();
     finding.id = std::move(id);
@@ -108,19 +102,22 @@ class Bench {
     if (resource.requests[a] < kFewRequests || keys.hottest.empty()) return;
     const KeyLoadSummary::Key& top = keys.hottest[0];
     const bool hot = keys.peak_key_per_second >= kHotPart * most;
-    const int64_t shards = throughput::ShardsNeeded(keys.peak_key_per_second, access);
-    if (hot) {
+    const throughput::SpreadPlan& plan = resource.spread[a];
+    // One load is told of once: by where it moves to, or else by how hot it is.
+    const bool moving = MovesOn(keys, access);
+    if (hot && !moving) {
       const bool over = keys.peak_key_per_second > most;
       std::string text = fmt::format(
           "Key {} takes {} {} units in its busiest second ({}); one partition serves {}.",
-          KeyForPeople(keys.peak_key), NumberText(keys.peak_key_per_second), word,
+          Name(keys.peak_key), NumberText(keys.peak_key_per_second), word,
           FormatTime(keys.peak_key_micros), NumberText(most));
-      text += shards < 2 ? " Spread" : fmt::format(" It would need {} partitions: spread", shards);
-      text += fmt::format(" it over {} values (a suffix, random or computed of another attribute).",
-                          std::max<int64_t>(2, shards));
-      if (access == Access::kRead && resource.strong_units > 0)
-        text += " Eventually consistent reads cost half of that.";
-      if (access == Access::kRead) text += " A cache in front of it does the same for reads.";
+      if (access == Access::kRead) {
+        text += " Cache it in front of the table";
+        text += resource.strong_units > 0 ? ", or read it eventually consistent: that costs half."
+                                          : ".";
+      } else {
+        text += SpreadText(keys.peak_key, access, plan);
+      }
       if (top.sort_rises)
         text +=
             " Its new sort keys rise with time, so a partition split for heat would leave the heat "
@@ -129,31 +126,36 @@ class Bench {
                              index, std::move(text));
       finding.evidence = {{"peak_units_per_second", keys.peak_key_per_second},
                           {"partition_units_per_second", most},
-                          {"shards", static_cast<double>(std::max<int64_t>(2, shards))},
+                          {"suffixes", static_cast<double>(plan.values)},
                           {"share", top.share}};
     }
-    if (access == Access::kWrite && (keys.MovesOn() || keys.rises || LooksLikeDate(top.key)) &&
-        (keys.leaders > 0 && top.share > kFairTopShare)) {
-      // Of a date it is known what tomorrow brings; of other keys it must be seen.
+    if (moving) {
+      // An upload that writes one key's items after the other's, on the way to the next key.
       const bool dated = LooksLikeDate(top.key);
-      if (dated || keys.MovesOn()) {
+      if (!dated && !keys.rises && keys.leaders >= kUploadKeys) {
+        Finding& finding = Add(
+            "upload-order",
+            keys.peak_per_second > most ? Finding::Level::kProblem : Finding::Level::kHint, index,
+            fmt::format(
+                "Writes go to one key after the other ({} in turn, such as {}): one "
+                "partition works at a time. Write in another order, one item of each key in "
+                "turn; a suffix is not needed.",
+                keys.leaders, Name(top.key)));
+        finding.evidence = {{"keys_in_turn", static_cast<double>(keys.leaders)},
+                            {"peak_units_per_second", keys.peak_per_second}};
+      } else {
         std::string text = fmt::format(
             "At any time nearly all writes go to one key, such as {}, and it moves on with "
             "time{}: ",
-            KeyForPeople(top.key),
-            keys.leaders > 1 ? fmt::format(" ({} keys in turn)", keys.leaders) : "");
+            Name(top.key), keys.leaders > 1 ? fmt::format(" ({} keys in turn)", keys.leaders) : "");
         text += fmt::format(
             "however many partitions there are, one of them works. At {} write units per second at "
             "most, ",
             NumberText(keys.peak_per_second));
-        const int64_t needed =
-            std::max<int64_t>(2, throughput::ShardsNeeded(keys.peak_per_second, access));
         text += keys.peak_per_second < kIdlePart * most
                     ? fmt::format("harmless until about {} times as much; then add a suffix.",
                                   NumberText(std::floor(most / keys.peak_per_second)))
-                    : fmt::format(
-                          "add a suffix of at least {} values to it, and read them side by side.",
-                          needed);
+                    : "add a suffix." + SpreadText(keys.peak_key, access, plan);
         Finding& finding =
             Add("moving-key",
                 keys.peak_per_second > most ? Finding::Level::kProblem : Finding::Level::kHint,
@@ -161,24 +163,80 @@ class Bench {
         finding.evidence = {{"keys_in_turn", static_cast<double>(keys.leaders)},
                             {"share", top.share},
                             {"peak_units_per_second", keys.peak_per_second},
-                            {"shards", static_cast<double>(needed)}};
+                            {"suffixes", static_cast<double>(plan.values)}};
       }
     }
-    if (!hot && GradeOf(keys) == Grade::kPoor && keys.peak_per_second >= kIdlePart * most) {
-      Finding& finding = Add(
-          "poor-distribution", Finding::Level::kHint, index,
-          fmt::format(
-              "{} of the {} units go to key {}; {} keys share them as {} equal ones would. While "
-              "that is so the "
-              "{} serves at most {} {} units per second, whatever its capacity; {} were asked for.",
-              Percent(top.share), word, KeyForPeople(top.key),
-              NumberText(std::round(keys.distinct)), NumberText(std::round(keys.effective)),
-              resource.is_index ? "index" : "table", NumberText(std::floor(most / top.share)), word,
-              NumberText(keys.peak_per_second)));
+    if (!hot && !moving && GradeOf(keys) == Grade::kPoor &&
+        keys.peak_per_second >= kIdlePart * most) {
+      std::string text = fmt::format(
+          "{} of the {} units go to key {}; {} keys share them{}.", Percent(top.share), word,
+          Name(top.key), NumberText(std::round(keys.distinct)),
+          std::round(keys.effective) < 2
+              ? " very unevenly"
+              : fmt::format(" as {} equal ones would", NumberText(std::round(keys.effective))));
+      // A collection whose items are read all over is split along its sort key: then nothing caps
+      // it.
+      const bool splits = !top.sort_rises && !table_.definition.sort.empty() && !HasLocal();
+      if (!splits) {
+        text += fmt::format(
+            " While that is so the {} serves at most {} {} units per second, whatever its "
+            "capacity; "
+            "{} were asked for.",
+            resource.is_index ? "index" : "table", NumberText(std::floor(most / top.share)), word,
+            NumberText(keys.peak_per_second));
+      }
+      Finding& finding = Add("poor-distribution", Finding::Level::kHint, index, std::move(text));
       finding.evidence = {{"share", top.share},
                           {"effective_keys", keys.effective},
                           {"distinct_keys", keys.distinct}};
     }
+  }
+
+  // Whether nearly all writes go to one key at a time, and to another one later. Of a date it is
+  // known what tomorrow brings; of other keys it must be seen.
+  static bool MovesOn(const KeyLoadSummary& keys, Access access) {
+    if (access != Access::kWrite || keys.leaders == 0 || keys.hottest.empty()) return false;
+    const bool matters =
+        keys.hottest[0].share > kFairTopShare || keys.peak_per_second >= kIdlePart * MostOf(access);
+    return matters && (LooksLikeDate(keys.hottest[0].key) || keys.MovesOn());
+  }
+
+  bool HasLocal() const {
+    return std::any_of(table_.definition.indexes.begin(), table_.definition.indexes.end(),
+                       [](const auto& index) { return !index.global; });
+  }
+
+  void Suffixes(const ResourceReport& resource) {
+    const SuffixUse& use = resource.keys[1].suffixes;
+    if (use.suffixes < 3 || use.units < kFairTopShare * resource.keys[1].units ||
+        resource.requests[1] < kFewRequests || use.hottest_share < kUnevenSuffix ||
+        use.hottest_share < 3 / static_cast<double>(use.suffixes)) {
+      return;
+    }
+    Finding& finding = Add(
+        "uneven-suffixes", Finding::Level::kProblem, resource.is_index ? resource.name : "",
+        fmt::format("Of the write units of {}, {} go to its suffix \"{}\", of {} suffixes that "
+                    "were seen. A product of characters modulo the number of suffixes does that: "
+                    "compute the suffix from a hash (MD5 modulo N), or draw it at random.",
+                    Name(use.key), Percent(use.hottest_share), use.hottest, use.suffixes));
+    finding.evidence = {{"suffixes", static_cast<double>(use.suffixes)},
+                        {"hottest_share", use.hottest_share}};
+  }
+
+  // A sentence on the plan of throughput/suffixes.h; empty where the key needs no suffix.
+  std::string SpreadText(std::string_view key, Access access,
+                         const throughput::SpreadPlan& plan) const {
+    if (plan.values < 2) return "";
+    const std::string name = KeyForPeople(key);
+    std::string text =
+        fmt::format(" Spread it over {} suffixes, \"{}\" to \"{}\"", plan.values,
+                    throughput::SuffixedKey(name, 1), throughput::SuffixedKey(name, plan.values));
+    if (plan.capacity > 0) {
+      text += fmt::format(", on {} partitions: first {} {} {} units", plan.partitions,
+                          table_.definition.on_demand ? "set WarmThroughput to" : "provision",
+                          NumberText(plan.capacity), kWords[static_cast<size_t>(access)]);
+    }
+    return text + ".";
   }
 
   void Consistency(const ResourceReport& resource) {
@@ -200,12 +258,21 @@ class Bench {
 
   void Throttled() {
     if (table_.throttled > 0) {
-      Finding& finding = Add("throttled", Finding::Level::kProblem, "",
-                             fmt::format("The server throttled {} requests of the recording. What "
-                                         "they would have cost is not in it: "
-                                         "loads told here are those that were served.",
-                                         NumberText(static_cast<double>(table_.throttled))));
-      finding.evidence = {{"requests", static_cast<double>(table_.throttled)}};
+      const throughput::Rates& asked = table_.throttled_units;
+      std::string text = fmt::format(
+          "The server throttled {} requests of the recording. They asked for {} read and {} write "
+          "units, by the size of their items (a retry asks again); busiest seconds and capacity "
+          "below count them.",
+          NumberText(static_cast<double>(table_.throttled)), NumberText(asked.read),
+          NumberText(asked.write));
+      if (table_.throttled_unknown > 0) {
+        text += fmt::format(" Of {} it is not known.",
+                            NumberText(static_cast<double>(table_.throttled_unknown)));
+      }
+      Finding& finding = Add("throttled", Finding::Level::kProblem, "", std::move(text));
+      finding.evidence = {{"requests", static_cast<double>(table_.throttled)},
+                          {"read_units", asked.read},
+                          {"write_units", asked.write}};
     }
     const ReplaySummary& replay = table_.replay;
     if (replay.throttled == 0) return;
@@ -215,8 +282,7 @@ class Bench {
                     NumberText(static_cast<double>(replay.requests)), ReasonsText(replay));
     if (replay.worst) {
       const throughput::Explanation& worst = *replay.worst;
-      text += fmt::format(" Worst at {} units per second of {}.", NumberText(worst.demand),
-                          NumberText(worst.limit));
+      text += fmt::format(" {} ({}).", worst.cause, FormatTime(worst.at_micros));
       for (const std::string& advice : worst.advice) text += " " + advice;
     }
     Finding& finding =
@@ -282,6 +348,127 @@ class Bench {
     return average >= 1024 ? fmt::format("{:.1f} KB", average / 1024)
                            : fmt::format("{:.0f} bytes", average);
   }
+
+  // Reads that could be fewer, or of less.
+  void Reads() {
+    const CollectionReads& gets = table_.collection_reads;
+    if (gets.requests >= kFewRequests &&
+        gets.units - gets.units_together >= kWorthSaving * gets.units) {
+      Finding& finding =
+          Add("query-collection", Finding::Level::kSaving, "",
+              fmt::format(
+                  "{} GetItems read {} or more items of one collection in one second. One Query "
+                  "rounds up once, not for each item: {} read units instead of {}, and one "
+                  "request for each collection.",
+                  NumberText(static_cast<double>(gets.requests)), kManyGets,
+                  NumberText(gets.units_together), NumberText(gets.units)));
+      finding.evidence = {{"reads", static_cast<double>(gets.requests)},
+                          {"units", gets.units},
+                          {"units_together", gets.units_together}};
+      finding.saves_month = MonthOf(gets.units - gets.units_together, 0);
+    }
+    const NarrowUse& wide = table_.narrow_queries;
+    if (wide.requests >= kFewRequests &&
+        wide.units - wide.units_apart >= kWorthSaving * wide.units) {
+      Finding& finding = Add(
+          "slim-index", Finding::Level::kSaving, "",
+          fmt::format("{} Queries read {} on average and answer {} of it ({}). A global index with "
+                      "the same keys that projects only those attributes would cost {} read units "
+                      "instead of {}.",
+                      NumberText(static_cast<double>(wide.requests)),
+                      Average(wide.stored_bytes, wide.requests),
+                      Average(wide.asked_bytes, wide.requests), NamesText(wide.attributes),
+                      NumberText(wide.units_apart), NumberText(wide.units)));
+      finding.evidence = {{"queries", static_cast<double>(wide.requests)},
+                          {"units", wide.units},
+                          {"units_apart", wide.units_apart}};
+      finding.saves_month = MonthOf(wide.units - wide.units_apart, 0);
+    }
+  }
+
+  void Deletes() {
+    const double all = table_.resources.empty() ? 0 : table_.resources[0].keys[1].units;
+    if (table_.deletes < kFewRequests || table_.delete_units < kDeleteChurn * all) return;
+    Finding& finding = Add(
+        "delete-churn", Finding::Level::kSaving, "",
+        fmt::format("{} deletes took {} write units, {} of all. Let time to live delete, which is "
+                    "free, or begin a new table each month and delete the old one whole.",
+                    NumberText(static_cast<double>(table_.deletes)),
+                    NumberText(table_.delete_units), Percent(table_.delete_units / all)));
+    finding.evidence = {{"deletes", static_cast<double>(table_.deletes)},
+                        {"write_units", table_.delete_units}};
+    finding.saves_month = MonthOf(0, table_.delete_units);
+  }
+
+  void TimeToLive() {
+    const int64_t wrong = table_.ttl_millis + table_.ttl_text;
+    if (wrong == 0) return;
+    Finding& finding =
+        Add("ttl-form", Finding::Level::kProblem, "",
+            fmt::format("{} items were written with a time to live {}: they never expire. The "
+                        "attribute must be a number of seconds since 1970.",
+                        NumberText(static_cast<double>(wrong)),
+                        table_.ttl_text == 0     ? "in milliseconds"
+                        : table_.ttl_millis == 0 ? "that is a text"
+                                                 : "in milliseconds or as a text"));
+    finding.evidence = {{"millis", static_cast<double>(table_.ttl_millis)},
+                        {"text", static_cast<double>(table_.ttl_text)}};
+  }
+
+  // Units that writes of the table pay in its global indexes.
+  void Amplification() {
+    double units = 0;
+    std::string names;
+    for (const auto& [name, use] : table_.indexes) {
+      if (use.write_units <= 0) continue;
+      units += use.write_units;
+      names += fmt::format("{}{} {}", names.empty() ? "" : ", ", name, NumberText(use.write_units));
+    }
+    const double own = table_.resources.empty() ? 0 : table_.resources[0].keys[1].units;
+    if (own < static_cast<double>(kFewRequests) || units < kAmplified * own) return;
+    Finding& finding = Add(
+        "index-amplification", Finding::Level::kHint, "",
+        fmt::format("Each write unit of the table costs {} more in its indexes ({}). Project less, "
+                    "leave out of an index what it is not asked for (a sparse index), or serve two "
+                    "access patterns with one index.",
+                    NumberText(units / own), names));
+    finding.evidence = {{"table_write_units", own}, {"index_write_units", units}};
+  }
+
+  // Items and item collections near their largest size.
+  void Sizes() {
+    const int64_t largest = std::max(table_.sizes[0].largest, table_.sizes[1].largest);
+    if (largest >= kLargeItem) {
+      Finding& finding = Add(
+          "large-item", Finding::Level::kProblem, "",
+          fmt::format("The largest item has {:.0f} KB; an item has 400 KB at most, and writes that "
+                      "exceed it fail. Divide it into several items of one collection, or keep the "
+                      "large value in an object store and its address here.",
+                      static_cast<double>(largest) / 1024));
+      finding.evidence = {{"largest", static_cast<double>(largest)}};
+    }
+    if (!HasLocal() || table_.resources.empty() || table_.resources[0].keys[1].hottest.empty())
+      return;
+    // How large a collection is, is not recorded: its part of the writes is taken as its part of
+    // the data.
+    const KeyLoadSummary::Key& key = table_.resources[0].keys[1].hottest[0];
+    int64_t bytes = table_.definition.bytes;
+    for (const request_log::IndexDefinition& index : table_.definition.indexes)
+      bytes += index.global ? 0 : index.bytes;
+    const double collection = key.share * static_cast<double>(bytes);
+    const throughput::ModelSettings model;
+    if (collection < kLargeCollection * model.partition_bytes) return;
+    Finding& finding = Add(
+        "large-collection", Finding::Level::kProblem, "",
+        fmt::format("The item collection {} has about {:.1f} GB by its part of the writes; with a "
+                    "local index it has 10 GB at most, and writes that exceed it fail. Use global "
+                    "indexes, or divide the collection with a suffix.",
+                    Name(key.key), collection / (1 << 30)));
+    finding.evidence = {{"bytes", collection}, {"share", key.share}};
+  }
+
+  // A key as every finding has it.
+  static std::string Name(std::string_view key) { return fmt::format("\"{}\"", KeyForPeople(key)); }
 
   void Indexes() {
     int64_t requests = 0;
@@ -355,6 +542,26 @@ class Bench {
       if (ratio < kWideScan) continue;
       const double needed =
           std::max(pattern.units / ratio, 0.5 * static_cast<double>(pattern.requests));
+      if (pattern.operation == "Query") {
+        Finding& finding = Add(
+            "sort-key-prefix", Finding::Level::kSaving, pattern.index,
+            fmt::format("{} Queries with a filter on {} read {} items to return {}. Begin the sort "
+                        "key with {}, so that begins_with or a range reads the wanted items alone; "
+                        "if another order is needed, too, in an index. That costs about {} units "
+                        "instead of {}.",
+                        NumberText(static_cast<double>(pattern.requests)),
+                        fmt::format("{}", fmt::join(pattern.filter, ", ")),
+                        NumberText(static_cast<double>(pattern.scanned)),
+                        NumberText(static_cast<double>(pattern.returned)),
+                        fmt::format("{}", fmt::join(pattern.filter, " and ")), NumberText(needed),
+                        NumberText(pattern.units)));
+        finding.evidence = {{"requests", static_cast<double>(pattern.requests)},
+                            {"scanned", static_cast<double>(pattern.scanned)},
+                            {"returned", static_cast<double>(pattern.returned)},
+                            {"read_units", pattern.units}};
+        finding.saves_month = MonthOf(pattern.units - needed, 0);
+        continue;
+      }
       Finding& finding =
           Add("sparse-index", Finding::Level::kSaving, pattern.index,
               fmt::format("{} {} with a filter on {} read {} items to return {}. A sparse global "
@@ -385,7 +592,7 @@ class Bench {
       all.fixed += cost.fixed;
     }
     Capacity();
-    if (all.on_demand <= 0 || all.scaled <= 0) return;
+    if (all.on_demand <= 0 || all.scaled <= 0 || recording_.seconds() < kMonthNeeds) return;
     const bool on_demand = table_.definition.on_demand;
     const double now = on_demand ? all.on_demand : all.scaled,
                  other = on_demand ? all.scaled : all.on_demand;
@@ -412,7 +619,8 @@ class Bench {
   void Capacity() {
     const request_log::TableDefinition& d = table_.definition;
     // Capacity that refused requests is not spare, however little was served.
-    if (d.on_demand || !table_.defined || table_.throttled > 0) return;
+    if (d.on_demand || !table_.defined || table_.throttled > 0 || table_.replay.throttled > 0)
+      return;
     for (const ResourceReport& resource : table_.resources) {
       throughput::Rates now{d.read_units, d.write_units};
       for (const request_log::IndexDefinition& index : d.indexes) {
@@ -426,17 +634,18 @@ class Bench {
           throughput::ProvisionedMonth(prices_, cost.scaled.read, cost.scaled.write);
       if (std::max(spare.read, spare.write) < kFewUnits || paid - scaled < kWorthSaving * paid)
         continue;
-      Finding& finding = Add(
-          "capacity", Finding::Level::kSaving, resource.is_index ? resource.name : "",
-          fmt::format("Provisioned are {} RCU and {} WCU; the busiest minute uses {} and {} per "
-                      "second. {} RCU and {} WCU hold "
-                      "it at 70%, and auto scaling would provide {} and {} on average. Single "
-                      "large reads and short peaks live on "
-                      "unused capacity of the last 300 seconds.",
-                      NumberText(now.read), NumberText(now.write),
-                      NumberText(cost.busiest_minute.read), NumberText(cost.busiest_minute.write),
-                      NumberText(cost.fixed.read), NumberText(cost.fixed.write),
-                      NumberText(cost.scaled.read), NumberText(cost.scaled.write)));
+      Finding& finding =
+          Add("capacity", Finding::Level::kSaving, resource.is_index ? resource.name : "",
+              fmt::format(
+                  "Provisioned are {} RCU and {} WCU; the busiest minute asks for {} and {} per "
+                  "second, the busiest second for {} and {}. {} RCU and {} WCU hold "
+                  "both, the minute at 70%, and auto scaling would provide {} and {} on "
+                  "average.",
+                  NumberText(now.read), NumberText(now.write), NumberText(cost.busiest_minute.read),
+                  NumberText(cost.busiest_minute.write), NumberText(cost.busiest_second.read),
+                  NumberText(cost.busiest_second.write), NumberText(cost.fixed.read),
+                  NumberText(cost.fixed.write), NumberText(cost.scaled.read),
+                  NumberText(cost.scaled.write)));
       finding.evidence = {{"provisioned_read", now.read},
                           {"provisioned_write", now.write},
                           {"suggested_read", cost.fixed.read},
@@ -486,7 +695,12 @@ std::vector<std::string> LimitsOf(const Recording& recording) {
   std::vector<std::string> limits;
   const auto number = [](int64_t count) { return NumberText(static_cast<double>(count)); };
   limits.push_back(
-      fmt::format("It covers {}; months are that span, repeated.", SpanText(recording.seconds())));
+      recording.seconds() < kMonthNeeds
+          ? fmt::format("It covers {}: too little for the cost of a month, which an hour at least "
+                        "is needed for.",
+                        SpanText(recording.seconds()))
+          : fmt::format("It covers {}; months are that span, repeated.",
+                        SpanText(recording.seconds())));
   if (recording.lost > 0) {
     limits.push_back(
         fmt::format("{} requests were not recorded because the disk was too slow ({} of all): "
@@ -526,8 +740,7 @@ std::string KeyForPeople(std::string_view key) {
     std::string_view value = key.substr(0, end);
     if (value.size() > 1 && value[1] == ':') value.remove_prefix(2);
     if (!out.empty()) out += " / ";
-    // The text goes to a terminal.
-    for (const char c : value) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+    AppendPrintable(&out, value);
     key.remove_prefix(std::min(end + 1, key.size()));
   }
   return out;

@@ -26,6 +26,12 @@ inline constexpr double kWorthLooking =
     0.05;                                    // of a table's read units: what costs less is not told
 inline constexpr double kWideScan = 10;      // items read for each one returned
 inline constexpr double kFewUnits = 5;       // provisioned beyond need: less is not told
+inline constexpr double kMonthNeeds = 3600;  // seconds of recording before a month is told
+inline constexpr int64_t kLargeItem = 320 * 1024;  // bytes: 80% of the largest item
+inline constexpr double kLargeCollection = 0.8;    // of 10 GB, of a table with local indexes
+inline constexpr double kDeleteChurn = 0.3;        // of a table's write units: deletes
+inline constexpr double kUnevenSuffix = 0.2;       // of one key's units on one of its suffixes
+inline constexpr double kAmplified = 2;      // write units of indexes, of those of their table
 inline constexpr int64_t kFewRequests = 20;  // nothing is concluded from fewer
 
 enum class Grade : uint8_t { kGood, kFair, kPoor, kUnknown };

@@ -7,6 +7,7 @@
 
 #include "request_log/keyed_hash.h"
 #include "throughput/key_point.h"
+#include "throughput/key_text.h"
 #include "throughput/model_settings.h"
 
 namespace stator::advise {
@@ -178,6 +179,30 @@ KeyLoadSummary KeyLoad::Finish() {
     const auto sorts = sorts_.find(top[i].hash);
     key.sort_rises = sorts != sorts_.end() && sorts->second.Rises(20);
     out.hottest.push_back(std::move(key));
+  }
+  std::map<std::string, SuffixUse> bases;
+  for (const throughput::HeavyKey& key : top) {
+    const std::string_view text = key.partition;
+    const size_t dot = text.find_last_of(".#");
+    if (!text.starts_with("S:") || dot == std::string_view::npos || dot < 3 ||
+        dot + 1 == text.size() ||
+        text.find_first_not_of("0123456789", dot + 1) != std::string_view::npos ||
+        (text[dot] == '#' && !throughput::LooksLikeDate(text.substr(2, dot - 2)))) {
+      continue;
+    }
+    SuffixUse& base = bases[std::string(text.substr(0, dot))];
+    const double weight = key.weight - key.overestimate;
+    ++base.suffixes;
+    base.units += weight;
+    if (weight <= base.hottest_share) continue;
+    base.hottest_share = weight;
+    base.hottest = text.substr(dot);
+  }
+  for (auto& [name, base] : bases) {
+    if (base.units <= out.suffixes.units) continue;
+    out.suffixes = base;
+    out.suffixes.key = name;
+    out.suffixes.hottest_share /= base.units;
   }
   out.rises = partitions_.Rises(3);
   return out;

@@ -39,6 +39,15 @@ struct Trend {
   bool Rises(int64_t at_least) const { return up >= at_least && up >= 19 * down; }  // 95%
 };
 
+// Keys that are one key with suffixes ("2014-07-09.1" and so on), and how even these are.
+struct SuffixUse {
+  std::string key;  // without a suffix; empty: none was seen
+  int64_t suffixes = 0;
+  double units = 0;  // of all of them
+  std::string hottest;
+  double hottest_share = 0;  // of `units`
+};
+
 struct KeyLoadSummary {
   struct Key {
     std::string key;
@@ -58,6 +67,7 @@ struct KeyLoadSummary {
   // followed, and how many of them had been there before.
   int64_t leaders = 0;
   int64_t leaders_again = 0;
+  SuffixUse suffixes;  // of the key with most units among those that have suffixes
   bool rises = false;  // keys go up with time
   bool MovesOn() const { return leaders >= 3 && leaders_again == 0; }
 };

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "advise/judge.h"
 #include "advise/key_load.h"
+#include "throughput/key_hash.h"
 #include "throughput/units.h"
 
 namespace stator::advise {
@@ -16,13 +18,13 @@ using throughput::Resource;
 using throughput::ResourceDefinition;
 using throughput::Verdict;
 
-constexpr size_t kMostIndexes = 64;
+constexpr size_t kMostIndexesPlayed = 64;
 constexpr int64_t kMostPartitions = 128;  // of a table: each takes memory
-constexpr int64_t kExplainEvery = 60'000'000;
 
 throughput::ModelSettings Settings() {
   throughput::ModelSettings settings;
   settings.most_partitions = kMostPartitions;
+  settings.worst_kept_seconds = 1e12;  // a recording tells of its worst second, whenever it was
   return settings;
 }
 
@@ -40,6 +42,8 @@ ResourceDefinition OfTable(const request_log::TableDefinition& table) {
   out.has_local_indexes = std::any_of(table.indexes.begin(), table.indexes.end(),
                                       [](const auto& index) { return !index.global; });
   out.bytes = table.bytes;
+  out.has_sort_key = !table.sort.empty();
+  out.readable_partition = KeyForPeople;
   return out;
 }
 
@@ -51,7 +55,16 @@ ResourceDefinition OfIndex(const request_log::TableDefinition& table,
   out.billing = table.on_demand ? Billing::kOnDemand : Billing::kProvisioned;
   out.provisioned = {Quota(index.read_units), Quota(index.write_units)};
   out.bytes = index.bytes;
+  out.readable_partition = KeyForPeople;
   return out;
+}
+
+// A plain string is where a server puts it; what else there is, somewhere else that is always the
+// same.
+uint64_t PlaceOf(std::string_view key) {
+  return key.starts_with("S:") && key.find('\x1f') == std::string_view::npos
+             ? throughput::HashOfStringKey(key.substr(2))
+             : HashOfKey(key);
 }
 
 int64_t HalvesOf(double units, size_t keys) {
@@ -96,7 +109,7 @@ void Replay::Define(const request_log::TableDefinition& table, int64_t now_micro
     const auto found = indexes_.find(index.name);
     if (found != indexes_.end()) {
       Follow(&found->second, OfIndex(table, index), now_micros);
-    } else if (indexes_.size() < kMostIndexes) {
+    } else if (indexes_.size() < kMostIndexesPlayed) {
       indexes_[index.name] = MakePart(OfIndex(table, index), now_micros);
     }
   }
@@ -130,7 +143,7 @@ void Replay::Add(const request_log::Request& request, int64_t now_micros) {
     draw.eventual = request.consistency == request_log::Consistency::kEventual;
     draw.halves = HalvesOf(reads ? request.read_units : request.write_units, count);
     if (!request.keys.empty()) {
-      draw.point = {HashOfKey(request.keys[i].partition), request.keys[i].sort,
+      draw.point = {PlaceOf(request.keys[i].partition), request.keys[i].sort,
                     request.keys[i].partition};
     } else {
       // A Scan is somewhere in the hash space; its time says where as well as anything.
@@ -150,27 +163,41 @@ void Replay::Add(const request_log::Request& request, int64_t now_micros) {
                                  : !request.keys.empty()
                                      ? std::string_view(request.keys[0].partition)
                                      : std::string_view();
-    draw.point = {HashOfKey(key), {}, key};
+    draw.point = {PlaceOf(key), {}, key};
   }
   ++out_.requests;
   const Verdict verdict = throughput::Admit(now_micros, draws);
-  if (!verdict.admitted) Count(now_micros, verdict);
+  now_micros_ = now_micros;
+  if (!verdict.admitted) Count(verdict);
 }
 
-void Replay::Count(int64_t now_micros, const Verdict& verdict) {
+void Replay::Count(const Verdict& verdict) {
   ++out_.throttled;
   const std::string reason(
       throughput::ReasonCode(verdict.resource->is_index(), verdict.access, verdict.limit));
   ++out_.reasons[reason];
-  const auto [at, first] = explained_.try_emplace(reason, now_micros);
-  if (!first && now_micros - at->second < kExplainEvery) return;
-  at->second = now_micros;
-  throughput::Explanation why = verdict.resource->Explain(now_micros, verdict);
-  if (!out_.worst || why.demand > out_.worst->demand) out_.worst = std::move(why);
+  ++refusals_[{verdict.resource->is_index() ? verdict.resource->name() : "", verdict.access,
+               verdict.limit}];
+}
+
+throughput::SpreadPlan Replay::Spread(const std::string& index, std::string_view key, Access access,
+                                      double units_per_second) const {
+  const auto found = indexes_.find(index);
+  const Resource& resource = found != indexes_.end() ? *found->second.resource : *table_.resource;
+  return resource.PlanSpread(KeyForPeople(key), access, units_per_second);
 }
 
 ReplaySummary Replay::Finish() {
   out_.partitions = table_.resource->partition_count();
+  int64_t most = 0;
+  for (const auto& [who, count] : refusals_) {
+    if (count <= most) continue;
+    const auto& [index, access, limit] = who;
+    most = count;
+    const auto found = indexes_.find(index);
+    const Resource& resource = found != indexes_.end() ? *found->second.resource : *table_.resource;
+    out_.worst = resource.Worst(now_micros_, access, limit);
+  }
   return std::move(out_);
 }
 

@@ -9,6 +9,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "request_log/record.h"
@@ -21,7 +23,7 @@ struct ReplaySummary {
   int64_t throttled = 0;
   std::map<std::string, int64_t> reasons;  // by reason code
   size_t partitions = 0;                   // at the end
-  // Of the limit that refused most, when it was asked for most.
+  // The worst second of the limit that refused most requests.
   std::optional<throughput::Explanation> worst;
 };
 
@@ -33,6 +35,9 @@ class Replay {
   // Times do not go back.
   void Define(const request_log::TableDefinition& table, int64_t now_micros);
   void Add(const request_log::Request& request, int64_t now_micros);
+  // How to spread one key, as recorded; of an index, or of the table with an empty name.
+  throughput::SpreadPlan Spread(const std::string& index, std::string_view key,
+                                throughput::Access access, double units_per_second) const;
   ReplaySummary Finish();
 
  private:
@@ -43,14 +48,15 @@ class Replay {
   Part MakePart(throughput::ResourceDefinition definition, int64_t now_micros) const;
   void Follow(Part* part, throughput::ResourceDefinition definition, int64_t now_micros);
   void Advance(int64_t now_micros);
-  void Count(int64_t now_micros, const throughput::Verdict& verdict);
+  void Count(const throughput::Verdict& verdict);
 
   Part table_;
   std::map<std::string, Part> indexes_;
   int64_t advanced_second_ = 0;
   ReplaySummary out_;
-  // When each reason was last explained.
-  std::map<std::string, int64_t> explained_;
+  int64_t now_micros_ = 0;
+  // Requests refused by each limit.
+  std::map<std::tuple<std::string, throughput::Access, throughput::Limit>, int64_t> refusals_;
 };
 
 }  // namespace stator::advise

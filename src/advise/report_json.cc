@@ -24,7 +24,7 @@ void Keys(JsonWriter* json, std::string_view name, const ResourceReport& resourc
   json->Key("keys_in_turn").Whole(keys.leaders).Key("rises").Bool(keys.rises);
   json->Key("hottest").Open('[');
   for (const KeyLoadSummary::Key& key : keys.hottest) {
-    json->Open('{').Field("key", key.key).Field("share", key.share);
+    json->Open('{').Field("key", KeyForPeople(key.key)).Field("share", key.share);
     json->Field("peak_units_per_second", key.peak_per_second)
         .Key("sort_rises")
         .Bool(key.sort_rises)
@@ -33,13 +33,14 @@ void Keys(JsonWriter* json, std::string_view name, const ResourceReport& resourc
   json->Close(']').Close('}');
 }
 
-void Resource(JsonWriter* json, const TableReport& table, const ResourceReport& resource,
-              const throughput::UnitPrices& prices) {
+void Resource(JsonWriter* json, const Recording& recording, const TableReport& table,
+              const ResourceReport& resource, const throughput::UnitPrices& prices) {
   int64_t bytes = table.definition.bytes;
   for (const request_log::IndexDefinition& index : table.definition.indexes) {
     if (resource.is_index && index.name == resource.name) bytes = index.bytes;
   }
   const MonthlyCost cost = CostOf(prices, resource, bytes);
+  const bool month = recording.seconds() >= kMonthNeeds;
   json->Open('{').Field("name", resource.name).Field("kind", resource.is_index ? "index" : "table");
   Keys(json, "reads", resource, Access::kRead);
   Keys(json, "writes", resource, Access::kWrite);
@@ -47,11 +48,17 @@ void Resource(JsonWriter* json, const TableReport& table, const ResourceReport& 
       .Field("eventual_read_units", resource.eventual_units);
   Rates(json, "average", resource.cost.average);
   Rates(json, "busiest_minute", resource.cost.busiest_minute);
+  Rates(json, "busiest_second", resource.cost.busiest_second);
   Rates(json, "quietest_minute", resource.cost.quietest_minute);
   Rates(json, "auto_scaled", resource.cost.scaled);
   Rates(json, "suggested_provisioned", resource.cost.fixed);
-  json->Key("month")
-      .Open('{')
+  json->Key("month");
+  if (!month) {
+    json->Null();
+    json->Close('}');
+    return;
+  }
+  json->Open('{')
       .Field("provisioned_auto_scaled", cost.scaled)
       .Field("provisioned_fixed", cost.fixed);
   json->Key("on_demand");
@@ -93,7 +100,8 @@ void Table(JsonWriter* json, const Recording& recording, const TableReport& tabl
   Sizes(json, "items_read", table.sizes[0]);
   Sizes(json, "items_written", table.sizes[1]);
   json->Key("resources").Open('[');
-  for (const ResourceReport& resource : table.resources) Resource(json, table, resource, prices);
+  for (const ResourceReport& resource : table.resources)
+    Resource(json, recording, table, resource, prices);
   json->Close(']').Key("model").Open('{').Key("requests").Whole(table.replay.requests);
   json->Key("throttled")
       .Whole(table.replay.throttled)

@@ -50,10 +50,12 @@ void Load(std::string* out, const ResourceReport& resource, Access access) {
   Wrapped(out, a == 0 ? "    reads   " : "    writes  ", text + ".");
   if (keys.hottest.empty()) return;
   text = fmt::format(
-      "{}: the hottest of about {} keys ({}) has {:.1f}%, they spread like {} equal ones.",
-      GradeText(GradeOf(keys)), NumberText(std::round(keys.distinct)),
+      "{}: the hottest of about {} key{} (\"{}\") has {:.1f}%{}.", GradeText(GradeOf(keys)),
+      NumberText(std::round(keys.distinct)), std::round(keys.distinct) == 1 ? "" : "s",
       KeyForPeople(keys.hottest[0].key), 100 * keys.hottest[0].share,
-      NumberText(std::round(keys.effective)));
+      std::round(keys.effective) < 2 ? ""
+                                     : fmt::format(", they spread like {} equal ones",
+                                                   NumberText(std::round(keys.effective))));
   const throughput::ModelSettings model;
   const double most = a == 0 ? model.partition_read_units : model.partition_write_units;
   if (GradeOf(keys) != Grade::kGood && keys.peak_per_second < kIdlePart * most)
@@ -61,7 +63,8 @@ void Load(std::string* out, const ResourceReport& resource, Access access) {
   Wrapped(out, "      keys  ", text);
 }
 
-void Costs(std::string* out, const TableReport& table, const throughput::UnitPrices& prices) {
+void Costs(std::string* out, const Recording& recording, const TableReport& table,
+           const throughput::UnitPrices& prices) {
   MonthlyCost sum;
   throughput::Rates scaled, fixed;
   int64_t bytes = table.definition.bytes;
@@ -76,10 +79,18 @@ void Costs(std::string* out, const TableReport& table, const throughput::UnitPri
     fixed.read += resource.cost.fixed.read;
     fixed.write += resource.cost.fixed.write;
   }
+  if (recording.seconds() < kMonthNeeds) {
+    Wrapped(
+        out, "  capacity  ",
+        fmt::format("provisioned with auto scaling {} RCU and {} WCU on average; for the busiest "
+                    "minute at 70% and the busiest second {} RCU and {} WCU.",
+                    NumberText(scaled.read), NumberText(scaled.write), NumberText(fixed.read),
+                    NumberText(fixed.write)));
+    return;
+  }
   std::string text = fmt::format(
       "a month costs {:.2f} provisioned with auto scaling ({} RCU and {} WCU on average), {:.2f} "
-      "provisioned for the busiest "
-      "minute at 70% ({} RCU, {} WCU), ",
+      "provisioned for the busiest minute at 70% and the busiest second ({} RCU, {} WCU), ",
       sum.scaled, NumberText(scaled.read), NumberText(scaled.write), sum.fixed,
       NumberText(fixed.read), NumberText(fixed.write));
   text += prices.million_reads > 0 || prices.million_writes > 0
@@ -128,7 +139,7 @@ void Table(std::string* out, const Recording& recording, const TableReport& tabl
                         part(read.over_4kb, read.items), part(written.over_1kb, written.items),
                         NumberText(static_cast<double>(std::max(read.largest, written.largest)))));
   }
-  Costs(out, table, prices);
+  Costs(out, recording, table, prices);
   const std::vector<Finding> findings = Judge(recording, table, prices);
   static constexpr std::string_view kMarks[] = {"!", "$", "-"};
   size_t shown = 0;

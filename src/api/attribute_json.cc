@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/base64.h"
+#include "model/number_set.h"
 
 namespace stator::api {
 namespace {
@@ -101,6 +102,10 @@ Error NotAMap(element json, std::string_view scalar_text) {
   return TypeError(scalar_text);
 }
 
+// A value that is no item's is an expression's, and those have 2 MB together, or is compared with
+// an item's.
+constexpr size_t kMaxValueBytes = 2 << 20;
+
 // "[a, b]" for the message about duplicates; the service prints the members as they came.
 std::string PrintMembers(const std::vector<std::string_view>& members) {
   std::string text = "[";
@@ -137,8 +142,10 @@ struct Scratch {
 
 class Reader {
  public:
-  Reader(Scratch* scratch, std::optional<Error>* value_error)
-      : scratch_(*scratch), value_error_(*value_error) {}
+  // Cuts off what lies behind the first `max_bytes`, by DynamoDB's rules: a value or an item of
+  // more is refused by whatever it is for. The rest is checked as ever, and not kept.
+  Reader(Scratch* scratch, size_t max_bytes, std::optional<Error>* value_error)
+      : scratch_(*scratch), max_bytes_(max_bytes), value_error_(*value_error) {}
 
   // A value whose enclosing map or list is on nesting level `depth`; the item is level 1.
   Status Value(element json, int depth, std::string* out);
@@ -151,6 +158,13 @@ class Reader {
   Status List(element json, int depth, std::string* out);
   Status Map(element json, int depth, std::string* out);
 
+  bool Beyond() const { return bytes_ > max_bytes_; }
+  // Checks a value that is cut off.
+  Status Discard(element json, int depth) {
+    TRY(Value(json, depth, &discard_));
+    discard_.clear();
+    return OkStatus();
+  }
   void Refuse(std::string message) {
     if (!value_error_.has_value()) value_error_ = ValidationError(std::move(message));
   }
@@ -169,6 +183,9 @@ class Reader {
   }
 
   Scratch& scratch_;
+  const size_t max_bytes_;
+  size_t bytes_ = 0;     // of what was read so far, at most what the result will be measured at
+  std::string discard_;  // takes the bytes of what is cut off
   std::optional<Error>& value_error_;
 };
 
@@ -187,9 +204,14 @@ Status Reader::Entries(simdjson::dom::object object, int depth, std::string* out
   for (size_t i = first; i < end; ++i) {
     const Member member = members[i];  // a copy: the stack may move below
     if (i + 1 < end && members[i + 1].name == member.name) continue;
-    ++*count;
     if (member.name.empty())
       Refuse("One or more parameter values were invalid: Empty attribute name");
+    if (Beyond()) {
+      TRY(Discard(member.value, depth));
+      continue;
+    }
+    ++*count;
+    bytes_ += member.name.size();
     model::AppendName(out, member.name);
     TRY(Value(member.value, depth, out));
   }
@@ -224,12 +246,14 @@ Status Reader::Value(element json, int depth, std::string* out) {
     return OkStatus();
   }
   const size_t start = out->size();
+  const size_t bytes_before = bytes_;
   unsigned seen = 0;
   for (const auto& [name, value] : object) {
     const std::optional<Type> type = DatatypeOf(name);
     if (!type.has_value()) continue;  // unknown members are ignored
     if (value.is_null()) continue;    // null is absent
     out->resize(start);               // a repeated datatype: the last one wins
+    bytes_ = bytes_before;
     seen |= 1u << static_cast<unsigned>(*type);
     TRY(Typed(*type, value, depth, out));
   }
@@ -249,6 +273,7 @@ Status Reader::Typed(Type type, element json, int depth, std::string* out) {
       std::string_view text;
       TRY(ExpectString(json, &text));
       model::AppendString(out, text);
+      bytes_ += text.size();
       return OkStatus();
     }
     case Type::kN: {
@@ -260,12 +285,14 @@ Status Reader::Typed(Type type, element json, int depth, std::string* out) {
         return OkStatus();
       }
       model::AppendNumber(out, *number);
+      bytes_ += number->SizeBytes();
       return OkStatus();
     }
     case Type::kB:
       scratch_.binary.clear();
       TRY(ExpectBinary(json, &scratch_.binary));
       model::AppendBinary(out, scratch_.binary);
+      bytes_ += scratch_.binary.size();
       return OkStatus();
     case Type::kBool: {
       bool value = false;
@@ -297,7 +324,12 @@ Status Reader::List(element json, int depth, std::string* out) {
   std::string* elements = Level(depth, &beyond);
   size_t count = 0;
   for (element child : array) {
+    if (Beyond()) {
+      TRY(Discard(child, depth));
+      continue;
+    }
     ++count;
+    ++bytes_;
     TRY(Value(child, depth, elements));
   }
   model::AppendList(out, count, *elements);
@@ -320,21 +352,40 @@ Status Reader::Set(Type type, element json, std::string* out) {
   simdjson::dom::array array;
   TRY(ExpectArray(json, &array));
   std::vector<std::string_view> texts;  // as they came
-  std::vector<std::string> owned;       // canonical numbers or decoded bytes
+  std::vector<std::string> owned;       // decoded bytes
+  std::vector<model::Number> numbers;
   bool has_null = false;
+  std::optional<Error> bad_number;
   for (element child : array) {
     if (child.is_null()) {
       has_null = true;
       continue;
     }
+    // Its first member makes a set, whatever lies before it.
+    const bool beyond = Beyond() && !(numbers.empty() && texts.empty());
     std::string_view text;
-    if (type != Type::kBS) {
-      TRY(ExpectString(child, &text));
-    } else {
-      TRY(ExpectBinary(child, &owned.emplace_back()));
+    if (type == Type::kBS) {
+      scratch_.binary.clear();
+      TRY(ExpectBinary(child, &scratch_.binary));
+      if (beyond) continue;
+      bytes_ += owned.emplace_back(scratch_.binary).size();
       text = child.get_string().value_unsafe();
+    } else {
+      TRY(ExpectString(child, &text));
+      if (beyond) continue;
+      if (type == Type::kSS) bytes_ += text.size();
     }
-    texts.push_back(text);
+    if (type != Type::kNS) {
+      texts.push_back(text);
+    } else if (!bad_number) {
+      Result<model::Number> number = model::Number::Parse(text);
+      if (number.ok()) {
+        bytes_ += number->SizeBytes();
+        numbers.push_back(*number);
+      } else {
+        bad_number = std::move(number).error();
+      }
+    }
   }
 
   if (has_null) {
@@ -344,7 +395,11 @@ Status Reader::Set(Type type, element json, std::string* out) {
            std::string(kind) + " as a member");
     return OkStatus();
   }
-  if (texts.empty()) {
+  if (bad_number) {
+    Refuse(bad_number->message());
+    return OkStatus();
+  }
+  if (texts.empty() && numbers.empty()) {
     const std::string_view text = type == Type::kSS   ? "An string set  may not be empty"
                                   : type == Type::kNS ? "An number set  may not be empty"
                                                       : "Binary sets should not be empty";
@@ -352,30 +407,16 @@ Status Reader::Set(Type type, element json, std::string* out) {
     return OkStatus();
   }
   if (type == Type::kNS) {
-    for (std::string_view text : texts) {
-      Result<model::Number> number = model::Number::Parse(text);
-      if (!number.ok()) {
-        Refuse(number.error().message());
-        return OkStatus();
-      }
-      owned.push_back(number->ToString());
-    }
+    if (!model::AppendNumberSet(out, std::move(numbers)))
+      Refuse("Input collection contains duplicates");
+    return OkStatus();
   }
   std::vector<std::string_view> members =
       type == Type::kSS ? texts : std::vector<std::string_view>(owned.begin(), owned.end());
-  // Canonical forms are equal exactly when the values are, so any order shows duplicates.
   std::sort(members.begin(), members.end());
   if (std::adjacent_find(members.begin(), members.end()) != members.end()) {
-    switch (type) {
-      case Type::kNS: Refuse("Input collection contains duplicates"); break;
-      case Type::kBS:
-        Refuse(std::string(kInvalid) + "Input collection " + PrintMembers(texts) +
-               "of type BS contains duplicates.");
-        break;
-      default:
-        Refuse(std::string(kInvalid) + "Input collection " + PrintMembers(texts) +
-               " contains duplicates.");
-    }
+    Refuse(std::string(kInvalid) + "Input collection " + PrintMembers(texts) +
+           (type == Type::kBS ? "of type BS contains duplicates." : " contains duplicates."));
     return OkStatus();
   }
   model::AppendSet(out, type, std::move(members));
@@ -399,7 +440,7 @@ Status ReadItem(element json, std::string* encoded_item, std::optional<Error>* v
   simdjson::dom::object object;
   if (json.get(object) != simdjson::SUCCESS) return NotAMap(json, "Unexpected field type");
   ScratchLease lease;
-  Reader reader(lease.get(), value_error);
+  Reader reader(lease.get(), model::kMaxItemBytes, value_error);
   std::string& entries = lease.get()->entries[1];
   entries.clear();
   size_t count = 0;
@@ -410,7 +451,7 @@ Status ReadItem(element json, std::string* encoded_item, std::optional<Error>* v
 
 Status ReadValue(element json, std::string* encoded_value, std::optional<Error>* value_error) {
   ScratchLease lease;
-  return Reader(lease.get(), value_error).Value(json, 1, encoded_value);
+  return Reader(lease.get(), kMaxValueBytes, value_error).Value(json, 1, encoded_value);
 }
 
 }  // namespace stator::api

@@ -315,5 +315,62 @@ TEST(Base64, KnownTexts) {
   }
 }
 
+// What lies behind the first 400 KB of an item is checked and not kept: a smaller item is refused
+// all the same.
+TEST(AttributeJson, ItemsThatAreTooLargeAreCutOff) {
+  const auto read = [](const std::string& json, std::string* item) {
+    simdjson::dom::parser parser;
+    std::optional<Error> value_error;
+    const Status status = ReadItem(parser.parse(json), item, &value_error);
+    if (!status.ok()) return status.error().message();
+    return value_error ? value_error->message() : std::string();
+  };
+  const auto list = [](const std::string& element, int count, const std::string& last) {
+    std::string json = R"({"a":{"L":[)";
+    for (int i = 0; i < count; ++i) json += element + ",";
+    return json + last + "]}}";
+  };
+  for (const std::string element :
+       {R"({"N":"1E125"})", R"({"NULL":true})", R"({"S":"x"})", R"({"L":[{"N":"1"},{"S":""}]})",
+        R"({"M":{"k":{"B":"AAAA"}}})", R"({"NS":["1","2"]})"}) {
+    std::string item;
+    EXPECT_EQ(read(list(element, 300'000, element), &item), "") << element;
+    EXPECT_GT(model::ItemView(item).size_bytes(), model::kMaxItemBytes) << element;
+    EXPECT_LT(model::ItemView(item).size_bytes(), 3 * model::kMaxItemBytes) << element;
+    EXPECT_TRUE(model::CheckItem(item).ok()) << element;
+    item.clear();
+    EXPECT_EQ(read(list(element, 300'000, "7"), &item), "Unexpected value type in payload");
+    item.clear();
+    EXPECT_EQ(read(list(element, 300'000, R"({"NULL":false})"), &item),
+              "One or more parameter values were invalid: Null attribute value types must have the "
+              "value of true");
+  }
+  // Sets: members count until one is too many.
+  std::string numbers = R"({"a":{"NS":["0")";
+  for (int i = 1'000'000; i < 1'400'000; ++i) numbers += ",\"" + std::to_string(i) + "\"";
+  std::string item;
+  EXPECT_EQ(read(numbers + R"(]},"b":{"SS":["x","y"]}})", &item), "");
+  EXPECT_GT(model::ItemView(item).size_bytes(), model::kMaxItemBytes);
+  EXPECT_TRUE(model::CheckItem(item).ok());
+  item.clear();
+  EXPECT_EQ(read(numbers + ",7]}}", &item), "NUMBER_VALUE cannot be converted to String");
+}
+
+TEST(AttributeJson, AValueThatIsReplacedDoesNotCount) {
+  const std::string large(500'000, 'x');
+  simdjson::dom::parser parser;
+  for (const std::string& json :
+       {R"({"a":{"S":")" + large + R"(","S":"x"},"b":{"S":"y"}})",
+        R"({"a":{"S":")" + large + R"("},"a":{"S":"x"},"b":{"S":"y"}})"}) {
+    std::string item;
+    std::optional<Error> value_error;
+    ASSERT_TRUE(ReadItem(parser.parse(json), &item, &value_error).ok());
+    EXPECT_FALSE(value_error);
+    std::string text;
+    AppendItemJson(&text, model::ItemView(item));
+    EXPECT_EQ(text, R"({"a":{"S":"x"},"b":{"S":"y"}})");
+  }
+}
+
 }  // namespace
 }  // namespace stator::api

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/percent_code.h"
+
 namespace stator::api {
 namespace {
 
@@ -73,28 +75,6 @@ std::string_view QueryParameter(std::string_view query, std::string_view name, b
     return pair.substr(std::min(equals + 1, pair.size()));
   }
   return {};
-}
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-std::string PercentDecode(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 &&
-        HexDigit(text[i + 2]) >= 0) {
-      out.push_back(static_cast<char>(HexDigit(text[i + 1]) * 16 + HexDigit(text[i + 2])));
-      i += 2;
-    } else {
-      out.push_back(text[i] == '+' ? ' ' : text[i]);
-    }
-  }
-  return out;
 }
 
 // YYYYMMDDTHHMMSSZ
@@ -197,7 +177,7 @@ Status CheckQuery(std::string_view query) {
   std::string missing;
   for (size_t i = 0; i < 5; ++i) {
     bool found = false;
-    values[i] = PercentDecode(QueryParameter(query, kNames[i], &found));
+    values[i] = PercentDecode(QueryParameter(query, kNames[i], &found), PlusSign::kSpace);
     if (values[i].empty())
       missing += "AWS query-string parameters must include '" + std::string(kNames[i]) + "'. ";
   }

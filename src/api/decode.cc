@@ -1,5 +1,7 @@
 #include "api/decode.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "api/attribute_json.h"
@@ -14,6 +16,7 @@ using simdjson::dom::element_type;
 
 constexpr const char* kEmptyAttributeValue =
     "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
+constexpr double kMostSeconds = 1e12;
 constexpr std::string_view kModelPackage = "com.amazonaws.dynamodb.v20120810.";
 
 // What the service's Java framework calls a type.
@@ -23,6 +26,7 @@ std::string JavaName(const Type& type) {
     case Kind::kEnum: return "java.lang.String";
     case Kind::kInteger: return "java.lang.Integer";
     case Kind::kLong: return "java.lang.Long";
+    case Kind::kTime: return "java.util.Date";
     case Kind::kBoolean: return "java.lang.Boolean";
     case Kind::kStruct: return std::string(kModelPackage).append(type.shape->name);
     case Kind::kValue: return std::string(kModelPackage).append("AttributeValue");
@@ -166,10 +170,19 @@ bool Decoder::Value(const Type& type, dom::element json, void* target, bool in_c
     }
     case Kind::kInteger:
     case Kind::kLong: {
-      if (!json.is_number()) return Mismatch(type, json, in_collection);
+      if (!json.is_number() || !FitsInteger(json, type.kind))
+        return Mismatch(type, json, in_collection);
       const int64_t number = ToInteger(json, type.kind);
       if (!CountHolds(type, number)) suspicious_ = true;
       *static_cast<int64_t*>(target) = number;
+      return true;
+    }
+    case Kind::kTime: {
+      double seconds = 0;
+      if (!json.is_number() || json.get(seconds)) return Mismatch(type, json, in_collection);
+      // Beyond this a double has no milliseconds any more.
+      seconds = std::clamp(seconds, -kMostSeconds, kMostSeconds);
+      *static_cast<int64_t*>(target) = std::llround(seconds * 1000);
       return true;
     }
     case Kind::kBoolean: return Boolean(type, json, static_cast<bool*>(target), in_collection);

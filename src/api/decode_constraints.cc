@@ -1,5 +1,6 @@
 #include "api/decode_constraints.h"
 
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <vector>
@@ -262,6 +263,7 @@ void Collector::Value(const Type& type, const dom::element* json, bool required,
       return;
     }
     case Kind::kItem: Keys(type, json->get_object().value_unsafe(), *json, path); return;
+    case Kind::kTime:
     case Kind::kBoolean:
     case Kind::kValue: return;
   }
@@ -340,6 +342,19 @@ bool TextHolds(const Type& type, std::string_view text) {
     if (length < bounds.min || length > bounds.max) return false;
   }
   return bounds.pattern == Pattern::kNone || IsName(text);
+}
+
+bool FitsInteger(dom::element number, Kind kind) {
+  if (number.is_int64()) {
+    const int64_t value = number.get_int64().value_unsafe();
+    return kind == Kind::kLong || (value >= std::numeric_limits<int32_t>::min() &&
+                                   value <= std::numeric_limits<int32_t>::max());
+  }
+  if (number.is_uint64()) return false;  // uint64 is only what int64 cannot hold
+  // The bounds are powers of two, which a double holds.
+  const double whole = std::trunc(number.get_double().value_unsafe());
+  const double bound = kind == Kind::kInteger ? 0x1p31 : 0x1p63;
+  return whole >= -bound && whole < bound;
 }
 
 int64_t ToInteger(dom::element number, Kind kind) {

@@ -23,6 +23,8 @@ inline bool CountHolds(const Type& type, int64_t count) {
   return count >= type.min && count <= type.max;
 }
 
+// Whether a JSON number, without its fraction, is one that the type can hold.
+bool FitsInteger(simdjson::dom::element number, Kind kind);
 // A JSON number as an integer: fractions are cut off, what does not fit is the nearest that does.
 int64_t ToInteger(simdjson::dom::element number, Kind kind);
 

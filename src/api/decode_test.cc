@@ -363,10 +363,22 @@ TEST(DecodeTest, NullsUnknownMembersDuplicatesAndNumbers) {
   EXPECT_TRUE(
       DecodeText<ops::ScanRequest>(R"({"TableName":"!","Limit":0,"TableName":"abc","Limit":1})")
           .ok());
-  // Numbers beyond the type are cut to it.
-  auto scan = DecodeText<ops::ScanRequest>(R"({"TableName":"abc","Limit":99999999999})");
-  ASSERT_TRUE(scan.ok());
-  EXPECT_EQ(scan->limit, 2147483647);
+}
+
+TEST(DecodeTest, NumbersBeyondTheirTypeAreRefused) {
+  const auto limit = [](std::string_view number) -> std::string {
+    const auto scan =
+        DecodeText<ops::ScanRequest>(R"({"TableName":"abc","Limit":)" + std::string(number) + "}");
+    if (scan.ok()) return std::to_string(*scan->limit);
+    EXPECT_EQ(scan.error().code(), ErrorCode::kSerialization) << number;
+    return scan.error().message();
+  };
+  EXPECT_EQ(limit("2147483647"), "2147483647");
+  EXPECT_EQ(limit("2147483647.9"), "2147483647") << "a fraction is cut off";
+  for (std::string_view whole : {"2147483648", "99999999999", "-2147483649", "9223372036854775808"})
+    EXPECT_EQ(limit(whole), "NUMBER_VALUE cannot be converted to Integer") << whole;
+  for (std::string_view other : {"1e300", "-1e300", "2147483648.5", "99999999999999999999.5"})
+    EXPECT_EQ(limit(other), "DECIMAL_VALUE cannot be converted to Integer") << other;
 }
 
 TEST(DecodeTest, DuplicatesInLongMapsKeepTheLast) {

@@ -1,6 +1,7 @@
 #include "api/error_render.h"
 
 #include "api/attribute_json.h"
+#include "base/memory_account.h"
 #include "ops/payload.h"
 
 namespace stator::api {
@@ -18,6 +19,7 @@ struct Shape {
 };
 
 constexpr Shape kServerFault = {500, kDynamo, "InternalServerError", "message"};
+constexpr Shape kOverload = {503, kCoral, "ServiceUnavailableException", "message"};
 
 // wire-protocol.md, "Errors".
 Shape ShapeOf(ErrorCode code) {
@@ -33,6 +35,7 @@ Shape ShapeOf(ErrorCode code) {
     case ErrorCode::kInvalidSignature: return {400, kCoral, "InvalidSignatureException", "message"};
     case ErrorCode::kUnrecognizedClient:
       return {400, kCoral, "UnrecognizedClientException", "message"};
+    case ErrorCode::kExpiredToken: return {400, kCoral, "ExpiredTokenException", "message"};
     case ErrorCode::kConditionalCheckFailed:
       return {400, kDynamo, "ConditionalCheckFailedException", "message"};
     case ErrorCode::kTransactionCanceled:
@@ -60,8 +63,8 @@ Shape ShapeOf(ErrorCode code) {
     case ErrorCode::kRequestLimitExceeded: return {400, kDynamo, "RequestLimitExceeded", "message"};
     case ErrorCode::kRequestTooLarge:
       return {413, kCoral, "RequestEntityTooLargeException", "message"};
-    case ErrorCode::kInternal:
     case ErrorCode::kUnavailable:
+    case ErrorCode::kInternal:
     case ErrorCode::kGuardFailed:
     case ErrorCode::kFenced:
     case ErrorCode::kSpansUnits:
@@ -74,7 +77,9 @@ Shape ShapeOf(ErrorCode code) {
 
 std::string MessageFor(const Error& error) {
   switch (error.code()) {
-    case ErrorCode::kUnavailable: return "The storage engine is unavailable: " + error.message();
+    case ErrorCode::kUnavailable:
+      if (IsOverload(error)) return error.message();
+      return "The storage engine is unavailable: " + error.message();
     case ErrorCode::kOutcomeUnknown:
       return "It is unknown whether the write was applied: " + error.message();
     case ErrorCode::kCorruption: return "Stored data is corrupt: " + error.message();
@@ -134,7 +139,9 @@ bool IsThrottle(ErrorCode code) {
 bool IsServerFault(ErrorCode code) { return ShapeOf(code).status == 500; }
 
 RenderedError RenderError(const Error& error) {
-  const Shape shape = ShapeOf(error.code());
+  Shape shape = IsOverload(error) ? kOverload : ShapeOf(error.code());
+  if (const auto* payload = dynamic_cast<const ops::ExceptionNamePayload*>(error.payload().get()))
+    shape.name = payload->name;
   RenderedError rendered{shape.status, shape.name, {}};
   std::string& body = rendered.body;
   body.append("{\"__type\":\"").append(shape.prefix).append(shape.name).append("\"");

@@ -37,6 +37,7 @@ std::string TypeText(const Type& type) {
     case Kind::kString: return "text";
     case Kind::kInteger:
     case Kind::kLong: return "integer";
+    case Kind::kTime: return "time";
     case Kind::kBoolean: return "boolean";
     case Kind::kEnum: return "enum";
     case Kind::kStruct: return "structure";

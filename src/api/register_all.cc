@@ -1,4 +1,8 @@
+#include "api/backups.h"
+#include "api/global_tables.h"
+#include "api/kinesis_destinations.h"
 #include "api/registry.h"
+#include "api/resource_policies.h"
 #include "ops/operations.h"
 
 namespace stator::api {
@@ -21,6 +25,11 @@ void RegisterAll(Registry* registry) {
   const auto definitions = [registry](std::string_view name, Access access, auto* handler) {
     registry->Register(name, access, handler, Api::kDynamoDb, Subject::kDefinitions);
   };
+  definitions("CreateBackup", Access::kWrite, ops::CreateBackup);
+  definitions("DescribeBackup", Access::kRead, ops::DescribeBackup);
+  definitions("DeleteBackup", Access::kWrite, ops::DeleteBackup);
+  definitions("ListBackups", Access::kRead, ops::ListBackups);
+  definitions("RestoreTableFromBackup", Access::kWrite, ops::RestoreTableFromBackup);
   definitions("CreateTable", Access::kWrite, ops::CreateTable);
   definitions("DeleteTable", Access::kWrite, ops::DeleteTable);
   definitions("DescribeContinuousBackups", Access::kRead, ops::DescribeContinuousBackups);
@@ -35,8 +44,22 @@ void RegisterAll(Registry* registry) {
   definitions("ListTables", Access::kRead, ops::ListTables);
   definitions("ListTagsOfResource", Access::kRead, ops::ListTagsOfResource);
   definitions("TagResource", Access::kWrite, ops::TagResource);
+  definitions("PutResourcePolicy", Access::kWrite, ops::PutResourcePolicy);
+  definitions("GetResourcePolicy", Access::kRead, ops::GetResourcePolicy);
+  definitions("DeleteResourcePolicy", Access::kWrite, ops::DeleteResourcePolicy);
   definitions("UntagResource", Access::kWrite, ops::UntagResource);
   definitions("UpdateTable", Access::kWrite, ops::UpdateTable);
+  definitions("DescribeKinesisStreamingDestination", Access::kRead,
+              ops::DescribeKinesisStreamingDestination);
+  definitions("DisableKinesisStreamingDestination", Access::kWrite,
+              ops::DisableKinesisStreamingDestination);
+  definitions("EnableKinesisStreamingDestination", Access::kWrite,
+              ops::EnableKinesisStreamingDestination);
+  definitions("UpdateKinesisStreamingDestination", Access::kWrite,
+              ops::UpdateKinesisStreamingDestination);
+  definitions("ListGlobalTables", Access::kRead, ops::ListGlobalTables);
+  definitions("DescribeTableReplicaAutoScaling", Access::kRead,
+              ops::DescribeTableReplicaAutoScaling);
 
   registry->Register("DescribeStream", Access::kRead, ops::DescribeStream, Api::kStreams,
                      Subject::kDefinitions);

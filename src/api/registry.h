@@ -13,6 +13,10 @@
 #include "api/decode.h"
 #include "api/render_response.h"
 #include "api/request_tap.h"
+#include "base/long_work.h"
+#include "base/memory_account.h"
+#include "base/out_of_memory.h"
+#include "guard/requests.h"
 #include "ops/context.h"
 #include "simdjson.h"
 
@@ -36,6 +40,14 @@ class PendingCall {
   // `items`: how many items the reply holds.
   virtual void Succeed(std::string body, int64_t items) = 0;
   virtual void Fail(const Error& error) = 0;
+  // The request was decoded, or cannot be: its document is not needed any more. Before the answer.
+  virtual void Decoded() {}
+  // Whether memory is so short that the answer of a read is not to be rendered.
+  virtual bool RefusesAnswer() const { return false; }
+
+  // Decides whether the caller may do what the typed request asks for; null: everything is allowed.
+  // Used before the operation begins, never later.
+  guard::Check* check = nullptr;
 };
 
 struct Operation {
@@ -96,21 +108,74 @@ int64_t CountItems(const Response& response) {
   }
 }
 
+// The encoded bytes that a reply is rendered from, of responses that can hold many.
+template <typename Response>
+size_t BytesOf(const Response& response) {
+  size_t bytes = 0;
+  if constexpr (requires { response.responses.front().items.front().size(); }) {
+    for (const auto& table : response.responses) {
+      for (const auto& item : table.items) bytes += item.size();
+    }
+  } else if constexpr (requires { response.responses.front()->size(); }) {
+    for (const auto& item : response.responses) bytes += item ? item->size() : 0;
+  }
+  return bytes;
+}
+
 template <typename Response>
 void Answer(PendingCall& call, const Result<Response>& response) {
   if (!response.ok()) return call.Fail(response.error());
+  if (call.RefusesAnswer()) [[unlikely]]
+    return call.Fail(MemoryRefusal());
   std::string out;
-  RenderResponse(*response, &out);
+  if (!RunOrOutOfMemory("rendering", [&] { RenderResponse(*response, &out); }))
+    return call.Fail(InternalError("Out of memory while rendering a response"));
   call.Succeed(std::move(out), CountItems(*response));
+}
+
+// Renders a large response on a worker, if one takes it; then the call ends in its loop's turn, so
+// that its context outlives the operation's own return. Returns false, and leaves both, otherwise.
+template <typename Response>
+bool AnswerElsewhere(std::unique_ptr<PendingCall>& call, Result<Response>& response) {
+  if (!response.ok() || call->RefusesAnswer() || BytesOf(*response) <= ops::kInlineReplyBytes)
+    return false;
+  struct Shared {
+    std::unique_ptr<PendingCall> call;
+    Result<Response> response;
+    std::string out;
+  };
+  LongWork& work = call->context().env.long_work;
+  Executor& loop = call->context().loop;
+  auto shared = std::make_shared<Shared>(Shared{std::move(call), std::move(response), {}});
+  UniqueFunction<void()> task = [shared, &loop]() mutable {
+    const bool rendered =
+        RunOrOutOfMemory("rendering", [&] { RenderResponse(*shared->response, &shared->out); });
+    const MustNotFail region("an answer goes to its loop");
+    PostAndStandIn(loop, [shared = std::move(shared), rendered] {
+      if (!rendered)
+        return shared->call->Fail(InternalError("Out of memory while rendering a response"));
+      shared->call->Succeed(std::move(shared->out), CountItems(*shared->response));
+    });
+  };
+  if (work.TryPost(task)) return true;
+  call = std::move(shared->call);
+  response = std::move(shared->response);
+  return false;
 }
 
 template <typename Request, typename Response, bool tapped>
 void RunTyped(Operation::AnyHandler any, simdjson::dom::element body,
               std::unique_ptr<PendingCall> call, [[maybe_unused]] RequestTap* tap) {
   Result<Request> request = Decode<Request>(body);
+  call->Decoded();
   if (!request.ok()) return call->Fail(request.error());
   if constexpr (requires { std::string_view(request->table_name); })
     call->NoteTable(request->table_name);
+  if (call->check != nullptr) [[unlikely]] {
+    const Status allowed = guard::Authorize(*call->check, *request);
+    if (!allowed.ok()) return call->Fail(allowed.error());
+    call->check = nullptr;
+  }
   using Handler = void (*)(ops::Context&, Request, ops::Callback<Response>);
   ops::Context& context = call->context();
   if constexpr (tapped && Tapped<Request>) {
@@ -123,9 +188,10 @@ void RunTyped(Operation::AnyHandler any, simdjson::dom::element body,
           Answer(*call, response);
         });
   } else {
-    reinterpret_cast<Handler>(any)(
-        context, *std::move(request),
-        [call = std::move(call)](Result<Response> response) { Answer(*call, response); });
+    reinterpret_cast<Handler>(any)(context, *std::move(request),
+                                   [call = std::move(call)](Result<Response> response) mutable {
+                                     if (!AnswerElsewhere(call, response)) Answer(*call, response);
+                                   });
   }
 }
 

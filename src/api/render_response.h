@@ -5,6 +5,10 @@
 
 #include <string>
 
+#include "ops/backups.h"
+#include "ops/global_tables.h"
+#include "ops/kinesis_destinations.h"
+#include "ops/resource_policies.h"
 #include "ops/responses.h"
 
 namespace stator::api {
@@ -37,6 +41,22 @@ void RenderResponse(const ops::UpdateContributorInsightsResponse& response, std:
 void RenderResponse(const ops::DescribeContributorInsightsResponse& response, std::string* out);
 void RenderResponse(const ops::ListContributorInsightsResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeContinuousBackupsResponse& response, std::string* out);
+void RenderResponse(const ops::DescribeKinesisStreamingDestinationResponse& response,
+                    std::string* out);
+void RenderResponse(const ops::EnableKinesisStreamingDestinationResponse& response,
+                    std::string* out);
+void RenderResponse(const ops::DisableKinesisStreamingDestinationResponse& response,
+                    std::string* out);
+void RenderResponse(const ops::UpdateKinesisStreamingDestinationResponse& response,
+                    std::string* out);
+void RenderResponse(const ops::ListGlobalTablesResponse& response, std::string* out);
+void RenderResponse(const ops::DescribeTableReplicaAutoScalingResponse& response, std::string* out);
+
+void RenderResponse(const ops::CreateBackupResponse& response, std::string* out);
+void RenderResponse(const ops::DescribeBackupResponse& response, std::string* out);
+void RenderResponse(const ops::DeleteBackupResponse& response, std::string* out);
+void RenderResponse(const ops::ListBackupsResponse& response, std::string* out);
+void RenderResponse(const ops::RestoreTableFromBackupResponse& response, std::string* out);
 
 void RenderResponse(const ops::ListStreamsResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeStreamResponse& response, std::string* out);
@@ -44,6 +64,9 @@ void RenderResponse(const ops::GetShardIteratorResponse& response, std::string* 
 void RenderResponse(const ops::GetRecordsResponse& response, std::string* out);
 
 // These two answer an empty body, not an empty object.
+void RenderResponse(const ops::PutResourcePolicyResponse& response, std::string* out);
+void RenderResponse(const ops::GetResourcePolicyResponse& response, std::string* out);
+void RenderResponse(const ops::DeleteResourcePolicyResponse& response, std::string* out);
 void RenderResponse(const ops::TagResourceResponse& response, std::string* out);
 void RenderResponse(const ops::UntagResourceResponse& response, std::string* out);
 

@@ -85,6 +85,9 @@ inline void AppendKeySchema(std::string* out,
   });
 }
 
+void AppendProjection(std::string* out, const ops::Projection& projection);
+void AppendOnDemand(std::string* out, const ops::OnDemandThroughput& throughput);
+
 // A double as the service prints capacity: 1.0, 0.5.
 void AppendDouble(std::string* out, double value);
 // Seconds since the epoch: 1700000000.123, or without fraction if there is none.

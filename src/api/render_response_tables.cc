@@ -4,8 +4,6 @@
 
 namespace stator::api {
 
-namespace {
-
 void AppendProjection(std::string* out, const ops::Projection& projection) {
   ObjectWriter object(out);
   if (projection.projection_type)
@@ -14,6 +12,17 @@ void AppendProjection(std::string* out, const ops::Projection& projection) {
     AppendTexts(object.Member("NonKeyAttributes"), *projection.non_key_attributes);
   object.Close();
 }
+
+void AppendOnDemand(std::string* out, const ops::OnDemandThroughput& throughput) {
+  ObjectWriter object(out);
+  if (throughput.max_read_request_units)
+    object.Integer("MaxReadRequestUnits", *throughput.max_read_request_units);
+  if (throughput.max_write_request_units)
+    object.Integer("MaxWriteRequestUnits", *throughput.max_write_request_units);
+  object.Close();
+}
+
+namespace {
 
 void AppendThroughput(std::string* out, const ops::ProvisionedThroughputDescription& throughput) {
   ObjectWriter object(out);
@@ -26,15 +35,6 @@ void AppendThroughput(std::string* out, const ops::ProvisionedThroughputDescript
   object.Integer("NumberOfDecreasesToday", throughput.number_of_decreases_today);
   object.Integer("ReadCapacityUnits", throughput.read_capacity_units);
   object.Integer("WriteCapacityUnits", throughput.write_capacity_units);
-  object.Close();
-}
-
-void AppendOnDemand(std::string* out, const ops::OnDemandThroughput& throughput) {
-  ObjectWriter object(out);
-  if (throughput.max_read_request_units)
-    object.Integer("MaxReadRequestUnits", *throughput.max_read_request_units);
-  if (throughput.max_write_request_units)
-    object.Integer("MaxWriteRequestUnits", *throughput.max_write_request_units);
   object.Close();
 }
 
@@ -118,6 +118,14 @@ void AppendOptionalMembers(ObjectWriter* object, std::string* out,
     AppendStream(object->Member("StreamSpecification"), *table.stream_specification);
   if (table.latest_stream_label) object->Text("LatestStreamLabel", *table.latest_stream_label);
   if (table.latest_stream_arn) object->Text("LatestStreamArn", *table.latest_stream_arn);
+  if (table.restore_summary) {
+    ObjectWriter summary(object->Member("RestoreSummary"));
+    summary.Text("SourceBackupArn", table.restore_summary->source_backup_arn);
+    summary.Text("SourceTableArn", table.restore_summary->source_table_arn);
+    AppendTime(summary.Member("RestoreDateTime"), table.restore_summary->restore_date_time);
+    summary.Boolean("RestoreInProgress", true);
+    summary.Close();
+  }
   if (table.sse_description) AppendSse(object->Member("SSEDescription"), *table.sse_description);
   if (table.table_class_summary) {
     ObjectWriter summary(object->Member("TableClassSummary"));
@@ -135,6 +143,9 @@ void AppendOptionalMembers(ObjectWriter* object, std::string* out,
     AppendOnDemand(object->Member("OnDemandThroughput"), *table.on_demand_throughput);
   if (table.warm_throughput)
     AppendWarm(object->Member("WarmThroughput"), *table.warm_throughput, kTableStatus);
+  if (table.disassociation_protection_enabled) {
+    object->Boolean("DisassociationProtectionEnabled", *table.disassociation_protection_enabled);
+  }
 }
 
 void AppendTable(std::string* out, const ops::TableDescription& table) {
@@ -178,6 +189,10 @@ void RenderResponse(const ops::UpdateTableResponse& response, std::string* out) 
   AppendTableResponse("TableDescription", response.table_description, out);
 }
 void RenderResponse(const ops::DeleteTableResponse& response, std::string* out) {
+  AppendTableResponse("TableDescription", response.table_description, out);
+}
+
+void RenderResponse(const ops::RestoreTableFromBackupResponse& response, std::string* out) {
   AppendTableResponse("TableDescription", response.table_description, out);
 }
 

@@ -83,6 +83,17 @@ bool IsSelect(std::string_view statement) {
                     [](char lower, char c) { return (c | 0x20) == lower; });
 }
 
+// Whether the item's time to live is one that never comes: milliseconds, or no number.
+request_log::TtlForm TtlFormOf(const table::TableDescriptor& table, model::ItemView item) {
+  if (!table.HasTimeToLive()) return request_log::TtlForm::kFine;
+  const model::ValueView value = item.Find(table.expiry->attribute);
+  if (value.empty()) return request_log::TtlForm::kFine;
+  if (value.type() != model::Type::kN) return request_log::TtlForm::kText;
+  // Seconds have ten digits until the year 2286, milliseconds thirteen.
+  const std::string_view digits = value.text().substr(0, value.text().find('.'));
+  return digits.size() >= 12 ? request_log::TtlForm::kMillis : request_log::TtlForm::kFine;
+}
+
 int64_t SizeOf(const std::string& encoded_item) {
   return static_cast<int64_t>(model::ItemView(encoded_item).size_bytes());
 }
@@ -121,6 +132,8 @@ void Trace::AddPut(const std::string& table_name, model::ItemView item) {
   if (part == nullptr) return;
   Touch& touch = part->request.keys.emplace_back(TouchOf(*part->table, item));
   touch.bytes = static_cast<int64_t>(item.size_bytes());
+  const request_log::TtlForm form = TtlFormOf(part->table->descriptor, item);
+  if (form != request_log::TtlForm::kFine) part->request.ttl_form = form;
   part->request.stored_bytes = part->request.stored_bytes.value_or(0) + *touch.bytes;
   // Which entries a batch makes is not told by index and item, so only one item's are.
   part->request.index_writes.clear();

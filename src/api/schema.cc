@@ -1,5 +1,10 @@
 #include "api/schema.h"
 
+#include "api/backups.h"
+#include "api/global_tables.h"
+#include "api/kinesis_destinations.h"
+#include "api/resource_policies.h"
+
 namespace stator::api {
 
 std::span<const OperationSchema* const> AllSchemas() {
@@ -14,12 +19,26 @@ std::span<const OperationSchema* const> AllSchemas() {
       &SchemaOf<ops::TagResourceRequest>(),
       &SchemaOf<ops::UntagResourceRequest>(),
       &SchemaOf<ops::ListTagsOfResourceRequest>(),
+      &SchemaOf<ops::PutResourcePolicyRequest>(),
+      &SchemaOf<ops::GetResourcePolicyRequest>(),
+      &SchemaOf<ops::DeleteResourcePolicyRequest>(),
+      &SchemaOf<ops::CreateBackupRequest>(),
+      &SchemaOf<ops::DescribeBackupRequest>(),
+      &SchemaOf<ops::DeleteBackupRequest>(),
+      &SchemaOf<ops::ListBackupsRequest>(),
+      &SchemaOf<ops::RestoreTableFromBackupRequest>(),
       &SchemaOf<ops::UpdateTimeToLiveRequest>(),
       &SchemaOf<ops::DescribeTimeToLiveRequest>(),
       &SchemaOf<ops::DescribeContinuousBackupsRequest>(),
       &SchemaOf<ops::UpdateContributorInsightsRequest>(),
       &SchemaOf<ops::DescribeContributorInsightsRequest>(),
       &SchemaOf<ops::ListContributorInsightsRequest>(),
+      &SchemaOf<ops::DescribeKinesisStreamingDestinationRequest>(),
+      &SchemaOf<ops::EnableKinesisStreamingDestinationRequest>(),
+      &SchemaOf<ops::DisableKinesisStreamingDestinationRequest>(),
+      &SchemaOf<ops::UpdateKinesisStreamingDestinationRequest>(),
+      &SchemaOf<ops::ListGlobalTablesRequest>(),
+      &SchemaOf<ops::DescribeTableReplicaAutoScalingRequest>(),
       &SchemaOf<ops::PutItemRequest>(),
       &SchemaOf<ops::GetItemRequest>(),
       &SchemaOf<ops::UpdateItemRequest>(),

@@ -37,6 +37,7 @@ enum class Kind : uint8_t {
   kString,
   kInteger,  // 32 bits in JSON, int64_t here
   kLong,
+  kTime,  // seconds since the epoch in JSON, with a fraction or not; milliseconds in int64_t here
   kBoolean,
   kEnum,
   kStruct,

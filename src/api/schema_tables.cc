@@ -1,3 +1,4 @@
+#include "api/backups.h"
 #include "api/schema_parts.h"
 
 namespace stator::api {
@@ -179,6 +180,32 @@ constexpr Field kCreateTableFields[] = {
 };
 constexpr Shape kCreateTableShape = MakeShape("CreateTableInput", kCreateTableFields);
 constexpr OperationSchema kCreateTable{"CreateTable", &kCreateTableShape};
+
+// --- RestoreTableFromBackup ----------------------------------------------------------------------
+
+constexpr Type kTargetTableName = Text(3, 255, Pattern::kName);
+constexpr Type kBackupArn = Text(37, 1024);
+constexpr Field kRestoreFields[] = {
+    Required<&RestoreTableFromBackupRequest::target_table_name>("TargetTableName",
+                                                                &kTargetTableName),
+    Required<&RestoreTableFromBackupRequest::backup_arn>("BackupArn", &kBackupArn),
+    Optional<&RestoreTableFromBackupRequest::billing_mode_override>("BillingModeOverride",
+                                                                    &kBillingModeType),
+    Optional<&RestoreTableFromBackupRequest::global_secondary_index_override>(
+        "GlobalSecondaryIndexOverride", &kGlobalSecondaryIndexes),
+    Optional<&RestoreTableFromBackupRequest::local_secondary_index_override>(
+        "LocalSecondaryIndexOverride", &kLocalSecondaryIndexes),
+    Optional<&RestoreTableFromBackupRequest::provisioned_throughput_override>(
+        "ProvisionedThroughputOverride", &kProvisionedThroughput),
+    Optional<&RestoreTableFromBackupRequest::on_demand_throughput_override>(
+        "OnDemandThroughputOverride", &kOnDemandThroughput),
+    Optional<&RestoreTableFromBackupRequest::sse_specification_override>("SSESpecificationOverride",
+                                                                         &kSseSpecification),
+    Optional<&RestoreTableFromBackupRequest::vector_index_override>("VectorIndexOverride",
+                                                                    &kVectorIndexes),
+};
+constexpr Shape kRestoreShape = MakeShape("RestoreTableFromBackupInput", kRestoreFields);
+constexpr OperationSchema kRestore{"RestoreTableFromBackup", &kRestoreShape};
 
 // --- UpdateTable ---------------------------------------------------------------------------------
 
@@ -455,6 +482,10 @@ constexpr OperationSchema kListTags{"ListTagsOfResource", &kListTagsShape};
 
 }  // namespace
 
+template <>
+const OperationSchema& SchemaOf<ops::RestoreTableFromBackupRequest>() {
+  return kRestore;
+}
 template <>
 const OperationSchema& SchemaOf<ops::CreateTableRequest>() {
   return kCreateTable;

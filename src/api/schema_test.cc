@@ -26,6 +26,7 @@ std::string TypeWord(Kind kind) {
     case Kind::kEnum: return "string";
     case Kind::kInteger: return "integer";
     case Kind::kLong: return "long";
+    case Kind::kTime: return "timestamp";
     case Kind::kBoolean: return "boolean";
     case Kind::kStruct:
     case Kind::kValue: return "struct";
@@ -220,7 +221,7 @@ TEST(SchemaTest, NamesOfOperationsAndMembersAreUnique) {
       EXPECT_TRUE(members.insert(field.name).second) << schema->name << "." << field.name;
     }
   }
-  EXPECT_EQ(operations.size(), 33u);
+  EXPECT_EQ(operations.size(), 47u);
 }
 
 }  // namespace

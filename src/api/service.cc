@@ -1,12 +1,21 @@
 #include "api/service.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "api/attribute_json.h"
+#include "api/audit_draft.h"
 #include "api/error_render.h"
+#include "base/accept_encoding.h"
 #include "base/compress.h"
+#include "base/count_bytes.h"
 #include "base/log.h"
+#include "base/out_of_memory.h"
+#include "base/printable.h"
+#include "guard/check.h"
 #include "table/store.h"
 
 namespace stator::api {
@@ -14,6 +23,8 @@ namespace {
 
 constexpr std::string_view kJson10 = "application/x-amz-json-1.0";
 constexpr std::string_view kPlainJson = "application/json";
+// Bytes of an origin in the text of a refusal.
+constexpr size_t kShownOrigin = 200;
 constexpr std::string_view kExposedHeaders =
     "x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,x-amz-crc32,"
     "Date";
@@ -36,21 +47,6 @@ std::string_view Trim(std::string_view text) {
   return text;
 }
 
-// True if an Accept-Encoding names `coding` and does not give it the weight zero.
-bool Accepts(std::string_view accept, std::string_view coding) {
-  while (!accept.empty()) {
-    const size_t end = std::min(accept.find(','), accept.size());
-    const std::string_view element = accept.substr(0, end);
-    accept.remove_prefix(std::min(end + 1, accept.size()));
-    const size_t semicolon = std::min(element.find(';'), element.size());
-    if (!EqualsLower(Trim(element.substr(0, semicolon)), coding)) continue;
-    const std::string_view weight = Trim(element.substr(std::min(semicolon + 1, element.size())));
-    return !(weight.starts_with("q=0") &&
-             weight.find_first_not_of("0.", 2) == std::string_view::npos);
-  }
-  return false;
-}
-
 // 52 characters that look like the service's: base 32 with digits and A to V, 260 random bits.
 std::string MakeRequestId(Random& random) {
   constexpr char kDigits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUV";
@@ -70,12 +66,38 @@ std::string Decimal(uint32_t value) {
   return std::string(digits, end);
 }
 
-// The thread's parser. A document lives in it until the next Parse on this thread.
-Status ParseJson(std::string_view body, simdjson::dom::element* root) {
+// Returns the thread's parser. A document lives in it until the next Parse on this thread, or until
+// TrimParser.
+simdjson::dom::parser& Parser() {
   thread_local simdjson::dom::parser parser;
-  // A huge request must not pin its memory on every thread for good.
+  return parser;
+}
+
+// Frees the document of a huge request: it must not pin its memory on every thread.
+void TrimParser() {
   constexpr size_t kKeepBytes = 1u << 20;
-  if (parser.capacity() > kKeepBytes && body.size() <= kKeepBytes) parser = simdjson::dom::parser();
+  if (Parser().capacity() > kKeepBytes) Parser() = simdjson::dom::parser();
+}
+
+// Returns the memory that a document of this text takes, rather more than less. simdjson makes 4
+// bytes of each mark and of each beginning of a value, 8 of a container's two ends and of a string,
+// 16 of a number, and copies strings with 3 bytes more than their quoted text has. Each comma and
+// each container is followed by at most one value that is no container; a colon is behind a name.
+int64_t DocumentBytes(std::string_view text) {
+  const size_t commas = CountBytes(text, [](auto c) { return c == uint8_t{','}; });
+  const size_t colons = CountBytes(text, [](auto c) { return c == uint8_t{':'}; });
+  const size_t containers =
+      CountBytes(text, [](auto c) { return (c == uint8_t{'['}) | (c == uint8_t{'{'}); });
+  return static_cast<int64_t>(text.size() + 27 * commas + 19 * colons + 24 * containers);
+}
+
+// Frees, at the end of a request, what a huge body needed: up to 10 bytes for each of its own.
+struct ParserLease {
+  ~ParserLease() { TrimParser(); }
+};
+
+Status ParseJson(std::string_view body, simdjson::dom::element* root) {
+  simdjson::dom::parser& parser = Parser();
   const simdjson::error_code code =
       parser.parse(body.data(), body.size(), /*realloc_if_needed=*/false).get(*root);
   if (code == simdjson::MEMALLOC) return InternalError("Out of memory while parsing a request");
@@ -90,7 +112,7 @@ void RequestHeaders::Add(std::string_view name, std::string_view value) {
     if (member->empty() && EqualsLower(name, lower)) *member = value;
   };
   switch (name.size()) {
-    case 4: return take("date", &date);
+    case 4: take("host", &host); return take("date", &date);
     case 6: return take("origin", &origin);
     case 10: return take("x-amz-date", &x_amz_date);
     case 12: take("x-amz-target", &target); return take("content-type", &content_type);
@@ -108,6 +130,7 @@ struct Service::Frame {
   std::string_view content_type =
       kJson10;                 // one of the two literals; empty: neither, so this is no API request
   std::string allowed_origin;  // empty: no CORS headers
+  bool refused = false;        // comes from a page that may not call
   bool gzip = false;
   bool deflate = false;
 };
@@ -117,6 +140,23 @@ struct Service::Frame {
 bool MayBeOutOfDate(ErrorCode code) {
   return code == ErrorCode::kResourceNotFound || code == ErrorCode::kFenced ||
          code == ErrorCode::kValidation;
+}
+
+// Counts the bytes that a large request takes while it is decoded, of which `inflated` were made
+// here, and those that its decoded form holds until the reply. *document: those of the former. A
+// refusal is a 503. A document that is large itself waits for its turn: the caller may block.
+Status CountDocument(MemoryLease* lease, std::string_view text, size_t inflated,
+                     DocumentTurns* turns, DocumentTurns::Turn* turn, int64_t* document) {
+  if (lease == nullptr || text.size() <= MemoryAccount::kSmallBytes) return OkStatus();
+  const auto size = static_cast<int64_t>(text.size());
+  const int64_t parsed = DocumentBytes(text);
+  *turn = turns->Take(parsed);
+  const int64_t bytes = parsed + static_cast<int64_t>(inflated);
+  // The oldest body of all is decoded in any case, unless it becomes much larger by that.
+  const bool ordinary = bytes <= 4 * size;
+  if (!lease->TryGrow(bytes, ordinary)) return MemoryRefusal();
+  *document = bytes;
+  return lease->TryGrow(size, ordinary) ? OkStatus() : MemoryRefusal();
 }
 
 // One request in the hands of an operation.
@@ -131,6 +171,7 @@ class Service::Call final : public PendingCall {
         started_(started),
         request_bytes_(request_bytes),
         done_(std::move(done)) {}
+  Call(Call&&) = default;
   ~Call() override {
     if (done_) LogError("request_dropped", {{"operation", operation_name()}, {"table", table_}});
   }
@@ -143,6 +184,27 @@ class Service::Call final : public PendingCall {
   ops::Context& context() override { return context_; }
   void NoteTable(std::string_view table) override {
     if (service_.observer_ != nullptr) table_ = table;
+  }
+  // Begins the record of the request, if it is to have one.
+  void BeginAudit(const Incoming& request) {
+    audit_ = AuditDraft::Begin(service_.options_, service_.environment_, *operation_, request);
+  }
+  AuditDraft* audit() { return audit_.get(); }
+  // `document_bytes` of the lease, and the turn, are needed until the request is decoded.
+  void CountMemory(MemoryLease* lease, int64_t document_bytes, DocumentTurns::Turn turn) {
+    context_.memory = lease;
+    document_bytes_ = document_bytes;
+    turn_ = std::move(turn);
+  }
+  void Decoded() override {
+    if (document_bytes_ == 0) return;
+    TrimParser();
+    context_.memory->Shrink(std::exchange(document_bytes_, 0));
+    turn_.End();
+  }
+  bool RefusesAnswer() const override {
+    return context_.memory != nullptr && operation_->access == Access::kRead &&
+           context_.memory->account_full();
   }
   void Succeed(std::string body, int64_t items) override {
     if (!context_.faults.lost) return Answer(200, "", std::move(body), items);
@@ -158,11 +220,16 @@ class Service::Call final : public PendingCall {
       return done(std::move(again));
     }
     RenderedError rendered = RenderError(error);
+    if (service_.options_.audit != nullptr) [[unlikely]]
+      NoteError(error);
     if (IsServerFault(error.code()) && !context_.faults.refused) {
-      LogError("request_failed", {{"operation", operation_name()},
-                                  {"table", table_},
-                                  {"code", ErrorCodeName(error.code())},
-                                  {"message", error.message()}});
+      const std::string_view code = ErrorCodeName(error.code());
+      service_.failure_log_.Log(LogLevel::kError, fmt::format("{} {}", operation_name(), code),
+                                "request_failed",
+                                {{"operation", operation_name()},
+                                 {"table", table_},
+                                 {"code", code},
+                                 {"message", error.message()}});
     }
     Answer(rendered.status, rendered.name, std::move(rendered.body), 0);
   }
@@ -172,9 +239,48 @@ class Service::Call final : public PendingCall {
     return operation_ == nullptr ? std::string_view() : operation_->name;
   }
 
+  void NoteError(const Error& error) {
+    // A denial has a record even where others on items have none.
+    if (audit_ == nullptr && check != nullptr && error.code() == ErrorCode::kAccessDenied)
+      audit_ = AuditDraft::OfDenial(service_.options_, service_.environment_, *operation_, *check);
+    if (audit_ != nullptr) audit_->NoteError(error);
+  }
+
   void Answer(int status, std::string_view error, std::string body, int64_t items) {
     if (!done_) return;
-    Outgoing outgoing = service_.Wrap(frame_, status, std::move(body));
+    if (service_.IsLong(frame_, body.size()) && WrapElsewhere(status, error, &body, items)) return;
+    Send(status, error, items, service_.Wrap(frame_, status, std::move(body)));
+  }
+
+  // Compresses and checks a large body on a worker. The call, whose owner may let go of it
+  // meanwhile, leaves a copy of itself behind that ends in the loop's turn. Returns false if no
+  // worker takes it.
+  bool WrapElsewhere(int status, std::string_view error, std::string* body, int64_t items) {
+    struct Rest {
+      Call call;
+      std::string body;
+      Outgoing outgoing;
+    };
+    auto rest = std::make_shared<Rest>(Rest{Call(std::move(*this)), std::move(*body), {}});
+    UniqueFunction<void()> task = [rest, status, error, items]() mutable {
+      Call& call = rest->call;
+      const bool wrapped = RunOrOutOfMemory("compressing a response", [&] {
+        rest->outgoing = call.service_.Wrap(call.frame_, status, std::move(rest->body));
+      });
+      // A call that is dropped in its loop's turn is answered with 500.
+      const MustNotFail region("an answer goes to its loop");
+      PostAndStandIn(call.context_.loop, [rest = std::move(rest), status, error, items, wrapped] {
+        if (!wrapped) return;
+        rest->call.Send(status, error, items, std::move(rest->outgoing));
+      });
+    };
+    if (context_.env.long_work.TryPost(task)) return true;
+    done_ = std::move(rest->call.done_);
+    *body = std::move(rest->body);
+    return false;
+  }
+
+  void Send(int status, std::string_view error, int64_t items, Outgoing outgoing) {
     if (service_.observer_ != nullptr) {
       RequestRecord record;
       record.operation = operation_name();
@@ -189,6 +295,33 @@ class Service::Call final : public PendingCall {
       record.items = items;
       service_.observer_->OnRequest(record);
     }
+    if (audit_ != nullptr) [[unlikely]]
+      return SendAudited(error, std::move(outgoing));
+    Deliver(std::move(outgoing));
+  }
+
+  // Hands the record over. The answer to a change waits for it: the call, whose owner may let go of
+  // it meanwhile, leaves a copy of itself behind that ends in the loop's turn.
+  void SendAudited(std::string_view error, Outgoing outgoing) {
+    const std::unique_ptr<AuditDraft> draft = std::move(audit_);
+    if (!draft->is_change()) {
+      draft->Finish(error, outgoing.headers, nullptr);
+      return Deliver(std::move(outgoing));
+    }
+    struct Rest {
+      Call call;
+      Outgoing outgoing;
+    };
+    auto rest = std::make_shared<Rest>(Rest{Call(std::move(*this)), std::move(outgoing)});
+    const AuditDraft::Headers& headers = rest->outgoing.headers;
+    draft->Finish(error, headers, [rest]() mutable {
+      Executor& loop = rest->call.context_.loop;
+      PostAndStandIn(loop,
+                     [rest = std::move(rest)] { rest->call.Deliver(std::move(rest->outgoing)); });
+    });
+  }
+
+  void Deliver(Outgoing outgoing) {
     UniqueFunction<void(Outgoing)> done = std::move(done_);
     if (context_.faults.delay_micros > 0) {
       service_.environment_.faults.timer().After(
@@ -208,6 +341,9 @@ class Service::Call final : public PendingCall {
   std::string table_;
   const int64_t started_;
   const size_t request_bytes_;
+  int64_t document_bytes_ = 0;
+  std::unique_ptr<AuditDraft> audit_;  // null: the request leaves no record
+  DocumentTurns::Turn turn_;
   UniqueFunction<void(Outgoing)> done_;
 };
 
@@ -219,10 +355,8 @@ Service::Service(ops::Environment& environment, Registry registry,
       authenticator_(std::move(authenticator)),
       options_(std::move(options)),
       observer_(observer),
-      tap_(tap) {
-  for (const std::string& origin : options_.allowed_origins)
-    any_origin_ = any_origin_ || origin == "*";
-}
+      tap_(tap),
+      failure_log_(environment.clock) {}
 
 Service::~Service() = default;
 
@@ -232,20 +366,56 @@ bool Service::MayWait(std::string_view target) const {
 }
 
 void Service::Handle(const Incoming& request, Executor& loop, UniqueFunction<void(Outgoing)> done) {
+  // Out of memory, the callback is called with an error below or destroyed, which is one as well.
+  RunOrOutOfMemory("handling", [&] { HandleOrThrow(request, loop, std::move(done)); });
+}
+
+void Service::HandleOrThrow(const Incoming& request, Executor& loop,
+                            UniqueFunction<void(Outgoing)> done) {
   Frame frame = FrameFor(request.headers);
   const std::string_view path = request.target.substr(0, request.target.find('?'));
   if (request.method != "POST" || path != "/" || frame.content_type.empty()) {
     done(AnswerOther(request, frame));
     return;
   }
+  if (frame.refused) [[unlikely]] {
+    done(RefuseOrigin(request, std::move(frame)));
+    return;
+  }
   const int64_t started = observer_ == nullptr ? 0 : environment_.clock.TicksMicros();
   auto call = std::make_unique<Call>(*this, loop, std::move(frame), started, request.body.size(),
                                      std::move(done));
   std::string decompressed;
+  DocumentTurns::Turn turn;
+  const ParserLease lease;
   simdjson::dom::element body;
-  Result<const Operation*> operation = Admit(request, &decompressed, &body);
+  int64_t document_bytes = 0;
+  Result<const Operation*> operation = Admit(request, &decompressed, &document_bytes, &turn, &body);
   if (!operation.ok()) return call->Fail(operation.error());
   call->SetOperation(*operation);
+  call->CountMemory(request.memory, document_bytes, std::move(turn));
+  if (options_.audit != nullptr) [[unlikely]]
+    call->BeginAudit(request);
+  std::optional<access::HttpRequestView> http;
+  std::optional<guard::Check> check;
+  if (options_.gate != nullptr) [[unlikely]] {
+    // As sent: a compressed body is signed compressed.
+    http = access::HttpRequestView{request.method, request.target, request.lines, request.body};
+    Result<access::VerifiedRequest> verified = options_.gate->Verify(*http, "dynamodb");
+    if (!verified.ok()) return call->Fail(verified.error());
+    check.emplace(*options_.gate, *std::move(verified), environment_, (*operation)->name, *http,
+                  request.peer);
+    call->check = &*check;
+    if (call->audit() != nullptr) [[unlikely]] {
+      call->audit()->Join(&*check, body);
+      if (const Status may = call->audit()->Permit(); !may.ok()) return call->Fail(may.error());
+    }
+  } else {
+    const Status allowed = authenticator_->Authenticate(
+        {request.headers.authorization, request.headers.x_amz_date, request.headers.date,
+         request.target.substr(std::min(path.size() + 1, request.target.size()))});
+    if (!allowed.ok()) return call->Fail(allowed.error());
+  }
   if (environment_.store.shared()) {
     // Other processes change the catalog too.
     if (request.may_wait || (*operation)->subject == Subject::kDefinitions) {
@@ -255,10 +425,6 @@ void Service::Handle(const Incoming& request, Executor& loop, UniqueFunction<voi
       call->context().catalog_known = false;
     }
   }
-  const Status allowed = authenticator_->Authenticate(
-      {request.headers.authorization, request.headers.x_amz_date, request.headers.date,
-       request.target.substr(std::min(path.size() + 1, request.target.size()))});
-  if (!allowed.ok()) return call->Fail(allowed.error());
   if (tap_ != nullptr && tap_->on()) [[unlikely]] {
     (*operation)->RunTapped(body, std::move(call), *tap_);
   } else {
@@ -267,7 +433,8 @@ void Service::Handle(const Incoming& request, Executor& loop, UniqueFunction<voi
 }
 
 Result<const Operation*> Service::Admit(const Incoming& request, std::string* decompressed,
-                                        simdjson::dom::element* body) const {
+                                        int64_t* document_bytes, DocumentTurns::Turn* turn,
+                                        simdjson::dom::element* body) {
   if (request.body.size() > options_.max_body_bytes) {
     return Error(ErrorCode::kRequestTooLarge, "Request body is too large");
   }
@@ -275,14 +442,16 @@ Result<const Operation*> Service::Admit(const Incoming& request, std::string* de
   const std::string_view encoding = request.headers.content_encoding;
   if (!encoding.empty() && !EqualsLower(encoding, "identity")) {
     const bool gzip = EqualsLower(encoding, "gzip");
+    // The client's fault, and not to be sent again: SDKs repeat a request after a 500.
     if (!gzip && !EqualsLower(encoding, "deflate"))
-      return InternalError("Unsupported Content-Encoding");
+      return Error(ErrorCode::kSerialization, "Content-Encoding is not gzip, deflate or identity");
     ASSIGN_OR_RETURN(*decompressed, Decompress(gzip ? Encoding::kGzip : Encoding::kDeflate, text,
                                                options_.max_body_bytes));
     const size_t size = decompressed->size();
     decompressed->append(kBodyPadding, '\0');
     text = std::string_view(*decompressed).substr(0, size);
   }
+  TRY(CountDocument(request.memory, text, decompressed->capacity(), &turns_, turn, document_bytes));
   TRY(ParseJson(text, body));
   const Operation* operation = registry_.Find(request.headers.target);
   if (operation == nullptr) return Error(ErrorCode::kUnknownOperation, "");
@@ -296,18 +465,25 @@ Service::Frame Service::FrameFor(const RequestHeaders& headers) const {
   if (!EqualsLower(type, kJson10))
     frame.content_type = EqualsLower(type, kPlainJson) ? kPlainJson : std::string_view();
   if (!headers.accept_encoding.empty()) {
-    frame.gzip = Accepts(headers.accept_encoding, "gzip");
-    frame.deflate = !frame.gzip && Accepts(headers.accept_encoding, "deflate");
+    frame.gzip = AcceptsEncoding(headers.accept_encoding, "gzip");
+    frame.deflate = !frame.gzip && AcceptsEncoding(headers.accept_encoding, "deflate");
   }
   if (!headers.origin.empty()) {
-    const auto& allowed = options_.allowed_origins;
-    if (any_origin_) {
-      frame.allowed_origin = "*";
-    } else if (std::find(allowed.begin(), allowed.end(), headers.origin) != allowed.end()) {
-      frame.allowed_origin = headers.origin;
+    if (options_.origins.Allows(headers.origin)) {
+      frame.allowed_origin = options_.origins.any() ? "*" : headers.origin;
+    } else {
+      frame.refused =
+          !IsSameOrigin(headers.origin, headers.host) || !options_.hosts.Allows(headers.host);
     }
   }
   return frame;
+}
+
+// Whether compressing the body, or its checksum, takes a thread about a millisecond and more.
+bool Service::IsLong(const Frame& frame, size_t body_bytes) const {
+  constexpr size_t kLongToCompress = 64 << 10;
+  constexpr size_t kLongToSum = 1 << 20;
+  return body_bytes > (frame.gzip || frame.deflate ? kLongToCompress : kLongToSum);
 }
 
 Outgoing Service::Wrap(const Frame& frame, int status, std::string body) const {
@@ -325,21 +501,43 @@ Outgoing Service::Wrap(const Frame& frame, int status, std::string body) const {
   if (!frame.allowed_origin.empty()) {
     out.headers.emplace_back("Access-Control-Allow-Origin", frame.allowed_origin);
     out.headers.emplace_back("Access-Control-Expose-Headers", kExposedHeaders);
-    if (!any_origin_) out.headers.emplace_back("Vary", "Origin");
+    if (!options_.origins.any()) out.headers.emplace_back("Vary", "Origin");
   }
   out.body = std::move(body);
   return out;
 }
 
+// The browser alone would not do: it hides an answer from the page, but has sent the request by
+// then.
+Outgoing Service::RefuseOrigin(const Incoming& request, Frame frame) {
+  const std::string_view origin = request.headers.origin, host = request.headers.host;
+  failure_log_.Log(LogLevel::kWarn, "origin_refused", "origin_refused",
+                   {{"origin", origin},
+                    {"host", host},
+                    {"hint", "--cors names the origins whose pages may call this server"}});
+  if (frame.content_type.empty()) frame.content_type = kJson10;
+  std::string body = R"({"__type":"com.amazon.coral.service#AccessDeniedException","Message":)";
+  AppendJsonString(
+      &body,
+      fmt::format("The page at {} may not call this server. Start it with --cors=local,{} to "
+                  "allow that origin.",
+                  Printable(origin.substr(0, kShownOrigin)),
+                  Printable(origin.substr(0, kShownOrigin))));
+  body.push_back('}');
+  return Wrap(frame, 403, std::move(body));
+}
+
 // Everything that is no API request: health probes, CORS preflights, and the rest.
-Outgoing Service::AnswerOther(const Incoming& request, const Frame& frame) const {
+Outgoing Service::AnswerOther(const Incoming& request, const Frame& frame) {
   const std::string_view path = request.target.substr(0, request.target.find('?'));
   Frame text_frame = frame;
   text_frame.content_type = "text/plain";
-  if (path == "/" && request.method == "GET") {
+  if (path == "/" && (request.method == "GET" || request.method == "HEAD")) {
     return Wrap(text_frame, 200,
                 "healthy: dynamodb." + environment_.settings.region + ".amazonaws.com ");
   }
+  if (path == "/" && request.method == "OPTIONS" && frame.refused)
+    return RefuseOrigin(request, frame);
   if (path == "/" && request.method == "OPTIONS" && !frame.allowed_origin.empty()) {
     text_frame.content_type = {};
     Outgoing out = Wrap(text_frame, 200, "");

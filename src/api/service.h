@@ -4,15 +4,22 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "api/auth.h"
+#include "api/document_turns.h"
 #include "api/registry.h"
+#include "audit/trail.h"
 #include "base/executor.h"
+#include "base/log_limited.h"
+#include "base/memory_account.h"
 #include "base/unique_function.h"
+#include "base/web_origin.h"
+#include "guard/gate.h"
 #include "ops/context.h"
 
 namespace stator::api {
@@ -26,6 +33,7 @@ struct RequestHeaders {
   std::string_view content_type;
   std::string_view content_encoding;
   std::string_view accept_encoding;
+  std::string_view host;
   std::string_view origin;
   std::string_view access_control_request_headers;
   std::string_view access_control_request_method;
@@ -35,6 +43,10 @@ struct RequestHeaders {
   void Add(std::string_view name, std::string_view value);
 };
 
+// Bodies that take a loop's thread a millisecond and more to decode and check: for a thread of
+// their own.
+inline constexpr size_t kLongBodyBytes = 128 << 10;
+
 // A request. Everything it points at may go once Handle has returned.
 inline constexpr size_t kBodyPadding = 64;
 struct Incoming {
@@ -42,6 +54,13 @@ struct Incoming {
   std::string_view target;  // path and query as sent
   RequestHeaders headers;
   std::string_view body;  // followed by at least kBodyPadding readable bytes of any content
+  // All header lines as received, and the client's address: set if Service::guarded().
+  std::span<const access::HeaderLine> lines = {};
+  const guard::Peer* peer = nullptr;
+  // Whether a thread other than a loop's should decode it: a compressed one can become 1000 times
+  // as long.
+  bool is_long() const { return body.size() > kLongBodyBytes || !headers.content_encoding.empty(); }
+  MemoryLease* memory = nullptr;  // of the request until its reply; null: nothing is counted
   bool may_wait = false;  // the thread that hands it in, and the loop, may wait for the engine
 };
 
@@ -78,11 +97,19 @@ class RequestObserver {
 };
 
 struct ServiceOptions {
-  // Origins that browsers may call from. "*" is any, as in the service; none switches CORS off.
-  std::vector<std::string> allowed_origins = {"*"};
+  // Origins whose pages may call (base/web_origin.h).
+  OriginRules origins{{"local"}};
+  // Names of this server under which its own pages may call.
+  HostRules hosts;
   size_t max_body_bytes = 16u << 20;  // of the body, before and after decompression
   size_t compress_above_bytes =
       4096;  // replies longer than this are compressed if the client takes it
+  // Verifies signatures and decides who may do what; outlives the service. Null: the authenticator
+  // looks at each request, and all that it accepts is allowed.
+  guard::Gate* gate = nullptr;
+  // Takes a record of each request on definitions, of denials, and of the others if it wants them;
+  // for a guarded service, which it outlives. Null: there is no audit log.
+  audit::Trail* audit = nullptr;
 };
 
 // Thread-safe. Outlives every request it has in hand.
@@ -94,26 +121,36 @@ class Service {
           RequestObserver* observer = nullptr, RequestTap* tap = nullptr);
   ~Service();
 
+  // True if requests need their lines and their peer.
+  bool guarded() const { return options_.gate != nullptr; }
+
   // Whether the operation of this X-Amz-Target may wait for an engine that is `blocking`: then
   // Handle is for a thread that may wait too, with a loop of its own.
   bool MayWait(std::string_view target) const;
 
   // Calls `done` at most once, on the loop's thread, inline where nothing had to be waited for.
-  // `done` is destroyed uncalled only if an operation broke its contract and dropped its callback.
+  // `done` is destroyed uncalled, in a turn of the loop, if the process ran out of memory or an
+  // operation broke its contract and dropped its callback: the client is owed
+  // InternalServerError.
   void Handle(const Incoming& request, Executor& loop, UniqueFunction<void(Outgoing)> done);
 
  private:
   class Call;
   struct Frame;
 
+  void HandleOrThrow(const Incoming& request, Executor& loop, UniqueFunction<void(Outgoing)> done);
   Frame FrameFor(const RequestHeaders& headers) const;
+  bool IsLong(const Frame& frame, size_t body_bytes) const;
   // The headers and the encoding that every reply shares.
   Outgoing Wrap(const Frame& frame, int status, std::string body) const;
-  Outgoing AnswerOther(const Incoming& request, const Frame& frame) const;
-  // Finds and authorizes the operation. The body's bytes are kept in *decompressed if they had to
+  Outgoing AnswerOther(const Incoming& request, const Frame& frame);
+  // The answer to a page that may not call.
+  Outgoing RefuseOrigin(const Incoming& request, Frame frame);
+  // Finds the operation. The body's bytes are kept in *decompressed if they had to
   // be.
   Result<const Operation*> Admit(const Incoming& request, std::string* decompressed,
-                                 simdjson::dom::element* body) const;
+                                 int64_t* document_bytes, DocumentTurns::Turn* turn,
+                                 simdjson::dom::element* body);
 
   ops::Environment& environment_;
   const Registry registry_;
@@ -121,7 +158,8 @@ class Service {
   const ServiceOptions options_;
   RequestObserver* const observer_;
   RequestTap* const tap_;
-  bool any_origin_ = false;
+  DocumentTurns turns_;
+  LogLimiter failure_log_;  // one kind for each operation and error
 };
 
 }  // namespace stator::api

@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <condition_variable>
 #include <deque>
+#include <thread>
 
 #include "api/attribute_json.h"
 #include "base/compress.h"
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace stator::api {
 
@@ -41,17 +45,29 @@ namespace {
 
 class QueueExecutor final : public Executor {
  public:
-  void Post(UniqueFunction<void()> task) override { tasks_.push_back(std::move(task)); }
-  void RunAll() {
-    while (!tasks_.empty()) {
-      UniqueFunction<void()> task = std::move(tasks_.front());
-      tasks_.pop_front();
+  void Post(UniqueFunction<void()> task) override {
+    MutexLock lock(mutex_);
+    tasks_.push_back(std::move(task));
+    wake_.notify_all();
+  }
+  // Runs tasks until `ended`, which a task or this thread sets.
+  void RunUntil(const bool& ended) {
+    while (!ended) {
+      UniqueFunction<void()> task;
+      {
+        MutexLock lock(mutex_);
+        while (tasks_.empty()) wake_.wait(mutex_);
+        task = std::move(tasks_.front());
+        tasks_.pop_front();
+      }
       task();
     }
   }
 
  private:
-  std::deque<UniqueFunction<void()>> tasks_;
+  Mutex mutex_;
+  std::condition_variable_any wake_;
+  std::deque<UniqueFunction<void()>> tasks_ GUARDED_BY(mutex_);
 };
 
 void Echo(ops::Context&, EchoRequest request, ops::Callback<EchoResponse> done) {
@@ -96,6 +112,7 @@ using HeaderList = std::vector<std::pair<std::string, std::string>>;
 class ServiceTest : public ::testing::Test {
  protected:
   ServiceTest() : service_(MakeService({})) {}
+  ~ServiceTest() override { workers_.Stop(); }
 
   std::unique_ptr<Service> MakeService(ServiceOptions options) {
     Registry registry;
@@ -115,14 +132,22 @@ class ServiceTest : public ::testing::Test {
     request.method = method;
     request.target = target;
     for (const auto& [name, value] : headers) request.headers.Add(name, value);
+    request.memory = memory_;
     const size_t size = body.size();
     body.append(kBodyPadding, '\xff');
     request.body = std::string_view(body).substr(0, size);
     Outgoing reply;
     reply.status = 0;
-    service_->Handle(request, loop_, [&](Outgoing outgoing) { reply = std::move(outgoing); });
+    bool ended = false;
+    // Runs when the callback is destroyed, called or not.
+    std::shared_ptr<void> end(nullptr, [&ended](void*) { ended = true; });
+    const std::thread::id loop = std::this_thread::get_id();
+    service_->Handle(request, loop_, [&reply, loop, end = std::move(end)](Outgoing outgoing) {
+      EXPECT_EQ(std::this_thread::get_id(), loop);
+      reply = std::move(outgoing);
+    });
     body.assign(body.size(), 'x');  // whatever is needed later must have been taken over
-    loop_.RunAll();
+    loop_.RunUntil(ended);
     return reply;
   }
 
@@ -153,6 +178,7 @@ class ServiceTest : public ::testing::Test {
   ops::Environment environment_{
       reinterpret_cast<table::Store&>(store_), clock_, random_, workers_, {}};
   RecordingObserver observer_;
+  MemoryLease* memory_ = nullptr;
   QueueExecutor loop_;
   std::unique_ptr<Service> service_;
 };
@@ -302,6 +328,7 @@ TEST_F(ServiceTest, OtherMethodsAndPaths) {
   EXPECT_EQ(healthy.status, 200);
   EXPECT_EQ(healthy.body, "healthy: dynamodb.us-east-1.amazonaws.com ");
   EXPECT_EQ(Header(healthy, "x-amz-crc32"), std::to_string(Crc32(healthy.body)));
+  EXPECT_EQ(Handle("HEAD", "/", {}, "").status, 200) << "the connection leaves the body out";
   EXPECT_EQ(Handle("GET", "/x", {}, "").status, 404);
   EXPECT_EQ(Handle("PUT", "/", ApiHeaders("Echo"), R"({"Text":"a"})").status, 404);
   EXPECT_EQ(Handle("POST", "/x", ApiHeaders("Echo"), R"({"Text":"a"})").status, 404);
@@ -310,36 +337,74 @@ TEST_F(ServiceTest, OtherMethodsAndPaths) {
 }
 
 TEST_F(ServiceTest, Cors) {
-  EXPECT_EQ(Header(Post("Echo", R"({"Text":"a"})", {{"Origin", "http://a"}}),
-                   "Access-Control-Allow-Origin"),
-            "*");
-  const HeaderList preflight = {{"Origin", "http://a"},
+  const HeaderList preflight = {{"Origin", "http://localhost:3000"},
                                 {"Access-Control-Request-Headers", "x-amz-target"},
                                 {"Access-Control-Request-Method", "POST"}};
   const Outgoing reply = Handle("OPTIONS", "/", preflight, "");
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.body, "");
+  EXPECT_EQ(Header(reply, "Access-Control-Allow-Origin"), "http://localhost:3000");
   EXPECT_EQ(Header(reply, "Access-Control-Allow-Headers"), "x-amz-target");
   EXPECT_EQ(Header(reply, "Access-Control-Allow-Methods"), "POST");
   EXPECT_EQ(Header(reply, "Access-Control-Max-Age"), "172800");
+  const Outgoing local = Post("Echo", R"({"Text":"a"})", {{"Origin", "http://localhost:3000"}});
+  EXPECT_EQ(local.status, 200);
+  EXPECT_EQ(Header(local, "Access-Control-Allow-Origin"), "http://localhost:3000");
+  EXPECT_EQ(Header(local, "Vary"), "Origin");
+
+  ServiceOptions any;
+  any.origins = OriginRules({"*"});
+  service_ = MakeService(any);
+  EXPECT_EQ(Header(Post("Echo", R"({"Text":"a"})", {{"Origin", "http://a.example"}}),
+                   "Access-Control-Allow-Origin"),
+            "*");
 
   ServiceOptions some;
-  some.allowed_origins = {"http://b"};
+  some.origins = OriginRules({"http://b"});
   service_ = MakeService(some);
-  EXPECT_EQ(Handle("OPTIONS", "/", preflight, "").status, 404);
-  EXPECT_EQ(Header(Post("Echo", R"({"Text":"a"})", {{"Origin", "http://a"}}),
-                   "Access-Control-Allow-Origin"),
-            "(none)");
+  EXPECT_EQ(Handle("OPTIONS", "/", preflight, "").status, 403);
   const Outgoing allowed = Post("Echo", R"({"Text":"a"})", {{"Origin", "http://b"}});
   EXPECT_EQ(Header(allowed, "Access-Control-Allow-Origin"), "http://b");
   EXPECT_EQ(Header(allowed, "Vary"), "Origin");
+}
+
+TEST_F(ServiceTest, APageOfAnotherOriginRunsNothing) {
+  const size_t before = observer_.seen.size();
+  SetLogLevel(LogLevel::kOff);
+  for (std::string_view origin : {"http://evil.example", "https://localhost.evil.example", "null",
+                                  "http://127.evil.example", "chrome-extension://abc"}) {
+    const Outgoing reply = Post("Echo", R"({"Text":"a"})", {{"Origin", std::string(origin)}});
+    EXPECT_EQ(reply.status, 403) << origin;
+    EXPECT_NE(reply.body.find("AccessDeniedException"), std::string::npos) << reply.body;
+    EXPECT_EQ(Header(reply, "Access-Control-Allow-Origin"), "(none)");
+    EXPECT_EQ(Handle("OPTIONS", "/", {{"Origin", std::string(origin)}}, "").status, 403);
+  }
+  EXPECT_EQ(observer_.seen.size(), before);
 
   ServiceOptions none;
-  none.allowed_origins = {};
+  none.origins = OriginRules({});
   service_ = MakeService(none);
-  EXPECT_EQ(Header(Post("Echo", R"({"Text":"a"})", {{"Origin", "http://a"}}),
-                   "Access-Control-Allow-Origin"),
-            "(none)");
+  EXPECT_EQ(Post("Echo", R"({"Text":"a"})", {{"Origin", "http://localhost:1"}}).status, 403);
+  EXPECT_EQ(Post("Echo", R"({"Text":"a"})").status, 200) << "no browser";
+  SetLogLevel(LogLevel::kInfo);
+}
+
+TEST_F(ServiceTest, APageOfThisServerCallsUnderAKnownName) {
+  ServiceOptions options;
+  options.origins = OriginRules({});
+  options.hosts = HostRules({"db.example.com"});
+  service_ = MakeService(options);
+  const auto status = [this](std::string origin, std::string host) {
+    return Post("Echo", R"({"Text":"a"})", {{"Origin", origin}, {"Host", host}}).status;
+  };
+  SetLogLevel(LogLevel::kOff);
+  EXPECT_EQ(status("http://localhost:8000", "localhost:8000"), 200);
+  EXPECT_EQ(status("https://db.example.com", "db.example.com"), 200);
+  EXPECT_EQ(status("http://dynamodb:8000", "dynamodb:8000"), 200);
+  EXPECT_EQ(status("http://localhost:8001", "localhost:8000"), 403) << "another port";
+  EXPECT_EQ(status("http://evil.example:8000", "evil.example:8000"), 403) << "DNS rebinding";
+  EXPECT_EQ(status("http://evil.example:8000", ""), 403);
+  SetLogLevel(LogLevel::kInfo);
 }
 
 TEST_F(ServiceTest, CompressedRequests) {
@@ -350,7 +415,6 @@ TEST_F(ServiceTest, CompressedRequests) {
   EXPECT_EQ(Post("Echo", Deflate(body), {{"Content-Encoding", "deflate"}}).body, body);
   EXPECT_EQ(Post("Echo", body, {{"Content-Encoding", "identity"}}).body, body);
 
-  SetLogLevel(LogLevel::kOff);
   ServiceOptions small;
   small.max_body_bytes = 1000;
   for (const auto& [bytes, encoding] :
@@ -359,13 +423,12 @@ TEST_F(ServiceTest, CompressedRequests) {
                                                         {Gzip(body).substr(0, 20), "gzip"},
                                                         {Gzip(body) + "x", "gzip"}}) {
     const Outgoing reply = Post("Echo", bytes, {{"Content-Encoding", encoding}});
-    EXPECT_EQ(reply.status, 500);
-    EXPECT_NE(reply.body.find("InternalServerError"), std::string::npos);
+    EXPECT_EQ(reply.status, 400) << "an SDK repeats a request that fails with 500";
+    EXPECT_NE(reply.body.find("SerializationException"), std::string::npos);
   }
   service_ = MakeService(small);
   const std::string big = R"({"Text":")" + std::string(2000, 'a') + "\"}";
-  EXPECT_EQ(Post("Echo", Gzip(big), {{"Content-Encoding", "gzip"}}).status, 500);
-  SetLogLevel(LogLevel::kInfo);
+  EXPECT_EQ(Post("Echo", Gzip(big), {{"Content-Encoding", "gzip"}}).status, 413);
   EXPECT_EQ(Post("Echo", big).status, 413);
 }
 
@@ -386,6 +449,118 @@ TEST_F(ServiceTest, CompressedReplies) {
   EXPECT_EQ(
       Header(Post("Echo", R"({"Text":"a"})", {{"Accept-Encoding", "gzip"}}), "Content-Encoding"),
       "(none)");
+}
+
+TEST_F(ServiceTest, AServerFaultIsLoggedOnceASecond) {
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(Post("FailWithText", R"({"Text":"corrupt"})").status, 500);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  EXPECT_NE(text.find("request_failed operation=FailWithText"), std::string::npos) << text;
+}
+
+// A call comes back to the loop's thread with everything that belongs to it.
+TEST_F(ServiceTest, LargeRepliesComeBackFromAWorker) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += std::to_string(i);
+  const std::string big = R"({"Text":")" + text + "\"}";
+  for (std::string_view accept : {"gzip", "deflate", "identity"}) {
+    const Outgoing reply = Post("Echo", big, {{"Accept-Encoding", std::string(accept)}});
+    ASSERT_EQ(reply.status, 200);
+    const bool packed = accept != "identity";
+    EXPECT_EQ(packed ? *Decompress(accept == "gzip" ? Encoding::kGzip : Encoding::kDeflate,
+                                   reply.body, 1 << 20)
+                     : reply.body,
+              big);
+    EXPECT_EQ(Header(reply, "x-amz-crc32"), std::to_string(Crc32(reply.body)));
+    EXPECT_EQ(observer_.seen.back().operation, "Echo");
+    EXPECT_EQ(observer_.seen.back().status, 200);
+  }
+  // Without a free worker the loop does it.
+  workers_.Stop();
+  EXPECT_EQ(Post("Echo", big, {{"Accept-Encoding", "gzip"}}).status, 200);
+}
+
+TEST_F(ServiceTest, LargeRequestsCountAsInflatedAndDecoded) {
+  const std::string body = R"({"Text":")" + std::string(1 << 20, 'a') + "\"}";
+  MemoryAccount account(16 << 20);
+  MemoryHolder holder(account, {});
+  MemoryLease lease(holder);
+  memory_ = &lease;
+  EXPECT_EQ(Post("Echo", Gzip(body), {{"Content-Encoding", "gzip"}}).status, 200);
+  EXPECT_EQ(lease.bytes(), static_cast<int64_t>(body.size())) << "the decoded form alone is left";
+  EXPECT_EQ(Post("Echo", R"({"Text":"a"})").status, 200);
+  EXPECT_EQ(lease.bytes(), static_cast<int64_t>(body.size())) << "small requests are not counted";
+  lease.Release();
+
+  MemoryHolder other(account, {});
+  other.Add(14 << 20);
+  const Outgoing refused = Post("Echo", Gzip(body), {{"Content-Encoding", "gzip"}});
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_NE(refused.body.find("com.amazon.coral.service#ServiceUnavailableException"),
+            std::string::npos)
+      << refused.body;
+  EXPECT_NE(refused.body.find("--max-inflight-mb"), std::string::npos) << refused.body;
+  EXPECT_EQ(Post("Echo", R"({"Text":"a"})").status, 200);
+  lease.Release();
+  EXPECT_EQ(account.held(), 14 << 20);
+}
+
+TEST_F(ServiceTest, TheLeaseOfARequestMayGoWithItsReply) {
+  MemoryAccount account(16 << 20);
+  MemoryHolder holder(account, {});
+  std::string body = R"({"Text":")" + std::string(1 << 20, 'a') + "\"}";
+  const size_t size = body.size();
+  body.append(kBodyPadding, ' ');
+  for (const std::string operation : {"Echo", "FailWithText"}) {
+    auto lease = std::make_unique<MemoryLease>(holder);
+    const HeaderList headers = ApiHeaders(operation);
+    Incoming request;
+    request.method = "POST";
+    request.target = "/";
+    for (const auto& [name, value] : headers) request.headers.Add(name, value);
+    request.body = std::string_view(body).substr(0, size);
+    request.memory = lease.get();
+    int status = 0;
+    bool ended = false;
+    service_->Handle(request, loop_,
+                     [&status, &ended, lease = std::move(lease)](Outgoing outgoing) mutable {
+                       status = outgoing.status;
+                       lease.reset();
+                       ended = true;
+                     });
+    loop_.RunUntil(ended);
+    EXPECT_EQ(status, operation == "Echo" ? 200 : 400);
+    EXPECT_EQ(holder.bytes(), 0) << operation;
+    EXPECT_EQ(account.held(), 0) << operation;
+  }
+}
+
+TEST_F(ServiceTest, AReadIsNotRenderedWhileTheAccountIsFull) {
+  MemoryAccount account(1 << 20);
+  MemoryHolder holder(account, {});
+  MemoryLease lease(holder);
+  memory_ = &lease;
+  account.Count(1 << 20);
+  EXPECT_EQ(Post("EchoLater", R"({"Text":"a"})").status, 503);
+  EXPECT_EQ(Post("Echo", R"({"Text":"a"})").status, 200) << "a write has been done";
+  account.Count(-(1 << 20));
+  EXPECT_EQ(Post("EchoLater", R"({"Text":"a"})").status, 200);
+}
+
+TEST_F(ServiceTest, ManySmallValuesCountAsTheDocumentTheyBecome) {
+  std::string body = R"({"Text":"a","x":[0)";
+  for (int i = 0; i < 500'000; ++i) body += ",0";
+  body += "]}";
+  MemoryAccount account(64 << 20);
+  MemoryHolder holder(account, {});
+  MemoryLease lease(holder);
+  memory_ = &lease;
+  EXPECT_EQ(Post("Echo", body).status, 200);
+  lease.Release();
+  MemoryHolder other(account, {});
+  other.Add(45 << 20);  // 11 MB are left for large requests: the text fits, its document does not
+  EXPECT_EQ(Post("Echo", body).status, 503);
 }
 
 TEST_F(ServiceTest, AHugeRequestAndThenASmallOne) {

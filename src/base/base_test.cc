@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/log.h"
+#include "base/percent_code.h"
 #include "base/random.h"
 #include "base/result.h"
 #include "base/unique_function.h"
@@ -313,6 +314,17 @@ TEST(ManualClock, StandsStillUntilAdvanced) {
   clock.AdvanceMicros(500'000);
   EXPECT_EQ(clock.TicksMicros(), 1'500'000);
   EXPECT_DOUBLE_EQ(clock.NowSeconds(), 1.5);
+}
+
+TEST(PercentDecode, ReplacesWholeEscapesOnly) {
+  EXPECT_EQ(PercentDecode("a%2Fb%2f", PlusSign::kPlus), "a/b/");
+  EXPECT_EQ(PercentDecode("%41", PlusSign::kPlus), "A");
+  EXPECT_EQ(PercentDecode("100%", PlusSign::kPlus), "100%");
+  EXPECT_EQ(PercentDecode("%4", PlusSign::kPlus), "%4");
+  EXPECT_EQ(PercentDecode("%zz%4g", PlusSign::kPlus), "%zz%4g");
+  EXPECT_EQ(PercentDecode("%252F", PlusSign::kPlus), "%2F");
+  EXPECT_EQ(PercentDecode("a+b", PlusSign::kPlus), "a+b");
+  EXPECT_EQ(PercentDecode("a+b%2B", PlusSign::kSpace), "a b+");
 }
 
 }  // namespace

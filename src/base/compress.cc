@@ -82,10 +82,13 @@ Status AppendStream(Format format, std::string_view* in, size_t max_out, std::st
         in->remove_prefix(used);
         return OkStatus();
       case LIBDEFLATE_INSUFFICIENT_SPACE:
-        if (space >= limit) return InternalError("compressed data is larger than allowed");
+        if (space >= limit)
+          return Error(ErrorCode::kRequestTooLarge, "compressed data is larger than allowed");
         space = std::min(limit, std::max(space * 2, kFirstGuess));
         break;
-      default: out->resize(before); return InternalError("compressed data is corrupt");
+      default:
+        out->resize(before);
+        return Error(ErrorCode::kSerialization, "compressed data is corrupt");
     }
   }
 }
@@ -104,7 +107,8 @@ Result<std::string> Decompress(Encoding encoding, std::string_view in, size_t ma
       // is the better message.
       if (!AppendStream(Format::kRaw, &rest, max_out, &out).ok()) return std::move(status).error();
     }
-    if (!rest.empty()) return InternalError("compressed data is followed by other bytes");
+    if (!rest.empty())
+      return Error(ErrorCode::kSerialization, "compressed data is followed by other bytes");
     return out;
   }
   do {

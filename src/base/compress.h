@@ -18,9 +18,9 @@ enum class Encoding {
   kDeflate,
 };
 
-// Returns the decompressed bytes. kInternal if `in` is corrupt, cut short or followed by other
-// bytes, or if the result would exceed `max_out`. Never allocates much more than `max_out`,
-// whatever sizes `in` claims.
+// Returns the decompressed bytes. kSerialization if `in` is corrupt, cut short or followed by other
+// bytes; kRequestTooLarge if the result would exceed `max_out`. Never allocates much more than
+// `max_out`, whatever sizes `in` claims.
 Result<std::string> Decompress(Encoding encoding, std::string_view in, size_t max_out);
 
 // Return one gzip member and one zlib stream. They cannot fail.

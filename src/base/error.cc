@@ -12,6 +12,7 @@ std::string_view ErrorCodeName(ErrorCode code) {
     case ErrorCode::kIncompleteSignature: return "IncompleteSignature";
     case ErrorCode::kInvalidSignature: return "InvalidSignature";
     case ErrorCode::kUnrecognizedClient: return "UnrecognizedClient";
+    case ErrorCode::kExpiredToken: return "ExpiredToken";
     case ErrorCode::kConditionalCheckFailed: return "ConditionalCheckFailed";
     case ErrorCode::kTransactionCanceled: return "TransactionCanceled";
     case ErrorCode::kTransactionConflict: return "TransactionConflict";

@@ -20,6 +20,7 @@ enum class ErrorCode {
   kIncompleteSignature,
   kInvalidSignature,
   kUnrecognizedClient,
+  kExpiredToken,            // ExpiredTokenException: temporary credentials
   kConditionalCheckFailed,  // payload may be an ItemPayload (ops/)
   kTransactionCanceled,     // payload is a CancellationPayload (ops/)
   kTransactionConflict,     // TransactionConflictException: of a single write

@@ -1,5 +1,7 @@
 #include "base/executor.h"
 
+#include "base/mutex_wait.h"
+
 namespace stator {
 
 WorkerPool::WorkerPool(int threads, size_t max_queued)
@@ -40,8 +42,8 @@ void WorkerPool::Stop() {
   }
 }
 
-void WorkerPool::Run(Sleeper& self) NO_THREAD_SAFETY_ANALYSIS {
-  std::unique_lock<Mutex> lock(mutex_);
+void WorkerPool::Run(Sleeper& self) {
+  UniqueMutexLock lock(mutex_);
   while (true) {
     if (!queue_.empty()) {
       UniqueFunction<void()> task = std::move(queue_.front());
@@ -54,7 +56,7 @@ void WorkerPool::Run(Sleeper& self) NO_THREAD_SAFETY_ANALYSIS {
       return;
     } else {
       asleep_.push_back(&self);
-      self.wake.wait(lock, [&self] { return self.woken; });
+      self.wake.wait(lock, [&self]() { return self.woken; });
       self.woken = false;
     }
   }

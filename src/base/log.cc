@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
+
 namespace stator {
 namespace {
 
@@ -31,34 +33,22 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 }
 
 void AppendValue(std::string* out, std::string_view value) {
-  // Values come from clients: control characters must neither end the line nor reach a terminal.
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-  const bool plain = !value.empty() && value.find_first_of(" \"=\\") == std::string_view::npos &&
-                     std::none_of(value.begin(), value.end(), is_control);
-  if (plain) {
+  // Values come from clients: they must neither end the line nor steer a terminal.
+  const bool quoted = value.empty() || value.find_first_of(" \"=\\") != std::string_view::npos ||
+                      !IsPrintable(value);
+  if (!quoted) {
     out->append(value);
     return;
   }
   out->push_back('"');
-  for (char c : value) {
-    if (c == '\n') {
-      out->append("\\n");
-      continue;
-    }
-    if (c == '\r') {
-      out->append("\\r");
-      continue;
-    }
-    if (c == '\t') {
-      out->append("\\t");
-      continue;
-    }
-    if (is_control(c)) {
-      out->append(fmt::format("\\x{:02x}", static_cast<unsigned char>(c)));
-      continue;
-    }
-    if (c == '"' || c == '\\') out->push_back('\\');
-    out->push_back(c);
+  while (!value.empty()) {
+    const size_t plain = std::min(value.find_first_of("\"\\"), value.size());
+    AppendPrintable(out, value.substr(0, plain));
+    value.remove_prefix(plain);
+    if (value.empty()) break;
+    out->push_back('\\');
+    out->push_back(value.front());
+    value.remove_prefix(1);
   }
   out->push_back('"');
 }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/mutex.h"
+#include "base/mutex_wait.h"
 
 namespace stator {
 
@@ -34,8 +35,8 @@ class Ticker {
     auto next = std::chrono::steady_clock::now() + interval_;
     while (true) {
       {
-        std::unique_lock<Mutex> lock(mutex_);
-        if (wake_.wait_until(lock, next, [this] { return stopped_; })) return;
+        UniqueMutexLock lock(mutex_);
+        if (wake_.wait_until(lock, next, [this]() REQUIRES(mutex_) { return stopped_; })) return;
       }
       next = std::chrono::steady_clock::now() + interval_;
       tick_();

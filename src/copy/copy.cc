@@ -1,5 +1,7 @@
 #include "copy/copy.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -9,6 +11,7 @@
 #include "copy/writer.h"
 #include "table/key_encoding.h"
 #include "table/outcomes.h"
+#include "table/settings_feature.h"
 
 namespace stator::copy {
 namespace {
@@ -19,6 +22,7 @@ using table::TablePtr;
 
 constexpr size_t kChunkItems = 4096;
 constexpr size_t kChunkBytes = 8 << 20;
+constexpr size_t kShownKeyBytes = 64;
 constexpr auto kBuildPoll = std::chrono::milliseconds(10);
 
 // Applies a change to the catalog and waits for it.
@@ -127,6 +131,11 @@ class TableCopy {
   Status Begin() {
     if (source_->descriptor.deleting_micros != 0)
       return Refuse("The table " + name_ + " is being deleted.");
+    if (source_->descriptor.restore) {
+      return Refuse(
+          "The table " + name_ +
+          " is being restored from a backup. Start a server, and copy when it is ACTIVE.");
+    }
     ASSIGN_OR_RETURN(const std::optional<Marker> marker, ReadMarker(to_.engine(), name_));
     target_ = to_.Find(name_);
     const std::string& id = source_->descriptor.table_id;
@@ -147,6 +156,7 @@ class TableCopy {
       TRY(Await([&](auto done) { to_.Drop(name_, ours_to_drop, std::move(done)); }));
       target_ = nullptr;
     }
+    if (source_->descriptor.NeedsTableSettings()) TRY(table::RequireTableSettings(to_));
     // The marker first: a table without a marker is not recognized as a copy.
     marker_ = Marker{id, Marker::Phase::kCopying, {}, {}};
     TRY(Mark(Marker::Phase::kCopying));
@@ -161,6 +171,7 @@ class TableCopy {
     size_t since_mark = 0;
     TRY(VisitItems(from_, *source_, marker_.next,
                    [&](std::string_view key, model::ItemView item) -> Status {
+                     TRY(Check(key, item));
                      TRY(writer.Add(key, item.encoded()));
                      ++items_;
                      if (++since_mark < options_.mark_items || writer.durable_to().empty())
@@ -172,6 +183,26 @@ class TableCopy {
     TRY(writer.Finish());
     marker_.next.clear();
     return Mark(Marker::Phase::kVerifying);
+  }
+
+  // The source may be of any age and have come from anywhere: its checksums say that the bytes are
+  // those that were written, and not that they are an item.
+  Status Check(std::string_view key, model::ItemView item) const {
+    const model::KeySchema& schema = source_->key_schema();
+    const auto has = [item](const model::KeyAttribute& attribute) {
+      const model::ValueView value = item.Find(attribute.name);
+      return !value.empty() && value.type() == attribute.type;
+    };
+    if (model::CheckItem(item.encoded()).ok() && has(schema.partition) &&
+        (!schema.sort || has(*schema.sort)) && table::EncodeItemKey(schema, item) == key)
+      return OkStatus();
+    std::string digits;
+    for (const char byte : key.substr(0, kShownKeyBytes))
+      digits += fmt::format("{:02x}", static_cast<uint8_t>(byte));
+    return CorruptionError(
+        fmt::format("An item of the table {} in the source is damaged and was not copied; its "
+                    "stored key begins with {}.",
+                    name_, digits));
   }
 
   Status Verify() {
@@ -216,6 +247,8 @@ class TableCopy {
     // Waits for the entries of time to live. If the process is killed here, the next process that
     // opens the store builds the rest.
     while (to_.BuildsIndexes()) std::this_thread::sleep_for(kBuildPoll);
+    if (const auto damaged = to_.DamagedTables(); damaged.count(name_) > 0)
+      return CorruptionError(damaged.at(name_));
     return Mark(Marker::Phase::kDone);
   }
 

@@ -237,6 +237,31 @@ TEST(Copy, FinishedCopyIsNotRepeated) {
   ExpectSame(from, to, "tab");
 }
 
+// The engine's checksums hold: a program wrote these bytes.
+TEST(Copy, DamagedItemIsRefusedByName) {
+  for (const std::string& bytes :
+       {std::string("\x05junk"), Item("{other:'k'}"), Item("{pk:'another'}")}) {
+    Place from, to;
+    Fill(&from, 2, 20);
+    Options only;
+    only.tables = {"plain"};
+    const TablePtr plain = from.store->Find("plain");
+    const std::string key =
+        table::EncodeItemKey(plain->key_schema(), model::ItemView(Item("{pk:'k7'}")));
+    kv::Batch batch;
+    batch.puts.push_back(
+        {plain->descriptor.tablet(), key, std::string(kv::kStampBytes, '\0') + "\x01" + bytes});
+    ASSERT_TRUE(kv::ApplyAndWait(*from.engine, std::move(batch)).ok());
+    const Status copied = CopyStatus(from, to, only);
+    ASSERT_FALSE(copied.ok());
+    EXPECT_EQ(copied.error().code(), ErrorCode::kCorruption);
+    EXPECT_TRUE(copied.error().message().starts_with(
+        "An item of the table plain in the source is damaged and was not copied; its stored key "
+        "begins with 01"))
+        << copied.error().message();
+  }
+}
+
 TEST(Copy, TargetTableThatIsNotACopyIsRefused) {
   Place from, to;
   Fill(&from, 3, 20);
@@ -257,6 +282,20 @@ TEST(Copy, TargetTableThatIsNotACopyIsRefused) {
   Options options;
   options.tables = {"absent"};
   EXPECT_EQ(CopyStatus(from, to, options).error().code(), ErrorCode::kResourceNotFound);
+}
+
+TEST(Copy, TableThatIsBeingRestoredIsRefused) {
+  Place from, to;
+  table::TableDescriptor d;
+  d.name = "half";
+  d.table_id = "66666666-2222-3333-4444-555555555555";
+  d.key_schema = {table::indexes::kPk};
+  d.attribute_definitions = {table::indexes::kPk};
+  d.restore = table::RestoreSource{"01795613126583-0a1b2c3d", "whole"};
+  from.Create(d);
+  const Status copied = CopyStatus(from, to);
+  EXPECT_EQ(copied.error().code(), ErrorCode::kResourceInUse);
+  EXPECT_EQ(to.store->Find("half"), nullptr);
 }
 
 TEST(Copy, DifferenceIsReportedAndRepairedByNextRun) {

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <thread>
 
+#include "base/mutex_wait.h"
+
 namespace stator::copy {
 namespace {
 
@@ -15,8 +17,8 @@ bool MayPass(ErrorCode code) {
 }  // namespace
 
 Writer::~Writer() {
-  std::unique_lock<Mutex> lock(flights_->mutex);
-  flights_->wake.wait(lock, [this] {
+  UniqueMutexLock lock(flights_->mutex);
+  flights_->wake.wait(lock, [this]() REQUIRES(flights_->mutex) {
     return std::ranges::none_of(flights_->batches,
                                 [](const auto& batch) { return batch->state == Batch::kUnderWay; });
   });
@@ -72,10 +74,10 @@ Status Writer::WaitFor(size_t under_way) {
     std::vector<std::shared_ptr<Batch>> failed;
     int attempts = 0;
     {
-      std::unique_lock<Mutex> lock(flights_->mutex);
+      UniqueMutexLock lock(flights_->mutex);
       auto& batches = flights_->batches;
       const auto is_failed = [](const auto& batch) { return batch->state == Batch::kFailed; };
-      flights_->wake.wait(lock, [&] {
+      flights_->wake.wait(lock, [&]() REQUIRES(flights_->mutex) {
         while (!batches.empty() && batches.front()->state == Batch::kDurable) {
           durable_to_ = batches.front()->items.back().first + '\0';
           batches.pop_front();

@@ -36,7 +36,10 @@ std::string_view FunctionName(const Tree& tree, const Node& node) {
 class Binder {
  public:
   Binder(std::string_view parameter, Substitutions* subs, Tree* tree)
-      : parameter_(parameter), subs_(subs), tree_(*tree) {}
+      : parameter_(parameter),
+        subs_(subs),
+        number_(subs == nullptr ? 0 : subs->StartTree()),
+        tree_(*tree) {}
 
   Error Invalid(std::string_view text) const { return InvalidExpression(parameter_, text); }
   Error Invalid(std::string_view text, std::string_view detail) const {
@@ -106,6 +109,16 @@ class Binder {
                    std::to_string(kMaxOperators + 1));
   }
 
+  // Returns where the tree keeps the substitute. A value of 2 MB that the expression names 400
+  // times is kept once.
+  uint32_t Store(Substitutions::Entry* entry) {
+    if (entry->stored_in != number_) {
+      entry->stored_at = tree_.Store(entry->substitute);
+      entry->stored_in = number_;
+    }
+    return entry->stored_at;
+  }
+
   Status BindPath(Node* path) {
     if (path->bound) return OkStatus();
     path->bound = true;
@@ -113,15 +126,15 @@ class Binder {
       Step& step = tree_.steps[path->begin + i];
       if (!step.is_reference) continue;
       const std::string_view reference = tree_.Name(step);
-      const std::string* name = subs_->UseName(reference);
+      Substitutions::Entry* name = subs_->UseName(reference);
       if (name == nullptr) {
         return Invalid(
             "An expression attribute name used in the document path is not defined; attribute "
             "name: ",
             reference);
       }
-      step.begin = tree_.Store(*name);
-      step.size = static_cast<uint32_t>(name->size());
+      step.begin = Store(name);
+      step.size = static_cast<uint32_t>(name->substitute.size());
       step.is_reference = false;
     }
     return OkStatus();
@@ -130,15 +143,15 @@ class Binder {
   Status BindValue(Node* value) {
     if (value->bound) return OkStatus();
     const std::string_view reference = tree_.Text(value->begin, value->size);
-    const std::string* encoded = subs_->UseValue(reference);
+    Substitutions::Entry* encoded = subs_->UseValue(reference);
     if (encoded == nullptr) {
       return Invalid(
           "An expression attribute value used in expression is not defined; attribute value: ",
           reference);
     }
     value->bound = true;
-    value->begin = tree_.Store(*encoded);
-    value->size = static_cast<uint32_t>(encoded->size());
+    value->begin = Store(encoded);
+    value->size = static_cast<uint32_t>(encoded->substitute.size());
     return OkStatus();
   }
 
@@ -169,6 +182,7 @@ class Binder {
  protected:
   std::string_view parameter_;
   Substitutions* subs_;
+  const uint32_t number_;  // of the tree, for Substitutions
   Tree& tree_;
 };
 

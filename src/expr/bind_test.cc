@@ -73,7 +73,7 @@ TEST(BindTest, EmptyAndOversized) {
   Check({{"", "The expression can not be empty;"},
          {"a = :s" + std::string(4090, ' '), ""},
          {"a = :s" + std::string(4091, ' '),
-          "Expression size has exceeded the maximum allowed size"}});
+          "Expression size has exceeded the maximum allowed size; expression size: 4097"}});
 }
 
 TEST(BindTest, NamesItsParameter) {

@@ -23,13 +23,13 @@ Result<Condition> ParseCondition(std::string_view text, Role role, Substitutions
 }
 
 std::vector<std::string> TopLevelAttributes(const Condition& condition) {
-  std::vector<std::string> names;
-  if (!condition.present()) return names;
+  if (!condition.present()) return {};
   const Tree& tree = condition.tree()->tree;
+  TopLevelNames names(tree);
   for (const Node& node : tree.nodes) {
-    if (node.op == Op::kPath) AddTopLevelName(tree, node, &names);
+    if (node.op == Op::kPath) names.Add(node);
   }
-  return names;
+  return names.Take();
 }
 
 }  // namespace stator::expr

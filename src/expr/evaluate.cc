@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "expr/condition.h"
+#include "expr/find_text.h"
+#include "expr/item_paths.h"
 
 namespace stator::expr {
 
@@ -73,14 +75,18 @@ bool BeginsWith(const Operand& whole, const Operand& prefix) {
   return whole.value.text().starts_with(prefix.value.text());
 }
 
+// Steps of an operation that reads `bytes` as memcmp does, and of one that looks at each byte or
+// each member.
+constexpr uint64_t CompareSteps(size_t bytes) { return 1 + bytes / 64; }
+constexpr uint64_t ScanSteps(size_t bytes) { return 1 + bytes; }
+
 bool Contains(const Operand& container, const Operand& element) {
   if (container.missing() || element.missing() || container.is_size) return false;
   const ValueView in = container.value;
   const Type type = element.type();
   switch (in.type()) {
     case Type::kS:
-    case Type::kB:
-      return type == in.type() && in.text().find(element.value.text()) != std::string_view::npos;
+    case Type::kB: return type == in.type() && HasPart(in.text(), element.value.text());
     case Type::kSS: return type == Type::kS && in.set().Contains(element.value.text());
     case Type::kBS: return type == Type::kB && in.set().Contains(element.value.text());
     case Type::kNS:
@@ -98,11 +104,14 @@ bool Contains(const Operand& container, const Operand& element) {
 
 class Evaluator {
  public:
-  Evaluator(const Tree& tree, model::ItemView item) : tree_(tree), item_(item) {}
+  Evaluator(const Tree& tree, model::ItemView item) : tree_(tree), paths_(tree, item) {}
+
+  uint64_t steps() const { return steps_ + paths_.steps(); }
 
   // Recursion is bounded by the number of operators, 300 for expressions; legacy conditions are
   // flat.
-  bool Holds(const Node& node) const {
+  bool Holds(const Node& node) {
+    ++steps_;
     switch (node.op) {
       case Op::kAnd:
         for (const Node* child = &tree_.Child(node);; child = &tree_.Next(*child)) {
@@ -116,16 +125,16 @@ class Evaluator {
         }
       case Op::kNot: return !Holds(tree_.Child(node));
       case Op::kIn: return In(node);
-      case Op::kAttributeExists: return !Lookup(tree_, tree_.Child(node), item_).empty();
-      case Op::kAttributeNotExists: return Lookup(tree_, tree_.Child(node), item_).empty();
+      case Op::kAttributeExists: return !paths_.Find(tree_.Child(node)).empty();
+      case Op::kAttributeNotExists: return paths_.Find(tree_.Child(node)).empty();
       default: return HoldsForOperands(node);
     }
   }
 
  private:
-  Operand Get(const Node& node) const {
+  Operand Get(const Node& node) {
     switch (node.op) {
-      case Op::kPath: return {.value = Lookup(tree_, node, item_)};
+      case Op::kPath: return {.value = paths_.Find(node)};
       case Op::kValue: return {.value = tree_.Value(node)};
       default: break;
     }
@@ -133,24 +142,32 @@ class Evaluator {
     // there as well.
     const Operand measured = Get(tree_.Child(node));
     const int64_t size = measured.missing() || measured.is_size ? -1 : SizeOf(measured.value);
+    if (size >= 0 && measured.type() == Type::kS) steps_ += ScanSteps(BytesOf(measured));
     if (size < 0) return {};
     return {.value = {}, .is_size = true, .size = size};
   }
 
-  bool In(const Node& node) const {
+  bool In(const Node& node) {
     const Operand wanted = Get(tree_.Child(node));
     if (wanted.missing()) return false;
     for (NodeId id = tree_.Child(node).next; id != kNoNode; id = tree_.nodes[id].next) {
-      if (Equal(wanted, Get(tree_.nodes[id]))) return true;
+      const Operand operand = Get(tree_.nodes[id]);
+      NoteCompare(wanted, operand);
+      if (Equal(wanted, operand)) return true;
     }
     return false;
   }
 
-  bool HoldsForOperands(const Node& node) const {
+  bool HoldsForOperands(const Node& node) {
     const Node& left = tree_.Child(node);
     const Node& right = tree_.Next(left);
     const Operand a = Get(left);
     const Operand b = Get(right);
+    if (node.op == Op::kContains || node.op == Op::kNotContains) {
+      steps_ += ScanSteps(BytesOf(a));
+    } else {
+      NoteCompare(a, b);
+    }
     switch (node.op) {
       case Op::kEq: return Equal(a, b);
       case Op::kNe: return !Equal(a, b);
@@ -162,6 +179,7 @@ class Evaluator {
       case Op::kBetween: {
         if (!Comparable(a, b) || Compare(a, b) < 0) return false;
         const Operand upper = Get(tree_.Next(right));
+        NoteCompare(a, upper);
         return Comparable(a, upper) && Compare(a, upper) <= 0;
       }
       case Op::kAttributeType: return !a.missing() && model::TypeName(a.type()) == b.value.text();
@@ -172,16 +190,39 @@ class Evaluator {
     }
   }
 
+  static size_t BytesOf(const Operand& operand) {
+    return operand.value.empty() ? 0 : operand.value.encoded().size();
+  }
+  void NoteCompare(const Operand& a, const Operand& b) {
+    steps_ += CompareSteps(std::min(BytesOf(a), BytesOf(b)));
+  }
+
   const Tree& tree_;
-  const model::ItemView item_;
+  ItemPaths paths_;
+  uint64_t steps_ = 0;
 };
 
 }  // namespace
 
-bool Evaluate(const Condition& condition, model::ItemView item) {
+bool Evaluate(const Condition& condition, model::ItemView item, uint64_t* steps) {
   if (!condition.present()) return true;
   const ConditionTree& compiled = *condition.tree();
-  return Evaluator(compiled.tree, item).Holds(compiled.tree.nodes[compiled.root]);
+  Evaluator evaluator(compiled.tree, item);
+  const bool holds = evaluator.Holds(compiled.tree.nodes[compiled.root]);
+  if (steps != nullptr) *steps += evaluator.steps();
+  return holds;
+}
+
+uint64_t MostSteps(const Condition& condition, size_t item_bytes) {
+  if (!condition.present()) return 0;
+  const Tree& tree = condition.tree()->tree;
+  uint64_t steps = ItemPaths::MostSteps(tree, item_bytes);
+  for (const Node& node : tree.nodes) {
+    const bool scans =
+        node.op == Op::kContains || node.op == Op::kNotContains || node.op == Op::kSize;
+    steps += 1 + (scans ? ScanSteps(item_bytes) : CompareSteps(item_bytes));
+  }
+  return steps;
 }
 
 }  // namespace stator::expr

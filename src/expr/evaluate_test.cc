@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "expr/condition.h"
+#include "expr/item_paths.h"
 #include "expr/test_request.h"
 
 namespace stator::expr {
@@ -158,6 +162,120 @@ TEST(EvaluateTest, DeeplyNestedButAllowed) {
   std::string ladder = "a = :s";
   for (int i = 0; i < 100; ++i) ladder = "b = :s OR (" + ladder + ")";
   EXPECT_TRUE(Holds(ladder, "{a: 'x'}"));
+}
+
+std::string StringValue(std::string_view text) {
+  std::string encoded;
+  model::AppendString(&encoded, text);
+  return encoded;
+}
+
+std::string ItemOf(const std::vector<std::pair<std::string, std::string>>& sorted) {
+  std::string entries;
+  for (const auto& [name, value] : sorted) {
+    model::AppendName(&entries, name);
+    entries.append(value);
+  }
+  std::string item;
+  model::AppendItem(&item, sorted.size(), entries);
+  return item;
+}
+
+Condition ParseWith(const std::string& text,
+                    std::vector<std::pair<std::string, std::string>> values) {
+  Substitutions subs;
+  EXPECT_TRUE(subs.SetValues(std::move(values)).ok());
+  Result<Condition> condition = ParseCondition(text, Role::kCondition, &subs);
+  if (!condition.ok()) {
+    ADD_FAILURE() << condition.error().message();
+    return Condition();
+  }
+  return *std::move(condition);
+}
+
+// The costliest condition that fits into 4 KB and 300 operators, on the costliest item: it takes
+// 0.3 s, and 129 s for a third of the operators if one search costs the product of both sizes.
+TEST(EvaluateTest, CostliestConditionStaysWithinItsBound) {
+  const std::string item = ItemOf({{"x", StringValue(std::string(400'000, 'a'))}});
+  std::string text = "contains(x,:v)";
+  for (int i = 0; i < 149; ++i) text += " OR contains(x,:v)";
+  const Condition condition =
+      ParseWith(text, {{":v", StringValue(std::string(200'000, 'a') + "b")}});
+  uint64_t steps = 0;
+  EXPECT_FALSE(Evaluate(condition, model::ItemView(item), &steps));
+  EXPECT_GT(steps, 150u * 400'000);
+  EXPECT_LE(steps, MostSteps(condition, item.size()));
+  // One stored copy of the value, though 150 operands name it.
+  EXPECT_LT(condition.tree()->tree.text.size(), 210'000u);
+}
+
+TEST(EvaluateTest, ContainsFindsPartsOfEverySize) {
+  std::mt19937 random(7);
+  std::string whole;
+  for (int i = 0; i < 5000; ++i) whole.push_back("ab"[random() % 2]);
+  const std::string item = ItemOf({{"x", StringValue(whole)}});
+  for (const size_t size : {0u, 1u, 2u, 3u, 17u, 200u, 255u, 256u, 257u, 1000u, 4999u, 5000u}) {
+    std::string part = whole.substr(random() % (whole.size() - size + 1), size);
+    EXPECT_TRUE(
+        Evaluate(ParseWith("contains(x,:v)", {{":v", StringValue(part)}}), model::ItemView(item)))
+        << size;
+    part += "c";
+    EXPECT_FALSE(
+        Evaluate(ParseWith("contains(x,:v)", {{":v", StringValue(part)}}), model::ItemView(item)))
+        << size;
+  }
+}
+
+TEST(EvaluateTest, PathsOfLargeItemsAreFoundAsInSmallOnes) {
+  // 40 names of each first letter, with lists and maps in them.
+  std::string notation = "{";
+  for (char letter = 'a'; letter <= 'z'; ++letter) {
+    for (int i = 10; i < 50; ++i) {
+      notation += std::string(1, letter) + std::to_string(i) + ": ";
+      notation += i % 3 == 0   ? "[1, {k: 'v', m: [2, 3]}, null]"
+                  : i % 3 == 1 ? "{l: [0, 'x']}"
+                               : "7";
+      notation += ", ";
+    }
+  }
+  const std::string item = notation::Item(notation + "zz: 1}");
+  ASSERT_GT(item.size(), 4096u);
+  std::mt19937 random(11);
+  std::string text = "attribute_exists(n)";
+  const char* const tails[] = {"",      "[1].k", "[1].m[1]", "[2]",  "[3]",
+                               ".l[1]", ".l[2]", ".k",       "[0].k"};
+  for (int i = 0; i < 100; ++i) {
+    text += std::string(" OR attribute_exists(") + static_cast<char>('a' + random() % 26) +
+            std::to_string(10 + random() % 41) + tails[random() % std::size(tails)] + ")";
+  }
+  Substitutions subs;
+  const Condition condition = ParseCondition(text, Role::kCondition, &subs).value();
+  const Tree& tree = condition.tree()->tree;
+  ItemPaths paths(tree, model::ItemView(item));
+  int found = 0;
+  for (const Node& node : tree.nodes) {
+    if (node.op != Op::kPath) continue;
+    const model::ValueView want = Lookup(tree, node, model::ItemView(item));
+    const model::ValueView got = paths.Find(node);
+    ASSERT_EQ(want.empty(), got.empty()) << DescribePath(tree, node);
+    if (want.empty()) continue;
+    ++found;
+    EXPECT_EQ(want.encoded().data(), got.encoded().data()) << DescribePath(tree, node);
+  }
+  EXPECT_GT(found, 8);
+  EXPECT_LE(paths.steps(), ItemPaths::MostSteps(tree, item.size()));
+}
+
+TEST(EvaluateTest, TopLevelAttributesKeepTheirOrder) {
+  std::string text = "a0.b = a0";
+  std::vector<std::string> want = {"a0"};
+  for (int i = 1; i < 100; ++i) {
+    const std::string name = "a" + std::to_string(i * 37 % 50);
+    text += " OR " + name + ".b = " + name;
+    if (std::find(want.begin(), want.end(), name) == want.end()) want.push_back(name);
+  }
+  Substitutions subs;
+  EXPECT_EQ(TopLevelAttributes(ParseCondition(text, Role::kCondition, &subs).value()), want);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 // is read.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,17 +42,25 @@ class Substitutions {
   // value, was never used.
   Status CheckAllUsed() const;
 
-  // The substitute, which is then marked as used; nullptr if there is none.
-  const std::string* UseName(std::string_view reference);
-  const std::string* UseValue(std::string_view reference);
-
- private:
   struct Entry {
     std::string key;
     std::string substitute;
     bool used = false;
+    // Where the tree that is being bound keeps the substitute; known if stored_in is StartTree's.
+    uint32_t stored_in = 0;
+    uint32_t stored_at = 0;
   };
-  static const std::string* Use(std::vector<Entry>* entries, std::string_view key);
+
+  // Returns the substitute, which is then marked as used; nullptr if there is none. The caller may
+  // change where it is stored.
+  Entry* UseName(std::string_view reference) { return Use(&names_, reference); }
+  Entry* UseValue(std::string_view reference) { return Use(&values_, reference); }
+  // Returns a number, never 0, for a tree that is about to be bound: a substitute is stored in it
+  // once, whatever the number of its references.
+  uint32_t StartTree() { return ++trees_; }
+
+ private:
+  static Entry* Use(std::vector<Entry>* entries, std::string_view key);
   Status Set(std::string_view parameter, char sigil,
              std::vector<std::pair<std::string, std::string>> pairs, std::vector<Entry>* entries);
   static Status CheckUsed(std::string_view parameter, const std::vector<Entry>& entries);
@@ -59,6 +68,7 @@ class Substitutions {
   std::vector<Entry> names_;   // sorted by key
   std::vector<Entry> values_;  // sorted by key
   size_t total_bytes_ = 0;
+  uint32_t trees_ = 0;
 };
 
 // --- Conditions ----------------------------------------------------------------------------------
@@ -86,8 +96,13 @@ class Condition {
 
 Result<Condition> ParseCondition(std::string_view text, Role role, Substitutions* subs);
 
-// Whether the condition holds for `item`, which may be "no item" (then every path is missing).
-bool Evaluate(const Condition& condition, model::ItemView item);
+// Returns whether the condition holds for `item`, which may be "no item" (then every path is
+// missing). Adds to *steps what the evaluation cost: a step is the visit of a node or of an entry
+// of a map or list, a byte searched or counted, or 64 bytes compared; about 4 ns.
+bool Evaluate(const Condition& condition, model::ItemView item, uint64_t* steps = nullptr);
+
+// Returns a bound of the steps that Evaluate takes on any item whose encoding has `item_bytes`.
+uint64_t MostSteps(const Condition& condition, size_t item_bytes);
 
 // Names of the top-level attributes that the condition mentions, each once, in order of appearance.
 std::vector<std::string> TopLevelAttributes(const Condition& condition);
@@ -158,8 +173,14 @@ struct Updated {
   bool removes_only_on_missing_item = false;  // then `item` is empty
 };
 
-// The item after the update. `key` holds the key attributes as an encoded item, used when
-// `old_item` is missing. Checks the nesting depth of the result, not its size.
+// The refusal of an update that makes an item of more than model::kMaxItemBytes.
+inline constexpr std::string_view kUpdatedItemTooLarge =
+    "Item size to update has exceeded the maximum allowed size";
+
+// Returns the item after the update. `key` holds the key attributes as an encoded item, used when
+// `old_item` is missing. Checks the nesting depth of the result. Sizes are added up before values
+// are copied: values that are too large together are refused with kUpdatedItemTooLarge and need no
+// memory. The caller checks the size of the whole item, which is at most the old item's and 400 KB.
 Result<Updated> ApplyUpdate(const Update& update, model::ItemView old_item, model::ItemView key);
 
 // True if there is at least one action and all of them are REMOVE (or legacy DELETE without a
@@ -171,6 +192,10 @@ bool OnlyRemoves(const Update& update);
 // rule of UpdateItem.
 int ValueWritingActions(const Update& update);
 int ClearingActions(const Update& update);
+
+// Returns a bound of the steps (see Evaluate) of ApplyUpdate on any item whose encoding has
+// `item_bytes`.
+uint64_t MostSteps(const Update& update, size_t item_bytes);
 
 // UPDATED_OLD and UPDATED_NEW: the targets' fragments of `image` (the item before or after) as an
 // encoded item; an empty string when nothing qualifies.

@@ -30,7 +30,10 @@ Error InvalidExpression(std::string_view parameter, std::string_view text) {
 Status CheckExpressionText(std::string_view parameter, std::string_view text) {
   if (text.empty()) return InvalidExpression(parameter, "The expression can not be empty;");
   if (text.size() > kMaxExpressionBytes) {
-    return InvalidExpression(parameter, "Expression size has exceeded the maximum allowed size");
+    return InvalidExpression(parameter,
+                             "Expression size has exceeded the maximum allowed size; "
+                             "expression size: " +
+                                 std::to_string(text.size()));
   }
   return OkStatus();
 }

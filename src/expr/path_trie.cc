@@ -1,6 +1,8 @@
 #include "expr/path_trie.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "expr/parse.h"
 
@@ -20,20 +22,65 @@ Relation Relate(const Tree& tree, const Node& a, const Node& b) {
   return Relation::kOverlap;
 }
 
-// The first pair in the order of the text. Quadratic, but only run when there is one.
+// The paths seen so far, step by step: finds for one more path the first of them that it overlaps
+// or conflicts with.
+class Earlier {
+ public:
+  explicit Earlier(const Tree& tree) : tree_(tree) { places_.emplace_back(); }
+
+  // Adds the path, and returns the lowest position of an earlier one that is related to it.
+  std::optional<uint32_t> Add(const Node& path, uint32_t position, Relation relation) {
+    uint32_t first = kNone;
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < path.size; ++i) {
+      const Step& step = tree_.steps[path.begin + i];
+      // A path that ends here is a part of this one; one that goes on with the other kind of step
+      // is in conflict.
+      if (relation == Relation::kOverlap) first = std::min(first, places_[place].ends);
+      if (relation == Relation::kConflict)
+        first = std::min(first, step.is_index ? places_[place].by_name : places_[place].by_index);
+      uint32_t& through = step.is_index ? places_[place].by_index : places_[place].by_name;
+      through = std::min(through, position);
+      const auto [next, is_new] =
+          next_.try_emplace({place, step.is_index, step.is_index ? step.begin : 0,
+                             step.is_index ? std::string_view() : tree_.Name(step)},
+                            static_cast<uint32_t>(places_.size()));
+      place = next->second;
+      if (is_new) places_.emplace_back();
+    }
+    Place& last = places_[place];
+    if (relation == Relation::kOverlap)
+      first = std::min({first, last.ends, last.by_name, last.by_index});
+    last.ends = std::min(last.ends, position);
+    return first == kNone ? std::nullopt : std::optional(first);
+  }
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  struct Place {  // lowest positions of the paths that end here or go on from here
+    uint32_t ends = kNone;
+    uint32_t by_name = kNone;
+    uint32_t by_index = kNone;
+  };
+  const Tree& tree_;
+  std::vector<Place> places_;
+  std::map<std::tuple<uint32_t, bool, uint32_t, std::string_view>, uint32_t> next_;
+};
+
+// The first pair in the order of the text.
 Error DescribeFirst(std::string_view parameter, const Tree& tree, const std::vector<NodeId>& paths,
                     Relation relation) {
-  for (size_t second = 1; second < paths.size(); ++second) {
-    for (size_t first = 0; first < second; ++first) {
-      const Node& one = tree.nodes[paths[first]];
-      const Node& two = tree.nodes[paths[second]];
-      if (Relate(tree, one, two) != relation) continue;
-      return InvalidExpression(
-          parameter, std::string("Two document paths ") +
-                         (relation == Relation::kOverlap ? "overlap" : "conflict") +
-                         " with each other; must remove or rewrite one of these paths; path one: " +
-                         DescribePath(tree, one) + ", path two: " + DescribePath(tree, two));
-    }
+  Earlier earlier(tree);
+  for (uint32_t second = 0; second < paths.size(); ++second) {
+    const Node& two = tree.nodes[paths[second]];
+    const std::optional<uint32_t> first = earlier.Add(two, second, relation);
+    if (!first) continue;
+    const Node& one = tree.nodes[paths[*first]];
+    return InvalidExpression(
+        parameter, std::string("Two document paths ") +
+                       (relation == Relation::kOverlap ? "overlap" : "conflict") +
+                       " with each other; must remove or rewrite one of these paths; path one: " +
+                       DescribePath(tree, one) + ", path two: " + DescribePath(tree, two));
   }
   return InternalError("paths are related and are not");
 }

@@ -142,12 +142,10 @@ std::string Project(const Projection& projection, model::ItemView item) {
 }
 
 std::vector<std::string> TopLevelAttributes(const Projection& projection) {
-  std::vector<std::string> names;
-  if (!projection.present()) return names;
-  for (const NodeId path : projection.tree()->paths) {
-    AddTopLevelName(projection.tree()->tree, projection.tree()->tree.nodes[path], &names);
-  }
-  return names;
+  if (!projection.present()) return {};
+  TopLevelNames names(projection.tree()->tree);
+  for (const NodeId path : projection.tree()->paths) names.Add(projection.tree()->tree.nodes[path]);
+  return names.Take();
 }
 
 }  // namespace stator::expr

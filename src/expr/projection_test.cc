@@ -91,7 +91,8 @@ TEST(ProjectionTest, Errors) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "Invalid ProjectionExpression: The expression can not be empty;"},
       {std::string(4097, 'a'),
-       "Invalid ProjectionExpression: Expression size has exceeded the maximum allowed size"},
+       "Invalid ProjectionExpression: Expression size has exceeded the maximum allowed size; "
+       "expression size: 4097"},
       {"a,", syntax("<EOF>", ",")},
       {"a b", syntax("b", "a b")},
       {", a", syntax(",", ", a")},

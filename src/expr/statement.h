@@ -43,8 +43,8 @@ struct Statement {
   Returning returning = Returning::kNone;  // kUpdate, kDelete
 };
 
-// `parameters` are encoded values, bound to the ? in order; those left over are ignored, as the
-// service does. All errors are kValidation: what can be said without the table. No text, however
+// `parameters` are encoded values, bound to the ? in order. There must be as many of the one as of
+// the other. All errors are kValidation: what can be said without the table. No text, however
 // deeply nested, needs more than a bounded stack.
 Result<Statement> ParseStatement(std::string_view text, std::span<const std::string> parameters);
 

@@ -393,7 +393,8 @@ Result<Statement> ParseStatement(std::string_view text, std::span<const std::str
   // Checks that have met a parameter that is not there have nothing to say.
   const bool malformed =
       !statement.ok() && statement.error().message().starts_with(kMalformedStatement);
-  if (parser.lacks_parameters() && !malformed) {
+  if ((parser.lacks_parameters() && !malformed) ||
+      (statement.ok() && parser.has_parameters_left())) {
     return ValidationError("Number of parameters in request and statement don't match.");
   }
   return statement;

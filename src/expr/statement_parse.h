@@ -51,6 +51,8 @@ class StatementParser {
       : lexer_(text), parameters_(parameters) {}
 
   Result<Statement> Parse();
+  // Parameters that no question mark of a whole statement has asked for.
+  bool has_parameters_left() const { return parameters_used_ < parameters_.size(); }
   // There were more question marks than parameters; NULL stood for them.
   bool lacks_parameters() const { return parameters_used_ > parameters_.size(); }
 

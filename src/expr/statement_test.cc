@@ -357,6 +357,16 @@ TEST(StatementTest, MissingParametersComeBeforeTheirTypes) {
   EXPECT_TRUE(ErrorOf("SELECT * FROM tab WHERE a < ? AND").starts_with(kMalformedStatement));
 }
 
+TEST(StatementTest, ParametersLeftOverAreRefused) {
+  const std::string mismatch = "Number of parameters in request and statement don't match.";
+  const std::string one = Text("x");
+  EXPECT_EQ(ErrorOf("SELECT * FROM tab WHERE a = ?", {one, one}), mismatch);
+  EXPECT_EQ(ErrorOf("SELECT * FROM tab", {one}), mismatch);
+  EXPECT_EQ(ErrorOf("DELETE FROM tab WHERE pk = ?", {one, one}), mismatch);
+  EXPECT_TRUE(ErrorOf("SELECT * FROM tab WHERE", {one}).starts_with(kMalformedStatement));
+  EXPECT_EQ(Parse("SELECT * FROM tab WHERE a = ?", {one}).table, "tab");
+}
+
 TEST(StatementTest, Demands) {
   const Statement statement =
       Parse("SELECT * FROM tab WHERE pk = 'a' AND 3 > sk AND sk IN [1, 2] AND b <> 1 AND m.k = 1");

@@ -62,20 +62,13 @@ Status Substitutions::SetValues(std::vector<std::pair<std::string, std::string>>
   return Set("ExpressionAttributeValues", ':', std::move(values), &values_);
 }
 
-const std::string* Substitutions::Use(std::vector<Entry>* entries, std::string_view key) {
+Substitutions::Entry* Substitutions::Use(std::vector<Entry>* entries, std::string_view key) {
   const auto found =
       std::lower_bound(entries->begin(), entries->end(), key,
                        [](const Entry& entry, std::string_view k) { return entry.key < k; });
   if (found == entries->end() || found->key != key) return nullptr;
   found->used = true;
-  return &found->substitute;
-}
-
-const std::string* Substitutions::UseName(std::string_view reference) {
-  return Use(&names_, reference);
-}
-const std::string* Substitutions::UseValue(std::string_view reference) {
-  return Use(&values_, reference);
+  return &*found;
 }
 
 Status Substitutions::CheckUsed(std::string_view parameter, const std::vector<Entry>& entries) {

@@ -96,9 +96,15 @@ model::ValueView Lookup(const Tree& tree, const Node& path, model::ItemView item
   return value;
 }
 
-void AddTopLevelName(const Tree& tree, const Node& path, std::vector<std::string>* names) {
-  const std::string_view name = tree.Name(tree.steps[path.begin]);
-  if (std::find(names->begin(), names->end(), name) == names->end()) names->emplace_back(name);
+void TopLevelNames::Add(const Node& path) {
+  constexpr size_t kFew = 8;
+  const std::string_view name = tree_.Name(tree_.steps[path.begin]);
+  if (names_.size() < kFew) {
+    if (std::find(names_.begin(), names_.end(), name) == names_.end()) names_.push_back(name);
+    return;
+  }
+  if (seen_.empty()) seen_.insert(names_.begin(), names_.end());
+  if (seen_.insert(name).second) names_.push_back(name);
 }
 
 }  // namespace stator::expr

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "model/value.h"
@@ -132,7 +133,19 @@ std::string DescribePath(const Tree& tree, const Node& path);
 int ComparePaths(const Tree& tree, const Node& a, const Node& b);
 // The value at a bound path, or an empty view.
 model::ValueView Lookup(const Tree& tree, const Node& path, model::ItemView item);
-// Appends the top-level name of `path` unless it is there.
-void AddTopLevelName(const Tree& tree, const Node& path, std::vector<std::string>* names);
+
+// Collects the top-level names of paths of one tree, each once, in order of appearance. Legacy
+// parameters can name hundreds of thousands.
+class TopLevelNames {
+ public:
+  explicit TopLevelNames(const Tree& tree) : tree_(tree) {}
+  void Add(const Node& path);
+  std::vector<std::string> Take() const { return {names_.begin(), names_.end()}; }
+
+ private:
+  const Tree& tree_;
+  std::vector<std::string_view> names_;
+  std::unordered_set<std::string_view> seen_;  // once there are more than a few
+};
 
 }  // namespace stator::expr

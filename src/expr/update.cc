@@ -27,12 +27,21 @@ Result<Update> ParseUpdate(std::string_view text, Substitutions* subs) {
 }
 
 std::vector<std::string> TargetAttributes(const Update& update) {
-  std::vector<std::string> names;
-  if (!update.present()) return names;
+  if (!update.present()) return {};
   const UpdateTree& tree = *update.tree();
-  for (const Action& action : tree.actions)
-    AddTopLevelName(tree.tree, tree.tree.nodes[action.path], &names);
-  return names;
+  TopLevelNames names(tree.tree);
+  for (const Action& action : tree.actions) names.Add(tree.tree.nodes[action.path]);
+  return names.Take();
+}
+
+std::vector<std::string> TopLevelAttributes(const Update& update) {
+  if (!update.present()) return {};
+  const Tree& tree = update.tree()->tree;
+  TopLevelNames names(tree);
+  for (const Node& node : tree.nodes) {
+    if (node.op == Op::kPath) names.Add(node);
+  }
+  return names.Take();
 }
 
 bool OnlyRemoves(const Update& update) {

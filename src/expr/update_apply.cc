@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <deque>
+#include <unordered_map>
 
+#include "expr/item_paths.h"
 #include "expr/projection.h"
 #include "expr/update.h"
 
@@ -28,10 +30,28 @@ void AppendElements(model::ListView list, std::string* out) {
   for (const ValueView element : list) out->append(element.encoded());
 }
 
+Error TooLarge() { return ValidationError(std::string(kUpdatedItemTooLarge)); }
+
+// Counts what an update writes, before it is copied. Once the sum is above the largest item, the
+// result is certain to be refused: what follows is checked as ever and no longer computed.
+class Budget {
+ public:
+  bool spent() const { return bytes_ > model::kMaxItemBytes; }
+  // Returns false if a value of this size does not fit any more.
+  bool Take(size_t bytes) {
+    bytes_ += bytes;
+    return !spent();
+  }
+  bool Take(ValueView value) { return !spent() && Take(model::ValueSizeBytes(value)); }
+
+ private:
+  size_t bytes_ = 0;
+};
+
 // The right-hand sides, computed from the item as it was.
 class Values {
  public:
-  Values(const Tree& tree, model::ItemView item) : tree_(tree), item_(item) {}
+  Values(const Tree& tree, model::ItemView item) : tree_(tree), paths_(tree, item) {}
 
   // The view lives as long as this object, the item and the tree. Nesting is bounded by the number
   // of operators.
@@ -39,7 +59,7 @@ class Values {
     switch (node.op) {
       case Op::kValue: return tree_.Value(node);
       case Op::kPath: {
-        const ValueView value = Lookup(tree_, node, item_);
+        const ValueView value = paths_.Find(node);
         if (value.empty()) {
           return ValidationError(
               "The provided expression refers to an attribute that does not exist in the item");
@@ -47,7 +67,7 @@ class Values {
         return value;
       }
       case Op::kIfNotExists: {
-        const ValueView value = Lookup(tree_, tree_.Child(node), item_);
+        const ValueView value = paths_.Find(tree_.Child(node));
         if (!value.empty()) return value;
         return Get(tree_.Next(tree_.Child(node)));
       }
@@ -61,6 +81,8 @@ class Values {
 
   Result<ValueView> AppendLists(ValueView left, ValueView right) {
     if (left.type() != Type::kL || right.type() != Type::kL) return WrongType();
+    // The operand stands for a result that would be larger still.
+    if (!Fits(left) || !Fits(right)) return left;
     std::string elements;
     AppendElements(left.list(), &elements);
     AppendElements(right.list(), &elements);
@@ -80,6 +102,7 @@ class Values {
   }
 
   ValueView Union(ValueView left, ValueView right) {
+    if (!Fits(left) || !Fits(right)) return left;
     std::vector<std::string_view> members;
     members.reserve(left.set().size() + right.set().size());
     for (const std::string_view member : left.set()) members.push_back(member);
@@ -89,12 +112,11 @@ class Values {
     return Keep(std::move(encoded));
   }
 
+  Budget& budget() { return budget_; }
+
   // Empty if nothing is left.
   ValueView Difference(ValueView left, ValueView right) {
-    std::vector<std::string_view> taken;
-    taken.reserve(right.set().size());
-    for (const std::string_view member : right.set()) taken.push_back(member);
-    std::sort(taken.begin(), taken.end());
+    const std::vector<std::string_view>& taken = SortedMembers(right);
     std::vector<std::string_view> members;
     members.reserve(left.set().size());
     for (const std::string_view member : left.set()) {
@@ -107,13 +129,35 @@ class Values {
   }
 
  private:
+  // A computed value has its operands' bytes in it: if one is above the largest item, so is the
+  // value, and so the item. The sum of all values tells the
+  // rest.
+  bool Fits(ValueView operand) {
+    return !budget_.spent() && (model::ValueSizeBytes(operand) <= model::kMaxItemBytes ||
+                                budget_.Take(model::kMaxItemBytes + 1));
+  }
+
+  // Sorted bytewise. Several actions may name one operand: it is sorted once.
+  const std::vector<std::string_view>& SortedMembers(ValueView set) {
+    const auto [place, is_new] = sorted_.try_emplace(set.encoded().data());
+    std::vector<std::string_view>& members = place->second;
+    if (is_new) {
+      members.reserve(set.set().size());
+      for (const std::string_view member : set.set()) members.push_back(member);
+      std::sort(members.begin(), members.end());
+    }
+    return members;
+  }
+
   ValueView Keep(std::string encoded) {
     return ValueView(std::string_view(kept_.emplace_back(std::move(encoded))));
   }
 
   const Tree& tree_;
-  const model::ItemView item_;
+  ItemPaths paths_;
+  Budget budget_;
   std::deque<std::string> kept_;  // computed values; addresses are stable
+  std::unordered_map<const char*, std::vector<std::string_view>> sorted_;
 };
 
 // Writes the new item in one pass over the old one, entry by entry: what no path touches is copied
@@ -123,12 +167,16 @@ class Rewriter {
   Rewriter(const UpdateTree& update, Values* values, bool item_is_missing)
       : update_(update), values_(values), item_is_missing_(item_is_missing) {}
 
+  // Whether the result is larger than an item may be; then it is not complete.
+  bool too_large() const { return values_->budget().spent(); }
+
   // Evaluates all right-hand sides of SET.
   Status Prepare() {
     sets_.resize(update_.actions.size());
     for (size_t i = 0; i < sets_.size(); ++i) {
       if (update_.actions[i].kind != Action::kSet) continue;
       ASSIGN_OR_RETURN(sets_[i], values_->Get(update_.tree.nodes[update_.actions[i].value]));
+      values_->budget().Take(sets_[i]);
     }
     return OkStatus();
   }
@@ -200,12 +248,13 @@ class Rewriter {
       if (value.empty()) return false;
       // The item counts as one level. At the top level the request's own checks have seen the depth
       // already.
-      if (depth > 1 && depth + ContainerLevels(value) > model::kMaxNestingDepth) {
+      if (!too_large() && depth > 1 && depth + ContainerLevels(value) > model::kMaxNestingDepth) {
         return ValidationError(
             "Nesting Levels have exceeded supported limits: Attributes in the item have nested "
             "levels beyond supported limit");
       }
-      out->append(value.encoded());
+      const bool counted = update_.actions[node.leaf].kind == Action::kSet;
+      if (counted ? !too_large() : values_->budget().Take(value)) out->append(value.encoded());
       return true;
     }
     const bool wants_list = update_.trie.begin(node)->step.is_index;
@@ -277,6 +326,22 @@ int ContainerLevels(ValueView value) {
   return deepest + 1;
 }
 
+uint64_t MostSteps(const Update& update, size_t item_bytes) {
+  if (!update.present()) return 0;
+  const UpdateTree& tree = *update.tree();
+  // Entries are copied one by one; members of sets and elements of lists are visited and sorted.
+  const size_t bytes = item_bytes + tree.tree.text.size();
+  const auto visits = [&](const Action& action) {
+    if (action.kind == Action::kRemove) return false;
+    const Node& value = tree.tree.nodes[action.value];
+    return value.op == Op::kListAppend ||
+           (action.kind != Action::kSet && tree.tree.Value(value).type() != Type::kN);
+  };
+  const bool sorts = std::any_of(tree.actions.begin(), tree.actions.end(), visits);
+  return ItemPaths::MostSteps(tree.tree, item_bytes) + tree.tree.nodes.size() +
+         (sorts ? bytes : bytes / 4);
+}
+
 Result<Updated> ApplyUpdate(const Update& update, model::ItemView old_item, model::ItemView key) {
   const bool missing = !old_item.exists();
   // Right-hand sides see the key attributes even when the item is new.
@@ -291,6 +356,7 @@ Result<Updated> ApplyUpdate(const Update& update, model::ItemView old_item, mode
   size_t count = 0;
   TRY(rewriter.Entries(base.attributes(), tree.trie.root(), 1, &entries, &count));
   if (missing && OnlyRemoves(update)) return Updated{.removes_only_on_missing_item = true};
+  if (rewriter.too_large()) return TooLarge();
   Updated updated;
   model::AppendItem(&updated.item, count, entries);
   return updated;

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "expr/test_request.h"
+#include "expr/update.h"
 
 namespace stator::expr {
 namespace {
@@ -233,7 +236,8 @@ TEST(UpdateTest, ParseErrors) {
   const std::string redundant = "The expression has redundant parentheses;";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "The expression can not be empty;"},
-      {std::string(4097, 'S'), "Expression size has exceeded the maximum allowed size"},
+      {std::string(4097, 'S'),
+       "Expression size has exceeded the maximum allowed size; expression size: 4097"},
       {"SET", syntax("<EOF>", "SET")},
       {"SET a", syntax("<EOF>", "a")},
       {"SET a =", syntax("<EOF>", "=")},
@@ -380,6 +384,132 @@ TEST(UpdateTest, UpdatedFragments) {
               notation::Item(row.new_fragments))
         << row.text;
   }
+}
+
+// `text` with :v, on an item without attributes but its key: the new item's size, or the error.
+std::string ApplyValue(const std::string& text, const std::string& value,
+                       std::string_view item = "{pk: 'k'}") {
+  Substitutions subs;
+  EXPECT_TRUE(subs.SetValues({{":v", value}}).ok());
+  const Result<Update> update = ParseUpdate(text, &subs);
+  if (!update.ok()) return update.error().message();
+  EXPECT_LT(update->tree()->tree.text.size(), text.size() + value.size() + 1) << "stored once";
+  const std::string old_item = notation::Item(item);
+  const Result<Updated> updated =
+      ApplyUpdate(*update, model::ItemView(old_item), model::ItemView(old_item));
+  if (!updated.ok()) return updated.error().message();
+  EXPECT_TRUE(model::CheckItem(updated->item).ok());
+  return std::to_string(model::ItemView(updated->item).size_bytes());
+}
+
+std::string Times(int count, const std::string& section, const std::string& value) {
+  std::string text = section + " l0 " + value;
+  for (int i = 1; i < count; ++i) text += ", l" + std::to_string(i) + " " + value;
+  return text;
+}
+
+TEST(UpdateTest, ValuesThatAreTooLargeAreNotCopied) {
+  std::string text_value, list, set;
+  model::AppendString(&text_value, std::string(2'000'000, 'x'));
+  std::string element;
+  model::AppendString(&element, std::string(300'000, 'x'));
+  model::AppendList(&list, 1, element);
+  std::vector<std::string> texts;
+  for (int i = 0; i < 150'000; ++i) texts.push_back(std::to_string(100'000 + i));
+  model::AppendSet(&set, model::Type::kSS, {texts.begin(), texts.end()});
+  const std::string too_large(kUpdatedItemTooLarge);
+  EXPECT_EQ(ApplyValue(Times(290, "SET", "= :v"), text_value), too_large);
+  EXPECT_EQ(ApplyValue(Times(140, "SET", "= list_append(:v, :v)"), list), too_large);
+  EXPECT_EQ(ApplyValue(Times(100, "SET", "= if_not_exists(gone, :v)"), list), too_large);
+  EXPECT_EQ(ApplyValue(Times(290, "ADD", ":v"), set), too_large);
+  EXPECT_EQ(ApplyValue("ADD s :v", set, "{pk: 'k', s: <'a'>}"), too_large);
+  EXPECT_EQ(ApplyValue(Times(2, "SET", "= :v"), list), too_large);
+  EXPECT_EQ(ApplyValue("SET a = :v", list), "300008");  // pk, k, a and the list's 4
+}
+
+TEST(UpdateTest, OtherErrorsComeBeforeTheSize) {
+  std::string value;
+  model::AppendString(&value, std::string(500'000, 'x'));
+  EXPECT_EQ(ApplyValue("SET a = :v, b = gone", value), kMissing);
+  EXPECT_EQ(ApplyValue("SET a = :v, pk.b = :v", value), kInvalidPath);
+  EXPECT_EQ(ApplyValue("SET a = :v, b = pk + pk", value), kWrongType);
+}
+
+TEST(UpdateTest, SetsThatSeveralActionsNameAreTakenAway) {
+  std::string set;
+  model::AppendSet(&set, model::Type::kNS, {"1", "2", "10"});
+  EXPECT_EQ(
+      ApplyValue("DELETE a :v, b :v, c :v", set, "{a: <1, 3>, b: <2, 10>, c: <5, 10>, pk: 'k'}"),
+      std::to_string(model::ItemView(notation::Item("{a: <3>, c: <5>, pk: 'k'}")).size_bytes()));
+}
+
+// Compares with the definition: the first pair in the order of the text that is related.
+TEST(UpdateTest, FirstOfManyOverlapsIsReported) {
+  std::mt19937 random(3);
+  const auto related = [](const std::string& a, const std::string& b, bool overlap) {
+    // Splits paths "a.b[1]" whose steps are single characters.
+    const auto steps = [](const std::string& path) {
+      std::vector<std::string> out;
+      for (size_t i = 0; i < path.size();) {
+        if (path[i] == '.') ++i;
+        const size_t length = path[i] == '[' ? 3 : 1;
+        out.push_back(path.substr(i, length));
+        i += length;
+      }
+      return out;
+    };
+    const auto x = steps(a), y = steps(b);
+    for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+      if ((x[i][0] == '[') != (y[i][0] == '[')) return !overlap;
+      if (x[i] != y[i]) return false;
+    }
+    return overlap;
+  };
+  int errors = 0;
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::string> paths;
+    const size_t count = 2 + random() % 12;
+    for (size_t i = 0; i < count; ++i) {
+      std::string path(1, "abcdef"[random() % 6]);
+      for (size_t depth = random() % 4; depth > 0; --depth)
+        path += random() % 4 == 0 ? "[" + std::to_string(random() % 3) + "]"
+                                  : std::string(".") + "pqrs"[random() % 4];
+      paths.push_back(path);
+    }
+    std::string want;
+    for (const bool overlap : {true, false}) {
+      for (size_t second = 1; second < count && want.empty(); ++second) {
+        for (size_t first = 0; first < second && want.empty(); ++first) {
+          if (related(paths[first], paths[second], overlap))
+            want = std::to_string(first) + "," + std::to_string(second) + (overlap ? "o" : "c");
+        }
+      }
+    }
+    std::string text = "REMOVE " + paths[0];
+    for (size_t i = 1; i < count; ++i) text += ", " + paths[i];
+    Substitutions subs;
+    const Result<Update> update = ParseUpdate(text, &subs);
+    ASSERT_EQ(update.ok(), want.empty()) << text;
+    if (update.ok()) continue;
+    ++errors;
+    const auto position = [&](size_t from) { return std::stoul(want.substr(from)); };
+    const auto show = [](std::string path) {
+      std::string out = "[";
+      for (size_t i = 0; i < path.size(); ++i) {
+        if (path[i] == '.' || (path[i] == '[' && i > 0)) out += ", ";
+        if (path[i] != '.') out += path[i];
+      }
+      return out + "]";
+    };
+    const std::string& one = paths[position(0)];
+    const std::string& two = paths[position(want.find(',') + 1)];
+    EXPECT_EQ(update.error().message(),
+              std::string("Invalid UpdateExpression: Two document paths ") +
+                  (want.back() == 'o' ? "overlap" : "conflict") +
+                  " with each other; must remove or rewrite one of these paths; path one: " +
+                  show(one) + ", path two: " + show(two));
+  }
+  EXPECT_GT(errors, 50);
 }
 
 }  // namespace

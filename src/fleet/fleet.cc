@@ -5,6 +5,8 @@
 #include <condition_variable>
 
 #include "base/log.h"
+#include "base/mutex_wait.h"
+#include "kv/features.h"
 
 namespace stator::fleet {
 namespace {
@@ -52,7 +54,7 @@ std::vector<Result<uint64_t>> ApplyAll(kv::Engine& engine, std::vector<kv::Batch
       if (--left == 0) wake.notify_all();
     });
   }
-  std::unique_lock<Mutex> lock(mutex);
+  UniqueMutexLock lock(mutex);
   wake.wait(lock, [&left] { return left == 0; });
   return outcomes;
 }
@@ -79,6 +81,7 @@ kv::Batch Fleet::NextBeat() {
   Beat beat = options_.beat;
   beat.sequence = ++sequence_;
   beat.at_micros = clock_.NowMicros();
+  if (ages_ != nullptr) beat.age_micros = ages_->NowMicros();
   kv::Batch batch;
   batch.puts.push_back(
       {kFleetTablet, KeyOf(kProcessPrefix, options_.id), EncodeRecord(beat.Encode())});
@@ -163,6 +166,24 @@ bool Fleet::Holds(std::string_view lease) const {
 Roll Fleet::roll() const {
   const MutexLock lock(mutex_);
   return {members_.all(), leases_.all()};
+}
+
+Status Fleet::CheckFeature(std::string_view name) const {
+  ASSIGN_OR_RETURN(const Entries entries, ReadEntries(engine_));
+  const MutexLock lock(mutex_);
+  for (const auto& [id, beat, stamp] : entries.processes) {
+    const auto known = members_.all().find(id);
+    const bool dead = known != members_.all().end() && !known->second.alive &&
+                      known->second.beat.sequence == beat.sequence;
+    if (dead || id == options_.id) continue;
+    const Result<kv::Features> features = kv::SplitFeatures(beat.features);
+    if (features.ok() && features->count(name) > 0) continue;
+    return Error(ErrorCode::kUnavailable,
+                 fmt::format("The process at {} (version {}) serves this store and does not know "
+                             "the feature {}. Upgrade it first.",
+                             beat.endpoint, beat.version, name));
+  }
+  return OkStatus();
 }
 
 int64_t Fleet::MicrosSinceContact() const {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/age_clock.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/random.h"
@@ -42,13 +43,15 @@ class Fleet {
 
   struct Options {
     std::string id;                   // DrawId
-    Beat beat;                        // all fields but sequence and at_micros
+    Beat beat;                        // all fields but sequence, at_micros and age_micros
     std::vector<std::string> leases;  // all leases of the store; the same list in every process
   };
   // `clock` is the machine's clock, for measuring (TicksMicros) and for dates. Engine and clock
   // must outlive this object.
   Fleet(kv::Engine& engine, const Clock& clock, Options options);
 
+  // Sets where beats take their age_micros from. Before the first step.
+  void TellAges(const AgeClock& ages) { ages_ = &ages; }
   // Writes a beat, reads the others, takes and hands over leases. Call it about once a second.
   // Blocks on the engine. Returns an error if the beat could not be written or the others could not
   // be read.
@@ -62,6 +65,9 @@ class Fleet {
   const std::string& id() const { return options_.id; }
   // Returns the members and leases as of the last step that read them.
   Roll roll() const;
+  // Returns OK if every living process of the store knows the feature (kv/features.h), else
+  // kUnavailable with a sentence that names one that does not. Blocks on the engine.
+  Status CheckFeature(std::string_view name) const;
   // Returns the time since the last successful step began, or since construction if none has
   // succeeded.
   int64_t MicrosSinceContact() const;
@@ -73,6 +79,7 @@ class Fleet {
   kv::Engine& engine_;
   const Clock& clock_;
   const Options options_;
+  const AgeClock* ages_ = nullptr;
   Mutex stepping_;  // held through Step and Leave
   mutable Mutex mutex_;
   uint64_t sequence_ GUARDED_BY(stepping_) = 0;

@@ -59,8 +59,9 @@ const std::vector<std::string> kNames = {"table/0", "table/1", "table/2", "table
 // One process with its own clock.
 struct Process {
   Process(kv::SharedMemory& store, const std::string& id,
-          const std::vector<std::string>& names = kNames)
-      : path(store), fleet(path, clock, {id, {0, "host:" + id, "1", "system", 0, 0}, names}) {}
+          const std::vector<std::string>& names = kNames, const std::string& features = {})
+      : path(store),
+        fleet(path, clock, {id, {0, "host:" + id, "1", "system", 0, 0, features}, names}) {}
   ManualClock clock;
   Path path;
   Fleet fleet;
@@ -312,6 +313,34 @@ TEST_F(FleetTest, LeaseIsNeverHeldTwice) {
     EXPECT_GT(owned, 1000) << "most are held most of the time";
     if (HasFailure()) return;
   }
+}
+
+// A process of a version without features, an older one, says nothing of them in its beat.
+TEST_F(FleetTest, FeatureIsRefusedWhileALivingProcessDoesNotKnowIt) {
+  Process mine(store_, "a", kNames, "colours shapes");
+  Process other(store_, "b", kNames, "shapes");
+  ASSERT_TRUE(mine.fleet.Step().ok());
+  EXPECT_TRUE(mine.fleet.CheckFeature("colours").ok()) << "alone";
+  ASSERT_TRUE(other.fleet.Step().ok());
+  EXPECT_TRUE(mine.fleet.CheckFeature("shapes").ok());
+  // Read from the store: this process has not watched the other one yet.
+  EXPECT_EQ(mine.fleet.CheckFeature("colours").error().message(),
+            "The process at host:b (version 1) serves this store and does not know the feature "
+            "colours. Upgrade it first.");
+  for (int second = 0; second < 4; ++second) {
+    mine.clock.AdvanceMicros(kSecond);
+    ASSERT_TRUE(mine.fleet.Step().ok());
+  }
+  EXPECT_FALSE(mine.fleet.CheckFeature("colours").ok()) << "silent for four seconds";
+  for (int second = 0; second < 4; ++second) {
+    mine.clock.AdvanceMicros(kSecond);
+    ASSERT_TRUE(mine.fleet.Step().ok());
+  }
+  EXPECT_TRUE(mine.fleet.CheckFeature("colours").ok()) << "the other process is dead";
+  ASSERT_TRUE(other.fleet.Step().ok());
+  EXPECT_FALSE(mine.fleet.CheckFeature("colours").ok()) << "it beats again";
+  ASSERT_TRUE(other.fleet.Leave().ok());
+  EXPECT_TRUE(mine.fleet.CheckFeature("colours").ok()) << "it has left";
 }
 
 }  // namespace

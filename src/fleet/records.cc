@@ -52,8 +52,9 @@ Result<std::string_view> DecodeRecord(std::string_view value) {
 }
 
 std::string Beat::Encode() const {
-  return fmt::format("sequence {}\nendpoint {}\nversion {}\nclock {}\nstarted {}\nat {}\n",
-                     sequence, endpoint, version, clock, started_micros, at_micros);
+  return fmt::format(
+      "sequence {}\nendpoint {}\nversion {}\nclock {}\nstarted {}\nat {}\nfeatures {}\nage {}\n",
+      sequence, endpoint, version, clock, started_micros, at_micros, features, age_micros);
 }
 
 Result<Beat> Beat::Decode(std::string_view text) {
@@ -64,6 +65,8 @@ Result<Beat> Beat::Decode(std::string_view text) {
     if (name == "endpoint") beat.endpoint = value;
     if (name == "version") beat.version = value;
     if (name == "clock") beat.clock = value;
+    if (name == "features") beat.features = value;
+    if (name == "age") good = good && Parse(value, &beat.age_micros);
     if (name == "started") good = good && Parse(value, &beat.started_micros);
     if (name == "at") good = good && Parse(value, &beat.at_micros);
   });

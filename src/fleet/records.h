@@ -40,6 +40,9 @@ struct Beat {
   // When the beat was written, since the epoch, by the process's clock. For operators; liveness
   // never depends on it.
   int64_t at_micros = 0;
+  std::string features = {};  // those that the program knows (kv::JoinFeatures)
+  // The process's AgeClock when the beat was written; 0: the process says nothing of it.
+  int64_t age_micros = 0;
   bool operator==(const Beat&) const = default;
 
   std::string Encode() const;

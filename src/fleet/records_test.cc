@@ -20,12 +20,21 @@ TEST(RecordsTest, Values) {
 }
 
 TEST(RecordsTest, Beats) {
-  const Beat beat{7,        "localhost:8000",      "0.1.0",
-                  "system", 1'700'000'000'000'000, 1'700'000'001'000'000};
-  EXPECT_EQ(beat.Encode(),
-            "sequence 7\nendpoint localhost:8000\nversion 0.1.0\nclock system\nstarted "
-            "1700000000000000\nat 1700000001000000\n");
+  const Beat beat{7,
+                  "localhost:8000",
+                  "0.1.0",
+                  "system",
+                  1'700'000'000'000'000,
+                  1'700'000'001'000'000,
+                  "colours shapes",
+                  1'600'000'000'000'000};
+  EXPECT_EQ(
+      beat.Encode(),
+      "sequence 7\nendpoint localhost:8000\nversion 0.1.0\nclock system\nstarted "
+      "1700000000000000\nat 1700000001000000\nfeatures colours shapes\nage 1600000000000000\n");
   EXPECT_EQ(Beat::Decode(beat.Encode()).value(), beat);
+  // As versions without features write it.
+  EXPECT_EQ(Beat::Decode("sequence 7\nclock system\n")->features, "");
   EXPECT_EQ(Beat::Decode(beat.Encode() + "color of the future\n").value(), beat);
   for (const char* bad : {"sequence", "sequence 7", "sequence x\n", "sequence\n7", "\n"}) {
     EXPECT_FALSE(Beat::Decode(bad).ok()) << bad;

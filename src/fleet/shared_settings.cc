@@ -62,11 +62,12 @@ Result<std::map<std::string, std::string>> ReadSettings(kv::Engine& engine) {
 Status SharedSettings::Refresh() {
   const MutexLock refreshing(refreshing_);
   ASSIGN_OR_RETURN(Entries now, Read(engine_, ""));
-  const auto tell = [this](const std::string& name, const std::optional<std::string>& text) {
-    for (const auto& [prefix, follower] : followers_) {
-      if (name.starts_with(prefix)) follower(name, text);
-    }
-  };
+  const auto tell = [this](const std::string& name, const std::optional<std::string>& text)
+                        REQUIRES(refreshing_) {
+                          for (const auto& [prefix, follower] : followers_) {
+                            if (name.starts_with(prefix)) follower(name, text);
+                          }
+                        };
   for (const auto& [name, stored] : known_) {
     if (!now.contains(name)) tell(name, std::nullopt);
   }

@@ -18,6 +18,11 @@ namespace {
 constexpr int kBacklog = 4096;
 constexpr int kAcceptsPerRound = 64;
 constexpr int kPortTries = 50;
+// Pieces of what a refused client has sent that are read before its connection is closed.
+constexpr int kSunkPieces = 16;
+// A record of TLS with the fatal alert internal_error: a refused client learns that the server
+// refused it, which no HTTP could tell before a handshake.
+constexpr std::string_view kRefusalInTls("\x15\x03\x01\x00\x02\x02\x50", 7);
 
 struct FreeAddresses {
   void operator()(addrinfo* addresses) const { freeaddrinfo(addresses); }
@@ -62,6 +67,19 @@ Result<UniqueFd> ListenOnOne(const std::string& host, uint16_t port, int* error)
   return fd;
 }
 
+ClientAddress AddressOf(const sockaddr_storage& from) {
+  ClientAddress address{};
+  if (from.ss_family == AF_INET6) {
+    const in6_addr& v6 = reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
+    const size_t bytes = IN6_IS_ADDR_V4MAPPED(&v6) ? sizeof(v6) : sizeof(v6) / 2;
+    memcpy(address.data(), &v6, bytes);
+  } else if (from.ss_family == AF_INET) {
+    address[10] = address[11] = 0xff;
+    memcpy(address.data() + 12, &reinterpret_cast<const sockaddr_in&>(from).sin_addr, 4);
+  }
+  return address;
+}
+
 bool HasNoIpv6(const std::string& host, int error) {
   return host == "::1" &&
          (error == EAFNOSUPPORT || error == EADDRNOTAVAIL || error == EPROTONOSUPPORT);
@@ -101,15 +119,16 @@ Result<std::vector<UniqueFd>> ListenOn(const std::vector<std::string>& hosts, ui
 
 class Acceptor::Listener final : public EventSink {
  public:
-  Listener(Acceptor& acceptor, int fd) : acceptor_(acceptor), fd_(fd) {}
-  void OnEvents(uint32_t) override { acceptor_.Accept(fd_); }
+  Listener(Acceptor& acceptor, int fd, Door door) : acceptor_(acceptor), fd_(fd), door_(door) {}
+  void OnEvents(uint32_t) override { acceptor_.Accept(fd_, door_); }
 
  private:
   Acceptor& acceptor_;
   const int fd_;
+  const Door door_;
 };
 
-Acceptor::Acceptor(std::vector<UniqueFd> sockets, std::vector<Loop*> loops)
+Acceptor::Acceptor(std::vector<Listening> sockets, std::vector<Loop*> loops)
     : sockets_(std::move(sockets)),
       loops_(std::move(loops)),
       spare_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
@@ -117,10 +136,10 @@ Acceptor::Acceptor(std::vector<UniqueFd> sockets, std::vector<Loop*> loops)
 Acceptor::~Acceptor() = default;
 
 Status Acceptor::Start() {
-  for (const UniqueFd& socket : sockets_) {
-    listeners_.push_back(std::make_unique<Listener>(*this, socket.get()));
+  for (const Listening& socket : sockets_) {
+    listeners_.push_back(std::make_unique<Listener>(*this, socket.fd.get(), socket.door));
     // Level-triggered: what one round leaves over is reported again.
-    TRY(loops_.front()->Watch(socket.get(), EPOLLIN, listeners_.back().get()));
+    TRY(loops_.front()->Watch(socket.fd.get(), EPOLLIN, listeners_.back().get()));
   }
   return OkStatus();
 }
@@ -130,56 +149,69 @@ void Acceptor::Stop() {
   spare_.Reset();
 }
 
-void Acceptor::Accept(int listening) {
+void Acceptor::Accept(int listening, Door door) {
   // An event of this round may be older than Stop.
   if (sockets_.empty()) return;
   for (int i = 0; i < kAcceptsPerRound; ++i) {
-    const int fd = ::accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    sockaddr_storage from{};
+    socklen_t length = sizeof(from);
+    const int fd = ::accept4(listening, reinterpret_cast<sockaddr*>(&from), &length,
+                             SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
-      Deal(UniqueFd(fd));
+      Deal(UniqueFd(fd), AddressOf(from), door);
     } else if (errno == EMFILE || errno == ENFILE) {
-      if (!RefuseWithSpare(listening)) return;
+      if (!RefuseWithSpare(listening, door)) return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
       return;
     }
   }
 }
 
-bool Acceptor::RefuseWithSpare(int listening) {
+bool Acceptor::RefuseWithSpare(int listening, Door door) {
   spare_.Reset();
   UniqueFd fd(::accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   const bool accepted = fd.valid();
-  if (accepted) {
-    Reply reply;
-    reply.status = 503;
-    const std::string& body = loops_.front()->shared().refusals.overloaded;
-    std::string text;
-    AppendReplyHead(reply, body.size(), loops_.front()->common_headers(), true, &text);
-    text += body;
-    ::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    ::shutdown(fd.get(), SHUT_WR);
-    // What the client has sent already is taken, so that the close is not a reset that overtakes
-    // the reply.
-    char sink[4096];
-    while (::recv(fd.get(), sink, sizeof(sink), MSG_DONTWAIT) > 0) {
-    }
-    fd.Reset();
-  }
+  if (accepted) RefuseAtOnce(std::move(fd), door);
   spare_.Reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   return accepted;
 }
 
-void Acceptor::Deal(UniqueFd fd) {
+void Acceptor::RefuseAtOnce(UniqueFd fd, Door door) {
   Shared& shared = loops_.front()->shared();
-  const bool refused =
+  shared.refused_connections.fetch_add(1, std::memory_order_relaxed);
+  Reply reply;
+  reply.status = 503;
+  reply.headers.emplace_back("Content-Type", "application/x-amz-json-1.0");
+  const std::string& body = shared.refusals.overloaded;
+  std::string text;
+  AppendReplyHead(reply, body.size(), loops_.front()->common_headers(), true, &text);
+  text += body;
+  if (door.secure) text = kRefusalInTls;
+  ::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  ::shutdown(fd.get(), SHUT_WR);
+  // What the client has sent already is taken, so that the close is not a reset that overtakes the
+  // reply. A client that goes on sending is not waited for.
+  char sink[4096];
+  for (int i = 0; i<kSunkPieces&& ::recv(fd.get(), sink, sizeof(sink), MSG_DONTWAIT)> 0; ++i) {
+  }
+}
+
+void Acceptor::Deal(UniqueFd fd, const ClientAddress& address, Door door) {
+  Shared& shared = loops_.front()->shared();
+  const bool extra =
       shared.connections.load(std::memory_order_relaxed) >= shared.options.max_connections;
-  if (!refused) shared.connections.fetch_add(1, std::memory_order_relaxed);
-  Loop* loop = refused ? loops_.front() : loops_[next_loop_++ % loops_.size()];
+  if (extra && shared.extra_connections.load(std::memory_order_relaxed) >= kExtraConnections &&
+      !loops_.front()->CloseOldestExtra())
+    return RefuseAtOnce(std::move(fd), door);
+  (extra ? shared.extra_connections : shared.connections).fetch_add(1, std::memory_order_relaxed);
+  Loop* loop = extra ? loops_.front() : loops_[next_loop_++ % loops_.size()];
   if (loop == loops_.front()) {
-    loop->Adopt(std::move(fd), refused);
+    loop->Adopt(std::move(fd), address, door, extra);
     return;
   }
-  loop->Post([loop, fd = std::move(fd)]() mutable { loop->Adopt(std::move(fd), false); });
+  loop->Post([loop, fd = std::move(fd), address, door]() mutable {
+    loop->Adopt(std::move(fd), address, door, false);
+  });
 }
 
 }  // namespace stator::http

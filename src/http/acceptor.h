@@ -15,12 +15,18 @@ namespace stator::http {
 // could be bound.
 Result<std::vector<UniqueFd>> ListenOn(const std::vector<std::string>& hosts, uint16_t* port);
 
+// A socket that listens, and what its connections speak.
+struct Listening {
+  UniqueFd fd;
+  Door door;
+};
+
 // Lives on the first of the loops. One acceptor rather than a socket per loop (SO_REUSEPORT): with
 // few clients the kernel's hash would leave loops idle, and a second server on the port would go
 // unnoticed.
 class Acceptor {
  public:
-  Acceptor(std::vector<UniqueFd> sockets, std::vector<Loop*> loops);
+  Acceptor(std::vector<Listening> sockets, std::vector<Loop*> loops);
   ~Acceptor();
 
   // Both on the first loop's thread, or before it runs.
@@ -31,13 +37,15 @@ class Acceptor {
  private:
   class Listener;
 
-  void Accept(int listening);
-  void Deal(UniqueFd fd);
+  void Accept(int listening, Door door);
+  void Deal(UniqueFd fd, const ClientAddress& address, Door door);
   // The process has no file descriptor left: answers 503 with one kept for this. False if that
   // failed, too.
-  bool RefuseWithSpare(int listening);
+  bool RefuseWithSpare(int listening, Door door);
+  // Answers 503, or an alert of TLS, without a wait for the request, and closes.
+  void RefuseAtOnce(UniqueFd fd, Door door);
 
-  std::vector<UniqueFd> sockets_;
+  std::vector<Listening> sockets_;
   std::vector<Loop*> loops_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   UniqueFd spare_;

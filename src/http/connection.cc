@@ -1,12 +1,19 @@
 #include "http/connection.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
+
+#include "base/log.h"
 
 namespace stator::http {
 namespace {
@@ -23,12 +30,18 @@ constexpr int kReceivesPerRound = 16;
 // beyond the limit of 16 MB: a client that is still writing when the connection goes loses the
 // reply.
 constexpr int64_t kDiscardBytes = 32 << 20;
+// While memory is full: how long a client may hold a reply that it does not take, or half a header.
+constexpr int64_t kStuckReaderMicros = 1'000'000;
+constexpr int64_t kStuckHeaderMicros = 5'000'000;
+constexpr int64_t kHandshakeLogMicros = 1'000'000;
 
 }  // namespace
 
 class Connection::HandedOut final : public Exchange {
  public:
-  explicit HandedOut(Connection& connection) : connection_(connection) { ++connection_.exchanges_; }
+  explicit HandedOut(Connection& connection) : connection_(connection), lease_(connection.holder_) {
+    ++connection_.exchanges_;
+  }
   ~HandedOut() override {
     if (!answered_) {
       Reply reply;
@@ -36,26 +49,60 @@ class Connection::HandedOut final : public Exchange {
       reply.body = connection_.loop_.shared().refusals.internal;
       connection_.Answer(std::move(reply));
     }
+    lease_.Release();
     connection_.ReleaseExchange();
   }
   const Request& request() const override { return connection_.reader_->request(); }
+  std::string PeerAddress() const override { return connection_.PeerAddress(); }
+  bool IsSecure() const override { return connection_.tls_ != nullptr; }
+  int listener() const override { return connection_.listener_; }
   Executor& loop() override { return connection_.loop_; }
   void Send(Reply reply) override {
     if (std::exchange(answered_, true)) return;
     connection_.Answer(std::move(reply));
+    lease_.Release();
   }
+  MemoryLease& memory() override { return lease_; }
 
  private:
   Connection& connection_;
+  MemoryLease lease_;
   bool answered_ = false;
 };
 
-Connection::Connection(Loop& loop, UniqueFd fd, bool counted)
-    : loop_(loop), fd_(std::move(fd)), counted_(counted) {}
+const std::string& Connection::PeerAddress() {
+  if (!peer_.empty() || !fd_.valid()) return peer_;
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getpeername(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return peer_;
+  char text[INET6_ADDRSTRLEN];
+  const char* found = nullptr;
+  if (address.ss_family == AF_INET) {
+    found = ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, text,
+                        sizeof text);
+  } else if (address.ss_family == AF_INET6) {
+    const in6_addr& six = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+    // A socket for both families shows an IPv4 client as ::ffff:192.0.2.1.
+    found = IN6_IS_ADDR_V4MAPPED(&six) ? ::inet_ntop(AF_INET, six.s6_addr + 12, text, sizeof text)
+                                       : ::inet_ntop(AF_INET6, &six, text, sizeof text);
+  }
+  if (found != nullptr) peer_ = found;
+  return peer_;
+}
+
+Connection::Connection(Loop& loop, UniqueFd fd, const ClientAddress& address, int listener,
+                       std::unique_ptr<TlsSession> tls, bool extra)
+    : loop_(loop),
+      fd_(std::move(fd)),
+      tls_(std::move(tls)),
+      listener_(listener),
+      extra_(extra),
+      counted_as_shaking_(tls_ != nullptr && !extra),
+      holder_(loop.shared().memory, address) {}
 
 Connection::~Connection() {
   Close();
-  ReleaseBytes();
+  DropReader();
 }
 
 void Connection::OnEvents(uint32_t events) {
@@ -66,6 +113,7 @@ void Connection::OnEvents(uint32_t events) {
   }
   if ((events & EPOLLRDHUP) != 0) half_closed_ = true;
   if ((events & (EPOLLIN | EPOLLRDHUP)) != 0) readable_ = true;
+  if (tls_ != nullptr && tls_->wants_write() && (events & EPOLLOUT) != 0) readable_ = true;
   if ((events & EPOLLOUT) != 0 && blocked_) {
     blocked_ = false;
     if (!Flush()) return;
@@ -88,18 +136,106 @@ void Connection::Resume() {
 }
 
 void Connection::OnDeadline(Deadline kind) {
+  Shared& shared = loop_.shared();
+  const bool body = kind == Deadline::kBody;
+  if (body || kind == Deadline::kWrite) {
+    const ServerOptions& options = shared.options;
+    if (!IsSlow(kind, body ? options.body_timeout_micros : options.write_timeout_micros)) {
+      loop_.Arm(this, kind);
+      return;
+    }
+    shared.slow_clients.fetch_add(1, std::memory_order_relaxed);
+  }
   if ((kind == Deadline::kHeader || kind == Deadline::kBody) && phase_ == Phase::kReading &&
       !blocked_) {
-    Refuse(408, loop_.shared().refusals.timeout);
+    Refuse(408, shared.refusals.timeout);
     Advance();
   } else {
+    if (kind == Deadline::kHandshake) NoteFailedHandshake("it took too long");
     Close();
   }
 }
 
-void Connection::Refuse503() {
-  Refuse(503, loop_.shared().refusals.overloaded);
-  Advance();
+void Connection::Measure(Deadline kind) {
+  measured_from_ticks_ = loop_.now_ticks();
+  measured_from_bytes_ = Moved(kind);
+  loop_.Arm(this, kind);
+}
+
+int64_t Connection::Moved(Deadline kind) const {
+  if (kind == Deadline::kBody) return received_bytes_;
+  // Bytes in the kernel's queue have not reached the client yet.
+  int queued = 0;
+  return (tls_ == nullptr ? sent_bytes_ : tls_->wire_bytes()) -
+         (::ioctl(fd_.get(), SIOCOUTQ, &queued) == 0 ? queued : 0);
+}
+
+int64_t Connection::LeastMoved(int64_t micros) const {
+  const int64_t rate = loop_.shared().options.min_client_bytes_per_second;
+  return std::max<int64_t>(1, rate * (micros / 1000) / 1000);
+}
+
+bool Connection::IsSlow(Deadline kind, int64_t timeout_micros) {
+  const int64_t micros = loop_.now_ticks() - measured_from_ticks_;
+  const int64_t moved = Moved(kind);
+  if (moved - measured_from_bytes_ >= LeastMoved(micros)) {
+    measured_from_ticks_ = loop_.now_ticks();
+    measured_from_bytes_ = moved;
+    return false;
+  }
+  const bool pressed = loop_.shared().memory.pressed();
+  return micros >= (pressed ? timeout_micros / kLooksAtRate : timeout_micros);
+}
+
+bool Connection::IsStuck() const {
+  if (armed_kind_ == Deadline::kHeader) {
+    const int64_t began = deadline_ticks_ - loop_.shared().options.header_timeout_micros;
+    return loop_.now_ticks() - began >= kStuckHeaderMicros;
+  }
+  const int64_t micros = loop_.now_ticks() - measured_from_ticks_;
+  return micros >= kStuckReaderMicros &&
+         Moved(Deadline::kWrite) - measured_from_bytes_ < LeastMoved(micros);
+}
+
+bool Connection::Shake() {
+  if (!readable_) return false;
+  if (!loop_.TakeHandshakeStep()) {
+    QueueResume();
+    return false;
+  }
+  const TlsSession::Progress progress = tls_->Shake();
+  if (progress == TlsSession::Progress::kAgain) {
+    readable_ = false;
+    return false;
+  }
+  if (std::exchange(counted_as_shaking_, false)) loop_.EndHandshake();
+  switch (progress) {
+    case TlsSession::Progress::kDone:
+      loop_.shared().handshakes.fetch_add(1, std::memory_order_relaxed);
+      if (!extra_) loop_.Disarm(this);
+      return true;
+    case TlsSession::Progress::kPlainHttp:
+      NoteFailedHandshake("the client speaks plain HTTP");
+      tls_ = nullptr;
+      Refuse(400, loop_.shared().refusals.not_tls);
+      return false;
+    default:
+      NoteFailedHandshake(tls_->error());
+      Close();
+      return false;
+  }
+}
+
+void Connection::NoteFailedHandshake(std::string_view why) {
+  Shared& shared = loop_.shared();
+  const int64_t failed = shared.failed_handshakes.fetch_add(1, std::memory_order_relaxed) + 1;
+  int64_t next = shared.next_handshake_log_ticks.load(std::memory_order_relaxed);
+  if (loop_.now_ticks() < next ||
+      !shared.next_handshake_log_ticks.compare_exchange_strong(
+          next, loop_.now_ticks() + kHandshakeLogMicros, std::memory_order_relaxed))
+    return;
+  LogInfo("tls_handshake_failed",
+          {{"client", PeerAddress()}, {"reason", why}, {"failed_since_start", failed}});
 }
 
 // Does all that can be done now: reads, parses, hands out, writes.
@@ -107,7 +243,8 @@ void Connection::Advance() {
   advancing_ = true;
   int requests = 0;
   int receives = 0;
-  while (!closed() && phase_ == Phase::kReading && !blocked_) {
+  const bool shaken = !is_shaking() || Shake();
+  while (shaken && !closed() && phase_ == Phase::kReading && !blocked_) {
     const bool unparsed = reader_ != nullptr && reader_->has_unparsed();
     if (!unparsed && !readable_)
       break;  // what there is to write can wait for the replies of other connections
@@ -148,8 +285,7 @@ void Connection::Advance() {
 
 // Gives back what an idle connection does not need, and sets the deadline of what it waits for.
 void Connection::SettleDown() {
-  if (phase_ == Phase::kReading && reader_ != nullptr && reader_->empty())
-    loop_.GiveBack(std::move(reader_));
+  if (phase_ == Phase::kReading && reader_ != nullptr && reader_->empty()) DropReader();
   if (phase_ == Phase::kReading && !blocked_ && loop_.draining() && reader_ == nullptr &&
       output_ == nullptr) {
     Close();
@@ -158,8 +294,12 @@ void Connection::SettleDown() {
   std::optional<Deadline> wanted;
   if (blocked_) {
     return;  // Flush armed it, when the client last took something
+  } else if (is_shaking()) {
+    return;  // Loop::Adopt armed it
   } else if (phase_ == Phase::kLingering) {
     wanted = Deadline::kLinger;
+  } else if (extra_) {
+    wanted = Deadline::kExtra;
   } else if (phase_ == Phase::kReading && reader_ != nullptr) {
     wanted = reader_->headers_complete() ? Deadline::kBody : Deadline::kHeader;
   } else if (phase_ == Phase::kReading && loop_.shared().options.idle_timeout_micros > 0) {
@@ -169,21 +309,24 @@ void Connection::SettleDown() {
   if (!wanted.has_value()) {
     loop_.Disarm(this);
   } else if (!armed_ || armed_kind_ != *wanted) {
-    loop_.Arm(this, *wanted);
+    *wanted == Deadline::kBody ? Measure(*wanted) : loop_.Arm(this, *wanted);
   }
 }
 
 // False if there is nothing to parse.
 bool Connection::Receive() {
   if (reader_ == nullptr) reader_ = loop_.TakeReader();
-  reader_->MakeRoom();
+  if (!MakeRoom()) return false;
   const size_t space = reader_->space_bytes();
-  const ssize_t got = ::recv(fd_.get(), reader_->space(), space, 0);
+  const ssize_t got = tls_ == nullptr ? ::recv(fd_.get(), reader_->space(), space, 0)
+                                      : tls_->Read(reader_->space(), space, half_closed_);
   if (got > 0) {
     reader_->Commit(got);
+    received_bytes_ += got;
     // Less than asked for: the socket is empty, and epoll will tell of more. (Not of an end that it
     // told already.)
-    if (static_cast<size_t>(got) < space && !half_closed_) readable_ = false;
+    const bool emptied = tls_ == nullptr ? static_cast<size_t>(got) < space : tls_->drained();
+    if (emptied && !half_closed_) readable_ = false;
     return true;
   }
   if (got < 0 && errno == EINTR) return true;
@@ -205,7 +348,7 @@ void Connection::ParseMore() {
   switch (reader_->Parse()) {
     case RequestReader::Progress::kBad: Refuse(400, loop_.shared().refusals.bad_request); return;
     case RequestReader::Progress::kMore:
-      if (!CheckSizes(false)) return;
+      if (!CheckSizes()) return;
       if (!continue_sent_ && reader_->expects_continue()) {
         continue_sent_ = true;
         if (output_ == nullptr) output_ = loop_.TakeOutput();
@@ -214,48 +357,79 @@ void Connection::ParseMore() {
       }
       return;
     case RequestReader::Progress::kComplete:
-      if (CheckSizes(true)) Dispatch();
+      if (CheckSizes()) Dispatch();
       return;
   }
 }
 
-bool Connection::CheckSizes(bool complete) {
+bool Connection::MakeRoom() {
+  const size_t capacity = reader_->MakeRoom();
+  if (capacity == 0) return true;
+  const auto more = static_cast<int64_t>(capacity - reader_->capacity());
+  // From here on bodies compete: the oldest is always finished.
+  if (capacity > static_cast<size_t>(MemoryAccount::kSmallBytes)) holder_.BeginBody();
+  if (!holder_.TryAdd(more, /*of_body=*/true)) {
+    Refuse(503, loop_.shared().refusals.out_of_memory);
+    return false;
+  }
+  reader_bytes_ += more;
+  reader_->Grow(capacity);
+  return true;
+}
+
+bool Connection::CheckSizes() {
   Shared& shared = loop_.shared();
   if (reader_->header_bytes() > shared.options.max_header_bytes) {
     Refuse(400, shared.refusals.bad_request);
     return false;
   }
   if (!reader_->headers_complete()) return true;
-  const uint64_t body = complete ? reader_->request().body.size() : reader_->body_bytes();
-  if (body > shared.options.max_body_bytes) {
-    Refuse(413, shared.refusals.too_large);
-    return false;
-  }
-  const int64_t more = static_cast<int64_t>(body) - reserved_bytes_;
-  if (more == 0) return true;
-  reserved_bytes_ += more;
-  const int64_t before = shared.inflight_bytes.fetch_add(more, std::memory_order_relaxed);
-  if (more > 0 && before + more > static_cast<int64_t>(shared.options.max_inflight_bytes)) {
+  if (extra_ && !IsAlwaysServed()) {
+    shared.refused_connections.fetch_add(1, std::memory_order_relaxed);
     Refuse(503, shared.refusals.overloaded);
     return false;
   }
+  if (reader_->body_bytes() > shared.options.max_body_bytes) {
+    Refuse(413, shared.refusals.too_large);
+    return false;
+  }
   return true;
+}
+
+bool Connection::IsAlwaysServed() const {
+  const std::string& prefix = loop_.shared().options.always_served_prefix;
+  return !prefix.empty() && reader_->target().starts_with(prefix) && !reader_->chunked() &&
+         reader_->body_bytes() == 0;
 }
 
 void Connection::Dispatch() {
   phase_ = Phase::kInHand;
   continue_sent_ = false;
   loop_.Disarm(this);  // a request that is pipelined behind this one has a deadline of its own
+  if (IsCrowdedOut() && !IsAlwaysServed()) [[unlikely]] {
+    loop_.CloseStuck();
+    if (IsCrowdedOut()) return Overload();
+  }
   loop_.Handle(std::make_unique<HandedOut>(*this));
 }
 
+// Answers 503 to a whole request. The connection stays: a client that tries again needs no other.
+void Connection::Overload() {
+  Shared& shared = loop_.shared();
+  shared.memory.NoteRefusal();
+  Reply reply;
+  reply.status = 503;
+  reply.headers.emplace_back("Content-Type", "application/x-amz-json-1.0");
+  reply.body = shared.refusals.out_of_memory;
+  Answer(std::move(reply));
+}
+
 void Connection::Answer(Reply reply) {
-  ReleaseBytes();
   if (closed()) {
-    loop_.GiveBack(std::move(reader_));
+    DropReader();
     return;
   }
-  const bool close = reply.close || !reader_->keep_alive() || loop_.draining();
+  const bool close = reply.close || extra_ || !reader_->keep_alive() || loop_.draining();
   const bool head_only = reader_->is_head();
   std::string body = std::move(reply.body);
   reply.body.clear();
@@ -267,8 +441,10 @@ void Connection::Answer(Reply reply) {
       output_->text.append(body);
     } else {
       output_->body = std::move(body);
+      Count(output_->body.capacity());
     }
   }
+  holder_.EndBody();
   reader_->Next();
   if (close) {
     phase_ = Phase::kLast;
@@ -281,8 +457,7 @@ void Connection::Answer(Reply reply) {
 }
 
 void Connection::Refuse(int status, const std::string& body) {
-  ReleaseBytes();
-  loop_.GiveBack(std::move(reader_));
+  DropReader();
   Reply reply;
   reply.status = status;
   reply.headers.emplace_back("Content-Type", "application/x-amz-json-1.0");
@@ -297,7 +472,9 @@ bool Connection::Flush() {
   while (output_ != nullptr) {
     Output& output = *output_;
     ssize_t sent;
-    if (output.body.empty()) {
+    if (tls_ != nullptr) {
+      sent = tls_->Write(output.next());
+    } else if (output.body.empty()) {
       sent = ::send(fd_.get(), output.text.data() + output.sent, output.text.size() - output.sent,
                     MSG_NOSIGNAL);
     } else {
@@ -316,17 +493,18 @@ bool Connection::Flush() {
     }
     if (sent >= 0) {
       output.sent += sent;
-      if (output.sent < output.size()) {
-        if (sent > 0) loop_.Arm(this, Deadline::kWrite);
-        continue;
-      }
-      loop_.GiveBack(std::move(output_));
+      sent_bytes_ += sent;
+      if (output.sent < output.size()) continue;
+      DropOutput();
       break;
     }
     if (errno == EINTR) continue;
     if (errno == EAGAIN || errno == EWOULDBLOCK) {
       blocked_ = true;
-      if (!armed_ || armed_kind_ != Deadline::kWrite) loop_.Arm(this, Deadline::kWrite);
+      if (armed_ && armed_kind_ == Deadline::kWrite) return false;
+      // A client that does not read holds the text too.
+      Count(output.text.capacity());
+      Measure(Deadline::kWrite);
       return false;
     }
     Close();
@@ -344,7 +522,8 @@ void Connection::Finish() {
     return;
   }
   phase_ = Phase::kLingering;
-  loop_.GiveBack(std::move(reader_));
+  DropReader();
+  if (tls_ != nullptr) tls_->SayGoodbye();
   ::shutdown(fd_.get(), SHUT_WR);
   readable_ = true;
 }
@@ -371,10 +550,23 @@ void Connection::Discard() {
   }
 }
 
-void Connection::ReleaseBytes() {
-  if (reserved_bytes_ == 0) return;
-  loop_.shared().inflight_bytes.fetch_sub(reserved_bytes_, std::memory_order_relaxed);
-  reserved_bytes_ = 0;
+void Connection::Count(size_t bytes) {
+  output_->counted += static_cast<int64_t>(bytes);
+  holder_.Add(static_cast<int64_t>(bytes));
+}
+
+void Connection::DropReader() {
+  if (reader_ == nullptr) return;
+  loop_.GiveBack(std::move(reader_));
+  holder_.EndBody();
+  holder_.Sub(std::exchange(reader_bytes_, 0));
+}
+
+void Connection::DropOutput() {
+  if (output_ == nullptr) return;
+  const int64_t counted = output_->counted;
+  loop_.GiveBack(std::move(output_));
+  holder_.Sub(counted);
 }
 
 void Connection::ReleaseExchange() {
@@ -384,15 +576,15 @@ void Connection::ReleaseExchange() {
 void Connection::Close() {
   if (closed()) return;
   loop_.Disarm(this);
+  if (std::exchange(counted_as_shaking_, false)) loop_.EndHandshake();
+  if (tls_ != nullptr && !blocked_) tls_->SayGoodbye();
   fd_.Reset();
   blocked_ = false;
-  if (counted_) loop_.shared().connections.fetch_sub(1, std::memory_order_relaxed);
-  loop_.GiveBack(std::move(output_));
+  Shared& shared = loop_.shared();
+  (extra_ ? shared.extra_connections : shared.connections).fetch_sub(1, std::memory_order_relaxed);
+  DropOutput();
   // A request in hand is read by its handler until the reply.
-  if (phase_ != Phase::kInHand) {
-    ReleaseBytes();
-    loop_.GiveBack(std::move(reader_));
-  }
+  if (phase_ != Phase::kInHand) DropReader();
   if (exchanges_ == 0) loop_.Bury(this);
 }
 

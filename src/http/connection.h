@@ -1,9 +1,9 @@
 // One client's connection: reads requests, hands them to the handler one at a time, writes replies
 // in order, and decides when the connection ends. Lives in its loop's turn (loop.h).
 //
-//   reading -> in hand -> reading ... -> lingering (after a refusal: what the client still sends is
-//   thrown away, so that it can read the reply) -> closed. A closed connection lives on until its
-//   last exchange is gone.
+//   (handshake ->) reading -> in hand -> reading ... -> lingering (after a refusal: what the client
+//   still sends is thrown away, so that it can read the reply) -> closed. A closed connection lives
+//   on until its last exchange is gone.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,30 @@
 
 #include "http/loop.h"
 #include "http/server.h"
+#include "http/tls.h"
 
 namespace stator::http {
 
 class Connection final : public EventSink {
  public:
-  Connection(Loop& loop, UniqueFd fd, bool counted);
+  // `tls`: null for a plain connection. `extra`: a connection beyond the limit, for one answer
+  // (Loop::Adopt).
+  Connection(Loop& loop, UniqueFd fd, const ClientAddress& address, int listener,
+             std::unique_ptr<TlsSession> tls, bool extra);
   ~Connection() override;
 
   void OnEvents(uint32_t events) override;
   // Goes on after a reply that was given later, or after it had its share of the loop.
   void Resume();
   void OnDeadline(Deadline kind);
-  // Answers 503 to whatever comes.
-  void Refuse503();
   // Nothing was begun: no byte of a request, none of a reply.
   bool idle() const {
     return phase_ == Phase::kLingering ||
            (phase_ == Phase::kReading && reader_ == nullptr && output_ == nullptr);
   }
+  // Whether its client has taken next to nothing of a reply for a second, or sent no whole header
+  // for five.
+  bool IsStuck() const;
   // The socket is gone from here on. Idempotent.
   void Close();
 
@@ -48,11 +53,33 @@ class Connection final : public EventSink {
   };  // kLast: a last reply is being written
   enum class AfterFlush { kGoOn, kClose, kLinger };
 
+  // Asks the socket once.
+  const std::string& PeerAddress();
   void Advance();
+  bool is_shaking() const { return tls_ != nullptr && !tls_->established(); }
+  // Goes on with the TLS handshake. True if requests can be read.
+  bool Shake();
+  // Counts and logs a handshake that did not come to its end.
+  void NoteFailedHandshake(std::string_view why);
   bool Receive();
   void ParseMore();
   // False if the request was refused.
-  bool CheckSizes(bool complete);
+  bool CheckSizes();
+  // Makes room for more bytes of the request. False if it was refused for want of memory.
+  bool MakeRoom();
+  // Begins to measure how fast the client sends or takes, and arms the deadline of it.
+  void Measure(Deadline kind);
+  // Bytes that the client has sent, or taken, on this connection.
+  int64_t Moved(Deadline kind) const;
+  // Bytes that a client must move in `micros`.
+  int64_t LeastMoved(int64_t micros) const;
+  // Whether the client moved less than the least rate since Measure, over `timeout_micros` or,
+  // while memory is short, over a part of it. Begins anew where it was fast enough.
+  bool IsSlow(Deadline kind, int64_t timeout_micros);
+  // Whether other connections alone hold all the memory there is for requests.
+  bool IsCrowdedOut() const { return holder_.account_full(holder_.bytes()); }
+  // With all headers: whether even a full server serves the request.
+  bool IsAlwaysServed() const;
   void Dispatch();
   void Answer(Reply reply);
   void Refuse(int status, const std::string& body);
@@ -60,28 +87,41 @@ class Connection final : public EventSink {
   bool Flush();
   void Finish();
   void Discard();
-  void ReleaseBytes();
+  void Overload();
+  // Counts bytes of the output until it is dropped.
+  void Count(size_t bytes);
+  void DropReader();
+  void DropOutput();
   void ReleaseExchange();
   void SettleDown();
   void QueueResume();
 
   Loop& loop_;
   UniqueFd fd_;
-  const bool counted_;
+  std::unique_ptr<TlsSession> tls_;  // uses fd_
+  const int listener_;
+  const bool extra_;
   Phase phase_ = Phase::kReading;
   AfterFlush after_flush_ = AfterFlush::kGoOn;
   bool readable_ = false;     // epoll is edge-triggered: bytes may wait until a read says otherwise
   bool half_closed_ = false;  // the client will send no more; only a read tells where its bytes end
   bool blocked_ = false;      // the socket takes no more output for now
   bool advancing_ = false;
-  bool queued_ = false;    // in the loop's resume list
-  bool resuming_ = false;  // within Resume: what was put off is written
+  bool counted_as_shaking_ = false;  // by the loop
+  bool queued_ = false;              // in the loop's resume list
+  bool resuming_ = false;            // within Resume: what was put off is written
   bool continue_sent_ = false;
-  int exchanges_ = 0;  // handed out and not destroyed
-  int64_t reserved_bytes_ = 0;
+  int exchanges_ = 0;           // handed out and not destroyed
+  int64_t reader_bytes_ = 0;    // that the reader holds beyond its first capacity
+  int64_t received_bytes_ = 0;  // in all
+  int64_t sent_bytes_ = 0;
+  int64_t measured_from_ticks_ = 0;
+  int64_t measured_from_bytes_ = 0;
+  MemoryHolder holder_;
   int64_t discarded_bytes_ = 0;
   std::unique_ptr<RequestReader> reader_;
   std::unique_ptr<Output> output_;
+  std::string peer_;
 
   // The loop's lists.
   Connection* next_ = nullptr;

@@ -8,22 +8,30 @@
 
 #include <algorithm>
 
+#include "base/out_of_memory.h"
 #include "http/connection.h"
+#include "http/tls_keeper.h"
 
 namespace stator::http {
 namespace {
 
 constexpr int kEventsPerWake = 256;
 constexpr size_t kPooled = 64;
-constexpr size_t kPooledOutputBytes = 256 * 1024;
+// Most replies are smaller: a buffer that grew beyond is not kept.
+constexpr size_t kPooledOutputBytes = 64 * 1024;
 // Replies of one round that wait for each other hold so much at most, more or less.
 constexpr size_t kPutOffBytes = 256 * 1024;
 constexpr int64_t kLingerMicros = 2'000'000;
+constexpr int64_t kCloseStuckMicros = 100'000;
+constexpr int64_t kShortestExtraMicros = 100'000;
 // Who brings more than so much is busy: its own next work is not to wait for the replies.
 constexpr size_t kStandInTasks = 1;
 // While a deadline is pending the clock is looked at this often: a manual clock does not wake
 // anybody.
 constexpr int64_t kTickMillis = 50;
+// Steps of handshakes in a round. Each may cost an operation of a private key: 0.1 ms with P-256,
+// 1 ms with RSA.
+constexpr int kHandshakeStepsPerRound = 4;
 
 }  // namespace
 
@@ -35,10 +43,16 @@ void UniqueFd::Reset(int fd) {
 Loop::Loop(Shared& shared) : shared_(shared) {
   const ServerOptions& options = shared.options;
   deadlines_[static_cast<int>(Deadline::kHeader)].length_micros = options.header_timeout_micros;
-  deadlines_[static_cast<int>(Deadline::kBody)].length_micros = options.body_timeout_micros;
+  // Rates are looked at this often; Connection::IsSlow judges.
+  deadlines_[static_cast<int>(Deadline::kBody)].length_micros =
+      options.body_timeout_micros / kLooksAtRate;
   deadlines_[static_cast<int>(Deadline::kIdle)].length_micros = options.idle_timeout_micros;
-  deadlines_[static_cast<int>(Deadline::kWrite)].length_micros = options.write_timeout_micros;
+  deadlines_[static_cast<int>(Deadline::kWrite)].length_micros =
+      options.write_timeout_micros / kLooksAtRate;
   deadlines_[static_cast<int>(Deadline::kLinger)].length_micros = kLingerMicros;
+  deadlines_[static_cast<int>(Deadline::kExtra)].length_micros = kLingerMicros;
+  deadlines_[static_cast<int>(Deadline::kHandshake)].length_micros =
+      options.handshake_timeout_micros;
   now_ticks_ = shared.clock.TicksMicros();
 }
 
@@ -112,7 +126,8 @@ void Loop::RunTasks() {
     has_posted_.store(false);
   }
   for (UniqueFunction<void()>& task : running_) {
-    task();
+    // The loop destroys the task here, whereby a request in it is answered.
+    RunOrOutOfMemory("a task of a loop", task);
     task = nullptr;
   }
   running_.clear();
@@ -120,6 +135,7 @@ void Loop::RunTasks() {
 
 void Loop::RunResumes() {
   put_off_bytes_ = 0;
+  handshake_steps_left_ = kHandshakeStepsPerRound;
   if (resumes_.empty()) return;
   resuming_.swap(resumes_);
   for (Connection* connection : resuming_) connection->Resume();
@@ -200,18 +216,74 @@ void Loop::StandIn() {
   if (wake) WakeUp();
 }
 
-void Loop::Adopt(UniqueFd fd, bool refused) {
-  auto* connection = new Connection(*this, std::move(fd), !refused);
+void Loop::Adopt(UniqueFd fd, const ClientAddress& address, Door door, bool extra) {
+  std::unique_ptr<TlsSession> tls;
+  if (door.secure) {
+    Result<std::unique_ptr<TlsSession>> begun =
+        TlsSession::Begin(*shared_.options.tls->current(), fd.get());
+    if (!begun.ok()) {
+      (extra ? shared_.extra_connections : shared_.connections)
+          .fetch_sub(1, std::memory_order_relaxed);
+      return;
+    }
+    tls = *std::move(begun);
+    if (!extra) BeginHandshake();
+  }
+  const bool shakes = tls != nullptr && !extra;
+  auto* connection =
+      new Connection(*this, std::move(fd), address, door.listener, std::move(tls), extra);
   Link(connection);
   const int socket = connection->fd_.get();
   if (draining_ || !Watch(socket, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, connection).ok()) {
     connection->Close();
     return;
   }
-  if (refused)
-    connection->Refuse503();
+  if (extra)
+    Arm(connection, Deadline::kExtra);
+  else if (shakes)
+    Arm(connection, Deadline::kHandshake);
   else if (shared_.options.idle_timeout_micros > 0)
     Arm(connection, Deadline::kIdle);
+}
+
+void Loop::BeginHandshake() {
+  const ServerOptions& options = shared_.options;
+  const int most = std::max(1, options.max_handshakes / std::max(1, options.threads));
+  Connection* const oldest = deadlines_[static_cast<int>(Deadline::kHandshake)].first;
+  if (handshakes_ >= most && oldest != nullptr) {
+    shared_.crowded_out_handshakes.fetch_add(1, std::memory_order_relaxed);
+    oldest->Close();
+  }
+  ++handshakes_;
+}
+
+void Loop::CloseStuck() {
+  if (now_ticks_ < next_close_stuck_ticks_) return;
+  next_close_stuck_ticks_ = now_ticks_ + kCloseStuckMicros;
+  for (const Deadline kind : {Deadline::kWrite, Deadline::kHeader}) {
+    Connection* each = deadlines_[static_cast<int>(kind)].first;
+    while (each != nullptr && shared_.memory.full()) {
+      Connection* const next = each->next_deadline_;
+      if (each->IsStuck()) {
+        shared_.slow_clients.fetch_add(1, std::memory_order_relaxed);
+        each->Close();
+      }
+      each = next;
+    }
+  }
+}
+
+bool Loop::CloseOldestExtra() {
+  for (const Deadline kind : {Deadline::kExtra, Deadline::kLinger}) {
+    const List& list = deadlines_[static_cast<int>(kind)];
+    for (Connection* each = list.first; each != nullptr; each = each->next_deadline_) {
+      if (each->deadline_ticks_ - list.length_micros > now_ticks_ - kShortestExtraMicros) break;
+      if (!each->extra_) continue;
+      each->Close();
+      return true;
+    }
+  }
+  return false;
 }
 
 void Loop::BeginDrain() {
@@ -277,14 +349,21 @@ void Loop::ExpireDeadlines() {
 }
 
 std::unique_ptr<RequestReader> Loop::TakeReader() {
-  if (readers_.empty()) return std::make_unique<RequestReader>();
+  if (readers_.empty()) {
+    shared_.memory.Count(RequestReader::kCapacity);
+    return std::make_unique<RequestReader>();
+  }
   std::unique_ptr<RequestReader> reader = std::move(readers_.back());
   readers_.pop_back();
   return reader;
 }
 
 void Loop::GiveBack(std::unique_ptr<RequestReader> reader) {
-  if (reader == nullptr || readers_.size() >= kPooled) return;
+  if (reader == nullptr) return;
+  if (readers_.size() >= kPooled) {
+    shared_.memory.Count(-static_cast<int64_t>(RequestReader::kCapacity));
+    return;
+  }
   reader->Clear();
   readers_.push_back(std::move(reader));
 }
@@ -301,8 +380,10 @@ void Loop::GiveBack(std::unique_ptr<Output> output) {
       output->text.capacity() > kPooledOutputBytes)
     return;
   output->text.clear();
-  output->body = std::string();
+  // An assignment of an empty string would keep the buffer.
+  std::string().swap(output->body);
   output->sent = 0;
+  output->counted = 0;
   outputs_.push_back(std::move(output));
 }
 

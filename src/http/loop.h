@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/executor.h"
+#include "base/memory_account.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/unique_function.h"
@@ -46,12 +47,22 @@ class UniqueFd {
 // What all loops of a server share. Thread-safe.
 struct Shared {
   Shared(ServerOptions options, Refusals refusals, const Clock& clock)
-      : options(std::move(options)), refusals(std::move(refusals)), clock(clock) {}
+      : options(std::move(options)),
+        refusals(std::move(refusals)),
+        clock(clock),
+        memory(static_cast<int64_t>(this->options.max_inflight_bytes)) {}
   const ServerOptions options;
   const Refusals refusals;
   const Clock& clock;
   std::atomic<int> connections{0};
-  std::atomic<int64_t> inflight_bytes{0};
+  std::atomic<int> extra_connections{0};  // beyond the limit, waiting for their one answer
+  std::atomic<int64_t> refused_connections{0};
+  MemoryAccount memory;
+  std::atomic<int64_t> slow_clients{0};
+  std::atomic<int64_t> handshakes{0};
+  std::atomic<int64_t> failed_handshakes{0};
+  std::atomic<int64_t> crowded_out_handshakes{0};
+  std::atomic<int64_t> next_handshake_log_ticks{0};
 };
 
 // Output that is on its way to a socket: `text`, then `body`, of which `sent` bytes have gone.
@@ -59,11 +70,23 @@ struct Output {
   std::string text;
   std::string body;
   size_t sent = 0;
+  int64_t counted = 0;  // bytes that the connection's MemoryHolder counts
   size_t size() const { return text.size() + body.size(); }
+  // What follows the bytes that have gone, in one piece.
+  std::string_view next() const {
+    return sent < text.size() ? std::string_view(text).substr(sent)
+                              : std::string_view(body).substr(sent - text.size());
+  }
 };
 
-enum class Deadline { kHeader, kBody, kIdle, kWrite, kLinger };
-inline constexpr int kDeadlines = 5;
+enum class Deadline { kHeader, kBody, kIdle, kWrite, kLinger, kExtra, kHandshake };
+inline constexpr int kDeadlines = 7;
+
+// The listener that took a connection.
+struct Door {
+  int listener = 0;
+  bool secure = false;
+};
 
 // Something that epoll reports about: a connection, a listening socket, the wake-up.
 class EventSink {
@@ -96,9 +119,19 @@ class Loop final : public Executor {
 
   Status Watch(int fd, uint32_t events, EventSink* sink);
   void Unwatch(int fd);
-  // Serves a socket that was just accepted. `refused`: answers 503 and closes; it was not counted
-  // in Shared::connections.
-  void Adopt(UniqueFd fd, bool refused);
+  // Serves a socket that was just accepted. `extra`: it was counted in Shared::extra_connections,
+  // and gets one answer: 503, or that of a target which is always served.
+  void Adopt(UniqueFd fd, const ClientAddress& address, Door door, bool extra);
+  // Closes connections whose clients have taken or sent next to nothing for a while, the oldest
+  // first, until the account of memory is no longer full. At most every 100 ms.
+  void CloseStuck();
+  // Closes the extra connection that was adopted first, if that was not just now: it had the time
+  // to send a short request. False if none was closed.
+  bool CloseOldestExtra();
+  // Takes one step of a handshake from this round's share. False: there is none left, and the
+  // requests of other connections go first.
+  bool TakeHandshakeStep() { return handshake_steps_left_-- > 0; }
+  void EndHandshake() { --handshakes_; }
   void BeginDrain();
   void StopNow();
 
@@ -137,6 +170,8 @@ class Loop final : public Executor {
     int64_t length_micros = 0;
   };
 
+  // Makes room for one more handshake: closes the oldest if there are as many as may be.
+  void BeginHandshake();
   bool PostedFew();
   void RunTasks();
   void RunResumes();
@@ -170,9 +205,12 @@ class Loop final : public Executor {
   std::vector<Connection*> resumes_;
   std::vector<Connection*> resuming_;
   size_t put_off_bytes_ = 0;
+  int handshakes_ = 0;  // under way
+  int handshake_steps_left_ = 0;
   std::vector<Connection*> dead_;
   std::vector<std::unique_ptr<RequestReader>> readers_;
   std::vector<std::unique_ptr<Output>> outputs_;
+  int64_t next_close_stuck_ticks_ = 0;
 };
 
 }  // namespace stator::http

@@ -30,7 +30,9 @@ std::string_view CommonHeaders::At(int64_t now_micros) {
   std::snprintf(date, sizeof(date), "%s, %02d %s %04d %02d:%02d:%02d GMT", kDays[utc.tm_wday],
                 utc.tm_mday, kMonths[utc.tm_mon], utc.tm_year + 1900, utc.tm_hour, utc.tm_min,
                 utc.tm_sec);
-  lines_ = std::string("Server: Server\r\nDate: ") + date + "\r\n";
+  // A browser must not take item data for a script or a page, whatever the bytes look like.
+  lines_ =
+      std::string("Server: Server\r\nX-Content-Type-Options: nosniff\r\nDate: ") + date + "\r\n";
   return lines_;
 }
 

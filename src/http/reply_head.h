@@ -9,7 +9,8 @@
 
 namespace stator::http {
 
-// "Server: Server" and "Date: ...", formatted once a second. Not thread-safe.
+// "Server: Server", "X-Content-Type-Options: nosniff" and "Date: ...", formatted once a second. Not
+// thread-safe.
 class CommonHeaders {
  public:
   // The lines, for a reply given at `now_micros` since the epoch. Valid until the next call.

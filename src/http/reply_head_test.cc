@@ -12,16 +12,20 @@ TEST(ReplyHead, HasAllItsLines) {
   std::string out;
   AppendReplyHead(reply, 12, common.At(1'700'000'000'999'999), false, &out);
   EXPECT_EQ(out,
-            "HTTP/1.1 200 OK\r\nServer: Server\r\nDate: Tue, 14 Nov 2023 22:13:20 "
+            "HTTP/1.1 200 OK\r\nServer: Server\r\nX-Content-Type-Options: nosniff\r\nDate: Tue, 14 "
+            "Nov 2023 22:13:20 "
             "GMT\r\nConnection: keep-alive\r\n"
             "X-A: 1\r\nContent-Length: 12\r\n\r\n");
 }
 
 TEST(ReplyHead, DateFollowsTheClock) {
   CommonHeaders common;
-  EXPECT_EQ(common.At(0), "Server: Server\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n");
+  EXPECT_EQ(common.At(0),
+            "Server: Server\r\nX-Content-Type-Options: nosniff\r\nDate: Thu, 01 Jan 1970 00:00:00 "
+            "GMT\r\n");
   EXPECT_EQ(common.At(951'782'400'000'000),
-            "Server: Server\r\nDate: Tue, 29 Feb 2000 00:00:00 GMT\r\n");
+            "Server: Server\r\nX-Content-Type-Options: nosniff\r\nDate: Tue, 29 Feb 2000 00:00:00 "
+            "GMT\r\n");
 }
 
 TEST(ReplyHead, ANoContentReplyHasNoLength) {

@@ -9,6 +9,7 @@ namespace stator::http {
 namespace {
 
 constexpr size_t kMinRoom = 2048;
+constexpr size_t kFirstGrowth = 64 * 1024;
 
 bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
   return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
@@ -61,6 +62,7 @@ struct RequestReader::Callbacks {
     if (self.headers_complete_) return 0;  // a trailer
     std::vector<Header>& headers = self.request_.headers;
     if (self.in_value_ || headers.empty()) {
+      if (at[-2] != '\r') return 1;  // the line before ended with a bare LF
       headers.push_back({std::string_view(at, length), {}});
       self.in_value_ = false;
       return 0;
@@ -87,7 +89,9 @@ struct RequestReader::Callbacks {
   static int HeadersComplete(http_parser* parser) {
     RequestReader& self = Self(parser);
     self.headers_complete_ = true;
-    int lengths = 0, encodings = 0;
+    const char* const end = self.HeadersEnd();
+    if (end == nullptr) return kRefuse;
+    int lengths = 0, encodings = 0, hosts = 0;
     for (Header& header : self.request_.headers) {
       if (header.name.find(' ') != std::string_view::npos) return kRefuse;
       header.value = Trim(header.value);
@@ -96,6 +100,8 @@ struct RequestReader::Callbacks {
       } else if (header.name.size() == 17 && EqualsIgnoringCase(header.name, "Transfer-Encoding")) {
         ++encodings;
         if (!EqualsIgnoringCase(header.value, "chunked")) return kRefuse;
+      } else if (header.name.size() == 4 && EqualsIgnoringCase(header.name, "Host")) {
+        ++hosts;
       }
     }
     // Where two servers in a row could disagree about the end of a body, a request could be
@@ -103,12 +109,14 @@ struct RequestReader::Callbacks {
     if (lengths > 1 || encodings > 1 || (lengths > 0 && encodings > 0)) return kRefuse;
     if (parser->http_major != 1 || (encodings > 0 && parser->http_minor == 0)) return kRefuse;
     if ((encodings > 0) != ((parser->flags & F_CHUNKED) != 0)) return kRefuse;
+    // A server and a proxy that each pick another of two hosts disagree as well.
+    if (hosts > 1 || (hosts == 0 && parser->http_minor >= 1)) return kRefuse;
     self.chunked_ = encodings > 0;
     self.content_length_ = lengths > 0 ? parser->content_length : 0;
     parser->upgrade = 0;  // not offered, so the connection stays what it is
-    std::string_view last = self.target_;
-    if (!self.request_.headers.empty()) last = self.request_.headers.back().value;
-    self.header_bytes_ = last.data() + last.size() + 4 - (self.data_.get() + self.begin_);
+    self.header_bytes_ = end - (self.data_.get() + self.begin_);
+    const char* const received = self.data_.get() + self.end_;
+    if (self.chunked_ && !self.framing_.Take(std::string_view(end, received - end))) return kRefuse;
     return 0;
   }
 
@@ -163,18 +171,48 @@ void RequestReader::StartRequest() {
   in_value_ = headers_complete_ = complete_ = chunked_ = keep_alive_ = has_body_start_ = false;
   header_bytes_ = body_start_ = body_bytes_ = 0;
   content_length_ = 0;
+  framing_ = ChunkFraming();
+  skipped_cr_ = false;
+}
+
+// Skips the line end that some old clients put behind a body, to which it does not belong. False if
+// that is no CR LF.
+bool RequestReader::SkipEmptyLines() {
+  while (parsed_ < end_ && data_[parsed_] == (skipped_cr_ ? '\n' : '\r')) {
+    skipped_cr_ = !skipped_cr_;
+    ++parsed_;
+  }
+  begin_ = parsed_;
+  return begin_ == end_ || (!skipped_cr_ && data_[begin_] != '\n');
+}
+
+// Field has looked at the line ends before each header; here are those behind the last.
+const char* RequestReader::HeadersEnd() const {
+  const char* end = nullptr;
+  if (request_.headers.empty()) {
+    const char* const target_end = target_.data() + target_.size();
+    const char* const received = data_.get() + end_;
+    end = static_cast<const char*>(std::memchr(target_end, '\n', received - target_end));
+    if (end == nullptr) return nullptr;
+    end += 3;
+  } else {
+    // http_parser puts an empty value behind its line end.
+    const std::string_view last = request_.headers.back().value;
+    end = last.data() + last.size() + (last.empty() ? 2 : 4);
+  }
+  return std::memcmp(end - 4, "\r\n\r\n", 4) == 0 ? end : nullptr;
 }
 
 RequestReader::Progress RequestReader::Parse() {
   if (parsed_ == begin_) {
-    // Some old clients end a body with a line end that does not belong to it.
-    while (parsed_ < end_ && (data_[parsed_] == '\r' || data_[parsed_] == '\n')) ++parsed_;
-    begin_ = parsed_;
+    if (!SkipEmptyLines()) return Progress::kBad;
     if (begin_ == end_) {
       begin_ = parsed_ = end_ = 0;
       return Progress::kMore;
     }
   }
+  if (chunked_ && !framing_.Take(std::string_view(data_.get() + parsed_, end_ - parsed_)))
+    return Progress::kBad;
   parsed_ +=
       http_parser_execute(&parser_, &Callbacks::Settings(), data_.get() + parsed_, end_ - parsed_);
   if (complete_) {
@@ -195,23 +233,23 @@ RequestReader::Progress RequestReader::Parse() {
   return Progress::kMore;
 }
 
-void RequestReader::MakeRoom() {
+size_t RequestReader::MakeRoom() {
   if (headers_complete_ && !chunked_) {
     const size_t needed = body_start_ + content_length_;
-    if (begin_ + needed <= capacity_) return;
+    if (begin_ + needed <= capacity_) return 0;
     if (needed <= capacity_) {
       MoveTo(data_.get(), capacity_);
-    } else {
-      MoveTo(nullptr, needed);
+      return 0;
     }
-    return;
+    if (space_bytes() >= kMinRoom) return 0;
+    return std::min(needed, std::max(kFirstGrowth, capacity_ * 2));
   }
-  if (space_bytes() >= kMinRoom) return;
+  if (space_bytes() >= kMinRoom) return 0;
   if (begin_ >= kMinRoom) {
     MoveTo(data_.get(), capacity_);
-  } else {
-    MoveTo(nullptr, capacity_ * 2);
+    return 0;
   }
+  return capacity_ * 2;
 }
 
 // Moves the request to the front of `to` (of a new buffer, if null) and takes everything that

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string_view>
 
+#include "http/chunk_framing.h"
 #include "http/server.h"
 
 namespace stator::http {
@@ -24,17 +25,20 @@ class RequestReader {
   enum class Progress {
     kMore,      // everything was taken; the request goes on
     kComplete,  // request() is whole; bytes behind it stay in the buffer
-    kBad,  // no HTTP/1 request, or one that two readers could understand differently; give up this
-           // connection
+    kBad,  // no HTTP/1 request, or one that two readers could understand differently (two lengths,
+           // a bare LF, no Host or two); give up this connection
   };
 
   RequestReader();
   RequestReader(const RequestReader&) = delete;
   RequestReader& operator=(const RequestReader&) = delete;
 
-  // Makes room for the rest of the body if its length is known, else for at least some bytes.
-  // Before complete() only.
-  void MakeRoom();
+  // Makes room for more bytes within the capacity. Returns 0 if there is room, else the capacity to
+  // Grow to. It grows as bytes arrive, by doubling: what a client announces takes no memory. Before
+  // complete() only.
+  size_t MakeRoom();
+  void Grow(size_t capacity) { MoveTo(nullptr, capacity); }
+  size_t capacity() const { return capacity_; }
   char* space() { return data_.get() + end_; }
   size_t space_bytes() const { return capacity_ - end_; }
   // `bytes` were written to space().
@@ -42,7 +46,7 @@ class RequestReader {
 
   bool has_unparsed() const { return parsed_ < end_; }
   // No byte of a request is here.
-  bool empty() const { return begin_ == end_ && !complete_; }
+  bool empty() const { return begin_ == end_ && !complete_ && !skipped_cr_; }
 
   Progress Parse();
 
@@ -54,6 +58,8 @@ class RequestReader {
   // The body's length: as announced, or (chunked) what has come so far.
   uint64_t body_bytes() const { return chunked_ ? body_bytes_ : content_length_; }
   bool expects_continue() const;
+  // Returns the target as sent. Valid once the headers are complete.
+  std::string_view target() const { return target_; }
   // The client allows more requests on this connection. Once complete.
   bool keep_alive() const { return keep_alive_; }
   bool is_head() const { return parser_.method == HTTP_HEAD; }
@@ -70,6 +76,9 @@ class RequestReader {
   struct Callbacks;
 
   void StartRequest();
+  bool SkipEmptyLines();
+  // The end of the header section, if every line of it ended with CR LF; else null.
+  const char* HeadersEnd() const;
   void MoveTo(char* to, size_t capacity);
 
   std::unique_ptr<char[]> data_;
@@ -81,7 +90,9 @@ class RequestReader {
   http_parser parser_;
   Request request_;
   std::string_view target_;
-  bool in_value_ = false;  // the last header callback was a value
+  ChunkFraming framing_;     // of a chunked body
+  bool skipped_cr_ = false;  // between requests a CR has come, whose LF has not
+  bool in_value_ = false;    // the last header callback was a value
   bool headers_complete_ = false;
   bool complete_ = false;
   bool chunked_ = false;

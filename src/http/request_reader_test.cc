@@ -40,7 +40,7 @@ std::vector<Seen> Feed(RequestReader& reader, std::string_view bytes, F next_pie
   std::vector<Seen> seen;
   *bad = false;
   while (!bytes.empty()) {
-    reader.MakeRoom();
+    if (const size_t capacity = reader.MakeRoom(); capacity > 0) reader.Grow(capacity);
     const size_t piece =
         std::min({std::max<size_t>(next_piece(), 1), bytes.size(), reader.space_bytes()});
     std::memcpy(reader.space(), bytes.data(), piece);
@@ -99,60 +99,133 @@ TEST(RequestReader, HeaderLookupIgnoresCase) {
 TEST(RequestReader, JoinsChunks) {
   bool bad = false;
   const std::vector<Seen> seen = FeedWhole(
-      "PUT / HTTP/1.1\r\nTransfer-Encoding: "
+      "PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
       "chunked\r\n\r\n3\r\nabc\r\n5;ext=1\r\ndefgh\r\n0\r\nTrailer: t\r\n\r\nGET /2 "
       "HTTP/1.0\r\n\r\n",
       &bad);
   ASSERT_EQ(seen.size(), 2u);
   EXPECT_EQ(seen[0].body, "abcdefgh");
-  EXPECT_EQ(seen[0].headers.size(), 1u);  // trailers are no headers
+  EXPECT_EQ(seen[0].headers.size(), 2u);  // trailers are no headers
   EXPECT_EQ(seen[1].target, "/2");
   EXPECT_FALSE(seen[1].keep_alive);
 }
 
 TEST(RequestReader, KeepAliveFollowsTheClient) {
   bool bad = false;
-  EXPECT_FALSE(FeedWhole("GET / HTTP/1.1\r\nConnection: close\r\n\r\n", &bad).at(0).keep_alive);
+  EXPECT_FALSE(
+      FeedWhole("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", &bad).at(0).keep_alive);
   EXPECT_TRUE(FeedWhole("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", &bad).at(0).keep_alive);
-  EXPECT_TRUE(FeedWhole("GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", &bad)
-                  .at(0)
-                  .keep_alive);
+  EXPECT_TRUE(
+      FeedWhole("GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", &bad)
+          .at(0)
+          .keep_alive);
 }
 
 TEST(RequestReader, RefusesWhatCouldBeSmuggled) {
   EXPECT_TRUE(
-      IsBad("POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"));
+      IsBad("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: "
+            "chunked\r\n\r\n0\r\n\r\n"));
   EXPECT_TRUE(
-      IsBad("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n"));
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"));
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc"));
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nContent-Length: 3, 4\r\n\r\nabcd"));
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"));
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nContent-Length: +3\r\n\r\nabc"));
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n"));
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nContent-Length : 3\r\n\r\nabc"));
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n"));
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"));
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n"));
+      IsBad("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: "
+            "3\r\n\r\n0\r\n\r\n"));
   EXPECT_TRUE(
-      IsBad("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
+      IsBad("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"));
+  EXPECT_TRUE(
+      IsBad("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc"));
+  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3, 4\r\n\r\nabcd"));
+  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n"));
+  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +3\r\n\r\nabc"));
+  EXPECT_TRUE(
+      IsBad("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999999\r\n\r\n"));
+  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nHost: h\r\nContent-Length : 3\r\n\r\nabc"));
+  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n"));
+  EXPECT_TRUE(
+      IsBad("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"));
+  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n"));
+  EXPECT_TRUE(
+      IsBad("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
             "chunked\r\n\r\n0\r\n\r\n"));
   EXPECT_TRUE(IsBad("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"));
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nabc\r\n"));
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nA: b\r\n folded\r\n\r\n"));
-  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nA:\r\n folded\r\n\r\n"));
+  EXPECT_TRUE(
+      IsBad("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nabc\r\n"));
+  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nHost: h\r\nA: b\r\n folded\r\n\r\n"));
+  EXPECT_TRUE(IsBad("POST / HTTP/1.1\r\nHost: h\r\nA:\r\n folded\r\n\r\n"));
+}
+
+TEST(RequestReader, RefusesLinesThatEndWithABareLf) {
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\nHost: h\r\n\r\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nHost: h\n\r\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nHost: h\r\n\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nHost: h\nA: b\r\n\r\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nHost: h\r\nA: b\n\r\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nHost: h\r\nA:\n\r\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nHost: h\r\nA:\r\n\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nHost: h\r\nA:\nB: c\r\n\r\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\nHost: h\n\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.0\n\r\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.0\r\n\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.0\n\n"));
+  EXPECT_TRUE(IsBad("\nGET / HTTP/1.1\r\nHost: h\r\n\r\n"));
+  EXPECT_TRUE(IsBad("\rGET / HTTP/1.1\r\nHost: h\r\n\r\n"));
+  bool bad = false;
+  EXPECT_EQ(FeedWhole("\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\nA: b \t\r\n\r\n", &bad).size(), 1u);
+  EXPECT_EQ(FeedWhole("GET / HTTP/1.1\r\nHost: h\r\nA:\r\n\r\n", &bad).size(), 1u);
+  EXPECT_EQ(FeedWhole("GET / HTTP/1.1\r\nHost: h\r\nA: \t \r\n\r\n", &bad).size(), 1u);
+}
+
+TEST(RequestReader, RefusesChunksThatEndOtherwise) {
+  const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (std::string_view bad_body :
+       {"3\r\nabcXX0\r\n\r\n", "3\nabc\r\n0\r\n\r\n", "3\r\nabc\n0\r\n\r\n", "0\r\n\n",
+        "3\r\nabc\r\n0\r\nTrailer: t\n\r\n", "3 \r\nabc\r\n0\r\n\r\n"}) {
+    for (size_t piece : {1, 2, 3, 70, 1000}) {
+      RequestReader reader;
+      bool bad = false;
+      EXPECT_EQ(Feed(
+                    reader, head + std::string(bad_body), [piece] { return piece; }, &bad)
+                    .size(),
+                0u)
+          << bad_body << " " << piece;
+      EXPECT_TRUE(bad) << bad_body << " " << piece;
+    }
+  }
+}
+
+TEST(RequestReader, WantsOneHost) {
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nA: b\r\n\r\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\n\r\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nHost: h\r\nA: b\r\nhost: other\r\n\r\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.0\r\nHost: h\r\nHOST: h\r\n\r\n"));
+  bool bad = false;
+  EXPECT_EQ(FeedWhole("GET / HTTP/1.1\r\nHost:\r\n\r\n", &bad).size(), 1u);
+  EXPECT_EQ(FeedWhole("GET / HTTP/1.0\r\n\r\n", &bad).size(), 1u) << "older than the header";
+}
+
+TEST(RequestReader, AnEmptyLineMayArriveInTwoPieces) {
+  RequestReader reader;
+  bool bad = false;
+  EXPECT_TRUE(Feed(
+                  reader, "\r", [] { return size_t{1}; }, &bad)
+                  .empty());
+  EXPECT_FALSE(reader.empty()) << "a pool must not take it back now";
+  EXPECT_EQ(Feed(
+                reader, "\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", [] { return size_t{1}; }, &bad)
+                .size(),
+            1u);
+  EXPECT_FALSE(bad);
 }
 
 TEST(RequestReader, RefusesInvalidBytes) {
   using std::string_literals::operator""s;
   EXPECT_TRUE(
-      IsBad("GET / HTTP/1.1\r\nA: b\x01"
+      IsBad("GET / HTTP/1.1\r\nHost: h\r\nA: b\x01"
             "c\r\n\r\n"));
-  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nA: b\0c\r\n\r\n"s));
-  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nA: b\rc\r\n\r\n"));
-  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nA(): b\r\n\r\n"));
-  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nno colon\r\n\r\n"));
-  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\n: no name\r\n\r\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nHost: h\r\nA: b\0c\r\n\r\n"s));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nHost: h\r\nA: b\rc\r\n\r\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nHost: h\r\nA(): b\r\n\r\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nHost: h\r\nno colon\r\n\r\n"));
+  EXPECT_TRUE(IsBad("GET / HTTP/1.1\r\nHost: h\r\n: no name\r\n\r\n"));
   EXPECT_TRUE(IsBad("GET / HTTP/2.0\r\n\r\n"));
   EXPECT_TRUE(IsBad("GET /\r\n\r\n"));
   EXPECT_TRUE(IsBad("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
@@ -162,9 +235,10 @@ TEST(RequestReader, RefusesInvalidBytes) {
 TEST(RequestReader, GrowsForALongBody) {
   const std::string body(3'000'000, 'b');
   bool bad = false;
-  const std::vector<Seen> seen = FeedWhole(
-      "POST / HTTP/1.1\r\nContent-Length: 3000000\r\n\r\n" + body + "GET /next HTTP/1.1\r\n\r\n",
-      &bad);
+  const std::vector<Seen> seen =
+      FeedWhole("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3000000\r\n\r\n" + body +
+                    "GET /next HTTP/1.1\r\nHost: h\r\n\r\n",
+                &bad);
   ASSERT_EQ(seen.size(), 2u);
   EXPECT_TRUE(seen[0].body == body);
   EXPECT_EQ(seen[1].target, "/next");
@@ -245,7 +319,7 @@ TEST(RequestReader, SurvivesGarbage) {
     // Used again after a refusal, it is as new.
     reader.Clear();
     ASSERT_EQ(Feed(
-                  reader, "GET /fresh HTTP/1.1\r\n\r\n", [] { return size_t{5}; }, &bad)
+                  reader, "GET /fresh HTTP/1.1\r\nHost: h\r\n\r\n", [] { return size_t{5}; }, &bad)
                   .size(),
               1u);
     ASSERT_FALSE(bad);

@@ -8,9 +8,11 @@
 #include <condition_variable>
 #include <thread>
 
+#include "base/mutex_wait.h"
 #include "http/acceptor.h"
 #include "http/connection.h"
 #include "http/loop.h"
+#include "http/tls_keeper.h"
 
 namespace stator::http {
 namespace {
@@ -35,9 +37,9 @@ void RaiseParserLimit(size_t bytes) {
 
 class ServerImpl final : public Server {
  public:
-  ServerImpl(std::unique_ptr<Shared> shared, std::vector<UniqueFd> sockets, uint16_t port,
-             std::vector<std::unique_ptr<Loop>> loops)
-      : shared_(std::move(shared)), port_(port), loops_(std::move(loops)) {
+  ServerImpl(std::unique_ptr<Shared> shared, std::vector<Listening> sockets,
+             std::vector<uint16_t> ports, std::vector<std::unique_ptr<Loop>> loops)
+      : shared_(std::move(shared)), ports_(std::move(ports)), loops_(std::move(loops)) {
     std::vector<Loop*> targets;
     for (const std::unique_ptr<Loop>& loop : loops_) targets.push_back(loop.get());
     acceptor_ = std::make_unique<Acceptor>(std::move(sockets), std::move(targets));
@@ -45,14 +47,34 @@ class ServerImpl final : public Server {
 
   ~ServerImpl() override { Drain(0); }
 
-  uint16_t port() const override { return port_; }
+  uint16_t port(size_t listener) const override { return ports_.at(listener); }
   int connections() const override { return shared_->connections.load(std::memory_order_relaxed); }
+
+  ServerState state() const override {
+    ServerState state;
+    state.connections = connections();
+    state.max_connections = shared_->options.max_connections;
+    state.refused_connections = shared_->refused_connections.load(std::memory_order_relaxed);
+    state.inflight_bytes = shared_->memory.held();
+    state.max_inflight_bytes = shared_->memory.limit();
+    state.refused_requests = shared_->memory.refusals();
+    state.slow_clients = shared_->slow_clients.load(std::memory_order_relaxed);
+    state.handshakes = shared_->handshakes.load(std::memory_order_relaxed);
+    state.failed_handshakes = shared_->failed_handshakes.load(std::memory_order_relaxed);
+    state.crowded_out_handshakes = shared_->crowded_out_handshakes.load(std::memory_order_relaxed);
+    if (const TlsKeeper* tls = shared_->options.tls.get(); tls != nullptr)
+      state.certificate_expires_seconds = tls->current()->expires_seconds();
+    return state;
+  }
 
   Status StartAcceptor() { return acceptor_->Start(); }
 
   void Start(FunctionRef<Handler(Executor& loop)> make_handler) override {
     for (const std::unique_ptr<Loop>& loop : loops_) loop->SetHandler(make_handler(*loop));
-    running_ = static_cast<int>(loops_.size());
+    {
+      const MutexLock lock(mutex_);
+      running_ = static_cast<int>(loops_.size());
+    }
     for (const std::unique_ptr<Loop>& loop : loops_) {
       threads_.emplace_back([this, loop = loop.get()] {
         loop->Run();
@@ -63,7 +85,7 @@ class ServerImpl final : public Server {
     }
   }
 
-  void Drain(int64_t deadline_micros) override NO_THREAD_SAFETY_ANALYSIS {
+  void Drain(int64_t deadline_micros) override {
     if (threads_.empty()) {
       acceptor_->Stop();
       return;
@@ -78,9 +100,9 @@ class ServerImpl final : public Server {
       }
     });
     {
-      std::unique_lock<Mutex> lock(mutex_);
+      UniqueMutexLock lock(mutex_);
       ended_.wait_for(lock, std::chrono::microseconds(deadline_micros),
-                      [this] { return running_ == 0; });
+                      [this]() REQUIRES(mutex_) { return running_ == 0; });
     }
     for (const std::unique_ptr<Loop>& loop : loops_) {
       loop->Post([loop = loop.get()] { loop->StopNow(); });
@@ -92,7 +114,7 @@ class ServerImpl final : public Server {
 
  private:
   std::unique_ptr<Shared> shared_;
-  const uint16_t port_;
+  const std::vector<uint16_t> ports_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::unique_ptr<Acceptor> acceptor_;
   std::vector<std::thread> threads_;
@@ -107,8 +129,19 @@ Result<std::unique_ptr<Server>> Server::Listen(ServerOptions options, Refusals r
                                                const Clock& clock) {
   RaiseFileLimit();
   RaiseParserLimit(options.max_header_bytes + kBodyPadding);
-  uint16_t port = options.port;
-  ASSIGN_OR_RETURN(std::vector<UniqueFd> sockets, ListenOn(options.hosts, &port));
+  std::vector<ListenerOptions> listeners = {{options.hosts, options.port, options.secure}};
+  listeners.insert(listeners.end(), options.more.begin(), options.more.end());
+  std::vector<Listening> sockets;
+  std::vector<uint16_t> ports;
+  for (const ListenerOptions& listener : listeners) {
+    if (listener.secure && options.tls == nullptr)
+      return ValidationError("a listener is to speak TLS and has no certificate");
+    uint16_t port = listener.port;
+    ASSIGN_OR_RETURN(std::vector<UniqueFd> bound, ListenOn(listener.hosts, &port));
+    const Door door{static_cast<int>(ports.size()), listener.secure};
+    for (UniqueFd& fd : bound) sockets.push_back({std::move(fd), door});
+    ports.push_back(port);
+  }
   const int threads = std::max(1, options.threads);
   auto shared = std::make_unique<Shared>(std::move(options), std::move(refusals), clock);
   std::vector<std::unique_ptr<Loop>> loops;
@@ -116,8 +149,8 @@ Result<std::unique_ptr<Server>> Server::Listen(ServerOptions options, Refusals r
     loops.push_back(std::make_unique<Loop>(*shared));
     TRY(loops.back()->Open());
   }
-  auto server =
-      std::make_unique<ServerImpl>(std::move(shared), std::move(sockets), port, std::move(loops));
+  auto server = std::make_unique<ServerImpl>(std::move(shared), std::move(sockets),
+                                             std::move(ports), std::move(loops));
   TRY(server->StartAcceptor());
   return Result<std::unique_ptr<Server>>(std::move(server));
 }

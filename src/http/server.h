@@ -16,10 +16,13 @@
 
 #include "base/clock.h"
 #include "base/executor.h"
+#include "base/memory_account.h"
 #include "base/result.h"
 #include "base/unique_function.h"
 
 namespace stator::http {
+
+class TlsKeeper;
 
 struct Header {
   std::string_view name;   // as sent
@@ -55,31 +58,66 @@ class Exchange {
  public:
   virtual ~Exchange() = default;
   virtual const Request& request() const = 0;
+  // Returns the client's IP address without its port; empty if it is not known.
+  virtual std::string PeerAddress() const { return {}; }
+  // Whether the request came over TLS.
+  virtual bool IsSecure() const { return false; }
+  // The listener that it came to: 0, or 1 + the index in ServerOptions::more.
+  virtual int listener() const { return 0; }
   // The loop this exchange belongs to: post to it to come back from another thread.
   virtual Executor& loop() = 0;
   // Gives the reply. At most once. If the client has gone, nothing happens. It is written when the
   // loop has gone through the events it is working on, together with the replies to the requests
   // pipelined behind it. Never calls the handler.
   virtual void Send(Reply reply) = 0;
+  // Counts the bytes that the request holds beside its body, up to its reply. Its calls are for any
+  // thread.
+  virtual MemoryLease& memory() = 0;
 };
 
 using Handler = UniqueFunction<void(std::unique_ptr<Exchange>)>;
 
+// Times that the rate of a slow client is looked at within its timeout.
+inline constexpr int kLooksAtRate = 12;
+// Connections beyond ServerOptions::max_connections that may wait for their one answer.
+inline constexpr int kExtraConnections = 32;
+
+// Sockets to listen on.
+struct ListenerOptions {
+  std::vector<std::string> hosts = {"127.0.0.1", "::1"};
+  uint16_t port = 0;  // 0: any free port, the same on all hosts
+  bool secure = false;
+};
+
 struct ServerOptions {
   std::vector<std::string> hosts = {"127.0.0.1", "::1"};
   uint16_t port = 8000;  // 0: any free port, the same on all hosts
+  bool secure = false;   // TLS is spoken on `port`
+  std::vector<ListenerOptions> more = {};
+  std::shared_ptr<TlsKeeper> tls = {};  // not null if a listener is secure
+  // TLS handshakes under way, over all threads. Beyond it the oldest is closed.
+  int max_handshakes = 512;
+  int64_t handshake_timeout_micros = 10'000'000;
   int threads = 1;
   size_t max_header_bytes = 16 * 1024;       // request line and headers; beyond it 400
   size_t max_body_bytes = 16 * 1024 * 1024;  // beyond it 413, before the body is read
-  size_t max_inflight_bytes =
-      512u << 20;  // bodies being read or served, over all connections; beyond it 503
+  // Bytes that requests, and replies that wait for their reader, may hold over all connections
+  // (base/memory_account.h). Beyond it 503.
+  size_t max_inflight_bytes = 512u << 20;
+  // Connections open at once. Of those beyond, kExtraConnections get one answer, others are closed
+  // behind a 503 at once, so that they hold no descriptors.
   int max_connections = 20000;
+  // Targets that begin with it are served on connections beyond max_connections too, so that a
+  // probe of health is answered by a full server. Empty: none are.
+  std::string always_served_prefix = {};
   int64_t header_timeout_micros =
       30'000'000;  // from the first byte of a request to the end of its headers
-  int64_t body_timeout_micros = 60'000'000;  // from the end of the headers to the end of the body
-  int64_t idle_timeout_micros = 0;           // keep-alive; 0: none
-  int64_t write_timeout_micros =
-      60'000'000;  // how long a client may take nothing of a reply that waits for it
+  // In this time a client must send as much of a body, or take as much of a reply, as
+  // min_client_bytes_per_second says; in a twelfth of it while the account of memory is pressed.
+  int64_t body_timeout_micros = 60'000'000;
+  int64_t write_timeout_micros = 60'000'000;
+  int64_t min_client_bytes_per_second = 16 * 1024;
+  int64_t idle_timeout_micros = 0;  // keep-alive; 0: none
 };
 
 // Texts of the replies that the server gives on its own, for the layer above to choose.
@@ -90,9 +128,32 @@ struct Refusals {
       "\"Request body is too large\"}";
   std::string overloaded =
       "{\"__type\":\"com.amazon.coral.service#ServiceUnavailableException\",\"message\":\"The "
-      "server is overloaded, try again\"}";
+      "server has as many connections as --max-connections allows, try again\"}";
+  std::string out_of_memory =
+      "{\"__type\":\"com.amazon.coral.service#ServiceUnavailableException\",\"message\":\"The "
+      "server holds as much for requests as --max-inflight-mb allows, try again\"}";
   std::string internal = "{\"__type\":\"com.amazon.coral.service#InternalFailure\"}";
   std::string timeout = "{\"__type\":\"com.amazon.coral.service#RequestTimeoutException\"}";
+  std::string not_tls =
+      "{\"__type\":\"com.amazon.coral.service#SerializationException\",\"message\":\"This port "
+      "speaks TLS: use https://\"}";
+};
+
+// Counts of a server at one moment.
+struct ServerState {
+  int connections = 0;  // open, without those beyond the limit
+  int max_connections = 0;
+  int64_t refused_connections = 0;  // since the start, because there were too many
+  int64_t inflight_bytes = 0;       // held for requests and replies
+  int64_t max_inflight_bytes = 0;
+  int64_t refused_requests = 0;  // since the start, for want of memory
+  int64_t slow_clients = 0;      // since the start, closed because they sent or took too little
+  // TLS handshakes since the start: done, failed (too late ones too), and closed because there were
+  // too many.
+  int64_t handshakes = 0;
+  int64_t failed_handshakes = 0;
+  int64_t crowded_out_handshakes = 0;
+  int64_t certificate_expires_seconds = 0;  // since the epoch; 0: no TLS
 };
 
 class Server {
@@ -103,8 +164,8 @@ class Server {
                                                 const Clock& clock);
   virtual ~Server() = default;
 
-  // The port in use.
-  virtual uint16_t port() const = 0;
+  // The port in use of a listener (Exchange::listener).
+  virtual uint16_t port(size_t listener = 0) const = 0;
   // Starts the I/O threads. `make_handler` is called once per loop, so that a handler may keep
   // state of its loop.
   virtual void Start(FunctionRef<Handler(Executor& loop)> make_handler) = 0;
@@ -112,8 +173,9 @@ class Server {
   // real time from now, then closes all and joins the threads. Not from a loop's thread.
   // Idempotent; the destructor drains with a deadline of 0.
   virtual void Drain(int64_t deadline_micros) = 0;
-  // Connections open now.
+  // Connections open now, without those beyond the limit.
   virtual int connections() const = 0;
+  virtual ServerState state() const = 0;
 };
 
 }  // namespace stator::http

@@ -28,7 +28,8 @@ TEST_F(ServerTest, KeepsAConnectionForManyRequests) {
     ASSERT_EQ(reply.status, 200);
     ASSERT_EQ(reply.body, "POST /|" + body);
     ASSERT_NE(reply.head.find("Connection: keep-alive\r\n"), std::string::npos);
-    ASSERT_NE(reply.head.find("Server: Server\r\nDate: "), std::string::npos);
+    ASSERT_NE(reply.head.find("Server: Server\r\nX-Content-Type-Options: nosniff\r\nDate: "),
+              std::string::npos);
   }
   EXPECT_EQ(server->connections(), 1);
   client.Close();
@@ -39,10 +40,10 @@ TEST_F(ServerTest, PassesEveryMethodThrough) {
   auto server = ServeEcho({}, clock_);
   TestClient client(server->port());
   for (const char* method : {"GET", "OPTIONS", "DELETE", "PUT", "PATCH"}) {
-    EXPECT_EQ(client.Ask(std::string(method) + " /x HTTP/1.1\r\n\r\n").body,
+    EXPECT_EQ(client.Ask(std::string(method) + " /x HTTP/1.1\r\nHost: h\r\n\r\n").body,
               std::string(method) + " /x|");
   }
-  client.Send("HEAD /x HTTP/1.1\r\n\r\nGET /y HTTP/1.1\r\n\r\n");
+  client.Send("HEAD /x HTTP/1.1\r\nHost: h\r\n\r\nGET /y HTTP/1.1\r\nHost: h\r\n\r\n");
   const ClientReply head = client.Read(/*head_only=*/true);
   EXPECT_NE(head.head.find("Content-Length: 8\r\n"), std::string::npos);
   EXPECT_EQ(client.Read().body, "GET /y|");
@@ -62,9 +63,9 @@ TEST_F(ServerTest, AnswersPipelinedRequestsInOrder) {
 TEST_F(ServerTest, ReadsByteByByte) {
   auto server = ServeEcho({}, clock_);
   TestClient client(server->port());
-  const std::string bytes =
-      Post("hello") +
-      "PUT /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
+  const std::string bytes = Post("hello") +
+                            "PUT /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+                            "chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
   for (char c : bytes) ASSERT_TRUE(client.Send(std::string_view(&c, 1)));
   EXPECT_EQ(client.Read().body, "POST /|hello");
   EXPECT_EQ(client.Read().body, "PUT /c|abc");
@@ -73,7 +74,7 @@ TEST_F(ServerTest, ReadsByteByByte) {
 TEST_F(ServerTest, ClosesWhenTheClientAsksForIt) {
   auto server = ServeEcho({}, clock_);
   for (const char* text :
-       {"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"}) {
+       {"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"}) {
     TestClient client(server->port());
     const ClientReply reply = client.Ask(text);
     EXPECT_EQ(reply.status, 200);
@@ -81,7 +82,7 @@ TEST_F(ServerTest, ClosesWhenTheClientAsksForIt) {
     EXPECT_TRUE(client.ReadEnd());
   }
   TestClient half(server->port());
-  half.Send("GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\n\r\n");
+  half.Send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n");
   half.HalfClose();
   EXPECT_EQ(half.Read().body, "GET /1|");
   EXPECT_EQ(half.Read().body, "GET /2|");
@@ -94,11 +95,14 @@ TEST_F(ServerTest, SaysContinueOnlyToABodyItWillRead) {
   auto server = ServeEcho(options, clock_);
   TestClient client(server->port());
   EXPECT_EQ(
-      client.Ask("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n").status,
+      client.Ask("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
+          .status,
       100);
   EXPECT_EQ(client.Ask("abc").body, "POST /|abc");
   EXPECT_EQ(
-      client.Ask("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n").status,
+      client
+          .Ask("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n")
+          .status,
       413);
 }
 
@@ -108,7 +112,7 @@ TEST_F(ServerTest, RefusesLargeBodiesBeforeReadingThem) {
   auto server = ServeEcho(options, clock_);
   {
     TestClient client(server->port());
-    client.Send("POST / HTTP/1.1\r\nContent-Length: 100001\r\n\r\n");
+    client.Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100001\r\n\r\n");
     const ClientReply reply = client.Read();
     EXPECT_EQ(reply.status, 413);
     EXPECT_EQ(reply.body, Refusals().too_large);
@@ -122,7 +126,7 @@ TEST_F(ServerTest, RefusesLargeBodiesBeforeReadingThem) {
   }
   {
     TestClient client(server->port());
-    client.Send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1d4c0\r\n" +
+    client.Send("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1d4c0\r\n" +
                 std::string(120'000, 'x'));
     EXPECT_EQ(client.Read().status, 413);
   }
@@ -134,14 +138,15 @@ TEST_F(ServerTest, RefusesLongHeaders) {
   auto server = ServeEcho({}, clock_);
   for (size_t bytes : {17'000u, 1'000'000u}) {
     TestClient client(server->port());
-    client.Send("GET / HTTP/1.1\r\nA: " + std::string(bytes, 'a') + "\r\n\r\n");
+    client.Send("GET / HTTP/1.1\r\nHost: h\r\nA: " + std::string(bytes, 'a') + "\r\n\r\n");
     EXPECT_EQ(client.Read().status, 400);
     EXPECT_TRUE(client.ReadEnd());
   }
   TestClient target(server->port());
-  EXPECT_EQ(target.Ask("GET /" + std::string(17'000, 'a') + " HTTP/1.1\r\n\r\n").status, 400);
+  EXPECT_EQ(target.Ask("GET /" + std::string(17'000, 'a') + " HTTP/1.1\r\nHost: h\r\n\r\n").status,
+            400);
   TestClient endless(server->port());
-  std::string many = "GET / HTTP/1.1\r\n";
+  std::string many = "GET / HTTP/1.1\r\nHost: h\r\n";
   for (int i = 0; i < 100'000; ++i) many += "a:b\r\n";
   EXPECT_EQ(endless.Ask(many).status, 400);
 }
@@ -151,19 +156,23 @@ TEST_F(ServerTest, AHigherHeaderLimitHolds) {
   options.max_header_bytes = 2'000'000;
   auto server = ServeEcho(options, clock_);
   TestClient client(server->port());
-  EXPECT_EQ(client.Ask("GET / HTTP/1.1\r\nA: " + std::string(1'000'000, 'a') + "\r\n\r\n").status,
-            200);
-  EXPECT_EQ(client.Ask("GET / HTTP/1.1\r\nA: " + std::string(2'000'000, 'a') + "\r\n\r\n").status,
-            400);
+  EXPECT_EQ(
+      client.Ask("GET / HTTP/1.1\r\nHost: h\r\nA: " + std::string(1'000'000, 'a') + "\r\n\r\n")
+          .status,
+      200);
+  EXPECT_EQ(
+      client.Ask("GET / HTTP/1.1\r\nHost: h\r\nA: " + std::string(2'000'000, 'a') + "\r\n\r\n")
+          .status,
+      400);
 }
 
 TEST_F(ServerTest, RefusesBadRequestsBehindGoodOnes) {
   auto server = ServeEcho({}, clock_);
   TestClient client(server->port());
-  client.Send(
-      Post("ok") +
-      "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" +
-      Post("never"));
+  client.Send(Post("ok") +
+              "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: "
+              "chunked\r\n\r\n0\r\n\r\n" +
+              Post("never"));
   EXPECT_EQ(client.Read().body, "POST /|ok");
   const ClientReply refused = client.Read();
   EXPECT_EQ(refused.status, 400);
@@ -308,16 +317,19 @@ TEST_F(ServerTest, ManyThreadsPostAndEachReplyArrives) {
   pool.Stop();
 }
 
+constexpr size_t kMiB = 1 << 20;
+
 TEST_F(ServerTest, OutlivesClientsThatLeave) {
   Held held;
   ServerOptions options;
-  options.max_inflight_bytes = 1000;
+  options.max_inflight_bytes = 8 * kMiB;
   auto server = Serve(options, clock_, [&](Executor&) { return held.MakeHandler(); });
   TestClient mid_head(server->port()), mid_body(server->port()), waiting(server->port()),
       other(server->port());
   mid_head.Send("POST / HT");
-  mid_body.Send("POST / HTTP/1.1\r\nContent-Length: 500\r\n\r\nabc");
-  waiting.Send(Post(std::string(400, 'w')));
+  mid_body.Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3000000\r\n\r\n" +
+                std::string(kMiB, 'b'));
+  waiting.Send(Post(std::string(2 * kMiB, 'w')));
   ASSERT_TRUE(Eventually([&] { return held.count == 1; }));
   mid_head.Reset();
   mid_body.Reset();
@@ -325,34 +337,149 @@ TEST_F(ServerTest, OutlivesClientsThatLeave) {
   ASSERT_TRUE(Eventually([&] { return server->connections() == 1; }));
   // The request of the client that left can still be read, and its bytes count until it is
   // answered.
+  EXPECT_GT(server->state().inflight_bytes, static_cast<int64_t>(2 * kMiB));
+  EXPECT_LT(server->state().inflight_bytes, static_cast<int64_t>(3 * kMiB));
+  held.AnswerFirst("no client reads this");
   other.Send(Post(std::string(700, 'x')));
-  EXPECT_EQ(other.Read().status, 503);
-  held.AnswerFirst("nobody hears this");
-  TestClient next(server->port());
-  next.Send(Post(std::string(700, 'x')));
   ASSERT_TRUE(Eventually([&] { return held.count == 2; }));
   held.AnswerFirst("");
-  EXPECT_EQ(next.Read().body.size(), 700u);
+  EXPECT_EQ(other.Read().body.size(), 700u);
+  EXPECT_TRUE(Eventually([&] { return server->state().inflight_bytes < int64_t{kMiB}; }));
 }
 
-TEST_F(ServerTest, LimitsBytesInFlight) {
+TEST_F(ServerTest, LimitsBytesInFlightAndFinishesTheOldestBody) {
   Held held;
+  ManualClock manual;  // stands still, so that no reader is found stuck
   ServerOptions options;
-  options.max_inflight_bytes = 1000;
-  auto server = Serve(options, clock_, [&](Executor&) { return held.MakeHandler(); });
-  TestClient first(server->port()), second(server->port());
-  first.Send(Post(std::string(600, 'a')));
+  options.max_inflight_bytes = 64 * kMiB;
+  auto server = Serve(options, manual, [&](Executor&) { return held.MakeHandler(); });
+  const std::string body(15 * kMiB, 'b');
+  const std::string head =
+      "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
+  TestClient unread(server->port(), 4096), oldest(server->port()), younger(server->port()),
+      small(server->port());
+  unread.Send(Post(""));
   ASSERT_TRUE(Eventually([&] { return held.count == 1; }));
-  const ClientReply refused = second.Ask("POST / HTTP/1.1\r\nContent-Length: 401\r\n\r\n");
+  held.AnswerFirst(std::string(50 * kMiB, 'r'));
+  ASSERT_TRUE(Eventually([&] { return server->state().inflight_bytes > int64_t{49 * kMiB}; }));
+  // Two bodies have begun; beside the reply that is not read they do not fit.
+  oldest.Send(head + body.substr(0, 4 * kMiB));
+  ASSERT_TRUE(Eventually([&] { return server->state().inflight_bytes > int64_t{57 * kMiB}; }));
+  younger.Send(head + body);
+  const ClientReply refused = younger.Read();
   EXPECT_EQ(refused.status, 503);
-  EXPECT_EQ(refused.body, Refusals().overloaded);
-  held.AnswerFirst("");
-  EXPECT_EQ(first.Read().status, 200);
-  TestClient third(server->port());
-  third.Send(Post(std::string(1000, 'c')));
+  EXPECT_EQ(refused.body, Refusals().out_of_memory);
+  EXPECT_EQ(server->state().refused_requests, 1);
+  oldest.Send(body.substr(4 * kMiB));
   ASSERT_TRUE(Eventually([&] { return held.count == 2; }));
+  // The account holds more than its limit now. A small request has the lane.
+  small.Send(Post("x"));
+  ASSERT_TRUE(Eventually([&] { return held.count == 3; }));
   held.AnswerFirst("");
-  EXPECT_EQ(third.Read().status, 200);
+  EXPECT_EQ(oldest.Read().status, 200);
+  held.AnswerFirst("");
+  EXPECT_EQ(small.Read().body, "x");
+  unread.Reset();
+  EXPECT_TRUE(Eventually([&] { return server->state().inflight_bytes < int64_t{kMiB}; }));
+}
+
+TEST_F(ServerTest, AnnouncedBodiesHoldNothing) {
+  ServerOptions options;
+  options.max_inflight_bytes = 64 * kMiB;
+  auto server = ServeEcho(options, clock_);
+  std::vector<TestClient> announcers;
+  announcers.reserve(64);
+  for (int i = 0; i < 64; ++i) {
+    announcers.emplace_back(server->port());
+    announcers.back().Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 16000000\r\n\r\nx");
+  }
+  TestClient other(server->port());
+  EXPECT_EQ(other.Ask(Post(std::string(10 * kMiB, 'y'))).body.size(), 10 * kMiB + 7);
+  EXPECT_TRUE(Eventually([&] { return server->state().inflight_bytes < int64_t{2 * kMiB}; }));
+}
+
+TEST_F(ServerTest, UnreadRepliesCountAndStuckReadersMakeRoom) {
+  ManualClock manual;
+  ServerOptions options;
+  options.max_inflight_bytes = 64 * kMiB;
+  std::atomic<int> served{0};
+  auto server = Serve(options, manual, [&](Executor&) -> Handler {
+    return [&](std::unique_ptr<Exchange> exchange) {
+      Reply reply;
+      reply.body.assign(exchange->request().target == "/big" ? 24 * kMiB : 5, 'z');
+      exchange->Send(std::move(reply));
+      ++served;
+    };
+  });
+  const std::string big = "GET /big HTTP/1.1\r\nHost: h\r\n\r\n";
+  std::vector<TestClient> stuck;
+  for (int i = 0; i < 3; ++i) stuck.emplace_back(server->port(), 4096);
+  TestClient other(server->port());
+  for (TestClient& client : stuck) client.Send(big);
+  ASSERT_TRUE(Eventually([&] { return served == 3; }));
+  EXPECT_GT(server->state().inflight_bytes, static_cast<int64_t>(64 * kMiB));
+  const std::string get = "GET /small HTTP/1.1\r\nHost: h\r\n\r\n";
+  const std::string large = Post(std::string(100'000, 'l'));
+  EXPECT_EQ(other.Ask(get).status, 200) << "the lane is free";
+  EXPECT_EQ(TestClient(server->port()).Ask(large).status, 503);
+  // A second later the readers that took nothing make room for others.
+  manual.AdvanceMicros(1'500'000);
+  EXPECT_TRUE(Eventually([&] { return TestClient(server->port()).Ask(large).status == 200; }));
+  EXPECT_GE(server->state().slow_clients, 1);
+  EXPECT_LT(server->state().inflight_bytes, static_cast<int64_t>(64 * kMiB));
+}
+
+TEST_F(ServerTest, SlowReadersHaveLessTimeWhileMemoryIsShort) {
+  for (const bool pressed : {false, true}) {
+    ManualClock manual;
+    ServerOptions options;
+    options.max_inflight_bytes = (pressed ? 64 : 256) * kMiB;
+    std::atomic<int> served{0};
+    auto server = Serve(options, manual, [&](Executor&) -> Handler {
+      return [&](std::unique_ptr<Exchange> exchange) {
+        Reply reply;
+        reply.body.assign(48 * kMiB, 'z');
+        exchange->Send(std::move(reply));
+        ++served;
+      };
+    });
+    TestClient stuck(server->port(), 4096);
+    stuck.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    ASSERT_TRUE(Eventually([&] { return server->state().inflight_bytes > int64_t{40 * kMiB}; }));
+    // Time moves only after the loop has gone to sleep on the blocked socket.
+    int64_t seconds = 0;
+    EXPECT_TRUE(Eventually([&] {
+      manual.AdvanceMicros(1'000'000);
+      ++seconds;
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      return server->connections() == 0;
+    }));
+    if (pressed) {
+      EXPECT_LT(seconds, 20);
+    } else {
+      EXPECT_GE(seconds, 60);
+    }
+  }
+}
+
+TEST_F(ServerTest, ABodyThatKeepsTheRateMayTakeLongerThanTheTimeout) {
+  ManualClock manual;
+  ServerOptions options;
+  options.min_client_bytes_per_second = 1000;
+  auto server = ServeEcho(options, manual);
+  TestClient steady(server->port()), slow(server->port()), other(server->port());
+  const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n";
+  steady.Send(head);
+  slow.Send(head);
+  for (int i = 0; i < 10; ++i) {
+    steady.Send(std::string(100'000, 's'));
+    slow.Send(std::string(i < 3 ? 1000 : 0, 's'));
+    ASSERT_EQ(other.Ask(Post("x")).status, 200);
+    manual.AdvanceMicros(20'000'000);
+    ASSERT_EQ(other.Ask(Post("x")).status, 200);
+  }
+  EXPECT_EQ(steady.Read().body.size(), 1'000'007u);
+  EXPECT_EQ(slow.Read().status, 408);
 }
 
 TEST_F(ServerTest, ASlowReaderGetsAllOfABigReply) {
@@ -365,12 +492,15 @@ TEST_F(ServerTest, ASlowReaderGetsAllOfABigReply) {
     };
   });
   TestClient slow(server->port(), 4096), other(server->port());
-  slow.Send("GET /big HTTP/1.1\r\n\r\nGET /small HTTP/1.1\r\n\r\nGET /big HTTP/1.1\r\n\r\n");
-  for (int i = 0; i < 50; ++i) ASSERT_EQ(other.Ask("GET /small HTTP/1.1\r\n\r\n").body, "small");
+  slow.Send(
+      "GET /big HTTP/1.1\r\nHost: h\r\n\r\nGET /small HTTP/1.1\r\nHost: h\r\n\r\nGET /big "
+      "HTTP/1.1\r\nHost: h\r\n\r\n");
+  for (int i = 0; i < 50; ++i)
+    ASSERT_EQ(other.Ask("GET /small HTTP/1.1\r\nHost: h\r\n\r\n").body, "small");
   EXPECT_TRUE(slow.Read().body == big);
   EXPECT_EQ(slow.Read().body, "small");
   EXPECT_TRUE(slow.Read().body == big);
-  EXPECT_EQ(other.Ask("GET /small HTTP/1.1\r\n\r\n").body, "small");
+  EXPECT_EQ(other.Ask("GET /small HTTP/1.1\r\nHost: h\r\n\r\n").body, "small");
 }
 
 TEST_F(ServerTest, SecondServerOnThePortIsAnError) {
@@ -396,6 +526,54 @@ TEST_F(ServerTest, RefusesConnectionsAboveTheLimit) {
   ASSERT_TRUE(Eventually([&] { return server->connections() == 1; }));
   TestClient fourth(server->port());
   EXPECT_EQ(fourth.Ask(Post("4")).status, 200);
+}
+
+TEST_F(ServerTest, AFullServerStillAnswersTheTargetsThatAreAlwaysServed) {
+  ServerOptions options;
+  options.max_connections = 1;
+  options.always_served_prefix = "/health/";
+  auto server = ServeEcho(options, clock_);
+  TestClient first(server->port());
+  ASSERT_EQ(first.Ask(Post("1")).status, 200);
+  TestClient probe(server->port());
+  const ClientReply reply = probe.Ask("GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body, "GET /health/live|");
+  EXPECT_NE(reply.head.find("Connection: close\r\n"), std::string::npos);
+  EXPECT_TRUE(probe.ReadEnd());
+  // One answer each: neither a second request nor a body is served.
+  TestClient two(server->port());
+  two.Send(
+      "GET /health/live HTTP/1.1\r\nHost: h\r\n\r\nGET /health/live HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_EQ(two.Read().status, 200);
+  EXPECT_EQ(two.Read().status, 0);
+  TestClient body(server->port());
+  EXPECT_EQ(
+      body.Ask("POST /health/live HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc").status,
+      503);
+  EXPECT_EQ(server->state().refused_connections, 1);
+  EXPECT_EQ(server->connections(), 1);
+}
+
+TEST_F(ServerTest, ConnectionsBeyondTheLimitHoldFewDescriptorsAndNoProbeBack) {
+  ServerOptions options;
+  options.max_connections = 1;
+  options.always_served_prefix = "/health/";
+  auto server = ServeEcho(options, clock_);
+  TestClient first(server->port());
+  ASSERT_EQ(first.Ask(Post("1")).status, 200);
+  std::vector<TestClient> silent;
+  silent.reserve(4 * kExtraConnections);
+  for (int i = 0; i < 4 * kExtraConnections; ++i) silent.emplace_back(server->port());
+  // Most of them have been refused at once, although they have sent nothing.
+  ASSERT_TRUE(
+      Eventually([&] { return server->state().refused_connections >= 3 * kExtraConnections; }));
+  // The silent ones that wait for their answer make room for a probe.
+  EXPECT_TRUE(Eventually([&] {
+    TestClient probe(server->port());
+    return probe.Ask("GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n").status == 200;
+  }));
+  EXPECT_EQ(first.Ask(Post("2")).status, 200);
 }
 
 TEST_F(ServerTest, SurvivesRunningOutOfFileDescriptors) {
@@ -463,7 +641,7 @@ TEST_F(ServerTest, TrickledRequestsEndInTimeoutsAndOthersDoNotNotice) {
   TestClient head(server->port()), body(server->port()), idle(server->port()),
       other(server->port());
   head.Send("POST / HTTP/1.1\r\nHost");
-  body.Send("POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\n0123");
+  body.Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n0123");
   // A reply behind them on the same loop shows that what was sent above has been read, or is read
   // before the clock moves on.
   ASSERT_EQ(idle.Ask(Post("i")).status, 200);
@@ -486,13 +664,13 @@ TEST_F(ServerTest, EveryPipelinedRequestHasItsOwnDeadline) {
   ManualClock manual;
   auto server = ServeEcho({}, manual);
   TestClient heads(server->port()), bodies(server->port());
-  const std::string head = "POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n";
+  const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n";
   heads.Send("POST / HT");
   bodies.Send(head + "a");
   // Each send ends one request and begins the next, so that the connection is never between
   // requests.
   for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(heads.Ask("TP/1.1\r\nContent-Length: 0\r\n\r\nPOST / HT").status, 200);
+    ASSERT_EQ(heads.Ask("TP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\nPOST / HT").status, 200);
     ASSERT_EQ(bodies.Ask("b" + head + "a").body, "POST /|ab");
     manual.AdvanceMicros(20'000'000);
   }
@@ -530,7 +708,7 @@ TEST_F(ServerTest, AReaderThatTakesNothingIsGivenUp) {
     };
   });
   TestClient stuck(server->port(), 4096);
-  stuck.Send("GET / HTTP/1.1\r\n\r\n");
+  stuck.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   ASSERT_TRUE(Eventually([&] { return served == 1; }));
   // What the sockets' buffers hold goes out first and moves the deadline; then nothing does.
   EXPECT_TRUE(Eventually([&] {

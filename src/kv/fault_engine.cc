@@ -3,6 +3,8 @@
 #include <future>
 #include <optional>
 
+#include "base/mutex_wait.h"
+
 namespace stator::kv {
 
 FaultEngine::FaultEngine(std::unique_ptr<Engine> inner, FaultOptions options)
@@ -139,9 +141,9 @@ void FaultEngine::ApplyWithFaults(Batch batch, ApplyDone done) {
 }
 
 void FaultEngine::Run() {
-  std::unique_lock<Mutex> lock(mutex_);
+  UniqueMutexLock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS { return stopping_ || !queue_.empty(); });
+    wake_.wait(lock, [this]() REQUIRES(mutex_) { return stopping_ || !queue_.empty(); });
     if (queue_.empty()) return;
     Queued next = std::move(queue_.front());
     queue_.pop_front();
@@ -154,7 +156,7 @@ void FaultEngine::Run() {
     Result<uint64_t> outcome = waiting.get();
 
     lock.lock();
-    wake_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS { return !held_; });
+    wake_.wait(lock, [this]() REQUIRES(mutex_) { return !held_; });
     lock.unlock();
     next.done(std::move(outcome));
     next.done = nullptr;

@@ -1,8 +1,116 @@
 #include "kv/memory_engine.h"
 
+#include <algorithm>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 
 namespace stator::kv {
+
+// Reads on from `next_`. What writes replace behind it is of no interest any more.
+class MemoryEngine::Pinned final : public PinnedRange {
+ public:
+  // The caller holds the lock, alone.
+  Pinned(MemoryEngine& engine, const Range& range)
+      : engine_(engine), tablet_(range.tablet), next_(range.begin), end_(range.end) {
+    engine_.pins_.push_back(this);
+  }
+  ~Pinned() override {
+    std::unique_lock lock(engine_.mutex_);
+    std::erase(engine_.pins_, this);
+  }
+
+  Result<bool> Next(Visit visit) override {
+    TRY(failed_);
+    if (done_) return false;
+    std::vector<std::pair<std::string, std::string>> stretch;
+    bool more = false;
+    {
+      std::shared_lock lock(engine_.mutex_);
+      if (given_up_)
+        failed_ = Error(ErrorCode::kUnavailable, "Too much was written while the table was read.");
+      TRY(failed_);
+      more = Read(&stretch);
+    }
+    for (const auto& [key, value] : stretch) {
+      failed_ = visit(key, value);
+      TRY(failed_);
+    }
+    return more;
+  }
+
+  // The caller holds the lock, alone, and is about to change the key, which has this value now.
+  void Keep(Tablet tablet, std::string_view key, std::optional<std::string_view> value) {
+    if (tablet != tablet_ || key < next_ || (!end_.empty() && key >= end_) || given_up_ || done_)
+      return;
+    if (kept_.find(key) != kept_.end()) return;
+    kept_.emplace(key, value);
+    kept_bytes_ += BytesOf(key, value);
+    if (kept_bytes_ <= kMaxKeptBytes) return;
+    given_up_ = true;
+    kept_.clear();
+  }
+
+ private:
+  static constexpr size_t kStretchBytes = 256 << 10;
+
+  static size_t BytesOf(std::string_view key, const std::optional<std::string_view>& value) {
+    return key.size() + (value ? value->size() : 0);
+  }
+
+  // Reads keys up to the end of a stretch. Returns whether keys may be left. Writers are locked
+  // out, and other readers do not look at kept_ and next_.
+  bool Read(std::vector<std::pair<std::string, std::string>>* stretch) {
+    size_t bytes = 0;
+    auto kept = kept_.lower_bound(next_);
+    const auto take = [&](std::string_view key, std::string_view value) {
+      bytes += key.size() + value.size();
+      stretch->emplace_back(key, value);
+    };
+    const auto take_kept = [&] {
+      if (kept->second) take(kept->first, *kept->second);
+      ++kept;
+    };
+    bool full = false;
+    std::string last;  // the last key that was looked at
+    if (const auto found = engine_.tablets_.find(tablet_); found != engine_.tablets_.end()) {
+      found->second.Scan(next_, end_, false, [&](std::string_view key, std::string_view value) {
+        while (kept != kept_.end() && kept->first < key) take_kept();
+        if (kept != kept_.end() && kept->first == key) {
+          take_kept();
+        } else {
+          take(key, value);
+        }
+        full = bytes >= kStretchBytes;
+        if (full) last = key;
+        return !full;
+      });
+    }
+    if (!full) {
+      while (kept != kept_.end()) take_kept();
+      kept_.clear();
+      done_ = true;
+      return false;
+    }
+    next_ = last + '\0';
+    for (auto passed = kept_.begin(); passed != kept; ++passed)
+      kept_bytes_ -= BytesOf(passed->first, passed->second);
+    kept_.erase(kept_.begin(), kept);
+    return true;
+  }
+
+  MemoryEngine& engine_;
+  const Tablet tablet_;
+  // Under the engine's lock; this reader alone changes next_, and with it what is kept behind it.
+  std::string next_;
+  const std::string end_;
+  std::map<std::string, std::optional<std::string>, std::less<>> kept_;  // absent: a new key
+  size_t kept_bytes_ = 0;
+  bool given_up_ = false;
+  bool done_ = false;
+  Status failed_ = OkStatus();
+};
 
 const std::string* MemoryEngine::Find(Tablet tablet, std::string_view key) const {
   auto keys = tablets_.find(tablet);
@@ -36,8 +144,27 @@ Status MemoryEngine::Scan(const Range& range, Tier,
   return OkStatus();
 }
 
+void MemoryEngine::Keep(Tablet tablet, std::string_view key) {
+  const std::string* found = Find(tablet, key);
+  std::optional<std::string_view> value;
+  if (found != nullptr) value = *found;
+  for (Pinned* pin : pins_) pin->Keep(tablet, key, value);
+}
+
+Result<std::unique_ptr<PinnedRange>> MemoryEngine::Pin(const Range& range) {
+  std::unique_lock lock(mutex_);
+  return std::unique_ptr<PinnedRange>(std::make_unique<Pinned>(*this, range));
+}
+
 void MemoryEngine::EraseRange(const DeleteRange& range) {
   if (const auto found = tablets_.find(range.tablet); found != tablets_.end()) {
+    if (!pins_.empty()) {
+      found->second.Scan(range.begin, range.end, false,
+                         [&](std::string_view key, std::string_view value) {
+                           for (Pinned* pin : pins_) pin->Keep(range.tablet, key, value);
+                           return true;
+                         });
+    }
     found->second.EraseRange(range.begin, range.end);
   }
 }
@@ -75,13 +202,16 @@ Result<uint64_t> MemoryEngine::ApplyLocked(Batch& batch) {
   for (Put& put : batch.puts) {
     SetStamp(&put.value, stamp);
     if (put.key_stamp_offset >= 0) SetKeyStamp(&put.key, put.key_stamp_offset, stamp);
+    if (!pins_.empty()) Keep(put.tablet, put.key);
     tablets_[put.tablet].Put(put.key, std::move(put.value));
   }
   for (const Delete& key : batch.deletes) {
+    if (!pins_.empty()) Keep(key.tablet, key.key);
     if (auto keys = tablets_.find(key.tablet); keys != tablets_.end()) keys->second.Erase(key.key);
   }
   for (size_t i = 0; i < batch.adds.size(); ++i) {
     const Add& add = batch.adds[i];
+    if (!pins_.empty()) Keep(add.tablet, add.key);
     tablets_[add.tablet].Put(add.key, EncodeCounter(stamp, counts[i] + add.delta));
   }
   return stamp;

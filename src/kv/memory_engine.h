@@ -8,15 +8,17 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "kv/engine.h"
 #include "kv/ordered_entries.h"
+#include "kv/pin.h"
 
 namespace stator::kv {
 
 // Apply does its work and calls `done` before it returns. A visitor of Scan must not call Apply:
 // readers hold a lock that excludes the writer.
-class MemoryEngine final : public Engine {
+class MemoryEngine final : public Engine, public Pinner {
  public:
   MemoryEngine() = default;
   // Returns the stamp of a batch. Calls do not overlap.
@@ -36,17 +38,24 @@ class MemoryEngine final : public Engine {
   uint64_t ApproximateBytes(Tablet tablet) const override;
   std::map<std::string, double> Statistics() const override;
   Status Checkpoint(const std::string& directory) override;
+  // A write keeps the value that it replaces for each pinned range that has still to read it. A
+  // range that would keep more than this is given up.
+  static constexpr size_t kMaxKeptBytes = 256 << 20;
+  Result<std::unique_ptr<PinnedRange>> Pin(const Range& range) override;
 
  private:
-  // The caller of these three holds the lock.
+  class Pinned;
+  // The caller of these four holds the lock.
   const std::string* Find(Tablet tablet, std::string_view key) const;
   Result<uint64_t> ApplyLocked(Batch& batch);
   void EraseRange(const DeleteRange& range);
+  void Keep(Tablet tablet, std::string_view key);
 
   const NextStamp next_stamp_ = nullptr;  // null: stamps count up over the whole store
   mutable std::shared_mutex mutex_;
   std::map<Tablet, OrderedEntries> tablets_;  // guarded by mutex_
   uint64_t last_stamp_ = 0;                   // guarded by mutex_
+  std::vector<Pinned*> pins_;                 // guarded by mutex_
 };
 
 }  // namespace stator::kv

@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "kv/conformance.h"
+#include "kv/pin_conformance.h"
 
 namespace stator::kv {
 namespace {
@@ -27,6 +28,29 @@ TEST_P(MemoryConformance, Holds) {
 
 INSTANTIATE_TEST_SUITE_P(Suite, MemoryConformance, testing::ValuesIn(ConformanceCases()),
                          ConformanceCase::NameOf<testing::TestParamInfo<ConformanceCase>>);
+
+TEST(MemoryEngine, PinnedRangesAreOfOneMoment) {
+  for (const uint64_t seed : {uint64_t{1}, uint64_t{2}, SystemSeed()}) {
+    MemoryEngine engine;
+    const Status status = CheckPins(engine, seed, 2000);
+    EXPECT_TRUE(status.ok()) << status.error().message();
+  }
+}
+
+TEST(MemoryEngine, PinnedRangeIsGivenUpWhenTooMuchIsOverwritten) {
+  MemoryEngine engine;
+  const auto put = [&engine](const std::string& key, char byte) {
+    Batch batch;
+    batch.puts.push_back({{}, key, std::string(8 << 20, byte)});
+    EXPECT_TRUE(ApplyAndWait(engine, std::move(batch)).ok());
+  };
+  const size_t keys = MemoryEngine::kMaxKeptBytes / (8 << 20) + 1;
+  for (size_t i = 0; i < keys; ++i) put("k" + std::to_string(i), 'a');
+  const auto pinned = std::move(engine.Pin({})).value();
+  for (size_t i = 0; i < keys; ++i) put("k" + std::to_string(i), 'b');
+  const auto next = pinned->Next([](std::string_view, std::string_view) { return OkStatus(); });
+  EXPECT_EQ(next.error().code(), ErrorCode::kUnavailable);
+}
 
 TEST(MemoryEngine, AppliesInline) {
   MemoryEngine engine;

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <optional>
 
+#include "base/mutex_wait.h"
 #include "kv/partial_ahead.h"
 
 namespace stator::kv {
@@ -149,7 +150,7 @@ class SharedMemory::Member final : public Engine, public Bulletin {
         });
       }
     }
-    std::unique_lock<Mutex> lock(waiting->mutex);
+    UniqueMutexLock lock(waiting->mutex);
     const bool all =
         waiting->wake.wait_for(lock, std::chrono::seconds(3), [&] { return waiting->left == 0; });
     return all ? OkStatus()
@@ -217,7 +218,8 @@ class SharedMemory::Member final : public Engine, public Bulletin {
         if (now != store_.fences_.end() && now->second > fence.most) return FencedError();
       }
       bool dropped = false;
-      ForEachKey(batch, [&](Tablet tablet, std::string_view) NO_THREAD_SAFETY_ANALYSIS {
+      ForEachKey(batch, [&](Tablet tablet, std::string_view) {
+        AssertHeld(store_.mutex_);
         const auto now = store_.fences_.find(tablet);
         dropped |= now != store_.fences_.end() && now->second == kDroppedFence;
       });

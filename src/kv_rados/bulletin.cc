@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/mutex_wait.h"
 #include "kv_rados/layout.h"
 
 namespace stator::kv_rados {
@@ -12,19 +13,32 @@ namespace {
 
 constexpr int kAnswerSeconds = 3;  // for those who listen; librados takes whole seconds
 constexpr size_t kMaxMessages = 1000;
-constexpr std::chrono::seconds kRetry{1};
+constexpr int64_t kRetryMicros = 1'000'000;
 
 // What waits for an answer and what brings it, whichever goes first.
 struct Answer {
+  explicit Answer(Host* host) : came(host) {}
   Mutex mutex;
-  std::condition_variable_any came;
+  Signal came;
   std::optional<int> result GUARDED_BY(mutex);
 };
+
+// Waits until `ready` returns true, at most `micros`.
+template <typename Ready>
+void Await(Signal& signal, UniqueMutexLock& lock, const Clock& clock, int64_t micros,
+           Ready ready) NO_THREAD_SAFETY_ANALYSIS {
+  const int64_t until = clock.TicksMicros() + micros;
+  while (!ready()) {
+    const int64_t left = until - clock.TicksMicros();
+    if (left <= 0) return;
+    signal.WaitFor(lock, left);
+  }
+}
 
 }  // namespace
 
 RadosBulletin::RadosBulletin(Cluster& cluster)
-    : cluster_(cluster), line_(std::make_shared<Line>()) {
+    : cluster_(cluster), line_(std::make_shared<Line>()), changed_(cluster.host()) {
   MutexLock lock(line_->mutex);
   line_->cluster = &cluster;
 }
@@ -36,16 +50,17 @@ Status RadosBulletin::Announce(std::string_view message) {
     MutexLock lock(mutex_);
     if (stopping_) return Error(ErrorCode::kUnavailable, "The store is closing.");
   }
-  const auto answer = std::make_shared<Answer>();
+  const auto answer = std::make_shared<Answer>(cluster_.host());
   cluster_.NotifyLater(kBulletinObject, message, kAnswerSeconds, [answer](int result) {
     MutexLock lock(answer->mutex);
     answer->result = result;
-    answer->came.notify_all();
+    answer->came.NotifyAll();
   });
-  std::unique_lock<Mutex> lock(answer->mutex);
-  const std::chrono::seconds longest(kAnswerSeconds + cluster_.options().operation_timeout_seconds);
-  answer->came.wait_for(lock, longest,
-                        [&]() NO_THREAD_SAFETY_ANALYSIS { return answer->result.has_value(); });
+  UniqueMutexLock lock(answer->mutex);
+  const int64_t longest =
+      (kAnswerSeconds + cluster_.options().operation_timeout_seconds) * 1'000'000LL;
+  Await(answer->came, lock, cluster_.clock(), longest,
+        [&]() REQUIRES(answer->mutex) { return answer->result.has_value(); });
   switch (const int result = answer->result.value_or(-ETIMEDOUT)) {
     case 0: return OkStatus();
     case -ENOENT: return OkStatus();  // nobody has ever listened
@@ -62,14 +77,14 @@ void RadosBulletin::OnMessage(uint64_t notification, uint64_t watch, std::string
   // Nobody acknowledges what is dropped, so whoever announced it is told.
   if (stopping_ || messages_.size() >= kMaxMessages) return;
   messages_.push_back({notification, watch, std::string(message)});
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void RadosBulletin::OnLost(uint64_t watch, int result) {
   LogDebug("watch lost", {{"reason", std::strerror(-result)}});
   MutexLock lock(mutex_);
   ended_.insert(watch);
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void RadosBulletin::Listen(Listener listener) {
@@ -79,29 +94,29 @@ void RadosBulletin::Listen(Listener listener) {
   const bool wanted = listener_ != nullptr;
   if (!thread_.joinable()) {
     if (!wanted) return;
-    thread_ = std::thread([this] { Run(); });
+    thread_ = Thread(cluster_.host(), [this] { Run(); });
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   if (wanted) {
-    const std::chrono::seconds longest(cluster_.options().operation_timeout_seconds);
-    changed_.wait_for(lock, longest, [this]() NO_THREAD_SAFETY_ANALYSIS {
+    const int64_t longest = cluster_.options().operation_timeout_seconds * 1'000'000LL;
+    Await(changed_, lock, cluster_.clock(), longest, [this]() REQUIRES(mutex_) {
       return state_ == Watch::kStands || stopping_ || listener_ == nullptr;
     });
   } else {
-    changed_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS { return !calling_; });
+    changed_.Wait(lock, [this]() REQUIRES(mutex_) { return !calling_; });
   }
 }
 
 void RadosBulletin::Stop() {
-  std::thread thread;
+  Thread thread;
   {
     MutexLock lock(mutex_);
     stopping_ = true;
     thread = std::move(thread_);
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   if (thread.joinable()) {
-    thread.join();
+    thread.Join();
     cluster_.FlushWatches();
   }
   MutexLock lock(line_->mutex);
@@ -110,27 +125,26 @@ void RadosBulletin::Stop() {
 
 void RadosBulletin::Run() {
   Lock lock(mutex_);
-  std::optional<std::chrono::steady_clock::time_point> give_up;
+  std::optional<int64_t> give_up;  // ticks
   while (true) {
     const bool wanted = listener_ != nullptr && !stopping_;
+    const int64_t now = cluster_.clock().TicksMicros();
     if (!messages_.empty() && !stopping_) {
       Deliver(lock);
     } else if (state_ == Watch::kStands && (!wanted || ended_.count(watch_) > 0)) {
       EndWatch(lock);
-    } else if (state_ == Watch::kNone && wanted && std::chrono::steady_clock::now() >= retry_at_) {
+    } else if (state_ == Watch::kNone && wanted && now >= retry_at_) {
       BeginWatch(lock);
     } else if (stopping_) {
       // A watch that begins stands or fails when its time limit passes; should it not, closing the
       // cluster ends it.
-      const auto now = std::chrono::steady_clock::now();
-      if (!give_up)
-        give_up = now + std::chrono::seconds(cluster_.options().operation_timeout_seconds);
+      if (!give_up) give_up = now + cluster_.options().operation_timeout_seconds * 1'000'000LL;
       if (state_ == Watch::kNone || (state_ == Watch::kBegins && now >= *give_up)) return;
-      changed_.wait_until(lock, std::max(*give_up, now + kRetry));
+      changed_.WaitFor(lock, std::max(*give_up - now, kRetryMicros));
     } else if (state_ == Watch::kNone && wanted) {
-      changed_.wait_until(lock, retry_at_);
+      changed_.WaitFor(lock, retry_at_ - now);
     } else {
-      changed_.wait(lock);
+      changed_.Wait(lock);
     }
   }
 }
@@ -151,7 +165,7 @@ void RadosBulletin::Deliver(Lock& lock) {
   }
   lock.lock();
   calling_ = false;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void RadosBulletin::Acknowledge(Line& line, const Message& message) {
@@ -186,15 +200,14 @@ void RadosBulletin::OnWatched(int result) {
   MutexLock lock(mutex_);
   state_ = result < 0 ? Watch::kNone : Watch::kStands;
   object_missing_ = result == -ENOENT;
-  retry_at_ =
-      std::chrono::steady_clock::now() + (object_missing_ ? std::chrono::seconds(0) : kRetry);
+  retry_at_ = cluster_.clock().TicksMicros() + (object_missing_ ? 0 : kRetryMicros);
   if (result < 0 && !object_missing_ && !std::exchange(warned_, true)) {
     LogWarn("messages of other processes are not heard",
             {{"reason", cluster_.ErrorOf(result, kBulletinObject, false).message()}});
   } else if (result >= 0 && std::exchange(warned_, false)) {
     LogInfo("messages of other processes are heard again");
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void RadosBulletin::EndWatch(Lock& lock) {
@@ -209,8 +222,8 @@ void RadosBulletin::EndWatch(Lock& lock) {
   cluster_.UnwatchLater(watch, [this](int) {
     MutexLock locked(mutex_);
     state_ = Watch::kNone;
-    retry_at_ = {};
-    changed_.notify_all();
+    retry_at_ = 0;
+    changed_.NotifyAll();
   });
   lock.lock();
 }

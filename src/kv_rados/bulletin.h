@@ -2,16 +2,15 @@
 // something to say notifies those who watch it. Internal to the room.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "base/mutex.h"
+#include "base/mutex_wait.h"
 #include "kv/engine.h"
 #include "kv_rados/cluster.h"
 
@@ -53,7 +52,7 @@ class RadosBulletin final : public kv::Bulletin, private Watcher {
     Mutex mutex;
     Cluster* cluster GUARDED_BY(mutex) = nullptr;  // null: closed
   };
-  using Lock = std::unique_lock<Mutex>;
+  using Lock = UniqueMutexLock;
 
   void OnMessage(uint64_t notification, uint64_t watch, std::string_view message) override;
   void OnLost(uint64_t watch, int result) override;
@@ -71,7 +70,7 @@ class RadosBulletin final : public kv::Bulletin, private Watcher {
   std::atomic<uint64_t> lost_ = 0;
 
   Mutex mutex_;
-  std::condition_variable_any changed_;
+  Signal changed_;
   std::shared_ptr<const Listener> listener_ GUARDED_BY(mutex_);
   bool calling_ GUARDED_BY(mutex_) = false;
   bool stopping_ GUARDED_BY(mutex_) = false;
@@ -81,8 +80,8 @@ class RadosBulletin final : public kv::Bulletin, private Watcher {
   std::set<uint64_t> ended_ GUARDED_BY(mutex_);     // watches that OnLost has named
   bool object_missing_ GUARDED_BY(mutex_) = false;  // as the last attempt says
   bool warned_ GUARDED_BY(mutex_) = false;
-  std::chrono::steady_clock::time_point retry_at_ GUARDED_BY(mutex_);
-  std::thread thread_ GUARDED_BY(mutex_);
+  int64_t retry_at_ GUARDED_BY(mutex_) = 0;  // ticks
+  Thread thread_ GUARDED_BY(mutex_);
 };
 
 }  // namespace stator::kv_rados

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "base/executor.h"
@@ -24,18 +25,17 @@ struct Pending {
   UniqueFunction<void(int)> done;
 };
 
-thread_local bool in_callback = false;
-thread_local std::optional<int64_t> since;
+thread_local Cluster::OfThread of_thread;
 
 void Complete(rados_completion_t completion, void* argument) {
   const std::unique_ptr<Pending> pending(static_cast<Pending*>(argument));
   const int result = pending->api->aio_get_return_value(completion);
-  in_callback = true;
+  of_thread.in_callback = true;
   {
     const WakeUps at_once(WakeUps::Way::kStandIn);
     pending->done(result);
   }
-  in_callback = false;
+  of_thread.in_callback = false;
 }
 
 }  // namespace
@@ -172,7 +172,12 @@ void ReadOp::ForEach(size_t part, FunctionRef<bool(std::string_view, std::string
 
 Result<std::unique_ptr<Cluster>> Cluster::Connect(const RadosOptions& options) {
   ASSIGN_OR_RETURN(const RadosApi* api, LoadRados());
-  std::unique_ptr<Cluster> cluster(new Cluster(*api, options));
+  return Connect(options, {.api = *api});
+}
+
+Result<std::unique_ptr<Cluster>> Cluster::Connect(const RadosOptions& options,
+                                                  const Surroundings& surroundings) {
+  std::unique_ptr<Cluster> cluster(new Cluster(surroundings, options));
   TRY(cluster->Start());
   return cluster;
 }
@@ -250,10 +255,17 @@ Cluster::~Cluster() {
   if (cluster_ != nullptr) api_.shutdown(cluster_);
 }
 
-bool Cluster::InCallback() { return in_callback; }
+bool Cluster::InCallback() { return of_thread.in_callback; }
+
+Cluster::OfThread& Cluster::ThisThread() { return of_thread; }
+
+void Cluster::Sleep(int64_t micros) const {
+  if (host_ != nullptr) return host_->Wait(&micros, micros);
+  std::this_thread::sleep_for(std::chrono::microseconds(micros));
+}
 
 int Cluster::Write(const std::string& object, const WriteOp& op) {
-  if (in_callback) return -EDEADLK;
+  if (of_thread.in_callback) return -EDEADLK;
   return api_.write_op_operate(op.get(), pool_, object.c_str(), nullptr, kWriteFlags);
 }
 
@@ -267,14 +279,14 @@ int Cluster::WriteAgain(const std::string& object, FunctionRef<void(WriteOp&)> f
   }
 }
 
-Cluster::Since::Since(int64_t ticks) : outer_(std::exchange(since, ticks)) {}
-Cluster::Since::~Since() { since = outer_; }
+Cluster::Since::Since(int64_t ticks) : outer_(std::exchange(of_thread.since, ticks)) {}
+Cluster::Since::~Since() { of_thread.since = outer_; }
 
 int Cluster::Read(const std::string& object, FunctionRef<void(ReadOp&)> fill,
                   std::unique_ptr<ReadOp>* read) {
-  const int64_t started = since.value_or(clock().TicksMicros());
-  if (in_callback) return -EDEADLK;
-  if (since && PastDeadline(started)) return -ETIMEDOUT;
+  const int64_t started = of_thread.since.value_or(clock().TicksMicros());
+  if (of_thread.in_callback) return -EDEADLK;
+  if (of_thread.since && PastDeadline(started)) return -ETIMEDOUT;
   while (true) {
     *read = std::make_unique<ReadOp>(api_);
     fill(**read);

@@ -12,8 +12,11 @@
 
 #include "base/result.h"
 #include "base/unique_function.h"
+#include "kv_rados/host.h"
+#include "kv_rados/limits.h"
 #include "kv_rados/rados_api.h"
 #include "kv_rados/rados_engine.h"
+#include "kv_rados/store_format.h"
 
 namespace stator::kv_rados {
 
@@ -118,9 +121,27 @@ class Cluster {
  public:
   // Connects and finds the pool. Errors as OpenRados.
   static Result<std::unique_ptr<Cluster>> Connect(const RadosOptions& options);
+  // What stands in for librados and for the threads of the machine, in a simulation.
+  struct Surroundings {
+    const RadosApi& api;
+    Host* host = nullptr;
+    Limits limits = {};
+  };
+  static Result<std::unique_ptr<Cluster>> Connect(const RadosOptions& options,
+                                                  const Surroundings& surroundings);
   ~Cluster();  // no operation may be under way
 
   const RadosApi& api() const { return api_; }
+  Host* host() const { return host_; }
+  const Limits& limits() const { return limits_; }
+  // Waits, if the host does not end it early.
+  void Sleep(int64_t micros) const;
+  // What each thread has of its own.
+  struct OfThread {
+    bool in_callback = false;
+    std::optional<int64_t> since;
+  };
+  static OfThread& ThisThread();
   // True on a thread of librados that calls a `done`: all others wait for it, so it must not wait
   // for an answer. Write and Read refuse to (-EDEADLK).
   static bool InCallback();
@@ -174,6 +195,7 @@ class Cluster {
   // kCorruption for a missing object of a pool that is there, kUnavailable otherwise.
   Error ErrorOf(int result, const std::string& object, bool write) const;
   const RadosOptions& options() const { return options_; }
+  StoreFormat& format() { return format_; }
   // Whether something that started at `ticks` should have ended by now.
   bool PastDeadline(int64_t ticks) const {
     return clock().TicksMicros() - ticks > options_.deadline_seconds * 1'000'000LL;
@@ -181,7 +203,11 @@ class Cluster {
   const Clock& clock() const { return options_.clock != nullptr ? *options_.clock : system_clock_; }
 
  private:
-  Cluster(const RadosApi& api, const RadosOptions& options) : api_(api), options_(options) {}
+  Cluster(const Surroundings& surroundings, const RadosOptions& options)
+      : api_(surroundings.api),
+        host_(surroundings.host),
+        limits_(surroundings.limits),
+        options_(options) {}
   Status Start();
   // What `ceph osd dump` says of the pool behind its name, or none if no monitor answers.
   std::optional<std::string> DescribePool();
@@ -190,8 +216,11 @@ class Cluster {
   void Submit(UniqueFunction<void(int)> done, FunctionRef<int(rados_completion_t)> submit);
 
   const RadosApi& api_;
+  Host* const host_;
+  const Limits limits_;
   const RadosOptions options_;
   const SystemClock system_clock_;
+  StoreFormat format_;
   rados_t cluster_ = nullptr;
   rados_ioctx_t pool_ = nullptr;
 };

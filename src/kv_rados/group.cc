@@ -22,6 +22,18 @@ Error TooLargeError(uint64_t max_bytes) {
                            max_bytes));
 }
 
+// What a put's cells take once its batch has the stamp: where the key holds it, other bytes are
+// escaped than now.
+size_t BytesOfPut(const kv::Put& put, uint64_t stamp) {
+  const size_t bytes = CellBytes(put.key, put.value.size());
+  if (put.key_stamp_offset < 0) return bytes;
+  const auto offset = static_cast<size_t>(put.key_stamp_offset);
+  std::string stamped(kv::kStampBytes, '\0');
+  kv::SetKeyStamp(&stamped, 0, stamp);
+  const std::string_view now = std::string_view(put.key).substr(offset, kv::kStampBytes);
+  return bytes + 2 * EscapedBytes(stamped) - 2 * EscapedBytes(now);
+}
+
 bool CoveredBy(const kv::Batch& batch, std::string_view key) {
   const auto covers = [key](const kv::DeleteRange& range) {
     return Covers(range.begin, range.end, key);
@@ -118,7 +130,8 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
   if (read) return Verdict::kRead;
 
   // Too large is no more certain than a failed guard is.
-  const PartSize size = SizeWith(*batch, asked);
+  uint64_t changed_bytes = 0;
+  const PartSize size = SizeWith(*batch, asked, &changed_bytes);
   if (size.bytes > limits_.max_bytes && size.bytes > size_.bytes) {
     if (!empty()) return Verdict::kNextGroup;
     if (!known_is_fresh_) return Verdict::kRead;
@@ -128,6 +141,7 @@ Group::Verdict Group::Join(kv::Batch* batch, Error* refusal) {
   }
 
   size_ = size;
+  changed_bytes_ += changed_bytes;
   guards_.insert(asked.begin(), asked.end());
   const uint64_t stamp = ++last_stamp_;
   for (const kv::DeleteRange& range : batch->range_deletes) {
@@ -175,23 +189,26 @@ std::optional<size_t> Group::BytesOf(std::string_view key,
   return stamp && bytes ? std::optional(CellBytes(key, *bytes)) : std::nullopt;
 }
 
-PartSize Group::SizeWith(const kv::Batch& batch,
-                         const std::map<std::string_view, uint64_t>& asked) const {
+PartSize Group::SizeWith(const kv::Batch& batch, const std::map<std::string_view, uint64_t>& asked,
+                         uint64_t* changed_bytes) const {
   PartSize size = size_;
   for (const kv::DeleteRange& range : batch.range_deletes) {
+    if (!range.end.empty() && range.begin >= range.end) continue;
+    *changed_bytes += size.bytes;
     if (range.begin.empty() && range.end.empty()) {
       size = {};
-    } else if (range.end.empty() || range.begin < range.end) {
+    } else {
       size.unsure += size.bytes;
     }
   }
-  const auto replace = [&size](size_t before, size_t after) {
+  const auto replace = [&size, changed_bytes](size_t before, size_t after) {
+    *changed_bytes += before + after;
     size.bytes = size.bytes + after - std::min<uint64_t>(size.bytes, before);
     if (before == 0 && after > 0) ++size.keys;
     if (before > 0 && after == 0 && size.keys > 0) --size.keys;
   };
   for (const kv::Put& put : batch.puts) {
-    const size_t after = CellBytes(put.key, put.value.size());
+    const size_t after = BytesOfPut(put, last_stamp_ + 1);
     bool present = false;
     const bool is_new =
         put.key_stamp_offset >= 0 || CoveredBy(batch, put.key);  // stamps are unique

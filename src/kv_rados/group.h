@@ -76,6 +76,9 @@ class Group {
   bool empty() const { return last_stamp_ == base_stamp_; }
   // Of the part with the group.
   const PartSize& size() const { return size_; }
+  // How many bytes of cells the batches replace, remove and put, as far as known: no count that
+  // sees some of the batches is off by more.
+  uint64_t changed_bytes() const { return changed_bytes_; }
 
   // The operation: the guards, all of which see the state before it; then ranges of keys that go;
   // then the changes that are left in the end. No change is written and deleted again: the range
@@ -111,8 +114,8 @@ class Group {
                                 const std::map<std::string_view, uint64_t>& asked,
                                 bool* present) const;
   // The size after a batch on top of those before it.
-  PartSize SizeWith(const kv::Batch& batch,
-                    const std::map<std::string_view, uint64_t>& asked) const;
+  PartSize SizeWith(const kv::Batch& batch, const std::map<std::string_view, uint64_t>& asked,
+                    uint64_t* changed_bytes) const;
   void Record(std::string_view key, std::optional<std::string_view> value, KeyState state,
               bool once = false);
 
@@ -126,6 +129,7 @@ class Group {
   std::map<std::string_view, Change> changes_;  // since the last range delete that covers the key
   std::deque<std::string> counters_;            // values that stand in no batch
   PartSize size_;
+  uint64_t changed_bytes_ = 0;
 };
 
 }  // namespace stator::kv_rados

@@ -49,6 +49,22 @@ Verdict Join(Group& group, kv::Batch batch, ErrorCode* code = nullptr) {
   return verdict;
 }
 
+TEST(RadosGroup, SizeCountsAKeyAsItStandsWithItsStamp) {
+  const KnownKeys known;
+  // The placeholder's zeros are escaped in the cells; of the stamp only some bytes are.
+  for (const uint64_t base : {uint64_t{0}, uint64_t{10}, uint64_t{0x0304050607080900}}) {
+    Group group(base, known, false);
+    kv::Batch batch = PutOne("q" + std::string(8, '\0') + "a", "text");
+    batch.puts[0].key_stamp_offset = 1;
+    const size_t value_bytes = batch.puts[0].value.size();
+    ASSERT_EQ(Join(group, std::move(batch)), Verdict::kJoined);
+    ASSERT_EQ(group.changes().size(), 1u);
+    const std::string_view key = group.changes().begin()->first;
+    EXPECT_EQ(group.size().bytes, CellBytes(key, value_bytes)) << base;
+    EXPECT_EQ(group.size().unsure, 0u);
+  }
+}
+
 TEST(RadosGroup, UnknownKeysAreGuardedInTheOperation) {
   const KnownKeys known;
   Group group(10, known, false);
@@ -200,7 +216,9 @@ TEST(RadosGroup, SizesAreExactWhereWhatGoesIsKnown) {
       << "counters stay as large as they are";
   kv::Batch stamped = PutOne(std::string(8, 's'));
   stamped.puts[0].key_stamp_offset = 0;
-  EXPECT_EQ(after(stamped), (PartSize{size += bytes("ssssssss", 1), 101, 0}))
+  std::string with_stamp(8, '\0');
+  kv::SetKeyStamp(&with_stamp, 0, group.last_stamp() + 1);
+  EXPECT_EQ(after(stamped), (PartSize{size += bytes(with_stamp, 1), 101, 0}))
       << "a stamp is in no older key";
 
   EXPECT_EQ(after(PutOne("e", "v")), (PartSize{size += bytes("e", 1), 102, bytes("e", 1)}))
@@ -219,6 +237,25 @@ TEST(RadosGroup, SizesAreExactWhereWhatGoesIsKnown) {
   EXPECT_EQ(CellBytes(std::string_view("k\0\1\3", 4), 9),
             StoredCellBytes(KeyCell(std::string_view("k\0\1\3", 4)).size(),
                             StoredValue(kv::ValueOf("v")).size()));
+}
+
+TEST(RadosGroup, ChangedBytesBoundWhatACountSeesOfTheGroup) {
+  KnownKeys known;
+  known["d"] = {.stamp = 4, .bytes = kv::kStampBytes + 500};
+  Group group(10, known, true, {.before = {10'000, 100, 0}});
+  const size_t put = CellBytes("a", kv::kStampBytes + 1);
+  const size_t gone = CellBytes("d", kv::kStampBytes + 500);
+  EXPECT_EQ(Join(group, Guarded(PutOne("a", "v"), "a", 0)), Verdict::kJoined);
+  EXPECT_EQ(group.changed_bytes(), put);
+  kv::Batch batch;
+  batch.deletes = {{kTablet, "d"}};
+  EXPECT_EQ(Join(group, batch), Verdict::kJoined);
+  EXPECT_EQ(group.changed_bytes(), put + gone) << "the batch itself is smaller";
+  EXPECT_EQ(Join(group, Guarded(PutOne("d"), "d", 7)), Verdict::kNextGroup);
+  EXPECT_EQ(group.changed_bytes(), put + gone) << "only of those that join";
+  const uint64_t all = group.size().bytes;
+  EXPECT_EQ(Join(group, DeleteRange("x", "y")), Verdict::kJoined);
+  EXPECT_EQ(group.changed_bytes(), put + gone + all);
 }
 
 TEST(RadosGroup, ATabletThatIsFullTakesOnlyWhatMakesItSmaller) {

@@ -68,18 +68,19 @@ class Fields {
   bool missing_ = false;
 };
 
-Error NewerError(std::string_view what, int version) {
+Error NewerError(std::string_view what, int version, int known) {
   return Error(ErrorCode::kUnavailable,
                fmt::format("{} has format {}, and this Stator knows formats up to {}. Start the "
                            "newer Stator that wrote it.",
-                           what, version, kFormatVersion));
+                           what, version, known));
 }
 
 // A version byte that is not ours: of a newer Stator, or nothing that a Stator ever wrote.
 Status CheckVersionByte(std::string_view bytes, std::string_view what) {
   if (bytes.empty() || bytes[0] <= 0 || bytes[0] > kMaxVersion)
     return CorruptionError(fmt::format("{} is damaged.", what));
-  if (bytes[0] != kVersionByte) return NewerError(what, static_cast<uint8_t>(bytes[0]));
+  if (bytes[0] != kVersionByte)
+    return NewerError(what, static_cast<uint8_t>(bytes[0]), kVersionByte);
   return OkStatus();
 }
 
@@ -133,12 +134,15 @@ std::string_view CommonPrefix(std::string_view begin, std::string_view end) {
 
 }  // namespace
 
-std::string FormatText() { return fmt::format("{}{}", kFormatWord, kFormatVersion); }
+std::string FormatText(const kv::Features& features) {
+  return fmt::format("{}{}", kFormatWord, features.empty() ? kPlainVersion : kFormatVersion);
+}
 
-Status CheckFormat(std::string_view text) {
+Result<kv::Features> ReadFormat(std::string_view format, std::string_view features,
+                                std::span<const std::string_view> known) {
   int version = 0;
-  if (text.starts_with(kFormatWord)) {
-    const std::string_view number = text.substr(kFormatWord.size());
+  if (format.starts_with(kFormatWord)) {
+    const std::string_view number = format.substr(kFormatWord.size());
     const auto [end, error] =
         std::from_chars(number.data(), number.data() + number.size(), version);
     if (error != std::errc() || end != number.data() + number.size()) version = 0;
@@ -146,8 +150,16 @@ Status CheckFormat(std::string_view text) {
   if (version < 1)
     return CorruptionError(
         fmt::format("The object \"{}\" is none that Stator made.", kStoreObject));
-  if (version > kFormatVersion) return NewerError("The store in this pool", version);
-  return OkStatus();
+  if (version > kFormatVersion)
+    return NewerError("The store in this pool", version, kFormatVersion);
+  if (version == kPlainVersion) return kv::Features();
+  ASSIGN_OR_RETURN(kv::Features needed, kv::SplitFeatures(features));
+  if (needed.empty()) {
+    return CorruptionError(fmt::format("The object \"{}\" has lost its attribute \"{}\".",
+                                       kStoreObject, kFeaturesAttribute));
+  }
+  TRY(kv::CheckFeatures("The store in this pool", needed, known));
+  return needed;
 }
 
 std::string TabletName(kv::Tablet tablet) {
@@ -346,10 +358,13 @@ std::string ReverseCell(std::string_view key) {
   return cell;
 }
 
+size_t EscapedBytes(std::string_view key) {
+  return static_cast<size_t>(std::count_if(
+      key.begin(), key.end(), [](char byte) { return static_cast<uint8_t>(byte) <= kEscape; }));
+}
+
 size_t CellBytes(std::string_view key, size_t value_bytes) {
-  const auto escaped = std::count_if(
-      key.begin(), key.end(), [](char byte) { return static_cast<uint8_t>(byte) <= kEscape; });
-  return StoredCellBytes(key.size() + static_cast<size_t>(escaped) + 2, value_bytes + 1);
+  return StoredCellBytes(key.size() + EscapedBytes(key) + 2, value_bytes + 1);
 }
 
 size_t StoredCellBytes(size_t cell_bytes, size_t stored_bytes) {

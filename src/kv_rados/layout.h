@@ -2,7 +2,8 @@
 // Internal to the room.
 //
 //   store object "stator"         xattr "format"   the words "stator-rados", a blank, the version
-//                                                  in decimal
+//                                                  in decimal: 1, or 2 with the next
+//                                 xattr "features" names, separated by blanks (kv/features.h)
 //                                 omap "opened"    the ledger name of the process that opened the
 //                                                  store last, for people
 //                                 omap             name of a tablet -> map entry
@@ -61,18 +62,24 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "kv/engine.h"
+#include "kv/features.h"
 
 namespace stator::kv_rados {
 
-inline constexpr int kFormatVersion = 1;
+// The version of a store that needs no feature (kv/features.h), and of one that needs some: a
+// Stator that knows no features refuses the latter.
+inline constexpr int kPlainVersion = 1;
+inline constexpr int kFormatVersion = 2;
 inline constexpr char kStoreObject[] = "stator";
 inline constexpr char kBulletinObject[] = "bulletin";
 inline constexpr char kFormatAttribute[] = "format";
+inline constexpr char kFeaturesAttribute[] = "features";
 inline constexpr char kHeaderAttribute[] = "header";
 inline constexpr char kStampAttribute[] = "stamp";
 inline constexpr char kSizeAttribute[] = "size";
@@ -84,9 +91,12 @@ inline constexpr char kMarkCell = 'm';
 inline constexpr char kRangeMarkCell = 'n';
 inline constexpr char kAllCopied[] = "l";  // PartHeader::copied, behind all cells of keys
 
-std::string FormatText();
-// kUnavailable for a newer version, kCorruption for anything else that FormatText would not write.
-Status CheckFormat(std::string_view text);
+// The text of kFormatAttribute.
+std::string FormatText(const kv::Features& features = {});
+// Returns the features in the two attributes of the store object. kUnavailable for a newer version
+// or a feature that is not in `known`, kCorruption for texts that no Stator would write.
+Result<kv::Features> ReadFormat(std::string_view format, std::string_view features,
+                                std::span<const std::string_view> known);
 
 std::string TabletName(kv::Tablet tablet);
 std::string PartObject(kv::Tablet tablet, uint32_t part);
@@ -182,6 +192,8 @@ std::string ReverseCell(std::string_view key);
 // What the two cells of a key take, in bytes: from its own bytes and those of its value in the
 // layer above; or from what is stored.
 size_t CellBytes(std::string_view key, size_t value_bytes);
+// How many bytes of a key are escaped in its cells.
+size_t EscapedBytes(std::string_view key);
 size_t StoredCellBytes(size_t cell_bytes, size_t stored_bytes);
 // The key of a cell "k" or "r". kCorruption when it is none.
 Result<std::string> KeyOfCell(std::string_view cell);

@@ -200,10 +200,24 @@ TEST(RadosLayout, Sizes) {
 }
 
 TEST(RadosLayout, FormatAndNames) {
-  EXPECT_TRUE(CheckFormat(FormatText()).ok());
-  EXPECT_EQ(CheckFormat("stator-rados 2").error().code(), ErrorCode::kUnavailable);
+  const std::string_view known[] = {"shapes", "colours"};
+  const auto error = [&](std::string_view format, std::string_view features) {
+    const Result<kv::Features> read = ReadFormat(format, features, known);
+    return read.ok() ? std::optional<Error>() : read.error();
+  };
+  // Versions without features know version 1 alone.
+  EXPECT_EQ(FormatText(), "stator-rados 1");
+  EXPECT_EQ(*ReadFormat(FormatText(), "", known), kv::Features());
+  const kv::Features both = {"shapes", "colours"};
+  EXPECT_EQ(FormatText(both), "stator-rados 2");
+  EXPECT_EQ(*ReadFormat(FormatText(both), kv::JoinFeatures(both), known), both);
+  EXPECT_EQ(error("stator-rados 2", "shapes sounds")->message(),
+            "The store in this pool needs the feature sounds, which this version of Stator does "
+            "not know. Start the newer Stator that wrote it.");
+  EXPECT_EQ(error("stator-rados 2", "")->code(), ErrorCode::kCorruption);
+  EXPECT_EQ(error("stator-rados 3", "")->code(), ErrorCode::kUnavailable);
   for (const char* text : {"", "stator-rados", "stator-rados 0", "stator-rados 1x", "ceph 1"}) {
-    EXPECT_EQ(CheckFormat(text).error().code(), ErrorCode::kCorruption) << text;
+    EXPECT_EQ(error(text, "")->code(), ErrorCode::kCorruption) << text;
   }
   EXPECT_EQ(PartObject({kv::Space::kItems, 255}, 12), "items.000000ff.12");
   EXPECT_EQ(DecodeLedger(EncodeLedger({7, -1}))->time_micros, -1);

@@ -132,7 +132,7 @@ Result<bool> WalkPart(Cluster& cluster, const Part& part, const HeaderPtr& heade
         part.object,
         [&](ReadOp& op) {
           op.GuardAttribute(kHeaderAttribute, header->bytes);
-          op.Range(after, prefix, part.KeysFor(kReadBytes));
+          op.Range(after, prefix, part.KeysFor(cluster.limits().read_bytes));
         },
         &read);
     if (result == -ECANCELED || result == -ENOENT) return false;

@@ -14,10 +14,6 @@ namespace {
 
 using State = PartHeader::State;
 
-constexpr size_t kCopyBytes = 512 << 10;  // at once
-constexpr size_t kKeysAtOnce = 500;
-constexpr size_t kMaxOperationBytes = 16 << 20;  // of values; RADOS takes up to 90 MB
-constexpr size_t kFewKeys = 300;                 // so many may be copied while everybody waits
 constexpr int kMaxRounds = 12;
 
 int64_t Difference(uint64_t a, uint64_t b) { return static_cast<int64_t>(a - b); }
@@ -76,6 +72,7 @@ Result<bool> PartSplit::CarryOn() {
   for (bool claimed = false;;) {
     ASSIGN_OR_RETURN(header_, ReadHeader(cluster_, *parent_));
     const PartHeader& parent = header_->header;
+    gave_up_ = gave_up_ || header_->bytes == giving_up_;  // the answer may have been lost
     if (parent.fence == kv::kDroppedFence ||
         (parent.state != State::kCopying && parent.state != State::kLeaving))
       return true;
@@ -183,7 +180,7 @@ Result<bool> PartSplit::Copy() {
     TRY(Stopped());
     Chunk chunk;
     ASSIGN_OR_RETURN(const bool read,
-                     ReadMoving(true, kCopyBytes, child_header_->header.copied, &chunk));
+                     ReadMoving(true, limits_.copy_bytes, child_header_->header.copied, &chunk));
     if (!read) return false;
     std::vector<std::string> cells, values;
     Amount amount = moved_;
@@ -215,9 +212,10 @@ Result<bool> PartSplit::ReadMoving(bool values, size_t bytes, const std::string&
   const std::string prefix(1, kKeyCell);
   chunk->copied = after.empty() ? prefix : after;
   size_t have = 0;
+  bool full = false;  // an operation takes no more
   // Where nothing moves only a few are read, to find out what to leave out.
-  for (bool inside = !after.empty(); have < bytes;) {
-    const size_t limit = !inside ? 2 : values ? parent_->KeysFor(bytes) : kKeysAtOnce;
+  for (bool inside = !after.empty(); have < bytes && !full;) {
+    const size_t limit = !inside ? 2 : values ? parent_->KeysFor(bytes) : limits_.keys_at_once;
     std::unique_ptr<ReadOp> read;
     const int result = cluster_.Read(
         parent_->object,
@@ -236,7 +234,8 @@ Result<bool> PartSplit::ReadMoving(bool values, size_t bytes, const std::string&
       if (!key.ok()) return status = key.error(), false;
       inside = true;
       if (Moves(space, boundary(), *key)) {
-        if (have > kMaxOperationBytes) return false;  // it goes on with this one
+        full = values && have > limits_.operation_bytes;
+        if (full) return false;  // the next chunk begins with this one
         if (values) parent_->NoteBytes(cell.size() + stored.size());
         chunk->copied = cell;
         chunk->cells.emplace_back(cell, stored);
@@ -252,7 +251,7 @@ Result<bool> PartSplit::ReadMoving(bool values, size_t bytes, const std::string&
       return false;
     });
     TRY(std::move(status));
-    if (!more && have <= kMaxOperationBytes) {
+    if (!more && !full) {
       chunk->copied = kAllCopied;
       return true;
     }
@@ -270,8 +269,8 @@ Result<bool> PartSplit::ReadMarks(Marks* marks) {
         parent_->object,
         [&](ReadOp& op) {
           op.GuardAttribute(kHeaderAttribute, header_->bytes);
-          op.Range(after, std::string(1, kMarkCell), 4 * kKeysAtOnce);
-          op.Range(range_after, std::string(1, kRangeMarkCell), kKeysAtOnce);
+          op.Range(after, std::string(1, kMarkCell), 4 * limits_.keys_at_once);
+          op.Range(range_after, std::string(1, kRangeMarkCell), limits_.keys_at_once);
           op.Attributes();
         },
         &read);
@@ -309,14 +308,14 @@ Result<bool> PartSplit::CatchUp(bool* few) {
   Marks marks;
   ASSIGN_OR_RETURN(const bool read, ReadMarks(&marks));
   if (!read) return false;
-  *few = marks.ranges.empty() && marks.keys.size() <= kFewKeys;
+  *few = marks.ranges.empty() && marks.keys.size() <= limits_.few_keys;
   // What was deleted goes first: what was written after it is marked as well.
   for (const KeyRange& range : marks.ranges) {
     ASSIGN_OR_RETURN(const bool removed, RemoveFromChild(range));
     if (!removed) return false;
   }
-  for (size_t from = 0; from == 0 || from < marks.keys.size(); from += kKeysAtOnce) {
-    const size_t to = std::min(from + kKeysAtOnce, marks.keys.size());
+  for (size_t from = 0; from == 0 || from < marks.keys.size(); from += limits_.keys_at_once) {
+    const size_t to = std::min(from + limits_.keys_at_once, marks.keys.size());
     PartHeader next = child_header_->header;
     uint64_t stamp = 0;
     if (to == marks.keys.size()) {
@@ -346,7 +345,7 @@ Result<bool> PartSplit::RemoveFromChild(const KeyRange& range) {
         child_->object,
         [&](ReadOp& op) {
           op.GuardAttribute(kHeaderAttribute, child_header_->bytes);
-          op.Range(after, prefix, kKeysAtOnce);
+          op.Range(after, prefix, limits_.keys_at_once);
         },
         &read);
     if (result == -ECANCELED) return false;
@@ -404,7 +403,7 @@ Result<bool> PartSplit::CopyAgain(const std::vector<std::string>& keys, PartHead
   }
   size_t bytes = 0;
   for (const auto& [cell, stored] : now) bytes += cell.size() + stored.size();
-  if (bytes > kMaxOperationBytes && keys.size() > 1) {
+  if (bytes > limits_.operation_bytes && keys.size() > 1) {
     const auto middle = keys.begin() + static_cast<std::ptrdiff_t>(keys.size() / 2);
     ASSIGN_OR_RETURN(const bool copied,
                      CopyAgain({keys.begin(), middle}, child_header_->header, 0));
@@ -450,10 +449,12 @@ Result<bool> PartSplit::GiveUp() {
   leaving.routes.end = leaving.boundary;
   leaving.boundary.clear();
   leaving.given = {leaving.given.bytes + moved_.bytes, leaving.given.keys + moved_.keys};
+  leaving.epoch = header_->header.epoch + 1;
+  giving_up_ = EncodeHeader(leaving);
+  moved_at_first_ = moved_;
   ASSIGN_OR_RETURN(const HeaderPtr now,
                    ReplaceHeader(cluster_, *parent_, header_, std::move(leaving)));
   if (now == nullptr) return false;
-  moved_at_first_ = moved_;
   gave_up_ = true;
   TRY(step_(5));
   return true;
@@ -489,7 +490,7 @@ Result<bool> PartSplit::Clean() {
   for (bool first = true; after != kAllCopied; first = false) {
     TRY(Stopped());
     Chunk chunk;
-    ASSIGN_OR_RETURN(const bool read, ReadMoving(false, kKeysAtOnce, after, &chunk));
+    ASSIGN_OR_RETURN(const bool read, ReadMoving(false, limits_.keys_at_once, after, &chunk));
     if (!read) return false;
     after = chunk.copied;
     std::vector<std::string> gone;
@@ -510,15 +511,49 @@ Result<bool> PartSplit::Clean() {
   }
   PartHeader open = header_->header;
   open.state = State::kOpen;
-  if (gave_up_) {
-    // What was copied after the routes were given up.
-    open.given = {Plus(open.given.bytes, Difference(moved_.bytes, moved_at_first_.bytes)),
-                  Plus(open.given.keys, Difference(moved_.keys, moved_at_first_.keys))};
-  }
+  if (!gave_up_) return OpenUnsure(std::move(open));
+  // The child may have got more, or less, after the routes were given up.
+  open.given = {Plus(open.given.bytes, Difference(moved_.bytes, moved_at_first_.bytes)),
+                Plus(open.given.keys, Difference(moved_.keys, moved_at_first_.keys))};
   ASSIGN_OR_RETURN(const HeaderPtr now,
                    ReplaceHeader(cluster_, *parent_, header_, std::move(open)));
   if (now != nullptr) TRY(step_(9));
   return now != nullptr;
+}
+
+// Another process gave the routes up, and only it knew what had been copied by then. So the size is
+// unsure until a writer counts.
+Result<bool> PartSplit::OpenUnsure(PartHeader open) {
+  open.epoch = header_->header.epoch + 1;
+  const std::string bytes = EncodeHeader(open);
+  const int64_t started = cluster_.clock().TicksMicros();
+  while (true) {
+    TRY(Stopped());
+    std::unique_ptr<ReadOp> read;
+    int result = cluster_.Read(
+        parent_->object,
+        [this](ReadOp& op) {
+          op.GuardAttribute(kHeaderAttribute, header_->bytes);
+          op.Attributes();
+        },
+        &read);
+    if (result == -ECANCELED) return false;
+    if (result < 0) return cluster_.ErrorOf(result, parent_->object, false);
+    ASSIGN_OR_RETURN(PartSize size, DecodeSize(read->attribute(kSizeAttribute)));
+    size.unsure += size.bytes;
+    WriteOp op(cluster_.api());
+    op.GuardAttribute(kHeaderAttribute, header_->bytes);
+    op.GuardAttribute(kStampAttribute, read->attribute(kStampAttribute));  // that the size is of
+    op.SetAttribute(kHeaderAttribute, bytes);
+    op.SetAttribute(kSizeAttribute, EncodeSize(size));
+    result = cluster_.Write(parent_->object, op);
+    if (result == 0) break;
+    if (result != -ECANCELED && (result != -ETIMEDOUT || cluster_.PastDeadline(started)))
+      return cluster_.ErrorOf(result, parent_->object, true);
+  }
+  TRY(parent_->Learn(bytes));
+  TRY(step_(9));
+  return true;
 }
 
 }  // namespace stator::kv_rados

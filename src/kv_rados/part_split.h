@@ -47,6 +47,7 @@ class PartSplit {
   PartSplit(Cluster& cluster, TabletMap& map, const std::string& process, PartPtr parent,
             std::function<bool()> go_on, std::function<Status(int step)> step)
       : cluster_(cluster),
+        limits_(cluster.limits()),
         map_(map),
         process_(process),
         parent_(std::move(parent)),
@@ -88,6 +89,7 @@ class PartSplit {
   Result<bool> GiveUp();
   Status Publish();
   Result<bool> Clean();
+  Result<bool> OpenUnsure(PartHeader open);
   Status Stopped() const;
 
   std::string_view boundary() const {
@@ -96,6 +98,7 @@ class PartSplit {
   }
 
   Cluster& cluster_;
+  const Limits& limits_;
   TabletMap& map_;
   const std::string& process_;
   const PartPtr parent_;
@@ -107,6 +110,7 @@ class PartSplit {
   HeaderPtr child_header_;
   Amount moved_;           // what the child has
   Amount moved_at_first_;  // when the routes were given up, by this process
+  std::string giving_up_;  // the parent's header with which this process gave them up, or tried to
   bool gave_up_ = false;
 };
 

@@ -11,17 +11,10 @@
 namespace stator::kv_rados {
 namespace {
 
-// What one operation may hold. RADOS takes up to 90 MB.
-constexpr size_t kMaxGroupBytes = 8 << 20;
-constexpr size_t kMaxGroupBatches = 1000;
-// Keys remembered between groups, of all parts together. One takes about 200 bytes.
-constexpr size_t kMaxKnownKeys = 200'000;
 // A ledger cell that was not written for so long is removed by whoever opens the tablet. A process
 // that wakes up later than half of it to an operation in doubt does not trust a missing cell.
 constexpr int64_t kLedgerKeepMicros = 24 * 3'600'000'000LL;
 constexpr size_t kMaxLedgersSeen = 200;
-// A tablet is counted again when its size may be off by half, if that is more than this.
-constexpr uint64_t kMaxUnsureBytes = 8 << 20;
 constexpr int64_t kCountIntervalMicros = 1'000'000;
 constexpr int64_t kFullIntervalMicros = 1'000'000;  // a full pool is asked after so often
 
@@ -101,7 +94,7 @@ void PartWriter::Enqueue(QueuedBatch batch) {
 }
 
 void PartWriter::NoteUnused(std::string_view key) {
-  if (context_.known_keys >= kMaxKnownKeys) return;
+  if (context_.known_keys >= context_.cluster.limits().known_keys) return;
   known_.emplace(key, KeyState{});  // at whatever stamp
   CountKnown(false);
 }
@@ -143,8 +136,9 @@ void PartWriter::TakeGroup() {
   served_ = 0;
   state_is_fresh_ = counted_for_group_ = in_doubt_ = false;
   size_t bytes = 0;
-  while (!queue_.empty() && batches_.size() < kMaxGroupBatches &&
-         (batches_.empty() || bytes + queue_.front().bytes <= kMaxGroupBytes)) {
+  const Limits& limits = context_.cluster.limits();
+  while (!queue_.empty() && batches_.size() < limits.group_batches &&
+         (batches_.empty() || bytes + queue_.front().bytes <= limits.group_bytes)) {
     bytes += queue_.front().bytes;
     batches_.push_back(std::move(queue_.front()));
     queue_.pop_front();
@@ -303,13 +297,13 @@ PartSize PartWriter::SaidNow() const {
   if (!counted_) return size_;
   return {Minus(size_.bytes + counted_->said.bytes, counted_->amount.bytes),
           Minus(size_.keys + counted_->said.keys, counted_->amount.keys),
-          size_.unsure + counted_->said.unsure};
+          Minus(size_.unsure + counted_->said.unsure, counted_->unsure)};
 }
 
 void PartWriter::Correct() {
   size_ = {Minus(counted_->amount.bytes + size_.bytes, counted_->said.bytes),
            Minus(counted_->amount.keys + size_.keys, counted_->said.keys),
-           Minus(size_.unsure, counted_->said.unsure)};
+           Minus(size_.unsure, counted_->said.unsure) + counted_->unsure};
 }
 
 void PartWriter::Count() {
@@ -325,20 +319,20 @@ void PartWriter::Count() {
       });
 }
 
-// What is written meanwhile may be counted or not, so it is unsure.
+// What groups change meanwhile may be counted or not, so it is unsure. That includes the group that
+// is built now, and one whose outcome stays unknown.
 void PartWriter::CountMeanwhile() {
   const int64_t now = context_.clock.TicksMicros();
   if (counting_ || now < count_not_before_) return;
   count_not_before_ = now + kCountIntervalMicros;
   counting_ = true;
-  written_since_ = 0;
+  changed_since_ = 0;
   UniqueFunction<void()> task = [this, said = SaidNow(), header = header_] {
     context_.strand.Run(
         [this, said, header, amount = CountPart(context_.cluster, *part_, header)]() mutable {
           counting_ = false;
           if (!amount.ok() || !*amount) return;
-          said.unsure = Minus(said.unsure, written_since_);
-          count_ = Counted{said, Together(**amount, header->header.given)};
+          count_ = Counted{said, Together(**amount, header->header.given), changed_since_};
         });
   };
   if (context_.workers.TryPost(task)) {
@@ -366,7 +360,8 @@ void PartWriter::Build() {
     Correct();
   }
   const PartSize has = Without(size_, header.given);
-  if (has.unsure > std::max(kMaxUnsureBytes, has.bytes / 2)) CountMeanwhile();
+  if (has.unsure > std::max(context_.cluster.limits().unsure_bytes, has.bytes / 2))
+    CountMeanwhile();
   group_.emplace(*stamp_, known_, state_is_fresh_,
                  GroupSize{.before = has,
                            .max_bytes = context_.cluster.options().max_tablet_bytes,
@@ -420,6 +415,7 @@ void PartWriter::Build() {
   }
   if (group_->empty()) return EndGroup();
   ++seq_;
+  changed_since_ += group_->changed_bytes();
   first_sent_ = context_.clock.TicksMicros();
   Send();
 }
@@ -589,15 +585,14 @@ void PartWriter::Succeed() {
     ++served_;
     statistics.batches.fetch_add(1, std::memory_order_relaxed);
     statistics.bytes.fetch_add(batch.bytes, std::memory_order_relaxed);
-    written_since_ += batch.bytes;
     context_.finish(batch, batch.stamp);
   }
   EndGroup();
 }
 
 void PartWriter::CountKnown(bool may_forget) {
-  if (may_forget && context_.known_keys - known_counted_ + known_.size() > kMaxKnownKeys)
-    known_ = {};
+  const size_t all = context_.known_keys - known_counted_ + known_.size();
+  if (may_forget && all > context_.cluster.limits().known_keys) known_ = {};
   context_.known_keys = context_.known_keys - known_counted_ + known_.size();
   known_counted_ = known_.size();
 }

@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/executor.h"
 #include "kv_rados/cluster.h"
 #include "kv_rados/group.h"
 #include "kv_rados/line.h"
@@ -77,7 +76,7 @@ struct WriterContext {
   ValueCache& cache;
   const Clock& clock;
   Strand& strand;             // what is written runs there
-  WorkerPool& workers;        // for what waits
+  Workers& workers;           // for what waits
   const std::string process;  // its ledger cells' name
   WriterStatistics& statistics;
   std::optional<Error> full;  // the pool is, as far as is known since full_asked (ticks)
@@ -181,12 +180,13 @@ class PartWriter {
   struct Counted {
     PartSize said;
     Amount amount;
+    uint64_t unsure = 0;  // bytes of groups under way meanwhile, which may be counted or not
   };
   std::optional<Counted> counted_;
   std::optional<Counted> count_;  // the next one, until no group is under way
   bool counting_ = false;
   int64_t count_not_before_ = 0;  // ticks
-  uint64_t written_since_ = 0;    // bytes, since it counts
+  uint64_t changed_since_ = 0;    // bytes that groups have changed, or may have, since it counts
   uint64_t seq_ = 0;              // of the last operation built
   bool ledger_looked_through_ = false;
   std::vector<std::string>

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 
 #include "base/executor.h"
+#include "base/mutex_wait.h"
 
 namespace stator::kv_rados {
 namespace {
@@ -91,15 +91,15 @@ FetchedPtr PointReads::ReadAndWait(const PartPtr& part, const HeaderPtr& header,
     return fetched;
   }
   Mutex mutex;
-  std::condition_variable_any came;
+  Signal came(host_);
   FetchedPtr answer;
   ReadLater(part, header, std::move(cells), [&](FetchedPtr fetched) {
     MutexLock lock(mutex);
     answer = std::move(fetched);
-    came.notify_one();  // under the lock: once it is free, all this may be gone
+    came.NotifyOne();  // under the lock: once it is free, all this may be gone
   });
-  std::unique_lock<Mutex> lock(mutex);
-  came.wait(lock, [&] { return answer != nullptr; });
+  UniqueMutexLock lock(mutex);
+  came.Wait(lock, [&] { return answer != nullptr; });
   return answer;
 }
 
@@ -130,14 +130,15 @@ void PointReads::StandInLine(const PartPtr& part, Queue& queue) {
   if (queue.waiting.empty() || queue.under_way >= kAtOnce) return;
   if (std::exchange(queue.in_line, true)) return;
   line_.Stand(part);
-  if (std::exchange(watch_sleeps_, false)) watch_.notify_one();
+  if (std::exchange(watch_sleeps_, false)) watch_.NotifyOne();
 }
 
 void PointReads::TakeFromLine(int64_t now, Todo* todo) {
   while (!line_.empty()) {
     const auto ticket = window_.Begin(now, queues_.size());
     if (!ticket) return;
-    const PartPtr part = line_.Take(line_.Next([this](const PartPtr& each) REQUIRES(mutex_) {
+    const PartPtr part = line_.Take(line_.Next([this](const PartPtr& each) {
+      AssertHeld(mutex_);
       return queues_[each.get()].waiting.size();
     }));
     Queue& queue = queues_[part.get()];
@@ -230,7 +231,7 @@ void PointReads::Send(const PartPtr& part, Window::Ticket ticket, std::vector<Wa
       [this, part, ticket, together = std::move(together)](const FetchedPtr& fetched) mutable {
         OnFetched(part, ticket, std::move(together), fetched);
         MutexLock lock(mutex_);
-        if (--calls_ == 0) idle_.notify_all();
+        if (--calls_ == 0) idle_.NotifyAll();
       });
 }
 
@@ -252,18 +253,18 @@ void PointReads::OnFetched(const PartPtr& part, Window::Ticket ticket,
 }
 
 void PointReads::StartWatching() {
-  watcher_ = std::thread([this] { Watch(); });
+  watcher_ = Thread(host_, [this] { Watch(); });
 }
 
-void PointReads::Watch() NO_THREAD_SAFETY_ANALYSIS {
-  std::unique_lock<Mutex> lock(mutex_);
+void PointReads::Watch() {
+  UniqueMutexLock lock(mutex_);
   while (!stop_watching_) {
     if (line_.empty()) {
       watch_sleeps_ = true;
-      watch_.wait(lock);
+      watch_.Wait(lock);
       continue;
     }
-    watch_.wait_for(lock, std::chrono::microseconds(Window::kPatienceMicros));
+    watch_.WaitFor(lock, Window::kPatienceMicros);
     lock.unlock();
     GoOn();
     lock.lock();
@@ -272,15 +273,15 @@ void PointReads::Watch() NO_THREAD_SAFETY_ANALYSIS {
 
 void PointReads::Stop() {
   {
-    std::unique_lock<Mutex> lock(mutex_);
-    idle_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS { return calls_ == 0; });
+    UniqueMutexLock lock(mutex_);
+    idle_.Wait(lock, [this]() REQUIRES(mutex_) { return calls_ == 0; });
   }
   {
     MutexLock lock(mutex_);
     stop_watching_ = true;
-    watch_.notify_one();
+    watch_.NotifyOne();
   }
-  if (watcher_.joinable()) watcher_.join();
+  if (watcher_.joinable()) watcher_.Join();
 }
 
 }  // namespace stator::kv_rados

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -14,7 +13,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -73,8 +71,13 @@ class PointReads {
  public:
   // `expired(ticks)`: whether a read that came then has waited long enough; `ticks()`: now.
   PointReads(PointChannel& channel, std::function<int64_t()> ticks,
-             std::function<bool(int64_t)> expired)
-      : channel_(channel), ticks_(std::move(ticks)), expired_(std::move(expired)) {}
+             std::function<bool(int64_t)> expired, Host* host = nullptr)
+      : channel_(channel),
+        ticks_(std::move(ticks)),
+        expired_(std::move(expired)),
+        host_(host),
+        idle_(host),
+        watch_(host) {}
   ~PointReads() { Stop(); }
 
   // Reads cells of a part in one operation. -ECANCELED: the part has another header; -ENOENT: it
@@ -139,19 +142,20 @@ class PointReads {
   PointChannel& channel_;
   const std::function<int64_t()> ticks_;
   const std::function<bool(int64_t)> expired_;
+  Host* const host_;
   std::atomic<uint64_t> operations_ = 0, reads_ = 0;
 
   Mutex mutex_;
-  std::condition_variable_any idle_;
+  Signal idle_;
   // Of parts with operations under way or reads that wait.
   std::unordered_map<const Part*, Queue> queues_ GUARDED_BY(mutex_);
   Line<PartPtr> line_ GUARDED_BY(mutex_);  // parts that wait for the window; each once
   Window window_ GUARDED_BY(mutex_);
   size_t calls_ GUARDED_BY(mutex_) = 0;  // of the channel that have not ended
-  std::condition_variable_any watch_;
+  Signal watch_;
   bool watch_sleeps_ GUARDED_BY(mutex_) = false;
   bool stop_watching_ GUARDED_BY(mutex_) = false;
-  std::thread watcher_;
+  Thread watcher_;
 };
 
 }  // namespace stator::kv_rados

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
 #include <numeric>
 #include <set>
 #include <utility>
 
+#include "base/mutex_wait.h"
 #include "base/random.h"
 #include "kv_rados/bulletin.h"
 #include "kv_rados/cluster.h"
@@ -39,7 +39,7 @@ Error LookOnlyError() {
   return Error(ErrorCode::kUnavailable, "The store was opened to be looked at only.");
 }
 
-class RadosEngine final : public kv::Engine {
+class RadosEngine final : public kv::Engine, public kv::FeatureKeeper {
  public:
   RadosEngine(std::unique_ptr<Cluster> cluster, const std::string& process)
       : bulletin_(*cluster),
@@ -62,8 +62,9 @@ class RadosEngine final : public kv::Engine {
         channel_(*cluster_),
         points_(
             channel_, [this] { return cluster_->clock().TicksMicros(); },
-            [this](int64_t ticks) { return cluster_->PastDeadline(ticks); }),
-        waiters_(kWaiters, kMaxInLine) {
+            [this](int64_t ticks) { return cluster_->PastDeadline(ticks); }, cluster_->host()),
+        later_ended_(cluster_->host()),
+        waiters_(cluster_->host(), kWaiters, kMaxInLine) {
     points_.StartWatching();
   }
   ~RadosEngine() override;
@@ -101,6 +102,11 @@ class RadosEngine final : public kv::Engine {
     if (look_only()) return LookOnlyError();
     return kv_rados::RaiseFence(*cluster_, map_, tablet, fence);
   }
+  Status AddFeature(std::string_view name) override {
+    if (look_only()) return LookOnlyError();
+    return kv_rados::AddFeature(*cluster_, name);
+  }
+  kv::Features RequiredFeatures() const override { return cluster_->format().features(); }
   kv::Bulletin* bulletin() override { return &bulletin_; }
   Status Health() const override { return writer_.Health(); }
   uint64_t ApproximateBytes(kv::Tablet tablet) const override;
@@ -194,11 +200,11 @@ class RadosEngine final : public kv::Engine {
   PointReads points_;
 
   Mutex later_mutex_;
-  std::condition_variable_any later_ended_;
+  Signal later_ended_;
   size_t later_ GUARDED_BY(later_mutex_) = 0;  // without an answer
   // Read ahead and not taken yet: they may outlive the engine.
   const std::shared_ptr<std::atomic<size_t>> aheads_ = std::make_shared<std::atomic<size_t>>(0);
-  WorkerPool waiters_;
+  Workers waiters_;
 };
 
 Error SpanError(std::string_view what) {
@@ -355,19 +361,18 @@ Status RadosEngine::GetEverywhere(kv::Tablet tablet, const Wanted& wanted,
       asked.push_back({std::move(place), nullptr});
     } while (!from.empty() && asked.size() < kPartsAtOnce);
     Mutex mutex;
-    std::condition_variable_any came;
+    Signal came(cluster_->host());
     size_t left = asked.size();
     for (Asked& each : asked) {
       points_.ReadLater(each.place.part, each.place.header, wanted.cells, [&](FetchedPtr fetched) {
         MutexLock lock(mutex);
         each.fetched = std::move(fetched);
-        if (--left == 0)
-          came.notify_one();  // under the lock: once it is free, all this may be gone
+        if (--left == 0) came.NotifyOne();  // under the lock: once it is free, all this may be gone
       });
     }
     {
-      std::unique_lock<Mutex> lock(mutex);
-      came.wait(lock, [&] { return left == 0; });
+      UniqueMutexLock lock(mutex);
+      came.Wait(lock, [&] { return left == 0; });
     }
     for (const Asked& each : asked) {
       if (each.fetched->result >= 0) {
@@ -427,8 +432,8 @@ Status RadosEngine::TakeValues(const Place& place, const Fetched& fetched, const
 
 RadosEngine::~RadosEngine() {
   bulletin_.Stop();
-  std::unique_lock<Mutex> lock(later_mutex_);
-  later_ended_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS { return later_ == 0; });
+  UniqueMutexLock lock(later_mutex_);
+  later_ended_.Wait(lock, [this]() REQUIRES(later_mutex_) { return later_ == 0; });
 }
 
 void RadosEngine::GetLater(kv::Tablet tablet, std::string_view key, GetDone done) {
@@ -510,7 +515,7 @@ void RadosEngine::FinishLater(Later& later, Result<std::optional<std::string>> v
 
 void RadosEngine::EndLater() {
   MutexLock lock(later_mutex_);
-  if (--later_ == 0) later_ended_.notify_all();
+  if (--later_ == 0) later_ended_.NotifyAll();
 }
 
 // ---- the rest -----------------------------------------------------------------------------------
@@ -643,13 +648,20 @@ Status OpenStore(Cluster& cluster, const std::string& process) {
         kStoreObject, [](ReadOp& op) { op.Attributes(); }, &read);
   }
   if (result < 0) return cluster.ErrorOf(result, kStoreObject, false);
-  TRY(CheckFormat(read->attribute(kFormatAttribute)));
+  read.reset();
+  TRY(RereadFormat(cluster));
   if (look_only) return OkStatus();
-  WriteOp opened(cluster.api());
-  opened.GuardAttribute(kFormatAttribute, FormatText());
-  opened.Set("opened", process);
-  result = cluster.Write(kStoreObject, opened);
-  return result < 0 ? Status(cluster.ErrorOf(result, kStoreObject, true)) : OkStatus();
+  while (true) {
+    WriteOp opened(cluster.api());
+    cluster.format().Guard(opened);
+    opened.Set("opened", process);
+    result = cluster.Write(kStoreObject, opened);
+    if (result == 0) return OkStatus();
+    if (result != -ECANCELED) return cluster.ErrorOf(result, kStoreObject, true);
+    // Another process has raised the format since.
+    ASSIGN_OR_RETURN(const bool changed, RereadFormat(cluster));
+    if (!changed) return cluster.ErrorOf(result, kStoreObject, true);
+  }
 }
 
 }  // namespace
@@ -666,12 +678,16 @@ Status SplitPart(kv::Engine& engine, kv::Tablet tablet, std::string_view key) {
 
 Result<std::unique_ptr<kv::Engine>> OpenRados(const RadosOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Cluster> cluster, Cluster::Connect(options));
-  const std::string process = fmt::format("{:016x}{:016x}", SystemSeed(), SystemSeed());
+  return OpenOn(std::move(cluster), fmt::format("{:016x}{:016x}", SystemSeed(), SystemSeed()));
+}
+
+Result<std::unique_ptr<kv::Engine>> OpenOn(std::unique_ptr<Cluster> cluster,
+                                           const std::string& process) {
   if (Status status = OpenStore(*cluster, process); !status.ok()) {
     // Nothing was written but who opened the store, so no outcome is unknown to anybody.
     if (status.error().code() != ErrorCode::kOutcomeUnknown) return status.error();
-    return Error(ErrorCode::kUnavailable,
-                 fmt::format("The OSDs of the pool \"{}\" do not answer.", options.pool));
+    return Error(ErrorCode::kUnavailable, fmt::format("The OSDs of the pool \"{}\" do not answer.",
+                                                      cluster->options().pool));
   }
   return std::unique_ptr<kv::Engine>(std::make_unique<RadosEngine>(std::move(cluster), process));
 }

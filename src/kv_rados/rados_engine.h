@@ -63,6 +63,12 @@ struct RadosOptions {
 // store object is none.
 Result<std::unique_ptr<kv::Engine>> OpenRados(const RadosOptions& options);
 
+class Cluster;
+// Opens the store on a connection that is there, under the name that the process's ledger cells
+// have. OpenRados draws that name at random; a simulation chooses it.
+Result<std::unique_ptr<kv::Engine>> OpenOn(std::unique_ptr<Cluster> cluster,
+                                           const std::string& process);
+
 // For tests and operators, of an engine that OpenRados gave.
 struct PartInfo {
   uint32_t number = 0;

@@ -75,7 +75,7 @@ void RangeCache::Note(const Place& place, Known known) {
   const size_t bytes = BytesOf(entry.front());
   std::list<Entry> gone;
   MutexLock lock(mutex_);
-  const auto take_out = [this, &gone](std::list<Entry>::iterator one) {
+  const auto take_out = [this, &gone](std::list<Entry>::iterator one) REQUIRES(mutex_) {
     bytes_ -= BytesOf(*one);
     index_.erase(one->name);
     gone.splice(gone.begin(), entries_, one);

@@ -18,16 +18,14 @@ Error WouldBlockError() {
   return Error(ErrorCode::kWouldBlock, "More would have to be read from the cluster.");
 }
 
-// The first read of a scan is small if nobody says how far it will go. Each further one is twice as
-// large, up to kReadBytes.
-constexpr size_t kFirstReadBytes = 128 << 10;
-
 // What is left to read of some routes: keys in [begin, end), part by part.
 struct Cursor {
   RouteRange routes;
   std::string begin;
   std::string end;
-  size_t bytes = kFirstReadBytes;
+  // What the next read aims at. The first one is small if the caller does not say how far it will
+  // go. Each further one is twice as large, up to Limits::read_bytes.
+  size_t bytes = 0;
   size_t keys = 0;   // no more at once; 0: no limit
   bool more = true;  // after what was read and not yet visited
 
@@ -202,7 +200,7 @@ Status Scanner::Fill(Cursor* cursor, std::optional<Cursor>* rest) {
     ASSIGN_OR_RETURN(const int result, reverse_ ? ReadReverse(place, &here)
                                                 : ReadForward(place, std::move(early), &here));
     if (result == 0) {
-      here.bytes = std::min(2 * here.bytes, kReadBytes);
+      here.bytes = std::min(2 * here.bytes, cluster_.limits().read_bytes);
       here.keys = 0;
       if (*rest) {
         (*rest)->bytes = here.bytes;
@@ -452,17 +450,19 @@ std::vector<Piece> PiecesOf(const kv::Range& range) {
   return pieces;
 }
 
-Cursor CursorOf(const kv::Range& range, Piece piece) {
+Cursor CursorOf(const kv::Range& range, Piece piece, const Limits& limits) {
   Cursor cursor{.routes = std::move(piece.routes).value_or(RouteRange()),
                 .begin = std::move(piece.begin),
-                .end = std::move(piece.end)};
+                .end = std::move(piece.end),
+                .bytes = limits.first_read_bytes};
   cursor.keys = range.expected_keys;
   // A read cannot be told where to end. Where it could go far beyond it shall not be large.
   const bool bounded = IsBoundedByPrefix(cursor.begin, cursor.end, range.reverse);
   if (range.expected_bytes > 0)
-    cursor.bytes = std::min(range.expected_bytes, bounded ? kReadBytes : kFirstReadBytes);
+    cursor.bytes =
+        std::min(range.expected_bytes, bounded ? limits.read_bytes : limits.first_read_bytes);
   else if (range.expected_keys > 0)
-    cursor.bytes = kReadBytes;
+    cursor.bytes = limits.read_bytes;
   return cursor;
 }
 
@@ -476,7 +476,7 @@ Status ScanParts(Cluster& cluster, TabletMap& map, const kv::Range& range, kv::T
   for (Piece& piece : PiecesOf(range)) {
     const bool ordered = piece.routes.has_value();
     Scanner scanner(cluster, map, range, tier, ordered);
-    Cursor cursor = CursorOf(range, std::move(piece));
+    Cursor cursor = CursorOf(range, std::move(piece), cluster.limits());
     bool go_on = true;
     TRY(ordered ? ScanOrdered(scanner, std::move(cursor), visit, &go_on)
                 : ScanMerged(scanner, std::move(cursor), range.reverse, visit, &go_on));
@@ -490,7 +490,7 @@ bool ReadPartAhead(Cluster& cluster, RangeCache& cache, const kv::Range& range,
                    std::shared_ptr<void> until_taken, kv::Engine::AheadDone& done) {
   std::vector<Piece> pieces = PiecesOf(range);
   if (range.reverse || pieces.size() != 1 || !pieces.front().routes) return false;
-  const Cursor cursor = CursorOf(range, std::move(pieces.front()));
+  const Cursor cursor = CursorOf(range, std::move(pieces.front()), cluster.limits());
   const std::optional<Place> place = locate(cursor.routes.begin);
   if (!place) return false;
   const auto early = std::make_shared<EarlyRead>(cluster.api(), *place);

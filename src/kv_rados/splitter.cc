@@ -3,17 +3,17 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <chrono>
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex_wait.h"
 #include "kv_rados/routing.h"
 #include "kv_rados/split_point.h"
 
 namespace stator::kv_rados {
 namespace {
 
-constexpr std::chrono::milliseconds kLookInterval(500);
+constexpr int64_t kLookIntervalMicros = 500'000;
 // A part that cannot be split, or need not be after all, is considered again after so long; one
 // whose split failed sooner.
 constexpr int64_t kWaitMicros = 60'000'000, kWaitAfterErrorMicros = 2'000'000;
@@ -21,20 +21,29 @@ constexpr int64_t kWaitMicros = 60'000'000, kWaitAfterErrorMicros = 2'000'000;
 }  // namespace
 
 Splitter::Splitter(Cluster& cluster, TabletMap& map, std::string process)
-    : cluster_(cluster), map_(map), process_(std::move(process)), thread_([this] { Run(); }) {}
+    : cluster_(cluster),
+      map_(map),
+      process_(std::move(process)),
+      wake_(cluster.host()),
+      answered_(cluster.host()),
+      thread_(cluster.host(), [this] { Run(); }) {}
 
 void Splitter::Stop() {
   {
     MutexLock lock(mutex_);
     stopping_ = true;
-    wake_.notify_all();
+    wake_.NotifyAll();
   }
-  if (thread_.joinable()) thread_.join();
+  if (thread_.joinable()) thread_.Join();
   MutexLock lock(mutex_);
-  for (const Task& task : std::exchange(tasks_, {})) {
-    if (task.asked != nullptr)
-      task.asked->set_value(Error(ErrorCode::kUnavailable, "The store is closing."));
-  }
+  for (const Task& task : std::exchange(tasks_, {}))
+    Answer(task, Error(ErrorCode::kUnavailable, "The store is closing."));
+}
+
+void Splitter::Answer(const Task& task, Status status) {
+  if (task.asked == nullptr) return;
+  *task.asked = std::move(status);
+  answered_.NotifyAll();
 }
 
 void Splitter::Consider(const PartPtr& part, const PartSize& size) {
@@ -47,23 +56,23 @@ void Splitter::Consider(const PartPtr& part, const PartSize& size) {
   if (stopping_ || again.queued || (!grown && cluster_.clock().TicksMicros() < again.ticks)) return;
   again.queued = true;
   tasks_.push_back({part, {size.bytes, size.keys}, nullptr});
-  wake_.notify_all();
+  wake_.NotifyAll();
 }
 
 void Splitter::Watch(const PartPtr& part) {
   MutexLock lock(mutex_);
   if (watched_.try_emplace(part->object, Watched{part, {}, cluster_.clock().TicksMicros()}).second)
-    wake_.notify_all();
+    wake_.NotifyAll();
 }
 
 void Splitter::Run() {
-  std::unique_lock<Mutex> lock(mutex_);
+  UniqueMutexLock lock(mutex_);
   while (!stopping_) {
-    const auto ready = [this]() NO_THREAD_SAFETY_ANALYSIS { return stopping_ || !tasks_.empty(); };
+    const auto ready = [this]() REQUIRES(mutex_) { return stopping_ || !tasks_.empty(); };
     if (watched_.empty()) {
-      wake_.wait(lock, [&]() NO_THREAD_SAFETY_ANALYSIS { return ready() || !watched_.empty(); });
-    } else {
-      wake_.wait_for(lock, kLookInterval, ready);
+      wake_.Wait(lock, [&]() REQUIRES(mutex_) { return ready() || !watched_.empty(); });
+    } else if (!ready()) {
+      wake_.WaitFor(lock, kLookIntervalMicros);
     }
     if (stopping_) return;
     std::optional<Task> task;
@@ -80,8 +89,10 @@ void Splitter::Run() {
 
 void Splitter::Do(const Task& task) {
   const Result<bool> done = Split(task.part, task.asked != nullptr);
-  if (task.asked != nullptr)
-    return task.asked->set_value(done.ok() ? OkStatus() : Status(done.error()));
+  if (task.asked != nullptr) {
+    MutexLock lock(mutex_);
+    return Answer(task, done.ok() ? OkStatus() : Status(done.error()));
+  }
   if (!done.ok() && !stopping()) {
     LogWarn("a part was not split",
             {{"object", task.part->object}, {"reason", done.error().message()}});
@@ -163,15 +174,13 @@ Status Splitter::SplitNow(kv::Tablet tablet, std::string_view route) {
   ASSIGN_OR_RETURN(const Place place, map_.Locate(tablet, route));
   if (place.part == nullptr)
     return Error(ErrorCode::kUnavailable, "The tablet was never written to.");
-  const auto asked = std::make_shared<std::promise<Status>>();
-  std::future<Status> outcome = asked->get_future();
-  {
-    MutexLock lock(mutex_);
-    if (stopping_) return Error(ErrorCode::kUnavailable, "The store is closing.");
-    tasks_.push_back({place.part, {}, asked});
-    wake_.notify_all();
-  }
-  return outcome.get();
+  const auto asked = std::make_shared<std::optional<Status>>();
+  UniqueMutexLock lock(mutex_);
+  if (stopping_) return Error(ErrorCode::kUnavailable, "The store is closing.");
+  tasks_.push_back({place.part, {}, asked});
+  wake_.NotifyAll();
+  answered_.Wait(lock, [&asked] { return asked->has_value(); });
+  return **asked;
 }
 
 // ---- those of others ----------------------------------------------------------------------------

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
-#include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <thread>
 
 #include "base/mutex.h"
 #include "kv_rados/part_split.h"
@@ -40,8 +38,8 @@ class Splitter {
  private:
   struct Task {
     PartPtr part;
-    Amount told;                                  // how large it is said to be
-    std::shared_ptr<std::promise<Status>> asked;  // null: nobody waits
+    Amount told;                                   // how large it is said to be
+    std::shared_ptr<std::optional<Status>> asked;  // what SplitNow waits for; null: no caller waits
   };
   // When a large part is looked at again.
   struct Again {
@@ -58,6 +56,8 @@ class Splitter {
 
   void Run();
   void Do(const Task& task);
+  // Answers a caller that waits for the task.
+  void Answer(const Task& task, Status status) REQUIRES(mutex_);
   void Look();
   // Whether the split is over. *seen is what shows that something moves.
   Result<bool> IsOver(const Part& part, std::string* seen);
@@ -74,14 +74,14 @@ class Splitter {
   TabletMap& map_;
   const std::string process_;
   mutable Mutex mutex_;
-  std::condition_variable_any wake_;
+  Signal wake_, answered_;
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::deque<Task> tasks_ GUARDED_BY(mutex_);
   std::map<std::string, Again> again_ GUARDED_BY(mutex_);      // by object
   std::map<std::string, Watched> watched_ GUARDED_BY(mutex_);  // by object
 
   std::atomic<uint64_t> splits_ = 0, taken_over_ = 0;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace stator::kv_rados

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <thread>
 
 namespace stator::kv_rados {
 namespace {
 
 constexpr int kMaxRounds = 50;
-constexpr std::chrono::milliseconds kOpeningWait(5), kMaxOpeningWait(50);
+constexpr int64_t kOpeningWaitMicros = 5'000, kMaxOpeningWaitMicros = 50'000;
 
 }  // namespace
 
@@ -22,13 +20,16 @@ Result<std::optional<MapEntry>> ReadMapEntry(Cluster& cluster, kv::Tablet tablet
   const int result = cluster.Read(
       kStoreObject,
       [&](ReadOp& op) {
-        op.GuardAttribute(kFormatAttribute, FormatText());
+        cluster.format().Guard(op);
         keys = op.Keys({&name, 1});
       },
       &read);
   if (result == -ECANCELED) {
-    return Error(ErrorCode::kUnavailable,
-                 "The store was upgraded by a newer Stator while this one ran. Upgrade this one.");
+    const Result<bool> changed = RereadFormat(cluster);
+    if (changed.ok()) return ReadMapEntry(cluster, tablet);
+    return Error(changed.error().code(),
+                 "The store was changed by a newer Stator while this one ran. Upgrade this one. " +
+                     changed.error().message());
   } else if (result < 0) {
     return cluster.ErrorOf(result, kStoreObject, false);
   }
@@ -118,16 +119,19 @@ Status TabletMap::Create(kv::Tablet tablet) {
     return cluster_.ErrorOf(result, object, true);
   }
   const std::string name = TabletName(tablet);
-  WriteOp publish(cluster_.api());
-  publish.GuardAttribute(kFormatAttribute, FormatText());
-  publish.GuardAbsent(name);
-  publish.Set(name, EncodeMapEntry(entry));
-  // Refused by its guards, it lost to another process: the next look tells.
-  if (const int result = cluster_.Write(kStoreObject, publish);
-      result < 0 && result != -ECANCELED) {
-    return cluster_.ErrorOf(result, kStoreObject, true);
+  while (true) {
+    WriteOp publish(cluster_.api());
+    cluster_.format().Guard(publish);
+    publish.GuardAbsent(name);
+    publish.Set(name, EncodeMapEntry(entry));
+    const int result = cluster_.Write(kStoreObject, publish);
+    if (result == 0) return OkStatus();
+    if (result != -ECANCELED) return cluster_.ErrorOf(result, kStoreObject, true);
+    // Either the store needs another feature since, or another process has made the entry: the
+    // next look tells.
+    ASSIGN_OR_RETURN(const bool changed, RereadFormat(cluster_));
+    if (!changed) return OkStatus();
   }
-  return OkStatus();
 }
 
 Result<PartListPtr> TabletMap::PartsOrCreate(kv::Tablet tablet) {
@@ -187,7 +191,7 @@ Result<Place> TabletMap::LocateBelow(kv::Tablet tablet, std::string_view end) {
 
 Result<Place> TabletMap::LocateWhere(kv::Tablet tablet, std::string_view route, bool below) {
   const int64_t started = cluster_.clock().TicksMicros();
-  auto wait = kOpeningWait;
+  int64_t wait_micros = kOpeningWaitMicros;
   for (int round = 0; round < kMaxRounds;) {
     ASSIGN_OR_RETURN(const PartListPtr parts, Parts(tablet));
     if (parts == nullptr) return Place();
@@ -214,8 +218,8 @@ Result<Place> TabletMap::LocateWhere(kv::Tablet tablet, std::string_view route, 
             fmt::format("The split of a part of {} does not come to its end.", TabletName(tablet)));
       }
       part->Forget(header);
-      std::this_thread::sleep_for(wait);
-      wait = std::min(2 * wait, kMaxOpeningWait);
+      cluster_.Sleep(wait_micros);
+      wait_micros = std::min(2 * wait_micros, kMaxOpeningWaitMicros);
     } else if (!has) {
       TRY(Heal(part, header));
       ++round;

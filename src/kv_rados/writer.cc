@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/mutex_wait.h"
 
 namespace stator::kv_rados {
 namespace {
@@ -52,7 +53,8 @@ Writer::Writer(Cluster& cluster, TabletMap& map, ValueCache& cache, std::string 
                Grown grown)
     : cluster_(cluster),
       cache_(cache),
-      workers_(kWorkers, kMaxWaiting),
+      wake_(cluster.host()),
+      workers_(cluster.host(), kWorkers, kMaxWaiting),
       strand_([this] { TakeArrived(); }, [this] { WakeThread(); }),
       context_{.cluster = cluster,
                .map = map,
@@ -66,7 +68,7 @@ Writer::Writer(Cluster& cluster, TabletMap& map, ValueCache& cache, std::string 
                                 Result<uint64_t> outcome) { Finish(queued, std::move(outcome)); },
                .set_health = [this](Status health) { SetHealth(std::move(health)); },
                .grown = std::move(grown)},
-      thread_([this] { Run(); }) {}
+      thread_(cluster.host(), [this] { Run(); }) {}
 
 void Writer::Stop() {
   {
@@ -74,7 +76,7 @@ void Writer::Stop() {
     stopping_ = true;
   }
   WakeThread();
-  if (thread_.joinable()) thread_.join();
+  if (thread_.joinable()) thread_.Join();
   workers_.Stop();
 }
 
@@ -104,14 +106,14 @@ void Writer::NoteUnused(kv::Tablet tablet, std::string_view key) {
 void Writer::WakeThread() {
   MutexLock lock(thread_mutex_);
   woken_ = true;
-  wake_.notify_one();
+  wake_.NotifyOne();
 }
 
 void Writer::LookAt(int64_t ticks) {
   MutexLock lock(thread_mutex_);
   if (look_at_ && *look_at_ <= ticks) return;
   look_at_ = ticks;
-  wake_.notify_one();
+  wake_.NotifyOne();
 }
 
 void Writer::HurryWaiting(bool all) {
@@ -142,19 +144,19 @@ void Writer::ServeLine() {
 
 void Writer::Run() {
   // Once nothing is open only threads that are on their way out of the strand are waited for.
-  constexpr auto kLook = std::chrono::milliseconds(1);
+  constexpr int64_t kLookMicros = 1000;
   while (!ended_.load(std::memory_order_acquire) || !strand_.idle()) {
     {
-      std::unique_lock<Mutex> lock(thread_mutex_);
+      UniqueMutexLock lock(thread_mutex_);
       while (!woken_) {
         if (ended_.load(std::memory_order_acquire)) {
-          wake_.wait_for(lock, kLook);
+          wake_.WaitFor(lock, kLookMicros);
           break;
         }
         if (!look_at_) {
-          wake_.wait(lock);
+          wake_.Wait(lock);
         } else if (const int64_t left = *look_at_ - context_.clock.TicksMicros(); left > 0) {
-          wake_.wait_for(lock, std::chrono::microseconds(left));
+          wake_.WaitFor(lock, left);
         } else {
           look_at_.reset();
           break;

@@ -4,18 +4,14 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "base/executor.h"
 #include "base/mutex.h"
 #include "kv_rados/strand.h"
 #include "kv_rados/tablet_writer.h"
@@ -81,7 +77,7 @@ class Writer {
 
   // Of the thread.
   Mutex thread_mutex_;
-  std::condition_variable_any wake_;
+  Signal wake_;
   bool woken_ GUARDED_BY(thread_mutex_) = false;
   std::optional<int64_t> look_at_ GUARDED_BY(thread_mutex_);  // ticks
 
@@ -98,10 +94,10 @@ class Writer {
   std::atomic<bool> ended_ = false;   // stopping, and nothing is open
   std::atomic<uint64_t> queued_ = 0;  // batches without an outcome
   WriterStatistics statistics_;
-  WorkerPool workers_;
+  Workers workers_;
   Strand strand_;
   WriterContext context_;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace stator::kv_rados

@@ -1,12 +1,13 @@
 #include "kv_rocks/committer.h"
 
 #include <fmt/format.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/executor.h"
 #include "base/log.h"
+#include "base/mutex_wait.h"
 #include "kv_rocks/log_repair.h"
 
 namespace stator::kv_rocks {
@@ -18,6 +19,10 @@ constexpr size_t kMaxGroupBytes = 8 << 20;
 constexpr uint64_t kProbeBytes = 4 << 20;  // the file system is asked at least this often
 constexpr size_t kKeepBufferBytes = 1 << 20;
 constexpr int64_t kResumeIntervalMicros = 100'000;
+// While nothing is written: how often the disk is looked at, so that Health is true, and how often
+// while no writes are taken.
+constexpr auto kIdleProbe = std::chrono::milliseconds(1000);
+constexpr auto kUnhealthyProbe = std::chrono::milliseconds(200);
 
 Error Unavailable(std::string message) {
   return Error(ErrorCode::kUnavailable, std::move(message));
@@ -32,22 +37,28 @@ size_t BatchBytes(const kv::Batch& batch) {
   return bytes + 64 * batch.adds.size();
 }
 
-std::optional<uint64_t> AskFreeBytes(const std::string& path) {
-  struct statvfs stat;
-  if (::statvfs(path.c_str(), &stat) != 0) return std::nullopt;
-  return static_cast<uint64_t>(stat.f_bavail) * stat.f_frsize;
+// Whether the batch deletes, and adds nothing that counts: what it puts are records of the change.
+bool MakesRoom(const kv::Batch& batch) {
+  return (!batch.deletes.empty() || !batch.range_deletes.empty()) &&
+         std::none_of(batch.puts.begin(), batch.puts.end(),
+                      [](const kv::Put& put) { return put.tablet.space == kv::Space::kItems; });
 }
 
 }  // namespace
 
 Committer::Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families,
-                     const RocksOptions& options, ValueCache& cache, uint64_t last_stamp)
+                     const RocksOptions& options, ValueCache& cache, uint64_t last_stamp,
+                     Status read_only)
     : db_(db),
       families_(families),
       options_(options),
       cache_(cache),
+      health_(read_only),
       last_stamp_(last_stamp),
       state_(db, families),
+      space_(options_),
+      mark_(read_only.ok() ? std::make_unique<SyncedMark>(options.path) : nullptr),
+      read_only_(std::move(read_only)),
       published_stamp_(last_stamp),
       thread_([this] { Run(); }) {}
 
@@ -113,11 +124,20 @@ std::vector<Committer::Queued> Committer::TakeGroup() {
 }
 
 void Committer::Run() {
-  std::unique_lock<Mutex> lock(mutex_);
+  UniqueMutexLock lock(mutex_);
   while (true) {
     idle_ = true;
-    wake_.wait(lock, [this]() NO_THREAD_SAFETY_ANALYSIS { return stopping_ || !queue_.empty(); });
+    const auto has_work = [this]() REQUIRES(mutex_) { return stopping_ || !queue_.empty(); };
+    const bool woken = wake_.wait_for(lock, health_.ok() ? kIdleProbe : kUnhealthyProbe, has_work);
     idle_ = false;
+    if (!woken) {
+      lock.unlock();
+      probed_at_ = INT64_MIN / 2;
+      (void)CheckWritable();
+      if (read_only_.ok() && free_) space_.KeepBallast(*free_);
+      lock.lock();
+      continue;
+    }
     if (queue_.empty()) return;
     // The first batch after a pause is seldom alone: the thread that queued it is going through its
     // other connections. On a machine with a core to spare this costs nothing, on one without it
@@ -153,7 +173,7 @@ void Committer::CommitGroup(std::vector<Queued> group) {
       refuse(queued, kv::VoidBatchError());
     } else if (queued.batch.empty()) {
       queued.stamp = stamp;
-    } else if (!writable.ok()) {
+    } else if (!writable.ok() && !MayMakeRoom(queued.batch)) {
       refuse(queued, writable.error());
     } else if (Status check = state_.Check(queued.batch, accepted); !check.ok()) {
       refuse(queued, std::move(check).error());
@@ -269,6 +289,7 @@ Status Committer::WriteGroup() {
   }
   if (status.ok()) {
     published_stamp_.store(last_stamp_, std::memory_order_relaxed);
+    mark_->Write({last_stamp_, options_.sync});
     return OkStatus();
   }
   // The log may end in the middle of the group, and after a failed fsync nobody knows what the disk
@@ -289,12 +310,26 @@ Status Committer::WriteGroup() {
 Status Committer::CheckWritable() {
   if (!read_only_.ok()) return read_only_;
   Status status = CheckFreeSpace();
-  if (status.ok()) status = CheckBackgroundErrors();
+  if (status.ok() || free_ >= kLeastFreeBytes) {
+    stopped_ = CheckBackgroundErrors();
+    if (status.ok()) status = stopped_;
+  }
   if (status.ok() != Health().ok()) {
     if (status.ok()) LogInfo("store takes writes again");
     SetHealth(status);
   }
   return status;
+}
+
+// Whether the batch may go into the space that is kept from others. The ballast goes when that is
+// used up too.
+bool Committer::MayMakeRoom(const kv::Batch& batch) {
+  if (!read_only_.ok() || full_.ok() || !stopped_.ok() || !MakesRoom(batch)) return false;
+  const uint64_t bytes = BatchBytes(batch);
+  if (free_ < kLeastFreeBytes + bytes && space_.GiveUpBallast()) free_ = space_.Free();
+  if (free_ < kLeastFreeBytes + bytes) return false;
+  *free_ -= bytes;  // until the next probe
+  return true;
 }
 
 // A full disk found by the log is an unknown outcome and the end of writing; found here it is a
@@ -305,15 +340,14 @@ Status Committer::CheckFreeSpace() {
     return full_;
   probed_at_ = now;
   bytes_since_probe_ = 0;
-  const std::optional<uint64_t> free =
-      options_.free_bytes ? options_.free_bytes(options_.path) : AskFreeBytes(options_.path);
+  free_ = space_.Free();
   full_ = OkStatus();
-  if (free && *free < options_.reserve_free_bytes) {
+  if (free_ && *free_ < options_.reserve_free_bytes) {
     full_ =
         Unavailable(fmt::format("The disk is full: the file system of {} has {} MB free and Stator "
-                                "keeps {} MB in reserve. Free some space; writes "
-                                "are taken again then.",
-                                options_.path, *free >> 20, options_.reserve_free_bytes >> 20));
+                                "keeps {} MB in reserve. Delete items or tables, or free some "
+                                "space; writes are taken again then.",
+                                options_.path, *free_ >> 20, options_.reserve_free_bytes >> 20));
   }
   return full_;
 }

@@ -10,23 +10,27 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "kv_rocks/disk_space.h"
 #include "kv_rocks/group_state.h"
 #include "kv_rocks/rocks_tuning.h"
+#include "kv_rocks/synced_mark.h"
 #include "kv_rocks/value_cache.h"
 
 namespace stator::kv_rocks {
 
-// Thread-safe. The database, its handles and the cache must outlive it.
+// Thread-safe. The database, its handles and the cache must outlive it. `read_only`: why the
+// database takes no writes, or OK.
 class Committer {
  public:
   Committer(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& families,
-            const RocksOptions& options, ValueCache& cache, uint64_t last_stamp);
+            const RocksOptions& options, ValueCache& cache, uint64_t last_stamp, Status read_only);
   ~Committer() { Stop(); }
 
   // As Engine::Apply.
@@ -52,6 +56,7 @@ class Committer {
   void BeginCacheChanges(const std::vector<const kv::Batch*>& accepted);
   void EndCacheChanges(const std::vector<const kv::Batch*>& accepted, bool written);
   Status CheckWritable();
+  bool MayMakeRoom(const kv::Batch& batch);
   Status CheckFreeSpace();
   Status CheckBackgroundErrors();
   void SetHealth(Status health);
@@ -72,11 +77,15 @@ class Committer {
   // Only the committer's thread touches these.
   uint64_t last_stamp_;
   GroupState state_;
+  const DiskSpace space_;
+  std::unique_ptr<SyncedMark> mark_;  // null if the database takes no writes
   rocksdb::WriteBatch writes_;
   std::vector<bool> was_cached_;            // by put of the group, in order
   std::vector<uint64_t> changed_prefixes_;  // of the group, each once
   Status read_only_;                        // not OK, for good, after a failed write to the log
   Status full_;
+  Status stopped_;                // a flush or compaction failed
+  std::optional<uint64_t> free_;  // at the last probe
   int64_t probed_at_ = INT64_MIN / 2;
   uint64_t bytes_since_probe_ = 0;
   uint64_t background_errors_seen_ = 0;

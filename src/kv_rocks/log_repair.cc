@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +20,8 @@
 #include <vector>
 
 #include "base/log.h"
+#include "kv/fixed_bytes.h"
+#include "kv_rocks/rocks_tuning.h"
 
 namespace stator::kv_rocks {
 namespace {
@@ -30,6 +34,7 @@ namespace {
 constexpr size_t kBlock = 32 << 10;
 constexpr size_t kHeader = 7;
 constexpr size_t kSector = 512;
+constexpr size_t kTailBytes = 64;
 enum FragmentType : uint8_t { kWhole = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
 
 constexpr std::array<uint32_t, 256> MakeCrcTable() {
@@ -167,9 +172,8 @@ Result<bool> CutTornManifest(const std::string& path) {
   return true;
 }
 
-}  // namespace
-
-Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& complaint) {
+// The logs of the store by their numbers.
+std::vector<std::pair<uint64_t, std::string>> ListLogs(const std::string& path) {
   std::vector<std::pair<uint64_t, std::string>> logs;
   std::error_code error;
   for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
@@ -183,6 +187,88 @@ Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& 
     logs.emplace_back(number, it->path().string());
   }
   std::sort(logs.begin(), logs.end());
+  return logs;
+}
+
+// A file as bytes in memory that the system can take back.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& file) {
+    const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    struct stat stat;
+    if (::fstat(fd, &stat) == 0 && stat.st_size > 0) {
+      void* const at =
+          ::mmap(nullptr, static_cast<size_t>(stat.st_size), PROT_READ, MAP_SHARED, fd, 0);
+      if (at != MAP_FAILED)
+        bytes_ = {static_cast<const char*>(at), static_cast<size_t>(stat.st_size)};
+    }
+    ::close(fd);
+  }
+  ~MappedFile() {
+    if (!bytes_.empty()) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  std::string_view bytes_;
+};
+
+// The end of a record of the committer (WriteGroup) in RocksDB's form of a batch: a put of the last
+// stamp (01 length key length value), then log data (03 length 'ff').
+std::optional<uint64_t> StampAtEnd(std::string_view record) {
+  std::string before("\x01");
+  before.push_back(static_cast<char>(kLastStampKey.size()));
+  before.append(kLastStampKey).push_back(sizeof(uint64_t));
+  const std::string after = std::string("\x03\x01") + kEndMark;
+  const size_t size = before.size() + sizeof(uint64_t) + after.size();
+  if (record.size() < size) return std::nullopt;
+  const std::string_view end = record.substr(record.size() - size);
+  if (!end.starts_with(before) || !end.ends_with(after)) return std::nullopt;
+  return kv::LoadLittle64(end.data() + before.size());
+}
+
+// The stamp of the last whole record of a log.
+std::optional<uint64_t> LastStampIn(std::string_view log) {
+  std::optional<uint64_t> last;
+  std::string tail;  // the last bytes of the record, whose end may be in several fragments
+  for (size_t at = 0; at < log.size();) {
+    const size_t block_end = BlockEnd(log, at);
+    if (at + kHeader > block_end) {
+      at = block_end;
+      continue;
+    }
+    uint16_t length;
+    std::memcpy(&length, log.data() + at + 4, sizeof length);
+    const auto type = static_cast<uint8_t>(log[at + 6]);
+    if (type < kWhole || type > kLast || at + kHeader + length > block_end) break;
+    if (type == kWhole || type == kFirst) tail.clear();
+    const std::string_view data = log.substr(at + kHeader, length);
+    tail.append(data.substr(data.size() - std::min<size_t>(data.size(), kTailBytes)));
+    if (tail.size() > kTailBytes) tail.erase(0, tail.size() - kTailBytes);
+    if (type == kWhole || type == kLast) {
+      if (const std::optional<uint64_t> stamp = StampAtEnd(tail)) last = stamp;
+    }
+    at += kHeader + length;
+  }
+  return last;
+}
+
+}  // namespace
+
+uint64_t LastStampInLogs(const std::string& path) {
+  std::vector<std::pair<uint64_t, std::string>> logs = ListLogs(path);
+  for (; !logs.empty(); logs.pop_back()) {
+    const MappedFile log(logs.back().second);
+    if (const std::optional<uint64_t> stamp = LastStampIn(log.bytes())) return *stamp;
+  }
+  return 0;
+}
+
+Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& complaint) {
+  std::vector<std::pair<uint64_t, std::string>> logs = ListLogs(path);
   // A start that the power cut too leaves a new log without a record behind the torn one.
   while (logs.size() > 1 && AllZero(ReadFile(logs.back().second))) logs.pop_back();
   for (const auto& [number, file] : logs) {

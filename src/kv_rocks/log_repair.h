@@ -21,4 +21,8 @@ Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& 
 
 inline constexpr char kEndMark[] = "\xff";
 
+// Returns the stamp of the last group that stands whole in the logs of the store in `path`; 0: the
+// logs hold none. Reads no checksums: RocksDB does.
+uint64_t LastStampInLogs(const std::string& path);
+
 }  // namespace stator::kv_rocks

@@ -2,31 +2,107 @@
 
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/snapshot.h>
 #include <rocksdb/utilities/checkpoint.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <thread>
+#include <utility>
 
+#include "base/log.h"
+#include "base/mutex.h"
+#include "kv/features.h"
+#include "kv/pin.h"
+#include "kv/reclaim.h"
 #include "kv_rocks/committer.h"
+#include "kv_rocks/disk_space.h"
 #include "kv_rocks/log_repair.h"
 #include "kv_rocks/rocks_tuning.h"
 #include "kv_rocks/store_directory.h"
+#include "kv_rocks/synced_mark.h"
 
 namespace stator::kv_rocks {
 namespace {
 
-class RocksEngine final : public kv::Engine {
+// A range at a snapshot. Each stretch has an iterator of its own, because an iterator keeps
+// memtables and files that a snapshot does not.
+class PinnedRange final : public kv::PinnedRange {
+ public:
+  PinnedRange(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family, const kv::Range& range)
+      : db_(db), family_(family), snapshot_(db) {
+    char room[kTabletBytes];
+    next_ = PrefixedKey(range.tablet.id, range.begin).view();
+    end_ = range.end.empty() ? PrefixedKey::TabletEnd(range.tablet.id, room)
+                             : PrefixedKey(range.tablet.id, range.end).view();
+  }
+
+  Result<bool> Next(Visit visit) override {
+    TRY(failed_);
+    if (next_ >= end_) return false;
+    const rocksdb::Slice lower(next_);
+    const rocksdb::Slice upper(end_);
+    rocksdb::ReadOptions options;
+    options.snapshot = snapshot_.snapshot();
+    options.iterate_lower_bound = &lower;
+    options.iterate_upper_bound = &upper;
+    options.total_order_seek = true;
+    options.fill_cache = false;  // what clients read stays in memory
+    options.readahead_size = kReadAheadBytes;
+    const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(options, family_));
+    size_t bytes = 0;
+    for (it->Seek(lower); it->Valid(); it->Next()) {
+      const std::string_view key = ToView(it->key());
+      const std::string_view value = ToView(it->value());
+      if (bytes >= kStretchBytes) {
+        std::string next(key);
+        next_ = std::move(next);
+        return true;
+      }
+      bytes += key.size() + value.size();
+      failed_ = visit(key.substr(kTabletBytes), value);
+      TRY(failed_);
+    }
+    if (!it->status().ok()) failed_ = ReadError(it->status());
+    TRY(failed_);
+    next_ = end_;
+    return false;
+  }
+
+ private:
+  static constexpr size_t kStretchBytes = 4 << 20;
+  static constexpr size_t kReadAheadBytes = 1 << 20;
+
+  rocksdb::DB* const db_;
+  rocksdb::ColumnFamilyHandle* const family_;
+  rocksdb::ManagedSnapshot snapshot_;
+  std::string next_;  // this and the next: with the tablet in front
+  std::string end_;
+  Status failed_ = OkStatus();
+};
+
+class RocksEngine final : public kv::Engine,
+                          public kv::FeatureKeeper,
+                          public kv::Pinner,
+                          public kv::Reclaimer {
  public:
   RocksEngine(const RocksOptions& options, Tuning tuning, std::unique_ptr<rocksdb::DB> db,
-              std::vector<rocksdb::ColumnFamilyHandle*> families, uint64_t last_stamp)
-      : tuning_(std::move(tuning)),
+              std::vector<rocksdb::ColumnFamilyHandle*> families, uint64_t last_stamp,
+              kv::Features features, Status read_only, std::shared_ptr<rocksdb::FileLock> lock)
+      : options_(options),
+        lock_(std::move(lock)),
+        features_(std::move(features)),
+        tuning_(std::move(tuning)),
         families_(std::move(families)),
         db_(std::move(db)),
         cache_(tuning_.value_cache_bytes, tuning_.items_prefix_bytes),
-        committer_(db_.get(), families_, options, cache_, last_stamp) {}
+        committer_(db_.get(), families_, options, cache_, last_stamp, std::move(read_only)) {}
 
   ~RocksEngine() override {
     committer_.Stop();
@@ -169,8 +245,22 @@ class RocksEngine final : public kv::Engine {
   std::map<std::string, double> Statistics() const override;
   Status Checkpoint(const std::string& directory) override;
 
+  Result<uint64_t> Reclaim(kv::Tablet tablet, std::atomic<bool>* stop) override;
+
+  Result<std::unique_ptr<kv::PinnedRange>> Pin(const kv::Range& range) override {
+    return std::unique_ptr<kv::PinnedRange>(
+        std::make_unique<PinnedRange>(db_.get(), Family(range.tablet), range));
+  }
+
+  Status AddFeature(std::string_view name) override;
+  kv::Features RequiredFeatures() const override {
+    MutexLock lock(features_mutex_);
+    return features_;
+  }
+
  private:
   static constexpr size_t kEntriesAhead = 3;
+  static constexpr auto kSnapshotPoll = std::chrono::milliseconds(10);
   static void VisitCached(const CachedRange& cached, std::string_view begin, std::string_view end,
                           bool reverse,
                           FunctionRef<bool(std::string_view key, std::string_view value)> visit) {
@@ -218,16 +308,22 @@ class RocksEngine final : public kv::Engine {
     return families_[FamilyIndex(tablet.space)];
   }
 
+  const RocksOptions options_;
+  const std::shared_ptr<rocksdb::FileLock> lock_;  // null if RocksDB has it
+  mutable Mutex features_mutex_;                   // held while FORMAT is written
+  kv::Features features_ GUARDED_BY(features_mutex_);
   const Tuning tuning_;
   const std::vector<rocksdb::ColumnFamilyHandle*> families_;
   const std::unique_ptr<rocksdb::DB> db_;
   ValueCache cache_;
+  std::atomic<uint64_t> reclaimed_bytes_ = 0;  // in files that were dropped whole
   Committer committer_;
 };
 
 std::map<std::string, double> RocksEngine::Statistics() const {
   std::map<std::string, double> statistics;
   committer_.AddStatistics(&statistics);
+  statistics["kv_reclaimed_bytes"] = static_cast<double>(reclaimed_bytes_.load());
   statistics["kv_value_cache_bytes"] = static_cast<double>(cache_.bytes());
   statistics["kv_value_cache_hits"] = static_cast<double>(cache_.hits());
   statistics["kv_value_cache_misses"] = static_cast<double>(cache_.misses());
@@ -281,7 +377,84 @@ Status RocksEngine::Checkpoint(const std::string& directory) {
                  fmt::format("Cannot copy the store to {}: {}.", directory, status.ToString()));
   }
   // Last, so that an unfinished copy is no store.
-  return WriteFormat(directory);
+  return WriteFormat(directory, RequiredFeatures());
+}
+
+std::vector<std::string_view> KnownFeatures(const RocksOptions& options) {
+  if (options.known_features) return *options.known_features;
+  const auto known = kv::KnownFeatures();
+  return {known.begin(), known.end()};
+}
+
+// RocksDB keeps deleted keys until it compacts the files that have them, which it does for size
+// alone. Files with nothing but keys of the tablet are dropped without being read; what stands in
+// files beside others' keys is compacted.
+Result<uint64_t> RocksEngine::Reclaim(kv::Tablet tablet, std::atomic<bool>* stop) {
+  const auto failed = [this](const rocksdb::Status& status) {
+    return Error(ErrorCode::kUnavailable, fmt::format("The store in {} cannot give space back: {}.",
+                                                      options_.path, status.ToString()));
+  };
+  char end_room[kTabletBytes];
+  const PrefixedKey first(tablet.id, {});
+  const rocksdb::Slice begin = first.slice();
+  const rocksdb::Slice end = ToSlice(PrefixedKey::TabletEnd(tablet.id, end_room));
+  rocksdb::ColumnFamilyHandle* const family = Family(tablet);
+
+  // Dropping a file may drop a tombstone and leave, in a file below, what it hid. A new one is
+  // above all files that can be dropped.
+  kv::Batch batch;
+  batch.range_deletes.push_back({tablet, "", ""});
+  if (const Result<uint64_t> deleted = kv::ApplyAndWait(*this, std::move(batch)); !deleted.ok())
+    return deleted.error();
+
+  // A snapshot does not keep files from being dropped, as an iterator does.
+  const uint64_t deleted_at = db_->GetLatestSequenceNumber();
+  for (uint64_t oldest = 0;
+       db_->GetIntProperty(rocksdb::DB::Properties::kOldestSnapshotSequence, &oldest) &&
+       oldest != 0 && oldest < deleted_at;) {
+    if (*stop) return Error(ErrorCode::kUnavailable, "The store is closing.");
+    std::this_thread::sleep_for(kSnapshotPoll);
+  }
+
+  const auto size_of_files = [&]() -> uint64_t {
+    const rocksdb::Range range(begin, end);
+    rocksdb::SizeApproximationOptions options;
+    options.include_memtables = false;
+    uint64_t bytes = 0;
+    return db_->GetApproximateSizes(options, family, &range, 1, &bytes).ok() ? bytes : 0;
+  };
+  const uint64_t before = size_of_files();
+  rocksdb::Status status = rocksdb::DeleteFilesInRange(db_.get(), family, &begin, &end, false);
+  if (!status.ok()) return failed(status);
+  const uint64_t after = size_of_files();
+  const uint64_t freed = before - std::min(after, before);
+  reclaimed_bytes_.fetch_add(freed, std::memory_order_relaxed);
+
+  // A compaction writes the memtable first. On a full disk there may be room for that all the same,
+  // and what it gives back is the way out: files of the first level are never dropped.
+  if (Status health = committer_.Health(); !health.ok()) {
+    uint64_t memtables = 0;
+    db_->GetIntProperty(family, rocksdb::DB::Properties::kCurSizeAllMemTables, &memtables);
+    if (DiskSpace(options_).Free() < memtables + kLeastFreeBytes) return std::move(health).error();
+  }
+  rocksdb::CompactRangeOptions compaction;
+  compaction.exclusive_manual_compaction = false;
+  compaction.canceled = stop;
+  status = db_->CompactRange(compaction, family, &begin, &end);
+  if (!status.ok()) return failed(status);
+  return freed;
+}
+
+Status RocksEngine::AddFeature(std::string_view name) {
+  if (!kv::CheckFeatures("", {std::string(name)}, KnownFeatures(options_)).ok())
+    return InternalError(fmt::format("The feature {} is not in kv/features.cc.", name));
+  MutexLock lock(features_mutex_);
+  if (features_.find(name) != features_.end()) return OkStatus();
+  kv::Features features = features_;
+  features.emplace(name);
+  TRY(WriteFormat(options_.path, features));
+  features_ = std::move(features);
+  return OkStatus();
 }
 
 Error OpenError(const RocksOptions& options, const rocksdb::Status& status) {
@@ -338,30 +511,145 @@ Result<uint64_t> ReadLastStamp(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* fam
   return kv::LoadLittle64(value.data());
 }
 
-}  // namespace
-
-Result<std::unique_ptr<kv::Engine>> OpenRocks(const RocksOptions& options) {
-  TRY(PrepareDirectory(options.path));
-  Tuning tuning = MakeTuning(options);
+// An open database, closed with the object.
+struct OpenDb {
+  OpenDb() = default;
+  OpenDb(OpenDb&& other) noexcept
+      : db(std::move(other.db)),
+        families(std::exchange(other.families, {})),
+        last_stamp(other.last_stamp) {}
+  ~OpenDb() {
+    if (db == nullptr) return;
+    for (rocksdb::ColumnFamilyHandle* family : families) db->DestroyColumnFamilyHandle(family);
+    db->Close().PermitUncheckedError();
+  }
+  std::unique_ptr<rocksdb::DB> db;
   std::vector<rocksdb::ColumnFamilyHandle*> families;
+  uint64_t last_stamp = 0;
+};
+
+// Opens the database without changing a file: its logs are read into memory.
+Result<OpenDb> OpenToRead(const RocksOptions& options, const Tuning& tuning) {
+  OpenDb open;
   rocksdb::DB* opened = nullptr;
-  rocksdb::Status status = OpenOrCreate(tuning, options.path, &families, &opened);
+  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(
+      tuning.db, options.path, tuning.families, &open.families, &opened);
+  if (!status.ok()) return OpenError(options, status);
+  open.db.reset(opened);
+  ASSIGN_OR_RETURN(open.last_stamp, ReadLastStamp(opened, open.families[0]));
+  return open;
+}
+
+Result<OpenDb> OpenToWrite(const RocksOptions& options, const Tuning& tuning) {
+  OpenDb open;
+  rocksdb::DB* opened = nullptr;
+  rocksdb::Status status = OpenOrCreate(tuning, options.path, &open.families, &opened);
   // At most once for the newest log and once for the manifest.
   for (int repairs = 0; status.IsCorruption() && repairs < 2; ++repairs) {
     ASSIGN_OR_RETURN(const bool repaired,
                      CutTornTail(options.path, options.sync, status.ToString()));
     if (!repaired) break;
-    status = OpenOrCreate(tuning, options.path, &families, &opened);
+    status = OpenOrCreate(tuning, options.path, &open.families, &opened);
   }
   if (!status.ok()) return OpenError(options, status);
-  std::unique_ptr<rocksdb::DB> db(opened);
-  Result<uint64_t> last_stamp = ReadLastStamp(db.get(), families[0]);
-  if (!last_stamp.ok()) {
-    for (rocksdb::ColumnFamilyHandle* family : families) db->DestroyColumnFamilyHandle(family);
-    return std::move(last_stamp).error();
+  open.db.reset(opened);
+  ASSIGN_OR_RETURN(open.last_stamp, ReadLastStamp(opened, open.families[0]));
+  return open;
+}
+
+Status StoreLastStamp(const OpenDb& open, uint64_t last_stamp) {
+  char stamp[sizeof(uint64_t)];
+  kv::StoreLittle64(stamp, last_stamp);
+  rocksdb::WriteBatch batch;
+  batch.Put(open.families[0], ToSlice(kLastStampKey), rocksdb::Slice(stamp, sizeof stamp));
+  batch.PutLogData(kEndMark);
+  rocksdb::WriteOptions how;
+  how.sync = true;
+  const rocksdb::Status status = open.db->Write(how, &batch);
+  if (status.ok()) return OkStatus();
+  return Error(ErrorCode::kUnavailable,
+               fmt::format("The log of the store cannot be written: {}.", status.ToString()));
+}
+
+Error LostWrites(const RocksOptions& options, const SyncedMark::Content& mark,
+                 uint64_t last_stamp) {
+  return CorruptionError(fmt::format(
+      "The store in {} has lost the last {} writes that were acknowledged: its log ends at write "
+      "{}, and write {} was synced. A file of the log (*.log) is missing or was cut. Bring it "
+      "back, "
+      "or restore the directory from a backup; to go on without these writes start once with "
+      "--accept-lost-writes.",
+      options.path, mark.stamp - last_stamp, last_stamp, mark.stamp));
+}
+
+// Keeps other processes out, as RocksDB does in a store that it writes.
+Result<std::shared_ptr<rocksdb::FileLock>> LockStore(const RocksOptions& options) {
+  rocksdb::Env* const env = rocksdb::Env::Default();
+  rocksdb::FileLock* lock = nullptr;
+  const rocksdb::Status status = env->LockFile(options.path + "/LOCK", &lock);
+  if (!status.ok()) return OpenError(options, status);
+  return std::shared_ptr<rocksdb::FileLock>(
+      lock, [env](rocksdb::FileLock* held) { env->UnlockFile(held).PermitUncheckedError(); });
+}
+
+// Looks for lost writes before RocksDB changes a file, so that a log that turns up can still be
+// brought back. Reads the logs twice only where they end before the mark, which they do when their
+// writes are in tables already.
+Status CheckLog(const RocksOptions& options, const std::optional<SyncedMark::Content>& mark) {
+  if (!mark || !mark->synced || options.accept_lost_writes) return OkStatus();
+  if (LastStampInLogs(options.path) >= mark->stamp) return OkStatus();
+  const Tuning tuning = MakeTuning(options);  // the database uses it
+  const Result<OpenDb> looked = OpenToRead(options, tuning);
+  // Whatever is wrong with it, OpenToWrite repairs or names it.
+  if (!looked.ok() || looked->last_stamp >= mark->stamp) return OkStatus();
+  return LostWrites(options, *mark, looked->last_stamp);
+}
+
+// OK, or why the store cannot be opened to be written: RocksDB aborts the process if the disk is
+// full when it opens a store.
+Status CheckRoom(const RocksOptions& options) {
+  const DiskSpace space(options);
+  const uint64_t need = DiskSpace::NeedOfStart(options.path);
+  std::optional<uint64_t> free = space.Free();
+  if (free && *free < need && space.GiveUpBallast()) free = space.Free();
+  if (!free || *free >= need) return OkStatus();
+  return Error(
+      ErrorCode::kUnavailable,
+      fmt::format("The disk is full: the file system of {} has {} MB free, and the store needs {} "
+                  "MB to be opened for writing. Free some space, then restart the server.",
+                  options.path, *free >> 20, (need >> 20) + 1));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<kv::Engine>> OpenRocks(const RocksOptions& options) {
+  ASSIGN_OR_RETURN(kv::Features features, PrepareDirectory(options.path, KnownFeatures(options)));
+  ASSIGN_OR_RETURN(std::shared_ptr<rocksdb::FileLock> lock, LockStore(options));
+  const std::optional<SyncedMark::Content> mark = SyncedMark::Read(options.path);
+  TRY(CheckLog(options, mark));
+  Tuning tuning = MakeTuning(options);
+  Status read_only = CheckRoom(options);
+  // Only a store that is there can be read.
+  std::error_code error;
+  if (!read_only.ok() && !std::filesystem::exists(options.path + "/CURRENT", error))
+    return std::move(read_only).error();
+  // RocksDB locks a store that it writes itself.
+  if (read_only.ok()) lock.reset();
+  ASSIGN_OR_RETURN(OpenDb open,
+                   read_only.ok() ? OpenToWrite(options, tuning) : OpenToRead(options, tuning));
+  uint64_t last_stamp = open.last_stamp;
+  if (mark && last_stamp < mark->stamp) {
+    if (mark->synced && !options.accept_lost_writes) return LostWrites(options, *mark, last_stamp);
+    LogWarn(mark->synced ? "lost_writes_accepted" : "lost_writes",
+            {{"writes", mark->stamp - last_stamp}, {"last_stamp", last_stamp}});
+    // Their stamps are not used again, and the next start finds what the mark says.
+    last_stamp = mark->stamp;
+    if (read_only.ok()) TRY(StoreLastStamp(open, last_stamp));
   }
+  std::vector<rocksdb::ColumnFamilyHandle*> families = std::exchange(open.families, {});
   return std::unique_ptr<kv::Engine>(std::make_unique<RocksEngine>(
-      options, std::move(tuning), std::move(db), std::move(families), *last_stamp));
+      options, std::move(tuning), std::move(open.db), std::move(families), last_stamp,
+      std::move(features), std::move(read_only), std::move(lock)));
 }
 
 }  // namespace stator::kv_rocks

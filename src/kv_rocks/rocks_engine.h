@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "kv/engine.h"
@@ -28,22 +30,32 @@ struct RocksOptions {
   // partition key value do): filters for these prefixes spare such a read the files that hold none
   // of them. 0: no such filters.
   size_t items_prefix_bytes = 0;
-  // While the file system of `path` has less free than this, writes are refused and the store stays
-  // whole.
+  // While the file system of `path` has less free than this, writes are refused, except those that
+  // make room: batches that delete and put no value in Space::kItems.
   uint64_t reserve_free_bytes = 64ull << 20;
+  // A file of this size is kept beside the store and given up when there is no room for a write
+  // that makes some, or for a start. 0: none.
+  uint64_t ballast_bytes = 0;
   int64_t free_bytes_interval_micros = 100'000;  // at most this often is the file system asked
+  // Opens a store whose log has lost writes that were acknowledged, and goes on without them.
+  bool accept_lost_writes = false;
 
   // For tests. Free bytes of the file system of a path (nullopt: unknown); null: ask the operating
   // system.
   std::function<std::optional<uint64_t>(const std::string& path)> free_bytes;
   // For tests; not owned. Null: the default one.
   rocksdb::Env* env = nullptr;
+  // For tests; the views are not owned. The features that this version of Stator knows.
+  std::optional<std::vector<std::string_view>> known_features;
 };
 
 // Opens or creates the store in options.path. The engine is atomic_across_tablets, exclusive and
-// durable. kUnavailable with a sentence for people: another process has it open, the directory
-// holds something else, the store is of a newer format. kCorruption: the store is damaged; the
-// message names the file.
+// durable. On a full disk it opens a store to be read only: Health says so.
+//
+// kUnavailable with a sentence for people: another process has it open, the directory holds
+// something else, the store is of a newer format or needs an unknown feature. kCorruption: the
+// store is damaged; the message names the file. Also if its log ends before the last write that was
+// acknowledged after fsync, unless accept_lost_writes.
 Result<std::unique_ptr<kv::Engine>> OpenRocks(const RocksOptions& options);
 
 }  // namespace stator::kv_rocks

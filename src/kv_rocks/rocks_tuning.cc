@@ -9,12 +9,16 @@
 #include <rocksdb/write_buffer_manager.h>
 
 #include <algorithm>
+#include <memory>
 #include <thread>
+
+#include "kv_rocks/spare_descriptors.h"
 
 namespace stator::kv_rocks {
 namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
+constexpr uint64_t kLogRewriteSeconds = 24 * 3600;
 
 rocksdb::CompressionType BestFastCompression() {
   for (rocksdb::CompressionType type : rocksdb::GetSupportedCompressions()) {
@@ -60,7 +64,8 @@ Tuning MakeTuning(const RocksOptions& options) {
   tuning.cache = rocksdb::NewLRUCache(cache);
 
   rocksdb::DBOptions& db = tuning.db;
-  if (options.env != nullptr) db.env = options.env;
+  if (options.env == nullptr) tuning.env = MakeEnvWithSpares();
+  db.env = options.env != nullptr ? options.env : tuning.env.get();
   db.create_if_missing = true;
   db.create_missing_column_families = true;
   db.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(memtables, tuning.cache);
@@ -111,6 +116,9 @@ Tuning MakeTuning(const RocksOptions& options) {
     const bool large = i == FamilyIndex(kv::Space::kItems) || i == FamilyIndex(kv::Space::kLog);
     mine.write_buffer_size = large ? std::clamp(budget / 4, kMiB, 64 * kMiB) : kMiB;
     mine.arena_block_size = large ? 256 << 10 : 16 << 10;
+    // Ranges that were deleted (trimmed streams, expired tokens) keep their space until a
+    // compaction meets them, which in a log that rests nothing else begins.
+    if (i == FamilyIndex(kv::Space::kLog)) mine.periodic_compaction_seconds = kLogRewriteSeconds;
     if (!large) mine.memtable_prefix_bloom_size_ratio = 0;
     if (i == FamilyIndex(kv::Space::kItems) && options.items_prefix_bytes > 0) {
       tuning.items_prefix_bytes = kTabletBytes + options.items_prefix_bytes;

@@ -32,6 +32,7 @@ inline constexpr std::string_view kLastStampKey = "last_stamp";
 inline constexpr size_t kTabletBytes = 4;
 
 struct Tuning {
+  std::shared_ptr<rocksdb::Env> env;  // of `db`, unless the options name one
   rocksdb::DBOptions db;
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   std::shared_ptr<rocksdb::Cache> cache;

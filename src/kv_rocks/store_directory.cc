@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFormatFile = "FORMAT";
 constexpr std::string_view kFormatTemporary = "FORMAT.new";
 constexpr std::string_view kFormatWord = "stator-store ";
+constexpr std::string_view kFeaturesWord = "features ";
 
 Error Refuse(std::string message) { return Error(ErrorCode::kUnavailable, std::move(message)); }
 
@@ -33,21 +34,41 @@ Status SyncDirectory(const std::string& path) {
   return OkStatus();
 }
 
-// The version in the FORMAT file; grammar: "stator-store " decimal newline.
-Result<int> ReadFormat(const std::string& file) {
+struct Format {
+  int version = 0;
+  kv::Features features;
+};
+
+// Returns what the FORMAT file says. Grammar:
+//   file     = "stator-store " decimal newline [ features ]
+//   features = "features " name { " " name } newline        of version 3, and only there
+Result<Format> ReadFormat(const std::string& file) {
   std::ifstream in(file);
   if (!in) return Refuse(fmt::format("Cannot read {}: {}.", file, std::strerror(errno)));
   std::string line;
   std::getline(in, line);
-  int version = 0;
+  Format format;
   if (line.starts_with(kFormatWord)) {
-    std::from_chars(line.data() + kFormatWord.size(), line.data() + line.size(), version);
+    std::from_chars(line.data() + kFormatWord.size(), line.data() + line.size(), format.version);
   }
-  if (version <= 0) {
+  if (format.version <= 0) {
     return CorruptionError(
-        fmt::format("{} is damaged: it should say \"{}{}\".", file, kFormatWord, kFormatVersion));
+        fmt::format("{} is damaged: it should say \"{}{}\".", file, kFormatWord, kPlainVersion));
   }
-  return version;
+  if (format.version != kFormatVersion) return format;
+  // Without the newline the list may have been cut off.
+  std::getline(in, line);
+  Result<kv::Features> features = !in.eof() && line.starts_with(kFeaturesWord)
+                                      ? kv::SplitFeatures(line.substr(kFeaturesWord.size()))
+                                      : kv::Features();
+  if (!features.ok() || features->empty()) {
+    return CorruptionError(fmt::format(
+        "{} is damaged: its second line should be \"{}\" and the names of the features that the "
+        "store needs.",
+        file, kFeaturesWord));
+  }
+  format.features = *std::move(features);
+  return format;
 }
 
 bool IsData(const fs::path& file) {
@@ -56,10 +77,13 @@ bool IsData(const fs::path& file) {
 
 }  // namespace
 
-Status WriteFormat(const std::string& path) {
+Status WriteFormat(const std::string& path, const kv::Features& features) {
   const std::string temporary = fmt::format("{}/{}", path, kFormatTemporary);
   const std::string file = fmt::format("{}/{}", path, kFormatFile);
-  const std::string text = fmt::format("{}{}\n", kFormatWord, kFormatVersion);
+  const std::string text = features.empty()
+                               ? fmt::format("{}{}\n", kFormatWord, kPlainVersion)
+                               : fmt::format("{}{}\n{}{}\n", kFormatWord, kFormatVersion,
+                                             kFeaturesWord, kv::JoinFeatures(features));
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return Refuse(fmt::format("Cannot create {}: {}.", temporary, std::strerror(errno)));
   const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
@@ -74,7 +98,8 @@ Status WriteFormat(const std::string& path) {
   return SyncDirectory(path);
 }
 
-Status PrepareDirectory(const std::string& path) {
+Result<kv::Features> PrepareDirectory(const std::string& path,
+                                      std::span<const std::string_view> known) {
   std::error_code error;
   const bool created = fs::create_directory(path, error);
   if (error)
@@ -106,15 +131,17 @@ Status PrepareDirectory(const std::string& path) {
                       "one that Stator made.",
                       path, current ? "CURRENT" : other));
     }
-    return WriteFormat(path);
+    TRY(WriteFormat(path, {}));
+    return kv::Features();
   }
-  ASSIGN_OR_RETURN(const int version, ReadFormat(fmt::format("{}/{}", path, kFormatFile)));
-  if (version > kFormatVersion) {
+  ASSIGN_OR_RETURN(Format found, ReadFormat(fmt::format("{}/{}", path, kFormatFile)));
+  if (found.version > kFormatVersion) {
     return Refuse(
         fmt::format("The store in {} has format {}; this version of Stator reads formats up to {}. "
                     "Start the newer Stator that wrote it.",
-                    path, version, kFormatVersion));
+                    path, found.version, kFormatVersion));
   }
+  TRY(kv::CheckFeatures("The store in " + path, found.features, known));
   if (!current && !data.empty()) {
     return CorruptionError(
         fmt::format("The store in {} has lost its file CURRENT but still holds data ({}). "
@@ -122,8 +149,8 @@ Status PrepareDirectory(const std::string& path) {
                     path, data));
   }
   // From now on there may be things in it that an older Stator would misread.
-  if (version < kFormatVersion) return WriteFormat(path);
-  return OkStatus();
+  if (found.version < kPlainVersion) TRY(WriteFormat(path, {}));
+  return std::move(found.features);
 }
 
 }  // namespace stator::kv_rocks

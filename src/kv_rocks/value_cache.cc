@@ -59,20 +59,20 @@ uint64_t ValueCache::Charge(const Entry& entry) {
   return entry.key.size() + entry.value.capacity() + kEntryOverhead;
 }
 
-void ValueCache::Unlink(Shard& shard, Entry* entry) NO_THREAD_SAFETY_ANALYSIS {
+void ValueCache::Unlink(Shard& shard, Entry* entry) {
   (entry->newer != nullptr ? entry->newer->older : shard.newest) = entry->older;
   (entry->older != nullptr ? entry->older->newer : shard.oldest) = entry->newer;
   entry->newer = entry->older = nullptr;
 }
 
-void ValueCache::LinkNewest(Shard& shard, Entry* entry) NO_THREAD_SAFETY_ANALYSIS {
+void ValueCache::LinkNewest(Shard& shard, Entry* entry) {
   entry->older = shard.newest;
   if (shard.newest != nullptr) shard.newest->newer = entry;
   shard.newest = entry;
   if (shard.oldest == nullptr) shard.oldest = entry;
 }
 
-void ValueCache::Remove(Shard& shard, Entry* entry) NO_THREAD_SAFETY_ANALYSIS {
+void ValueCache::Remove(Shard& shard, Entry* entry) {
   Unlink(shard, entry);
   shard.bytes -= Charge(*entry);
   if (entry->range != nullptr) {
@@ -83,12 +83,11 @@ void ValueCache::Remove(Shard& shard, Entry* entry) NO_THREAD_SAFETY_ANALYSIS {
   delete entry;
 }
 
-void ValueCache::EvictTo(Shard& shard, uint64_t bytes) NO_THREAD_SAFETY_ANALYSIS {
+void ValueCache::EvictTo(Shard& shard, uint64_t bytes) {
   while (shard.oldest != nullptr && shard.bytes > bytes) Remove(shard, shard.oldest);
 }
 
-void ValueCache::Put(Shard& shard, std::string_view key,
-                     std::string_view value) NO_THREAD_SAFETY_ANALYSIS {
+void ValueCache::Put(Shard& shard, std::string_view key, std::string_view value) {
   if (key.size() + value.size() + kEntryOverhead > shard_capacity_ / kLargestShare) return;
   if (shard.entries.contains(key)) return;
   auto entry = std::make_unique<Entry>();
@@ -121,8 +120,7 @@ bool ValueCache::Find(std::string_view key, std::string* value, uint64_t* ticket
 }
 
 // False if what a reader with this ticket saw may be older than a change of `hash`.
-bool ValueCache::MayInsert(const Shard& shard, uint64_t hash,
-                           uint64_t ticket) NO_THREAD_SAFETY_ANALYSIS {
+bool ValueCache::MayInsert(const Shard& shard, uint64_t hash, uint64_t ticket) {
   return shard.changes == ticket && !shard.all_changing &&
          std::find(shard.changing.begin(), shard.changing.end(), hash) == shard.changing.end();
 }

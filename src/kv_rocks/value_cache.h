@@ -150,12 +150,12 @@ class ValueCache {
   static uint64_t Hash(std::string_view key) { return std::hash<std::string_view>()(key); }
   Shard& ShardOf(uint64_t hash) { return shards_[(hash >> 32) % kShards]; }
   static uint64_t Charge(const Entry& entry);
-  static void Unlink(Shard& shard, Entry* entry);
-  static void LinkNewest(Shard& shard, Entry* entry);
-  static void Remove(Shard& shard, Entry* entry);
-  static bool MayInsert(const Shard& shard, uint64_t hash, uint64_t ticket);
-  void Put(Shard& shard, std::string_view key, std::string_view value);
-  void EvictTo(Shard& shard, uint64_t bytes);
+  static void Unlink(Shard& shard, Entry* entry) REQUIRES(shard.mutex);
+  static void LinkNewest(Shard& shard, Entry* entry) REQUIRES(shard.mutex);
+  static void Remove(Shard& shard, Entry* entry) REQUIRES(shard.mutex);
+  static bool MayInsert(const Shard& shard, uint64_t hash, uint64_t ticket) REQUIRES(shard.mutex);
+  void Put(Shard& shard, std::string_view key, std::string_view value) REQUIRES(shard.mutex);
+  void EvictTo(Shard& shard, uint64_t bytes) REQUIRES(shard.mutex);
 
   const uint64_t shard_capacity_;
   const size_t prefix_bytes_;

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "base/mutex_wait.h"
+
 namespace stator::kv_tx {
 
 ThreadScheduler::ThreadScheduler(int threads) {
@@ -23,7 +25,7 @@ void ThreadScheduler::Post(UniqueFunction<void()> task, int64_t delay_micros) {
 }
 
 void ThreadScheduler::Await(FunctionRef<bool()> ready) {
-  std::unique_lock<Mutex> lock(waiting_mutex_);
+  UniqueMutexLock lock(waiting_mutex_);
   waiting_.wait(lock, [&] { return ready(); });
 }
 
@@ -58,8 +60,8 @@ void ThreadScheduler::Stop() {
   }
 }
 
-void ThreadScheduler::Run() NO_THREAD_SAFETY_ANALYSIS {
-  std::unique_lock<Mutex> lock(mutex_);
+void ThreadScheduler::Run() {
+  UniqueMutexLock lock(mutex_);
   while (true) {
     for (const Time now = std::chrono::steady_clock::now();
          !delayed_.empty() && delayed_.begin()->first <= now;) {

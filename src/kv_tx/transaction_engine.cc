@@ -369,4 +369,12 @@ Status TransactionEngine::Checkpoint(const std::string& directory) {
   return parts_->inner->Checkpoint(directory);
 }
 
+Status TransactionEngine::AddFeature(std::string_view name) {
+  return kv::RequireFeature(*parts_->inner, name);
+}
+
+kv::Features TransactionEngine::RequiredFeatures() const {
+  return kv::RequiredFeatures(*parts_->inner);
+}
+
 }  // namespace stator::kv_tx

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "kv/engine.h"
+#include "kv/features.h"
 #include "kv_tx/options.h"
 
 namespace stator::kv_tx {
@@ -63,7 +64,7 @@ namespace stator::kv_tx {
 // RaiseFence returns when no transaction that was prepared in the tablet under a lower fence can
 // commit any more. kDroppedFence first rolls forward all transactions that were decided in the
 // tablet, so that nothing refers to it.
-class TransactionEngine final : public kv::Engine {
+class TransactionEngine final : public kv::Engine, public kv::FeatureKeeper {
  public:
   // `inner` must not be atomic_across_tablets or exclusive.
   explicit TransactionEngine(std::unique_ptr<kv::Engine> inner, Options options = {});
@@ -98,6 +99,9 @@ class TransactionEngine final : public kv::Engine {
   // kv_tx_aborted_others, kv_tx_undecided_met and kv_tx_oldest_unfinished_seconds.
   std::map<std::string, double> Statistics() const override;
   Status Checkpoint(const std::string& directory) override;
+  // The inner engine's.
+  Status AddFeature(std::string_view name) override;
+  kv::Features RequiredFeatures() const override;
 
  private:
   class Parts;

@@ -189,10 +189,11 @@ void AppendSet(std::string* out, Type type, std::vector<std::string_view> member
     keyed.reserve(members.size());
     for (std::string_view member : members)
       keyed.emplace_back(Number::FromCanonical(member), member);
-    std::sort(keyed.begin(), keyed.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto by_value = [](const auto& a, const auto& b) { return a.first < b.first; };
+    if (!std::is_sorted(keyed.begin(), keyed.end(), by_value))
+      std::sort(keyed.begin(), keyed.end(), by_value);
     for (size_t i = 0; i < members.size(); ++i) members[i] = keyed[i].second;
-  } else {
+  } else if (!std::is_sorted(members.begin(), members.end())) {
     std::sort(members.begin(), members.end());
   }
   members.erase(std::unique(members.begin(), members.end()), members.end());

@@ -185,6 +185,7 @@ std::shared_ptr<Meter> Admission::NewMeter(const table::TableDescriptor& table,
   definition.max_write = wish.max_write;
   definition.warm = wish.warm;
   definition.has_local_indexes = index == nullptr && table.HasLocalIndexes();
+  definition.has_sort_key = index != nullptr || table.key_schema.sort.has_value();
   definition.has_stream = index == nullptr && table.stream_view_type.has_value();
   definition.partitions = *wish.partitions;
   {

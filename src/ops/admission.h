@@ -145,7 +145,7 @@ class Admission final : public table::CatalogObserver {
   std::shared_ptr<throughput::Meter> NewMeter(const table::TableDescriptor& table,
                                               const table::IndexDescriptor* index);
   static void Append(const table::TablePtr& table, std::vector<Resource>* resources);
-  void Report(const Resource& resource, int64_t now_micros);
+  void Report(const Resource& resource, int64_t now_micros) REQUIRES(advancing_);
   void StoreSplits(const std::vector<Resource>& resources);
   // Gives the meters of a table, or of all, the mode that they are to have.
   void Spread();

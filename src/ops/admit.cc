@@ -25,9 +25,9 @@ std::optional<Refusal> Refuse(Context& ctx, const table::Table& table,
   meter.CountRefusal(verdict.access, verdict.limit);
   NoteRefusal(ctx.env, table, meter, verdict);
   if (meter.mode() != Throttling::kEnforce) return std::nullopt;
-  return Refusal{{table.descriptor, index, verdict.access, verdict.limit,
-                  RefusalDetail(ctx.env, meter, verdict)},
-                 action};
+  return Refusal{
+      {table.descriptor, index, verdict.access, verdict.limit, WordsOf(ctx.env, meter, verdict)},
+      action};
 }
 
 Meter& MeterOf(const ReadTarget& target) {
@@ -77,7 +77,8 @@ Metered MeteredBy(const table::Table& table, const throughput::Resource* resourc
 
 // A process whose part of the capacity has run out refuses everything.
 Verdict AskOne(Context& ctx, Meter& meter, const Draw& draw) {
-  if (!ctx.env.admission.Granted()) return meter.resource().RefuseUngranted(draw);
+  if (!ctx.env.admission.Granted())
+    return meter.resource().RefuseUngranted(ctx.env.clock.NowMicros(), draw);
   return meter.resource().Admit(ctx.env.clock.NowMicros(), draw);
 }
 
@@ -180,9 +181,10 @@ void Draws::AddWrite(const table::Table& table, std::string_view item_key, int64
 
 std::optional<Refusal> Draws::Admit() {
   if (draws_.empty()) return std::nullopt;
-  const Verdict verdict = ctx_.env.admission.Granted()
-                              ? throughput::Admit(ctx_.env.clock.NowMicros(), draws_)
-                              : draws_.front().resource->RefuseUngranted(draws_.front());
+  const Verdict verdict =
+      ctx_.env.admission.Granted()
+          ? throughput::Admit(ctx_.env.clock.NowMicros(), draws_)
+          : draws_.front().resource->RefuseUngranted(ctx_.env.clock.NowMicros(), draws_.front());
   if (verdict.admitted) return std::nullopt;
   auto origin = origins_.begin();
   while (origin->end <= verdict.draw) ++origin;

@@ -84,7 +84,7 @@ std::vector<AutoScaler::Watched> AutoScaler::Sample(Environment& env) {
         policy.emplace(*wanted);
       }
     }
-    const bool scales = rules != table::AutoScalingRules() &&
+    const bool scales = (rules.read || rules.write) &&
                         table.billing_mode == table::BillingMode::kProvisioned &&
                         // Without throttling nothing is counted: there is nothing to judge by.
                         resource.meter->mode() != throughput::Throttling::kOff &&
@@ -194,6 +194,34 @@ bool AutoScaler::Change(Environment& env, UpdateTableRequest request,
     if (activities_.size() > kMostActivities) activities_.pop_front();
   }
   return answer->ok();
+}
+
+void AutoScaler::MoveInto(Environment& env, const table::TableDescriptor& table,
+                          const table::IndexDescriptor* index, Access access, int64_t min_units,
+                          int64_t max_units) {
+  if (table.billing_mode != table::BillingMode::kProvisioned) return;
+  const auto units_of = [&](Access of) {
+    return index != nullptr ? UnitsOf(index->throughput, of) : UnitsOf(table, of);
+  };
+  const int64_t from = units_of(access);
+  const int64_t to = std::clamp(from, min_units, max_units);
+  if (to == from) return;
+  ProvisionedThroughput throughput{units_of(Access::kRead), units_of(Access::kWrite)};
+  (access == Access::kRead ? throughput.read_capacity_units : throughput.write_capacity_units) = to;
+  UpdateTableRequest request;
+  request.table_name = table.name;
+  if (index == nullptr) {
+    request.provisioned_throughput = throughput;
+  } else {
+    request.global_secondary_index_updates.emplace().emplace_back().update =
+        UpdateGlobalSecondaryIndexAction{index->name, throughput, {}, {}};
+  }
+  const char* const bound = to > from ? "minimum" : "maximum";
+  std::vector<ScalingActivity> wanted;
+  wanted.push_back({env.clock.NowMicros(), table.name, index != nullptr ? index->name : "", access,
+                    from, to, "",
+                    std::string(bound) + " capacity was set to " + std::to_string(to)});
+  Change(env, std::move(request), std::move(wanted));
 }
 
 std::vector<ScalingActivity> AutoScaler::ActivitiesOf(std::string_view table) const {

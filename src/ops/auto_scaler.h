@@ -35,6 +35,8 @@ struct ScalingActivity {
   int64_t from_units = 0;
   int64_t to_units = 0;
   std::string refusal;  // empty: done
+  // Empty: the rule that holds; else what a client did, as Application Auto Scaling words it.
+  std::string cause = {};
 };
 
 // SetDefaults comes before the first Step, Step from one thread at a time; the rest is thread-safe.
@@ -57,6 +59,12 @@ class AutoScaler {
   // judges, by what all of them used (Admission::decides). Waits for the disk: not for a loop's
   // or an engine's thread.
   bool Step(Environment& env);
+
+  // Moves the capacity of a table or index, if it is provisioned, into the range of its new rules.
+  // Waits for the disk: not for a loop's or an engine's thread.
+  void MoveInto(Environment& env, const table::TableDescriptor& table,
+                const table::IndexDescriptor* index, throughput::Access access, int64_t min_units,
+                int64_t max_units);
 
   // The latest ones of a table, oldest first.
   std::vector<ScalingActivity> ActivitiesOf(std::string_view table) const;

@@ -1,6 +1,7 @@
 #include <set>
 
 #include "ops/admit.h"
+#include "ops/answer_bytes.h"
 #include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/faults.h"
@@ -34,7 +35,8 @@ struct State {
   std::vector<Entry> entries;
   std::optional<ReturnConsumedCapacity> return_consumed_capacity;
   bool reads = false;
-  size_t next = 0;         // reads
+  size_t next = 0;  // reads
+  AnswerBytes answer{nullptr};
   size_t outstanding = 0;  // writes
   Callback<BatchExecuteStatementResponse> done;
 };
@@ -181,6 +183,10 @@ Status ReadOn(Context& ctx, State* state, kv::Tier tier) {
       continue;
     }
     const model::ItemView view = *found ? model::ItemView(item) : model::ItemView();
+    if (!state->answer.AddItem(view.encoded())) {
+      entry.error = MemoryRefusal();
+      continue;
+    }
     const int64_t halves =
         throughput::ReadHalves(static_cast<int64_t>(view.size_bytes()), entry.consistent);
     if (const auto refusal =
@@ -198,6 +204,7 @@ Status ReadOn(Context& ctx, State* state, kv::Tier tier) {
 }
 
 void RunReads(Context& ctx, std::shared_ptr<State> state) {
+  state->answer = AnswerBytes(ctx.memory);
   for (Entry& entry : state->entries) {
     if (entry.error) continue;
     if (Status struck = StrikeRequest(ctx, {entry.table.get()}); !struck.ok())

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "ops/admit.h"
+#include "ops/answer_bytes.h"
 #include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/faults.h"
@@ -33,6 +34,7 @@ struct State {
   size_t table = 0;
   size_t key = 0;
   size_t bytes = 0;
+  AnswerBytes answer{nullptr};
   std::vector<int64_t> halves;  // by table
   bool any_admitted = false;
   std::optional<Error> refusal;  // of the first key that was throttled
@@ -96,16 +98,22 @@ Result<std::shared_ptr<State>> Prepare(Context& ctx, BatchGetItemRequest request
 // Reads on until all is read or the response is full; kWouldBlock leaves the progress where it was.
 Status ReadOn(Context& ctx, State* state, kv::Tier tier) {
   table::Store& store = ctx.env.store;
+  const size_t start = state->bytes;
   for (; state->table < state->tables.size(); ++state->table, state->key = 0) {
     TablePlan& plan = state->tables[state->table];
     for (; state->key < plan.keys.size(); ++state->key) {
       if (!plan.reads(state->key)) continue;
+      // The loop's thread leaves the rest to a worker.
+      if (tier == kv::Tier::kMemory && state->bytes - start > kInlineReplyBytes)
+        return Error(ErrorCode::kWouldBlock, "");
       std::string item;
       ASSIGN_OR_RETURN(const bool found,
                        store.Get(*plan.table, plan.keys[state->key], tier, &item, plan.past.get()));
       const model::ItemView view = found ? model::ItemView(item) : model::ItemView();
       if (state->bytes > 0 && state->bytes + view.size_bytes() > kMaxResponseBytes)
         return OkStatus();
+      // While memory is short the rest is left unprocessed, as beyond the size of a response.
+      if (!state->answer.AddItem(view.encoded()) && state->bytes > 0) return OkStatus();
       const bool consistent = plan.request.consistent_read.value_or(false);
       const int64_t halves =
           throughput::ReadHalves(static_cast<int64_t>(view.size_bytes()), consistent);
@@ -177,6 +185,7 @@ void BatchGetItem(Context& ctx, BatchGetItemRequest request, Callback<BatchGetIt
     return;
   }
   std::shared_ptr<State> state = std::move(*prepared);
+  state->answer = AnswerBytes(ctx.memory);
   if (Status struck = FaultsActive(ctx) ? Strike(ctx, state.get()) : OkStatus(); !struck.ok()) {
     done(std::move(struck).error());
     return;

@@ -1,11 +1,16 @@
 #include "ops/checks.h"
 
+#include <algorithm>
+
 #include "ops/payload.h"
 #include "ops/table_status.h"
 
 namespace stator::ops {
 namespace {
 
+constexpr size_t kMaxArnPart = 64;
+constexpr size_t kAccountDigits = 12;
+constexpr size_t kMaxTableName = 255;
 constexpr std::string_view kInvalid = "One or more parameter values were invalid: ";
 
 Error InvalidParameter(std::string_view text) {
@@ -184,25 +189,41 @@ Status CheckValues(const ValueErrors& value_errors, ValuePlace place) {
   return OkStatus();
 }
 
+// arn:partition:dynamodb:region:account:table/name
 Result<std::string_view> TableNameOf(std::string_view name_or_arn) {
   if (!name_or_arn.starts_with("arn:")) return name_or_arn;
-  // arn:partition:dynamodb:region:account:table/name
-  std::string_view rest = name_or_arn;
-  for (int colons = 0; colons < 5; ++colons) {
-    const size_t colon = rest.find(':');
-    if (colon == std::string_view::npos) {
-      return ValidationError("Invalid TableArn: Invalid ResourceArn provided as input " +
-                             std::string(name_or_arn));
-    }
-    rest.remove_prefix(colon + 1);
-  }
-  constexpr std::string_view kTable = "table/";
-  if (!rest.starts_with(kTable) || rest.size() == kTable.size() ||
-      rest.find('/', kTable.size()) != std::string_view::npos) {
+  const auto invalid = [name_or_arn] {
     return ValidationError("Invalid TableArn: Invalid ResourceArn provided as input " +
                            std::string(name_or_arn));
+  };
+  constexpr std::string_view kLower = "abcdefghijklmnopqrstuvwxyz-", kDigits = "0123456789",
+                             kRegion = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  std::string_view rest = name_or_arn.substr(4);
+  const auto take = [&rest](std::string_view allowed, size_t least, size_t most) {
+    const size_t end = rest.find(':');
+    if (end == std::string_view::npos || end < least || end > most) return false;
+    const bool good = rest.substr(0, end).find_first_not_of(allowed) == std::string_view::npos;
+    rest.remove_prefix(end + 1);
+    return good;
+  };
+  constexpr std::string_view kResource = "dynamodb:";
+  if (!take(kLower, 1, kMaxArnPart) || !rest.starts_with(kResource)) return invalid();
+  rest.remove_prefix(kResource.size());
+  constexpr std::string_view kTable = "table/";
+  if (!take(kRegion, 1, kMaxArnPart) || !take(kDigits, kAccountDigits, kAccountDigits) ||
+      !rest.starts_with(kTable)) {
+    return invalid();
   }
-  return rest.substr(kTable.size());
+  const std::string_view name = rest.substr(kTable.size());
+  const auto in_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '-';
+  };
+  if (name.empty() || name.size() > kMaxTableName ||
+      !std::all_of(name.begin(), name.end(), in_name)) {
+    return invalid();
+  }
+  return name;
 }
 
 Result<table::TablePtr> FindActiveTable(const Environment& env, std::string_view name_or_arn) {

@@ -21,12 +21,28 @@ const KeySchema kComposite = {{"pk", Type::kS}, model::KeyAttribute{"sk", Type::
 TEST(TableNameOf, NamesAndArns) {
   EXPECT_EQ(TableNameOf("Music").value(), "Music");
   EXPECT_EQ(TableNameOf("arn:aws:dynamodb:eu-west-1:123456789012:table/Music").value(), "Music");
-  EXPECT_EQ(TableNameOf("arn:aws-cn:dynamodb:::table/a.b").value(), "a.b");
+  EXPECT_EQ(TableNameOf("arn:aws-cn:dynamodb:ddblocal:000000000000:table/a.b").value(), "a.b");
   EXPECT_EQ(TableNameOf("arnold").value(), "arnold");
-  for (const char* bad :
-       {"arn:", "arn:aws:dynamodb:eu-west-1:1", "arn:aws:dynamodb:eu-west-1:1:table/",
-        "arn:aws:dynamodb:x:1:Music", "arn:aws:dynamodb:x:1:table/Music/index/i",
-        "arn:aws:dynamodb:x:1:tables/Music"}) {
+  for (const char* bad : {"arn:",
+                          "arn:aws:dynamodb:eu-west-1:1",
+                          "arn:aws:dynamodb:eu-west-1:1:table/",
+                          "arn:aws:dynamodb:x:1:Music",
+                          "arn:aws:dynamodb:x:1:table/Music/index/i",
+                          "arn:aws:dynamodb:x:1:tables/Music",
+                          "arn:aws:dynamodb:x:123456789012:Music",
+                          "arn:aws:dynamodb:x:123456789012:table/Music/index/i",
+                          "arn:aws:dynamodb:x:123456789012:table/",
+                          "arn:aws:dynamodb:x:123456789012:tables/Music",
+                          "arn::dynamodb:x:123456789012:table/Music",
+                          "arn:aws:s3:x:123456789012:table/Music",
+                          "arn:aws:dynamodb::123456789012:table/Music",
+                          "arn:aws:dynamodb:x:12345678901:table/Music",
+                          "arn:aws:dynamodb:x:1234567890123:table/Music",
+                          "arn:aws:dynamodb:x:12345678901a:table/Music",
+                          "arn:aws:dynamodb:X:123456789012:table/Music",
+                          "arn:aws:dynamodb:x:123456789012:table/a b",
+                          "arn:aws:dynamodb:x:123456789012:table/M\xc3\xbcsic",
+                          "arn:aws:dynamodb:x:123456789012"}) {
     const Result<std::string_view> name = TableNameOf(bad);
     ASSERT_FALSE(name.ok()) << bad;
     EXPECT_EQ(name.error().code(), ErrorCode::kValidation) << bad;

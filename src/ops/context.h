@@ -7,8 +7,10 @@
 
 #include "base/clock.h"
 #include "base/executor.h"
+#include "base/long_work.h"
 #include "base/random.h"
 #include "base/result.h"
+#include "base/seal.h"
 #include "base/unique_function.h"
 #include "ops/admission.h"
 #include "ops/auto_scaler.h"
@@ -16,11 +18,20 @@
 #include "ops/item_list.h"
 #include "throughput/model_settings.h"
 
-namespace stator::table {
+namespace stator {
+class MemoryLease;
+namespace table {
 class Store;
 }
+namespace transfer {
+class Backups;
+class Restores;
+}  // namespace transfer
+}  // namespace stator
 
 namespace stator::ops {
+
+class ResourcePolicies;  // ops/resource_policies.h
 
 // Settings that show in answers.
 struct Settings {
@@ -29,7 +40,8 @@ struct Settings {
   std::string endpoint = "127.0.0.1:8000";  // what DescribeEndpoints answers
   throughput::ModelSettings throughput;     // quotas, and what on-demand starts with
   bool delay_transient_statuses =
-      false;  // tables stay CREATING and DELETING for a while, as in the cloud
+      false;            // tables stay CREATING and DELETING for a while, as in the cloud
+  bool strict = false;  // settings of tables that have no effect here are refused
 };
 
 // Shared by all requests; thread-safe parts only.
@@ -42,7 +54,19 @@ struct Environment {
   FaultDial faults;
   Admission admission{store, clock};  // asleep until its Start
   AutoScaler auto_scaler = {};
+  // Seals positions that clients keep. This process's own unless the server has set the store's,
+  // which it does before requests.
+  Seal seal = {};
+  LongWork long_work{workers};  // what takes a loop's thread more than about a millisecond
+  ResourcePolicies* resource_policies = nullptr;  // null: there are none, without access control
+  transfer::Backups* backups = nullptr;           // null: the store's engine has none
+  transfer::Restores* restores = nullptr;         // null under the same condition
 };
+
+// Steps (expr::Evaluate) that a loop's thread takes in a row: about a millisecond.
+inline constexpr uint64_t kInlineSteps = 250'000;
+// Bytes of a reply that a loop's thread renders.
+inline constexpr size_t kInlineReplyBytes = 256 << 10;
 
 // What the fault dial has in mind for the answer to a request.
 struct AnswerFaults {
@@ -65,6 +89,8 @@ struct Context {
   // operation that finds no table, or one that is gone, is run again with it: so it answers the
   // error, whatever else it might say, before it has done anything.
   bool catalog_known = true;
+  // Where the request counts what its answer holds (answer_bytes.h); null: nowhere.
+  MemoryLease* memory = nullptr;
 };
 
 // Called exactly once, on the thread of Context::loop; inline when nothing had to be waited for.

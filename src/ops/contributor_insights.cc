@@ -93,19 +93,28 @@ bool Change(const UpdateContributorInsightsRequest& request, int64_t now, int64_
 // Where a page of ListContributorInsights ended: the table, and after a 0 the index.
 using Place = std::pair<std::string, std::string>;
 
-std::string TokenOf(const Place& place) {
-  const std::string bytes = place.first + '\0' + place.second;
+// base64(seal for "contributor-insights", then table 00 index): base/seal.h.
+constexpr std::string_view kPurpose = "contributor-insights";
+
+std::string TokenOf(const Seal& seal, const Place& place) {
+  const std::string text = place.first + '\0' + place.second;
+  const std::string bytes = seal.Of(kPurpose, text) + text;
   std::string token(Base64Length(bytes.size()), '\0');
   EncodeBase64(bytes, token.data());
   return token;
 }
 
-Result<Place> PlaceOf(const std::string& token) {
+Result<Place> PlaceOf(const Seal& seal, const std::string& token) {
+  const Error invalid = ValidationError("Invalid NextToken");
   std::string bytes;
-  const Status decoded = DecodeBase64(token, &bytes);
-  const size_t cut = bytes.find('\0');
-  if (!decoded.ok() || cut == std::string::npos) return ValidationError("Invalid NextToken");
-  return Place(bytes.substr(0, cut), bytes.substr(cut + 1));
+  if (!DecodeBase64(token, &bytes).ok() || bytes.size() < Seal::kBytes) return invalid;
+  const std::string text = bytes.substr(Seal::kBytes);
+  const size_t cut = text.find('\0');
+  if (cut == std::string::npos ||
+      !seal.Holds(kPurpose, text, std::string_view(bytes).substr(0, Seal::kBytes))) {
+    return invalid;
+  }
+  return Place(text.substr(0, cut), text.substr(cut + 1));
 }
 
 // Of the table and its indexes, those that have ever been enabled, in the order of their names.
@@ -223,7 +232,7 @@ void ListContributorInsights(Context& ctx, ListContributorInsightsRequest reques
   }
   std::optional<Place> after;
   if (request.next_token) {
-    Result<Place> place = PlaceOf(*request.next_token);
+    Result<Place> place = PlaceOf(ctx.env.seal, *request.next_token);
     if (!place.ok()) return done(std::move(place).error());
     after = *std::move(place);
   }
@@ -244,7 +253,8 @@ void ListContributorInsights(Context& ctx, ListContributorInsightsRequest reques
       if (after && Place(summary.table_name, summary.index_name.value_or("")) <= *after) continue;
       if (response.summaries.size() == static_cast<size_t>(limit)) {
         const ContributorInsightsSummary& last = response.summaries.back();
-        response.next_token = TokenOf({last.table_name, last.index_name.value_or("")});
+        response.next_token =
+            TokenOf(ctx.env.seal, {last.table_name, last.index_name.value_or("")});
         return done(std::move(response));
       }
       response.summaries.push_back(std::move(summary));

@@ -1,7 +1,9 @@
 #include "ops/checks.h"
 #include "ops/operations.h"
+#include "ops/resource_policies.h"
 #include "ops/table_capacity.h"
 #include "ops/table_definition.h"
+#include "ops/table_settings.h"
 #include "ops/table_status.h"
 
 namespace stator::ops {
@@ -18,6 +20,7 @@ void CreateTable(Context& ctx, CreateTableRequest request, Callback<CreateTableR
     done(std::move(descriptor).error());
     return;
   }
+  const std::string table_id = descriptor->table_id;
   Environment& env = ctx.env;
   Executor& loop = ctx.loop;
   auto answer = [&env, &loop, done = std::move(done)](Result<table::TablePtr> table) mutable {
@@ -27,12 +30,26 @@ void CreateTable(Context& ctx, CreateTableRequest request, Callback<CreateTableR
       } else {
         // As in the cloud the answer is always CREATING; DescribeTable says ACTIVE at once unless
         // statuses are delayed.
+        WarnOfSettings((*table)->descriptor);
         done(CreateTableResponse{Describe(env, **table, TableStatus::kCreating)});
       }
     });
   };
-  env.store.Create(std::move(*descriptor), std::move(answer),
-                   [&env](const table::TableDescriptor& d) { return CheckAccountQuota(env, d); });
+  auto create = [&env, descriptor = std::move(*descriptor),
+                 answer = std::move(answer)](Status attached) mutable {
+    if (!attached.ok()) return answer(std::move(attached).error());
+    env.store.Create(std::move(descriptor), std::move(answer),
+                     [&env](const table::TableDescriptor& d) { return CheckAccountQuota(env, d); });
+  };
+  const bool shown = HasShownSettings(request);
+  auto begin = [&env, &loop, table_id, policy = std::move(request.resource_policy),
+                create = std::move(create)](Status known) mutable {
+    if (!known.ok() || !policy) return create(std::move(known));
+    // First the policy: the table is never there without it.
+    Context own{env, loop};
+    AttachBeforeCreation(own, table_id, *std::move(policy), std::move(create));
+  };
+  RequireTableSettings(env, loop, shown, std::move(begin));
 }
 
 }  // namespace stator::ops

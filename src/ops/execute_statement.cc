@@ -22,6 +22,7 @@ struct Read {
   expr::Statement statement;
   SelectPlan plan;
   bool consistent = false;
+  bool holds = false;                                  // of one item: what the filter says
   std::shared_ptr<const table::History::Moment> past;  // of one item; null: the present
   // Progress over the ranges.
   size_t range = 0;
@@ -37,9 +38,9 @@ std::string DigestOf(const Read& read) {
   return StatementDigest(read.request.statement, read.request.parameters);
 }
 
-void Finish(Read& read, Done& done) {
+void Finish(const Environment& env, Read& read, Done& done) {
   if (!read.last_key.empty()) {
-    read.response.next_token = MakeNextToken(DigestOf(read), {read.range, read.last_key});
+    read.response.next_token = MakeNextToken(env.seal, DigestOf(read), {read.range, read.last_key});
     read.response.last_evaluated_key = std::move(read.last_key);
   }
   read.response.consumed_capacity =
@@ -50,7 +51,7 @@ void Finish(Read& read, Done& done) {
 
 void ReadOneItem(Context& ctx, std::shared_ptr<Read> read, Done done) {
   // Behind the only item there is nothing.
-  if (read->request.next_token) return Finish(*read, done);
+  if (read->request.next_token) return Finish(ctx.env, *read, done);
   const table::Table& table = *read->plan.target.table;
   if (Status struck = StrikeRequest(ctx, {&table}); !struck.ok()) {
     done(std::move(struck).error());
@@ -63,6 +64,10 @@ void ReadOneItem(Context& ctx, std::shared_ptr<Read> read, Done done) {
     ASSIGN_OR_RETURN(const bool found, store.Get(*read->plan.target.table, read->plan.item_key,
                                                  tier, &item, read->past.get()));
     if (!found) return std::optional<std::string>();
+    if (tier == kv::Tier::kMemory && read->plan.filter.present() &&
+        expr::MostSteps(read->plan.filter, item.size()) > kInlineSteps)
+      return Error(ErrorCode::kWouldBlock, "");  // a worker evaluates it
+    read->holds = expr::Evaluate(read->plan.filter, model::ItemView(item));
     return std::optional<std::string>(std::move(item));
   };
   ReadThenFinish(
@@ -81,14 +86,14 @@ void ReadOneItem(Context& ctx, std::shared_ptr<Read> read, Done done) {
           return;
         }
         if (view.exists() && read->request.limit == 1) read->last_key = read->plan.key_attributes;
-        if (view.exists() && expr::Evaluate(read->plan.filter, view)) {
+        if (view.exists() && read->holds) {
           if (read->statement.projection.present()) {
             read->response.items.Append(expr::Project(read->statement.projection, view));
           } else {
             read->response.items.Append(view.encoded());
           }
         }
-        Finish(*read, done);
+        Finish(ctx.env, *read, done);
       });
 }
 
@@ -160,7 +165,7 @@ void ReadRanges(Context& ctx, std::shared_ptr<Read> read, Done done) {
           ReadRanges(ctx, std::move(read), std::move(done));
           return;
         }
-        Finish(*read, done);
+        Finish(ctx.env, *read, done);
       });
 }
 
@@ -173,7 +178,7 @@ Result<std::shared_ptr<Read>> PrepareRead(Context& ctx, ExecuteStatementRequest 
   read->statement = std::move(statement);
   if (read->request.next_token) {
     ASSIGN_OR_RETURN(StatementPosition position,
-                     ReadNextToken(DigestOf(*read), *read->request.next_token));
+                     ReadNextToken(ctx.env.seal, DigestOf(*read), *read->request.next_token));
     TRY(SetStart(*read, std::move(position)));
   }
   return read;

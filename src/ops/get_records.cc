@@ -87,11 +87,17 @@ Result<RecordsPlan> PrepareRecords(const Environment& env, const GetRecordsReque
   const size_t arn_end = text.find('|');
   const size_t bar = text.rfind('|');
   if (arn_end == std::string_view::npos || !text.starts_with("arn:")) return InvalidIterator();
-  ASSIGN_OR_RETURN(plan.stream, FindStream(env, text.substr(0, arn_end)));
+  Result<stream::StreamPtr> found = FindStream(env, text.substr(0, arn_end));
+  if (!found.ok()) {
+    return found.error().code() == ErrorCode::kValidation ? InvalidIterator()
+                                                          : std::move(found).error();
+  }
+  plan.stream = *std::move(found);
   const std::string_view payload = text.substr(bar + 1);
   if (ShardIteratorText(env, *plan.stream, payload) != text) return InvalidIterator();
-  ASSIGN_OR_RETURN(const stream::Iterator iterator,
-                   stream::DecodeIterator(*plan.stream, payload, env.clock.NowMicros()));
+  ASSIGN_OR_RETURN(
+      const stream::Iterator iterator,
+      stream::DecodeIterator(env.seal, *plan.stream, payload, env.store.ages().NowMicros()));
   plan.shard = plan.stream->Find(iterator.shard);
   // Iterators are only made for shards that there are: this one went with its last record.
   if (plan.shard == nullptr) return Trimmed();
@@ -133,8 +139,8 @@ void GetShardIterator(Context& ctx, GetShardIteratorRequest request,
           done(std::move(start).error());
           return;
         }
-        const std::string payload =
-            stream::EncodeIterator(*stream, {shard->number, *start, env.clock.NowMicros()});
+        const std::string payload = stream::EncodeIterator(
+            env.seal, *stream, {shard->number, *start, env.store.ages().NowMicros()});
         done(GetShardIteratorResponse{ShardIteratorText(env, *stream, payload)});
       });
 }
@@ -157,26 +163,26 @@ void GetRecords(Context& ctx, GetRecordsRequest request, Callback<GetRecordsResp
     }
     return page;
   };
-  ReadThenFinish(ctx, read,
-                 [&env, plan, done = std::move(done)](Result<stream::Page> page) mutable {
-                   if (!page.ok()) {
-                     done(std::move(page).error());
-                     return;
-                   }
-                   const stream::StreamDescriptor& stream = *plan->stream;
-                   GetRecordsResponse response;
-                   response.aws_region = env.settings.region;
-                   response.stream_view_type = ToApi(stream.view_type);
-                   response.records.reserve(page->records.size());
-                   for (stream::Record& record : page->records)
-                     response.records.push_back(ToApi(stream, std::move(record)));
-                   if (!page->ended) {
-                     const std::string payload = stream::EncodeIterator(
-                         stream, {plan->shard->number, page->next, env.clock.NowMicros()});
-                     response.next_shard_iterator = ShardIteratorText(env, stream, payload);
-                   }
-                   done(std::move(response));
-                 });
+  ReadThenFinish(
+      ctx, read, [&env, plan, done = std::move(done)](Result<stream::Page> page) mutable {
+        if (!page.ok()) {
+          done(std::move(page).error());
+          return;
+        }
+        const stream::StreamDescriptor& stream = *plan->stream;
+        GetRecordsResponse response;
+        response.aws_region = env.settings.region;
+        response.stream_view_type = ToApi(stream.view_type);
+        response.records.reserve(page->records.size());
+        for (stream::Record& record : page->records)
+          response.records.push_back(ToApi(stream, std::move(record)));
+        if (!page->ended) {
+          const std::string payload = stream::EncodeIterator(
+              env.seal, stream, {plan->shard->number, page->next, env.store.ages().NowMicros()});
+          response.next_shard_iterator = ShardIteratorText(env, stream, payload);
+        }
+        done(std::move(response));
+      });
 }
 
 }  // namespace stator::ops

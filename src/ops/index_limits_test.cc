@@ -207,13 +207,15 @@ TEST(IndexKeys, ThatDoNotFitRefuseEveryWrite) {
        kNotValid + "A value specified for a secondary index key is not supported. " + kEmpty +
            " IndexName: global, IndexKey: g",
        kNotValid +
-           "The update expression attempted to update a key to a value that is not supported. " +
+           "The update expression attempted to update a secondary index key to a value that is not "
+           "supported. " +
            kEmpty},
       {"l", "''",
        kNotValid + "A value specified for a secondary index key is not supported. " + kEmpty +
            " IndexName: local, IndexKey: l",
        kNotValid +
-           "The update expression attempted to update a key to a value that is not supported. " +
+           "The update expression attempted to update a secondary index key to a value that is not "
+           "supported. " +
            kEmpty},
       {"g", "'" + std::string(2049, 'x') + "'",
        kInvalid + "Size of hashkey has exceeded the maximum size limit of2048 bytes",

@@ -69,8 +69,7 @@ Status CheckKeyIsDefined(const UpdateTableRequest& request, const GlobalSecondar
                   fmt::join(keys, ", "), fmt::join(defined, ", ")));
 }
 
-// Definitions of the request come in where they are needed; a type that an attribute has already
-// stays.
+// Definitions of the request come in where they are needed.
 Status Create(const UpdateTableRequest& request, const GlobalSecondaryIndex& create,
               const Settings& settings, int64_t now, TableDescriptor* d) {
   if (d->FindIndex(create.index_name) != nullptr) {

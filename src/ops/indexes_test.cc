@@ -489,8 +489,14 @@ TEST(UpdateTableIndexes, LimitsAndDefinitions) {
       << "what nobody uses is dropped";
   built();
   EXPECT_EQ(create("first", "a", ScalarAttributeType::kS).error().code(), ErrorCode::kValidation);
-  // The type that is there already wins.
-  ASSERT_TRUE(create("second", "a", ScalarAttributeType::kN).ok());
+  const Result<UpdateTableResponse> redefined = create("second", "a", ScalarAttributeType::kN);
+  ASSERT_FALSE(redefined.ok());
+  EXPECT_EQ(redefined.error().message(),
+            "One or more parameter values were invalid: Attributes cannot be redefined. Please "
+            "check that your attribute has the same type as previously defined. Existing schema: "
+            "Schema:[SchemaElement: key{a:S:HASH}] New schema: Schema:[SchemaElement: "
+            "key{a:N:HASH}]");
+  ASSERT_TRUE(create("second", "a", ScalarAttributeType::kS).ok());
   built();
   EXPECT_EQ(world.store->Find("t")->descriptor.FindIndex("second")->key.partition[0].type,
             model::Type::kS);

@@ -1,40 +1,59 @@
 // Reading items without stalling the loop: from memory here and now, from the disk on a worker.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 
+#include "base/memory_account.h"
+#include "base/out_of_memory.h"
 #include "ops/context.h"
 #include "table/store.h"
 
 namespace stator::ops {
 
 // Refusal of a read for which no worker is free.
-inline Error Overloaded() {
+inline Error Overloaded(bool computes) {
   return Error(ErrorCode::kUnavailable,
-               "The server is overloaded: too many reads wait for the disk");
+               computes ? "The server is overloaded: too many long requests wait, try again"
+                        : "The server is overloaded: too many reads wait for the disk, try again",
+               std::make_shared<OverloadPayload>());
 }
 
 // A read that no worker has taken up for so long is refused: all of them wait for something that
 // does not answer, and its client is about to give up.
 inline constexpr int64_t kLongestReadQueueMicros = 10'000'000;
 
-// Runs `read(Tier::kAny)` on a worker, then `finish(Result)` on the loop's thread.
+// Runs `read(Tier::kAny)` on a worker, then `finish(Result)` on the loop's thread. `computes`: it
+// will take the worker's time more than the disk's.
 template <typename Read, typename Finish>
-void ReadOnWorker(Context& ctx, Read read, Finish finish) {
+void ReadOnWorker(Context& ctx, bool computes, Read read, Finish finish) {
   using Outcome = decltype(read(kv::Tier::kAny));
   Executor& loop = ctx.loop;
   // `finish` must survive a refusal of the pool.
   auto shared = std::make_shared<std::pair<Read, Finish>>(std::move(read), std::move(finish));
   const Clock& clock = ctx.env.clock;
-  UniqueFunction<void()> cold = [shared, &loop, &clock, posted = clock.TicksMicros()]() mutable {
+  UniqueFunction<void()> cold = [shared, &loop, &clock, computes,
+                                 posted = clock.TicksMicros()]() mutable {
     const bool late = clock.TicksMicros() - posted > kLongestReadQueueMicros;
-    auto outcome =
-        std::make_shared<Outcome>(late ? Outcome(Overloaded()) : shared->first(kv::Tier::kAny));
+    auto outcome = std::make_shared<std::optional<Outcome>>();
+    if (late) {
+      outcome->emplace(Overloaded(computes));
+    } else if (!RunOrOutOfMemory("a read", [&] { *outcome = shared->first(kv::Tier::kAny); })) {
+      outcome->emplace(InternalError("Out of memory while reading"));
+    }
     // Nothing of the request stays on this thread: it must end in its loop's turn.
+    const MustNotFail region("an answer goes to its loop");
     PostAndStandIn(loop,
-                   [shared = std::move(shared), outcome] { shared->second(std::move(*outcome)); });
+                   [shared = std::move(shared), outcome] { shared->second(std::move(**outcome)); });
   };
-  if (!ctx.env.workers.TryPost(cold)) shared->second(Overloaded());
+  const bool posted = computes ? ctx.env.long_work.TryPost(cold) : ctx.env.workers.TryPost(cold);
+  if (!posted) shared->second(Overloaded(computes));
+}
+
+template <typename Read, typename Finish>
+void ReadOnWorker(Context& ctx, Read read, Finish finish) {
+  ReadOnWorker(ctx, false, std::move(read), std::move(finish));
 }
 
 // Runs `read(tier)` with Tier::kMemory on this thread; if that would block, again with Tier::kAny

@@ -10,6 +10,7 @@
 #include "ops/context.h"
 #include "ops/faults.h"
 #include "ops/index_writes.h"
+#include "ops/long_write.h"
 #include "table/store.h"
 
 namespace stator::ops {
@@ -122,6 +123,11 @@ void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide 
   Executor& loop = ctx.loop;
   std::vector<table::WriteTarget> targets;
   targets.push_back({state->table, state->key});
+  table::WriteDetour detour = DetourOf(ctx, 1, [state](size_t, size_t bytes) {
+    uint64_t steps = expr::MostSteps(state->condition, bytes);
+    if constexpr (requires { state->update; }) steps += expr::MostSteps(state->update, bytes);
+    return steps;
+  });
   ctx.env.store.Write(
       std::move(targets),
       [state, decide,
@@ -147,7 +153,8 @@ void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide 
             done(finish(*state));
           }
         });
-      });
+      },
+      nullptr, std::move(detour));
 }
 
 }  // namespace stator::ops

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "ops/admit.h"
+#include "ops/answer_bytes.h"
 #include "ops/faults.h"
 #include "ops/item_read.h"
 #include "table/index_entries.h"
@@ -16,26 +17,33 @@ namespace {
 // Reads a page in steps; each goes on where the one before stopped.
 class PageReader {
  public:
-  PageReader(table::Store& store, PageRequest request, PageDraw draw)
-      : store_(store), request_(std::move(request)) {
+  PageReader(table::Store& store, PageRequest request, PageDraw draw, MemoryLease* memory)
+      : store_(store), request_(std::move(request)), answer_(memory) {
     page_.items = ItemList(request_.item_writer);
     page_.draw = std::move(draw);
+    // The bound grows about as the size does.
+    const uint64_t most = expr::MostSteps(request_.filter, model::kMaxItemBytes);
+    if (most > kInlineSteps) long_item_ = model::kMaxItemBytes * kInlineSteps / most;
   }
 
-  // Reads about `budget` bytes. True when the page is complete.
-  Result<bool> Step(kv::Tier tier, int64_t budget) {
+  // Reads about `budget` bytes, or as many as `steps` of evaluation take. True when the page is
+  // complete.
+  Result<bool> Step(kv::Tier tier, int64_t budget, uint64_t steps) {
     if (request_.begin >= request_.end) return true;
+    steps_budget_ = steps_ + std::min(steps, kMaxPageSteps);
+    here_ = steps == kInlineSteps;
     if (request_.fetch) return FetchStep(tier, budget);
     int64_t step_bytes = 0;
     bool complete = true;
     TRY(store_.ScanTablet(
         Next(budget), tier,
         [&](std::string_view key, model::ItemView item) {
+          if (IsForWorker(item)) return complete = false;
           cursor_.assign(key);
           moved_ = true;
           if (!Take(key, item, item)) return false;
           step_bytes += static_cast<int64_t>(item.size_bytes());
-          complete = step_bytes < budget;
+          complete = step_bytes < budget && steps_ < steps_budget_;
           return complete;
         },
         request_.past.get()));
@@ -57,6 +65,8 @@ class PageReader {
   }
 
   Page TakePage() { return std::move(page_); }
+  // Whether the filter has taken more time than the reads.
+  bool evaluates_long() const { return met_long_item_ || steps_ >= steps_budget_; }
 
   // Whether the next step can begin with what was read ahead of it.
   bool CanBeAhead() const {
@@ -108,7 +118,7 @@ class PageReader {
         cursor_ = key;
         moved_ = true;
         if (!go_on) return true;
-        if (page_.bytes + page_.fetched_bytes - start_bytes >= budget) {
+        if (page_.bytes + page_.fetched_bytes - start_bytes >= budget || steps_ >= steps_budget_) {
           Advance();
           return false;
         }
@@ -125,6 +135,7 @@ class PageReader {
                      store_.Get(table, table::ItemKeyOfEntry(table.descriptor, entry), tier, &bytes,
                                 request_.past.get()));
     model::ItemView item = found ? model::ItemView(bytes) : model::ItemView();
+    if (IsForWorker(item)) return Error(ErrorCode::kWouldBlock, "");
     // The item may have moved in the index, or gone, since the entry was read: then there is
     // nothing at this place any more.
     if (!table::HasEntry(*request_.target.index, item) || request_.target.PositionOf(item) != key)
@@ -134,6 +145,11 @@ class PageReader {
       page_.fetched_steps += throughput::ReadSteps(static_cast<int64_t>(item.size_bytes()));
     }
     return Take(key, entry, item);
+  }
+
+  bool IsForWorker(model::ItemView item) {
+    if (!here_ || item.encoded().size() < long_item_) return false;
+    return met_long_item_ = true;
   }
 
   // Evaluates what stands at `key`: `stored` is paid for and names the place, `item` (if it exists)
@@ -149,7 +165,7 @@ class PageReader {
     page_.partition_bytes.back().second += bytes;
     if (page_.draw.measured) Mark(key, page_.partition_bytes.back().first, bytes);
 
-    if (item.exists() && expr::Evaluate(request_.filter, item)) {
+    if (item.exists() && expr::Evaluate(request_.filter, item, &steps_)) {
       ++page_.count;
       if (!request_.count_only) {
         if (request_.projection.present()) {
@@ -160,12 +176,20 @@ class PageReader {
         if (page_.items.size() == 1) ReserveItems(stored.encoded().size());
       }
     }
-    if (page_.bytes + page_.fetched_bytes < request_.max_bytes &&
+    // While memory is short a page ends early, as one does that has reached its size.
+    const bool room = CountItems();
+    if (room && page_.bytes + page_.fetched_bytes < request_.max_bytes && steps_ < kMaxPageSteps &&
         !(request_.limit && page_.scanned_count >= *request_.limit)) {
       return true;
     }
     page_.last_evaluated_key = request_.target.KeyAttributesOf(stored);
     return false;
+  }
+
+  bool CountItems() {
+    const auto bytes = static_cast<int64_t>(page_.items.bytes());
+    const int64_t more = bytes - std::exchange(counted_bytes_, bytes);
+    return answer_.Add(more);
   }
 
   void NotePartition(uint64_t hash) {
@@ -201,8 +225,15 @@ class PageReader {
   table::Store& store_;
   PageRequest request_;
   std::unique_ptr<kv::Ahead> ahead_;
-  size_t ahead_bytes_ = 0;  // of what was read ahead
+  size_t ahead_bytes_ = 0;              // of what was read ahead
+  uint64_t steps_ = 0;                  // of evaluation, so far
+  uint64_t steps_budget_ = UINT64_MAX;  // steps_ at which the step ends
+  size_t long_item_ = SIZE_MAX;         // encoded bytes of an item that takes kInlineSteps and more
+  bool here_ = false;                   // this step is the loop's
+  bool met_long_item_ = false;
   Page page_;
+  AnswerBytes answer_;
+  int64_t counted_bytes_ = 0;
   std::string cursor_;
   bool moved_ = false;
 };
@@ -210,20 +241,23 @@ class PageReader {
 using ReaderPtr = std::unique_ptr<PageReader>;
 using PageDone = UniqueFunction<void(Result<Page>)>;
 
-// All that is left, on a worker.
+// All that is left, on workers, in turns of kPageTurnSteps.
 void ReadRest(Context& ctx, ReaderPtr reader, PageDone done) {
+  const bool evaluates_long = reader->evaluates_long();
+  PageReader& of = *reader;
   ReadOnWorker(
-      ctx,
-      [reader = std::move(reader)](kv::Tier tier) -> Result<Page> {
-        TRY(reader->Step(tier, INT64_MAX));
-        return reader->TakePage();
-      },
-      std::move(done));
+      ctx, evaluates_long,
+      [&of](kv::Tier tier) { return of.Step(tier, INT64_MAX, kPageTurnSteps); },
+      [&ctx, reader = std::move(reader), done = std::move(done)](Result<bool> complete) mutable {
+        if (!complete.ok()) return done(complete.error());
+        if (*complete) return done(reader->TakePage());
+        ReadRest(ctx, std::move(reader), std::move(done));
+      });
 }
 
 // About `budget` bytes on this thread, if they are in memory; the rest on a worker.
 void ReadHere(Context& ctx, ReaderPtr reader, PageDone done, int64_t budget) {
-  const Result<bool> complete = reader->Step(kv::Tier::kMemory, budget);
+  const Result<bool> complete = reader->Step(kv::Tier::kMemory, budget, kInlineSteps);
   if (complete.ok() && *complete) return done(reader->TakePage());
   if (!complete.ok()) {
     if (complete.error().code() != ErrorCode::kWouldBlock) return done(complete.error());
@@ -282,7 +316,8 @@ void ReadPage(Context& ctx, PageRequest request, UniqueFunction<void(Result<Page
     done(ErrorOf(ctx, *refusal));
     return;
   }
-  auto reader = std::make_unique<PageReader>(ctx.env.store, std::move(request), std::move(draw));
+  auto reader =
+      std::make_unique<PageReader>(ctx.env.store, std::move(request), std::move(draw), ctx.memory);
   if (ctx.env.store.engine().capabilities().blocking && reader->CanBeAhead()) {
     ReadAhead(ctx, std::move(reader), std::move(done));
   } else {

@@ -23,6 +23,13 @@ inline constexpr int64_t kInlinePageBytes = 64 << 10;
 // The same of what came over a network: to go to a worker costs more than this.
 inline constexpr int64_t kInlineAheadBytes = 256 << 10;
 
+// Steps (expr::Evaluate) of filters after which a page ends as if it were full: 2 to 4 s. An
+// expression of 4 KB stays below it unless items have a few bytes; legacy filters have no limit.
+inline constexpr uint64_t kMaxPageSteps = 400'000'000;
+// Steps after which a page waits for its next turn on a worker, 50 to 100 ms, so that answers and
+// pages of others are not behind all of it.
+inline constexpr uint64_t kPageTurnSteps = 10'000'000;
+
 struct PageRequest {
   ReadTarget target;
   bool fetch = false;  // filter and project the items that the entries are of, not the entries

@@ -20,7 +20,7 @@ constexpr uint64_t kSeed = 99;
 
 std::string BigItem(const std::string& pk, int64_t sk, size_t padding) {
   return Item("{pk: '" + pk + "', sk: " + std::to_string(sk) + ", even: " +
-              (sk % 2 == 0 ? "true" : "false") + ", pad: '" + std::string(padding, 'x') + "'}");
+              (sk % 2 == 0 ? "true" : "false") + ", padding: '" + std::string(padding, 'x') + "'}");
 }
 
 // Sort key -> item of partition "p", with neighbours before and behind it in other partitions.
@@ -176,6 +176,30 @@ TEST(Page, RandomRangesAndFilters) {
   }
 }
 
+// 60 searches in items of up to 300 KB: the first takes more steps than a loop does, so a worker
+// evaluates all of them.
+TEST(Page, LongFiltersGiveTheSameItems) {
+  for (const double stutter : {0.0, 0.3}) {
+    TestWorld world(kSeed + 2);
+    const std::map<int64_t, std::string> items = Fill(world, 300'000, 12);
+    world.engine.set_stutter(stutter);
+    std::string filter = "contains(padding, :never)";
+    for (int i = 0; i < 60; ++i) filter += " OR contains(padding, :never)";
+    QueryRequest request = QueryOf("pk = :p", {{":p", "'p'"}, {":t", "true"}});
+    request.filter_expression = "even = :t OR " + filter;
+    std::string never;
+    model::AppendString(&never, std::string(1000, 'x') + "y");
+    request.expression_attribute_values->emplace_back(":never", never);
+    std::vector<std::string> expected;
+    for (const auto& [sk, item] : items) {
+      if (sk % 2 == 0) expected.push_back(item);
+    }
+    const Pages pages = ReadAll(world, request, Query);
+    EXPECT_EQ(pages.items, expected);
+    EXPECT_EQ(pages.scanned, static_cast<int64_t>(items.size()));
+  }
+}
+
 // Sort keys with zeros and 0xff: a prefix of 0xff bytes has no successor.
 TEST(Page, BeginsWithOnAwkwardBytes) {
   TestWorld world(kSeed + 2);
@@ -285,6 +309,68 @@ TEST(Page, AFullPoolIsARefusalNotAWrongPage) {
   const Result<QueryResponse> answer = world.Call(Query, QueryOf("pk = :p", {{":p", "'p'"}}));
   ASSERT_FALSE(answer.ok());
   EXPECT_EQ(answer.error().code(), ErrorCode::kUnavailable);
+}
+
+TEST(Page, EndsEarlyWhileMemoryIsShortAndStillShowsEveryItemOnce) {
+  TestWorld world(kSeed + 6);
+  world.Create("t", ScalarAttributeType::kN);
+  for (int i = 0; i < 30; ++i) ASSERT_TRUE(world.Put("t", BigItem("p", i, 30'000)).ok());
+  MemoryAccount account(1 << 20);
+  MemoryHolder holder(account, {});
+  MemoryLease lease(holder);
+  world.memory = &lease;
+  MemoryHolder others(account, {});
+  others.Add(900'000);
+  QueryRequest request = QueryOf("pk = :p", {{":p", "'p'"}});
+  Pages all;
+  while (true) {
+    const Result<QueryResponse> page = world.Call(Query, QueryRequest(request));
+    ASSERT_TRUE(page.ok()) << page.error().message();
+    // The page after the last item may be empty.
+    ASSERT_TRUE(page->scanned_count >= 1 || !page->last_evaluated_key);
+    EXPECT_LE(page->scanned_count, 8);
+    all.count += page->count;
+    ++all.pages;
+    lease.Release();
+    if (!page->last_evaluated_key) break;
+    request.exclusive_start_key = EncodedItem{*page->last_evaluated_key};
+  }
+  EXPECT_EQ(all.count, 30);
+  EXPECT_GE(all.pages, 4);
+  others.Sub(900'000);
+  EXPECT_EQ(world.Call(Query, QueryOf("pk = :p", {{":p", "'p'"}}))->count, 30);
+}
+
+TEST(BatchGetItem, LeavesKeysUnprocessedWhileMemoryIsShort) {
+  TestWorld world(kSeed + 7);
+  world.Create("t", ScalarAttributeType::kN);
+  BatchGetItemRequest request;
+  request.request_items.resize(1);
+  request.request_items[0].table_name = "t";
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_TRUE(world.Put("t", BigItem("p", i, 30'000)).ok());
+    request.request_items[0].keys.push_back(
+        EncodedItem{Item("{pk: 'p', sk: " + std::to_string(i) + "}")});
+  }
+  MemoryAccount account(1 << 20);
+  MemoryHolder holder(account, {});
+  MemoryLease lease(holder);
+  world.memory = &lease;
+  size_t found = 0;
+  int rounds = 0;
+  while (true) {
+    const Result<BatchGetItemResponse> part =
+        world.Call(BatchGetItem, BatchGetItemRequest(request));
+    ASSERT_TRUE(part.ok()) << part.error().message();
+    ASSERT_FALSE(part->responses[0].items.empty());
+    found += part->responses[0].items.size();
+    ++rounds;
+    lease.Release();
+    if (part->unprocessed_keys.empty()) break;
+    request.request_items = part->unprocessed_keys;
+  }
+  EXPECT_EQ(found, 30u);
+  EXPECT_GT(rounds, 1);
 }
 
 TEST(Scan, CapacityOfPartitionsAddsUp) {

@@ -40,4 +40,10 @@ struct ThrottlingPayload : ErrorPayload {
   std::vector<ThrottlingReason> reasons;
 };
 
+// Gives an error another name in the API than its code has.
+struct ExceptionNamePayload : ErrorPayload {
+  explicit ExceptionNamePayload(std::string_view name) : name(name) {}
+  std::string_view name;  // a literal
+};
+
 }  // namespace stator::ops

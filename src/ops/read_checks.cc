@@ -15,7 +15,7 @@ Status CheckSelect(const std::optional<Select>& select, bool has_projection_expr
           "SPECIFIC_ATTRIBUTES");
     case Select::kAllAttributes: name = "ALL_ATTRIBUTES"; break;
     case Select::kAllProjectedAttributes: name = "ALL_PROJECTED_ATTRIBUTES"; break;
-    case Select::kCount: name = "COUNT"; break;
+    case Select::kCount: name = "only the Count"; break;
   }
   if (has_projection) {
     return ValidationError(

@@ -1,4 +1,5 @@
 #include "ops/admit.h"
+#include "ops/answer_bytes.h"
 #include "ops/faults.h"
 #include "ops/item_read.h"
 #include "ops/transaction.h"
@@ -18,11 +19,13 @@ Result<TransactGetItemsResponse> Finish(Context& ctx, State& state) {
   TransactionCapacity capacity;
   size_t bytes = 0;
   Draws draws(ctx);
+  AnswerBytes answer(ctx.memory);
   for (size_t i = 0; i < state.items.size(); ++i) {
     const ReadTransaction::Read& read = state.transaction.reads[i];
     std::optional<std::string>& image = state.images[i];
     const size_t size = image ? model::ItemView(*image).size_bytes() : 0;
     bytes += size;
+    if (image && !answer.AddItem(*image)) return MemoryRefusal();
     const int64_t units = 2 * throughput::ReadSteps(static_cast<int64_t>(size));
     capacity.Add(read.table_name, read.table, units);
     draws.AddRead(*read.table, read.key, 2 * units, /*consistent=*/true, i);

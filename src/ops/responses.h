@@ -233,6 +233,13 @@ struct TableClassSummary {
   std::optional<double> last_update_date_time;
 };
 
+// While a table is being restored from a backup.
+struct RestoreSummary {
+  std::string source_backup_arn;
+  std::string source_table_arn;
+  double restore_date_time = 0;  // of the backup
+};
+
 // Members that only a part of the tables shows are optional; empty index lists are not written.
 struct TableDescription {
   std::vector<AttributeDefinition> attribute_definitions;
@@ -251,11 +258,13 @@ struct TableDescription {
   std::optional<StreamSpecification> stream_specification;
   std::optional<std::string> latest_stream_label;
   std::optional<std::string> latest_stream_arn;
+  std::optional<RestoreSummary> restore_summary;
   std::optional<SseDescription> sse_description;
   std::optional<TableClassSummary> table_class_summary;
   std::optional<bool> deletion_protection_enabled;
   std::optional<OnDemandThroughput> on_demand_throughput;
   std::optional<TableWarmThroughputDescription> warm_throughput;
+  std::optional<bool> disassociation_protection_enabled;
 };
 
 struct CreateTableResponse {

@@ -345,6 +345,12 @@ Result<SelectPlan> PlanSelect(const Environment& env, const expr::Statement& sta
                               bool consistent) {
   SelectPlan plan;
   ASSIGN_OR_RETURN(table::TablePtr table, FindActiveTable(env, statement.table));
+  if (statement.index) {
+    const table::IndexDescriptor* const index = table->descriptor.FindIndex(*statement.index);
+    // As captured in August 2026: without the name that Query and Scan add.
+    if (index == nullptr || index->state == table::IndexDescriptor::State::kDeleting)
+      return ValidationError("The table does not have the specified index");
+  }
   ASSIGN_OR_RETURN(plan.target, FindReadTarget(std::move(table), statement.index, consistent));
   const Demands demands = expr::DemandsOf(statement.condition);
   const size_t key_size = plan.target.key().partition.size() + plan.target.key().sort.size();

@@ -7,7 +7,8 @@
 namespace stator::ops {
 namespace {
 
-constexpr char kVersion = 0x01;
+constexpr char kVersion = 0x02;
+constexpr std::string_view kPurpose = "statement";
 constexpr size_t kDigestBytes = 16;
 
 }  // namespace
@@ -24,27 +25,31 @@ std::string StatementDigest(std::string_view statement,
   return table::DigestOf(meaning);
 }
 
-std::string MakeNextToken(const std::string& digest, const StatementPosition& position) {
+std::string MakeNextToken(const Seal& seal, const std::string& digest,
+                          const StatementPosition& position) {
   std::string bytes(1, kVersion);
   bytes.append(digest);
   model::AppendVarint(&bytes, position.range);
   bytes.append(position.key);
-  bytes.append(table::DigestOf(bytes));
+  bytes.append(seal.Of(kPurpose, bytes));
   std::string token(Base64Length(bytes.size()), '\0');
   EncodeBase64(bytes, token.data());
   return token;
 }
 
-Result<StatementPosition> ReadNextToken(const std::string& digest, std::string_view token) {
+Result<StatementPosition> ReadNextToken(const Seal& seal, const std::string& digest,
+                                        std::string_view token) {
   std::string bytes;
-  if (!DecodeBase64(token, &bytes).ok() || bytes.size() < 2 * kDigestBytes + 2)
+  if (!DecodeBase64(token, &bytes).ok() || bytes.size() < kDigestBytes + Seal::kBytes + 2)
     return InvalidNextToken();
-  const std::string_view body = std::string_view(bytes).substr(0, bytes.size() - kDigestBytes);
-  if (table::DigestOf(body) != std::string_view(bytes).substr(body.size()) || body[0] != kVersion)
+  const std::string_view body = std::string_view(bytes).substr(0, bytes.size() - Seal::kBytes);
+  if (body[0] != kVersion ||
+      !seal.Holds(kPurpose, body, std::string_view(bytes).substr(body.size()))) {
     return InvalidNextToken();
+  }
   if (body.substr(1, kDigestBytes) != digest)
     return ValidationError("NextToken does not match request");
-  // The check is no secret, so what follows may still be made up.
+  // The key may be of a table that has another schema by now.
   std::string_view rest = body.substr(1 + kDigestBytes);
   StatementPosition position;
   size_t shift = 0;

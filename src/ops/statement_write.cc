@@ -4,6 +4,7 @@
 
 #include "ops/admit.h"
 #include "ops/faults.h"
+#include "ops/long_write.h"
 #include "ops/payload.h"
 #include "throughput/units.h"
 
@@ -88,6 +89,8 @@ void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning r
   std::vector<table::WriteTarget> targets;
   targets.push_back({state->action.table, state->action.key});
   Executor& loop = ctx.loop;
+  table::WriteDetour detour =
+      DetourOf(ctx, 1, [state](size_t, size_t bytes) { return MostSteps(state->action, bytes); });
   ctx.env.store.Write(
       std::move(targets),
       [state, &ctx](const std::vector<model::ItemView>& old_items) {
@@ -99,7 +102,8 @@ void RunStatementWrite(Context& ctx, TransactionAction action, expr::Returning r
           if (!status.ok()) state->result.error = std::move(status).error();
           done(std::move(state->result));
         });
-      });
+      },
+      nullptr, std::move(detour));
 }
 
 }  // namespace stator::ops

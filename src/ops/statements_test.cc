@@ -98,13 +98,14 @@ TEST_F(StatementsTest, MadeUpTokens) {
   const std::string statement = "SELECT * FROM tab WHERE pk = 'a' AND sk < 5";
   const std::string digest = StatementDigest(statement, {});
   const auto token = [&](size_t range, const char* key) {
-    return MakeNextToken(digest, {range, Item(key)});
+    return MakeNextToken(world_.env.seal, digest, {range, Item(key)});
   };
   EXPECT_TRUE(Run(statement, token(0, "{pk: 'a', sk: 3}")).ok());
   for (const std::string& made_up :
        {token(1, "{pk: 'a', sk: 3}"), token(0, "{pk: 'b', sk: 3}"), token(0, "{pk: 'a', sk: 7}"),
         token(0, "{pk: 'a'}"), token(0, "{pk: 'a', sk: 'x'}"), token(0, "{pk: 'a', sk: 3, x: 1}"),
-        MakeNextToken(digest, {0, ""}), MakeNextToken(digest, {0, "\x05garbage"})}) {
+        MakeNextToken(world_.env.seal, digest, {0, ""}),
+        MakeNextToken(world_.env.seal, digest, {0, "\x05garbage"})}) {
     EXPECT_EQ(Error(statement, made_up), "Invalid NextToken");
   }
   EXPECT_EQ(Error(statement + " ", token(0, "{pk: 'a', sk: 3}")),

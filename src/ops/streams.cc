@@ -38,14 +38,18 @@ Result<uint32_t> FirstShard(const std::optional<std::string>& exclusive_start) {
   return *number + 1;
 }
 
-// The place of a stream in the order of the list.
-std::pair<std::string, std::string> PlaceOf(std::string_view arn) {
+// The place of a stream in the order of the list. The stream need not be there any more.
+Result<std::pair<std::string, std::string>> PlaceOf(std::string_view arn) {
   const size_t part = arn.find(kStreamPart);
-  const size_t table = arn.rfind('/', part == std::string_view::npos ? part : part - 1);
-  if (part == std::string_view::npos || table == std::string_view::npos)
-    return {std::string(arn), ""};
-  return {std::string(arn.substr(table + 1, part - table - 1)),
-          std::string(arn.substr(part + kStreamPart.size()))};
+  const Result<std::string_view> name = arn.starts_with("arn:") && part != std::string_view::npos
+                                            ? TableNameOf(arn.substr(0, part))
+                                            : Result<std::string_view>(ValidationError(""));
+  const std::string_view label =
+      name.ok() ? arn.substr(part + kStreamPart.size()) : std::string_view();
+  if (label.empty())
+    return ValidationError("Invalid StreamArn: Invalid ResourceArn provided as input " +
+                           std::string(arn));
+  return std::pair(std::string(*name), std::string(label));
 }
 
 }  // namespace
@@ -68,14 +72,8 @@ std::string StreamArn(const Environment& env, const stream::StreamDescriptor& st
 }
 
 Result<stream::StreamPtr> FindStream(const Environment& env, std::string_view arn) {
-  const size_t part = arn.find(kStreamPart);
-  if (arn.starts_with("arn:") && part != std::string_view::npos) {
-    if (const Result<std::string_view> name = TableNameOf(arn.substr(0, part)); name.ok()) {
-      if (stream::StreamPtr stream =
-              env.store.FindStream(*name, arn.substr(part + kStreamPart.size())))
-        return stream;
-    }
-  }
+  ASSIGN_OR_RETURN(const auto place, PlaceOf(arn));
+  if (stream::StreamPtr stream = env.store.FindStream(place.first, place.second)) return stream;
   return Error(ErrorCode::kResourceNotFound,
                "Requested resource not found: Stream: " + std::string(arn) + " not found");
 }
@@ -93,13 +91,17 @@ void ListStreams(Context& ctx, ListStreamsRequest request, Callback<ListStreamsR
                         "the maximum allowed size: 100"));
     return;
   }
+  std::optional<std::pair<std::string, std::string>> after;
+  if (request.exclusive_start_stream_arn) {
+    Result<std::pair<std::string, std::string>> place =
+        PlaceOf(*request.exclusive_start_stream_arn);
+    if (!place.ok()) return done(std::move(place).error());
+    after = *std::move(place);
+  }
   ListStreamsResponse response;
   for (const stream::StreamPtr& stream : ctx.env.store.ListStreams()) {
     if (request.table_name && *request.table_name != stream->table_name) continue;
-    if (request.exclusive_start_stream_arn && std::pair(stream->table_name, stream->label) <=
-                                                  PlaceOf(*request.exclusive_start_stream_arn)) {
-      continue;
-    }
+    if (after && std::pair(stream->table_name, stream->label) <= *after) continue;
     if (response.streams.size() == static_cast<size_t>(limit)) {
       response.last_evaluated_stream_arn = response.streams.back().stream_arn;
       break;

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <set>
 
+#include "base/printable.h"
 #include "ops/index_definition.h"
 #include "ops/streams.h"
 #include "ops/table_capacity.h"
+#include "ops/table_settings.h"
 
 namespace stator::ops {
 namespace {
@@ -59,19 +61,6 @@ Result<model::KeySchema> DefineKey(const std::vector<KeySchemaElement>& elements
   return schema;
 }
 
-// Parameters of features that are not there yet must not look as if they took effect.
-Status CheckSupported(const CreateTableRequest& request) {
-  if (request.sse_specification && request.sse_specification->enabled.value_or(false)) {
-    return NotSupportedYet("SSESpecification");
-  }
-  if (request.resource_policy) return NotSupportedYet("ResourcePolicy");
-  if (request.vector_indexes) return NotSupportedYet("VectorIndexes");
-  if (request.global_table_source_arn) return NotSupportedYet("GlobalTableSourceArn");
-  if (request.global_table_settings_replication_mode)
-    return NotSupportedYet("GlobalTableSettingsReplicationMode");
-  return OkStatus();
-}
-
 Status DefineThroughput(const CreateTableRequest& request, const Settings& settings,
                         table::TableDescriptor* descriptor) {
   const bool on_demand = request.billing_mode == BillingMode::kPayPerRequest;
@@ -94,11 +83,42 @@ Status DefineThroughput(const CreateTableRequest& request, const Settings& setti
   return OkStatus();
 }
 
+// Letters and digits of every script, spaces and + - = . _ : / @. Characters beyond ASCII are taken
+// for letters, but for the controls from U+0080 to U+009F.
+bool HasTagCharacters(std::string_view text) {
+  constexpr std::string_view kOthers = " +-=._:/@";
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0)
+      return false;
+    const bool taken = c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+                       (c >= 'a' && c <= 'z') || kOthers.find(text[i]) != std::string_view::npos;
+    if (!taken) return false;
+  }
+  return true;
+}
+
+Error WrongTagCharacter(std::string_view part, std::string_view text) {
+  return Invalid(fmt::format(
+      "The tag {} {} has a character that is no letter, digit, space or one of + - = . _ : / @",
+      part, Printable(text)));
+}
+
 }  // namespace
 
 Status CheckTagCount(size_t count) {
   if (count <= kMaxTags) return OkStatus();
   return Invalid("Tag limit exceeded: a table may have at most 50 tags");
+}
+
+Status CheckTags(const std::vector<Tag>& tags) {
+  for (const Tag& tag : tags) {
+    if (!HasTagCharacters(tag.key)) return WrongTagCharacter("key", tag.key);
+    if (!HasTagCharacters(tag.value)) return WrongTagCharacter("value", tag.value);
+    if (tag.key.starts_with("aws:"))
+      return Invalid("aws: prefixed tag key names are not allowed for external use");
+  }
+  return OkStatus();
 }
 
 std::string NewUuid(Random& random) {
@@ -111,7 +131,7 @@ std::string NewUuid(Random& random) {
 
 Result<table::TableDescriptor> DefineTable(const Environment& env,
                                            const CreateTableRequest& request) {
-  TRY(CheckSupported(request));
+  TRY(CheckTableSettings(env, request));
   table::TableDescriptor descriptor;
   descriptor.name = request.table_name;
   descriptor.created_micros = env.clock.NowMicros();
@@ -122,8 +142,7 @@ Result<table::TableDescriptor> DefineTable(const Environment& env,
   std::set<std::string_view> names;
   for (const AttributeDefinition& definition : *request.attribute_definitions) {
     if (!names.insert(definition.attribute_name).second) {
-      return Invalid("Duplicate AttributeName in AttributeDefinitions: " +
-                     definition.attribute_name);
+      return ValidationError("Attribute Name is duplicated: " + definition.attribute_name);
     }
     descriptor.attribute_definitions.push_back(
         {definition.attribute_name, ToValueType(definition.attribute_type)});
@@ -141,6 +160,7 @@ Result<table::TableDescriptor> DefineTable(const Environment& env,
     if (wanted.stream_enabled) descriptor.stream_view_type = ToStored(*wanted.stream_view_type);
   }
   if (request.tags) {
+    TRY(CheckTags(*request.tags));
     for (const Tag& tag : *request.tags) descriptor.tags[tag.key] = tag.value;
     TRY(CheckTagCount(descriptor.tags.size()));
   }
@@ -149,6 +169,7 @@ Result<table::TableDescriptor> DefineTable(const Environment& env,
                                ? table::TableClass::kStandardInfrequentAccess
                                : table::TableClass::kStandard;
   descriptor.deletion_protection = request.deletion_protection_enabled.value_or(false);
+  SetTableSettings(request, &descriptor);
   descriptor.table_id = NewUuid(env.random);
   return descriptor;
 }

@@ -28,6 +28,9 @@ inline Error BothUnitsWhenProvisioned() {
 // A tag set that is new to a table: at most 50 in all.
 inline constexpr size_t kMaxTags = 50;
 Status CheckTagCount(size_t count);
+// kValidation for a key or value with a character that tags may not have, and for a key that
+// begins with `aws:`.
+Status CheckTags(const std::vector<Tag>& tags);
 
 // A random UUID, as in TableId.
 std::string NewUuid(Random& random);

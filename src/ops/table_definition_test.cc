@@ -83,9 +83,7 @@ TEST_F(Define, BadKeys) {
             "One or more parameter values were invalid: Number of attributes in KeySchema does not "
             "exactly match number of "
             "attributes defined in AttributeDefinitions");
-  EXPECT_EQ(with({{"pk", KeyType::kHash}}, {pk, pk}),
-            "One or more parameter values were invalid: Duplicate AttributeName in "
-            "AttributeDefinitions: pk");
+  EXPECT_EQ(with({{"pk", KeyType::kHash}}, {pk, pk}), "Attribute Name is duplicated: pk");
   EXPECT_NE(
       with({{"pk", KeyType::kHash}, {"sk", KeyType::kRange}, {"x", KeyType::kRange}}, {pk, sk}),
       "");
@@ -102,9 +100,9 @@ TEST_F(Define, WhatIsNotBuiltIsRefusedNotIgnored) {
   request.local_secondary_indexes.emplace();
   EXPECT_NE(MessageOf(request).find("LocalSecondaryIndexes"), std::string::npos);
   request = Good();
+  request.sse_specification = SseSpecification{true, SseType::kKms, "alias/mine"};
+  EXPECT_NE(MessageOf(request).find("KMSMasterKeyId"), std::string::npos);
   request.sse_specification = SseSpecification{true, {}, {}};
-  EXPECT_NE(MessageOf(request).find("SSESpecification"), std::string::npos);
-  request.sse_specification = SseSpecification{false, {}, {}};
   EXPECT_EQ(MessageOf(request), "");
 }
 

@@ -1,40 +1,15 @@
 #include "ops/table_status.h"
 
+#include "ops/backup_arn.h"
 #include "ops/checks.h"
 #include "ops/streams.h"
 #include "ops/table_capacity.h"
+#include "ops/table_settings.h"
 
 namespace stator::ops {
 namespace {
 
 double Seconds(int64_t micros) { return static_cast<double>(micros / 1000) / 1000.0; }
-
-ScalarAttributeType ToScalar(model::Type type) {
-  switch (type) {
-    case model::Type::kN: return ScalarAttributeType::kN;
-    case model::Type::kB: return ScalarAttributeType::kB;
-    default: return ScalarAttributeType::kS;
-  }
-}
-
-std::vector<KeySchemaElement> KeyOf(const model::IndexKeySchema& key) {
-  std::vector<KeySchemaElement> elements;
-  for (const model::KeyAttribute& attribute : key.partition)
-    elements.push_back({attribute.name, KeyType::kHash});
-  for (const model::KeyAttribute& attribute : key.sort)
-    elements.push_back({attribute.name, KeyType::kRange});
-  return elements;
-}
-
-Projection ProjectionOf(const table::IndexDescriptor& index) {
-  using Kind = table::IndexDescriptor::Projection;
-  Projection projection;
-  projection.projection_type = index.projection == Kind::kAll        ? ProjectionType::kAll
-                               : index.projection == Kind::kKeysOnly ? ProjectionType::kKeysOnly
-                                                                     : ProjectionType::kInclude;
-  if (index.projection == Kind::kInclude) projection.non_key_attributes = index.non_key_attributes;
-  return projection;
-}
 
 // Of a table or an index: both have members of these names.
 template <typename Throughput>
@@ -69,8 +44,8 @@ LocalSecondaryIndexDescription DescribeLocal(const table::IndexDescriptor& index
                                              const table::TableCounts& counts, std::string arn) {
   LocalSecondaryIndexDescription out;
   out.index_name = index.name;
-  out.key_schema = KeyOf(index.key);
-  out.projection = ProjectionOf(index);
+  out.key_schema = KeyElementsOf(index.key);
+  out.projection = ApiProjectionOf(index);
   out.index_size_bytes = counts.bytes;
   out.item_count = counts.items;
   out.index_arn = std::move(arn);
@@ -84,8 +59,8 @@ GlobalSecondaryIndexDescription DescribeGlobal(const table::IndexDescriptor& ind
   GlobalSecondaryIndexDescription out;
   const table::IndexThroughput& t = index.throughput;
   out.index_name = index.name;
-  out.key_schema = KeyOf(index.key);
-  out.projection = ProjectionOf(index);
+  out.key_schema = KeyElementsOf(index.key);
+  out.projection = ApiProjectionOf(index);
   out.index_status = IndexStatusOf(index, table_status, env);
   // Entries of older items are being added. An index made with its table has none to add.
   if (index.state == table::IndexDescriptor::State::kCreating) out.backfilling = true;
@@ -93,10 +68,7 @@ GlobalSecondaryIndexDescription DescribeGlobal(const table::IndexDescriptor& ind
   out.index_size_bytes = counts.bytes;
   out.item_count = counts.items;
   out.index_arn = std::move(arn);
-  if (t.max_read_request_units || t.max_write_request_units) {
-    out.on_demand_throughput =
-        OnDemandThroughput{t.max_read_request_units, t.max_write_request_units};
-  }
+  out.on_demand_throughput = MaximaOf(t);
   IndexWarmThroughputDescription warm;
   const throughput::Rates ready = WarmUnits(env.settings, t, on_demand);
   warm.read_units_per_second = static_cast<int64_t>(ready.read);
@@ -109,12 +81,40 @@ GlobalSecondaryIndexDescription DescribeGlobal(const table::IndexDescriptor& ind
 
 }  // namespace
 
+ScalarAttributeType ToScalar(model::Type type) {
+  switch (type) {
+    case model::Type::kN: return ScalarAttributeType::kN;
+    case model::Type::kB: return ScalarAttributeType::kB;
+    default: return ScalarAttributeType::kS;
+  }
+}
+
+std::vector<KeySchemaElement> KeyElementsOf(const model::IndexKeySchema& key) {
+  std::vector<KeySchemaElement> elements;
+  for (const model::KeyAttribute& attribute : key.partition)
+    elements.push_back({attribute.name, KeyType::kHash});
+  for (const model::KeyAttribute& attribute : key.sort)
+    elements.push_back({attribute.name, KeyType::kRange});
+  return elements;
+}
+
+Projection ApiProjectionOf(const table::IndexDescriptor& index) {
+  using Kind = table::IndexDescriptor::Projection;
+  Projection projection;
+  projection.projection_type = index.projection == Kind::kAll        ? ProjectionType::kAll
+                               : index.projection == Kind::kKeysOnly ? ProjectionType::kKeysOnly
+                                                                     : ProjectionType::kInclude;
+  if (index.projection == Kind::kInclude) projection.non_key_attributes = index.non_key_attributes;
+  return projection;
+}
+
 TableStatus StatusOf(const table::TableDescriptor& descriptor, const Environment& env) {
   return StatusAt(descriptor, env, env.clock.NowMicros());
 }
 
 TableStatus StatusAt(const table::TableDescriptor& descriptor, const Environment& env,
                      int64_t now) {
+  if (descriptor.restore) return TableStatus::kCreating;
   if (descriptor.deleting_micros != 0) return TableStatus::kDeleting;
   for (const table::IndexDescriptor& index : descriptor.indexes) {
     if (index.state != table::IndexDescriptor::State::kActive) return TableStatus::kUpdating;
@@ -164,10 +164,7 @@ TableDescription Describe(const Environment& env, const table::Table& table, Tab
     }
     out.billing_mode_summary = summary;
   }
-  if (d.max_read_request_units || d.max_write_request_units) {
-    out.on_demand_throughput =
-        OnDemandThroughput{d.max_read_request_units, d.max_write_request_units};
-  }
+  out.on_demand_throughput = MaximaOf(d);
   TableWarmThroughputDescription warm;
   const throughput::Rates ready = WarmUnits(env.settings, d, on_demand);
   warm.read_units_per_second = static_cast<int64_t>(ready.read);
@@ -185,6 +182,7 @@ TableDescription Describe(const Environment& env, const table::Table& table, Tab
     out.table_class_summary = summary;
   }
   out.deletion_protection_enabled = d.deletion_protection;
+  DescribeTableSettings(env, d, &out);
   if (d.stream_view_type)
     out.stream_specification = StreamSpecification{true, ToApi(*d.stream_view_type)};
   // A disabled stream is shown as long as it can be read.
@@ -192,6 +190,12 @@ TableDescription Describe(const Environment& env, const table::Table& table, Tab
           d.stream_label.empty() ? nullptr : env.store.FindStream(d.name, d.stream_label)) {
     out.latest_stream_label = stream->label;
     out.latest_stream_arn = StreamArn(env, *stream);
+  }
+
+  if (d.restore) {
+    out.restore_summary =
+        RestoreSummary{BackupArnOf(env, d.restore->table_name, d.restore->backup_id),
+                       TableArn(env, d.restore->table_name), BackupTime(d.restore->backup_id)};
   }
 
   if (const Result<table::TableCounts> counts = env.store.Counts(table); counts.ok()) {

@@ -1,7 +1,9 @@
 // What a table looks like from outside at this moment.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "ops/context.h"
 #include "ops/responses.h"
@@ -25,6 +27,17 @@ inline bool TakesItems(TableStatus status) {
 // kValidation for a bad ARN.
 Result<table::TablePtr> FindTableOfAnyStatus(const Environment& env, std::string_view name_or_arn,
                                              ErrorCode missing);
+
+// A key and a projection as the API has them.
+std::vector<KeySchemaElement> KeyElementsOf(const model::IndexKeySchema& key);
+Projection ApiProjectionOf(const table::IndexDescriptor& index);
+ScalarAttributeType ToScalar(model::Type type);
+// Returns the maxima of a table or of an index's throughput: both have members of these names.
+template <typename Throughput>
+std::optional<OnDemandThroughput> MaximaOf(const Throughput& units) {
+  if (!units.max_read_request_units && !units.max_write_request_units) return std::nullopt;
+  return OnDemandThroughput{units.max_read_request_units, units.max_write_request_units};
+}
 
 std::string TableArn(const Environment& env, std::string_view table_name);
 

@@ -51,6 +51,10 @@ void TagResource(Context& ctx, TagResourceRequest request, Callback<TagResourceR
     done(ValidationError("Atleast one Tag needs to be provided as Input."));
     return;
   }
+  if (Status checked = CheckTags(request.tags); !checked.ok()) {
+    done(std::move(checked).error());
+    return;
+  }
   const std::string arn = request.resource_arn;
   AlterTags(
       ctx, arn,

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/memory_account.h"
 #include "base/pump.h"
 #include "base/random.h"
 #include "expr/test_notation.h"
@@ -150,6 +151,7 @@ struct TestWorld {
                         std::string_view name = "") {
     std::optional<Result<Response>> answer;
     Context context{env, loop, name};
+    context.memory = memory;
     operation(context, std::move(request),
               [&answer](Result<Response> response) { answer.emplace(std::move(response)); });
     while (!answer) loop.RunOne();
@@ -186,6 +188,7 @@ struct TestWorld {
   std::unique_ptr<table::Store> store;
   Environment env;
   Pump loop;
+  MemoryLease* memory = nullptr;  // of the requests
 };
 
 }  // namespace stator::ops

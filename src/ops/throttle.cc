@@ -46,8 +46,10 @@ std::string ServiceMessageOf(const Throttle& throttle) {
 }
 
 std::string MessageOf(const Throttle& throttle) {
-  std::string message = ServiceMessageOf(throttle);
-  if (!throttle.detail.empty()) message.append(" ").append(throttle.detail);
+  std::string message = throttle.words.first;
+  if (!message.empty()) message.push_back(' ');
+  message += ServiceMessageOf(throttle);
+  if (!throttle.words.last.empty()) message.append(" ").append(throttle.words.last);
   return message;
 }
 

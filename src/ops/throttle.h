@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ops/payload.h"
+#include "ops/refusal_words.h"
 #include "table/descriptor.h"
 #include "throughput/throttle.h"
 
@@ -17,7 +18,7 @@ struct Throttle {
   const table::IndexDescriptor* index = nullptr;  // of `table`; null: the table itself
   throughput::Access access = throughput::Access::kRead;
   throughput::Limit limit = throughput::Limit::kProvisioned;
-  std::string detail = {};  // behind the service's own words; empty: nothing
+  RefusalWords words = {};  // around the service's own sentence; empty: nothing
 };
 
 // The refusal of a whole request, with a ThrottlingPayload.

@@ -5,6 +5,7 @@
 #include "ops/admit.h"
 #include "ops/capacity.h"
 #include "ops/faults.h"
+#include "ops/long_write.h"
 #include "table/index_entries.h"
 #include "throughput/units.h"
 
@@ -149,6 +150,10 @@ Status CheckTransactionBytes(size_t bytes) {
                          std::to_string(bytes));
 }
 
+uint64_t MostSteps(const TransactionAction& action, size_t item_bytes) {
+  return expr::MostSteps(action.condition, item_bytes) + expr::MostSteps(action.update, item_bytes);
+}
+
 Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemView old_item) {
   ActionOutcome outcome;
   outcome.measured_bytes = outcome.image_bytes = old_item.size_bytes();
@@ -188,8 +193,7 @@ Result<ActionOutcome> DecideAction(const TransactionAction& action, model::ItemV
       // Unlike UpdateItem, the item is measured as it is [C].
       if (model::ItemView(updated->item).size_bytes() > model::kMaxItemBytes ||
           !table::FitsWithLocalEntries(action.table->descriptor, model::ItemView(updated->item))) {
-        outcome.reason =
-            ValidationReason("Item size to update has exceeded the maximum allowed size");
+        outcome.reason = ValidationReason(std::string(expr::kUpdatedItemTooLarge));
         break;
       }
       if (Status keys = table::CheckIndexKeys(action.table->descriptor, old_item,
@@ -221,6 +225,9 @@ void RunWriteTransaction(Context& ctx, WriteTransaction transaction,
   for (const TransactionAction& action : run->transaction.actions)
     run->measured |= Measured(ctx, *action.table);
   Executor& loop = ctx.loop;
+  table::WriteDetour detour = DetourOf(ctx, targets.size(), [run](size_t i, size_t bytes) {
+    return MostSteps(run->transaction.actions[i], bytes);
+  });
   ctx.env.store.Write(
       std::move(targets),
       [run, &ctx](const std::vector<model::ItemView>& old_items) {
@@ -241,7 +248,7 @@ void RunWriteTransaction(Context& ctx, WriteTransaction transaction,
           }
         });
       },
-      run->token);
+      run->token, std::move(detour));
 }
 
 void TransactionCapacity::Add(const std::string& table_name, const table::TablePtr& table,

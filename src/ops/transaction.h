@@ -55,6 +55,9 @@ struct TransactionAction {
 
   model::ItemView view() const { return model::ItemView(item); }
 };
+// Returns a bound of the steps (expr::Evaluate) of DecideAction on an item whose encoding has
+// `item_bytes`.
+uint64_t MostSteps(const TransactionAction& action, size_t item_bytes);
 
 // What one action does to the image that it finds.
 struct ActionOutcome {

@@ -96,13 +96,12 @@ Result<table::Change> Decide(State& state, model::ItemView old_item) {
     }
   }
   const model::ItemView new_item(change.item);
-  if (new_item.exists() && MeasuredSize(state, new_item) > model::kMaxItemBytes) {
-    return ValidationError("Item size to update has exceeded the maximum allowed size");
-  }
+  if (new_item.exists() && MeasuredSize(state, new_item) > model::kMaxItemBytes)
+    return ValidationError(std::string(expr::kUpdatedItemTooLarge));
   if (!state.table->descriptor.indexes.empty() && new_item.exists()) {
     TRY(table::CheckIndexKeys(state.table->descriptor, old_item, new_item, true));
     if (!table::FitsWithLocalEntries(state.table->descriptor, new_item)) {
-      return ValidationError("Item size to update has exceeded the maximum allowed size");
+      return ValidationError(std::string(expr::kUpdatedItemTooLarge));
     }
   }
   state.CountIndexUnits(old_item, &change);

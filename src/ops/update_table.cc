@@ -1,5 +1,8 @@
 #include "ops/update_table.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "ops/checks.h"
@@ -8,31 +11,15 @@
 #include "ops/streams.h"
 #include "ops/table_capacity.h"
 #include "ops/table_definition.h"
+#include "ops/table_settings.h"
 #include "ops/table_status.h"
 
 namespace stator::ops {
 namespace {
 
-Status CheckRequest(const Settings& settings, const UpdateTableRequest& request) {
-  if (request.sse_specification) return NotSupportedYet("SSESpecification");
-  if (request.replica_updates) return NotSupportedYet("ReplicaUpdates");
-  if (request.multi_region_consistency) return NotSupportedYet("MultiRegionConsistency");
-  if (request.global_table_witness_updates) return NotSupportedYet("GlobalTableWitnessUpdates");
-  if (request.global_table_settings_replication_mode)
-    return NotSupportedYet("GlobalTableSettingsReplicationMode");
-  if (request.vector_index_updates) return NotSupportedYet("VectorIndexUpdates");
-  if (request.disassociation_protection_enabled)
-    return NotSupportedYet("DisassociationProtectionEnabled");
-  if (!request.billing_mode && !request.provisioned_throughput && !request.table_class &&
-      !request.deletion_protection_enabled && !request.on_demand_throughput &&
-      !request.warm_throughput && !request.stream_specification &&
-      (!request.global_secondary_index_updates ||
-       request.global_secondary_index_updates->empty())) {
-    return ValidationError(
-        "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
-        "GlobalSecondaryIndexUpdates or "
-        "SSESpecification or ReplicaUpdates is required");
-  }
+Status CheckRequest(const Environment& env, const UpdateTableRequest& request) {
+  const Settings& settings = env.settings;
+  TRY(CheckTableSettings(env, request));
   if (request.billing_mode == BillingMode::kPayPerRequest && request.provisioned_throughput) {
     return NeitherUnitsWhenOnDemand();
   }
@@ -79,8 +66,64 @@ Status ChangeThroughput(const UpdateTableRequest& request, const Settings& setti
   return ChangeUnits(settings, *request.provisioned_throughput, {}, now, d);
 }
 
+struct SchemaElement {
+  const model::KeyAttribute* attribute;
+  const char* key_type;
+};
+
+// The elements of the table's key, or of the first index whose key has the attribute.
+std::vector<SchemaElement> SchemaWith(const table::TableDescriptor& d, std::string_view attribute) {
+  std::vector<SchemaElement> elements{{&d.key_schema.partition, "HASH"}};
+  if (d.key_schema.sort) elements.push_back({&*d.key_schema.sort, "RANGE"});
+  if (d.key_schema.Has(attribute)) return elements;
+  for (const table::IndexDescriptor& index : d.indexes) {
+    if (!index.key.Has(attribute)) continue;
+    elements.clear();
+    for (const model::KeyAttribute& each : index.key.partition) elements.push_back({&each, "HASH"});
+    for (const model::KeyAttribute& each : index.key.sort) elements.push_back({&each, "RANGE"});
+    break;
+  }
+  return elements;
+}
+
+// `Schema:[...]` as the service prints it, with the types that the request gives.
+std::string SchemaText(const std::vector<SchemaElement>& elements,
+                       const std::vector<AttributeDefinition>& given) {
+  std::vector<std::string> texts;
+  for (const SchemaElement& element : elements) {
+    model::Type type = element.attribute->type;
+    for (const AttributeDefinition& definition : given) {
+      if (definition.attribute_name == element.attribute->name)
+        type = ToValueType(definition.attribute_type);
+    }
+    texts.push_back(fmt::format("SchemaElement: key{{{}:{}:{}}}", element.attribute->name,
+                                model::TypeName(type), element.key_type));
+  }
+  return fmt::format("Schema:[{}]", fmt::join(texts, ", "));
+}
+
+// Attributes that the table or an index has as keys keep their types.
+Status CheckTypesKept(const UpdateTableRequest& request, const table::TableDescriptor& d) {
+  if (!request.attribute_definitions) return OkStatus();
+  for (const AttributeDefinition& given : *request.attribute_definitions) {
+    const auto known = std::find_if(
+        d.attribute_definitions.begin(), d.attribute_definitions.end(),
+        [&](const model::KeyAttribute& each) { return each.name == given.attribute_name; });
+    if (known == d.attribute_definitions.end() || known->type == ToValueType(given.attribute_type))
+      continue;
+    const std::vector<SchemaElement> schema = SchemaWith(d, given.attribute_name);
+    return ValidationError(fmt::format(
+        "One or more parameter values were invalid: Attributes cannot be redefined. Please check "
+        "that your attribute has the same type as previously defined. Existing schema: {} New "
+        "schema: {}",
+        SchemaText(schema, {}), SchemaText(schema, *request.attribute_definitions)));
+  }
+  return OkStatus();
+}
+
 Status Change(const UpdateTableRequest& request, const Environment& env, int64_t now,
               table::TableDescriptor* d) {
+  TRY(CheckTypesKept(request, *d));
   TRY(CheckNoOtherIndexWork(request, *d));
   switch (StatusAt(*d, env, now)) {
     case TableStatus::kCreating:
@@ -98,6 +141,7 @@ Status Change(const UpdateTableRequest& request, const Environment& env, int64_t
           "Attempt to change a resource which is still in use: Table is being deleted: " + d->name);
     default: break;
   }
+  TRY(CheckReplicas(env, request));
   const bool was_on_demand = IsOnDemand(*d);
   TRY(ChangeThroughput(request, env.settings, now, d));
   const bool on_demand = IsOnDemand(*d);
@@ -118,6 +162,7 @@ Status Change(const UpdateTableRequest& request, const Environment& env, int64_t
   }
   if (request.deletion_protection_enabled)
     d->deletion_protection = *request.deletion_protection_enabled;
+  SetTableSettings(request, d);
   d->changed_micros = std::max(d->changed_micros, now);
   return OkStatus();
 }
@@ -135,25 +180,32 @@ void UpdateTableAt(Environment& env, Executor& loop, UpdateTableRequest request,
     done(name.error());
     return;
   }
-  if (Status checked = CheckRequest(env.settings, request); !checked.ok()) {
+  if (Status checked = CheckRequest(env, request); !checked.ok()) {
     done(std::move(checked).error());
     return;
   }
-  std::string table_name(*name);
-  env.store.Alter(
-      std::move(table_name),
-      [&env, at_micros, request = std::move(request)](table::TableDescriptor* descriptor) {
-        return Change(request, env, at_micros, descriptor);
-      },
-      [&env, &loop, done = std::move(done)](Result<table::TablePtr> table) mutable {
-        RunOn(loop, [&env, table = std::move(table), done = std::move(done)]() mutable {
-          if (!table.ok()) {
-            done(std::move(table).error());
-          } else {
-            done(UpdateTableResponse{Describe(env, **table, TableStatus::kUpdating)});
-          }
+  const bool shown = HasShownSettings(request);
+  const bool warn = shown || request.table_class;
+  auto alter = [&env, &loop, at_micros, warn, name = std::string(*name),
+                request = std::move(request), done = std::move(done)](Status known) mutable {
+    if (!known.ok()) return done(std::move(known).error());
+    env.store.Alter(
+        std::move(name),
+        [&env, at_micros, request = std::move(request)](table::TableDescriptor* descriptor) {
+          return Change(request, env, at_micros, descriptor);
+        },
+        [&env, &loop, warn, done = std::move(done)](Result<table::TablePtr> table) mutable {
+          RunOn(loop, [&env, warn, table = std::move(table), done = std::move(done)]() mutable {
+            if (!table.ok()) {
+              done(std::move(table).error());
+            } else {
+              if (warn) WarnOfSettings((*table)->descriptor);
+              done(UpdateTableResponse{Describe(env, **table, TableStatus::kUpdating)});
+            }
+          });
         });
-      });
+  };
+  RequireTableSettings(env, loop, shown, std::move(alter));
 }
 
 }  // namespace stator::ops

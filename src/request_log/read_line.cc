@@ -231,6 +231,7 @@ Result<Record> ReadRequest(Members members) {
   members.Whole("n", &request.returned, kMostBytes);
   members.Texts("at", &request.attributes);
   members.Texts("f", &request.filter);
+  members.Choice("tt", {"", "millis", "text"}, &request.ttl_form);
   members.Choice("x", {"", "throttled", "condition", "cancelled"}, &request.outcome);
   TRY(members.status());
   if (request.keys.size() == 1 && !request.keys[0].bytes) {

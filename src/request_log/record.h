@@ -75,6 +75,8 @@ struct IndexWrite {
 };
 
 enum class Consistency : uint8_t { kEventual, kStrong, kTransactional };
+// How a write fills the attribute of its table's time to live. Milliseconds and texts never expire.
+enum class TtlForm : uint8_t { kFine, kMillis, kText };
 enum class Outcome : uint8_t { kServed, kThrottled, kConditionFailed, kCancelled };
 
 // The effect of one request on one table or index. A batch or transaction on several tables makes
@@ -101,6 +103,7 @@ struct Request {
   std::vector<std::string> attributes;  // top-level attributes of a projection; empty: all
   std::vector<std::string> filter;      // top-level attributes of a filter
   Outcome outcome = Outcome::kServed;
+  TtlForm ttl_form = TtlForm::kFine;  // of PutItem and BatchWriteItem
 };
 
 // The number of requests not recorded since the last such line, because the disk was too slow.

@@ -111,6 +111,8 @@ std::string WriteLine(const Request& request) {
   Whole(&json, "n", request.returned);
   Texts(&json, "at", request.attributes);
   Texts(&json, "f", request.filter);
+  if (request.ttl_form != TtlForm::kFine)
+    json.Field("tt", request.ttl_form == TtlForm::kMillis ? "millis" : "text");
   if (request.outcome != Outcome::kServed) {
     json.Field("x", kOutcomes[static_cast<size_t>(request.outcome)]);
   }

@@ -130,9 +130,9 @@ Status SetRules(const TableRules& rules, table::TableDescriptor* descriptor) {
   descriptor->auto_scaling = rules.table;
   for (table::IndexDescriptor& index : descriptor->indexes) index.auto_scaling = {};
   for (const auto& [name, of_index] : rules.indexes) {
-    const auto index =
-        std::find_if(descriptor->indexes.begin(), descriptor->indexes.end(),
-                     [&](const auto& each) { return each.is_global() && each.name == name; });
+    const auto index = std::find_if(
+        descriptor->indexes.begin(), descriptor->indexes.end(),
+        [&wanted = name](const auto& each) { return each.is_global() && each.name == wanted; });
     if (index == descriptor->indexes.end())
       return ValidationError("the table has no global secondary index " + name);
     index->auto_scaling = of_index;

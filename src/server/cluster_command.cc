@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "kv_rados/rados_engine.h"
 #include "kv_tx/transaction_engine.h"
 #include "server/cluster_report.h"
@@ -34,13 +35,13 @@ int Execute(const ClusterCommand& command) {
   SetLogLevel(LogLevel::kWarn);
   const Result<ClusterReport> report = Look(command);
   if (!report.ok()) {
-    fmt::print(stderr, "{}\n", report.error().message());
+    fmt::print(stderr, "{}\n", PrintableLines(report.error().message()));
     return 1;
   }
   if (command.json) {
     fmt::print("{}\n", RenderJson(*report));
   } else {
-    fmt::print("{}", RenderText(*report));
+    fmt::print("{}", PrintableLines(RenderText(*report)));
   }
   return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "copy/copy.h"
 #include "server/open_engine.h"
 #include "server/settings.h"
@@ -23,7 +24,7 @@ constexpr int kWorkers = 8;
 constexpr size_t kMaxQueued = 4096;
 
 int Fail(const Error& error) {
-  fmt::print(stderr, "{}\n", error.message());
+  fmt::print(stderr, "{}\n", PrintableLines(error.message()));
   return 1;
 }
 

@@ -4,7 +4,12 @@
 #include <utility>
 
 #include "api/error_render.h"
+#include "base/memory_account.h"
+#include "base/out_of_memory.h"
 #include "base/pump.h"
+#include "server/caller_identity.h"
+#include "server/guarded_request.h"
+#include "server/management_access.h"
 
 namespace stator::server {
 namespace {
@@ -12,9 +17,15 @@ namespace {
 // Definitions change rarely; each thread waits for one of them.
 constexpr int kThreads = 8;
 constexpr size_t kMaxQueued = 1024;
+// A thread parses a body of 16 MB in up to 180 MB, decodes it, and waits for the write; the wait is
+// long where a network is behind the engine.
+constexpr int kLongThreads = 4;
+constexpr int kLongThreadsWaiting = 16;
 
-api::Incoming IncomingOf(const http::Request& request) {
+api::Incoming IncomingOf(http::Exchange& exchange) {
+  const http::Request& request = exchange.request();
   api::Incoming incoming;
+  incoming.memory = &exchange.memory();
   incoming.method = request.method;
   incoming.target = request.target;
   for (const http::Header& header : request.headers)
@@ -22,6 +33,18 @@ api::Incoming IncomingOf(const http::Request& request) {
   incoming.body = request.body;
   return incoming;
 }
+
+// A request with what access control looks at beside.
+struct Guarded {
+  Guarded(const http::Exchange& exchange, bool guarded, api::Incoming* incoming) : peer(exchange) {
+    if (!guarded) return;
+    lines = LinesOf(exchange.request());
+    incoming->lines = lines;
+    incoming->peer = &peer;
+  }
+  std::vector<access::HeaderLine> lines;
+  ExchangePeer peer;
+};
 
 http::Reply ReplyOf(api::Outgoing outgoing) {
   http::Reply reply;
@@ -31,10 +54,31 @@ http::Reply ReplyOf(api::Outgoing outgoing) {
   return reply;
 }
 
+http::Reply NoSuchPage() {
+  http::Reply reply;
+  reply.status = 404;
+  reply.headers.emplace_back("Content-Type", "text/plain; charset=utf-8");
+  reply.body = "There is no such page on this port\n";
+  return reply;
+}
+
 }  // namespace
 
-FrontDoor::FrontDoor(api::Service& service, Management& management, bool waiting)
-    : service_(service), management_(management) {
+FrontDoor::FrontDoor(api::Service& service, Management& management,
+                     const ops::Environment& environment, guard::Gate* gate, IamDoor* iam,
+                     audit::Trail* audit, bool waiting, bool console, ManagementPlace place,
+                     ScalingDoor* scaling)
+    : service_(service),
+      management_(management),
+      environment_(environment),
+      gate_(gate),
+      iam_(iam),
+      audit_(audit),
+      console_(console && place.on),
+      place_(place),
+      scaling_(scaling),
+      pages_(console_),
+      long_(waiting ? kLongThreadsWaiting : kLongThreads, kMaxQueued) {
   if (waiting) waiting_ = std::make_unique<WorkerPool>(kThreads, kMaxQueued);
 }
 
@@ -45,44 +89,99 @@ http::Handler FrontDoor::HandlerOf(Executor& loop) {
 
 void FrontDoor::Stop() {
   if (waiting_ != nullptr) waiting_->Stop();
+  long_.Stop();
 }
 
 void FrontDoor::Serve(std::unique_ptr<http::Exchange> exchange, Executor& loop) {
+  const bool managed = HasManagement(*exchange);
   if (Management::Owns(exchange->request().target)) {
+    const bool health = exchange->request().target.starts_with("/health/");
+    if (!managed || (!place_.on && !health)) return exchange->Send(NoSuchPage());
+    if (gate_ != nullptr) {
+      if (std::optional<http::Reply> refusal =
+              RefuseManagement(*gate_, environment_, audit_, &exchange))
+        return exchange->Send(*std::move(refusal));
+    }
     management_.Handle(std::move(exchange));
     return;
   }
-  const api::Incoming incoming = IncomingOf(exchange->request());
+  if (managed && !console_ && place_.listener != ManagementPlace::kEveryListener)
+    return exchange->Send(NoSuchPage());
+  if (iam_ != nullptr && IamDoor::Owns(exchange->request()))
+    return iam_->Handle(std::move(exchange));
+  const console::Pages& pages = managed ? pages_ : no_pages_;
+  if (pages.Owns(exchange->request())) {
+    exchange->Send(pages.Answer(exchange->request()));
+    return;
+  }
+  api::Incoming incoming = IncomingOf(*exchange);
+  if (scaling_ != nullptr && ScalingDoor::Owns(incoming.headers.target))
+    return scaling_->Handle(std::move(exchange));
+  if (iam_ == nullptr && incoming.headers.target.empty()) {
+    if (std::optional<http::Reply> who = AnswerCallerIdentity(exchange->request(), environment_))
+      return exchange->Send(*std::move(who));
+  }
+  const Guarded guarded(*exchange, service_.guarded(), &incoming);
   if (waiting_ != nullptr && service_.MayWait(incoming.headers.target)) {
     ServeWaiting(std::move(exchange), loop);
     return;
   }
+  if (incoming.is_long()) return ServeOn(long_, false, std::move(exchange), loop);
   service_.Handle(incoming, loop,
                   [this, &loop, exchange = std::move(exchange)](api::Outgoing outgoing) mutable {
-                    if (outgoing.again) return ServeWaiting(std::move(exchange), loop);
+                    if (outgoing.again) {
+                      exchange->memory().Release();
+                      return ServeWaiting(std::move(exchange), loop);
+                    }
                     exchange->Send(ReplyOf(std::move(outgoing)));
                   });
 }
 
-void FrontDoor::ServeWaiting(std::unique_ptr<http::Exchange> exchange, Executor& loop) {
-  auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
-  UniqueFunction<void()> task = [this, shared, &loop]() mutable {
-    Pump pump;
-    std::optional<api::Outgoing> answer;
-    api::Incoming incoming = IncomingOf((*shared)->request());
-    incoming.may_wait = true;
-    service_.Handle(incoming, pump,
-                    [&answer](api::Outgoing outgoing) { answer = std::move(outgoing); });
-    pump.RunUntil([&answer] { return answer.has_value(); });
-    // Nothing of the exchange stays on this thread: it must end in its loop's turn.
-    PostAndStandIn(loop,
-                   [shared = std::move(shared), reply = ReplyOf(*std::move(answer))]() mutable {
-                     (*shared)->Send(std::move(reply));
-                   });
+std::optional<api::Outgoing> FrontDoor::HandleHere(http::Exchange& exchange, bool may_wait) {
+  Pump pump;
+  std::optional<api::Outgoing> answer;
+  // Destroyed with the callback, called or not.
+  struct Ended {
+    explicit Ended(bool* ended) : ended(ended) {}
+    ~Ended() { *ended = true; }
+    Ended(const Ended&) = delete;
+    Ended& operator=(const Ended&) = delete;
+    bool* const ended;
   };
-  if (waiting_->TryPost(task)) return;
-  api::RenderedError error = api::RenderError(Error(
-      ErrorCode::kUnavailable, "The server is overloaded: too many requests wait for the cluster"));
+  bool ended = false;
+  api::Incoming incoming = IncomingOf(exchange);
+  const Guarded guarded(exchange, service_.guarded(), &incoming);
+  incoming.may_wait = may_wait;
+  service_.Handle(incoming, pump,
+                  [&answer, end = std::make_unique<Ended>(&ended)](api::Outgoing outgoing) {
+                    answer = std::move(outgoing);
+                  });
+  while (!ended) RunOrOutOfMemory("a step of a request", [&pump] { pump.RunOne(); });
+  return answer;
+}
+
+void FrontDoor::ServeOn(WorkerPool& pool, bool may_wait, std::unique_ptr<http::Exchange> exchange,
+                        Executor& loop) {
+  auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
+  UniqueFunction<void()> task = [this, shared, may_wait, &loop]() mutable {
+    std::optional<api::Outgoing> answer = HandleHere(*(*shared), may_wait);
+    if (answer && answer->again) {
+      (*shared)->memory().Release();
+      answer = HandleHere(*(*shared), /*may_wait=*/true);
+    }
+    std::optional<http::Reply> reply;
+    if (answer) reply = ReplyOf(*std::move(answer));
+    // Nothing of the exchange stays on this thread: it must end in its loop's turn, where it
+    // answers 500 if there is no reply.
+    PostAndStandIn(loop, [shared = std::move(shared), reply = std::move(reply)]() mutable {
+      if (reply) (*shared)->Send(*std::move(reply));
+      shared->reset();
+    });
+  };
+  if (pool.TryPost(task)) return;
+  api::RenderedError error = api::RenderError(
+      Error(ErrorCode::kUnavailable, "The server is overloaded: too many requests wait, try again",
+            std::make_shared<OverloadPayload>()));
   http::Reply reply;
   reply.status = error.status;
   reply.headers.emplace_back("Content-Type", "application/x-amz-json-1.0");

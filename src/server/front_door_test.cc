@@ -41,7 +41,7 @@ class FrontDoorTest : public testing::Test {
         std::make_unique<kv::FaultEngine>(std::move(engine), kv::FaultOptions{.delay_done = true});
     engine_ = std::make_unique<NetworkEngine>(std::move(slow));
     store_ = table::Store::Open(*engine_, clock_, workers_).value();
-    environment_.emplace(*store_, clock_, random_, workers_, ops::Settings{});
+    environment_.reset(new ops::Environment{*store_, clock_, random_, workers_, ops::Settings{}});
     environment_->admission.Start({});
     heat_.emplace(*environment_, true);
     api::Registry registry;
@@ -49,8 +49,9 @@ class FrontDoorTest : public testing::Test {
     service_.emplace(*environment_, std::move(registry),
                      std::make_unique<api::ShapeAuthenticator>(false));
     management_.emplace(
-        *environment_, metrics_, clock_control_, *heat_, [] { return 0; }, Management::Options{});
-    door_.emplace(*service_, *management_, true);
+        *environment_, metrics_, clock_control_, *heat_, [] { return http::ServerState(); },
+        Management::Options{});
+    door_.emplace(*service_, *management_, *environment_, nullptr, nullptr, nullptr, true);
     handler_ = door_->HandlerOf(loop_);
     engine_->ForbidThisThread();
   }
@@ -69,13 +70,17 @@ class FrontDoorTest : public testing::Test {
     http::Request request;
     request.method = method;
     request.target = target;
-    request.headers = {{"Content-Type", "application/x-amz-json-1.0"},
+    request.headers = {{"Host", "localhost:8000"},
+                       {"Content-Type", "application/x-amz-json-1.0"},
                        {"X-Amz-Target", operation},
                        {"X-Stator-Management", "true"}};
+    if (operation.empty()) request.headers.erase(request.headers.begin() + 2);
     const size_t size = body.size();
     body.append(http::kBodyPadding, ' ');
     request.body = std::string_view(body).substr(0, size);
-    handler_(std::make_unique<LoopExchange>(loop_, std::move(request), &reply));
+    auto exchange = std::make_unique<LoopExchange>(loop_, std::move(request), &reply);
+    exchange->came_to = listener_;
+    handler_(std::move(exchange));
     loop_.RunUntil([&] { return reply.has_value(); });
     return *std::move(reply);
   }
@@ -93,7 +98,7 @@ class FrontDoorTest : public testing::Test {
   WorkerPool workers_{2, 100};
   std::unique_ptr<NetworkEngine> engine_;
   std::unique_ptr<table::Store> store_;
-  std::optional<ops::Environment> environment_;
+  std::unique_ptr<ops::Environment> environment_;
   std::optional<HeatHistories> heat_;
   Chores chores_{clock_};
   ClockControl clock_control_{clock_, &clock_, chores_};
@@ -102,7 +107,60 @@ class FrontDoorTest : public testing::Test {
   std::optional<Management> management_;
   std::optional<FrontDoor> door_;
   http::Handler handler_;
+  int listener_ = 0;  // that Ask comes to
 };
+
+class PlacesTest : public FrontDoorTest {
+ protected:
+  void Place(bool console, FrontDoor::ManagementPlace place) {
+    door_->Stop();
+    door_.emplace(*service_, *management_, *environment_, nullptr, nullptr, nullptr, true, console,
+                  place);
+    handler_ = door_->HandlerOf(loop_);
+  }
+  int Get(std::string_view target, int listener) {
+    listener_ = listener;
+    return Ask("GET", target, "", "").status;
+  }
+  int ListTables(int listener) {
+    listener_ = listener;
+    return Ask("POST", "/", "DynamoDB_20120810.ListTables", "{}").status;
+  }
+};
+constexpr const char* kManaged[] = {"/_stator/status", "/_stator/", "/metrics", "/health/live",
+                                    "/health/ready"};
+
+TEST_F(PlacesTest, ManagementOnItsOwnListenerIsOnNoOther) {
+  Place(/*console=*/true, {.listener = 1});
+  for (const char* target : kManaged) {
+    EXPECT_EQ(Get(target, 1), 200) << target;
+    EXPECT_EQ(Get(target, 0), 404) << target;
+    EXPECT_EQ(Get(target, 2), 404) << target;
+  }
+  EXPECT_EQ(Get("/console/", 1), 200);
+  EXPECT_EQ(Get("/console/", 0), 404);
+  EXPECT_EQ(Get("/", 0), 200);  // as the service answers
+  // The console asks the API on the listener that it came from.
+  EXPECT_EQ(ListTables(0), 200);
+  EXPECT_EQ(ListTables(1), 200);
+}
+
+TEST_F(PlacesTest, ManagementAloneIsOnItsListenerWithoutAConsole) {
+  Place(/*console=*/false, {.listener = 1});
+  EXPECT_EQ(Get("/_stator/status", 1), 200);
+  EXPECT_EQ(ListTables(1), 404);
+  EXPECT_EQ(Get("/", 1), 404);
+  EXPECT_EQ(ListTables(0), 200);
+}
+
+TEST_F(PlacesTest, ManagementOffLeavesHealth) {
+  Place(/*console=*/true, {.on = false});
+  for (const char* target : {"/_stator/status", "/_stator/", "/metrics", "/console/"})
+    EXPECT_EQ(Get(target, 0), 404) << target;
+  EXPECT_EQ(Get("/health/live", 0), 200);
+  EXPECT_EQ(Get("/health/ready", 0), 200);
+  EXPECT_EQ(ListTables(0), 200);
+}
 
 TEST_F(FrontDoorTest, TheLoopNeverWaitsForTheEngine) {
   ExpectOk("CreateTable", R"({"TableName":"music","BillingMode":"PAY_PER_REQUEST",
@@ -127,6 +185,17 @@ TEST_F(FrontDoorTest, TheLoopNeverWaitsForTheEngine) {
   ExpectOk("DeleteTable", R"({"TableName":"music"})");
   EXPECT_EQ(Ask("POST", "/", "DynamoDB_20120810.DescribeTable", R"({"TableName":"music"})").status,
             400);
+}
+
+TEST_F(FrontDoorTest, LongBodiesAreDecodedByThreadsOfTheirOwn) {
+  ExpectOk("CreateTable", R"({"TableName":"music","BillingMode":"PAY_PER_REQUEST",
+      "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}]})");
+  const std::string text(300'000, 'x');
+  ExpectOk("PutItem",
+           R"({"TableName":"music","Item":{"pk":{"S":"a"},"v":{"S":")" + text + R"("}}})");
+  ExpectOk("GetItem", R"({"TableName":"music","Key":{"pk":{"S":"a"}}})", text);
+  EXPECT_EQ(Ask("POST", "/", "DynamoDB_20120810.PutItem", text).status, 400);
+  ExpectOk("BatchGetItem", R"({"RequestItems":{"music":{"Keys":[{"pk":{"S":"a"}}]}}})", text);
 }
 
 TEST_F(FrontDoorTest, ManagementCallsDoNotWaitOnTheLoopEither) {

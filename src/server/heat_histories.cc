@@ -112,7 +112,7 @@ void HeatHistories::ForgetGone() {
     }
   }
   const MutexLock lock(mutex_);
-  std::erase_if(entries_, [&](const auto& one) {
+  std::erase_if(entries_, [&](const auto& one) REQUIRES(mutex_) {
     const auto& [tablet, entry] = one;
     if (alive.contains(tablet)) return false;
     for (uint32_t piece = 0; piece < entry.pieces; ++piece)

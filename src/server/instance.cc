@@ -3,14 +3,22 @@
 #include <algorithm>
 #include <utility>
 
+#include "access/crypto.h"
 #include "base/log.h"
+#include "identity/root_key.h"
+#include "kv/features.h"
+#include "server/open_engine.h"
 #include "server/product_chores.h"
 #include "server/seed_data.h"
+#include "server/store_secret.h"
 
 namespace stator::server {
 namespace {
 
 constexpr size_t kMaxQueuedReads = 4096;
+constexpr int64_t kEventsMicros = 1'000'000;
+constexpr std::string_view kIdentityFeature = "identities";  // of kv/features.cc
+constexpr std::string_view kIdentityTopic = "identities";
 // Processes that are there need some seconds to make room; one that has died keeps its part a
 // little longer.
 constexpr int64_t kWaitForGrantMicros = 15'000'000;
@@ -19,6 +27,48 @@ std::string EndpointOf(const ServeSettings& settings, uint16_t port) {
   const std::string host = settings.hosts.empty() ? "localhost" : settings.hosts.front();
   return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" +
          std::to_string(port);
+}
+
+// A name that the server listens on is one of its own.
+std::vector<std::string> AllowedHosts(const ServeSettings& settings) {
+  std::vector<std::string> names = settings.allowed_hosts;
+  for (const std::vector<std::string>* hosts : {&settings.hosts, &settings.management.hosts}) {
+    for (const std::string& host : *hosts)
+      if (HostRules::WhyNot(host).empty() && host != "*") names.push_back(host);
+  }
+  return names;
+}
+
+std::vector<std::string> MetricsHosts(const ServeSettings& settings) {
+  std::vector<std::string> names = AllowedHosts(settings);
+  names.insert(names.end(), settings.metrics_hosts.begin(), settings.metrics_hosts.end());
+  return names;
+}
+
+bool OnLoopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+management::BootSettings BootSettingsOf(const ServeSettings& settings) {
+  management::BootSettings boot;
+  if (settings.engine == EngineKind::kRocksDb)
+    boot.durability = settings.durability == Durability::kFsync ? "fsync" : "os";
+  for (const std::string& host : settings.hosts) boot.loopback = boot.loopback && OnLoopback(host);
+  boot.access_control = settings.access.mode == AuthMode::kEnforce;
+  boot.title = settings.console_title;
+  boot.colour = settings.console_colour;
+  boot.production = settings.console_production;
+  boot.read_only = settings.console == ConsoleMode::kReadOnly;
+  return boot;
+}
+
+// Returns the directory of the backups; empty: they are in memory.
+std::string BackupDirOf(const ServeSettings& settings) {
+  if (!settings.backup_dir.empty()) return settings.backup_dir;
+  if (settings.engine != EngineKind::kRocksDb) return "";
+  std::string directory = settings.data_dir;
+  while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
+  return directory + "-backups";
 }
 
 }  // namespace
@@ -40,6 +90,8 @@ Result<std::unique_ptr<Instance>> Instance::Open(const ServeSettings& settings,
   TRY(instance->OpenClock());
   TRY(instance->OpenStore());
   TRY(instance->OpenRecorder());
+  TRY(instance->OpenAccess());
+  TRY(instance->OpenBackups());
   instance->OpenRest();
   return instance;
 }
@@ -52,8 +104,14 @@ Status Instance::OpenClock() {
     beat.version = STATOR_VERSION;
     beat.clock = manual ? "manual" : "system";
     beat.started_micros = machine_clock_.NowMicros();
+    const auto known = kv::KnownFeatures();
+    beat.features = kv::JoinFeatures({known.begin(), known.end()});
     SeededRandom ids(SystemSeed());
     peers_ = std::make_unique<Peers>(*engine_, machine_clock_, fleet::DrawId(ids), std::move(beat));
+    if (auto* const keeper = dynamic_cast<kv::FeatureKeeper*>(engine_.get())) {
+      keeper->SetFeatureCheck(
+          [this](std::string_view name) { return peers_->fleet().CheckFeature(name); });
+    }
     TRY(peers_->CheckClocks());
   }
   if (!manual) {
@@ -72,13 +130,16 @@ Status Instance::OpenClock() {
 
 Status Instance::OpenStore() {
   ASSIGN_OR_RETURN(store_, table::Store::Open(*engine_, *clock_, workers_));
+  if (peers_ != nullptr) TRY(peers_->ShareAges(store_->ages()));
   ops::Settings shown;
   shown.account = settings_.account;
   shown.region = settings_.region;
   shown.endpoint = "localhost:" + std::to_string(options_.port);
   shown.throughput = settings_.model;
   shown.delay_transient_statuses = settings_.delay_transient_statuses;
-  environment_.emplace(*store_, *clock_, random_, workers_, shown);
+  shown.strict = settings_.strict;
+  environment_.reset(new ops::Environment{*store_, *clock_, random_, workers_, shown});
+  TRY(OpenSeal());
   if (peers_ != nullptr) {
     environment_->admission.Share();
     shares_ = std::make_unique<Shares>(*engine_, environment_->admission, *clock_,
@@ -97,6 +158,20 @@ Status Instance::OpenStore() {
   return OkStatus();
 }
 
+Status Instance::OpenSeal() {
+  const Result<std::string> secret = StoreSecret(*engine_);
+  if (secret.ok()) {
+    environment_->seal = Seal(*secret);
+    return OkStatus();
+  }
+  // A server on a full disk still reads. Its tokens are good until it ends; among several servers
+  // they would not be good at all.
+  if (peers_ != nullptr || secret.error().code() == ErrorCode::kCorruption) return secret.error();
+  LogWarn("no_secret_stored", {{"error", secret.error().message()},
+                               {"effect", "iterators and tokens end with this process"}});
+  return OkStatus();
+}
+
 Status Instance::OpenRecorder() {
   if (settings_.record_file.empty()) return OkStatus();
   RecorderOptions options;
@@ -109,8 +184,110 @@ Status Instance::OpenRecorder() {
   return OkStatus();
 }
 
+Result<std::shared_ptr<const access::Keyring>> Instance::OpenKeyring() {
+  const std::string& file = settings_.access.master_key_file;
+  std::vector<std::string> keys;
+  if (!file.empty()) {
+    ASSIGN_OR_RETURN(keys, ReadMasterKeys(file));
+  } else if (settings_.engine == EngineKind::kMemory) {
+    keys.push_back(secure_random_.Bytes(32));
+  } else {
+    return std::shared_ptr<const access::Keyring>();
+  }
+  ASSIGN_OR_RETURN(access::Keyring keyring, access::Keyring::FromKeys(std::move(keys)));
+  return std::shared_ptr<const access::Keyring>(
+      std::make_shared<access::Keyring>(std::move(keyring)));
+}
+
+void Instance::RefreshIdentities() {
+  if (identities_ == nullptr) return;
+  if (const Status read = identities_->Refresh(); !read.ok())
+    LogWarn("identities_not_read", {{"error", read.error().message()}});
+}
+
+Status Instance::OpenAccess() {
+  const AccessSettings& access = settings_.access;
+  if (access.mode == AuthMode::kOff) return OkStatus();
+  std::optional<identity::KeyPair> root = access.root;
+  if (!root) {
+    // A key that each server made for itself would be good for one of them only.
+    if (settings_.engine == EngineKind::kRados && !access.root_key_file_given) {
+      return ValidationError(
+          "several servers may share this store, so the root key must be given: set "
+          "STATOR_ROOT_ACCESS_KEY_ID and STATOR_ROOT_SECRET_ACCESS_KEY, or --root-key-file, alike "
+          "on all of them");
+    }
+    ASSIGN_OR_RETURN(identity::RootKey key,
+                     identity::ReadOrMakeRootKey(access.root_key_file, &secure_random_));
+    if (key.made) LogInfo("root_key_made", {{"file", access.root_key_file}});
+    root = std::move(key.pair);
+  }
+  identity::Identities::Options options;
+  options.account = settings_.account;
+  options.root = std::move(root);
+  options.users = access.users;
+  ASSIGN_OR_RETURN(options.keyring, OpenKeyring());
+  options.shared = peers_ != nullptr;
+  options.prepare = [this] { return kv::RequireFeature(*engine_, kIdentityFeature); };
+  if (peers_ != nullptr) {
+    options.announce = [this] {
+      if (const Status told = peers_->messages().Announce(kIdentityTopic); !told.ok())
+        LogWarn("identities_not_acknowledged", {{"error", told.error().message()}});
+    };
+  }
+  ASSIGN_OR_RETURN(identities_, identity::Identities::Open(*engine_, machine_clock_, secure_random_,
+                                                           std::move(options)));
+  resource_policies_ = std::make_unique<ResourcePolicyKeeper>(*identities_, *store_);
+  environment_->resource_policies = resource_policies_.get();
+  const auto make_gate = [&](guard::Mode mode) {
+    guard::Gate::Options gate{mode, settings_.account, settings_.region, secure_random_.Bytes(32)};
+    gate.resources = resource_policies_.get();
+    if (peers_ != nullptr) gate.fresh = [this] { return identities_->Fresh(); };
+    return std::make_unique<guard::Gate>(machine_clock_, *identities_, std::move(gate));
+  };
+  gate_ = make_gate(access.mode == AuthMode::kEnforce ? guard::Mode::kEnforce : guard::Mode::kWarn);
+  strict_gate_ = make_gate(guard::Mode::kEnforce);
+  if (!access.audit_file.empty()) {
+    audit::Trail::Options log;
+    log.path = access.audit_file;
+    log.most_bytes = access.audit_max_mb << 20;
+    log.most_files = access.audit_files;
+    log.data_plane = access.audit_data_plane;
+    log.origin = {settings_.account, settings_.region, EndpointOf(settings_, options_.port)};
+    ASSIGN_OR_RETURN(audit_, audit::Trail::Open(std::move(log), machine_clock_));
+  }
+  iam_ = std::make_unique<iam::Service>(*identities_, *strict_gate_, *environment_, audit_.get());
+  iam_door_ = std::make_unique<IamDoor>(*iam_, HostRules(AllowedHosts(settings_)));
+  if (peers_ != nullptr) {
+    peers_->messages().On(std::string(kIdentityTopic),
+                          [this](std::string_view) { RefreshIdentities(); });
+  }
+  return OkStatus();
+}
+
+Status Instance::OpenBackups() {
+  if (dynamic_cast<kv::Pinner*>(&store_->engine()) == nullptr) return OkStatus();
+  transfer::BackupOptions options;
+  const std::string directory = BackupDirOf(settings_);
+  options.folders = directory.empty() ? transfer::MakeMemoryFolders()
+                                      : transfer::MakeDirectoryFolders(
+                                            directory, transfer::Backups::kLeastFreeBytes);
+  options.tell = [this](std::string_view kind, const std::string&, const std::string& text) {
+    events_->Note(kind, text);
+  };
+  ASSIGN_OR_RETURN(backups_,
+                   transfer::Backups::Open(*store_, *clock_, random_, std::move(options)));
+  environment_->backups = backups_.get();
+  restores_ = std::make_unique<transfer::Restores>(*store_, *backups_);
+  environment_->restores = restores_.get();
+  return OkStatus();
+}
+
 void Instance::OpenRest() {
   heat_ = std::make_unique<HeatHistories>(*environment_, has_manual_clock());
+  events_ = std::make_unique<management::Events>(*environment_);
+  events_->Listen();
+  events_->Look();
   auto* const transactions = dynamic_cast<kv_tx::TransactionEngine*>(engine_.get());
   if (peers_ != nullptr && transactions != nullptr) {
     sweep_ = std::make_unique<TransactionSweep>(
@@ -119,25 +296,44 @@ void Instance::OpenRest() {
   }
   metrics_ = std::make_unique<Metrics>(
       [this](std::string_view name) { return store_->Find(name) != nullptr; });
+  tail_ = std::make_unique<management::RequestTail>(*clock_, manual_clock_ != nullptr,
+                                                    machine_clock_, recorder_.get());
   api::Registry registry;
   api::RegisterAll(&registry);
   api::ServiceOptions service_options;
-  service_options.allowed_origins = settings_.cors;
+  service_options.origins = OriginRules(settings_.cors);
+  service_options.hosts = HostRules(AllowedHosts(settings_));
+  service_options.gate = gate_.get();
+  service_options.audit = audit_.get();
   service_ = std::make_unique<api::Service>(
       *environment_, std::move(registry),
       std::make_unique<api::ShapeAuthenticator>(settings_.require_auth), service_options,
-      metrics_.get(), recorder_.get());
+      metrics_.get(), tail_.get());
   chores_ = std::make_unique<Chores>(*clock_);
-  AddProductChores(*environment_, *metrics_, *heat_, settings_.ttl_interval_micros, chores_.get());
+  chores_->Add("events", kEventsMicros, [this](Chores::Pace) {
+    events_->Look();
+    return false;
+  });
+  AddProductChores(*environment_, *metrics_, *heat_, settings_.ttl_interval_micros,
+                   {settings_.ttl_delay_micros / 1'000'000, settings_.seed}, chores_.get());
   clock_control_ = std::make_unique<ClockControl>(*clock_, manual_clock_, *chores_,
                                                   shared_clock_.get(), peers_.get());
   management_ = std::make_unique<Management>(
-      *environment_, *metrics_, *clock_control_, *heat_, options_.connections,
+      *environment_, *metrics_, *clock_control_, *heat_, options_.sockets,
       Management::Options{std::string(EngineName(settings_.engine)), settings_.init_dir,
                           clock_->TicksMicros(), peers_.get(), settings_.faults,
-                          settings_.throttling, shares_.get(), sweep_.get()});
-  front_door_ =
-      std::make_unique<FrontDoor>(*service_, *management_, engine_->capabilities().blocking);
+                          settings_.throttling, shares_.get(), sweep_.get(), gate_.get(),
+                          identities_.get(), audit_.get(), HostRules(AllowedHosts(settings_)),
+                          HostRules(MetricsHosts(settings_)), BootSettingsOf(settings_),
+                          events_.get(), tail_.get(), StoreNameOf(settings_)});
+  scaling_ = std::make_unique<scaling::Service>(*environment_, gate_.get(), audit_.get(),
+                                                settings_.require_auth);
+  scaling_door_ = std::make_unique<ScalingDoor>(*scaling_, HostRules(AllowedHosts(settings_)));
+  front_door_ = std::make_unique<FrontDoor>(
+      *service_, *management_, *environment_, gate_.get(), iam_door_.get(), audit_.get(),
+      engine_->capabilities().blocking, settings_.console != ConsoleMode::kOff,
+      FrontDoor::ManagementPlace{settings_.management.on, options_.management_listener},
+      scaling_door_.get());
 }
 
 Status Instance::Start() {
@@ -145,6 +341,7 @@ Status Instance::Start() {
     TRY(peers_->Start(*chores_, [this] {
       if (const Status caught_up = store_->CatchUp(); !caught_up.ok())
         LogWarn("catalog_not_read", {{"error", caught_up.error().message()}});
+      RefreshIdentities();
     }));
     store_->SetWorkPredicate(
         [this](const table::Table& table) { return peers_->IsMine(table.descriptor.tablet_id); });
@@ -158,6 +355,7 @@ Status Instance::Start() {
       LogWarn("no_part_of_the_capacity_yet", {{"waited_seconds", kWaitForGrantMicros / 1'000'000}});
   }
   chores_->Start();
+  if (restores_ != nullptr) restores_->Start();
   return OkStatus();
 }
 
@@ -165,6 +363,8 @@ void Instance::StopBackground() {
   if (std::exchange(stopped_, true)) return;
   // First, so that no move of the clock is waited for.
   if (chores_ != nullptr) chores_->Stop();
+  if (restores_ != nullptr) restores_->Stop();
+  if (backups_ != nullptr) backups_->Stop();
   if (peers_ == nullptr) return;
   if (sweep_ != nullptr) sweep_->Stop();
   if (store_ != nullptr) store_->ListenTo(nullptr);
@@ -175,6 +375,8 @@ void Instance::Close() {
   StopBackground();
   if (std::exchange(closed_, true)) return;
   if (front_door_ != nullptr) front_door_->Stop();
+  if (iam_door_ != nullptr) iam_door_->Stop();
+  if (scaling_door_ != nullptr) scaling_door_->Stop();
   if (management_ != nullptr) management_->Stop();
   if (shares_ != nullptr) shares_->Stop();
   if (heat_ != nullptr) {
@@ -184,6 +386,7 @@ void Instance::Close() {
   }
   workers_.Stop();
   if (recorder_ != nullptr) recorder_->Stop();
+  if (audit_ != nullptr) audit_->Stop();
   // The engine finishes what is queued while everything its callbacks touch is still there.
   if (store_ != nullptr) store_->Stop();
   engine_.reset();

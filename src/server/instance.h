@@ -8,25 +8,34 @@
 #include <string>
 
 #include "api/service.h"
+#include "audit/trail.h"
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/random.h"
+#include "guard/gate.h"
 #include "http/server.h"
+#include "iam/service.h"
+#include "identity/identities.h"
 #include "kv/engine.h"
+#include "management/events.h"
 #include "ops/context.h"
 #include "server/chores.h"
 #include "server/clock_control.h"
 #include "server/front_door.h"
 #include "server/heat_histories.h"
+#include "server/iam_door.h"
 #include "server/management.h"
 #include "server/metrics.h"
 #include "server/peers.h"
 #include "server/recorder.h"
+#include "server/resource_policy_keeper.h"
 #include "server/settings.h"
 #include "server/shared_clock.h"
 #include "server/shares.h"
 #include "server/transaction_sweep.h"
 #include "table/store.h"
+#include "transfer/backups.h"
+#include "transfer/restores.h"
 
 namespace stator::server {
 
@@ -34,8 +43,9 @@ namespace stator::server {
 class Instance {
  public:
   struct Options {
-    uint16_t port = 0;                 // that it is reached at
-    std::function<int()> connections;  // that are open now, for metrics
+    uint16_t port = 0;                           // that it is reached at
+    std::function<http::ServerState()> sockets;  // what the HTTP server holds now
+    int management_listener = -1;                // FrontDoor::ManagementPlace::listener
     TransactionSweep::Options sweep = {};
   };
   // Reads the store, loads what --init names, and joins the other processes of the store, if there
@@ -59,6 +69,8 @@ class Instance {
   const Clock& clock() const { return *clock_; }
   bool has_manual_clock() const { return manual_clock_ != nullptr; }
   kv::Engine& engine() { return *engine_; }
+  // Null without an audit log.
+  audit::Trail* audit() { return audit_.get(); }
   ops::Environment& environment() { return *environment_; }
   // Null if no other process can serve the store.
   Peers* peers() { return peers_.get(); }
@@ -69,7 +81,13 @@ class Instance {
   Instance(const ServeSettings& settings, std::unique_ptr<kv::Engine> engine, Options options);
   Status OpenClock();
   Status OpenStore();
+  Status OpenSeal();
   Status OpenRecorder();
+  Status OpenAccess();
+  Status OpenBackups();
+  // Null if the store's identities cannot be changed, for want of a master key.
+  Result<std::shared_ptr<const access::Keyring>> OpenKeyring();
+  void RefreshIdentities();
   void OpenRest();
 
   const ServeSettings settings_;
@@ -83,13 +101,28 @@ class Instance {
   std::unique_ptr<SharedClock> shared_clock_;
   WorkerPool workers_;
   std::unique_ptr<table::Store> store_;
-  std::optional<ops::Environment> environment_;
+  std::unique_ptr<ops::Environment> environment_;
   std::unique_ptr<Shares>
       shares_;  // this and the next: null if no other process can serve the store
   std::unique_ptr<TransactionSweep> sweep_;
   std::unique_ptr<Recorder> recorder_;
+  std::unique_ptr<transfer::Backups> backups_;    // null if the engine cannot make any
+  std::unique_ptr<transfer::Restores> restores_;  // null under the same condition
+  access::SystemSecureRandom secure_random_;
+  // This and the next six: null with --auth=off.
+  std::unique_ptr<identity::Identities> identities_;
+  std::unique_ptr<ResourcePolicyKeeper> resource_policies_;
+  std::unique_ptr<guard::Gate> gate_;
+  std::unique_ptr<guard::Gate> strict_gate_;  // of IAM and STS: refuses with --auth=warn too
+  std::unique_ptr<audit::Trail> audit_;       // null without --audit-log, too
+  std::unique_ptr<iam::Service> iam_;
+  std::unique_ptr<IamDoor> iam_door_;
+  std::unique_ptr<scaling::Service> scaling_;
+  std::unique_ptr<ScalingDoor> scaling_door_;
   std::unique_ptr<HeatHistories> heat_;
+  std::unique_ptr<management::Events> events_;
   std::unique_ptr<Metrics> metrics_;
+  std::unique_ptr<management::RequestTail> tail_;
   std::unique_ptr<api::Service> service_;
   std::unique_ptr<Chores> chores_;
   std::unique_ptr<ClockControl> clock_control_;

@@ -5,26 +5,45 @@
 #include <optional>
 
 #include "api/attribute_json.h"
+#include "base/accept_encoding.h"
+#include "base/compress.h"
 #include "base/log.h"
 #include "base/pump.h"
+#include "management/place.h"
+#include "management/play.h"
+#include "management/reply.h"
+#include "ops/table_settings.h"
 #include "server/auto_scaling_control.h"
 #include "server/cluster_report.h"
 #include "server/partition_report.h"
 #include "server/report_json.h"
 #include "server/seed_data.h"
 #include "server/split_control.h"
-#include "server/table_path.h"
 #include "server/throttling_control.h"
 #include "server/throughput_metrics.h"
+#include "server/why_control.h"
+#include "simdjson.h"
 #include "table/partition_split.h"
 #include "table/store.h"
 #include "table/stream_upkeep.h"
 
 namespace stator::server {
+
+using management::Call;
+using management::Failure;
+using management::Json;
+using management::Message;
+using management::Route;
+
 namespace {
 
 // Of calls that wait for the cluster, which may take long while it has trouble.
 constexpr int kThreadsOnANetwork = 4;
+constexpr size_t kCompressAboveBytes = 4096;
+// Scrapes that wait for the one that is rendered.
+constexpr size_t kMaxScrapes = 8;
+// Reports have two, so that a long one leaves a thread for the others.
+constexpr int kReadingThreads = 2;
 constexpr std::string_view kManagementHeader = "X-Stator-Management";
 
 http::Reply Text(int status, std::string body) {
@@ -35,16 +54,10 @@ http::Reply Text(int status, std::string body) {
   return reply;
 }
 
-http::Reply Json(int status, std::string body) {
-  http::Reply reply;
-  reply.status = status;
-  reply.headers.emplace_back("Content-Type", "application/json");
-  reply.body = std::move(body);
-  return reply;
-}
-
-http::Reply Message(int status, std::string_view message) {
-  return Json(status, fmt::format(R"({{"message":{}}})", Quoted(message)));
+// Why a request may be the work of a web page of another server; empty if it is not.
+std::string WhyForeign(const HostRules& hosts, const http::Request& request) {
+  return WhyForeignPage(
+      hosts, {request.header("Host"), request.header("Origin"), request.header("Sec-Fetch-Site")});
 }
 
 std::string_view PathOf(std::string_view target) { return target.substr(0, target.find('?')); }
@@ -69,17 +82,26 @@ Status DropAll(ops::Environment& environment) {
   return table::RemoveDisabledStreams(environment.store);
 }
 
-http::Reply Failure(const Error& error) {
-  const int status = error.code() == ErrorCode::kResourceNotFound ? 404
-                     : error.code() == ErrorCode::kValidation     ? 400
-                                                                  : 500;
-  return Message(status, error.message());
+// The value of {"store": ...}; empty if the body is another.
+std::string StoreIn(std::string_view body) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element json;
+  std::string_view name;
+  if (parser.parse(simdjson::padded_string(body)).get(json) != simdjson::SUCCESS ||
+      json["store"].get(name) != simdjson::SUCCESS)
+    return "";
+  return std::string(name);
+}
+
+http::Reply Answer(Result<std::string> answer) {
+  return answer.ok() ? Json(200, *std::move(answer)) : Failure(answer.error());
 }
 
 }  // namespace
 
 Management::Management(ops::Environment& environment, Metrics& metrics, ClockControl& clock,
-                       const HeatHistories& heat, std::function<int()> connections, Options options)
+                       const HeatHistories& heat, std::function<http::ServerState()> sockets,
+                       Options options)
     : environment_(environment),
       metrics_(metrics),
       clock_(clock),
@@ -87,12 +109,33 @@ Management::Management(ops::Environment& environment, Metrics& metrics, ClockCon
       throttling_(environment.admission),
       heat_(heat),
       reports_(environment, heat),
-      connections_(std::move(connections)),
+      sockets_(std::move(sockets)),
       options_(std::move(options)),
-      slow_calls_(options_.peers == nullptr ? 1 : kThreadsOnANetwork, 256) {
+      own_events_(options_.events == nullptr ? std::make_unique<management::Events>(environment)
+                                             : nullptr),
+      events_(options_.events != nullptr ? options_.events : own_events_.get()),
+      pulse_(environment, *events_, SourcesOf()),
+      slow_calls_(options_.peers == nullptr ? 1 : kThreadsOnANetwork, 256),
+      scrapes_(1, kMaxScrapes),
+      reads_(kReadingThreads, 256) {
+  AddRoutes();
   if (options_.peers == nullptr) return;
   faults_.Share(options_.peers->settings(), options_.faults);
   throttling_.Share(options_.peers->settings(), options_.throttling);
+}
+
+management::Sources Management::SourcesOf() {
+  management::Sources sources;
+  sources.requests = [this] { return metrics_.Totals(); };
+  sources.heat = [this](uint32_t tablet, throughput::HeatHistory::Window window) {
+    return heat_.Map(tablet, std::move(window));
+  };
+  sources.not_ready = [this] {
+    const Status ready = ReadyStatus();
+    return ready.ok() ? std::string() : ready.error().message();
+  };
+  sources.manual_clock = clock_.manual();
+  return sources;
 }
 
 bool Management::Owns(std::string_view target) {
@@ -104,111 +147,225 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
   const http::Request& request = exchange->request();
   const std::string_view path = PathOf(request.target);
   if (path.starts_with("/_stator/")) {
-    if (!request.header("Origin").empty()) {
-      return exchange->Send(
-          Message(403, "Management calls are not for web pages: the request has an Origin header"));
-    }
+    if (const std::string why = WhyForeign(options_.hosts, request); !why.empty())
+      return exchange->Send(Message(403, why));
     if (request.header(kManagementHeader) != "true") {
       return exchange->Send(
           Message(403, "Management calls need the header X-Stator-Management: true"));
     }
-    if (path == "/_stator/reset" && request.method == "POST") {
-      return HandleSlowly(std::move(exchange), [this](const http::Request&) { return Reset(); });
-    }
-    if (path == "/_stator/clock" && request.method == "GET")
-      return exchange->Send(Json(200, clock_.Render()));
-    if (path == "/_stator/clock" && request.method == "POST") {
-      if (!clock_.manual())
-        return exchange->Send(
-            Message(409, "The clock is the system's; a server with --clock=manual has one to set"));
-      return HandleSlowly(std::move(exchange),
-                          [this](const http::Request& moved) { return MoveClock(moved); });
-    }
-    if (const auto table = TableIn(path, "/split"); table && request.method == "POST")
-      return Split(std::string(*table), std::move(exchange));
-    if (const auto table = TableIn(path, "/partitions"); table && request.method == "GET") {
-      return HandleSlowly(std::move(exchange),
-                          [this, table = std::string(*table)](const http::Request&) {
-                            return RenderPartitions(table);
-                          });
-    }
-    if (const auto table = TableIn(path, "/throttling"); table || path == "/_stator/throttling") {
-      if (ThrottlingControl::Takes(request.method)) {
-        const auto name = table ? std::optional<std::string>(*table) : std::nullopt;
-        return HandleSetting(std::move(exchange), [this, name](const http::Request& asked) {
-          return HandleThrottling(name, asked);
-        });
-      }
-    }
-    if (const auto table = TableIn(path, "/auto-scaling");
-        table &&
-        (request.method == "GET" || request.method == "PUT" || request.method == "DELETE")) {
-      return HandleSlowly(
-          std::move(exchange), [this, name = std::string(*table)](const http::Request& asked) {
-            Result<std::string> answer =
-                HandleAutoScaling(environment_, name, asked.method, asked.body);
-            return answer.ok() ? Json(200, *std::move(answer)) : Failure(answer.error());
-          });
-    }
-    if (request.method == "GET" && TableReports::Owns(path)) {
-      return HandleSlowly(std::move(exchange),
-                          [this](const http::Request& asked) { return RenderReport(asked); });
-    }
-    if (FaultControl::Owns(path, request.method)) {
-      return HandleSetting(std::move(exchange),
-                           [this](const http::Request& asked) { return HandleFaults(asked); });
-    }
-    if (path == "/_stator/status" && request.method == "GET") {
-      return HandleSlowly(std::move(exchange),
-                          [this](const http::Request&) { return RenderStatus(); });
-    }
-    if (path == "/_stator/cluster" && request.method == "GET") {
-      if (options_.sweep == nullptr)
-        return exchange->Send(Message(404, "This server has its store to itself"));
-      return HandleSlowly(std::move(exchange),
-                          [this](const http::Request&) { return RenderCluster(); });
+    const bool slash = path.ends_with('/') && path != "/_stator/";
+    const management::Routes::Found found =
+        routes_.Find(request.method, path.substr(0, path.size() - (slash ? 1 : 0)));
+    if (found.route != nullptr) return Run(*found.route, found.name, std::move(exchange));
+    if (!found.allowed.empty()) {
+      http::Reply reply = Message(
+          405, fmt::format("This call is made with {}, not {}", found.allowed, request.method));
+      reply.headers.emplace_back("Allow", found.allowed);
+      return exchange->Send(std::move(reply));
     }
   } else if (request.method == "GET" || request.method == "HEAD") {
     if (path == "/health/live") return exchange->Send(Text(200, "live\n"));
     if (path == "/health/ready") return exchange->Send(Ready());
-    if (path == "/metrics") return exchange->Send(RenderMetrics());
+    if (path == "/metrics") {
+      if (const std::string why = WhyForeign(options_.metrics_hosts, request); !why.empty())
+        return exchange->Send(Text(403, why + "\n"));
+      return HandleOn(scrapes_, std::move(exchange),
+                      [this](const http::Request& asked) { return RenderMetrics(asked); });
+    }
   }
   if (path.starts_with("/_stator/"))
     return exchange->Send(Message(404, "There is no such management call"));
   exchange->Send(Text(404, "There is no such page\n"));
 }
 
-http::Reply Management::HandleFaults(const http::Request& request) {
-  Result<std::string> answer = faults_.Handle(PathOf(request.target), request.method, request.body);
-  return answer.ok() ? Json(200, *std::move(answer)) : Failure(answer.error());
+void Management::Run(const Route& route, std::string_view name,
+                     std::unique_ptr<http::Exchange> exchange) {
+  if (!route.handler) return Split(std::string(name), std::move(exchange));
+  if (route.runs == Route::Runs::kHere) {
+    Call call = management::CallOf(exchange->request());
+    call.name = name;
+    return exchange->Send(route.handler(call));
+  }
+  WorkerPool& pool = route.runs == Route::Runs::kReading ? reads_ : slow_calls_;
+  Executor& loop = exchange->loop();
+  auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
+  UniqueFunction<void()> task = [shared, &loop, &route, name]() mutable {
+    // The name is a view of the request, which is there until the reply is.
+    Call call = management::CallOf((*shared)->request());
+    call.name = name;
+    http::Reply reply = route.handler(call);
+    // Nothing of the exchange stays on this thread: it must end in its loop's turn.
+    loop.Post([shared = std::move(shared), reply = std::move(reply)]() mutable {
+      (*shared)->Send(std::move(reply));
+    });
+  };
+  if (!pool.TryPost(task)) (*shared)->Send(Message(503, "The server is overloaded, try again"));
 }
 
-void Management::HandleSetting(std::unique_ptr<http::Exchange> exchange,
-                               UniqueFunction<http::Reply(const http::Request&)> call) {
-  if (options_.peers != nullptr) return HandleSlowly(std::move(exchange), std::move(call));
-  exchange->Send(call(exchange->request()));
+void Management::AddRoutes() {
+  const auto add = [this](std::string_view method, std::string_view path, Route::Runs runs,
+                          std::string_view does, auto handler) {
+    routes_.Add({method, path, does, runs, std::move(handler)});
+  };
+  constexpr auto kHere = Route::Runs::kHere;
+  constexpr auto kReading = Route::Runs::kReading;
+  constexpr auto kSlowly = Route::Runs::kSlowly;
+  add("GET", "/_stator/", kHere, "lists all calls",
+      [this](const Call&) { return Json(200, routes_.Index()); });
+  add("GET", "/_stator/status", kReading, "version, engine, tables",
+      [this](const Call&) { return RenderStatus(); });
+  if (options_.sweep != nullptr) {
+    add("GET", "/_stator/cluster", kSlowly, "processes, tablets and leases of the store",
+        [this](const Call&) { return RenderCluster(); });
+  } else {
+    add("GET", "/_stator/cluster", kHere, "404: this server has its store to itself",
+        [](const Call&) { return Message(404, "This server has its store to itself"); });
+  }
+  add("POST", "/_stator/reset", kSlowly, "drops all tables and loads those of --init",
+      [this](const Call& call) { return Reset(call); });
+  add("GET", "/_stator/clock", kHere, "the product's time",
+      [this](const Call&) { return Json(200, clock_.Render()); });
+  if (clock_.manual()) {
+    add("POST", "/_stator/clock", kSlowly, "moves the manual clock",
+        [this](const Call& call) { return MoveClock(call); });
+  } else {
+    add("POST", "/_stator/clock", kHere, "409: only --clock=manual can be moved", [](const Call&) {
+      return Message(409, "The clock is the system's; a server with --clock=manual has one to set");
+    });
+  }
+  routes_.Add({"POST", "/_stator/tables/NAME/split", "splits a partition", kHere, nullptr});
+  add("GET", "/_stator/tables/NAME/partitions", kReading, "what the throughput model knows",
+      [this](const Call& call) { return Answer(PartitionReport(environment_, heat_, call.name)); });
+  for (const std::string_view path : {"/_stator/tables/NAME/heat", "/_stator/tables/NAME/heat.svg",
+                                      "/_stator/tables/NAME/contributor-insights"}) {
+    add("GET", path, kReading,
+        path.ends_with("insights") ? "the hottest and the most throttled keys"
+                                   : "units by time and key range",
+        [this](const Call& call) { return RenderReport(call); });
+  }
+  AddSettings();
+  AddConsole();
+  AddAccess();
 }
 
-http::Reply Management::RenderReport(const http::Request& request) const {
-  Result<TableReports::Report> report = reports_.Render(request.target, request.header("Accept"));
+void Management::AddAccess() {
+  constexpr std::string_view kPath = "/_stator/access/why";
+  constexpr std::string_view kDoes = "which statement lets a principal do what, or not";
+  if (options_.gate == nullptr || options_.identities == nullptr) {
+    routes_.Add({"POST", kPath, "409: with --auth=off everything is allowed", Route::Runs::kHere,
+                 [](const Call&) {
+                   return Message(409, "With --auth=off everything is allowed to everyone");
+                 }});
+    return;
+  }
+  routes_.Add({"POST", kPath, kDoes, Route::Runs::kReading, [this](const Call& call) {
+                 return Answer(
+                     HandleWhy(call.body, *options_.identities, *options_.gate, environment_));
+               }});
+}
+
+void Management::AddSettings() {
+  // Several processes share these settings through the store.
+  const auto runs = options_.peers != nullptr ? Route::Runs::kSlowly : Route::Runs::kHere;
+  for (const std::string_view method : {"GET", "PUT"}) {
+    const bool get = method == "GET";
+    routes_.Add({method, "/_stator/throttling",
+                 get ? "the mode of all tables, and those that differ" : "sets the mode of all",
+                 runs, [this](const Call& call) { return HandleThrottling(std::nullopt, call); }});
+  }
+  for (const std::string_view method : {"GET", "PUT", "DELETE"}) {
+    const bool get = method == "GET";
+    routes_.Add(
+        {method, "/_stator/tables/NAME/throttling",
+         get ? "the mode of one table" : "changes the mode of one table", runs,
+         [this](const Call& call) { return HandleThrottling(std::string(call.name), call); }});
+    routes_.Add({method, "/_stator/tables/NAME/auto-scaling",
+                 get ? "rules of auto scaling, and what they did" : "changes the rules",
+                 Route::Runs::kSlowly, [this](const Call& call) {
+                   return Answer(HandleAutoScaling(environment_, std::string(call.name),
+                                                   call.method, call.body));
+                 }});
+    for (const std::string_view path : {"/_stator/faults", "/_stator/faults/NAME"}) {
+      routes_.Add({method, path,
+                   get ? "faults that are set, and how often they struck" : "changes the faults",
+                   runs, [this](const Call& call) {
+                     http::Reply reply = Answer(faults_.Handle(call.path, call.method, call.body));
+                     if (reply.status == 200 && call.method != "GET") {
+                       events_->Note("faults", call.method == "DELETE" ? "Faults were removed"
+                                                                       : "Faults were set");
+                     }
+                     return reply;
+                   }});
+    }
+  }
+}
+
+void Management::AddConsole() {
+  management::BootSettings boot = options_.boot;
+  boot.engine = options_.engine_name;
+  boot.manual_clock = clock_.manual();
+  boot.features = {"pulse", "events", "place", "simulate"};
+  if (options_.sweep != nullptr) boot.features.push_back("cluster");
+  if (options_.requests != nullptr) boot.features.push_back("requests");
+  constexpr auto kReading = Route::Runs::kReading;
+  routes_.Add({"GET", "/_stator/console/boot", "what the web console asks once", Route::Runs::kHere,
+               [this, boot = std::move(boot)](const Call&) {
+                 return Json(200, management::Boot(environment_, boot));
+               }});
+  routes_.Add({"GET", "/_stator/pulse", "what all tables do now; since=SEQ: what has changed",
+               kReading, [this](const Call& call) {
+                 const Result<int64_t> since = management::WholeParameter(call.query, "since", 0);
+                 return since.ok() ? Json(200, pulse_.Since(*since)) : Failure(since.error());
+               }});
+  routes_.Add({"GET", "/_stator/events", "what happened; since=SEQ, table=NAME, limit=N", kReading,
+               [this](const Call& call) { return RenderEvents(call); }});
+  if (options_.requests != nullptr) {
+    routes_.Add({"GET", "/_stator/requests",
+                 "requests of now, kept while this is asked for; since=SEQ, limit=N", kReading,
+                 [this](const Call& call) { return RenderRequests(call); }});
+  }
+  routes_.Add({"POST", "/_stator/tables/NAME/place", "in which partitions a key lies", kReading,
+               [this](const Call& call) {
+                 return Answer(management::PlaceOf(environment_, call.name, call.body));
+               }});
+  routes_.Add({"POST", "/_stator/simulate", "plays a scenario", kReading, [this](const Call& call) {
+                 return Answer(management::Play(call.body, machine_clock_));
+               }});
+}
+
+http::Reply Management::RenderEvents(const Call& call) const {
+  const Result<int64_t> since = management::WholeParameter(call.query, "since", 0);
+  if (!since.ok()) return Failure(since.error());
+  const Result<int64_t> limit = management::WholeParameter(call.query, "limit", 200);
+  if (!limit.ok()) return Failure(limit.error());
+  return Json(200, events_->Since(*since, management::Parameter(call.query, "table"),
+                                  std::min(*limit, management::Events::kMostReturned)));
+}
+
+http::Reply Management::RenderRequests(const Call& call) const {
+  const Result<int64_t> since = management::WholeParameter(call.query, "since", 0);
+  if (!since.ok()) return Failure(since.error());
+  const Result<int64_t> limit = management::WholeParameter(call.query, "limit", 200);
+  if (!limit.ok()) return Failure(limit.error());
+  return Json(200, options_.requests->Since(
+                       *since, std::min(*limit, management::RequestTail::kMostReturned)));
+}
+
+http::Reply Management::RenderReport(const Call& call) const {
+  std::string target(call.path);
+  if (!call.query.empty()) target += "?" + std::string(call.query);
+  Result<TableReports::Report> report = reports_.Render(target, call.accept);
   if (!report.ok()) return Failure(report.error());
   http::Reply reply = Json(200, std::move(report->body));
   reply.headers[0].second = std::move(report->content_type);
   return reply;
 }
 
-http::Reply Management::HandleThrottling(std::optional<std::string> table,
-                                         const http::Request& request) {
-  Result<std::string> answer = throttling_.Handle(table, request.method, request.body);
-  return answer.ok() ? Json(200, *std::move(answer)) : Failure(answer.error());
+http::Reply Management::HandleThrottling(std::optional<std::string> table, const Call& call) {
+  return Answer(throttling_.Handle(table, call.method, call.body));
 }
 
-http::Reply Management::RenderPartitions(std::string_view table) const {
-  Result<std::string> report = PartitionReport(environment_, heat_, table);
-  return report.ok() ? Json(200, *std::move(report)) : Failure(report.error());
-}
-
-http::Reply Management::Ready() const {
+Status Management::ReadyStatus() const {
   Status health =
       options_.peers != nullptr ? options_.peers->Ready() : environment_.store.engine().Health();
   if (health.ok() && environment_.admission.Enforces() && !environment_.admission.Granted()) {
@@ -216,10 +373,23 @@ http::Reply Management::Ready() const {
         ErrorCode::kUnavailable,
         "This process has no part of the capacity of tables now: it throttles every request.");
   }
+  const http::ServerState sockets = sockets_();
+  if (health.ok() && sockets.max_inflight_bytes > 0 &&
+      sockets.inflight_bytes >= sockets.max_inflight_bytes) {
+    health = Error(ErrorCode::kUnavailable,
+                   fmt::format("Requests and replies hold {} MB, as much as --max-inflight-mb "
+                               "allows: every request is refused.",
+                               sockets.inflight_bytes >> 20));
+  }
+  return health;
+}
+
+http::Reply Management::Ready() const {
+  const Status health = ReadyStatus();
   return health.ok() ? Text(200, "ready\n") : Text(503, health.error().message() + "\n");
 }
 
-http::Reply Management::RenderMetrics() const {
+http::Reply Management::RenderMetrics(const http::Request& request) const {
   std::map<std::string, double> gauges;
   for (const auto& [name, value] : environment_.store.engine().Statistics()) {
     std::string clean = (name.starts_with("kv_") ? "stator_" : "stator_kv_") + name;
@@ -228,8 +398,36 @@ http::Reply Management::RenderMetrics() const {
     }
     gauges[clean] = value;
   }
-  gauges["stator_connections"] = connections_();
+  gauges["stator_damaged_tables"] = static_cast<double>(environment_.store.DamagedTables().size());
+  gauges["stator_dropped_waiting"] = static_cast<double>(environment_.store.space().view().waiting);
+  const http::ServerState sockets = sockets_();
+  gauges["stator_connections"] = sockets.connections;
+  gauges["stator_connections_limit"] = sockets.max_connections;
+  gauges["stator_connections_refused"] = static_cast<double>(sockets.refused_connections);
+  gauges["stator_connections_slow"] = static_cast<double>(sockets.slow_clients);
+  gauges["stator_inflight_bytes"] = static_cast<double>(sockets.inflight_bytes);
+  gauges["stator_inflight_limit_bytes"] = static_cast<double>(sockets.max_inflight_bytes);
+  gauges["stator_inflight_refused"] = static_cast<double>(sockets.refused_requests);
+  if (sockets.certificate_expires_seconds != 0) {
+    gauges["stator_tls_handshakes"] = static_cast<double>(sockets.handshakes);
+    gauges["stator_tls_handshakes_failed"] = static_cast<double>(sockets.failed_handshakes);
+    gauges["stator_tls_handshakes_crowded_out"] =
+        static_cast<double>(sockets.crowded_out_handshakes);
+    gauges["stator_tls_certificate_expires_seconds"] =
+        static_cast<double>(sockets.certificate_expires_seconds);
+  }
   gauges["stator_tables"] = static_cast<double>(environment_.store.List().size());
+  if (options_.gate != nullptr) {
+    const guard::Gate::Counts counts = options_.gate->counts();
+    gauges["stator_unverified_signatures"] = static_cast<double>(counts.signatures);
+    gauges["stator_denied_requests"] = static_cast<double>(counts.denials);
+  }
+  if (options_.audit != nullptr) {
+    const audit::Trail::View view = options_.audit->view();
+    gauges["stator_audit_records"] = static_cast<double>(view.written);
+    gauges["stator_audit_records_dropped"] = static_cast<double>(view.dropped);
+    gauges["stator_audit_failing"] = view.failing ? 1 : 0;
+  }
   gauges["stator_uptime_seconds"] =
       static_cast<double>(environment_.clock.TicksMicros() - options_.started_ticks) * 1e-6;
   if (options_.shares != nullptr) {
@@ -247,6 +445,11 @@ http::Reply Management::RenderMetrics() const {
   }
   http::Reply reply = Text(200, metrics_.Render(gauges, ThroughputMetrics(environment_)));
   reply.headers[0].second = "text/plain; version=0.0.4; charset=utf-8";
+  if (reply.body.size() > kCompressAboveBytes &&
+      AcceptsEncoding(request.header("Accept-Encoding"), "gzip")) {
+    reply.body = Gzip(reply.body);
+    reply.headers.emplace_back("Content-Encoding", "gzip");
+  }
   return reply;
 }
 
@@ -255,17 +458,29 @@ http::Reply Management::RenderStatus() const {
   for (const table::TablePtr& table : environment_.store.List()) {
     if (!tables.empty()) tables.push_back(',');
     const Result<table::TableCounts> counts = environment_.store.Counts(*table);
-    tables += fmt::format(R"({{"name":{},"items":{},"bytes":{},"partitions":{}}})",
+    std::string without_effect;
+    for (const std::string_view setting : ops::SettingsWithoutEffect(table->descriptor))
+      without_effect += (without_effect.empty() ? "" : ",") + Quoted(setting);
+    if (!without_effect.empty()) without_effect = R"(,"without_effect":[)" + without_effect + "]";
+    tables += fmt::format(R"({{"name":{},"items":{},"bytes":{},"partitions":{}{}}})",
                           Quoted(table->descriptor.name), counts.ok() ? counts->items : -1,
-                          counts.ok() ? counts->bytes : -1, table->descriptor.partitions.size());
+                          counts.ok() ? counts->bytes : -1, table->descriptor.partitions.size(),
+                          without_effect);
+  }
+  std::string damaged;
+  for (const auto& [table, error] : environment_.store.DamagedTables()) {
+    if (!damaged.empty()) damaged.push_back(',');
+    damaged += Quoted(table) + ":" + Quoted(error);
   }
   const Status health = environment_.store.engine().Health();
   return Json(
       200,
       fmt::format(
-          R"({{"version":"{}","engine":{},"region":{},"account":{},"writable":{},"tables":[{}]}})",
-          STATOR_VERSION, Quoted(options_.engine_name), Quoted(environment_.settings.region),
-          Quoted(environment_.settings.account), health.ok(), tables));
+          R"({{"version":"{}","engine":{},"store":{},"region":{},"account":{},"writable":{},"tables":[{}],"damaged":{{{}}},"dropped_waiting":{}}})",
+          STATOR_VERSION, Quoted(options_.engine_name),
+          options_.store_name.empty() ? std::string("null") : Quoted(options_.store_name),
+          Quoted(environment_.settings.region), Quoted(environment_.settings.account), health.ok(),
+          tables, damaged, environment_.store.space().view().waiting));
 }
 
 http::Reply Management::RenderCluster() const {
@@ -295,7 +510,12 @@ void Management::Split(std::string table_name, std::unique_ptr<http::Exchange> e
       });
 }
 
-http::Reply Management::Reset() {
+http::Reply Management::Reset(const Call& call) {
+  if (!options_.store_name.empty() && StoreIn(call.body) != options_.store_name) {
+    return Message(400, fmt::format("A reset drops all tables, and this store outlives the server: "
+                                    "repeat its name in the body, {{\"store\":{}}}",
+                                    Quoted(options_.store_name)));
+  }
   Status status = DropAll(environment_);
   if (status.ok() && !options_.init_dir.empty()) {
     if (Result<Seeded> seeded = LoadSeedData(environment_, options_.init_dir); !seeded.ok()) {
@@ -303,18 +523,22 @@ http::Reply Management::Reset() {
     }
   }
   LogInfo("reset", {{"outcome", status.ok() ? "ok" : status.error().message()}});
+  if (status.ok()) events_->Note("reset", "All tables were dropped by a reset");
   return status.ok() ? Json(200, "{}") : Message(500, status.error().message());
 }
 
-http::Reply Management::MoveClock(const http::Request& request) {
-  const Status moved = clock_.Move(request.body);
-  if (moved.ok()) return Json(200, clock_.Render());
+http::Reply Management::MoveClock(const Call& call) {
+  const Status moved = clock_.Move(call.body);
+  if (moved.ok()) {
+    events_->Note("clock", "The clock was moved");
+    return Json(200, clock_.Render());
+  }
   return Message(moved.error().code() == ErrorCode::kValidation ? 400 : 503,
                  moved.error().message());
 }
 
-void Management::HandleSlowly(std::unique_ptr<http::Exchange> exchange,
-                              UniqueFunction<http::Reply(const http::Request&)> call) {
+void Management::HandleOn(WorkerPool& pool, std::unique_ptr<http::Exchange> exchange,
+                          UniqueFunction<http::Reply(const http::Request&)> call) {
   Executor& loop = exchange->loop();
   auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
   UniqueFunction<void()> task = [shared, &loop, call = std::move(call)]() mutable {
@@ -324,8 +548,7 @@ void Management::HandleSlowly(std::unique_ptr<http::Exchange> exchange,
       (*shared)->Send(std::move(reply));
     });
   };
-  if (!slow_calls_.TryPost(task))
-    (*shared)->Send(Message(503, "The server is overloaded, try again"));
+  if (!pool.TryPost(task)) (*shared)->Send(Message(503, "The server is overloaded, try again"));
 }
 
 }  // namespace stator::server

@@ -6,7 +6,8 @@
 //   GET  /_stator/status         version, engine, tables
 //   GET  /_stator/cluster        processes, tablets, leases and unfinished transactions of the
 //                                store (cluster_report.h); 404 if no other process can use it
-//   POST /_stator/reset          drops all tables and streams; with --init loads the tables again
+//   POST /_stator/reset          drops all tables and streams; with --init loads the tables again.
+//                                {"store": NAME} in the body, unless the store is in memory
 //   POST /_stator/tables/NAME/split   splits a partition (split_control.h)
 //   GET  /_stator/tables/NAME/partitions   what the throughput model knows (partition_report.h)
 //   GET, PUT, DELETE /_stator/throttling, /_stator/tables/NAME/throttling   (throttling_control.h)
@@ -16,9 +17,14 @@
 //   GET  /_stator/clock          what time it is (clock_control.h)
 //   POST /_stator/clock          moves a manual clock forward and does what is due by then
 //   GET, PUT, DELETE /_stator/faults[/TABLE]    the fault dial (fault_control.h)
+//   GET  /_stator/               the list of all calls, made of the rows of AddRoutes
+//   GET  /_stator/console/boot, /_stator/pulse, /_stator/events, /_stator/requests;
+//   POST /_stator/tables/NAME/place, POST /_stator/simulate
+//                                what the web console asks (src/management)
 //
-// Calls under /_stator/ want the header `X-Stator-Management: true` and refuse any Origin, so that
-// no web page can drive a developer's server.
+// Calls under /_stator/ want the header `X-Stator-Management: true`, a Host that is a known name of
+// this server, and no Origin but the server's own, so that no page of another server can drive a
+// developer's server. /metrics wants a known Host.
 #pragma once
 
 #include <functional>
@@ -27,8 +33,17 @@
 #include <string>
 #include <string_view>
 
+#include "audit/trail.h"
 #include "base/executor.h"
+#include "base/web_origin.h"
+#include "guard/gate.h"
 #include "http/server.h"
+#include "identity/identities.h"
+#include "management/boot.h"
+#include "management/events.h"
+#include "management/pulse.h"
+#include "management/request_tail.h"
+#include "management/routes.h"
 #include "ops/context.h"
 #include "server/clock_control.h"
 #include "server/fault_control.h"
@@ -54,10 +69,23 @@ class Management {
     ops::ThrottlingModes throttling = {};
     const Shares* shares = nullptr;  // with `peers`, like the next
     TransactionSweep* sweep = nullptr;
+    const guard::Gate* gate = nullptr;                 // null with --auth=off
+    const identity::Identities* identities = nullptr;  // null with --auth=off
+    const audit::Trail* audit = nullptr;               // null without an audit log
+    HostRules hosts = {};                              // names under which /_stator/ answers
+    HostRules metrics_hosts = {};                      // and /metrics
+    management::BootSettings boot = {};                // without engine, clock and features
+    // Null: the calls note their own events and nothing else is told.
+    management::Events* events = nullptr;
+    // Null: GET /_stator/requests does not exist.
+    management::RequestTail* requests = nullptr;
+    // What a reset must repeat; empty: nothing, for the store ends with the server.
+    std::string store_name = {};
   };
   // All must outlive the requests.
   Management(ops::Environment& environment, Metrics& metrics, ClockControl& clock,
-             const HeatHistories& heat, std::function<int()> connections, Options options);
+             const HeatHistories& heat, std::function<http::ServerState()> sockets,
+             Options options);
 
   // Whether a request target belongs here.
   static bool Owns(std::string_view target);
@@ -65,24 +93,35 @@ class Management {
   void Handle(std::unique_ptr<http::Exchange> exchange);
   // Waits for a reset or a move of the clock under way; later ones are refused. To be called while
   // store and engine are still there, and after the chores were stopped.
-  void Stop() { slow_calls_.Stop(); }
+  void Stop() {
+    slow_calls_.Stop();
+    scrapes_.Stop();
+    reads_.Stop();
+  }
 
  private:
+  // The rows of routes_: all calls, those that set something, and those of the console.
+  void AddRoutes();
+  void AddSettings();
+  void AddConsole();
+  void AddAccess();
+  management::Sources SourcesOf();
+  // Makes the reply, where the row says.
+  void Run(const management::Route& route, std::string_view name,
+           std::unique_ptr<http::Exchange> exchange);
   void Split(std::string table_name, std::unique_ptr<http::Exchange> exchange);
-  // Makes the reply on a thread that may wait.
-  void HandleSlowly(std::unique_ptr<http::Exchange> exchange,
-                    UniqueFunction<http::Reply(const http::Request&)> call);
-  http::Reply Reset();
-  http::Reply MoveClock(const http::Request& request);
-  // Here and now, or on a thread that may wait if what is set is shared.
-  void HandleSetting(std::unique_ptr<http::Exchange> exchange,
-                     UniqueFunction<http::Reply(const http::Request&)> call);
-  http::Reply HandleFaults(const http::Request& request);
-  http::Reply HandleThrottling(std::optional<std::string> table, const http::Request& request);
-  http::Reply RenderPartitions(std::string_view table) const;
-  http::Reply RenderReport(const http::Request& request) const;
+  // Makes the reply on a thread of the pool; 503 if its queue is full.
+  void HandleOn(WorkerPool& pool, std::unique_ptr<http::Exchange> exchange,
+                UniqueFunction<http::Reply(const http::Request&)> call);
+  http::Reply Reset(const management::Call& call);
+  http::Reply MoveClock(const management::Call& call);
+  http::Reply HandleThrottling(std::optional<std::string> table, const management::Call& call);
+  http::Reply RenderReport(const management::Call& call) const;
+  http::Reply RenderEvents(const management::Call& call) const;
+  http::Reply RenderRequests(const management::Call& call) const;
+  Status ReadyStatus() const;
   http::Reply Ready() const;
-  http::Reply RenderMetrics() const;
+  http::Reply RenderMetrics(const http::Request& request) const;
   http::Reply RenderStatus() const;
   http::Reply RenderCluster() const;
 
@@ -93,11 +132,21 @@ class Management {
   ThrottlingControl throttling_;
   const HeatHistories& heat_;
   TableReports reports_;
-  const std::function<int()> connections_;
+  const std::function<http::ServerState()> sockets_;
   const Options options_;
+  const SystemClock machine_clock_;
+  const std::unique_ptr<management::Events> own_events_;
+  management::Events* const events_;
+  management::Pulse pulse_;
+  management::Routes routes_;  // not changed once it is made
   // These calls wait for writes, which may wait for the disk on a worker: they must not stand in
   // their way on the same pool.
   WorkerPool slow_calls_;
+  // The metrics of thousands of tables are megabytes of text: one scrape is rendered at a time, and
+  // not behind a reset.
+  WorkerPool scrapes_;
+  // Reports: none of them waits behind a reset or a move of the clock.
+  WorkerPool reads_;
 };
 
 }  // namespace stator::server

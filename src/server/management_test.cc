@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
 
+#include "base/compress.h"
 #include "base/log.h"
 #include "base/pump.h"
 #include "kv/fault_engine.h"
@@ -49,24 +51,38 @@ class ManagementTest : public testing::Test {
     WriteFile("Music.items.jsonl", "\n" + lines + "  \n");
   }
   http::Reply Send(Management& management, std::string_view method, std::string_view target,
-                   std::vector<http::Header> headers = {}, std::string_view body = "") {
+                   std::vector<http::Header> headers = {}, std::string_view body = "",
+                   std::string_view host = "localhost:8000") {
     std::optional<http::Reply> reply;
     http::Request request;
     request.method = method;
     request.target = target;
     request.headers = std::move(headers);
+    request.headers.push_back({"Host", host});
     request.body = body;
     management.Handle(std::make_unique<TestExchange>(loop_, std::move(request), &reply));
     loop_.RunUntil([&] { return reply.has_value(); });
     return std::move(*reply);
   }
-  std::unique_ptr<Management> Make(const std::string& init_dir = "") {
+  std::unique_ptr<Management> Make(const std::string& init_dir = "",
+                                   const std::string& store_name = "") {
     return std::make_unique<Management>(
-        environment_, metrics_, clock_control_, heat_, [] { return 3; },
-        Management::Options{"memory", init_dir, 0});
+        environment_, metrics_, clock_control_, heat_,
+        [this] {
+          http::ServerState state;
+          state.connections = 3;
+          state.max_connections = 20;
+          state.refused_connections = 5;
+          state.inflight_bytes = inflight_bytes_;
+          state.max_inflight_bytes = 1 << 20;
+          return state;
+        },
+        Management::Options{
+            .engine_name = "memory", .init_dir = init_dir, .store_name = store_name});
   }
   int64_t ItemsOf(const std::string& table) { return store_->Counts(*store_->Find(table))->items; }
 
+  int64_t inflight_bytes_ = 0;
   std::filesystem::path directory_;
   Pump loop_;
   ManualClock clock_;
@@ -100,20 +116,110 @@ TEST_F(ManagementTest, WebPagesAndStrayClientsAreRefused) {
   EXPECT_EQ(Send(*management, "POST", "/_stator/reset", {{"X-Stator-Management", "yes"}}).status,
             403);
   EXPECT_EQ(Send(*management, "POST", "/_stator/reset",
-                 {{"X-Stator-Management", "true"}, {"Origin", "http://localhost:8000"}})
+                 {{"X-Stator-Management", "true"}, {"Origin", "http://localhost:8001"}})
                 .status,
             403);
   EXPECT_EQ(Send(*management, "POST", "/_stator/reset",
                  {{"x-stator-management", "true"}, {"ORIGIN", "null"}})
                 .status,
             403);
-  EXPECT_EQ(Send(*management, "GET", "/_stator/reset", kGood).status, 404);
+  EXPECT_EQ(Send(*management, "GET", "/_stator/reset", kGood).status, 405);
   EXPECT_EQ(Send(*management, "POST", "/_stator/nothing", kGood).status, 404);
   EXPECT_EQ(Send(*management, "GET", "/_stator/status").status, 403);
   EXPECT_EQ(ItemsOf("Music"), 600) << "nothing of this reset anything";
   const http::Reply status = Send(*management, "GET", "/_stator/status?x", kGood);
   EXPECT_EQ(status.status, 200);
   EXPECT_NE(status.body.find(R"("name":"Music","items":600)"), std::string::npos) << status.body;
+}
+
+TEST_F(ManagementTest, HostAndOriginDecideWhichPagesMayCall) {
+  Management::Options options;
+  options.hosts = HostRules({"db.example.com"});
+  options.metrics_hosts = HostRules({"db.example.com", "scraped.example.com"});
+  const std::unique_ptr<Management> management = std::make_unique<Management>(
+      environment_, metrics_, clock_control_, heat_, [] { return http::ServerState(); },
+      std::move(options));
+  const auto status = [&](std::string_view target, std::string_view host,
+                          std::vector<http::Header> headers = {}) {
+    headers.push_back({"X-Stator-Management", "true"});
+    return Send(*management, "GET", target, std::move(headers), "", host).status;
+  };
+  for (std::string_view host : {"localhost:8000", "127.0.0.1:8000", "[::1]:8000", "dynamodb:8000",
+                                "app.localhost", "db.example.com", "10.1.2.3"}) {
+    EXPECT_EQ(status("/_stator/status", host), 200) << host;
+    EXPECT_EQ(status("/metrics", host), 200) << host;
+  }
+  for (std::string_view host :
+       {"evil.example:8000", "127.evil.example", "", "localhost.evil.example"}) {
+    EXPECT_EQ(status("/_stator/status", host), 403) << host;
+    EXPECT_EQ(status("/metrics", host), 403) << host;
+    EXPECT_EQ(status("/health/ready", host), 200) << "a load balancer may have any name for it";
+  }
+  EXPECT_EQ(status("/_stator/status", "scraped.example.com"), 403);
+  EXPECT_EQ(status("/metrics", "scraped.example.com"), 200);
+
+  const std::string_view here = "localhost:8000";
+  EXPECT_EQ(status("/_stator/status", here, {{"Origin", "http://localhost:8000"}}), 200);
+  EXPECT_EQ(status("/_stator/status", here, {{"Origin", "http://localhost:3000"}}), 403);
+  EXPECT_EQ(status("/_stator/status", here, {{"Origin", "null"}}), 403);
+  EXPECT_EQ(status("/_stator/status", "evil.example", {{"Origin", "http://evil.example"}}), 403);
+  EXPECT_EQ(status("/_stator/status", here, {{"Sec-Fetch-Site", "same-origin"}}), 200);
+  EXPECT_EQ(status("/_stator/status", here, {{"Sec-Fetch-Site", "cross-site"}}), 403);
+  EXPECT_EQ(status("/_stator/status", here, {{"Sec-Fetch-Site", "same-site"}}), 403);
+  EXPECT_EQ(status("/metrics", here, {{"Sec-Fetch-Site", "none"}}), 200) << "typed by the user";
+  EXPECT_EQ(status("/metrics", here, {{"Sec-Fetch-Site", "cross-site"}}), 403);
+}
+
+TEST_F(ManagementTest, CallsAreListedAndOtherMethodsAreRefused) {
+  const std::unique_ptr<Management> management = Make();
+  simdjson::dom::parser parser;
+  const http::Reply index = Send(*management, "GET", "/_stator/", kGood);
+  ASSERT_EQ(index.status, 200);
+  simdjson::dom::element calls;
+  ASSERT_EQ(parser.parse(index.body).at_key("calls").get(calls), simdjson::SUCCESS) << index.body;
+  ASSERT_GT(calls.get_array().size(), 25u);
+  // Each of them is there, and with another method it is not.
+  for (const simdjson::dom::element call : calls.get_array()) {
+    std::string path{std::string_view(call["path"])};
+    if (const size_t name = path.find("NAME"); name != std::string::npos)
+      path.replace(name, 4, "none");
+    const http::Reply reply = Send(*management, "PATCH", path, kGood);
+    EXPECT_EQ(reply.status, 405) << path;
+    const auto allow = std::find_if(reply.headers.begin(), reply.headers.end(),
+                                    [](const auto& header) { return header.first == "Allow"; });
+    ASSERT_NE(allow, reply.headers.end());
+    EXPECT_NE(allow->second.find(std::string_view(call["method"])), std::string::npos);
+  }
+}
+
+TEST_F(ManagementTest, TheConsoleCallsAnswer) {
+  WriteMusic();
+  ASSERT_TRUE(LoadSeedData(environment_, directory_).ok());
+  environment_.admission.Start({});
+  const std::unique_ptr<Management> management = Make();
+  const auto has = [&](std::string_view method, std::string_view target, std::string_view body,
+                       int status, std::string_view part) {
+    const http::Reply reply = Send(*management, method, target, kGood, body);
+    EXPECT_EQ(reply.status, status) << target << ": " << reply.body;
+    EXPECT_NE(reply.body.find(part), std::string::npos) << target << ": " << reply.body;
+  };
+  has("GET", "/_stator/console/boot", "", 200, R"("engine":"memory","durability":null)");
+  has("GET", "/_stator/pulse", "", 200, R"({"name":"Music","status":"ACTIVE")");
+  has("GET", "/_stator/pulse?since=x", "", 400, "since must be a whole number");
+  has("GET", "/_stator/events?limit=5", "", 200, R"("events":[])");
+  has("GET", "/_stator/events?limit=-5", "", 400, "limit must be a whole number");
+  has("POST", "/_stator/tables/Music/place", R"({"key":{"pk":{"S":"k1"}}})", 200,
+      R"("index":null)");
+  has("POST", "/_stator/tables/Music/place", "{}", 400, "The body must be");
+  has("POST", "/_stator/tables/none/place", "{}", 404, "There is no table none");
+  has("POST", "/_stator/simulate", R"({"scenario":""})", 400, "scenario.toml");
+  EXPECT_EQ(Send(*management, "PUT", "/_stator/faults/Music", kGood, R"({"faults":[]})").status,
+            200);
+  EXPECT_EQ(Send(*management, "POST", "/_stator/reset", kGood).status, 200);
+  has("GET", "/_stator/events", "", 200, R"("kind":"faults")");
+  has("GET", "/_stator/events", "", 200, R"("kind":"reset")");
+  for (const char* call : {"/_stator/pulse", "/_stator/events", "/_stator/console/boot"})
+    EXPECT_EQ(Send(*management, "GET", call).status, 403) << call;
 }
 
 TEST_F(ManagementTest, ResetDropsAllAndLoadsAgain) {
@@ -128,6 +234,27 @@ TEST_F(ManagementTest, ResetDropsAllAndLoadsAgain) {
   const http::Reply failed = Send(*seeded, "POST", "/_stator/reset", kGood);
   EXPECT_EQ(failed.status, 500);
   EXPECT_NE(failed.body.find("Music.items.jsonl:1"), std::string::npos) << failed.body;
+}
+
+TEST_F(ManagementTest, ResetOfAStoreThatLastsWantsItsName) {
+  WriteMusic();
+  ASSERT_TRUE(LoadSeedData(environment_, directory_).ok());
+  const std::unique_ptr<Management> management = Make("", "music-data");
+  for (const char* body : {"", "{}", "{", "[]", R"({"store":"other"})", R"({"store":7})",
+                           R"({"store":""})", R"("music-data")"}) {
+    const http::Reply refused = Send(*management, "POST", "/_stator/reset", kGood, body);
+    EXPECT_EQ(refused.status, 400) << body;
+    EXPECT_NE(refused.body.find(R"({\"store\":\"music-data\"})"), std::string::npos)
+        << refused.body;
+  }
+  EXPECT_EQ(ItemsOf("Music"), 600);
+  EXPECT_NE(Send(*management, "GET", "/_stator/status", kGood).body.find(R"("store":"music-data")"),
+            std::string::npos);
+  EXPECT_EQ(Send(*management, "POST", "/_stator/reset", kGood, R"({"store":"music-data"})").status,
+            200);
+  EXPECT_TRUE(store_->List().empty());
+  // In memory there is nothing to lose.
+  EXPECT_EQ(Send(*Make(), "POST", "/_stator/reset", kGood).status, 200);
 }
 
 // The writes of a reset read the disk on the workers, of which there is one: a reset that sat on it
@@ -188,7 +315,7 @@ TEST_F(ManagementTest, FaultsAreSetShownAndTakenAway) {
   EXPECT_TRUE(environment_.faults.active());
   EXPECT_EQ(send("DELETE", "/_stator/faults").body, "{}");
   EXPECT_FALSE(environment_.faults.active());
-  EXPECT_EQ(send("POST", "/_stator/faults", "{}").status, 404);
+  EXPECT_EQ(send("POST", "/_stator/faults", "{}").status, 405);
   EXPECT_EQ(send("GET", "/_stator/faultsx").status, 404);
 }
 
@@ -241,7 +368,7 @@ TEST_F(ManagementTest, TheClockMovesForwardAndChoresFollow) {
     EXPECT_NE(reply.body.find("\"message\":\""), std::string::npos) << reply.body;
   }
   EXPECT_EQ(clock_.NowMicros(), 1'700'006'401'000'000);
-  EXPECT_EQ(Send(*management, "DELETE", "/_stator/clock", kGood).status, 404);
+  EXPECT_EQ(Send(*management, "DELETE", "/_stator/clock", kGood).status, 405);
   EXPECT_EQ(Send(*management, "POST", "/_stator/clock", {}, R"({"advance": 1})").status, 403);
   chores_.Stop();
   EXPECT_EQ(post(R"({"advance": 1})").status, 503);
@@ -270,8 +397,8 @@ TEST_F(ManagementTest, ThrottlingIsSetAndShown) {
     EXPECT_NE(reply.body.find("observe"), std::string::npos) << reply.body;
   }
   EXPECT_EQ(send("PUT", "/_stator/tables/a/throttling", R"({"mode":"off"})").status, 400);
-  EXPECT_EQ(send("DELETE", "/_stator/throttling").status, 400);
-  EXPECT_EQ(send("POST", of_music, R"({"mode":"off"})").status, 404);
+  EXPECT_EQ(send("DELETE", "/_stator/throttling").status, 405);
+  EXPECT_EQ(send("POST", of_music, R"({"mode":"off"})").status, 405);
 }
 
 TEST_F(ManagementTest, PartitionsTellWhatTheModelKnows) {
@@ -305,7 +432,7 @@ TEST_F(ManagementTest, PartitionsTellWhatTheModelKnows) {
   const simdjson::dom::element why = table["refused"].at(0);
   EXPECT_EQ(int64_t(why["requests"]), 1);
   EXPECT_EQ(double(why["units"]), 10'000);
-  EXPECT_NE(std::string_view(why["why"]).find(" units per second"), std::string_view::npos);
+  EXPECT_NE(std::string_view(why["why"]).find("/s, on 1 of "), std::string_view::npos);
   EXPECT_GT(simdjson::dom::array(why["advice"]).size(), 0u);
   EXPECT_EQ(std::string_view(table["hottest"].at(0)["partitionKey"]), "hot");
   const simdjson::dom::array splits = table["splits"];
@@ -319,22 +446,39 @@ TEST_F(ManagementTest, PartitionsTellWhatTheModelKnows) {
   for (const simdjson::dom::element partition : partitions) items += int64_t(partition["items"]);
   EXPECT_EQ(items, 600);
 
-  // When nobody asks any more there is nothing left to explain it by.
+  // The worst second is told for a day.
   clock_.AdvanceMicros(int64_t{600} * 1'000'000);
+  const http::Reply soon = Send(*management, "GET", "/_stator/tables/Music/partitions", kGood);
+  EXPECT_NE(soon.body.find(R"("limit":1000,"demand":20000,"at":"2023-11-14T22:13:20.000Z")"),
+            std::string::npos)
+      << soon.body;
+  clock_.AdvanceMicros(int64_t{25} * 3600 * 1'000'000);
   (void)meter.resource().Admit(
       clock_.NowMicros(), {.access = throughput::Access::kWrite, .halves = 2, .point = draw.point});
   const http::Reply later = Send(*management, "GET", "/_stator/tables/Music/partitions", kGood);
-  EXPECT_NE(later.body.find(R"("why":null,"advice":[]})"), std::string::npos) << later.body;
+  EXPECT_NE(later.body.find(R"("why":null,"advice":[],"lesson":null})"), std::string::npos)
+      << later.body;
   EXPECT_NE(later.body.find(R"("requests":1,"units":10000)"), std::string::npos) << later.body;
 
   EXPECT_EQ(Send(*management, "GET", "/_stator/tables/absent/partitions", kGood).status, 404);
-  EXPECT_EQ(Send(*management, "POST", "/_stator/tables/Music/partitions", kGood).status, 404);
+  EXPECT_EQ(Send(*management, "POST", "/_stator/tables/Music/partitions", kGood).status, 405);
   EXPECT_EQ(Send(*management, "GET", "/_stator/tables/partitions", kGood).status, 404);
+}
+
+TEST_F(ManagementTest, IsNotReadyWhileRequestsHoldAllTheMemoryTheyMay) {
+  const auto management = Make();
+  inflight_bytes_ = (1 << 20) - 1;
+  EXPECT_EQ(Send(*management, "GET", "/health/ready").status, 200);
+  inflight_bytes_ = 1 << 20;
+  const http::Reply full = Send(*management, "GET", "/health/ready");
+  EXPECT_EQ(full.status, 503);
+  EXPECT_NE(full.body.find("--max-inflight-mb"), std::string::npos) << full.body;
+  EXPECT_EQ(Send(*management, "GET", "/health/live").status, 200);
 }
 
 TEST_F(ManagementTest, TheSystemsClockIsNotMoved) {
   ClockControl control(clock_, nullptr, chores_);
-  Management management(environment_, metrics_, control, heat_, [] { return 3; },
+  Management management(environment_, metrics_, control, heat_, [] { return http::ServerState(); },
                         {"memory", "", 0});
   EXPECT_EQ(Send(management, "POST", "/_stator/clock", kGood, R"({"advance": 1})").status, 409);
   EXPECT_NE(Send(management, "GET", "/_stator/clock", kGood).body.find(R"("clock":"system")"),
@@ -357,12 +501,12 @@ TEST_F(ManagementTest, MetricsText) {
   WriteMusic();
   ASSERT_TRUE(LoadSeedData(environment_, directory_).ok());
   metrics_.OnRequest(Record("GetItem", "Music"));
-  metrics_.OnRequest(Record("GetItem", "arn:aws:dynamodb:us-east-1:1:table/Music"));
+  metrics_.OnRequest(Record("GetItem", "arn:aws:dynamodb:us-east-1:000000000001:table/Music"));
   metrics_.OnRequest(Record("PutItem", "Music", "ConditionalCheckFailedException", 400));
   metrics_.OnRequest(Record("PutItem", "Music", "InternalServerError", 500));
   metrics_.OnRequest(Record("GetItem", "invented", "ResourceNotFoundException", 400));
-  metrics_.OnRequest(
-      Record("GetItem", "arn:aws:dynamodb:invented:1:table/Music", "ValidationException", 400));
+  metrics_.OnRequest(Record("GetItem", "arn:aws:dynamodb:invented:000000000001:table/Music",
+                            "ValidationException", 400));
   metrics_.OnRequest(Record("GetItem", "arn:invented", "ValidationException", 400));
   metrics_.OnExpired({"Music", 5, 90});
   metrics_.OnExpired({"Music", 2, 30});
@@ -385,12 +529,48 @@ TEST_F(ManagementTest, MetricsText) {
         "\"Music\"} 1\n",
         "stator_time_to_live_deleted_item_count_total{table=\"Music\"} 7\n",
         "stator_time_to_live_backlog_seconds{table=\"Music\"} 30\n", "stator_connections 3\n",
-        "stator_tables 1\n", "stator_uptime_seconds "}) {
+        "stator_connections_limit 20\n", "stator_connections_refused 5\n", "stator_tables 1\n",
+        "stator_uptime_seconds "}) {
     EXPECT_NE(reply.body.find(line), std::string::npos) << line << "\n" << reply.body;
   }
   EXPECT_EQ(reply.body.find("invented"), std::string::npos)
       << "a name that a client made up is no label";
   EXPECT_EQ(reply.body.find("arn:"), std::string::npos);
+}
+
+TEST_F(ManagementTest, MetricsAreRenderedOffTheLoop) {
+  const std::unique_ptr<Management> management = Make();
+  for (int i = 0; i < 20; ++i) metrics_.OnRequest(Record("GetItem", "table" + std::to_string(i)));
+  std::optional<http::Reply> reply;
+  http::Request request;
+  request.method = "GET";
+  request.target = "/metrics";
+  request.headers = {{"Host", "localhost"}, {"Accept-Encoding", "gzip"}};
+  management->Handle(std::make_unique<TestExchange>(loop_, std::move(request), &reply));
+  EXPECT_FALSE(reply.has_value()) << "rendered on the thread of the loop";
+  loop_.RunUntil([&] { return reply.has_value(); });
+  ASSERT_EQ(reply->status, 200);
+  const Result<std::string> text = Decompress(Encoding::kGzip, reply->body, 1 << 20);
+  ASSERT_TRUE(text.ok()) << "not packed, though it is long";
+  EXPECT_NE(text->find("stator_uptime_seconds"), std::string::npos);
+}
+
+TEST_F(ManagementTest, AllSeriesAreRendered) {
+  // More than are collected under one lock.
+  Metrics metrics([](std::string_view) { return true; });
+  constexpr int kTables = 600;
+  for (int i = 0; i < kTables; ++i)
+    metrics.OnRequest(Record("GetItem", "table" + std::to_string(i)));
+  const std::string text = metrics.Render({});
+  for (int i = 0; i < kTables; ++i) {
+    const std::string label = "table=\"table" + std::to_string(i) + "\"";
+    EXPECT_NE(text.find(label), std::string::npos) << label;
+  }
+  const std::string count = "stator_successful_request_latency_seconds_count{";
+  int series = 0;
+  for (size_t at = text.find(count); at != std::string::npos; at = text.find(count, at + 1))
+    ++series;
+  EXPECT_EQ(series, kTables);
 }
 
 TEST_F(ManagementTest, SeriesOfATableEndWithIt) {

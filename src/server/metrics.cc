@@ -4,6 +4,7 @@
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "ops/checks.h"
@@ -17,6 +18,8 @@ const prometheus::Histogram::BucketBoundaries& Buckets() {
       0.05,    0.1,    0.25,    0.5,    1,     2.5,    5,     10};
   return buckets;
 }
+
+constexpr size_t kSeriesPerPiece = 256;
 
 // Never the same for two objects, nor twice for one.
 uint64_t NextGeneration() {
@@ -39,12 +42,23 @@ bool Metrics::Family<Metric>::Forget(const std::function<bool(std::string_view)>
          }) > 0;
 }
 
+// In pieces, because threads that serve requests wait for the mutex when they count an error.
 template <typename Metric>
-prometheus::MetricFamily Metrics::Family<Metric>::Collect() const {
-  prometheus::MetricFamily family{name, help, Metric::metric_type, {}};
-  for (const auto& [labels, metric] : series) {
-    family.metric.push_back(metric->Collect());
-    for (const auto& [label, value] : labels) family.metric.back().label.push_back({label, value});
+prometheus::MetricFamily Metrics::Collect(const Family<Metric> Metrics::*member) {
+  prometheus::MetricFamily family;
+  std::optional<Labels> last;
+  for (bool more = true; more;) {
+    const MutexLock lock(mutex_);
+    const Family<Metric>& of = this->*member;
+    auto next = last ? of.series.upper_bound(*last) : of.series.begin();
+    if (!last) family = {of.name, of.help, Metric::metric_type, {}};
+    for (size_t i = 0; i < kSeriesPerPiece && next != of.series.end(); ++i, ++next) {
+      family.metric.push_back(next->second->Collect());
+      for (const auto& [label, value] : next->first)
+        family.metric.back().label.push_back({label, value});
+      last = next->first;
+    }
+    more = next != of.series.end();
   }
   return family;
 }
@@ -142,18 +156,54 @@ void Metrics::ForgetGone() {
   if (gone) generation_.store(NextGeneration(), std::memory_order_release);
 }
 
+management::RequestTotals Metrics::Totals() const {
+  management::RequestTotals totals;
+  totals.bounds = Buckets();
+  totals.counts.resize(totals.bounds.size() + 1);
+  std::vector<std::shared_ptr<prometheus::Histogram>> latencies;
+  {
+    const MutexLock lock(mutex_);
+    latencies.reserve(latency_.series.size());
+    for (const auto& [labels, histogram] : latency_.series) latencies.push_back(histogram);
+    for (const auto& [labels, counter] : user_errors_.series) {
+      const std::string& error = labels.at("error");
+      const auto count = static_cast<int64_t>(counter->Value());
+      if (IsThrottle(error)) {
+        totals.throttled += count;
+      } else if (error == "ConditionalCheckFailedException" ||
+                 error == "TransactionCanceledException") {
+        totals.conditions += count;
+      } else {
+        totals.user_errors += count;
+      }
+    }
+    for (const auto& [labels, counter] : system_errors_.series)
+      totals.system_errors += static_cast<int64_t>(counter->Value());
+  }
+  for (const std::shared_ptr<prometheus::Histogram>& histogram : latencies) {
+    const prometheus::ClientMetric::Histogram h = histogram->Collect().histogram;
+    totals.served += static_cast<int64_t>(h.sample_count);
+    // Buckets are cumulative.
+    int64_t below = 0;
+    for (size_t i = 0; i < h.bucket.size() && i < totals.counts.size(); ++i) {
+      const auto count = static_cast<int64_t>(h.bucket[i].cumulative_count);
+      totals.counts[i] += count - below;
+      below = count;
+    }
+  }
+  return totals;
+}
+
 std::string Metrics::Render(const std::map<std::string, double>& gauges,
                             std::vector<prometheus::MetricFamily> families) {
   ForgetGone();
-  {
-    const MutexLock lock(mutex_);
-    families.push_back(latency_.Collect());
-    for (const auto* family : {&items_, &user_errors_, &system_errors_, &failed_conditions_,
-                               &throttled_requests_, &conflicts_, &expired_items_}) {
-      families.push_back(family->Collect());
-    }
-    families.push_back(expiry_backlog_.Collect());
+  families.push_back(Collect(&Metrics::latency_));
+  for (const auto member : {&Metrics::items_, &Metrics::user_errors_, &Metrics::system_errors_,
+                            &Metrics::failed_conditions_, &Metrics::throttled_requests_,
+                            &Metrics::conflicts_, &Metrics::expired_items_}) {
+    families.push_back(Collect<prometheus::Counter>(member));
   }
+  families.push_back(Collect(&Metrics::expiry_backlog_));
   std::erase_if(families, [](const auto& family) { return family.metric.empty(); });
   std::string text = prometheus::TextSerializer().Serialize(families);
   for (const auto& [name, value] : gauges)

@@ -18,6 +18,7 @@
 
 #include "api/service.h"
 #include "base/mutex.h"
+#include "management/sources.h"
 #include "table/expiry_sweeper.h"
 
 namespace stator::server {
@@ -37,6 +38,9 @@ class Metrics final : public api::RequestObserver {
 
   // Ends the series of tables that are gone. Render does so too.
   void ForgetGone();
+
+  // Sums over all operations and tables that there are. Rises, but for tables that go.
+  management::RequestTotals Totals() const;
 
   // The text exposition format. `gauges` are added under their names, `families` as they are.
   std::string Render(const std::map<std::string, double>& gauges,
@@ -59,20 +63,21 @@ class Metrics final : public api::RequestObserver {
       return metric;
     }
     bool Forget(const std::function<bool(std::string_view)>& exists);
-    prometheus::MetricFamily Collect() const;
   };
   // A thread may still count in series that have ended.
   struct Series {
     std::shared_ptr<prometheus::Histogram> latency;
     std::shared_ptr<prometheus::Counter> items;
   };
+  template <typename Metric>
+  prometheus::MetricFamily Collect(const Family<Metric> Metrics::*member) EXCLUDES(mutex_);
   Series& SeriesOf(std::string_view operation, std::string_view table);
   void CountError(const api::RequestRecord& record, std::string_view table);
 
   const std::function<bool(std::string_view)> table_exists_;
   // Tells this object's series, since any last ended, from those in the caches of threads.
   std::atomic<uint64_t> generation_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   Family<prometheus::Histogram> latency_ GUARDED_BY(mutex_);
   Family<prometheus::Counter> items_ GUARDED_BY(mutex_);
   Family<prometheus::Counter> user_errors_ GUARDED_BY(mutex_);

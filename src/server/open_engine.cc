@@ -9,6 +9,12 @@
 #include "table/key_encoding.h"
 
 namespace stator::server {
+namespace {
+
+// Room for a start with small logs, and for many deletes.
+constexpr uint64_t kBallastBytes = 16 << 20;
+
+}  // namespace
 
 Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
   if (settings.engine == EngineKind::kMemory)
@@ -29,6 +35,8 @@ Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
   options.path = settings.data_dir;
   options.memory_budget_bytes = settings.memory_budget_mb << 20;
   options.sync = settings.durability == Durability::kFsync;
+  options.accept_lost_writes = settings.accept_lost_writes;
+  options.ballast_bytes = kBallastBytes;
   options.items_prefix_bytes = table::kPartitionPrefixBytes;
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(settings.data_dir).lexically_normal(),
@@ -45,6 +53,19 @@ std::string PlaceOf(const ServeSettings& settings) {
   return settings.ceph_namespace.empty()
              ? "pool " + settings.pool
              : "pool " + settings.pool + ", namespace " + settings.ceph_namespace;
+}
+
+std::string StoreNameOf(const ServeSettings& settings) {
+  if (settings.engine == EngineKind::kMemory) return "";
+  if (settings.engine == EngineKind::kRados) {
+    return settings.ceph_namespace.empty() ? settings.pool
+                                           : settings.pool + "/" + settings.ceph_namespace;
+  }
+  std::error_code error;
+  std::filesystem::path path =
+      std::filesystem::absolute(settings.data_dir, error).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // data/
+  return path.has_filename() ? path.filename().string() : path.string();
 }
 
 }  // namespace stator::server

@@ -16,4 +16,8 @@ Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings);
 // Where the data is, for people.
 std::string PlaceOf(const ServeSettings& settings);
 
+// The name that a caller repeats to reset a store which outlives the server: the last part of the
+// data directory, or POOL or POOL/NAMESPACE. Empty in memory.
+std::string StoreNameOf(const ServeSettings& settings);
+
 }  // namespace stator::server

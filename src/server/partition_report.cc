@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/time_text.h"
@@ -55,20 +56,21 @@ std::string Split(const Resource& resource, const throughput::SplitEvent& split)
                      split.parent, split.left, split.right, Bound(resource, split.bound));
 }
 
-// A limit that refused, explained by the partition that was refused most: while more is asked for
-// than it gives. Later nothing is left to explain it by.
+// A limit that refused, as it was when it refused most; null where that is too long ago.
 std::string Refused(const Resource& resource, Access access, Limit limit, int64_t now) {
   const throughput::Resource& model = resource.meter->resource();
-  const uint64_t most = model.MostRefusedPartition(access, limit);
-  const throughput::Explanation why = model.Explain(now, {false, access, limit, most, &model, 0});
-  const bool is_so = why.demand > why.limit;
+  const std::optional<throughput::Explanation> worst = model.Worst(now, access, limit);
+  const throughput::Explanation why = worst.value_or(throughput::Explanation());
   return fmt::format(
-      R"({{"reason":{},"requests":{},"units":{},"partition":{},"limit":{},"demand":{},"why":{},"advice":{}}})",
-      Quoted(why.reason), resource.meter->refusals(access, limit),
-      Number(model.refused(limit).Of(access)), most, Number(why.limit), Number(why.demand),
-      is_so ? Quoted(ops::RefusalText(why, access, limit)) : "null",
-      Array(is_so ? why.advice : std::vector<std::string>(),
-            [](const std::string& sentence) { return Quoted(sentence); }));
+      R"({{"reason":{},"requests":{},"units":{},"partition":{},"limit":{},"demand":{},"at":{},"key":{},"why":{},"advice":{},"lesson":{}}})",
+      Quoted(throughput::ReasonCode(model.is_index(), access, limit)),
+      resource.meter->refusals(access, limit), Number(model.refused(limit).Of(access)),
+      worst ? why.partition : model.MostRefusedPartition(access, limit), Number(why.limit),
+      Number(why.demand), worst ? Quoted(FormatTime(why.at_micros)) : "null",
+      why.hottest.empty() ? "null" : Quoted(why.hottest[0].partition),
+      worst ? Quoted(ops::RefusalText(why)) : "null",
+      Array(why.advice, [](const std::string& sentence) { return Quoted(sentence); }),
+      why.lesson.empty() ? "null" : Quoted(why.lesson));
 }
 
 // By the ranges of the partitions that there are now.

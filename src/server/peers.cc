@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -63,6 +65,27 @@ Status Peers::CheckClocks() {
                                member.beat.endpoint, member.beat.clock));
     }
   }
+  return OkStatus();
+}
+
+Status Peers::ShareAges(AgeClock& ages) {
+  fleet_.TellAges(ages);
+  ASSIGN_OR_RETURN(const fleet::Roll before, fleet::ReadRoll(engine_));
+  if (before.members.empty() || ages.by_date()) return OkStatus();
+  // A process beats every second. One whose beat stands still is dead, and its age too.
+  std::this_thread::sleep_for(kEverySecond * 5 / 4);
+  ASSIGN_OR_RETURN(const fleet::Roll now, fleet::ReadRoll(engine_));
+  std::optional<int64_t> oldest;
+  for (const auto& [id, member] : now.members) {
+    const auto known = before.members.find(id);
+    if (known == before.members.end() || known->second.beat.sequence == member.beat.sequence)
+      continue;
+    // A version without ages goes by its date.
+    const fleet::Beat& beat = member.beat;
+    const int64_t age = beat.age_micros != 0 ? beat.age_micros : beat.at_micros;
+    oldest = std::max(oldest.value_or(age), age);
+  }
+  if (oldest) ages.StartAt(*oldest);
   return OkStatus();
 }
 

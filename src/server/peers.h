@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "base/age_clock.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/ticker.h"
@@ -35,6 +36,10 @@ class Peers {
   // Refuses to go beside processes whose clock is of another kind. Those that are dead, but not for
   // long, are waited for.
   Status CheckClocks();
+
+  // Sets `ages` to what the living processes of the store go by, and tells others of it from then
+  // on. Without such processes it stays what it is. Waits a second if there may be some.
+  Status ShareAges(AgeClock& ages);
 
   // Beats and takes its part of the work; then does so every second, and follows settings and calls
   // `follow`, which may wait, every second. Chores are run whenever another process has run its own

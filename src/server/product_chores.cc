@@ -32,7 +32,8 @@ constexpr auto kFillPoll = std::chrono::milliseconds(2);
 }  // namespace
 
 void AddProductChores(ops::Environment& environment, Metrics& metrics, HeatHistories& heat,
-                      int64_t ttl_interval_micros, Chores* chores) {
+                      int64_t ttl_interval_micros, const table::ExpiryDelay& ttl_delay,
+                      Chores* chores) {
   chores->Add("finish deletes", kFinishDeletesMicros, [&environment](Chores::Pace) {
     ops::FinishDeletes(environment);
     return false;
@@ -60,7 +61,8 @@ void AddProductChores(ops::Environment& environment, Metrics& metrics, HeatHisto
   });
   auto sweeper = std::make_shared<table::ExpirySweeper>(
       environment.store, environment.clock,
-      [&metrics](const table::ExpirySweeper::Report& report) { metrics.OnExpired(report); });
+      [&metrics](const table::ExpirySweeper::Report& report) { metrics.OnExpired(report); },
+      ttl_delay);
   chores->Add("time to live", ttl_interval_micros, [&environment, sweeper](Chores::Pace pace) {
     const int64_t start = environment.clock.TicksMicros();
     const bool waits = pace == Chores::Pace::kAtOnce && sweeper->Waits();

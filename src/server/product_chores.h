@@ -8,6 +8,7 @@
 #include "server/chores.h"
 #include "server/heat_histories.h"
 #include "server/metrics.h"
+#include "table/expiry_sweeper.h"
 
 namespace stator::server {
 
@@ -15,6 +16,7 @@ namespace stator::server {
 // histories, deletes expired items, lets shards age and stream records go. All must outlive the
 // chores' thread.
 void AddProductChores(ops::Environment& environment, Metrics& metrics, HeatHistories& heat,
-                      int64_t ttl_interval_micros, Chores* chores);
+                      int64_t ttl_interval_micros, const table::ExpiryDelay& ttl_delay,
+                      Chores* chores);
 
 }  // namespace stator::server

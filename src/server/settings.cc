@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/printable.h"
 #include "base/time_text.h"
+#include "base/web_origin.h"
 #include "server/settings_file.h"
 #include "server/usage_error.h"
 #include "server/version.h"
@@ -32,6 +34,7 @@ struct LocalFlag {
 };
 constexpr LocalFlag kLocalFlags[] = {
     {"-port", "--port", true},
+    {"-jar", "", true},  // a command line of `java`, as Compose files for DynamoDB Local have it
     {"-inMemory", "--in-memory", false},
     {"-dbPath", "--data-dir", true},
     {"-cors", "--cors", true},
@@ -43,7 +46,11 @@ constexpr LocalFlag kLocalFlags[] = {
     {"-version", "--version", false},
 };
 
+constexpr size_t kLongestTitle = 60;
 constexpr int64_t kShortestTtlInterval = 100'000;
+constexpr int64_t kShortestSlowClientTimeout = 100'000;
+// The service deletes within 48 hours. [G]
+constexpr int64_t kLongestTtlDelay = 48 * 3600 * int64_t{1'000'000};
 // Each request on a cluster waits on a thread for it.
 constexpr int kNetworkThreads = 64;
 // Half of what a part may have at all, and what recovers without stalling its writers
@@ -93,6 +100,29 @@ CLI::Validator Characters(std::string_view allowed, size_t least, size_t most, s
       "");
 }
 
+// Says why the text is no entry of --cors; empty if it is one.
+std::string WhyNoOrigin(const std::string& text) {
+  for (const char* word : {"local", "*", "none", "null"})
+    if (text == word) return "";
+  const size_t scheme = text.find("://");
+  const bool whole = scheme != std::string::npos && scheme > 0 && scheme + 3 < text.size() &&
+                     text.find('/', scheme + 3) == std::string::npos;
+  if (whole) return "";
+  return fmt::format("\"{}\" is not an origin like http://app.example:3000, local, * or none",
+                     text);
+}
+
+CLI::Validator DurationOfAtLeast(int64_t least_micros) {
+  return CLI::Validator(
+      [least_micros](const std::string& text) {
+        const std::optional<int64_t> micros = ParseDuration(text);
+        return micros && *micros >= least_micros
+                   ? std::string()
+                   : fmt::format("not a duration of at least {}ms: {}", least_micros / 1000, text);
+      },
+      "DURATION");
+}
+
 CLI::Validator ExistingFile() {
   return CLI::Validator(
       [](const std::string& text) {
@@ -127,6 +157,10 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
   app->add_option("--data-dir", s->data_dir, "directory of the store")
       ->envname("STATOR_DATA_DIR")
       ->capture_default_str();
+  app->add_option("--backup-dir", s->backup_dir,
+                  "directory of the backups of tables; DATA_DIR-backups if absent, memory with "
+                  "--in-memory")
+      ->envname("STATOR_BACKUP_DIR");
   app->add_flag("--in-memory", *in_memory,
                 "keep everything in memory and lose it at the end: --engine=memory")
       ->envname("STATOR_IN_MEMORY");
@@ -155,6 +189,9 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
       ->transform(OneOf<Durability>({{"fsync", Durability::kFsync}, {"os", Durability::kOs}}))
       ->envname("STATOR_DURABILITY")
       ->default_str("fsync");
+  app->add_flag("--accept-lost-writes", s->accept_lost_writes,
+                "open a store whose log has lost acknowledged writes, and go on without them")
+      ->envname("STATOR_ACCEPT_LOST_WRITES");
   app->add_option("--memory-budget-mb", s->memory_budget_mb,
                   "memory for block cache, indexes, filters and write buffers")
       ->check(CLI::Range(16, 1 << 20))
@@ -164,6 +201,29 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
                   "threads that serve connections; 0: one per processor, at most 8")
       ->check(CLI::Range(0, 64))
       ->envname("STATOR_IO_THREADS")
+      ->capture_default_str();
+  app->add_option("--max-connections", s->max_connections,
+                  "client connections open at once; fewer where the limit of open files is low")
+      ->check(CLI::Range(1, 1 << 20))
+      ->envname("STATOR_MAX_CONNECTIONS")
+      ->capture_default_str();
+  app->add_option("--max-inflight-mb", s->max_inflight_mb,
+                  "memory for requests and for replies that wait for their reader; beyond it 503")
+      ->check(CLI::Range(32, 1 << 20))
+      ->envname("STATOR_MAX_INFLIGHT_MB")
+      ->capture_default_str();
+  app->add_option_function<std::string>(
+         "--slow-client-timeout",
+         [s](const std::string& text) { s->slow_client_timeout_micros = *ParseDuration(text); },
+         "a client that sends a body, or takes a reply, more slowly than --min-client-rate for "
+         "this time is disconnected; for a twelfth of it while memory is short")
+      ->check(DurationOfAtLeast(kShortestSlowClientTimeout))
+      ->envname("STATOR_SLOW_CLIENT_TIMEOUT")
+      ->default_str("60s");
+  app->add_option("--min-client-rate", s->min_client_rate_kb,
+                  "KB a second that a client must send of a body, or take of a reply")
+      ->check(CLI::Range(0, 1 << 20))
+      ->envname("STATOR_MIN_CLIENT_RATE")
       ->capture_default_str();
   app->add_option("--worker-threads", s->worker_threads,
                   "threads that wait for the disk or the cluster; 64 if absent, with rados")
@@ -184,31 +244,117 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
       ->envname("STATOR_INIT");
   app->add_option(
          "--cors", s->cors,
-         "origins that web pages may call from, comma-separated; * is any, none switches it off")
+         "origins that web pages may call from, comma-separated; local: any on loopback; * is any; "
+         "none switches it off")
       ->delimiter(',')
+      ->check(CLI::Validator(WhyNoOrigin, ""))
       ->envname("STATOR_CORS")
       ->capture_default_str();
+  app->add_option("--allowed-hosts", s->allowed_hosts,
+                  "names of this server, comma-separated, beside addresses, localhost and names "
+                  "without a dot: what browsers may call it; .example.com and *")
+      ->delimiter(',')
+      ->check(
+          CLI::Validator([](const std::string& text) { return HostRules::WhyNot(text); }, "NAME"))
+      ->envname("STATOR_ALLOWED_HOSTS");
+  app->add_option("--metrics-host", s->metrics_hosts,
+                  "likewise, for /metrics only: the name by which Prometheus calls this server")
+      ->delimiter(',')
+      ->check(
+          CLI::Validator([](const std::string& text) { return HostRules::WhyNot(text); }, "NAME"))
+      ->envname("STATOR_METRICS_HOST");
+  app->add_option("--auth", s->access.mode,
+                  "off: whoever reaches the port may do everything; warn: verify signatures and "
+                  "policies, log and count what enforce would refuse, and serve it; enforce")
+      ->transform(OneOf<AuthMode>(
+          {{"off", AuthMode::kOff}, {"warn", AuthMode::kWarn}, {"enforce", AuthMode::kEnforce}}))
+      ->envname("STATOR_AUTH")
+      ->default_str("off");
+  app->add_flag("--insecure", s->access.off_is_said,
+                "listen beyond loopback although --auth is off: --auth=off says the same")
+      ->envname("STATOR_INSECURE");
+  app->add_option("--root-key-file", s->access.root_key_file,
+                  "the root user's access key, unless the environment has it; made if missing")
+      ->envname("STATOR_ROOT_KEY_FILE")
+      ->capture_default_str();
+  app->add_option("--master-key-file", s->access.master_key_file,
+                  "seals the secrets of users that IAM's calls make; not for --auth=off")
+      ->envname("STATOR_MASTER_KEY_FILE");
+  app->add_option("--audit-log", s->access.audit_file,
+                  "write who did what in this file, as CloudTrail does; not for --auth=off")
+      ->envname("STATOR_AUDIT_LOG");
+  app->add_flag("--audit-data-plane", s->access.audit_data_plane,
+                "operations on items too, not only on definitions, identities and settings")
+      ->envname("STATOR_AUDIT_DATA_PLANE");
+  app->add_option("--audit-max-mb", s->access.audit_max_mb,
+                  "at this size the audit log becomes FILE.1, FILE.1 becomes FILE.2, and so on")
+      ->check(CLI::Range(1, 1 << 24))
+      ->envname("STATOR_AUDIT_MAX_MB")
+      ->capture_default_str();
+  app->add_option("--audit-files", s->access.audit_files,
+                  "files of the audit log; the oldest one goes")
+      ->check(CLI::Range(1, 1000))
+      ->envname("STATOR_AUDIT_FILES")
+      ->capture_default_str();
+  AddTlsOptions(app, &s->tls);
+  AddManagementOptions(app, &s->management);
   app->add_option("--require-auth", s->require_auth,
-                  "refuse requests that carry no AWS signature, as the service does")
+                  "with --auth=off: refuse requests that carry no AWS signature")
       ->envname("STATOR_REQUIRE_AUTH")
       ->default_str("true");
+  app->add_option("--console", s->console,
+                  "on: a web console at /console/; read-only: it offers no writes, as a guard "
+                  "against slips; off: there is none")
+      ->transform(OneOf<ConsoleMode>({{"on", ConsoleMode::kOn},
+                                      {"read-only", ConsoleMode::kReadOnly},
+                                      {"off", ConsoleMode::kOff}}))
+      ->envname("STATOR_CONSOLE")
+      ->default_str("on");
+  app->add_option("--console-title", s->console_title,
+                  "name of this server at the top of the console")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return text.size() <= kLongestTitle
+                       ? std::string()
+                       : fmt::format("longer than {} bytes", kLongestTitle);
+          },
+          "TEXT"))
+      ->envname("STATOR_CONSOLE_TITLE");
+  app->add_option("--console-colour", s->console_colour, "colour of that name")
+      ->check(CLI::IsMember({"red", "orange", "green", "blue"}))
+      ->envname("STATOR_CONSOLE_COLOUR");
+  app->add_flag("--console-production", s->console_production,
+                "let the console ask for the typed name before it deletes or purges anything")
+      ->envname("STATOR_CONSOLE_PRODUCTION");
   app->add_flag("--delay-transient-statuses", s->delay_transient_statuses,
                 "let tables stay CREATING, UPDATING and DELETING for a few seconds")
       ->envname("STATOR_DELAY_TRANSIENT_STATUSES");
+  app->add_flag("--strict", s->strict,
+                "refuse settings of tables that have no effect here, such as SSESpecification")
+      ->envname("STATOR_STRICT");
   app->add_option_function<std::string>(
          "--ttl-interval",
          [s](const std::string& text) { s->ttl_interval_micros = *ParseDuration(text); },
          "how often expired items are looked for: seconds, or like 500ms, 1m")
+      ->check(DurationOfAtLeast(kShortestTtlInterval))
+      ->envname("STATOR_TTL_INTERVAL")
+      ->default_str("10s");
+  app->add_option_function<std::string>(
+         "--ttl-delay",
+         [s](const std::string& text) { s->ttl_delay_micros = *ParseDuration(text); },
+         "expired items are deleted up to that much later, each at a time of its own from --seed, "
+         "as "
+         "in the cloud, so that readers meet them: seconds, or like 1h; 48h at most")
       ->check(CLI::Validator(
           [](const std::string& text) {
             const std::optional<int64_t> micros = ParseDuration(text);
-            return micros && *micros >= kShortestTtlInterval
+            return micros && *micros >= 0 && *micros <= kLongestTtlDelay
                        ? std::string()
-                       : "not a duration of at least 100ms: " + text;
+                       : "not a duration of at most 48h: " + text;
           },
           "DURATION"))
-      ->envname("STATOR_TTL_INTERVAL")
-      ->default_str("10s");
+      ->envname("STATOR_TTL_DELAY")
+      ->default_str("0s");
   app->add_option("--clock", s->clock,
                   "system, or manual: the product's time stands still until POST /_stator/clock "
                   "moves it forward")
@@ -269,7 +415,8 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, S
     s->engine = EngineKind::kMemory;
   }
   if (s->engine == EngineKind::kRados) {
-    for (const char* option : {"--data-dir", "--durability", "--memory-budget-mb"}) {
+    for (const char* option : {"--data-dir", "--backup-dir", "--durability", "--memory-budget-mb",
+                               "--accept-lost-writes"}) {
       if (given(option)) return fmt::format("{} is not for --engine=rados", option);
     }
     for (const char* option : {"--ceph-conf", "--pool"}) {
@@ -284,6 +431,92 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, S
       return fmt::format("{} is for --engine=rados, not {}", option, EngineName(s->engine));
   }
   return std::nullopt;
+}
+
+// `call` gets the first word; the others stay with the command.
+void AddIamOptions(CLI::App* app, IamCommand* command, std::string* call) {
+  ServeSettings* const s = &command->store;
+  app->add_option("call", *call, "create-user, put-user-policy and so on, or why")->required();
+  app->add_option("--data-dir", s->data_dir, "directory of the store")
+      ->envname("STATOR_DATA_DIR")
+      ->capture_default_str();
+  app->add_option("--ceph-conf", s->ceph_conf, "of a pool: the cluster's ceph.conf")
+      ->envname("STATOR_CEPH_CONF");
+  app->add_option("--pool", s->pool, "the pool with the store")->envname("STATOR_POOL");
+  app->add_option("--ceph-user", s->ceph_user, "user of the cluster, without \"client.\"")
+      ->envname("STATOR_CEPH_USER")
+      ->capture_default_str();
+  app->add_option("--ceph-namespace", s->ceph_namespace, "namespace of the pool")
+      ->envname("STATOR_CEPH_NAMESPACE");
+  app->add_option("--master-key-file", s->access.master_key_file,
+                  "the key that seals the secrets of the store's users")
+      ->envname("STATOR_MASTER_KEY_FILE");
+  app->add_option("--audit-log", s->access.audit_file, "record the call in this file")
+      ->envname("STATOR_AUDIT_LOG");
+  app->add_option("--account", s->account, "account id in ARNs")
+      ->check(Characters("0123456789", 12, 12, "an account id of 12 digits"))
+      ->envname("STATOR_ACCOUNT")
+      ->capture_default_str();
+  app->add_option("--region", s->region, "region in ARNs")
+      ->envname("STATOR_REGION")
+      ->capture_default_str();
+  app->add_option("--endpoint-url", command->endpoint_url,
+                  "of why: the server to ask, with the key of AWS_ACCESS_KEY_ID or of the file")
+      ->envname("AWS_ENDPOINT_URL");
+  app->add_option("--root-key-file", s->access.root_key_file, "the root user's access key")
+      ->envname("STATOR_ROOT_KEY_FILE")
+      ->capture_default_str();
+  app->allow_extras();
+}
+
+// Completes the command. Returns what is wrong, if anything.
+std::optional<std::string> SettleIam(const CLI::App& iam, const std::string& call,
+                                     IamCommand* command) {
+  command->words = {call};
+  for (const std::string& word : iam.remaining()) command->words.push_back(word);
+  const auto given = [&iam](const char* option) { return iam.count(option) > 0; };
+  const bool asked = given("--endpoint-url") && std::getenv("AWS_ENDPOINT_URL") == nullptr;
+  if (call != "why" && asked)
+    return "--endpoint-url is for why: use `aws iam` for calls of a server";
+  // A store that is named is meant, rather than the server of the environment.
+  if (!asked && (given("--data-dir") || given("--pool"))) command->endpoint_url.clear();
+  if (!given("--pool")) return std::nullopt;
+  if (given("--data-dir")) return "--data-dir contradicts --pool";
+  if (!given("--ceph-conf")) return "--pool needs --ceph-conf";
+  command->store.engine = EngineKind::kRados;
+  return std::nullopt;
+}
+
+// True if one of DynamoDB Local's flags was given.
+bool SpeaksAsLocal(int argc, const char* const* argv) {
+  return std::any_of(argv + 1, argv + argc, [](std::string_view argument) {
+    return std::any_of(std::begin(kLocalFlags), std::end(kLocalFlags),
+                       [argument](const LocalFlag& flag) { return flag.local == argument; });
+  });
+}
+
+// Completes the settings of access control from what was given. Returns what is wrong, if anything.
+std::optional<std::string> SettleAccess(const CLI::App& serve, bool speaks_as_local,
+                                        AccessSettings* access) {
+  if (access->off_is_said && access->mode != AuthMode::kOff)
+    return "--insecure contradicts --auth=warn and --auth=enforce";
+  if (access->mode == AuthMode::kOff) {
+    for (const char* option : {"--master-key-file", "--audit-log"}) {
+      if (serve.count(option) > 0)
+        return fmt::format("{} needs --auth=warn or --auth=enforce", option);
+    }
+  }
+  access->off_is_said = access->off_is_said || speaks_as_local || serve.count("--auth") > 0;
+  access->root_key_file_given = serve.count("--root-key-file") > 0;
+  Result<std::optional<identity::KeyPair>> root = RootKeyOfEnvironment();
+  if (!root.ok()) return root.error().message();
+  access->root = *std::move(root);
+  return std::nullopt;
+}
+
+bool IsSet(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
 }
 
 // The command that is named, behind --config at the most; empty: none.
@@ -310,6 +543,14 @@ std::string_view EngineName(EngineKind engine) {
 
 std::vector<std::string> TranslateLocalFlags(std::vector<std::string> arguments) {
   std::vector<std::string> out;
+  // Options of the Java machine stand in front of -jar.
+  if (const auto jar = std::ranges::find(arguments, "-jar"); jar != arguments.end()) {
+    arguments.erase(std::remove_if(arguments.begin(), jar,
+                                   [](const std::string& each) {
+                                     return each.starts_with("-D") || each.starts_with("-X");
+                                   }),
+                    jar);
+  }
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto flag =
         std::find_if(std::begin(kLocalFlags), std::end(kLocalFlags),
@@ -319,7 +560,10 @@ std::vector<std::string> TranslateLocalFlags(std::vector<std::string> arguments)
       continue;
     }
     if (!flag->ours.empty()) out.emplace_back(flag->ours);
-    if (flag->takes_value && i + 1 < arguments.size()) out.push_back(std::move(arguments[++i]));
+    if (flag->takes_value && i + 1 < arguments.size()) {
+      ++i;
+      if (!flag->ours.empty()) out.push_back(std::move(arguments[i]));
+    }
   }
   // `stator help [COMMAND]` and `stator version` are the flags of that name.
   if (!out.empty() && out.front() == "version") out.front() = "--version";
@@ -345,8 +589,12 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CLI::App* simulate = app.add_subcommand(
       "simulate", "play a scenario on the throughput model and report throttling");
   simulate->add_option("file", result.simulate.file, "the scenario (docs/throughput.md)")
-      ->required()
       ->check(ExistingFile());
+  simulate
+      ->add_option("--compare", result.simulate.compare,
+                   "scenarios to compare, or a key of [model] and its values: "
+                   "adaptive=off,delayed,instant or rules=2014,today")
+      ->expected(1, 100);
   simulate
       ->add_option("--out", result.simulate.out_dir,
                    "directory for NAME.json and NAME.svg, made if missing")
@@ -354,6 +602,11 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   simulate->add_flag_callback(
       "--no-files", [&result] { result.simulate.write_files = false; }, "print the summary only");
   simulate->add_option("--seed", result.simulate.seed, "seed, in place of the scenario's");
+  CLI::App* learn =
+      app.add_subcommand("learn", "list or play lessons on partitions and keys (docs/learn.md)");
+  learn->add_option("lessons", result.learn.lessons, "names of lessons; without: the list");
+  learn->add_flag("--all", result.learn.all, "play all of them");
+  learn->add_option("--out", result.learn.out_dir, "directory for NAME.svg, made if missing");
   CLI::App* advise =
       app.add_subcommand("advise", "advise on keys, indexes and cost from recorded requests");
   advise
@@ -397,6 +650,44 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   status->add_option("--ceph-namespace", result.cluster.ceph_namespace, "namespace of the pool")
       ->envname("STATOR_CEPH_NAMESPACE");
   status->add_flag("--json", result.cluster.json, "print one JSON object");
+  std::string master_key_file;
+  CLI::App* make_key =
+      app.add_subcommand("make-master-key", "make a file with a new key for --master-key-file");
+  make_key->add_option("file", master_key_file, "the file, which must not exist")->required();
+  CLI::App* cert = app.add_subcommand(
+      "cert", "make certificates for TLS: an authority, and one for a server or a client");
+  cert->add_option("--out", result.cert.out_dir, "directory for the files, made if missing")
+      ->required();
+  cert->add_option("--host", result.cert.hosts,
+                   "names and addresses of the server, beside localhost, 127.0.0.1 and ::1")
+      ->delimiter(',');
+  cert->add_option("--ca", result.cert.authority_dir,
+                   "sign with the authority that an earlier call made in this directory");
+  cert->add_option("--client", result.cert.client,
+                   "make a client's certificate of this name instead, for --tls-client-ca");
+  cert->add_option("--days", result.cert.days, "days until the certificate expires")
+      ->check(CLI::Range(1, 36500))
+      ->capture_default_str();
+  CLI::App* health = app.add_subcommand(
+      "healthcheck", "ask a server whether it is ready; exits with 0 if it is, else with 1");
+  health->add_option("--host", result.health.host, "host of the server")->capture_default_str();
+  health->add_option("--port", result.health.port, "port of the server")
+      ->check(WholeNumber<uint16_t>())
+      ->envname(IsSet("STATOR_MANAGEMENT_PORT") ? "STATOR_MANAGEMENT_PORT" : "STATOR_PORT")
+      ->capture_default_str();
+  // The port of the environment speaks TLS exactly then.
+  result.health.tls =
+      IsSet("STATOR_TLS_CERT") && !IsSet("STATOR_TLS_PORT") && !IsSet("STATOR_MANAGEMENT_PORT");
+  health->add_flag(
+      "--tls", result.health.tls,
+      "the port speaks TLS; the certificate is not verified, for nothing is told to it");
+  health->add_option("--timeout", result.health.timeout_seconds, "seconds to wait for the answer")
+      ->check(CLI::Range(1, 600))
+      ->capture_default_str();
+  CLI::App* iam = app.add_subcommand(
+      "iam", "IAM's calls on a store without a server, in the words of `aws iam`; and why");
+  std::string iam_call;
+  AddIamOptions(iam, &result.iam, &iam_call);
   app.footer(
       "Without a subcommand it serves. DynamoDB Local's flags (-port, -inMemory, -dbPath ...) are "
       "understood.");
@@ -432,7 +723,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     std::vector<std::string> local;
     for (const LocalFlag& flag : kLocalFlags) local.emplace_back(flag.local);
-    std::cerr << ExplainUsage(error, app, arguments, local) << '\n'
+    std::cerr << PrintableLines(ExplainUsage(error, app, arguments, local)) << '\n'
               << "Run with --help for more information.\n";
     result.exit_code = error.get_exit_code();
     return result;
@@ -443,14 +734,40 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     return result;
   }
   if (serve->parsed()) {
+    if (const std::optional<std::string> wrong =
+            SettleAccess(*serve, SpeaksAsLocal(argc, argv), &result.serve.access)) {
+      std::cerr << *wrong << '\n';
+      result.exit_code = 1;
+      return result;
+    }
+    if (const std::optional<std::string> wrong =
+            CheckTls(*serve, result.serve.tls, result.serve.port)) {
+      std::cerr << *wrong << '\n';
+      result.exit_code = 1;
+      return result;
+    }
+    if (const std::optional<std::string> wrong = CheckManagement(
+            *serve, result.serve.management, result.serve.port, result.serve.tls.port)) {
+      std::cerr << *wrong << '\n';
+      result.exit_code = 1;
+      return result;
+    }
     if (const std::optional<std::string> wrong = SettleEngine(*serve, in_memory, &result.serve)) {
       std::cerr << *wrong << '\n';
       result.exit_code = 1;
       return result;
     }
   }
+  if (make_key->parsed()) {
+    result.exit_code = MakeMasterKey(master_key_file);
+    return result;
+  }
   if (simulate->parsed()) {
     result.action = CommandLine::Action::kSimulate;
+    return result;
+  }
+  if (learn->parsed()) {
+    result.action = CommandLine::Action::kLearn;
     return result;
   }
   if (copy->parsed()) {
@@ -459,6 +776,23 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   }
   if (cluster->parsed()) {
     result.action = CommandLine::Action::kCluster;
+    return result;
+  }
+  if (cert->parsed()) {
+    result.action = CommandLine::Action::kCert;
+    return result;
+  }
+  if (health->parsed()) {
+    result.action = CommandLine::Action::kHealthCheck;
+    return result;
+  }
+  if (iam->parsed()) {
+    if (const std::optional<std::string> wrong = SettleIam(*iam, iam_call, &result.iam)) {
+      std::cerr << *wrong << '\n';
+      result.exit_code = 252;
+      return result;
+    }
+    result.action = CommandLine::Action::kIam;
     return result;
   }
   if (advise->parsed()) {

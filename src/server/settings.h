@@ -10,12 +10,18 @@
 
 #include "advise/command.h"
 #include "base/result.h"
+#include "learn/command.h"
 #include "ops/admission.h"
 #include "ops/auto_scaler.h"
 #include "ops/fault_dial.h"
 #include "request_log/record.h"
+#include "server/access_settings.h"
+#include "server/cert_command.h"
 #include "server/cluster_command.h"
 #include "server/copy_command.h"
+#include "server/health_check.h"
+#include "server/management_settings.h"
+#include "server/tls_settings.h"
 #include "simulate/command.h"
 #include "throughput/model_settings.h"
 
@@ -23,6 +29,7 @@ namespace stator::server {
 
 enum class Durability { kFsync, kOs };
 enum class ClockKind { kSystem, kManual };
+enum class ConsoleMode { kOn, kReadOnly, kOff };
 enum class EngineKind { kRocksDb, kMemory, kRados };
 
 struct ServeSettings {
@@ -30,6 +37,7 @@ struct ServeSettings {
   std::vector<std::string> hosts;  // empty: both loopbacks
   EngineKind engine = EngineKind::kRocksDb;
   std::string data_dir = "./stator-data";  // kRocksDb only
+  std::string backup_dir;                  // empty: next to data_dir, or in memory
   std::string ceph_conf;                   // this and the next five: kRados only
   std::string pool;
   std::string ceph_user = "admin";
@@ -38,16 +46,32 @@ struct ServeSettings {
       48 << 20;  // a part of a tablet that has grown to one of these is split in two
   uint64_t ceph_split_keys = 50'000;
   Durability durability = Durability::kFsync;
+  bool accept_lost_writes = false;  // kRocksDb only
   uint64_t memory_budget_mb = 256;
-  int io_threads = 0;      // 0: one per processor this process may use, at most 8
-  int worker_threads = 4;  // kRados: 64 unless set
+  int max_connections = 20'000;  // fewer where the limit of open files is low
+  int64_t max_inflight_mb = 512;
+  int64_t slow_client_timeout_micros = 60'000'000;
+  int64_t min_client_rate_kb = 16;  // a second
+  int io_threads = 0;               // 0: one per processor this process may use, at most 8
+  int worker_threads = 4;           // kRados: 64 unless set
   std::string account = "000000000000";
   std::string region = "us-east-1";
   std::string init_dir;
-  std::vector<std::string> cors = {"*"};
-  bool require_auth = true;
+  std::vector<std::string> cors = {"local"};
+  std::vector<std::string> allowed_hosts;  // beside those that base/web_origin.h allows
+  std::vector<std::string> metrics_hosts;  // for /metrics only, besides
+  bool require_auth = true;                // with AuthMode::kOff
+  AccessSettings access;
+  TlsSettings tls;
+  ManagementSettings management;
+  ConsoleMode console = ConsoleMode::kOn;
+  std::string console_title;   // this and the next: shown at the top of each page
+  std::string console_colour;  // red, orange, green or blue
+  bool console_production = false;
   bool delay_transient_statuses = false;
+  bool strict = false;  // settings of tables that would have no effect are refused
   int64_t ttl_interval_micros = 10'000'000;
+  int64_t ttl_delay_micros = 0;  // of the deletion of expired items, at most
   ClockKind clock = ClockKind::kSystem;
   std::optional<int64_t> clock_start_micros;  // kManual only; absent: the time of day
   std::string log_level = "info";
@@ -61,14 +85,35 @@ struct ServeSettings {
   throughput::ModelSettings model;         // [model] of the file
 };
 
+struct IamCommand {
+  ServeSettings store;             // where it is, and what seals it
+  std::string endpoint_url;        // of why: a server to ask
+  std::vector<std::string> words;  // the call and its options; at least one
+};
+
 struct CommandLine {
-  enum class Action { kServe, kSimulate, kAdvise, kCopy, kCluster, kExit } action = Action::kExit;
+  enum class Action {
+    kServe,
+    kSimulate,
+    kLearn,
+    kAdvise,
+    kCopy,
+    kCluster,
+    kHealthCheck,
+    kIam,
+    kCert,
+    kExit
+  } action = Action::kExit;
   int exit_code = 0;
   ServeSettings serve;
   simulate::Command simulate;
+  learn::Command learn;
   advise::Command advise;
   CopyCommand copy;
   ClusterCommand cluster;
+  HealthCheck health;
+  IamCommand iam;
+  CertCommand cert;
 };
 
 // rocksdb, memory or rados.

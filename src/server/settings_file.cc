@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <sstream>
@@ -22,8 +23,8 @@
 namespace stator::server {
 namespace {
 
-constexpr std::array<std::string_view, 5> kSections = {"serve", "model", "faults", "throttling",
-                                                       "auto-scaling"};
+constexpr std::array<std::string_view, 6> kSections = {"serve",      "model",        "faults",
+                                                       "throttling", "auto-scaling", "users"};
 
 [[noreturn]] void Fail(const std::string& message) {
   throw CLI::ConfigError(message, CLI::ExitCodes::ConfigError);
@@ -131,6 +132,11 @@ std::vector<CLI::ConfigItem> SettingsFile::from_config(std::istream& input) cons
   });
   TakeEach(file, root, "auto-scaling", [this](const std::vector<ops::FaultSetting>& rule) {
     return AddAutoScaling(rule, &settings_.auto_scaling);
+  });
+
+  const std::string directory = std::filesystem::path(file).parent_path().string();
+  TakeEach(file, root, "users", [&](const std::vector<ops::FaultSetting>& user) {
+    return AddUser(user, directory, &settings_.access.users);
   });
 
   std::vector<CLI::ConfigItem> items;

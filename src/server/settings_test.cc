@@ -71,9 +71,17 @@ TEST_F(SettingsTest, Defaults) {
   EXPECT_EQ(s.engine, EngineKind::kRocksDb);
   EXPECT_EQ(s.worker_threads, 4);
   EXPECT_EQ(s.durability, Durability::kFsync);
-  EXPECT_EQ(s.cors, Arguments{"*"});
+  EXPECT_EQ(s.cors, Arguments{"local"});
+  EXPECT_TRUE(s.allowed_hosts.empty());
   EXPECT_TRUE(s.require_auth);
   EXPECT_FALSE(s.delay_transient_statuses);
+  EXPECT_FALSE(s.strict);
+}
+
+TEST_F(SettingsTest, StrictIsAFlagAndAVariable) {
+  EXPECT_TRUE(Serve({"serve", "--strict"}).strict);
+  WriteToml("[serve]\nstrict = true\n");
+  EXPECT_TRUE(Serve({}).strict);
 }
 
 TEST_F(SettingsTest, AutoScalingStandsInTheFile) {
@@ -323,6 +331,21 @@ TEST_F(SettingsTest, ClusterStatus) {
   EXPECT_TRUE(line.cluster.json);
 }
 
+TEST_F(SettingsTest, HealthCheck) {
+  CommandLine line = Parse({"healthcheck"});
+  EXPECT_EQ(line.action, CommandLine::Action::kHealthCheck);
+  EXPECT_EQ(line.health.host, "127.0.0.1");
+  EXPECT_EQ(line.health.port, 8000);
+  EXPECT_EQ(line.health.timeout_seconds, 2);
+  SetEnvironment("STATOR_PORT", "9000");
+  line = Parse({"healthcheck", "--host", "db", "--timeout", "5"});
+  EXPECT_EQ(line.health.host, "db");
+  EXPECT_EQ(line.health.port, 9000);
+  EXPECT_EQ(line.health.timeout_seconds, 5);
+  ExpectExit({"healthcheck", "--timeout", "0"}, false, "--timeout");
+  ExpectExit({"healthcheck", "--port", "70000"}, false, "70000");
+}
+
 TEST_F(SettingsTest, FlagsOfDynamoDbLocal) {
   EXPECT_EQ(TranslateLocalFlags({"-port", "8000", "-inMemory", "-sharedDb"}),
             (Arguments{"serve", "--port", "8000", "--in-memory"}));
@@ -335,6 +358,12 @@ TEST_F(SettingsTest, FlagsOfDynamoDbLocal) {
   EXPECT_EQ(s.cors, Arguments{"https://a.example"});
   EXPECT_TRUE(s.delay_transient_statuses);
   EXPECT_EQ(Serve({"serve", "-port", "8002"}).port, 8002);
+  // What a Compose file for DynamoDB Local gives to `java`.
+  EXPECT_EQ(TranslateLocalFlags({"-Djava.library.path=./DynamoDBLocal_lib", "-Xmx512m", "-jar",
+                                 "DynamoDBLocal.jar", "-sharedDb", "-dbPath", "./data"}),
+            (Arguments{"serve", "--data-dir", "./data"}));
+  EXPECT_EQ(TranslateLocalFlags({"-jar", "DynamoDBLocal.jar"}), (Arguments{"serve"}));
+  EXPECT_EQ(TranslateLocalFlags({"-jar"}), (Arguments{"serve"}));
   // A value that looks like a flag is a value.
   EXPECT_EQ(TranslateLocalFlags({"-dbPath", "-inMemory"}),
             (Arguments{"serve", "--data-dir", "-inMemory"}));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/mutex_wait.h"
 #include "table/item_value.h"
 
 namespace stator::server {
@@ -49,8 +50,8 @@ void Shares::Start() {
 }
 
 bool Shares::WaitForGrant(int64_t micros) {
-  std::unique_lock<Mutex> lock(mutex_);
-  return wake_.wait_for(lock, std::chrono::microseconds(micros), [this] {
+  UniqueMutexLock lock(mutex_);
+  return wake_.wait_for(lock, std::chrono::microseconds(micros), [this]() REQUIRES(mutex_) {
     return view_.granted || stopped_;
   }) && view_.granted;
 }
@@ -83,9 +84,9 @@ void Shares::Run() {
               {{"error", stepped.error().message()}});
     }
     failing_ = !stepped.ok();
-    std::unique_lock<Mutex> lock(mutex_);
+    UniqueMutexLock lock(mutex_);
     if (wake_.wait_for(lock, std::chrono::microseconds(options_.interval_micros),
-                       [this] { return stopped_; }))
+                       [this]() REQUIRES(mutex_) { return stopped_; }))
       return;
   }
 }

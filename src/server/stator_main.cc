@@ -1,11 +1,20 @@
+#include "server/iam_command.h"
 #include "server/serve.h"
 #include "server/settings.h"
+
+// jemalloc reads it before main: threads of its own return freed memory to the operating system
+// within seconds, also while the server is idle.
+extern "C" const char* malloc_conf;
+const char* malloc_conf = "background_thread:true,max_background_threads:1";
 
 int main(int argc, char** argv) {
   const stator::server::CommandLine command = stator::server::ParseCommandLine(argc, argv);
   if (command.action == stator::server::CommandLine::Action::kExit) return command.exit_code;
   if (command.action == stator::server::CommandLine::Action::kSimulate) {
     return stator::simulate::Execute(command.simulate);
+  }
+  if (command.action == stator::server::CommandLine::Action::kLearn) {
+    return stator::learn::Execute(command.learn);
   }
   if (command.action == stator::server::CommandLine::Action::kAdvise) {
     return stator::advise::Execute(command.advise);
@@ -15,6 +24,15 @@ int main(int argc, char** argv) {
   }
   if (command.action == stator::server::CommandLine::Action::kCluster) {
     return stator::server::Execute(command.cluster);
+  }
+  if (command.action == stator::server::CommandLine::Action::kHealthCheck) {
+    return stator::server::Execute(command.health);
+  }
+  if (command.action == stator::server::CommandLine::Action::kIam) {
+    return stator::server::Execute(command.iam);
+  }
+  if (command.action == stator::server::CommandLine::Action::kCert) {
+    return stator::server::Execute(command.cert);
   }
   return stator::server::Serve(command.serve);
 }

@@ -17,11 +17,18 @@ class TestExchange : public http::Exchange {
   const http::Request& request() const override { return request_; }
   Executor& loop() override { return loop_; }
   void Send(http::Reply reply) override { reply_->emplace(std::move(reply)); }
+  MemoryLease& memory() override { return lease_; }
+  int listener() const override { return came_to; }
+
+  int came_to = 0;
 
  private:
   Executor& loop_;
   const http::Request request_;
   std::optional<http::Reply>* const reply_;
+  MemoryAccount account_{1 << 30};
+  MemoryHolder holder_{account_, {}};
+  MemoryLease lease_{holder_};
 };
 
 }  // namespace stator::server

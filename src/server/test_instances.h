@@ -37,7 +37,7 @@ class InstancesTest : public testing::Test {
     settings.throttling.all = throughput::Throttling::kOff;
     Instance::Options options;
     options.port = static_cast<uint16_t>(8101 + instances_.size());
-    options.connections = [] { return 0; };
+    options.sockets = [] { return http::ServerState(); };
     options.sweep = sweep;
     auto engine =
         std::make_unique<kv_tx::TransactionEngine>(memory_.Attach(), kv_tx::Options{.threads = 2});
@@ -52,6 +52,7 @@ class InstancesTest : public testing::Test {
     request.method = method;
     request.target = target;
     request.headers = {
+        {"Host", "localhost:8000"},
         {"X-Stator-Management", "true"},
         {"X-Amz-Target", operation},
         {"Content-Type", "application/x-amz-json-1.0"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "simulate/report.h"
 
@@ -15,22 +16,57 @@ constexpr double kChart = 90;   // height of what is consumed
 constexpr double kMost = 320;   // height of the heat
 constexpr size_t kMostRows = 160;
 
+constexpr double kCounts = 34;  // height of the number of partitions
+constexpr int kShades = 20;
+constexpr size_t kMostMarks = 400;
+constexpr size_t kNameColumns = 10;  // a hot band this wide has room for a name
+constexpr double kNameHeight = 12;
+
 struct Colour {
   double r, g, b;
 };
+using Scale = std::array<Colour, 5>;
 
-// From cold to the maximum of a partition; throttled parts are drawn over it.
-std::string ColourOf(double heat) {
-  static constexpr std::array<Colour, 5> kScale = {
-      {{247, 251, 255}, {198, 219, 239}, {253, 208, 120}, {241, 130, 53}, {177, 30, 30}}};
-  const double at = std::clamp(heat, 0.0, 1.0) * (kScale.size() - 1);
-  const size_t i = std::min<size_t>(static_cast<size_t>(at), kScale.size() - 2);
+// From cold to the limit in force; throttled parts are drawn over it.
+constexpr Scale kLight = {
+    {{247, 251, 255}, {198, 219, 239}, {253, 208, 120}, {241, 130, 53}, {177, 30, 30}}};
+constexpr Scale kDark = {
+    {{24, 30, 38}, {38, 70, 104}, {140, 106, 38}, {214, 112, 42}, {238, 76, 66}}};
+
+std::string ColourOf(const Scale& scale, double heat) {
+  const double at = std::clamp(heat, 0.0, 1.0) * (scale.size() - 1);
+  const size_t i = std::min<size_t>(static_cast<size_t>(at), scale.size() - 2);
   const double f = at - static_cast<double>(i);
   const auto mix = [f](double a, double b) {
     return static_cast<int>(std::lround(a + (b - a) * f));
   };
-  return fmt::format("#{:02x}{:02x}{:02x}", mix(kScale[i].r, kScale[i + 1].r),
-                     mix(kScale[i].g, kScale[i + 1].g), mix(kScale[i].b, kScale[i + 1].b));
+  return fmt::format("#{:02x}{:02x}{:02x}", mix(scale[i].r, scale[i + 1].r),
+                     mix(scale[i].g, scale[i + 1].g), mix(scale[i].b, scale[i + 1].b));
+}
+
+int ShadeOf(double heat) {
+  return static_cast<int>(std::lround(std::clamp(heat, 0.0, 1.0) * kShades));
+}
+
+// Colours of both schemes; the viewer of the picture chooses.
+std::string Style() {
+  const auto scheme = [](const Scale& scale, std::string_view ink, std::string_view ground,
+                         std::string_view frame, std::string_view plot, std::string_view consumed,
+                         std::string_view asked) {
+    std::string css = fmt::format(
+        "text{{fill:{}}}.ground{{fill:{}}}.frame{{stroke:{}}}.plot{{fill:{}}}.consumed{{stroke:{}}}"
+        ".asked{{stroke:{}}}.capacity,.count{{stroke:{}}}.hatch{{fill:{}}}.mark{{fill:{};stroke:{}}"
+        "}"
+        ".name{{fill:{};stroke:{}}}",
+        ink, ground, frame, plot, consumed, asked, ink, ink, ground, ink, ink, ground);
+    for (int i = 0; i <= kShades; ++i)
+      css += fmt::format(".h{}{{fill:{}}}", i, ColourOf(scale, static_cast<double>(i) / kShades));
+    return css;
+  };
+  return "<style>" + scheme(kLight, "#222", "#fff", "#ccc", "#fafafa", "#2166ac", "#d33") +
+         "@media (prefers-color-scheme:dark){" +
+         scheme(kDark, "#ddd", "#12161c", "#444", "#181d24", "#6fb1ec", "#ff7b72") +
+         "}.name{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}</style>\n";
 }
 
 std::string Escaped(std::string_view text) {
@@ -75,24 +111,42 @@ void Chart(std::string* out, const HeatPanel& r, double top, bool writes) {
              : Value([](const Column& c) { return c.consumed.read + c.refused.read; });
   double most = 1;
   for (const Column& c : r.columns) most = std::max({most, capacity(c), asked(c)});
-  *out += fmt::format(
-      "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#fafafa\" stroke=\"#ccc\"/>\n",
-      kLeft, top, kWidth, kChart);
-  Lines(out, r, top, most, asked, "stroke=\"#d33\" stroke-width=\"1\"");
+  *out += fmt::format("<rect class=\"plot frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
+                      kLeft, top, kWidth, kChart);
+  Lines(out, r, top, most, asked, "class=\"asked\" stroke-width=\"1\"");
   // On demand nothing is provisioned.
   if (std::any_of(r.columns.begin(), r.columns.end(),
                   [&](const Column& c) { return capacity(c) > 0; })) {
     Lines(out, r, top, most, capacity,
-          "stroke=\"#333\" stroke-width=\"1\" stroke-dasharray=\"4 3\"");
+          "class=\"capacity\" stroke-width=\"1\" stroke-dasharray=\"4 3\"");
   }
-  Lines(out, r, top, most, consumed, "stroke=\"#2166ac\" stroke-width=\"1.5\"");
+  Lines(out, r, top, most, consumed, "class=\"consumed\" stroke-width=\"1.5\"");
   Text(out, kLeft - 6, top + 10, fmt::format("{:.0f}", most), " text-anchor=\"end\"");
   Text(out, kLeft - 6, top + kChart, "0", " text-anchor=\"end\"");
   Text(out, kLeft - 6, top + kChart / 2, writes ? "WCU" : "RCU", " text-anchor=\"end\"");
 }
 
+// The number of partitions over time.
+void Counts(std::string* out, const HeatPanel& r, double top, int64_t most) {
+  *out += fmt::format(
+      "<rect class=\"plot frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n"
+      "<polyline fill=\"none\" class=\"count\" stroke-width=\"1.5\" points=\"",
+      kLeft, top, kWidth, kCounts);
+  const double step = kWidth / static_cast<double>(r.columns.size());
+  for (size_t i = 0; i < r.columns.size(); ++i) {
+    const double y =
+        top + kCounts -
+        (kCounts - 3) * static_cast<double>(r.columns[i].partitions) / static_cast<double>(most);
+    *out += fmt::format("{:.1f},{:.1f} {:.1f},{:.1f} ", kLeft + step * static_cast<double>(i), y,
+                        kLeft + step * static_cast<double>(i + 1), y);
+  }
+  *out += "\"/>\n";
+  Text(out, kLeft - 6, top + 12, fmt::format("{}", most), " text-anchor=\"end\"");
+  Text(out, kLeft - 6, top + kCounts, "partitions", " text-anchor=\"end\"");
+}
+
 std::string NameOf(const Row& row) {
-  const std::string range = RangeText(row.range);
+  const std::string range = throughput::RangeText(row.range);
   return row.partition == 0 ? range : fmt::format("partition {} ({})", row.partition, range);
 }
 
@@ -114,19 +168,19 @@ double Heat(std::string* out, const HeatPanel& r, double top) {
     };
     // Neighbours of one colour are one rectangle.
     for (size_t column = 0; column < r.columns.size();) {
-      const std::string colour = ColourOf(value(column, false));
+      const int shade = ShadeOf(value(column, false));
       const int refused = static_cast<int>(std::ceil(value(column, true) * 4));
       size_t end = column + 1;
-      while (end < r.columns.size() && ColourOf(value(end, false)) == colour &&
+      while (end < r.columns.size() && ShadeOf(value(end, false)) == shade &&
              static_cast<int>(std::ceil(value(end, true) * 4)) == refused) {
         ++end;
       }
       const double x = kLeft + step * static_cast<double>(column);
       const double width = step * static_cast<double>(end - column);
       *out += fmt::format(
-          "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\">"
-          "<title>{}: {:.0f}% of its maximum, {:.0f}% of requests throttled</title></rect>\n",
-          x, y, width + 0.05, height + 0.05, colour, Escaped(NameOf(r.rows[line * group])),
+          "<rect class=\"h{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\">"
+          "<title>{}: {:.0f}% of its limit, {:.0f}% of requests throttled</title></rect>\n",
+          shade, x, y, width + 0.05, height + 0.05, Escaped(NameOf(r.rows[line * group])),
           100 * value(column, false), 100 * value(column, true));
       if (refused > 0) {
         *out += fmt::format(
@@ -137,9 +191,46 @@ double Heat(std::string* out, const HeatPanel& r, double top) {
       column = end;
     }
   }
+  // Names of keys on their hot bands, where they have room.
+  double named_until = 0;  // the row above, from the top
+  for (size_t line = 0; line < lines; ++line) {
+    const Row& row = r.rows[line * group];
+    const double y = top + height * static_cast<double>(line);
+    if (row.hottest.size() != r.columns.size()) break;
+    if (y < named_until) continue;
+    for (size_t column = 0; column < r.columns.size();) {
+      const auto hot = [&](size_t c) {
+        return !row.hottest[c].empty() && row.hottest[c] == row.hottest[column] &&
+               (row.heat[c] >= 0.5F || row.refused[c] > 0);
+      };
+      size_t end = column;
+      while (end < r.columns.size() && hot(end)) ++end;
+      if (end - column >= std::min(kNameColumns, r.columns.size())) {
+        std::string name = row.hottest[column].substr(0, 40);
+        Text(out, kLeft + step * static_cast<double>(column) + 4,
+             y + std::max(height / 2 + 4, kNameHeight - 3), name, " class=\"name\"");
+        named_until = y + kNameHeight;
+      }
+      column = std::max(end, column + 1);
+    }
+  }
+  // Splits, where the halves meet; the reason is written at the first of its kind.
+  std::set<throughput::SplitReason> told;
+  for (size_t i = 0; i < r.marks.size() && i < kMostMarks; ++i) {
+    const SplitMark& mark = r.marks[i];
+    const double x = kLeft + step * static_cast<double>(std::min(mark.column, r.columns.size()));
+    const double y = top + height * static_cast<double>(mark.row / group);
+    const std::string_view reason = throughput::SplitReasonText(mark.reason);
+    *out += fmt::format(
+        "<path class=\"mark\" d=\"M{:.1f} {:.1f}l4 -4l4 4l-4 4z\"><title>split for "
+        "{}</title></path>\n",
+        x - 4, y, reason);
+    if (told.insert(mark.reason).second)
+      Text(out, x + 7, y + 4, fmt::format("split: {}", reason), " class=\"name\"");
+  }
   const double total = height * static_cast<double>(lines);
   *out += fmt::format(
-      "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{:.1f}\" fill=\"none\" stroke=\"#ccc\"/>\n",
+      "<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{:.1f}\" fill=\"none\"/>\n",
       kLeft, top, kWidth, total);
   Text(out, kLeft - 6, top + 10, "hash 0%", " text-anchor=\"end\"");
   if (total > 30) Text(out, kLeft - 6, top + total, "100%", " text-anchor=\"end\"");
@@ -154,7 +245,7 @@ std::string HeatMap(const Scenario& s, const Outcome& o) {
     picture.panels.push_back({fmt::format("{} {}: {} partitions at the start, {} at the end",
                                           r.is_index ? "Index" : "Table", r.name,
                                           r.partitions_before, r.partitions_after),
-                              r.columns, r.rows});
+                              r.columns, r.rows, r.marks});
   }
   for (size_t i = 0; i < picture.times.size(); ++i)
     picture.times[i] = DurationText(s.duration_seconds * static_cast<double>(i) / 4);
@@ -169,19 +260,21 @@ std::string HeatMap(const HeatPicture& picture) {
   y += 22;
   // How to read it.
   double x = kLeft;
-  Text(&body, 10, y, "heat:");
+  Text(&body, 10, y, "of the limit:");
   for (int i = 0; i <= 4; ++i, x += 70) {
-    body += fmt::format(
-        "<rect x=\"{}\" y=\"{}\" width=\"14\" height=\"12\" fill=\"{}\" stroke=\"#ccc\"/>\n", x,
-        y - 10, ColourOf(i / 4.0));
+    body +=
+        fmt::format("<rect class=\"frame h{}\" x=\"{}\" y=\"{}\" width=\"14\" height=\"12\"/>\n",
+                    ShadeOf(i / 4.0), x, y - 10);
     Text(&body, x + 18, y, fmt::format("{}%", 25 * i));
   }
   body += fmt::format(
-      "<rect x=\"{}\" y=\"{}\" width=\"14\" height=\"12\" fill=\"url(#refused4)\" "
-      "stroke=\"#ccc\"/>\n",
+      "<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"14\" height=\"12\" "
+      "fill=\"url(#refused4)\"/>\n",
       x, y - 10);
   Text(&body, x + 18, y, "throttled");
-  Text(&body, x + 110, y, "lines: dashed provisioned, blue consumed, red asked for");
+  body += fmt::format("<path class=\"mark\" d=\"M{} {}l4 -4l4 4l-4 4z\"/>\n", x + 84, y - 4);
+  Text(&body, x + 96, y, "split");
+  Text(&body, x + 140, y, "lines: dashed provisioned, blue consumed, red asked for");
   for (const HeatPanel& r : picture.panels) {
     if (r.columns.empty()) continue;
     y += 34;
@@ -196,6 +289,12 @@ std::string HeatMap(const HeatPicture& picture) {
       Chart(&body, r, y, writes);
       y += kChart + 8;
     }
+    int64_t most = 0;
+    for (const Column& c : r.columns) most = std::max(most, c.partitions);
+    if (most > 1) {
+      Counts(&body, r, y, most);
+      y += kCounts + 8;
+    }
     y += Heat(&body, r, y) + 16;
     for (size_t i = 0; i < picture.times.size(); ++i) {
       Text(&body, kLeft + kWidth * static_cast<double>(i) / 4, y, picture.times[i],
@@ -205,13 +304,13 @@ std::string HeatMap(const HeatPicture& picture) {
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1:.0f}\" viewBox=\"0 0 "
       "{0} {1:.0f}\" "
-      "font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" "
-      "fill=\"white\"/>\n<defs>\n",
+      "font-family=\"sans-serif\" font-size=\"11\">\n",
       kLeft + kWidth + 30, y + 20);
+  svg += Style() + "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n<defs>\n";
   for (int i = 1; i <= 4; ++i) {
     svg += fmt::format(
         "<pattern id=\"refused{}\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\" "
-        "patternTransform=\"rotate(45)\"><rect width=\"{:.1f}\" height=\"4\" fill=\"black\" "
+        "patternTransform=\"rotate(45)\"><rect class=\"hatch\" width=\"{:.1f}\" height=\"4\" "
         "fill-opacity=\"0.75\"/></pattern>\n",
         i, 0.5 * i);
   }

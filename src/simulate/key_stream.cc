@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
+
+#include "throughput/key_hash.h"
+#include "throughput/suffixes.h"
 
 namespace stator::simulate {
 namespace {
@@ -33,13 +37,7 @@ std::string BigEndian(uint64_t n) {
 
 }  // namespace
 
-uint64_t HashOfName(std::string_view name) {
-  uint64_t z = 0xcbf29ce484222325;
-  for (const char c : name) z = (z ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
+uint64_t HashOfName(std::string_view name) { return throughput::HashOfStringKey(name); }
 
 std::string DateName(int64_t micros, double period_seconds) {
   using std::chrono::days;
@@ -57,8 +55,33 @@ std::string DateName(int64_t micros, double period_seconds) {
   return name;
 }
 
-KeyStream::KeyStream(const KeySpace& keys, bool all_suffixes, uint64_t seed)
-    : keys_(keys), all_suffixes_(all_suffixes && keys.suffixes > 1), random_(seed) {
+std::vector<double> SharesOfSuffixes(KeySpace::Suffix function, const std::string& ids,
+                                     int64_t suffixes) {
+  constexpr int64_t kIds = 10'000;
+  std::vector<double> shares(static_cast<size_t>(suffixes));
+  const uint64_t modulus = static_cast<uint64_t>(suffixes);
+  const size_t percent = ids.find('%'), end = ids.find('d', percent);
+  for (int64_t n = 1; n <= kIds; ++n) {
+    std::string digits = std::to_string(n);
+    const size_t width = static_cast<size_t>(std::atoi(ids.c_str() + percent + 1));
+    if (digits.size() < width) digits.insert(0, width - digits.size(), '0');
+    const std::string id = ids.substr(0, percent) + digits + ids.substr(end + 1);
+    uint64_t value = 1;
+    if (function == KeySpace::Suffix::kProduct) {
+      for (const char c : id) value = value * static_cast<unsigned char>(c) % modulus;
+    } else {
+      value = throughput::HashOfStringKey(id) % modulus;
+    }
+    shares[static_cast<size_t>(value)] += 1.0 / kIds;
+  }
+  return shares;
+}
+
+KeyStream::KeyStream(const KeySpace& keys, bool all_suffixes, uint64_t seed, int64_t cache_items)
+    : keys_(keys),
+      all_suffixes_(all_suffixes && keys.suffixes > 1),
+      cache_items_(cache_items),
+      random_(seed) {
   switch (keys.kind) {
     case KeySpace::Kind::kUniform:
     case KeySpace::Kind::kZipf: {
@@ -79,6 +102,16 @@ KeyStream::KeyStream(const KeySpace& keys, bool all_suffixes, uint64_t seed)
       }
       MakeKnown(names);
       rest_share_ = ranks == keys.count ? 0 : std::max(0.0, 1 - known);
+      const double others = static_cast<double>((keys.count - ranks) * keys.suffixes);
+      const double cached = static_cast<double>(cache_items - ranks * keys.suffixes);
+      if (rest_share_ > 0 && exponent > 0 && cached > 0) {
+        // The hottest of the rest.
+        const int64_t last = std::min(keys.count, cache_items / keys.suffixes);
+        rest_cached_ =
+            ZipfSum(exponent, ranks + 1, last) / ZipfSum(exponent, ranks + 1, keys.count);
+      } else if (rest_share_ > 0 && cached > 0) {
+        rest_cached_ = std::min(1.0, cached / others);
+      }
       break;
     }
     case KeySpace::Kind::kSingle:
@@ -98,16 +131,31 @@ KeyStream::KeyStream(const KeySpace& keys, bool all_suffixes, uint64_t seed)
 
 void KeyStream::MakeKnown(const std::vector<std::pair<std::string, double>>& names) {
   known_.clear();
+  std::vector<double> shares;  // of each suffix; empty: all alike
+  if (keys_.suffixes > 1 &&
+      (keys_.suffix == KeySpace::Suffix::kProduct || keys_.suffix == KeySpace::Suffix::kHash)) {
+    shares = SharesOfSuffixes(keys_.suffix, keys_.ids, keys_.suffixes);
+  }
   for (const auto& [name, share] : names) {
     if (keys_.suffixes == 1) {
       known_.push_back({HashOfName(name), name, share});
       continue;
     }
-    for (int64_t s = 0; s < keys_.suffixes; ++s) {
-      const std::string suffixed = fmt::format("{}.{}", name, s);
+    for (int64_t s = 1; s <= keys_.suffixes; ++s) {
+      const std::string suffixed = throughput::SuffixedKey(name, s);
       const double part = all_suffixes_ ? 1 : 1 / static_cast<double>(keys_.suffixes);
-      known_.push_back({HashOfName(suffixed), suffixed, share * part});
+      known_.push_back({HashOfName(suffixed), suffixed,
+                        shares.empty() || all_suffixes_
+                            ? share * part
+                            : share * shares[static_cast<size_t>(s - 1)]});
     }
+  }
+  std::erase_if(known_, [](const Known& key) { return key.share <= 0; });
+  if (cache_items_ > 0) {
+    std::stable_sort(known_.begin(), known_.end(),
+                     [](const Known& a, const Known& b) { return a.share > b.share; });
+    for (size_t i = 0; i < known_.size() && static_cast<int64_t>(i) < cache_items_; ++i)
+      known_[i].cached = true;
   }
   // Keys start at different places of their rounding, or all would come in the same step.
   for (Known& key : known_) key.owed = random_.Unit();
@@ -144,29 +192,68 @@ void KeyStream::Add(std::vector<Parcel>* out, uint64_t hash, const std::string& 
   }
 }
 
+int64_t KeyStream::Round(int64_t left, std::vector<int64_t>* counts) {
+  std::vector<size_t> order;
+  for (size_t k = 0; k < known_.size(); ++k) {
+    if (left > 0 || (*counts)[k] > 0) order.push_back(k);
+  }
+  const size_t changed = std::min(order.size(), static_cast<size_t>(std::abs(left)));
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(changed),
+                    order.end(), [&](size_t a, size_t b) {
+                      const double x = known_[a].owed, y = known_[b].owed;
+                      return x != y ? (left > 0 ? x > y : x < y) : a < b;
+                    });
+  const int64_t one = left > 0 ? 1 : -1;
+  for (size_t i = 0; i < changed; ++i) {
+    (*counts)[order[i]] += one;
+    known_[order[i]].owed -= static_cast<double>(one);
+    left -= one;
+  }
+  return left;
+}
+
 std::vector<Parcel> KeyStream::Next(int64_t now_micros, int64_t requests) {
   if (is_upload()) return NextUpload(now_micros, requests);
   if (keys_.kind == KeySpace::Kind::kDate) FollowDate(now_micros);
   std::vector<Parcel> out;
   const int64_t pieces = kPiecesPerStep / std::max<int64_t>(1, static_cast<int64_t>(known_.size()));
-  for (Known& key : known_) {
+  std::vector<int64_t> counts(known_.size());
+  int64_t left = requests;
+  for (size_t k = 0; k < known_.size(); ++k) {
+    Known& key = known_[k];
     key.owed += static_cast<double>(requests) * key.share;
-    const int64_t count = static_cast<int64_t>(key.owed);
-    if (count == 0) continue;
-    key.owed -= static_cast<double>(count);
-    Add(&out, key.hash, key.name, count, pieces, now_micros);
+    counts[k] = static_cast<int64_t>(key.owed);
+    key.owed -= static_cast<double>(counts[k]);
+    left -= counts[k];
+  }
+  // The requests of a step are as many as its rate says, however their keys are rounded.
+  if (!all_suffixes_ && (rest_share_ <= 0 || left < 0)) left = Round(left, &counts);
+  for (size_t k = 0; k < known_.size(); ++k) {
+    const Known& key = known_[k];
+    if (counts[k] == 0) continue;
+    const size_t first = out.size();
+    Add(&out, key.hash, key.name, counts[k], pieces, now_micros);
+    for (size_t i = first; key.cached && i < out.size(); ++i) out[i].cached = out[i].count;
   }
   if (rest_share_ > 0) {
-    rest_owed_ += static_cast<double>(requests) * rest_share_ *
-                  (all_suffixes_ ? static_cast<double>(keys_.suffixes) : 1);
-    const int64_t count = static_cast<int64_t>(rest_owed_);
-    rest_owed_ -= static_cast<double>(count);
+    int64_t count = left;
+    if (all_suffixes_) {
+      rest_owed_ +=
+          static_cast<double>(requests) * rest_share_ * static_cast<double>(keys_.suffixes);
+      count = static_cast<int64_t>(rest_owed_);
+      rest_owed_ -= static_cast<double>(count);
+    }
     const int64_t parcels = std::min(count, kParcels);
     for (int64_t i = 0; i < parcels; ++i) {
       const double place = (static_cast<double>(i) + random_.Unit()) / static_cast<double>(parcels);
       const uint64_t hash = static_cast<uint64_t>(place * 0x1p64);
       Add(&out, hash, fmt::format("key-{}", hash % static_cast<uint64_t>(keys_.count) + 1),
           count * (i + 1) / parcels - count * i / parcels, 1, now_micros);
+      if (rest_cached_ <= 0 || out.empty()) continue;
+      Parcel& last = out.back();
+      cached_owed_ += static_cast<double>(last.count) * rest_cached_;
+      last.cached = std::min(last.count, static_cast<int64_t>(cached_owed_));
+      cached_owed_ -= static_cast<double>(last.cached);
     }
   }
   return out;

@@ -21,6 +21,7 @@ struct Parcel {
   std::string partition;
   std::string sort;
   int64_t count = 0;
+  int64_t cached = 0;  // requests among them that the cache answers
   throughput::KeyPoint point() const { return {hash, sort, partition}; }
 };
 
@@ -28,7 +29,8 @@ class KeyStream {
  public:
   // `all_suffixes`: every request goes to each suffix of its key, as reads must that do not know
   // which one an item has.
-  KeyStream(const KeySpace& keys, bool all_suffixes, uint64_t seed);
+  // The `cache_items` hottest keys are cached; of keys that are not played one by one, a part.
+  KeyStream(const KeySpace& keys, bool all_suffixes, uint64_t seed, int64_t cache_items = 0);
 
   // The parcels of `requests` at a time. With all suffixes there are as many times more in them.
   std::vector<Parcel> Next(int64_t now_micros, int64_t requests);
@@ -49,10 +51,14 @@ class KeyStream {
     std::string name;
     double share;
     double owed = 0;  // requests that rounding has kept back
+    bool cached = false;
   };
 
   void MakeKnown(const std::vector<std::pair<std::string, double>>& names);
   void FollowDate(int64_t now_micros);
+  // Adds or takes away one request each of the keys that rounding has wronged most, until `left`
+  // are given; returns those that are still left.
+  int64_t Round(int64_t left, std::vector<int64_t>* counts);
   std::vector<Parcel> NextUpload(int64_t now_micros, int64_t requests);
   void Add(std::vector<Parcel>* out, uint64_t hash, const std::string& name, int64_t count,
            int64_t pieces, int64_t now_micros);
@@ -60,6 +66,9 @@ class KeyStream {
 
   const KeySpace keys_;
   const bool all_suffixes_;
+  const int64_t cache_items_;
+  double rest_cached_ = 0;  // part of the other keys that is cached
+  double cached_owed_ = 0;
   SeededRandom random_;
   std::vector<Known> known_;
   double rest_share_ = 0;  // of all keys that are not known one by one
@@ -70,6 +79,11 @@ class KeyStream {
   int64_t remaining_ = 0;
   int64_t written_ = 0;
 };
+
+// The part of ids 1 to 10,000 that each suffix gets from a function; ids are made by a format such
+// as "ORD-%06d".
+std::vector<double> SharesOfSuffixes(KeySpace::Suffix function, const std::string& ids,
+                                     int64_t suffixes);
 
 // Where a partition key of this name is.
 uint64_t HashOfName(std::string_view name);

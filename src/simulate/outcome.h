@@ -21,6 +21,7 @@ struct TrafficOutcome {
   throughput::Access access = throughput::Access::kRead;
   int64_t requests = 0;  // sent, or for uploads offered, in which each is sent until it passes
   int64_t served = 0;
+  int64_t cached = 0;                        // of those served: by the cache
   std::map<std::string, int64_t> throttled;  // by reason code
   std::optional<double> finished_seconds;    // uploads: when the last item was written
   bool is_upload = false;
@@ -39,8 +40,17 @@ struct Column {
 struct Row {
   uint64_t partition = 0;  // 0: not known
   throughput::KeyRange range;
-  std::vector<float> heat;     // part of the maximum that was consumed
+  std::vector<float> heat;     // part of the limit in force that was consumed
   std::vector<float> refused;  // part of what was asked for
+  // The key that more than half of a cell's requests went to; empty: none. No vector: not known.
+  std::vector<std::string> hottest = {};
+};
+
+// A split, where its halves meet.
+struct SplitMark {
+  size_t column = 0;
+  size_t row = 0;  // the first one of the right half
+  throughput::SplitReason reason = throughput::SplitReason::kThroughput;
 };
 
 struct Trouble {
@@ -65,6 +75,7 @@ struct ResourceOutcome {
   std::map<std::string, int64_t> splits;  // by reason
   std::vector<Column> columns;
   std::vector<Row> rows;
+  std::vector<SplitMark> marks;
   std::vector<Trouble> troubles;  // worst first
   std::vector<HotKey> hottest;
   throughput::Rates consumed;  // units in all
@@ -73,6 +84,7 @@ struct ResourceOutcome {
   throughput::Rates highest_capacity;
   throughput::Rates average_capacity;
   int64_t bytes = 0;
+  int64_t expired = 0;  // items that time to live has deleted
   int64_t capacity_changes = 0;
   int64_t refused_decreases =
       0;  // changes that the service's limit of decreases would have refused

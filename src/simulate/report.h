@@ -23,6 +23,7 @@ struct HeatPanel {
   std::string heading;
   std::span<const Column> columns;  // none: nothing is drawn
   std::span<const Row> rows;        // each with a value for each column
+  std::span<const SplitMark> marks = {};
 };
 struct HeatPicture {
   std::string title;
@@ -34,7 +35,5 @@ std::string HeatMap(const HeatPicture& picture);
 
 // "1h 30m", "45s".
 std::string DurationText(double seconds);
-// Where a range lies: percentages of the hash space, and that it is inside a collection if so.
-std::string RangeText(const throughput::KeyRange& range);
 
 }  // namespace stator::simulate

@@ -5,6 +5,7 @@ namespace stator::simulate {
 namespace {
 
 using Json = JsonWriter;
+using throughput::RangeText;
 
 void Rates(Json* json, std::string_view name, const throughput::Rates& rates) {
   json->Key(name).Open('{').Field("read", rates.read).Field("write", rates.write).Close('}');
@@ -22,7 +23,8 @@ void Trouble(Json* json, const simulate::Trouble& trouble) {
   json->Field("requests", static_cast<double>(trouble.requests))
       .Field("worst_at_seconds", trouble.at_seconds);
   json->Field("partition", static_cast<double>(e.partition)).Field("range", RangeText(e.range));
-  json->Field("limit", e.limit).Field("demand", e.demand);
+  json->Field("limit", e.limit).Field("demand", e.demand).Field("cause", e.cause);
+  json->Field("lesson", e.lesson);
   json->Field("obstacle", throughput::ObstacleText(e.obstacle));
   json->Key("hottest").Open('[');
   for (size_t i = 0; i < e.hottest.size() && i < 5; ++i) json->Text(e.hottest[i].partition);
@@ -49,6 +51,7 @@ void Resource(Json* json, const Scenario& s, const ResourceOutcome& r) {
   json->Field("capacity_changes", static_cast<double>(r.capacity_changes));
   json->Field("refused_decreases", static_cast<double>(r.refused_decreases));
   json->Field("bytes", static_cast<double>(r.bytes));
+  json->Field("expired", static_cast<double>(r.expired));
   if (s.has_prices) {
     const MonthlyPrice price = PriceOf(s, r);
     json->Key("month")
@@ -98,7 +101,8 @@ std::string JsonReport(const Scenario& s, const Outcome& o) {
     json.Open('{').Field("name", t.name);
     json.Field("operation", t.access == throughput::Access::kRead ? "read" : "write");
     json.Field("requests", static_cast<double>(t.requests))
-        .Field("served", static_cast<double>(t.served));
+        .Field("served", static_cast<double>(t.served))
+        .Field("cached", static_cast<double>(t.cached));
     Counts(&json, "throttled", t.throttled);
     if (t.is_upload) {
       json.Key("finished_seconds");

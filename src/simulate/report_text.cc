@@ -10,6 +10,7 @@ namespace {
 
 using throughput::Access;
 using throughput::Billing;
+using throughput::RangeText;
 
 // 1234567 as "1,234,567".
 std::string Grouped(int64_t number) {
@@ -88,7 +89,12 @@ void Describe(std::string* out, const Scenario& s, const Outcome& o, const Resou
        fmt::format("read {} per second (highest {}), write {} (highest {})",
                    Units(r.consumed.read / s.duration_seconds), Units(r.peak.read),
                    Units(r.consumed.write / s.duration_seconds), Units(r.peak.write)));
-  if (r.bytes > 0) Line(out, "data", Size(r.bytes));
+  if (r.bytes > 0 || r.expired > 0) {
+    Line(out, "data",
+         r.expired > 0 ? fmt::format("{}, and {} items expired, free of units", Size(r.bytes),
+                                     Grouped(r.expired))
+                       : Size(r.bytes));
+  }
   if (!r.hottest.empty()) {
     std::string keys;
     for (const HotKey& key : r.hottest) {
@@ -111,22 +117,15 @@ void Describe(std::string* out, const Scenario& s, const Outcome& o, const Resou
   }
   for (const Trouble& trouble : r.troubles) {
     const throughput::Explanation& e = trouble.explanation;
-    *out += fmt::format("  throttled     {} requests: {}\n", Grouped(trouble.requests), e.reason);
-    *out += fmt::format(
-        "                worst around {}, partition {} ({}): {} units per second asked for, limit "
-        "{}\n",
-        DurationText(trouble.at_seconds), e.partition, RangeText(e.range), Units(e.demand),
-        Units(e.limit));
-    if (e.limit > 0 && e.hottest_share >= 0.2 && !e.hottest.empty()) {
-      *out +=
-          fmt::format("                hottest there: {} with {:.0f}% of the partition's heat\n",
-                      e.hottest[0].partition, 100 * e.hottest_share);
-    }
+    *out += fmt::format("  throttled     {} requests: {}\n", Grouped(trouble.requests), e.cause);
+    *out += fmt::format("                {}, worst at {}, partition {}: {}\n", e.reason,
+                        DurationText(trouble.at_seconds), e.partition, RangeText(e.range));
     if (e.obstacle != throughput::SplitObstacle::kNone) {
       *out += fmt::format("                not split for heat: {}\n",
                           throughput::ObstacleText(e.obstacle));
     }
     for (const std::string& advice : e.advice) *out += fmt::format("    fix: {}\n", advice);
+    if (!e.lesson.empty()) *out += fmt::format("    lesson: {}\n", e.lesson);
   }
 }
 
@@ -144,16 +143,6 @@ std::string DurationText(double seconds) {
   add(m, 'm');
   add(s, 's');
   return text.empty() ? "0s" : text;
-}
-
-std::string RangeText(const throughput::KeyRange& range) {
-  const auto percent = [](uint64_t hash) { return static_cast<double>(hash) / 0x1p64 * 100; };
-  if (range.InsideCollection()) {
-    return fmt::format("part of one item collection, at {:.2f}% of the hash space",
-                       percent(range.from.hash));
-  }
-  return fmt::format("{:.2f}% to {:.2f}% of the hash space", percent(range.from.hash),
-                     range.to_end ? 100.0 : percent(range.to.hash));
 }
 
 std::string TextReport(const Scenario& s, const Outcome& o) {
@@ -174,6 +163,7 @@ std::string TextReport(const Scenario& s, const Outcome& o) {
       out +=
           t.finished_seconds ? "  done after " + DurationText(*t.finished_seconds) : "  not done";
     }
+    if (t.cached > 0) out += fmt::format("  {} of them by the cache", Grouped(t.cached));
     out += "\n";
     for (const auto& [reason, count] : t.throttled) {
       out += fmt::format("{:<{}}   {}: {}\n", "", width, reason, Grouped(count));

@@ -1,8 +1,10 @@
 #include "simulate/run.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <deque>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -21,6 +23,7 @@ using throughput::Resource;
 using throughput::Verdict;
 
 constexpr int64_t kMinuteMicros = 60'000'000;
+constexpr int64_t kHourMicros = 60 * kMinuteMicros;
 
 int64_t MicrosOf(double seconds) { return std::llround(seconds * 1e6); }
 
@@ -53,6 +56,7 @@ class Played {
   void Change(double now_seconds, int64_t now) {
     while (next_change_ < changes_.size() && changes_[next_change_].at_seconds <= now_seconds) {
       const CapacityChange& change = changes_[next_change_++];
+      KeepWorst(now);
       const throughput::Billing billing = change.billing.value_or(resource_.billing());
       Rates units = resource_.billing() == throughput::Billing::kProvisioned
                         ? resource_.provisioned()
@@ -75,28 +79,63 @@ class Played {
     }
   }
 
-  void Count(const Draw& draw, int64_t passed, int64_t refused, const Verdict& verdict,
-             int64_t now) {
+  void Count(const Draw& draw, int64_t passed, int64_t refused, const Verdict& verdict) {
     const double units = throughput::HalvesToUnits(draw.halves);
-    const double most = draw.access == Access::kRead ? scenario_.model.partition_read_units
-                                                     : scenario_.model.partition_write_units;
     Cell& cell = cells_[resource_.PartitionOf(draw.point)];
     const size_t a = static_cast<size_t>(draw.access);
-    cell.consumed[a] += static_cast<double>(passed) * units / most;
+    const double most =
+        a == 0 ? scenario_.model.partition_read_units : scenario_.model.partition_write_units;
+    cell.consumed[a] += static_cast<double>(passed) * units;
     cell.asked += static_cast<double>(passed + refused) * units / most;
     cell.refused += static_cast<double>(refused) * units / most;
+    // A vote that a key with more than half of the weight wins.
+    const double vote = static_cast<double>(passed + refused) * units / most;
+    if (cell.key == draw.point.partition) {
+      cell.votes += vote;
+    } else if (cell.votes >= vote) {
+      cell.votes -= vote;
+    } else {
+      cell.key = draw.point.partition;
+      cell.votes = vote - cell.votes;
+    }
     Of(&column_.refused, draw.access) += static_cast<double>(refused) * units;
     if (refused == 0) return;
-    TroubleNow& trouble = troubles_[{draw.access, verdict.limit}];
-    trouble.all += refused;
-    trouble.in_column += refused;
-    trouble.last = verdict;
-    // Early in a column little is known of it; explained again at its end.
-    if (!trouble.now) trouble.now = resource_.Explain(now, verdict);
+    troubles_[{draw.access, verdict.limit}].requests += refused;
+  }
+
+  // Items that time to live deletes at a time, free of units. Kept by hours and by 256ths of the
+  // hash space, so that a month of them is bounded.
+  void Expire(int64_t at, const throughput::KeyPoint& point, int64_t bytes, int64_t items) {
+    Doomed& doomed = doomed_[at / kHourMicros][static_cast<size_t>(point.hash >> 56)];
+    doomed.bytes += bytes * items;
+    doomed.items += items;
+  }
+
+  // Deletes remove no more than there is.
+  void Remove(const throughput::KeyPoint& point, int64_t bytes, int64_t items) {
+    const uint64_t id = resource_.PartitionOf(point);
+    int64_t& left = bytes_left_[id];
+    if (left == 0) {
+      for (const throughput::PartitionView& p : resource_.Partitions()) bytes_left_[p.id] = p.bytes;
+    }
+    const int64_t removed = std::min(bytes * items, bytes_left_[id]);
+    bytes_left_[id] -= removed;
+    resource_.AddBytes(point, -removed, -items);
   }
 
   // The end of a step.
   void Step(int64_t now, double step_seconds) {
+    bytes_left_.clear();
+    while (!doomed_.empty() && (doomed_.begin()->first + 1) * kHourMicros <= now) {
+      for (size_t slice = 0; slice < kSlices; ++slice) {
+        const Doomed& doomed = doomed_.begin()->second[slice];
+        if (doomed.items == 0) continue;
+        resource_.AddBytes({static_cast<uint64_t>(slice) << 56, {}, {}}, -doomed.bytes,
+                           -doomed.items);
+        out_.expired += doomed.items;
+      }
+      doomed_.erase(doomed_.begin());
+    }
     Record(resource_.Advance(now));
     const Rates capacity = resource_.provisioned();
     capacity_sum_.read += capacity.read * step_seconds;
@@ -106,7 +145,7 @@ class Played {
     if (now - minute_start_ >= kMinuteMicros || minute_start_ == 0) Minute(now);
   }
 
-  void EndColumn(int64_t now, double now_seconds, double seconds) {
+  void EndColumn(double seconds) {
     const Rates consumed = resource_.consumed();
     column_.consumed = {(consumed.read - consumed_.read) / seconds,
                         (consumed.write - consumed_.write) / seconds};
@@ -119,20 +158,29 @@ class Played {
     out_.peak = {std::max(out_.peak.read, column_.consumed.read),
                  std::max(out_.peak.write, column_.consumed.write)};
     out_.columns.push_back(std::exchange(column_, {}));
+    std::unordered_map<uint64_t, Rates> shares;
+    for (const throughput::PartitionView& p : resource_.Partitions()) shares[p.id] = p.share;
     for (auto& [id, cell] : cells_) {
-      const double heat = std::max(cell.consumed[0], cell.consumed[1]) / seconds;
+      double heat = 0;
+      for (const Access access : {Access::kRead, Access::kWrite}) {
+        double most = access == Access::kRead ? scenario_.model.partition_read_units
+                                              : scenario_.model.partition_write_units;
+        // Where shares are fixed a partition is hot that has used up its own.
+        if (scenario_.model.adaptive == throughput::Adaptive::kOff && shares.contains(id) &&
+            resource_.billing() == throughput::Billing::kProvisioned) {
+          most = std::min(most, std::max(shares[id].Of(access), 1e-3));
+        }
+        heat = std::max(heat, cell.consumed[static_cast<size_t>(access)] / seconds / most);
+      }
+      const bool led = cell.votes > 0.2 * cell.asked;
       history_[id].push_back({out_.columns.size() - 1, static_cast<float>(heat),
-                              static_cast<float>(cell.asked > 0 ? cell.refused / cell.asked : 0)});
+                              static_cast<float>(cell.asked > 0 ? cell.refused / cell.asked : 0),
+                              led ? cell.key : std::string()});
     }
     cells_.clear();
-    for (auto& [key, trouble] : troubles_) {
-      if (trouble.in_column > 0) Worst(key, &trouble, now, now_seconds);
-      trouble.in_column = 0;
-      trouble.now.reset();
-    }
   }
 
-  ResourceOutcome Finish(double duration_seconds) {
+  ResourceOutcome Finish(int64_t now, double duration_seconds) {
     out_.billing = resource_.billing();
     out_.partitions = resource_.Partitions();
     out_.partitions_after = out_.partitions.size();
@@ -140,8 +188,11 @@ class Played {
     out_.average_capacity = {capacity_sum_.read / duration_seconds,
                              capacity_sum_.write / duration_seconds};
     for (const throughput::PartitionView& p : out_.partitions) out_.bytes += p.bytes;
+    KeepWorst(now);
     for (auto& [key, trouble] : troubles_) {
-      out_.troubles.push_back({std::move(trouble.worst), trouble.worst_at, trouble.all});
+      trouble.at_seconds =
+          static_cast<double>(trouble.explanation.at_micros - scenario_.start_micros) / 1e6;
+      out_.troubles.push_back(std::move(trouble));
     }
     std::stable_sort(out_.troubles.begin(), out_.troubles.end(),
                      [](const Trouble& a, const Trouble& b) { return a.requests > b.requests; });
@@ -157,45 +208,35 @@ class Played {
 
  private:
   struct Cell {
-    double consumed[2] = {0, 0};  // in maxima of a partition, times seconds
-    double asked = 0;
+    double consumed[2] = {0, 0};  // units
+    double asked = 0;             // in maxima of a partition, times seconds
     double refused = 0;
+    std::string key;
+    double votes = 0;
   };
   struct Past {
     size_t column;
     float heat;
     float refused;
+    std::string key;
   };
-  struct TroubleNow {
-    int64_t all = 0;
-    int64_t in_column = 0;
-    double worst_part = 0;  // of what was asked for in a column
-    double worst_at = 0;
-    Verdict last;
-    std::optional<throughput::Explanation> now;
-    throughput::Explanation worst;
-  };
-
-  // Keeps the explanation of the column that refused the largest part, and of equal ones the last:
-  // more is known by then.
-  void Worst(std::pair<Access, Limit> key, TroubleNow* trouble, int64_t now, double now_seconds) {
-    const Column& column = out_.columns.back();
-    const double refused = column.refused.Of(key.first);
-    const double part = refused / (refused + column.consumed.Of(key.first));
-    if (part < trouble->worst_part) return;
-    trouble->worst_part = part;
-    trouble->worst_at = now_seconds;
-    trouble->worst = *trouble->now;
-    // Capacity may have changed since, and the partition may be split. If not, the end of the
-    // column knows the demand better.
-    throughput::Explanation end = resource_.Explain(now, trouble->last);
-    const bool gone = end.range == throughput::KeyRange{};
-    if (key.second == Limit::kKeyRange && !gone) trouble->worst = std::move(end);
+  // Keeps the worst second of each limit that refused, whatever capacity there was; the last of
+  // equal ones, because more is known by then.
+  void KeepWorst(int64_t now) {
+    for (auto& [key, trouble] : troubles_) {
+      const auto ratio = [](const throughput::Explanation& e) {
+        return e.limit > 0 ? e.demand / e.limit : 0;
+      };
+      auto worst = resource_.Worst(now, key.first, key.second);
+      if (worst && ratio(*worst) >= ratio(trouble.explanation))
+        trouble.explanation = std::move(*worst);
+    }
   }
 
   void Provision(const Rates& units, int64_t now) {
     const Rates before = resource_.provisioned();
     if (units == before) return;
+    KeepWorst(now);
     if (throughput::IsDecrease(before, units)) {
       if (!throughput::MayDecrease(resource_.settings(), decreases_, now)) ++out_.refused_decreases;
       throughput::CountDecrease(&decreases_, now);
@@ -235,7 +276,7 @@ class Played {
   void Record(const std::vector<throughput::SplitEvent>& events) {
     for (const throughput::SplitEvent& event : events) {
       ++out_.splits[std::string(throughput::SplitReasonText(event.reason))];
-      children_[event.parent] = {event.left, event.right};
+      children_[event.parent] = {event.left, event.right, out_.columns.size(), event.reason};
     }
   }
 
@@ -245,13 +286,16 @@ class Played {
     for (const throughput::PartitionView& p : out_.partitions) {
       row_of[p.id] = out_.rows.size();
       out_.rows.push_back({p.id, p.range, std::vector<float>(out_.columns.size()),
-                           std::vector<float>(out_.columns.size())});
+                           std::vector<float>(out_.columns.size()),
+                           std::vector<std::string>(out_.columns.size())});
     }
     const auto lay = [&](uint64_t id, const auto& self) -> std::pair<size_t, size_t> {
       std::pair<size_t, size_t> rows;
       if (const auto split = children_.find(id); split != children_.end()) {
-        const auto left = self(split->second.first, self);
-        rows = {left.first, self(split->second.second, self).second};
+        const Children& children = split->second;
+        const auto left = self(children.left, self);
+        rows = {left.first, self(children.right, self).second};
+        out_.marks.push_back({children.column, left.second, children.reason});
       } else {
         rows = {row_of.at(id), row_of.at(id) + 1};
       }
@@ -260,6 +304,7 @@ class Played {
           out_.rows[r].heat[past.column] += past.heat;
           out_.rows[r].refused[past.column] =
               std::max(out_.rows[r].refused[past.column], past.refused);
+          out_.rows[r].hottest[past.column] = past.key;
         }
       }
       return rows;
@@ -267,18 +312,32 @@ class Played {
     for (const uint64_t id : order_) lay(id, lay);
   }
 
+  static constexpr size_t kSlices = 256;
+  struct Doomed {
+    int64_t bytes = 0;
+    int64_t items = 0;
+  };
+
   const Scenario& scenario_;
   const std::vector<CapacityChange>& changes_;
+  std::map<int64_t, std::array<Doomed, kSlices>> doomed_;  // by the hour
+  std::unordered_map<uint64_t, int64_t> bytes_left_;       // of partitions, this step
   Resource resource_;
   ResourceOutcome out_;
   std::optional<throughput::AutoScalingPolicy> policies_[2];
   throughput::DecreaseHistory decreases_;
   size_t next_change_ = 0;
   std::vector<uint64_t> order_;  // partitions at the start
-  std::unordered_map<uint64_t, std::pair<uint64_t, uint64_t>> children_;
+  struct Children {
+    uint64_t left;
+    uint64_t right;
+    size_t column;  // in which they came to be
+    throughput::SplitReason reason;
+  };
+  std::unordered_map<uint64_t, Children> children_;
   std::map<uint64_t, Cell> cells_;
   std::unordered_map<uint64_t, std::vector<Past>> history_;
-  std::map<std::pair<Access, Limit>, TroubleNow> troubles_;
+  std::map<std::pair<Access, Limit>, Trouble> troubles_;
   Column column_;
   Rates consumed_;
   Rates capacity_sum_;
@@ -304,6 +363,8 @@ class Simulation {
     throughput::ModelSettings model = s_.model;
     // Every request is looked at: parcels are few.
     model.observe_every_halves = 1;
+    model.moment_seconds = s_.step_seconds;
+    model.worst_kept_seconds = 2 * s_.duration_seconds;
     // What a step brings, comes at once: a partition's second is a step, if that is longer.
     model.partition_burst_seconds = std::max(model.partition_burst_seconds, s_.step_seconds);
     model.maximum_burst_seconds = std::max(model.maximum_burst_seconds, s_.step_seconds);
@@ -327,7 +388,7 @@ class Simulation {
       const bool all =
           traffic.access == Access::kRead &&
           (traffic.whole_collection || traffic.keys.suffix == KeySpace::Suffix::kRandom);
-      streams_.emplace_back(traffic.keys, all, random_.Next());
+      streams_.emplace_back(traffic.keys, all, random_.Next(), traffic.cache_items);
       TrafficOutcome out;
       out.name = traffic.name;
       out.access = traffic.access;
@@ -337,12 +398,13 @@ class Simulation {
     }
   }
 
-  Outcome Run() {
+  std::optional<Outcome> Run(const std::function<bool()>& stop) {
     const int64_t steps = std::max<int64_t>(1, std::llround(s_.duration_seconds / s_.step_seconds));
     const int64_t per_column = (steps + kMostColumns - 1) / static_cast<int64_t>(kMostColumns);
     out_.column_seconds = s_.step_seconds * static_cast<double>(per_column);
     int64_t column_start = 0;
     for (int64_t step = 0; step < steps; ++step) {
+      if (stop && stop()) return std::nullopt;
       const double at = static_cast<double>(step) * s_.step_seconds;
       const int64_t now = s_.start_micros + MicrosOf(at);
       const int64_t end = s_.start_micros + MicrosOf(at + s_.step_seconds);
@@ -351,13 +413,13 @@ class Simulation {
       ForAll([&](Played& p) { p.Step(end, s_.step_seconds); });
       if (step + 1 - column_start == per_column || step + 1 == steps) {
         const double seconds = static_cast<double>(step + 1 - column_start) * s_.step_seconds;
-        ForAll([&](Played& p) { p.EndColumn(end, at + s_.step_seconds, seconds); });
+        ForAll([&](Played& p) { p.EndColumn(seconds); });
         column_start = step + 1;
       }
     }
-    ForAll([&](Played& p) {
-      out_.resources.push_back(p.Finish(s_.step_seconds * static_cast<double>(steps)));
-    });
+    const double duration = s_.step_seconds * static_cast<double>(steps);
+    const int64_t end_of_all = s_.start_micros + MicrosOf(duration);
+    ForAll([&](Played& p) { out_.resources.push_back(p.Finish(end_of_all, duration)); });
     return std::move(out_);
   }
 
@@ -421,13 +483,15 @@ class Simulation {
     PlayedTable& table = tables_[t.table];
     TrafficOutcome& out = out_.traffic[which];
     out.requests += parcel.count;
+    out.served += parcel.cached;
+    out.cached += parcel.cached;
+    if (parcel.count == parcel.cached) return parcel.count;
     Draw draw{.access = t.access, .point = parcel.point()};
     if (t.access == Access::kRead) {
       draw.eventual = t.consistency == throughput::Consistency::kEventual;
       draw.halves = throughput::ReadHalves(t.item_bytes, t.consistency);
       Played& target = t.index ? *table.indexes[*t.index].played : *table.played;
-      const int64_t passed = Pass(&out, {{&target, draw}}, parcel.count, now);
-      return passed;
+      return parcel.cached + Pass(&out, {{&target, draw}}, parcel.count - parcel.cached, now);
     }
     draw.halves = throughput::WriteHalves(t.item_bytes, t.transactional);
     int64_t passed = 0;
@@ -461,7 +525,12 @@ class Simulation {
       }
       const int64_t now_passed = Pass(&out, draws, to - from, now);
       passed += now_passed;
+      if (t.deletes) table.played->Remove(draw.point, t.item_bytes, now_passed);
       if (t.new_items) {
+        if (t.ttl_seconds > 0) {
+          table.played->Expire(now + MicrosOf(t.ttl_seconds + t.ttl_delay_seconds * random_.Unit()),
+                               draw.point, t.item_bytes, now_passed);
+        }
         table.played->resource().AddBytes(draw.point, now_passed * t.item_bytes, now_passed);
         for (const Touch& touch : touches) {
           if (touch.count <= from) continue;
@@ -487,7 +556,7 @@ class Simulation {
     const int64_t refused = count - passed;
     for (const auto& [played, draw] : draws) {
       const bool refuser = refused > 0 && verdict.resource == draw.resource;
-      if (passed > 0 || refuser) played->Count(draw, passed, refuser ? refused : 0, verdict, now);
+      if (passed > 0 || refuser) played->Count(draw, passed, refuser ? refused : 0, verdict);
     }
     if (refused > 0) {
       out->throttled[std::string(throughput::ReasonCode(verdict.resource->is_index(),
@@ -528,6 +597,10 @@ MonthlyPrice PriceOf(const Scenario& scenario, const ResourceOutcome& resource) 
   return price;
 }
 
-Outcome Run(const Scenario& scenario) { return Simulation(scenario).Run(); }
+Outcome Run(const Scenario& scenario) { return *Simulation(scenario).Run({}); }
+
+std::optional<Outcome> RunUntil(const Scenario& scenario, const std::function<bool()>& stop) {
+  return Simulation(scenario).Run(stop);
+}
 
 }  // namespace stator::simulate

@@ -1,6 +1,9 @@
 // Plays a scenario on the throughput model, in virtual time.
 #pragma once
 
+#include <functional>
+#include <optional>
+
 #include "simulate/outcome.h"
 #include "simulate/scenario.h"
 
@@ -8,5 +11,7 @@ namespace stator::simulate {
 
 // Deterministic: equal scenarios, seed included, have equal outcomes. One thread, no I/O.
 Outcome Run(const Scenario& scenario);
+// Plays likewise, and returns nullopt once `stop`, which is asked in every step, says true.
+std::optional<Outcome> RunUntil(const Scenario& scenario, const std::function<bool()>& stop);
 
 }  // namespace stator::simulate

@@ -28,7 +28,9 @@ struct KeySpace {
   };
   // Sort keys inside a partition key.
   enum class Sort : uint8_t { kNone, kUniform, kIncreasing };
-  enum class Suffix : uint8_t { kRandom, kComputed };
+  // kComputed: any function that spreads evenly. kProduct and kHash compute it from `ids`: Amazon's
+  // example, the product of the characters' code points, and a hash, each modulo `suffixes`.
+  enum class Suffix : uint8_t { kRandom, kComputed, kProduct, kHash };
 
   Kind kind = Kind::kUniform;
   int64_t count = 1'000'000;
@@ -41,6 +43,7 @@ struct KeySpace {
   Sort sort = Sort::kNone;
   int64_t suffixes = 1;  // each key is spread over so many
   Suffix suffix = Suffix::kRandom;
+  std::string ids = "ORD-%06d";  // of kProduct and kHash; counts from 1
 };
 
 struct AutoScaling {
@@ -82,6 +85,10 @@ struct Traffic {
   bool transactional = false;                                                // of writes
   int64_t item_bytes = 1024;
   bool new_items = false;         // writes add data
+  bool deletes = false;           // writes remove it
+  double ttl_seconds = 0;         // new items expire after that; 0: never
+  double ttl_delay_seconds = 0;   // and are deleted up to this time later
+  int64_t cache_items = 0;        // the hottest keys are read from a cache, not from the table
   bool whole_collection = false;  // reads want all suffixes of a key, not one item
   // Requests per second from each time on, in the order of time; before the first none.
   std::vector<std::pair<double, double>> rate;

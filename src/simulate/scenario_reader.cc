@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -46,12 +47,33 @@ std::map<std::string, double> NumbersOf(Section* section, std::string_view key) 
   return numbers;
 }
 
+// "ORD-%06d": one number, padded with zeros.
+bool IsIdFormat(const std::string& ids) {
+  const size_t percent = ids.find('%');
+  if (percent == std::string::npos || ids.size() > 100) return false;
+  const size_t end = ids.find_first_not_of("0123456789", percent + 1);
+  return end != std::string::npos && ids[end] == 'd' && end - percent <= 3 &&
+         std::atoi(ids.c_str() + percent + 1) <= 18 && ids.find('%', end) == std::string::npos;
+}
+
 KeySpace ReadKeys(Section section) {
   KeySpace keys;
   section.Enum("type", {"uniform", "zipf", "single", "weighted", "date", "upload"}, &keys.kind);
   section.Enum("sort", {"none", "uniform", "increasing"}, &keys.sort);
   section.Whole("suffixes", &keys.suffixes, 1, kMostSuffixes);
-  section.Enum("suffix", {"random", "computed"}, &keys.suffix);
+  if (const toml::node* node = section.Node("suffix"); node != nullptr && node->is_table()) {
+    if (auto computed = section.Sub("suffix")) {
+      size_t function = 1;
+      computed->Choice("function", {"product", "hash"}, &function);
+      keys.suffix = function == 0 ? KeySpace::Suffix::kProduct : KeySpace::Suffix::kHash;
+      computed->Text("ids", &keys.ids);
+      if (!IsIdFormat(keys.ids))
+        computed->Fail("ids", "must have one number such as %06d, of at most 18 digits");
+      computed->Finish();
+    }
+  } else {
+    section.Enum("suffix", {"random", "computed"}, &keys.suffix);
+  }
   switch (keys.kind) {
     case KeySpace::Kind::kUniform: section.Whole("count", &keys.count, 1); break;
     case KeySpace::Kind::kZipf:
@@ -253,7 +275,10 @@ Traffic ReadTraffic(Section section, const Scenario& scenario) {
     return t;
   }
   t.table = static_cast<size_t>(found - scenario.tables.begin());
-  section.Enum("operation", {"read", "write"}, &t.access);
+  size_t operation = 0;
+  section.Choice("operation", {"read", "write", "delete"}, &operation);
+  t.access = operation == 0 ? Access::kRead : Access::kWrite;
+  t.deletes = operation == 2;
   if (std::string index; section.Has("index")) {
     section.Text("index", &index);
     const auto at = std::find_if(found->indexes.begin(), found->indexes.end(), named(index));
@@ -275,9 +300,18 @@ Traffic ReadTraffic(Section section, const Scenario& scenario) {
     size_t lookup = 0;
     section.Choice("lookup", {"item", "collection"}, &lookup);
     t.whole_collection = lookup == 1;
+    if (auto cache = section.Sub("cache")) {
+      if (!cache->Has("items")) cache->Fail("", "items is missing");
+      cache->Whole("items", &t.cache_items, 1);
+      cache->Finish();
+    }
   } else {
     section.Flag("transactional", &t.transactional);
     section.Flag("new_items", &t.new_items);
+    if (t.deletes && t.new_items) section.Fail("new_items", "a delete adds none");
+    section.Seconds("ttl", &t.ttl_seconds);
+    section.Seconds("ttl_delay", &t.ttl_delay_seconds, 0, 48 * 3600);
+    if (t.ttl_seconds > 0 && !t.new_items) section.Fail("ttl", "is of new items: new_items = true");
   }
   section.Bytes("item_bytes", &t.item_bytes);
   t.rate = ReadRate(&section);
@@ -427,16 +461,41 @@ Result<Scenario> ParseScenario(std::string_view text, const std::string& file) {
     }
   }
   if (s.tables.empty()) root.Fail("", "there is no [[table]]");
-  for (Section& section : root.List("traffic")) s.traffic.push_back(ReadTraffic(section, s));
+  for (TableScenario& table : s.tables) table.definition.has_sort_key = false;
+  for (Section& section : root.List("traffic")) {
+    s.traffic.push_back(ReadTraffic(section, s));
+    const Traffic& traffic = s.traffic.back();
+    if (traffic.table < s.tables.size() && traffic.keys.sort != KeySpace::Sort::kNone)
+      s.tables[traffic.table].definition.has_sort_key = true;
+  }
   if (s.traffic.empty()) root.Fail("", "there is no [[traffic]]");
   root.Finish();
   TRY(errors.status());
   return s;
 }
 
-Result<Scenario> ReadScenario(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadText(path));
-  return ParseScenario(text, path);
+Result<Scenario> ReadScenario(const std::string& path,
+                              const std::vector<std::pair<std::string, std::string>>& model) {
+  ASSIGN_OR_RETURN(std::string text, ReadText(path));
+  if (model.empty()) return ParseScenario(text, path);
+  toml::parse_result parsed = toml::parse(text);
+  // Errors of the file itself have the lines of the file.
+  if (const Result<Scenario> as_it_is = ParseScenario(text, path); !as_it_is.ok()) return as_it_is;
+  toml::table& root = parsed.table();
+  if (!root.contains("model")) root.insert("model", toml::table());
+  for (const auto& [key, value] : model) {
+    // The value is TOML, or else a text.
+    const toml::parse_result typed = toml::parse("value = " + value);
+    toml::table& section = *root["model"].as_table();
+    if (typed && typed.table().size() == 1) {
+      section.insert_or_assign(key, *typed.table().get("value"));
+    } else {
+      section.insert_or_assign(key, value);
+    }
+  }
+  std::ostringstream changed;
+  changed << root;
+  return ParseScenario(changed.str(), path);
 }
 
 Result<throughput::UnitPrices> ReadPriceFile(const std::string& path) {

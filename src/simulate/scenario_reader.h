@@ -3,6 +3,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "simulate/scenario.h"
@@ -13,8 +15,10 @@ namespace stator::simulate {
 // docs/throughput.md describes it, members it does not know included. `file` is for messages, and
 // its stem is the scenario's name unless it has one.
 Result<Scenario> ParseScenario(std::string_view text, const std::string& file);
-// The same from a file; also kValidation if it cannot be read.
-Result<Scenario> ReadScenario(const std::string& path);
+// The same from a file; also kValidation if it cannot be read. `model`: keys of [model] and their
+// values, in place of the file's.
+Result<Scenario> ReadScenario(const std::string& path,
+                              const std::vector<std::pair<std::string, std::string>>& model = {});
 // The [prices] alone, of a scenario or of a file that has nothing else. What it does not name keeps
 // the price of the guidance's examples. kValidation like the others, also if there is no [prices].
 Result<throughput::UnitPrices> ReadPriceFile(const std::string& path);

@@ -44,14 +44,27 @@ void Errors::Add(const toml::source_region& where, std::string_view key, std::st
 std::optional<double> SecondsOf(const toml::node& node) {
   if (const std::optional<double> number = NumberOf(node))
     return *number >= 0 ? number : std::nullopt;
-  const auto text = node.value<std::string_view>();
-  if (!text) return std::nullopt;
-  const auto parts = NumberAndUnit(*text);
-  if (!parts) return std::nullopt;
-  const auto scale =
-      ScaleOf(parts->second, {{"ms", 0.001}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}});
-  if (!scale) return std::nullopt;
-  return parts->first * *scale;
+  const auto value = node.value<std::string_view>();
+  if (!value || value->empty()) return std::nullopt;
+  // "1h 30m" is the sum of its parts.
+  double seconds = 0;
+  for (std::string_view text = *value; !text.empty();) {
+    const size_t unit = text.find_first_not_of("0123456789. ");
+    if (unit == std::string_view::npos || unit == 0) return std::nullopt;
+    const size_t next = std::min(text.find_first_of("0123456789 ", unit), text.size());
+    const auto parts = NumberAndUnit(text.substr(0, next));
+    if (!parts) return std::nullopt;
+    const auto scale =
+        ScaleOf(parts->second, {{"ms", 0.001}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}});
+    if (!scale) return std::nullopt;
+    seconds += parts->first * *scale;
+    text.remove_prefix(next);
+    if (!text.empty() && text[0] == ' ') {
+      text.remove_prefix(1);
+      if (text.empty()) return std::nullopt;
+    }
+  }
+  return seconds;
 }
 
 void Section::Finish() {
@@ -116,7 +129,8 @@ void Section::Seconds(std::string_view key, double* out, double least, double mo
   const toml::node* node = Node(key);
   if (node == nullptr) return;
   const std::optional<double> seconds = SecondsOf(*node);
-  if (!seconds) return Fail(key, "must be a duration such as \"90s\", \"15m\", \"2h\" or \"30d\"");
+  if (!seconds)
+    return Fail(key, "must be a duration such as \"90s\", \"15m\", \"1h 30m\" or \"30d\"");
   if (!(*seconds >= least && *seconds <= most)) {
     return Fail(key, fmt::format("must be between {} and {} seconds", least, most));
   }

@@ -155,31 +155,41 @@ TEST(PositionTest, SequenceNumbersCompareAsPositions) {
 }
 
 TEST(IteratorTest, AcceptsOnlyIteratorsIssuedForTheStream) {
+  const Seal seal;
   const StreamDescriptor stream = NewStream({0});
   const Iterator iterator = {3, {77, 5}, 1'000'000};
-  const std::string payload = EncodeIterator(stream, iterator);
+  const std::string payload = EncodeIterator(seal, stream, iterator);
   const Result<Iterator> read =
-      DecodeIterator(stream, payload, 1'000'000 + kIteratorLifeMicros - 1);
+      DecodeIterator(seal, stream, payload, 1'000'000 + kIteratorLifeMicros - 1);
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->shard, 3u);
   EXPECT_EQ(read->position, (Position{77, 5}));
-  const Result<Iterator> late = DecodeIterator(stream, payload, 1'000'000 + kIteratorLifeMicros);
+  const Result<Iterator> late =
+      DecodeIterator(seal, stream, payload, 1'000'000 + kIteratorLifeMicros);
   ASSERT_FALSE(late.ok());
   EXPECT_EQ(late.error().code(), ErrorCode::kExpiredIterator);
 
   StreamDescriptor other = stream;
   other.table_id = "0124";
-  EXPECT_EQ(DecodeIterator(other, payload, 1'000'000).error().code(), ErrorCode::kValidation);
+  EXPECT_EQ(DecodeIterator(seal, other, payload, 1'000'000).error().code(), ErrorCode::kValidation);
   other = stream;
   other.tablet_id = 8;
-  EXPECT_EQ(DecodeIterator(other, payload, 1'000'000).error().code(), ErrorCode::kValidation);
+  EXPECT_EQ(DecodeIterator(seal, other, payload, 1'000'000).error().code(), ErrorCode::kValidation);
   for (size_t i = 0; i < payload.size(); ++i) {
     std::string forged = payload;
     forged[i] = forged[i] == '0' ? '1' : '0';
-    ASSERT_FALSE(DecodeIterator(stream, forged, 1'000'000).ok()) << i;
-    EXPECT_EQ(DecodeIterator(stream, forged, 1'000'000).error().code(), ErrorCode::kValidation);
+    ASSERT_FALSE(DecodeIterator(seal, stream, forged, 1'000'000).ok()) << i;
+    EXPECT_EQ(DecodeIterator(seal, stream, forged, 1'000'000).error().code(),
+              ErrorCode::kValidation);
   }
-  EXPECT_FALSE(DecodeIterator(stream, "", 1'000'000).ok());
+  EXPECT_FALSE(DecodeIterator(seal, stream, "", 1'000'000).ok());
+  const Seal of_another_store;
+  EXPECT_EQ(DecodeIterator(of_another_store, stream, payload, 1'000'000).error().code(),
+            ErrorCode::kValidation);
+  // An iterator of format 01, which had no seal: a client that asks for another goes on.
+  const std::string unsealed = "01" + std::string(72, '0');
+  EXPECT_EQ(DecodeIterator(seal, stream, unsealed, 1'000'000).error().code(),
+            ErrorCode::kExpiredIterator);
 }
 
 }  // namespace

@@ -4,14 +4,15 @@
 //   "stream/" tablet id  -> the stream's descriptor; the id in decimal
 //   "next-tablet"        -> the lowest tablet id that was not given out yet, in decimal
 //
+//   "dropped/" tablet id -> tablets that were given up, { space:1 id:4 } big-endian: until they are
+//                           empty, and their space was given back; the id of the first
+//
 // Where several processes share the store, also:
 //
 //   "version"            -> names of the latest changes, the last one first, 8 bytes each: written
 //                        with every change of the
 //                           entries above, whose guard it is, so that its stamp is the catalog's
 //                           version
-//   "dropped/" tablet id -> tablets that were given up, { space:1 id:4 } big-endian: until they are
-//   empty
 #pragma once
 
 #include <string>
@@ -36,6 +37,10 @@ inline std::string TableKey(std::string_view name) {
 
 inline std::string StreamKey(const stream::StreamDescriptor& stream) {
   return std::string(kStreamPrefix) + std::to_string(stream.tablet_id);
+}
+
+inline std::string DroppedKey(kv::Tablet first) {
+  return std::string(kDroppedPrefix) + std::to_string(first.id);
 }
 
 inline kv::Put CatalogPut(std::string key, std::string_view bytes) {

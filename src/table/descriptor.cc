@@ -89,12 +89,42 @@ void VisitScaling(FieldReader& v, throughput::AutoScalingSettings& s) {
   if (!throughput::AutoScalingPolicy::Check(s).ok()) v.Fail();
 }
 
+template <typename Visitor, typename Policy>
+void VisitPolicy(Visitor& v, Policy& d) {
+  v.String("Name", d.name);
+  v.String("Id", d.id);
+  v.Integer("Created", d.created_micros);
+  v.Integer("Target", d.target_millionths);
+  v.Optional("ScaleOutCooldown", d.scale_out_cooldown_seconds);
+  v.Optional("ScaleInCooldown", d.scale_in_cooldown_seconds);
+  v.Optional("ScaleInDisabled", d.scale_in_disabled);
+}
+
+template <typename Visitor, typename Target>
+void VisitTarget(Visitor& v, Target& d) {
+  v.String("Id", d.id);
+  v.Integer("Min", d.min_units);
+  v.Integer("Max", d.max_units);
+  v.Integer("Created", d.created_micros);
+  v.StringIfAny("Role", d.role_arn);
+  v.Bool("Suspended", d.suspended);
+  v.Bool("ScheduledSuspended", d.scheduled_suspended);
+  v.Strings("Tags", d.tags);
+  v.Structure("Policy", d.policy,
+              [](auto& visitor, auto& policy) { VisitPolicy(visitor, policy); });
+}
+
 template <typename Visitor, typename Rules>
 void VisitRules(Visitor& v, Rules& rules) {
   const auto visit = [](auto& visitor, auto& settings) { VisitScaling(visitor, settings); };
   v.Structure("AutoScalingRead", rules.read, visit);
   v.Structure("AutoScalingWrite", rules.write, visit);
+  const auto visit_target = [](auto& visitor, auto& target) { VisitTarget(visitor, target); };
+  v.Structure("ScalableTargetRead", rules.read_target, visit_target);
+  v.Structure("ScalableTargetWrite", rules.write_target, visit_target);
 }
+
+bool HasTargets(const AutoScalingRules& rules) { return rules.read_target || rules.write_target; }
 
 template <typename Visitor, typename Index>
 void VisitIndex(Visitor& v, Index& d) {
@@ -143,6 +173,20 @@ void VisitExpiry(Visitor& v, Index& d) {
   v.Integer("TabletId", d.tablet_id);
 }
 
+// "Deleting" of a table that is being restored: long ago.
+constexpr int64_t kDeletedLongAgo = 1;
+
+void VisitDeleting(FieldWriter& v, const TableDescriptor& d) {
+  v.Integer("Deleting", d.restore ? kDeletedLongAgo : d.deleting_micros);
+}
+void VisitDeleting(FieldReader& v, TableDescriptor& d) { v.Integer("Deleting", d.deleting_micros); }
+
+template <typename Visitor, typename Source>
+void VisitRestore(Visitor& v, Source& source) {
+  v.String("BackupId", source.backup_id);
+  v.String("Table", source.table_name);
+}
+
 template <typename Visitor, typename Descriptor>
 void Visit(Visitor& v, Descriptor& d) {
   v.String("Name", d.name);
@@ -150,7 +194,7 @@ void Visit(Visitor& v, Descriptor& d) {
   v.String("TableId", d.table_id);
   v.Integer("Created", d.created_micros);
   v.Integer("Changed", d.changed_micros);
-  v.Integer("Deleting", d.deleting_micros);
+  VisitDeleting(v, d);
   v.KeyAttributes("AttributeDefinitions", d.attribute_definitions);
   v.Key("KeySchema", d.key_schema);
   v.Integer("BillingMode", d.billing_mode);
@@ -183,6 +227,13 @@ void Visit(Visitor& v, Descriptor& d) {
               [](auto& visitor, auto& expiry) { VisitExpiry(visitor, expiry); });
   v.Optional("TimeToLiveChanged", d.expiry_changed_micros);
   VisitInsights(v, d.insights);
+  v.Structure("Restore", d.restore,
+              [](auto& visitor, auto& source) { VisitRestore(visitor, source); });
+  v.Structure("ShownSettings", d.shown, [](auto& visitor, auto& shown) {
+    visitor.Bool("Encryption", shown.encryption);
+    visitor.Optional("SettingsReplication", shown.settings_replication);
+    visitor.Optional("DisassociationProtection", shown.disassociation_protection);
+  });
   VisitFence(v, d.fence);
 }
 
@@ -203,6 +254,12 @@ std::vector<std::pair<uint32_t, uint32_t>> TableDescriptor::MaintainedIndexes() 
   }
   if (HasTimeToLive()) maintained.emplace_back(expiry->tablet_id, 0);
   return maintained;
+}
+
+bool TableDescriptor::NeedsTableSettings() const {
+  return shown || HasTargets(auto_scaling) ||
+         std::any_of(indexes.begin(), indexes.end(),
+                     [](const IndexDescriptor& index) { return HasTargets(index.auto_scaling); });
 }
 
 bool TableDescriptor::HasIndexWork() const {
@@ -230,6 +287,7 @@ Result<TableDescriptor> TableDescriptor::Decode(std::string_view encoded) {
   if (!reader.ok() || !sound) {
     return CorruptionError("a table descriptor in the catalog lacks a member or has a bad one");
   }
+  if (descriptor.restore) descriptor.deleting_micros = 0;
   return descriptor;
 }
 

@@ -20,6 +20,9 @@
 
 namespace stator::table {
 
+// The feature (kv/features.h) of a store that has ShownSettings or ScalableTargets.
+inline constexpr std::string_view kTableSettings = "table-settings";
+
 enum class BillingMode : uint8_t { kProvisioned = 0, kPayPerRequest = 1 };
 enum class TableClass : uint8_t { kStandard = 0, kStandardInfrequentAccess = 1 };
 
@@ -49,10 +52,40 @@ struct ContributorInsights {
   bool operator==(const ContributorInsights&) const = default;
 };
 
-// Auto scaling of provisioned units; absent: none. Asleep while the table is on demand.
+// A policy of Application Auto Scaling as PutScalingPolicy gave it. Members that were absent stay
+// absent, for tools that compare what they put with what is described.
+struct ScalingPolicy {
+  std::string name;
+  std::string id;  // a UUID: in its ARN and in the names of its alarms
+  int64_t created_micros = 0;
+  int64_t target_millionths = 0;  // TargetValue, a percentage
+  std::optional<int64_t> scale_out_cooldown_seconds;
+  std::optional<int64_t> scale_in_cooldown_seconds;
+  std::optional<int64_t> scale_in_disabled;  // 0 or 1
+  bool operator==(const ScalingPolicy&) const = default;
+};
+
+// A scalable target of Application Auto Scaling: the reads or writes of a table or index.
+struct ScalableTarget {
+  std::string id;  // ends its ARN
+  int64_t min_units = 0;
+  int64_t max_units = 0;
+  int64_t created_micros = 0;
+  std::string role_arn;              // empty: the service-linked role
+  bool suspended = false;            // the policy changes nothing
+  bool scheduled_suspended = false;  // shown only: there are no scheduled actions
+  std::map<std::string, std::string> tags;
+  std::optional<ScalingPolicy> policy;
+  bool operator==(const ScalableTarget&) const = default;
+};
+
+// Auto scaling of provisioned units; absent: none. Asleep while the table is on demand. A target
+// has made the settings beside it, if its policy acts.
 struct AutoScalingRules {
   std::optional<throughput::AutoScalingSettings> read;
   std::optional<throughput::AutoScalingSettings> write;
+  std::optional<ScalableTarget> read_target;
+  std::optional<ScalableTarget> write_target;
   bool operator==(const AutoScalingRules&) const = default;
 };
 
@@ -93,6 +126,22 @@ struct ExpiryIndex {
   kv::Tablet tablet() const { return {kv::Space::kLog, tablet_id}; }
   // Writes keep it up and expired items are deleted.
   bool on() const { return state != IndexDescriptor::State::kDeleting; }
+};
+
+// The backup that a table is being filled from.
+struct RestoreSource {
+  std::string backup_id;
+  std::string table_name;  // of the table that was backed up
+  bool operator==(const RestoreSource&) const = default;
+};
+
+// Settings that CreateTable and UpdateTable gave, and that nothing here acts upon: described as the
+// service describes them.
+struct ShownSettings {
+  bool encryption = false;  // SSESpecification, with the key that the service makes by itself
+  std::optional<int64_t> settings_replication;       // a GlobalTableSettingsReplicationMode
+  std::optional<int64_t> disassociation_protection;  // 0 or 1
+  bool operator==(const ShownSettings&) const = default;
 };
 
 // Times are microseconds since the epoch; 0: never.
@@ -137,6 +186,11 @@ struct TableDescriptor {
   std::optional<ExpiryIndex> expiry;
   std::optional<int64_t> expiry_changed_micros;  // the last UpdateTimeToLive
   std::optional<ContributorInsights> insights;
+  // Set until the table has all items of the backup; nothing else writes to it until then. The
+  // stored form of such a table is also that of one being deleted, so a version of Stator that does
+  // not know this member removes the table instead of serving a part of it.
+  std::optional<RestoreSource> restore;
+  std::optional<ShownSettings> shown;
   // Writes that go by this version are good while the fence of the table's tablet is not above.
   // Rises where several processes share the store, with every change beside which nobody may write
   // by an older version.
@@ -154,6 +208,8 @@ struct TableDescriptor {
   std::vector<std::pair<uint32_t, uint32_t>> MaintainedIndexes() const;
   // Whether one is to be filled or removed.
   bool HasIndexWork() const;
+  // Whether it has members that versions without the feature kTableSettings would forget.
+  bool NeedsTableSettings() const;
   bool HasLocalIndexes() const { return !indexes.empty() && !indexes.front().is_global(); }
 
   std::string Encode() const;

@@ -53,6 +53,18 @@ TableDescriptor Full() {
   d.tags = {{"empty", ""}, {"stage", "test \"quoted\""}, {"\xc3\xa9", "\xe6\x97\xa5"}};
   d.partitions = throughput::PartitionMap::Even(5);
   d.insights = {true, ContributorInsights::Mode::kThrottledKeys, 15, 16};
+  d.shown = ShownSettings{true, 2, 0};
+  d.auto_scaling.write_target =
+      ScalableTarget{"0a1b",
+                     17,
+                     18,
+                     19,
+                     "arn:aws:iam::000000000000:role/scale",
+                     true,
+                     true,
+                     {{"team", "a b"}},
+                     ScalingPolicy{"p", "uuid", 20, 70'500'000, 21, 22, 1}};
+  d.auto_scaling.read_target = ScalableTarget{.id = "0a1c", .min_units = 23, .max_units = 24};
   return d;
 }
 
@@ -62,6 +74,7 @@ void ExpectSame(const TableDescriptor& a, const TableDescriptor& b) {
   EXPECT_EQ(a.table_id, b.table_id);
   EXPECT_EQ(a.created_micros, b.created_micros);
   EXPECT_TRUE(a.insights == b.insights);
+  EXPECT_TRUE(a.shown == b.shown);
   EXPECT_EQ(a.changed_micros, b.changed_micros);
   EXPECT_EQ(a.deleting_micros, b.deleting_micros);
   EXPECT_EQ(a.attribute_definitions, b.attribute_definitions);
@@ -106,6 +119,24 @@ TEST(Descriptor, RoundTripOfTheLeast) {
   ExpectSame(least, *again);
 }
 
+TEST(Descriptor, RestoringTableLooksDeletedToAVersionThatKnowsNoRestores) {
+  TableDescriptor d = Full();
+  d.deleting_micros = 0;
+  d.restore = RestoreSource{"01795613126583-0a1b2c3d", "Orders"};
+  const std::string encoded = d.Encode();
+  const Result<TableDescriptor> again = TableDescriptor::Decode(encoded);
+  ASSERT_TRUE(again.ok());
+  ExpectSame(d, *again);
+  EXPECT_EQ(again->restore, d.restore);
+  EXPECT_EQ(again->Encode(), encoded);
+  // An older version ignores the member.
+  model::Node node = model::Node::FromMap(model::ItemView(encoded).attributes());
+  ASSERT_EQ(node.map().erase("Restore"), 1u);
+  const Result<TableDescriptor> older = TableDescriptor::Decode(node.EncodeItem());
+  ASSERT_TRUE(older.ok());
+  EXPECT_EQ(older->deleting_micros, 1);
+}
+
 TEST(Descriptor, MembersOfALaterVersionAreIgnored) {
   const std::string encoded = Full().Encode();
   model::Node node = model::Node::FromMap(model::ItemView(encoded).attributes());
@@ -130,7 +161,10 @@ TEST(Descriptor, AMissingOrMistypedMemberIsNeverReadAsADefault) {
                                           "ToPayPerRequestSwitches",
                                           "ContributorInsights",
                                           "AutoScalingRead",
-                                          "AutoScalingWrite"};
+                                          "AutoScalingWrite",
+                                          "ScalableTargetRead",
+                                          "ScalableTargetWrite",
+                                          "ShownSettings"};
   for (const auto& entry : item.attributes()) {
     const std::string name(entry.name);
     model::Node without = model::Node::FromMap(item.attributes());

@@ -277,6 +277,35 @@ TEST_P(Sweeps, TheAttributeMayBeAKey) {
   EXPECT_EQ(world.store->Counts(*table)->items, 3);
 }
 
+// With a delay every item goes at a time of its own, equal seeds give equal times, and after the
+// whole delay all are gone; an item that is written again in between stays.
+TEST_P(Sweeps, ADelayDeletesEachItemAtATimeOfItsOwn) {
+  constexpr int64_t kDelay = 3600;
+  std::vector<int64_t> deleted[2];
+  for (int run = 0; run < 2; ++run) {
+    Sweeping world(GetParam());
+    world.Enable();
+    for (int i = 0; i < 200; ++i)
+      world.Put("{pk: 'k" + std::to_string(i) + "', t: " + std::to_string(kNow - 1) + "}");
+    world.Put("{pk: 'later', t: " + std::to_string(kNow + 2 * kDelay) + "}");
+    int64_t all = 0;
+    ExpirySweeper sweeper(*world.store, world.clock,
+                          [&](const ExpirySweeper::Report& report) { all += report.deleted; },
+                          {.max_seconds = kDelay, .seed = 7});
+    for (int minute = 0; minute <= 60; ++minute) {
+      while (sweeper.Step(16)) {
+      }
+      deleted[run].push_back(all);
+      world.clock.AdvanceMicros(int64_t{60} * 1'000'000);
+    }
+    EXPECT_EQ(world.Keys(), std::set<std::string>{"later"});
+  }
+  EXPECT_EQ(deleted[0], deleted[1]);
+  EXPECT_LT(deleted[0].front(), 10) << "not at once";
+  EXPECT_NEAR(static_cast<double>(deleted[0][30]), 100, 30) << "half of them after half the time";
+  EXPECT_EQ(deleted[0].back(), 200);
+}
+
 // Enabled on a full table while writers run, with a restart in between: the index is whole, and
 // what is expired goes.
 TEST_P(Sweeps, EnabledOnAFullTableWhileWritersRun) {
@@ -324,9 +353,9 @@ TEST_P(Sweeps, EnabledOnAFullTableWhileWritersRun) {
   }
 }
 
-// The look at the entries and the delete are two steps. What was prolonged in between stays: the
-// sweep looks again.
-TEST_P(Sweeps, WhoIsProlongedWhileTheSweeperIsAtItStays) {
+// The look at the entries and the delete are two steps. An item that was prolonged in between
+// stays: the sweep looks again.
+TEST_P(Sweeps, ItemProlongedDuringTheSweepStays) {
   Sweeping world(GetParam());
   world.Enable();
   constexpr int kItems = 64;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include "base/log.h"
 #include "table/key_encoding.h"
@@ -15,7 +17,11 @@ namespace {
 // Items of one step: their writes share few group commits and hold no latch for long.
 constexpr size_t kStepItems = 128;
 constexpr auto kRetryPause = std::chrono::milliseconds(200);
-// Of a step whose writes fail, the first after a millisecond, before the table is begun anew.
+// A table that is damaged is tried again after twice the time of the last attempt, up to this.
+constexpr auto kLongestPause = std::chrono::milliseconds(60'000);
+constexpr int kDoublings = 9;
+// Attempts at a step whose writes fail, the first after a millisecond, before the table is begun
+// anew.
 constexpr int kAttempts = 10;
 
 using State = IndexDescriptor::State;
@@ -34,7 +40,8 @@ void PruneAttributeDefinitions(TableDescriptor* descriptor) {
 void IndexBuilder::Add(std::string table_name) {
   MutexLock lock(mutex_);
   if (stopped_) return;
-  tables_.push_back(std::move(table_name));
+  // A new wish of a table that is there is found when the table is worked on, or after it.
+  tasks_.push_back({std::move(table_name)});
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   wake_.notify_all();
 }
@@ -42,7 +49,9 @@ void IndexBuilder::Add(std::string table_name) {
 void IndexBuilder::AddIfAbsent(const std::string& table_name) {
   {
     MutexLock lock(mutex_);
-    if (std::find(tables_.begin(), tables_.end(), table_name) != tables_.end()) return;
+    if (std::any_of(tasks_.begin(), tasks_.end(),
+                    [&](const Task& task) { return task.table_name == table_name; }))
+      return;
   }
   Add(table_name);
 }
@@ -68,7 +77,16 @@ void IndexBuilder::StopOf(Store& store) { store.Stop(); }
 
 bool IndexBuilder::busy() const {
   MutexLock lock(mutex_);
-  return !tables_.empty();
+  return std::any_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task.damaged; });
+}
+
+std::map<std::string, std::string> IndexBuilder::damaged() const {
+  MutexLock lock(mutex_);
+  std::map<std::string, std::string> errors;
+  for (const Task& task : tasks_) {
+    if (task.damaged) errors[task.table_name] = task.error;
+  }
+  return errors;
 }
 
 bool IndexBuilder::stopped() const {
@@ -76,45 +94,97 @@ bool IndexBuilder::stopped() const {
   return stopped_;
 }
 
+std::deque<IndexBuilder::Task>::iterator IndexBuilder::NextTask(
+    std::chrono::steady_clock::time_point now) {
+  return std::find_if(tasks_.begin(), tasks_.end(),
+                      [now](const Task& task) { return task.due <= now; });
+}
+
+void IndexBuilder::Postpone(std::deque<Task>::iterator task, const Error& error) {
+  Task again = std::move(*task);
+  tasks_.erase(task);
+  again.damaged = error.code() == ErrorCode::kCorruption;
+  const int doublings = again.damaged ? std::min(again.failures, kDoublings) : 0;
+  again.due = std::chrono::steady_clock::now() +
+              std::min<std::chrono::milliseconds>(kRetryPause * (1 << doublings), kLongestPause);
+  ++again.failures;
+  if (std::exchange(again.error, error.message()) != error.message()) {
+    if (again.damaged) {
+      LogError("index_work_on_damaged_table",
+               {{"table", again.table_name}, {"error", again.error}});
+    } else {
+      LogWarn("index work will be tried again",
+              {{"table", again.table_name}, {"error", again.error}});
+    }
+  }
+  tasks_.push_back(std::move(again));
+}
+
 void IndexBuilder::Run() {
   while (true) {
     std::string table_name;
     {
       MutexLock lock(mutex_);
-      while (tables_.empty() && !stopped_) wake_.wait(mutex_);
+      while (!stopped_) {
+        const auto next = NextTask(std::chrono::steady_clock::now());
+        if (next != tasks_.end()) {
+          // To the front, where it is found again.
+          std::rotate(tasks_.begin(), next, next + 1);
+          break;
+        }
+        if (tasks_.empty()) {
+          wake_.wait(mutex_);
+        } else {
+          const auto due =
+              std::min_element(tasks_.begin(), tasks_.end(), [](const Task& a, const Task& b) {
+                return a.due < b.due;
+              })->due;
+          wake_.wait_until(mutex_, due);
+        }
+      }
       if (stopped_) return;
-      table_name = tables_.front();
+      table_name = tasks_.front().table_name;
     }
     const Status done = Work(table_name);
     MutexLock lock(mutex_);
     if (stopped_) return;
+    // Others may have been added behind it only.
     if (done.ok()) {
-      tables_.pop_front();
-      continue;
+      tasks_.pop_front();
+    } else {
+      Postpone(tasks_.begin(), done.error());
     }
-    LogWarn("index work will be tried again",
-            {{"table", table_name}, {"error", done.error().message()}});
-    wake_.wait_for(mutex_, kRetryPause);
   }
 }
 
 Status IndexBuilder::Work(const std::string& table_name) {
+  std::set<uint32_t> failed;  // tablets whose work has met damage
+  Status damage;
   while (!stopped()) {
     const TablePtr table = store_.Find(table_name);
     // Another process does it, or this one when it is asked again (Store::CatchUp).
     if (table == nullptr || !store_.MayWork(*table)) return OkStatus();
     const auto& indexes = table->descriptor.indexes;
     const auto next =
-        std::find_if(indexes.begin(), indexes.end(),
-                     [](const IndexDescriptor& index) { return index.state != State::kActive; });
+        std::find_if(indexes.begin(), indexes.end(), [&failed](const IndexDescriptor& index) {
+          return index.state != State::kActive && failed.count(index.tablet_id) == 0;
+        });
     const std::optional<ExpiryIndex>& expiry = table->descriptor.expiry;
     Status done;
+    uint32_t tablet = 0;
     if (next != indexes.end()) {
+      tablet = next->tablet_id;
       done = WorkOn(table_name, *next);
-    } else if (expiry && expiry->state != State::kActive) {
+    } else if (expiry && expiry->state != State::kActive && failed.count(expiry->tablet_id) == 0) {
+      tablet = expiry->tablet_id;
       done = WorkOn(table_name, *expiry);
     } else {
-      return OkStatus();
+      return damage;
+    }
+    if (!done.ok() && done.error().code() == ErrorCode::kCorruption) {
+      failed.insert(tablet);
+      damage = std::move(done);
+      continue;
     }
     // Another process was faster.
     if (store_.shared() && !done.ok() && done.error().code() == ErrorCode::kResourceNotFound)

@@ -7,9 +7,11 @@
 // itself. To remove one is to delete its tablet and its definition in one batch.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -39,12 +41,29 @@ class IndexBuilder {
   void BeginStop();
   // As Store::Stop.
   static void StopOf(Store& store);
-  // Whether there is work, done or failed for now.
+  // Whether there is work under way, waiting, or failed for now. Work on tables that are damaged
+  // does not count.
   bool busy() const;
+  // The tables that could not be worked on because they are damaged, by name: the error. They are
+  // tried again from time to time.
+  std::map<std::string, std::string> damaged() const;
 
  private:
+  struct Task {
+    std::string table_name;
+    std::chrono::steady_clock::time_point due = {};
+    int failures = 0;
+    bool damaged = false;  // the last failure
+    std::string error;     // the last one that was logged
+  };
+
   void Run();
-  // OK when nothing is left to do for the table (or the table is gone).
+  // The first task that is due; null: none is.
+  std::deque<Task>::iterator NextTask(std::chrono::steady_clock::time_point now) REQUIRES(mutex_);
+  // Takes note of a failure, and puts the task behind the others.
+  void Postpone(std::deque<Task>::iterator task, const Error& error) REQUIRES(mutex_);
+  // OK when nothing is left to do for the table (or the table is gone). kCorruption after
+  // everything was done that the damage does not touch.
   Status Work(const std::string& table_name);
   Status WorkOn(const std::string& table_name, const IndexDescriptor& index);
   Status WorkOn(const std::string& table_name, const ExpiryIndex& expiry);
@@ -67,7 +86,7 @@ class IndexBuilder {
   Store& store_;
   mutable Mutex mutex_;
   std::condition_variable_any wake_;
-  std::deque<std::string> tables_ GUARDED_BY(mutex_);  // the first is being worked on
+  std::deque<Task> tasks_ GUARDED_BY(mutex_);  // one for each table
   bool stopped_ GUARDED_BY(mutex_) = false;
   std::thread thread_ GUARDED_BY(mutex_);
 };

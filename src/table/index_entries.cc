@@ -64,7 +64,8 @@ Error EmptyKey(const KeyAttribute& attribute, const IndexDescriptor& index, bool
   std::string message = "One or more parameter values are not valid. ";
   message.append(
       updating
-          ? "The update expression attempted to update a key to a value that is not supported. "
+          ? "The update expression attempted to update a secondary index key to a value that is "
+            "not supported. "
           : "A value specified for a secondary index key is not supported. ");
   message.append("The AttributeValue for a key attribute cannot contain an empty ");
   message.append(attribute.type == model::Type::kS ? "string" : "binary").append(" value.");

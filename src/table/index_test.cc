@@ -231,6 +231,68 @@ TEST_P(Indexes, DeletedOnesLeaveNothing) {
   ExpectIndexesMatch(*world.store, "after the deletion");
 }
 
+// Damage of one table stops the work on that table, as far as it reads its items, and no other.
+TEST_P(Indexes, DamagedTableHoldsUpNoOther) {
+  World world(GetParam());
+  const auto create = [&world](const std::string& name) {
+    TableDescriptor d = Describe();
+    d.name = name;
+    d.indexes = {d.indexes[2], d.indexes[4]};  // by-a, inverted
+    ASSERT_TRUE(world.Create(std::move(d)).ok());
+  };
+  const auto alter = [&world](const std::string& name, Store::ChangeDescriptor change) {
+    ASSERT_TRUE(Await<Result<TablePtr>>([&](auto done) {
+                  world.store->Alter(name, std::move(change), std::move(done));
+                }).ok());
+  };
+  create("damaged");
+  create("tab");
+  for (int i = 0; i < 20; ++i)
+    ASSERT_TRUE(
+        world.Write(Item("{pk: 'p', sk: " + std::to_string(i) + ", a: 'x', b: 1}"), false).ok());
+  kv::Batch batch;
+  const TablePtr damaged = world.store->Find("damaged");
+  batch.puts.push_back({damaged->descriptor.tablet(), FirstKeyOfHash(1), std::string(9, '\x7f')});
+  ASSERT_TRUE(kv::ApplyAndWait(*world.engine, std::move(batch)).ok());
+
+  // Its index waits, but the removal of another one reads no item.
+  const auto work = [](TableDescriptor* d) {
+    d->indexes.push_back(Describe().indexes[3]);  // by-a-b
+    d->indexes.back().state = IndexDescriptor::State::kCreating;
+    d->indexes[0].state = IndexDescriptor::State::kDeleting;
+    d->expiry.emplace().attribute = "b";
+    return OkStatus();
+  };
+  alter("damaged", work);
+  alter("tab", work);
+  world.WaitForBuilds();
+  const TablePtr tab = world.store->Find("tab");
+  ASSERT_NE(tab->descriptor.FindIndex("by-a-b"), nullptr);
+  EXPECT_EQ(tab->descriptor.FindIndex("by-a-b")->state, IndexDescriptor::State::kActive);
+  EXPECT_EQ(tab->descriptor.FindIndex("by-a"), nullptr);
+  EXPECT_TRUE(tab->descriptor.HasTimeToLive());
+  ExpectIndexesMatch(*world.store, "beside a damaged table");
+  const TableDescriptor& other = world.store->Find("damaged")->descriptor;
+  EXPECT_EQ(other.FindIndex("by-a"), nullptr);
+  EXPECT_EQ(other.FindIndex("by-a-b")->state, IndexDescriptor::State::kCreating);
+  const auto why = world.store->DamagedTables();
+  ASSERT_EQ(why.size(), 1u);
+  EXPECT_EQ(why.begin()->first, "damaged");
+  EXPECT_FALSE(why.begin()->second.empty());
+
+  // Once the damage is gone, so is what waits for it; and it can be dropped.
+  world.Restart();
+  world.WaitForBuilds();
+  EXPECT_EQ(world.store->DamagedTables().size(), 1u);
+  kv::Batch mended;
+  mended.deletes.push_back({damaged->descriptor.tablet(), FirstKeyOfHash(1)});
+  ASSERT_TRUE(kv::ApplyAndWait(*world.engine, std::move(mended)).ok());
+  while (!world.store->DamagedTables().empty()) std::this_thread::yield();
+  world.WaitForBuilds();
+  EXPECT_EQ(world.store->Find("damaged")->descriptor.FindIndex("by-a-b")->state,
+            IndexDescriptor::State::kActive);
+}
+
 TEST(IndexDescriptors, SurviveEncoding) {
   TableDescriptor d = Describe();
   d.tablet_id = 7;

@@ -284,8 +284,7 @@ Status Store::EditCatalog(PrepareEdit prepare) {
                    (attempt.name + before.second).substr(0, kNamedChanges * kNameBytes)));
     if (!edit.dropped.empty()) {
       attempt.dropped = std::move(edit.dropped);
-      attempt.dropped_key =
-          std::string(kDroppedPrefix) + std::to_string(attempt.dropped.front().id);
+      attempt.dropped_key = DroppedKey(attempt.dropped.front());
       batch.puts.push_back(CatalogPut(attempt.dropped_key, EncodeDropped(attempt.dropped)));
     }
     const Result<uint64_t> stamp = ApplyAndWait(engine_, std::move(batch));

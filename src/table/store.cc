@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/log.h"
 #include "table/catalog_entry.h"
 #include "table/catalog_snapshot.h"
 #include "table/index_builder.h"
@@ -49,6 +50,7 @@ Store::Store(kv::Engine& engine, const Clock& clock, WorkerPool& workers)
       tokens_(engine, clock),
       history_(clock),
       change_names_(shared_ ? SystemSeed() : 0),
+      space_(engine),
       builder_(std::make_unique<IndexBuilder>(*this)) {}
 
 Store::~Store() { Stop(); }
@@ -61,11 +63,17 @@ void Store::Stop() {
   builder_->BeginStop();
   tasks_.Stop();
   builder_->Stop();
+  space_.Stop();
 }
 
 Result<std::unique_ptr<Store>> Store::Open(kv::Engine& engine, const Clock& clock,
                                            WorkerPool& workers) {
   std::unique_ptr<Store> store(new Store(engine, clock, workers));
+  // A damaged entry stops a repetition of its own request and nothing else.
+  if (const Status read = store->tokens_.GoOn(); !read.ok()) {
+    if (read.error().code() != ErrorCode::kCorruption) return read.error();
+    LogError("token_ledger_damaged", {{"error", read.error().message()}});
+  }
   if (store->shared_) {
     store->Listen();
     TRY(store->Refresh());
@@ -90,6 +98,24 @@ void Store::LoadCatalog(CatalogSnapshot catalog) {
     catalog_[name] = std::move(table);
   }
   next_tablet_id_ = catalog.next_tablet_id;
+  for (auto& [key, tablets] : catalog.dropped) space_.Add(std::move(key), std::move(tablets));
+}
+
+std::vector<kv::Tablet> Store::MarkDropped(kv::Batch* batch) const {
+  std::vector<kv::Tablet> tablets;
+  if (!space_.needed()) return tablets;
+  for (const kv::DeleteRange& range : batch->range_deletes) {
+    if (range.begin.empty() && range.end.empty()) tablets.push_back(range.tablet);
+  }
+  if (!tablets.empty())
+    batch->puts.push_back(CatalogPut(DroppedKey(tablets[0]), EncodeDropped(tablets)));
+  return tablets;
+}
+
+void Store::GiveBack(std::vector<kv::Tablet> dropped) {
+  if (dropped.empty()) return;
+  std::string key = DroppedKey(dropped[0]);
+  space_.Add(std::move(key), std::move(dropped));
 }
 
 TablePtr Store::Find(std::string_view name) const {
@@ -254,7 +280,9 @@ void Store::CommitAlteration(std::shared_ptr<Alteration> alteration, bool held) 
   if (next_tablet_id_ != first_new_tablet) {
     batch.puts.push_back(CatalogPut(std::string(kNextTabletKey), std::to_string(next_tablet_id_)));
   }
-  engine_.Apply(std::move(batch), [this, alteration, held](Result<uint64_t> outcome) {
+  std::vector<kv::Tablet> dropped = MarkDropped(&batch);
+  engine_.Apply(std::move(batch), [this, alteration, held,
+                                   dropped = std::move(dropped)](Result<uint64_t> outcome) mutable {
     Alteration& a = *alteration;
     const Result<uint64_t> applied =
         a.stream ? FindOut(engine_, std::move(outcome), StreamKey(*a.stream), a.stream->Encode())
@@ -273,6 +301,7 @@ void Store::CommitAlteration(std::shared_ptr<Alteration> alteration, bool held) 
     }
     if (held) a.next->gate = std::make_shared<Gate>();
     Publish(a.next);
+    GiveBack(std::move(dropped));
     if (held) a.current->gate->Retire();
     EndCatalogChange();
     if (a.next->descriptor.HasIndexWork() && a.next->gate != a.current->gate)
@@ -316,26 +345,29 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
         stream->Close(clock_.NowMicros());
         batch.puts.push_back(CatalogPut(StreamKey(*stream), stream->Encode()));
       }
-      engine_.Apply(std::move(batch), [this, table, stream = std::move(stream),
-                                       done = std::move(done)](Result<uint64_t> outcome) mutable {
-        const Result<uint64_t> applied =
-            stream ? FindOut(engine_, std::move(outcome), StreamKey(*stream), stream->Encode())
-                   : FindOut(engine_, std::move(outcome), TableKey(table->descriptor.name),
-                             std::nullopt);
-        if (applied.ok()) {
-          Unpublish(table->descriptor.name);
-          if (stream) PublishStream(std::move(*stream), *applied);
-          table->gate->Retire();
-        } else {
-          table->gate->Open();
-        }
-        EndCatalogChange();
-        if (applied.ok()) {
-          done(TablePtr(table));
-        } else {
-          done(applied.error());
-        }
-      });
+      std::vector<kv::Tablet> dropped = MarkDropped(&batch);
+      engine_.Apply(
+          std::move(batch), [this, table, stream = std::move(stream), dropped = std::move(dropped),
+                             done = std::move(done)](Result<uint64_t> outcome) mutable {
+            const Result<uint64_t> applied =
+                stream ? FindOut(engine_, std::move(outcome), StreamKey(*stream), stream->Encode())
+                       : FindOut(engine_, std::move(outcome), TableKey(table->descriptor.name),
+                                 std::nullopt);
+            if (applied.ok()) {
+              Unpublish(table->descriptor.name);
+              if (stream) PublishStream(std::move(*stream), *applied);
+              GiveBack(std::move(dropped));
+              table->gate->Retire();
+            } else {
+              table->gate->Open();
+            }
+            EndCatalogChange();
+            if (applied.ok()) {
+              done(TablePtr(table));
+            } else {
+              done(applied.error());
+            }
+          });
     });
   });
 }
@@ -424,5 +456,6 @@ Result<int64_t> Store::CollectionBytes(const Table& table, std::string_view item
 }
 
 bool Store::BuildsIndexes() const { return builder_->busy(); }
+std::map<std::string, std::string> Store::DamagedTables() const { return builder_->damaged(); }
 
 }  // namespace stator::table

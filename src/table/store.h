@@ -36,6 +36,7 @@
 #include "table/index_entries.h"
 #include "table/latch.h"
 #include "table/meters.h"
+#include "table/space_reclaimer.h"
 #include "table/token_ledger.h"
 
 namespace stator::table {
@@ -104,6 +105,10 @@ struct TokenUse {
 using WriteBody =
     UniqueFunction<Result<std::vector<Change>>(const std::vector<model::ItemView>& old_items)>;
 using WriteDone = UniqueFunction<void(Status)>;
+// Asked, under the latches, before the body runs: returns false if the body may run on this thread,
+// or true after it has seen to it that `run` is called once, on any thread.
+using WriteDetour =
+    std::function<bool(const std::vector<model::ItemView>& old_items, UniqueFunction<void()> run)>;
 
 // What the items of one partition key value and their entries in local indexes may take together;
 // in tables with local indexes.
@@ -169,6 +174,9 @@ class Store {
   // Removes the table, its items and its indexes; waits for running writes. `check` may refuse.
   // Answers with the last version.
   void Drop(std::string name, CheckDescriptor check, CatalogDone done);
+
+  // Gives back the disk of tablets that were dropped.
+  SpaceReclaimer& space() { return space_; }
 
   // --- Several processes ---
 
@@ -240,8 +248,9 @@ class Store {
   // dropped. kTransactionConflict (several targets) or kUnavailable if other processes were faster
   // again and again. kItemCollectionTooLarge if a collection would grow beyond its limit, as far as
   // the writes that are durable tell. The body may share `token` and use it as TokenUse says.
+  // `detour` is for bodies that may take long; null: the body runs where the write happens to be.
   void Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done,
-             std::shared_ptr<TokenUse> token = nullptr);
+             std::shared_ptr<TokenUse> token = nullptr, WriteDetour detour = nullptr);
 
   // Items and bytes of the table as of the last durable write.
   Result<TableCounts> Counts(const Table& table);
@@ -253,14 +262,19 @@ class Store {
   // Another limit than kMaxCollectionBytes. Before the first write.
   void LimitCollections(int64_t bytes) { max_collection_bytes_ = bytes; }
   int64_t max_collection_bytes() const { return max_collection_bytes_; }
-  // True while an index is being filled or removed.
+  // True while an index is being filled or removed. Work that waits because its table is damaged
+  // does not count.
   bool BuildsIndexes() const;
+  // The tables whose index work waits because they are damaged, by name: the error.
+  std::map<std::string, std::string> DamagedTables() const;
 
   kv::Engine& engine() { return engine_; }
   const Clock& clock() const { return clock_; }
   WorkerPool& workers() { return workers_; }
   LatchTable& latches() { return latches_; }
   TokenLedger& tokens() { return tokens_; }
+  // The clock of what lives for some minutes and goes to clients: tokens and shard iterators.
+  AgeClock& ages() { return tokens_.ages(); }
   DelayedTasks& tasks() { return tasks_; }
   History& history() { return history_; }
 
@@ -294,6 +308,10 @@ class Store {
   void LoadCatalog(CatalogSnapshot catalog);
   void Publish(std::shared_ptr<Table> table);
   void Unpublish(const std::string& name);
+  // Puts an entry for the tablets that the batch drops, if their space has to be given back, and
+  // returns them; once the batch is applied they go to GiveBack.
+  std::vector<kv::Tablet> MarkDropped(kv::Batch* batch) const;
+  void GiveBack(std::vector<kv::Tablet> dropped);
   // Runs `task` when no other catalog change is under way; it must call EndCatalogChange.
   void BeginCatalogChange(UniqueFunction<void()> task);
   void EndCatalogChange();
@@ -367,8 +385,9 @@ class Store {
   std::map<std::string, Leftover> leftovers_;  // "dropped/" entries that were seen
   WorkPredicate may_work_;
   kv::Bulletin::Listener listener_;
-  bool stopped_ = false;                   // of Stop alone
-  SeededRandom change_names_;              // of changes of the catalog
+  bool stopped_ = false;       // of Stop alone
+  SeededRandom change_names_;  // of changes of the catalog
+  SpaceReclaimer space_;
   std::unique_ptr<IndexBuilder> builder_;  // last: its thread uses the rest
 };
 

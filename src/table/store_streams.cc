@@ -118,15 +118,17 @@ void Store::RemoveStream(stream::StreamPtr stream, WriteDone done) {
     kv::Batch batch;
     batch.deletes.push_back({kCatalogTablet, StreamKey(*current)});
     batch.range_deletes.push_back({current->tablet(), "", ""});
-    engine_.Apply(std::move(batch),
-                  [this, current, done = std::move(done)](Result<uint64_t> applied) mutable {
-                    if (applied.ok()) {
-                      std::unique_lock lock(catalog_mutex_);
-                      streams_.erase({current->table_name, current->label});
-                    }
-                    EndCatalogChange();
-                    done(applied.ok() ? OkStatus() : Status(std::move(applied).error()));
-                  });
+    std::vector<kv::Tablet> dropped = MarkDropped(&batch);
+    engine_.Apply(std::move(batch), [this, current, dropped = std::move(dropped),
+                                     done = std::move(done)](Result<uint64_t> applied) mutable {
+      if (applied.ok()) {
+        std::unique_lock lock(catalog_mutex_);
+        streams_.erase({current->table_name, current->label});
+      }
+      if (applied.ok()) GiveBack(std::move(dropped));
+      EndCatalogChange();
+      done(applied.ok() ? OkStatus() : Status(std::move(applied).error()));
+    });
   });
 }
 

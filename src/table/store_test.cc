@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <map>
 #include <mutex>
 #include <set>
@@ -202,7 +203,7 @@ TEST(Catalog, DroppingTheNewestTableDoesNotFreeItsTablet) {
   EXPECT_GT((*second)->descriptor.tablet_id, first);
 }
 
-// Else somebody could be told that it is gone, and find it again after a crash.
+// Else a client could be told that it is gone, and find it again after a crash.
 TEST(Catalog, ATableIsThereUntilItIsSurelyGone) {
   World world({.delay_done = true});
   const TablePtr table = world.Create("aaa").value();
@@ -216,7 +217,7 @@ TEST(Catalog, ATableIsThereUntilItIsSurelyGone) {
         waiting.End();
       });
   EXPECT_EQ(world.store->Find("aaa"), table);
-  // Whoever still writes to it waits, and learns that it is gone.
+  // A write that is under way waits, and learns that it is gone.
   waiting.Begin();
   world.store->Write({{table, KeyOf("k")}}, AddTo("k", 1), [&](Status status) {
     EXPECT_EQ(status.error().code(), ErrorCode::kResourceNotFound);
@@ -227,7 +228,7 @@ TEST(Catalog, ATableIsThereUntilItIsSurelyGone) {
   EXPECT_EQ(world.store->Find("aaa"), nullptr);
 }
 
-// What memory knows is what the store holds, whatever was said of the outcome.
+// Memory and store agree, whatever was said of the outcome.
 TEST(Catalog, AnUnknownOutcomeIsReadFromTheStore) {
   for (const bool applied : {true, false}) {
     World world;
@@ -428,6 +429,50 @@ TEST(Write, ADamagedOldImageIsCorruptionNotAbsence) {
   EXPECT_EQ(refused.error().code(), ErrorCode::kCorruption);
   EXPECT_EQ(world.store->latches().size(), 0u);
   EXPECT_TRUE(world.Put(table, "a", 1).ok());
+}
+
+TEST(Write, ADetourTakesTheBodyToAnotherThread) {
+  World world;
+  const TablePtr table = world.Create("aaa").value();
+  ASSERT_TRUE(world.Put(table, "a", 1).ok());
+  std::thread::id body_thread;
+  std::thread other;
+  const auto write = [&](bool detours) {
+    std::promise<Status> done;
+    world.store->Write(
+        {{table, KeyOf("a")}},
+        [&](const std::vector<ItemView>& old_items) -> Result<std::vector<Change>> {
+          EXPECT_TRUE(old_items[0].exists());
+          body_thread = std::this_thread::get_id();
+          return std::vector<Change>(1);
+        },
+        [&](Status status) { done.set_value(std::move(status)); }, nullptr,
+        [&](const std::vector<ItemView>& old_items, UniqueFunction<void()> run) {
+          EXPECT_TRUE(old_items[0].exists());
+          if (detours) other = std::thread([run = std::move(run)]() mutable { run(); });
+          return detours;
+        });
+    EXPECT_TRUE(done.get_future().get().ok());
+  };
+  write(false);
+  EXPECT_EQ(body_thread, std::this_thread::get_id());
+  write(true);
+  EXPECT_EQ(body_thread, other.get_id());
+  other.join();
+  EXPECT_EQ(world.store->latches().size(), 0u);
+}
+
+TEST(Write, ABodyThatRunsOutOfMemoryChangesNothing) {
+  World world;
+  const TablePtr table = world.Create("aaa").value();
+  ASSERT_TRUE(world.Put(table, "a", 1).ok());
+  const Status failed = world.Write(
+      {{table, KeyOf("a")}},
+      [](const std::vector<ItemView>&) -> Result<std::vector<Change>> { throw std::bad_alloc(); });
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().code(), ErrorCode::kInternal);
+  EXPECT_EQ(world.Read(table, "a"), 1);
+  EXPECT_EQ(world.store->latches().size(), 0u);
 }
 
 TEST(Write, AFullPoolIsNoReasonToFail) {

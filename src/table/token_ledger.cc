@@ -21,6 +21,12 @@ std::string KeyOf(int64_t period, std::string_view token) {
   return key;
 }
 
+int64_t TimeOf(std::string_view entry) {
+  uint64_t time = 0;
+  for (size_t i = kTimeBytes; i-- > 0;) time = (time << 8) | static_cast<uint8_t>(entry[i]);
+  return static_cast<int64_t>(time);
+}
+
 }  // namespace
 
 std::string DigestOf(std::string_view bytes) {
@@ -29,8 +35,24 @@ std::string DigestOf(std::string_view bytes) {
   return std::string(reinterpret_cast<const char*>(canonical.digest), sizeof canonical.digest);
 }
 
+// The last key is of the latest period; any entry of a period leads into it.
+Status TokenLedger::GoOn() {
+  Status read;
+  TRY(engine_.Scan({kLedgerTablet, "", "", true}, kv::Tier::kAny,
+                   [&](std::string_view, std::string_view value) {
+                     const Result<std::string_view> entry = DecodeItemValue(value);
+                     if (!entry.ok()) {
+                       read = entry.error();
+                     } else if (entry->size() >= kTimeBytes) {
+                       ages_.AtLeast(TimeOf(*entry));
+                     }
+                     return false;
+                   }));
+  return read;
+}
+
 Result<std::optional<std::string>> TokenLedger::Find(std::string_view token, kv::Tier tier) {
-  const int64_t period = clock_.NowMicros() / kTokenLifeMicros;
+  const int64_t period = ages_.NowMicros() / kTokenLifeMicros;
   for (const int64_t candidate : {period, period - 1}) {
     std::string value;
     ASSIGN_OR_RETURN(const bool found,
@@ -46,7 +68,7 @@ Result<std::optional<std::string>> TokenLedger::Find(std::string_view token, kv:
 
 Result<std::optional<std::string>> TokenLedger::FindGuarded(std::string_view token, bool guess,
                                                             std::vector<kv::Guard>* guards) {
-  const int64_t period = clock_.NowMicros() / kTokenLifeMicros;
+  const int64_t period = ages_.NowMicros() / kTokenLifeMicros;
   const std::array<std::string, 3> keys = {KeyOf(period, token), KeyOf(period - 1, token),
                                            KeyOf(period + 1, token)};
   std::vector<std::optional<std::string>> values(keys.size());
@@ -68,14 +90,12 @@ Result<std::optional<std::string>> TokenLedger::FindGuarded(std::string_view tok
 }
 
 std::optional<std::string_view> TokenLedger::RecordOf(std::string_view entry) const {
-  uint64_t time = 0;
-  for (size_t i = kTimeBytes; i-- > 0;) time = (time << 8) | static_cast<uint8_t>(entry[i]);
-  if (clock_.NowMicros() - static_cast<int64_t>(time) >= kTokenLifeMicros) return std::nullopt;
+  if (ages_.NowMicros() - TimeOf(entry) >= kTokenLifeMicros) return std::nullopt;
   return entry.substr(kTimeBytes);
 }
 
 std::string TokenLedger::Record(std::string_view token, std::string_view record, kv::Batch* batch) {
-  const int64_t now = clock_.NowMicros();
+  const int64_t now = ages_.NowMicros();
   const int64_t period = now / kTokenLifeMicros;
   std::string entry;
   entry.reserve(kTimeBytes + record.size());

@@ -10,6 +10,9 @@
 // find it. The first entry of a period takes all older periods away with one range delete, so that
 // nothing ever walks over what has expired. Where several processes write the ledger, an entry may
 // stand in the next period too, by another's clock, and one more period is kept.
+//
+// Times are those of an AgeClock, so that no step of the machine's date makes an entry expire early
+// or hides it. It goes on from the latest entry that an earlier process left.
 #pragma once
 
 #include <atomic>
@@ -20,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.h"
+#include "base/age_clock.h"
 #include "base/result.h"
 #include "kv/engine.h"
 
@@ -37,7 +40,13 @@ std::string DigestOf(std::string_view bytes);
 class TokenLedger {
  public:
   TokenLedger(kv::Engine& engine, const Clock& clock)
-      : engine_(engine), clock_(clock), shared_(!engine.capabilities().exclusive) {}
+      : engine_(engine), ages_(clock), shared_(!engine.capabilities().exclusive) {}
+
+  // Goes on from the entries that earlier processes left. Before the first request. An error: they
+  // could not be read. Blocks.
+  Status GoOn();
+  // The clock of the ledger.
+  AgeClock& ages() { return ages_; }
 
   // The entry of `token`, or nullopt, also if it has expired. kWouldBlock with Tier::kMemory,
   // kCorruption, kUnavailable.
@@ -54,7 +63,7 @@ class TokenLedger {
 
  private:
   kv::Engine& engine_;
-  const Clock& clock_;
+  AgeClock ages_;
   const bool shared_;
   std::atomic<int64_t> last_period_{
       std::numeric_limits<int64_t>::min()};  // the latest one that was begun

@@ -18,9 +18,24 @@ namespace {
 
 using expr::notation::Item;
 
+// A machine's clock: the date can be set while time passes.
+class SettableClock final : public Clock {
+ public:
+  int64_t NowMicros() const override { return date; }
+  int64_t TicksMicros() const override { return ticks; }
+  void Pass(int64_t micros) {
+    date += micros;
+    ticks += micros;
+  }
+  std::atomic<int64_t> date = 1'700'000'000'000'000;
+  std::atomic<int64_t> ticks = 0;
+};
+
 struct World {
-  explicit World(kv::FaultOptions options = {})
-      : engine(std::make_unique<kv::MemoryEngine>(), options), workers(1, 100) {
+  explicit World(kv::FaultOptions options = {}, const Clock* machine = nullptr)
+      : time(machine != nullptr ? *machine : clock),
+        engine(std::make_unique<kv::MemoryEngine>(), options),
+        workers(1, 100) {
     Reopen();
     TableDescriptor descriptor;
     descriptor.name = "t";
@@ -34,7 +49,7 @@ struct World {
     created.get_future().wait();
   }
   ~World() { workers.Stop(); }
-  void Reopen() { store = Store::Open(engine, clock, workers).value(); }
+  void Reopen() { store = Store::Open(engine, time, workers).value(); }
 
   // Puts {pk: 'a', n: n} under the token; the future says which record was found ("" for none) or
   // "! error".
@@ -68,8 +83,9 @@ struct World {
     return entries;
   }
 
-  kv::FaultEngine engine;
   ManualClock clock;
+  const Clock& time;
+  kv::FaultEngine engine;
   WorkerPool workers;
   std::unique_ptr<Store> store;
   std::atomic<int> writes{0};
@@ -141,6 +157,43 @@ TEST(TokenLedger, ARefusedWriteLeavesNoRecord) {
   EXPECT_EQ(second.get().substr(0, 1), "!");
   EXPECT_EQ(world.PutOnce("token", 3).get(), "");
   EXPECT_EQ(world.PutOnce("token", 4).get(), "record 3");
+}
+
+// NTP or an operator sets the date while the server runs, or while it is down.
+TEST(TokenLedger, StepsOfTheDateChangeNoLife) {
+  constexpr int64_t kHour = 60 * kMinute;
+  for (const int64_t step :
+       {-24 * kHour, -kHour, -11 * kMinute, -kMinute, kMinute, 11 * kMinute, kHour, 24 * kHour}) {
+    SCOPED_TRACE(step / kMinute);
+    SettableClock machine;
+    World world({}, &machine);
+    EXPECT_EQ(world.PutOnce("token", 1).get(), "");
+    machine.date += step;
+    EXPECT_EQ(world.PutOnce("token", 2).get(), "record 1");
+    EXPECT_EQ(world.PutOnce("other", 3).get(), "");
+    machine.Pass(9 * kMinute);
+    EXPECT_EQ(world.PutOnce("token", 4).get(), "record 1");
+    machine.date -= step;
+    EXPECT_EQ(world.PutOnce("other", 5).get(), "record 3");
+    machine.Pass(kMinute);
+    EXPECT_EQ(world.PutOnce("token", 6).get(), "") << "ten minutes are over";
+  }
+}
+
+TEST(TokenLedger, DateSetBackWhileTheServerIsDownHidesNoRecord) {
+  for (const int64_t minutes : {1, 11, 60, 1440}) {
+    SettableClock machine;
+    World world({}, &machine);
+    EXPECT_EQ(world.PutOnce("token", 1).get(), "");
+    machine.date -= minutes * kMinute;
+    world.Reopen();
+    EXPECT_EQ(world.PutOnce("token", 2).get(), "record 1") << minutes;
+    machine.Pass(kMinute);
+    EXPECT_EQ(world.PutOnce("next", 3).get(), "");
+    world.Reopen();
+    EXPECT_EQ(world.PutOnce("token", 4).get(), "record 1") << minutes;
+    EXPECT_EQ(world.PutOnce("next", 5).get(), "record 3") << minutes;
+  }
 }
 
 }  // namespace

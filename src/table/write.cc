@@ -16,6 +16,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/out_of_memory.h"
 #include "kv/remembered.h"
 #include "table/item_value.h"
 #include "table/store.h"
@@ -46,16 +47,18 @@ constexpr int kMostDoublings = 6;
 class WriteOperation {
  public:
   WriteOperation(Store& store, std::vector<WriteTarget> targets, WriteBody body, WriteDone done,
-                 std::shared_ptr<TokenUse> token)
+                 std::shared_ptr<TokenUse> token, WriteDetour detour)
       : store_(store),
         shared_(store.shared()),
         targets_(std::move(targets)),
         body_(std::move(body)),
         done_(std::move(done)),
+        detour_(std::move(detour)),
         token_(std::move(token)) {}
 
   // Owns itself from here on.
   void Start() {
+    const MustNotFail region("the latches of a write are taken");
     if (shared_) {
       started_ = store_.clock().TicksMicros();
       Prepare();
@@ -170,7 +173,13 @@ class WriteOperation {
   }
 
   void ReadAndRun(kv::Tier tier) {
-    Status read = shared_ ? ReadGuarded(tier) : Read(tier);
+    const MustNotFail region("a write reads its items");
+    Status read;
+    const bool had_memory = RunOrOutOfMemory("a read before a write", [&] {
+      const MayFail allowed;
+      read = shared_ ? ReadGuarded(tier) : Read(tier);
+    });
+    if (!had_memory) read = OutOfMemory();
     if (read.ok()) {
       Run();
     } else if (tier == kv::Tier::kGuarded && kv::IsNotRemembered(read.error())) {
@@ -186,7 +195,7 @@ class WriteOperation {
     }
   }
 
-  // Where others write: what is there now, from wherever it is.
+  // For stores that others write to: reads the present image, from wherever it is.
   void ReadAnew() {
     if (!CanReadLater()) return ReadOnWorker();
     if (GivesUp()) return;
@@ -300,7 +309,7 @@ class WriteOperation {
     }
     for (size_t i = 0; i < targets_.size(); ++i) {
       if (!targets_[i].table->descriptor.HasLocalIndexes()) continue;
-      // Nobody minds if a limit of 10 GB is not exact.
+      // A limit of 10 GB need not be exact.
       Result<int64_t> bytes =
           store_.CollectionBytes(*targets_[i].table, targets_[i].key, kv::Tier::kGuarded);
       if (!bytes.ok() && kv::IsNotRemembered(bytes.error()) && tier == kv::Tier::kAny)
@@ -400,31 +409,58 @@ class WriteOperation {
     return OkStatus();
   }
 
-  void Run() {
+  std::vector<model::ItemView> OldItems() const {
     std::vector<model::ItemView> old_items;
     old_items.reserve(images_.size());
+    for (const OldImage& image : images_) old_items.push_back(image.view());
+    return old_items;
+  }
+
+  void Run() {
+    if (detour_) {
+      // A copy: once `run` is handed on, this object may be gone.
+      const WriteDetour detour = detour_;
+      if (detour(OldItems(), [this] { RunBody(); })) return;
+    }
+    RunBody();
+  }
+
+  void RunBody() {
+    const MustNotFail region("a write is handed to the engine");
+    const std::vector<model::ItemView> old_items = OldItems();
     kv::Batch batch;
     for (const OldImage& image : images_) {
-      old_items.push_back(image.view());
       if (image.pending != nullptr) batch.after.push_back(image.pending->fate);
     }
     if (earlier_token_ != nullptr) batch.after.push_back(earlier_token_->fate);
     if (token_ != nullptr) token_->record.reset();
-    Result<std::vector<Change>> changes = body_(old_items);
-    if (!changes.ok()) {
-      error_ = std::move(changes).error();
-    } else if (Result<WriteEffects> effects =
-                   FillBatch(store_, targets_, images_, *changes, fate_, &batch);
-               effects.ok()) {
-      effects_ = std::move(*effects);
+    Status filled;
+    const bool had_memory = RunOrOutOfMemory("evaluation", [&] {
+      const MayFail allowed;
+      Result<std::vector<Change>> changes = body_(old_items);
+      if (!changes.ok()) {
+        error_ = std::move(changes).error();
+        return;
+      }
+      Result<WriteEffects> effects = FillBatch(store_, targets_, images_, *changes, fate_, &batch);
+      if (effects.ok()) {
+        effects_ = std::move(*effects);
+      } else {
+        filled = std::move(effects).error();
+      }
+    });
+    if (!had_memory) filled = OutOfMemory();
+    if (error_) {
+      // The body's.
+    } else if (filled.ok()) {
       for (const auto& [i, image] : effects_.images)
         store_.latches().SetPending(latch_keys_[i], image);
       if (token_ != nullptr && token_->record) RecordToken(&batch);
     } else {
       // An index that was being built is gone.
-      if (shared_ && effects.error().code() == ErrorCode::kFenced)
-        return GoOnWithout(std::move(effects).error());
-      error_ = std::move(effects).error();
+      if (shared_ && filled.error().code() == ErrorCode::kFenced)
+        return GoOnWithout(std::move(filled).error());
+      error_ = std::move(filled).error();
       std::vector<kv::FatePtr> saw = std::move(batch.after);
       batch = kv::Batch();
       batch.after = std::move(saw);
@@ -658,13 +694,19 @@ class WriteOperation {
     return OkStatus();
   }
 
+  static Error OutOfMemory() { return InternalError("Out of memory while handling a write"); }
+
   void Finish(Status status) {
     for (size_t i = 0; i < entered_; ++i) {
       if (EarlierOfTable(i) == nullptr) targets_[i].table->gate->Leave();
     }
-    WriteDone done = std::move(done_);
-    delete this;
-    done(std::move(status));
+    // The callback is destroyed by unwinding if it runs out of memory.
+    RunOrOutOfMemory("the answer to a write", [&] {
+      const MayFail allowed;
+      WriteDone done = std::move(done_);
+      delete this;
+      done(std::move(status));
+    });
   }
 
   Store& store_;
@@ -672,6 +714,7 @@ class WriteOperation {
   std::vector<WriteTarget> targets_;
   WriteBody body_;
   WriteDone done_;
+  const WriteDetour detour_;
   const std::shared_ptr<TokenUse> token_;  // null without
   std::string token_latch_;
   bool token_latched_ = false;
@@ -717,9 +760,9 @@ void Change::DeriveEntries(const Table& table, model::ItemView old_item) {
 }
 
 void Store::Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done,
-                  std::shared_ptr<TokenUse> token) {
-  (new WriteOperation(*this, std::move(targets), std::move(body), std::move(done),
-                      std::move(token)))
+                  std::shared_ptr<TokenUse> token, WriteDetour detour) {
+  (new WriteOperation(*this, std::move(targets), std::move(body), std::move(done), std::move(token),
+                      std::move(detour)))
       ->Start();
 }
 

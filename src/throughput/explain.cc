@@ -2,8 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "throughput/key_text.h"
+#include "throughput/partitions.h"
 #include "throughput/resource.h"
+#include "throughput/suffixes.h"
 #include "throughput/units.h"
 
 namespace stator::throughput {
@@ -11,167 +15,334 @@ namespace {
 
 // A collection is called hot when it has this part of its partition's heat.
 constexpr double kHotShare = 0.5;
+// It is all of it from this part on.
+constexpr double kAllShare = 0.995;
+// An index with no more keys than this, one of them hot, has a poor key. [A]
+constexpr size_t kFewKeys = 10;
+// Partitions beyond need are told from this factor on. [A]
+constexpr double kLeftOver = 2;
+// The load of three hours of Amazon's example.
+constexpr double kSlowLoadSeconds = 3 * 3600;
+constexpr int kMostDoublings = 12;
 
 std::string UnitName(Access access) { return access == Access::kRead ? "read" : "write"; }
 
+bool IsHot(const Explanation& e) {
+  return e.hottest_share >= kHotShare && !e.hottest.empty() && !e.hottest[0].partition.empty();
+}
+
+std::string CauseOf(const Explanation& e, Access access, Limit limit) {
+  const std::string where =
+      e.index ? fmt::format("Index {}", e.resource) : fmt::format("Table {}", e.resource);
+  const std::string demand = UnitsText(std::round(e.demand));
+  const std::string most = UnitsText(e.granted < 0.999 * e.limit ? e.granted : e.limit);
+  const std::string rate = access == Access::kRead ? "reads/s" : "writes/s";
+  switch (limit) {
+    case Limit::kKeyRange: {
+      std::string what = fmt::format("hot partition, {}", RangeText(e.range));
+      if (IsHot(e)) {
+        what = e.hottest_share >= kAllShare
+                   ? fmt::format("hot key \"{}\"", e.hottest[0].partition)
+                   : fmt::format("hot key \"{}\" ({:.0f}%)", e.hottest[0].partition,
+                                 100 * e.hottest_share);
+      }
+      if (e.index) {
+        what = fmt::format("{}: {}", where, what);
+      } else {
+        what[0] = 'H';
+      }
+      return fmt::format("{}: {} of {} {}, on 1 of {} partition{}", what, demand, most, rate,
+                         e.partitions, e.partitions == 1 ? "" : "s");
+    }
+    case Limit::kProvisioned:
+      return fmt::format("{}: {} of {} provisioned {}", where, demand, most, rate);
+    case Limit::kMaxOnDemand:
+      return fmt::format("{}: {} of {} {} that OnDemandThroughput allows", where, demand, most,
+                         rate);
+    case Limit::kAccount:
+      return fmt::format("{}: {} of {} {}, its quota", where, demand, most, rate);
+  }
+  return where;
+}
+
+// "2026-01-01.7".
+bool IsDateWithSuffix(std::string_view key) {
+  const size_t dot = key.rfind('.');
+  return dot != std::string_view::npos && dot + 1 < key.size() &&
+         key.find_first_not_of("0123456789", dot + 1) == std::string_view::npos &&
+         LooksLikeDate(key.substr(0, dot));
+}
+
+// Whether the hot key is one of several that had nearly all of the writes in turn: it has little of
+// the units of the resource's life, and few others have as much. `leading_seconds`: for how long
+// one partition has had nearly all of them.
+bool HotInTurn(const Explanation& e, const HeavyHitters& life, int leading_seconds) {
+  constexpr int kSeconds = 60;
+  constexpr size_t kKeys = 4;
+  constexpr double kLittle = 0.25;  // at most that for the hot key
+  constexpr double kFew = 0.15;     // at least that for the heaviest four
+  const std::vector<HeavyKey> top = life.Top(kKeys);
+  if (leading_seconds < kSeconds || top.size() < kKeys) return false;
+  double most = 0, its = 0;
+  for (const HeavyKey& key : top) {
+    most += key.weight - key.overestimate;
+    if (key.hash == e.hottest[0].hash) its = key.weight;
+  }
+  return its < kLittle * life.total() && most >= kFew * life.total();
+}
+
 }  // namespace
 
-Explanation Resource::Explain(int64_t now_micros, const Verdict& refusal) const {
+Explanation Resource::Describe(Access access, Limit limit, uint64_t partition) const {
   Explanation e;
   e.resource = name();
   e.index = is_index();
-  e.reason = ReasonCode(is_index(), refusal.access, refusal.limit);
-  e.exception = ThrottleException(billing(), refusal.limit);
-  e.partition = refusal.partition;
-  const size_t a = static_cast<size_t>(refusal.access);
-  {
-    const MutexLock lock(mutex_);
-    const Layout& layout = layout_.Current();
-    const double since =
-        std::max(0.0, static_cast<double>(now_micros - window_start_micros_) / 1e6);
-    // Units asked for per second: since the window began or in the last one. While the window is
-    // shorter than a second, what it has seen until now is the least that this second asks for.
-    const auto demand_of = [&](const Partition& p) {
-      int64_t asked = p.side[a].consumed.load(std::memory_order_relaxed) - p.consumed_at_window[a] -
-                      p.refused_at_window[a];
-      for (const auto& counter : p.refused[a]) asked += counter.load(std::memory_order_relaxed);
-      const double current = HalvesToUnits(asked) / std::max(since, 1.0);
-      return std::max(current, p.last_rate[a] + p.last_refused[a]);
-    };
-    for (size_t i = 0; i < layout.size(); ++i) {
-      Partition& p = layout.At(i);
-      const bool mine = p.id == refusal.partition;
-      if (mine || refusal.limit != Limit::kKeyRange) e.demand += demand_of(p);
-      if (!mine) continue;
-      e.range = layout.RangeOf(i);
-      e.obstacle = p.obstacle;
-      if (definition_.billing == Billing::kProvisioned)
-        e.partition_share = definition_.provisioned.Of(refusal.access) * p.weight;
-      const ObservationLock look(p);
-      HeavyHitters seen = p.seen.last_collections;
-      seen.Merge(p.seen.collections);
-      // What a split would find, if it has not been tried yet.
-      const std::vector<HeavyKey> items = p.seen.items.Top(1);
-      if (e.obstacle == SplitObstacle::kNone && !items.empty() &&
-          items[0].weight - items[0].overestimate >
-              (1 - settings_.heat_min_side) * p.seen.items.total()) {
-        e.obstacle = SplitObstacle::kSingleKey;
-      }
-      e.hottest = Readable(seen.Top(10));
-      if (!e.hottest.empty() && seen.total() > 0)
-        e.hottest_share = std::min(1.0, e.hottest[0].weight / seen.total());
+  e.reason = ReasonCode(is_index(), access, limit);
+  e.exception = ThrottleException(billing(), limit);
+  e.partition = partition;
+  const size_t a = static_cast<size_t>(access);
+  const Layout& layout = layout_.Current();
+  e.partitions = layout.size();
+  double part = shared() ? definition_.grant->Whole(definition_.tablet)[a] : 1;
+  const Partition* mine = nullptr;
+  for (size_t i = 0; i < layout.size(); ++i) {
+    Partition& p = layout.At(i);
+    if (p.id != partition) continue;
+    mine = &p;
+    e.range = layout.RangeOf(i);
+    e.obstacle = p.obstacle;
+    if (definition_.billing == Billing::kProvisioned)
+      e.partition_share = definition_.provisioned.Of(access) * p.weight;
+    const ObservationLock look(p);
+    HeavyHitters seen = p.seen.last_collections;
+    seen.Merge(p.seen.collections);
+    // What a split would find, if it has not been tried yet.
+    const std::vector<HeavyKey> items = p.seen.items.Top(1);
+    if (e.obstacle == SplitObstacle::kNone && !items.empty() &&
+        items[0].weight - items[0].overestimate >
+            (1 - settings_.heat_min_side) * p.seen.items.total()) {
+      e.obstacle = SplitObstacle::kSingleKey;
     }
-    const double most = refusal.access == Access::kRead ? settings_.partition_read_units
-                                                        : settings_.partition_write_units;
-    double part = shared() ? definition_.grant->Whole(definition_.tablet)[a] : 1;
-    switch (refusal.limit) {
-      case Limit::kProvisioned:
-        e.limit = definition_.billing == Billing::kProvisioned
-                      ? definition_.provisioned.Of(refusal.access)
-                      : capacity_[a].rate();
-        break;
-      case Limit::kMaxOnDemand:
-        e.limit = (refusal.access == Access::kRead ? definition_.max_read : definition_.max_write)
-                      .value_or(capacity_[a].rate());
-        break;
-      case Limit::kAccount:
-        e.limit = refusal.access == Access::kRead ? settings_.table_quota_read_units
-                                                  : settings_.table_quota_write_units;
-        break;
-      case Limit::kKeyRange:
-        e.limit =
-            definition_.billing == Billing::kProvisioned && settings_.adaptive != Adaptive::kInstant
-                ? std::min(most, e.partition_share)
-                : most;
-        if (shared()) part = definition_.grant->Least(definition_.tablet, e.range)[a];
-        break;
-    }
-    e.granted = e.limit * part;
+    e.hottest = Readable(seen.Top(10));
+    if (!e.hottest.empty() && seen.total() > 0)
+      e.hottest_share = std::min(1.0, e.hottest[0].weight / seen.total());
+    if (shared() && limit == Limit::kKeyRange)
+      part = definition_.grant->Least(definition_.tablet, e.range)[a];
   }
-  e.advice = Advice(e, refusal);
+  e.limit = LimitOf(access, limit, mine);
+  e.granted = e.limit * part;
   return e;
 }
 
-std::vector<std::string> Resource::Advice(const Explanation& e, const Verdict& refusal) const {
-  std::vector<std::string> advice;
-  const bool write = refusal.access == Access::kWrite;
-  const std::string units = UnitName(refusal.access);
-  const std::string what = is_index() ? "index" : "table";
-  if (is_index() && write) {
-    advice.push_back(
-        fmt::format("Writes of the table wait for its index {}: the index needs as many write "
-                    "units as its entries take.",
-                    e.resource));
+SpreadPlan Resource::PlanSpreadLocked(std::string_view key, Access access,
+                                      double units_per_second) const {
+  const bool provisioned = definition_.billing == Billing::kProvisioned;
+  const double most =
+      access == Access::kRead ? settings_.partition_read_units : settings_.partition_write_units;
+  const Access other = access == Access::kRead ? Access::kWrite : Access::kRead;
+  const double other_most =
+      access == Access::kRead ? settings_.partition_write_units : settings_.partition_read_units;
+  const double had = definition_.provisioned.Of(access);
+  double capacity = had;
+  if (provisioned && capacity < units_per_second)
+    capacity = std::ceil(units_per_second / kSuffixFill);
+  std::vector<PlannedPartition> partitions;
+  std::vector<double> weights;
+  const Layout& layout = layout_.Current();
+  for (size_t i = 0; i < layout.size(); ++i) {
+    const KeyRange range = layout.RangeOf(i);
+    if (!range.from.sort.empty()) continue;  // inside a collection: a suffix makes others
+    partitions.push_back({range.from.hash, most});
+    weights.push_back(layout.At(i).weight);
   }
-  switch (refusal.limit) {
+  SpreadPlan plan;
+  bool more = false;
+  for (int doubled = 0;; ++doubled) {
+    const double heaviest = *std::max_element(weights.begin(), weights.end());
+    const double others =
+        provisioned ? definition_.provisioned.Of(other) * heaviest / other_most : 0;
+    const bool splits =
+        provisioned && capacity != had && capacity * heaviest / most + others > 1 + 1e-9;
+    if (!splits) {
+      for (size_t i = 0; i < partitions.size(); ++i) {
+        partitions[i].limit = provisioned && settings_.adaptive != Adaptive::kInstant
+                                  ? std::min(most, std::max(capacity * weights[i], 1e-3))
+                                  : most;
+      }
+      const SuffixPlan found = PlanSuffixes(key, units_per_second, partitions);
+      plan.values = found.values;
+      plan.partitions = static_cast<int64_t>(partitions.size());
+    }
+    if (plan.values > 0 || doubled == kMostDoublings ||
+        2 * static_cast<int64_t>(partitions.size()) > settings_.most_partitions) {
+      break;
+    }
+    // The least capacity that doubles the partitions.
+    if (!splits && provisioned)
+      capacity = std::max(capacity, std::floor((1 - others) * most / heaviest) + 1);
+    more = true;
+    partitions = Doubled(partitions, most);
+    std::vector<double> halves;
+    for (const double weight : weights) halves.insert(halves.end(), 2, weight / 2);
+    weights = std::move(halves);
+  }
+  if (!provisioned && more) capacity = static_cast<double>(partitions.size()) * most;
+  if (more || (provisioned && capacity != had)) plan.capacity = capacity;
+  return plan;
+}
+
+void Resource::Advise(Access access, Limit limit, Explanation* e) const {
+  const bool write = access == Access::kWrite;
+  const size_t a = static_cast<size_t>(access);
+  const std::string units = UnitName(access);
+  const std::string what = is_index() ? "index" : "table";
+  const double most = write ? settings_.partition_write_units : settings_.partition_read_units;
+  std::vector<std::string>& advice = e->advice;
+  advice.clear();
+  e->cause = CauseOf(*e, access, limit);
+  const auto say = [&](std::string_view lesson, std::string sentence) {
+    if (e->lesson.empty()) e->lesson = lesson;
+    advice.push_back(std::move(sentence));
+  };
+  switch (limit) {
     case Limit::kProvisioned:
-      advice.push_back(
-          fmt::format("Raise the {} capacity of the {} to {:.0f} units or more (it has {:.0f}), "
-                      "let auto scaling do it, "
-                      "or switch to on-demand.",
-                      units, what, std::max(e.demand, e.limit + 1), e.limit));
+      say("auto-scaling",
+          fmt::format(
+              "Raise the {} capacity of the {} to {} units or more, let auto scaling do it, "
+              "or switch to on-demand.",
+              units, what, UnitsText(std::ceil(std::max(e->demand, e->limit + 1)))));
       break;
     case Limit::kMaxOnDemand:
-      advice.push_back(
-          fmt::format("OnDemandThroughput allows {:.0f} {} units per second and at least {:.0f} "
-                      "are asked for: raise or remove it.",
-                      e.limit, units, std::max(e.demand, e.limit + 1)));
+      say("", fmt::format("Raise OnDemandThroughput to {} {} units per second or more, or remove "
+                          "it.",
+                          UnitsText(std::ceil(std::max(e->demand, e->limit + 1))), units));
       break;
     case Limit::kAccount:
-      advice.push_back(
-          fmt::format("The quota of the {} is {:.0f} {} units per second: ask for a higher one, or "
-                      "spread the data over "
-                      "several tables.",
-                      what, e.limit, units));
+      say("", fmt::format("Ask for a higher quota, or spread the data over several {}s.", what));
       break;
     case Limit::kKeyRange: {
-      const double most = write ? settings_.partition_write_units : settings_.partition_read_units;
-      const bool hot = e.hottest_share >= kHotShare && !e.hottest.empty();
-      if (e.limit < most) {
-        advice.push_back(
-            fmt::format("The partition has {:.0f} of the table's {} units as its share: spread the "
-                        "load over more partition keys{}.",
-                        e.limit, units,
-                        settings_.adaptive == Adaptive::kOff
-                            ? ""
-                            : ", or let adaptive capacity lend it what others leave"));
+      const bool hot = IsHot(*e);
+      const bool shares = e->limit < most;
+      const bool one_item = e->obstacle == SplitObstacle::kSingleKey;
+      const std::string key = hot ? e->hottest[0].partition : "";
+      const double its = e->demand * (e->hottest_share >= kAllShare ? 1 : e->hottest_share);
+      // Partitions that an earlier, higher capacity has left.
+      const int64_t needed = std::max(
+          InitialPartitionsProvisioned(
+              settings_, static_cast<int64_t>(std::ceil(definition_.provisioned.read)),
+              static_cast<int64_t>(std::ceil(definition_.provisioned.write))),
+          PartitionsForBytes(StoredBytes(), static_cast<int64_t>(settings_.partition_bytes)));
+      const bool left_over =
+          shares && static_cast<double>(e->partitions) >= kLeftOver * static_cast<double>(needed) &&
+          peak_provisioned_.Of(access) > definition_.provisioned.Of(access);
+      if (left_over) {
+        std::string text = fmt::format(
+            "The {} was given {} {} units once and keeps the {} partitions of then: {} units are "
+            "{} "
+            "for each, and alone would need {}.",
+            what, UnitsText(peak_provisioned_.Of(access)), units, e->partitions,
+            UnitsText(definition_.provisioned.Of(access)), UnitsText(std::floor(e->limit)),
+            needed == 1 ? "1 partition" : fmt::format("{} partitions", needed));
+        const double loaded = HalvesToUnits(ConsumedHalves()[1]);
+        const int64_t slowly = InitialPartitionsProvisioned(
+            settings_, 1, static_cast<int64_t>(std::ceil(loaded / kSlowLoadSeconds)));
+        if (write && slowly < static_cast<int64_t>(e->partitions)) {
+          text += fmt::format(" Loaded in 3 hours it has {}.",
+                              slowly == 1 ? "1" : std::to_string(slowly));
+        }
+        text += " Copy it into a new table of the right size, or let adaptive capacity lend.";
+        say("bulk-load", std::move(text));
       }
-      if (hot && (write || e.obstacle == SplitObstacle::kSingleKey ||
-                  e.obstacle == SplitObstacle::kMovingKey)) {
-        const double heat = e.demand * e.hottest_share;
-        const EvenLoad even = ValuesForEvenLoad(heat, most, partition_count());
-        advice.push_back(fmt::format(
-            "{:.0f}% of the partition's heat is the partition key \"{}\": spread it over at least "
-            "{} values with a random or computed suffix{}.",
-            100 * e.hottest_share, e.hottest[0].partition,
-            std::max<int64_t>(2, ShardsNeeded(heat, refusal.access, settings_)),
-            even.partitions < 2 ? ""
-                                : fmt::format(", better {}, which load {} partitions evenly",
-                                              even.values, even.partitions)));
+      if (write && !LooksLikeDate(key) &&
+          (leaders_[a].Moves() ||
+           (hot && HotInTurn(*e, Lifetime(lifetime_collections_, &KeyObservation::collections),
+                             leaders_[a].seconds)))) {
+        say("upload-by-user",
+            fmt::format("The writes go to one key after the other{}: write in another order, one "
+                        "item of each key in turn, and all {} partitions work at once.",
+                        hot ? fmt::format(" (\"{}\" now)", key) : "", e->partitions));
+        break;
       }
       if (hot && !write) {
-        advice.push_back(
-            "Cache the hot items, or read them eventually consistent: that costs half.");
+        say("", "Cache what is hot, or read it eventually consistent: that costs half.");
+      }
+      const std::vector<HeavyKey> all_keys =
+          is_index()
+              ? Lifetime(lifetime_collections_, &KeyObservation::collections).Top(kFewKeys + 1)
+              : std::vector<HeavyKey>();
+      if (hot && write && is_index() && all_keys.size() <= kFewKeys) {
+        say("status-index",
+            fmt::format("The index has only {} keys: give it another partition key, with a suffix "
+                        "or of two attributes, or query the table without it.",
+                        all_keys.size()));
+      } else if (hot && write && IsDateWithSuffix(key)) {
+        say("hot-date",
+            fmt::format("The suffixes of \"{}\" are uneven, and this one has more than its part: "
+                        "compute them from a hash, or draw them at random.",
+                        key.substr(0, key.rfind('.'))));
+      } else if (hot && (write || one_item)) {
+        e->spread = PlanSpreadLocked(key, access, its);
+        const SpreadPlan& plan = e->spread;
+        std::string text;
+        const int64_t least =
+            std::max<int64_t>(2, ShardsNeeded(its / kSuffixFill, access, settings_));
+        const int64_t values = plan.values > 0 ? plan.values : least;
+        if (one_item && write) {
+          text = fmt::format(
+              "Divide the item into {} shards, \"{}\" to \"{}\", and add them up when "
+              "reading",
+              values, SuffixedKey(key, 1), SuffixedKey(key, values));
+        } else if (!write) {
+          text =
+              fmt::format("If that is not enough, keep {} copies, \"{}\" to \"{}\", and read any",
+                          values, SuffixedKey(key, 1), SuffixedKey(key, values));
+        } else {
+          text = fmt::format("Spread it over {} suffixes, \"{}\" to \"{}\", random or computed",
+                             values, SuffixedKey(key, 1), SuffixedKey(key, values));
+        }
+        if (plan.capacity > 0) {
+          text += fmt::format(
+              ", on {} partitions: first {} {} {} units", plan.partitions,
+              definition_.billing == Billing::kProvisioned ? "provision" : "set WarmThroughput to",
+              UnitsText(plan.capacity), units);
+        }
+        say(one_item && write ? "vote-counter" : "hot-date", text + ".");
+      } else if (shares && !left_over) {
+        say("hot-date",
+            fmt::format("Each partition has its share, this one {} of {} units: spread the load "
+                        "over more partition keys{}.",
+                        UnitsText(std::floor(e->limit)),
+                        UnitsText(definition_.provisioned.Of(access)),
+                        settings_.adaptive == Adaptive::kOff
+                            ? ""
+                            : ", or wait until adaptive capacity lends it what others leave"));
       }
       if (settings_.split_for_heat &&
-          (e.obstacle == SplitObstacle::kNone || e.obstacle == SplitObstacle::kTooFewSamples)) {
-        advice.push_back(
-            hot ? "If the heat lasts some minutes, the partition splits inside this key's items, "
-                  "unless their sort keys only rise."
-                : "The partition splits by itself when the heat lasts some minutes; set "
-                  "WarmThroughput "
-                  "(or create the table "
-                  "with more capacity) before traffic that is known to come.");
+          (e->obstacle == SplitObstacle::kNone || e->obstacle == SplitObstacle::kTooFewSamples)) {
+        if (hot && definition_.has_sort_key) {
+          say("",
+              "If the heat lasts some minutes, the partition splits inside this key's items, "
+              "unless their sort keys only rise.");
+        } else if (!hot) {
+          say("on-demand-growth",
+              "The partition splits by itself when the heat lasts some minutes; set WarmThroughput "
+              "(or create the table with more capacity) before traffic that is known to come.");
+        }
       }
-      if (e.obstacle == SplitObstacle::kLocalIndexes) {
-        advice.push_back(
-            "Without local indexes the collection could be split along its sort key: use global "
-            "ones.");
+      if (e->obstacle == SplitObstacle::kLocalIndexes) {
+        say("",
+            "Without local indexes the collection could be split along its sort key: use "
+            "global ones.");
       }
       break;
     }
   }
-  return advice;
+  if (is_index() && write) {
+    advice.push_back(
+        fmt::format("Writes of the table wait for its index {}: an index without "
+                    "capacity throttles its table.",
+                    e->resource));
+  }
 }
 
 }  // namespace stator::throughput

@@ -59,6 +59,11 @@ struct ModelSettings {
   // Observation: consumption and heat are averaged over windows.
   double window_seconds =
       60;  // [A], also the time over which a peak of an on-demand table is averaged
+  // Requests of one moment stand for this much time: 0 on a clock that runs, the step of a
+  // simulation, which plays all of a step at its beginning.
+  double moment_seconds = 0;
+  // The explanation of the worst second is kept for this time, unless a worse one comes. [A]
+  double worst_kept_seconds = 86400;
   // Split for heat. Amazon says "sustained traffic near the limit" and gives no figures: all of
   // these are [A].
   bool split_for_heat = true;

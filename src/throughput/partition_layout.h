@@ -69,6 +69,7 @@ struct Partition {
   alignas(64) std::array<std::array<std::atomic<int64_t>, kLimits>, kAccesses> refused{};  // halves
   std::atomic<int64_t> bytes{0};
   std::atomic<int64_t> items{0};
+  std::array<std::atomic<int64_t>, kAccesses> refused_at{};  // micros: the last refusal
 
   std::atomic_flag observing = ATOMIC_FLAG_INIT;
   KeyObservation seen;
@@ -76,6 +77,16 @@ struct Partition {
   // Of the resource's mutex.
   std::array<int64_t, kAccesses> consumed_at_window{};  // halves, when the window began
   std::array<int64_t, kAccesses> refused_at_window{};
+  // Counts at the beginning of the second over which demand is measured.
+  std::array<int64_t, kAccesses> consumed_at_second{};
+  std::array<std::array<int64_t, kLimits>, kAccesses> refused_at_second{};
+  // The second that asked for most of what refused in it, of those since `epoch`.
+  struct Worst {
+    double demand = 0;
+    int64_t at_micros = 0;
+    int64_t epoch = -1;
+  };
+  std::array<Worst, kAccesses> worst{};
   std::array<double, kAccesses> last_rate{};     // units per second in the last window
   std::array<double, kAccesses> last_refused{};  // by whatever limit
   // What other processes used, in halves, as far as it was heard of.

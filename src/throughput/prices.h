@@ -2,6 +2,9 @@
 // Region and change. Pure.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 namespace stator::throughput {
 
 struct UnitPrices {
@@ -17,11 +20,24 @@ struct UnitPrices {
 
 inline constexpr double kMonthSeconds = 730 * 3600.0;  // the month of Amazon's price calculator [A]
 
-// Provisioned units for a month; `reserved` pays for all of them in advance.
+// Capacity is reserved in blocks of this size. [G]
+inline constexpr double kReservedBlock = 100;
+
+// Returns how many provisioned units cost as much as `units` of which whole blocks are reserved.
+// The rest is provisioned, or one more block is reserved where that costs less.
+constexpr double ReservedUnits(const UnitPrices& prices, double units) {
+  const double part = 1 - prices.reserved_discount;
+  const double blocks = static_cast<double>(static_cast<int64_t>(units / kReservedBlock));
+  const double rest = units - blocks * kReservedBlock;
+  return blocks * kReservedBlock * part + std::min(rest, kReservedBlock * part);
+}
+
+// Provisioned units for a month; `reserved` pays for whole blocks of them in advance.
 constexpr double ProvisionedMonth(const UnitPrices& prices, double read_units, double write_units,
                                   bool reserved = false) {
-  return (read_units * prices.read_unit + write_units * prices.write_unit) *
-         (reserved ? 1 - prices.reserved_discount : 1);
+  const double reads = reserved ? ReservedUnits(prices, read_units) : read_units;
+  const double writes = reserved ? ReservedUnits(prices, write_units) : write_units;
+  return reads * prices.read_unit + writes * prices.write_unit;
 }
 // A month of so many on-demand units per second.
 constexpr double OnDemandMonth(const UnitPrices& prices, double reads_per_second,

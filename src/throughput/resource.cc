@@ -93,9 +93,11 @@ void Resource::ChargeIn(Partition& partition, int64_t now, const Draw& draw, int
                        std::memory_order_relaxed);
 }
 
-void Resource::RefuseIn(Partition& partition, const Draw& draw, int64_t count, Limit limit) {
+void Resource::RefuseIn(Partition& partition, int64_t now_micros, const Draw& draw, int64_t count,
+                        Limit limit) {
   const int64_t halves = draw.halves * count;
   const size_t access = static_cast<size_t>(draw.access);
+  partition.refused_at[access].store(now_micros, std::memory_order_relaxed);
   auto& counter = partition.refused[access][static_cast<size_t>(limit)];
   const int64_t before = counter.fetch_add(halves, std::memory_order_relaxed);
   const int64_t every = partition.side[access].look_every.load(std::memory_order_relaxed);
@@ -125,7 +127,7 @@ Verdict Resource::Admit(int64_t now_micros, const Draw& draw) {
   if (AffordableIn(partition, now, draw, 1, &verdict) == 1) {
     ChargeIn(partition, now, draw, 1);
   } else {
-    RefuseIn(partition, draw, 1, verdict.limit);
+    RefuseIn(partition, now_micros, draw, 1, verdict.limit);
   }
   return verdict;
 }
@@ -138,7 +140,7 @@ int64_t Resource::AdmitMany(int64_t now_micros, const Draw& draw, int64_t count,
   const int64_t passed = AffordableIn(partition, now, draw, count, &verdict);
   if (passed > 0) ChargeIn(partition, now, draw, passed);
   if (passed < count) {
-    RefuseIn(partition, draw, count - passed, verdict.limit);
+    RefuseIn(partition, now_micros, draw, count - passed, verdict.limit);
     if (refusal != nullptr) *refusal = verdict;
   }
   return passed;
@@ -156,19 +158,19 @@ int64_t Resource::Affordable(int64_t now_micros, const Draw& draw, int64_t count
                       refusal);
 }
 
-void Resource::Refuse(const Draw& draw, int64_t count, const Verdict& refusal) {
+void Resource::Refuse(int64_t now_micros, const Draw& draw, int64_t count, const Verdict& refusal) {
   const Pin layout(layout_);
-  RefuseIn(layout->At(layout->Find(draw.point)), draw, count, refusal.limit);
+  RefuseIn(layout->At(layout->Find(draw.point)), now_micros, draw, count, refusal.limit);
 }
 
-Verdict Resource::RefuseUngranted(const Draw& draw) {
+Verdict Resource::RefuseUngranted(int64_t now_micros, const Draw& draw) {
   const Pin layout(layout_);
   Partition& partition = layout->At(layout->Find(draw.point));
   const Limit limit = billing() == Billing::kProvisioned ? Limit::kProvisioned
                       : capacity_[static_cast<size_t>(draw.access)].unlimited()
                           ? Limit::kKeyRange
                           : Limit::kMaxOnDemand;
-  RefuseIn(partition, draw, 1, limit);
+  RefuseIn(partition, now_micros, draw, 1, limit);
   return {false, draw.access, limit, partition.id, this, 0};
 }
 
@@ -207,7 +209,7 @@ int64_t AdmitMany(int64_t now_micros, std::span<const Draw> draws, int64_t count
     for (const Draw& draw : draws) draw.resource->Charge(now_micros, draw, passed);
   }
   if (refused_by != nullptr) {
-    refused_by->resource->Refuse(*refused_by, count - passed, verdict);
+    refused_by->resource->Refuse(now_micros, *refused_by, count - passed, verdict);
     if (refusal != nullptr) *refusal = verdict;
   }
   return passed;

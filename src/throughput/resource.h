@@ -29,10 +29,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -67,6 +70,7 @@ struct ResourceDefinition {
   std::optional<double> max_write;
   std::optional<Rates> warm;       // WarmThroughput
   bool has_local_indexes = false;  // item collections are kept together
+  bool has_sort_key = true;        // a collection may hold many items
   bool has_stream = false;
   int64_t bytes = 0;                       // of data that is there, spread evenly
   int64_t items = 0;                       // the same; of an index: entries
@@ -146,7 +150,7 @@ class Resource {
 
   // The two halves of Admit, for requests that draw from several resources.
   int64_t Affordable(int64_t now_micros, const Draw& draw, int64_t count, Verdict* refusal) const;
-  void Refuse(const Draw& draw, int64_t count, const Verdict& refusal);
+  void Refuse(int64_t now_micros, const Draw& draw, int64_t count, const Verdict& refusal);
 
   // ---- control
 
@@ -202,7 +206,7 @@ class Resource {
   std::vector<KeyBound> InnerBounds() const;
   // A request while there is no valid grant: refused, and counted so. The limit is the resource's
   // own, or, where it has none, the partition's.
-  Verdict RefuseUngranted(const Draw& draw);
+  Verdict RefuseUngranted(int64_t now_micros, const Draw& draw);
 
   // ---- what it knows
 
@@ -236,6 +240,12 @@ class Resource {
   // units.
   double ObservedWeight() const;
   Explanation Explain(int64_t now_micros, const Verdict& refusal) const;
+  // The worst second in which this limit refused: the one whose demand exceeded the limit most.
+  // Kept until a worse one comes, capacity changes and a limit refuses again, or
+  // `worst_kept_seconds` have passed. nullopt: there is none.
+  std::optional<Explanation> Worst(int64_t now_micros, Access access, Limit limit) const;
+  // Returns how to spread one partition key that takes `units_per_second`.
+  SpreadPlan PlanSpread(std::string_view key, Access access, double units_per_second) const;
   // The bounds in hash space alone, for the catalog. Bounds inside an item collection are left out.
   PartitionMap HashMap() const;
 
@@ -247,7 +257,8 @@ class Resource {
   int64_t AffordableIn(const Partition& partition, int64_t now, const Draw& draw, int64_t count,
                        Verdict* refusal) const;
   void ChargeIn(Partition& partition, int64_t now, const Draw& draw, int64_t count);
-  void RefuseIn(Partition& partition, const Draw& draw, int64_t count, Limit limit);
+  void RefuseIn(Partition& partition, int64_t now_micros, const Draw& draw, int64_t count,
+                Limit limit);
   void Observe(Partition& partition, const Draw& draw, double units, bool refused);
 
   bool shared() const { return definition_.grant != nullptr; }
@@ -285,11 +296,28 @@ class Resource {
     return sum;
   }
   Halves ConsumedHalves() const REQUIRES(mutex_);
+  int64_t StoredBytes() const REQUIRES(mutex_);
   Halves RefusedHalves(Limit limit) const REQUIRES(mutex_);
   HeavyHitters Lifetime(const HeavyHitters& past, HeavyHitters KeyObservation::*seen) const
       REQUIRES(mutex_);
   std::vector<HeavyKey> Readable(std::vector<HeavyKey> keys) const REQUIRES(mutex_);
-  std::vector<std::string> Advice(const Explanation& e, const Verdict& refusal) const;
+  // Demand: resource_demand.cc.
+  double SecondsOfDemand(int64_t until_micros) const REQUIRES(mutex_);
+  int64_t AskedInSecond(const Partition& partition, size_t access) const REQUIRES(mutex_);
+  // Explains a limit by the second that is not over yet; nullopt: it did not refuse in it.
+  std::optional<Explanation> WorstOfSecond(Access access, Limit limit) const REQUIRES(mutex_);
+  // Keeps what was worst in the second, and begins the next one when it is over, or anyway if
+  // `begin_next`.
+  void CloseSecond(int64_t now_micros, bool begin_next = false) REQUIRES(mutex_);
+  void FollowLeader(Access access) REQUIRES(mutex_);
+  double LimitOf(Access access, Limit limit, const Partition* partition) const REQUIRES(mutex_);
+  bool IsKept(int64_t at_micros, int64_t now_micros) const;
+  SpreadPlan PlanSpreadLocked(std::string_view key, Access access, double units_per_second) const
+      REQUIRES(mutex_);
+  // Explanation of the partition with this id, as far as it does not depend on demand.
+  Explanation Describe(Access access, Limit limit, uint64_t partition) const REQUIRES(mutex_);
+  // Puts it into words: plan, cause, advice and lesson (explain.cc).
+  void Advise(Access access, Limit limit, Explanation* e) const REQUIRES(mutex_);
 
   const ModelSettings settings_;
   const double
@@ -315,6 +343,21 @@ class Resource {
   std::vector<Growth> growths_ GUARDED_BY(mutex_);  // in the order of their time
   int64_t window_start_micros_ GUARDED_BY(mutex_);
   int64_t advanced_micros_ GUARDED_BY(mutex_);
+  int64_t second_start_micros_ GUARDED_BY(mutex_);
+  int64_t capacity_epoch_ GUARDED_BY(mutex_) = 0;  // rises when capacity or a maximum changes
+  struct Moment {
+    Explanation what;  // without words
+    int64_t epoch = 0;
+  };
+  std::map<std::pair<Access, Limit>, Moment> moments_ GUARDED_BY(mutex_);
+  // The partition that nearly all of the latest seconds' requests went to.
+  struct Leader {
+    uint64_t partition = 0;
+    int seconds = 0;
+    int changes = 0;  // seconds in which it was another one than in the second before
+    bool Moves() const { return changes >= 3 && changes * 30 >= seconds; }
+  };
+  std::array<Leader, kAccesses> leaders_ GUARDED_BY(mutex_);
   bool decides_ GUARDED_BY(mutex_) = true;
   Halves foreign_ GUARDED_BY(mutex_) = {};  // of the whole resource
   Halves foreign_at_window_ GUARDED_BY(mutex_) = {};

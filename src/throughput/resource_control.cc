@@ -63,6 +63,7 @@ Resource::Resource(const ModelSettings& settings, ResourceDefinition definition,
       definition_(std::move(definition)),
       window_start_micros_(now_micros),
       advanced_micros_(now_micros),
+      second_start_micros_(now_micros),
       lifetime_collections_(HeavyHitters::Of::kCollections, settings.lifetime_hot_keys,
                             settings.key_label_bytes),
       lifetime_items_(HeavyHitters::Of::kItems, settings.lifetime_hot_keys,
@@ -210,7 +211,8 @@ SplitEvent Resource::SplitAt(Layout* layout, size_t index, const KeyBound& bound
   const int64_t bytes_left = left_of(bytes, parent.even_bytes);
   const int64_t items_left = left_of(items, parent.even_items);
 
-  const auto child = [&](const KeyRange& part, double even, int64_t its_bytes, int64_t its_items) {
+  const auto child = [&](const KeyRange& part, double even, int64_t its_bytes,
+                         int64_t its_items) REQUIRES(mutex_) {
     auto partition =
         std::make_shared<Partition>(next_partition_++, parent.id, parent.weight / 2,
                                     parent.even_bytes * even, parent.even_items * even, settings_);
@@ -288,6 +290,8 @@ void Resource::DoubleWhileShareTooLarge(int64_t now_micros, std::vector<SplitEve
 std::vector<SplitEvent> Resource::SetProvisioned(int64_t now_micros, Rates units) {
   const MutexLock lock(mutex_);
   std::vector<SplitEvent> events;
+  CloseSecond(now_micros, true);
+  ++capacity_epoch_;
   definition_.provisioned = units;
   if (definition_.billing != Billing::kProvisioned) return events;
   peak_provisioned_ = Larger(peak_provisioned_, units);
@@ -299,6 +303,8 @@ std::vector<SplitEvent> Resource::SetProvisioned(int64_t now_micros, Rates units
 std::vector<SplitEvent> Resource::SwitchToOnDemand(int64_t now_micros) {
   const MutexLock lock(mutex_);
   std::vector<SplitEvent> events;
+  CloseSecond(now_micros, true);
+  ++capacity_epoch_;
   definition_.billing = Billing::kOnDemand;
   billing_.store(Billing::kOnDemand, std::memory_order_relaxed);
   ready_ = Larger(Larger(ready_, peak_provisioned_),
@@ -323,6 +329,8 @@ std::vector<SplitEvent> Resource::SwitchToProvisioned(int64_t now_micros, Rates 
 void Resource::SetMaximum(int64_t now_micros, std::optional<double> read,
                           std::optional<double> write) {
   const MutexLock lock(mutex_);
+  CloseSecond(now_micros, true);
+  ++capacity_epoch_;
   definition_.max_read = read;
   definition_.max_write = write;
   if (definition_.billing == Billing::kOnDemand) SetBuckets(Nanos(now_micros));
@@ -367,13 +375,15 @@ void Resource::FollowClock(int64_t now_micros) {
   if (back <= 0) return;
   origin_micros_.fetch_sub(back, std::memory_order_relaxed);
   window_start_micros_ -= back;
+  second_start_micros_ -= back;
+  for (auto& [limit, moment] : moments_) moment.what.at_micros -= back;
   for (Growth& growth : growths_) growth.due_micros -= back;
 }
 
 // Adds up the counts of split partitions that no request can reach any more.
 void Resource::CloseSplit() {
   layout_.Reclaim();
-  std::erase_if(split_, [this](const SplitPartition& split) {
+  std::erase_if(split_, [this](const SplitPartition& split) REQUIRES(mutex_) {
     const std::shared_ptr<Partition>& p = split.partition;
     if (p.use_count() != 1) return false;
     for (size_t a = 0; a < kAccesses; ++a) {
@@ -399,6 +409,7 @@ std::vector<SplitEvent> Resource::Advance(int64_t now_micros) {
   const MutexLock lock(mutex_);
   std::vector<SplitEvent> events;
   FollowClock(now_micros);
+  CloseSecond(now_micros);
   CloseSplit();
   if (shared() && decides_) {
     // What another process had to decide, and did not come to.
@@ -497,7 +508,7 @@ void Resource::CloseWindow(int64_t now_micros, double seconds, std::vector<Split
     events->push_back(SplitAt(layout.get(), i, *choice.bound, now_micros, SplitReason::kHeat));
   }
   if (layout != nullptr) PublishLayout(std::move(layout));
-  const auto foreign = [&](size_t a) {
+  const auto foreign = [&](size_t a) REQUIRES(mutex_) {
     return HalvesToUnits(foreign_[a] - std::exchange(foreign_at_window_[a], foreign_[a])) / seconds;
   };
   used.read += foreign(0);
@@ -534,7 +545,8 @@ void Resource::SplitForSize(int64_t now_micros, std::vector<SplitEvent>* events)
     const Layout& now = layout != nullptr ? *layout : layout_.Current();
     if (i >= now.size()) break;
     Partition& p = now.At(i);
-    if (static_cast<double>(p.bytes.load(std::memory_order_relaxed)) < settings_.partition_bytes)
+    // A partition that is exactly full stays: 50 GB are five partitions, and remain five.
+    if (static_cast<double>(p.bytes.load(std::memory_order_relaxed)) <= settings_.partition_bytes)
       continue;
     if (static_cast<int64_t>(now.size()) >= settings_.most_partitions) break;
     std::optional<KeyBound> bound;

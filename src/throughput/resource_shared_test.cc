@@ -69,7 +69,7 @@ TEST(SharedResource, WithoutAGrantNothingIsLeft) {
   EXPECT_EQ(r.AdmitMany(100 * kSecond, Write(0), 500, nullptr), 500);
   r.EndGrant(100 * kSecond);
   EXPECT_LE(r.AdmitMany(3700 * kSecond, Write(0), 500, nullptr), 4);  // a unit in 1,000 seconds
-  const Verdict v = r.RefuseUngranted(Write(0));
+  const Verdict v = r.RefuseUngranted(0, Write(0));
   EXPECT_FALSE(v.admitted);
   EXPECT_EQ(v.limit, Limit::kProvisioned);
   EXPECT_GE(r.refused(Limit::kProvisioned).write, 1);

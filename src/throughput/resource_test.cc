@@ -38,7 +38,7 @@ Draw Read(uint64_t hash, int64_t units = 1) {
   return {.access = Access::kRead, .halves = 2 * units, .point = {hash, {}, "key"}};
 }
 
-// Fills the partition that owns `hash` up to 10 GB with items all over its range.
+// Fills the partition that owns `hash` to one byte beyond 10 GB with items all over its range.
 void Fill(Resource* table, uint64_t hash) {
   const uint64_t id = table->PartitionOf({hash, {}, {}});
   for (const PartitionView& p : table->Partitions()) {
@@ -47,6 +47,7 @@ void Fill(Resource* table, uint64_t hash) {
     const uint64_t step = (end - p.range.from.hash) / 1024;
     for (uint64_t i = 0; i < 1024; ++i)
       table->AddBytes({p.range.from.hash + i * step, {}, {}}, 10 * kGigabyte / 1024, 1);
+    table->AddBytes({p.range.from.hash, {}, {}}, 1, 0);
   }
 }
 
@@ -103,7 +104,23 @@ TEST(GuidanceTest, LoweringNeverMerges) {
 TEST(GuidanceTest, FiftyGigabytesNeedFivePartitions) {
   ResourceDefinition definition = Provisioned(3000, 300);
   definition.bytes = 50 * kGigabyte;
-  EXPECT_EQ(Shares(Resource({}, definition, 0)), (ShareMap{{{600, 60}, 5}}));
+  Resource table({}, definition, 0);
+  for (int second = 0; second < 10; ++second) {
+    EXPECT_EQ(Shares(table), (ShareMap{{{600, 60}, 5}})) << "after " << second << " s";
+    EXPECT_TRUE(table.Advance(second * kSecond).empty()) << "exactly full is not beyond it";
+  }
+}
+
+TEST(GuidanceTest, OnlyAPartitionBeyondTenGigabytesSplits) {
+  ResourceDefinition definition = Provisioned(8000, 2000);
+  definition.partitions = PartitionMap::Even(8);
+  definition.bytes = 80 * kGigabyte;
+  Resource table({}, definition, 0);
+  EXPECT_TRUE(table.Advance(kSecond).empty());
+  EXPECT_EQ(table.partition_count(), 8u);
+  table.AddBytes({12345, {}, {}}, 1, 1);
+  ASSERT_EQ(table.Advance(2 * kSecond).size(), 1u);
+  EXPECT_EQ(Shares(table), (ShareMap{{{1000, 250}, 7}, {{500, 125}, 2}}));
 }
 
 TEST(GuidanceTest, VotesNeedTwentyShards) { EXPECT_EQ(ShardsNeeded(20000, Access::kWrite), 20); }
@@ -254,7 +271,8 @@ TEST(ResourceTest, AnIndexWithoutCapacityThrottlesItsTable) {
   EXPECT_EQ(refusal.resource, &index);
   const Explanation e = index.Explain(100 * kSecond, refusal);
   EXPECT_EQ(e.reason, "IndexWriteProvisionedThroughputExceeded");
-  EXPECT_NE(e.advice[0].find("Writes of the table wait"), std::string::npos);
+  EXPECT_EQ(e.cause, "Index table: 50 of 10 provisioned writes/s");
+  EXPECT_NE(e.advice.back().find("Writes of the table wait"), std::string::npos);
 }
 
 // ---- splits for heat
@@ -296,7 +314,7 @@ TEST(HeatTest, ASingleHotKeyIsNeverSplit) {
   EXPECT_EQ(e.obstacle, SplitObstacle::kSingleKey);
   ASSERT_FALSE(e.hottest.empty());
   EXPECT_EQ(e.hottest[0].hash, 5u);
-  EXPECT_NE(e.advice[0].find("spread it over"), std::string::npos);
+  EXPECT_NE(e.advice[0].find("Divide the item into "), std::string::npos) << e.advice[0];
 }
 
 TEST(HeatTest, TwoHotKeysPart) {
@@ -490,17 +508,6 @@ TEST(ResourceTest, KeysOfAQuietTableAreCountedExactly) {
   EXPECT_EQ(keys[0].weight, 90);  // a write unit counts as three read units
   EXPECT_EQ(keys[0].overestimate, 0);
   for (size_t i = 1; i < keys.size(); ++i) EXPECT_EQ(keys[i].weight, 3);
-}
-
-TEST(GuidanceTest, ADateKeyOfThreeThousandWritesNeedsHundredsOfValues) {
-  EXPECT_EQ(ShardsNeeded(3000, Access::kWrite), 3);
-  const EvenLoad on_four = ValuesForEvenLoad(3000, 1000, 4);
-  EXPECT_EQ(on_four.values, 250);
-  EXPECT_EQ(on_four.partitions, 4);
-  // Partitions that would be full are assumed to be more.
-  EXPECT_EQ(ValuesForEvenLoad(3000, 1000, 1).partitions, 4);
-  EXPECT_EQ(ValuesForEvenLoad(100, 1000, 1).partitions, 1);
-  EXPECT_LE(ValuesForEvenLoad(3000, 1000, 40).values, 50);
 }
 
 }  // namespace stator::throughput

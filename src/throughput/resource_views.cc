@@ -35,6 +35,14 @@ Rates Resource::warm() const {
           std::max(ready_.write, peak_provisioned_.write)};
 }
 
+int64_t Resource::StoredBytes() const {
+  int64_t bytes = 0;
+  const Layout& layout = layout_.Current();
+  for (size_t i = 0; i < layout.size(); ++i)
+    bytes += layout.At(i).bytes.load(std::memory_order_relaxed);
+  return bytes;
+}
+
 size_t Resource::partition_count() const { return Pin(layout_)->size(); }
 
 uint64_t Resource::PartitionOf(const KeyPoint& point) const {

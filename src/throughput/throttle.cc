@@ -1,5 +1,7 @@
 #include "throughput/throttle.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -32,18 +34,35 @@ int64_t ShardsNeeded(double units_per_second, Access access, const ModelSettings
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(units_per_second / most)));
 }
 
-EvenLoad ValuesForEvenLoad(double units_per_second, double partition_units, size_t partitions) {
-  constexpr double kFull = 0.75;
-  constexpr double kDeviations = 3;
-  EvenLoad even;
-  if (units_per_second <= 0) return even;
-  const double needed = std::ceil(units_per_second / (kFull * partition_units));
-  const double count = std::max({1.0, static_cast<double>(partitions), needed});
-  const double slack = partition_units * count / units_per_second - 1;
-  const double values = std::max(count, kDeviations * kDeviations * (count - 1) / (slack * slack));
-  even.partitions = static_cast<int64_t>(count);
-  even.values = static_cast<int64_t>(std::ceil(values / 10)) * 10;
-  return even;
+std::string UnitsText(double units) {
+  if (std::abs(units) < 100 && std::abs(units - std::round(units)) > 1e-9)
+    return fmt::format("{:.3g}", units);
+  std::string digits = fmt::format("{:.0f}", units);
+  const int64_t first = units < 0 ? 1 : 0;
+  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > first; at -= 3)
+    digits.insert(static_cast<size_t>(at), 1, ',');
+  return digits;
+}
+
+std::string RangeText(const KeyRange& range) {
+  if (range.InsideCollection()) return "a part of one item collection";
+  constexpr double kSpace = 18446744073709551616.0;  // 2^64
+  const double from = static_cast<double>(range.from.hash) / kSpace;
+  const double share = range.HashShare();
+  if (share >= 1) return "the whole table";
+  static constexpr std::array<std::string_view, 9> kParts = {
+      "", "", "half", "third", "quarter", "fifth", "sixth", "seventh", "eighth"};
+  static constexpr std::array<std::string_view, 8> kPlaces = {
+      "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"};
+  const double parts = std::round(1 / share), place = std::round(from / share);
+  constexpr double kExact = 1e-9;
+  if (parts < 9 && std::abs(1 / share - parts) < kExact * parts &&
+      std::abs(from / share - place) < kExact * parts) {
+    return fmt::format("the {} {}",
+                       place + 1 == parts ? "last" : kPlaces[static_cast<size_t>(place)],
+                       kParts[static_cast<size_t>(parts)]);
+  }
+  return fmt::format("{:.3g}% to {:.3g}% of the hashes", 100 * from, 100 * (from + share));
 }
 
 std::string_view ObstacleText(SplitObstacle obstacle) {

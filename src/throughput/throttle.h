@@ -48,6 +48,14 @@ struct Verdict {
   size_t draw = 0;                     // of several: the one that was refused
 };
 
+// How a hot key is to be spread (suffixes.h).
+struct SpreadPlan {
+  int64_t values = 0;      // suffixes; 0: no number of them helps
+  int64_t partitions = 0;  // that the plan needs
+  // Units per second to provision, or to set as WarmThroughput, before that; 0: what there is does.
+  double capacity = 0;
+};
+
 // Why a request was refused, or would be: made of what was seen until now.
 struct Explanation {
   std::string resource;
@@ -55,31 +63,33 @@ struct Explanation {
   std::string_view reason;
   std::string_view exception;
   uint64_t partition = 0;
+  size_t partitions = 0;  // that the resource has
   KeyRange range;
   double limit = 0;    // units per second that the limit allows
   double granted = 0;  // of them, those that this process may use: all, unless there are others
-  double demand = 0;   // units per second asked for in the last window, of what the limit is about
+  // Units per second that the busiest second asked for, of what the limit is about; never less than
+  // what refused. All who tell of one refusal tell this number.
+  double demand = 0;
+  int64_t at_micros = 0;          // when that was
   double partition_share = 0;     // of the provisioned capacity, units per second; 0 on demand
   std::vector<HeavyKey> hottest;  // item collections of the partition, by read and write units
   double hottest_share = 0;       // of the partition's units that the hottest collection had
   SplitObstacle obstacle = SplitObstacle::kNone;  // why the partition cannot be split for heat
+  SpreadPlan spread;                              // of the hottest key, where suffixes are the cure
+  std::string cause;                              // ten words, without a full stop
   std::vector<std::string> advice;                // sentences, the most useful first
+  std::string_view lesson;                        // the example that shows it
 };
 
 // How many values to spread a key over, so that `units` per second stay within one partition each:
 // a key that takes 20,000 writes per second needs 20 unless a partition's maxima are set otherwise.
 int64_t ShardsNeeded(double units_per_second, Access access, const ModelSettings& settings = {});
 
-// How many values a random or computed suffix needs so that `units_per_second` of one key are
-// served without waiting for a further split: values fall on partitions at random, so the fullest
-// of P gets its mean and, with N values, seldom more than three standard deviations of it,
-// 3 * sqrt((P - 1) / N), beyond. Few partitions that are nearly full need many values. `partitions`
-// are those the resource has; more are assumed where these would be over three quarters full.
-struct EvenLoad {
-  int64_t values = 1;
-  int64_t partitions = 1;
-};
-EvenLoad ValuesForEvenLoad(double units_per_second, double partition_units, size_t partitions);
+// "3,000"; three digits below 100.
+std::string UnitsText(double units);
+// Where a range lies, in words: "the last fifth", "38% to 50% of the hashes", "a part of one item
+// collection".
+std::string RangeText(const KeyRange& range);
 
 // For people, for example "one item has nearly all of the heat".
 std::string_view ObstacleText(SplitObstacle obstacle);

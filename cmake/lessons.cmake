@@ -1,0 +1,13 @@
+# Writes examples/lessons/*/*.toml into a source file of the room learn, so that the program carries them.
+file(GLOB lessons CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/lessons/*/*.toml)
+set(text "#include \"learn/lesson.h\"\n\nnamespace stator::learn {\n\nconst LessonFile kLessonFiles[] = {\n")
+foreach(lesson ${lessons})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lesson})
+  file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/examples/lessons ${lesson})
+  file(READ ${lesson} content)
+  string(APPEND text "    {\"${name}\", R\"~~~(${content})~~~\"},\n")
+endforeach()
+string(APPEND text "};\nconst size_t kLessonFileCount = std::size(kLessonFiles);\n\n}  // namespace stator::learn\n")
+string(REPLACE "#include \"learn/lesson.h\"\n" "#include \"learn/lesson.h\"\n\n#include <iterator>\n" text "${text}")
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/lessons.cc CONTENT "${text}" @ONLY)
+target_sources(room_learn PRIVATE ${CMAKE_BINARY_DIR}/lessons.cc)

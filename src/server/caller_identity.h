@@ -1,0 +1,16 @@
+// Answers sts:GetCallerIdentity while access control is off, because infrastructure tools ask it
+// before anything else: every caller may do everything, so every caller is the account.
+#pragma once
+
+#include <optional>
+
+#include "http/server.h"
+#include "ops/context.h"
+
+namespace stator::server {
+
+// Returns the answer; nothing if the request is no such call.
+std::optional<http::Reply> AnswerCallerIdentity(const http::Request& request,
+                                                const ops::Environment& environment);
+
+}  // namespace stator::server

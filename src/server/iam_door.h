@@ -1,0 +1,32 @@
+// Hands the calls of IAM and STS to their service, on threads that may wait for the store.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "base/executor.h"
+#include "base/web_origin.h"
+#include "http/server.h"
+#include "iam/service.h"
+
+namespace stator::server {
+
+// Thread-safe.
+class IamDoor {
+ public:
+  // The service outlives the door. Web pages may call only if they are the server's own, under a
+  // name of `hosts`.
+  IamDoor(iam::Service& service, HostRules hosts) : service_(service), hosts_(std::move(hosts)) {}
+
+  static bool Owns(const http::Request& request);
+  void Handle(std::unique_ptr<http::Exchange> exchange);
+  // Waits for the calls under way; later ones are refused.
+  void Stop() { threads_.Stop(); }
+
+ private:
+  iam::Service& service_;
+  const HostRules hosts_;
+  WorkerPool threads_{2, 256};
+};
+
+}  // namespace stator::server

@@ -1,0 +1,146 @@
+#include "server/management_access.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "guard/check.h"
+#include "server/audited_exchange.h"
+#include "server/guarded_request.h"
+#include "server/report_json.h"
+#include "server/table_path.h"
+
+namespace stator::server {
+namespace {
+
+struct Call {
+  std::string_view method;
+  std::string_view path;  // behind /_stator, or behind /_stator/tables/NAME
+  std::string_view action;
+  bool of_table = false;
+};
+constexpr Call kCalls[] = {
+    {"GET", "/", "stator:GetStatus"},
+    {"GET", "/console/boot", "stator:GetStatus"},
+    {"POST", "/simulate", "stator:GetStatus"},
+    {"GET", "/status", "stator:GetStatus"},
+    // Both show the hottest keys of any table.
+    {"GET", "/pulse", "stator:GetPartitions"},
+    {"GET", "/events", "stator:GetPartitions"},
+    {"GET", "/requests", "stator:GetKeyInsights"},
+    {"GET", "/cluster", "stator:GetCluster"},
+    {"POST", "/access/why", "stator:WhyAccess"},
+    {"POST", "/reset", "stator:Reset"},
+    {"GET", "/clock", "stator:GetClock"},
+    {"POST", "/clock", "stator:SetClock"},
+    {"GET", "/throttling", "stator:GetThrottling"},
+    {"PUT", "/throttling", "stator:PutThrottling"},
+    {"GET", "/faults", "stator:GetFaults"},
+    {"PUT", "/faults", "stator:PutFaults"},
+    {"DELETE", "/faults", "stator:DeleteFaults"},
+    {"POST", "/split", "stator:SplitPartition", true},
+    {"GET", "/partitions", "stator:GetPartitions", true},
+    {"POST", "/place", "stator:GetPartitions", true},
+    {"GET", "/throttling", "stator:GetThrottling", true},
+    {"PUT", "/throttling", "stator:PutThrottling", true},
+    {"DELETE", "/throttling", "stator:DeleteThrottling", true},
+    {"GET", "/auto-scaling", "stator:GetAutoScaling", true},
+    {"PUT", "/auto-scaling", "stator:PutAutoScaling", true},
+    {"DELETE", "/auto-scaling", "stator:DeleteAutoScaling", true},
+    {"GET", "/heat", "stator:GetHeat", true},
+    {"GET", "/heat.svg", "stator:GetHeat", true},
+    {"GET", "/contributor-insights", "stator:GetKeyInsights", true},
+};
+constexpr std::string_view kManagement = "/_stator";
+constexpr std::string_view kFaults = "/faults/";
+
+struct Named {
+  std::string_view action;  // empty: none
+  std::string_view table;   // empty: the call is about no table
+};
+
+Named NameOf(std::string_view method, std::string_view path) {
+  if (path == "/metrics") return {"stator:GetMetrics", {}};
+  if (!path.starts_with(kManagement)) return {};
+  const std::string_view rest = path.substr(kManagement.size());
+  // The faults of a table stand the other way round.
+  if (rest.starts_with(kFaults)) {
+    Named named = NameOf(method, "/_stator/faults");
+    named.table = rest.substr(kFaults.size());
+    return named;
+  }
+  for (const Call& call : kCalls) {
+    if (call.method != method) continue;
+    if (!call.of_table && call.path == rest) return {call.action, {}};
+    if (!call.of_table) continue;
+    if (const auto table = TableIn(path, call.path)) return {call.action, *table};
+  }
+  return {};
+}
+
+bool ReadsOnly(std::string_view action) {
+  return action.starts_with("stator:Get") || action.starts_with("stator:Why");
+}
+
+http::Reply Refusal(const Error& error) {
+  http::Reply reply;
+  reply.status = 403;
+  reply.headers.emplace_back("Content-Type", "application/json");
+  reply.body = fmt::format(R"({{"message":{}}})", Quoted(error.message()));
+  return reply;
+}
+
+}  // namespace
+
+std::optional<http::Reply> RefuseManagement(guard::Gate& gate, const ops::Environment& environment,
+                                            audit::Trail* audit,
+                                            std::unique_ptr<http::Exchange>* exchange) {
+  const http::Request& request = (*exchange)->request();
+  const std::string_view path = request.target.substr(0, request.target.find('?'));
+  if (path.starts_with("/health/")) return std::nullopt;
+  const std::vector<access::HeaderLine> lines = LinesOf(request);
+  const access::HttpRequestView http{request.method, request.target, lines, request.body};
+  const Named named = NameOf(request.method, path);
+  AuditedExchange* audited = nullptr;
+  if (audit != nullptr && !named.action.empty()) {
+    auto wrapped = std::make_unique<AuditedExchange>(*audit, std::move(*exchange), named.action,
+                                                     !ReadsOnly(named.action));
+    audited = wrapped.get();
+    *exchange = std::move(wrapped);
+  }
+  Result<access::VerifiedRequest> verified = gate.Verify(http, "stator");
+  if (!verified.ok()) {
+    if (audited != nullptr) audited->record().error_code = "InvalidSignatureException";
+    return Refusal(verified.error());
+  }
+  const ExchangePeer peer(**exchange);
+  guard::Check check(gate, *std::move(verified), environment,
+                     named.action.empty() ? path : named.action, http, &peer);
+  if (audited != nullptr) check.TellOf(&audited->record().judgements);
+  const Status allowed = named.action.empty()
+                             ? check.DenyUnknown("stator:UnknownCall", "*")
+                             : check.Require(guard::ActionNamed(named.action),
+                                             named.table.empty() ? "*" : check.ArnOf(named.table));
+  if (audited != nullptr) {
+    audit::Record& record = audited->record();
+    if (check.caller() != nullptr) record.caller = check.verified().credential->caller;
+    record.key_id = check.caller() != nullptr ? check.verified().key_id
+                                              : audit::ShownKeyId(guard::ClaimedKey(http));
+    record.enforced = gate.enforces() || !check.denial();
+    if (!named.table.empty()) record.resources.push_back(check.ArnOf(named.table));
+    if (!allowed.ok()) {
+      record.error_code = "AccessDeniedException";
+      record.error_message = allowed.error().message();
+    } else if (const Status may = audited->Permit(); !may.ok()) {
+      http::Reply reply = Refusal(may.error());
+      reply.status = 503;
+      return reply;
+    }
+  }
+  if (allowed.ok()) return std::nullopt;
+  return Refusal(allowed.error());
+}
+
+}  // namespace stator::server

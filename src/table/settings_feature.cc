@@ -1,0 +1,11 @@
+#include "table/settings_feature.h"
+
+#include "kv/features.h"
+
+namespace stator::table {
+
+Status RequireTableSettings(Store& store) {
+  return kv::RequireFeature(store.engine(), kTableSettings);
+}
+
+}  // namespace stator::table

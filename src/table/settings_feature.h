@@ -1,0 +1,14 @@
+// Guards a store against versions that would forget members of its tables' descriptors.
+#pragma once
+
+#include "base/result.h"
+#include "table/store.h"
+
+namespace stator::table {
+
+// Makes sure that every process of the store knows the feature kTableSettings; to be called before
+// a descriptor gets ShownSettings or a ScalableTarget. kUnavailable: a process does not know it, or
+// the disk or pool failed. Blocks; costs nothing once the store has it.
+Status RequireTableSettings(Store& store);
+
+}  // namespace stator::table

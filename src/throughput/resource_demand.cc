@@ -1,0 +1,228 @@
+// Demand: the units that a second asks for of a limit that refuses. Measured between two calls of
+// Advance, from counters that requests keep anyway.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "throughput/resource.h"
+#include "throughput/units.h"
+
+namespace stator::throughput {
+namespace {
+
+// A second ends when it is nearly over: Advance comes about once in one.
+constexpr int64_t kSecondMicros = 950'000;
+// A partition leads when it has this part of a second's requests.
+constexpr double kLeads = 0.6;
+constexpr size_t kLeastPartitions = 3;  // of which one can lead
+constexpr int kLeaderSeconds = 128;     // at this number, counts are halved: old ones fade
+
+double RatioOf(const Explanation& e) { return e.granted > 0 ? e.demand / e.granted : 0; }
+
+}  // namespace
+
+double Resource::SecondsOfDemand(int64_t until_micros) const {
+  const double seconds =
+      static_cast<double>(until_micros - second_start_micros_) / 1e6 + settings_.moment_seconds;
+  return std::max(1.0, seconds);
+}
+
+int64_t Resource::AskedInSecond(const Partition& p, size_t a) const {
+  int64_t asked = p.side[a].consumed.load(std::memory_order_relaxed) - p.consumed_at_second[a];
+  for (size_t l = 0; l < kLimits; ++l)
+    asked += p.refused[a][l].load(std::memory_order_relaxed) - p.refused_at_second[a][l];
+  return asked;
+}
+
+bool Resource::IsKept(int64_t at_micros, int64_t now_micros) const {
+  return static_cast<double>(now_micros - at_micros) <= settings_.worst_kept_seconds * 1e6;
+}
+
+double Resource::LimitOf(Access access, Limit limit, const Partition* p) const {
+  const size_t a = static_cast<size_t>(access);
+  const double most =
+      access == Access::kRead ? settings_.partition_read_units : settings_.partition_write_units;
+  switch (limit) {
+    case Limit::kProvisioned:
+      return definition_.billing == Billing::kProvisioned ? definition_.provisioned.Of(access)
+                                                          : capacity_[a].rate();
+    case Limit::kMaxOnDemand:
+      return (access == Access::kRead ? definition_.max_read : definition_.max_write)
+          .value_or(capacity_[a].rate());
+    case Limit::kAccount:
+      return access == Access::kRead ? settings_.table_quota_read_units
+                                     : settings_.table_quota_write_units;
+    case Limit::kKeyRange:
+      if (p == nullptr || definition_.billing != Billing::kProvisioned ||
+          settings_.adaptive == Adaptive::kInstant) {
+        return most;
+      }
+      return std::min(most, definition_.provisioned.Of(access) * p->weight);
+  }
+  return most;
+}
+
+std::optional<Explanation> Resource::WorstOfSecond(Access access, Limit limit) const {
+  const size_t a = static_cast<size_t>(access), l = static_cast<size_t>(limit);
+  const Layout& layout = layout_.Current();
+  int64_t all = 0, its = 0, last = second_start_micros_;
+  double worst = -1;
+  const Partition* found = nullptr;
+  for (size_t i = 0; i < layout.size(); ++i) {
+    const Partition& p = layout.At(i);
+    const int64_t asked = AskedInSecond(p, a);
+    all += asked;
+    const int64_t refused =
+        p.refused[a][l].load(std::memory_order_relaxed) - p.refused_at_second[a][l];
+    if (refused <= 0) continue;
+    last = std::max(last, p.refused_at[a].load(std::memory_order_relaxed));
+    const double ratio = limit == Limit::kKeyRange
+                             ? static_cast<double>(asked) / LimitOf(access, limit, &p)
+                             : static_cast<double>(refused);
+    if (ratio <= worst) continue;
+    worst = ratio;
+    its = asked;
+    found = &p;
+  }
+  if (found == nullptr) return std::nullopt;
+  Explanation e = Describe(access, limit, found->id);
+  e.at_micros = last;
+  e.demand = std::max(e.granted,
+                      HalvesToUnits(limit == Limit::kKeyRange ? its : all) / SecondsOfDemand(last));
+  return e;
+}
+
+// Counts the second for the partition that has nearly all of its requests.
+void Resource::FollowLeader(Access access) {
+  const size_t a = static_cast<size_t>(access);
+  const Layout& layout = layout_.Current();
+  if (layout.size() < kLeastPartitions) return;
+  int64_t all = 0, most = 0;
+  uint64_t id = 0;
+  for (size_t i = 0; i < layout.size(); ++i) {
+    const int64_t asked = AskedInSecond(layout.At(i), a);
+    all += asked;
+    if (asked <= most) continue;
+    most = asked;
+    id = layout.At(i).id;
+  }
+  if (all == 0 || static_cast<double>(most) < kLeads * static_cast<double>(all)) return;
+  Leader& leader = leaders_[a];
+  if (leader.partition != 0 && leader.partition != id) ++leader.changes;
+  leader.partition = id;
+  if (++leader.seconds < kLeaderSeconds) return;
+  leader.seconds /= 2;
+  leader.changes /= 2;
+}
+
+void Resource::CloseSecond(int64_t now_micros, bool begin_next) {
+  const Layout& layout = layout_.Current();
+  std::array<std::array<bool, kLimits>, kAccesses> refused{};
+  for (size_t i = 0; i < layout.size(); ++i) {
+    const Partition& p = layout.At(i);
+    for (size_t a = 0; a < kAccesses; ++a) {
+      for (size_t l = 0; l < kLimits; ++l)
+        refused[a][l] |=
+            p.refused[a][l].load(std::memory_order_relaxed) != p.refused_at_second[a][l];
+    }
+  }
+  for (size_t a = 0; a < kAccesses; ++a) {
+    const Access access = static_cast<Access>(a);
+    for (size_t l = 0; l < kLimits; ++l) {
+      if (!refused[a][l]) continue;
+      const Limit limit = static_cast<Limit>(l);
+      std::optional<Explanation> now = WorstOfSecond(access, limit);
+      if (!now) continue;
+      Moment& moment = moments_[{access, limit}];
+      const bool replaces = moment.what.demand == 0 || moment.epoch != capacity_epoch_ ||
+                            !IsKept(moment.what.at_micros, now_micros) ||
+                            RatioOf(*now) >= RatioOf(moment.what);
+      if (replaces) moment = {std::move(*now), capacity_epoch_};
+    }
+    constexpr size_t kRange = static_cast<size_t>(Limit::kKeyRange);
+    for (size_t i = 0; refused[a][kRange] && i < layout.size(); ++i) {
+      Partition& p = layout.At(i);
+      if (p.refused[a][kRange].load(std::memory_order_relaxed) == p.refused_at_second[a][kRange])
+        continue;
+      const int64_t at = p.refused_at[a].load(std::memory_order_relaxed);
+      const double demand = HalvesToUnits(AskedInSecond(p, a)) / SecondsOfDemand(at);
+      Partition::Worst& worst = p.worst[a];
+      if (worst.epoch != capacity_epoch_ || !IsKept(worst.at_micros, now_micros) ||
+          demand >= worst.demand) {
+        worst = {demand, at, capacity_epoch_};
+      }
+    }
+  }
+  if (!begin_next && now_micros - second_start_micros_ < kSecondMicros) return;
+  for (size_t a = 0; a < kAccesses; ++a) FollowLeader(static_cast<Access>(a));
+  second_start_micros_ = now_micros;
+  for (size_t i = 0; i < layout.size(); ++i) {
+    Partition& p = layout.At(i);
+    for (size_t a = 0; a < kAccesses; ++a) {
+      p.consumed_at_second[a] = p.side[a].consumed.load(std::memory_order_relaxed);
+      for (size_t l = 0; l < kLimits; ++l)
+        p.refused_at_second[a][l] = p.refused[a][l].load(std::memory_order_relaxed);
+    }
+  }
+}
+
+std::optional<Explanation> Resource::Worst(int64_t now_micros, Access access, Limit limit) const {
+  const MutexLock lock(mutex_);
+  std::optional<Explanation> e = WorstOfSecond(access, limit);
+  if (e && !IsKept(e->at_micros, now_micros)) e.reset();
+  const auto found = moments_.find({access, limit});
+  if (found != moments_.end() && IsKept(found->second.what.at_micros, now_micros)) {
+    const Moment& moment = found->second;
+    const bool newer =
+        e && (moment.epoch != capacity_epoch_ || RatioOf(*e) >= RatioOf(moment.what));
+    if (!newer) e = moment.what;
+  }
+  if (!e) return std::nullopt;
+  // Why the partition is not split is known minutes later.
+  const Layout& layout = layout_.Current();
+  for (size_t i = 0; i < layout.size(); ++i) {
+    const Partition& p = layout.At(i);
+    if (p.id == e->partition && p.obstacle != SplitObstacle::kNone) e->obstacle = p.obstacle;
+  }
+  Advise(access, limit, &*e);
+  return e;
+}
+
+Explanation Resource::Explain(int64_t now_micros, const Verdict& refusal) const {
+  const MutexLock lock(mutex_);
+  const size_t a = static_cast<size_t>(refusal.access);
+  Explanation e = Describe(refusal.access, refusal.limit, refusal.partition);
+  e.at_micros = now_micros;
+  int64_t asked = 0;
+  Partition::Worst worst;
+  const Layout& layout = layout_.Current();
+  for (size_t i = 0; i < layout.size(); ++i) {
+    const Partition& p = layout.At(i);
+    if (refusal.limit != Limit::kKeyRange || p.id == refusal.partition)
+      asked += AskedInSecond(p, a);
+    if (p.id == refusal.partition) worst = p.worst[a];
+  }
+  if (refusal.limit != Limit::kKeyRange) {
+    const auto found = moments_.find({refusal.access, refusal.limit});
+    worst = {};
+    if (found != moments_.end())
+      worst = {found->second.what.demand, found->second.what.at_micros, found->second.epoch};
+  }
+  e.demand = HalvesToUnits(asked) / SecondsOfDemand(now_micros);
+  if (worst.epoch == capacity_epoch_ && IsKept(worst.at_micros, now_micros) &&
+      worst.demand > e.demand) {
+    e.demand = worst.demand;
+    e.at_micros = worst.at_micros;
+  }
+  e.demand = std::max(e.demand, e.granted);
+  Advise(refusal.access, refusal.limit, &e);
+  return e;
+}
+
+SpreadPlan Resource::PlanSpread(std::string_view key, Access access,
+                                double units_per_second) const {
+  const MutexLock lock(mutex_);
+  return PlanSpreadLocked(key, access, units_per_second);
+}
+
+}  // namespace stator::throughput
