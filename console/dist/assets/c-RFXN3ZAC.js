@@ -1,0 +1,1 @@
+var a="stator.";function c(r,t){try{let o=localStorage.getItem(a+r);if(o===null)return t;let n=JSON.parse(o);return typeof n==typeof t&&Array.isArray(n)===Array.isArray(t)?n:t}catch{return t}}function e(r,t){try{localStorage.setItem(a+r,JSON.stringify(t))}catch{}}export{c as a,e as b};

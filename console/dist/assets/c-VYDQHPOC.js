@@ -1,0 +1,1 @@
+import{a,b,c,d,e,f,g,h,i}from"./c-7XB46J6R.js";import"./c-UNPUL7T4.js";import"./c-HROTFZHU.js";import"./c-THDW5ROU.js";import"./c-EAPNL3RS.js";import"./c-K6KPXQI3.js";export{b as Exporter,d as Importer,f as cellsOf,c as exportItems,e as formatOf,h as isBase64,a as kFormats,g as looksTyped,i as primaryKeyNames};

@@ -1,0 +1,107 @@
+// The long job that is under way, or how the last one ended.
+import { useState } from 'preact/hooks';
+import { tell } from '../api/errors.ts';
+import { amount, duration, plural } from '../ui/format.ts';
+import { Icon } from '../ui/icons.tsx';
+import { closeJob, type Job, job } from '../ui/jobs.ts';
+
+export default function JobPanel() {
+  const now = job.value;
+  return now ? <Panel job={now} /> : null;
+}
+
+function Panel({ job: now }: { job: Job }) {
+  const [showFailures, setShowFailures] = useState(false);
+  const { progress, outcome, total } = now;
+  const over = progress.done + progress.skipped + progress.failed;
+  const rate = progress.seconds > 0 ? over / progress.seconds : 0;
+  const left = total !== null && rate > 0 ? Math.max(0, total - over) / rate : null;
+  return (
+    <section class="job card" aria-label={now.title}>
+      <header>
+        <h2>{now.title}</h2>
+        {outcome && (
+          <button type="button" class="quiet square" aria-label="Close" onClick={closeJob}>
+            <Icon name="close" />
+          </button>
+        )}
+      </header>
+      <div class="card-body stack tight">
+        {total !== null && (
+          <div
+            class="progress"
+            role="progressbar"
+            aria-label="Progress"
+            aria-valuemin={0}
+            aria-valuemax={total}
+            aria-valuenow={over}
+          >
+            <span style={{ width: `${Math.min(100, (over / Math.max(1, total)) * 100)}%` }} />
+          </div>
+        )}
+        <p class="num-line">
+          <strong>{plural(progress.done, 'item')}</strong> done
+          {progress.skipped > 0 && ` · ${progress.skipped} left alone`}
+          {progress.failed > 0 && <span class="bad-text"> · {progress.failed} failed</span>}
+          {` · ${amount(progress.units)} WCU · ${amount(rate)} a second`}
+          {!outcome && left !== null && ` · ${duration(left)} left`}
+        </p>
+        {progress.retries > 0 && (
+          <p class="small muted">{plural(progress.retries, 'write')} sent again after a pause</p>
+        )}
+        {outcome && <p>{ending(now)}</p>}
+        {outcome && outcome.failures.length > 0 && (
+          <div class="row">
+            <button type="button" class="small" onClick={() => setShowFailures(!showFailures)}>
+              {showFailures ? 'Hide' : 'Show'} what failed
+            </button>
+            {now.retry && (
+              <button type="button" class="small" onClick={now.retry}>
+                <Icon name="refresh" />
+                Try those again
+              </button>
+            )}
+          </div>
+        )}
+        {showFailures && outcome && (
+          <ul class="failures">
+            {outcome.failures.slice(0, 100).map((failure) => (
+              <li key={JSON.stringify(failure.write.key)}>
+                <code>{JSON.stringify(failure.write.key)}</code>
+                <p class="small bad-text">
+                  {failure.type}: {failure.message}
+                </p>
+              </li>
+            ))}
+          </ul>
+        )}
+        {!outcome && (
+          <div class="row">
+            {progress.state === 'paused' ? (
+              <button type="button" onClick={() => now.bulk.goOn()}>
+                <Icon name="play" />
+                Go on
+              </button>
+            ) : (
+              <button type="button" onClick={() => now.bulk.pause()}>
+                <Icon name="pause" />
+                Pause
+              </button>
+            )}
+            <button type="button" onClick={() => now.bulk.cancel()}>
+              <Icon name="stop" />
+              Stop
+            </button>
+          </div>
+        )}
+      </div>
+    </section>
+  );
+}
+
+function ending({ progress, outcome }: Job): string {
+  if (progress.state === 'done')
+    return progress.failed > 0 ? 'Over, but not everything worked.' : 'Complete.';
+  if (progress.state === 'stopped') return 'Stopped. What was done stays done.';
+  return `Ended early: ${tell(outcome?.error).message}`;
+}

@@ -1,0 +1,190 @@
+// One field that leads anywhere: pages, tables, actions, and the item with a key.
+import { useId, useRef, useState } from 'preact/hooks';
+import { Dialog } from '../ui/dialog.tsx';
+import { Icon, type IconName } from '../ui/icons.tsx';
+import { isLive, lookNow } from './live.ts';
+import { kTabs, pages } from './pages.ts';
+import { go, href, route } from './router.ts';
+import { tableNames } from './state.ts';
+import { kThemes, theme } from './theme.ts';
+
+interface Entry {
+  name: string;
+  detail: string;
+  icon: IconName;
+  run: () => void;
+}
+
+const kMost = 50;
+
+export default function Palette({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState('');
+  const [at, setAt] = useState(0);
+  const id = useId();
+  const list = useRef<HTMLUListElement>(null);
+  const found = search(text);
+  const chosen = Math.min(at, found.length - 1);
+
+  const choose = (entry: Entry | undefined) => {
+    if (!entry) return;
+    onClose();
+    entry.run();
+  };
+  const move = (to: number) => {
+    setAt(to);
+    list.current?.children[to]?.scrollIntoView({ block: 'nearest' });
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'ArrowDown') move(Math.min(found.length - 1, chosen + 1));
+    else if (event.key === 'ArrowUp') move(Math.max(0, chosen - 1));
+    else if (event.key === 'Enter') choose(found[chosen]);
+    else return;
+    event.preventDefault();
+  };
+
+  return (
+    <Dialog title="Search" onClose={onClose}>
+      <div class="palette">
+        <input
+          type="text"
+          autofocus
+          role="combobox"
+          aria-expanded="true"
+          aria-controls={id}
+          aria-activedescendant={found.length > 0 ? `${id}-${chosen}` : undefined}
+          aria-label="Search pages, tables, actions and keys"
+          placeholder="A page, a table, an action, or: music Nina Simone"
+          autocomplete="off"
+          spellcheck={false}
+          value={text}
+          onInput={(event) => {
+            setText(event.currentTarget.value);
+            setAt(0);
+          }}
+          onKeyDown={onKeyDown}
+        />
+        <ul id={id} role="listbox" aria-label="Results" ref={list}>
+          {found.map((entry, i) => (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are the field's.
+            <li
+              key={entry.name + entry.detail}
+              id={`${id}-${i}`}
+              role="option"
+              aria-selected={i === chosen}
+              onClick={() => choose(entry)}
+              onMouseMove={() => setAt(i)}
+            >
+              <Icon name={entry.icon} />
+              <span>{entry.name}</span>
+              <span class="muted small">{entry.detail}</span>
+            </li>
+          ))}
+        </ul>
+        {found.length === 0 && <p class="muted pad">Nothing is called that.</p>}
+      </div>
+    </Dialog>
+  );
+}
+
+function search(text: string): Entry[] {
+  const wanted = text.trim().toLowerCase();
+  const words = wanted.split(/\s+/).filter((word) => word !== '');
+  const matches = (name: string) => words.every((word) => name.toLowerCase().includes(word));
+  const all = [...pageEntries(), ...actionEntries()].filter((entry) =>
+    matches(`${entry.name} ${entry.detail}`),
+  );
+  const names = tableNames.value.filter(matches).slice(0, kMost);
+  // What begins with the text comes first.
+  names.sort(
+    (a, b) =>
+      Number(!a.toLowerCase().startsWith(wanted)) - Number(!b.toLowerCase().startsWith(wanted)),
+  );
+  const tables = names.map((name) => tableEntry(name));
+  return [
+    ...keyEntries(text),
+    ...(wanted === '' ? [...all, ...tables] : [...tables, ...all]),
+  ].slice(0, kMost);
+}
+
+const tableEntry = (name: string): Entry => ({
+  name,
+  detail: 'table',
+  icon: 'tables',
+  run: () => void go(href(['tables', name, 'items'])),
+});
+
+function pageEntries(): Entry[] {
+  const entries: Entry[] = pages().map((page) => ({
+    name: page.name,
+    detail: 'page',
+    icon: page.icon,
+    run: () => void go(href([page.id])),
+  }));
+  const [first, table] = route.value.path;
+  if (first === 'tables' && table && table !== 'new') {
+    for (const tab of kTabs)
+      entries.push({
+        name: tab.name,
+        detail: `of ${table}`,
+        icon: 'right',
+        run: () => void go(href(['tables', table, tab.id])),
+      });
+  }
+  return entries;
+}
+
+function actionEntries(): Entry[] {
+  return [
+    {
+      name: 'Create a table',
+      detail: 'action',
+      icon: 'plus',
+      run: () => void go(href(['tables', 'new'])),
+    },
+    {
+      name: isLive.value ? 'Pause following the server' : 'Follow the server',
+      detail: 'action',
+      icon: isLive.value ? 'pause' : 'play',
+      run: () => {
+        isLive.value = !isLive.peek();
+      },
+    },
+    { name: 'Ask the server again', detail: 'action', icon: 'refresh', run: lookNow },
+    ...kThemes.map(
+      (one): Entry => ({
+        name: `Colours: ${one}`,
+        detail: 'action',
+        icon: 'sun',
+        run: () => {
+          theme.value = one;
+        },
+      }),
+    ),
+  ];
+}
+
+// `music Nina Simone`: the items with this partition key; `music Nina Simone / Sinnerman` with a
+// sort key. The types are those of the table's key, which the page of the items knows.
+function keyEntries(text: string): Entry[] {
+  const match = /^\s*(\S+)\s+(.+?)(?:\s+\/\s+(.+?))?\s*$/.exec(text);
+  if (!match) return [];
+  const [, name, partition, sort] = match as unknown as [
+    string,
+    string,
+    string,
+    string | undefined,
+  ];
+  const table = tableNames.value.find((one) => one.toLowerCase() === name.toLowerCase());
+  if (!table) return [];
+  const query: [string, string][] = [['pk', partition]];
+  if (sort !== undefined) query.push(['sk', JSON.stringify(['0', '=', sort])]);
+  query.push(['run', '1']);
+  return [
+    {
+      name: sort === undefined ? partition : `${partition} / ${sort}`,
+      detail: `look up in ${table}`,
+      icon: 'search',
+      run: () => void go(href(['tables', table, 'items'], query)),
+    },
+  ];
+}

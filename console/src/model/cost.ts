@@ -1,0 +1,112 @@
+// What capacity costs a month, by what really happened. Pure.
+
+export interface Prices {
+  // A month of one provisioned unit.
+  readUnit: number;
+  writeUnit: number;
+  gigabyte: number;
+  // The part that reserved capacity saves.
+  reservedDiscount: number;
+  // On-demand, per million request units; null: not known.
+  millionReads: number | null;
+  millionWrites: number | null;
+}
+
+interface Pair {
+  read: number;
+  write: number;
+}
+
+export interface Load {
+  columnSeconds: number;
+  read: readonly number[]; // units per second by column
+  write: readonly number[];
+  bytes: number;
+  provisioned: Pair | null;
+}
+
+export interface Way {
+  id: 'provisioned' | 'on-demand' | 'scaled' | 'reserved';
+  name: string;
+  // A month; null: a price is missing.
+  capacity: number | null;
+  // What the sum is made of.
+  how: string;
+  isNow: boolean;
+}
+
+const kMonthSeconds = 730 * 3600;
+
+const mean = (values: readonly number[]): number =>
+  values.length === 0 ? 0 : values.reduce((all, one) => all + one, 0) / values.length;
+
+// Columns before the first use are a time in which the table was not used, or was not there.
+const sinceFirst = (values: readonly number[]): readonly number[] => {
+  const first = values.findIndex((one) => one > 0);
+  return first < 0 ? [] : values.slice(first);
+};
+
+// Capacity that follows the load as auto scaling does, roughly: each column is provisioned for the
+// target of its load, and of the three before it.
+export function scaledUnits(values: readonly number[], target: number, least = 1): number {
+  const used = sinceFirst(values);
+  return mean(
+    used.map((_, i) =>
+      Math.max(least, Math.ceil(Math.max(...used.slice(Math.max(0, i - 3), i + 1)) / target)),
+    ),
+  );
+}
+
+// Units that would have been enough all the time.
+export const peakUnits = (values: readonly number[]): number =>
+  Math.max(1, Math.ceil(Math.max(0, ...values)));
+
+export function ways(load: Load, prices: Prices, target = 0.7): Way[] {
+  const month = (units: Pair) => units.read * prices.readUnit + units.write * prices.writeUnit;
+  const enough = { read: peakUnits(load.read), write: peakUnits(load.write) };
+  const provisioned = load.provisioned ?? enough;
+  const scaled = {
+    read: scaledUnits(load.read, target),
+    write: scaledUnits(load.write, target),
+  };
+  const asked = { read: mean(sinceFirst(load.read)), write: mean(sinceFirst(load.write)) };
+  const text = (units: Pair) =>
+    `${Math.round(units.read * 10) / 10} read and ${Math.round(units.write * 10) / 10} write units`;
+  const perMonth = (rate: number, price: number | null) =>
+    rate === 0 ? 0 : price === null ? null : ((rate * kMonthSeconds) / 1e6) * price;
+  const reads = perMonth(asked.read, prices.millionReads);
+  const writes = perMonth(asked.write, prices.millionWrites);
+  return [
+    {
+      id: 'provisioned',
+      name: 'Provisioned',
+      capacity: month(provisioned),
+      how: load.provisioned ? text(provisioned) : `${text(provisioned)}: the busiest column`,
+      isNow: load.provisioned !== null,
+    },
+    {
+      id: 'on-demand',
+      name: 'On demand',
+      capacity: reads === null || writes === null ? null : reads + writes,
+      how: `${text(asked)} a second on average, each paid`,
+      isNow: load.provisioned === null,
+    },
+    {
+      id: 'scaled',
+      name: 'Auto scaling',
+      capacity: month(scaled),
+      how: `${text(scaled)} on average, at a target of ${Math.round(target * 100)}%`,
+      isNow: false,
+    },
+    {
+      id: 'reserved',
+      name: 'Reserved',
+      capacity: month(provisioned) * (1 - prices.reservedDiscount),
+      how: `${text(provisioned)}, paid in advance`,
+      isNow: false,
+    },
+  ];
+}
+
+export const storageMonth = (bytes: number, prices: Prices): number =>
+  (bytes / 2 ** 30) * prices.gigabyte;

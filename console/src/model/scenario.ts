@@ -1,0 +1,422 @@
+// A key design with its traffic, as a scenario of `stator simulate`, and what its outcome says.
+// Pure. Numbers are text while they are typed.
+
+export type KeyKind = 'uniform' | 'zipf' | 'single' | 'date' | 'weighted';
+
+export interface KeyDesign {
+  kind: KeyKind;
+  count: string; // uniform, zipf
+  exponent: string; // zipf
+  key: string; // single
+  weights: string; // weighted: "SHIPPED 80, PENDING 15"
+  suffixes: string;
+  suffix: 'random' | 'computed';
+}
+
+export interface IndexDesign {
+  name: string;
+  read: string;
+  write: string;
+  entryBytes: string;
+  percent: string; // of the table's writes that change an entry
+  keys: KeyDesign;
+}
+
+export interface TrafficDesign {
+  name: string;
+  operation: 'read' | 'write';
+  index: string; // empty: the table
+  rate: string;
+  itemBytes: string;
+  strong: boolean;
+  newItems: boolean;
+  keys: KeyDesign;
+}
+
+export interface Design {
+  table: string;
+  billing: 'provisioned' | 'on-demand';
+  read: string;
+  write: string;
+  warmWrite: string;
+  size: string; // "50GB" or empty
+  minutes: string;
+  indexes: IndexDesign[];
+  traffic: TrafficDesign[];
+}
+
+export const keysDesign = (more: Partial<KeyDesign> = {}): KeyDesign => ({
+  kind: 'uniform',
+  count: '1000000',
+  exponent: '1',
+  key: 'the-one',
+  weights: 'SHIPPED 80, PENDING 15, FAILED 5',
+  suffixes: '1',
+  suffix: 'random',
+  ...more,
+});
+
+export const trafficDesign = (more: Partial<TrafficDesign> = {}): TrafficDesign => ({
+  name: 'writes',
+  operation: 'write',
+  index: '',
+  rate: '500',
+  itemBytes: '1KB',
+  strong: false,
+  newItems: false,
+  keys: keysDesign(),
+  ...more,
+});
+
+export const indexDesign = (more: Partial<IndexDesign> = {}): IndexDesign => ({
+  name: 'by-status',
+  read: '100',
+  write: '1000',
+  entryBytes: '200B',
+  percent: '100',
+  keys: keysDesign({ kind: 'weighted' }),
+  ...more,
+});
+
+export const emptyDesign = (more: Partial<Design> = {}): Design => ({
+  table: 'orders',
+  billing: 'provisioned',
+  read: '100',
+  write: '1000',
+  warmWrite: '',
+  size: '',
+  minutes: '30',
+  indexes: [],
+  traffic: [trafficDesign()],
+  ...more,
+});
+
+export interface Example {
+  name: string;
+  says: string;
+  design: Design;
+}
+
+export const kExamples: readonly Example[] = [
+  {
+    name: 'Hot date',
+    says: 'Events keyed by their date: today’s key takes all writes',
+    design: emptyDesign({
+      table: 'events',
+      write: '4000',
+      traffic: [
+        trafficDesign({
+          name: 'events of today',
+          rate: '3000',
+          keys: keysDesign({ kind: 'date' }),
+        }),
+      ],
+    }),
+  },
+  {
+    name: 'Vote counter',
+    says: 'One item that everybody updates',
+    design: emptyDesign({
+      table: 'votes',
+      billing: 'on-demand',
+      warmWrite: '20000',
+      traffic: [
+        trafficDesign({
+          name: 'votes',
+          rate: '20000',
+          itemBytes: '100B',
+          keys: keysDesign({ kind: 'single', key: 'candidate-A' }),
+        }),
+      ],
+    }),
+  },
+  {
+    name: 'Index by status',
+    says: 'An index of three values throttles its table',
+    design: emptyDesign({
+      write: '3000',
+      indexes: [indexDesign({ write: '3000' })],
+      traffic: [trafficDesign({ name: 'orders', rate: '2500' })],
+    }),
+  },
+  {
+    name: 'Popular users',
+    says: 'Reads that follow a power law',
+    design: emptyDesign({
+      table: 'profiles',
+      read: '9000',
+      traffic: [
+        trafficDesign({
+          name: 'profile pages',
+          operation: 'read',
+          rate: '12000',
+          itemBytes: '2KB',
+          keys: keysDesign({ kind: 'zipf', count: '100000', exponent: '1.1' }),
+        }),
+      ],
+    }),
+  },
+];
+
+const quoted = (text: string): string => JSON.stringify(text);
+const isNumber = (text: string): boolean => /^\d{1,9}(\.\d{1,6})?$/.test(text.trim());
+const isWhole = (text: string): boolean => /^[1-9]\d{0,9}$/.test(text.trim());
+const isSize = (text: string): boolean => /^\d+(\.\d+)?\s*(B|KB|MB|GB|TB)$/.test(text.trim());
+
+export interface Built {
+  toml: string;
+  // By field: `write`, `traffic.0.rate`, `index.0.keys.weights`.
+  errors: Map<string, string>;
+}
+
+export function scenarioOf(design: Design): Built {
+  return new Builder(design).build();
+}
+
+class Builder {
+  private readonly errors = new Map<string, string>();
+  private readonly lines: string[] = [];
+
+  constructor(private readonly design: Design) {}
+
+  build(): Built {
+    const { design } = this;
+    const provisioned = design.billing === 'provisioned';
+    const minutes = this.number('minutes', design.minutes);
+    if (minutes > 1440) this.errors.set('minutes', 'At most a day');
+    // Steps of a second up to an hour; longer ones are played in coarser steps.
+    this.lines.push(
+      `duration = "${minutes * 60}s"`,
+      `step = "${minutes > 60 ? Math.ceil(minutes / 60) : 1}s"`,
+      '',
+      '[prices]',
+      'write_unit_month = 0.47',
+      'read_unit_month = 0.09',
+      'gigabyte_month = 0.25',
+      '',
+      '[[table]]',
+      `name = ${quoted(design.table)}`,
+    );
+    if (design.table === '') this.errors.set('table', 'How is it called?');
+    if (provisioned) {
+      this.lines.push(`read = ${this.units('read', design.read)}`);
+      this.lines.push(`write = ${this.units('write', design.write)}`);
+    } else {
+      this.lines.push('billing = "on-demand"');
+      if (design.warmWrite !== '') {
+        this.lines.push(
+          'warm_read = 12000',
+          `warm_write = ${Math.max(4000, this.units('warmWrite', design.warmWrite))}`,
+        );
+      }
+    }
+    if (design.size !== '') this.lines.push(`size = ${this.size('size', design.size)}`);
+    for (const [i, one] of design.indexes.entries()) this.index(one, `index.${i}`, provisioned);
+    for (const [i, one] of design.traffic.entries()) this.traffic(one, `traffic.${i}`);
+    if (design.traffic.length === 0) this.errors.set('traffic', 'Nothing happens without traffic');
+    return { toml: `${this.lines.join('\n')}\n`, errors: this.errors };
+  }
+
+  private index(index: IndexDesign, at: string, provisioned: boolean): void {
+    this.lines.push('', '[[table.index]]', `name = ${quoted(index.name)}`);
+    if (index.name === '') this.errors.set(`${at}.name`, 'How is it called?');
+    if (this.design.indexes.filter((one) => one.name === index.name).length > 1)
+      this.errors.set(`${at}.name`, 'Another index is called that');
+    if (provisioned) {
+      this.lines.push(`read = ${this.units(`${at}.read`, index.read)}`);
+      this.lines.push(`write = ${this.units(`${at}.write`, index.write)}`);
+    }
+    this.lines.push(`entry_bytes = ${this.size(`${at}.entryBytes`, index.entryBytes)}`);
+    const percent = this.number(`${at}.percent`, index.percent);
+    if (!(percent > 0 && percent <= 100)) this.errors.set(`${at}.percent`, 'Above 0, at most 100');
+    else if (percent < 100) this.lines.push(`fraction = ${percent / 100}`);
+    this.lines.push(`keys = ${this.keys(index.keys, `${at}.keys`)}`);
+  }
+
+  private traffic(traffic: TrafficDesign, at: string): void {
+    const { design } = this;
+    this.lines.push(
+      '',
+      '[[traffic]]',
+      `name = ${quoted(traffic.name)}`,
+      `table = ${quoted(design.table)}`,
+    );
+    if (traffic.name === '') this.errors.set(`${at}.name`, 'How is it called?');
+    if (traffic.operation === 'read') {
+      this.lines.push(
+        'operation = "read"',
+        `consistency = "${traffic.strong && traffic.index === '' ? 'strong' : 'eventual'}"`,
+      );
+      if (traffic.index !== '') {
+        if (design.indexes.some((one) => one.name === traffic.index))
+          this.lines.push(`index = ${quoted(traffic.index)}`);
+        else this.errors.set(`${at}.index`, 'There is no such index');
+      }
+    } else {
+      this.lines.push('operation = "write"');
+      if (traffic.newItems) this.lines.push('new_items = true');
+    }
+    this.lines.push(`item_bytes = ${this.size(`${at}.itemBytes`, traffic.itemBytes)}`);
+    this.lines.push(`rate = ${this.number(`${at}.rate`, traffic.rate)}`);
+    this.lines.push(`keys = ${this.keys(traffic.keys, `${at}.keys`)}`);
+  }
+
+  private keys(keys: KeyDesign, at: string): string {
+    const parts = [`type = "${keys.kind}"`];
+    if (keys.kind === 'uniform' || keys.kind === 'zipf')
+      parts.push(`count = ${this.units(`${at}.count`, keys.count)}`);
+    if (keys.kind === 'zipf')
+      parts.push(`exponent = ${this.number(`${at}.exponent`, keys.exponent)}`);
+    if (keys.kind === 'single') parts.push(`key = ${quoted(keys.key)}`);
+    if (keys.kind === 'weighted') parts.push(`weights = { ${this.weights(keys.weights, at)} }`);
+    const suffixes = this.units(`${at}.suffixes`, keys.suffixes);
+    if (suffixes > 1) parts.push(`suffixes = ${suffixes}`, `suffix = "${keys.suffix}"`);
+    return `{ ${parts.join(', ')} }`;
+  }
+
+  private weights(text: string, at: string): string {
+    const found: string[] = [];
+    for (const part of text.split(',')) {
+      const match = /^\s*(\S.*?)\s+(\d+(?:\.\d+)?)\s*$/.exec(part);
+      if (!match) {
+        this.errors.set(`${at}.weights`, 'Such as SHIPPED 80, PENDING 15');
+        return 'x = 1';
+      }
+      found.push(`${quoted(match[1] ?? '')} = ${match[2]}`);
+    }
+    return found.join(', ');
+  }
+
+  private number(field: string, text: string): number {
+    if (isNumber(text)) return Number(text);
+    this.errors.set(field, 'A number');
+    return 1;
+  }
+  private units(field: string, text: string): number {
+    if (isWhole(text)) return Number(text);
+    this.errors.set(field, 'A whole number, from 1');
+    return 1;
+  }
+  private size(field: string, text: string): string {
+    if (isSize(text)) return quoted(text.trim().replace(/\s+/g, ''));
+    this.errors.set(field, 'Such as 400B, 2KB or 50GB');
+    return '"1KB"';
+  }
+}
+
+// ---- What the outcome has (docs/throughput.md).
+
+export interface Trouble {
+  reason: string;
+  requests: number;
+  limit: number;
+  demand: number;
+  partition: number;
+  obstacle: string;
+  hottest: string[];
+  hottest_share: number;
+  advice: string[];
+}
+export interface OutcomeResource {
+  name: string;
+  kind: 'table' | 'index';
+  billing: string;
+  partitions_before: number;
+  partitions_after: number;
+  consumed_units: { read: number; write: number };
+  month?: { capacity: number; reserved: number; storage: number };
+  hottest: { key: string; share: number }[];
+  throttled: Trouble[];
+  columns: {
+    consumed: { read: number; write: number };
+    refused: { read: number; write: number };
+  }[];
+  heat: { partition: number; heat: number[] }[];
+}
+export interface Outcome {
+  duration_seconds: number;
+  column_seconds: number;
+  traffic: {
+    name: string;
+    operation: string;
+    requests: number;
+    served: number;
+    throttled: Record<string, number>;
+  }[];
+  resources: OutcomeResource[];
+  summary: string;
+}
+
+export const served = (outcome: Outcome): number => {
+  const sum = (of: 'requests' | 'served') => outcome.traffic.reduce((all, one) => all + one[of], 0);
+  return sum('requests') === 0 ? 1 : sum('served') / sum('requests');
+};
+
+export const monthOf = (outcome: Outcome): number =>
+  outcome.resources.reduce(
+    (all, one) => all + (one.month ? one.month.capacity + one.month.storage : 0),
+    0,
+  );
+
+// Returns the number of values that the advice names, or else one at which each value has at most
+// half of what a partition does.
+function suffixesFor(trouble: Trouble): number {
+  const named = trouble.advice
+    .flatMap((text) => [...text.matchAll(/(?:better |into |keep |over (?:at least )?)(\d[\d,]*)/g)])
+    .map((match) => Number((match[1] ?? '').replaceAll(',', '')));
+  if (named.length > 0) return Math.max(...named);
+  const least = Math.ceil((trouble.demand / Math.max(1, trouble.limit)) * 2);
+  return [10, 20, 50, 100, 200, 500, 1000].find((one) => one >= least) ?? 1000;
+}
+
+// A change of the design that may cure what throttled.
+export interface Cure {
+  label: string;
+  design: Design;
+}
+
+export function cures(design: Design, outcome: Outcome): Cure[] {
+  const found: Cure[] = [];
+  const add = (label: string, changed: Design) => {
+    if (!found.some((one) => one.label === label)) found.push({ label, design: changed });
+  };
+  for (const resource of outcome.resources) {
+    for (const trouble of resource.throttled) {
+      const i =
+        resource.kind === 'index'
+          ? design.indexes.findIndex((one) => one.name === resource.name.split('/').at(-1))
+          : -1;
+      const write = trouble.reason.includes('Write');
+      const perPartition = trouble.reason.includes('KeyRange');
+      if (!perPartition && design.billing === 'provisioned') {
+        const units = String(Math.ceil(trouble.demand * 1.1));
+        const kind = write ? 'write' : 'read';
+        if (i < 0) add(`${units} ${kind} units`, { ...design, [kind]: units });
+        else
+          add(`${units} ${kind} units for ${design.indexes[i]?.name}`, {
+            ...design,
+            indexes: design.indexes.map((one, k) => (k === i ? { ...one, [kind]: units } : one)),
+          });
+        add('On demand', { ...design, billing: 'on-demand' });
+      }
+      if (perPartition) {
+        const suffixes = String(suffixesFor(trouble));
+        if (i < 0)
+          add(`Spread each key over ${suffixes} suffixes`, {
+            ...design,
+            traffic: design.traffic.map((one) =>
+              one.index === '' ? { ...one, keys: { ...one.keys, suffixes } } : one,
+            ),
+          });
+        else
+          add(`Spread each key of ${design.indexes[i]?.name} over ${suffixes} suffixes`, {
+            ...design,
+            indexes: design.indexes.map((one, k) =>
+              k === i ? { ...one, keys: { ...one.keys, suffixes } } : one,
+            ),
+          });
+      }
+    }
+  }
+  return found.slice(0, 6);
+}

@@ -1,0 +1,440 @@
+// One user: keys, policies, what it may do.
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { iam } from '../../api/iam.ts';
+import { go, href } from '../../app/router.ts';
+import { session } from '../../app/session.ts';
+import { boot, refresh } from '../../app/state.ts';
+import {
+  type AccessKey,
+  attachedOf,
+  documentOf,
+  keyOf,
+  listedOf,
+  type NamedPolicy,
+  type User,
+  userOf,
+} from '../../model/iam.ts';
+import { childOf, membersOf, textAt } from '../../model/xml.ts';
+import { CodeText } from '../../ui/code.tsx';
+import { ask, Dialog } from '../../ui/dialog.tsx';
+import { day } from '../../ui/format.ts';
+import { Icon } from '../../ui/icons.tsx';
+import { ErrorBox, say, sayError } from '../../ui/told.tsx';
+import { Ask } from './ask.tsx';
+import { PolicyDialog } from './policy.tsx';
+
+interface Known {
+  user: User;
+  keys: AccessKey[];
+  lastUsed: Map<string, string>;
+  inline: string[];
+  attached: NamedPolicy[];
+  groups: string[];
+}
+
+async function load(name: string): Promise<Known> {
+  const quiet = { background: true };
+  const UserName = name;
+  const user = userOf(childOf(await iam('GetUser', { UserName }, quiet), 'User'));
+  const keys = membersOf(await iam('ListAccessKeys', { UserName }, quiet), 'AccessKeyMetadata').map(
+    keyOf,
+  );
+  const lastUsed = new Map<string, string>();
+  for (const key of keys) {
+    const used = await iam('GetAccessKeyLastUsed', { AccessKeyId: key.id }, quiet);
+    lastUsed.set(key.id, textAt(used, 'AccessKeyLastUsed', 'LastUsedDate'));
+  }
+  return {
+    user,
+    keys,
+    lastUsed,
+    inline: membersOf(await iam('ListUserPolicies', { UserName }, quiet), 'PolicyNames').map(
+      (one) => one.text,
+    ),
+    attached: attachedOf(await iam('ListAttachedUserPolicies', { UserName }, quiet)),
+    groups: membersOf(await iam('ListGroupsForUser', { UserName }, quiet), 'Groups').map((one) =>
+      textAt(one, 'GroupName'),
+    ),
+  };
+}
+
+interface NewKey {
+  id: string;
+  secret: string;
+}
+
+export function UserPage({ name }: { name: string }) {
+  const [known, setKnown] = useState<Known | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [made, setMade] = useState<NewKey | null>(null);
+  // The inline policy that is edited; an empty name: a new one.
+  const [edited, setEdited] = useState<{ name: string; document: string } | null>(null);
+  const [policies, setPolicies] = useState<NamedPolicy[]>([]);
+  const why = boot.value?.readOnly ? 'This console is read-only' : undefined;
+  const own = session.value?.arn === known?.user.arn;
+
+  const look = () => load(name).then(setKnown, setError);
+  useEffect(() => {
+    void look();
+    iam('ListPolicies', {}, { background: true }).then(
+      (reply) => setPolicies(listedOf(reply)),
+      () => setPolicies([]),
+    );
+  }, []);
+  const change = async (act: () => Promise<unknown>, done: string) => {
+    try {
+      await act();
+      await look();
+      if (done !== '') say(done);
+    } catch (thrown) {
+      sayError(thrown);
+    }
+  };
+
+  if (error !== null && known === null) {
+    return (
+      <>
+        <Head name={name} />
+        <ErrorBox error={error} />
+      </>
+    );
+  }
+  if (known === null) return <p class="loading">Asking for {name}…</p>;
+
+  const UserName = name;
+  const makeKey = () =>
+    change(async () => {
+      const key = childOf(await iam('CreateAccessKey', { UserName }), 'AccessKey');
+      setMade({ id: textAt(key, 'AccessKeyId'), secret: textAt(key, 'SecretAccessKey') });
+    }, '');
+  const deleteKey = async (key: AccessKey) => {
+    const yes = await ask({
+      title: `Delete the key ${key.id}?`,
+      body: 'Programs that sign with it are refused from then on. This cannot be undone.',
+      confirm: 'Delete the key',
+      dangerous: true,
+    });
+    if (yes)
+      await change(() => iam('DeleteAccessKey', { UserName, AccessKeyId: key.id }), 'Key deleted');
+  };
+  const deleteUser = async () => {
+    const yes = await ask({
+      title: `Delete ${name}?`,
+      body: 'Its keys and its own policies go with it, and its sessions end.',
+      confirm: 'Delete the user',
+      dangerous: true,
+      typed: name,
+    });
+    if (!yes) return;
+    try {
+      for (const key of known.keys) await iam('DeleteAccessKey', { UserName, AccessKeyId: key.id });
+      for (const one of known.inline) await iam('DeleteUserPolicy', { UserName, PolicyName: one });
+      for (const one of known.attached)
+        await iam('DetachUserPolicy', { UserName, PolicyArn: one.arn });
+      for (const one of known.groups)
+        await iam('RemoveUserFromGroup', { UserName, GroupName: one });
+      await iam('DeleteUser', { UserName });
+      say(`${name} is deleted`);
+      await go(href(['access']));
+    } catch (thrown) {
+      sayError(thrown);
+      void look();
+    }
+  };
+  const attachable = policies.filter((one) => !known.attached.some((has) => has.arn === one.arn));
+
+  return (
+    <>
+      <Head name={name}>
+        <div class="row">
+          <button
+            type="button"
+            class="danger-text"
+            disabled={why !== undefined || own}
+            title={own ? 'This is you' : why}
+            onClick={() => void deleteUser()}
+          >
+            <Icon name="trash" />
+            Delete the user…
+          </button>
+        </div>
+      </Head>
+      <section class="card card-body">
+        <dl class="facts">
+          <dt>ARN</dt>
+          <dd class="mono small">{known.user.arn}</dd>
+          <dt>Since</dt>
+          <dd>{day(known.user.created)}</dd>
+          <dt>Groups</dt>
+          <dd>{known.groups.join(', ') || 'none'}</dd>
+        </dl>
+      </section>
+      <section class="card" aria-labelledby="keys-title">
+        <header>
+          <h2 id="keys-title">Access keys</h2>
+          <button
+            type="button"
+            class="small"
+            disabled={why !== undefined || known.keys.length >= 2}
+            title={known.keys.length >= 2 ? 'A user has two keys at most' : why}
+            onClick={() => void makeKey()}
+          >
+            <Icon name="plus" />
+            Make a key
+          </button>
+        </header>
+        <div class="card-body">
+          {known.keys.length === 0 ? (
+            <p class="muted">None: {name} cannot sign a request yet.</p>
+          ) : (
+            <div class="scroll-x">
+              <table class="plain">
+                <thead>
+                  <tr>
+                    <th scope="col">Key</th>
+                    <th scope="col">State</th>
+                    <th scope="col">Since</th>
+                    <th scope="col">Last used</th>
+                    <th scope="col">
+                      <span class="visually-hidden">Change</span>
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {known.keys.map((key) => (
+                    <tr key={key.id}>
+                      <th scope="row" class="mono">
+                        {key.id}
+                      </th>
+                      <td>
+                        <span class={`badge ${key.active ? 'good' : ''}`}>
+                          {key.active ? 'active' : 'inactive'}
+                        </span>
+                      </td>
+                      <td class="muted">{day(key.created)}</td>
+                      <td class="muted">{day(known.lastUsed.get(key.id) ?? '') || 'not known'}</td>
+                      <td>
+                        <div class="row end">
+                          <button
+                            type="button"
+                            class="small"
+                            disabled={why !== undefined}
+                            title={why}
+                            aria-label={`${key.active ? 'Deactivate' : 'Activate'} ${key.id}`}
+                            onClick={() =>
+                              void change(
+                                () =>
+                                  iam('UpdateAccessKey', {
+                                    UserName,
+                                    AccessKeyId: key.id,
+                                    Status: key.active ? 'Inactive' : 'Active',
+                                  }),
+                                key.active ? 'The key is refused from now on' : 'The key is active',
+                              )
+                            }
+                          >
+                            {key.active ? 'Deactivate' : 'Activate'}
+                          </button>
+                          <button
+                            type="button"
+                            class="small quiet"
+                            disabled={why !== undefined}
+                            title={why}
+                            aria-label={`Delete ${key.id}`}
+                            onClick={() => void deleteKey(key)}
+                          >
+                            <Icon name="trash" />
+                          </button>
+                        </div>
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </div>
+      </section>
+      <section class="card" aria-labelledby="policies-title">
+        <header>
+          <h2 id="policies-title">Policies</h2>
+          <button
+            type="button"
+            class="small"
+            disabled={why !== undefined}
+            title={why}
+            onClick={() => setEdited({ name: '', document: '' })}
+          >
+            <Icon name="plus" />
+            Write a policy
+          </button>
+        </header>
+        <div class="card-body stack">
+          {known.inline.length + known.attached.length === 0 && (
+            <p class="muted">
+              None{known.groups.length > 0 ? ' of its own' : `: ${name} may do nothing`}.
+            </p>
+          )}
+          <ul class="stack tight">
+            {known.inline.map((one) => (
+              <li class="rule" key={one}>
+                <div>
+                  <strong>{one}</strong> <span class="muted">its own</span>
+                </div>
+                <div class="row">
+                  <button
+                    type="button"
+                    class="small"
+                    aria-label={`Open ${one}`}
+                    onClick={() =>
+                      void iam('GetUserPolicy', { UserName, PolicyName: one }).then(
+                        (reply) =>
+                          setEdited({
+                            name: one,
+                            document: documentOf(textAt(reply, 'PolicyDocument')),
+                          }),
+                        sayError,
+                      )
+                    }
+                  >
+                    Open
+                  </button>
+                  <button
+                    type="button"
+                    class="small quiet"
+                    disabled={why !== undefined}
+                    title={why}
+                    aria-label={`Delete the policy ${one}`}
+                    onClick={() =>
+                      void ask({
+                        title: `Delete the policy ${one}?`,
+                        body: `What it allows is refused to ${name} from then on.`,
+                        confirm: 'Delete the policy',
+                        dangerous: true,
+                      }).then((yes) => {
+                        if (!yes) return;
+                        void change(
+                          () => iam('DeleteUserPolicy', { UserName, PolicyName: one }),
+                          `${one} is deleted`,
+                        );
+                      })
+                    }
+                  >
+                    <Icon name="trash" />
+                  </button>
+                </div>
+              </li>
+            ))}
+            {known.attached.map((one) => (
+              <li class="rule" key={one.arn}>
+                <div>
+                  <strong>{one.name}</strong> <span class="muted mono small">{one.arn}</span>
+                </div>
+                <button
+                  type="button"
+                  class="small"
+                  disabled={why !== undefined}
+                  title={why}
+                  aria-label={`Detach ${one.name}`}
+                  onClick={() =>
+                    void change(
+                      () => iam('DetachUserPolicy', { UserName, PolicyArn: one.arn }),
+                      `${one.name} is detached`,
+                    )
+                  }
+                >
+                  Detach
+                </button>
+              </li>
+            ))}
+          </ul>
+          {attachable.length > 0 && (
+            <div class="row">
+              <select
+                aria-label="Attach a policy"
+                value=""
+                disabled={why !== undefined}
+                title={why}
+                onChange={(event) => {
+                  const chosen = attachable.find((one) => one.arn === event.currentTarget.value);
+                  event.currentTarget.value = '';
+                  if (chosen)
+                    void change(
+                      () => iam('AttachUserPolicy', { UserName, PolicyArn: chosen.arn }),
+                      `${chosen.name} is attached`,
+                    );
+                }}
+              >
+                <option value="">Attach a policy…</option>
+                {attachable.map((one) => (
+                  <option key={one.arn} value={one.arn}>
+                    {one.name}
+                  </option>
+                ))}
+              </select>
+            </div>
+          )}
+        </div>
+      </section>
+      <Ask arn={known.user.arn} users={[]} />
+      {made && (
+        <KeyDialog
+          made={made}
+          name={name}
+          onClose={() => {
+            setMade(null);
+            void refresh();
+          }}
+        />
+      )}
+      {edited && (
+        <PolicyDialog
+          user={known.user}
+          policy={edited}
+          onClose={() => setEdited(null)}
+          onSaved={(saved) => {
+            setEdited(null);
+            say(`${saved} is in force`);
+            void look();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+function Head({ name, children }: { name: string; children?: ComponentChildren }) {
+  return (
+    <header class="page-head">
+      <div>
+        <a class="small" href={href(['access'])}>
+          Access
+        </a>
+        <h1>{name}</h1>
+      </div>
+      {children}
+    </header>
+  );
+}
+
+// Shown once: the server keeps the secret sealed and tells it to no caller again.
+function KeyDialog({ made, name, onClose }: { made: NewKey; name: string; onClose: () => void }) {
+  return (
+    <Dialog
+      title={`A key for ${name}`}
+      onClose={onClose}
+      footer={
+        <button type="button" class="primary" onClick={onClose}>
+          I have it
+        </button>
+      }
+    >
+      <p>The secret is shown now and never again.</p>
+      <CodeText
+        label="~/.aws/credentials"
+        text={`[${name}]\naws_access_key_id = ${made.id}\naws_secret_access_key = ${made.secret}\n`}
+      />
+    </Dialog>
+  );
+}

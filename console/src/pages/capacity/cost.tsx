@@ -1,0 +1,197 @@
+// What the last days would cost a month, in each of the ways to pay.
+import { useEffect, useState } from 'preact/hooks';
+import { isStopped } from '../../api/errors.ts';
+import { management, query as queryText } from '../../api/management.ts';
+import { store, stored } from '../../app/settings.ts';
+import { boot } from '../../app/state.ts';
+import { type Prices, storageMonth, type Way, ways } from '../../model/cost.ts';
+import type { HeatReply, HeatResource } from '../../model/heat.ts';
+import { isOnDemand, type TableDescription } from '../../model/table.ts';
+import { Field } from '../../ui/field.tsx';
+import { Scroll } from '../../ui/scroll.tsx';
+import { ErrorBox } from '../../ui/told.tsx';
+
+const kKinds = ['readUnit', 'writeUnit', 'millionReads', 'millionWrites', 'gigabyte'] as const;
+type Kind = (typeof kKinds)[number];
+const kWords: Record<Kind, string> = {
+  readUnit: 'A read unit, a month',
+  writeUnit: 'A write unit, a month',
+  millionReads: 'A million reads on demand',
+  millionWrites: 'A million writes on demand',
+  gigabyte: 'A gigabyte, a month',
+};
+
+const money = (n: number): string =>
+  `$${n.toLocaleString('en-US', { maximumFractionDigits: n < 100 ? 2 : 0 })}`;
+
+function pricesNow(own: Record<string, number>): Prices {
+  const known = boot.value?.prices ?? {};
+  const of = (kind: string, otherwise: number): number => own[kind] ?? known[kind] ?? otherwise;
+  return {
+    readUnit: of('readUnit', 0),
+    writeUnit: of('writeUnit', 0),
+    gigabyte: of('gigabyte', 0),
+    reservedDiscount: of('reservedDiscount', 0),
+    millionReads: own.millionReads ?? null,
+    millionWrites: own.millionWrites ?? null,
+  };
+}
+
+export function Cost({ table, bytes }: { table: TableDescription; bytes: number }) {
+  const name = table.TableName;
+  const [history, setHistory] = useState<HeatReply | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [own, setOwn] = useState(() => stored<Record<string, number>>('prices', {}));
+  useEffect(() => {
+    const abort = new AbortController();
+    management<HeatReply>(
+      `tables/${encodeURIComponent(name)}/heat${queryText({ last: '7d', step: '1h' })}`,
+      { table: name, signal: abort.signal, background: true },
+    ).then(setHistory, (failure) => {
+      if (!isStopped(failure)) setError(failure);
+    });
+    return () => abort.abort();
+  }, [name]);
+  const prices = pricesNow(own);
+  const set = (kind: Kind, text: string) => {
+    const next = { ...own };
+    const value = Number(text);
+    if (text.trim() === '' || !Number.isFinite(value) || value < 0) delete next[kind];
+    else next[kind] = value;
+    setOwn(next);
+    store('prices', next);
+  };
+  return (
+    <section class="card" aria-labelledby="cost-title">
+      <header>
+        <h2 id="cost-title">A month of this</h2>
+        <span class="muted small">by the load of the last seven days</span>
+      </header>
+      <div class="card-body stack">
+        {error !== null && <ErrorBox error={error} />}
+        {history && (
+          <Scroll label="Prices of a month">
+            <table class="plain cost">
+              <thead>
+                <tr>
+                  <th scope="col">Paid as</th>
+                  {history.resources.map((one) => (
+                    <th scope="col" class="num" key={`${one.type} ${one.name}`}>
+                      {one.type === 'index' ? one.name.split('/').at(-1) : 'table'}
+                    </th>
+                  ))}
+                  <th scope="col" class="num">
+                    all
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                <WayRows table={table} resources={history.resources} prices={prices} />
+                <tr>
+                  <th scope="row">Storage</th>
+                  <td class="num" colSpan={history.resources.length}>
+                    <span class="muted">in each of these</span>
+                  </td>
+                  <td class="num">{money(storageMonth(bytes, prices))}</td>
+                </tr>
+              </tbody>
+            </table>
+          </Scroll>
+        )}
+        <details>
+          <summary class="small">Prices</summary>
+          <p class="hint">
+            Provisioned units and storage begin with the prices of the guidance’s examples. Enter
+            those of your Region; this browser keeps them.
+          </p>
+          <div class="fields prices">
+            {kKinds.map((kind) => (
+              <Field key={kind} label={kWords[kind]}>
+                {(ids) => (
+                  <input
+                    {...ids}
+                    class="short"
+                    inputMode="decimal"
+                    placeholder={kind.startsWith('million') ? 'not known' : undefined}
+                    value={own[kind] ?? prices[kind] ?? ''}
+                    onChange={(event) => set(kind, event.currentTarget.value)}
+                  />
+                )}
+              </Field>
+            ))}
+          </div>
+        </details>
+      </div>
+    </section>
+  );
+}
+
+interface WayProps {
+  table: TableDescription;
+  resources: readonly HeatResource[];
+  prices: Prices;
+}
+
+function WayRows({ table, resources, prices }: WayProps) {
+  const onDemand = isOnDemand(table);
+  const of = resources.map((resource) => {
+    const index =
+      resource.type === 'index'
+        ? table.GlobalSecondaryIndexes?.find((one) => resource.name.endsWith(one.IndexName))
+        : undefined;
+    const units = (resource.type === 'index' ? index : table)?.ProvisionedThroughput;
+    const sum = (kind: 'read' | 'write') =>
+      resource.consumed[kind].map((one, i) => one + (resource.refused[kind][i] ?? 0));
+    return ways(
+      {
+        columnSeconds: resource.columnSeconds,
+        read: sum('read'),
+        write: sum('write'),
+        bytes: 0,
+        provisioned:
+          onDemand || !units
+            ? null
+            : { read: units.ReadCapacityUnits, write: units.WriteCapacityUnits },
+      },
+      prices,
+    );
+  });
+  const first = of[0] ?? [];
+  const totals = first.map((_, i) => sumOf(of.map((one) => one[i] as Way)));
+  const known = totals.filter((one): one is number => one !== null);
+  const least = Math.min(...known);
+  return (
+    <>
+      {first.map((way, i) => {
+        const total = totals[i] ?? null;
+        return (
+          <tr key={way.id}>
+            <th scope="row">
+              {way.name} {way.isNow && <span class="badge blue">now</span>}{' '}
+              {total !== null && total === least && known.length > 1 && (
+                <span class="badge good">least</span>
+              )}
+              <span class="small muted how">{way.how}</span>
+            </th>
+            {of.map((one, k) => (
+              <td class="num" key={resources[k]?.name}>
+                {cell(one[i]?.capacity ?? null)}
+              </td>
+            ))}
+            <td class="num">
+              <strong>{cell(total)}</strong>
+            </td>
+          </tr>
+        );
+      })}
+    </>
+  );
+}
+
+const sumOf = (all: readonly Way[]): number | null =>
+  all.some((one) => one.capacity === null)
+    ? null
+    : all.reduce((sum, one) => sum + (one.capacity ?? 0), 0);
+
+const cell = (n: number | null) =>
+  n === null ? <span class="muted small">price needed</span> : money(n);

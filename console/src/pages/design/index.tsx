@@ -1,0 +1,262 @@
+// A key design is played on the partition model before its table exists: left what is designed,
+// right what would happen, with cures to apply and the outcome before beside the one of now.
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { isStopped } from '../../api/errors.ts';
+import { management, query as queryText } from '../../api/management.ts';
+import { partitionsOf } from '../../api/partitions.ts';
+import { describe } from '../../api/tables.ts';
+import { go, href, route } from '../../app/router.ts';
+import { boot } from '../../app/state.ts';
+import { emptyForm, emptyIndex } from '../../model/create.ts';
+import { columnTime, type HeatReply } from '../../model/heat.ts';
+import {
+  cures,
+  type Design,
+  emptyDesign,
+  kExamples,
+  type Outcome,
+  scenarioOf,
+} from '../../model/scenario.ts';
+import { isOnDemand, type TableDescription } from '../../model/table.ts';
+import { CodeText } from '../../ui/code.tsx';
+import { saveFile } from '../../ui/file.ts';
+import { clock } from '../../ui/format.ts';
+import { Icon } from '../../ui/icons.tsx';
+import { ErrorBox } from '../../ui/told.tsx';
+import { CapacityDialog } from '../capacity/fixes.tsx';
+import { handedOver } from '../create/handed_over.ts';
+import { DesignFields } from './fields.tsx';
+import { OutcomeView } from './outcome.tsx';
+
+const kDelayMs = 300;
+
+interface Played {
+  design: Design;
+  outcome: Outcome;
+}
+
+// What was designed stays while the page is left and come back to.
+let last: Design = kExamples[0]?.design ?? emptyDesign();
+
+// The table and the time that the address names: what it was asked for is the design to begin with.
+interface Origin {
+  table: TableDescription;
+  from: number;
+  to: number;
+  design: Design;
+}
+
+async function loadOrigin(name: string, from: string | null, to: string | null): Promise<Origin> {
+  const window = from !== null && to !== null ? { from, to } : { last: '3m', step: '1s' };
+  const [table, heat, report] = await Promise.all([
+    describe(name),
+    management<HeatReply>(`tables/${encodeURIComponent(name)}/heat${queryText(window)}`, {
+      table: name,
+      background: true,
+    }),
+    partitionsOf(name),
+  ]);
+  const { designOf } = await import('../../model/from_table.ts');
+  const first = heat.resources[0];
+  return {
+    table,
+    from: first ? columnTime(first, 0) : 0,
+    to: first ? columnTime(first, first.columns) : 0,
+    design: designOf(table, heat, report),
+  };
+}
+
+export default function DesignPage() {
+  const { query } = route.value;
+  const of = query.get('of');
+  const from = query.get('from');
+  const to = query.get('to');
+  const [origin, setOrigin] = useState<Origin | null>(null);
+  const [failed, setFailed] = useState<unknown>(null);
+  useEffect(() => {
+    setOrigin(null);
+    setFailed(null);
+    if (of === null) return;
+    let wanted = true;
+    loadOrigin(of, from, to).then(
+      (found) => {
+        if (!wanted) return;
+        last = found.design;
+        setOrigin(found);
+      },
+      (error) => wanted && setFailed(error),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [of, from, to]);
+  if (failed !== null) return <ErrorBox error={failed} />;
+  if (of !== null && origin === null) return <p class="loading">Asking what {of} was asked for…</p>;
+  return <Designer key={`${of} ${from} ${to}`} origin={origin} />;
+}
+
+function Designer({ origin }: { origin: Origin | null }) {
+  const [changing, setChanging] = useState(false);
+  const [design, setDesignState] = useState<Design>(last);
+  const [now, setNow] = useState<Played | null>(null);
+  const [before, setBefore] = useState<Played | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [busy, setBusy] = useState(false);
+  const built = useMemo(() => scenarioOf(design), [design]);
+  const setDesign = (next: Design) => {
+    last = next;
+    setDesignState(next);
+  };
+  useEffect(() => {
+    if (built.errors.size > 0) return;
+    const abort = new AbortController();
+    const timer = setTimeout(async () => {
+      setBusy(true);
+      try {
+        const outcome = await management<Outcome>('simulate', {
+          method: 'POST',
+          body: { scenario: built.toml },
+          signal: abort.signal,
+          background: true,
+        });
+        setNow({ design, outcome });
+        setError(null);
+      } catch (failure) {
+        if (!isStopped(failure)) setError(failure);
+      } finally {
+        setBusy(false);
+      }
+    }, kDelayMs);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [built, design]);
+  const apply = (changed: Design) => {
+    setBefore(now);
+    setDesign(changed);
+  };
+  return (
+    <>
+      <header class="page-head">
+        <h1>Design</h1>
+        <span class="muted">
+          {origin ? (
+            <>
+              what{' '}
+              <a href={href(['tables', origin.table.TableName, 'heat'])}>
+                {origin.table.TableName}
+              </a>{' '}
+              was asked for from {clock(origin.from)} to {clock(origin.to)} UTC, played again
+            </>
+          ) : (
+            'what a table would do, before it exists'
+          )}
+        </span>
+        <div class="row">
+          <button
+            type="button"
+            disabled={built.errors.size > 0}
+            onClick={() => saveFile(`${design.table}.toml`, [built.toml], 'text/plain')}
+          >
+            <Icon name="download" />
+            Scenario
+          </button>
+          {origin && !isOnDemand(origin.table) && design.billing === 'provisioned' && (
+            <button
+              type="button"
+              disabled={built.errors.size > 0 || boot.value?.readOnly}
+              onClick={() => setChanging(true)}
+            >
+              Give {origin.table.TableName} this capacity…
+            </button>
+          )}
+          <button
+            type="button"
+            class="primary"
+            disabled={built.errors.size > 0 || boot.value?.readOnly}
+            onClick={() => {
+              handedOver.put(formFrom(design));
+              void go(href(['tables', 'new']));
+            }}
+          >
+            Create this table…
+          </button>
+        </div>
+      </header>
+      {changing && origin && (
+        <CapacityDialog
+          table={origin.table}
+          index={undefined}
+          wanted={{ read: design.read, write: design.write }}
+          onClose={() => setChanging(false)}
+        />
+      )}
+      <div class="row wrap" role="group" aria-label="Examples">
+        {kExamples.map((one) => (
+          <button
+            key={one.name}
+            type="button"
+            class="small"
+            title={one.says}
+            onClick={() => {
+              setBefore(null);
+              setDesign(one.design);
+            }}
+          >
+            {one.name}
+          </button>
+        ))}
+      </div>
+      <div class="design">
+        <div class="stack">
+          <DesignFields design={design} errors={built.errors} onChange={setDesign} />
+          <details class="card card-body">
+            <summary>The scenario, as stator simulate plays it</summary>
+            <CodeText text={built.toml} label="TOML" />
+          </details>
+        </div>
+        <div class="stack" aria-busy={busy}>
+          {error !== null && <ErrorBox error={error} />}
+          {now ? (
+            <OutcomeView
+              design={now.design}
+              outcome={now.outcome}
+              before={before?.outcome ?? null}
+              cures={cures(now.design, now.outcome)}
+              onApply={apply}
+              onKeep={() => setBefore(now)}
+              onBack={() => {
+                if (before) setDesign(before.design);
+                setBefore(null);
+              }}
+            />
+          ) : (
+            error === null && <p class="loading">Playing…</p>
+          )}
+        </div>
+      </div>
+    </>
+  );
+}
+
+// The form of a new table with this capacity and these indexes. Names of attributes are the user's
+// to give: a scenario knows only how keys are spread.
+function formFrom(design: Design) {
+  const form = emptyForm();
+  form.name = /^[A-Za-z0-9_.-]{3,255}$/.test(design.table) ? design.table : '';
+  form.billing = design.billing === 'on-demand' ? 'PAY_PER_REQUEST' : 'PROVISIONED';
+  form.read = design.read;
+  form.write = design.write;
+  if (design.billing === 'on-demand' && design.warmWrite !== '') {
+    form.warmRead = '12000';
+    form.warmWrite = design.warmWrite;
+  }
+  form.indexes = design.indexes.map((one) => ({
+    ...emptyIndex('global'),
+    name: one.name,
+    read: one.read,
+    write: one.write,
+  }));
+  return form;
+}

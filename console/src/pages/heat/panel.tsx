@@ -1,0 +1,149 @@
+// What lies under a selected rectangle: how much, which keys, what kind of heat, what cures it.
+import type { PartitionedResource, PartitionReport } from '../../api/partitions.ts';
+import {
+  columnTime,
+  type HeatResource,
+  kindOf,
+  type Selection,
+  summarize,
+} from '../../model/heat.ts';
+import { reasonWords } from '../../model/reason.ts';
+import type { TableDescription } from '../../model/table.ts';
+import { amount, clock, count, duration, percent } from '../../ui/format.ts';
+import { Icon } from '../../ui/icons.tsx';
+import { Fixes } from '../capacity/fixes.tsx';
+import { Keys } from '../throttling/index.tsx';
+
+export interface PanelProps {
+  table: TableDescription;
+  index: string | undefined;
+  resource: HeatResource;
+  selection: Selection;
+  report: PartitionReport | null;
+  onClose: () => void;
+  onZoom: () => void;
+}
+
+export function HeatPanel({
+  table,
+  index,
+  resource,
+  selection,
+  report,
+  onClose,
+  onZoom,
+}: PanelProps) {
+  const found = summarize(resource, selection);
+  const from = columnTime(resource, selection.fromColumn);
+  const to = columnTime(resource, selection.toColumn + 1);
+  const first = resource.ranges[selection.fromRange];
+  const last = resource.ranges[selection.toRange];
+  const known = report?.resources.find(
+    (one) => one.name === resource.name && one.type === resource.type,
+  );
+  const lowest = first?.from.hash ?? '0000000000000000';
+  const highest = last?.to?.hash ?? null;
+  const partitions = (known?.partitions ?? []).filter(
+    (one) =>
+      (highest === null || one.from.hash < highest || one.from.hash === lowest) &&
+      (one.to === null || one.to.hash > lowest),
+  );
+  const hottest = [...partitions].sort((a, b) => heatNow(b) - heatNow(a))[0];
+  const refused = found.refused.read + found.refused.write;
+  const active = reasons(
+    known,
+    partitions.map((one) => one.id),
+  );
+  return (
+    <section class="card heat-panel" aria-labelledby="heat-panel-title">
+      <header>
+        <h2 id="heat-panel-title">
+          {clock(from)} – {clock(to)} UTC
+        </h2>
+        <button type="button" class="small" onClick={onZoom}>
+          <Icon name="search" />
+          Zoom in
+        </button>
+        <button
+          type="button"
+          class="quiet square"
+          aria-label="Close the selection"
+          onClick={onClose}
+        >
+          <Icon name="close" />
+        </button>
+      </header>
+      <div class="card-body stack">
+        <dl class="limit-facts">
+          <div>
+            <dt>Highest heat</dt>
+            <dd>
+              <strong class={found.most >= 0.9 ? 'bad-text' : ''}>{percent(found.most)}</strong> of
+              a partition
+            </dd>
+          </div>
+          <div>
+            <dt>Consumed in {duration(found.seconds)}</dt>
+            <dd>
+              <strong>{amount(found.consumed.read)}</strong> read,{' '}
+              <strong>{amount(found.consumed.write)}</strong> write units
+            </dd>
+          </div>
+          <div>
+            <dt>{report?.throttling === 'enforce' ? 'Refused' : 'Beyond limits'}</dt>
+            <dd>
+              <strong class={refused > 0 ? 'bad-text' : ''}>{amount(refused)}</strong> units
+            </dd>
+          </div>
+          <div>
+            <dt>Keys</dt>
+            <dd>
+              {partitions.length === 1
+                ? `partition ${partitions[0]?.id}`
+                : `${count(partitions.length)} partitions`}
+              <br />
+              <span class="small muted mono">
+                {lowest.slice(0, 4)}… – {highest === null ? 'end' : `${highest.slice(0, 4)}…`}
+              </span>
+            </dd>
+          </div>
+        </dl>
+        <p>{kindOf(resource, selection)}</p>
+        {active.map((one) => (
+          <div class="note warn" key={one.reason}>
+            <p>
+              <strong>{reasonWords(one.reason)}.</strong>
+            </p>
+            {one.advice.map((sentence) => (
+              <p key={sentence}>{sentence}</p>
+            ))}
+          </div>
+        ))}
+        {hottest && hottest.hottest.length > 0 && (
+          <>
+            <Keys table={table} index={index} keys={hottest.hottest} />
+            <p class="hint">
+              Keys are counted for this minute and the last, in partition {hottest.id}: the busiest
+              one here.
+            </p>
+          </>
+        )}
+        {hottest?.notSplit && <p class="note">Not split, because {hottest.notSplit}.</p>}
+        <Fixes
+          table={table}
+          index={index}
+          partition={found.most >= 0.5 ? hottest?.id : undefined}
+          window={{ from, to }}
+        />
+      </div>
+    </section>
+  );
+}
+
+const heatNow = (one: { heat: number; refused: { read: number; write: number } }): number =>
+  one.heat + (one.refused.read + one.refused.write > 0 ? 1 : 0);
+
+const reasons = (known: PartitionedResource | undefined, ids: number[]) =>
+  (known?.refused ?? []).filter(
+    (one) => one.why !== null && (ids.includes(one.partition) || !/KeyRange/.test(one.reason)),
+  );

@@ -1,0 +1,289 @@
+// Why requests were throttled, by limit: how many, where, which keys, and what would cure it.
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { isStopped } from '../../api/errors.ts';
+import { management } from '../../api/management.ts';
+import {
+  type PartitionedResource,
+  type PartitionReport,
+  partitionsOf,
+  type Refused,
+} from '../../api/partitions.ts';
+import { poll } from '../../app/live.ts';
+import { href } from '../../app/router.ts';
+import { boot, refresh, watchClosely } from '../../app/state.ts';
+import { reasonWords } from '../../model/reason.ts';
+import type { TableDescription } from '../../model/table.ts';
+import { Choice } from '../../ui/field.tsx';
+import { amount, count, percent } from '../../ui/format.ts';
+import { ErrorBox, say, sayError } from '../../ui/told.tsx';
+import { Fixes } from '../capacity/fixes.tsx';
+import { Past } from './past.tsx';
+
+type Mode = PartitionReport['throttling'];
+
+export default function Throttling({ table }: { table: TableDescription }) {
+  useEffect(watchClosely, []);
+  const [report, setReport] = useState<PartitionReport | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const name = table.TableName;
+  const recent = useMemo(() => new Recent(name), [name]);
+  useEffect(
+    () =>
+      poll(
+        async (signal) => {
+          try {
+            setReport(await partitionsOf(name, signal));
+            setError(null);
+          } catch (failure) {
+            if (!isStopped(failure)) setError(failure);
+            throw failure;
+          }
+        },
+        () => 2000,
+      ),
+    [name],
+  );
+  if (!report)
+    return error !== null ? <ErrorBox error={error} /> : <p class="loading">Asking the server…</p>;
+  const isActive = (resource: PartitionedResource, one: Refused) =>
+    recent.seen(`${resource.name} ${one.reason}`, one, Date.parse(report.now));
+  const refused = report.resources.flatMap((resource) =>
+    resource.refused.map((one) => ({ resource, one })),
+  );
+  refused.sort(
+    (a, b) => Number(b.one.why !== null) - Number(a.one.why !== null) || b.one.units - a.one.units,
+  );
+  return (
+    <>
+      <section class="card card-body throttle-mode">
+        <ModeChoice
+          name={name}
+          mode={report.throttling}
+          onChanged={(throttling) => setReport({ ...report, throttling })}
+        />
+        <p class="muted">{kModeWords[report.throttling]}</p>
+      </section>
+      {report.throttling === 'off' ? (
+        <div class="empty">
+          <h2>Throughput is not measured</h2>
+          <p class="muted">
+            Switch to observe: nothing is refused, and this page says what a table of DynamoDB would
+            have refused.
+          </p>
+        </div>
+      ) : refused.length === 0 ? (
+        <div class="empty">
+          <h2>No request was beyond a limit</h2>
+          <p class="muted">
+            Not since the server started. Limits of partitions, of the table, and of its indexes are
+            watched.
+          </p>
+          <a class="button" href={href(['tables', name, 'heat'])}>
+            Show the heat
+          </a>
+        </div>
+      ) : (
+        refused.map(({ resource, one }) => (
+          <Limit
+            key={`${resource.name} ${one.reason}`}
+            table={table}
+            resource={resource}
+            refused={one}
+            passed={report.throttling !== 'enforce'}
+            active={isActive(resource, one)}
+          />
+        ))
+      )}
+      <Past table={name} />
+    </>
+  );
+}
+
+const kActiveMs = 10_000;
+
+// Which limits refuse now: those whose count rises from look to look.
+class Recent {
+  private readonly counts = new Map<string, { requests: number; at: number }>();
+  constructor(readonly table: string) {}
+
+  seen(id: string, refused: Refused, now: number): boolean {
+    const known = this.counts.get(id);
+    const since = known?.at ?? (refused.at === null ? 0 : Date.parse(refused.at));
+    const at = known !== undefined && refused.requests > known.requests ? now : since;
+    this.counts.set(id, { requests: refused.requests, at });
+    return now - at < kActiveMs;
+  }
+}
+
+const kModeWords: Record<Mode, string> = {
+  enforce: 'Requests beyond a limit are refused, as by the service.',
+  observe: 'Requests beyond a limit are counted and let pass.',
+  off: 'Nothing is measured.',
+};
+
+function ModeChoice({
+  name,
+  mode,
+  onChanged,
+}: {
+  name: string;
+  mode: Mode;
+  onChanged: (mode: Mode) => void;
+}) {
+  const change = async (wanted: Mode) => {
+    if (boot.peek()?.readOnly) {
+      say('This console is read-only', 'bad');
+      return;
+    }
+    try {
+      await management(`tables/${encodeURIComponent(name)}/throttling`, {
+        method: 'PUT',
+        body: { mode: wanted },
+        table: name,
+      });
+      onChanged(wanted);
+      await refresh();
+    } catch (error) {
+      sayError(error);
+    }
+  };
+  return (
+    <Choice<Mode>
+      legend="Throttling of this table"
+      value={mode}
+      options={[
+        { value: 'observe', label: 'Observe' },
+        { value: 'enforce', label: 'Enforce' },
+        { value: 'off', label: 'Off' },
+      ]}
+      onChange={(wanted) => void change(wanted)}
+    />
+  );
+}
+
+interface LimitProps {
+  table: TableDescription;
+  resource: PartitionedResource;
+  refused: Refused;
+  passed: boolean;
+  // Whether requests are beyond the limit now.
+  active: boolean;
+}
+
+function Limit({ table, resource, refused, passed, active }: LimitProps) {
+  const index =
+    resource.type === 'index' ? (resource.name.split('/').at(-1) ?? resource.name) : undefined;
+  const partition = resource.partitions.find((one) => one.id === refused.partition);
+  const perPartition = /KeyRange/.test(refused.reason);
+  const sentences = (refused.why ?? '').split(/(?<=\.) (?=[A-Z])/);
+  return (
+    <section class="card" aria-label={reasonWords(refused.reason)}>
+      <header>
+        <h2>
+          {reasonWords(refused.reason)}
+          {index !== undefined && <span class="muted"> · {index}</span>}
+        </h2>
+        <span class={`badge ${active ? 'bad' : ''}`}>{active ? 'now' : 'over'}</span>
+      </header>
+      <div class="card-body stack">
+        <dl class="limit-facts">
+          <div>
+            <dt>{passed ? 'Beyond, let pass' : 'Refused'}</dt>
+            <dd>
+              <strong>{count(refused.requests)}</strong> requests, {amount(refused.units)} units
+            </dd>
+          </div>
+          <div>
+            <dt>Limit</dt>
+            <dd>
+              <strong>{amount(refused.limit)}</strong> units a second
+            </dd>
+          </div>
+          <div>
+            <dt>Asked for {active ? 'now' : 'last'}</dt>
+            <dd>
+              <strong class={refused.demand > refused.limit ? 'bad-text' : ''}>
+                {amount(refused.demand)}
+              </strong>{' '}
+              units a second
+            </dd>
+          </div>
+          <div>
+            <dt>Most in</dt>
+            <dd>
+              <a
+                href={href(['tables', table.TableName, 'heat'], {
+                  partition: String(refused.partition),
+                  index,
+                })}
+              >
+                partition {refused.partition}
+              </a>
+            </dd>
+          </div>
+        </dl>
+        {refused.why !== null ? (
+          <p class="why">{sentences[0]}</p>
+        ) : (
+          <p class="muted">
+            The demand is below the limit again. Below is what was asked for then.
+          </p>
+        )}
+        {partition && partition.hottest.length > 0 && (
+          <Keys table={table} index={index} keys={partition.hottest} />
+        )}
+        {partition?.notSplit && <p class="note">Not split, because {partition.notSplit}.</p>}
+        {refused.advice.length > 0 && (
+          <ul class="advice">
+            {refused.advice.map((one) => (
+              <li key={one}>{one}</li>
+            ))}
+          </ul>
+        )}
+        <Fixes
+          table={table}
+          index={index}
+          partition={perPartition ? refused.partition : undefined}
+        />
+      </div>
+    </section>
+  );
+}
+
+export function Keys({
+  table,
+  index,
+  keys,
+}: {
+  table: TableDescription;
+  index: string | undefined;
+  keys: readonly { partitionKey: string; share: number }[];
+}) {
+  return (
+    <div class="hot-keys">
+      <h3 class="small muted">Hottest keys there</h3>
+      <ul>
+        {keys.slice(0, 5).map((one) => (
+          <li key={one.partitionKey}>
+            <a
+              class="cut"
+              href={href(
+                ['tables', table.TableName, 'items'],
+                [
+                  ...(index === undefined ? [] : ([['index', index]] as const)),
+                  ['pk', one.partitionKey],
+                ],
+              )}
+            >
+              {one.partitionKey}
+            </a>
+            <span class="share">
+              <span style={{ width: `${Math.min(100, one.share * 100)}%` }} />
+            </span>
+            <span class="num muted">{percent(one.share)}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  type Load,
+  type Prices,
+  peakUnits,
+  scaledUnits,
+  storageMonth,
+  ways,
+} from '../src/model/cost.ts';
+
+const prices: Prices = {
+  readUnit: 0.09,
+  writeUnit: 0.47,
+  gigabyte: 0.25,
+  reservedDiscount: 0.53,
+  millionReads: null,
+  millionWrites: null,
+};
+const load = (more: Partial<Load> = {}): Load => ({
+  columnSeconds: 3600,
+  read: [0, 0, 10, 20, 30],
+  write: [0, 0, 0, 0, 0],
+  bytes: 0,
+  provisioned: { read: 100, write: 10 },
+  ...more,
+});
+const way = (l: Load, id: string, p = prices) => {
+  const found = ways(l, p).find((one) => one.id === id);
+  assert.ok(found);
+  return found;
+};
+
+test('provisioned capacity costs what is provisioned, used or not', () => {
+  const now = way(load(), 'provisioned');
+  assert.equal(now.capacity, 100 * 0.09 + 10 * 0.47);
+  assert.equal(now.isNow, true);
+  const reserved = way(load(), 'reserved').capacity as number;
+  assert.ok(Math.abs(reserved - (now.capacity as number) * 0.47) < 1e-9);
+});
+
+test('on demand is paid by request, and needs its prices', () => {
+  assert.equal(way(load(), 'on-demand').capacity, null);
+  const priced = { ...prices, millionReads: 0.125 };
+  // 20 a second on average since the first use; nothing was written, so no price of writes is needed.
+  const cost = way(load(), 'on-demand', priced).capacity as number;
+  assert.ok(Math.abs(cost - ((20 * 730 * 3600) / 1e6) * 0.125) < 1e-9);
+  assert.equal(way(load({ write: [1] }), 'on-demand', priced).capacity, null);
+});
+
+test('a table on demand is compared with capacity for its busiest column', () => {
+  const other = load({ provisioned: null });
+  assert.equal(way(other, 'provisioned').capacity, 30 * 0.09 + 1 * 0.47);
+  assert.equal(way(other, 'provisioned').isNow, false);
+  assert.equal(way(other, 'on-demand').isNow, true);
+  assert.equal(peakUnits([]), 1);
+});
+
+test('scaled capacity follows the load with a delay, above its target', () => {
+  assert.equal(scaledUnits([0, 7, 7, 7, 7], 0.7), 10);
+  assert.equal(scaledUnits([], 0.7), 0);
+  // One peak is kept for three more columns.
+  assert.equal(scaledUnits([70, 7, 7, 7, 7], 0.7), (100 * 4 + 10) / 5);
+});
+
+test('storage by the gigabyte', () => {
+  assert.equal(storageMonth(2 ** 31, prices), 0.5);
+});
