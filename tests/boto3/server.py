@@ -1,6 +1,7 @@
 """The server under test: the one at STATOR_ENDPOINT, or one started here on a free port with a fresh data directory."""
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -9,10 +10,11 @@ import time
 import urllib.request
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("STATOR_BIN", str(REPOSITORY / "build/release/stator"))
 
 
 class Server:
-    def __init__(self):
+    def __init__(self, args=()):
         self.process = None
         self.endpoint = os.environ.get("STATOR_ENDPOINT")
         if self.endpoint:
@@ -20,12 +22,11 @@ class Server:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        binary = os.environ.get("STATOR_BIN", str(REPOSITORY / "build/release/stator"))
         self.directory = tempfile.mkdtemp(prefix="stator-test-")
         self.log = open(os.path.join(self.directory, "log"), "w+")
         self.process = subprocess.Popen(
-            [binary, "serve", "--port", str(port), "--data-dir", os.path.join(self.directory, "data")]
-            + os.environ.get("STATOR_ARGS", "").split(),
+            [BINARY, "serve", "--port", str(port), "--data-dir", os.path.join(self.directory, "data")]
+            + os.environ.get("STATOR_ARGS", "").split() + list(args),
             stdout=self.log, stderr=subprocess.STDOUT)
         self.endpoint = f"http://127.0.0.1:{port}"
         end = time.monotonic() + 15
@@ -40,7 +41,11 @@ class Server:
         self.log.seek(0)
         output = self.log.read()
         self._remove()
-        raise RuntimeError(f"{binary} was not ready within 15 s:\n{output}")
+        raise RuntimeError(f"{BINARY} was not ready within 15 s:\n{output}")
+
+    def logged(self, pattern):
+        """What the group of the pattern matches in the log so far."""
+        return re.search(pattern, pathlib.Path(self.log.name).read_text()).group(1)
 
     def stop(self):
         """SIGTERM; fails unless the server drains and ends with 0."""

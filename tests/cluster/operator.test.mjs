@@ -85,7 +85,7 @@ describe('what is wrong is said in a sentence', { concurrency: 2 }, () => {
     ['no caps for the pool', { 'ceph-user': 'stranger' }, 'The Ceph user client.stranger may not read from the pool "stator". It needs the caps mon \'allow r\' and osd \'allow r'],
     ['caps to read only', { 'ceph-user': 'reader' }, 'The Ceph user client.reader may not write to the pool "stator". It needs the caps mon \'allow r\' and osd \'allow r'],
     ['an erasure-coded pool', { pool: 'erasure', 'ceph-user': 'admin' }, 'The pool "erasure" is erasure-coded'],
-    ['a store of a newer format', {}, 'The store in this pool has format 9, and this Stator knows formats up to 1. Start the newer Stator that wrote it.', newer],
+    ['a store of a newer format', {}, 'The store in this pool has format 9, and this Stator knows formats up to 2. Start the newer Stator that wrote it.', newer],
   ]) {
     test(name, async () => {
       const served = await outcomeOf(['serve', '--port=0', '--engine=rados', ...optionsOf(store, more)]);

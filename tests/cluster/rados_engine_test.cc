@@ -647,10 +647,21 @@ TEST(RadosEngine, RefusesNewerFormatsAndForeignObjects) {
   const RadosOptions options = ClusterUnderTest::NewStore();
   ASSERT_TRUE(Open(options));
   const std::string rados = RadosCommand(options);
-  ClusterUnderTest::Command(rados + "setxattr stator format 'stator-rados 2'");
+  ClusterUnderTest::Command(rados + "setxattr stator format 'stator-rados 3'");
   EXPECT_EQ(OpenError(options),
-            "The store in this pool has format 2, and this Stator knows formats up to 1. Start the "
+            "The store in this pool has format 3, and this Stator knows formats up to 2. Start the "
             "newer Stator that wrote it.");
+  ClusterUnderTest::Command(rados + "setxattr stator format 'stator-rados 2'");
+  ClusterUnderTest::Command(rados + "setxattr stator features 'time-travel'");
+  EXPECT_EQ(OpenError(options),
+            "The store in this pool needs the feature time-travel, which this version of Stator "
+            "does not know. Start the newer Stator that wrote it.");
+  ClusterUnderTest::Command(rados + "rmxattr stator features");
+  const Result<std::unique_ptr<kv::Engine>> nameless = OpenRados(options);
+  ASSERT_FALSE(nameless.ok());
+  EXPECT_EQ(nameless.error().code(), ErrorCode::kCorruption);
+  EXPECT_EQ(nameless.error().message(),
+            "The object \"stator\" has lost its attribute \"features\".");
   ClusterUnderTest::Command(rados + "setxattr stator format 'something else'");
   const Result<std::unique_ptr<kv::Engine>> foreign = OpenRados(options);
   ASSERT_FALSE(foreign.ok());

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "api/attribute_json.h"
+#include "cost.h"
 
 namespace {
 
@@ -14,13 +15,11 @@ void Require(bool holds) {
   if (!holds) std::abort();
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+void Run(const uint8_t* data, size_t size) {
   static simdjson::dom::parser parser;
   const simdjson::padded_string text(reinterpret_cast<const char*>(data), size);
   simdjson::dom::element root;
-  if (parser.parse(text).get(root) != simdjson::SUCCESS) return 0;
+  if (parser.parse(text).get(root) != simdjson::SUCCESS) return;
 
   std::string value;
   std::optional<stator::Error> value_error;
@@ -37,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string item;
   value_error.reset();
   const stator::Status status = stator::api::ReadItem(root, &item, &value_error);
-  if (!status.ok() || value_error) return 0;
+  if (!status.ok() || value_error) return;
   Require(stator::model::CheckItem(item).ok());
   std::string json;
   stator::api::AppendItemJson(&json, stator::model::ItemView(item));
@@ -45,5 +44,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string second;
   Require(stator::api::ReadItem(again.parse(json), &second, &value_error).ok() && !value_error);
   Require(item == second);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  // A number of 130 digits in canonical text comes from 6 bytes, twice, and is compared.
+  const stator::fuzz::CostBound bound{
+      .nanos_per_byte = 20'000, .nanos = 20'000'000, .bytes_per_byte = 20'000, .bytes = 4 << 20};
+  stator::fuzz::JudgeCost("request", size, bound, [&] { Run(data, size); });
   return 0;
 }

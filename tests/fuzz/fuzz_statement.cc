@@ -1,13 +1,14 @@
 // libFuzzer: arbitrary text as a PartiQL statement, run against an item.
 //
 // Checked are: nothing crashes or overflows the stack, an error is a validation error, a parsed
-// statement gives the same answer twice, and every item that comes out follows the grammar of
-// items.
+// statement gives the same answer twice, every item that comes out follows the grammar of items,
+// and the cost is linear in the text.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "cost.h"
 #include "expr/statement.h"
 #include "expr/test_notation.h"
 
@@ -74,6 +75,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (size_t i = 0; i < size; ++i) {
     if (data[i] >= 0x80) return 0;
   }
-  stator::expr::Run({reinterpret_cast<const char*>(data), size});
+  const stator::fuzz::CostBound bound{
+      .nanos_per_byte = 20'000, .nanos = 20'000'000, .bytes_per_byte = 20'000, .bytes = 4 << 20};
+  stator::fuzz::JudgeCost("statement", size, bound, [&] {
+    stator::expr::Run({reinterpret_cast<const char*>(data), size});
+  });
   return 0;
 }

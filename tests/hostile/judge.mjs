@@ -1,10 +1,12 @@
 // The judge of the hostile suite: watches a server from outside while a test attacks it. A probe, a client of its own on a
-// connection of its own, reads one item again and again. At the end the judge says how long the slowest probe took, how many
+// connection and a thread of its own, so that the attack's own work does not delay it, reads one item again and again. At the end the judge says how long the slowest probe took, how many
 // failed, and what the process held at most.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
 import { call } from '../sdk/harness.mjs';
 
@@ -40,9 +42,11 @@ export class Judge {
     });
     assert.ok(created.status === 200 || created.text.includes('ResourceInUse'), created.text);
     await call(server.endpoint, 'DescribeTable', { TableName: kTable });
-    const put = await call(server.endpoint, 'PutItem', { TableName: kTable, Item: kItem });
-    assert.equal(put.status, 200, put.text);
     judge.agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const put = await call(server.endpoint, 'PutItem', { TableName: kTable, Item: kItem }, { agent: judge.agent });
+    assert.equal(put.status, 200, put.text);
+    judge.prober = new Worker(new URL(import.meta.url), { workerData: { probes: server.endpoint } });
+    await once(judge.prober, 'message');  // its connection is there
     return judge;
   }
 
@@ -54,12 +58,7 @@ export class Judge {
     this.verdict = verdict;
     const cpuBefore = cpuSeconds(this.server);
     let ended = false;
-    const probing = (async () => {
-      while (!ended) {
-        await this.probe(verdict);
-        await delay(kProbeEveryMillis);
-      }
-    })();
+    this.prober.postMessage('begin');
     const sampling = (async () => {
       while (!ended && this.lives()) {
         verdict.peakBytes = Math.max(verdict.peakBytes, residentBytes(this.server));
@@ -72,7 +71,9 @@ export class Judge {
       result = await attack();
     } finally {
       ended = true;
-      await Promise.all([probing, sampling]);
+      this.prober.postMessage('end');
+      const [[probes]] = await Promise.all([once(this.prober, 'message'), sampling]);
+      Object.assign(verdict, probes);
     }
     assert.ok(this.lives(), `the server is gone:\n${this.server.output}`);
     verdict.cpuSeconds = cpuSeconds(this.server) - cpuBefore;
@@ -82,20 +83,40 @@ export class Judge {
     return result;
   }
 
-  async probe(verdict) {
-    const started = performance.now();
-    verdict.probes++;
-    try {
-      const reply = await call(this.server.endpoint, 'GetItem', { TableName: kTable, Key: kKey, ConsistentRead: true },
-        { agent: this.agent, timeout: 60000 });
-      if (reply.status !== 200) verdict.failed.push(`${reply.status} ${reply.text.slice(0, 200)}`);
-      else assert.deepEqual(reply.json().Item, kItem);
-    } catch (error) {
-      verdict.failed.push(String(error));
-    }
-    verdict.slowestMillis = Math.max(verdict.slowestMillis, performance.now() - started);
-  }
-
   lives() { return (this.server.child.exitCode ?? this.server.child.signalCode) === null; }
-  close() { this.agent.destroy(); }
+  close() {
+    this.agent.destroy();
+    this.prober.terminate();
+  }
+}
+
+// The probe's thread.
+async function probe(endpoint, agent, verdict) {
+  const started = performance.now();
+  verdict.probes++;
+  try {
+    const reply = await call(endpoint, 'GetItem', { TableName: kTable, Key: kKey, ConsistentRead: true }, { agent, timeout: 60000 });
+    if (reply.status !== 200) verdict.failed.push(`${reply.status} ${reply.text.slice(0, 200)}`);
+    else assert.deepEqual(reply.json().Item, kItem);
+  } catch (error) {
+    verdict.failed.push(String(error));
+  }
+  verdict.slowestMillis = Math.max(verdict.slowestMillis, performance.now() - started);
+}
+
+if (!isMainThread && workerData?.probes !== undefined) {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  await probe(workerData.probes, agent, { probes: 0, failed: [], slowestMillis: 0 });
+  let watching = false;
+  parentPort.on('message', async (message) => {
+    watching = message === 'begin';
+    if (!watching) return;
+    const verdict = { probes: 0, failed: [], slowestMillis: 0 };
+    while (watching) {
+      await probe(workerData.probes, agent, verdict);
+      await delay(kProbeEveryMillis);
+    }
+    parentPort.postMessage(verdict);
+  });
+  parentPort.postMessage('ready');
 }

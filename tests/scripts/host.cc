@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/pump.h"
 #include "base/random.h"
+#include "base/seal.h"
 #include "http/server.h"
 #include "http/test_client.h"
 #include "kv/memory_engine.h"
@@ -20,6 +21,7 @@
 #include "server/management.h"
 #include "server/metrics.h"
 #include "server/product_chores.h"
+#include "server/store_secret.h"
 #include "shared_host.h"
 #include "table/index_builder.h"
 #include "table/store.h"
@@ -40,6 +42,8 @@ class Stack {
     ASSIGN_OR_RETURN(stack->store_, table::Store::Open(engine, clock, stack->workers_));
     stack->environment_.reset(
         new ops::Environment{*stack->store_, clock, stack->random_, stack->workers_, {}});
+    ASSIGN_OR_RETURN(const std::string secret, server::StoreSecret(engine));
+    stack->environment_->seal = Seal(secret);
     api::Registry registry;
     api::RegisterAll(&registry);
     stack->service_ = std::make_unique<api::Service>(*stack->environment_, std::move(registry),
@@ -47,8 +51,8 @@ class Stack {
     stack->heat_ = std::make_unique<server::HeatHistories>(*stack->environment_, true);
     stack->management_ = std::make_unique<server::Management>(
         *stack->environment_, stack->metrics_, stack->clock_control_, *stack->heat_,
-        [] { return 0; }, server::Management::Options{"script", "", 0});
-    server::AddProductChores(*stack->environment_, stack->metrics_, *stack->heat_, kTtlInterval,
+        [] { return http::ServerState(); }, server::Management::Options{"script", "", 0});
+    server::AddProductChores(*stack->environment_, stack->metrics_, *stack->heat_, kTtlInterval, {},
                              &stack->chores_);
     stack->chores_.Start();
     return stack;

@@ -28,11 +28,13 @@ class Exchange final : public http::Exchange {
       : loop_(loop), body_(question.body + std::string(http::kBodyPadding, ' ')), answer_(answer) {
     request_.method = question.method;
     request_.target = question.target;
+    request_.headers = {{"Host", "localhost"}};
     for (const auto& [name, value] : question.headers) request_.headers.push_back({name, value});
     request_.body = std::string_view(body_).substr(0, question.body.size());
   }
   const http::Request& request() const override { return request_; }
   Executor& loop() override { return loop_; }
+  MemoryLease& memory() override { return lease_; }
   void Send(http::Reply reply) override {
     answer_->emplace();
     (*answer_)->status = reply.status;
@@ -46,6 +48,9 @@ class Exchange final : public http::Exchange {
   const std::string body_;
   http::Request request_;
   std::optional<Answer>* const answer_;
+  MemoryAccount account_{1 << 30};
+  MemoryHolder holder_{account_, {}};
+  MemoryLease lease_{holder_};
 };
 
 // Three servers on one store, each with its own engine, catalog, clock and background work; each
@@ -84,7 +89,7 @@ class SharedHost final : public Host {
       engines_[i] = engine.get();
       server::Instance::Options served;
       served.port = static_cast<uint16_t>(8101 + i);
-      served.connections = [] { return 0; };
+      served.sockets = [] { return http::ServerState(); };
       ASSIGN_OR_RETURN(instances_[i],
                        server::Instance::Open(settings, std::move(engine), std::move(served)));
       TRY(instances_[i]->Start());

@@ -74,7 +74,7 @@ describe('recorded requests and advice', { skip: own ? false : 'needs a server o
       assert.equal(hot.level, 'problem');
       assert.equal(hot.index, undefined);
       // 5 units for each of the table; the index, whose entries change too, pays as much.
-      assert.equal(hot.evidence.shards, 2);
+      assert.ok(hot.evidence.suffixes >= 2, hot.text);
       const inTable = table.resources.find(({ kind }) => kind === 'table').writes;
       const inIndex = table.resources.find(({ kind }) => kind === 'index').writes;
       const puts = 60 * 4;

@@ -183,8 +183,9 @@ export class Server {
   static start(options) { return onCluster ? ServersOfCluster.start(options) : Server.startOne(options); }
 
   // Starts the binary and waits until it is ready. Fails with its output if it exits first. `spawned` is called with the
-  // process as soon as there is one. `dataDir`: null: no directory is named. `env`: variables for it.
-  static async startOne({ args = [], dataDir, port, readyWithin = 15000, spawned = () => {}, env = {} } = {}) {
+  // process as soon as there is one. `dataDir`: null: no directory is named. `env`: variables for it. `readyPath`: the page that
+  // says so, for servers that take no writes. `under`: a command that becomes the server, such as prlimit with its arguments.
+  static async startOne({ args = [], dataDir, port, readyWithin = 15000, readyPath = '/health/ready', spawned = () => {}, env = {}, under = [] } = {}) {
     const server = new Server();
     server.ownsDirectory = dataDir === undefined;
     // null: the server keeps its data elsewhere.
@@ -195,7 +196,8 @@ export class Server {
     const extra = (process.env.STATOR_ARGS ?? '').split(' ').filter(Boolean);
     const directory = dataDir === null ? [] : ['--data-dir', server.dataDir];
     const all = ['serve', '--port', String(server.port), ...directory, ...extra, ...args];
-    server.child = spawn(binary, all, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
+    const [program, ...words] = [...under, binary, ...all];
+    server.child = spawn(program, words, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
     for (const stream of [server.child.stdout, server.child.stderr]) {
       stream.on('data', (chunk) => { server.output = (server.output + chunk).slice(-8000); });
     }
@@ -217,7 +219,7 @@ export class Server {
     const end = Date.now() + readyWithin;
     while (!gone && Date.now() < end) {
       try {
-        const reply = await request(server.endpoint, { method: 'GET', path: '/health/ready', timeout: 1000 });
+        const reply = await request(server.endpoint, { method: 'GET', path: readyPath, timeout: 1000 });
         if (reply.status === 200) return server;
       } catch {
         // Not listening yet.
@@ -228,6 +230,15 @@ export class Server {
     if (!gone) server.child.kill('SIGKILL');
     await server.exited;
     throw new Error(`${binary} ${all.join(' ')} was not ready within ${readyWithin} ms:\n${server.output}`);
+  }
+
+  // Waits until the output matches, and returns the first group.
+  async logged(pattern, within = 10000) {
+    const end = Date.now() + within;
+    for (let found; ; await delay(5)) {
+      if ((found = pattern.exec(this.output)) !== null) return found[1];
+      assert.ok(Date.now() < end, `no ${pattern} in\n${this.output}`);
+    }
   }
 
   async kill() {

@@ -248,9 +248,9 @@ describe('Select', () => {
     await assertFails(run({ Select: 'SPECIFIC_ATTRIBUTES' }), 'ValidationException',
       isLocal ? '' : 'Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES');
   });
-  for (const Select of ['ALL_ATTRIBUTES', 'COUNT']) {
+  for (const [Select, words] of [['ALL_ATTRIBUTES', 'ALL_ATTRIBUTES'], ['COUNT', 'only the Count']]) {
     test(`${Select} with a projection`, async () => {
-      await assertFails(run({ Select, ProjectionExpression: 'i' }), 'ValidationException', `Cannot specify the ProjectionExpression when choosing to get ${isLocal ? '' : Select}`);
+      await assertFails(run({ Select, ProjectionExpression: 'i' }), 'ValidationException', `Cannot specify the ProjectionExpression when choosing to get ${isLocal ? '' : words}`);
     });
   }
   test('ALL_PROJECTED_ATTRIBUTES without an index', async () => {

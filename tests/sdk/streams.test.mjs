@@ -206,7 +206,12 @@ describe('iterators', () => {
     const last = good.at(-1) === '0' ? '1' : '0';
     await assertFails(streams.GetRecords({ ShardIterator: good.slice(0, -1) + last }), 'ValidationException', 'Invalid ShardIterator');
     await assertFails(streams.GetRecords({ ShardIterator: good, Limit: 1001 }), 'ValidationException', 'Limit');
-    await assertFails(streams.DescribeStream({ StreamArn: 'arn:aws:dynamodb:us-east-1:0:table/none/stream/x' }), 'ResourceNotFoundException');
+    await assertFails(streams.DescribeStream({ StreamArn: 'arn:aws:dynamodb:us-east-1:000000000000:table/none/stream/x' }), 'ResourceNotFoundException');
+    if (!isStator) return;
+    for (const none of ['arn:aws:dynamodb:us-east-1:0:table/none/stream/x', StreamArn.replace(/\/stream.*/, ''), 'x'.repeat(40)]) {
+      await assertFails(streams.DescribeStream({ StreamArn: none }), 'ValidationException', `Invalid StreamArn: Invalid ResourceArn provided as input ${none}`);
+      await assertFails(at('LATEST', undefined, ShardId, none), 'ValidationException', 'Invalid StreamArn');
+    }
   });
 });
 
@@ -310,7 +315,8 @@ describe('streams without a table', { skip: !isStator && 'a management call rese
     assert.ok(arns.includes(StreamArn));
     assert.equal(new Set(arns).size, arns.length);
     if (context.server) {
-      assert.equal((await manage('reset')).status, 200);
+      const { store } = (await request(context.endpoint, { method: 'GET', path: '/_stator/status', headers: { 'X-Stator-Management': 'true' } })).json();
+      assert.equal((await manage('reset', { store })).status, 200);
       assert.deepEqual((await streams.ListStreams({})).Streams, []);
     }
   });

@@ -147,3 +147,16 @@ export async function view(server) {
   }
   return seen;
 }
+
+// Members that a later release may add to a reply are no difference; those that the release showed must be as they were.
+export function assertShows(now, before, where) {
+  if (Array.isArray(before)) {
+    assert.ok(Array.isArray(now), where);
+    assert.equal(now.length, before.length, `${where}: length`);
+    before.forEach((value, i) => assertShows(now[i], value, `${where}[${i}]`));
+  } else if (before !== null && typeof before === 'object') {
+    for (const [name, value] of Object.entries(before)) assertShows(now?.[name], value, `${where}.${name}`);
+  } else {
+    assert.deepEqual(now, before, where);
+  }
+}

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import zlib from 'node:zlib';
 
 import { advanceClock, call, Server } from '../sdk/harness.mjs';
-import { kClock, kToken, storeName, transactionOf, view } from './contents.mjs';
+import { assertShows, kClock, kToken, storeName, transactionOf, view } from './contents.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const clusterDirectory = process.env.STATOR_CLUSTER_DIR;
@@ -41,19 +41,6 @@ const unpackers = {
     };
   },
 };
-
-// Members that a later release may add to a reply are no difference; those that the release showed must be as they were.
-function assertShows(now, before, where) {
-  if (Array.isArray(before)) {
-    assert.ok(Array.isArray(now), where);
-    assert.equal(now.length, before.length, `${where}: length`);
-    before.forEach((value, i) => assertShows(now[i], value, `${where}[${i}]`));
-  } else if (before !== null && typeof before === 'object') {
-    for (const [name, value] of Object.entries(before)) assertShows(now?.[name], value, `${where}.${name}`);
-  } else {
-    assert.deepEqual(now, before, where);
-  }
-}
 
 async function ok(server, operation, body) {
   const reply = await call(server.endpoint, operation, body);
@@ -120,3 +107,35 @@ for (const { name: release } of releases) {
     }
   });
 }
+
+// Versions without features know FORMAT's first line alone: 2 is theirs, 3 is refused.
+test('a store that needs no feature keeps its format, and one that needs an unknown feature is refused by name', { skip: engine !== 'rocksdb' && 'the pool has no FORMAT file' }, async () => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'stator-upgrade-'));
+  try {
+    execFileSync('tar', ['-C', directory, '-xzf', path.join(here, releases[0].name, 'rocksdb.tgz')]);
+    const dataDir = path.join(directory, 'store');
+    const format = path.join(dataDir, 'FORMAT');
+    assert.equal(fs.readFileSync(format, 'utf8'), 'stator-store 2\n');
+    await (await Server.startOne({ args: kClock, dataDir })).stop();
+    assert.equal(fs.readFileSync(format, 'utf8'), 'stator-store 2\n');
+    const files = () => fs.readdirSync(dataDir).sort().map((name) => `${name} ${fs.statSync(path.join(dataDir, name)).size}`);
+    for (const [text, message] of [
+      ['stator-store 3\nfeatures time-travel\n', `The store in ${dataDir} needs the feature time-travel, which this version of Stator does not know`],
+      ['stator-store 3\nfeatures time-tr', 'FORMAT is damaged'],
+    ]) {
+      fs.writeFileSync(format, text);
+      const before = files();
+      await assert.rejects(Server.startOne({ args: kClock, dataDir, readyWithin: 5000 }), (error) => {
+        assert.ok(error.message.includes(message), error.message);
+        return true;
+      });
+      assert.deepEqual(files(), before, 'the refused store was changed');
+    }
+    fs.writeFileSync(format, 'stator-store 2\n');
+    const server = await Server.startOne({ args: kClock, dataDir });
+    assert.ok(Object.keys((await view(server)).tables).length > 0);
+    await server.stop();
+  } finally {
+    fs.rmSync(directory, { recursive: true });
+  }
+});

@@ -79,9 +79,9 @@ export const EXPRESSIONS = [
   }),
   outcomes({
     id: 'expression-size',
-    reason: 'Local appends the size',
-    source: 'expressions.md, expression parameters: older captures append the size',
-    stator: validation(/Invalid \w+: Expression size has exceeded the maximum allowed size/),
+    reason: 'Local leaves out the size in some operations',
+    source: 'expressions.md, expression parameters: expression size: <n>',
+    stator: validation(/Invalid \w+: Expression size has exceeded the maximum allowed size; expression size: \d+/),
     local: validation(/Invalid \w+: Expression size has exceeded the maximum allowed size;( expression size: \d+)?/),
   }),
   outcomes({

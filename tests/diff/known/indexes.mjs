@@ -21,7 +21,7 @@ export const INDEXES = [
     reason: 'Local accepts definitions that no key uses, empty lists, throughput of on-demand indexes, and keys that only the table defines',
     source: 'expressions.md, tables; limits-and-capacity.md, tables and indexes: UpdateTable must re-declare',
     stator: validation(/One or more parameter values were invalid: (List of (Global|Local)SecondaryIndexes is empty|Some AttributeDefinitions are not used\. .*|Some index key attributes are not defined .*|Neither ReadCapacityUnits nor WriteCapacityUnits .*)/,
-      /One or more parameter values were invalid: (Duplicate AttributeName in AttributeDefinitions: .*|ProvisionedThroughput should not be specified for index: .*|Number of attributes in KeySchema .*)/),
+      /Attribute Name is duplicated: .+/, /One or more parameter values were invalid: (ProvisionedThroughput should not be specified for index: .*|Number of attributes in KeySchema .*)/),
     local: /^success$/,
     when: ({ op }) => op === 'CreateTable' || op === 'UpdateTable',
   }),
@@ -131,7 +131,7 @@ export const INDEXES = [
     id: 'empty-index-key',
     reason: 'an update that empties an index key: the service words it as it does for keys',
     source: 'expressions.md, items, keys, values: index keys have their own wording; open question',
-    stator: validation(/One or more parameter values are not valid\. The update expression attempted to update a key to a value that is not supported\. .*/),
+    stator: validation(/One or more parameter values are not valid\. The update expression attempted to update a secondary index key to a value that is not supported\. .*/),
     local: validation(EMPTY_INDEX_KEY),
   }),
   outcomes({

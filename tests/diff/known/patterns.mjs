@@ -61,7 +61,7 @@ export const operatorOf = (text) => /(operator|function): ([^,;]+), operand type
 
 // Errors that the request alone decides, and errors that need the table's schema or an item.
 export const STATELESS = validation(/Invalid (Condition|Filter|KeyCondition|Projection|Update)Expression: .*/, /Value provided in ExpressionAttribute\w+ unused .*/,
-  /ExpressionAttribute(Names|Values) .*/, /Cannot specify the .* when choosing to get \w+/, /Must specify the .* SPECIFIC_ATTRIBUTES/,
+  /ExpressionAttribute(Names|Values) .*/, /Cannot specify the .* when choosing to get [\w ]+/, /Must specify the .* SPECIFIC_ATTRIBUTES/,
   /ALL_PROJECTED_ATTRIBUTES can be used only .*/, 'ReturnValues can only be ALL_OLD or NONE', /Invalid operator used in KeyConditionExpression: .*/,
   'KeyConditionExpressions must only contain one condition per key', 'KeyConditionExpressions cannot contain nested operations',
   'Conditions can be of length 1 or 2 only', /Invalid condition in KeyConditionExpression: .*/, 'Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.');

@@ -156,11 +156,4 @@ export const REQUESTS = [
     local: validation(/If (segment|total segments) is specified, .*/, /1 validation error detected: Value '-?\d+' at '(segment|totalSegments)' .*/),
     when: ({ op }) => op === 'Scan',
   }),
-  outcomes({
-    id: 'select-count',
-    reason: 'Local prints "only the Count" where the service prints the value of Select',
-    source: 'expressions.md, Query and Scan: "... when choosing to get <SELECT>"',
-    stator: validation(/Cannot specify the (ProjectionExpression|AttributesToGet) when choosing to get COUNT/),
-    local: validation(/Cannot specify the (ProjectionExpression|AttributesToGet) when choosing to get only the Count/),
-  }),
 ];

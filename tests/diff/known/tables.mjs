@@ -34,7 +34,7 @@ export const TABLES = [
     stator: validation('Invalid KeySchema: Some index key attribute have no definition', 'Invalid KeySchema: The first KeySchemaElement is not a HASH key type',
       'Invalid KeySchema: The second KeySchemaElement is not a RANGE key type', 'Both the Hash Key and the Range Key element in the KeySchema have the same name',
       `${OPV}Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions`,
-      /One or more parameter values were invalid: Duplicate AttributeName in AttributeDefinitions: \w+/,
+      /Attribute Name is duplicated: .+/,
       `${OPV}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED`,
       `${OPV}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST`),
     local: validation('No provisioned throughput specified for the table', /Key Schema too big\. .*/, /Range Key not specified in Attribute Definitions\. .*/, /No defined key schema\. .*/,

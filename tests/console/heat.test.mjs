@@ -1,0 +1,129 @@
+// Heat and throttling: a hot key is found, explained and cured from the page.
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { DescribeTableCommand } from '@aws-sdk/client-dynamodb';
+import { Console, heatVotes } from './harness.mjs';
+
+let it;
+let endLoad;
+before(async () => {
+  it = await Console.start();
+  // Burst capacity of five minutes is gone soon.
+  endLoad = await heatVotes(it.client, { bytes: 90_000, millis: 40 });
+});
+after(async () => {
+  await endLoad?.();
+  await it?.stop();
+});
+afterEach(() => it.closePages());
+
+test('the hottest key is named, and why it was throttled', async () => {
+  const page = await it.open('tables/votes/throttling');
+  await page.getByRole('heading', { name: 'Writes beyond the provisioned capacity of the table' }).waitFor({ timeout: 60_000 });
+  await page.getByRole('link', { name: 'alice' }).waitFor();
+  await page
+    .getByRole('listitem')
+    .filter({ hasText: /Raise the write capacity of the table to/ })
+    .first()
+    .waitFor();
+});
+
+test('overview shows the table as hot and the event', async () => {
+  const page = await it.open('overview');
+  await page.getByRole('heading', { name: 'Hottest partitions now' }).waitFor();
+  await page.getByText(/requests were throttled( in \d.*)?: /).first().waitFor({ timeout: 30_000 });
+});
+
+test('a selection on the map, by keyboard, tells its keys; the colour is there', async () => {
+  const page = await it.open('tables/votes/heat');
+  const map = page.getByRole('application', { name: /^votes: time to the right/ });
+  await map.focus();
+  for (let i = 0; i < 5; ++i) await page.keyboard.press('ArrowLeft');
+  for (let i = 0; i < 4; ++i) await page.keyboard.press('Shift+ArrowLeft');
+  const panel = page.getByRole('region', { name: /UTC$/ });
+  await panel.waitFor();
+  await panel.getByRole('link', { name: 'alice' }).waitFor();
+  await panel.getByText('Writes beyond the provisioned capacity of the table.').waitFor();
+  const colours = await map.evaluate((canvas) => {
+    const { data } = canvas.getContext('2d').getImageData(0, 70, canvas.width, 1);
+    const found = new Set();
+    for (let i = 0; i < data.length; i += 4) found.add(`${data[i]},${data[i + 1]},${data[i + 2]}`);
+    return found.size;
+  });
+  assert.ok(colours > 1, 'cold and hot cells differ');
+  await page.keyboard.press('Escape');
+  await panel.waitFor({ state: 'detached' });
+});
+
+test('the place of a key is marked, a zoom stands in the address, and back leads out', async () => {
+  const page = await it.open('tables/votes/heat');
+  await page.getByRole('searchbox', { name: /Where is a value of candidate/ }).fill('alice');
+  await page.keyboard.press('Enter');
+  await page.getByText('lies at the blue line').waitFor();
+  const map = page.getByRole('application', { name: /^votes/ });
+  const box = await map.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.6, box.y + 150);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.9, box.y + 200);
+  await page.mouse.up();
+  await page.getByRole('button', { name: 'Zoom in' }).click();
+  await page.waitForURL(/from=\d+&to=\d+/);
+  await page.goBack();
+  await page.waitForURL((url) => !url.hash.includes('from='));
+});
+
+test('the load is played again, a cure is tried until everything is served, and its capacity is handed on', async () => {
+  const page = await it.open('tables/votes/heat');
+  const map = page.getByRole('application', { name: /^votes: time to the right/ });
+  await map.focus();
+  for (let i = 0; i < 3; ++i) await page.keyboard.press('ArrowLeft');
+  for (let i = 0; i < 12; ++i) await page.keyboard.press('Shift+ArrowLeft');
+  await page.getByRole('region', { name: /UTC$/ }).getByRole('link', { name: 'Simulate a cure' }).click();
+  await page.getByText('was asked for from').waitFor();
+  await page.getByRole('heading', { name: /% of the requests are refused$/ }).waitFor();
+  await page.getByRole('heading', { name: 'Traffic: writes of alice' }).waitFor();
+  assert.equal(await page.getByLabel('Write units', { exact: true }).first().inputValue(), '5');
+  const served = page.getByRole('heading', { name: 'Everything is served' });
+  for (let tries = 0; tries < 4 && !(await served.isVisible()); ++tries) {
+    const cures = page.getByRole('heading', { name: /^Try a cure/ }).locator('..').getByRole('button');
+    const played = page.waitForResponse(/_stator\/simulate$/);
+    await cures.first().click();
+    await played;
+    await page.waitForTimeout(100);
+  }
+  await served.waitFor();
+  const write = await page.getByLabel('Write units', { exact: true }).first().inputValue();
+  assert.ok(Number(write) > 5, write);
+  await page.getByRole('button', { name: 'Give votes this capacity…' }).click();
+  assert.equal(await page.getByLabel('Write units per second').inputValue(), write);
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  // A reload begins with what was asked for, not with the cure.
+  await page.reload();
+  await page.getByRole('heading', { name: /% of the requests are refused$/ }).waitFor();
+});
+
+test('capacity is raised from the panel, and the throttling ends', async () => {
+  const page = await it.open('tables/votes/throttling');
+  await page.getByRole('button', { name: 'Change capacity…' }).click();
+  await page.getByLabel('Write units per second').fill('0');
+  assert.ok(await page.getByRole('button', { name: 'Change capacity', exact: true }).isDisabled());
+  await page.getByLabel('Write units per second').fill('4000');
+  await page.getByRole('button', { name: 'Change capacity', exact: true }).click();
+  await page.getByText('votes has 5 read and 4000 write units').first().waitFor();
+  const { Table } = await it.client.send(new DescribeTableCommand({ TableName: 'votes' }));
+  assert.equal(Table.ProvisionedThroughput.WriteCapacityUnits, 4000);
+  await page.getByText('over', { exact: true }).first().waitFor({ timeout: 90_000 });
+  // Throttling is explained after it is over.
+  const past = page.getByRole('region', { name: 'Earlier throttling' });
+  await past.getByRole('row', { name: /alice/ }).first().waitFor();
+});
+
+test('the mode of one table is changed', async () => {
+  const page = await it.open('tables/votes/throttling');
+  await page.getByRole('radio', { name: 'Observe' }).check({ force: true });
+  await page.getByText('counted and let pass').waitFor();
+  const reply = await fetch(`${it.server.endpoint}/_stator/tables/votes/throttling`, {
+    headers: { 'X-Stator-Management': 'true' },
+  });
+  assert.equal((await reply.json()).mode, 'observe');
+});

@@ -1,0 +1,117 @@
+// Takes the pictures of the documents: node pictures.mjs [folder] [names]. With another folder than
+// docs/pictures it takes every page, in both themes and in a narrow window, to be looked at.
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { BatchWriteItemCommand, CreateTableCommand, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { Console, itemAddress, musicTable } from './harness.mjs';
+
+const documents = fileURLToPath(new URL('../../docs/pictures', import.meta.url));
+const folder = process.argv[2] ? path.resolve(process.argv[2]) : documents;
+const only = process.argv[3]?.split(',');
+fs.mkdirSync(folder, { recursive: true });
+
+const it = await Console.start();
+await it.client.send(new CreateTableCommand(musicTable));
+await it.client.send(
+  new CreateTableCommand({
+    TableName: 'votes',
+    ProvisionedThroughput: { ReadCapacityUnits: 2000, WriteCapacityUnits: 4000 },
+    KeySchema: [{ AttributeName: 'candidate', KeyType: 'HASH' }],
+    AttributeDefinitions: [{ AttributeName: 'candidate', AttributeType: 'S' }],
+  }),
+);
+const artists = ['Nina Simone', 'John Coltrane', 'Ella Fitzgerald', 'Miles Davis', 'Billie Holiday', 'Max Roach'];
+for (let from = 0; from < 200; from += 25)
+  await it.client.send(
+    new BatchWriteItemCommand({
+      RequestItems: {
+        music: Array.from({ length: 25 }, (_, j) => from + j).map((n) => ({
+          PutRequest: {
+            Item: {
+              artist: { S: artists[n % 6] },
+              song: { S: n % 6 === 0 && n === 0 ? 'Sinnerman' : `Take ${n}` },
+              year: { N: String(1950 + (n % 25)) },
+              plays: { N: String((n * 104729) % 100000) },
+              tags: { SS: ['live', 'mono'] },
+              credits: { M: { label: { S: 'Philips' }, takes: { L: [{ N: '1' }, { N: '2' }] } } },
+            },
+          },
+        })),
+      },
+    }),
+  );
+
+// Most of the votes are for one candidate, and more than its partition can take.
+let ended = false;
+const vote = async (bytes, candidate) => {
+  while (!ended) {
+    const Item = { candidate: { S: candidate() }, text: { S: 'x'.repeat(bytes) } };
+    await it.client.send(new PutItemCommand({ TableName: 'votes', Item })).catch(() => {});
+    await delay(25);
+  }
+};
+const anyone = () => `candidate ${Math.floor(Math.random() * 500)}`;
+const load = [
+  vote(40_000, () => 'alice'),
+  vote(8000, anyone),
+  vote(8000, anyone),
+  (async () => {
+    while (!ended) {
+      await it.client.send(new GetItemCommand({ TableName: 'music', Key: { artist: { S: 'Nina Simone' }, song: { S: 'Sinnerman' } } }));
+      await delay(150);
+    }
+  })(),
+];
+await delay(folder === documents ? 100_000 : 25_000);
+
+const selected = async (page) => {
+  const map = page.getByRole('application', { name: /^votes/ });
+  await map.focus();
+  for (let i = 0; i < 3; ++i) await page.keyboard.press('ArrowLeft');
+  for (let i = 0; i < 25; ++i) await page.keyboard.press('Shift+ArrowLeft');
+  await page.getByRole('region', { name: /UTC$/ }).waitFor();
+};
+const pages = [
+  ['overview', 'overview'],
+  ['tables', 'tables'],
+  ['items', 'tables/music/items'],
+  ['collections', 'tables/music/items?view=collections'],
+  ['item', itemAddress('music', 'S:Nina Simone', 'S:Sinnerman')],
+  ['heat', 'tables/votes/heat', selected],
+  ['throttling', 'tables/votes/throttling'],
+  ['capacity', 'tables/votes/capacity'],
+  ['indexes', 'tables/music/indexes'],
+  ['streams', 'tables/music/streams'],
+  ['requests', 'requests'],
+  ['partiql', 'partiql?q=SELECT%20*%20FROM%20music%20WHERE%20artist%20%3D%20%3F'],
+  ['simulated', 'design?of=votes'],
+  ['faults', 'faults'],
+  ['create', 'tables/new'],
+  ['settings', 'settings'],
+];
+const kDocumented = ['overview', 'item', 'heat', 'simulated'];
+const looks =
+  folder === documents
+    ? [['light', 1280, 800]]
+    : [
+        ['light', 1440, 900],
+        ['dark', 1440, 900],
+        ['light', 390, 844],
+      ];
+for (const [name, address, act] of pages) {
+  if (only ? !only.includes(name) : folder === documents && !kDocumented.includes(name)) continue;
+  for (const [theme, width, height] of looks) {
+    const page = await it.open(address, { theme, width, height });
+    await delay(2500);
+    await act?.(page);
+    const file = folder === documents ? `console-${name}.png` : `${name}-${theme}-${width}.png`;
+    await page.screenshot({ path: path.join(folder, file), fullPage: width === 390 || act !== undefined });
+    await page.context().close();
+    it.pages = [];
+  }
+}
+ended = true;
+await Promise.all(load);
+await it.stop();

@@ -1,0 +1,141 @@
+// Requests as they come: what the page lists is what clients did, and nothing is kept without it.
+// Metrics: rates and errors by operation and table.
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import {
+  BatchWriteItemCommand,
+  CreateTableCommand,
+  GetItemCommand,
+  PutItemCommand,
+  QueryCommand,
+  ScanCommand,
+} from '@aws-sdk/client-dynamodb';
+import { assertAccessible, Console, musicTable } from './harness.mjs';
+
+const kKey = { artist: { S: 'Nina Simone' }, song: { S: 'Sinnerman' } };
+
+let it;
+before(async () => {
+  it = await Console.start();
+  await it.client.send(new CreateTableCommand(musicTable));
+});
+after(() => it?.stop());
+afterEach(() => it.closePages());
+
+const put = (song = 'Sinnerman') =>
+  it.client.send(new PutItemCommand({ TableName: 'music', Item: { ...kKey, song: { S: song }, year: { N: '1965' } } }));
+const ask = async (query) =>
+  (await fetch(`${it.origin}/_stator/requests${query}`, { headers: { 'X-Stator-Management': 'true' } })).json();
+
+// The page, without requests that another page watched a moment ago.
+async function openCleared(address) {
+  const page = await it.open(address);
+  const looked = page.waitForResponse(/_stator\/requests/);
+  await page.getByRole('heading', { name: 'Requests', level: 1 }).waitFor();
+  await looked;
+  const clear = page.getByRole('button', { name: 'Clear' });
+  const waiting = page.getByRole('heading', { name: 'Waiting for requests' });
+  for (let i = 0; i < 50 && !(await waiting.isVisible()); ++i) {
+    if (await clear.isEnabled()) await clear.click();
+    await page.waitForTimeout(50);
+  }
+  await waiting.waitFor();
+  return page;
+}
+
+test('requests appear with table, key, units and outcome; a failed condition is told', async () => {
+  const page = await openCleared('requests');
+  await put();
+  await it.client.send(new GetItemCommand({ TableName: 'music', Key: kKey }));
+  await it.client
+    .send(new PutItemCommand({ TableName: 'music', Item: kKey, ConditionExpression: 'attribute_not_exists(artist)' }))
+    .catch(() => {});
+  const list = page.getByRole('table', { name: 'Requests, newest first' });
+  await list.getByRole('row', { name: /GetItem music Nina Simone · Sinnerman .*0\.5 R .*served/ }).waitFor();
+  await list.getByRole('row', { name: /PutItem music Nina Simone · Sinnerman .*2 W .*served/ }).waitFor();
+  await list.getByRole('row', { name: /PutItem music .*condition failed/ }).waitFor();
+  await assertAccessible(page, 'requests');
+  await list.getByRole('button', { name: 'GetItem' }).click();
+  await page.getByText('0.5 read, 0 write').waitFor();
+  await page.getByRole('link', { name: 'Nina Simone · Sinnerman' }).click();
+  await page.getByLabel('Value of year').waitFor();
+});
+
+test('alike together: a scan that throws most away is marked', async () => {
+  for (let i = 0; i < 200; i += 25)
+    await it.client.send(
+      new BatchWriteItemCommand({
+        RequestItems: {
+          music: Array.from({ length: 25 }, (_, j) => ({ PutRequest: { Item: { ...kKey, song: { S: `song ${i + j}` } } } })),
+        },
+      }),
+    );
+  const page = await openCleared('requests?view=alike');
+  for (let i = 0; i < 3; ++i)
+    await it.client.send(
+      new ScanCommand({
+        TableName: 'music',
+        FilterExpression: 'song = :s',
+        ExpressionAttributeValues: { ':s': { S: 'song 7' } },
+      }),
+    );
+  await it.client.send(
+    new QueryCommand({
+      TableName: 'music',
+      IndexName: 'by-year',
+      KeyConditionExpression: '#y = :y',
+      ExpressionAttributeNames: { '#y': 'year' },
+      ExpressionAttributeValues: { ':y': { N: '1965' } },
+    }),
+  );
+  const list = page.getByRole('table', { name: 'Requests alike' });
+  await list.getByRole('row', { name: /^3 × Scan music 3 of 60[0-9]/ }).waitFor();
+  await list.getByRole('row', { name: /^1 × Query music · by-year 1 / }).waitFor();
+  await page.getByRole('searchbox', { name: 'Filter requests' }).fill('scan');
+  await page.getByText(/^3 of 4 requests$/).waitFor();
+  await list.getByRole('row', { name: /Query/ }).waitFor({ state: 'detached' });
+});
+
+test('the list is held still by a key, and goes on', async () => {
+  const page = await openCleared('requests');
+  await put('held 1');
+  await page.getByRole('row', { name: /held 1/ }).waitFor();
+  await page.keyboard.press('p');
+  await page.getByText('held still').waitFor();
+  await put('held 2');
+  await page.waitForResponse(/_stator\/requests/);
+  await page.waitForResponse(/_stator\/requests/);
+  assert.equal(await page.getByRole('row', { name: /held 2/ }).count(), 0);
+  await page.keyboard.press('p');
+  await page.getByRole('row', { name: /held 2/ }).waitFor();
+});
+
+test('nothing is kept before a client asks, and a bad parameter is refused', async () => {
+  // The pages of the tests before may still be watched: ten seconds after the last look it is over.
+  await new Promise((resolve) => setTimeout(resolve, 10_500));
+  await put('unseen');
+  const first = await ask('?since=0');
+  assert.deepEqual(first.requests, []);
+  await put('seen');
+  const second = await ask(`?since=${first.seq}`);
+  assert.deepEqual(
+    second.requests.map((one) => [one.operation, one.keys[0].sort]),
+    [['PutItem', 'S:seen']],
+  );
+  assert.equal((await ask('?since=x')).message, 'since must be a whole number: x');
+});
+
+test('metrics: rates by operation and by table, errors by type', async () => {
+  const page = await it.open('metrics');
+  await page.getByText('Two looks make a rate').waitFor({ state: 'detached' });
+  for (let i = 0; i < 40; ++i) await it.client.send(new GetItemCommand({ TableName: 'music', Key: kKey }));
+  await it.client.send(new GetItemCommand({ TableName: 'music', Key: { artist: { S: 'x' } } })).catch(() => {});
+  const list = page.getByRole('table', { name: 'Requests by operation' });
+  // The 40 reads lie in one look of two seconds or in two.
+  await list.getByRole('row', { name: /^GetItem [1-9][0-9.]* .* ms|µs/ }).waitFor();
+  await page.getByRole('row', { name: /^ValidationException the client 1$/ }).waitFor();
+  await assertAccessible(page, 'metrics');
+  await page.getByRole('radio', { name: 'By table' }).check({ force: true });
+  await page.getByRole('table', { name: 'Requests by table' }).getByRole('link', { name: 'music' }).waitFor();
+  assert.match(page.url(), /by=table/);
+});

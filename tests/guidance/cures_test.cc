@@ -1,0 +1,197 @@
+// Statements about cures: each pattern gets its own. And about scenarios, prices and pictures.
+#include <cmath>
+#include <string>
+
+#include "simulate/compare.h"
+#include "simulate/key_stream.h"
+#include "simulate/report.h"
+#include "simulate/run.h"
+#include "simulate/scenario_reader.h"
+#include "statements.h"
+#include "throughput/prices.h"
+
+namespace stator::guidance {
+namespace {
+
+using simulate::Outcome;
+using simulate::ResourceOutcome;
+using simulate::Scenario;
+
+struct Played {
+  Scenario scenario;
+  Outcome outcome;
+  const ResourceOutcome& resource(size_t at = 0) const { return outcome.resources.at(at); }
+  // All cures of the worst refusal of a resource, one after the other.
+  std::string cures(size_t at = 0) const {
+    std::string all;
+    for (const std::string& advice : resource(at).troubles.at(0).explanation.advice)
+      all += advice + "\n";
+    return all;
+  }
+};
+
+Played Play(const std::string& text) {
+  auto scenario = simulate::ParseScenario(text, "statement.toml");
+  EXPECT_TRUE(scenario.ok()) << (scenario.ok() ? "" : scenario.error().message());
+  if (!scenario.ok()) return {};
+  return {*scenario, simulate::Run(*scenario)};
+}
+
+std::string Table(const std::string& more) { return "[[table]]\nname = \"t\"\n" + more + "\n"; }
+std::string Writes(double rate, const std::string& keys, const std::string& more = "") {
+  return "[[traffic]]\ntable = \"t\"\noperation = \"write\"\nitem_bytes = \"1KB\"\nrate = " +
+         std::to_string(rate) + "\nkeys = " + keys + "\n" + more + "\n";
+}
+bool Says(const std::string& text, std::string_view words) {
+  return text.find(words) != std::string::npos;
+}
+
+TEST(Guidance, S61_AnUploadByUserIsCuredByAnotherOrder) {
+  for (const int users : {20, 1000}) {
+    const Played played =
+        Play("duration = \"20m\"\n" + Table("read = 1\nwrite = 5000") +
+             Writes(5000, "{ type = \"upload\", users = " + std::to_string(users) +
+                              ", items_per_user = " + std::to_string(1'000'000 / users) + " }"));
+    EXPECT_TRUE(Says(played.cures(), "in another order")) << users << ": " << played.cures();
+    EXPECT_FALSE(Says(played.cures(), "suffixes")) << users << ": " << played.cures();
+  }
+}
+
+TEST(Guidance, S62_AHotItemIsReadFromACacheOrEventuallyFirst) {
+  const Played played = Play(
+      "duration = \"5m\"\n" + Table("read = 8000\nwrite = 1") +
+      "[[traffic]]\ntable = \"t\"\nconsistency = \"strong\"\nitem_bytes = \"4KB\"\nrate = 5000\n"
+      "keys = { type = \"single\", key = \"bestseller\" }\n");
+  EXPECT_TRUE(played.cures().starts_with("Cache what is hot, or read it eventually consistent"))
+      << played.cures();
+}
+
+TEST(Guidance, S63_PartitionsOfABulkLoadSayWhyTheyAreThere) {
+  const Played played =
+      Play("duration = \"50m\"\n[model]\nadaptive = \"off\"\nsplit_for_heat = false\n" +
+           Table("read = 1\nwrite = 10999\ncapacity = [{ at = \"35m\", write = 200 }]") +
+           Writes(10'000,
+                  "{ type = \"upload\", users = 20000, items_per_user = 900, order = "
+                  "\"interleaved\" }") +
+           Writes(100, "{ type = \"weighted\", weights = { bestseller = 60, other = 40 } }",
+                  "from = \"35m\""));
+  const std::string cures = played.cures();
+  EXPECT_TRUE(Says(cures, "was given 10,999 write units once and keeps the 11 partitions"))
+      << cures;
+  EXPECT_TRUE(Says(cures, "200 units are 18 for each")) << cures;
+  EXPECT_TRUE(Says(cures, "Loaded in 3 hours it has 2.")) << cures;
+}
+
+TEST(Guidance, S64_AnIndexOfFewKeysNeedsAnotherKey) {
+  const Played played =
+      Play("duration = \"5m\"\n" +
+           Table("read = 1\nwrite = 4000\n[[table.index]]\nname = \"by-status\"\nwrite = 4000\n"
+                 "keys = { type = \"weighted\", weights = { SHIPPED = 80, NEW = 15, LOST = 5 } }") +
+           Writes(2500, "{ type = \"uniform\", count = 1000000 }"));
+  EXPECT_TRUE(Says(played.cures(1), "The index has only 3 keys")) << played.cures(1);
+  EXPECT_TRUE(Says(played.cures(1), "Writes of the table wait for its index by-status"));
+  EXPECT_TRUE(Says(played.resource(1).troubles.at(0).explanation.cause,
+                   "Index by-status: hot key \"SHIPPED\""))
+      << played.resource(1).troubles.at(0).explanation.cause;
+}
+
+TEST(Guidance, S65_NothingSplitsInsideAKeyWithoutASortKey) {
+  const auto cures = [](const std::string& sort) {
+    return Play("duration = \"2m\"\n" + Table("read = 1\nwrite = 4000") +
+                Writes(2000,
+                       "{ type = \"weighted\", weights = { hot = 90, a = 5, b = 5 }" + sort + " }"))
+        .cures();
+  };
+  EXPECT_FALSE(Says(cures(""), "splits inside")) << cures("");
+  EXPECT_TRUE(Says(cures(", sort = \"uniform\""), "splits inside"))
+      << cures(", sort = \"uniform\"");
+}
+
+TEST(Guidance, S71_CapacityIsReservedInHundreds) {
+  const throughput::UnitPrices prices;
+  EXPECT_NEAR(throughput::ProvisionedMonth(prices, 3000, 300, true), 193.17, 1e-9);
+  // 150 WCU: a block at 47% of the price, and 50 at all of it cost less than a second block does.
+  EXPECT_NEAR(throughput::ProvisionedMonth(prices, 0, 150, true), 0.47 * (47 + 47), 1e-9);
+  EXPECT_NEAR(throughput::ProvisionedMonth(prices, 0, 120, true), 0.47 * (47 + 20), 1e-9);
+}
+
+TEST(Guidance, S72_DurationsMayBeCompound) {
+  const auto scenario =
+      simulate::ParseScenario("duration = \"1h 30m\"\nstep = \"10s\"\n" + Table("write = 10") +
+                                  "[[traffic]]\ntable = \"t\"\noperation = \"write\"\nrate = "
+                                  "[[\"0s\", 1], [\"1h5m30s\", 2]]\n",
+                              "t.toml");
+  ASSERT_TRUE(scenario.ok()) << scenario.error().message();
+  EXPECT_EQ(scenario->duration_seconds, 5400);
+  EXPECT_EQ(scenario->traffic.at(0).rate.at(1).first, 3930);
+  for (const char* wrong : {"1h x", "h", "1h 30", "", "1h  30m"}) {
+    EXPECT_FALSE(simulate::ParseScenario("duration = \"" + std::string(wrong) + "\"\n" +
+                                             Table("write = 10") +
+                                             Writes(1, "{ type = \"single\" }"),
+                                         "t.toml")
+                     .ok())
+        << wrong;
+  }
+}
+
+TEST(Guidance, S73_ARateIsSentExactly) {
+  const Played played = Play("duration = \"100s\"\n" + Table("write = 1000") +
+                             Writes(37, "{ type = \"zipf\", count = 300 }") +
+                             Writes(100, "{ type = \"zipf\", count = 100000 }"));
+  EXPECT_EQ(played.outcome.traffic.at(0).requests, 3700);
+  EXPECT_EQ(played.outcome.traffic.at(1).requests, 10'000);
+  for (const simulate::Column& column : played.resource().columns)
+    EXPECT_EQ(column.consumed.write, 137);
+}
+
+TEST(Guidance, S81_AProductOfCodePointsIsUnevenAndAHashIsNot) {
+  using Suffix = simulate::KeySpace::Suffix;
+  const auto most = [](Suffix function, const std::string& ids) {
+    double share = 0;
+    for (const double each : simulate::SharesOfSuffixes(function, ids, 200))
+      share = std::max(share, each);
+    return share;
+  };
+  EXPECT_NEAR(most(Suffix::kProduct, "ORD-%06d"), 0.59, 0.01);
+  EXPECT_NEAR(most(Suffix::kProduct, "ORD-2026-%06d"), 1, 0.01) << "50 times 50 is 2,500";
+  EXPECT_LT(most(Suffix::kHash, "ORD-%06d"), 0.02);
+  EXPECT_LT(most(Suffix::kHash, "ORD-2026-%06d"), 0.02);
+}
+
+TEST(Guidance, S82_AHotSuffixIsCuredByAHashAndNotByMoreSuffixes) {
+  const Played played = Play(
+      "duration = \"5m\"\n" + Table("read = 1\nwrite = 4000") +
+      Writes(3000,
+             "{ type = \"date\", every = \"1d\", sort = \"increasing\", suffixes = 200, suffix = "
+             "{ function = \"product\", ids = \"ORD-%06d\" } }"));
+  EXPECT_TRUE(Says(played.cures(), "The suffixes of \"2026-01-01\" are uneven")) << played.cures();
+  EXPECT_FALSE(Says(played.cures(), "Spread it over")) << played.cures();
+}
+
+TEST(Guidance, S91_HeatIsRelativeToTheLimitInForce) {
+  // After a bulk load each partition has 18 of 200 write units: one that uses them is as hot as can
+  // be, although it does 2% of a partition's maximum.
+  const Played played =
+      Play("duration = \"20m\"\n[model]\nadaptive = \"off\"\nsplit_for_heat = false\n" +
+           Table("read = 1\nwrite = 200\npartitions = 11") + Writes(50, "{ type = \"single\" }"));
+  float hottest = 0;
+  for (const simulate::Row& row : played.resource().rows) hottest = std::max(hottest, row.heat[60]);
+  EXPECT_NEAR(hottest, 1, 0.01);
+}
+
+TEST(Guidance, S92_APictureNamesHotKeysSplitsAndPartitionsInLightAndDark) {
+  const Played played =
+      Play("duration = \"20m\"\n" + Table("billing = \"on-demand\"") +
+           Writes(2500,
+                  "{ type = \"weighted\", weights = { alpha = 40, beta = 35, gamma = 25 }, "
+                  "sort = \"uniform\" }"));
+  const std::string svg = simulate::HeatMap(played.scenario, played.outcome);
+  EXPECT_FALSE(played.resource().marks.empty());
+  EXPECT_TRUE(Says(svg, ">alpha</text>")) << svg.substr(0, 500);
+  EXPECT_TRUE(Says(svg, "split for heat"));
+  EXPECT_TRUE(Says(svg, ">partitions</text>"));
+  EXPECT_TRUE(Says(svg, "prefers-color-scheme:dark"));
+}
+
+}  // namespace
+}  // namespace stator::guidance

@@ -1,0 +1,147 @@
+// Statements about what is told of refusals: one demand, that of the busiest second.
+#include "simulate/report.h"
+#include "simulate/run.h"
+#include "simulate/scenario_reader.h"
+#include "statements.h"
+
+namespace stator::guidance {
+namespace {
+
+using throughput::Access;
+using throughput::Explanation;
+using throughput::Limit;
+using throughput::Resource;
+using throughput::Verdict;
+
+// 120 writes of one moment on a table with `write` units; the refusal of the last.
+Verdict Burst(Resource* table, int64_t now) {
+  Verdict last;
+  for (int i = 0; i < 120; ++i) {
+    const Verdict verdict = table->Admit(now, Write(7, "2014-07-09"));
+    if (!verdict.admitted) last = verdict;
+  }
+  return last;
+}
+
+TEST(Guidance, S21_ABurstOfOneSecondIsToldAsThatSecondsDemand) {
+  Resource table({}, Provisioned(1, 31), 0);
+  table.Advance(0);
+  const Verdict refusal = Burst(&table, 0);
+  ASSERT_FALSE(refusal.admitted);
+  EXPECT_EQ(table.Explain(0, refusal).demand, 120);
+  EXPECT_EQ(table.Explain(0, refusal).cause, "Table table: 120 of 31 provisioned writes/s");
+  EXPECT_EQ(table.Worst(0, Access::kWrite, Limit::kProvisioned)->demand, 120);
+}
+
+TEST(Guidance, S22_WhoLooksAMinuteLaterSeesWhy) {
+  Resource table({}, Provisioned(1, 31), 0);
+  table.Advance(0);
+  Burst(&table, 0);
+  for (int second = 1; second <= 60; ++second) table.Advance(second * kSecond);
+  const auto worst = table.Worst(60 * kSecond, Access::kWrite, Limit::kProvisioned);
+  ASSERT_TRUE(worst);
+  EXPECT_EQ(worst->demand, 120);
+  EXPECT_EQ(worst->at_micros, 0);
+  EXPECT_EQ(worst->hottest.at(0).partition, "2014-07-09");
+  EXPECT_FALSE(worst->advice.empty());
+  table.Advance(25 * 3600 * kSecond);
+  EXPECT_FALSE(table.Worst(25 * 3600 * kSecond, Access::kWrite, Limit::kProvisioned))
+      << "a day later it is forgotten";
+}
+
+TEST(Guidance, S23_ALesserSecondLeavesTheWorstAndAWorseOneReplacesIt) {
+  Resource table({}, Provisioned(1, 31), 0);
+  table.Advance(0);
+  Burst(&table, 0);
+  table.Advance(kSecond);
+  for (int i = 0; i < 60; ++i) table.Admit(kSecond, Write(7));
+  table.Advance(2 * kSecond);
+  EXPECT_EQ(table.Worst(2 * kSecond, Access::kWrite, Limit::kProvisioned)->demand, 120);
+  Burst(&table, 2 * kSecond);
+  Burst(&table, 2 * kSecond);
+  table.Advance(3 * kSecond);
+  EXPECT_EQ(table.Worst(3 * kSecond, Access::kWrite, Limit::kProvisioned)->demand, 240);
+  // With other capacity a new account begins.
+  table.SetProvisioned(4 * kSecond, {1, 100});
+  EXPECT_EQ(table.Worst(4 * kSecond, Access::kWrite, Limit::kProvisioned)->demand, 240)
+      << "until that refuses, too";
+  table.Advance(4 * kSecond);
+  for (int i = 0; i < 4; ++i) Burst(&table, 4 * kSecond);
+  const auto worst = table.Worst(4 * kSecond, Access::kWrite, Limit::kProvisioned);
+  EXPECT_EQ(worst->demand, 480);
+  EXPECT_EQ(worst->limit, 100);
+}
+
+TEST(Guidance, S24_TheDemandIsNeverLessThanTheLimitThatRefused) {
+  Resource table({}, Provisioned(1, 1000), 0);
+  table.Advance(0);
+  EXPECT_TRUE(table.Admit(0, Write(7, "big", 4000)).admitted) << "overdraws";
+  for (int second = 1; second <= 3; ++second) {
+    table.Advance(second * kSecond);
+    const Verdict verdict = table.Admit(second * kSecond, Write(7));
+    ASSERT_FALSE(verdict.admitted);
+    EXPECT_EQ(table.Explain(second * kSecond, verdict).demand, 1000);
+  }
+}
+
+TEST(Guidance, S25_SimulatedDemandDoesNotDependOnTheStep) {
+  const auto demand = [](const std::string& step, const std::string& duration) {
+    const std::string text = "duration = \"" + duration + "\"\nstep = \"" + step + R"("
+[[table]]
+name = "t"
+write = 40
+[[traffic]]
+table = "t"
+operation = "write"
+item_bytes = "1KB"
+rate = 100
+keys = { type = "uniform", count = 1000 }
+)";
+    const auto scenario = simulate::ParseScenario(text, "t.toml");
+    EXPECT_TRUE(scenario.ok());
+    const simulate::Outcome outcome = simulate::Run(*scenario);
+    EXPECT_EQ(outcome.resources.at(0).troubles.size(), 1u) << step;
+    return outcome.resources.at(0).troubles.at(0).explanation.demand;
+  };
+  EXPECT_NEAR(demand("100ms", "20m"), 100, 1);
+  EXPECT_NEAR(demand("300ms", "20m"), 100, 1);
+  EXPECT_NEAR(demand("1s", "20m"), 100, 1);
+  EXPECT_NEAR(demand("10s", "1h"), 100, 1);
+  EXPECT_NEAR(demand("10m", "10h"), 100, 1);
+}
+
+TEST(Guidance, S26_AReportSaysTheDemandOfTheRefusals) {
+  const auto scenario = simulate::ParseScenario(R"(
+duration = "10m"
+[[table]]
+name = "events"
+read = 100
+write = 4000
+[[traffic]]
+table = "events"
+operation = "write"
+item_bytes = "1KB"
+rate = 3000
+keys = { type = "single", key = "2014-07-09", sort = "increasing" }
+)",
+                                                "t.toml");
+  ASSERT_TRUE(scenario.ok());
+  const simulate::Outcome outcome = simulate::Run(*scenario);
+  const simulate::Trouble& trouble = outcome.resources.at(0).troubles.at(0);
+  EXPECT_EQ(trouble.explanation.cause,
+            "Hot key \"2014-07-09\": 3,000 of 1,000 writes/s, on 1 of 5 partitions");
+  EXPECT_EQ(trouble.requests, 2000 * 600);
+  EXPECT_NE(simulate::TextReport(*scenario, outcome).find(trouble.explanation.cause),
+            std::string::npos);
+  // The model of a server says the same of the same requests.
+  Resource table({}, Provisioned(100, 4000), 0);
+  Verdict refusal;
+  for (int second = 0; second < 600; ++second) {
+    table.AdmitMany(second * kSecond, Write(7, "2014-07-09"), 3000, &refusal);
+    table.Advance((second + 1) * kSecond);
+  }
+  EXPECT_EQ(table.Explain(600 * kSecond, refusal).cause, trouble.explanation.cause);
+}
+
+}  // namespace
+}  // namespace stator::guidance

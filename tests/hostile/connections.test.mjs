@@ -1,0 +1,262 @@
+// Clients that hold what the server has little of: file descriptors, memory for bodies and for replies. Others are served
+// meanwhile, memory stays within its account, and everything comes back when the attack ends.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import net from 'node:net';
+import { describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import zlib from 'node:zlib';
+
+import { call, isStator, request, Server, signedHeaders } from '../sdk/harness.mjs';
+import { Judge, openDescriptors, residentBytes } from './judge.mjs';
+
+const ours = { skip: process.env.STATOR_ENDPOINT || !isStator ? 'the server is not ours' : false, timeout: 60000 };
+
+// A server of its own with its judge, and both ended in any case.
+async function withServer(options, body) {
+  const server = await Server.startOne(options);
+  try {
+    const judge = await Judge.of(server);
+    try {
+      await body(server, judge);
+    } finally {
+      judge.close();
+    }
+  } finally {
+    await server.stop();
+  }
+}
+
+// A connection that never throws; `received` is the beginning of the answer.
+async function connect(server) {
+  const socket = net.connect({ host: '127.0.0.1', port: server.port });
+  socket.received = '';
+  socket.on('data', (chunk) => { if (socket.received.length < 4096) socket.received += chunk.toString('latin1'); });
+  socket.on('error', () => {});
+  await Promise.race([once(socket, 'connect'), once(socket, 'close')]);
+  return socket;
+}
+
+describe('file descriptors', () => {
+  const limit = 320;
+  const few = { args: ['--io-threads', '2'], under: ['prlimit', `--nofile=${limit}:${limit}`] };
+  test('connections leave descriptors for the engine, and probes of health are answered', ours, () => withServer(few, async (server, judge) => {
+    assert.match(server.output, /open_files_limit=320/);
+    const sockets = [];
+    await judge.watch(async () => {
+      for (let i = 0; i < limit + 80; i++) sockets.push(await connect(server));
+      await delay(300);
+      // The store opens new logs and table files meanwhile: 40 MB of items with the smallest memtables.
+      const live = await request(server.endpoint, { method: 'GET', path: '/health/live' });
+      assert.equal(live.status, 200);
+      const ready = await request(server.endpoint, { method: 'GET', path: '/health/ready' });
+      assert.equal(ready.status, 200, ready.text);
+    });
+    assert.ok(judge.verdict.peakDescriptors < limit - 40, `${judge.verdict.peakDescriptors} descriptors of ${limit}`);
+    const refused = await call(server.endpoint, 'ListTables');
+    assert.equal(refused.status, 503, refused.text);
+    assert.match(refused.json().__type, /ServiceUnavailableException$/);
+    for (const socket of sockets) socket.destroy();
+    for (let i = 0; i < 200 && openDescriptors(server) > 60; i++) await delay(10);
+    assert.equal((await call(server.endpoint, 'ListTables')).status, 200);
+  }));
+  test('the store rotates its logs while all connections are taken', ours, () => withServer(
+    { ...few, args: [...few.args, '--memory-budget-mb', '16', '--durability', 'os'] },
+    async (server, judge) => {
+      const TableName = 'rotate';
+      const created = await call(server.endpoint, 'CreateTable', {
+        TableName, BillingMode: 'PAY_PER_REQUEST', KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+        AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
+      });
+      assert.equal(created.status, 200, created.text);
+      const sockets = [];
+      await judge.watch(async () => {
+        // The probe's connection is there already; it writes too.
+        for (let i = 0; i < limit; i++) sockets.push(await connect(server));
+        for (let i = 0; i < 200; i++) {
+          const put = await call(server.endpoint, 'PutItem', { TableName, Item: { pk: { S: `${i}` }, v: { S: 'x'.repeat(300000) } } }, { agent: judge.agent });
+          assert.equal(put.status, 200, put.text);
+        }
+      });
+      for (const socket of sockets) socket.destroy();
+    }));
+});
+
+const kMiB = 1 << 20;
+const budgetMb = 16;
+// Settings under which each attack below would need several times what it may have.
+const small = (inflightMb, ...more) => ({
+  args: ['--io-threads', '2', '--memory-budget-mb', String(budgetMb), '--durability', 'os', '--max-inflight-mb', String(inflightMb), ...more],
+});
+// Bytes that the process may hold: its budget, the account, and 200 MB for everything else.
+const allowed = (inflightMb) => (budgetMb + inflightMb + 200) * kMiB;
+const within = (judge, inflightMb) => assert.ok(judge.verdict.peakBytes <= allowed(inflightMb),
+  `${(judge.verdict.peakBytes / kMiB).toFixed(0)} MB of ${allowed(inflightMb) / kMiB}`);
+
+const post = (operation, body, extra = {}) => {
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
+  const headers = { Host: 'localhost', ...signedHeaders(operation, extra), 'Content-Length': bytes.length };
+  const head = `POST / HTTP/1.1\r\n${Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
+  return Buffer.concat([Buffer.from(head), bytes]);
+};
+const metric = async (server, name) => {
+  const page = await request(server.endpoint, { method: 'GET', path: '/metrics' });
+  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(page.text)?.[1]);
+};
+
+async function itemsOfControlCharacters(server, count) {
+  const TableName = 'control';
+  const created = await call(server.endpoint, 'CreateTable', {
+    TableName, BillingMode: 'PAY_PER_REQUEST', KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+    AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
+  });
+  assert.equal(created.status, 200, created.text);
+  for (let i = 0; i < count; i++) {
+    const put = await call(server.endpoint, 'PutItem', { TableName, Item: { pk: { S: `${i}` }, v: { S: '\u0001'.repeat(380000) } } });
+    assert.equal(put.status, 200, put.text);
+  }
+  return TableName;
+}
+const keysOf = (count) => Array.from({ length: count }, (_, i) => ({ pk: { S: `${i}` } }));
+
+describe('memory', () => {
+  test('announced bodies hold nothing, and others send theirs', ours, () => withServer(small(64, '--slow-client-timeout', '6s'), async (server, judge) => {
+    await judge.watch(async () => {
+      const announcers = [];
+      for (let i = 0; i < 200; i++) {
+        const socket = await connect(server);
+        const bytes = post('PutItem', Buffer.alloc(1), {});
+        socket.write(bytes.toString('latin1').replace('Content-Length: 1\r\n', 'Content-Length: 16000000\r\n'));
+        announcers.push(socket);
+      }
+      await delay(200);
+      const ready = await request(server.endpoint, { method: 'GET', path: '/health/ready' });
+      assert.equal(ready.status, 200, ready.text);
+      const put = await call(server.endpoint, 'PutItem', { TableName: 'witness', Item: { pk: { S: 'large' }, v: { S: 'x'.repeat(390000) } } });
+      assert.equal(put.status, 200, put.text);
+      // They send next to nothing, and are told so.
+      const end = Date.now() + 15000;
+      while (announcers.some((socket) => !socket.closed && !socket.received.includes('408')) && Date.now() < end) await delay(50);
+      for (const socket of announcers) assert.match(socket.received, /^HTTP\/1\.1 408 /);
+    });
+    within(judge, 64);
+  }));
+
+  test('replies that clients do not read count, and make room', ours, () => withServer(small(128, '--slow-client-timeout', '4s'), async (server, judge) => {
+    const TableName = await itemsOfControlCharacters(server, 40);
+    const bytes = post('BatchGetItem', { RequestItems: { [TableName]: { Keys: keysOf(40), ConsistentRead: true } } });
+    let busiest = 0;
+    let refused = 0;
+    await judge.watch(async () => {
+      const deaf = [];
+      for (let i = 0; i < 30; i++) {
+        const socket = await connect(server);
+        socket.pause();
+        socket.write(bytes);
+        deaf.push(socket);
+      }
+      const end = Date.now() + 6000;
+      while (Date.now() < end) {
+        busiest = Math.max(busiest, await metric(server, 'stator_inflight_bytes'));
+        await delay(50);
+      }
+      for (const socket of deaf) socket.destroy();
+      refused = await metric(server, 'stator_connections_slow');
+    });
+    within(judge, 128);
+    assert.ok(busiest > 40 * kMiB, `the replies were never held: ${busiest}`);
+    assert.ok(refused > 0, `no client was found slow: ${refused}`);
+    // All of it is there for those who read.
+    const batch = await call(server.endpoint, 'BatchGetItem', { RequestItems: { [TableName]: { Keys: keysOf(2) } } });
+    assert.equal(batch.json().Responses[TableName].length, 2);
+  }));
+
+  test('under pressure BatchGetItem leaves keys unprocessed, and reading goes on to the end', ours, () => withServer(small(32), async (server, judge) => {
+    const TableName = await itemsOfControlCharacters(server, 30);
+    await judge.watch(async () => {
+      let left = { [TableName]: { Keys: keysOf(30) } };
+      let rounds = 0;
+      const seen = new Set();
+      while (left !== undefined && Object.keys(left).length > 0) {
+        const reply = await call(server.endpoint, 'BatchGetItem', { RequestItems: left }, { timeout: 30000 });
+        assert.equal(reply.status, 200, reply.text.slice(0, 300));
+        for (const item of reply.json().Responses[TableName]) seen.add(item.pk.S);
+        left = reply.json().UnprocessedKeys;
+        rounds++;
+      }
+      assert.equal(seen.size, 30);
+      assert.ok(rounds > 1, 'one reply of 68 MB fitted into 32 MB');
+      let start;
+      let items = 0;
+      do {
+        const reply = await call(server.endpoint, 'Scan', { TableName, ExclusiveStartKey: start }, { timeout: 30000 });
+        assert.equal(reply.status, 200, reply.text.slice(0, 300));
+        items += reply.json().Items.length;
+        start = reply.json().LastEvaluatedKey;
+      } while (start !== undefined);
+      assert.equal(items, 30);
+    });
+    within(judge, 32);
+  }));
+
+  test('inflated bodies count', ours, () => withServer(small(64), async (server, judge) => {
+    const body = { RequestItems: { witness: Array.from({ length: 25 }, (_, i) => ({ PutRequest: { Item: { pk: { S: `${i}` }, v: { S: 'a'.repeat(390000) } } } })) } };
+    const bytes = post('BatchWriteItem', zlib.gzipSync(JSON.stringify(body)), { 'Content-Encoding': 'gzip' });
+    assert.ok(bytes.length < 40000);
+    const statuses = new Map();
+    await judge.watch(async () => {
+      const sockets = await Promise.all(Array.from({ length: 200 }, () => connect(server)));
+      for (const socket of sockets) socket.write(bytes);
+      for (const socket of sockets) {
+        for (let i = 0; i < 2000 && !/^HTTP\/1\.1 \d+/.test(socket.received) && !socket.closed; i++) await delay(10);
+        const status = /^HTTP\/1\.1 (\d+)/.exec(socket.received)?.[1] ?? 'none';
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        if (status === '503') assert.match(socket.received, /ServiceUnavailableException.*--max-inflight-mb/s);
+        socket.destroy();
+      }
+    });
+    within(judge, 64);
+    assert.deepEqual([...statuses.keys()].filter((status) => status !== '200' && status !== '503'), []);
+    assert.ok(statuses.get('200') > 0, JSON.stringify([...statuses]));
+  }));
+
+  test('half bodies do not block one another', ours, () => withServer(small(32), async (server, judge) => {
+    const body = Buffer.alloc(12 * kMiB, 32);
+    await judge.watch(async () => {
+      const sockets = await Promise.all(Array.from({ length: 12 }, () => connect(server)));
+      const bytes = post('ListTables', Buffer.concat([Buffer.from('{}'), body]));
+      const half = bytes.length / 2;
+      for (const socket of sockets) socket.write(bytes.subarray(0, half));
+      await delay(500);
+      for (const socket of sockets) if (!socket.closed) socket.write(bytes.subarray(half));
+      const end = Date.now() + 20000;
+      while (sockets.some((socket) => socket.received === '' && !socket.closed) && Date.now() < end) await delay(20);
+      assert.ok(sockets.some((socket) => socket.received.startsWith('HTTP/1.1 200')), 'no body was finished');
+      for (const socket of sockets) socket.destroy();
+    });
+    within(judge, 32);
+  }));
+
+  test('memory comes back', ours, () => withServer(small(512), async (server, judge) => {
+    const before = residentBytes(server);
+    const TableName = await itemsOfControlCharacters(server, 40);
+    await judge.watch(async () => {
+      const sockets = await Promise.all(Array.from({ length: 16 }, () => connect(server)));
+      const bytes = post('BatchGetItem', { RequestItems: { [TableName]: { Keys: keysOf(40) } } });
+      for (const socket of sockets) socket.write(bytes);
+      const whole = (socket) => {
+        const head = /^HTTP\/1\.1 200 [^]*?content-length: (\d+)[^]*?\r\n\r\n/i.exec(socket.received);
+        return head !== null && socket.bytesRead >= head[0].length + Number(head[1]);
+      };
+      const end = Date.now() + 30000;
+      while (!sockets.every(whole) && Date.now() < end) await delay(20);
+      assert.ok(sockets.every(whole), 'a reader did not get its answer');
+      for (const socket of sockets) socket.destroy();
+    });
+    within(judge, 512);
+    assert.ok(judge.verdict.peakBytes > before + 100 * kMiB, 'the burst took no memory worth the test');
+    const end = Date.now() + 25000;
+    while (residentBytes(server) > before + (budgetMb + 60) * kMiB && Date.now() < end) await delay(250);
+    assert.ok(residentBytes(server) <= before + (budgetMb + 60) * kMiB, `${residentBytes(server) / kMiB} MB stayed, ${before / kMiB} at the start`);
+  }));
+});
