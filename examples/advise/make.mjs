@@ -64,11 +64,11 @@ const sizes = (bytes, items) => ({ bytes, items });
   const requests = [];
   for (let i = 0; i < 30; ++i) {
     requests.push({
-      t: kStart + i * 60 * kSecond, op: 'Scan', tb: 'Orders', b: 900000, a: 3000, r: 110, s: 3000, n: 10, f: ['status'],
+      t: kStart + i * 180 * kSecond, op: 'Scan', tb: 'Orders', b: 900000, a: 3000, r: 110, s: 3000, n: 10, f: ['status'],
     });
     for (let j = 0; j < 4; ++j) {
       const order = `S:order-${i * 4 + j}`;
-      requests.push({ t: kStart + (i * 60 + j * 10) * kSecond, op: 'PutItem', tb: 'Orders', pk: order, b: 300, w: 1 });
+      requests.push({ t: kStart + (i * 180 + j) * kSecond, op: 'PutItem', tb: 'Orders', pk: order, b: 300, w: 1 });
     }
   }
   write('scan-for-few', [{ table: 'Orders', pk: ['OrderId:S'], ...provisioned(8, 5), ...sizes(900000, 3000) }], requests);
@@ -80,7 +80,7 @@ const sizes = (bytes, items) => ({ bytes, items });
   const draw = random(2);
   for (let i = 0; i < 300; ++i) {
     const product = `S:product-${Math.floor(draw() * 200)}`;
-    const t = kStart + i * 10 * kSecond;
+    const t = kStart + i * 15 * kSecond;
     requests.push({ t, op: 'GetItem', tb: 'Products', pk: product, b: 20480, a: 70, r: 2.5, at: ['name', 'price'] });
     requests.push({ t: t + 1000, op: 'UpdateItem', tb: 'Products', pk: product, b: 20480, a: 30, w: 20 });
   }
@@ -92,7 +92,7 @@ const sizes = (bytes, items) => ({ bytes, items });
   const requests = [];
   const draw = random(3);
   for (let i = 0; i < 200; ++i) {
-    const t = kStart + i * 15 * kSecond;
+    const t = kStart + i * 20 * kSecond;
     const user = Math.floor(draw() * 150);
     requests.push({
       t, op: 'PutItem', tb: 'Users', pk: `S:user-${user}`, b: 1500, w: 2,

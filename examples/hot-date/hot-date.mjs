@@ -69,8 +69,8 @@ export async function hotDate({ ddb, endpoint, say = () => {} }) {
   for (const refused of table.refused) for (const advice of refused.advice) say(`  fix: ${advice}`);
 
   await create('events-by-suffix');
-  const spread = await load(ddb, endpoint, 'events-by-suffix', (n) => `${day}.${n % 200}`);
-  say(`200 suffixes, "${day}.0" to "${day}.199": ${spread.served} of ${spread.sent} writes served, ${spread.throttled} throttled`);
+  const spread = await load(ddb, endpoint, 'events-by-suffix', (n) => `${day}.${n % 200 + 1}`);
+  say(`200 suffixes, "${day}.1" to "${day}.200": ${spread.served} of ${spread.sent} writes served, ${spread.throttled} throttled`);
   return { hot, spread, report };
 }
 
