@@ -2,6 +2,8 @@
 // places, from a seed.
 #include <gtest/gtest.h>
 
+#include <cinttypes>
+#include <cstdio>
 #include <map>
 #include <vector>
 
@@ -151,6 +153,8 @@ void CutAgainAndAgain(uint64_t seed, int rounds, bool holes) {
     last_stamp = *barrier;
   }
   testing::Test::RecordProperty("unknown_batches_found", static_cast<int>(cuts_with_unknown));
+  std::printf("power cuts %d, seed %" PRIu64 ", pages %s, found unacknowledged %" PRIu64 "\n",
+              rounds, seed, holes ? "out of order" : "in order", cuts_with_unknown);
 }
 
 TEST(PowerCut, AcknowledgedWritesSurvive) {

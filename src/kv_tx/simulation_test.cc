@@ -21,6 +21,8 @@
 // STATOR_SIM_SEED and STATOR_SIM_RUNS choose other runs.
 #include <gtest/gtest.h>
 
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
 #include <numeric>
 #include <set>
@@ -775,6 +777,8 @@ void RunMany(const Faults& faults, uint64_t first_seed) {
   std::ostringstream text;
   for (const auto& [name, value] : totals) text << name << " " << value << ", ";
   testing::Test::RecordProperty("totals", text.str());
+  std::printf("TransactionSimulation: simulated seeds %" PRIu64 " to %" PRIu64 "\n", first,
+              first + runs - 1);
   if (std::getenv("STATOR_SIM_TOTALS") != nullptr) std::printf("%s\n", text.str().c_str());
   for (const char* name : {"kv_tx_commits", "kv_tx_conflicts", "transfers applied", "snapshots",
                            "queue reads", "moves", "checks", "reads", "skews"}) {

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <map>
@@ -432,6 +434,9 @@ TEST(StoreSimulation, EverySeedHolds) {
     crashes += simulation.crashes();
     repeated += simulation.repeated();
   }
+  std::printf("StoreSimulation: simulated seeds %" PRIu64 " to %" PRIu64
+              ": %d applied, %d unknown, %d crashes, %d repeated\n",
+              first, first + runs - 1, applied, unknown, crashes, repeated);
   if (from != nullptr || count != nullptr) return;
   EXPECT_GT(applied, 10'000);
   EXPECT_GT(unknown, 200);

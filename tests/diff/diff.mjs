@@ -67,6 +67,7 @@ class Comparison {
   stuck = 0;
   kinds = new Map();
   outcomes = new Map();
+  operations = {};
 
   constructor(stator, local, options) {
     Object.assign(this, { stator, local, options });
@@ -75,6 +76,10 @@ class Comparison {
   record(step, differences, answers, history) {
     const { rules, unexplained } = explain(step, differences, answers);
     for (const id of rules) fired.set(id, fired.get(id) + 1);
+    const counts = (this.operations[step.op] ??= { requests: 0, refused: 0, equal: 0, explained: 0, unexplained: 0 });
+    counts.requests++;
+    if (!succeeded(answers[1])) counts.refused++;
+    counts[differences.length === 0 ? 'equal' : unexplained.length === 0 ? 'explained' : 'unexplained']++;
     if (differences.length === 0) this.equal++;
     else if (unexplained.length === 0) this.explained++;
     else {
@@ -170,6 +175,7 @@ class Comparison {
     console.log(`\nseed ${seed}: ${this.sent} requests, ${this.equal} equal, ${this.explained} explained, ${total} unexplained` +
       `${this.stuck > 0 ? `; ${this.stuck} batches cut short because DynamoDB Local did not finish an index` : ''}`);
     console.log([...this.outcomes].sort().map(([sort, count]) => `${sort} ${count}`).join(', '));
+    console.log(`by operation: ${JSON.stringify(this.operations)}`);
     for (const rule of RULES) {
       if (fired.get(rule.id) > 0) console.log(`  ${String(fired.get(rule.id)).padStart(6)} x ${rule.id}: ${rule.reason}`);
     }

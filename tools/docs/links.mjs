@@ -5,6 +5,8 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { anchorMaker } from './anchors.mjs';
+
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'], { cwd: root, encoding: 'utf8' })
   .split('\n').filter((file) => file && existsSync(join(root, file)));
@@ -23,14 +25,10 @@ const anchors = new Map();
 function anchorsOf(file) {
   if (anchors.has(file)) return anchors.get(file);
   const found = new Set();
+  const anchorOf = anchorMaker();
   for (const line of prose(file)) {
     const [, heading] = line.match(/^#{1,6}\s+(.*?)\s*#*$/) ?? [];
-    if (heading === undefined) continue;
-    const text = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/\\(.)/g, '$1');
-    const slug = text.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').replace(/\s/g, '-');
-    let unique = slug;
-    for (let i = 1; found.has(unique); ++i) unique = `${slug}-${i}`;
-    found.add(unique);
+    if (heading !== undefined) found.add(anchorOf(heading));
   }
   anchors.set(file, found);
   return found;
