@@ -10,6 +10,8 @@ import { Client } from './client.mjs';
 const HERE = dirname(fileURLToPath(import.meta.url));
 const ROOT = join(HERE, '..', '..');
 
+const kStartMillis = 120000; // Java takes long to start where others use the processors
+
 async function freePort() {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
@@ -19,8 +21,8 @@ async function freePort() {
 }
 
 /** Resolves to { url, stop } once the server answers ListTables; rejects with its output if it ends before. */
-async function start(name, command, args, port) {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+async function start(name, command, args, port, cwd) {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd });
   let output = '';
   const keep = (chunk) => { output = (output + chunk).slice(-4000); };
   child.stdout.on('data', keep);
@@ -30,7 +32,7 @@ async function start(name, command, args, port) {
   child.on('exit', (code, signal) => { ended = `ended with ${signal ?? code}`; });
   const url = `http://127.0.0.1:${port}`;
   const client = new Client(url);
-  const deadline = Date.now() + 30000;
+  const deadline = Date.now() + kStartMillis;
   for (;;) {
     if (ended) throw new Error(`${name} did not start: ${ended}\n${output}`);
     try {
@@ -39,7 +41,7 @@ async function start(name, command, args, port) {
     } catch (error) {
       if (Date.now() > deadline) {
         child.kill('SIGKILL');
-        throw new Error(`${name} did not answer within 30 s: ${error.message}\n${output}`);
+        throw new Error(`${name} did not answer within ${kStartMillis} ms: ${error.message}\n${output}`);
       }
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
@@ -66,9 +68,17 @@ export async function startDynamoDbLocal() {
       '-inMemory', '-sharedDb', '-disableTelemetry', '-port', String(port)], port);
 }
 
-export async function startStator() {
+export async function startDynalite() {
+  const script = join(HERE, 'node_modules', 'dynalite', 'cli.js');
+  if (!existsSync(script)) throw new Error('dynalite is missing: run `npm ci` in tests/diff');
+  const port = await freePort();
+  return start('dynalite', process.execPath, [script, '--host', '127.0.0.1', '--port', String(port)], port);
+}
+
+/** With flags of `stator serve`, in the directory `cwd`. */
+export async function startStator(flags = [], cwd = undefined) {
   const binary = process.env.STATOR_BINARY ?? join(ROOT, 'build', 'release', 'stator');
   if (!existsSync(binary)) throw new Error(`no server at ${binary}: build it first, or name a running one by --target`);
   const port = await freePort();
-  return start('Stator', binary, ['serve', '--port', String(port), '--in-memory'], port);
+  return start('Stator', binary, ['serve', '--port', String(port), '--in-memory', ...flags], port, cwd);
 }

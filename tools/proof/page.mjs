@@ -128,6 +128,7 @@ export function page(data) {
       '[testing.md](testing.md) says what each suite does.',
     table(['', 'In this proof'], [
       ['version', data.version], ['commits', data.commits.map((commit) => commit.slice(0, 7)).join(', ') || '-'],
+      ['servers, as they name themselves', data.binaries.join(', ') || '-'],
       ['code (hash of `src` and its build files)', data.product.slice(0, 12)],
       ['run', `${at(data.first)} to ${at(data.last)}`],
       ['time of all pieces together', minutes(data.seconds)],

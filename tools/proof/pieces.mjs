@@ -39,7 +39,7 @@ const crash = {
 
 const power = {
   id: 'power', section: 'kills', slices: 10, unit: '90 power cuts',
-  command: () => ['unit', '-R', '^PowerCut', '-V'],
+  command: () => ['unit', '-R', '^PowerCut', '-V'], env: () => ({ STATOR_BUILD_ONLY: 'kv_rocks_test' }),
   shows: 'RocksDB on a file system that forgets what was not synced: acknowledged writes survive, none survives in part',
   not: 'The file system is simulated below RocksDB. No power was cut on real hardware, and a disk that lies about a sync was not tried.',
 };
@@ -53,7 +53,7 @@ const sims = kSimWorkloads.map((name) => ({
 const simulation = {
   id: 'simulation', section: 'histories', slices: 5, unit: '200 seeds',
   command: () => ['unit', '-R', '^StoreSimulation|^TransactionSimulation', '-V'],
-  env: (slice, seed) => ({ STATOR_SIM_SEED: String(seed), STATOR_SIM_RUNS: '200' }),
+  env: (slice, seed) => ({ STATOR_SIM_SEED: String(seed), STATOR_SIM_RUNS: '200', STATOR_BUILD_ONLY: 'table_test kv_tx_test' }),
   shows: 'the store and transactions over several units in one thread, every event from a seed',
 };
 

@@ -2,7 +2,7 @@
 // build/proof, so that a run may be stopped at any moment and continued by the same command: a slice that was stopped runs again.
 //
 //   node proof.mjs [--only PIECE,...] [--minutes N] [--again] [--list] [--page] [--publish]
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash, randomInt } from 'node:crypto';
 import { appendFileSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -98,11 +98,17 @@ async function runSlice(piece, slice, about) {
   const tail = verdict.failed > 0 ? text.split('\n').find((line) => /FAIL|not ok|✖|error|Error/.test(line))?.trim().slice(0, 300) : undefined;
   const record = {
     piece: piece.id, slice, seed: seeded ? seed : undefined, words, env, ...about, begin: begin.toISOString(), seconds: Math.round((Date.now() - begin) / 100) / 10, exit: code,
-    stopped: stopping, load: Math.round(os.loadavg()[0] * 10) / 10, nice: os.getPriority(), ...verdict, tail,
+    stopped: stopping, load: Math.round(os.loadavg()[0] * 10) / 10, nice: os.getPriority(), binary: binary(), ...verdict, tail,
   };
   appendFileSync(kRecords, `${JSON.stringify(record)}\n`);
   console.log(`   ${stopping ? 'stopped' : `${record.passed} passed, ${record.failed} failed`} after ${record.seconds} s`);
   return record;
+}
+
+// The server that suites start, as it names itself: a build that is older than the commit shows.
+function binary() {
+  const { stdout } = spawnSync(process.env.STATOR_BIN ?? path.join(root, 'build', 'release', 'stator'), ['--version'], { encoding: 'utf8' });
+  return stdout?.trim() || undefined;
 }
 
 const dataOf = (code) => collect({
