@@ -28,6 +28,7 @@ std::optional<uint64_t> DiskSpace::Free() const {
 
 bool DiskSpace::GiveUpBallast() const {
   std::error_code error;
+  fs::remove(file_ + ".new", error);
   const bool removed = fs::remove(file_, error);
   if (removed) LogWarn("ballast_given_up", {{"file", file_}});
   return removed;
@@ -36,16 +37,19 @@ bool DiskSpace::GiveUpBallast() const {
 void DiskSpace::KeepBallast(uint64_t free) const {
   std::error_code error;
   if (options_.ballast_bytes == 0 ||
-      free < options_.reserve_free_bytes + 2 * options_.ballast_bytes || fs::exists(file_, error) ||
-      error)
+      free < options_.reserve_free_bytes + 2 * options_.ballast_bytes)
     return;
-  // Space that is never written: a file system that cannot reserve it gets no ballast, because
-  // a file of zeros takes long to write.
-  const int fd = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  // An empty file is what a process left that was killed before it had reserved the space.
+  if (const uintmax_t size = fs::file_size(file_, error); !error && size > 0) return;
+  // The file gets its name when the space is there. Space that is never written: a file system that
+  // cannot reserve it gets no ballast, because a file of zeros takes long to write.
+  const std::string unfinished = file_ + ".new";
+  const int fd = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return;
   const bool reserved = ::fallocate(fd, 0, 0, static_cast<off_t>(options_.ballast_bytes)) == 0;
   ::close(fd);
-  if (!reserved) fs::remove(file_, error);
+  if (reserved) fs::rename(unfinished, file_, error);
+  if (!reserved || error) fs::remove(unfinished, error);
 }
 
 uint64_t DiskSpace::NeedOfStart(const std::string& path) {

@@ -526,6 +526,17 @@ TEST_F(SmallDisk, DeletesAndDropsAreTakenWhereNothingElseIs) {
   EXPECT_TRUE(*engine->Get(kTablet, "d", kv::Tier::kAny, &value));
 }
 
+TEST_F(SmallDisk, BallastOfAProcessThatWasKilledBeforeItReservedSpaceIsMadeAgain) {
+  { const auto engine = Open(Small()); }
+  fs::remove(directory_.store() + "/BALLAST");
+  std::ofstream(directory_.store() + "/BALLAST").close();
+  std::ofstream(directory_.store() + "/BALLAST.new").close();
+  const auto engine = Open(Small());
+  ASSERT_TRUE(kv::ApplyAndWait(*engine, PutOne("a", "1")).ok());
+  WaitFor([this] { return fs::file_size(directory_.store() + "/BALLAST") == 2 * kMiB; });
+  EXPECT_FALSE(fs::exists(directory_.store() + "/BALLAST.new"));
+}
+
 TEST_F(SmallDisk, IdleStoreNoticesThatSpaceCameAndWent) {
   const auto engine = Open(Small());
   ASSERT_TRUE(kv::ApplyAndWait(*engine, PutOne("a", "1")).ok());
