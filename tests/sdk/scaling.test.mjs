@@ -74,7 +74,11 @@ describe('Application Auto Scaling', { skip: own ? false : 'needs a server of it
       await advance(60);
     }
     for (let i = 0; i < 100 && (await units('load')).WriteCapacityUnits === 4; i++) await new Promise((done) => setTimeout(done, 50));
-    assert.equal((await units('load')).WriteCapacityUnits, 20);
+    // What other servers served is counted up to a second of real time later, so that a minute of the manual clock may have
+    // less of it and the next one more.
+    const raised = (await units('load')).WriteCapacityUnits;
+    if (onCluster) assert.ok(raised > 6 && raised <= 40, `${raised} units`);
+    else assert.equal(raised, 20);
     // Of several servers each knows the activities of its own.
     if (!onCluster) {
       const { ScalingActivities: activities } = await call('DescribeScalingActivities', { ServiceNamespace: 'dynamodb', ResourceId: 'table/load' });
@@ -84,8 +88,8 @@ describe('Application Auto Scaling', { skip: own ? false : 'needs a server of it
       assert.equal(activities[1].Cause, 'minimum capacity was set to 4');
     }
     // A lower maximum moves it down again.
-    await call('RegisterScalableTarget', { ...writes('load'), MaxCapacity: 15 });
-    assert.equal((await units('load')).WriteCapacityUnits, 15);
+    await call('RegisterScalableTarget', { ...writes('load'), MaxCapacity: 6 });
+    assert.equal((await units('load')).WriteCapacityUnits, 6);
     // The rule ends with the target, and both with one call of the server's own.
     await call('DeregisterScalableTarget', writes('load'));
     assert.equal('write' in (await rules('load')), false);
