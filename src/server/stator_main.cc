@@ -7,7 +7,8 @@
 // and replies of large batches are, go back at once: kept for seconds, some ten of them would be
 // more than the account of what clients hold (docs/adr/0016) allows.
 extern "C" const char* malloc_conf;
-const char* malloc_conf = "background_thread:true,max_background_threads:1,oversize_threshold:2097152";
+const char* malloc_conf =
+    "background_thread:true,max_background_threads:1,oversize_threshold:2097152";
 
 int main(int argc, char** argv) {
   const stator::server::CommandLine command = stator::server::ParseCommandLine(argc, argv);
