@@ -102,7 +102,6 @@ std::string ComparisonText(const std::vector<Variant>& variants) {
       fmt::format("{:<{}} {:>14} {:>14} {:>14} {:>7} {:>9} {:>9} {:>11}", "compared", width,
                   "requests", "served", "throttled", "", "reads/s", "writes/s", "partitions");
   out += prices ? fmt::format(" {:>10}\n", "month") : "\n";
-  double first = 0;
   for (const Variant& v : variants) {
     const Sum sum = SumOf(v);
     const auto number = [](int64_t n) { return UnitsText(static_cast<double>(n)); };
@@ -117,11 +116,13 @@ std::string ComparisonText(const std::vector<Variant>& variants) {
     out += prices ? fmt::format(" {:>10.2f}\n", sum.price) : "\n";
     for (const auto& [reason, count] : sum.reasons)
       out += fmt::format("{:<{}}   {}: {}\n", "", width, reason, number(count));
-    if (&v == &variants.front()) first = static_cast<double>(sum.served);
   }
-  const Sum last = SumOf(variants.back());
-  if (first > 0 && variants.size() == 2) {
-    const double more = 100 * (static_cast<double>(last.served) / first - 1);
+  const Sum first = SumOf(variants.front()), last = SumOf(variants.back());
+  // Of different requests the numbers do not compare.
+  if (first.served > 0 && variants.size() == 2 && first.requests == last.requests &&
+      first.served != last.served) {
+    const double more =
+        100 * (static_cast<double>(last.served) / static_cast<double>(first.served) - 1);
     out += fmt::format("{} serves {:.1f}% {} requests than {}.\n", variants.back().name,
                        std::abs(more), more < 0 ? "fewer" : "more", variants.front().name);
   }
@@ -152,21 +153,18 @@ std::string ComparisonMap(const std::vector<Variant>& variants) {
   std::string names;
   for (const Variant& v : variants) {
     names += (names.empty() ? "" : " | ") + v.name;
+    const Sum sum = SumOf(v);
+    const double throttled = 100 * static_cast<double>(sum.throttled) /
+                             static_cast<double>(std::max<int64_t>(1, sum.requests));
     for (const ResourceOutcome& r : v.outcome.resources) {
-      picture.panels.push_back(
-          {fmt::format("{}: {} {}, {:.1f}% throttled", v.name, r.is_index ? "index" : "table",
-                       r.name,
-                       100 * static_cast<double>(SumOf(v).throttled) /
-                           static_cast<double>(std::max<int64_t>(1, SumOf(v).requests))),
-           r.columns, r.rows, r.marks});
+      // The part throttled is that of all requests of the variant.
+      picture.panels.push_back({fmt::format("{} ({:.1f}% throttled): {} {}", v.name, throttled,
+                                            r.is_index ? "index" : "table", r.name),
+                                r.columns, r.rows, r.marks, TimesOf(v.scenario.duration_seconds)});
     }
   }
   picture.title = names;
   picture.description = variants.front().scenario.description;
-  for (size_t i = 0; i < picture.times.size(); ++i) {
-    picture.times[i] =
-        DurationText(variants.front().scenario.duration_seconds * static_cast<double>(i) / 4);
-  }
   return HeatMap(picture);
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "simulate/report.h"
 #include "simulate/run.h"
 
 namespace stator::simulate {
@@ -54,8 +55,8 @@ TEST_F(CompareTest, AKeyOfTheModelPlaysOneScenarioForEachValue) {
   EXPECT_NE(text.find("adaptive=delayed"), std::string::npos) << text;
   EXPECT_NE(text.find("TableWriteKeyRangeThroughputExceeded: "), std::string::npos) << text;
   const std::string map = ComparisonMap(variants);
-  EXPECT_NE(map.find("adaptive=off: table t, "), std::string::npos);
-  EXPECT_NE(map.find("adaptive=instant: table t, 0.0% throttled"), std::string::npos);
+  EXPECT_NE(map.find("adaptive=off ("), std::string::npos);
+  EXPECT_NE(map.find("adaptive=instant (0.0% throttled): table t"), std::string::npos);
   const std::string json = ComparisonJson(variants);
   EXPECT_EQ(std::count(json.begin(), json.end(), '{'), std::count(json.begin(), json.end(), '}'));
 }
@@ -68,6 +69,19 @@ TEST_F(CompareTest, RulesOf2014AndOfToday) {
   EXPECT_EQ(variants[0].scenario.model.adaptive, throughput::Adaptive::kOff);
   EXPECT_EQ(variants[1].scenario.model.adaptive, throughput::Adaptive::kInstant);
   EXPECT_NE(ComparisonText(variants).find("today serves "), std::string::npos);
+}
+
+TEST_F(CompareTest, ScenariosOfDifferentRequestsAndLengthsKeepTheirOwn) {
+  auto read = ReadVariants({Write("little", 10), Write("much", 9000)});
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  (*read)[1].scenario.duration_seconds *= 4;
+  const std::vector<Variant> variants = Play(*read);
+  EXPECT_EQ(ComparisonText(variants).find(" serves "), std::string::npos);
+  const std::string map = ComparisonMap(variants);
+  for (const Variant& v : variants) {
+    const std::string end = DurationText(v.scenario.duration_seconds);
+    EXPECT_NE(map.find(">" + end + "</text>"), std::string::npos) << end;
+  }
 }
 
 TEST_F(CompareTest, ScenariosAreNamedByTheirFiles) {

@@ -21,6 +21,7 @@ constexpr int kShades = 20;
 constexpr size_t kMostMarks = 400;
 constexpr size_t kNameColumns = 10;  // a hot band this wide has room for a name
 constexpr double kNameHeight = 12;
+constexpr double kReasonWidth = 130;  // of "split: on-demand growth"
 
 struct Colour {
   double r, g, b;
@@ -195,6 +196,7 @@ double Heat(std::string* out, const HeatPanel& r, double top) {
   double named_until = 0;  // the row above, from the top
   for (size_t line = 0; line < lines; ++line) {
     const Row& row = r.rows[line * group];
+    const Row* above = line > 0 ? &r.rows[(line - 1) * group] : nullptr;
     const double y = top + height * static_cast<double>(line);
     if (row.hottest.size() != r.columns.size()) break;
     if (y < named_until) continue;
@@ -205,7 +207,10 @@ double Heat(std::string* out, const HeatPanel& r, double top) {
       };
       size_t end = column;
       while (end < r.columns.size() && hot(end)) ++end;
-      if (end - column >= std::min(kNameColumns, r.columns.size())) {
+      // The row above may be of the same partition then, and has the name.
+      const bool told =
+          above != nullptr && end > column && row.hottest[column] == above->hottest[column];
+      if (!told && end - column >= std::min(kNameColumns, r.columns.size())) {
         std::string name = row.hottest[column].substr(0, 40);
         Text(out, kLeft + step * static_cast<double>(column) + 4,
              y + std::max(height / 2 + 4, kNameHeight - 3), name, " class=\"name\"");
@@ -225,8 +230,11 @@ double Heat(std::string* out, const HeatPanel& r, double top) {
         "<path class=\"mark\" d=\"M{:.1f} {:.1f}l4 -4l4 4l-4 4z\"><title>split for "
         "{}</title></path>\n",
         x - 4, y, reason);
-    if (told.insert(mark.reason).second)
-      Text(out, x + 7, y + 4, fmt::format("split: {}", reason), " class=\"name\"");
+    if (told.insert(mark.reason).second) {
+      const bool right = x < kLeft + kWidth - kReasonWidth;  // room for it there
+      Text(out, right ? x + 7 : x - 7, y + 4, fmt::format("split: {}", reason),
+           right ? " class=\"name\"" : " class=\"name\" text-anchor=\"end\"");
+    }
   }
   const double total = height * static_cast<double>(lines);
   *out += fmt::format(
@@ -247,9 +255,15 @@ std::string HeatMap(const Scenario& s, const Outcome& o) {
                                           r.partitions_before, r.partitions_after),
                               r.columns, r.rows, r.marks});
   }
-  for (size_t i = 0; i < picture.times.size(); ++i)
-    picture.times[i] = DurationText(s.duration_seconds * static_cast<double>(i) / 4);
+  picture.times = TimesOf(s.duration_seconds);
   return HeatMap(picture);
+}
+
+std::array<std::string, 5> TimesOf(double seconds) {
+  std::array<std::string, 5> times;
+  for (size_t i = 0; i < times.size(); ++i)
+    times[i] = DurationText(seconds * static_cast<double>(i) / 4);
+  return times;
 }
 
 std::string HeatMap(const HeatPicture& picture) {
@@ -296,8 +310,9 @@ std::string HeatMap(const HeatPicture& picture) {
       y += kCounts + 8;
     }
     y += Heat(&body, r, y) + 16;
-    for (size_t i = 0; i < picture.times.size(); ++i) {
-      Text(&body, kLeft + kWidth * static_cast<double>(i) / 4, y, picture.times[i],
+    const std::array<std::string, 5>& times = r.times[0].empty() ? picture.times : r.times;
+    for (size_t i = 0; i < times.size(); ++i) {
+      Text(&body, kLeft + kWidth * static_cast<double>(i) / 4, y, times[i],
            " text-anchor=\"middle\"");
     }
   }

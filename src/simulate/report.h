@@ -24,16 +24,19 @@ struct HeatPanel {
   std::span<const Column> columns;  // none: nothing is drawn
   std::span<const Row> rows;        // each with a value for each column
   std::span<const SplitMark> marks = {};
+  std::array<std::string, 5> times = {};  // below it, evenly; empty: those of the picture
 };
 struct HeatPicture {
   std::string title;
   std::string description;           // may be empty
   std::vector<HeatPanel> panels;     // from top to bottom
-  std::array<std::string, 5> times;  // below each panel, evenly
+  std::array<std::string, 5> times;  // below each panel without times of its own, evenly
 };
 std::string HeatMap(const HeatPicture& picture);
 
 // "1h 30m", "45s".
 std::string DurationText(double seconds);
+// The times below a picture of `seconds`.
+std::array<std::string, 5> TimesOf(double seconds);
 
 }  // namespace stator::simulate

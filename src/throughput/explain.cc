@@ -264,7 +264,10 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
         break;
       }
       if (hot && !write) {
-        say("", "Cache what is hot, or read it eventually consistent: that costs half.");
+        // An index is never read strongly consistent.
+        say("", is_index() ? "Cache what is hot."
+                           : "Cache what is hot, or read it eventually consistent: strongly "
+                             "consistent reads cost twice as much.");
       }
       const std::vector<HeavyKey> all_keys =
           is_index()
