@@ -1,4 +1,4 @@
-// Shared by the live scripts of the lessons: a table, a load of so many writes in each second of a manual clock, and what
+// Shared by the live scripts of the lessons: a table, a load of a number of writes in each second of a manual clock, and what
 // became of it.
 //
 //   stator serve --in-memory --throttling=enforce --clock=manual
@@ -71,12 +71,20 @@ export async function eventually(condition) {
 
 export const partitionsOf = async (endpoint, table) => (await manage(endpoint, 'GET', `tables/${table}/partitions`)).resources[0].partitions;
 
-// Runs `play({ ddb, endpoint, say })` if the module is the program.
+// Runs `play` if the module is the program. Arguments: addresses of servers, and the directory of a cluster where a script wants one.
 export async function main(module, play) {
   if (process.argv[1] !== new URL(module).pathname) return;
   const { DynamoDB } = await import('@aws-sdk/client-dynamodb');
-  const endpoint = process.argv[2] ?? 'http://localhost:8000';
-  const ddb = new DynamoDB({ endpoint, region: 'us-east-1', maxAttempts: 1, credentials: { accessKeyId: 'any', secretAccessKey: 'any' } });
-  await play({ ddb, endpoint, say: console.log });
+  const { DynamoDBStreams } = await import('@aws-sdk/client-dynamodb-streams');
+  const given = process.argv.slice(2);
+  const endpoints = given.filter((one) => /^https?:/.test(one));
+  const endpoint = endpoints[0] ?? 'http://localhost:8000';
+  const settings = { region: 'us-east-1', maxAttempts: 1, credentials: { accessKeyId: 'any', secretAccessKey: 'any' } };
+  // A client of one server; `timeout`: milliseconds that it waits for an answer.
+  const connect = (address, { timeout, ...more } = {}) => new DynamoDB({
+    ...settings, endpoint: address, ...(timeout && { requestHandler: { requestTimeout: timeout, throwOnRequestTimeout: true } }), ...more });
+  const ddb = connect(endpoint), streams = new DynamoDBStreams({ ...settings, endpoint });
+  await play({ ddb, streams, endpoint, endpoints, connect, directory: given.find((one) => !/^https?:/.test(one)), say: console.log });
   ddb.destroy();
+  streams.destroy();
 }

@@ -9,13 +9,31 @@
 namespace stator::learn {
 namespace {
 
-constexpr std::string_view kOrder[] = {
-    "good-and-poor-keys",    "initial-partitions", "hot-date",
-    "three-hundred-seconds", "sparse-index",       "vote-counter",
-    "upload-by-user",        "status-index",       "size-split",
-    "raise-capacity",        "bulk-load",          "cache",
-    "vertical-partitioning", "time-series",        "ttl-messages",
-    "on-demand-growth",      "auto-scaling"};
+constexpr std::string_view kOrder[] = {"good-and-poor-keys",
+                                       "initial-partitions",
+                                       "hot-date",
+                                       "three-hundred-seconds",
+                                       "sparse-index",
+                                       "vote-counter",
+                                       "upload-by-user",
+                                       "status-index",
+                                       "size-split",
+                                       "raise-capacity",
+                                       "bulk-load",
+                                       "cache",
+                                       "vertical-partitioning",
+                                       "cart",
+                                       "slim-index",
+                                       "read-replica",
+                                       "two-applications",
+                                       "tenants",
+                                       "time-series",
+                                       "ttl-messages",
+                                       "message-archive",
+                                       "strong-and-eventual",
+                                       "replicas",
+                                       "on-demand-growth",
+                                       "auto-scaling"};
 
 const LessonFile* FileOf(const std::string& path) {
   const LessonFile* end = kLessonFiles + kLessonFileCount;
@@ -51,12 +69,15 @@ Expectation ReadExpectation(simulate::Section section) {
     *out = value;
   };
   section.Text("scenario", &e.scenario);
+  if (section.Has("traffic")) section.Text("traffic", &e.traffic.emplace());
   whole("partitions", &e.partitions);
+  whole("partitions_after", &e.partitions_after);
   whole("served", &e.served);
   whole("throttled", &e.throttled);
   number("throttled_at_least", &e.throttled_at_least);
   whole("reads", &e.reads);
   number("read_units", &e.read_units);
+  number("write_units", &e.write_units);
   if (section.Has("hottest")) section.Text("hottest", &e.hottest.emplace());
   section.Finish();
   return e;

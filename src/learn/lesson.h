@@ -13,15 +13,18 @@
 
 namespace stator::learn {
 
-// Figures of one scenario, over all of its traffic and its first table.
+// Figures of one scenario: of its first table, and of all of its traffic or of one stream.
 struct Expectation {
   std::string scenario;
-  std::optional<int64_t> partitions;  // at the start
+  std::optional<std::string> traffic;       // name of the stream that served to reads count
+  std::optional<int64_t> partitions;        // at the start
+  std::optional<int64_t> partitions_after;  // at the end
   std::optional<int64_t> served;
   std::optional<int64_t> throttled;
   std::optional<double> throttled_at_least;  // part of the requests
   std::optional<int64_t> reads;              // requests that read
   std::optional<double> read_units;          // consumed, index included
+  std::optional<double> write_units;         // likewise
   std::optional<std::string> hottest;        // partition key of the table or its index
 };
 

@@ -7,6 +7,7 @@
 
 #include "simulate/run.h"
 #include "simulate/scenario_reader.h"
+#include "throughput/throttle.h"
 
 namespace stator::learn {
 namespace {
@@ -31,6 +32,27 @@ void Wrap(std::string* out, std::string_view head, std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   *out += line + "\n";
+}
+
+// Tells the outcome of each stream, if there are several and requests of one were refused.
+std::string StreamsText(const std::vector<Variant>& variants) {
+  bool refused = false;
+  for (const Variant& v : variants) {
+    for (const TrafficOutcome& t : v.outcome.traffic)
+      refused |= v.outcome.traffic.size() > 1 && t.throttled_total() > 0;
+  }
+  if (!refused) return "";
+  std::string out;
+  for (const Variant& v : variants) {
+    if (v.outcome.traffic.size() < 2) continue;
+    out += fmt::format("\n{}\n", v.name);
+    for (const TrafficOutcome& t : v.outcome.traffic) {
+      out += fmt::format("  {}: {} of {} served\n", t.name,
+                         throughput::UnitsText(static_cast<double>(t.served)),
+                         throughput::UnitsText(static_cast<double>(t.requests)));
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -58,15 +80,22 @@ std::vector<std::string> Broken(const Lesson& lesson, const std::vector<Variant>
     }
     int64_t requests = 0, served = 0, throttled = 0, reads = 0;
     for (const TrafficOutcome& t : found->outcome.traffic) {
+      if (e.traffic && t.name != *e.traffic) continue;
       requests += t.requests;
       served += t.served;
       throttled += t.throttled_total();
       if (t.access == throughput::Access::kRead) reads += t.requests;
     }
-    double read_units = 0;
+    if (requests == 0) {
+      broken.push_back(
+          fmt::format("{}: there is no traffic {}", e.scenario, e.traffic.value_or("")));
+      continue;
+    }
+    double read_units = 0, write_units = 0;
     bool hottest = false;
     for (const ResourceOutcome& r : found->outcome.resources) {
       read_units += r.consumed.read;
+      write_units += r.consumed.write;
       hottest |= e.hottest && !r.hottest.empty() && r.hottest[0].name == *e.hottest;
     }
     const auto check = [&](bool holds, std::string_view what, double is) {
@@ -76,12 +105,17 @@ std::vector<std::string> Broken(const Lesson& lesson, const std::vector<Variant>
     const auto partitions = static_cast<int64_t>(table.partitions_before);
     check(!e.partitions || *e.partitions == partitions, "partitions",
           static_cast<double>(partitions));
+    const auto after = static_cast<int64_t>(table.partitions_after);
+    check(!e.partitions_after || *e.partitions_after == after, "partitions after it",
+          static_cast<double>(after));
     check(!e.served || *e.served == served, "served", static_cast<double>(served));
     check(!e.throttled || *e.throttled == throttled, "throttled", static_cast<double>(throttled));
     const double part = static_cast<double>(throttled) / static_cast<double>(requests);
     check(!e.throttled_at_least || part >= *e.throttled_at_least, "the part throttled", part);
     check(!e.reads || *e.reads == reads, "reads", static_cast<double>(reads));
     check(!e.read_units || std::abs(*e.read_units - read_units) < 0.5, "read_units", read_units);
+    check(!e.write_units || std::abs(*e.write_units - write_units) < 0.5, "write_units",
+          write_units);
     if (e.hottest && !hottest) {
       broken.push_back(fmt::format("{}: the hottest key is \"{}\"", e.scenario,
                                    table.hottest.empty() ? "" : table.hottest[0].name));
@@ -94,7 +128,7 @@ std::string LessonText(const Lesson& lesson, const std::vector<Variant>& variant
   std::string out = lesson.title + "\n\n";
   for (const Variant& v : variants)
     Wrap(&out, fmt::format("  {:<20} ", v.name), v.scenario.description);
-  out += "\n" + simulate::ComparisonText(variants);
+  out += "\n" + simulate::ComparisonText(variants) + StreamsText(variants);
   for (const Variant& v : variants) {
     for (const ResourceOutcome& r : v.outcome.resources) {
       if (r.troubles.empty()) continue;

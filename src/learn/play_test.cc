@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -29,7 +30,11 @@ TEST(LessonsTest, FiguresHoldAndPicturesAreTheirs) {
     EXPECT_EQ(lesson->says.size(), 5u);
     EXPECT_FALSE(lesson->amazon.empty());
     EXPECT_TRUE(ReadLesson(lesson->next).ok());
-    EXPECT_EQ(lesson->expectations.size(), lesson->scenarios.size()) << "each has its figures";
+    for (const auto& [scenario, text] : lesson->scenarios) {
+      EXPECT_TRUE(std::any_of(lesson->expectations.begin(), lesson->expectations.end(),
+                              [&](const Expectation& e) { return e.scenario == scenario; }))
+          << scenario << " has no figures";
+    }
     const auto variants = Play(*lesson);
     ASSERT_TRUE(variants.ok()) << variants.error().message();
     EXPECT_EQ(Broken(*lesson, *variants), std::vector<std::string>());
@@ -55,6 +60,32 @@ TEST(LessonsTest, AFigureThatDoesNotHoldIsNamed) {
   const std::vector<std::string> broken = Broken(*lesson, *variants);
   ASSERT_EQ(broken.size(), 1u);
   EXPECT_EQ(broken[0], "one: partitions is 1");
+}
+
+TEST(LessonsTest, FiguresOfOneStreamAndOfTheEndAreChecked) {
+  Result<Lesson> lesson = ReadLesson("two-applications");
+  ASSERT_TRUE(lesson.ok()) << lesson.error().message();
+  const auto variants = Play(*lesson);
+  ASSERT_TRUE(variants.ok()) << variants.error().message();
+  Expectation e;
+  e.scenario = "two-indexes";
+  e.traffic = "shop";
+  e.throttled = 0;
+  lesson->expectations = {e};
+  EXPECT_EQ(Broken(*lesson, *variants), std::vector<std::string>());
+  e.traffic = "report";
+  lesson->expectations = {e};
+  EXPECT_EQ(Broken(*lesson, *variants).size(), 1u) << "the report is throttled";
+  e.traffic = "nothing";
+  lesson->expectations = {e};
+  EXPECT_EQ(Broken(*lesson, *variants),
+            std::vector<std::string>({"two-indexes: there is no traffic nothing"}));
+  e = {};
+  e.scenario = "two-indexes";
+  e.partitions_after = 77;
+  e.write_units = 1;
+  lesson->expectations = {e};
+  EXPECT_EQ(Broken(*lesson, *variants).size(), 2u);
 }
 
 TEST(LessonsTest, AnUnknownNameIsRefusedWithTheKnownOnes) {

@@ -118,7 +118,7 @@ std::string ComparisonText(const std::vector<Variant>& variants) {
       out += fmt::format("{:<{}}   {}: {}\n", "", width, reason, number(count));
   }
   const Sum first = SumOf(variants.front()), last = SumOf(variants.back());
-  // Of different requests the numbers do not compare.
+  // Numbers of different requests do not compare.
   if (first.served > 0 && variants.size() == 2 && first.requests == last.requests &&
       first.served != last.served) {
     const double more =

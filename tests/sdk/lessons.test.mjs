@@ -1,38 +1,52 @@
 // The live scripts of examples/lessons, against a server with a manual clock.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
+import { DynamoDBStreams } from '@aws-sdk/client-dynamodb-streams';
 
 import { play as autoScaling } from '../../examples/lessons/auto-scaling/live.mjs';
 import { play as bulkLoad } from '../../examples/lessons/bulk-load/live.mjs';
 import { play as cache } from '../../examples/lessons/cache/live.mjs';
+import { play as cart } from '../../examples/lessons/cart/live.mjs';
 import { play as goodAndPoorKeys } from '../../examples/lessons/good-and-poor-keys/live.mjs';
 import { play as hotDate } from '../../examples/lessons/hot-date/live.mjs';
 import { play as initialPartitions } from '../../examples/lessons/initial-partitions/live.mjs';
+import { play as messageArchive } from '../../examples/lessons/message-archive/live.mjs';
 import { play as onDemandGrowth } from '../../examples/lessons/on-demand-growth/live.mjs';
 import { play as raiseCapacity } from '../../examples/lessons/raise-capacity/live.mjs';
+import { play as readReplica } from '../../examples/lessons/read-replica/live.mjs';
 import { play as sizeSplit } from '../../examples/lessons/size-split/live.mjs';
+import { play as slimIndex } from '../../examples/lessons/slim-index/live.mjs';
 import { play as sparseIndex } from '../../examples/lessons/sparse-index/live.mjs';
 import { play as statusIndex } from '../../examples/lessons/status-index/live.mjs';
+import { play as strongAndEventual } from '../../examples/lessons/strong-and-eventual/live.mjs';
+import { play as tenants } from '../../examples/lessons/tenants/live.mjs';
 import { play as threeHundredSeconds } from '../../examples/lessons/three-hundred-seconds/live.mjs';
 import { play as timeSeries } from '../../examples/lessons/time-series/live.mjs';
 import { play as ttlMessages } from '../../examples/lessons/ttl-messages/live.mjs';
+import { play as twoApplications } from '../../examples/lessons/two-applications/live.mjs';
 import { play as uploadByUser } from '../../examples/lessons/upload-by-user/live.mjs';
 import { play as verticalPartitioning } from '../../examples/lessons/vertical-partitioning/live.mjs';
 import { play as voteCounter } from '../../examples/lessons/vote-counter/live.mjs';
 import { isStator, onCluster, Server } from './harness.mjs';
 
 const options = { skip: process.env.STATOR_ENDPOINT || !isStator || onCluster ? 'the server, its clock and its capacity are not ours alone' : false };
-let server, ddb, school;
+let server, ddb, streams, school;
 before(async () => {
   if (options.skip) return;
   server = await Server.start({ args: ['--in-memory', '--clock=manual', '--throttling=enforce'] });
-  ddb = new DynamoDB({ endpoint: server.endpoint, region: 'us-east-1', maxAttempts: 1, credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' } });
-  school = { ddb, endpoint: server.endpoint };
+  const settings = { endpoint: server.endpoint, region: 'us-east-1', maxAttempts: 1, credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' } };
+  ddb = new DynamoDB(settings);
+  streams = new DynamoDBStreams(settings);
+  school = { ddb, streams, endpoint: server.endpoint };
 });
 after(async () => {
   ddb?.destroy();
+  streams?.destroy();
   await server?.stop();
 });
 
@@ -132,4 +146,58 @@ test('auto scaling', options, async () => {
   const { before, after } = await autoScaling(school);
   assert.equal(before, 50);
   assert.ok(after >= 55 && after <= 70, `${after}`);
+});
+
+test('cart', options, async () => {
+  const { filter, prefix, bought } = await cart(school);
+  assert.deepEqual([filter.count, prefix.count, bought], [5, 5, 4]);
+  assert.ok(filter.units > 20 && filter.units < 30, `${filter.units}`);
+  assert.equal(prefix.units, 0.5);
+});
+
+test('slim index', options, async () => {
+  assert.deepEqual(await slimIndex(school), { table: 80, index: 0.5, written: { table: 32, index: 1 } });
+});
+
+test('index as read replica', options, async () => {
+  const { shared, replica, strong } = await readReplica(school);
+  assert.ok(shared.served < 0.9 * shared.sent, `${shared.served} of ${shared.sent}`);
+  assert.equal(replica.served, replica.sent);
+  assert.match(strong, /Consistent reads are not supported on global secondary indexes/);
+});
+
+test('two applications', options, async () => {
+  const outcomes = await twoApplications(school);
+  const { shop, report } = outcomes['two indexes'];
+  assert.ok(outcomes['one index'].shop.served < 0.9 * outcomes['one index'].shop.sent, `${outcomes['one index'].shop.served}`);
+  assert.equal(shop.served, shop.sent);
+  assert.ok(report.served < 0.6 * report.sent, `${report.served} of ${report.sent}`);
+});
+
+test('tenants', options, async () => {
+  assert.deepEqual(await tenants(school), { read: 21, write: 200, left: 40 });
+});
+
+test('archive of messages', options, async () => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'stator-archive-'));
+  try {
+    const { removed, expired, file } = await messageArchive({ ...school, file: path.join(directory, 'archive.ndjson') });
+    assert.deepEqual([removed, expired], [30, 20]);
+    const lines = fs.readFileSync(file, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line));
+    assert.deepEqual(lines.map(({ Item }) => Number(Item.sk.S)).sort((a, b) => a - b), Array.from({ length: 30 }, (_, n) => n).filter((n) => n % 3 !== 0));
+    assert.ok(lines.every(({ SequenceNumber }) => /^\d{21,40}$/.test(SequenceNumber)));
+  } finally {
+    fs.rmSync(directory, { recursive: true });
+  }
+});
+
+test('strong and eventual reads', options, async () => {
+  const kept = await strongAndEventual(school);
+  const all = { 'own write': true, 'nothing goes back': true, 'first written, first seen': true };
+  assert.deepEqual(kept, {
+    'strong, random ages': all,
+    'eventual, no fault': all,
+    'eventual, one age': { ...all, 'own write': false },
+    'eventual, random ages': { 'own write': false, 'nothing goes back': false, 'first written, first seen': false },
+  });
 });
