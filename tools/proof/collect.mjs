@@ -66,7 +66,7 @@ export function collect({ pieces, records, product, version, machine, known, nev
     version, product, machine,
     commits: [...new Set(ended.map((record) => record.commit))],
     uncommitted: ended.some((record) => record.dirty),
-    binaries: [...new Set(ended.map((record) => record.binary).filter(Boolean))],
+    binaries: [...new Set(ended.filter((record) => !pieces.find((piece) => piece.id === record.piece)?.serverless).map((record) => record.binary).filter(Boolean))],
     first: ended.map((record) => record.begin).sort()[0],
     last: ended.map((record) => record.begin).sort().at(-1),
     seconds: ended.reduce((sum, record) => sum + record.seconds, 0),

@@ -1,5 +1,6 @@
 // The pieces of a proof. A piece is a command of ./dev, run once or in `slices` with other arguments each; a slice that ended
-// is never run again, one that was stopped is. `command(slice, seed)` returns the words after ./dev, `env` its environment.
+// is never run again, one that was stopped is. A piece that starts no server is
+// `serverless`. `command(slice, seed)` returns the words after ./dev, `env` its environment.
 // `shows` says what a passed piece shows and `not` what it leaves open; both stand on the page.
 
 const kSimWorkloads = ['registers', 'transfers', 'indexes', 'counters', 'tables'];
@@ -9,13 +10,13 @@ const kFuzzTargets = ['audit', 'expr', 'heat_history', 'iam_form', 'identity', '
 const suite = (id, shows, more = {}) => ({ id, section: 'suites', slices: 1, command: () => [id], shows, ...more });
 
 const suites = [
-  suite('fmt', 'formatting of code and documents', { command: () => ['fmt', '--check'] }),
-  suite('prose', 'the language rule'),
-  suite('docs', 'links between documents'),
-  suite('site', 'pages of the site and every link in them'),
-  suite('rooms', 'which folder of src includes which'),
-  suite('locks', 'annotations of locks, by clang'),
-  suite('messages', 'each error text that DynamoDB is known to answer is expected by a test'),
+  suite('fmt', 'formatting of code and documents', { command: () => ['fmt', '--check'], serverless: true }),
+  suite('prose', 'the language rule', { serverless: true }),
+  suite('docs', 'links between documents', { serverless: true }),
+  suite('site', 'pages of the site and every link in them', { serverless: true }),
+  suite('rooms', 'which folder of src includes which', { serverless: true }),
+  suite('locks', 'annotations of locks, by clang', { serverless: true }),
+  suite('messages', 'each error text that DynamoDB is known to answer is expected by a test', { serverless: true }),
   suite('unit', 'unit tests of all rooms, scripts on four hosts'),
   suite('sdk', 'AWS SDK for JavaScript, unmodified'),
   suite('boto3', 'boto3, unmodified'),
@@ -25,14 +26,14 @@ const suites = [
   suite('hostile', 'bad input, attacks on time and memory, full disks, damaged files'),
   suite('guidance', "Amazon's guidance on partitions and keys, statement by statement"),
   suite('console', 'the web console in Chromium'),
-  suite('differ', "the differ's own tests"),
+  suite('differ', "README's table against the alternatives, and the differ's own tests"),
   suite('packages', 'tarball, Debian packages, images and npm packages, installed as a user does', { needs: 'root' }),
   suite('clients', 'Testcontainers, pytest, Compose, manifests, alerts', { needs: 'root' }),
 ];
 
 const crash = {
-  id: 'crash', section: 'kills', slices: 10, unit: '100 kills',
-  command: (slice, seed) => ['crash', '--rounds', '50', '--seed', String(seed)],
+  id: 'crash', section: 'kills', slices: 25, unit: '40 kills',
+  command: (slice, seed) => ['crash', '--rounds', '20', '--seed', String(seed)],
   shows: 'after SIGKILL under load every acknowledged write is there, and an unanswered one is there whole or not at all',
   not: 'SIGKILL does not lose the page cache, so these kills say nothing of the disk; the power cuts below do.',
 };
@@ -45,15 +46,15 @@ const power = {
 };
 
 const sims = kSimWorkloads.map((name) => ({
-  id: `sim-${name}`, section: 'histories', slices: 5, unit: '60 s',
-  command: (slice, seed) => ['sim', '--seed', String(seed), '--seconds', '60', '--only', name],
+  id: `sim-${name}`, section: 'histories', slices: 15, unit: '20 s',
+  command: (slice, seed) => ['sim', '--seed', String(seed), '--seconds', '20', '--only', name],
   shows: `histories of the workload ${name} under kills have an explanation`,
 }));
 
 const simulation = {
-  id: 'simulation', section: 'histories', slices: 5, unit: '200 seeds',
+  id: 'simulation', section: 'histories', slices: 25, unit: '40 seeds',
   command: () => ['unit', '-R', '^StoreSimulation|^TransactionSimulation', '-V'],
-  env: (slice, seed) => ({ STATOR_SIM_SEED: String(seed), STATOR_SIM_RUNS: '200', STATOR_BUILD_ONLY: 'table_test kv_tx_test' }),
+  env: (slice, seed) => ({ STATOR_SIM_SEED: String(seed), STATOR_SIM_RUNS: '40', STATOR_BUILD_ONLY: 'table_test kv_tx_test' }),
   shows: 'the store and transactions over several units in one thread, every event from a seed',
 };
 
@@ -83,14 +84,14 @@ const sanitizers = [
 ];
 
 const fuzz = kFuzzTargets.map((name) => ({
-  id: `fuzz-${name}`, section: 'fuzz', slices: 6, unit: '100 s', target: name,
-  command: () => ['fuzz', '100', `fuzz_${name}`],
+  id: `fuzz-${name}`, section: 'fuzz', slices: 20, unit: '30 s', target: name,
+  command: () => ['fuzz', '30', `fuzz_${name}`],
   shows: `fuzz_${name} under AddressSanitizer and UBSan`,
 }));
 
 const diff = {
-  id: 'diff', section: 'conformance', slices: 10, unit: '6,000 requests',
-  command: (slice, seed) => ['diff', '--seed', `proof-${seed}`, '--count', '6000'],
+  id: 'diff', section: 'conformance', slices: 30, unit: '2,000 requests',
+  command: (slice, seed) => ['diff', '--seed', `proof-${seed}`, '--count', '2000'],
   shows: 'answers equal those of DynamoDB Local, but for the differences that rules name',
   not: 'DynamoDB Local is not the service: nothing was compared with DynamoDB in the cloud. Streams, backups, throttling, access control ' +
     'and operations that the table does not name were not compared.',
