@@ -5,7 +5,7 @@ import { after, afterEach, before, test } from 'node:test';
 import { CreateTableCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { assertAccessible, Console, itemAddress, musicTable } from './harness.mjs';
 
-const kEmpty = ['overview', 'tables', 'tables/new', 'tables/import', 'partiql', 'design', 'faults', 'settings'];
+const kEmpty = ['overview', 'tables', 'tables/new', 'tables/import', 'partiql', 'design', 'faults', 'settings', 'backups', 'advice', 'metrics', 'metrics?last=1h'];
 const kFull = [
   'overview',
   'tables',
@@ -19,6 +19,10 @@ const kFull = [
   'tables/music/capacity',
   'tables/music/indexes',
   'tables/music/streams',
+  'tables/music/backups',
+  'backups',
+  'advice',
+  'metrics?last=12h&by=table',
   'tables/none/items',
   'partiql?q=SELECT%20*%20FROM%20music%20WHERE%20artist%20%3D%20%3F',
 ];

@@ -155,3 +155,97 @@ test('a key is deactivated, and a page of another origin or without a session ge
   const reply = await fetch(`${it.origin}/_stator/pulse`, { headers: { 'X-Stator-Management': 'true' } });
   assert.equal(reply.status, 403);
 });
+
+test('a group gives its users what its policies allow, and takes it with them', async () => {
+  const page = await it.open('access', { settled: false });
+  await signIn(page, kRoot);
+  await page.getByRole('button', { name: 'Add a user' }).click();
+  await page.getByLabel('Name of the user').fill('carol');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'carol', level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Make a key' }).click();
+  const shown = await page.getByRole('region', { name: 'Code: ~/.aws/credentials' }).innerText();
+  const [, accessKeyId, secretAccessKey] = /key_id = (\S+)\s+aws_secret_access_key = (\S+)/.exec(shown);
+  await page.getByRole('button', { name: 'I have it' }).click();
+  const carol = new DynamoDBClient({
+    endpoint: it.server.endpoint,
+    region: 'us-east-1',
+    credentials: { accessKeyId, secretAccessKey },
+    maxAttempts: 1,
+  });
+  const read = () => carol.send(new GetItemCommand({ TableName: 'music', Key: kKey }));
+  await assert.rejects(read(), { name: 'AccessDeniedException' });
+
+  await page.getByRole('link', { name: 'Access', exact: true }).first().click();
+  await page.getByRole('button', { name: 'Add a group' }).click();
+  await page.getByLabel('Name of the group').fill('read ers');
+  await page.getByText(/^At most 128 letters/).waitFor();
+  await page.getByLabel('Name of the group').fill('readers');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'readers', level: 1 }).waitFor();
+  await page.getByText('being in readers allows nothing').waitFor();
+  await page.getByLabel('Add a user to the group').selectOption('carol');
+  await page.getByText('carol is in readers').first().waitFor();
+  await page.getByRole('button', { name: 'Write a policy' }).click();
+  await page.getByRole('dialog').getByLabel('Begin with').selectOption('read');
+  await page.getByRole('dialog').getByRole('button', { name: 'Save the policy' }).click();
+  await page.getByText('read is in force').first().waitFor();
+  await assertAccessible(page, 'group');
+  assert.deepEqual((await read()).Item?.year, { N: '1965' });
+
+  // From the side of the user: out of the group again.
+  await page.getByRole('link', { name: 'carol' }).click();
+  await page.getByRole('region', { name: 'Groups' }).getByRole('link', { name: 'readers' }).waitFor();
+  await page.getByRole('button', { name: 'Take out of readers' }).click();
+  await page.getByText('carol is out of readers').first().waitFor();
+  await assert.rejects(read(), { name: 'AccessDeniedException' });
+  await page.getByLabel('Add to a group').selectOption('readers');
+  await page.getByText('carol is in readers').first().waitFor();
+  await read();
+
+  await page.getByRole('link', { name: 'readers' }).click();
+  await page.getByRole('button', { name: 'Delete the group…' }).click();
+  await page.getByLabel('Type readers to confirm').fill('readers');
+  await page.getByRole('button', { name: 'Delete the group', exact: true }).click();
+  await page.getByRole('heading', { name: 'Access', level: 1 }).waitFor();
+  await assert.rejects(read(), { name: 'AccessDeniedException' });
+});
+
+test('a role is made, is taken by whom its trust policy names, and may do what its policies allow', async () => {
+  const page = await it.open('access', { settled: false });
+  await signIn(page, kRoot);
+  await page.getByRole('button', { name: 'Add a role' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Add a role' });
+  await dialog.getByLabel('Name of the role').fill('nightly');
+  await dialog.getByLabel('What it is for').fill('reads at night');
+  await dialog.getByLabel('Trust policy').fill('{');
+  await dialog.getByText(/^This is no JSON/).waitFor();
+  assert.ok(await dialog.getByRole('button', { name: 'Add the role' }).isDisabled());
+  await dialog.getByLabel('May be taken by').selectOption('everyone in the account');
+  await assertAccessible(page, 'new role');
+  await dialog.getByRole('button', { name: 'Add the role' }).click();
+  await page.getByRole('heading', { name: 'nightly', level: 1 }).waitFor();
+  await page.getByText('reads at night').waitFor();
+  await page.getByText('1 h 0 min at most').waitFor();
+  await page.getByLabel('Attach a policy').selectOption({ label: 'AmazonDynamoDBReadOnlyAccess' });
+  await page.getByText('AmazonDynamoDBReadOnlyAccess is attached').first().waitFor();
+  await assertAccessible(page, 'role');
+  const may = page.getByRole('region', { name: 'May they?' });
+  await may.getByRole('button', { name: 'Ask' }).click();
+  await may.getByText('Yes, it is allowed').waitFor();
+  await may.getByLabel('Action').fill('dynamodb:PutItem');
+  await may.getByRole('button', { name: 'Ask' }).click();
+  await may.getByText('No, nothing allows it').waitFor();
+  await page.getByRole('button', { name: 'Change…' }).click();
+  const trust = page.getByRole('dialog', { name: 'Who may take nightly' });
+  const text = await trust.getByLabel('Trust policy').inputValue();
+  await trust.getByLabel('Trust policy').fill(text.replace('"Allow"', '"Deny"'));
+  await trust.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('The trust policy is in force').first().waitFor();
+  await page.getByRole('region', { name: 'Code: Trust policy' }).getByText('"Deny"').waitFor();
+  await page.getByRole('button', { name: 'Delete the role…' }).click();
+  await page.getByLabel('Type nightly to confirm').fill('nightly');
+  await page.getByRole('button', { name: 'Delete the role', exact: true }).click();
+  await page.getByRole('heading', { name: 'Access', level: 1 }).waitFor();
+  await page.getByText('None yet. A role gives').waitFor();
+});

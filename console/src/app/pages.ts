@@ -47,6 +47,14 @@ export const kPages: readonly Page[] = [
     load: () => import('../pages/requests/index.tsx'),
   },
   {
+    id: 'advice',
+    name: 'Advice',
+    icon: 'advice',
+    key: 'v',
+    when: () => has('advice'),
+    load: () => import('../pages/advice/index.tsx'),
+  },
+  {
     id: 'metrics',
     name: 'Metrics',
     icon: 'metrics',
@@ -67,6 +75,21 @@ export const kPages: readonly Page[] = [
     icon: 'faults',
     key: 'f',
     load: () => import('../pages/faults/index.tsx'),
+  },
+  {
+    id: 'backups',
+    name: 'Backups',
+    icon: 'backup',
+    key: 'b',
+    load: () => import('../pages/backups/index.tsx'),
+  },
+  {
+    id: 'cluster',
+    name: 'Cluster',
+    icon: 'cluster',
+    key: 'c',
+    when: () => has('cluster'),
+    load: () => import('../pages/cluster/index.tsx'),
   },
   {
     id: 'access',
@@ -99,6 +122,7 @@ export const kTabs: readonly Tab[] = [
   { id: 'capacity', name: 'Capacity', load: () => import('../pages/capacity/index.tsx') },
   { id: 'indexes', name: 'Indexes', load: () => import('../pages/indexes/index.tsx') },
   { id: 'streams', name: 'Stream', load: () => import('../pages/streams/index.tsx') },
+  { id: 'backups', name: 'Backups', load: () => import('../pages/backups/tab.tsx') },
 ];
 
 export const pages = (): Page[] => kPages.filter((page) => page.when?.() ?? true);

@@ -23,6 +23,8 @@ export interface Load {
   write: readonly number[];
   bytes: number;
   provisioned: Pair | null;
+  // Units that auto scaling would have provided, where the server says so.
+  scaled?: Pair | undefined;
 }
 
 export interface Way {
@@ -65,7 +67,7 @@ export function ways(load: Load, prices: Prices, target = 0.7): Way[] {
   const month = (units: Pair) => units.read * prices.readUnit + units.write * prices.writeUnit;
   const enough = { read: peakUnits(load.read), write: peakUnits(load.write) };
   const provisioned = load.provisioned ?? enough;
-  const scaled = {
+  const scaled = load.scaled ?? {
     read: scaledUnits(load.read, target),
     write: scaledUnits(load.write, target),
   };

@@ -13,6 +13,35 @@ export const userOf = (element: Element | undefined): User => ({
   created: textAt(element, 'CreateDate'),
 });
 
+// What has policies.
+export interface Owner {
+  kind: 'User' | 'Group' | 'Role';
+  name: string;
+  arn: string;
+}
+
+export interface Named {
+  name: string;
+  arn: string;
+  created: string;
+}
+
+export const namedOf = (element: Element | undefined, nameOf: string): Named => ({
+  name: textAt(element, nameOf),
+  arn: textAt(element, 'Arn'),
+  created: textAt(element, 'CreateDate'),
+});
+
+// What is wrong with the name of a user, group or role, or null.
+export const wrongIamName = (name: string, most = 64): string | null =>
+  new RegExp(`^[\\w+=,.@-]{1,${most}}$`).test(name)
+    ? null
+    : `At most ${most} letters, digits and + = , . @ _ -`;
+
+// A policy that lets a principal take a role.
+export const trustOf = (principal: string): string =>
+  document({ Effect: 'Allow', Principal: { AWS: principal }, Action: 'sts:AssumeRole' });
+
 export interface AccessKey {
   id: string;
   active: boolean;

@@ -14,7 +14,13 @@ export interface ChartProps {
   refused: readonly number[];
   // Units per second that are provisioned now; null: no line.
   limit: number | null;
+  // Heads of the figures; `refused` null: there is no such column.
+  words?: { used: string; refused: string | null };
+  // What the figures are; absent: rates.
+  unit?: string;
 }
+
+const kWords = { used: 'Consumed a second', refused: 'Beyond limits' };
 
 const kWidth = 600;
 const kHeight = 120;
@@ -27,7 +33,9 @@ export function niceTop(most: number): number {
   return ([1, 2, 5, 10].find((one) => one * power >= most) ?? 10) * power;
 }
 
-export function Chart({ label, kind, from, columnSeconds, used, refused, limit }: ChartProps) {
+export function Chart(props: ChartProps) {
+  const { label, kind, from, columnSeconds, used, refused, limit } = props;
+  const unit = props.unit ?? 'a second';
   const id = useId();
   const most = Math.max(...used.map((one, i) => one + (refused[i] ?? 0)), 0);
   const top = niceTop(Math.max(most, limit !== null && limit < most * 20 ? limit : 0));
@@ -47,14 +55,14 @@ export function Chart({ label, kind, from, columnSeconds, used, refused, limit }
   const summary =
     most === 0
       ? `${label}: none`
-      : `${label}: at most ${amount(used[highest] ?? 0)} a second, at ${time(from + highest * columnSeconds * 1000)}`;
+      : `${label}: at most ${amount(used[highest] ?? 0)} ${unit}, at ${time(from + highest * columnSeconds * 1000)}`;
   return (
     <figure class={`chart ${kind}`}>
       <figcaption id={id} class="chart-head">
         <strong>{label}</strong>
         <span class="muted num">
           {limit === null ? '' : `${amount(limit)} provisioned now · `}at most{' '}
-          {amount(Math.max(0, ...used))} a second
+          {amount(Math.max(0, ...used))} {unit}
         </span>
       </figcaption>
       <div class="chart-box">
@@ -93,14 +101,16 @@ export function Chart({ label, kind, from, columnSeconds, used, refused, limit }
         <span>{time(from)}</span>
         <span>{time(end)} UTC</span>
       </div>
-      <Figures {...{ label, from, columnSeconds, used, refused }} />
+      <Figures {...{ label, from, columnSeconds, used, refused, words: props.words ?? kWords }} />
     </figure>
   );
 }
 
-type Rows = Pick<ChartProps, 'label' | 'from' | 'columnSeconds' | 'used' | 'refused'>;
+type Rows = Pick<ChartProps, 'label' | 'from' | 'columnSeconds' | 'used' | 'refused'> & {
+  words: NonNullable<ChartProps['words']>;
+};
 
-function Figures({ label, from, columnSeconds, used, refused }: Rows) {
+function Figures({ label, from, columnSeconds, used, refused, words }: Rows) {
   const rows = used
     .map((one, i) => ({ at: from + i * columnSeconds * 1000, used: one, refused: refused[i] ?? 0 }))
     .filter((one) => one.used > 0 || one.refused > 0)
@@ -117,11 +127,13 @@ function Figures({ label, from, columnSeconds, used, refused }: Rows) {
             <tr>
               <th scope="col">From (UTC)</th>
               <th scope="col" class="num">
-                Consumed a second
+                {words.used}
               </th>
-              <th scope="col" class="num">
-                Beyond limits
-              </th>
+              {words.refused !== null && (
+                <th scope="col" class="num">
+                  {words.refused}
+                </th>
+              )}
             </tr>
           </thead>
           <tbody>
@@ -129,7 +141,7 @@ function Figures({ label, from, columnSeconds, used, refused }: Rows) {
               <tr key={one.at}>
                 <td class="num">{dateTime(one.at)}</td>
                 <td class="num">{amount(one.used)}</td>
-                <td class="num">{amount(one.refused)}</td>
+                {words.refused !== null && <td class="num">{amount(one.refused)}</td>}
               </tr>
             ))}
           </tbody>

@@ -1,21 +1,21 @@
-// Writes a user's own policy, from a template or by hand.
+// Writes the own policy of a user, group or role, from a template or by hand.
 import { useState } from 'preact/hooks';
 import { iam } from '../../api/iam.ts';
 import { boot, tableNames } from '../../app/state.ts';
-import { documentError, kTemplates, type User } from '../../model/iam.ts';
+import { documentError, kTemplates, type Owner } from '../../model/iam.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { ErrorBox } from '../../ui/told.tsx';
 
 export interface PolicyDialogProps {
-  user: User;
+  owner: Owner;
   // An empty name: a new one.
   policy: { name: string; document: string };
   onClose: () => void;
   onSaved: (name: string) => void;
 }
 
-export function PolicyDialog({ user, policy, onClose, onSaved }: PolicyDialogProps) {
+export function PolicyDialog({ owner, policy, onClose, onSaved }: PolicyDialogProps) {
   const isNew = policy.name === '';
   const [name, setName] = useState(policy.name);
   const [text, setText] = useState(policy.document);
@@ -30,13 +30,17 @@ export function PolicyDialog({ user, policy, onClose, onSaved }: PolicyDialogPro
     setTable(of);
     const chosen = kTemplates.find((one) => one.id === id);
     if (!chosen) return;
-    setText(chosen.make(boot.value?.region ?? '*', user.arn.split(':')[4] ?? '*', of));
+    setText(chosen.make(boot.value?.region ?? '*', owner.arn.split(':')[4] ?? '*', of));
     if (isNew && (name === '' || kTemplates.some((one) => name.startsWith(one.id))))
       setName(of === '*' ? id : `${id}-${of}`);
   };
   const save = async () => {
     try {
-      await iam('PutUserPolicy', { UserName: user.name, PolicyName: name, PolicyDocument: text });
+      await iam(`Put${owner.kind}Policy`, {
+        [`${owner.kind}Name`]: owner.name,
+        PolicyName: name,
+        PolicyDocument: text,
+      });
       onSaved(name);
     } catch (thrown) {
       setError(thrown);
@@ -44,7 +48,7 @@ export function PolicyDialog({ user, policy, onClose, onSaved }: PolicyDialogPro
   };
   return (
     <Dialog
-      title={isNew ? `A policy of ${user.name}` : policy.name}
+      title={isNew ? `A policy of ${owner.name}` : policy.name}
       wide
       onClose={onClose}
       footer={

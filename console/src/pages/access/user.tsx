@@ -1,20 +1,10 @@
 // One user: keys, policies, what it may do.
-import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { iam } from '../../api/iam.ts';
 import { go, href } from '../../app/router.ts';
 import { session } from '../../app/session.ts';
 import { boot, refresh } from '../../app/state.ts';
-import {
-  type AccessKey,
-  attachedOf,
-  documentOf,
-  keyOf,
-  listedOf,
-  type NamedPolicy,
-  type User,
-  userOf,
-} from '../../model/iam.ts';
+import { type AccessKey, keyOf, type Named, type User, userOf } from '../../model/iam.ts';
 import { childOf, membersOf, textAt } from '../../model/xml.ts';
 import { CodeText } from '../../ui/code.tsx';
 import { ask, Dialog } from '../../ui/dialog.tsx';
@@ -22,14 +12,15 @@ import { day } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { ErrorBox, say, sayError } from '../../ui/told.tsx';
 import { Ask } from './ask.tsx';
-import { PolicyDialog } from './policy.tsx';
+import { Head } from './head.tsx';
+import { listGroups } from './lists.ts';
+import { type OwnPolicies, Policies, policiesOf, removePolicies } from './policies.tsx';
 
 interface Known {
   user: User;
   keys: AccessKey[];
   lastUsed: Map<string, string>;
-  inline: string[];
-  attached: NamedPolicy[];
+  policies: OwnPolicies;
   groups: string[];
 }
 
@@ -49,10 +40,7 @@ async function load(name: string): Promise<Known> {
     user,
     keys,
     lastUsed,
-    inline: membersOf(await iam('ListUserPolicies', { UserName }, quiet), 'PolicyNames').map(
-      (one) => one.text,
-    ),
-    attached: attachedOf(await iam('ListAttachedUserPolicies', { UserName }, quiet)),
+    policies: await policiesOf({ kind: 'User', name }),
     groups: membersOf(await iam('ListGroupsForUser', { UserName }, quiet), 'Groups').map((one) =>
       textAt(one, 'GroupName'),
     ),
@@ -68,19 +56,12 @@ export function UserPage({ name }: { name: string }) {
   const [known, setKnown] = useState<Known | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [made, setMade] = useState<NewKey | null>(null);
-  // The inline policy that is edited; an empty name: a new one.
-  const [edited, setEdited] = useState<{ name: string; document: string } | null>(null);
-  const [policies, setPolicies] = useState<NamedPolicy[]>([]);
   const why = boot.value?.readOnly ? 'This console is read-only' : undefined;
   const own = session.value?.arn === known?.user.arn;
 
   const look = () => load(name).then(setKnown, setError);
   useEffect(() => {
     void look();
-    iam('ListPolicies', {}, { background: true }).then(
-      (reply) => setPolicies(listedOf(reply)),
-      () => setPolicies([]),
-    );
   }, []);
   const change = async (act: () => Promise<unknown>, done: string) => {
     try {
@@ -129,9 +110,7 @@ export function UserPage({ name }: { name: string }) {
     if (!yes) return;
     try {
       for (const key of known.keys) await iam('DeleteAccessKey', { UserName, AccessKeyId: key.id });
-      for (const one of known.inline) await iam('DeleteUserPolicy', { UserName, PolicyName: one });
-      for (const one of known.attached)
-        await iam('DetachUserPolicy', { UserName, PolicyArn: one.arn });
+      await removePolicies({ kind: 'User', name }, known.policies);
       for (const one of known.groups)
         await iam('RemoveUserFromGroup', { UserName, GroupName: one });
       await iam('DeleteUser', { UserName });
@@ -142,7 +121,6 @@ export function UserPage({ name }: { name: string }) {
       void look();
     }
   };
-  const attachable = policies.filter((one) => !known.attached.some((has) => has.arn === one.arn));
 
   return (
     <>
@@ -166,8 +144,6 @@ export function UserPage({ name }: { name: string }) {
           <dd class="mono small">{known.user.arn}</dd>
           <dt>Since</dt>
           <dd>{day(known.user.created)}</dd>
-          <dt>Groups</dt>
-          <dd>{known.groups.join(', ') || 'none'}</dd>
         </dl>
       </section>
       <section class="card" aria-labelledby="keys-title">
@@ -256,127 +232,13 @@ export function UserPage({ name }: { name: string }) {
           )}
         </div>
       </section>
-      <section class="card" aria-labelledby="policies-title">
-        <header>
-          <h2 id="policies-title">Policies</h2>
-          <button
-            type="button"
-            class="small"
-            disabled={why !== undefined}
-            title={why}
-            onClick={() => setEdited({ name: '', document: '' })}
-          >
-            <Icon name="plus" />
-            Write a policy
-          </button>
-        </header>
-        <div class="card-body stack">
-          {known.inline.length + known.attached.length === 0 && (
-            <p class="muted">
-              None{known.groups.length > 0 ? ' of its own' : `: ${name} may do nothing`}.
-            </p>
-          )}
-          <ul class="stack tight">
-            {known.inline.map((one) => (
-              <li class="rule" key={one}>
-                <div>
-                  <strong>{one}</strong> <span class="muted">its own</span>
-                </div>
-                <div class="row">
-                  <button
-                    type="button"
-                    class="small"
-                    aria-label={`Open ${one}`}
-                    onClick={() =>
-                      void iam('GetUserPolicy', { UserName, PolicyName: one }).then(
-                        (reply) =>
-                          setEdited({
-                            name: one,
-                            document: documentOf(textAt(reply, 'PolicyDocument')),
-                          }),
-                        sayError,
-                      )
-                    }
-                  >
-                    Open
-                  </button>
-                  <button
-                    type="button"
-                    class="small quiet"
-                    disabled={why !== undefined}
-                    title={why}
-                    aria-label={`Delete the policy ${one}`}
-                    onClick={() =>
-                      void ask({
-                        title: `Delete the policy ${one}?`,
-                        body: `What it allows is refused to ${name} from then on.`,
-                        confirm: 'Delete the policy',
-                        dangerous: true,
-                      }).then((yes) => {
-                        if (!yes) return;
-                        void change(
-                          () => iam('DeleteUserPolicy', { UserName, PolicyName: one }),
-                          `${one} is deleted`,
-                        );
-                      })
-                    }
-                  >
-                    <Icon name="trash" />
-                  </button>
-                </div>
-              </li>
-            ))}
-            {known.attached.map((one) => (
-              <li class="rule" key={one.arn}>
-                <div>
-                  <strong>{one.name}</strong> <span class="muted mono small">{one.arn}</span>
-                </div>
-                <button
-                  type="button"
-                  class="small"
-                  disabled={why !== undefined}
-                  title={why}
-                  aria-label={`Detach ${one.name}`}
-                  onClick={() =>
-                    void change(
-                      () => iam('DetachUserPolicy', { UserName, PolicyArn: one.arn }),
-                      `${one.name} is detached`,
-                    )
-                  }
-                >
-                  Detach
-                </button>
-              </li>
-            ))}
-          </ul>
-          {attachable.length > 0 && (
-            <div class="row">
-              <select
-                aria-label="Attach a policy"
-                value=""
-                disabled={why !== undefined}
-                title={why}
-                onChange={(event) => {
-                  const chosen = attachable.find((one) => one.arn === event.currentTarget.value);
-                  event.currentTarget.value = '';
-                  if (chosen)
-                    void change(
-                      () => iam('AttachUserPolicy', { UserName, PolicyArn: chosen.arn }),
-                      `${chosen.name} is attached`,
-                    );
-                }}
-              >
-                <option value="">Attach a policy…</option>
-                {attachable.map((one) => (
-                  <option key={one.arn} value={one.arn}>
-                    {one.name}
-                  </option>
-                ))}
-              </select>
-            </div>
-          )}
-        </div>
-      </section>
+      <Groups name={name} groups={known.groups} look={look} />
+      <Policies
+        owner={{ kind: 'User', name, arn: known.user.arn }}
+        policies={known.policies}
+        none={known.groups.length > 0 ? 'None of its own.' : `None: ${name} may do nothing.`}
+        look={look}
+      />
       <Ask arn={known.user.arn} users={[]} />
       {made && (
         <KeyDialog
@@ -388,33 +250,82 @@ export function UserPage({ name }: { name: string }) {
           }}
         />
       )}
-      {edited && (
-        <PolicyDialog
-          user={known.user}
-          policy={edited}
-          onClose={() => setEdited(null)}
-          onSaved={(saved) => {
-            setEdited(null);
-            say(`${saved} is in force`);
-            void look();
-          }}
-        />
-      )}
     </>
   );
 }
 
-function Head({ name, children }: { name: string; children?: ComponentChildren }) {
+function Groups({
+  name,
+  groups,
+  look,
+}: {
+  name: string;
+  groups: readonly string[];
+  look: () => Promise<unknown>;
+}) {
+  const [all, setAll] = useState<Named[]>([]);
+  const why = boot.value?.readOnly ? 'This console is read-only' : undefined;
+  useEffect(() => {
+    listGroups().then(setAll, () => setAll([]));
+  }, []);
+  const change = async (action: string, group: string, done: string) => {
+    try {
+      await iam(action, { GroupName: group, UserName: name });
+      await look();
+      say(done);
+    } catch (thrown) {
+      sayError(thrown);
+    }
+  };
+  const others = all.filter((one) => !groups.includes(one.name));
   return (
-    <header class="page-head">
-      <div>
-        <a class="small" href={href(['access'])}>
-          Access
-        </a>
-        <h1>{name}</h1>
+    <section class="card" aria-labelledby="groups-title">
+      <header>
+        <h2 id="groups-title">Groups</h2>
+      </header>
+      <div class="card-body stack tight">
+        {groups.length === 0 && <p class="muted">None.</p>}
+        <ul>
+          {groups.map((one) => (
+            <li class="rule" key={one}>
+              <div>
+                <a href={href(['access', 'groups', one])}>{one}</a>
+              </div>
+              <button
+                type="button"
+                class="small"
+                disabled={why !== undefined}
+                title={why}
+                aria-label={`Take out of ${one}`}
+                onClick={() => void change('RemoveUserFromGroup', one, `${name} is out of ${one}`)}
+              >
+                Take out
+              </button>
+            </li>
+          ))}
+        </ul>
+        {others.length > 0 && (
+          <div class="row">
+            <select
+              aria-label="Add to a group"
+              value=""
+              disabled={why !== undefined}
+              title={why}
+              onChange={(event) => {
+                const chosen = event.currentTarget.value;
+                event.currentTarget.value = '';
+                if (chosen !== '') void change('AddUserToGroup', chosen, `${name} is in ${chosen}`);
+              }}
+            >
+              <option value="">Add to a group…</option>
+              {others.map((one) => (
+                <option key={one.arn}>{one.name}</option>
+              ))}
+            </select>
+          </div>
+        )}
       </div>
-      {children}
-    </header>
+    </section>
   );
 }
 

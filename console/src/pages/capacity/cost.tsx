@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { isStopped } from '../../api/errors.ts';
 import { management, query as queryText } from '../../api/management.ts';
 import { store, stored } from '../../app/settings.ts';
-import { boot } from '../../app/state.ts';
+import { boot, has } from '../../app/state.ts';
 import { type Prices, storageMonth, type Way, ways } from '../../model/cost.ts';
 import type { HeatReply, HeatResource } from '../../model/heat.ts';
 import { isOnDemand, type TableDescription } from '../../model/table.ts';
@@ -37,10 +37,16 @@ function pricesNow(own: Record<string, number>): Prices {
   };
 }
 
+// What the server found out itself: auto scaling followed minute by minute.
+interface Told {
+  resources: { type: string; name: string; autoScaled: { read: number; write: number } }[];
+}
+
 export function Cost({ table, bytes }: { table: TableDescription; bytes: number }) {
   const name = table.TableName;
   const [history, setHistory] = useState<HeatReply | null>(null);
   const [error, setError] = useState<unknown>(null);
+  const [told, setTold] = useState<Told | null>(null);
   const [own, setOwn] = useState(() => stored<Record<string, number>>('prices', {}));
   useEffect(() => {
     const abort = new AbortController();
@@ -50,6 +56,12 @@ export function Cost({ table, bytes }: { table: TableDescription; bytes: number 
     ).then(setHistory, (failure) => {
       if (!isStopped(failure)) setError(failure);
     });
+    if (has('cost'))
+      management<Told>(`tables/${encodeURIComponent(name)}/cost?last=7d`, {
+        table: name,
+        signal: abort.signal,
+        background: true,
+      }).then(setTold, () => setTold(null));
     return () => abort.abort();
   }, [name]);
   const prices = pricesNow(own);
@@ -86,7 +98,7 @@ export function Cost({ table, bytes }: { table: TableDescription; bytes: number 
                 </tr>
               </thead>
               <tbody>
-                <WayRows table={table} resources={history.resources} prices={prices} />
+                <WayRows table={table} resources={history.resources} prices={prices} told={told} />
                 <tr>
                   <th scope="row">Storage</th>
                   <td class="num" colSpan={history.resources.length}>
@@ -130,9 +142,10 @@ interface WayProps {
   table: TableDescription;
   resources: readonly HeatResource[];
   prices: Prices;
+  told: Told | null;
 }
 
-function WayRows({ table, resources, prices }: WayProps) {
+function WayRows({ table, resources, prices, told }: WayProps) {
   const onDemand = isOnDemand(table);
   const of = resources.map((resource) => {
     const index =
@@ -145,6 +158,9 @@ function WayRows({ table, resources, prices }: WayProps) {
     return ways(
       {
         columnSeconds: resource.columnSeconds,
+        scaled: told?.resources.find(
+          (one) => one.type === resource.type && resource.name.split('/').at(-1) === one.name,
+        )?.autoScaled,
         read: sum('read'),
         write: sum('write'),
         bytes: 0,

@@ -1,5 +1,8 @@
 // What lies under a selected rectangle: how much, which keys, what kind of heat, what cures it.
+import { useEffect, useState } from 'preact/hooks';
+import { management, query as queryText } from '../../api/management.ts';
 import type { PartitionedResource, PartitionReport } from '../../api/partitions.ts';
+import { has } from '../../app/state.ts';
 import {
   columnTime,
   type HeatResource,
@@ -22,6 +25,37 @@ export interface PanelProps {
   report: PartitionReport | null;
   onClose: () => void;
   onZoom: () => void;
+}
+
+interface HotKey {
+  partitionKey: string;
+  share: number;
+}
+
+// The keys of that time and part of the key space, as the server kept them; null: not known.
+function useKeysOf(table: string, index: string | undefined, window: Record<string, string>) {
+  const [keys, setKeys] = useState<readonly HotKey[] | null>(null);
+  const wanted = queryText({ ...window, index });
+  useEffect(() => {
+    if (!has('heat-keys')) return;
+    const abort = new AbortController();
+    // While a selection grows, only the one that it ends with is asked for.
+    const timer = setTimeout(() => {
+      management<{ keys: HotKey[] }>(`tables/${encodeURIComponent(table)}/heat/keys${wanted}`, {
+        table,
+        signal: abort.signal,
+        background: true,
+      }).then(
+        (reply) => setKeys(reply.keys),
+        () => setKeys(null),
+      );
+    }, 200);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [table, wanted]);
+  return keys;
 }
 
 export function HeatPanel({
@@ -49,6 +83,13 @@ export function HeatPanel({
       (one.to === null || one.to.hash > lowest),
   );
   const hottest = [...partitions].sort((a, b) => heatNow(b) - heatNow(a))[0];
+  const past = useKeysOf(table.TableName, index, {
+    from: String(Math.floor(from / 1000)),
+    to: String(Math.ceil(to / 1000)),
+    fromHash: lowest,
+    ...(highest === null ? {} : { toHash: highest }),
+  });
+  const keys = past ?? hottest?.hottest ?? [];
   const refused = found.refused.read + found.refused.write;
   const active = reasons(
     known,
@@ -119,12 +160,13 @@ export function HeatPanel({
             ))}
           </div>
         ))}
-        {hottest && hottest.hottest.length > 0 && (
+        {keys.length > 0 && (
           <>
-            <Keys table={table} index={index} keys={hottest.hottest} />
+            <Keys table={table} index={index} keys={keys} />
             <p class="hint">
-              Keys are counted for this minute and the last, in partition {hottest.id}: the busiest
-              one here.
+              {past !== null
+                ? 'Of all units in the partitions selected, then. Keys are counted by the minute.'
+                : `Keys are counted for this minute and the last, in partition ${hottest?.id}: the busiest one here.`}
             </p>
           </>
         )}

@@ -1,33 +1,47 @@
 // Rates, latencies and errors, by operation or by table, under the names that Prometheus and
 // CloudWatch know.
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { kBase } from '../../api/http.ts';
 import { href, route, setQuery } from '../../app/router.ts';
+import { has, pulse } from '../../app/state.ts';
 import { type Dimension, errorsOf, gaugeOf, totalsBy } from '../../model/metrics.ts';
 import { CopyButton } from '../../ui/copy.tsx';
 import { Choice } from '../../ui/field.tsx';
 import { amount, bytes, count, duration, milliseconds } from '../../ui/format.ts';
+import { Scroll } from '../../ui/scroll.tsx';
 import { Spark } from '../../ui/spark.tsx';
 import { ErrorBox } from '../../ui/told.tsx';
+import { History, kHistories, type Span } from './history.tsx';
 import { failure, looks, samples, startLooking } from './looks.ts';
+
+const kLive = { value: 'now', label: 'Now' } as const;
 
 export default function Metrics() {
   useEffect(startLooking, []);
   const dimension: Dimension = route.value.query.get('by') === 'table' ? 'table' : 'operation';
   const known = samples.value;
   const errors = errorsOf(known);
+  // An older server has no history: the page shows what it sees itself.
+  const spans = has('series') ? [kLive, ...kHistories] : [];
+  const asked = route.value.query.get('last');
+  // A server that just began has no history worth looking at.
+  const [first] = useState<Span | 'now'>(() =>
+    (pulse.peek()?.uptimeSeconds ?? 0) < 120 ? 'now' : '1h',
+  );
+  const span: Span | 'now' =
+    spans.length === 0 ? 'now' : (spans.find((one) => one.value === asked)?.value ?? first);
   return (
     <>
       <header class="page-head">
         <h1>Metrics</h1>
-        <span class="muted">of this server, since the page was first opened</span>
+        <span class="muted">of this server</span>
         <div class="row">
           <CopyButton text={() => `${kBase}metrics`} label="Copy the address for Prometheus" />
         </div>
       </header>
       {failure.value !== null && <ErrorBox error={failure.value} />}
       <section class="card" aria-labelledby="requests-title">
-        <header>
+        <header class="wrap">
           <h2 id="requests-title">Requests</h2>
           <Choice<Dimension>
             legend="Rows"
@@ -37,11 +51,26 @@ export default function Metrics() {
               { value: 'operation', label: 'By operation' },
               { value: 'table', label: 'By table' },
             ]}
-            onChange={(chosen) => setQuery({ by: chosen === 'operation' ? undefined : chosen })}
+            onChange={(chosen) =>
+              setQuery({ by: chosen === 'operation' ? undefined : chosen, name: undefined })
+            }
           />
+          {spans.length > 0 && (
+            <Choice<Span | 'now'>
+              legend="Time"
+              hideLegend
+              value={span}
+              options={spans}
+              onChange={(chosen) => setQuery({ last: chosen })}
+            />
+          )}
         </header>
         <div class="card-body">
-          <Rates dimension={dimension} />
+          {span === 'now' ? (
+            <Rates dimension={dimension} />
+          ) : (
+            <History span={span} dimension={dimension} />
+          )}
         </div>
       </section>
       <div class="columns">
@@ -53,26 +82,28 @@ export default function Metrics() {
             {errors.length === 0 ? (
               <p class="muted">None.</p>
             ) : (
-              <table class="plain">
-                <thead>
-                  <tr>
-                    <th scope="col">Error</th>
-                    <th scope="col">Of</th>
-                    <th scope="col" class="num">
-                      Requests
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {errors.map((one) => (
-                    <tr key={`${one.kind} ${one.error}`}>
-                      <th scope="row">{one.error}</th>
-                      <td class="muted">{one.kind === 'user' ? 'the client' : 'the server'}</td>
-                      <td class="num">{count(one.count)}</td>
+              <Scroll label="Errors">
+                <table class="plain">
+                  <thead>
+                    <tr>
+                      <th scope="col">Error</th>
+                      <th scope="col">Of</th>
+                      <th scope="col" class="num">
+                        Requests
+                      </th>
                     </tr>
-                  ))}
-                </tbody>
-              </table>
+                  </thead>
+                  <tbody>
+                    {errors.map((one) => (
+                      <tr key={`${one.kind} ${one.error}`}>
+                        <th scope="row">{one.error}</th>
+                        <td class="muted">{one.kind === 'user' ? 'the client' : 'the server'}</td>
+                        <td class="num">{count(one.count)}</td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </Scroll>
             )}
           </div>
         </section>
@@ -100,7 +131,7 @@ function Rates({ dimension }: { dimension: Dimension }) {
             <th scope="col" class="num">
               A second
             </th>
-            <th scope="col">Ten minutes</th>
+            <th scope="col">Since the page was opened</th>
             <th scope="col" class="num">
               p50
             </th>

@@ -20,6 +20,10 @@ const kIcons: Record<string, IconName> = {
   clock: 'clock',
   reset: 'trash',
   restart: 'refresh',
+  backup_made: 'backup',
+  backup_failed: 'warn',
+  table_restored: 'refresh',
+  restore_failed: 'warn',
 };
 
 const kShown = 100;
@@ -70,6 +74,7 @@ function EventRow({ event }: { event: Happened }) {
   const at = Date.parse(event.at);
   const lasted = (at - Date.parse(event.since)) / 1000;
   const bad = event.kind === 'throttled';
+  const failed = event.kind.endsWith('_failed');
   const first =
     event.text === event.reason
       ? `${reasonWords(event.reason)}.`
@@ -83,7 +88,7 @@ function EventRow({ event }: { event: Happened }) {
     );
   return (
     <li class="event">
-      <span class={bad ? 'bad-text' : 'muted'}>
+      <span class={bad || failed ? 'bad-text' : 'muted'}>
         <Icon name={kIcons[event.kind] ?? 'log'} />
       </span>
       <div class="grow">
