@@ -79,7 +79,7 @@ class World {
   void RunClients();
   // Without any more trouble, runs `check` in a new process, then closes all engines.
   void Settle(const Client& check);
-  // Ends all processes, after a failure too. What clients use must outlive it.
+  // Ends all processes, after a failure too. Objects that clients use must outlive it.
   void Abandon();
 
   // Lets others run until `ready` returns true, which is asked after each call of Changed. For

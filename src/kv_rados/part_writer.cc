@@ -256,10 +256,11 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
   ASSIGN_OR_RETURN(header_, context_.map.Learn(part_, header));
   ASSIGN_OR_RETURN(const uint64_t stamp, DecodeStamp(read.attribute(kStampAttribute)));
   ASSIGN_OR_RETURN(size_, DecodeSize(read.attribute(kSizeAttribute)));
+  // An unsure size may be less than what was given away, which no group writes back.
+  size_ = With(Without(size_, header_->header.given), header_->header.given);
   stamp_ = stamp;
   if (counted_ && size_.unsure < counted_->said.unsure)
     counted_.reset();  // another process has counted since
-  if (counted_) Correct();
   // What was known and is not read here still holds if nobody has written since.
   if (std::exchange(known_at_, stamp) != stamp) known_ = {};
   for (const std::string& key : keys) known_.insert_or_assign(key, KeyState{});
@@ -279,6 +280,9 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
   });
   CountKnown(false);
   TRY(std::move(status));
+  // The attribute is corrected already, by an operation whose answer was lost.
+  if (counted_ && counted_->told_by != 0 && *own && (*own)->seq >= counted_->told_by) Told();
+  if (counted_) Correct();
   state_is_fresh_ = true;
   stale_ledgers_.clear();  // of another state
   if (ledgers) {
@@ -291,6 +295,13 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
     });
   }
   return OkStatus();
+}
+
+// A count under way compares with the attribute as it was before this correction, so it is void.
+void PartWriter::Told() {
+  counted_.reset();
+  count_.reset();
+  ++told_;
 }
 
 PartSize PartWriter::SaidNow() const {
@@ -313,7 +324,9 @@ void PartWriter::Count() {
       [this, said = SaidNow(), header = header_](Result<std::optional<Amount>> amount) {
         if (!amount.ok()) return Fail(amount.error());
         counted_.reset();
-        if (*amount) counted_ = Counted{said, Together(**amount, header->header.given)};
+        if (*amount) {
+          counted_ = Counted{.said = said, .amount = Together(**amount, header->header.given)};
+        }
         stamp_.reset();  // other processes may have written meanwhile
         Advance();
       });
@@ -323,16 +336,18 @@ void PartWriter::Count() {
 // is built now, and one whose outcome stays unknown.
 void PartWriter::CountMeanwhile() {
   const int64_t now = context_.clock.TicksMicros();
-  if (counting_ || now < count_not_before_) return;
+  if (counting_ || counted_ || now < count_not_before_) return;
   count_not_before_ = now + kCountIntervalMicros;
   counting_ = true;
   changed_since_ = 0;
-  UniqueFunction<void()> task = [this, said = SaidNow(), header = header_] {
+  UniqueFunction<void()> task = [this, said = size_, header = header_, told = told_] {
     context_.strand.Run(
-        [this, said, header, amount = CountPart(context_.cluster, *part_, header)]() mutable {
+        [this, said, header, told, amount = CountPart(context_.cluster, *part_, header)]() mutable {
           counting_ = false;
-          if (!amount.ok() || !*amount) return;
-          count_ = Counted{said, Together(**amount, header->header.given), changed_since_};
+          if (!amount.ok() || !*amount || told != told_) return;
+          count_ = Counted{.said = said,
+                           .amount = Together(**amount, header->header.given),
+                           .unsure = changed_since_};
         });
   };
   if (context_.workers.TryPost(task)) {
@@ -355,7 +370,14 @@ void PartWriter::Build() {
   if (fence == kv::kDroppedFence) return Fail(FencedError(header));
   if (header.state == PartHeader::State::kFilling) return AwaitOpening();
   if (header.routes != routes_) return HandBack();
-  if (std::optional<Counted> count = std::exchange(count_, std::nullopt); count && !counted_) {
+  if (header.state == PartHeader::State::kLeaving && opened_ != header_->bytes &&
+      std::any_of(batches_.begin(), batches_.end(), [](const QueuedBatch& batch) {
+        return batch.done && !batch.batch.range_deletes.empty();
+      })) {
+    return AwaitChild();
+  }
+  if (std::optional<Counted> count = std::exchange(count_, std::nullopt);
+      count && !counted_ && size_.unsure >= count->said.unsure) {
     counted_ = count;
     Correct();
   }
@@ -415,6 +437,7 @@ void PartWriter::Build() {
   }
   if (group_->empty()) return EndGroup();
   ++seq_;
+  if (counted_ && counted_->told_by == 0) counted_->told_by = seq_;
   changed_since_ += group_->changed_bytes();
   first_sent_ = context_.clock.TicksMicros();
   Send();
@@ -542,6 +565,21 @@ void PartWriter::AwaitOpening() {
       });
 }
 
+// A range may hold cells that the child has not copied yet. The child gets the same batch when it
+// is open.
+void PartWriter::AwaitChild() {
+  stamp_.reset();
+  Elsewhere<Result<Place>>(
+      [this, header = header_] {
+        return context_.map.Locate(part_->tablet, header->header.routes.end);
+      },
+      [this, header = header_](Result<Place> place) {
+        if (!place.ok()) return Fail(place.error());
+        opened_ = header->bytes;
+        Advance();
+      });
+}
+
 void PartWriter::HandBack() {
   stamp_.reset();
   known_ = {};
@@ -565,7 +603,7 @@ void PartWriter::Succeed() {
     stamp_ = known_at_ = group_->last_stamp();
     CountKnown();
     size_ = With(group_->size(), header_->header.given);
-    counted_.reset();
+    if (counted_) Told();
     if (header_->header.state == PartHeader::State::kOpen) context_.grown(part_, group_->size());
   }
   std::vector<SeenSizes::Seen> seen;

@@ -141,6 +141,7 @@ class PartWriter {
   // What the size attribute says at stamp_, and size_ from it and counted_.
   PartSize SaidNow() const;
   void Correct();
+  void Told();
   // Counts all that the part has: while its batches wait, or not.
   void Count();
   void CountMeanwhile();
@@ -153,6 +154,7 @@ class PartWriter {
   void OnWritten(int result);
   void Recheck();
   void AwaitOpening();
+  void AwaitChild();
   void HandBack();
   void Succeed();
   void Fail(const Error& error);
@@ -180,9 +182,12 @@ class PartWriter {
   struct Counted {
     PartSize said;
     Amount amount;
-    uint64_t unsure = 0;  // bytes of groups under way meanwhile, which may be counted or not
+    uint64_t unsure = 0;   // bytes of groups under way meanwhile, which may be counted or not
+    uint64_t told_by = 0;  // seq of the first operation that says it; 0: none yet
   };
   std::optional<Counted> counted_;
+  std::string opened_;            // the header at which the child of a split was seen open
+  uint64_t told_ = 0;             // corrections that operations of this process have told
   std::optional<Counted> count_;  // the next one, until no group is under way
   bool counting_ = false;
   int64_t count_not_before_ = 0;  // ticks

@@ -74,12 +74,12 @@ describe('Application Auto Scaling', { skip: own ? false : 'needs a server of it
       await advance(60);
     }
     for (let i = 0; i < 100 && (await units('load')).WriteCapacityUnits === 4; i++) await new Promise((done) => setTimeout(done, 50));
-    // What other servers served is counted up to a second of real time later, so that a minute of the manual clock may have
+    // The units of other servers are counted up to a second of real time later, so that a minute of the manual clock may have
     // less of it and the next one more.
     const raised = (await units('load')).WriteCapacityUnits;
     if (onCluster) assert.ok(raised > 6 && raised <= 40, `${raised} units`);
     else assert.equal(raised, 20);
-    // Of several servers each knows the activities of its own.
+    // Each of several servers knows the activities of its own.
     if (!onCluster) {
       const { ScalingActivities: activities } = await call('DescribeScalingActivities', { ServiceNamespace: 'dynamodb', ResourceId: 'table/load' });
       assert.deepEqual(activities.map(({ Description, StatusCode }) => [Description, StatusCode]),
