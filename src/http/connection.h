@@ -94,7 +94,10 @@ class Connection final : public EventSink {
   void DropOutput();
   void ReleaseExchange();
   void SettleDown();
+  // Goes on by Resume: when the events at hand are through, or a round later, for work that had its
+  // share of this one.
   void QueueResume();
+  void QueueNextRound();
 
   Loop& loop_;
   UniqueFd fd_;
@@ -105,16 +108,18 @@ class Connection final : public EventSink {
   AfterFlush after_flush_ = AfterFlush::kGoOn;
   bool readable_ = false;     // epoll is edge-triggered: bytes may wait until a read says otherwise
   bool half_closed_ = false;  // the client will send no more; only a read tells where its bytes end
-  bool blocked_ = false;      // the socket takes no more output for now
+  bool blocked_ = false;      // the socket takes no more output for now, or put_off_
+  bool put_off_ = false;      // the output had its share of this round
   bool advancing_ = false;
   bool counted_as_shaking_ = false;  // by the loop
-  bool queued_ = false;              // in the loop's resume list
+  bool queued_ = false;              // in one of the loop's resume lists
   bool resuming_ = false;            // within Resume: what was put off is written
   bool continue_sent_ = false;
   int exchanges_ = 0;           // handed out and not destroyed
   int64_t reader_bytes_ = 0;    // that the reader holds beyond its first capacity
   int64_t received_bytes_ = 0;  // in all
   int64_t sent_bytes_ = 0;
+  size_t sent_in_round_ = 0;
   int64_t measured_from_ticks_ = 0;
   int64_t measured_from_bytes_ = 0;
   MemoryHolder holder_;

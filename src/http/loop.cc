@@ -147,7 +147,7 @@ void Loop::FreeDead() {
   size_t kept = 0;
   for (Connection* connection : dead_) {
     if (connection->queued()) {
-      dead_[kept++] = connection;  // still in resumes_
+      dead_[kept++] = connection;  // still to be resumed
     } else {
       Unlink(connection);
       delete connection;
@@ -157,7 +157,7 @@ void Loop::FreeDead() {
 }
 
 int Loop::SleepMillis() const {
-  if (!resumes_.empty()) return 0;
+  if (!resumes_.empty() || !next_round_.empty()) return 0;
   int64_t millis = -1;
   for (const List& list : deadlines_) {
     if (list.first == nullptr) continue;
@@ -174,6 +174,8 @@ void Loop::Run() {
   turn_.lock();
   while (true) {
     RunTasks();
+    resumes_.insert(resumes_.end(), next_round_.begin(), next_round_.end());
+    next_round_.clear();
     RunResumes();
     FreeDead();
     if (stopped_ || (draining_ && connections_ == nullptr)) break;

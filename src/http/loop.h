@@ -153,6 +153,8 @@ class Loop final : public Executor {
 
   // Calls Connection::Resume when the events at hand are through.
   void ResumeLater(Connection* connection) { resumes_.push_back(connection); }
+  // Calls Connection::Resume in the next round, behind the events that have come by then.
+  void ResumeNextRound(Connection* connection) { next_round_.push_back(connection); }
   // So many bytes of a reply wait for their connection's Resume (ResumeLater). Replies to the
   // requests of one round go together, so that a process that sends many is woken once and not for
   // each; up to a size that stays in the CPU's cache.
@@ -203,6 +205,7 @@ class Loop final : public Executor {
   Connection* connections_ = nullptr;  // a doubly linked list of all that are not dead
   std::array<List, kDeadlines> deadlines_;
   std::vector<Connection*> resumes_;
+  std::vector<Connection*> next_round_;  // joins resumes_
   std::vector<Connection*> resuming_;
   size_t put_off_bytes_ = 0;
   int handshakes_ = 0;  // under way
