@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "api/attribute_json.h"
@@ -66,12 +67,15 @@ class Writer {
       Byte('"');
       return;
     }
-    Need(text.size() * 6 + 4);
+    // Room for six times a long text would be five times too much, mostly.
+    constexpr size_t kStretch = 4096;
+    Need(std::min(text.size(), kStretch) * 6 + 4);
     Byte('"');
-    // Mostly there is little to escape, and the rest goes in pieces.
-    constexpr size_t kPiece = 32;
-    for (; text.size() > kPiece; text.remove_prefix(kPiece)) Piece(text.substr(0, kPiece));
-    Piece(text);
+    for (; text.size() > kStretch; text.remove_prefix(kStretch)) {
+      Pieces(text.substr(0, kStretch));
+      Need(kStretch * 6 + 4);
+    }
+    Pieces(text);
     Byte('"');
   }
   void Base64(std::string_view bytes) {
@@ -100,6 +104,12 @@ class Writer {
   void Value(ValueView value);
 
  private:
+  // Mostly there is little to escape, and the rest goes in pieces.
+  void Pieces(std::string_view text) {
+    constexpr size_t kPiece = 32;
+    for (; text.size() > kPiece; text.remove_prefix(kPiece)) Piece(text.substr(0, kPiece));
+    Piece(text);
+  }
   void Piece(std::string_view text) {
     if (model::IsJsonPlain(text)) {
       Bytes(text);
@@ -142,12 +152,16 @@ class Writer {
 
 // Where what goes into a string is written first.
 ByteBuffer& Scratch() {
-  // A huge value must not pin its memory on every thread for good.
-  constexpr size_t kKeptBytes = 1 << 20;
   thread_local ByteBuffer scratch;
-  if (scratch.capacity() > kKeptBytes) scratch = ByteBuffer();
   scratch.Clear();
   return scratch;
+}
+
+void MoveTo(std::string* out, ByteBuffer* scratch) {
+  out->append(scratch->view());
+  // A huge value must not pin its memory on every thread.
+  constexpr size_t kKeptBytes = 1 << 20;
+  if (scratch->capacity() > kKeptBytes) *scratch = ByteBuffer();
 }
 
 void Writer::Set(ValueView value, Type type) {
@@ -247,7 +261,7 @@ void AppendItemJson(std::string* out, model::ItemView item) {
   Writer writer(&scratch, 2 * item.encoded().size());
   writer.Map(item.attributes());
   writer.Finish();
-  out->append(scratch.view());
+  MoveTo(out, &scratch);
 }
 
 void WriteListedItem(model::ItemView item, bool first, ByteBuffer* out) {
@@ -263,7 +277,7 @@ void AppendMapJson(std::string* out, MapView map) {
   Writer writer(&scratch, 256);
   writer.Map(map);
   writer.Finish();
-  out->append(scratch.view());
+  MoveTo(out, &scratch);
 }
 
 void AppendValueJson(std::string* out, ValueView value) {
@@ -271,7 +285,7 @@ void AppendValueJson(std::string* out, ValueView value) {
   Writer writer(&scratch, value.encoded().size() + 32);
   writer.Value(value);
   writer.Finish();
-  out->append(scratch.view());
+  MoveTo(out, &scratch);
 }
 
 void AppendJsonString(std::string* out, std::string_view text) {
@@ -285,7 +299,7 @@ void AppendJsonString(std::string* out, std::string_view text) {
   Writer writer(&scratch, text.size() + 2);
   writer.String(text, false);
   writer.Finish();
-  out->append(scratch.view());
+  MoveTo(out, &scratch);
 }
 
 void AppendBase64(std::string* out, std::string_view bytes) {

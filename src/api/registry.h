@@ -42,8 +42,11 @@ class PendingCall {
   virtual void Fail(const Error& error) = 0;
   // The request was decoded, or cannot be: its document is not needed any more. Before the answer.
   virtual void Decoded() {}
-  // Whether memory is so short that the answer of a read is not to be rendered.
+  // Whether memory is so short that the answer of a read is not to be rendered. Thread-safe.
   virtual bool RefusesAnswer() const { return false; }
+  // Sees to it that at least `bytes` of the answer are counted while it waits. False: there is no
+  // room for them, and the answer of a read is refused.
+  virtual bool CountAnswer(int64_t) { return true; }
 
   // Decides whether the caller may do what the typed request asks for; null: everything is allowed.
   // Used before the operation begins, never later.
@@ -108,18 +111,45 @@ int64_t CountItems(const Response& response) {
   }
 }
 
-// The encoded bytes that a reply is rendered from, of responses that can hold many.
-template <typename Response>
-size_t BytesOf(const Response& response) {
+// Bytes of a reply, written when its items were read, that a loop's thread copies.
+inline constexpr size_t kInlineCopyBytes = 1 << 20;
+
+// The bytes that a reply is rendered from, of responses that can hold many.
+struct AnswerSize {
   size_t bytes = 0;
+  bool written = false;  // they are JSON already, and rendering only copies them
+
+  bool is_long() const { return bytes > (written ? kInlineCopyBytes : ops::kInlineReplyBytes); }
+  bool is_quick() const { return written || bytes <= 2 * model::kMaxItemBytes; }
+};
+
+template <typename Response>
+AnswerSize SizeOf(const Response& response) {
+  AnswerSize size;
+  const auto add = [&size](const auto& item) { size.bytes += item ? item->size() : 0; };
   if constexpr (requires { response.responses.front().items.front().size(); }) {
     for (const auto& table : response.responses) {
-      for (const auto& item : table.items) bytes += item.size();
+      for (const auto& item : table.items) size.bytes += item.size();
     }
   } else if constexpr (requires { response.responses.front()->size(); }) {
-    for (const auto& item : response.responses) bytes += item ? item->size() : 0;
+    for (const auto& item : response.responses) add(item);
+  } else if constexpr (requires { response.responses.front().item->size(); }) {
+    for (const auto& one : response.responses) add(one.item);
+  } else if constexpr (requires { response.items->is_written(); }) {
+    if (response.items) size = {response.items->bytes(), response.items->is_written()};
+  } else if constexpr (requires { response.items.is_written(); }) {
+    size.bytes = response.items.bytes();
+  } else if constexpr (requires { response.records.front().new_image; }) {
+    for (const auto& record : response.records) {
+      add(record.new_image);
+      add(record.old_image);
+    }
+  } else if constexpr (requires { response.item->size(); }) {
+    add(response.item);
+  } else if constexpr (requires { response.attributes->size(); }) {
+    add(response.attributes);
   }
-  return bytes;
+  return size;
 }
 
 template <typename Response>
@@ -137,27 +167,38 @@ void Answer(PendingCall& call, const Result<Response>& response) {
 // that its context outlives the operation's own return. Returns false, and leaves both, otherwise.
 template <typename Response>
 bool AnswerElsewhere(std::unique_ptr<PendingCall>& call, Result<Response>& response) {
-  if (!response.ok() || call->RefusesAnswer() || BytesOf(*response) <= ops::kInlineReplyBytes)
+  if (!response.ok()) return false;
+  const AnswerSize size = SizeOf(*response);
+  if (!size.is_long() || !call->CountAnswer(static_cast<int64_t>(size.bytes)) ||
+      call->RefusesAnswer())
     return false;
   struct Shared {
     std::unique_ptr<PendingCall> call;
     Result<Response> response;
     std::string out;
   };
-  LongWork& work = call->context().env.long_work;
+  ops::Environment& env = call->context().env;
   Executor& loop = call->context().loop;
   auto shared = std::make_shared<Shared>(Shared{std::move(call), std::move(response), {}});
   UniqueFunction<void()> task = [shared, &loop]() mutable {
-    const bool rendered =
-        RunOrOutOfMemory("rendering", [&] { RenderResponse(*shared->response, &shared->out); });
+    const int64_t items = CountItems(*shared->response);
+    // Others may have taken the memory while it waited.
+    const bool refused = shared->call->RefusesAnswer();
+    const bool rendered = !refused && RunOrOutOfMemory("rendering", [&] {
+      RenderResponse(*shared->response, &shared->out);
+    });
+    // The items are in the reply now, which may wait for its reader.
+    shared->response = InternalError("");
     const MustNotFail region("an answer goes to its loop");
-    PostAndStandIn(loop, [shared = std::move(shared), rendered] {
+    PostAndStandIn(loop, [shared = std::move(shared), items, refused, rendered] {
+      if (refused) return shared->call->Fail(MemoryRefusal());
       if (!rendered)
         return shared->call->Fail(InternalError("Out of memory while rendering a response"));
-      shared->call->Succeed(std::move(shared->out), CountItems(*shared->response));
+      shared->call->Succeed(std::move(shared->out), items);
     });
   };
-  if (work.TryPost(task)) return true;
+  // Renderings of a few milliseconds do not wait behind evaluations of seconds.
+  if (size.is_quick() ? env.workers.TryPost(task) : env.long_work.TryPost(task)) return true;
   call = std::move(shared->call);
   response = std::move(shared->response);
   return false;
@@ -183,9 +224,9 @@ void RunTyped(Operation::AnyHandler any, simdjson::dom::element body,
     auto trace = std::make_unique<Trace>(context, &*request);
     reinterpret_cast<Handler>(any)(
         context, *std::move(request),
-        [call = std::move(call), trace = std::move(trace), tap](Result<Response> response) {
+        [call = std::move(call), trace = std::move(trace), tap](Result<Response> response) mutable {
           tap->Take(std::move(*trace).Finish(&response));
-          Answer(*call, response);
+          if (!AnswerElsewhere(call, response)) Answer(*call, response);
         });
   } else {
     reinterpret_cast<Handler>(any)(context, *std::move(request),

@@ -203,8 +203,17 @@ class Service::Call final : public PendingCall {
     turn_.End();
   }
   bool RefusesAnswer() const override {
-    return context_.memory != nullptr && operation_->access == Access::kRead &&
-           context_.memory->account_full();
+    return answer_refused_ || (context_.memory != nullptr && operation_->access == Access::kRead &&
+                               context_.memory->account_full());
+  }
+  // The lease has the bytes that the operation counted of its answer.
+  bool CountAnswer(int64_t bytes) override {
+    if (context_.memory == nullptr) return true;
+    const int64_t more = bytes - context_.memory->bytes();
+    if (more <= 0 || context_.memory->TryGrow(more)) return true;
+    // A change is done, and its answer is given.
+    answer_refused_ = operation_->access == Access::kRead;
+    return !answer_refused_;
   }
   void Succeed(std::string body, int64_t items) override {
     if (!context_.faults.lost) return Answer(200, "", std::move(body), items);
@@ -342,6 +351,7 @@ class Service::Call final : public PendingCall {
   const int64_t started_;
   const size_t request_bytes_;
   int64_t document_bytes_ = 0;
+  bool answer_refused_ = false;
   std::unique_ptr<AuditDraft> audit_;  // null: the request leaves no record
   DocumentTurns::Turn turn_;
   UniqueFunction<void(Outgoing)> done_;

@@ -7,16 +7,21 @@
 
 #include "base/count_bytes.h"
 #include "base/memory_account.h"
+#include "model/value.h"
 
 namespace stator::ops {
 
 // Returns about how many bytes an encoded item has as JSON, rather more than less: a control
-// character becomes six (\u0001), binary grows by a third.
+// character becomes six (\u0001), binary grows by a third, and the one byte of a null is 14 in a
+// list.
 inline int64_t RenderedBound(std::string_view encoded) {
+  const size_t nulls =
+      CountBytes(encoded, [](auto c) { return c == static_cast<uint8_t>(model::Type::kNull); });
   const size_t control = CountBytes(encoded, [](auto c) { return c < uint8_t{0x20}; });
   const size_t escaped =
       CountBytes(encoded, [](auto c) { return (c == uint8_t{'"'}) | (c == uint8_t{'\\'}); });
-  return static_cast<int64_t>(encoded.size() + encoded.size() / 3 + 5 * control + escaped);
+  return static_cast<int64_t>(encoded.size() + encoded.size() / 3 + 5 * control + 8 * nulls +
+                              escaped);
 }
 
 // Not thread-safe; each step of an operation may be on another thread.

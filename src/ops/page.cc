@@ -14,6 +14,10 @@
 namespace stator::ops {
 namespace {
 
+// Encoded bytes of an item that is counted before it is in the page: as JSON it may be six times as
+// large, and hundreds of pages are under way at once. Smaller ones are counted when they are there.
+constexpr size_t kCountedFirst = 16 << 10;
+
 // Reads a page in steps; each goes on where the one before stopped.
 class PageReader {
  public:
@@ -39,14 +43,13 @@ class PageReader {
         Next(budget), tier,
         [&](std::string_view key, model::ItemView item) {
           if (IsForWorker(item)) return complete = false;
-          cursor_.assign(key);
-          moved_ = true;
           if (!Take(key, item, item)) return false;
           step_bytes += static_cast<int64_t>(item.size_bytes());
           complete = step_bytes < budget && steps_ < steps_budget_;
           return complete;
         },
         request_.past.get()));
+    if (refused_) return EndBehindCursor(tier);
     if (complete) return true;
     Advance();
     return false;
@@ -115,8 +118,7 @@ class PageReader {
           request_.past.get()));
       for (const auto& [key, entry] : entries) {
         ASSIGN_OR_RETURN(const bool go_on, TakeFetched(key, model::ItemView(entry), tier));
-        cursor_ = key;
-        moved_ = true;
+        if (refused_) return EndBehindCursor(tier);
         if (!go_on) return true;
         if (page_.bytes + page_.fetched_bytes - start_bytes >= budget || steps_ >= steps_budget_) {
           Advance();
@@ -140,22 +142,28 @@ class PageReader {
     // nothing at this place any more.
     if (!table::HasEntry(*request_.target.index, item) || request_.target.PositionOf(item) != key)
       item = model::ItemView();
-    if (item.exists()) {
-      page_.fetched_bytes += static_cast<int64_t>(item.size_bytes());
-      page_.fetched_steps += throughput::ReadSteps(static_cast<int64_t>(item.size_bytes()));
-    }
     return Take(key, entry, item);
   }
 
+  // Whether this step leaves the item to a worker: its filter, or its writing, takes long.
   bool IsForWorker(model::ItemView item) {
-    if (!here_ || item.encoded().size() < long_item_) return false;
-    return met_long_item_ = true;
+    if (!here_) return false;
+    const size_t bytes = item.encoded().size();
+    if (bytes >= long_item_) return met_long_item_ = true;
+    return bytes > static_cast<size_t>(kInlinePageBytes) && !request_.count_only;
   }
 
   // Evaluates what stands at `key`: `stored` is paid for and names the place, `item` (if it exists)
-  // is filtered and projected. False when the page is full.
+  // is filtered and projected. False when the page is full, or (refused_) has no room for the item.
   bool Take(std::string_view key, model::ItemView stored, model::ItemView item) {
     const int64_t bytes = static_cast<int64_t>(stored.size_bytes());
+    const bool holds = item.exists() && expr::Evaluate(request_.filter, item, &steps_);
+    if (holds && !here_ && !request_.count_only && !CountBefore(item.encoded())) {
+      refused_ = true;
+      return false;
+    }
+    cursor_.assign(key);
+    moved_ = true;
     ++page_.scanned_count;
     page_.bytes += bytes;
     const uint64_t hash = table::HashOfKey(key);
@@ -164,8 +172,12 @@ class PageReader {
     if (page_.partition_bytes.empty() || hash != page_.last_hash) NotePartition(hash);
     page_.partition_bytes.back().second += bytes;
     if (page_.draw.measured) Mark(key, page_.partition_bytes.back().first, bytes);
+    if (request_.fetch && item.exists()) {
+      page_.fetched_bytes += static_cast<int64_t>(item.size_bytes());
+      page_.fetched_steps += throughput::ReadSteps(static_cast<int64_t>(item.size_bytes()));
+    }
 
-    if (item.exists() && expr::Evaluate(request_.filter, item, &steps_)) {
+    if (holds) {
       ++page_.count;
       if (!request_.count_only) {
         if (request_.projection.present()) {
@@ -186,10 +198,55 @@ class PageReader {
     return false;
   }
 
+  // Counts the memory that the items take, which grows by doubling.
   bool CountItems() {
     const auto bytes = static_cast<int64_t>(page_.items.bytes());
-    const int64_t more = bytes - std::exchange(counted_bytes_, bytes);
-    return answer_.Add(more);
+    if (bytes > room_) room_ = std::max(bytes, 2 * room_);
+    return CountTo(room_);
+  }
+
+  // Counts an item that may need much as the JSON that it becomes, and makes room for a writer.
+  // False: there is no memory for it.
+  bool CountBefore(std::string_view encoded) {
+    if (encoded.size() < kCountedFirst) return true;
+    const int64_t rendered = RenderedBound(encoded);
+    if (request_.item_writer == nullptr) {
+      if (!CountTo(rendered_ + rendered)) return false;
+      rendered_ += rendered;
+      return true;
+    }
+    // A writer wants room for a stretch of text that may have to be escaped.
+    constexpr int64_t kStretch = 32 << 10;
+    const int64_t bytes = static_cast<int64_t>(page_.items.bytes()) + rendered + kStretch;
+    if (bytes <= room_) return CountTo(room_);
+    if (!CountTo(std::max(bytes, room_ + room_ / 2))) return false;
+    room_ = counted_bytes_;
+    page_.items.Reserve(0, static_cast<size_t>(room_));
+    return true;
+  }
+
+  bool CountTo(int64_t bytes) {
+    if (bytes <= counted_bytes_) return true;
+    if (!answer_.Add(bytes - counted_bytes_)) return false;
+    counted_bytes_ = bytes;
+    return true;
+  }
+
+  // Ends the page behind the item taken last, for want of memory for the next one. A page that has
+  // none yet is refused.
+  Result<bool> EndBehindCursor(kv::Tier tier) {
+    if (page_.scanned_count == 0) return MemoryRefusal();
+    const std::string end = cursor_ + std::string(1, '\0');
+    TRY(store_.ScanTablet(
+        {request_.target.tablet(), cursor_, end}, tier,
+        [&](std::string_view, model::ItemView stored) {
+          page_.last_evaluated_key = request_.target.KeyAttributesOf(stored);
+          return false;
+        },
+        request_.past.get()));
+    // It may have been deleted since: then no key says where to go on.
+    if (!page_.last_evaluated_key) return MemoryRefusal();
+    return true;
   }
 
   void NotePartition(uint64_t hash) {
@@ -230,11 +287,14 @@ class PageReader {
   uint64_t steps_budget_ = UINT64_MAX;  // steps_ at which the step ends
   size_t long_item_ = SIZE_MAX;         // encoded bytes of an item that takes kInlineSteps and more
   bool here_ = false;                   // this step is the loop's
+  bool refused_ = false;                // memory has no room for the next item
   bool met_long_item_ = false;
   Page page_;
   AnswerBytes answer_;
-  int64_t counted_bytes_ = 0;
-  std::string cursor_;
+  int64_t room_ = 0;           // bytes that the items take, with room to grow
+  int64_t rendered_ = 0;       // of large items that are rendered later, as JSON
+  int64_t counted_bytes_ = 0;  // of them, by answer_
+  std::string cursor_;         // where the item taken last stands
   bool moved_ = false;
 };
 

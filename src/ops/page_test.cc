@@ -315,12 +315,12 @@ TEST(Page, EndsEarlyWhileMemoryIsShortAndStillShowsEveryItemOnce) {
   TestWorld world(kSeed + 6);
   world.Create("t", ScalarAttributeType::kN);
   for (int i = 0; i < 30; ++i) ASSERT_TRUE(world.Put("t", BigItem("p", i, 30'000)).ok());
-  MemoryAccount account(1 << 20);
+  MemoryAccount account(2 << 20);
   MemoryHolder holder(account, {});
   MemoryLease lease(holder);
   world.memory = &lease;
   MemoryHolder others(account, {});
-  others.Add(900'000);
+  others.Add(1'790'000);
   QueryRequest request = QueryOf("pk = :p", {{":p", "'p'"}});
   Pages all;
   while (true) {
@@ -337,8 +337,51 @@ TEST(Page, EndsEarlyWhileMemoryIsShortAndStillShowsEveryItemOnce) {
   }
   EXPECT_EQ(all.count, 30);
   EXPECT_GE(all.pages, 4);
-  others.Sub(900'000);
+  others.Sub(1'790'000);
   EXPECT_EQ(world.Call(Query, QueryOf("pk = :p", {{":p", "'p'"}}))->count, 30);
+}
+
+// A worker writes them, and counts each before it does.
+TEST(Page, LargeItemsAreCountedBeforeTheyAreTaken) {
+  TestWorld world(kSeed + 8);
+  world.Create("t", ScalarAttributeType::kN);
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(world.Put("t", BigItem("p", i, 100'000)).ok());
+  MemoryAccount account(4 << 20);
+  MemoryHolder holder(account, {});
+  MemoryLease lease(holder);
+  world.memory = &lease;
+  MemoryHolder others(account, {});
+  others.Add(3'200'000);
+  for (const bool forward : {true, false}) {
+    QueryRequest request = QueryOf("pk = :p", {{":p", "'p'"}});
+    request.scan_index_forward = forward;
+    int64_t count = 0;
+    int pages = 0;
+    while (true) {
+      const Result<QueryResponse> page = world.Call(Query, QueryRequest(request));
+      ASSERT_TRUE(page.ok()) << page.error().message();
+      ASSERT_LE(lease.bytes(), 500'000);
+      ASSERT_LE(account.held(), 3'700'000);
+      EXPECT_LE(page->scanned_count, 3);
+      count += page->count;
+      ++pages;
+      lease.Release();
+      if (!page->last_evaluated_key) break;
+      request.exclusive_start_key = EncodedItem{*page->last_evaluated_key};
+    }
+    EXPECT_EQ(count, 10);
+    EXPECT_GE(pages, 4);
+  }
+  // No item fits: the client tries again.
+  others.Add(500'000);
+  const Result<QueryResponse> none = world.Call(Query, QueryOf("pk = :p", {{":p", "'p'"}}));
+  ASSERT_FALSE(none.ok());
+  EXPECT_TRUE(IsOverload(none.error()));
+  EXPECT_EQ(lease.bytes(), 0);
+  // A page that only counts takes no memory.
+  QueryRequest counted = QueryOf("pk = :p", {{":p", "'p'"}});
+  counted.select = Select::kCount;
+  EXPECT_EQ(world.Call(Query, std::move(counted))->count, 10);
 }
 
 TEST(BatchGetItem, LeavesKeysUnprocessedWhileMemoryIsShort) {
