@@ -42,6 +42,8 @@ constexpr int kThreadsOnANetwork = 4;
 constexpr size_t kCompressAboveBytes = 4096;
 // Scrapes that wait for the one that is rendered.
 constexpr size_t kMaxScrapes = 8;
+// The body of any call; some calls have a lower bound of their own.
+constexpr size_t kMostBodyBytes = 1 << 20;
 // Reports have two, so that a long one leaves a thread for the others.
 constexpr int kReadingThreads = 2;
 constexpr std::string_view kManagementHeader = "X-Stator-Management";
@@ -153,6 +155,8 @@ void Management::Handle(std::unique_ptr<http::Exchange> exchange) {
       return exchange->Send(
           Message(403, "Management calls need the header X-Stator-Management: true"));
     }
+    if (request.body.size() > kMostBodyBytes)
+      return exchange->Send(Message(413, "The body of a management call is longer than 1 MB"));
     const bool slash = path.ends_with('/') && path != "/_stator/";
     const management::Routes::Found found =
         routes_.Find(request.method, path.substr(0, path.size() - (slash ? 1 : 0)));

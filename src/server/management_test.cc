@@ -192,6 +192,12 @@ TEST_F(ManagementTest, CallsAreListedAndOtherMethodsAreRefused) {
   }
 }
 
+TEST_F(ManagementTest, LongBodiesAreRefused) {
+  const std::unique_ptr<Management> management = Make();
+  const std::string body((1 << 20) + 1, ' ');
+  EXPECT_EQ(Send(*management, "POST", "/_stator/faults", kGood, body).status, 413);
+}
+
 TEST_F(ManagementTest, TheConsoleCallsAnswer) {
   WriteMusic();
   ASSERT_TRUE(LoadSeedData(environment_, directory_).ok());
