@@ -13,8 +13,8 @@ import { call, Server, signedHeaders } from '../tests/sdk/harness.mjs';
 import { residentBytes } from '../tests/hostile/judge.mjs';
 
 const kMiB = 1 << 20;
-const kInflightMb = 512;
-const kBudgetMb = 256;
+export const kInflightMb = 512;
+export const kBudgetMb = 256;
 const kTable = 'hostile';
 const kKey = { pk: { S: 'witness' } };
 
@@ -27,7 +27,7 @@ function post(operation, body, extra = {}) {
 
 // ---- the other client
 
-if (!isMainThread) {
+if (!isMainThread && workerData?.victim) {
   const bytes = post('GetItem', { TableName: kTable, Key: kKey, ConsistentRead: true });
   const socket = net.connect({ host: '127.0.0.1', port: workerData.port });
   socket.setNoDelay(true);
@@ -96,7 +96,42 @@ const assignments = () => post('UpdateItem', {
 const numbers = () => post('PutItem', `{"TableName":"${kTable}","Item":{"pk":{"S":"numbers"},"n":{"NS":[${Array.from({ length: 1400000 }, (_, i) => `"${i}"`).join(',')}]}}}`);
 const smallValues = () => post('PutItem', `{"TableName":"${kTable}","x":[${'1,'.repeat(8 * kMiB - 100)}1]}`);
 
-const attacks = {
+// 500 clients ask and do not read.
+async function unread(server, bytes) {
+  const sockets = await connectMany(server, 500);
+  for (const socket of sockets) {
+    socket.pause();
+    socket.write(bytes);
+  }
+  await after(10000);
+  for (const socket of sockets) socket.destroy();
+}
+const streams = (operation) => ({ 'X-Amz-Target': `DynamoDBStreams_20120810.${operation}` });
+// A GetRecords of three records with images of control characters.
+async function oldestRecords(server) {
+  const table = 'hostile_stream';
+  await call(server.endpoint, 'CreateTable', {
+    TableName: table, BillingMode: 'PAY_PER_REQUEST', KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+    AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
+    StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_IMAGE' },
+  });
+  for (let i = 0; i < 3; i++) await call(server.endpoint, 'PutItem', { TableName: table, Item: { ...kKey, i: { N: `${i}` }, v: { S: '\u0001'.repeat(300000) } } });
+  const ask = async (operation, body) => {
+    const reply = await call(server.endpoint, operation, body, { headers: streams(operation) });
+    if (reply.status !== 200) throw new Error(reply.text);
+    return reply.json();
+  };
+  const { Table: { LatestStreamArn: StreamArn } } = (await call(server.endpoint, 'DescribeTable', { TableName: table })).json();
+  const { StreamDescription: { Shards } } = await ask('DescribeStream', { StreamArn });
+  for (const { ShardId } of Shards) {
+    const { ShardIterator } = await ask('GetShardIterator', { StreamArn, ShardId, ShardIteratorType: 'TRIM_HORIZON' });
+    const { Records } = await ask('GetRecords', { ShardIterator });
+    if (Records.length >= 3) return post('GetRecords', { ShardIterator }, streams('GetRecords'));
+  }
+  throw new Error('no shard has the records');
+}
+
+export const attacks = {
   calm: async () => after(3000),
   contains: (server) => answered(server, 4, contains()),
   'number-set': (server) => answered(server, 4, numbers()),
@@ -121,16 +156,10 @@ const attacks = {
     for (const socket of sockets) socket.destroy();
   },
   '500-uploads': (server) => answered(server, 500, post('ListTables', Buffer.concat([Buffer.from('{}'), Buffer.alloc(15 * kMiB, 32)])), 60000),
-  '500-scans-unread': async (server) => {
-    const sockets = await connectMany(server, 500);
-    const bytes = post('Scan', { TableName: kTable });
-    for (const socket of sockets) {
-      socket.pause();
-      socket.write(bytes);
-    }
-    await after(10000);
-    for (const socket of sockets) socket.destroy();
-  },
+  '500-scans-unread': (server) => unread(server, post('Scan', { TableName: kTable })),
+  '500-gets-unread': (server) => unread(server, post('GetItem', { TableName: kTable, Key: controlKeys[0] })),
+  '500-statements-unread': (server) => unread(server, post('ExecuteStatement', { Statement: `SELECT * FROM ${kTable}` })),
+  '500-records-unread': async (server) => unread(server, await oldestRecords(server)),
   'connection-flood': async (server) => {
     for (let round = 0; round < 10; round++) {
       const sockets = await connectMany(server, 500);
@@ -140,7 +169,7 @@ const attacks = {
   },
 };
 
-async function prepare(server) {
+export async function prepare(server) {
   const created = await call(server.endpoint, 'CreateTable', {
     TableName: kTable, BillingMode: 'PAY_PER_REQUEST', KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
     AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
@@ -161,7 +190,7 @@ async function play(name) {
   });
   try {
     await prepare(server);
-    const worker = new Worker(new URL(import.meta.url), { workerData: { port: server.port } });
+    const worker = new Worker(new URL(import.meta.url), { workerData: { victim: true, port: server.port } });
     await after(300);
     let peak = residentBytes(server);
     const sampling = setInterval(() => {

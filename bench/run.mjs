@@ -18,9 +18,9 @@ const kOwnWorkloads = ['putstream', 'smallget', 'smallquery', 'gsiput', 'gsimove
 const kWorkloads = ['get', 'execute', 'put', 'condput', 'update', 'query', 'mixed', ...kOwnWorkloads];
 const kLoadCore = '1';
 
-if (process.argv[2] === 'hostile') {
-  const hostile = await import('./hostile.mjs');
-  process.exit(await hostile.main(process.argv.slice(3)));
+if (process.argv[2] === 'hostile' || process.argv[2] === 'soak') {
+  const { main } = await import(`./${process.argv[2]}.mjs`);
+  process.exit(await main(process.argv.slice(3)));
 }
 
 const { values: options } = parseArgs({
