@@ -340,6 +340,45 @@ TEST(JudgeTest, EventualReadsAndThrottledRequests) {
   EXPECT_EQ(finding.evidence.at(1).second, 25);
 }
 
+// An index refuses the writes of its table: refused writes are demand of its hot key too.
+TEST(JudgeTest, AHotKeyOfAnIndexCountsRefusedWrites) {
+  request_log::TableDefinition table = TableOf("Table");
+  table.on_demand = false;
+  table.read_units = 100;
+  table.write_units = 4000;
+  request_log::IndexDefinition index;
+  index.name = "by-desk";
+  index.global = true;
+  index.partition = {"desk:S"};
+  index.read_units = 100;
+  index.write_units = 4000;
+  table.indexes = {index};
+  std::string log = Header() + request_log::WriteLine(table);
+  for (int second = 0; second < 20; ++second) {
+    for (int i = 0; i < 250; ++i) {
+      const bool hot = i % 10 < 7, refused = hot && i % 7 >= 4;
+      Request write = Write(second, "S:ticket-" + std::to_string(250 * second + i), 10);
+      write.keys[0].bytes = 10'000;
+      write.index_writes = {{"by-desk", 10, hot ? "S:returns" : "S:press"}};
+      if (refused) {
+        write.outcome = request_log::Outcome::kThrottled;
+        write.write_units = 0;
+      }
+      log += request_log::WriteLine(write);
+    }
+  }
+  const Recording recording = Read(log);
+  std::string hot, model;
+  for (const Finding& finding : Judge(recording, recording.tables.at(0), {})) {
+    if (finding.id == "hot-key" && finding.index == "by-desk") hot = finding.text;
+    if (finding.id == "model-throttles" && finding.index == "by-desk") model = finding.text;
+  }
+  EXPECT_NE(hot.find("takes 1,750 write units"), std::string::npos) << hot;
+  EXPECT_NE(model.find("Index by-desk: hot key \"returns\": 1,750 of 1,000 writes/s"),
+            std::string::npos)
+      << model;
+}
+
 TEST(JudgeTest, CapacityThatRefusedIsNoSaving) {
   request_log::TableDefinition table = TableOf("Table");
   table.on_demand = false;

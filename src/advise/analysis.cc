@@ -40,6 +40,13 @@ void Count(int64_t bytes, SizeCount* out) {
   out->largest = std::max(out->largest, bytes);
 }
 
+// The key of an entry; none if it is not known.
+std::vector<request_log::Touch> TouchesOf(const request_log::IndexWrite& write) {
+  std::vector<request_log::Touch> touches;
+  if (!write.partition.empty()) touches.push_back({write.partition, "", {}});
+  return touches;
+}
+
 }  // namespace
 
 // A table or a global index.
@@ -193,7 +200,7 @@ void Analysis::AddRequest(const Request& request) {
 }
 
 // Adds demand that was not served. Its units are not recorded: a write is taken to cost its item's
-// bytes, a read as much as the others on average.
+// bytes, a read as much as the others on average. Of a PutItem the entries of global indexes are.
 void Analysis::AddRefused(const Request& request, int64_t now, Table* table) {
   static const std::set<std::string> kReads = {"GetItem", "Query", "Scan", "BatchGetItem",
                                                "TransactGetItems"};
@@ -224,6 +231,11 @@ void Analysis::AddRefused(const Request& request, int64_t now, Table* table) {
   }
   (reads ? table->report.throttled_units.read : table->report.throttled_units.write) += units;
   load->Add(now, reads ? Access::kRead : Access::kWrite, asked.keys, units, true);
+  for (const request_log::IndexWrite& write : asked.index_writes) {
+    Load* of_index = LoadOf(table, write.index);
+    if (of_index == nullptr || of_index == &table->load) continue;
+    of_index->Add(now, Access::kWrite, TouchesOf(write), write.units, true);
+  }
   if (table->replay != nullptr) table->replay->Add(asked, now);
 }
 
@@ -351,9 +363,7 @@ void Analysis::AddWrite(const Request& request, int64_t now, Table* table) {
     IndexUse& use = report.indexes[write.index];
     ++use.writes;
     use.write_units += write.units;
-    std::vector<request_log::Touch> touches;
-    if (!write.partition.empty()) touches.push_back({write.partition, "", {}});
-    load->Add(now, Access::kWrite, touches, write.units);
+    load->Add(now, Access::kWrite, TouchesOf(write), write.units);
   }
   if (request.operation == "UpdateItem" && request.stored_bytes && request.asked_bytes &&
       request.keys.size() == 1) {

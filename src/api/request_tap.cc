@@ -1,10 +1,12 @@
 #include "api/request_tap.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/base64.h"
 #include "expr/expr.h"
 #include "ops/checks.h"
+#include "table/index_entries.h"
 #include "table/store.h"
 
 namespace stator::api {
@@ -30,6 +32,20 @@ void AppendKeyText(model::ValueView value, std::string* out) {
     }
   }
   *out += value.text();
+}
+
+// Write units of the entry that a global index would have of the item, if it has none yet.
+int64_t UnitsOfNewEntry(const table::TableDescriptor& table, const table::IndexDescriptor& index,
+                        model::ItemView item) {
+  table::EntryChange change;
+  change.has = true;
+  if (index.projection == table::IndexDescriptor::Projection::kAll) {
+    change.new_bytes = static_cast<int64_t>(item.size_bytes());
+  } else {
+    change.new_entry = table::ProjectEntry(table, index, item);
+    change.new_bytes = static_cast<int64_t>(model::ItemView(change.new_entry).size_bytes());
+  }
+  return change.write_units();
 }
 
 // Empty if an attribute is not there or of another type.
@@ -141,8 +157,11 @@ void Trace::AddPut(const std::string& table_name, model::ItemView item) {
   for (const table::IndexDescriptor& index : part->table->descriptor.indexes) {
     if (!index.is_global()) continue;
     std::string partition = KeyText(index.key.partition, item);
-    if (!partition.empty())
-      part->request.index_writes.push_back({index.name, 0, std::move(partition)});
+    if (partition.empty()) continue;
+    // Negative: units that are only asked for. CountOne puts the units consumed in their place.
+    const int64_t asked = UnitsOfNewEntry(part->table->descriptor, index, item);
+    part->request.index_writes.push_back(
+        {index.name, -static_cast<double>(asked), std::move(partition)});
   }
 }
 
@@ -410,7 +429,7 @@ void Trace::CountOne(const ops::ConsumedCapacity& capacity) {
         request.index_writes.begin(), request.index_writes.end(),
         [&](const request_log::IndexWrite& write) { return write.index == index.index_name; });
     if (found != request.index_writes.end()) {
-      found->units += units;
+      found->units = std::max(0.0, found->units) + units;
     } else {
       request.index_writes.push_back({index.index_name, units, ""});
     }
@@ -430,7 +449,14 @@ void Trace::Fail(ErrorCode code) {
   }
   for (Part& part : parts_) {
     part.request.outcome = outcome;
-    part.request.index_writes.clear();
+    // A refused PutItem asked its indexes for new entries. Whether it would have moved an entry or
+    // left it alone is not known.
+    if (outcome == Outcome::kThrottled) {
+      for (request_log::IndexWrite& write : part.request.index_writes)
+        write.units = std::abs(write.units);
+    } else {
+      part.request.index_writes.clear();
+    }
   }
 }
 
@@ -440,7 +466,7 @@ std::vector<request_log::Request> Trace::TakeRequests() {
   for (Part& part : parts_) {
     // Entries that did not change.
     std::erase_if(part.request.index_writes,
-                  [](const request_log::IndexWrite& write) { return write.units == 0; });
+                  [](const request_log::IndexWrite& write) { return write.units <= 0; });
     requests.push_back(std::move(part.request));
   }
   return requests;

@@ -114,3 +114,43 @@ test('S52: the advised suffixes cure the table that they were advised for', asyn
     await server.stop();
   }
 });
+
+test('S53: of a hot key of an index, exception, partitions and advise tell one demand', async () => {
+  const recording = path.join(kScratch, 'index.log');
+  const server = await Server.start({ args: [...manual, '--throttling=enforce', '--record', recording] });
+  let refused, told;
+  try {
+    const created = await call(server.endpoint, 'CreateTable', {
+      TableName: 'events', AttributeDefinitions: [{ AttributeName: 'event', AttributeType: 'S' }, { AttributeName: 'desk', AttributeType: 'S' }],
+      KeySchema: [{ AttributeName: 'event', KeyType: 'HASH' }], ProvisionedThroughput: { ReadCapacityUnits: 100, WriteCapacityUnits: 4000 },
+      GlobalSecondaryIndexes: [{ IndexName: 'by-desk', KeySchema: [{ AttributeName: 'desk', KeyType: 'HASH' }], Projection: { ProjectionType: 'ALL' },
+        ProvisionedThroughput: { ReadCapacityUnits: 100, WriteCapacityUnits: 4000 } }],
+    });
+    assert.equal(created.status, 200, created.text);
+    const pad = { S: 'x'.repeat(10 * 1024 - 200) };
+    for (let second = 0; second < 3; second++) {
+      const replies = [];
+      for (let n = 0; n < 250; n += 50) {
+        replies.push(...await Promise.all(Array.from({ length: 50 }, (_, i) => call(server.endpoint, 'PutItem', {
+          TableName: 'events', Item: { event: { S: `event-${second * 250 + n + i}` }, desk: { S: (n + i) % 10 < 7 ? 'returns' : 'press' }, pad } }))));
+      }
+      refused = replies.filter(({ status }) => status !== 200);
+      await advanceClock(server, 1);
+    }
+    told = (await request(server.endpoint, { method: 'GET', path: '/_stator/tables/events/partitions',
+      headers: { 'X-Stator-Management': 'true' } })).json().resources[1].refused[0];
+  } finally {
+    await server.stop();
+  }
+  const cause = 'Index by-desk: hot key "returns": 1,750 of 1,000 writes/s, on 1 of 5 partitions';
+  assert.equal(refused.length, 75);
+  assert.ok(refused.at(-1).json().message.startsWith(`${cause}. `), refused.at(-1).text);
+  assert.deepEqual([told.demand, told.limit, told.key], [1750, 1000, 'returns']);
+  const advice = spawnSync(binary, ['advise', '--json', recording], { encoding: 'utf8' });
+  assert.equal(advice.status, 0, advice.stderr);
+  const findings = JSON.parse(advice.stdout).tables[0].findings;
+  const hot = findings.find(({ id, index }) => id === 'hot-key' && index === 'by-desk');
+  assert.ok(hot.text.startsWith('Key "returns" takes 1,750 write units in its busiest second'), hot.text);
+  const model = findings.find(({ id }) => id === 'model-throttles');
+  assert.ok(model.text.includes(cause), model.text);
+});
