@@ -166,7 +166,10 @@ export function kindOf(resource: HeatResource, selection: Selection): string {
   if (all === 0) return 'Nothing was consumed here.';
   const count = selection.toRange - selection.fromRange + 1;
   const top = Math.max(...sums) / all;
-  if (count === 1) return 'All of it lies in one range of keys.';
+  if (count === 1)
+    return resource.ranges.length === 1
+      ? 'The table has one partition: all of its keys share what that can do.'
+      : 'All of it lies in one range of keys.';
   if (top > 0.8) return `One range has ${Math.round(top * 100)}% of the heat: a hot key, or a few.`;
   if (moves(resource, selection))
     return 'The hottest range changes with time: keys that move, such as dates or counters.';

@@ -1,6 +1,6 @@
 // A key design is played on the partition model before its table exists: left what is designed,
 // right what would happen, with cures to apply and the outcome before beside the one of now.
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { isStopped } from '../../api/errors.ts';
 import { management, query as queryText } from '../../api/management.ts';
 import { partitionsOf } from '../../api/partitions.ts';
@@ -102,6 +102,8 @@ function Designer({ origin }: { origin: Origin | null }) {
   const [before, setBefore] = useState<Played | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
+  // The next outcome gets the focus: a cure was chosen, or the page was opened for its outcome.
+  const toOutcome = useRef(origin !== null);
   const built = useMemo(() => scenarioOf(design), [design]);
   const setDesign = (next: Design) => {
     last = next;
@@ -132,7 +134,16 @@ function Designer({ origin }: { origin: Origin | null }) {
       abort.abort();
     };
   }, [built, design]);
+  useEffect(() => {
+    if (!now || !toOutcome.current) return;
+    toOutcome.current = false;
+    const at = document.activeElement;
+    // Whoever went on meanwhile is left alone.
+    if (at === null || at === document.body || at.matches('main, main *:disabled'))
+      document.getElementById('outcome-title')?.focus({ preventScroll: true });
+  }, [now]);
   const apply = (changed: Design) => {
+    toOutcome.current = true;
     setBefore(now);
     setDesign(changed);
   };
@@ -165,6 +176,7 @@ function Designer({ origin }: { origin: Origin | null }) {
           {origin && !isOnDemand(origin.table) && design.billing === 'provisioned' && (
             <button
               type="button"
+              class="primary"
               disabled={built.errors.size > 0 || boot.value?.readOnly}
               onClick={() => setChanging(true)}
             >
@@ -173,7 +185,7 @@ function Designer({ origin }: { origin: Origin | null }) {
           )}
           <button
             type="button"
-            class="primary"
+            class={origin ? '' : 'primary'}
             disabled={built.errors.size > 0 || boot.value?.readOnly}
             onClick={() => {
               handedOver.put(formFrom(design));

@@ -33,7 +33,7 @@ export function OutcomeView({ design, outcome, before, cures, onApply, onKeep, o
     <>
       <section class="card" aria-labelledby="outcome-title">
         <header>
-          <h2 id="outcome-title">
+          <h2 id="outcome-title" tabIndex={-1}>
             {part >= 1
               ? 'Everything is served'
               : `${percent(1 - part)} of the requests are refused`}

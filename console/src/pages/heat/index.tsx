@@ -276,6 +276,7 @@ export default function Heat({ table }: { table: TableDescription }) {
                   {resource.columnSeconds >= 60
                     ? `columns of ${resource.columnSeconds / 60} min: bursts of seconds look colder than they were`
                     : `columns of ${resource.columnSeconds} s`}
+                  {' · drag to select; keys: arrows move, Shift selects, n the next hot spot'}
                 </span>
                 <span>{clock(columnTime(resource, resource.columns))} UTC</span>
               </div>

@@ -6,6 +6,7 @@ import {
   cell,
   columnTime,
   type HeatResource,
+  hottest,
   type Metric,
   placeOf,
   refusedIn,
@@ -32,6 +33,9 @@ export interface MapProps {
 const kHeight = 260;
 const kTop = 64;
 const kLeast = 4;
+const kSpots = 20;
+// Columns on either side of a hot spot that are selected with it.
+const kAround = 5;
 
 interface Hover {
   column: number;
@@ -43,6 +47,7 @@ interface Hover {
 export function HeatMap(props: MapProps) {
   const { resource, metric, selection, onSelect } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
+  const spot = useRef(-1);
   const drag = useRef<{ column: number; range: number } | null>(null);
   const [width, setWidth] = useState(800);
   const [hover, setHover] = useState<Hover | null>(null);
@@ -116,7 +121,28 @@ export function HeatMap(props: MapProps) {
         (refused > 0 ? `, ${amount(refused)} units a second beyond a limit` : ''),
     );
   };
+  // Selects the next of the hottest spots, with some columns around it.
+  const nextSpot = () => {
+    const spots = hottest(resource, kSpots);
+    spot.current = (spot.current + 1) % Math.max(1, spots.length);
+    const found = spots[spot.current];
+    if (!found) return;
+    onSelect({
+      fromColumn: Math.max(0, found.column - kAround),
+      toColumn: Math.min(resource.columns - 1, found.column + kAround),
+      fromRange: found.range,
+      toRange: found.range,
+    });
+    setCursor({ column: found.column, range: found.range });
+    say(found.column, found.range);
+  };
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'n' && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      event.preventDefault();
+      event.stopPropagation();
+      nextSpot();
+      return;
+    }
     const now = cursor ?? { column: resource.columns - 1, range: 0 };
     const step = event.ctrlKey ? 10 : 1;
     let { column, range } = now;
@@ -151,7 +177,7 @@ export function HeatMap(props: MapProps) {
         tabIndex={0}
         role="application"
         aria-roledescription="heat map"
-        aria-label={`${props.label}: time to the right, keys downwards. Arrows move, Shift selects, Enter opens. A table of the hottest spots is below.`}
+        aria-label={`${props.label}: time to the right, keys downwards. Arrows move, Shift selects, Enter opens, n selects the next hot spot. A table of the hottest spots is below.`}
         style={{ height: `${kTop + kHeight}px` }}
         onKeyDown={onKeyDown}
         onFocus={() => setCursor(cursor ?? { column: Math.max(0, resource.columns - 1), range: 0 })}

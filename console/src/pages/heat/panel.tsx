@@ -149,7 +149,16 @@ export function HeatPanel({
             </dd>
           </div>
         </dl>
-        <p>{kindOf(resource, selection)}</p>
+        <p>
+          {keys[0] && keys[0].share >= 0.5 ? (
+            <>
+              One key has {percent(keys[0].share)} of it:{' '}
+              <code class="key">{keys[0].partitionKey}</code>.
+            </>
+          ) : (
+            kindOf(resource, selection)
+          )}
+        </p>
         {active.map((one) => (
           <div class="note warn" key={one.reason}>
             <p>

@@ -194,6 +194,9 @@ function HotSpotRow({ row }: { row: TableRow }) {
               {'. '}
             </>
           )}
+          {refused > 0 && (row.use ?? 0) > 1 && hottest.index === null && (
+            <>The table is asked for {amount(row.use ?? 0)} times what is provisioned: </>
+          )}
           {refused > 0 && (
             <span class="bad-text">
               {amount(refused)} units a second{' '}
