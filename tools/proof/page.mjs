@@ -99,6 +99,9 @@ const sections = {
     for (const [workload, servers] of Object.entries(facts.workloads)) {
       lines.push(table([workload, 'requests/s', 'p99 ms', 'CPU us', 'Lost'], Object.entries(servers).map(([name, one]) => [name, count(one.ops), one.p99, one.cpu, one.lost])));
     }
+    if (facts.ratios.length > 0) {
+      lines.push(table(['Ratio', 'Value', 'Goal', 'Goal is'], facts.ratios.map((one) => [one.what, one.value, one.goal || '-', one.reached || '-'])));
+    }
     return lines;
   },
 };

@@ -157,6 +157,9 @@ function bench(log) {
   for (const line of log.split('\n')) {
     const cells = line.split('|').slice(1, -1).map((cell) => cell.trim());
     if (cells[1] === 'ops/s') workload = cells[0];
+    else if (cells.length === 4 && ['', 'reached', 'missed'].includes(cells[3]) && /^[\d.,]+$/.test(cells[1])) {
+      facts.ratios.push({ what: cells[0], value: cells[1], goal: cells[2], reached: cells[3] });
+    }
     else if (cells.length === 0) workload = undefined;
     else if (workload && cells.length === 9 && /^[\d,]+$/.test(cells[1])) {
       (facts.workloads[workload] ??= {})[cells[0]] = { ops: number(cells[1]), p99: number(cells[3]), cpu: number(cells[5]), lost: cells[6] };
