@@ -127,7 +127,7 @@ export function page(data) {
   const { machine } = data;
   const out = [
     '# Proof',
-    'The runs of `./dev proof` on this code, and the pieces that were not run. The page is written from the logs of the runs; its data is [proof.json](proof.json). ' +
+    'The runs of `./dev proof` on this code, and the pieces that were not run. The page is written from the logs of the runs; its data is [proof.json](proof.json). It covers the commits that it names and no others. ' +
       '[testing.md](testing.md) says what each suite does.',
     table(['', 'In this proof'], [
       ['version', data.version], ['commits', data.commits.map((commit) => commit.slice(0, 7)).join(', ') || '-'],
@@ -153,7 +153,7 @@ export function page(data) {
     if (section === 'suites') out.push(...sections.suites(factsOf(done)));
     else if (done.length === 0) out.push('Nothing of this was run.');
     else {
-      out.push(done.map((row) => `- ${row.id}: ${row.shows}.`).join('\n'));
+      out.push(done.map((row) => (row.failed > 0 ? `- ${row.id} **failed**, so this is not shown: ${row.shows}.` : `- ${row.id}: ${row.shows}.`)).join('\n'));
       out.push(...sections[section](factsOf(done)));
     }
   }

@@ -1,7 +1,7 @@
 // ./dev proof: runs the pieces of pieces.mjs slice by slice and writes docs/proof.md. The records of slices are kept in
 // build/proof, so that a run may be stopped at any moment and continued by the same command: a slice that was stopped runs again.
 //
-//   node proof.mjs [--only PIECE,...] [--minutes N] [--again] [--list] [--page] [--publish]
+//   node proof.mjs [--only PIECE,...] [--minutes N] [--again] [--list] [--page] [--publish] [--of COMMIT]
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash, randomInt } from 'node:crypto';
 import { appendFileSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
@@ -23,8 +23,8 @@ const kTidyUpMillis = 60000; // a suite that is stopped may take a cluster down
 const git = (...words) => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
 
 /** Names the code that is under test: the same for two commits that differ in documents only. */
-function product() {
-  const trees = ['src', 'cmake', 'CMakeLists.txt'].map((name) => git('rev-parse', `HEAD:${name}`));
+function product(commit) {
+  const trees = ['src', 'cmake', 'CMakeLists.txt'].map((name) => git('rev-parse', `${commit}:${name}`));
   return createHash('sha256').update(trees.join('\n')).digest('hex');
 }
 
@@ -38,16 +38,32 @@ export function machine() {
 
 export const version = () => readFileSync(path.join(root, 'CMakeLists.txt'), 'utf8').match(/^project\(stator VERSION ([\d.]+)/m)[1];
 
-// Lines of the records' file; one that a kill cut off is left out.
+const logOf = ({ piece, slice }) => path.join(home, 'logs', `${piece}-${slice}.log`);
+
+// The verdict on a log, and the line that says what went wrong.
+function reading(log, words, exit) {
+  const verdict = judge({ command: words[0], log, exit });
+  const tail = verdict.failed > 0 ? log.split('\n').find((line) => /FAIL|UNEXPLAINED|not ok|✖|^Error|error:/.test(line))
+    ?.replaceAll(`${path.resolve(home, '..', '..')}/`, '').trim().slice(0, 300) : undefined;
+  return { complaint: undefined, ...verdict, tail };
+}
+
+// Lines of the records' file; one that a kill cut off is left out. The log of a slice's last run is read again, so that a
+// better reader tells more of what ran already.
 function records() {
   if (!existsSync(kRecords)) return [];
-  return readFileSync(kRecords, 'utf8').split('\n').flatMap((line) => {
+  const found = readFileSync(kRecords, 'utf8').split('\n').flatMap((line) => {
     try {
       return [JSON.parse(line)];
     } catch {
       return [];
     }
   });
+  const last = new Map(found.map((record) => [`${record.piece} ${record.slice}`, record]));
+  for (const record of last.values()) {
+    if (!record.stopped && existsSync(logOf(record))) Object.assign(record, reading(readFileSync(logOf(record), 'utf8'), record.words, record.exit));
+  }
+  return found;
 }
 
 // The first seed is chosen once, so that a run that goes on has the seeds that it would have had.
@@ -69,7 +85,7 @@ async function runSlice(piece, slice, about) {
   const words = piece.command(slice, seed);
   const env = piece.env?.(slice, seed) ?? {};
   const seeded = [...words, ...Object.values(env)].some((word) => word.includes(String(seed)));
-  const log = path.join(home, 'logs', `${piece.id}-${slice}.log`);
+  const log = logOf({ piece: piece.id, slice });
   const begin = new Date();
   console.log(`== ${piece.id} ${slice + 1} of ${piece.slices}: ./dev ${words.join(' ')}`);
   const out = openSync(log, 'w');
@@ -94,11 +110,10 @@ async function runSlice(piece, slice, about) {
     if (alive()) process.kill(-pid, 'SIGKILL');
   }
   const text = readFileSync(log, 'utf8');
-  const verdict = judge({ command: words[0], log: text, exit: code });
-  const tail = verdict.failed > 0 ? text.split('\n').find((line) => /FAIL|not ok|✖|error|Error/.test(line))?.trim().slice(0, 300) : undefined;
+  const verdict = reading(text, words, code);
   const record = {
     piece: piece.id, slice, seed: seeded ? seed : undefined, words, env, ...about, begin: begin.toISOString(), seconds: Math.round((Date.now() - begin) / 100) / 10, exit: code,
-    stopped: stopping, load: Math.round(os.loadavg()[0] * 10) / 10, nice: os.getPriority(), binary: binary(), ...verdict, tail,
+    stopped: stopping, load: Math.round(os.loadavg()[0] * 10) / 10, nice: os.getPriority(), binary: binary(), ...verdict,
   };
   appendFileSync(kRecords, `${JSON.stringify(record)}\n`);
   console.log(`   ${stopping ? 'stopped' : `${record.passed} passed, ${record.failed} failed`} after ${record.seconds} s`);
@@ -138,10 +153,11 @@ function list(code) {
 async function main() {
   const { values: options } = parseArgs({ options: {
     only: { type: 'string' }, minutes: { type: 'string' }, again: { type: 'boolean' }, list: { type: 'boolean' },
-    page: { type: 'boolean' }, publish: { type: 'boolean' },
+    page: { type: 'boolean' }, publish: { type: 'boolean' }, of: { type: 'string', default: 'HEAD' },
   } });
   mkdirSync(path.join(home, 'logs'), { recursive: true });
-  const code = product();
+  const code = product(options.of);
+  if (options.of !== 'HEAD' && !options.page && !options.publish && !options.list) throw new Error('--of COMMIT is for --page, --publish and --list');
   const only = options.only?.split(',');
   for (const name of only ?? []) {
     if (!pieces.some((piece) => piece.id === name)) throw new Error(`no piece '${name}'; ./dev proof --list names them`);

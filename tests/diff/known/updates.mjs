@@ -1,6 +1,8 @@
 // Update expressions and what UpdateItem answers.
 import { onlyRemoves, outcomes, UPDATE_ERRORS, updateOf, validation, within } from './patterns.mjs';
 
+const EQUAL_OPERANDS = /Invalid UpdateExpression: The first operand must be distinct from the remaining operands for this operator or function; operator: \w+, first operand: (\[.*\])/;
+
 export const UPDATES = [
   outcomes({
     id: 'arithmetic-range',
@@ -32,6 +34,15 @@ export const UPDATES = [
     stator: UPDATE_ERRORS,
     local: UPDATE_ERRORS,
     when: (step) => updateOf(step) !== '',
+  }),
+  outcomes({
+    id: 'two-equal-operands',
+    reason: 'an update with two functions that have equal operands: which of them is reported is not known of the service',
+    source: 'expressions.md, update expressions, names no order',
+    stator: validation(EQUAL_OPERANDS),
+    local: validation(EQUAL_OPERANDS),
+    when: (step, { stator, local }) => (updateOf(step).match(/if_not_exists|list_append/gi) ?? []).length > 1 &&
+      new RegExp(EQUAL_OPERANDS).exec(stator)[1] !== new RegExp(EQUAL_OPERANDS).exec(local)[1],
   }),
   outcomes({
     id: 'overlap-beside-undefined',
