@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,13 +11,12 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/log.h"
+#include "crypt/encrypted_file.h"
 #include "kv/fixed_bytes.h"
 #include "kv_rocks/rocks_tuning.h"
 
@@ -35,6 +32,7 @@ constexpr size_t kBlock = 32 << 10;
 constexpr size_t kHeader = 7;
 constexpr size_t kSector = 512;
 constexpr size_t kTailBytes = 64;
+constexpr size_t kBlocksAtOnce = 32 * kBlock;
 enum FragmentType : uint8_t { kWhole = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
 
 constexpr std::array<uint32_t, 256> MakeCrcTable() {
@@ -54,6 +52,28 @@ uint32_t MaskedCrc(std::string_view data) {
   crc ^= 0xffffffff;
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8;
 }
+
+// A log in memory. Records are read from its text, and holes are seen in its bytes on the disk:
+// what never reached the disk is zeros there, and noise in the text of an encrypted file.
+class LogText {
+ public:
+  static Result<LogText> Read(const std::string& file, const crypt::FileKeys* keys) {
+    ASSIGN_OR_RETURN(const crypt::FileReader reader, crypt::FileReader::Open(file, keys));
+    LogText log;
+    log.header_bytes_ = reader.header_bytes();
+    TRY(reader.Read(0, reader.size(), &log.text_, keys == nullptr ? nullptr : &log.raw_));
+    return Result<LogText>(std::move(log));
+  }
+  std::string_view text() const { return text_; }
+  std::string_view raw() const { return header_bytes_ == 0 ? text_ : raw_; }
+  size_t size() const { return text_.size(); }
+  size_t header_bytes() const { return header_bytes_; }
+
+ private:
+  size_t header_bytes_ = 0;
+  std::string text_;
+  std::string raw_;
+};
 
 struct Fragment {
   FragmentType type;
@@ -109,7 +129,8 @@ bool HasHole(std::string_view log, size_t record) {
   return false;
 }
 
-std::optional<Damage> FindDamage(std::string_view log) {
+std::optional<Damage> FindDamage(const LogText& whole) {
+  const std::string_view log = whole.text();
   size_t record = 0;
   bool inside = false;
   for (size_t at = 0; at < log.size();) {
@@ -122,7 +143,7 @@ std::optional<Damage> FindDamage(std::string_view log) {
     const std::optional<Fragment> fragment = FragmentAt(log, at);
     const bool fits = fragment && (fragment->type == kWhole || fragment->type == kFirst) != inside;
     if (!fits) {
-      if (AllZero(log.substr(at)) && !inside)
+      if (AllZero(whole.raw().substr(at)) && !inside)
         return std::nullopt;  // space that was reserved and never written
       uint16_t length = 0;
       const bool header = at + kHeader <= log.size();
@@ -130,7 +151,7 @@ std::optional<Damage> FindDamage(std::string_view log) {
       // RocksDB itself passes over a last record that the end of the file cuts off.
       const bool cut_off =
           block_end == log.size() && (!header || at + kHeader + length > log.size()) && !fragment;
-      return Damage{record, cut_off || HasHole(log, record), !RecordFollows(log, at + 1)};
+      return Damage{record, cut_off || HasHole(whole.raw(), record), !RecordFollows(log, at + 1)};
     }
     at = fragment->end;
     inside = fragment->type == kFirst || fragment->type == kMiddle;
@@ -150,25 +171,21 @@ Status CutFile(const std::string& file, size_t size) {
                fmt::format("Cannot cut the torn end off {}: {}.", file, std::strerror(failed)));
 }
 
-std::string ReadFile(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-}
-
 // The manifest is a log too, synced after every record and before anything relies on it: a torn
 // last record is a change of files that never happened. The logs and files that it would have
 // replaced are still there.
-Result<bool> CutTornManifest(const std::string& path) {
-  std::string name = ReadFile(path + "/CURRENT");
+Result<bool> CutTornManifest(const std::string& path, const crypt::FileKeys* keys) {
+  ASSIGN_OR_RETURN(const LogText current, LogText::Read(path + "/CURRENT", keys));
+  std::string name(current.text());
   while (!name.empty() && name.back() == '\n') name.pop_back();
   if (!name.starts_with("MANIFEST-")) return false;
   const std::string file = path + "/" + name;
-  const std::string manifest = ReadFile(file);
+  ASSIGN_OR_RETURN(const LogText manifest, LogText::Read(file, keys));
   const std::optional<Damage> damage = FindDamage(manifest);
   if (!damage || !damage->torn || !damage->last || damage->record == 0) return false;
   LogWarn("cut off a change of files that a crash tore before it took effect",
           {{"file", file}, {"from", damage->record}, {"to", manifest.size()}});
-  TRY(CutFile(file, damage->record));
+  TRY(CutFile(file, manifest.header_bytes() + damage->record));
   return true;
 }
 
@@ -190,32 +207,6 @@ std::vector<std::pair<uint64_t, std::string>> ListLogs(const std::string& path) 
   return logs;
 }
 
-// A file as bytes in memory that the system can take back.
-class MappedFile {
- public:
-  explicit MappedFile(const std::string& file) {
-    const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    struct stat stat;
-    if (::fstat(fd, &stat) == 0 && stat.st_size > 0) {
-      void* const at =
-          ::mmap(nullptr, static_cast<size_t>(stat.st_size), PROT_READ, MAP_SHARED, fd, 0);
-      if (at != MAP_FAILED)
-        bytes_ = {static_cast<const char*>(at), static_cast<size_t>(stat.st_size)};
-    }
-    ::close(fd);
-  }
-  ~MappedFile() {
-    if (!bytes_.empty()) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
-  }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-  std::string_view bytes() const { return bytes_; }
-
- private:
-  std::string_view bytes_;
-};
-
 // The end of a record of the committer (WriteGroup) in RocksDB's form of a batch: a put of the last
 // stamp (01 length key length value), then log data (03 length 'ff').
 std::optional<uint64_t> StampAtEnd(std::string_view record) {
@@ -231,48 +222,60 @@ std::optional<uint64_t> StampAtEnd(std::string_view record) {
 }
 
 // The stamp of the last whole record of a log.
-std::optional<uint64_t> LastStampIn(std::string_view log) {
+Result<std::optional<uint64_t>> LastStampIn(const crypt::FileReader& file) {
   std::optional<uint64_t> last;
   std::string tail;  // the last bytes of the record, whose end may be in several fragments
-  for (size_t at = 0; at < log.size();) {
-    const size_t block_end = BlockEnd(log, at);
-    if (at + kHeader > block_end) {
-      at = block_end;
-      continue;
+  std::string read;
+  for (uint64_t begin = 0; begin < file.size(); begin += kBlocksAtOnce) {
+    TRY(file.Read(begin, kBlocksAtOnce, &read));
+    const std::string_view log = read;
+    for (size_t at = 0; at < log.size();) {
+      const size_t block_end = BlockEnd(log, at);
+      if (at + kHeader > block_end) {
+        at = block_end;
+        continue;
+      }
+      uint16_t length;
+      std::memcpy(&length, log.data() + at + 4, sizeof length);
+      const auto type = static_cast<uint8_t>(log[at + 6]);
+      if (type < kWhole || type > kLast || at + kHeader + length > block_end) return last;
+      if (type == kWhole || type == kFirst) tail.clear();
+      const std::string_view data = log.substr(at + kHeader, length);
+      tail.append(data.substr(data.size() - std::min<size_t>(data.size(), kTailBytes)));
+      if (tail.size() > kTailBytes) tail.erase(0, tail.size() - kTailBytes);
+      if (type == kWhole || type == kLast) {
+        if (const std::optional<uint64_t> stamp = StampAtEnd(tail)) last = stamp;
+      }
+      at += kHeader + length;
     }
-    uint16_t length;
-    std::memcpy(&length, log.data() + at + 4, sizeof length);
-    const auto type = static_cast<uint8_t>(log[at + 6]);
-    if (type < kWhole || type > kLast || at + kHeader + length > block_end) break;
-    if (type == kWhole || type == kFirst) tail.clear();
-    const std::string_view data = log.substr(at + kHeader, length);
-    tail.append(data.substr(data.size() - std::min<size_t>(data.size(), kTailBytes)));
-    if (tail.size() > kTailBytes) tail.erase(0, tail.size() - kTailBytes);
-    if (type == kWhole || type == kLast) {
-      if (const std::optional<uint64_t> stamp = StampAtEnd(tail)) last = stamp;
-    }
-    at += kHeader + length;
   }
   return last;
 }
 
 }  // namespace
 
-uint64_t LastStampInLogs(const std::string& path) {
+uint64_t LastStampInLogs(const std::string& path, const crypt::FileKeys* keys) {
   std::vector<std::pair<uint64_t, std::string>> logs = ListLogs(path);
   for (; !logs.empty(); logs.pop_back()) {
-    const MappedFile log(logs.back().second);
-    if (const std::optional<uint64_t> stamp = LastStampIn(log.bytes())) return *stamp;
+    const Result<crypt::FileReader> log = crypt::FileReader::Open(logs.back().second, keys);
+    if (!log.ok()) continue;  // RocksDB says so when it opens it
+    const Result<std::optional<uint64_t>> stamp = LastStampIn(*log);
+    if (stamp.ok() && *stamp) return **stamp;
   }
   return 0;
 }
 
-Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& complaint) {
+Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& complaint,
+                         const crypt::FileKeys* keys) {
   std::vector<std::pair<uint64_t, std::string>> logs = ListLogs(path);
   // A start that the power cut too leaves a new log without a record behind the torn one.
-  while (logs.size() > 1 && AllZero(ReadFile(logs.back().second))) logs.pop_back();
+  while (logs.size() > 1) {
+    ASSIGN_OR_RETURN(const LogText newest, LogText::Read(logs.back().second, keys));
+    if (!AllZero(newest.raw())) break;
+    logs.pop_back();
+  }
   for (const auto& [number, file] : logs) {
-    const std::string log = ReadFile(file);
+    ASSIGN_OR_RETURN(const LogText log, LogText::Read(file, keys));
     const std::optional<Damage> damage = FindDamage(log);
     if (!damage) continue;
     const bool expected = damage->torn && (damage->last || !sync) && number == logs.back().first;
@@ -287,10 +290,10 @@ Result<bool> CutTornTail(const std::string& path, bool sync, const std::string& 
         sync ? "cut off a write that a crash tore before it was acknowledged"
              : "lost the writes that were not yet on disk when the power failed (durability is os)",
         {{"file", file}, {"from", damage->record}, {"to", log.size()}});
-    TRY(CutFile(file, damage->record));
+    TRY(CutFile(file, log.header_bytes() + damage->record));
     return true;
   }
-  return CutTornManifest(path);
+  return CutTornManifest(path, keys);
 }
 
 }  // namespace stator::kv_rocks

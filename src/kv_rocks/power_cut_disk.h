@@ -1,6 +1,5 @@
 // For tests: a disk whose power can be cut. It keeps apart what was synced and what was not, file
-// bytes and directory entries each, and on a cut loses a random part of the latter. No rocksdb
-// types here: the implementation is built without RTTI, as Debian's RocksDB is.
+// bytes and directory entries each, and on a cut loses a random part of the latter.
 #pragma once
 
 #include <cstdint>

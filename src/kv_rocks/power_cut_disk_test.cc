@@ -1,4 +1,3 @@
-// No gtest in this file: it is built with -fno-rtti (see cmake/rooms.cmake).
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 #include <rocksdb/system_clock.h>

@@ -5,6 +5,8 @@
 #include <cinttypes>
 #include <cstdio>
 #include <map>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -75,7 +77,8 @@ struct Sent {
   std::optional<ErrorCode> refusal;
 };
 
-void CutAgainAndAgain(uint64_t seed, int rounds, bool holes) {
+void CutAgainAndAgain(uint64_t seed, int rounds, bool holes,
+                      std::shared_ptr<const crypt::FileKeys> keys = nullptr) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   SeededRandom random(seed);
   const TemporaryDirectory directory;
@@ -83,6 +86,7 @@ void CutAgainAndAgain(uint64_t seed, int rounds, bool holes) {
   const RocksOptions options{.path = directory.store(),
                              .memory_budget_bytes = 8 << 20,
                              .reserve_free_bytes = 0,
+                             .keys = std::move(keys),
                              .env = disk->env()};
   Contents expected;
   uint64_t number = 0;
@@ -167,6 +171,15 @@ TEST(PowerCut, AcknowledgedWritesSurvivePagesOutOfOrder) {
   SetLogLevel(LogLevel::kOff);
   for (const uint64_t seed : {uint64_t{3}, uint64_t{4}, SystemSeed()})
     CutAgainAndAgain(seed, 15, true);
+}
+
+TEST(PowerCut, AcknowledgedWritesSurviveEncrypted) {
+  SetLogLevel(LogLevel::kOff);
+  const auto keys = crypt::FileKeys::Make({std::string(crypt::kMasterKeyBytes, 'k')}).value();
+  for (const uint64_t seed : {uint64_t{5}, uint64_t{6}, SystemSeed()})
+    CutAgainAndAgain(seed, 10, false, keys);
+  for (const uint64_t seed : {uint64_t{7}, uint64_t{8}, uint64_t{9}, SystemSeed()})
+    CutAgainAndAgain(seed, 15, true, keys);
 }
 
 }  // namespace

@@ -26,6 +26,7 @@
 #include "kv_rocks/log_repair.h"
 #include "kv_rocks/rocks_tuning.h"
 #include "kv_rocks/store_directory.h"
+#include "kv_rocks/store_keys.h"
 #include "kv_rocks/synced_mark.h"
 
 namespace stator::kv_rocks {
@@ -546,8 +547,8 @@ Result<OpenDb> OpenToWrite(const RocksOptions& options, const Tuning& tuning) {
   rocksdb::Status status = OpenOrCreate(tuning, options.path, &open.families, &opened);
   // At most once for the newest log and once for the manifest.
   for (int repairs = 0; status.IsCorruption() && repairs < 2; ++repairs) {
-    ASSIGN_OR_RETURN(const bool repaired,
-                     CutTornTail(options.path, options.sync, status.ToString()));
+    ASSIGN_OR_RETURN(const bool repaired, CutTornTail(options.path, options.sync, status.ToString(),
+                                                      options.keys.get()));
     if (!repaired) break;
     status = OpenOrCreate(tuning, options.path, &open.families, &opened);
   }
@@ -597,7 +598,7 @@ Result<std::shared_ptr<rocksdb::FileLock>> LockStore(const RocksOptions& options
 // writes are in tables already.
 Status CheckLog(const RocksOptions& options, const std::optional<SyncedMark::Content>& mark) {
   if (!mark || !mark->synced || options.accept_lost_writes) return OkStatus();
-  if (LastStampInLogs(options.path) >= mark->stamp) return OkStatus();
+  if (LastStampInLogs(options.path, options.keys.get()) >= mark->stamp) return OkStatus();
   const Tuning tuning = MakeTuning(options);  // the database uses it
   const Result<OpenDb> looked = OpenToRead(options, tuning);
   // Whatever is wrong with it, OpenToWrite repairs or names it.
@@ -625,6 +626,7 @@ Status CheckRoom(const RocksOptions& options) {
 Result<std::unique_ptr<kv::Engine>> OpenRocks(const RocksOptions& options) {
   ASSIGN_OR_RETURN(kv::Features features, PrepareDirectory(options.path, KnownFeatures(options)));
   ASSIGN_OR_RETURN(std::shared_ptr<rocksdb::FileLock> lock, LockStore(options));
+  TRY(SettleKeys(options, &features));
   const std::optional<SyncedMark::Content> mark = SyncedMark::Read(options.path);
   TRY(CheckLog(options, mark));
   Tuning tuning = MakeTuning(options);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "crypt/file_keys.h"
 #include "kv/engine.h"
 
 namespace rocksdb {
@@ -39,6 +40,8 @@ struct RocksOptions {
   int64_t free_bytes_interval_micros = 100'000;  // at most this often is the file system asked
   // Opens a store whose log has lost writes that were acknowledged, and goes on without them.
   bool accept_lost_writes = false;
+  // Encrypts what is written to the disk. Null: the store is plain.
+  std::shared_ptr<const crypt::FileKeys> keys;
 
   // For tests. Free bytes of the file system of a path (nullopt: unknown); null: ask the operating
   // system.
@@ -53,9 +56,10 @@ struct RocksOptions {
 // durable. On a full disk it opens a store to be read only: Health says so.
 //
 // kUnavailable with a sentence for people: another process has it open, the directory holds
-// something else, the store is of a newer format or needs an unknown feature. kCorruption: the
-// store is damaged; the message names the file. Also if its log ends before the last write that was
-// acknowledged after fsync, unless accept_lost_writes.
+// something else, the store is of a newer format or needs an unknown feature, it is encrypted with
+// other keys or plain where keys are given (store_keys.h). kCorruption: the store is damaged; the
+// message names the file. Also if its log ends before the last write that was acknowledged after
+// fsync, unless accept_lost_writes.
 Result<std::unique_ptr<kv::Engine>> OpenRocks(const RocksOptions& options);
 
 }  // namespace stator::kv_rocks

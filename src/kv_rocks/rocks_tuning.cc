@@ -12,6 +12,7 @@
 #include <memory>
 #include <thread>
 
+#include "kv_rocks/encrypted_files.h"
 #include "kv_rocks/spare_descriptors.h"
 
 namespace stator::kv_rocks {
@@ -64,8 +65,12 @@ Tuning MakeTuning(const RocksOptions& options) {
   tuning.cache = rocksdb::NewLRUCache(cache);
 
   rocksdb::DBOptions& db = tuning.db;
-  if (options.env == nullptr) tuning.env = MakeEnvWithSpares();
-  db.env = options.env != nullptr ? options.env : tuning.env.get();
+  if (options.env == nullptr) tuning.base_env = MakeEnvWithSpares();
+  db.env = options.env != nullptr ? options.env : tuning.base_env.get();
+  if (options.keys != nullptr) {
+    tuning.env = MakeEncryptedEnv(*db.env, options.keys);
+    db.env = tuning.env.get();
+  }
   db.create_if_missing = true;
   db.create_missing_column_families = true;
   db.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(memtables, tuning.cache);

@@ -32,7 +32,8 @@ inline constexpr std::string_view kLastStampKey = "last_stamp";
 inline constexpr size_t kTabletBytes = 4;
 
 struct Tuning {
-  std::shared_ptr<rocksdb::Env> env;  // of `db`, unless the options name one
+  std::shared_ptr<rocksdb::Env> base_env;  // unless the options name one
+  std::shared_ptr<rocksdb::Env> env;       // in front of it, with keys
   rocksdb::DBOptions db;
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   std::shared_ptr<rocksdb::Cache> cache;

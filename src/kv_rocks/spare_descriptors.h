@@ -1,6 +1,5 @@
 // Descriptors that are kept for the files of stores, so that connections cannot use them up.
-// RocksDB takes no writes until a restart when it cannot open the next file of its log. No rocksdb
-// types here: the implementation is built without RTTI, as Debian's RocksDB is.
+// RocksDB takes no writes until a restart when it cannot open the next file of its log.
 #pragma once
 
 #include <cstddef>
