@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/executor.h"
+#include "base/log.h"
 
 namespace stator::kv_rados {
 namespace {
@@ -232,6 +233,10 @@ Status Cluster::Start() {
       return Unavailable(fmt::format("The Ceph cluster of {} cannot be reached: {}.",
                                      options_.ceph_conf, failed(result)));
   }
+  // "secure" encrypts (docs/cluster.md).
+  char wire[64] = "";
+  if (api_.conf_get(cluster_, "ms_client_mode", wire, sizeof wire) == 0)
+    LogInfo("ceph_wire", {{"ms_client_mode", std::string(wire)}});
   switch (int result = api_.ioctx_create(cluster_, options_.pool.c_str(), &pool_); result) {
     case 0: break;
     case -ENOENT:

@@ -333,6 +333,7 @@ RadosApi FakeApi::Make() {
   api.shutdown = &Shutdown;
   api.conf_read_file = [](rados_t, const char*) { return 0; };
   api.conf_set = &Set;
+  api.conf_get = [](rados_t, const char*, char*, size_t) { return -ENOENT; };
   api.connect = [](rados_t) { return 0; };
   api.ioctx_create = &CreateContext;
   api.ioctx_destroy = [](rados_ioctx_t) {};

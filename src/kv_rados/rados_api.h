@@ -10,8 +10,8 @@ namespace stator::kv_rados {
 
 // clang-format off
 #define STATOR_RADOS_FUNCTIONS(F) \
-  F(create2) F(shutdown) F(conf_read_file) F(conf_set) F(connect) F(ioctx_create) \
-  F(ioctx_destroy) F(ioctx_set_namespace) F(ioctx_get_id) F(pool_reverse_lookup) \
+  F(create2) F(shutdown) F(conf_read_file) F(conf_set) F(conf_get) F(connect) \
+  F(ioctx_create) F(ioctx_destroy) F(ioctx_set_namespace) F(ioctx_get_id) F(pool_reverse_lookup) \
   F(create_write_op) F(release_write_op) F(write_op_create) F(write_op_cmpxattr) \
   F(write_op_setxattr) F(write_op_omap_cmp2) F(write_op_omap_set2) F(write_op_omap_rm_keys2) \
   F(write_op_omap_rm_range2) F(create_read_op) F(release_read_op) F(read_op_cmpxattr) \

@@ -97,6 +97,11 @@ Result<std::vector<std::string>> ReadMasterKeys(const std::string& path) {
   std::string text(kLongestKeyFile, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
+  return ParseMasterKeys(text, path);
+}
+
+Result<std::vector<std::string>> ParseMasterKeys(const std::string& text,
+                                                 const std::string& source) {
   if (text.size() == kMasterKeyBytes) return std::vector<std::string>{text};
   std::vector<std::string> keys;
   for (size_t begin = 0; begin < text.size();) {
@@ -109,13 +114,13 @@ Result<std::vector<std::string>> ReadMasterKeys(const std::string& path) {
       return ValidationError(
           fmt::format("{} is no master key: {}. `stator make-master-key FILE` "
                       "makes one",
-                      path, key.error().message()));
+                      source, key.error().message()));
     }
     keys.push_back(*std::move(key));
   }
   if (keys.empty()) {
     return ValidationError(
-        fmt::format("{} is empty. `stator make-master-key FILE` makes a master key", path));
+        fmt::format("{} is empty. `stator make-master-key FILE` makes a master key", source));
   }
   return keys;
 }
@@ -128,7 +133,7 @@ int MakeMasterKey(const std::string& path) {
     std::cerr << made.error().message() << '\n';
     return 1;
   }
-  std::cout << "made " << path << "; keep a copy: without it the secrets of the store are lost\n";
+  std::cout << "made " << path << "; keep a copy: without it what it protects is lost\n";
   return 0;
 }
 

@@ -37,6 +37,9 @@ Status AddUser(const std::vector<ops::FaultSetting>& settings, const std::string
 // Reads master keys, the one in use first: 32 bytes, or lines of 64 hex digits or of base64.
 // kValidation for another file.
 Result<std::vector<std::string>> ReadMasterKeys(const std::string& path);
+// Likewise from text; `source` names it in messages.
+Result<std::vector<std::string>> ParseMasterKeys(const std::string& text,
+                                                 const std::string& source);
 // Makes a file with a new master key, for its owner only. Returns the exit code of the command.
 int MakeMasterKey(const std::string& path);
 

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/executor.h"
@@ -33,7 +35,9 @@ class Open {
  public:
   static Result<std::unique_ptr<Open>> At(const ServeSettings& settings, const Clock& clock) {
     auto open = std::unique_ptr<Open>(new Open);
-    ASSIGN_OR_RETURN(open->engine_, OpenEngine(settings));
+    ASSIGN_OR_RETURN(std::shared_ptr<const crypt::FileKeys> keys,
+                     OpenFileKeys(settings.encryption));
+    ASSIGN_OR_RETURN(open->engine_, OpenEngine(settings, std::move(keys)));
     ASSIGN_OR_RETURN(open->store_, table::Store::Open(*open->engine_, clock, open->workers_));
     return open;
   }
@@ -75,8 +79,16 @@ void Print(const copy::Copied& copied, double seconds) {
 }
 
 Status Copy(const CopyCommand& command) {
-  ASSIGN_OR_RETURN(const ServeSettings from_settings, EngineAt(command, command.from));
-  ASSIGN_OR_RETURN(const ServeSettings to_settings, EngineAt(command, command.to));
+  ASSIGN_OR_RETURN(ServeSettings from_settings, EngineAt(command, command.from));
+  ASSIGN_OR_RETURN(ServeSettings to_settings, EngineAt(command, command.to));
+  from_settings.encryption = command.from_encryption;
+  to_settings.encryption = command.to_encryption;
+  for (const ServeSettings* settings : {&from_settings, &to_settings}) {
+    if (settings->engine == EngineKind::kRados && settings->encryption.on())
+      return ValidationError("A pool of a Ceph cluster has no key for encryption.");
+    if (const std::optional<std::string> wrong = CheckEncryption(settings->encryption))
+      return ValidationError(*wrong);
+  }
   std::error_code ignored;
   if (command.from == command.to || std::filesystem::equivalent(command.from, command.to, ignored))
     return ValidationError("Source and target are the same store.");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "server/encryption_settings.h"
 
 namespace stator::server {
 
@@ -16,6 +17,8 @@ struct CopyCommand {
   std::string to;
   std::string ceph_conf;
   std::string ceph_user = "admin";
+  EncryptionSettings from_encryption;  // of directories
+  EncryptionSettings to_encryption;
   std::vector<std::string> tables;  // empty: all
 };
 

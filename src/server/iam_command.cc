@@ -80,7 +80,9 @@ class LocalStore {
           "--endpoint-url",
           settings.data_dir));
     }
-    ASSIGN_OR_RETURN(engine_, OpenEngine(settings));
+    ASSIGN_OR_RETURN(std::shared_ptr<const crypt::FileKeys> keys,
+                     OpenFileKeys(settings.encryption));
+    ASSIGN_OR_RETURN(engine_, OpenEngine(settings, std::move(keys)));
     // Servers of the store that are too old for its identities must not be surprised by them.
     if (auto* const keeper = dynamic_cast<kv::FeatureKeeper*>(engine_.get());
         keeper != nullptr && !engine_->capabilities().exclusive) {

@@ -11,6 +11,7 @@
 #include "server/product_chores.h"
 #include "server/seed_data.h"
 #include "server/store_secret.h"
+#include "transfer/encrypted_folders.h"
 
 namespace stator::server {
 namespace {
@@ -275,6 +276,9 @@ Status Instance::OpenBackups() {
   options.tell = [this](std::string_view kind, const std::string&, const std::string& text) {
     events_->Note(kind, text);
   };
+  if (options_.keys != nullptr && !directory.empty())
+    transfer::RenewBackupKeys(directory, *options_.keys);
+  options.folders = transfer::MakeEncryptedFolders(std::move(options.folders), options_.keys);
   ASSIGN_OR_RETURN(backups_,
                    transfer::Backups::Open(*store_, *clock_, random_, std::move(options)));
   environment_->backups = backups_.get();

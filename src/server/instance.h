@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/random.h"
+#include "crypt/file_keys.h"
 #include "guard/gate.h"
 #include "http/server.h"
 #include "iam/service.h"
@@ -43,9 +44,10 @@ namespace stator::server {
 class Instance {
  public:
   struct Options {
-    uint16_t port = 0;                           // that it is reached at
-    std::function<http::ServerState()> sockets;  // what the HTTP server holds now
-    int management_listener = -1;                // FrontDoor::ManagementPlace::listener
+    uint16_t port = 0;                            // that it is reached at
+    std::shared_ptr<const crypt::FileKeys> keys;  // of backups; null: they are plain
+    std::function<http::ServerState()> sockets;   // what the HTTP server holds now
+    int management_listener = -1;                 // FrontDoor::ManagementPlace::listener
     TransactionSweep::Options sweep = {};
   };
   // Reads the store, loads what --init names, and joins the other processes of the store, if there

@@ -1,6 +1,7 @@
 #include "server/open_engine.h"
 
 #include <filesystem>
+#include <utility>
 
 #include "kv/memory_engine.h"
 #include "kv_rados/rados_engine.h"
@@ -16,7 +17,8 @@ constexpr uint64_t kBallastBytes = 16 << 20;
 
 }  // namespace
 
-Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
+Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings,
+                                               std::shared_ptr<const crypt::FileKeys> keys) {
   if (settings.engine == EngineKind::kMemory)
     return std::unique_ptr<kv::Engine>(std::make_unique<kv::MemoryEngine>());
   if (settings.engine == EngineKind::kRados) {
@@ -38,6 +40,7 @@ Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings) {
   options.accept_lost_writes = settings.accept_lost_writes;
   options.ballast_bytes = kBallastBytes;
   options.items_prefix_bytes = table::kPartitionPrefixBytes;
+  options.keys = std::move(keys);
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(settings.data_dir).lexically_normal(),
                                       error);

@@ -5,14 +5,16 @@
 #include <string>
 
 #include "base/result.h"
+#include "crypt/file_keys.h"
 #include "kv/engine.h"
 #include "server/settings.h"
 
 namespace stator::server {
 
-// Opens it; a data directory that is not there is made. kUnavailable and others, with what is
-// wrong.
-Result<std::unique_ptr<kv::Engine>> OpenEngine(const ServeSettings& settings);
+// Opens it; a data directory that is not there is made. `keys` are those of settings.encryption
+// (OpenFileKeys). kUnavailable and others, with what is wrong.
+Result<std::unique_ptr<kv::Engine>> OpenEngine(
+    const ServeSettings& settings, std::shared_ptr<const crypt::FileKeys> keys = nullptr);
 // Where the data is, for people.
 std::string PlaceOf(const ServeSettings& settings);
 

@@ -188,9 +188,13 @@ int Serve(const ServeSettings& settings) {
              {"hint", "raise the limit of open files (ulimit -n, LimitNOFILE)"}});
   }
 
-  Result<std::unique_ptr<kv::Engine>> engine = OpenEngine(settings);
+  const Result<std::shared_ptr<const crypt::FileKeys>> keys = OpenFileKeys(settings.encryption);
+  if (!keys.ok()) return Fail("cannot_open_store", keys.error());
+  if (*keys != nullptr) LogInfo("encryption", {{"key", (*keys)->key_id()}});
+  Result<std::unique_ptr<kv::Engine>> engine = OpenEngine(settings, *keys);
   if (!engine.ok()) return Fail("cannot_open_store", engine.error());
   Instance::Options options;
+  options.keys = *keys;
   options.port = (*server)->port();
   options.management_listener = management_index;
   options.sockets = [&server] { return (*server)->state(); };

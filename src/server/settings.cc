@@ -296,6 +296,7 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
       ->check(CLI::Range(1, 1000))
       ->envname("STATOR_AUDIT_FILES")
       ->capture_default_str();
+  AddEncryptionOptions(app, &s->encryption);
   AddTlsOptions(app, &s->tls);
   AddManagementOptions(app, &s->management);
   app->add_option("--require-auth", s->require_auth,
@@ -422,9 +423,16 @@ std::optional<std::string> SettleEngine(const CLI::App& serve, bool in_memory, S
     for (const char* option : {"--ceph-conf", "--pool"}) {
       if (!given(option)) return fmt::format("--engine=rados needs {}", option);
     }
+    if (s->encryption.on())
+      return "--encryption-key-file and --encryption-key-command are not for --engine=rados: Ceph "
+             "encrypts its disks (ceph-volume --dmcrypt) and its wire (ms_client_mode = secure)";
     if (!given("--worker-threads")) s->worker_threads = kNetworkThreads;
     return std::nullopt;
   }
+  if (s->engine == EngineKind::kMemory && s->encryption.on())
+    return "--encryption-key-file and --encryption-key-command are for --engine=rocksdb, not "
+           "memory";
+  if (std::optional<std::string> wrong = CheckEncryption(s->encryption)) return wrong;
   for (const char* option : {"--ceph-conf", "--pool", "--ceph-user", "--ceph-namespace",
                              "--ceph-split-bytes", "--ceph-split-keys"}) {
     if (given(option))
@@ -448,6 +456,7 @@ void AddIamOptions(CLI::App* app, IamCommand* command, std::string* call) {
       ->capture_default_str();
   app->add_option("--ceph-namespace", s->ceph_namespace, "namespace of the pool")
       ->envname("STATOR_CEPH_NAMESPACE");
+  AddEncryptionOptions(app, &s->encryption);
   app->add_option("--master-key-file", s->access.master_key_file,
                   "the key that seals the secrets of the store's users")
       ->envname("STATOR_MASTER_KEY_FILE");
@@ -480,6 +489,7 @@ std::optional<std::string> SettleIam(const CLI::App& iam, const std::string& cal
     return "--endpoint-url is for why: use `aws iam` for calls of a server";
   // A store that is named is meant, rather than the server of the environment.
   if (!asked && (given("--data-dir") || given("--pool"))) command->endpoint_url.clear();
+  if (std::optional<std::string> wrong = CheckEncryption(command->store.encryption)) return wrong;
   if (!given("--pool")) return std::nullopt;
   if (given("--data-dir")) return "--data-dir contradicts --pool";
   if (!given("--ceph-conf")) return "--pool needs --ceph-conf";
@@ -626,6 +636,8 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       ->required();
   copy->add_option("--to", result.copy.to, "the target, made if missing")->required();
   copy->add_option("--table", result.copy.tables, "a table; all of them without");
+  AddEncryptionOptions(copy, &result.copy.from_encryption, "from-");
+  AddEncryptionOptions(copy, &result.copy.to_encryption, "to-");
   copy->add_option("--ceph-conf", result.copy.ceph_conf, "of rados: the cluster's ceph.conf")
       ->envname("STATOR_CEPH_CONF");
   copy->add_option("--ceph-user", result.copy.ceph_user,
@@ -651,8 +663,9 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       ->envname("STATOR_CEPH_NAMESPACE");
   status->add_flag("--json", result.cluster.json, "print one JSON object");
   std::string master_key_file;
-  CLI::App* make_key =
-      app.add_subcommand("make-master-key", "make a file with a new key for --master-key-file");
+  CLI::App* make_key = app.add_subcommand(
+      "make-master-key",
+      "make a file with a new key for --master-key-file or --encryption-key-file");
   make_key->add_option("file", master_key_file, "the file, which must not exist")->required();
   CLI::App* cert = app.add_subcommand(
       "cert", "make certificates for TLS: an authority, and one for a server or a client");

@@ -19,6 +19,7 @@
 #include "server/cert_command.h"
 #include "server/cluster_command.h"
 #include "server/copy_command.h"
+#include "server/encryption_settings.h"
 #include "server/health_check.h"
 #include "server/management_settings.h"
 #include "server/tls_settings.h"
@@ -62,6 +63,7 @@ struct ServeSettings {
   std::vector<std::string> metrics_hosts;  // for /metrics only, besides
   bool require_auth = true;                // with AuthMode::kOff
   AccessSettings access;
+  EncryptionSettings encryption;
   TlsSettings tls;
   ManagementSettings management;
   ConsoleMode console = ConsoleMode::kOn;

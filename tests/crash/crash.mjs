@@ -8,7 +8,7 @@
 // Every writer owns its keys and has one request in flight, so that for each key at most one write is undecided. Keys that
 // all writers share are a counter (ADD) and a register (compare and set on its version).
 //
-//   node tests/crash/crash.mjs [--rounds 50] [--seed N] [--durability fsync|os] [--writers 12]
+//   node tests/crash/crash.mjs [--rounds 50] [--seed N] [--durability fsync|os] [--writers 12] [--encrypted]
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -42,8 +42,8 @@ const keyOf = (item) => ({ pk: item.pk, sk: item.sk });
 const nameOf = ({ pk, sk }) => `${pk.S}/${sk.N}`;
 
 class Crash {
-  constructor({ rounds, seed, durability, writers }) {
-    Object.assign(this, { rounds, seed, durability, writers });
+  constructor({ rounds, seed, durability, writers, encrypted }) {
+    Object.assign(this, { rounds, seed, durability, writers, encrypted });
     this.random = random(seed);
     this.acknowledged = new Map();  // name of key -> item, as the clients know it; absent if deleted
     this.undecided = new Map();     // name of key -> the item (or undefined) that a write without an answer would leave
@@ -53,6 +53,18 @@ class Crash {
     this.stream = { arn: undefined, iterators: new Map(), ended: new Set(), items: new Map(), records: 0 };
     this.stamp = 0;
     this.counts = { acknowledged: 0, undecided: 0, kept: 0, lost: 0, refused: 0 };
+  }
+
+  args() {
+    if (!this.encrypted) return [`--durability=${this.durability}`];
+    this.keyFile ??= `${this.dataDir}.key`;
+    // A new key takes over now and then, so kills fall into that too.
+    const keys = fs.existsSync(this.keyFile) ? fs.readFileSync(this.keyFile, 'utf8').split('\n') : [];
+    if (keys.length === 0 || this.random.chance(0.3)) {
+      keys.unshift(Array.from({ length: 8 }, () => this.random.below(2 ** 32).toString(16).padStart(8, '0')).join(''));
+      fs.writeFileSync(this.keyFile, keys.join('\n'), { mode: 0o600 });
+    }
+    return [`--durability=${this.durability}`, '--encryption-key-file', this.keyFile];
   }
 
   // Sends an operation; returns its reply, or undefined if the server went before it answered.
@@ -217,7 +229,7 @@ class Crash {
   }
 
   async start() {
-    this.server = await Server.start({ dataDir: this.dataDir, args: [`--durability=${this.durability}`] });
+    this.server = await Server.start({ dataDir: this.dataDir, args: this.args() });
     this.agent = new http.Agent({ keepAlive: true, maxSockets: this.writers });
   }
 
@@ -364,7 +376,7 @@ class Crash {
         if (this.random.chance(0.2)) {
           const moment = this.random.below(60);
           const doomed = await Server.start({
-            dataDir: this.dataDir, args: [`--durability=${this.durability}`], spawned: (child) => setTimeout(() => child.kill('SIGKILL'), moment),
+            dataDir: this.dataDir, args: this.args(), spawned: (child) => setTimeout(() => child.kill('SIGKILL'), moment),
           }).catch(() => undefined);
           await doomed?.kill();
         }
@@ -376,8 +388,9 @@ class Crash {
       const end = await this.server.stop();
       if (isStator) assert.equal(end.code, 0, `SIGTERM ended the server with ${end.signal ?? end.code}`);
       fs.rmSync(this.dataDir, { recursive: true, force: true });
+      if (this.keyFile) fs.rmSync(this.keyFile);
       return {
-        durability: this.durability, seed: this.seed, kills: this.rounds, ...this.counts, counter: this.counter.acknowledged, version: this.register.version,
+        durability: this.durability, encrypted: this.encrypted, seed: this.seed, kills: this.rounds, ...this.counts, counter: this.counter.acknowledged, version: this.register.version,
         records: this.stream.records, shards: this.stream.ended.size + 1,
         averageRestartMillis: Math.round(startMillis / this.rounds), seconds: (Date.now() - begin) / 1000,
       };
@@ -389,15 +402,16 @@ class Crash {
   }
 }
 
-export const crash = (options = {}) => new Crash({ rounds: 50, seed: Math.floor(Math.random() * 2 ** 32), durability: 'fsync', writers: 12, ...options }).run();
+export const crash = (options = {}) => new Crash({ rounds: 50, seed: Math.floor(Math.random() * 2 ** 32), durability: 'fsync', writers: 12, encrypted: false, ...options }).run();
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { values } = parseArgs({
-    options: { rounds: { type: 'string' }, seed: { type: 'string' }, durability: { type: 'string' }, writers: { type: 'string' } },
+    options: { rounds: { type: 'string' }, seed: { type: 'string' }, durability: { type: 'string' }, writers: { type: 'string' }, encrypted: { type: 'boolean' } },
   });
   const options = {};
   for (const name of ['rounds', 'seed', 'writers']) if (values[name] !== undefined) options[name] = Number(values[name]);
   if (values.durability) options.durability = values.durability;
+  if (values.encrypted) options.encrypted = true;
   options.seed ??= Math.floor(Math.random() * 2 ** 32);
   console.log(`seed ${options.seed}`);
   process.exitCode = 1;  // until the outcome is known
