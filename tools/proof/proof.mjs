@@ -180,6 +180,7 @@ async function main() {
     }
   }
   const data = dataOf(code);
+  if (options.publish && !data.pieces.some((row) => row.done > 0)) throw new Error(`build/proof has no runs of the code of ${options.of}: nothing to publish`);
   const folder = options.publish ? path.join(root, 'docs') : home;
   await write(data, folder);
   console.log(`${path.relative(root, path.join(folder, 'proof.md'))}: ${data.pieces.filter((row) => row.done > 0).length} of ${data.pieces.length} pieces, ` +
