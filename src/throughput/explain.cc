@@ -265,9 +265,9 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
       }
       if (hot && !write) {
         // An index is never read strongly consistent.
-        say("", is_index() ? "Cache what is hot."
-                           : "Cache what is hot, or read it eventually consistent: strongly "
-                             "consistent reads cost twice as much.");
+        say("cache", is_index() ? "Cache what is hot."
+                                : "Cache what is hot, or read it eventually consistent: strongly "
+                                  "consistent reads cost twice as much.");
       }
       const std::vector<HeavyKey> all_keys =
           is_index()
