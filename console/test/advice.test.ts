@@ -108,6 +108,8 @@ test('a cluster: sums, what is broken first, work by server', () => {
     [1, 2, 3, 40, 1],
   );
   assert.deepEqual(sums.versions, ['2']);
+  const two = ['0.10.0', '0.9.0'].map((version) => ({ state: 'alive', version }));
+  assert.deepEqual(sumsOf({ ...report, processes: two } as never).versions, ['0.9.0', '0.10.0']);
   assert.deepEqual(
     inOrder(report.tablets).map((one) => one.tablet),
     ['2', '3', '1'],

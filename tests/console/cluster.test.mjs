@@ -51,7 +51,8 @@ test('servers, their beats, tablets and unfinished work', async () => {
   const servers = page.getByRole('table').first();
   await servers.getByRole('row', { name: /10\.0\.0\.2:8000 this one.* alive 0\.2 s ago/ }).waitFor();
   await servers.getByRole('row', { name: /10\.0\.0\.3:8000.* dead 94\.1 s ago/ }).waitFor();
-  await page.getByText('The servers have different versions: 0.10.0, 0.9.0.').waitFor();
+  await page.getByText('The servers have different versions: 0.9.0, 0.10.0.').waitFor();
+  await servers.getByRole('row', { name: /10\.0\.0\.1:8000.* 0\.9\.0 older/ }).waitFor();
   const tablets = page.getByRole('region', { name: /^Tablets/ });
   const rows = await tablets.getByRole('row').allInnerTexts();
   assert.match(rows[1] ?? rows.join('|'), /<b>votes<\/b>[^]*cannot be read/, 'what is broken comes first, as text');

@@ -53,12 +53,15 @@ export interface ClusterSums {
   broken: number;
 }
 
+// 0.9.0 comes before 0.10.0.
+const byNumbers = (a: string, b: string): number => a.localeCompare(b, 'en', { numeric: true });
+
 export function sumsOf(report: ClusterReport): ClusterSums {
   const living = report.processes.filter(isAlive);
   return {
     alive: living.length,
     servers: report.processes.length,
-    versions: [...new Set(living.map((one) => one.version))].sort(),
+    versions: [...new Set(living.map((one) => one.version))].sort(byNumbers),
     parts: report.tablets.reduce((sum, one) => sum + (one.parts ?? 0), 0),
     bytes: report.tablets.reduce((sum, one) => sum + (one.bytes ?? 0), 0),
     broken: report.tablets.filter((one) => one.error !== undefined).length,
