@@ -30,6 +30,7 @@ struct Cost {
   int64_t units = 0;
   IndexUnits index_units;
   bool admitted = false;
+  WriteBytes held;
 };
 
 // Written on the loop's thread only.
@@ -227,6 +228,8 @@ void BatchWriteItem(Context& ctx, BatchWriteItemRequest request,
           const size_t new_bytes = item != nullptr ? model::ItemView(*item).size_bytes() : 0;
           cost->units = throughput::WriteUnits(
               static_cast<int64_t>(std::max(old_items[0].size_bytes(), new_bytes)));
+          cost->held.Begin(ctx.memory);
+          TRY(cost->held.Add(*entry.table, old_items[0].size_bytes(), new_bytes));
           std::vector<table::Change> changes(1);
           table::Change& change = changes[0];
           if (item != nullptr) {

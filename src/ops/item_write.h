@@ -11,6 +11,7 @@
 #include "ops/faults.h"
 #include "ops/index_writes.h"
 #include "ops/long_write.h"
+#include "ops/write_bytes.h"
 #include "table/store.h"
 
 namespace stator::ops {
@@ -30,6 +31,7 @@ struct ItemWrite {
   IndexUnits index_units;  // if the client wants capacity
   bool measured = false;
   bool admitted = false;
+  WriteBytes held;
 
   // What `change` does to the entries of the item, if somebody asks what that costs.
   void CountIndexUnits(model::ItemView old_image, table::Change* change) {
@@ -133,8 +135,11 @@ void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide 
       [state, decide,
        &ctx](const std::vector<model::ItemView>& old_items) -> Result<std::vector<table::Change>> {
         state->index_units.clear();
+        state->held.Begin(ctx.memory);
         Result<table::Change> change = decide(*state, old_items[0]);
+        TRY(state->held.AddAnswer(state->attributes));
         if (change.ok()) {
+          TRY(state->held.Add(*state->table, old_items[0].encoded().size(), change->item.size()));
           TRY(state->Admit(ctx, &*change));
         } else if (change.error().code() == ErrorCode::kConditionalCheckFailed) {
           TRY(state->Admit(ctx, nullptr));

@@ -6,6 +6,7 @@
 #include "ops/faults.h"
 #include "ops/long_write.h"
 #include "ops/payload.h"
+#include "ops/write_bytes.h"
 #include "throughput/units.h"
 
 namespace stator::ops {
@@ -18,6 +19,7 @@ struct State {
   bool measured;
   StatementWriteResult result;
   bool admitted = false;
+  WriteBytes held;
 };
 
 // Once: the body may run again.
@@ -57,7 +59,10 @@ std::string Returned(const State& state, model::ItemView old_item, model::ItemVi
 Result<std::vector<table::Change>> Decide(Context& ctx, State& state, model::ItemView old_item) {
   StatementWriteResult& result = state.result;
   result = {};
+  state.held.Begin(ctx.memory);
   ASSIGN_OR_RETURN(ActionOutcome outcome, DecideAction(state.action, old_item));
+  TRY(state.held.Add(*state.action.table, old_item.size_bytes(), outcome.written_bytes));
+  TRY(state.held.AddAnswer(outcome.reason.item));
   result.units = throughput::WriteUnits(static_cast<int64_t>(outcome.measured_bytes));
   const model::ItemView new_item(outcome.change.item);
   if (state.counts_index_units || state.measured)
@@ -66,6 +71,7 @@ Result<std::vector<table::Change>> Decide(Context& ctx, State& state, model::Ite
   TRY(Admit(ctx, state, outcome.change.entries));
   if (outcome.reason.code != "None") return ErrorOfReason(std::move(outcome.reason));
   std::string returned = Returned(state, old_item, new_item);
+  TRY(state.held.AddAnswer(returned));
   if (!returned.empty()) result.item = std::move(returned);
   std::vector<table::Change> changes;
   changes.push_back(std::move(outcome.change));

@@ -6,6 +6,7 @@
 #include "ops/capacity.h"
 #include "ops/faults.h"
 #include "ops/long_write.h"
+#include "ops/write_bytes.h"
 #include "table/index_entries.h"
 #include "throughput/units.h"
 
@@ -27,6 +28,7 @@ struct Run {
   TransactionUnits drawn;                  // output of the body
   bool measured = false;                   // one of the tables is
   bool admitted = false;
+  WriteBytes held;
 };
 
 // Takes what the body counted, or the read units of a repetition, of all actions or of none. Once:
@@ -72,6 +74,7 @@ Result<std::vector<table::Change>> Body(Context& ctx, Run& run,
                                         const std::vector<model::ItemView>& old_items) {
   const std::vector<TransactionAction>& actions = run.transaction.actions;
   run.drawn = {};
+  run.held.Begin(ctx.memory);
   if (run.token != nullptr && run.token->earlier) return Repeat(ctx, run, *run.token->earlier);
   std::vector<table::Change> changes;
   std::vector<CancellationReason> reasons;
@@ -83,6 +86,8 @@ Result<std::vector<table::Change>> Body(Context& ctx, Run& run,
   for (size_t i = 0; i < actions.size(); ++i) {
     ASSIGN_OR_RETURN(ActionOutcome decision, DecideAction(actions[i], old_items[i]));
     canceled |= decision.reason.code != "None";
+    TRY(run.held.AddAnswer(decision.reason.item));
+    TRY(run.held.Add(*actions[i].table, old_items[i].size_bytes(), decision.written_bytes));
     reasons.push_back(std::move(decision.reason));
     changes.push_back(std::move(decision.change));
     table::Change& change = changes.back();

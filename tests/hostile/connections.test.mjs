@@ -220,6 +220,64 @@ describe('memory', () => {
     assert.ok(statuses.get('200') > 0, JSON.stringify([...statuses]));
   }));
 
+  test('items that cancelled transactions show count', ours, () => withServer(small(64), async (server, judge) => {
+    const TableName = await itemsOfControlCharacters(server, 20);
+    const TransactItems = keysOf(20).map((Item) => ({
+      Put: { TableName, Item, ConditionExpression: 'attribute_not_exists(pk)', ReturnValuesOnConditionCheckFailure: 'ALL_OLD' },
+    }));
+    const bytes = post('TransactWriteItems', { TransactItems });
+    const statuses = new Map();
+    await judge.watch(async () => {
+      const deaf = await Promise.all(Array.from({ length: 30 }, () => connect(server)));
+      for (const socket of deaf) socket.write(bytes);
+      const end = Date.now() + 20000;
+      while (deaf.some((socket) => socket.received === '' && !socket.closed) && Date.now() < end) await delay(20);
+      for (const socket of deaf) {
+        const status = /^HTTP\/1\.1 (\d+)/.exec(socket.received)?.[1] ?? 'none';
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        socket.destroy();
+      }
+    });
+    within(judge, 64);
+    assert.ok(statuses.get('503') > 0, `all of 30 answers of 46 MB were made: ${JSON.stringify([...statuses])}`);
+    // One transaction is answered.
+    const { status, text } = await call(server.endpoint, 'TransactWriteItems', { TransactItems: TransactItems.slice(0, 4) });
+    assert.equal(status, 400, text.slice(0, 200));
+    assert.match(text, /TransactionCanceledException/);
+  }));
+
+  test('what writes copy into their indexes counts', ours, () => withServer(small(64), async (server, judge) => {
+    const names = Array.from({ length: 20 }, (_, i) => `a${i}`);
+    const TableName = 'copied';
+    const created = await call(server.endpoint, 'CreateTable', {
+      TableName, BillingMode: 'PAY_PER_REQUEST', KeySchema: [{ AttributeName: 'a0', KeyType: 'HASH' }],
+      AttributeDefinitions: names.map((AttributeName) => ({ AttributeName, AttributeType: 'S' })),
+      GlobalSecondaryIndexes: names.map((AttributeName) => ({
+        IndexName: `by.${AttributeName}`, KeySchema: [{ AttributeName, KeyType: 'HASH' }], Projection: { ProjectionType: 'ALL' },
+      })),
+      StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES' },
+    });
+    assert.equal(created.status, 200, created.text);
+    const keys = Array.from({ length: 60 }, (_, i) => ({ a0: { S: `${i}` } }));
+    const rest = Object.fromEntries(names.slice(1).map((name) => [name, { S: name }]));
+    for (const key of keys) {
+      const put = await call(server.endpoint, 'PutItem', { TableName, Item: { ...key, ...rest, v: { S: 'a'.repeat(390000) } } }, { timeout: 30000 });
+      assert.equal(put.status, 200, put.text);
+    }
+    const statuses = new Map();
+    await judge.watch(async () => {
+      await Promise.all(keys.map(async (Key) => {
+        const { status } = await call(server.endpoint, 'UpdateItem', {
+          TableName, Key, UpdateExpression: 'SET c = :c', ExpressionAttributeValues: { ':c': { N: '1' } },
+        }, { timeout: 60000 });
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      }));
+    });
+    within(judge, 64);
+    assert.deepEqual([...statuses.keys()].filter((status) => status !== 200 && status !== 503), [], JSON.stringify([...statuses]));
+    assert.ok(statuses.get(200) > 0 && statuses.get(503) > 0, JSON.stringify([...statuses]));
+  }));
+
   test('half bodies do not block one another', ours, () => withServer(small(32), async (server, judge) => {
     const body = Buffer.alloc(12 * kMiB, 32);
     await judge.watch(async () => {
