@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "access/sigv4.h"
+#include "access/steps.h"
 #include "base/base64.h"
 
 namespace stator::access {
@@ -237,6 +238,7 @@ bool Condition::HoldsFor(std::string_view value, const RequestContext& context) 
     return found != negated_;
   }
   bool yes = false;
+  if (!PolicySteps::Spend(static_cast<int64_t>(operands_.size()))) return false;
   for (const Operand& operand : operands_) {
     switch (Test(operand, value, context)) {
       case Outcome::kYes: yes = true; break;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "access/steps.h"
+
 namespace stator::access {
 namespace {
 
@@ -24,7 +26,13 @@ bool MatchCells(const Pattern& pattern, std::string_view text, bool ignore_case)
   size_t t = 0;
   size_t star = pattern.size();  // position of the last '*', or none
   size_t star_text = 0;          // where the text that it takes ends
+  constexpr int64_t kStepsAtOnce = 1024;
+  int64_t steps = 0;
   while (t < text.size()) {
+    if (++steps == kStepsAtOnce) {
+      if (!PolicySteps::Spend(steps)) return false;
+      steps = 0;
+    }
     if (p < pattern.size()) {
       const Cell cell = pattern[p];
       if (cell == kAnyRunCell) {
@@ -44,11 +52,15 @@ bool MatchCells(const Pattern& pattern, std::string_view text, bool ignore_case)
         continue;
       }
     }
-    if (star == pattern.size()) return false;
+    if (star == pattern.size()) {
+      PolicySteps::Spend(steps);
+      return false;
+    }
     p = star + 1;
     star_text += std::min(SequenceLength(text[star_text]), text.size() - star_text);
     t = star_text;
   }
+  PolicySteps::Spend(steps);
   while (p < pattern.size() && pattern[p] == kAnyRunCell) ++p;
   return p == pattern.size();
 }

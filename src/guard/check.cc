@@ -1,5 +1,7 @@
 #include "guard/check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "access/authorize.h"
@@ -187,8 +189,11 @@ access::Decision Check::Decide(access::ActionId action, std::string_view resourc
     }
   }
   const access::ResourceName name(resource);
-  return access::Authorize({who.principal(), action, name, gate_.account(), context},
-                           who.policies(attached.present, attached.policy.get()));
+  const access::PolicySteps::Scope counting(&steps_);
+  const access::Decision decision =
+      access::Authorize({who.principal(), action, name, gate_.account(), context},
+                        who.policies(attached.present, attached.policy.get()));
+  return steps_.exhausted() ? access::Decision{} : decision;
 }
 
 Status Check::Require(access::ActionId action, std::string_view resource,
@@ -201,8 +206,14 @@ Status Check::Require(access::ActionId action, std::string_view resource,
     judgements_->Add(JudgementOf(access::ActionOf(action).name, resource, decision));
   if (!decision.allowed) {
     denial_ = JudgementOf(access::ActionOf(action).name, resource, decision);
-    return gate_.Deny(verified_.key_id, operation_,
-                      access::DenialMessage(decision, who->principal(), action, resource));
+    return gate_.Deny(
+        verified_.key_id, operation_,
+        steps_.exhausted()
+            ? fmt::format("User: {} is not authorized to perform: {} on resource: {} because "
+                          "comparing the request with its policies takes more than {} steps",
+                          who->arn, access::ActionOf(action).name, resource,
+                          access::kMostStepsOfRequest)
+            : access::DenialMessage(decision, who->principal(), action, resource));
   }
   if (keys.error && gate_.enforces()) return *std::move(keys.error);
   return OkStatus();

@@ -16,6 +16,7 @@
 #include "access/authorize.h"
 #include "access/caller.h"
 #include "access/catalogue.h"
+#include "access/steps.h"
 #include "access/verifier.h"
 #include "base/result.h"
 #include "base/unique_function.h"
@@ -126,6 +127,7 @@ class Check {
   const Peer* const peer_;
   Judgements* judgements_ = nullptr;
   std::optional<Judgement> denial_;
+  access::PolicySteps steps_{access::kMostStepsOfRequest};
   // Texts that the context's views look at.
   std::string current_time_;
   std::string epoch_time_;

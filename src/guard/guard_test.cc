@@ -1,4 +1,5 @@
 // Requests, their actions and their condition keys, against policies.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -367,6 +368,19 @@ TEST_F(GuardTest, AttributesAreAllThatTheRequestNames) {
   ExpectAllowed(scan);
   scan.filter_expression = "attribute_exists(secret)";
   ExpectDenied(scan);
+}
+
+TEST_F(GuardTest, ComparisonsThatTakeTooLongDeny) {
+  // The Deny matches nothing, and says so only after 30 million comparisons.
+  std::string patterns, item = "{pk: 'alice', sk: 'a'";
+  for (int i = 0; i < 3000; ++i) patterns += (i == 0 ? "" : ",") + fmt::format("\"*b{}\"", i);
+  for (int i = 0; i < 10'000; ++i) item += fmt::format(", a{}: 'x'", i);
+  SetPolicy(fmt::format(R"({{"Effect":"Allow","Action":"*","Resource":"*"}},)"
+                        R"({{"Effect":"Deny","Action":"*","Resource":"*","Condition":)"
+                        R"({{"ForAnyValue:StringLike":{{"dynamodb:Attributes":[{}]}}}}}})",
+                        patterns));
+  ExpectAllowed(Put("{pk: 'alice', sk: 'a', a: 'x'}"), "PutItem");
+  ExpectDenied(Put(item + "}"), "takes more than 4000000 steps", "PutItem");
 }
 
 TEST_F(GuardTest, SelectSaysWhatIsReturned) {

@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 
+#include "access/steps.h"
 #include "base/json_writer.h"
 #include "base/time_text.h"
 #include "guard/check.h"
@@ -148,9 +149,16 @@ Result<Answer> AnswerWhy(const Question& question, const access::Directory& dire
   const AttachedPolicy attached = FindAttached(resources, environment, resource);
   const access::ResourceName name(resource);
   const access::Principal principal = caller->principal();
+  access::PolicySteps steps(access::kMostStepsOfRequest);
+  const access::PolicySteps::Scope counting(&steps);
   const access::Decision decision =
       access::Authorize({principal, *action, name, environment.settings.account, given.context()},
                         caller->policies(attached.present, attached.policy.get()));
+  if (steps.exhausted()) {
+    return ValidationError(fmt::format(
+        "Comparing these values with the policies takes more than {} steps, which denies a request",
+        access::kMostStepsOfRequest));
+  }
   Answer answer;
   answer.principal = caller->arn;
   answer.judgement = JudgementOf(access::ActionOf(*action).name, resource, decision);

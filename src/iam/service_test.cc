@@ -298,6 +298,23 @@ TEST_F(IamTest, SimulationNamesTheDecidingPolicy) {
   EXPECT_EQ(Ok(ask + "bob").find("allowed</EvalDecision>"), std::string::npos);
 }
 
+TEST_F(IamTest, SimulationsThatTakeTooLongAreRefused) {
+  std::string patterns;
+  for (int i = 0; i < 200; ++i) patterns += (i == 0 ? "\"*b" : ",\"*b") + std::to_string(i) + "*\"";
+  std::string ask =
+      "Action=SimulateCustomPolicy&PolicyInputList.member.1=" +
+      Document(R"({"Effect":"Deny","Action":"*","Resource":"*",
+                   "Condition":{"ForAnyValue:StringLike":{"dynamodb:LeadingKeys":[)" +
+               patterns + "]}}}") +
+      "&ActionNames.member.1=dynamodb:GetItem&ContextEntries.member.1.ContextKeyType=stringList"
+      "&ContextEntries.member.1.ContextKeyName=dynamodb:LeadingKeys";
+  for (int i = 1; i <= 400; ++i) {
+    ask += "&ContextEntries.member.1.ContextKeyValues.member." + std::to_string(i) + "=" +
+           std::string(1000, 'a');
+  }
+  ExpectError(Ask(root_, ask), 400, "ValidationError", "steps to evaluate");
+}
+
 TEST_F(IamTest, PagesOfLists) {
   for (int i = 0; i < 7; ++i) Ok("Action=CreateUser&UserName=user" + std::to_string(i));
   std::string marker;

@@ -1,6 +1,7 @@
 // SimulatePrincipalPolicy and SimulateCustomPolicy: decisions without requests.
 #include "access/authorize.h"
 #include "access/policy.h"
+#include "access/steps.h"
 #include "iam/identity_calls.h"
 
 namespace stator::iam {
@@ -87,6 +88,8 @@ Result<std::string> Simulate(Call& call, const access::Caller& caller) {
     attached = {true, *std::move(policy)};
   }
   const Entries entries(form);
+  access::PolicySteps steps(access::kMostStepsOfSimulation);
+  const access::PolicySteps::Scope counting(&steps);
   Xml xml;
   xml.Open("EvaluationResults");
   for (const std::string_view action : actions) {
@@ -105,6 +108,12 @@ Result<std::string> Simulate(Call& call, const access::Caller& caller) {
       const access::Decision decision =
           access::Authorize({principal, *id, name, call.account(), context},
                             caller.policies(attached.present, attached.policy.get()));
+      if (steps.exhausted()) {
+        return InvalidInput(
+            fmt::format("The policies take more than {} steps to evaluate. Ask for fewer decisions "
+                        "or values.",
+                        access::kMostStepsOfSimulation));
+      }
       xml.Append(RenderDecision(access::ActionOf(*id).name, resource, decision));
     }
   }

@@ -1,0 +1,48 @@
+// A bound of what evaluating policies may cost: many patterns against many values are a product
+// that a request and its caller's policies make as large as they like.
+#pragma once
+
+#include <cstdint>
+
+namespace stator::access {
+
+// Steps: characters that patterns are compared with, and values of conditions. One takes about 5
+// ns.
+//
+// A policy that is evaluated while no steps are left may say anything: a decision made with steps
+// that are exhausted() afterwards counts as a denial.
+class PolicySteps {
+ public:
+  explicit PolicySteps(int64_t most) : left_(most) {}
+  bool exhausted() const { return left_ < 0; }
+
+  // While it lives, evaluations of this thread spend from `steps`; without one they are not
+  // counted.
+  class Scope {
+   public:
+    explicit Scope(PolicySteps* steps) : before_(current_) { current_ = steps; }
+    ~Scope() { current_ = before_; }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    PolicySteps* const before_;
+  };
+
+  // Returns false if the steps of this thread are exhausted: the evaluation may end.
+  static bool Spend(int64_t steps) {
+    return current_ == nullptr || (current_->left_ -= steps) >= 0;
+  }
+
+ private:
+  int64_t left_;
+  static inline thread_local PolicySteps* current_ = nullptr;
+};
+
+// Of one request of DynamoDB, all its elements together. An item of 36,000 attributes may be
+// compared with fifty patterns.
+inline constexpr int64_t kMostStepsOfRequest = 4'000'000;
+// Of one call that simulates policies.
+inline constexpr int64_t kMostStepsOfSimulation = 40'000'000;
+
+}  // namespace stator::access
