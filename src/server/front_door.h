@@ -78,7 +78,8 @@ class FrontDoor {
   const console::Pages pages_;
   const console::Pages no_pages_{false};
   std::unique_ptr<WorkerPool> waiting_;  // null: nothing waits
-  WorkerPool long_;                      // for requests with long bodies
+  WorkerPool moderate_;                  // for requests with long bodies of at most 1 MB
+  WorkerPool long_;                      // for longer ones, and for packed ones
 };
 
 }  // namespace stator::server

@@ -278,6 +278,27 @@ describe('memory', () => {
     assert.ok(statuses.get(200) > 0 && statuses.get(503) > 0, JSON.stringify([...statuses]));
   }));
 
+  test('writes of 200 KB do not wait behind packed bodies', ours, () => withServer(small(512), async (server, judge) => {
+    const bytes = post('PutItem', zlib.gzipSync(`{"TableName":"witness","Item":{"pk":{"S":"a"},"x":{"S":"${'a'.repeat(15 << 20)}"}}}`), { 'Content-Encoding': 'gzip' });
+    await judge.watch(async () => {
+      const sockets = await Promise.all(Array.from({ length: 100 }, () => connect(server)));
+      let ended = false;
+      for (const socket of sockets) {
+        socket.on('data', () => { if (!ended) socket.write(bytes); });
+        socket.write(bytes);
+      }
+      await delay(500);
+      for (let i = 0; i < 5; i++) {
+        const started = Date.now();
+        const put = await call(server.endpoint, 'PutItem', { TableName: 'witness', Item: { pk: { S: 'long' }, v: { S: 'a'.repeat(200000) } } }, { timeout: 30000 });
+        assert.equal(put.status, 200, put.text);
+        assert.ok(Date.now() - started < 4000, `a write of 200 KB took ${Date.now() - started} ms`);
+      }
+      ended = true;
+      for (const socket of sockets) socket.destroy();
+    });
+  }));
+
   test('half bodies do not block one another', ours, () => withServer(small(32), async (server, judge) => {
     const body = Buffer.alloc(12 * kMiB, 32);
     await judge.watch(async () => {
