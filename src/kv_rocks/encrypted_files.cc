@@ -264,7 +264,9 @@ class Files final : public rocksdb::FileSystemWrapper {
                               IODebugContext* debug) override {
     uint64_t bytes = 0;
     IOStatus status = target()->GetFileSize(path, options.io_options, &bytes, debug);
-    if (!status.ok() || bytes < kHeaderBytes) return NewWritableFile(path, options, result, debug);
+    const bool missing = status.IsNotFound() || status.IsPathNotFound();
+    if (!status.ok() && !missing) return status;
+    if (missing || bytes < kHeaderBytes) return NewWritableFile(path, options, result, debug);
     if (options.use_direct_writes)
       return IOStatus::InvalidArgument("An encrypted file cannot be written directly", path);
     std::string header;

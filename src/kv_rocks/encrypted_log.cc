@@ -56,7 +56,7 @@ class FileLogger final : public rocksdb::Logger {
     return status;
   }
 
-  const SystemClock clock_;
+  const SystemClock clock_{};
   mutable Mutex mutex_;
   std::unique_ptr<rocksdb::FSWritableFile> file_ GUARDED_BY(mutex_);
   size_t size_ GUARDED_BY(mutex_) = 0;

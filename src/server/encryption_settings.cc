@@ -26,9 +26,10 @@ namespace {
 
 constexpr size_t kMostOutput = 4096;
 
-Error Failed(const std::string& command, std::string_view why) {
+// The command is not told: it may hold a secret.
+Error Failed(std::string_view why) {
   return ValidationError(
-      fmt::format("the command of --encryption-key-command gave no key: {} ({})", why, command));
+      fmt::format("the command of --encryption-key-command gave no key: {}", why));
 }
 
 // A shell that runs a command and writes to a pipe, in a process group of its own.
@@ -36,7 +37,7 @@ class Shell {
  public:
   static Result<Shell> Start(const std::string& command) {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return Failed(command, std::strerror(errno));
+    if (::pipe2(ends, O_CLOEXEC) != 0) return Failed(std::strerror(errno));
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
@@ -56,7 +57,7 @@ class Shell {
     ::close(ends[1]);
     if (failed != 0) {
       shell.pid_ = -1;
-      return Failed(command, std::strerror(failed));
+      return Failed(std::strerror(failed));
     }
     return Result<Shell>(std::move(shell));
   }
@@ -70,13 +71,11 @@ class Shell {
     if (out_ >= 0) ::close(out_);
   }
 
-  // Returns what it prints; nullopt if that does not end in time.
-  std::optional<std::string> Read(int64_t micros) const {
-    const SystemClock clock;
-    const int64_t end = clock.TicksMicros() + micros;
+  // Returns what it prints; nullopt if that does not end by `end`.
+  std::optional<std::string> Read(int64_t end) const {
     std::string text;
     while (text.size() <= kMostOutput) {
-      const int64_t left = end - clock.TicksMicros();
+      const int64_t left = end - clock_.TicksMicros();
       pollfd one{out_, POLLIN, 0};
       if (left <= 0 || ::poll(&one, 1, static_cast<int>(left / 1000 + 1)) == 0) return std::nullopt;
       char bytes[kMostOutput];
@@ -87,29 +86,37 @@ class Shell {
     }
     return text;
   }
-  // Returns its exit code; -1 if it was killed.
-  int Wait() {
+  // Returns its exit code, -1 if it was killed; nullopt if it does not end by `end`.
+  std::optional<int> Wait(int64_t end) {
     int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    for (;;) {
+      const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
+      if (ended == pid_) break;
+      if (ended < 0 && errno != EINTR) return -1;
+      if (clock_.TicksMicros() >= end) return std::nullopt;
+      ::usleep(1000);
     }
     pid_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
+  int64_t NowTicks() const { return clock_.TicksMicros(); }
 
  private:
   Shell() = default;
+  SystemClock clock_;
   pid_t pid_ = -1;
   int out_ = -1;
 };
 
 Result<std::string> RunCommand(const std::string& command) {
   ASSIGN_OR_RETURN(Shell shell, Shell::Start(command));
-  std::optional<std::string> text = shell.Read(int64_t{kKeyCommandSeconds} * 1'000'000);
-  if (!text) return Failed(command, fmt::format("it took more than {} s", kKeyCommandSeconds));
-  if (text->size() > kMostOutput)
-    return Failed(command, fmt::format("it printed more than {} bytes", kMostOutput));
-  const int code = shell.Wait();
-  if (code != 0) return Failed(command, fmt::format("it ended with {}", code));
+  const int64_t end = shell.NowTicks() + int64_t{kKeyCommandSeconds} * 1'000'000;
+  std::optional<std::string> text = shell.Read(end);
+  if (text && text->size() > kMostOutput)
+    return Failed(fmt::format("it printed more than {} bytes", kMostOutput));
+  const std::optional<int> code = text ? shell.Wait(end) : std::nullopt;
+  if (!code) return Failed(fmt::format("it took more than {} s", kKeyCommandSeconds));
+  if (*code != 0) return Failed(fmt::format("it ended with {}", *code));
   return *std::move(text);
 }
 

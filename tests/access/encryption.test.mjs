@@ -117,7 +117,7 @@ test('the key may come from a command, which is bounded and must end well', asyn
   server = await start(['--encryption-key-command', `cat '${keyFile}'`]);
   assert.equal(await get(3), 'plain-value');
   await server.stop();
-  await refused(['--encryption-key-command', 'exit 3'], /gave no key: it ended with 3/);
+  await refused(['--encryption-key-command', 'exit 3 # in-plain-sight'], /gave no key: it ended with 3"/);
   await refused(['--encryption-key-command', 'echo short'], /is no master key/);
   await refused(['--encryption-key-command', 'yes'], /it printed more than 4096 bytes/);
 });
