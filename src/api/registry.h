@@ -169,9 +169,11 @@ template <typename Response>
 bool AnswerElsewhere(std::unique_ptr<PendingCall>& call, Result<Response>& response) {
   if (!response.ok()) return false;
   const AnswerSize size = SizeOf(*response);
-  if (!size.is_long() || !call->CountAnswer(static_cast<int64_t>(size.bytes)) ||
-      call->RefusesAnswer())
-    return false;
+  if (!size.is_long()) return false;
+  // Whether the operation has counted its answer, so that there is room for it.
+  const MemoryLease* const lease = call->context().memory;
+  const bool counted = lease != nullptr && lease->bytes() >= static_cast<int64_t>(size.bytes);
+  if (!call->CountAnswer(static_cast<int64_t>(size.bytes)) || call->RefusesAnswer()) return false;
   struct Shared {
     std::unique_ptr<PendingCall> call;
     Result<Response> response;
@@ -180,10 +182,10 @@ bool AnswerElsewhere(std::unique_ptr<PendingCall>& call, Result<Response>& respo
   ops::Environment& env = call->context().env;
   Executor& loop = call->context().loop;
   auto shared = std::make_shared<Shared>(Shared{std::move(call), std::move(response), {}});
-  UniqueFunction<void()> task = [shared, &loop]() mutable {
+  UniqueFunction<void()> task = [shared, &loop, counted]() mutable {
     const int64_t items = CountItems(*shared->response);
     // Others may have taken the memory while it waited.
-    const bool refused = shared->call->RefusesAnswer();
+    const bool refused = !counted && shared->call->RefusesAnswer();
     const bool rendered = !refused && RunOrOutOfMemory("rendering", [&] {
       RenderResponse(*shared->response, &shared->out);
     });
