@@ -14,7 +14,7 @@ const cell = (text) => String(text).replaceAll('|', '\\|');
 // Columns but the first are numbers, and stand to the right; those named in `texts` do not.
 const table = (head, rows, texts = []) => [head, head.map((name, i) => (i === 0 || texts.includes(name) ? '---' : '---:')), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n');
 const words = (list) => list.map((word) => (/[^\w=.,:/-]/.test(word) ? `'${word}'` : word)).join(' ');
-const command = ({ words: list, env }) => `\`${Object.entries(env ?? {}).map(([name, value]) => `${name}=${value === '' ? "''" : value} `).join('')}./dev ${words(list)}\``;
+const command = ({ words: list, env }) => `\`${Object.entries(env ?? {}).map(([name, value]) => `${name}=${/^[\w-]+$/.test(value) ? value : `'${value}'`} `).join('')}./dev ${words(list)}\``;
 const kNeeds = { root: 'needs root', ceph: 'starts a Ceph cluster', quiet: 'needs a machine without other work' };
 
 const factsOf = (rows) => rows.filter((row) => row.done > 0).reduce((sum, row) => merge(sum, row.facts), {});
