@@ -198,8 +198,17 @@ void Acceptor::RefuseAtOnce(UniqueFd fd, Door door) {
 
 void Acceptor::Deal(UniqueFd fd, const ClientAddress& address, Door door) {
   Shared& shared = loops_.front()->shared();
-  const bool extra =
-      shared.connections.load(std::memory_order_relaxed) >= shared.options.max_connections;
+  const auto full = [&shared] {
+    return shared.connections.load(std::memory_order_relaxed) >= shared.options.max_connections;
+  };
+  bool extra = full();
+  if (extra) {
+    // Idle connections make room; those of other loops do so for the next one that comes.
+    for (size_t i = 1; i < loops_.size(); ++i)
+      loops_[i]->Post([loop = loops_[i]] { loop->CloseOldestIdle(); });
+    loops_.front()->CloseOldestIdle();
+    extra = full();
+  }
   if (extra && shared.extra_connections.load(std::memory_order_relaxed) >= kExtraConnections &&
       !loops_.front()->CloseOldestExtra())
     return RefuseAtOnce(std::move(fd), door);

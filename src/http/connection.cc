@@ -321,7 +321,7 @@ void Connection::SettleDown() {
     wanted = Deadline::kExtra;
   } else if (phase_ == Phase::kReading && reader_ != nullptr) {
     wanted = reader_->headers_complete() ? Deadline::kBody : Deadline::kHeader;
-  } else if (phase_ == Phase::kReading && loop_.shared().options.idle_timeout_micros > 0) {
+  } else if (phase_ == Phase::kReading) {
     loop_.Arm(this, Deadline::kIdle);
     return;
   }

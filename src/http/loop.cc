@@ -24,6 +24,9 @@ constexpr size_t kPutOffBytes = 256 * 1024;
 constexpr int64_t kLingerMicros = 2'000'000;
 constexpr int64_t kCloseStuckMicros = 100'000;
 constexpr int64_t kShortestExtraMicros = 100'000;
+// The shortest time after which an idle connection is closed on a full server.
+constexpr int64_t kShortestIdleMicros = 10'000'000;
+constexpr int64_t kNeverMicros = int64_t{1} << 60;
 // Who brings more than so much is busy: its own next work is not to wait for the replies.
 constexpr size_t kStandInTasks = 1;
 // While a deadline is pending the clock is looked at this often: a manual clock does not wake
@@ -46,7 +49,9 @@ Loop::Loop(Shared& shared) : shared_(shared) {
   // Rates are looked at this often; Connection::IsSlow judges.
   deadlines_[static_cast<int>(Deadline::kBody)].length_micros =
       options.body_timeout_micros / kLooksAtRate;
-  deadlines_[static_cast<int>(Deadline::kIdle)].length_micros = options.idle_timeout_micros;
+  // Without a timeout the list still tells which connection has been idle for longest.
+  deadlines_[static_cast<int>(Deadline::kIdle)].length_micros =
+      options.idle_timeout_micros > 0 ? options.idle_timeout_micros : kNeverMicros;
   deadlines_[static_cast<int>(Deadline::kWrite)].length_micros =
       options.write_timeout_micros / kLooksAtRate;
   deadlines_[static_cast<int>(Deadline::kLinger)].length_micros = kLingerMicros;
@@ -160,7 +165,7 @@ int Loop::SleepMillis() const {
   if (!resumes_.empty() || !next_round_.empty()) return 0;
   int64_t millis = -1;
   for (const List& list : deadlines_) {
-    if (list.first == nullptr) continue;
+    if (list.first == nullptr || list.length_micros == kNeverMicros) continue;
     const int64_t left =
         std::clamp<int64_t>((list.first->deadline_ticks_ - now_ticks_) / 1000 + 1, 1, kTickMillis);
     millis = millis < 0 ? left : std::min(millis, left);
@@ -244,7 +249,7 @@ void Loop::Adopt(UniqueFd fd, const ClientAddress& address, Door door, bool extr
     Arm(connection, Deadline::kExtra);
   else if (shakes)
     Arm(connection, Deadline::kHandshake);
-  else if (shared_.options.idle_timeout_micros > 0)
+  else
     Arm(connection, Deadline::kIdle);
 }
 
@@ -286,6 +291,15 @@ bool Loop::CloseOldestExtra() {
     }
   }
   return false;
+}
+
+bool Loop::CloseOldestIdle() {
+  const List& list = deadlines_[static_cast<int>(Deadline::kIdle)];
+  if (list.first == nullptr ||
+      list.first->deadline_ticks_ - list.length_micros > now_ticks_ - kShortestIdleMicros)
+    return false;
+  list.first->Close();
+  return true;
 }
 
 void Loop::BeginDrain() {

@@ -530,6 +530,25 @@ TEST_F(ServerTest, RefusesConnectionsAboveTheLimit) {
   EXPECT_EQ(fourth.Ask(Post("4")).status, 200);
 }
 
+TEST_F(ServerTest, ConnectionsThatNobodyUsesMakeRoomWhenThereIsNone) {
+  ManualClock manual;
+  ServerOptions options;
+  options.max_connections = 2;
+  options.threads = 1;
+  auto server = ServeEcho(options, manual);
+  TestClient first(server->port()), second(server->port());
+  ASSERT_EQ(first.Ask(Post("1")).status, 200);
+  manual.AdvanceMicros(6'000'000);
+  ASSERT_EQ(second.Ask(Post("2")).status, 200);
+  TestClient early(server->port());
+  EXPECT_EQ(early.Ask(Post("3")).status, 503);
+  manual.AdvanceMicros(6'000'000);
+  TestClient third(server->port());
+  EXPECT_EQ(third.Ask(Post("4")).status, 200);
+  EXPECT_TRUE(first.ReadEnd());
+  EXPECT_EQ(second.Ask(Post("5")).status, 200);
+}
+
 TEST_F(ServerTest, AFullServerStillAnswersTheTargetsThatAreAlwaysServed) {
   ServerOptions options;
   options.max_connections = 1;
