@@ -327,9 +327,13 @@ describe('memory', () => {
         const head = /^HTTP\/1\.1 200 [^]*?content-length: (\d+)[^]*?\r\n\r\n/i.exec(socket.received);
         return head !== null && socket.bytesRead >= head[0].length + Number(head[1]);
       };
-      const end = Date.now() + 30000;
-      while (!sockets.every(whole) && Date.now() < end) await delay(20);
-      assert.ok(sockets.every(whole), 'a reader did not get its answer');
+      // Under pressure a reader may be refused.
+      const refused = (socket) => socket.received.startsWith('HTTP/1.1 503');
+      const answered = (socket) => whole(socket) || refused(socket);
+      const end = Date.now() + 60000;
+      while (!sockets.every(answered) && Date.now() < end) await delay(20);
+      assert.ok(sockets.every(answered), 'a reader did not get its answer');
+      assert.ok(sockets.some(whole), 'all readers were refused');
       for (const socket of sockets) socket.destroy();
     });
     within(judge, 512);
