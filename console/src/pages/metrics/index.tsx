@@ -123,7 +123,7 @@ function Rates({ dimension }: { dimension: Dimension }) {
     .sort((a, b) => b.total.served - a.total.served || (a.name < b.name ? -1 : 1));
   if (rows.length === 0) return <p class="muted">No request was made yet.</p>;
   return (
-    <div class="scroll-x">
+    <Scroll label={`Rates by ${dimension}`}>
       <table class="plain metrics" aria-label={`Requests by ${dimension}`}>
         <thead>
           <tr>
@@ -178,7 +178,7 @@ function Rates({ dimension }: { dimension: Dimension }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 
