@@ -45,8 +45,9 @@ function crash(log) {
     const run = object(line);
     if (!run) continue;
     facts.kills += run.kills;
-    facts.seeds.push(`${run.durability} ${run.seed}`);
-    facts.durabilities[run.durability] = merge(facts.durabilities[run.durability] ?? {}, {
+    const kind = run.encrypted ? `${run.durability}, encrypted` : run.durability;
+    facts.seeds.push(`${kind} ${run.seed}`);
+    facts.durabilities[kind] = merge(facts.durabilities[kind] ?? {}, {
       kills: run.kills, acknowledged: run.acknowledged, unanswered: run.undecided, 'stream records': run.records, shards: run.shards,
     });
   }

@@ -103,7 +103,9 @@ test('crash: kills and acknowledged writes are on the page', skipped('crash'), (
   const kills = sumOf(log, /"kills":(\d+)/g);
   assert.ok(kills > 0);
   assert.ok(text.includes(`${count(kills)} kills of a loaded server`), text);
-  for (const [, durability, seed] of log.matchAll(/"durability":"(\w+)","seed":(\d+)/g)) assert.ok(text.includes(`\`${durability} ${seed}\``), text);
+  for (const [, durability, encrypted, seed] of log.matchAll(/"durability":"(\w+)"(,"encrypted":true)?,"seed":(\d+)/g)) {
+    assert.ok(text.includes(`\`${durability}${encrypted ? ', encrypted' : ''} ${seed}\``), text);
+  }
   for (const [, acknowledged] of log.matchAll(/"acknowledged":(\d+)/g)) assert.ok(text.includes(` ${count(Number(acknowledged))} `), text);
 });
 
