@@ -30,6 +30,9 @@ class AnswerBytes {
   // `lease`: of the request; null: nothing is counted.
   explicit AnswerBytes(MemoryLease* lease) : lease_(lease) {}
 
+  // Whether anything is counted.
+  bool counts() const { return lease_ != nullptr; }
+
   // Counts an item that will be rendered. An answer of a few KB cannot become large: its items are
   // not looked at.
   bool AddItem(std::string_view encoded) {
@@ -48,6 +51,12 @@ class AnswerBytes {
     }
     bytes_ -= bytes;
     return false;
+  }
+
+  // Gives everything that was counted back to the lease.
+  void GiveBack() {
+    if (lease_ != nullptr && counted_ > 0) lease_->Shrink(counted_);
+    encoded_bytes_ = bytes_ = counted_ = 0;
   }
 
  private:

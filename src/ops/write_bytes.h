@@ -20,15 +20,14 @@ class WriteBytes {
   // Begins a run of the body and gives back what an earlier run counted. `lease`: of the request;
   // null: nothing is counted.
   void Begin(MemoryLease* lease) {
-    lease_ = lease;
-    if (lease_ != nullptr && counted_ > 0) lease_->Shrink(counted_);
-    bytes_ = counted_ = 0;
+    bytes_.GiveBack();
+    bytes_ = AnswerBytes(lease);
   }
 
   // Counts one item's change from an image of `old_bytes` to one of `new_bytes` (0: none). Call it
   // before entries are derived. MemoryRefusal(): the account has no room.
   Status Add(const table::Table& table, size_t old_bytes, size_t new_bytes) {
-    if (lease_ == nullptr) return OkStatus();
+    if (!bytes_.counts()) return OkStatus();
     const table::TableDescriptor& descriptor = table.descriptor;
     size_t copies = 1;
     for (const table::IndexDescriptor& index : descriptor.indexes)
@@ -40,23 +39,14 @@ class WriteBytes {
 
   // Counts an item that the answer will show: as it is, and as JSON. MemoryRefusal() as above.
   Status AddAnswer(std::string_view encoded) {
-    if (lease_ == nullptr || encoded.empty()) return OkStatus();
+    if (!bytes_.counts() || encoded.empty()) return OkStatus();
     return Count(static_cast<int64_t>(encoded.size()) + RenderedBound(encoded));
   }
 
  private:
-  static constexpr int64_t kStep = 64 << 10;  // small writes are not worth the counting
+  Status Count(int64_t bytes) { return bytes_.Add(bytes) ? OkStatus() : MemoryRefusal(); }
 
-  Status Count(int64_t bytes) {
-    if ((bytes_ += bytes) <= counted_ + kStep) return OkStatus();
-    if (!lease_->TryGrow(bytes_ - counted_)) return MemoryRefusal();
-    counted_ = bytes_;
-    return OkStatus();
-  }
-
-  MemoryLease* lease_ = nullptr;
-  int64_t bytes_ = 0;
-  int64_t counted_ = 0;
+  AnswerBytes bytes_{nullptr};
 };
 
 }  // namespace stator::ops
