@@ -105,7 +105,9 @@ KeySet PolicySet::keys() const {
   return set;
 }
 
-Decision Authorize(const AccessRequest& request, const PolicySet& policies) {
+namespace {
+
+Decision Decide(const AccessRequest& request, const PolicySet& policies) {
   static const ActionId caller_identity = Known("sts:GetCallerIdentity");
   static const ActionId delete_policy = Known("dynamodb:DeleteResourcePolicy");
   const Principal& principal = request.principal;
@@ -165,6 +167,15 @@ Decision Authorize(const AccessRequest& request, const PolicySet& policies) {
   }
   if (resource.match == PrincipalMatch::kNone) return DenyImplicitly(resource_type);
   return narrowed_allow ? Allow(resource_type, resource.allow) : missing();
+}
+
+}  // namespace
+
+Decision Authorize(const AccessRequest& request, const PolicySet& policies) {
+  const PolicySteps::Scope counting(request.steps);
+  const Decision decision = Decide(request, policies);
+  // Without steps a Deny may not have matched.
+  return request.steps != nullptr && request.steps->exhausted() ? Decision{} : decision;
 }
 
 std::string DenialMessage(const Decision& decision, const Principal& principal, ActionId action,

@@ -9,6 +9,7 @@
 #include "access/catalogue.h"
 #include "access/context.h"
 #include "access/policy.h"
+#include "access/steps.h"
 
 namespace stator::access {
 
@@ -42,6 +43,8 @@ struct AccessRequest {
   // The account that owns the resource, for "*" the account that is asked.
   std::string_view resource_account;
   const RequestContext& context;
+  // What comparing may cost, for several decisions together; null: it is not bounded.
+  PolicySteps* steps = nullptr;
 };
 
 struct Decision {
@@ -61,7 +64,8 @@ struct Decision {
 // session itself, or everyone, is not narrowed; one that names a session's role is. A trust policy
 // must allow by itself, with an Allow of the identity if it names only the account. The root user
 // of the account has all rights that no resource's policy denies, and may always delete that
-// policy. Takes time in the number of statements and of their conditions' values.
+// policy. Takes time in the number of statements and of their conditions' values, which
+// `request.steps` bounds: nothing is allowed once these are exhausted.
 Decision Authorize(const AccessRequest& request, const PolicySet& policies);
 
 // Returns the message of AccessDeniedException: "User: ... is not authorized to perform: ...".

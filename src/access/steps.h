@@ -9,8 +9,8 @@ namespace stator::access {
 // Steps: characters that patterns are compared with, and values of conditions. One takes about 5
 // ns.
 //
-// A policy that is evaluated while no steps are left may say anything: a decision made with steps
-// that are exhausted() afterwards counts as a denial.
+// A policy that is evaluated while no steps are left may say anything, so Authorize allows nothing
+// then.
 class PolicySteps {
  public:
   explicit PolicySteps(int64_t most) : left_(most) {}

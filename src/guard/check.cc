@@ -189,11 +189,8 @@ access::Decision Check::Decide(access::ActionId action, std::string_view resourc
     }
   }
   const access::ResourceName name(resource);
-  const access::PolicySteps::Scope counting(&steps_);
-  const access::Decision decision =
-      access::Authorize({who.principal(), action, name, gate_.account(), context},
-                        who.policies(attached.present, attached.policy.get()));
-  return steps_.exhausted() ? access::Decision{} : decision;
+  return access::Authorize({who.principal(), action, name, gate_.account(), context, &steps_},
+                           who.policies(attached.present, attached.policy.get()));
 }
 
 Status Check::Require(access::ActionId action, std::string_view resource,

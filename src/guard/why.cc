@@ -150,10 +150,9 @@ Result<Answer> AnswerWhy(const Question& question, const access::Directory& dire
   const access::ResourceName name(resource);
   const access::Principal principal = caller->principal();
   access::PolicySteps steps(access::kMostStepsOfRequest);
-  const access::PolicySteps::Scope counting(&steps);
-  const access::Decision decision =
-      access::Authorize({principal, *action, name, environment.settings.account, given.context()},
-                        caller->policies(attached.present, attached.policy.get()));
+  const access::Decision decision = access::Authorize(
+      {principal, *action, name, environment.settings.account, given.context(), &steps},
+      caller->policies(attached.present, attached.policy.get()));
   if (steps.exhausted()) {
     return ValidationError(fmt::format(
         "Comparing these values with the policies takes more than {} steps, which denies a request",

@@ -89,7 +89,6 @@ Result<std::string> Simulate(Call& call, const access::Caller& caller) {
   }
   const Entries entries(form);
   access::PolicySteps steps(access::kMostStepsOfSimulation);
-  const access::PolicySteps::Scope counting(&steps);
   Xml xml;
   xml.Open("EvaluationResults");
   for (const std::string_view action : actions) {
@@ -106,7 +105,7 @@ Result<std::string> Simulate(Call& call, const access::Caller& caller) {
       const access::ResourceName name(resource);
       const access::Principal principal = caller.principal();
       const access::Decision decision =
-          access::Authorize({principal, *id, name, call.account(), context},
+          access::Authorize({principal, *id, name, call.account(), context, &steps},
                             caller.policies(attached.present, attached.policy.get()));
       if (steps.exhausted()) {
         return InvalidInput(
