@@ -14,7 +14,7 @@ import { ApiError } from './errors.ts';
 
 const kMostListed = 1000;
 
-// Of one table, or all; newest first. At most a thousand.
+// Lists the backups of one table, or of all tables: the newest first, a thousand at most.
 export async function listBackups(table?: string, signal?: AbortSignal): Promise<Backup[]> {
   const found: Backup[] = [];
   let start: string | undefined;

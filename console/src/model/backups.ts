@@ -52,7 +52,7 @@ export interface BackupDescription {
   };
 }
 
-// What is wrong with the name of a table or of a backup, or null.
+// Says what is wrong with the name of a table or a backup; null: nothing.
 export const wrongName = (text: string): string | null =>
   /^[a-zA-Z0-9_.-]{3,255}$/.test(text) ? null : 'From 3 letters, digits and - _ . on';
 

@@ -32,7 +32,7 @@ export const namedOf = (element: Element | undefined, nameOf: string): Named => 
   created: textAt(element, 'CreateDate'),
 });
 
-// What is wrong with the name of a user, group or role, or null.
+// Says what is wrong with the name of a user, group or role; null: nothing.
 export const wrongIamName = (name: string, most = 64): string | null =>
   new RegExp(`^[\\w+=,.@-]{1,${most}}$`).test(name)
     ? null

@@ -26,10 +26,10 @@ export interface SeriesRow {
   served: number;
   errors: number;
   throttled: number;
-  // Of all requests, and of the worst column.
+  // The middle of the columns by their requests, and the worst column.
   p50: number | null;
   p99: number | null;
-  // Of the columns, a second.
+  // Requests a second, over all columns.
   mean: number;
   values: number[];
 }

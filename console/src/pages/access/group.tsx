@@ -7,9 +7,9 @@ import { type User, userOf } from '../../model/iam.ts';
 import { childOf, membersOf, textAt } from '../../model/xml.ts';
 import { ask } from '../../ui/dialog.tsx';
 import { day, plural } from '../../ui/format.ts';
-import { Icon } from '../../ui/icons.tsx';
 import { ErrorBox, say, sayError } from '../../ui/told.tsx';
-import { Head } from './head.tsx';
+import { Choose } from './choose.tsx';
+import { Delete, Head } from './head.tsx';
 import { listUsers } from './lists.ts';
 import { type OwnPolicies, Policies, policiesOf, removePolicies } from './policies.tsx';
 
@@ -84,18 +84,7 @@ export function GroupPage({ name }: { name: string }) {
   return (
     <>
       <Head name={name}>
-        <div class="row">
-          <button
-            type="button"
-            class="danger-text"
-            disabled={why !== undefined}
-            title={why}
-            onClick={() => void remove()}
-          >
-            <Icon name="trash" />
-            Delete the group…
-          </button>
-        </div>
+        <Delete what="group" why={why} onClick={() => void remove()} />
       </Head>
       <section class="card card-body">
         <dl class="facts">
@@ -135,30 +124,18 @@ export function GroupPage({ name }: { name: string }) {
               </li>
             ))}
           </ul>
-          {others.length > 0 && (
-            <div class="row">
-              <select
-                aria-label="Add a user to the group"
-                value=""
-                disabled={why !== undefined}
-                title={why}
-                onChange={(event) => {
-                  const chosen = event.currentTarget.value;
-                  event.currentTarget.value = '';
-                  if (chosen !== '')
-                    void change(
-                      () => iam('AddUserToGroup', { GroupName: name, UserName: chosen }),
-                      `${chosen} is in ${name}`,
-                    );
-                }}
-              >
-                <option value="">Add a user…</option>
-                {others.map((one) => (
-                  <option key={one.arn}>{one.name}</option>
-                ))}
-              </select>
-            </div>
-          )}
+          <Choose
+            label="Add a user to the group"
+            prompt="Add a user…"
+            from={others}
+            why={why}
+            onChosen={(user) =>
+              void change(
+                () => iam('AddUserToGroup', { GroupName: name, UserName: user.name }),
+                `${user.name} is in ${name}`,
+              )
+            }
+          />
         </div>
       </section>
       <Policies

@@ -7,6 +7,7 @@ import { membersOf, textAt } from '../../model/xml.ts';
 import { ask } from '../../ui/dialog.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { say, sayError } from '../../ui/told.tsx';
+import { Choose } from './choose.tsx';
 import { PolicyDialog } from './policy.tsx';
 
 export interface OwnPolicies {
@@ -160,32 +161,18 @@ export function Policies({ owner, policies, none, look }: PoliciesProps) {
             </li>
           ))}
         </ul>
-        {attachable.length > 0 && (
-          <div class="row">
-            <select
-              aria-label="Attach a policy"
-              value=""
-              disabled={why !== undefined}
-              title={why}
-              onChange={(event) => {
-                const chosen = attachable.find((one) => one.arn === event.currentTarget.value);
-                event.currentTarget.value = '';
-                if (chosen)
-                  void change(
-                    () => iam(`Attach${owner.kind}Policy`, { ...of, PolicyArn: chosen.arn }),
-                    `${chosen.name} is attached`,
-                  );
-              }}
-            >
-              <option value="">Attach a policy…</option>
-              {attachable.map((one) => (
-                <option key={one.arn} value={one.arn}>
-                  {one.name}
-                </option>
-              ))}
-            </select>
-          </div>
-        )}
+        <Choose
+          label="Attach a policy"
+          prompt="Attach a policy…"
+          from={attachable}
+          why={why}
+          onChosen={(chosen) =>
+            void change(
+              () => iam(`Attach${owner.kind}Policy`, { ...of, PolicyArn: chosen.arn }),
+              `${chosen.name} is attached`,
+            )
+          }
+        />
       </div>
       {edited && (
         <PolicyDialog

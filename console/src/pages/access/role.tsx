@@ -11,7 +11,7 @@ import { day, duration } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { ErrorBox, say, sayError } from '../../ui/told.tsx';
 import { Ask } from './ask.tsx';
-import { Head } from './head.tsx';
+import { Delete, Head } from './head.tsx';
 import { type OwnPolicies, Policies, policiesOf, removePolicies } from './policies.tsx';
 import { TrustDialog } from './trust.tsx';
 
@@ -74,18 +74,7 @@ export function RolePage({ name }: { name: string }) {
   return (
     <>
       <Head name={name}>
-        <div class="row">
-          <button
-            type="button"
-            class="danger-text"
-            disabled={why !== undefined}
-            title={why}
-            onClick={() => void remove()}
-          >
-            <Icon name="trash" />
-            Delete the role…
-          </button>
-        </div>
+        <Delete what="role" why={why} onClick={() => void remove()} />
       </Head>
       <section class="card card-body">
         <dl class="facts">

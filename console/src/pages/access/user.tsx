@@ -12,7 +12,8 @@ import { day } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { ErrorBox, say, sayError } from '../../ui/told.tsx';
 import { Ask } from './ask.tsx';
-import { Head } from './head.tsx';
+import { Choose } from './choose.tsx';
+import { Delete, Head } from './head.tsx';
 import { listGroups } from './lists.ts';
 import { type OwnPolicies, Policies, policiesOf, removePolicies } from './policies.tsx';
 
@@ -125,18 +126,7 @@ export function UserPage({ name }: { name: string }) {
   return (
     <>
       <Head name={name}>
-        <div class="row">
-          <button
-            type="button"
-            class="danger-text"
-            disabled={why !== undefined || own}
-            title={own ? 'This is you' : why}
-            onClick={() => void deleteUser()}
-          >
-            <Icon name="trash" />
-            Delete the user…
-          </button>
-        </div>
+        <Delete what="user" why={own ? 'This is you' : why} onClick={() => void deleteUser()} />
       </Head>
       <section class="card card-body">
         <dl class="facts">
@@ -304,26 +294,15 @@ function Groups({
             </li>
           ))}
         </ul>
-        {others.length > 0 && (
-          <div class="row">
-            <select
-              aria-label="Add to a group"
-              value=""
-              disabled={why !== undefined}
-              title={why}
-              onChange={(event) => {
-                const chosen = event.currentTarget.value;
-                event.currentTarget.value = '';
-                if (chosen !== '') void change('AddUserToGroup', chosen, `${name} is in ${chosen}`);
-              }}
-            >
-              <option value="">Add to a group…</option>
-              {others.map((one) => (
-                <option key={one.arn}>{one.name}</option>
-              ))}
-            </select>
-          </div>
-        )}
+        <Choose
+          label="Add to a group"
+          prompt="Add to a group…"
+          from={others}
+          why={why}
+          onChosen={(group) =>
+            void change('AddUserToGroup', group.name, `${name} is in ${group.name}`)
+          }
+        />
       </div>
     </section>
   );
