@@ -1,4 +1,4 @@
-// The site's menu. Every document of docs/ has a place in it; `title` is for those whose own is long.
+// The site's menu. A document of docs/ without a place in it stands in a last group, "More"; `title` is for those whose own is long.
 const page = (file, title) => ({ file, title });
 
 export const kGroups = [

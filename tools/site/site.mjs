@@ -150,13 +150,11 @@ rmSync(out, { recursive: true, force: true });
 const pages = markdown.map(render);
 const byFile = new Map(pages.map((page) => [page.file, page]));
 
-// Each document of docs/ is in the menu.
+// A document of docs/ that the menu does not name stands in a last group.
 const inMenu = new Set(kGroups.flatMap((group) => group.pages.map((page) => page.file)));
 for (const file of inMenu) if (!byFile.has(file)) problems.push(`tools/site/menu.mjs: ${file}: no such file`);
-for (const file of markdown) {
-  if (/^docs\/[^/]*\.md$/.test(file) && !inMenu.has(file)) problems.push(`tools/site/menu.mjs has no place for ${file}`);
-}
-const groups = kGroups.map((group) => ({ title: group.title, pages: group.pages.filter((page) => byFile.has(page.file))
+const more = markdown.filter((file) => /^docs\/[^/]*\.md$/.test(file) && !inMenu.has(file)).map((file) => ({ file }));
+const groups = [...kGroups, ...(more.length > 0 ? [{ title: 'More', pages: more }] : [])].map((group) => ({ title: group.title, pages: group.pages.filter((page) => byFile.has(page.file))
   .map((page) => ({ title: page.title ?? byFile.get(page.file).title, address: addressOf(page.file) })) }));
 
 for (const page of pages) put(page.address, shell({ ...page, groups }));
