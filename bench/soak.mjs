@@ -137,8 +137,12 @@ if (!isMainThread && workerData?.soak) {
       client.window = { requests: 0, refused: 0, errors: 0, worst: 0 };
       return;
     }
-    going = false;
-    await running;
+    if (message.kind === 'stop') {
+      going = false;
+      await running;
+      parentPort.postMessage('stopped');
+      return;
+    }
     client.endpoint = message.endpoint;
     client.agent.destroy();
     client.agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
@@ -234,6 +238,11 @@ export async function main(argv) {
   clearInterval(watching);
 
   // Every promise holds after kill -9.
+  await Promise.all(workers.map((worker) => {
+    const said = once(worker, 'message');
+    worker.postMessage({ kind: 'stop' });
+    return said;
+  }));
   await server.kill();
   server = await Server.startOne({ args, dataDir, readyWithin: 60000 });
   const last = await Promise.all(workers.map(async (worker) => {

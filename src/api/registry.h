@@ -191,8 +191,10 @@ bool AnswerElsewhere(std::unique_ptr<PendingCall>& call, Result<Response>& respo
     });
     // The items are in the reply now, which may wait for its reader.
     shared->response = InternalError("");
+    // No stand-in for the loop, which would wait where the system takes the processor from a thread
+    // that has computed for long.
     const MustNotFail region("an answer goes to its loop");
-    PostAndStandIn(loop, [shared = std::move(shared), items, refused, rendered] {
+    loop.Post([shared = std::move(shared), items, refused, rendered] {
       if (refused) return shared->call->Fail(MemoryRefusal());
       if (!rendered)
         return shared->call->Fail(InternalError("Out of memory while rendering a response"));

@@ -216,6 +216,10 @@ class Service::Call final : public PendingCall {
     return !answer_refused_;
   }
   void Succeed(std::string body, int64_t items) override {
+    // It may wait for a worker that compresses it, and for its reader.
+    if (body.size() > static_cast<size_t>(MemoryAccount::kSmallBytes) &&
+        !CountAnswer(static_cast<int64_t>(body.size())))
+      return Fail(MemoryRefusal());
     if (!context_.faults.lost) return Answer(200, "", std::move(body), items);
     context_.faults.refused = true;
     Fail(InternalError(""));
@@ -278,7 +282,7 @@ class Service::Call final : public PendingCall {
       });
       // A call that is dropped in its loop's turn is answered with 500.
       const MustNotFail region("an answer goes to its loop");
-      PostAndStandIn(call.context_.loop, [rest = std::move(rest), status, error, items, wrapped] {
+      call.context_.loop.Post([rest = std::move(rest), status, error, items, wrapped] {
         if (!wrapped) return;
         rest->call.Send(status, error, items, std::move(rest->outgoing));
       });

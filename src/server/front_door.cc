@@ -21,15 +21,6 @@ constexpr size_t kMaxQueued = 1024;
 // long where a network is behind the engine.
 constexpr int kLongThreads = 4;
 constexpr int kLongThreadsWaiting = 16;
-// Bodies of known, moderate size do not queue behind them: some hundred small gzip bodies that
-// unpack to 16 MB would hold a write of 200 KB for half a minute.
-constexpr size_t kMostModerateBytes = 1 << 20;
-constexpr int kModerateThreads = 2;
-constexpr int kModerateThreadsWaiting = 8;
-
-bool IsModerate(const api::Incoming& incoming) {
-  return incoming.headers.content_encoding.empty() && incoming.body.size() <= kMostModerateBytes;
-}
 
 api::Incoming IncomingOf(http::Exchange& exchange) {
   const http::Request& request = exchange.request();
@@ -87,7 +78,6 @@ FrontDoor::FrontDoor(api::Service& service, Management& management,
       place_(place),
       scaling_(scaling),
       pages_(console_),
-      moderate_(waiting ? kModerateThreadsWaiting : kModerateThreads, kMaxQueued),
       long_(waiting ? kLongThreadsWaiting : kLongThreads, kMaxQueued) {
   if (waiting) waiting_ = std::make_unique<WorkerPool>(kThreads, kMaxQueued);
 }
@@ -99,7 +89,6 @@ http::Handler FrontDoor::HandlerOf(Executor& loop) {
 
 void FrontDoor::Stop() {
   if (waiting_ != nullptr) waiting_->Stop();
-  moderate_.Stop();
   long_.Stop();
 }
 
@@ -137,9 +126,7 @@ void FrontDoor::Serve(std::unique_ptr<http::Exchange> exchange, Executor& loop) 
     ServeWaiting(std::move(exchange), loop);
     return;
   }
-  if (incoming.is_long()) {
-    return ServeOn(IsModerate(incoming) ? moderate_ : long_, false, std::move(exchange), loop);
-  }
+  if (incoming.is_long()) return ServeOn(long_, false, std::move(exchange), loop);
   service_.Handle(incoming, loop,
                   [this, &loop, exchange = std::move(exchange)](api::Outgoing outgoing) mutable {
                     if (outgoing.again) {
@@ -185,8 +172,9 @@ void FrontDoor::ServeOn(WorkerPool& pool, bool may_wait, std::unique_ptr<http::E
     std::optional<http::Reply> reply;
     if (answer) reply = ReplyOf(*std::move(answer));
     // Nothing of the exchange stays on this thread: it must end in its loop's turn, where it
-    // answers 500 if there is no reply.
-    PostAndStandIn(loop, [shared = std::move(shared), reply = std::move(reply)]() mutable {
+    // answers 500 if there is no reply. This thread does not stand in for the loop: it has computed
+    // for long, so the system may well take the processor from it, and the loop would wait.
+    loop.Post([shared = std::move(shared), reply = std::move(reply)]() mutable {
       if (reply) (*shared)->Send(*std::move(reply));
       shared->reset();
     });

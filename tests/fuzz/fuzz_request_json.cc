@@ -52,6 +52,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // A number of 130 digits in canonical text comes from 6 bytes, twice, and is compared.
   const stator::fuzz::CostBound bound{
       .nanos_per_byte = 20'000, .nanos = 20'000'000, .bytes_per_byte = 20'000, .bytes = 4 << 20};
-  stator::fuzz::JudgeCost("request", size, bound, [&] { Run(data, size); });
+  stator::fuzz::JudgeCost(
+      "request", size, bound, [&] { Run(data, size); }, size);
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  return stator::fuzz::MutateOrStretch(data, size, max_size, seed);
 }

@@ -77,8 +77,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const stator::fuzz::CostBound bound{
       .nanos_per_byte = 20'000, .nanos = 20'000'000, .bytes_per_byte = 20'000, .bytes = 4 << 20};
-  stator::fuzz::JudgeCost("statement", size, bound, [&] {
-    stator::expr::Run({reinterpret_cast<const char*>(data), size});
-  });
+  stator::fuzz::JudgeCost(
+      "statement", size, bound,
+      [&] {
+        stator::expr::Run({reinterpret_cast<const char*>(data), size});
+      },
+      size);
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  return stator::fuzz::MutateOrStretch(data, size, max_size, seed);
 }
