@@ -160,14 +160,11 @@ Analysis::Load* Analysis::LoadOf(Table* table, const std::string& index) {
 void Analysis::AddTable(const request_log::TableDefinition& definition) {
   Table* table = TableOf(definition.name);
   if (table == nullptr) return;
-  now_micros_ = std::max(now_micros_, definition.at_micros);
+  // The line of a definition may be up to a second younger than the requests behind it: it does
+  // not move the time, and the replay begins with the first request.
   table->report.definition = definition;
   table->report.defined = true;
-  if (table->replay == nullptr) {
-    table->replay = std::make_unique<Replay>(definition, now_micros_);
-  } else {
-    table->replay->Define(definition, now_micros_);
-  }
+  if (table->replay != nullptr) table->replay->Define(definition, now_micros_);
 }
 
 void Analysis::AddRequest(const Request& request) {
@@ -182,6 +179,8 @@ void Analysis::AddRequest(const Request& request) {
     ++out_.not_analysed;
     return;
   }
+  if (table->replay == nullptr && table->report.defined)
+    table->replay = std::make_unique<Replay>(table->report.definition, now);
   table->report.ttl_millis += request.ttl_form == request_log::TtlForm::kMillis ? 1 : 0;
   table->report.ttl_text += request.ttl_form == request_log::TtlForm::kText ? 1 : 0;
   if (request.outcome == Outcome::kThrottled) {

@@ -1,5 +1,7 @@
 #include "throughput/meter.h"
 
+#include <cstdlib>
+
 #include "throughput/units.h"
 
 namespace stator::throughput {
@@ -36,7 +38,7 @@ int64_t Meter::TakeUnlogged(Access access, Limit limit, int64_t ticks_micros,
   return all - logged.refusals.exchange(all);
 }
 
-std::string Meter::Explained(const Verdict& refusal, int64_t ticks_micros,
+std::string Meter::Explained(const Verdict& refusal, int64_t now_micros, int64_t ticks_micros,
                              const std::function<std::string()>& make) {
   const size_t access = static_cast<size_t>(refusal.access);
   const size_t limit = static_cast<size_t>(refusal.limit);
@@ -44,13 +46,14 @@ std::string Meter::Explained(const Verdict& refusal, int64_t ticks_micros,
     const MutexLock lock(mutex_);
     const Explanation& last = explained_[access][limit];
     if (last.at_ticks != INT64_MIN && last.partition == refusal.partition &&
-        ticks_micros - last.at_ticks < kExplanationMicros) {
+        ticks_micros - last.at_ticks < kExplanationMicros &&
+        std::abs(now_micros - last.at_micros) < kExplanationMicros) {
       return last.text;
     }
   }
   std::string text = make();
   const MutexLock lock(mutex_);
-  explained_[access][limit] = {ticks_micros, refusal.partition, text};
+  explained_[access][limit] = {now_micros, ticks_micros, refusal.partition, text};
   return text;
 }
 

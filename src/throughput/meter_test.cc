@@ -46,15 +46,16 @@ TEST(Meter, LogsRarelyAndTellsOfAll) {
 TEST(Meter, ExplainsTheSamePartitionRarely) {
   Meter meter = MakeMeter();
   int made = 0;
-  const auto explained = [&](uint64_t partition, int64_t ticks) {
+  const auto explained = [&](uint64_t partition, int64_t ticks, int64_t now = 0) {
     Verdict refusal;
     refusal.partition = partition;
-    return meter.Explained(refusal, ticks, [&] { return std::to_string(++made); });
+    return meter.Explained(refusal, now, ticks, [&] { return std::to_string(++made); });
   };
   EXPECT_EQ(explained(1, 0), "1");
   EXPECT_EQ(explained(1, Meter::kExplanationMicros - 1), "1");
   EXPECT_EQ(explained(2, Meter::kExplanationMicros - 1), "2");
   EXPECT_EQ(explained(2, 2 * Meter::kExplanationMicros), "3");
+  EXPECT_EQ(explained(2, 2 * Meter::kExplanationMicros, 1'000'000), "4") << "a manual clock moved";
 }
 
 TEST(Meter, RemembersTheLatestSplits) {
