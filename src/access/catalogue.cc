@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "access/event_source_mapping.h"
 #include "access/pattern.h"
 
 namespace stator::access {
@@ -243,6 +244,12 @@ constexpr Action kActions[] = {
     {"iam:UpdateRole", Level::kWrite, kRole, 0, KeySet::Of(Key::kPermissionsBoundary)},
     {"iam:UpdateRoleDescription", Level::kWrite, kRole, 0, KeySet::Of(Key::kPermissionsBoundary)},
     {"iam:UpdateUser", Level::kWrite, kUser, 0, {}},
+    {"lambda:CreateEventSourceMapping", Level::kWrite, 0, 0,
+     KeySet::Of(Key::kRequestTag, Key::kTagKeys)},
+    {"lambda:DeleteEventSourceMapping", Level::kWrite, kEventSourceMapping, 0, {}},
+    {"lambda:GetEventSourceMapping", Level::kRead, kEventSourceMapping, 0, {}},
+    {"lambda:ListEventSourceMappings", Level::kList, 0, 0, {}},
+    {"lambda:UpdateEventSourceMapping", Level::kWrite, kEventSourceMapping, 0, {}},
     {"stator:DeleteAutoScaling", Level::kWrite, kTable, 0, {}},
     {"stator:DeleteFaults", Level::kWrite, 0, kTable, {}},
     {"stator:DeleteThrottling", Level::kWrite, kTable, 0, {}},
@@ -256,6 +263,7 @@ constexpr Action kActions[] = {
     {"stator:GetPartitions", Level::kRead, kTable, 0, {}},
     {"stator:GetStatus", Level::kRead, 0, 0, {}},
     {"stator:GetThrottling", Level::kRead, 0, kTable, {}},
+    {"stator:GetTriggers", Level::kRead, 0, 0, {}},
     {"stator:PutAutoScaling", Level::kWrite, kTable, 0, {}},
     {"stator:PutFaults", Level::kWrite, 0, kTable, {}},
     {"stator:PutThrottling", Level::kWrite, 0, kTable, {}},

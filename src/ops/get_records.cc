@@ -1,12 +1,12 @@
 // GetShardIterator and GetRecords.
 #include <algorithm>
 
+#include "ops/event_id.h"
 #include "ops/item_read.h"
 #include "ops/operations.h"
 #include "ops/streams.h"
 #include "stream/iterator.h"
 #include "stream/reader.h"
-#include "table/token_ledger.h"
 
 namespace stator::ops {
 namespace {
@@ -52,11 +52,7 @@ Result<stream::Position> StartOf(kv::Engine& engine, const stream::StreamDescrip
 StreamRecord ToApi(const stream::StreamDescriptor& stream, stream::Record record) {
   StreamRecord out;
   out.sequence_number = stream::SequenceNumberOf(record.position);
-  for (const char byte : table::DigestOf(stream.table_id + stream.label + out.sequence_number)) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    out.event_id.push_back(kDigits[static_cast<uint8_t>(byte) >> 4]);
-    out.event_id.push_back(kDigits[byte & 15]);
-  }
+  out.event_id = EventIdOf(stream, out.sequence_number);
   out.event_name = record.event == stream::Event::kInsert   ? StreamEventName::kInsert
                    : record.event == stream::Event::kModify ? StreamEventName::kModify
                                                             : StreamEventName::kRemove;

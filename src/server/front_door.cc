@@ -67,7 +67,7 @@ http::Reply NoSuchPage() {
 FrontDoor::FrontDoor(api::Service& service, Management& management,
                      const ops::Environment& environment, guard::Gate* gate, IamDoor* iam,
                      audit::Trail* audit, bool waiting, bool console, ManagementPlace place,
-                     ScalingDoor* scaling)
+                     ScalingDoor* scaling, TriggersDoor* triggers)
     : service_(service),
       management_(management),
       environment_(environment),
@@ -77,6 +77,7 @@ FrontDoor::FrontDoor(api::Service& service, Management& management,
       console_(console && place.on),
       place_(place),
       scaling_(scaling),
+      triggers_(triggers),
       pages_(console_),
       long_(waiting ? kLongThreadsWaiting : kLongThreads, kMaxQueued) {
   if (waiting) waiting_ = std::make_unique<WorkerPool>(kThreads, kMaxQueued);
@@ -107,6 +108,8 @@ void FrontDoor::Serve(std::unique_ptr<http::Exchange> exchange, Executor& loop) 
   }
   if (managed && !console_ && place_.listener != ManagementPlace::kEveryListener)
     return exchange->Send(NoSuchPage());
+  if (triggers_ != nullptr && TriggersDoor::Owns(exchange->request().target))
+    return triggers_->Handle(std::move(exchange));
   if (iam_ != nullptr && IamDoor::Owns(exchange->request()))
     return iam_->Handle(std::move(exchange));
   const console::Pages& pages = managed ? pages_ : no_pages_;

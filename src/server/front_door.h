@@ -14,6 +14,7 @@
 #include "server/iam_door.h"
 #include "server/management.h"
 #include "server/scaling_door.h"
+#include "server/triggers_door.h"
 
 namespace stator::server {
 
@@ -33,10 +34,12 @@ class FrontDoor {
   // threads of their own in any case. `gate` guards management calls; null: they are open. `iam`
   // takes the calls of IAM and STS; null: there are none. `console`: whether it is served.
   // `audit` takes records of management calls; it may be null. `scaling` takes the
-  // calls of Application Auto Scaling; null: there are none. All outlive this object.
+  // calls of Application Auto Scaling, `triggers` those of event source mappings; null: there are
+  // none. All outlive this object.
   FrontDoor(api::Service& service, Management& management, const ops::Environment& environment,
             guard::Gate* gate, IamDoor* iam, audit::Trail* audit, bool waiting, bool console,
-            ManagementPlace place, ScalingDoor* scaling = nullptr);
+            ManagementPlace place, ScalingDoor* scaling = nullptr,
+            TriggersDoor* triggers = nullptr);
   FrontDoor(api::Service& service, Management& management, const ops::Environment& environment,
             guard::Gate* gate, IamDoor* iam, audit::Trail* audit, bool waiting)
       : FrontDoor(service, management, environment, gate, iam, audit, waiting, true,
@@ -75,6 +78,7 @@ class FrontDoor {
   const bool console_;
   const ManagementPlace place_;
   ScalingDoor* const scaling_;
+  TriggersDoor* const triggers_;
   const console::Pages pages_;
   const console::Pages no_pages_{false};
   std::unique_ptr<WorkerPool> waiting_;  // null: nothing waits

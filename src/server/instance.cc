@@ -18,6 +18,8 @@ namespace {
 
 constexpr size_t kMaxQueuedReads = 4096;
 constexpr int64_t kEventsMicros = 1'000'000;
+constexpr int64_t kTriggersMicros = 3'600'000'000;  // they run by themselves
+constexpr int64_t kSettleMicros = 5'000'000;
 constexpr std::string_view kIdentityFeature = "identities";  // of kv/features.cc
 constexpr std::string_view kIdentityTopic = "identities";
 // Processes that are there need some seconds to make room; one that has died keeps its part a
@@ -287,7 +289,29 @@ Status Instance::OpenBackups() {
   return OkStatus();
 }
 
+void Instance::OpenTriggers() {
+  triggers::Runner::Options options;
+  options.functions = settings_.functions;
+  options.declared = settings_.triggers;
+  if (!settings_.lambda_endpoint.empty()) {
+    triggers::FunctionSettings any;
+    any.name = "*";
+    any.kind = triggers::FunctionSettings::Kind::kInvoke;
+    any.url = settings_.lambda_endpoint;
+    std::erase_if(options.functions, [](const auto& each) { return each.name == "*"; });
+    options.functions.push_back(std::move(any));
+  }
+  if (peers_ != nullptr)
+    options.is_mine = [this](uint32_t tablet) { return peers_->IsMine(tablet); };
+  triggers_ = std::make_unique<triggers::Runner>(*environment_, machine_clock_, std::move(options));
+  triggers_service_ = std::make_unique<triggers::Service>(*environment_, *triggers_, gate_.get(),
+                                                          audit_.get(), settings_.require_auth);
+  triggers_door_ =
+      std::make_unique<TriggersDoor>(*triggers_service_, HostRules(AllowedHosts(settings_)));
+}
+
 void Instance::OpenRest() {
+  OpenTriggers();
   heat_ = std::make_unique<HeatHistories>(*environment_, has_manual_clock());
   events_ = std::make_unique<management::Events>(*environment_);
   events_->Listen();
@@ -320,6 +344,11 @@ void Instance::OpenRest() {
   });
   AddProductChores(*environment_, *metrics_, *heat_, settings_.ttl_interval_micros,
                    {settings_.ttl_delay_micros / 1'000'000, settings_.seed}, chores_.get());
+  chores_->Add("triggers", kTriggersMicros, [this](Chores::Pace pace) {
+    // A move of the clock by days must not make changes too old before they are delivered.
+    if (pace == Chores::Pace::kAtOnce && manual_clock_ != nullptr) triggers_->Settle(kSettleMicros);
+    return false;
+  });
   clock_control_ = std::make_unique<ClockControl>(*clock_, manual_clock_, *chores_,
                                                   shared_clock_.get(), peers_.get());
   management_ = std::make_unique<Management>(
@@ -329,7 +358,7 @@ void Instance::OpenRest() {
                           settings_.throttling, shares_.get(), sweep_.get(), gate_.get(),
                           identities_.get(), audit_.get(), HostRules(AllowedHosts(settings_)),
                           HostRules(MetricsHosts(settings_)), BootSettingsOf(settings_),
-                          events_.get(), tail_.get(), StoreNameOf(settings_)});
+                          events_.get(), tail_.get(), triggers_.get(), StoreNameOf(settings_)});
   scaling_ = std::make_unique<scaling::Service>(*environment_, gate_.get(), audit_.get(),
                                                 settings_.require_auth);
   scaling_door_ = std::make_unique<ScalingDoor>(*scaling_, HostRules(AllowedHosts(settings_)));
@@ -337,7 +366,7 @@ void Instance::OpenRest() {
       *service_, *management_, *environment_, gate_.get(), iam_door_.get(), audit_.get(),
       engine_->capabilities().blocking, settings_.console != ConsoleMode::kOff,
       FrontDoor::ManagementPlace{settings_.management.on, options_.management_listener},
-      scaling_door_.get());
+      scaling_door_.get(), triggers_door_.get());
 }
 
 Status Instance::Start() {
@@ -346,6 +375,8 @@ Status Instance::Start() {
       if (const Status caught_up = store_->CatchUp(); !caught_up.ok())
         LogWarn("catalog_not_read", {{"error", caught_up.error().message()}});
       RefreshIdentities();
+      if (const Status read = triggers_->Refresh(); !read.ok())
+        LogWarn("mappings_not_read", {{"error", read.error().message()}});
     }));
     store_->SetWorkPredicate(
         [this](const table::Table& table) { return peers_->IsMine(table.descriptor.tablet_id); });
@@ -360,11 +391,13 @@ Status Instance::Start() {
   }
   chores_->Start();
   if (restores_ != nullptr) restores_->Start();
+  TRY(triggers_->Start());
   return OkStatus();
 }
 
 void Instance::StopBackground() {
   if (std::exchange(stopped_, true)) return;
+  if (triggers_ != nullptr) triggers_->Stop();
   // First, so that no move of the clock is waited for.
   if (chores_ != nullptr) chores_->Stop();
   if (restores_ != nullptr) restores_->Stop();
@@ -381,6 +414,7 @@ void Instance::Close() {
   if (front_door_ != nullptr) front_door_->Stop();
   if (iam_door_ != nullptr) iam_door_->Stop();
   if (scaling_door_ != nullptr) scaling_door_->Stop();
+  if (triggers_door_ != nullptr) triggers_door_->Stop();
   if (management_ != nullptr) management_->Stop();
   if (shares_ != nullptr) shares_->Stop();
   if (heat_ != nullptr) {

@@ -34,9 +34,12 @@
 #include "server/shared_clock.h"
 #include "server/shares.h"
 #include "server/transaction_sweep.h"
+#include "server/triggers_door.h"
 #include "table/store.h"
 #include "transfer/backups.h"
 #include "transfer/restores.h"
+#include "triggers/runner.h"
+#include "triggers/service.h"
 
 namespace stator::server {
 
@@ -90,6 +93,7 @@ class Instance {
   // Null if the store's identities cannot be changed, for want of a master key.
   Result<std::shared_ptr<const access::Keyring>> OpenKeyring();
   void RefreshIdentities();
+  void OpenTriggers();
   void OpenRest();
 
   const ServeSettings settings_;
@@ -121,6 +125,9 @@ class Instance {
   std::unique_ptr<IamDoor> iam_door_;
   std::unique_ptr<scaling::Service> scaling_;
   std::unique_ptr<ScalingDoor> scaling_door_;
+  std::unique_ptr<triggers::Runner> triggers_;
+  std::unique_ptr<triggers::Service> triggers_service_;
+  std::unique_ptr<TriggersDoor> triggers_door_;
   std::unique_ptr<HeatHistories> heat_;
   std::unique_ptr<management::Events> events_;
   std::unique_ptr<Metrics> metrics_;

@@ -21,6 +21,7 @@
 #include "server/split_control.h"
 #include "server/throttling_control.h"
 #include "server/throughput_metrics.h"
+#include "server/trigger_metrics.h"
 #include "server/why_control.h"
 #include "simdjson.h"
 #include "table/partition_split.h"
@@ -247,6 +248,10 @@ void Management::AddRoutes() {
                                    : "units by time and key range",
         [this](const Call& call) { return RenderReport(call); });
   }
+  if (options_.triggers != nullptr) {
+    add("GET", "/_stator/triggers", kReading, "functions, mappings and how far they are",
+        [this](const Call&) { return Json(200, options_.triggers->Report()); });
+  }
   AddSettings();
   AddConsole();
   AddAccess();
@@ -447,7 +452,9 @@ http::Reply Management::RenderMetrics(const http::Request& request) const {
     gauges["stator_unfinished_transactions"] = static_cast<double>(view.unfinished);
     gauges["stator_oldest_unfinished_transaction_seconds"] = view.oldest_seconds;
   }
-  http::Reply reply = Text(200, metrics_.Render(gauges, ThroughputMetrics(environment_)));
+  std::vector<prometheus::MetricFamily> families = ThroughputMetrics(environment_);
+  if (options_.triggers != nullptr) AddTriggerMetrics(*options_.triggers, &families);
+  http::Reply reply = Text(200, metrics_.Render(gauges, std::move(families)));
   reply.headers[0].second = "text/plain; version=0.0.4; charset=utf-8";
   if (reply.body.size() > kCompressAboveBytes &&
       AcceptsEncoding(request.header("Accept-Encoding"), "gzip")) {
@@ -520,7 +527,8 @@ http::Reply Management::Reset(const Call& call) {
                                     "repeat its name in the body, {{\"store\":{}}}",
                                     Quoted(options_.store_name)));
   }
-  Status status = DropAll(environment_);
+  Status status = options_.triggers == nullptr ? OkStatus() : options_.triggers->RemoveAll();
+  if (status.ok()) status = DropAll(environment_);
   if (status.ok() && !options_.init_dir.empty()) {
     if (Result<Seeded> seeded = LoadSeedData(environment_, options_.init_dir); !seeded.ok()) {
       status = std::move(seeded).error();

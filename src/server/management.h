@@ -17,6 +17,7 @@
 //   GET  /_stator/clock          what time it is (clock_control.h)
 //   POST /_stator/clock          moves a manual clock forward and does what is due by then
 //   GET, PUT, DELETE /_stator/faults[/TABLE]    the fault dial (fault_control.h)
+//   GET  /_stator/triggers       functions and event source mappings, with what became of changes
 //   GET  /_stator/               the list of all calls, made of the rows of AddRoutes
 //   GET  /_stator/console/boot, /_stator/pulse, /_stator/events, /_stator/requests;
 //   POST /_stator/tables/NAME/place, POST /_stator/simulate
@@ -53,6 +54,7 @@
 #include "server/table_reports.h"
 #include "server/throttling_control.h"
 #include "server/transaction_sweep.h"
+#include "triggers/runner.h"
 
 namespace stator::server {
 
@@ -79,6 +81,8 @@ class Management {
     management::Events* events = nullptr;
     // Null: GET /_stator/requests does not exist.
     management::RequestTail* requests = nullptr;
+    // Null: GET /_stator/triggers does not exist.
+    triggers::Runner* triggers = nullptr;
     // What a reset must repeat; empty: nothing, for the store ends with the server.
     std::string store_name = {};
   };

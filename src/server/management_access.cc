@@ -30,6 +30,7 @@ constexpr Call kCalls[] = {
     {"GET", "/pulse", "stator:GetPartitions"},
     {"GET", "/events", "stator:GetPartitions"},
     {"GET", "/requests", "stator:GetKeyInsights"},
+    {"GET", "/triggers", "stator:GetTriggers"},
     {"GET", "/cluster", "stator:GetCluster"},
     {"POST", "/access/why", "stator:WhyAccess"},
     {"POST", "/reset", "stator:Reset"},

@@ -17,6 +17,7 @@
 #include "base/printable.h"
 #include "base/time_text.h"
 #include "base/web_origin.h"
+#include "egress/url.h"
 #include "server/settings_file.h"
 #include "server/usage_error.h"
 #include "server/version.h"
@@ -121,6 +122,15 @@ CLI::Validator DurationOfAtLeast(int64_t least_micros) {
                    : fmt::format("not a duration of at least {}ms: {}", least_micros / 1000, text);
       },
       "DURATION");
+}
+
+CLI::Validator CalledUrl() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const Result<egress::Url> url = egress::ParseUrl(text);
+        return url.ok() ? std::string() : url.error().message();
+      },
+      "URL");
 }
 
 CLI::Validator ExistingFile() {
@@ -400,6 +410,12 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))
       ->envname("STATOR_LOG_LEVEL")
       ->capture_default_str();
+  app->add_option(
+         "--lambda-endpoint", s->lambda_endpoint,
+         "URL of a Lambda-compatible runtime, for mappings whose function stator.toml does "
+         "not declare (docs/triggers.md)")
+      ->check(CalledUrl())
+      ->envname("STATOR_LAMBDA_ENDPOINT");
   app->add_option("--seed", s->seed, "seed of the random source; 0: from the operating system")
       ->check(WholeNumber<uint64_t>())
       ->envname("STATOR_SEED")

@@ -25,6 +25,8 @@
 #include "server/tls_settings.h"
 #include "simulate/command.h"
 #include "throughput/model_settings.h"
+#include "triggers/function.h"
+#include "triggers/mapping.h"
 
 namespace stator::server {
 
@@ -81,10 +83,13 @@ struct ServeSettings {
   std::string record_file;  // empty: requests are not recorded
   request_log::KeyForm record_keys = request_log::KeyForm::kPlain;
   int64_t record_max_mb = 1024;
-  ops::FaultDial::Tables faults;           // [[faults]] of the file; has no flags
-  ops::ThrottlingModes throttling;         // of tables: [[throttling]] of the file
-  ops::AutoScaler::Defaults auto_scaling;  // [[auto-scaling]] of the file
-  throughput::ModelSettings model;         // [model] of the file
+  ops::FaultDial::Tables faults;                      // [[faults]] of the file; has no flags
+  ops::ThrottlingModes throttling;                    // of tables: [[throttling]] of the file
+  ops::AutoScaler::Defaults auto_scaling;             // [[auto-scaling]] of the file
+  throughput::ModelSettings model;                    // [model] of the file
+  std::vector<triggers::FunctionSettings> functions;  // [[functions]] of the file
+  std::vector<triggers::Mapping> triggers;            // [[triggers]] of the file
+  std::string lambda_endpoint;                        // of Lambda's Invoke API; empty: none
 };
 
 struct IamCommand {

@@ -16,6 +16,7 @@
 #include "server/fault_control.h"
 #include "server/throttling_control.h"
 #include "simulate/scenario_reader.h"
+#include "triggers/runner.h"
 
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
@@ -23,8 +24,8 @@
 namespace stator::server {
 namespace {
 
-constexpr std::array<std::string_view, 6> kSections = {"serve",      "model",        "faults",
-                                                       "throttling", "auto-scaling", "users"};
+constexpr std::array<std::string_view, 8> kSections = {
+    "serve", "model", "faults", "throttling", "auto-scaling", "users", "functions", "triggers"};
 
 [[noreturn]] void Fail(const std::string& message) {
   throw CLI::ConfigError(message, CLI::ExitCodes::ConfigError);
@@ -94,6 +95,12 @@ void TakeEach(const std::string& file, const toml::table& root, const std::strin
   }
 }
 
+std::vector<triggers::Setting> ToTriggers(const std::vector<ops::FaultSetting>& settings) {
+  std::vector<triggers::Setting> out;
+  for (const ops::FaultSetting& setting : settings) out.push_back({setting.name, setting.values});
+  return out;
+}
+
 bool SetByEnvironment(const CLI::Option& option) {
   if (option.get_envname().empty()) return false;
   const char* value = std::getenv(option.get_envname().c_str());
@@ -137,6 +144,13 @@ std::vector<CLI::ConfigItem> SettingsFile::from_config(std::istream& input) cons
   const std::string directory = std::filesystem::path(file).parent_path().string();
   TakeEach(file, root, "users", [&](const std::vector<ops::FaultSetting>& user) {
     return AddUser(user, directory, &settings_.access.users);
+  });
+
+  TakeEach(file, root, "functions", [&](const std::vector<ops::FaultSetting>& function) {
+    return triggers::AddFunction(ToTriggers(function), directory, &settings_.functions);
+  });
+  TakeEach(file, root, "triggers", [this](const std::vector<ops::FaultSetting>& trigger) {
+    return triggers::AddTrigger(ToTriggers(trigger), &settings_.triggers);
   });
 
   std::vector<CLI::ConfigItem> items;

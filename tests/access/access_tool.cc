@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "access/authorize.h"
+#include "access/event_source_mapping.h"
 #include "access/json.h"
 #include "base/json_writer.h"
 
@@ -167,7 +168,8 @@ void PrintCatalogue() {
                              {kPolicy, "policy"},
                              {kOidcProvider, "oidc-provider"},
                              {kFederatedUser, "federated-user"},
-                             {kScalableTarget, "ScalableTarget"}};
+                             {kScalableTarget, "ScalableTarget"},
+                             {kEventSourceMapping, "eventSourceMapping"}};
   for (const Action& action : Actions()) {
     JsonWriter out;
     const auto types = [&](std::string_view name, uint32_t bits) {

@@ -8,7 +8,7 @@ import { catalogue } from './tool.mjs';
 const left = new Set(['dynamodb:InjectError']);
 const newer = new Set(['dynamodb:StartBulkPutItems', 'dynamodb:DescribeBulkOperation', 'dynamodb:CancelBulkOperation', 'dynamodb:ListBulkOperations']);
 // Keys that the server does not fill: other products', other providers', and tags of IAM's own resources.
-const foreign = /^(saml:|accounts\.google|cognito-identity|graph\.facebook|www\.amazon|iam:(ResourceTag|RoleTemplateARN|PassedToService|AssociatedResourceArn)|sts:(RoleAuthorizedByIdp|AWSServiceName|DurationSeconds)|.*(github|gitlab|buildkite|circleci|oraclecloud|ghe))/;
+const foreign = /^(saml:|accounts\.google|cognito-identity|graph\.facebook|www\.amazon|iam:(ResourceTag|RoleTemplateARN|PassedToService|AssociatedResourceArn)|lambda:FunctionArn|sts:(RoleAuthorizedByIdp|AWSServiceName|DurationSeconds)|.*(github|gitlab|buildkite|circleci|oraclecloud|ghe))/;
 const foreignTypes = new Set(['self-session', 'assumed-role', 'context-provider']);
 const partitionKeys = ['First', 'Second', 'Third', 'Fourth'].map((n) => `dynamodb:${n}PartitionKeyValues`);
 

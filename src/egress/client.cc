@@ -1,0 +1,235 @@
+#include "egress/client.h"
+
+#include <fmt/format.h>
+#include <http_parser.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <strings.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "egress/channel.h"
+
+namespace stator::egress {
+namespace {
+
+Error Fail(Failure failure, std::string why) {
+  return Error(ErrorCode::kUnavailable, std::move(why), std::make_shared<FailurePayload>(failure));
+}
+
+bool SameName(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
+}
+
+// Reads one reply; interim replies (1xx) are passed over.
+class ReplyReader {
+ public:
+  explicit ReplyReader(const Limits& limits) : limits_(limits) {
+    http_parser_init(&parser_, HTTP_RESPONSE);
+    parser_.data = this;
+    http_parser_settings_init(&settings_);
+    settings_.on_header_field = [](http_parser* p, const char* at, size_t size) {
+      return Of(p).OnField({at, size});
+    };
+    settings_.on_header_value = [](http_parser* p, const char* at, size_t size) {
+      return Of(p).OnValue({at, size});
+    };
+    settings_.on_headers_complete = [](http_parser* p) {
+      Of(p).in_body_ = true;
+      return 0;
+    };
+    settings_.on_body = [](http_parser* p, const char* at, size_t size) {
+      return Of(p).OnBody({at, size});
+    };
+    settings_.on_message_complete = [](http_parser* p) { return Of(p).OnComplete(); };
+  }
+
+  // Takes received bytes, or the end if there are none. True: the reply is complete.
+  Result<bool> Take(std::string_view bytes) {
+    if (!in_body_) {
+      header_bytes_ += bytes.size();
+      // Bytes of a body that came with the headers count too: a little more than the limit passes.
+      if (header_bytes_ > limits_.header_bytes + kReadBytes)
+        return Fail(Failure::kTooLong, "the headers of the answer are too long");
+    }
+    const size_t parsed = http_parser_execute(&parser_, &settings_, bytes.data(), bytes.size());
+    if (done_) {
+      keep_alive_ = keep_alive_ && parsed == bytes.size();
+      return true;
+    }
+    if (too_long_) {
+      return Fail(Failure::kTooLong,
+                  fmt::format("the answer is longer than {} bytes", limits_.body_bytes));
+    }
+    if (HTTP_PARSER_ERRNO(&parser_) != HPE_OK)
+      return Fail(bytes.empty() ? Failure::kBroken : Failure::kNonsense,
+                  bytes.empty() ? "the server closed the connection before the whole answer"
+                                : "the answer is no HTTP");
+    if (bytes.empty()) {
+      return Fail(Failure::kBroken, "the server closed the connection without an answer");
+    }
+    return false;
+  }
+  Reply TakeReply() { return std::move(reply_); }
+  bool keep_alive() const { return keep_alive_; }
+
+  static constexpr size_t kReadBytes = 16 << 10;
+
+ private:
+  static ReplyReader& Of(http_parser* parser) { return *static_cast<ReplyReader*>(parser->data); }
+
+  int OnField(std::string_view part) {
+    if (in_body_) return 0;  // a trailer
+    if (in_value_ || reply_.headers.empty()) reply_.headers.emplace_back();
+    in_value_ = false;
+    reply_.headers.back().first += part;
+    return 0;
+  }
+  int OnValue(std::string_view part) {
+    if (in_body_ || reply_.headers.empty()) return 0;
+    in_value_ = true;
+    reply_.headers.back().second += part;
+    return 0;
+  }
+  int OnBody(std::string_view part) {
+    too_long_ = reply_.body.size() + part.size() > limits_.body_bytes;
+    if (too_long_) return 1;
+    reply_.body += part;
+    return 0;
+  }
+  int OnComplete() {
+    reply_.status = parser_.status_code;
+    if (reply_.status < 200 && ++interim_ < 8) {
+      reply_ = {};
+      in_body_ = in_value_ = false;
+      return 0;
+    }
+    keep_alive_ = http_should_keep_alive(&parser_) != 0;
+    done_ = true;
+    http_parser_pause(&parser_, 1);
+    return 0;
+  }
+
+  const Limits& limits_;
+  http_parser parser_;
+  http_parser_settings settings_;
+  Reply reply_;
+  size_t header_bytes_ = 0;
+  int interim_ = 0;
+  bool in_value_ = false;
+  bool in_body_ = false;
+  bool too_long_ = false;
+  bool done_ = false;
+  bool keep_alive_ = false;
+};
+
+}  // namespace
+
+std::string_view NameOf(Failure failure) {
+  switch (failure) {
+    case Failure::kConnect: return "connect";
+    case Failure::kTls: return "tls";
+    case Failure::kTimeout: return "timeout";
+    case Failure::kBroken: return "broken";
+    case Failure::kNonsense: return "nonsense";
+    case Failure::kTooLong: return "too-long";
+    case Failure::kCancelled: return "cancelled";
+  }
+  return "";
+}
+
+Failure FailureOf(const Error& error) {
+  const auto* payload = dynamic_cast<const FailurePayload*>(error.payload().get());
+  return payload == nullptr ? Failure::kBroken : payload->failure;
+}
+
+Result<std::shared_ptr<const TlsTrust>> TlsTrust::Load(const std::string& authorities_file) {
+  SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
+  if (context == nullptr) return InternalError("OpenSSL makes no context");
+  std::shared_ptr<const TlsTrust> trust(new TlsTrust(context));
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF);
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  const int loaded = authorities_file.empty()
+                         ? SSL_CTX_set_default_verify_paths(context)
+                         : SSL_CTX_load_verify_file(context, authorities_file.c_str());
+  ERR_clear_error();
+  if (loaded != 1)
+    return ValidationError("there are no certificates of authorities in " + authorities_file);
+  return trust;
+}
+
+TlsTrust::~TlsTrust() { SSL_CTX_free(static_cast<SSL_CTX*>(context_)); }
+
+std::string_view Reply::header(std::string_view name) const {
+  for (const auto& [each, value] : headers)
+    if (SameName(each, name)) return value;
+  return {};
+}
+
+struct Client::Parts {
+  Breaker breaker;
+  std::unique_ptr<Channel> channel;  // null: there is no connection
+};
+
+Client::Client(Url server, Limits limits, std::shared_ptr<const TlsTrust> trust, const Clock& clock)
+    : server_(std::move(server)),
+      limits_(limits),
+      trust_(std::move(trust)),
+      clock_(clock),
+      parts_(std::make_unique<Parts>()) {}
+
+Client::~Client() = default;
+
+void Client::Cancel() { parts_->breaker.Break(); }
+
+Result<Reply> Client::Exchange(std::string_view head, std::string_view body, int64_t deadline,
+                               bool* any_byte) {
+  Channel& channel = *parts_->channel;
+  // A server may answer before it has read everything, and close: its answer counts.
+  Status sent = channel.Send(head, deadline);
+  if (sent.ok()) sent = channel.Send(body, deadline);
+  if (!sent.ok() && FailureOf(sent.error()) != Failure::kBroken) return std::move(sent).error();
+  ReplyReader reader(limits_);
+  while (true) {
+    char bytes[ReplyReader::kReadBytes];
+    ASSIGN_OR_RETURN(const size_t got, channel.Receive(bytes, sizeof(bytes), deadline));
+    if (got > 0) *any_byte = true;
+    ASSIGN_OR_RETURN(const bool complete, reader.Take({bytes, got}));
+    if (!complete) continue;
+    if (!reader.keep_alive() || !sent.ok()) parts_->channel.reset();
+    return reader.TakeReply();
+  }
+}
+
+Result<Reply> Client::Call(std::string_view method, std::string_view target, const Headers& headers,
+                           std::string_view body) {
+  if (parts_->breaker.broken()) return Fail(Failure::kCancelled, "the call was cancelled");
+  std::string head = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: stator\r\n", method,
+                                 target, server_.authority());
+  for (const auto& [name, value] : headers) head += fmt::format("{}: {}\r\n", name, value);
+  head += fmt::format("Content-Length: {}\r\n\r\n", body.size());
+  const int64_t start = clock_.TicksMicros();
+  const int64_t deadline = start + limits_.total_micros;
+  if (parts_->channel != nullptr && !parts_->channel->IsIdle()) parts_->channel.reset();
+  while (true) {
+    const bool reused = parts_->channel != nullptr;
+    if (!reused) {
+      const int64_t until = std::min(deadline, clock_.TicksMicros() + limits_.connect_micros);
+      ASSIGN_OR_RETURN(parts_->channel,
+                       Channel::Open(server_, trust_.get(), clock_, until, parts_->breaker));
+    }
+    bool any_byte = false;
+    Result<Reply> reply = Exchange(head, body, deadline, &any_byte);
+    if (reply.ok()) return reply;
+    parts_->channel.reset();
+    // The server closed the connection while it was idle and the request was on its way.
+    if (reused && !any_byte && FailureOf(reply.error()) == Failure::kBroken) continue;
+    return reply;
+  }
+}
+
+}  // namespace stator::egress

@@ -1,0 +1,199 @@
+#include "egress/client.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace stator::egress {
+namespace {
+
+// Accepts connections on a free port of the loopback, one after the other, and hands each to
+// `serve`.
+class Listener {
+ public:
+  explicit Listener(std::function<void(int fd, int number)> serve) {
+    fd_ = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(listen(fd_, 8), 0);
+    socklen_t size = sizeof(address);
+    getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this, serve = std::move(serve)] {
+      for (int number = 0;; ++number) {
+        const int fd = accept(fd_, nullptr, nullptr);
+        if (fd < 0) return;
+        serve(fd, number);
+        close(fd);
+      }
+    });
+  }
+  ~Listener() {
+    shutdown(fd_, SHUT_RDWR);
+    thread_.join();
+    close(fd_);
+  }
+  Url url() const { return ParseUrl("http://127.0.0.1:" + std::to_string(port_) + "/").value(); }
+
+ private:
+  int fd_ = -1;
+  int port_ = 0;
+  std::thread thread_;
+};
+
+void Write(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t sent = send(fd, text.data(), text.size(), MSG_NOSIGNAL);
+    if (sent <= 0) return;
+    text.remove_prefix(static_cast<size_t>(sent));
+  }
+}
+
+// Reads a request with its body; empty at the end.
+std::string ReadRequest(int fd) {
+  std::string text;
+  char bytes[4096];
+  while (true) {
+    const size_t end = text.find("\r\n\r\n");
+    if (end != std::string::npos) {
+      const size_t length = text.find("Content-Length: ");
+      const size_t body = length == std::string::npos ? 0 : std::stoul(text.substr(length + 16));
+      if (text.size() >= end + 4 + body) return text;
+    }
+    const ssize_t got = recv(fd, bytes, sizeof(bytes), 0);
+    if (got <= 0) return "";
+    text.append(bytes, static_cast<size_t>(got));
+  }
+}
+
+Client Make(const Url& url, Limits limits = {}) {
+  static const SystemClock clock;
+  return Client(url, limits, nullptr, clock);
+}
+
+TEST(Client, KeepsItsConnection) {
+  std::atomic<int> connections{0};
+  Listener listener([&](int fd, int) {
+    ++connections;
+    for (std::string request = ReadRequest(fd); !request.empty(); request = ReadRequest(fd)) {
+      EXPECT_TRUE(request.starts_with("POST /x HTTP/1.1\r\nHost: 127.0.0.1:"));
+      EXPECT_TRUE(request.ends_with("\r\n\r\nhello"));
+      EXPECT_NE(request.find("\r\nX-Own: 1\r\n"), std::string::npos);
+      Write(fd,
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nX-Their: a\r\n"
+            "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+    }
+  });
+  {
+    Client client = Make(listener.url());
+    for (int i = 0; i < 3; ++i) {
+      const Result<Reply> reply = client.Call("POST", "/x", {{"X-Own", "1"}}, "hello");
+      ASSERT_TRUE(reply.ok()) << reply.error().message();
+      EXPECT_EQ(reply->status, 201);
+      EXPECT_EQ(reply->body, "abcde");
+      EXPECT_EQ(reply->header("x-their"), "a");
+    }
+  }
+  EXPECT_EQ(connections, 1);
+}
+
+TEST(Client, OpensAConnectionAgainThatTheServerClosed) {
+  Listener listener([&](int fd, int) {
+    ReadRequest(fd);
+    Write(fd, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  });
+  Client client = Make(listener.url());
+  for (int i = 0; i < 3; ++i) {
+    const Result<Reply> reply = client.Call("GET", "/", {}, "");
+    ASSERT_TRUE(reply.ok()) << reply.error().message();
+    EXPECT_EQ(reply->body, "ok");
+  }
+}
+
+TEST(Client, ARedirectIsAnAnswer) {
+  Listener listener([&](int fd, int) {
+    ReadRequest(fd);
+    Write(fd, "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n");
+  });
+  Client client = Make(listener.url());
+  const Result<Reply> reply = client.Call("GET", "/", {}, "");
+  ASSERT_TRUE(reply.ok());
+  EXPECT_EQ(reply->status, 302);
+}
+
+TEST(Client, NamesEachFailure) {
+  const auto failure_of = [](std::string answer, Limits limits) {
+    Listener listener([&](int fd, int) {
+      ReadRequest(fd);
+      Write(fd, answer);
+    });
+    Client client = Make(listener.url(), limits);
+    const Result<Reply> reply = client.Call("POST", "/", {}, "x");
+    EXPECT_FALSE(reply.ok()) << answer;
+    return reply.ok() ? Failure::kCancelled : FailureOf(reply.error());
+  };
+  EXPECT_EQ(failure_of("no HTTP at all\r\n\r\n", {}), Failure::kNonsense);
+  EXPECT_EQ(failure_of("", {}), Failure::kBroken);
+  EXPECT_EQ(failure_of("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", {}),
+            Failure::kBroken);
+  EXPECT_EQ(failure_of("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + std::string(100, 'x'),
+                       {.body_bytes = 99}),
+            Failure::kTooLong);
+  EXPECT_EQ(failure_of("HTTP/1.1 200 OK\r\n" + std::string(200'000, 'x') + "\r\n\r\n", {}),
+            Failure::kTooLong);
+  const SystemClock clock;
+  Client nobody(ParseUrl("http://127.0.0.1:1/").value(), {}, nullptr, clock);
+  EXPECT_EQ(FailureOf(nobody.Call("GET", "/", {}, "").error()), Failure::kConnect);
+}
+
+TEST(Client, AServerThatHangsIsLeft) {
+  Listener listener([&](int fd, int) {
+    ReadRequest(fd);
+    Write(fd, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+    for (int i = 0; i < 4; ++i) {  // one byte now and then does not help
+      std::this_thread::sleep_for(std::chrono::milliseconds(40));
+      Write(fd, "x");
+    }
+  });
+  Client client = Make(listener.url(), {.total_micros = 100'000});
+  const auto start = std::chrono::steady_clock::now();
+  const Result<Reply> reply = client.Call("POST", "/", {}, "x");
+  ASSERT_FALSE(reply.ok());
+  EXPECT_EQ(FailureOf(reply.error()), Failure::kTimeout);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+TEST(Client, CancelEndsACall) {
+  std::atomic<bool> asked{false};
+  Listener listener([&](int fd, int) {
+    ReadRequest(fd);
+    asked = true;
+    ReadRequest(fd);  // until the client goes
+  });
+  {
+    Client client = Make(listener.url());
+    std::thread canceller([&] {
+      while (!asked) std::this_thread::yield();
+      client.Cancel();
+    });
+    const Result<Reply> reply = client.Call("POST", "/", {}, "x");
+    canceller.join();
+    ASSERT_FALSE(reply.ok());
+    EXPECT_EQ(FailureOf(reply.error()), Failure::kCancelled);
+    EXPECT_EQ(FailureOf(client.Call("POST", "/", {}, "x").error()), Failure::kCancelled);
+  }
+}
+
+}  // namespace
+}  // namespace stator::egress

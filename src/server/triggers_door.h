@@ -1,0 +1,35 @@
+// Hands the calls of Lambda's API of event source mappings to their service, on threads that may
+// wait for the store.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "base/executor.h"
+#include "base/web_origin.h"
+#include "http/server.h"
+#include "triggers/service.h"
+
+namespace stator::server {
+
+// Thread-safe.
+class TriggersDoor {
+ public:
+  // The service outlives the door. Web pages may call only if they are the server's own, under a
+  // name of `hosts`.
+  TriggersDoor(triggers::Service& service, HostRules hosts)
+      : service_(service), hosts_(std::move(hosts)) {}
+
+  static bool Owns(std::string_view target) { return triggers::Service::Owns(target); }
+  void Handle(std::unique_ptr<http::Exchange> exchange);
+  // Waits for the calls under way; later ones are refused.
+  void Stop() { threads_.Stop(); }
+
+ private:
+  triggers::Service& service_;
+  const HostRules hosts_;
+  WorkerPool threads_{2, 256};
+};
+
+}  // namespace stator::server

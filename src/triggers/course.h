@@ -1,0 +1,155 @@
+// The way of one shard's changes to one function: reads them, filters them, delivers them by lanes
+// and keeps the checkpoint.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "ops/context.h"
+#include "stream/reader.h"
+#include "stream/stream.h"
+#include "triggers/book.h"
+#include "triggers/function.h"
+#include "triggers/lane.h"
+#include "triggers/mapping.h"
+#include "triggers/pattern.h"
+
+namespace stator::triggers {
+
+// Counts of the changes of one mapping, by their fate, since the process began to run it.
+// Thread-safe.
+struct Tally {
+  std::atomic<uint64_t> invocations{0};
+  std::atomic<uint64_t> failures{0};  // invocations whose function failed
+  std::atomic<uint64_t> not_run{0};   // invocations that did not run the function
+  std::atomic<uint64_t> delivered{0};
+  std::atomic<uint64_t> filtered{0};
+  std::atomic<uint64_t> exhausted{0};
+  std::atomic<uint64_t> expired{0};
+  std::atomic<uint64_t> unreported{0};
+  std::atomic<uint64_t> gaps{0};  // times that the stream had lost changes before they were read
+
+  void NoteResult(std::string text, int64_t now);
+  struct Result {
+    std::string text;  // "OK", "PROBLEM: ..."; "No records processed" at first
+    int64_t at_micros = 0;
+  };
+  Result result() const;
+
+ private:
+  mutable Mutex mutex_;
+  Result result_ GUARDED_BY(mutex_) = {"No records processed", 0};
+};
+
+// A mapping, ready to run. Immutable.
+struct Plan {
+  Mapping mapping;
+  std::vector<Pattern> patterns;
+  std::string region;
+  std::string stream_arn;
+  std::string function_arn;
+  FunctionSettings function;
+  std::optional<FunctionSettings> destination;  // of what is discarded
+  std::string destination_name;
+  std::shared_ptr<Tally> tally;
+};
+
+// Thread-safe. Owned by shared pointers: a checkpoint on its way to the store keeps it.
+class Course : public std::enable_shared_from_this<Course> {
+ public:
+  struct Place {
+    ops::Environment& env;
+    Book& book;
+    const Clock& machine;  // measures; the environment's clock dates
+  };
+  // Begins at `start`. Everything in `place` must outlive the course. kValidation as of MakeTarget.
+  static Result<std::shared_ptr<Course>> Make(const Place& place, std::shared_ptr<const Plan> plan,
+                                              const stream::Shard& shard, const Checkpoint& start);
+
+  size_t lanes() const { return parts_.size(); }
+  // Returns true if there is work for a lane now, and reserves it for one call of Work.
+  bool Claim(size_t lane);
+  // Delivers what there is, for a second or as long as one call of the function
+  // takes. Blocks.
+  void Work(size_t lane);
+  // Reads at the next chance, without waiting for the next poll.
+  void Hurry();
+  // Returns true if all that was in the shard at `since` (machine ticks) is delivered, or waits for
+  // a window or for its next try.
+  bool IsSettled(int64_t since) const;
+  // Lets no further work begin. `cancel`: ends the calls under way.
+  void Stop(bool cancel);
+  // Returns true if no call of Work and no checkpoint is under way.
+  bool IsIdle() const;
+  // Stores the checkpoint and waits for it. After Stop.
+  void StoreLast();
+
+  // All of a closed shard is delivered and the checkpoint says so.
+  bool finished() const;
+  // Another process has the shard, or the mapping is gone: what the store says must be read again.
+  bool lost() const;
+
+  struct View {
+    std::string shard_id;
+    std::string next;  // sequence number of the next change to deliver
+    size_t queued = 0;
+    size_t queued_bytes = 0;
+    int64_t failures = 0;    // in a row, of the lane that has the most
+    int64_t lag_micros = 0;  // the age of the oldest change that was read and is not delivered
+  };
+  View view() const;
+
+ private:
+  struct Part {
+    Part(LaneRules rules, Random& random) : lane(rules, random) {}
+    Lane lane;
+    Lane::Counts counted;  // what of the lane's counts the tally has
+    std::unique_ptr<Target> target;
+    std::unique_ptr<Target> destination;  // null: there is none
+    bool busy = false;
+    int64_t due_micros = INT64_MAX;  // when the lane wants to be asked again
+  };
+
+  Course(const Place& place, std::shared_ptr<const Plan> plan, const stream::Shard& shard,
+         const Checkpoint& start);
+  bool MayRead() const REQUIRES(mutex_);
+  // Leaves the lock meanwhile, as do Perform and StoreIfDue.
+  void Read() REQUIRES(mutex_);
+  void TakePage(const stream::StreamDescriptor& stream, stream::Page page) REQUIRES(mutex_);
+  void Perform(const Lane::Step& step, Part* part) REQUIRES(mutex_);
+  void Settle(Part* part) REQUIRES(mutex_);
+  std::string DocumentOf(const Batch& batch, const Lane::Step& step, int64_t now) const;
+  stream::Position Progress() const REQUIRES(mutex_);
+  bool AllDelivered() const REQUIRES(mutex_);
+  void StoreIfDue() REQUIRES(mutex_);
+  void OnStored(const Checkpoint& checkpoint, const Result<uint64_t>& stamp);
+
+  const Place place_;
+  const std::shared_ptr<const Plan> plan_;
+  const uint32_t shard_;
+  const std::string shard_id_;
+  std::deque<Part> parts_;  // none is added after Make
+
+  mutable Mutex mutex_;
+  stream::Position read_to_ GUARDED_BY(mutex_);
+  bool read_all_ GUARDED_BY(mutex_) = false;
+  bool more_ GUARDED_BY(mutex_) = true;  // there was more to read than the last page had
+  bool reading_ GUARDED_BY(mutex_) = false;
+  int64_t next_read_ticks_ GUARDED_BY(mutex_) = 0;
+  int64_t last_read_ticks_ GUARDED_BY(mutex_) = -1;  // when the last page was asked for
+  Checkpoint stored_ GUARDED_BY(mutex_);
+  bool storing_ GUARDED_BY(mutex_) = false;
+  int64_t next_store_ticks_ GUARDED_BY(mutex_) = 0;
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  bool lost_ GUARDED_BY(mutex_) = false;
+  std::string last_error_ GUARDED_BY(mutex_);  // that was logged
+};
+
+}  // namespace stator::triggers

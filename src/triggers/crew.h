@@ -1,0 +1,35 @@
+// Threads that run tasks at once, each on a thread that is free or new: for tasks that may hang on
+// a network. The caller bounds how many run at a time.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/unique_function.h"
+
+namespace stator::triggers {
+
+// Thread-safe.
+class Crew {
+ public:
+  ~Crew() { Stop(); }
+  // Runs `task` on another thread. Dropped after Stop.
+  void Run(UniqueFunction<void()> task);
+  // Waits for the tasks under way. Idempotent.
+  void Stop();
+
+ private:
+  void Loop();
+
+  Mutex mutex_;
+  std::condition_variable_any wake_;
+  std::deque<UniqueFunction<void()>> queue_ GUARDED_BY(mutex_);
+  size_t idle_ GUARDED_BY(mutex_) = 0;
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_ GUARDED_BY(mutex_);
+};
+
+}  // namespace stator::triggers

@@ -1,0 +1,89 @@
+// Functions: what mappings deliver to. The operator declares them in stator.toml,
+// never by a client, so a client cannot make the server call an address of its choice.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "egress/client.h"
+#include "triggers/lane.h"
+
+namespace stator::triggers {
+
+struct FunctionSettings {
+  enum class Kind {
+    kInvoke,     // Lambda's Invoke API
+    kPlain,      // a web server: the event is POSTed to the URL
+    kDirectory,  // an archive of files
+  };
+  std::string name;  // "*": every name that no other function has; of kInvoke only
+  Kind kind = Kind::kPlain;
+  // kInvoke: a URL without a path, to which /2015-03-31/functions/NAME/invocations is added, or one
+  // that ends in /invocations.
+  std::string url;
+  std::string directory;
+  std::string secret;  // of kPlain: signs the webhook; empty: it is not signed
+  std::string authorities_file;
+  int64_t timeout_micros = 60'000'000;
+
+  bool operator==(const FunctionSettings&) const = default;
+};
+
+// One [[functions]] of stator.toml: names with values as text. kValidation says what is wrong.
+struct Setting {
+  std::string name;
+  std::vector<std::string> values;
+};
+// Paths are taken from `directory`.
+Status AddFunction(const std::vector<Setting>& settings, const std::string& directory,
+                   std::vector<FunctionSettings>* functions);
+// Returns the function that a name, perhaps with ":alias", stands for; null if there is none.
+const FunctionSettings* FindFunction(const std::vector<FunctionSettings>& functions,
+                                     std::string_view name);
+
+struct Batch {
+  std::string_view uuid;  // of the mapping
+  std::string_view function;
+  std::string_view table;
+  std::string_view shard_id;
+  std::vector<const Change*> changes;  // at least one
+  bool reports_failures = false;       // the answer may name the first change that failed
+};
+
+struct Outcome {
+  enum class Kind {
+    kDone,
+    kFailed,  // the function failed, from `first_failed` on
+    kNotRun,  // it could not be run: unreachable, throttled, overloaded
+  };
+  Kind kind = Kind::kDone;
+  // kFailed: of the first change that failed; kNotRun: of the first that is not delivered.
+  size_t first_failed = 0;
+  std::string text = {};  // what happened, for people; empty for kDone
+  int status = 0;         // of HTTP; 0: there was no answer
+};
+
+// A function as one lane calls it. For one thread at a time, but for Cancel.
+class Target {
+ public:
+  virtual ~Target() = default;
+  // Delivers a batch. Blocks, at most as long as the function's timeout.
+  virtual Outcome Deliver(const Batch& batch) = 0;
+  // Delivers a document about changes that were discarded. Blocks in the same way.
+  virtual Outcome Report(const Batch& batch, const std::string& document) = 0;
+  // Ends the call under way, and fails later ones. Thread-safe.
+  virtual void Cancel() = 0;
+};
+
+// Returns a target that calls a function. `clock` measures timeouts, `dates` is the product's; both
+// outlive it. kValidation if its URL or its certificates are none.
+Result<std::unique_ptr<Target>> MakeTarget(const FunctionSettings& function, const Clock& clock,
+                                           const Clock& dates);
+
+}  // namespace stator::triggers

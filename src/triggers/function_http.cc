@@ -1,0 +1,170 @@
+#include "triggers/function_http.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "access/crypto.h"
+#include "base/base64.h"
+#include "base/printable.h"
+#include "simdjson.h"
+#include "stream/position.h"
+#include "triggers/event.h"
+
+namespace stator::triggers {
+namespace {
+
+constexpr size_t kMostShown = 200;  // bytes of an answer that are shown to people
+
+Outcome NotRun(std::string text, int status = 0) {
+  return {Outcome::Kind::kNotRun, 0, std::move(text), status};
+}
+Outcome Failed(std::string text, int status, size_t first = 0) {
+  return {Outcome::Kind::kFailed, first, std::move(text), status};
+}
+
+std::string Shown(std::string_view text) { return Printable(text.substr(0, kMostShown)); }
+
+// Judges what a function returned to a batch of which parts may fail.
+Outcome JudgeItems(simdjson::dom::element json, const Batch& batch, int status) {
+  simdjson::dom::element list;
+  simdjson::dom::object object;
+  if (json.is_null()) return {};
+  if (json.get(object) != simdjson::SUCCESS)
+    return Failed("the function returned no object, so the whole batch counts as failed", status);
+  if (object["batchItemFailures"].get(list) != simdjson::SUCCESS || list.is_null()) return {};
+  simdjson::dom::array items;
+  if (list.get(items) != simdjson::SUCCESS)
+    return Failed("batchItemFailures is no list, so the whole batch counts as failed", status);
+  size_t first = batch.changes.size();
+  for (const simdjson::dom::element item : items) {
+    std::string_view number;
+    if (item["itemIdentifier"].get(number) != simdjson::SUCCESS || number.empty())
+      return Failed("an itemIdentifier is missing or empty, so the whole batch counts as failed",
+                    status);
+    const std::optional<stream::Position> position = stream::ParseSequenceNumber(number);
+    const auto found =
+        std::find_if(batch.changes.begin(), batch.changes.end(),
+                     [&](const Change* each) { return position && each->position == *position; });
+    if (found == batch.changes.end())
+      return Failed(fmt::format("{} is no sequence number of the batch, so all of it counts as "
+                                "failed",
+                                Shown(number)),
+                    status);
+    first = std::min(first, static_cast<size_t>(found - batch.changes.begin()));
+  }
+  if (first == batch.changes.size()) return {};
+  return Failed(fmt::format("the function reported that {} failed",
+                            stream::SequenceNumberOf(batch.changes[first]->position)),
+                status, first);
+}
+
+}  // namespace
+
+Outcome Judge(const egress::Reply& reply, const Batch& batch, bool invoke) {
+  const int status = reply.status;
+  if (status == 429 || status == 408 || status >= 500)
+    return NotRun(fmt::format("HTTP {}: {}", status, Shown(reply.body)), status);
+  if (status >= 300 && status < 400) {
+    return NotRun(fmt::format("HTTP {}: redirects are not followed; it leads to {}", status,
+                              Shown(reply.header("Location"))),
+                  status);
+  }
+  if (status < 200 || status >= 400) {
+    const std::string text = fmt::format("HTTP {}: {}", status, Shown(reply.body));
+    // With the Invoke API it says that the function was not run, but for an event that is too
+    // large.
+    return invoke && status != 413 ? NotRun(text, status) : Failed(text, status);
+  }
+  const std::string_view error = reply.header("X-Amz-Function-Error");
+  if (!error.empty())
+    return Failed(fmt::format("the function failed ({}): {}", Shown(error), Shown(reply.body)),
+                  status);
+  if (reply.body.empty() || (!invoke && !batch.reports_failures)) return {};
+  simdjson::dom::parser parser;
+  simdjson::dom::element json;
+  const simdjson::padded_string padded(reply.body);
+  if (parser.parse(padded).get(json) != simdjson::SUCCESS)
+    return Failed("the answer is no JSON: " + Shown(reply.body), status);
+  simdjson::dom::element ignored;
+  // The runtime interface emulator answers 200 without the header when a function fails.
+  if (invoke && json.is_object() && json["errorType"].get(ignored) == simdjson::SUCCESS &&
+      json["errorMessage"].get(ignored) == simdjson::SUCCESS)
+    return Failed("the function failed: " + Shown(reply.body), status);
+  return batch.reports_failures ? JudgeItems(json, batch, status) : Outcome{};
+}
+
+std::string WebhookSignature(std::string_view secret, std::string_view id, int64_t seconds,
+                             std::string_view body) {
+  const access::Digest digest =
+      access::HmacSha256(secret, fmt::format("{}.{}.{}", id, seconds, body));
+  std::string text(Base64Length(digest.size()), '\0');
+  EncodeBase64(access::AsText(digest), text.data());
+  return "v1," + text;
+}
+
+Result<std::unique_ptr<HttpFunction>> HttpFunction::Make(const FunctionSettings& function,
+                                                         const Clock& clock, const Clock& dates) {
+  ASSIGN_OR_RETURN(egress::Url url, egress::ParseUrl(function.url));
+  std::shared_ptr<const egress::TlsTrust> trust;
+  if (url.tls) {
+    ASSIGN_OR_RETURN(trust, egress::TlsTrust::Load(function.authorities_file));
+  }
+  return std::unique_ptr<HttpFunction>(
+      new HttpFunction(function, std::move(url), clock, dates, std::move(trust)));
+}
+
+HttpFunction::HttpFunction(const FunctionSettings& function, egress::Url url, const Clock& clock,
+                           const Clock& dates, std::shared_ptr<const egress::TlsTrust> trust)
+    : function_(function),
+      url_(url),
+      dates_(dates),
+      client_(std::move(url), egress::Limits{.total_micros = function.timeout_micros},
+              std::move(trust), clock) {}
+
+std::string HttpFunction::TargetOf(const Batch& batch) const {
+  if (function_.kind != FunctionSettings::Kind::kInvoke || url_.target != "/") return url_.target;
+  const size_t colon = batch.function.find(':');
+  std::string target =
+      fmt::format("/2015-03-31/functions/{}/invocations", batch.function.substr(0, colon));
+  if (colon != std::string_view::npos)
+    target += fmt::format("?Qualifier={}", batch.function.substr(colon + 1));
+  return target;
+}
+
+Outcome HttpFunction::Call(const Batch& batch, std::string_view kind, const std::string& body) {
+  const bool invoke = function_.kind == FunctionSettings::Kind::kInvoke;
+  egress::Headers headers = {{"Content-Type", "application/json"}};
+  if (invoke) {
+    headers.emplace_back("X-Amz-Invocation-Type", "RequestResponse");
+  } else {
+    const std::string id = fmt::format("{}{}-{}-{}", kind, batch.uuid, batch.shard_id,
+                                       stream::SequenceNumberOf(batch.changes.front()->position));
+    const int64_t seconds = dates_.NowMicros() / 1'000'000;
+    headers.emplace_back("webhook-id", id);
+    headers.emplace_back("webhook-timestamp", std::to_string(seconds));
+    if (!function_.secret.empty()) {
+      headers.emplace_back("webhook-signature",
+                           WebhookSignature(function_.secret, id, seconds, body));
+    }
+  }
+  const Result<egress::Reply> reply = client_.Call("POST", TargetOf(batch), headers, body);
+  if (reply.ok()) return Judge(*reply, batch, invoke);
+  const std::string text = fmt::format("{}: {}", url_.origin(), reply.error().message());
+  switch (egress::FailureOf(reply.error())) {
+    case egress::Failure::kTimeout:  // the function may have run: a record that hangs it is one
+    case egress::Failure::kTooLong: return Failed(text, 0);
+    default: return NotRun(text);
+  }
+}
+
+Outcome HttpFunction::Deliver(const Batch& batch) {
+  return Call(batch, "", EventJson(batch.changes));
+}
+
+Outcome HttpFunction::Report(const Batch& batch, const std::string& document) {
+  return Call(batch, "failed-", document);
+}
+
+}  // namespace stator::triggers

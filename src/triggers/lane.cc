@@ -1,0 +1,176 @@
+#include "triggers/lane.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace stator::triggers {
+namespace {
+
+// Reports are given up when what they tell of is older than this.
+constexpr int64_t kReportMicros = 24 * int64_t{3'600'000'000};
+
+// Bytes that an event has around its records.
+constexpr size_t kEventFrame = 16;
+
+}  // namespace
+
+void Lane::Add(Change change) {
+  bytes_ += change.json.size() + 1;
+  queue_.push_back(std::move(change));
+}
+
+void Lane::Pop(size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    bytes_ -= queue_.front().json.size() + 1;
+    queue_.pop_front();
+  }
+}
+
+void Lane::Delay(int64_t now) {
+  const int64_t doublings = std::min<int64_t>(failures_, 20);
+  const int64_t most = std::min(kFirstDelayMicros << doublings, kLongestDelayMicros);
+  ++failures_;
+  not_before_ =
+      now + most / 2 + static_cast<int64_t>(random_.Below(static_cast<uint64_t>(most / 2)));
+}
+
+bool Lane::DiscardAged(int64_t now) {
+  const size_t most = pieces_.empty() ? queue_.size() : pieces_.back().count;
+  size_t aged = 0;
+  while (aged < most && queue_[aged].created_micros < now - rules_.age_micros) ++aged;
+  if (aged == 0) return false;
+  discard_ = Discard{aged, true, pieces_.empty() ? 0 : pieces_.back().invocations};
+  if (!pieces_.empty()) {
+    pieces_.back().count -= aged;
+    if (pieces_.back().count == 0) pieces_.pop_back();
+  }
+  not_before_ = INT64_MIN;
+  failures_ = 0;
+  return true;
+}
+
+bool Lane::FormBatch(int64_t now, bool last, int64_t* due) {
+  size_t count = 0;
+  size_t bytes = kEventFrame;
+  bool full = false;
+  for (const Change& change : queue_) {
+    bytes += change.json.size() + 1;
+    if (count > 0 && bytes > rules_.event_bytes) {
+      full = true;
+      break;
+    }
+    if (++count == rules_.batch) {
+      full = true;
+      break;
+    }
+  }
+  const int64_t window_ends = queue_.front().queued_micros + rules_.window_micros;
+  if (!full && !last && now < window_ends) {
+    *due = window_ends;
+    return false;
+  }
+  pieces_.push_back({count, 0, 0});
+  return true;
+}
+
+Lane::Step Lane::Next(int64_t now, bool last) {
+  Step step;
+  while (true) {
+    if (discard_) {
+      if (!rules_.reports) {
+        DropDiscarded(true);
+        continue;
+      }
+      if (now < not_before_) {
+        step.due_micros = not_before_;
+        return step;
+      }
+      step.what = Do::kReport;
+      step.count = discard_->count;
+      step.condition = discard_->by_age ? "RecordAgeExceeded" : "RetryAttemptsExhausted";
+      step.invocations = discard_->invocations;
+      return step;
+    }
+    if (queue_.empty()) return step;
+    if (DiscardAged(now)) continue;
+    if (pieces_.empty() && !FormBatch(now, last, &step.due_micros)) return step;
+    if (now < not_before_) {
+      step.due_micros = not_before_;
+      return step;
+    }
+    step.what = Do::kInvoke;
+    step.count = pieces_.back().count;
+    return step;
+  }
+}
+
+void Lane::OnDone() {
+  counts_.delivered += pieces_.back().count;
+  Pop(pieces_.back().count);
+  pieces_.pop_back();
+  failures_ = 0;
+  not_before_ = INT64_MIN;
+}
+
+void Lane::OnFailed(size_t first_failed, int64_t now) {
+  Piece& piece = pieces_.back();
+  ++piece.invocations;
+  first_failed = std::min(first_failed, piece.count - 1);
+  if (first_failed > 0) {
+    counts_.delivered += first_failed;
+    Pop(first_failed);
+    piece.count -= first_failed;
+    piece.attempts = 0;
+    failures_ = 0;
+  }
+  if (rules_.bisect && (first_failed > 0 || piece.count > 1)) {
+    // A split is no retry.
+    if (first_failed == 0) {
+      const size_t half = piece.count / 2;
+      const Piece front{half, piece.attempts, piece.invocations};
+      piece.count -= half;
+      pieces_.push_back(front);
+    }
+    not_before_ = INT64_MIN;
+    return;
+  }
+  ++piece.attempts;
+  if (rules_.retries >= 0 && piece.attempts > rules_.retries) {
+    discard_ = Discard{piece.count, false, piece.invocations};
+    pieces_.pop_back();
+    failures_ = 0;
+    not_before_ = INT64_MIN;
+    return;
+  }
+  Delay(now);
+}
+
+void Lane::OnNotRun(size_t delivered, int64_t now) {
+  Piece& piece = pieces_.back();
+  delivered = std::min(delivered, piece.count - 1);
+  if (delivered > 0) {
+    counts_.delivered += delivered;
+    Pop(delivered);
+    piece.count -= delivered;
+    failures_ = 0;
+  }
+  Delay(now);
+}
+
+void Lane::DropDiscarded(bool reported) {
+  (discard_->by_age ? counts_.expired : counts_.exhausted) += discard_->count;
+  if (!reported) counts_.unreported += discard_->count;
+  Pop(discard_->count);
+  discard_.reset();
+  failures_ = 0;
+  not_before_ = INT64_MIN;
+}
+
+void Lane::OnReported(bool ok, int64_t now) {
+  if (ok) return DropDiscarded(true);
+  const int64_t age = now - queue_[discard_->count - 1].created_micros;
+  if (age > rules_.age_micros + kReportMicros) return DropDiscarded(false);
+  Delay(now);
+}
+
+}  // namespace stator::triggers

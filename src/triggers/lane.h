@@ -1,0 +1,115 @@
+// Decides which changes to deliver next: one sequence of them on its way to a function.
+//
+// Changes go in batches, in their order, and a batch that fails holds up the ones behind it until
+// it is delivered, exhausted or expired. Pure: a lane is told the time and what became of each
+// batch, and says what to do now. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "stream/position.h"
+
+namespace stator::triggers {
+
+// [D] The most bytes of an event.
+inline constexpr size_t kMostEventBytes = 6 << 20;
+
+// A change as functions get it.
+struct Change {
+  stream::Position position;
+  int64_t created_micros = 0;
+  int64_t queued_micros = 0;
+  std::string json;
+};
+
+struct LaneRules {
+  size_t batch = 100;
+  int64_t window_micros = 0;
+  int64_t age_micros = 0;  // older changes are discarded
+  int64_t retries = -1;    // -1: no limit
+  bool bisect = false;
+  bool reports = false;  // there is a destination for what is discarded
+  size_t event_bytes = kMostEventBytes;
+};
+
+class Lane {
+ public:
+  static constexpr int64_t kFirstDelayMicros = 100'000;
+  static constexpr int64_t kLongestDelayMicros = 30'000'000;
+
+  enum class Do { kWait, kInvoke, kReport };
+  struct Step {
+    Do what = Do::kWait;
+    size_t count = 0;                 // of the first changes, for kInvoke and kReport
+    int64_t due_micros = INT64_MAX;   // of kWait: when to ask again, unless a change is added
+    std::string_view condition = {};  // of kReport: "RetryAttemptsExhausted", "RecordAgeExceeded"
+    int64_t invocations = 0;          // of kReport
+  };
+  struct Counts {
+    uint64_t delivered = 0;
+    uint64_t exhausted = 0;   // changes discarded after their retries
+    uint64_t expired = 0;     // changes discarded for their age
+    uint64_t unreported = 0;  // changes whose report could not be delivered in a day
+  };
+
+  Lane(LaneRules rules, Random& random) : rules_(rules), random_(random) {}
+
+  void Add(Change change);
+  // Returns true if there are enough changes for a batch.
+  bool IsFull() const { return queue_.size() >= rules_.batch || bytes_ >= rules_.event_bytes; }
+  // Returns what to do at `now`. `last`: no further change will come, so that no window waits.
+  Step Next(int64_t now, bool last);
+
+  // Takes the outcome of kInvoke:
+  void OnDone();
+  // The function failed from this change of the batch on. 0: at all of it.
+  void OnFailed(size_t first_failed, int64_t now);
+  // The function was not run for the changes from this one on. Not an attempt.
+  void OnNotRun(size_t delivered, int64_t now);
+  // Takes the outcome of kReport.
+  void OnReported(bool ok, int64_t now);
+
+  // The changes that are not delivered, the oldest first. Adding keeps references to elements.
+  const std::deque<Change>& queue() const { return queue_; }
+  size_t bytes() const { return bytes_; }
+  int64_t failures() const { return failures_; }  // in a row
+  const Counts& counts() const { return counts_; }
+
+ private:
+  // A part of the queue that is delivered as one batch. The last piece is the queue's head.
+  struct Piece {
+    size_t count = 0;
+    int64_t attempts = 0;
+    int64_t invocations = 0;
+  };
+  struct Discard {
+    size_t count = 0;
+    bool by_age = false;
+    int64_t invocations = 0;
+  };
+
+  void Pop(size_t count);
+  void DropDiscarded(bool reported);
+  void Delay(int64_t now);
+  bool DiscardAged(int64_t now);
+  // Returns false, and sets the time to ask again, if a batch waits for its window.
+  bool FormBatch(int64_t now, bool last, int64_t* due);
+
+  const LaneRules rules_;
+  Random& random_;
+  std::deque<Change> queue_;
+  size_t bytes_ = 0;
+  std::vector<Piece> pieces_;
+  std::optional<Discard> discard_;
+  int64_t not_before_ = INT64_MIN;
+  int64_t failures_ = 0;
+  Counts counts_;
+};
+
+}  // namespace stator::triggers

@@ -1,0 +1,272 @@
+#include "triggers/lane.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace stator::triggers {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000;
+constexpr int64_t kDay = 86'400 * kSecond;
+
+class LaneTest : public testing::Test {
+ protected:
+  LaneTest() {
+    rules_.batch = 10;
+    rules_.age_micros = kDay;
+  }
+  Lane& lane() {
+    if (lane_ == nullptr) lane_ = std::make_unique<Lane>(rules_, random_);
+    return *lane_;
+  }
+  void Add(int count, size_t bytes = 10) {
+    for (int i = 0; i < count; ++i) {
+      ++added_;
+      lane().Add({{added_, 0}, now_, now_, std::string(bytes, 'x')});
+    }
+  }
+  Lane::Step Next(bool last = false) { return lane().Next(now_, last); }
+  // Waits until there is something to do.
+  Lane::Step NextDue() {
+    Lane::Step step = Next();
+    if (step.what == Lane::Do::kWait && step.due_micros != INT64_MAX) {
+      EXPECT_GT(step.due_micros, now_);
+      EXPECT_LE(step.due_micros - now_, Lane::kLongestDelayMicros);
+      now_ = step.due_micros;
+      step = Next();
+    }
+    return step;
+  }
+
+  LaneRules rules_;
+  SeededRandom random_{3};
+  std::unique_ptr<Lane> lane_;
+  int64_t now_ = 1'700'000'000 * kSecond;
+  uint64_t added_ = 0;
+};
+
+TEST_F(LaneTest, DeliversInBatches) {
+  EXPECT_EQ(Next().what, Lane::Do::kWait);
+  EXPECT_EQ(Next().due_micros, INT64_MAX);
+  Add(23);
+  for (const size_t size : {10, 10, 3}) {
+    const Lane::Step step = Next();
+    EXPECT_EQ(step.what, Lane::Do::kInvoke);
+    EXPECT_EQ(step.count, size);
+    lane().OnDone();
+  }
+  EXPECT_EQ(Next().what, Lane::Do::kWait);
+  EXPECT_EQ(lane().counts().delivered, 23u);
+  EXPECT_EQ(lane().bytes(), 0u);
+}
+
+TEST_F(LaneTest, AWindowWaitsForMore) {
+  rules_.window_micros = 5 * kSecond;
+  Add(3);
+  const Lane::Step step = Next();
+  EXPECT_EQ(step.what, Lane::Do::kWait);
+  EXPECT_EQ(step.due_micros, now_ + 5 * kSecond);
+  EXPECT_EQ(Next(/*last=*/true).count, 3u) << "a closed shard has no more";
+  lane_ = nullptr;
+  Add(3);
+  Add(7);
+  EXPECT_EQ(Next().count, 10u) << "a full batch does not wait";
+  lane_ = nullptr;
+  Add(3);
+  now_ += 5 * kSecond;
+  EXPECT_EQ(Next().count, 3u);
+}
+
+TEST_F(LaneTest, AnEventHasItsMostBytes) {
+  rules_.event_bytes = 1000;
+  Add(5, 400);
+  EXPECT_EQ(Next().count, 2u);
+  lane().OnDone();
+  EXPECT_EQ(Next().count, 2u);
+  lane().OnDone();
+  Add(1, 5000);
+  EXPECT_EQ(Next().count, 1u);
+  lane().OnDone();
+  EXPECT_EQ(Next().count, 1u) << "a change that is too large goes alone";
+}
+
+TEST_F(LaneTest, AFailureIsRetriedAndThenDiscarded) {
+  rules_.retries = 2;
+  Add(3);
+  for (int tries = 0; tries < 3; ++tries) {
+    ASSERT_EQ(NextDue().what, Lane::Do::kInvoke) << tries;
+    lane().OnFailed(0, now_);
+  }
+  Add(1);
+  const Lane::Step step = NextDue();
+  EXPECT_EQ(step.what, Lane::Do::kInvoke);
+  EXPECT_EQ(step.count, 1u);
+  EXPECT_EQ(lane().counts().exhausted, 3u);
+}
+
+TEST_F(LaneTest, WhatDidNotRunIsNoAttempt) {
+  rules_.retries = 0;
+  Add(3);
+  for (int tries = 0; tries < 50; ++tries) {
+    ASSERT_EQ(NextDue().what, Lane::Do::kInvoke);
+    lane().OnNotRun(0, now_);
+  }
+  EXPECT_EQ(NextDue().count, 3u);
+  EXPECT_EQ(lane().counts().exhausted, 0u);
+}
+
+TEST_F(LaneTest, OnlyWhatFailedIsTriedAgain) {
+  Add(10);
+  Next();
+  lane().OnFailed(4, now_);
+  EXPECT_EQ(lane().counts().delivered, 4u);
+  const Lane::Step step = NextDue();
+  EXPECT_EQ(step.count, 6u);
+  EXPECT_EQ(lane().queue().front().position.stamp, 5u);
+}
+
+TEST_F(LaneTest, BisectionFindsTheOneThatFails) {
+  rules_.bisect = true;
+  rules_.retries = 0;
+  rules_.reports = true;
+  Add(10);
+  int calls = 0;
+  std::vector<uint64_t> delivered;
+  while (true) {
+    const Lane::Step step = NextDue();
+    if (step.what == Lane::Do::kWait) break;
+    ++calls;
+    const auto& queue = lane().queue();
+    if (step.what == Lane::Do::kReport) {
+      EXPECT_EQ(step.count, 1u);
+      EXPECT_EQ(queue.front().position.stamp, 7u);
+      EXPECT_EQ(step.condition, "RetryAttemptsExhausted");
+      lane().OnReported(true, now_);
+      continue;
+    }
+    bool bad = false;
+    for (size_t i = 0; i < step.count; ++i) bad = bad || queue[i].position.stamp == 7;
+    if (bad) {
+      lane().OnFailed(0, now_);
+    } else {
+      for (size_t i = 0; i < step.count; ++i) delivered.push_back(queue[i].position.stamp);
+      lane().OnDone();
+    }
+  }
+  EXPECT_EQ(delivered, (std::vector<uint64_t>{1, 2, 3, 4, 5, 6, 8, 9, 10}));
+  EXPECT_EQ(lane().counts().exhausted, 1u);
+  EXPECT_LT(calls, 14);
+}
+
+TEST_F(LaneTest, OldChangesAreDiscardedAndReported) {
+  rules_.age_micros = 60 * kSecond;
+  rules_.reports = true;
+  Add(2);
+  now_ += 50 * kSecond;
+  Add(1);
+  ASSERT_EQ(Next().what, Lane::Do::kInvoke);
+  lane().OnNotRun(0, now_);
+  now_ += 20 * kSecond;
+  Lane::Step step = Next();
+  EXPECT_EQ(step.what, Lane::Do::kReport);
+  EXPECT_EQ(step.condition, "RecordAgeExceeded");
+  EXPECT_EQ(step.count, 2u);
+  lane().OnReported(false, now_);
+  EXPECT_EQ(NextDue().what, Lane::Do::kReport) << "the report is tried again";
+  lane().OnReported(true, now_);
+  step = Next();
+  EXPECT_EQ(step.what, Lane::Do::kInvoke);
+  EXPECT_EQ(step.count, 1u);
+  EXPECT_EQ(lane().counts().expired, 2u);
+}
+
+TEST_F(LaneTest, AReportThatIsNeverTakenEnds) {
+  rules_.reports = true;
+  rules_.retries = 0;
+  Add(1);
+  Next();
+  lane().OnFailed(0, now_);
+  now_ += 3 * kDay;
+  EXPECT_EQ(Next().what, Lane::Do::kReport);
+  lane().OnReported(false, now_);
+  EXPECT_EQ(Next().what, Lane::Do::kWait);
+  EXPECT_EQ(lane().counts().unreported, 1u);
+}
+
+// Whatever becomes of batches: every change is delivered or discarded, the first deliveries of all
+// changes are in order, and what is behind a failure waits.
+TEST_F(LaneTest, NothingIsLostOrOvertakenAtRandom) {
+  const uint64_t system = SystemSeed();
+  SCOPED_TRACE(system);
+  for (const uint64_t seed : {uint64_t{5}, uint64_t{6}, system}) {
+    SeededRandom chance(seed);
+    for (int round = 0; round < 200; ++round) {
+      lane_ = nullptr;
+      added_ = 0;
+      rules_.batch = 1 + chance.Below(20);
+      rules_.bisect = chance.Below(2) == 0;
+      rules_.retries = static_cast<int64_t>(chance.Below(4)) - 1;
+      rules_.reports = chance.Below(2) == 0;
+      rules_.window_micros = static_cast<int64_t>(chance.Below(3)) * kSecond;
+      rules_.event_bytes = 50 + chance.Below(400);
+      std::set<uint64_t> reported;
+      uint64_t next = 1;  // all before it are delivered or discarded
+      for (int step_count = 0; step_count < 400; ++step_count) {
+        if (step_count < 100) Add(static_cast<int>(chance.Below(5)), 5 + chance.Below(60));
+        const Lane::Step step = lane().Next(now_, false);
+        const auto& queue = lane().queue();
+        if (!queue.empty()) {
+          EXPECT_GE(queue.front().position.stamp, next);
+          next = queue.front().position.stamp;
+        }
+        if (step.what == Lane::Do::kWait) {
+          now_ = step.due_micros == INT64_MAX ? now_ + kSecond : step.due_micros;
+          continue;
+        }
+        ASSERT_GE(queue.size(), step.count);
+        ASSERT_GT(step.count, 0u);
+        if (step.what == Lane::Do::kReport) {
+          for (size_t i = 0; i < step.count; ++i) reported.insert(queue[i].position.stamp);
+          lane().OnReported(chance.Below(2) == 0, now_);
+          continue;
+        }
+        switch (chance.Below(step_count < 300 ? 4 : 1)) {
+          case 0: lane().OnDone(); break;
+          case 1: lane().OnFailed(0, now_); break;
+          case 2: lane().OnFailed(chance.Below(step.count), now_); break;
+          default: lane().OnNotRun(chance.Below(step.count), now_);
+        }
+      }
+      for (int i = 0; i < 5000; ++i) {
+        const Lane::Step step = lane().Next(now_, true);
+        if (step.what == Lane::Do::kInvoke) {
+          lane().OnDone();
+        } else if (step.what == Lane::Do::kReport) {
+          for (size_t n = 0; n < step.count; ++n) reported.insert(lane().queue()[n].position.stamp);
+          lane().OnReported(true, now_);
+        } else if (step.due_micros == INT64_MAX) {
+          break;
+        } else {
+          now_ = step.due_micros;
+        }
+      }
+      const Lane::Counts& counts = lane().counts();
+      EXPECT_TRUE(lane().queue().empty());
+      EXPECT_EQ(counts.delivered + counts.exhausted + counts.expired, added_);
+      if (rules_.reports) {
+        EXPECT_EQ(reported.size(), counts.exhausted + counts.expired);
+      }
+      if (rules_.retries < 0) {
+        EXPECT_EQ(counts.exhausted, 0u);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stator::triggers

@@ -1,0 +1,149 @@
+// Runs the mappings of a store: one thread decides what is due, others call the functions. Without
+// mappings there are no threads.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "ops/context.h"
+#include "stream/stream.h"
+#include "triggers/book.h"
+#include "triggers/course.h"
+#include "triggers/crew.h"
+#include "triggers/function.h"
+#include "triggers/mapping.h"
+
+namespace stator::triggers {
+
+// One [[triggers]] of stator.toml: a mapping of whatever stream the table has. Uuid and label are
+// empty.
+// `settings` are names with values as text. kValidation says what is wrong.
+Status AddTrigger(const std::vector<Setting>& settings, std::vector<Mapping>* triggers);
+
+// Thread-safe.
+class Runner {
+ public:
+  // Calls of functions at once, besides one for each mapping.
+  static constexpr int kSharedCalls = 16;
+  static constexpr size_t kMostMappings = 100;
+
+  struct Options {
+    std::vector<FunctionSettings> functions;
+    std::vector<Mapping> declared;
+    // Whether this process is to run the mappings of the stream with this tablet, now. Null: it is.
+    std::function<bool(uint32_t tablet)> is_mine = nullptr;
+  };
+  // `machine` measures; env's clock dates. Both must outlive the runner.
+  Runner(ops::Environment& env, const Clock& machine, Options options);
+  ~Runner() { Stop(); }
+
+  // Reads the mappings and begins. Blocks on the engine.
+  Status Start();
+  // Ends the calls under way, after a grace of a few seconds, and stores checkpoints. Idempotent.
+  void Stop();
+  // Takes over what the store says of mappings. Blocks on the engine. To be called about once a
+  // second where other processes may change them.
+  Status Refresh();
+
+  // Waits until what is in the streams now is delivered, or waits for a window or its next try; at
+  // most `most_micros`. For a manual clock, before it is moved on. Blocks.
+  void Settle(int64_t most_micros);
+
+  // Creates a mapping that starts at the stream's end or at its oldest record, as it says. The
+  // start is fixed before the call returns. kResourceInUse, with the UUID as message, if the pair
+  // has one; kLimitExceeded; kResourceNotFound if there is no such stream. Blocks.
+  Status Create(const Mapping& mapping);
+  // Replaces a mapping by what `change` makes of it. kResourceNotFound, or the error of `change`.
+  // Blocks.
+  Result<Mapping> Update(std::string_view uuid,
+                         const std::function<Status(Mapping* mapping)>& change);
+  // Removes a mapping and returns what it was. kResourceNotFound. Blocks.
+  Result<Mapping> Remove(std::string_view uuid);
+
+  // Removes all mappings. Blocks.
+  Status RemoveAll();
+
+  const std::vector<FunctionSettings>& functions() const { return options_.functions; }
+  // Returns the destination that a text such as an ARN names: the declared function whose name is
+  // its last part; null if there is none.
+  const FunctionSettings* FindDestination(std::string_view text, std::string* name) const;
+
+  struct State {
+    Mapping mapping;
+    Tally::Result result;
+    bool runs_here = false;
+  };
+  // By UUID.
+  std::vector<State> States() const;
+
+  struct Figures {
+    std::string uuid, table, function;
+    uint64_t invocations = 0, failures = 0, not_run = 0;
+    uint64_t delivered = 0, filtered = 0, exhausted = 0, expired = 0, unreported = 0, gaps = 0;
+    int64_t lag_micros = 0;
+    uint64_t queued = 0;
+  };
+  std::vector<Figures> figures() const;
+  // Returns a report for people, as JSON.
+  std::string Report() const;
+
+ private:
+  struct Following {
+    StoredMapping stored;
+    std::shared_ptr<const Plan> plan;  // null: `problem` says why it cannot run
+    std::string problem;
+    std::string course_problem;  // why a shard is not followed
+    std::shared_ptr<Tally> tally;
+    bool loaded = false;  // checkpoints are
+    int64_t load_again_ticks = 0;
+    Checkpoints checkpoints;  // where shards start that have no course
+    stream::StreamPtr seen;
+    std::map<uint32_t, std::shared_ptr<Course>> courses;
+    std::vector<std::shared_ptr<Course>> leaving;  // stopped, perhaps not idle yet
+    std::shared_ptr<std::atomic<int>> active;      // calls of Work under way
+    size_t turn = 0;
+  };
+
+  void Run();
+  // Work of the thread, under the lock. Each returns with it.
+  void Tick() REQUIRES(mutex_);
+  void TickOne(Following* following) REQUIRES(mutex_);
+  bool Prepare(Following* following) REQUIRES(mutex_);
+  void Advance(Following* following) REQUIRES(mutex_);
+  void Post(Following* following) REQUIRES(mutex_);
+  void Retire(Following* following) REQUIRES(mutex_);
+  void BeginThread() REQUIRES(mutex_);
+  std::shared_ptr<const Plan> PlanOf(const Mapping& mapping, std::shared_ptr<Tally> tally,
+                                     std::string* problem) const;
+  // Makes sure that what stator.toml declares is in the store.
+  void Declare();
+  Result<StoredMapping> Find(std::string_view uuid);
+
+  ops::Environment& env_;
+  const Clock& machine_;
+  const Options options_;
+  Book book_;
+  Crew crew_;
+  std::atomic<int> shared_calls_{0};
+  Mutex refreshing_;  // held through Refresh
+  mutable Mutex mutex_;
+  std::condition_variable_any wake_;
+  std::map<std::string, Following, std::less<>> followings_ GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<Course>> gone_ GUARDED_BY(mutex_);  // of removed mappings
+  bool started_ GUARDED_BY(mutex_) = false;
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  std::thread thread_ GUARDED_BY(mutex_);
+};
+
+}  // namespace stator::triggers

@@ -1,0 +1,125 @@
+// Triggers over kill -9: writers write, the server is killed and started again, and targets are away for a while. Every change that
+// was acknowledged is delivered, in the order of its item, and an archive has each of them once.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import zlib from 'node:zlib';
+
+import { N, S, clientFor, operationsOf } from './clients.mjs';
+import { FunctionHost, mappingsOf, until } from './functions.mjs';
+import { Server, isStator, onCluster, request } from './harness.mjs';
+
+const own = isStator && !process.env.STATOR_ENDPOINT;
+const kKills = Number(process.env.STATOR_TRIGGER_KILLS ?? 6);
+const kWriters = 6;
+
+function archived(directory) {
+  if (!fs.existsSync(directory)) return [];
+  return fs.readdirSync(directory, { recursive: true }).filter((name) => name.endsWith('.ndjson.gz')).sort().flatMap((name) =>
+    zlib.gunzipSync(fs.readFileSync(path.join(directory, name))).toString().trimEnd().split('\n').map((line) => JSON.parse(line)));
+}
+
+test('nothing is lost over kill -9, splits and targets that are away', { skip: own && !onCluster ? false : 'needs a server of its own' }, async (context) => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'stator-kill-'));
+  const dataDir = path.join(folder, 'data');
+  let away = false, deliveries = 0;
+  const received = new Map();  // numbers by key, in the order of their arrival
+  const host = await FunctionHost.start({
+    counter: async (event, message, reply) => {
+      if (away) return reply.writeHead(503).end('away');
+      await delay(2);
+      deliveries += event.Records.length;
+      for (const { dynamodb } of event.Records) {
+        const key = dynamodb.Keys.pk.S;
+        if (!received.has(key)) received.set(key, []);
+        received.get(key).push(Number(dynamodb.NewImage.n.N));
+      }
+      return {};
+    },
+  });
+  fs.writeFileSync(path.join(folder, 'stator.toml'), `
+    [[functions]]
+    name = "archive"
+    directory = "archive"
+    [[triggers]]
+    table = "Counted"
+    function = "archive"
+    batch-size = 37
+  `);
+  const args = [`--config=${folder}/stator.toml`, `--lambda-endpoint=${host.endpoint}`];
+  let server = await Server.start({ args, dataDir });
+  const { port } = server;
+  const client = clientFor(server.endpoint, { maxAttempts: 1 });
+  const ddb = operationsOf(client);
+  try {
+    const { TableDescription } = await ddb.CreateTable({
+      TableName: 'Counted', BillingMode: 'PAY_PER_REQUEST',
+      AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
+      KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+      StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_IMAGE' },
+    });
+    const made = await mappingsOf(server.endpoint).create({
+      FunctionName: 'counter', EventSourceArn: TableDescription.LatestStreamArn, StartingPosition: 'LATEST', BatchSize: 20, ParallelizationFactor: 2,
+    });
+    assert.equal(made.status, 202, JSON.stringify(made.body));
+
+    let writing = true;
+    const acknowledged = new Map();  // the last number by key
+    const writers = Array.from({ length: kWriters }, async (_, writer) => {
+      for (let n = 1; writing; n += 1) {
+        // A write without an answer is repeated with the same number: its change may then be there once or twice.
+        for (;;) {
+          try {
+            await ddb.PutItem({ TableName: 'Counted', Item: { pk: S(`w${writer}`), n: N(n) } });
+            break;
+          } catch {
+            await delay(20);
+          }
+        }
+        acknowledged.set(`w${writer}`, n);
+      }
+    });
+    for (let kill = 0; kill < kKills; kill += 1) {
+      await delay(250 + 130 * kill);
+      if (kill === 1) {
+        const reply = await request(server.endpoint, { path: '/_stator/tables/Counted/split', headers: { 'X-Stator-Management': 'true' }, body: '{}' });
+        assert.equal(reply.status, 200, reply.text);
+      }
+      away = kill % 3 === 2;
+      await server.kill();
+      server = await Server.start({ args, dataDir, port });
+    }
+    await delay(300);
+    away = false;
+    writing = false;
+    await Promise.all(writers);
+    const total = [...acknowledged.values()].reduce((a, b) => a + b, 0);
+    const directory = path.join(folder, 'archive');
+    await until(() => [...acknowledged].every(([key, last]) => received.get(key)?.includes(last)), { within: 60000, what: 'the last changes arrive' });
+    await until(() => archived(directory).length >= total, { within: 30000, what: `the archive has ${total} changes` });
+
+    for (const [key, last] of acknowledged) {
+      // First arrivals are all numbers in order; later ones repeat what came before.
+      let next = 1;
+      for (const number of received.get(key)) {
+        assert.ok(number <= next, `${key}: ${number} came before ${next}`);
+        if (number === next) next += 1;
+      }
+      assert.ok(next > last, `${key}: ${next} is missing of ${last}`);
+    }
+    const lines = archived(directory);
+    const sequences = lines.map((line) => line.dynamodb.SequenceNumber);
+    assert.equal(new Set(sequences).size, sequences.length, 'a change is in the archive twice');
+    const numbers = new Set(lines.map((line) => `${line.dynamodb.Keys.pk.S} ${line.dynamodb.NewImage.n.N}`));
+    assert.equal(numbers.size, total);
+    context.diagnostic(`${total} changes, ${deliveries} deliveries, ${kKills} kills`);
+  } finally {
+    client.destroy();
+    await server.stop();
+    await host.stop();
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+});
