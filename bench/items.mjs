@@ -109,6 +109,11 @@ export async function loadTables(port, count, workloads) {
       { StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES' } });
     await client.fill('bench_stream', item, count);
   }
+  if (workloads.includes('putpitr')) {
+    await client.createTable('bench_pitr', [['pk', 'S']]);
+    await client.call('UpdateContinuousBackups', { TableName: 'bench_pitr', PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true } });
+    await client.fill('bench_pitr', item, count);
+  }
   const one = await client.call('GetItem', { TableName: 'bench', Key: { pk: item(count - 1).pk } });
   if (one.Item?.data?.S !== item(count - 1).data.S) throw new Error('the item that was loaded last does not read back');
   for (const [table, makeItem, users] of [['bench_query', queryItem, ['query']], ['bench_small', smallItem, ['smallget', 'smallquery']]]) {

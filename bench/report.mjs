@@ -51,7 +51,7 @@ export function durability(contender, server) {
 
 // The wanted rate of a workload, as a share of another workload's rate on the same server.
 const kOwnGoals = [['query', 'get', 0.5], ['smallquery', 'smallget', null], ['condput', 'put', 0.85], ['gsiput', 'put', 0.5],
-  ['gsimove', 'put', null], ['putstream', 'put', 0.6], ['transact', 'put', 0.3]];
+  ['gsimove', 'put', null], ['putstream', 'put', 0.6], ['putpitr', 'putstream', 1], ['transact', 'put', 0.3]];
 
 // [{what, value, goal, reached}], as far as both sides were measured.
 export function ratios(contenders, workloads, servers) {

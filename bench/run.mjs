@@ -14,7 +14,7 @@ import { durability, median, medians, processTable, ratios, ratioTable, workload
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 // Workloads that compare Stator with itself run on Stator only.
-const kOwnWorkloads = ['putstream', 'smallget', 'smallquery', 'gsiput', 'gsimove', 'transact', 'filter'];
+const kOwnWorkloads = ['putstream', 'putpitr', 'smallget', 'smallquery', 'gsiput', 'gsimove', 'transact', 'filter'];
 const kWorkloads = ['get', 'execute', 'put', 'condput', 'update', 'query', 'mixed', ...kOwnWorkloads];
 const kLoadCore = '1';
 

@@ -45,6 +45,9 @@ local kinds = {
   putstream = function(i)
     return "PutItem", string.format('{"TableName":"bench_stream","Item":%s}', item(i))
   end,
+  putpitr = function(i)
+    return "PutItem", string.format('{"TableName":"bench_pitr","Item":%s}', item(i))
+  end,
   condput = function(i)
     return "PutItem", string.format(
       '{"TableName":"bench","Item":%s,"ConditionExpression":"attribute_exists(pk)"}', item(i))

@@ -487,8 +487,7 @@ TEST(RecordingTest, ALateDefinitionDoesNotMergeSeconds) {
   TableDefinition table = TableOf("Table");
   table.at_micros = kStart + kSecond;
   std::string log = Header() + request_log::WriteLine(table);
-  for (int i = 0; i < 600; ++i)
-    log += request_log::WriteLine(Write(i / 300, "S:hot", 5));
+  for (int i = 0; i < 600; ++i) log += request_log::WriteLine(Write(i / 300, "S:hot", 5));
   const Recording recording = Read(log);
   EXPECT_EQ(recording.tables.at(0).resources.at(0).keys[1].peak_key_per_second, 1500);
   EXPECT_GT(recording.tables.at(0).replay.requests, 0);

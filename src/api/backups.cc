@@ -60,8 +60,10 @@ void AppendDetails(const ops::BackupDetails& details, ObjectWriter* object) {
   object->Text("BackupName", details.backup_name);
   object->Integer("BackupSizeBytes", details.backup_size_bytes);
   object->Enum("BackupStatus", kStatus, details.backup_status);
-  object->Text("BackupType", "USER");
+  object->Text("BackupType", details.system ? "SYSTEM" : "USER");
   AppendTime(object->Member("BackupCreationDateTime"), details.backup_creation_date_time);
+  if (details.backup_expiry_date_time)
+    AppendTime(object->Member("BackupExpiryDateTime"), *details.backup_expiry_date_time);
 }
 
 void AppendUnits(std::string* out, const ops::ProvisionedThroughput& units) {

@@ -3,6 +3,7 @@
 
 #include "api/schema.h"
 #include "ops/backups.h"
+#include "ops/continuous_backups.h"
 
 namespace stator::api {
 
@@ -16,5 +17,9 @@ template <>
 const OperationSchema& SchemaOf<ops::ListBackupsRequest>();
 template <>
 const OperationSchema& SchemaOf<ops::RestoreTableFromBackupRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::UpdateContinuousBackupsRequest>();
+template <>
+const OperationSchema& SchemaOf<ops::RestoreTableToPointInTimeRequest>();
 
 }  // namespace stator::api

@@ -30,6 +30,8 @@ void RegisterAll(Registry* registry) {
   definitions("DeleteBackup", Access::kWrite, ops::DeleteBackup);
   definitions("ListBackups", Access::kRead, ops::ListBackups);
   definitions("RestoreTableFromBackup", Access::kWrite, ops::RestoreTableFromBackup);
+  definitions("RestoreTableToPointInTime", Access::kWrite, ops::RestoreTableToPointInTime);
+  definitions("UpdateContinuousBackups", Access::kWrite, ops::UpdateContinuousBackups);
   definitions("CreateTable", Access::kWrite, ops::CreateTable);
   definitions("DeleteTable", Access::kWrite, ops::DeleteTable);
   definitions("DescribeContinuousBackups", Access::kRead, ops::DescribeContinuousBackups);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ops/backups.h"
+#include "ops/continuous_backups.h"
 #include "ops/global_tables.h"
 #include "ops/kinesis_destinations.h"
 #include "ops/resource_policies.h"
@@ -57,6 +58,7 @@ void RenderResponse(const ops::DescribeBackupResponse& response, std::string* ou
 void RenderResponse(const ops::DeleteBackupResponse& response, std::string* out);
 void RenderResponse(const ops::ListBackupsResponse& response, std::string* out);
 void RenderResponse(const ops::RestoreTableFromBackupResponse& response, std::string* out);
+void RenderResponse(const ops::RestoreTableToPointInTimeResponse& response, std::string* out);
 
 void RenderResponse(const ops::ListStreamsResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeStreamResponse& response, std::string* out);

@@ -120,7 +120,8 @@ void AppendOptionalMembers(ObjectWriter* object, std::string* out,
   if (table.latest_stream_arn) object->Text("LatestStreamArn", *table.latest_stream_arn);
   if (table.restore_summary) {
     ObjectWriter summary(object->Member("RestoreSummary"));
-    summary.Text("SourceBackupArn", table.restore_summary->source_backup_arn);
+    if (table.restore_summary->source_backup_arn)
+      summary.Text("SourceBackupArn", *table.restore_summary->source_backup_arn);
     summary.Text("SourceTableArn", table.restore_summary->source_table_arn);
     AppendTime(summary.Member("RestoreDateTime"), table.restore_summary->restore_date_time);
     summary.Boolean("RestoreInProgress", true);
@@ -193,6 +194,10 @@ void RenderResponse(const ops::DeleteTableResponse& response, std::string* out) 
 }
 
 void RenderResponse(const ops::RestoreTableFromBackupResponse& response, std::string* out) {
+  AppendTableResponse("TableDescription", response.table_description, out);
+}
+
+void RenderResponse(const ops::RestoreTableToPointInTimeResponse& response, std::string* out) {
   AppendTableResponse("TableDescription", response.table_description, out);
 }
 

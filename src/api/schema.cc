@@ -27,6 +27,8 @@ std::span<const OperationSchema* const> AllSchemas() {
       &SchemaOf<ops::DeleteBackupRequest>(),
       &SchemaOf<ops::ListBackupsRequest>(),
       &SchemaOf<ops::RestoreTableFromBackupRequest>(),
+      &SchemaOf<ops::RestoreTableToPointInTimeRequest>(),
+      &SchemaOf<ops::UpdateContinuousBackupsRequest>(),
       &SchemaOf<ops::UpdateTimeToLiveRequest>(),
       &SchemaOf<ops::DescribeTimeToLiveRequest>(),
       &SchemaOf<ops::DescribeContinuousBackupsRequest>(),

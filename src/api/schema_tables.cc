@@ -185,6 +185,7 @@ constexpr OperationSchema kCreateTable{"CreateTable", &kCreateTableShape};
 
 constexpr Type kTargetTableName = Text(3, 255, Pattern::kName);
 constexpr Type kBackupArn = Text(37, 1024);
+constexpr Type kTime{.kind = Kind::kTime};
 constexpr Field kRestoreFields[] = {
     Required<&RestoreTableFromBackupRequest::target_table_name>("TargetTableName",
                                                                 &kTargetTableName),
@@ -204,6 +205,34 @@ constexpr Field kRestoreFields[] = {
     Optional<&RestoreTableFromBackupRequest::vector_index_override>("VectorIndexOverride",
                                                                     &kVectorIndexes),
 };
+constexpr Field kRestoreToMomentFields[] = {
+    Optional<&RestoreTableToPointInTimeRequest::source_table_arn>("SourceTableArn", &kTableArn),
+    Optional<&RestoreTableToPointInTimeRequest::source_table_name>("SourceTableName",
+                                                                   &kTargetTableName),
+    Required<&RestoreTableToPointInTimeRequest::target_table_name>("TargetTableName",
+                                                                   &kTargetTableName),
+    Optional<&RestoreTableToPointInTimeRequest::use_latest_restorable_time>(
+        "UseLatestRestorableTime", &kBoolean),
+    Optional<&RestoreTableToPointInTimeRequest::restore_date_time>("RestoreDateTime", &kTime),
+    Optional<&RestoreTableToPointInTimeRequest::billing_mode_override>("BillingModeOverride",
+                                                                       &kBillingModeType),
+    Optional<&RestoreTableToPointInTimeRequest::global_secondary_index_override>(
+        "GlobalSecondaryIndexOverride", &kGlobalSecondaryIndexes),
+    Optional<&RestoreTableToPointInTimeRequest::local_secondary_index_override>(
+        "LocalSecondaryIndexOverride", &kLocalSecondaryIndexes),
+    Optional<&RestoreTableToPointInTimeRequest::provisioned_throughput_override>(
+        "ProvisionedThroughputOverride", &kProvisionedThroughput),
+    Optional<&RestoreTableToPointInTimeRequest::on_demand_throughput_override>(
+        "OnDemandThroughputOverride", &kOnDemandThroughput),
+    Optional<&RestoreTableToPointInTimeRequest::sse_specification_override>(
+        "SSESpecificationOverride", &kSseSpecification),
+    Optional<&RestoreTableToPointInTimeRequest::vector_index_override>("VectorIndexOverride",
+                                                                       &kVectorIndexes),
+};
+constexpr Shape kRestoreToMomentShape =
+    MakeShape("RestoreTableToPointInTimeInput", kRestoreToMomentFields);
+constexpr OperationSchema kRestoreToMoment{"RestoreTableToPointInTime", &kRestoreToMomentShape};
+
 constexpr Shape kRestoreShape = MakeShape("RestoreTableFromBackupInput", kRestoreFields);
 constexpr OperationSchema kRestore{"RestoreTableFromBackup", &kRestoreShape};
 
@@ -411,6 +440,26 @@ constexpr Shape kDescribeContinuousBackupsShape =
 constexpr OperationSchema kDescribeContinuousBackups{"DescribeContinuousBackups",
                                                      &kDescribeContinuousBackupsShape};
 
+constexpr Type kRecoveryPeriod{.kind = Kind::kInteger, .min = 1, .max = 35};
+constexpr Field kRecoverySpecificationFields[] = {
+    Required<&PointInTimeRecoverySpecification::point_in_time_recovery_enabled>(
+        "PointInTimeRecoveryEnabled", &kBoolean),
+    Optional<&PointInTimeRecoverySpecification::recovery_period_in_days>("RecoveryPeriodInDays",
+                                                                         &kRecoveryPeriod),
+};
+constexpr Shape kRecoverySpecificationShape =
+    MakeShape("PointInTimeRecoverySpecification", kRecoverySpecificationFields);
+constexpr Type kRecoverySpecification = StructOf(&kRecoverySpecificationShape);
+constexpr Field kUpdateContinuousBackupsFields[] = {
+    Required<&UpdateContinuousBackupsRequest::table_name>("TableName", &kTableName),
+    Required<&UpdateContinuousBackupsRequest::point_in_time_recovery_specification>(
+        "PointInTimeRecoverySpecification", &kRecoverySpecification),
+};
+constexpr Shape kUpdateContinuousBackupsShape =
+    MakeShape("UpdateContinuousBackupsInput", kUpdateContinuousBackupsFields);
+constexpr OperationSchema kUpdateContinuousBackups{"UpdateContinuousBackups",
+                                                   &kUpdateContinuousBackupsShape};
+
 constexpr Type kInsightsAction = EnumOf(&kContributorInsightsAction);
 constexpr Type kInsightsMode = EnumOf(&kContributorInsightsMode);
 constexpr Field kUpdateInsightsFields[] = {
@@ -549,6 +598,14 @@ const OperationSchema& SchemaOf<ops::ListContributorInsightsRequest>() {
 template <>
 const OperationSchema& SchemaOf<ops::DescribeContinuousBackupsRequest>() {
   return kDescribeContinuousBackups;
+}
+template <>
+const OperationSchema& SchemaOf<ops::UpdateContinuousBackupsRequest>() {
+  return kUpdateContinuousBackups;
+}
+template <>
+const OperationSchema& SchemaOf<ops::RestoreTableToPointInTimeRequest>() {
+  return kRestoreToMoment;
 }
 
 }  // namespace stator::api

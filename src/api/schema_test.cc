@@ -221,7 +221,7 @@ TEST(SchemaTest, NamesOfOperationsAndMembersAreUnique) {
       EXPECT_TRUE(members.insert(field.name).second) << schema->name << "." << field.name;
     }
   }
-  EXPECT_EQ(operations.size(), 47u);
+  EXPECT_EQ(operations.size(), 49u);
 }
 
 }  // namespace

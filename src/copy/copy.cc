@@ -80,6 +80,7 @@ TableDescriptor DefinitionFor(const TableDescriptor& source) {
   d.stream_view_type.reset();
   d.stream_label.clear();
   d.expiry.reset();
+  d.change_log.reset();
   std::erase_if(d.indexes, [](const table::IndexDescriptor& index) {
     return index.state == table::IndexDescriptor::State::kDeleting;
   });

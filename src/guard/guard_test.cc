@@ -16,6 +16,7 @@
 #include "guard/requests.h"
 #include "kv/memory_engine.h"
 #include "ops/backups.h"
+#include "ops/continuous_backups.h"
 #include "ops/operations.h"
 
 namespace stator::guard {
@@ -595,6 +596,29 @@ TEST_F(GuardTest, BackupsAreResourcesOfTheirOwn) {
   Allow("*", "", std::string(kTable));
   ExpectDenied(restore,
                "dynamodb:RestoreTableFromBackup on resource: arn:", "RestoreTableFromBackup");
+}
+
+TEST_F(GuardTest, RestoreToAMomentNeedsTheSourceAndTheItemsOfTheTarget) {
+  ops::UpdateContinuousBackupsRequest update;
+  update.table_name = "Photos";
+  ops::RestoreTableToPointInTimeRequest restore;
+  restore.source_table_name = "Photos";
+  restore.target_table_name = "Target";
+  Allow("dynamodb:UpdateContinuousBackups", "", std::string(kTable));
+  ExpectAllowed(update, "UpdateContinuousBackups");
+  ExpectDenied(restore,
+               "dynamodb:RestoreTableToPointInTime on resource: arn:", "RestoreTableToPointInTime");
+  Allow("dynamodb:*", "", std::string(kTable));
+  ExpectDenied(restore, "dynamodb:BatchWriteItem on resource: arn:", "RestoreTableToPointInTime");
+  restore.target_table_name = "Photos";
+  ExpectAllowed(restore, "RestoreTableToPointInTime");
+  restore.source_table_name = "Others";
+  ExpectDenied(restore, "", "RestoreTableToPointInTime");
+  restore.source_table_arn = std::string(kTable);
+  restore.source_table_name.reset();
+  ExpectAllowed(restore, "RestoreTableToPointInTime");
+  restore.source_table_arn.reset();
+  ExpectDenied(restore, "", "RestoreTableToPointInTime");
 }
 
 TEST_F(GuardTest, PoliciesOfTables) {

@@ -56,6 +56,11 @@ std::string_view SubjectOf(const Request& request) {
     return request.export_arn;
   } else if constexpr (requires { std::string_view(request.import_arn); }) {
     return request.import_arn;
+  } else if constexpr (requires { std::string_view(*request.source_table_arn); }) {
+    // Of two names the operation takes none.
+    if (request.source_table_arn) return *request.source_table_arn;
+    return request.source_table_name ? std::string_view(*request.source_table_name)
+                                     : std::string_view();
   } else {
     return {};
   }

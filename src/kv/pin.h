@@ -29,7 +29,7 @@ class Pinner {
  public:
   virtual ~Pinner() = default;
   // Pins the durable state of this moment of a forward range. Never waits. The tablet may be
-  // dropped afterwards.
+  // dropped afterwards. Range::expected_bytes is a hint for the length of a stretch.
   virtual Result<std::unique_ptr<PinnedRange>> Pin(const Range& range) = 0;
 };
 

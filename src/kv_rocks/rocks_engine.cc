@@ -37,7 +37,12 @@ namespace {
 class PinnedRange final : public kv::PinnedRange {
  public:
   PinnedRange(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family, const kv::Range& range)
-      : db_(db), family_(family), snapshot_(db) {
+      : db_(db),
+        family_(family),
+        snapshot_(db),
+        stretch_bytes_(range.expected_bytes == 0
+                           ? kMostStretchBytes
+                           : std::min(range.expected_bytes, kMostStretchBytes)) {
     char room[kTabletBytes];
     next_ = PrefixedKey(range.tablet.id, range.begin).view();
     end_ = range.end.empty() ? PrefixedKey::TabletEnd(range.tablet.id, room)
@@ -55,13 +60,13 @@ class PinnedRange final : public kv::PinnedRange {
     options.iterate_upper_bound = &upper;
     options.total_order_seek = true;
     options.fill_cache = false;  // what clients read stays in memory
-    options.readahead_size = kReadAheadBytes;
+    options.readahead_size = std::min(stretch_bytes_, kReadAheadBytes);
     const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(options, family_));
     size_t bytes = 0;
     for (it->Seek(lower); it->Valid(); it->Next()) {
       const std::string_view key = ToView(it->key());
       const std::string_view value = ToView(it->value());
-      if (bytes >= kStretchBytes) {
+      if (bytes >= stretch_bytes_) {
         std::string next(key);
         next_ = std::move(next);
         return true;
@@ -77,12 +82,13 @@ class PinnedRange final : public kv::PinnedRange {
   }
 
  private:
-  static constexpr size_t kStretchBytes = 4 << 20;
+  static constexpr size_t kMostStretchBytes = 4 << 20;
   static constexpr size_t kReadAheadBytes = 1 << 20;
 
   rocksdb::DB* const db_;
   rocksdb::ColumnFamilyHandle* const family_;
   rocksdb::ManagedSnapshot snapshot_;
+  const size_t stretch_bytes_;
   std::string next_;  // this and the next: with the tablet in front
   std::string end_;
   Status failed_ = OkStatus();

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/time_text.h"
 #include "ops/backup_arn.h"
 #include "ops/checks.h"
 #include "ops/on_worker.h"
@@ -32,6 +33,10 @@ bool IsRegion(std::string_view text, const Environment& env) {
 
 double SecondsOfMillis(int64_t millis) { return static_cast<double>(millis) / 1000.0; }
 
+int64_t ExpiryMillis(const Manifest& manifest) {
+  return manifest.created_millis + transfer::Backups::kSystemLifeMillis;
+}
+
 BackupDetails DetailsOf(const Environment& env, const Backup& backup) {
   const Manifest& manifest = backup.manifest;
   BackupDetails out;
@@ -41,6 +46,8 @@ BackupDetails DetailsOf(const Environment& env, const Backup& backup) {
   out.backup_status =
       backup.state == Backup::State::kCreating ? BackupStatus::kCreating : BackupStatus::kAvailable;
   out.backup_creation_date_time = SecondsOfMillis(manifest.created_millis);
+  out.system = transfer::IsSystemId(manifest.id);
+  if (out.system) out.backup_expiry_date_time = SecondsOfMillis(ExpiryMillis(manifest));
   return out;
 }
 
@@ -68,6 +75,8 @@ BackupDescription DescriptionOf(const Environment& env, const Backup& backup) {
   source.on_demand_throughput = MaximaOf(table);
   source.item_count = manifest.item_count;
   source.billing_mode = on_demand ? BillingMode::kPayPerRequest : BillingMode::kProvisioned;
+  // The service describes nothing more of a deleted table. [L]
+  if (out.backup_details.system) return out;
   SourceTableFeatureDetails& features = out.source_table_feature_details;
   for (const table::IndexDescriptor& index : table.indexes) {
     if (index.is_global()) {
@@ -113,6 +122,11 @@ Result<DescribeBackupResponse> Describe(Context& ctx, const DescribeBackupReques
 
 Result<DeleteBackupResponse> Delete(const Environment& env, const std::string& arn) {
   ASSIGN_OR_RETURN(const BackupPtr backup, FindBackup(env, arn));
+  if (transfer::IsSystemId(backup->manifest.id)) {
+    return ValidationError("User is not allowed to delete the system backup with arn " + arn +
+                           ". It will automatically expire on " +
+                           FormatTime(ExpiryMillis(backup->manifest) * 1000));
+  }
   const Result<BackupPtr> deleted = env.backups->Delete(backup->manifest.id);
   if (!deleted.ok()) {
     const Error& error = deleted.error();
@@ -154,10 +168,12 @@ Result<ListBackupsResponse> List(Context& ctx, const ListBackupsRequest& request
   }
   ListBackupsResponse response;
   const BackupTypeFilter type = request.backup_type.value_or(BackupTypeFilter::kUser);
-  if (type != BackupTypeFilter::kUser && type != BackupTypeFilter::kAll) return response;
+  if (type == BackupTypeFilter::kAwsBackup) return response;
   const size_t limit = static_cast<size_t>(request.limit.value_or(kMostListed));
   for (const BackupPtr& backup : env.backups->List()) {
     const Manifest& manifest = backup->manifest;
+    const bool system = transfer::IsSystemId(manifest.id);
+    if (type != BackupTypeFilter::kAll && system != (type == BackupTypeFilter::kSystem)) continue;
     if (manifest.id <= start || !Wanted(request, table, *backup)) continue;
     if (response.backup_summaries.size() == limit) {
       response.last_evaluated_backup_arn =

@@ -1,4 +1,5 @@
-// CreateBackup, DescribeBackup, DeleteBackup, ListBackups and RestoreTableFromBackup.
+// CreateBackup, DescribeBackup, DeleteBackup, ListBackups and RestoreTableFromBackup; what both
+// restores have in common.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +35,8 @@ struct ListBackupsRequest {
   std::optional<BackupTypeFilter> backup_type;
 };
 
-struct RestoreTableFromBackupRequest {
-  std::string target_table_name;
-  std::string backup_arn;
+// The settings of a restored table that differ from those of its source.
+struct RestoreOverrides {
   std::optional<BillingMode> billing_mode_override;
   std::optional<std::vector<GlobalSecondaryIndex>> global_secondary_index_override;
   std::optional<std::vector<LocalSecondaryIndex>> local_secondary_index_override;
@@ -46,13 +46,20 @@ struct RestoreTableFromBackupRequest {
   std::optional<std::vector<VectorIndex>> vector_index_override;
 };
 
-// All backups are of type USER.
+// The overrides come first: the decoder takes the address of a request for that of its base.
+struct RestoreTableFromBackupRequest : RestoreOverrides {
+  std::string target_table_name;
+  std::string backup_arn;
+};
+
 struct BackupDetails {
   std::string backup_arn;
   std::string backup_name;
   int64_t backup_size_bytes = 0;
   BackupStatus backup_status = BackupStatus::kCreating;
+  bool system = false;  // of a deleted table, else a user's
   double backup_creation_date_time = 0;
+  std::optional<double> backup_expiry_date_time;  // of the system's
 };
 
 struct SourceTableDetails {

@@ -40,8 +40,9 @@ struct Settings {
   std::string endpoint = "127.0.0.1:8000";  // what DescribeEndpoints answers
   throughput::ModelSettings throughput;     // quotas, and what on-demand starts with
   bool delay_transient_statuses =
-      false;            // tables stay CREATING and DELETING for a while, as in the cloud
-  bool strict = false;  // settings of tables that have no effect here are refused
+      false;  // tables stay CREATING and DELETING for a while, as in the cloud
+  int64_t pitr_lag_micros = 1'000'000;  // how far LatestRestorableDateTime is behind the clock
+  bool strict = false;                  // settings of tables that have no effect here are refused
 };
 
 // Shared by all requests; thread-safe parts only.

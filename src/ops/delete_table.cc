@@ -5,6 +5,7 @@
 #include "ops/checks.h"
 #include "ops/operations.h"
 #include "ops/table_status.h"
+#include "transfer/backups.h"
 
 namespace stator::ops {
 namespace {
@@ -21,6 +22,47 @@ Status CheckDeletable(const table::TableDescriptor& descriptor, const Environmen
         "deletion protection first.");
   }
   return OkStatus();
+}
+
+// Whether the table is dropped once the system has made a backup of it.
+bool NeedsSystemBackup(const Environment& env, const table::TableDescriptor& descriptor) {
+  return env.backups != nullptr && descriptor.change_log.has_value();
+}
+
+void LogDropped(const std::string& name, const Result<table::TablePtr>& dropped) {
+  // Another process may have been faster.
+  if (!dropped.ok() && dropped.error().code() != ErrorCode::kResourceNotFound)
+    LogWarn("table not dropped", {{"table", name}, {"error", dropped.error().message()}});
+}
+
+// Begins the backup of a table that is DELETING, and drops the table when it is made. Where that
+// fails, FinishDeletes tries again.
+void BackUpAndDrop(Environment& env, const table::TableDescriptor& descriptor) {
+  const std::string name = descriptor.name;
+  const std::string id = descriptor.table_id;
+  auto drop = [&env, name, id](bool made) {
+    if (!made) return;
+    env.store.Drop(
+        name,
+        [id](const table::TableDescriptor& d) -> Status {
+          if (d.table_id == id && d.deleting_micros != 0) return OkStatus();
+          return Error(ErrorCode::kResourceNotFound, "The table is gone");
+        },
+        [name](Result<table::TablePtr> dropped) { LogDropped(name, dropped); });
+  };
+  env.store.WhileQuiet(
+      name,
+      [&env, id, drop](const table::TablePtr& table) -> Status {
+        const table::TableDescriptor& d = table->descriptor;
+        if (d.table_id != id || d.deleting_micros == 0 || env.backups->FindSystem(id) != nullptr)
+          return OkStatus();
+        const Result<transfer::BackupPtr> begun = env.backups->CreateSystem(table, drop);
+        return begun.ok() ? OkStatus() : Status(begun.error());
+      },
+      [name](const Status& begun) {
+        if (!begun.ok() && begun.error().code() != ErrorCode::kResourceNotFound)
+          LogWarn("system_backup_failed", {{"table", name}, {"error", begun.error().message()}});
+      });
 }
 
 }  // namespace
@@ -48,7 +90,9 @@ void DeleteTable(Context& ctx, DeleteTableRequest request, Callback<DeleteTableR
       (*done)(DeleteTableResponse{std::move(*description)});
     });
   };
-  if (env.settings.delay_transient_statuses) {
+  const table::TablePtr found = env.store.Find(*name);
+  const bool backs_up = found != nullptr && NeedsSystemBackup(env, found->descriptor);
+  if (env.settings.delay_transient_statuses || backs_up) {
     env.store.Alter(
         std::string(*name),
         [&env](table::TableDescriptor* descriptor) -> Status {
@@ -56,7 +100,12 @@ void DeleteTable(Context& ctx, DeleteTableRequest request, Callback<DeleteTableR
           if (descriptor->deleting_micros == 0) descriptor->deleting_micros = env.clock.NowMicros();
           return OkStatus();
         },
-        answer);
+        [&env, answer](Result<table::TablePtr> table) {
+          const bool now = table.ok() && !env.settings.delay_transient_statuses &&
+                           NeedsSystemBackup(env, (*table)->descriptor);
+          if (now) BackUpAndDrop(env, (*table)->descriptor);
+          answer(std::move(table));
+        });
     return;
   }
   env.store.Drop(
@@ -74,13 +123,16 @@ void FinishDeletes(Environment& env) {
     // A date in the future is from before the machine's date was set back.
     const bool waits = now >= since && now < since + kTransientStatusMicros;
     if (since == 0 || waits || !env.store.MayWork(*table)) continue;
+    if (NeedsSystemBackup(env, table->descriptor)) {
+      const transfer::BackupPtr backup = env.backups->FindSystem(table->descriptor.table_id);
+      if (backup == nullptr) BackUpAndDrop(env, table->descriptor);
+      if (backup == nullptr || backup->state == transfer::Backup::State::kCreating) continue;
+    }
     ++running;
     env.store.Drop(
         table->descriptor.name, [](const table::TableDescriptor&) { return OkStatus(); },
         [&pump, &running, name = table->descriptor.name](Result<table::TablePtr> dropped) {
-          // Another process may have been faster.
-          if (!dropped.ok() && dropped.error().code() != ErrorCode::kResourceNotFound)
-            LogWarn("table not dropped", {{"table", name}, {"error", dropped.error().message()}});
+          LogDropped(name, dropped);
           pump.Post([&running] { --running; });
         });
   }

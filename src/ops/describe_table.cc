@@ -15,22 +15,6 @@ void DescribeTable(Context& ctx, DescribeTableRequest request,
   done(DescribeTableResponse{Describe(ctx.env, **table, StatusOf((*table)->descriptor, ctx.env))});
 }
 
-// Backups can't be switched on yet, so DISABLED is the truth; infrastructure tools ask at every
-// refresh.
-void DescribeContinuousBackups(Context& ctx, DescribeContinuousBackupsRequest request,
-                               Callback<DescribeContinuousBackupsResponse> done) {
-  const Result<table::TablePtr> table =
-      FindTableOfAnyStatus(ctx.env, request.table_name, ErrorCode::kTableNotFound);
-  if (!table.ok()) {
-    done(table.error());
-    return;
-  }
-  DescribeContinuousBackupsResponse response;
-  response.continuous_backups_enabled = false;
-  response.point_in_time_recovery_enabled = false;
-  done(std::move(response));
-}
-
 void ListTables(Context& ctx, ListTablesRequest request, Callback<ListTablesResponse> done) {
   const size_t limit = static_cast<size_t>(request.limit.value_or(100));
   ListTablesResponse response;

@@ -32,8 +32,6 @@ void DescribeContributorInsights(Context& ctx, DescribeContributorInsightsReques
                                  Callback<DescribeContributorInsightsResponse> done);
 void ListContributorInsights(Context& ctx, ListContributorInsightsRequest request,
                              Callback<ListContributorInsightsResponse> done);
-void DescribeContinuousBackups(Context& ctx, DescribeContinuousBackupsRequest request,
-                               Callback<DescribeContinuousBackupsResponse> done);
 
 void GetItem(Context& ctx, GetItemRequest request, Callback<GetItemResponse> done);
 void PutItem(Context& ctx, PutItemRequest request, Callback<PutItemResponse> done);

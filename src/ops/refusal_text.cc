@@ -23,12 +23,13 @@ std::string RefusalText(const Explanation& e) {
 }
 
 RefusalWords WordsOf(const Environment& env, Meter& meter, const Verdict& refusal) {
-  const std::string both = meter.Explained(refusal, env.clock.NowMicros(), env.clock.TicksMicros(), [&] {
-    const Explanation e = meter.resource().Explain(env.clock.NowMicros(), refusal);
-    std::string text = RefusalText(e) + kBetween;
-    if (!e.lesson.empty()) text += fmt::format("Lesson: {}.", e.lesson);
-    return text;
-  });
+  const std::string both =
+      meter.Explained(refusal, env.clock.NowMicros(), env.clock.TicksMicros(), [&] {
+        const Explanation e = meter.resource().Explain(env.clock.NowMicros(), refusal);
+        std::string text = RefusalText(e) + kBetween;
+        if (!e.lesson.empty()) text += fmt::format("Lesson: {}.", e.lesson);
+        return text;
+      });
   const size_t at = both.rfind(kBetween);
   return {both.substr(0, at), both.substr(at + 1)};
 }

@@ -233,11 +233,11 @@ struct TableClassSummary {
   std::optional<double> last_update_date_time;
 };
 
-// While a table is being restored from a backup.
+// While a table is being restored.
 struct RestoreSummary {
-  std::string source_backup_arn;
+  std::optional<std::string> source_backup_arn;  // absent: to a point in time
   std::string source_table_arn;
-  double restore_date_time = 0;  // of the backup
+  double restore_date_time = 0;  // of the backup, or that point
 };
 
 // Members that only a part of the tables shows are optional; empty index lists are not written.

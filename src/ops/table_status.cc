@@ -193,9 +193,14 @@ TableDescription Describe(const Environment& env, const table::Table& table, Tab
   }
 
   if (d.restore) {
-    out.restore_summary =
-        RestoreSummary{BackupArnOf(env, d.restore->table_name, d.restore->backup_id),
-                       TableArn(env, d.restore->table_name), BackupTime(d.restore->backup_id)};
+    RestoreSummary& summary = out.restore_summary.emplace();
+    summary.source_table_arn = TableArn(env, d.restore->table_name);
+    if (d.restore->moment_micros) {
+      summary.restore_date_time = static_cast<double>(*d.restore->moment_micros / 1000) / 1000.0;
+    } else {
+      summary.source_backup_arn = BackupArnOf(env, d.restore->table_name, d.restore->backup_id);
+      summary.restore_date_time = BackupTime(d.restore->backup_id);
+    }
   }
 
   if (const Result<table::TableCounts> counts = env.store.Counts(table); counts.ok()) {

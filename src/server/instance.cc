@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "identity/root_key.h"
 #include "kv/features.h"
+#include "ops/delete_table.h"
 #include "server/open_engine.h"
 #include "server/product_chores.h"
 #include "server/seed_data.h"
@@ -141,6 +142,7 @@ Status Instance::OpenStore() {
   shown.throughput = settings_.model;
   shown.delay_transient_statuses = settings_.delay_transient_statuses;
   shown.strict = settings_.strict;
+  shown.pitr_lag_micros = settings_.pitr_lag_micros;
   environment_.reset(new ops::Environment{*store_, *clock_, random_, workers_, shown});
   TRY(OpenSeal());
   if (peers_ != nullptr) {
@@ -389,6 +391,8 @@ Status Instance::Start() {
     if (environment_->admission.Enforces() && !shares_->WaitForGrant(kWaitForGrantMicros))
       LogWarn("no_part_of_the_capacity_yet", {{"waited_seconds", kWaitForGrantMicros / 1'000'000}});
   }
+  // Goes on with what a killed process has left, though a manual clock stands still.
+  if (backups_ != nullptr) ops::FinishDeletes(*environment_);
   chores_->Start();
   if (restores_ != nullptr) restores_->Start();
   TRY(triggers_->Start());

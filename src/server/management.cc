@@ -316,6 +316,7 @@ void Management::AddConsole() {
   boot.features = {"pulse", "events", "place", "simulate"};
   if (options_.sweep != nullptr) boot.features.push_back("cluster");
   if (options_.requests != nullptr) boot.features.push_back("requests");
+  if (environment_.backups != nullptr) boot.features.push_back("point-in-time");
   constexpr auto kReading = Route::Runs::kReading;
   routes_.Add({"GET", "/_stator/console/boot", "what the web console asks once", Route::Runs::kHere,
                [this, boot = std::move(boot)](const Call&) {

@@ -7,8 +7,10 @@
 #include "base/log.h"
 #include "ops/delete_table.h"
 #include "table/expiry_sweeper.h"
+#include "table/history_upkeep.h"
 #include "table/store.h"
 #include "table/stream_upkeep.h"
+#include "transfer/backups.h"
 
 namespace stator::server {
 namespace {
@@ -20,6 +22,8 @@ constexpr int64_t kAutoScalingMicros = 1'000'000;
 constexpr int64_t kCountMicros = 60'000'000;
 constexpr int64_t kKeepMicros = 60'000'000;  // of history that a crash may lose
 constexpr int64_t kStreamUpkeepMicros = 10'000'000;
+constexpr int64_t kExpiredBackupsMicros = 60'000'000;
+constexpr int64_t kHistoryUpkeepMicros = 60'000'000;
 // In the background a sweep works for a quarter of the time, so that a loaded machine, on which
 // each step takes longer, is also left alone for longer.
 constexpr int64_t kPausePerWork = 3;
@@ -38,6 +42,14 @@ void AddProductChores(ops::Environment& environment, Metrics& metrics, HeatHisto
     ops::FinishDeletes(environment);
     return false;
   });
+  if (environment.backups != nullptr) {
+    chores->Add("expired backups", kExpiredBackupsMicros, [&environment](Chores::Pace) {
+      const Status removed =
+          environment.backups->RemoveExpired(environment.clock.NowMicros() / 1000);
+      if (!removed.ok()) LogWarn("backup_not_removed", {{"error", removed.error().message()}});
+      return false;
+    });
+  }
   // Before streams are kept up: their shards follow the partitions.
   chores->Add("throughput", kAdvanceMicros, [&environment](Chores::Pace) {
     environment.admission.Advance();
@@ -85,6 +97,11 @@ void AddProductChores(ops::Environment& environment, Metrics& metrics, HeatHisto
     if (const Status kept = table::MaintainStreams(environment.store, trim_step); !kept.ok()) {
       LogWarn("stream upkeep will be tried again", {{"error", kept.error().message()}});
     }
+    return false;
+  });
+  chores->Add("change logs", kHistoryUpkeepMicros, [&environment](Chores::Pace) {
+    if (const Status kept = table::MaintainChangeLogs(environment.store); !kept.ok())
+      LogWarn("change_log_upkeep_failed", {{"error", kept.error().message()}});
     return false;
   });
 }

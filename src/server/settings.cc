@@ -52,6 +52,8 @@ constexpr int64_t kShortestTtlInterval = 100'000;
 constexpr int64_t kShortestSlowClientTimeout = 100'000;
 // The service deletes within 48 hours. [G]
 constexpr int64_t kLongestTtlDelay = 48 * 3600 * int64_t{1'000'000};
+constexpr int64_t kShortestPitrLag = 1'000;
+constexpr int64_t kLongestPitrLag = 3600 * int64_t{1'000'000};
 // Each request on a cluster waits on a thread for it.
 constexpr int kNetworkThreads = 64;
 // Half of what a part may have at all, and what recovers without stalling its writers
@@ -366,6 +368,20 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
           "DURATION"))
       ->envname("STATOR_TTL_DELAY")
       ->default_str("0s");
+  app->add_option_function<std::string>(
+         "--pitr-lag", [s](const std::string& text) { s->pitr_lag_micros = *ParseDuration(text); },
+         "how far LatestRestorableDateTime of point-in-time recovery is behind the clock; 300s in "
+         "the cloud: seconds, or like 500ms, 5m; 1ms to 1h")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const std::optional<int64_t> micros = ParseDuration(text);
+            return micros && *micros >= kShortestPitrLag && *micros <= kLongestPitrLag
+                       ? std::string()
+                       : "not a duration of 1ms to 1h: " + text;
+          },
+          "DURATION"))
+      ->envname("STATOR_PITR_LAG")
+      ->default_str("1s");
   app->add_option("--clock", s->clock,
                   "system, or manual: the product's time stands still until POST /_stator/clock "
                   "moves it forward")

@@ -75,7 +75,8 @@ struct ServeSettings {
   bool delay_transient_statuses = false;
   bool strict = false;  // settings of tables that would have no effect are refused
   int64_t ttl_interval_micros = 10'000'000;
-  int64_t ttl_delay_micros = 0;  // of the deletion of expired items, at most
+  int64_t ttl_delay_micros = 0;         // of the deletion of expired items, at most
+  int64_t pitr_lag_micros = 1'000'000;  // of LatestRestorableDateTime behind the clock
   ClockKind clock = ClockKind::kSystem;
   std::optional<int64_t> clock_start_micros;  // kManual only; absent: the time of day
   std::string log_level = "info";

@@ -88,6 +88,7 @@ Status ReadNextTablet(kv::Engine& engine, CatalogSnapshot* catalog) {
     next = std::max(next, table.tablet_id + 1);
     for (const IndexDescriptor& index : table.indexes) next = std::max(next, index.tablet_id + 1);
     if (table.expiry) next = std::max(next, table.expiry->tablet_id + 1);
+    if (table.change_log) next = std::max(next, table.change_log->tablet_id + 1);
   }
   for (const auto& [stamp, stream] : catalog->streams) next = std::max(next, stream.tablet_id + 1);
   return OkStatus();

@@ -185,6 +185,21 @@ template <typename Visitor, typename Source>
 void VisitRestore(Visitor& v, Source& source) {
   v.String("BackupId", source.backup_id);
   v.String("Table", source.table_name);
+  v.StringIfAny("SourceTableId", source.table_id);
+  v.Optional("Moment", source.moment_micros);
+}
+
+template <typename Visitor, typename Log>
+void VisitChangeLog(Visitor& v, Log& log) {
+  v.Integer("TabletId", log.tablet_id);
+  v.Integer("Since", log.since_micros);
+  v.Integer("FirstDay", log.first_day);
+  v.Integer("PeriodDays", log.period_days);
+}
+
+bool IsSound(const history::ChangeLog& log) {
+  return log.tablet_id != 0 && log.first_day >= 0 && log.period_days >= 1 &&
+         log.period_days <= history::kMostPeriodDays;
 }
 
 template <typename Visitor, typename Descriptor>
@@ -227,6 +242,8 @@ void Visit(Visitor& v, Descriptor& d) {
               [](auto& visitor, auto& expiry) { VisitExpiry(visitor, expiry); });
   v.Optional("TimeToLiveChanged", d.expiry_changed_micros);
   VisitInsights(v, d.insights);
+  v.Structure("ChangeLog", d.change_log,
+              [](auto& visitor, auto& log) { VisitChangeLog(visitor, log); });
   v.Structure("Restore", d.restore,
               [](auto& visitor, auto& source) { VisitRestore(visitor, source); });
   v.Structure("ShownSettings", d.shown, [](auto& visitor, auto& shown) {
@@ -283,6 +300,7 @@ Result<TableDescriptor> TableDescriptor::Decode(std::string_view encoded) {
   const bool sound = std::all_of(descriptor.indexes.begin(), descriptor.indexes.end(),
                                  [](const IndexDescriptor& index) { return IsSound(index); }) &&
                      (!descriptor.expiry || IsSound(*descriptor.expiry)) &&
+                     (!descriptor.change_log || IsSound(*descriptor.change_log)) &&
                      IsSound(descriptor.insights);
   if (!reader.ok() || !sound) {
     return CorruptionError("a table descriptor in the catalog lacks a member or has a bad one");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "history/change_log.h"
 #include "kv/engine.h"
 #include "model/key_schema.h"
 #include "stream/stream.h"
@@ -22,6 +23,9 @@ namespace stator::table {
 
 // The feature (kv/features.h) of a store that has ShownSettings or ScalableTargets.
 inline constexpr std::string_view kTableSettings = "table-settings";
+
+// The feature of a store that has tables with a change log.
+inline constexpr std::string_view kChangeLogFeature = "change-log";
 
 enum class BillingMode : uint8_t { kProvisioned = 0, kPayPerRequest = 1 };
 enum class TableClass : uint8_t { kStandard = 0, kStandardInfrequentAccess = 1 };
@@ -128,10 +132,12 @@ struct ExpiryIndex {
   bool on() const { return state != IndexDescriptor::State::kDeleting; }
 };
 
-// The backup that a table is being filled from.
+// The source that a table is being filled from: a backup, or a moment of another table.
 struct RestoreSource {
-  std::string backup_id;
-  std::string table_name;  // of the table that was backed up
+  std::string backup_id;   // empty: a moment
+  std::string table_name;  // of the table that was backed up, or is read
+  std::string table_id;    // this and the next: of a moment
+  std::optional<int64_t> moment_micros;
   bool operator==(const RestoreSource&) const = default;
 };
 
@@ -186,6 +192,8 @@ struct TableDescriptor {
   std::optional<ExpiryIndex> expiry;
   std::optional<int64_t> expiry_changed_micros;  // the last UpdateTimeToLive
   std::optional<ContributorInsights> insights;
+  // While point-in-time recovery is on: what the items were before their changes.
+  std::optional<history::ChangeLog> change_log;
   // Set until the table has all items of the backup; nothing else writes to it until then. The
   // stored form of such a table is also that of one being deleted, so a version of Stator that does
   // not know this member removes the table instead of serving a part of it.

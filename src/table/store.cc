@@ -1,9 +1,11 @@
 #include "table/store.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
 #include "base/log.h"
+#include "history/change_log.h"
 #include "table/catalog_entry.h"
 #include "table/catalog_snapshot.h"
 #include "table/index_builder.h"
@@ -82,6 +84,17 @@ Result<std::unique_ptr<Store>> Store::Open(kv::Engine& engine, const Clock& cloc
   ASSIGN_OR_RETURN(CatalogSnapshot catalog, ReadCatalog(engine));
   store->LoadCatalog(std::move(catalog));
   for (const TablePtr& table : store->List()) {
+    if (const auto& log = table->descriptor.change_log) {
+      // Changes are in the order of their times though the clock was set back meanwhile.
+      const Result<int64_t> mark = history::ReadMark(engine, *log);
+      if (!mark.ok() && mark.error().code() != ErrorCode::kCorruption) return mark.error();
+      if (!mark.ok()) {
+        LogError("change_log_damaged",
+                 {{"table", table->descriptor.name}, {"error", mark.error().message()}});
+      } else {
+        store->change_clock_.At(std::max(*mark, log->since_micros));
+      }
+    }
     if (table->descriptor.HasIndexWork()) store->builder_->Add(table->descriptor.name);
   }
   return store;
@@ -253,8 +266,11 @@ void Store::StartAlteration(std::string name, std::shared_ptr<Alteration> altera
     a.stream = NextStream(a.current->descriptor, &a.next->descriptor, a.change_stream);
     // A write that does not know a new index must not run beside one that does: it would leave the
     // other's entries behind. And the records of a shard end before those of its children begin.
-    const bool hold = a.stream || a.next->descriptor.MaintainedIndexes() !=
-                                      a.current->descriptor.MaintainedIndexes();
+    // The same goes for a change log.
+    const bool hold =
+        a.stream ||
+        a.next->descriptor.change_log.has_value() != a.current->descriptor.change_log.has_value() ||
+        a.next->descriptor.MaintainedIndexes() != a.current->descriptor.MaintainedIndexes();
     if (!hold) return CommitAlteration(alteration, false);
     a.current->gate->Hold([this, alteration] { CommitAlteration(alteration, true); });
   });
@@ -274,6 +290,15 @@ void Store::CommitAlteration(std::shared_ptr<Alteration> alteration, bool held) 
     alteration->stream->tablet_id = next_tablet_id_++;
   kv::Batch batch;
   batch.range_deletes = std::move(alteration->ranges);
+  if (auto& log = descriptor.change_log; log && log->tablet_id == 0) {
+    log->tablet_id = next_tablet_id_++;
+    // All earlier writes are durable and later ones wait, so later times are later changes.
+    log->since_micros = change_clock_.At(clock_.NowMicros());
+    log->first_day = history::DayOf(log->since_micros);
+    change_clock_.At(log->since_micros + 1);
+  }
+  if (const auto& log = alteration->current->descriptor.change_log; log && !descriptor.change_log)
+    batch.range_deletes.push_back({log->tablet(), "", ""});
   batch.puts.push_back(CatalogPut(TableKey(descriptor.name), descriptor.Encode()));
   if (alteration->stream)
     batch.puts.push_back(CatalogPut(StreamKey(*alteration->stream), alteration->stream->Encode()));
@@ -310,6 +335,43 @@ void Store::CommitAlteration(std::shared_ptr<Alteration> alteration, bool held) 
   });
 }
 
+void Store::WhileQuiet(std::string name, QuietTask task, UniqueFunction<void(Status)> done) {
+  BeginCatalogChange(
+      [this, name = std::move(name), task = std::move(task), done = std::move(done)]() mutable {
+        const TablePtr table = Find(name);
+        if (table == nullptr) {
+          EndCatalogChange();
+          done(Error(ErrorCode::kResourceNotFound,
+                     "Requested resource not found: Table: " + name + " not found"));
+          return;
+        }
+        table->gate->Hold([this, table, task = std::move(task), done = std::move(done)]() mutable {
+          Status outcome = task(table);
+          table->gate->Open();
+          EndCatalogChange();
+          done(std::move(outcome));
+        });
+      });
+}
+
+void Store::TrimChangeLog(std::string name, uint32_t log_tablet_id, int64_t day,
+                          int64_t since_micros, CatalogDone done) {
+  std::vector<kv::DeleteRange> ranges;
+  ranges.push_back(
+      {{kv::Space::kLog, log_tablet_id}, history::FirstKeyOfDay(0), history::FirstKeyOfDay(day)});
+  AlterAndDelete(
+      std::move(name),
+      [log_tablet_id, day, since_micros](TableDescriptor* descriptor) -> Status {
+        std::optional<history::ChangeLog>& log = descriptor->change_log;
+        if (!log || log->tablet_id != log_tablet_id)
+          return Error(ErrorCode::kResourceNotFound, "The change log is gone");
+        log->first_day = std::max(log->first_day, day);
+        log->since_micros = std::max(log->since_micros, since_micros);
+        return OkStatus();
+      },
+      std::move(ranges), std::move(done));
+}
+
 void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
   if (shared_) return DropShared(std::move(name), std::move(check), std::move(done));
   BeginCatalogChange([this, name = std::move(name), check = std::move(check),
@@ -339,6 +401,8 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
       }
       if (const auto& expiry = table->descriptor.expiry)
         batch.range_deletes.push_back({expiry->tablet(), "", ""});
+      if (const auto& log = table->descriptor.change_log)
+        batch.range_deletes.push_back({log->tablet(), "", ""});
       std::optional<stream::StreamDescriptor> stream;
       if (table->stream != nullptr) {
         stream = *FindStream(table->descriptor.name, table->descriptor.stream_label);

@@ -23,6 +23,7 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "base/unique_function.h"
+#include "history/change_clock.h"
 #include "kv/engine.h"
 #include "model/value.h"
 #include "stream/record.h"
@@ -171,6 +172,15 @@ class Store {
   // after a restart. The stream follows the descriptor in the same way: it is made and closed with
   // stream_view_type, and its shards follow the partitions.
   void Alter(std::string name, ChangeDescriptor change, CatalogDone done);
+  // Calls `task` while no write of the table is under way and none begins, so that every change
+  // with a time up to now is durable; then `done`. `task` must not block. kResourceNotFound. Not
+  // where several processes share the store.
+  using QuietTask = UniqueFunction<Status(const TablePtr& table)>;
+  void WhileQuiet(std::string name, QuietTask task, UniqueFunction<void(Status)> done);
+  // Deletes the records of the table's change log of the days before `day`, and forgets moments
+  // before `since_micros`. Does nothing for another log than that of `log_tablet_id`.
+  void TrimChangeLog(std::string name, uint32_t log_tablet_id, int64_t day, int64_t since_micros,
+                     CatalogDone done);
   // Removes the table, its items and its indexes; waits for running writes. `check` may refuse.
   // Answers with the last version.
   void Drop(std::string name, CheckDescriptor check, CatalogDone done);
@@ -277,6 +287,7 @@ class Store {
   AgeClock& ages() { return tokens_.ages(); }
   DelayedTasks& tasks() { return tasks_; }
   History& history() { return history_; }
+  history::ChangeClock& change_clock() { return change_clock_; }
 
  private:
   friend class IndexBuilder;
@@ -368,6 +379,7 @@ class Store {
   TokenLedger tokens_;
   int64_t max_collection_bytes_ = kMaxCollectionBytes;
   History history_;
+  history::ChangeClock change_clock_;
   mutable std::shared_mutex catalog_mutex_;
   CatalogObserver* observer_ = nullptr;                   // under catalog_mutex_
   std::map<std::string, TablePtr, std::less<>> catalog_;  // under catalog_mutex_

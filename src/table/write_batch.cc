@@ -1,8 +1,10 @@
 #include "table/write_batch.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
+#include "history/change_log.h"
 #include "stream/record.h"
 #include "stream/stream.h"
 #include "table/index_entries.h"
@@ -23,6 +25,7 @@ class BatchFiller {
     for (size_t i = 0; i < changes.size(); ++i) {
       if (changes[i].kind != Change::kNone) TRY(Add(i, changes[i]));
     }
+    for (const history::ChangeLog* log : logs_) history::AppendMark(*log, LogTime(), &batch_);
     TRY(CheckCollections());
     // An index build finds most items with their entries in place: then there is nothing to wait
     // for.
@@ -67,6 +70,8 @@ class BatchFiller {
         pending->item ? model::ItemView(*pending->item) : model::ItemView();
     if (target.table->stream != nullptr && change.kind != Change::kReindex)
       AddRecord(target, change.kind, old_item, new_item);
+    if (target.table->descriptor.change_log && change.kind != Change::kReindex)
+      LogChange(target, old_item, new_item);
     if (kept && change.kind != Change::kReindex) RememberItem(i);
     if (!target.table->descriptor.indexes.empty())
       TRY(AddEntries(i, new_item, change.entries, bytes, kept));
@@ -87,6 +92,23 @@ class BatchFiller {
         target.table->stream->Append(HashOfKey(target.key), old_item, new_item, cause,
                                      store_.clock().NowMicros(), records_, &batch_);
     if (added) ++records_;
+  }
+
+  void LogChange(const WriteTarget& target, model::ItemView old_item, model::ItemView new_item) {
+    if (old_item.encoded() == new_item.encoded()) return;
+    const history::ChangeLog& log = *target.table->descriptor.change_log;
+    history::AppendBefore(log, target.key, old_item, LogTime(), &batch_);
+    const bool marked = std::any_of(
+        logs_.begin(), logs_.end(),
+        [&log](const history::ChangeLog* other) { return other->tablet_id == log.tablet_id; });
+    if (!marked) logs_.push_back(&log);
+  }
+
+  // The time of the batch in change logs: one for all of its changes, so that a moment has all or
+  // none of them.
+  int64_t LogTime() {
+    if (!log_time_) log_time_ = store_.change_clock().At(store_.clock().NowMicros());
+    return *log_time_;
   }
 
   void Remember(kv::Tablet tablet, std::string key, std::optional<std::string> item) {
@@ -248,7 +270,9 @@ class BatchFiller {
   const std::shared_ptr<kv::BatchFate>& fate_;
   kv::Batch& batch_;
   WriteEffects effects_;
-  uint32_t records_ = 0;  // of streams, in the batch
+  uint32_t records_ = 0;                         // of streams, in the batch
+  std::vector<const history::ChangeLog*> logs_;  // that have records in the batch
+  std::optional<int64_t> log_time_;
 };
 
 }  // namespace

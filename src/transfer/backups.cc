@@ -83,6 +83,36 @@ Status Backups::ReadFolders() {
 }
 
 Result<BackupPtr> Backups::Create(const table::TablePtr& table, std::string name) {
+  return Begin(table, std::move(name), false, nullptr);
+}
+
+Result<BackupPtr> Backups::CreateSystem(const table::TablePtr& table, Made then) {
+  return Begin(table, table->descriptor.name + "$DeletedTableBackup", true, std::move(then));
+}
+
+BackupPtr Backups::FindSystem(std::string_view table_id) const {
+  const MutexLock lock(mutex_);
+  for (const auto& [id, backup] : backups_) {
+    if (IsSystemId(id) && backup->manifest.table.table_id == table_id) return backup;
+  }
+  return nullptr;
+}
+
+Status Backups::RemoveExpired(int64_t now_millis) {
+  Status outcome;
+  for (const BackupPtr& backup : List()) {
+    const Manifest& manifest = backup->manifest;
+    if (!IsSystemId(manifest.id) || manifest.created_millis + kSystemLifeMillis > now_millis)
+      continue;
+    const Result<BackupPtr> removed = Delete(manifest.id);
+    if (!removed.ok() && removed.error().code() != ErrorCode::kResourceInUse && outcome.ok())
+      outcome = removed.error();
+  }
+  return outcome;
+}
+
+Result<BackupPtr> Backups::Begin(const table::TablePtr& table, std::string name, bool system,
+                                 Made then) {
   {
     const MutexLock lock(mutex_);
     if (stopped_) return Error(ErrorCode::kUnavailable, "The server is stopping.");
@@ -116,14 +146,17 @@ Result<BackupPtr> Backups::Create(const table::TablePtr& table, std::string name
     if (!pinned.ok()) return std::move(pinned).error();
     return Error(ErrorCode::kUnavailable, "The server is stopping.");
   }
-  do {
-    manifest.id = fmt::format("{:014}-{:08x}", manifest.created_millis,
-                              static_cast<uint32_t>(random_.Next()));
-  } while (backups_.count(manifest.id) > 0 || manifest.id.ends_with("-00000000"));
+  // An id of the system has nothing but its time to be unique.
+  for (int64_t millis = manifest.created_millis;; millis += system) {
+    manifest.id = fmt::format("{:014}-{:08x}", millis,
+                              system ? uint32_t{0} : static_cast<uint32_t>(random_.Next()));
+    manifest.created_millis = millis;
+    if (backups_.count(manifest.id) == 0 && IsSystemId(manifest.id) == system) break;
+  }
   BackupPtr backup =
       std::make_shared<Backup>(Backup{std::move(manifest), Backup::State::kCreating});
   backups_[backup->manifest.id] = backup;
-  jobs_.push_back({backup, *std::move(pinned), clock_.TicksMicros()});
+  jobs_.push_back({backup, *std::move(pinned), clock_.TicksMicros(), std::move(then)});
   wake_.notify_all();
   return backup;
 }
@@ -233,6 +266,7 @@ void Backups::Run() {
         backups_.erase(id);
       }
     }
+    if (!stopped && job.then) job.then(written.ok());
     if (!stopped) Tell(written.ok() ? "backup_made" : "backup_failed", table, text);
   }
 }

@@ -56,6 +56,9 @@ class Backups {
   // Free space that is left on the disk of the backups: twice what the store reserves.
   static constexpr uint64_t kLeastFreeBytes = 128 << 20;
 
+  // The system makes a backup of a table that is deleted; it goes by itself after this time. [L]
+  static constexpr int64_t kSystemLifeMillis = int64_t{35} * 86'400 * 1000;
+
   // Reads what backups there are. A folder without a sound manifest is no backup: the log names it,
   // and it is left as it is. The store, clock and random source must outlive the object.
   // kUnavailable if the store's engine is no kv::Pinner, or the folders cannot be read.
@@ -66,6 +69,15 @@ class Backups {
   // Begins a backup of the table as it is now. Returns it in the state kCreating. kLimitExceeded if
   // too many are being made; errors of Pinner::Pin. Never waits for a disk.
   Result<BackupPtr> Create(const table::TablePtr& table, std::string name);
+  // Begins the system's backup of a table that is deleted, as Create does. There is one for each
+  // table. `then` hears on the backups' thread whether it was made; not after an error of the call.
+  using Made = std::function<void(bool made)>;
+  Result<BackupPtr> CreateSystem(const table::TablePtr& table, Made then);
+  // Returns the system's backup of the table with this id; null if there is none.
+  BackupPtr FindSystem(std::string_view table_id) const;
+  // Removes the system's backups that are over at this time, but for those in use. The first error
+  // is returned. Waits for the disk.
+  Status RemoveExpired(int64_t now_millis);
   // Returns null if there is none of this id.
   BackupPtr Find(std::string_view id) const;
   // Returns the backups by id, which is the order of their creation.
@@ -94,11 +106,13 @@ class Backups {
     BackupPtr backup;
     std::unique_ptr<kv::PinnedRange> pinned;
     int64_t pinned_ticks = 0;
+    Made then;  // may be null
   };
   enum class Hold : uint8_t { kUsed, kDeleted };
 
   Backups(table::Store& store, const Clock& clock, Random& random, BackupOptions options);
   Status ReadFolders();
+  Result<BackupPtr> Begin(const table::TablePtr& table, std::string name, bool system, Made then);
   void Run();
   Status Write(Job* job, Manifest* manifest) const;
   bool stopped() const;

@@ -269,6 +269,8 @@ bool IsBackupId(std::string_view text) {
              std::string_view::npos;
 }
 
+bool IsSystemId(std::string_view id) { return id.ends_with("-00000000"); }
+
 TableDescriptor DefinitionOf(const TableDescriptor& table) {
   TableDescriptor out;
   out.name = table.name;

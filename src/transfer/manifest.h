@@ -40,6 +40,9 @@ struct Manifest {
 // Whether `text` has the form of a backup's id.
 bool IsBackupId(std::string_view text);
 
+// Whether an id is of a backup that the system made of a deleted table.
+bool IsSystemId(std::string_view id);
+
 // Returns the definition as a backup keeps it.
 table::TableDescriptor DefinitionOf(const table::TableDescriptor& table);
 

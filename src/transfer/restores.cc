@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mutex_wait.h"
+#include "base/time_text.h"
 #include "copy/writer.h"
 #include "table/outcomes.h"
 #include "transfer/data_file.h"
@@ -29,6 +30,12 @@ Status Await(const Change& change) {
   return outcome->Wait();
 }
 
+// Returns what a table is restored from, for people.
+std::string NameOf(const table::RestoreSource& source) {
+  if (!source.moment_micros) return "the backup " + source.backup_id;
+  return fmt::format("{} as of {}", source.table_name, FormatTime(*source.moment_micros));
+}
+
 // OK for the table of a restore, and not for one that has taken its name.
 Status CheckSame(const table::TablePtr& table, const table::TableDescriptor& descriptor) {
   if (descriptor.restore && descriptor.table_id == table->descriptor.table_id) return OkStatus();
@@ -41,16 +48,41 @@ void Restores::Start() {
   for (const table::TablePtr& table : store_.List()) {
     const std::optional<table::RestoreSource>& source = table->descriptor.restore;
     if (!source) continue;
-    Job job{table};
-    const Result<BackupPtr> backup = backups_.Use(source->backup_id);
-    if (!backup.ok() && backup.error().code() != ErrorCode::kResourceInUse)
-      job.ready = backup.error();
-    LogInfo("restore_goes_on", {{"table", table->descriptor.name}, {"backup", source->backup_id}});
+    Job job = GoOnWith(table);
+    LogInfo("restore_goes_on", {{"table", table->descriptor.name}, {"source", NameOf(*source)}});
     const MutexLock lock(mutex_);
     ++running_;
     jobs_.push_back(std::move(job));
   }
   thread_ = std::thread([this] { Run(); });
+}
+
+Restores::Job Restores::GoOnWith(const table::TablePtr& table) {
+  const table::RestoreSource& source = *table->descriptor.restore;
+  Job job{table, nullptr, OkStatus()};
+  if (!source.moment_micros) {
+    const Result<BackupPtr> backup = backups_.Use(source.backup_id);
+    if (!backup.ok() && backup.error().code() != ErrorCode::kResourceInUse)
+      job.ready = backup.error();
+    return job;
+  }
+  const table::TablePtr read = store_.Find(source.table_name);
+  if (read == nullptr || read->descriptor.table_id != source.table_id) {
+    job.ready = Error(ErrorCode::kResourceNotFound, "that table is gone");
+    return job;
+  }
+  const auto& log = read->descriptor.change_log;
+  if (!log || log->since_micros > *source.moment_micros) {
+    job.ready = Error(ErrorCode::kResourceNotFound, "its point-in-time recovery was turned off");
+    return job;
+  }
+  Result<std::unique_ptr<PastTable>> past = PastTable::Pin(store_, *read, *source.moment_micros);
+  if (past.ok()) {
+    job.past = *std::move(past);
+  } else {
+    job.ready = std::move(past).error();
+  }
+  return job;
 }
 
 void Restores::Stop() {
@@ -60,6 +92,9 @@ void Restores::Stop() {
     wake_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
+  // Pins go before the engine.
+  const MutexLock lock(mutex_);
+  jobs_.clear();
 }
 
 Status Restores::Reserve() {
@@ -79,9 +114,9 @@ void Restores::GiveUp() {
   --running_;
 }
 
-void Restores::Begin(const table::TablePtr& table) {
+void Restores::Begin(const table::TablePtr& table, std::unique_ptr<PastTable> past) {
   const MutexLock lock(mutex_);
-  jobs_.push_back({table});
+  jobs_.push_back({table, std::move(past), OkStatus()});
   wake_.notify_all();
 }
 
@@ -106,24 +141,26 @@ void Restores::Run() {
       jobs_.pop_front();
     }
     const std::string name = job.table->descriptor.name;
-    const std::string id = job.table->descriptor.restore->backup_id;
+    const table::RestoreSource source = *job.table->descriptor.restore;
+    const std::string from = NameOf(source);
     Status done = std::move(job.ready);
-    if (done.ok()) done = Fill(job.table);
+    if (done.ok()) done = Fill(&job);
+    job.past = nullptr;
     if (done.ok()) done = Complete(job.table);
     if (!done.ok() && stopped()) return;
-    std::string text = fmt::format("{} was restored from the backup {}.", name, id);
+    std::string text = fmt::format("{} was restored from {}.", name, from);
     if (!done.ok()) {
-      text = fmt::format("{} could not be restored from the backup {} and is gone: {}", name, id,
+      text = fmt::format("{} could not be restored from {} and is gone: {}", name, from,
                          done.error().message());
       if (const Status dropped = Drop(job.table);
           !dropped.ok() && dropped.error().code() != ErrorCode::kResourceNotFound) {
         text = fmt::format(
-            "{} could not be restored from the backup {}: {}. The next start tries "
+            "{} could not be restored from {}: {}. The next start tries "
             "again, because it could not be dropped: {}",
-            name, id, done.error().message(), dropped.error().message());
+            name, from, done.error().message(), dropped.error().message());
       }
     }
-    backups_.Release(id);
+    if (!source.moment_micros) backups_.Release(source.backup_id);
     {
       const MutexLock lock(mutex_);
       --running_;
@@ -132,31 +169,41 @@ void Restores::Run() {
   }
 }
 
-Status Restores::Fill(const table::TablePtr& table) {
-  const BackupPtr backup = backups_.Find(table->descriptor.restore->backup_id);
-  if (backup == nullptr) return Error(ErrorCode::kResourceNotFound, "the backup is gone");
-  const Manifest& manifest = backup->manifest;
+Status Restores::Fill(Job* job) {
+  const table::TablePtr& table = job->table;
   copy::Options options;
   options.in_flight = kWritesInFlight;
   copy::Writer writer(store_, table, options);
-  size_t since_look = 0;
-  const auto visit = [&](std::string_view item) -> Status {
-    if (++since_look == kItemsBetweenLooks) {
-      since_look = 0;
-      if (stopped()) return Error(ErrorCode::kUnavailable, "the server is stopping");
-    }
-    ASSIGN_OR_RETURN(const std::string key, CheckedKeyOf(table->key_schema(), item));
-    return writer.Add(key, item);
+  int64_t items = 0;
+  const auto add = [&](std::string_view item) -> Result<std::string> {
+    if (static_cast<size_t>(++items) % kItemsBetweenLooks == 0 && stopped())
+      return Error(ErrorCode::kUnavailable, "the server is stopping");
+    ASSIGN_OR_RETURN(std::string key, CheckedKeyOf(table->key_schema(), item));
+    TRY(writer.Add(key, item));
+    return key;
   };
-  for (size_t i = 0; i < manifest.files.size(); ++i)
-    TRY(ReadDataFile(backups_.folders(), manifest, i, visit));
+  if (job->past != nullptr) {
+    TRY(job->past->Read([&](std::string_view key, std::string_view item) -> Status {
+      ASSIGN_OR_RETURN(const std::string added, add(item));
+      if (added == key) return OkStatus();
+      return CorruptionError("an item of the table or of its change log is damaged");
+    }));
+  } else {
+    const BackupPtr backup = backups_.Find(table->descriptor.restore->backup_id);
+    if (backup == nullptr) return Error(ErrorCode::kResourceNotFound, "the backup is gone");
+    const Manifest& manifest = backup->manifest;
+    const auto visit = [&](std::string_view item) -> Status {
+      const Result<std::string> added = add(item);
+      return added.ok() ? OkStatus() : Status(added.error());
+    };
+    for (size_t i = 0; i < manifest.files.size(); ++i)
+      TRY(ReadDataFile(backups_.folders(), manifest, i, visit));
+    items = manifest.item_count;
+  }
   TRY(writer.Finish());
   ASSIGN_OR_RETURN(const table::TableCounts counts, store_.Counts(*table));
-  if (counts.items == manifest.item_count) return OkStatus();
-  return CorruptionError(
-      fmt::format("the table has {} items and not {}, because items of the "
-                  "backup have equal keys",
-                  counts.items, manifest.item_count));
+  if (counts.items == items) return OkStatus();
+  return CorruptionError(fmt::format("the table has {} items and not {}", counts.items, items));
 }
 
 Status Restores::Complete(const table::TablePtr& table) {

@@ -1,4 +1,4 @@
-// Fills tables from backups, in the background.
+// Fills tables from backups, or with what other tables were at a moment, in the background.
 //
 // The catalog marks a table that is being restored (TableDescriptor::restore), so a restart begins
 // its filling again; items that are there already are not written again. A table that cannot be
@@ -8,12 +8,14 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <thread>
 
 #include "base/mutex.h"
 #include "base/result.h"
 #include "table/store.h"
 #include "transfer/backups.h"
+#include "transfer/past_table.h"
 
 namespace stator::transfer {
 
@@ -32,9 +34,9 @@ class Restores {
   // Takes a place for one more restore; kLimitExceeded if there is none. Begin or GiveUp uses it.
   Status Reserve();
   void GiveUp();
-  // Fills a table of the catalog, whose mark names a backup that the caller has marked as used
-  // (Backups::Use). A place was reserved.
-  void Begin(const table::TablePtr& table);
+  // Fills a table of the catalog. Its mark names a backup that the caller has marked as used
+  // (Backups::Use), or the moment of `past`. A place was reserved.
+  void Begin(const table::TablePtr& table, std::unique_ptr<PastTable> past = nullptr);
   // The number of restores that have not ended.
   size_t running() const;
   // Ends the thread. Its restores go on at the next start. To be called before the engine
@@ -44,10 +46,13 @@ class Restores {
  private:
   struct Job {
     table::TablePtr table;
-    Status ready = OkStatus();  // an error: the table cannot be filled
+    std::unique_ptr<PastTable> past;  // null: from a backup
+    Status ready = OkStatus();        // an error: the table cannot be filled
   };
   void Run();
-  Status Fill(const table::TablePtr& table);
+  // Makes ready what an earlier process has begun.
+  Job GoOnWith(const table::TablePtr& table);
+  Status Fill(Job* job);
   Status Complete(const table::TablePtr& table);
   Status Drop(const table::TablePtr& table);
   bool stopped() const;

@@ -160,6 +160,12 @@ test('recovery to a moment is shown where DescribeContinuousBackups says that it
 
 test('where it cannot be switched on, nothing is said of it', async () => {
   const page = await it.open('tables/music/backups');
+  await page.route('**/_stator/console/boot', async (route) => {
+    const reply = await route.fetch();
+    const json = await reply.json();
+    return route.fulfill({ json: { ...json, features: json.features.filter((one) => one !== 'point-in-time') } });
+  });
+  await page.reload();
   await page.getByRole('heading', { name: 'No backups of music' }).waitFor();
   await page.waitForTimeout(500);
   assert.equal(await page.getByText('Point-in-time recovery').count(), 0);

@@ -225,6 +225,13 @@ describe('wrong types at every place', () => {
       GlobalSecondaryIndexOverride: [{ IndexName: 'index', KeySchema: [{ AttributeName: 'a', KeyType: 'HASH' }], Projection: { ProjectionType: 'ALL' } }],
       LocalSecondaryIndexOverride: [], SSESpecificationOverride: { Enabled: false }, VectorIndexOverride: [],
     },
+    UpdateContinuousBackups: { TableName: 'none', PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true, RecoveryPeriodInDays: 1 } },
+    RestoreTableToPointInTime: {
+      SourceTableName: 'none', SourceTableArn: 'arn:aws:dynamodb:us-east-1:000000000000:table/none', TargetTableName: 'none',
+      UseLatestRestorableTime: true, RestoreDateTime: 1795613126.5, BillingModeOverride: 'PROVISIONED',
+      ProvisionedThroughputOverride: { ReadCapacityUnits: 1, WriteCapacityUnits: 1 }, OnDemandThroughputOverride: { MaxReadRequestUnits: 1 },
+      GlobalSecondaryIndexOverride: [], LocalSecondaryIndexOverride: [], SSESpecificationOverride: { Enabled: false }, VectorIndexOverride: [],
+    },
     DescribeTimeToLive: { TableName }, DescribeContinuousBackups: { TableName }, DescribeLimits: {}, DescribeEndpoints: {},
   };
   const wrong = [1, -1, 1.5, 1e300, true, false, 'x', '', [], [[]], [1], ['x'], {}, { x: 1 }, { S: { S: {} } }, [{}], null, '\u0000', 9007199254740993, 'x'.repeat(3000)];
