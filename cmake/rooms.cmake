@@ -31,5 +31,5 @@ room(scaling USES api audit guard access ops table throughput base LIBS simdjson
 room(console USES http base)
 room(egress USES base LIBS ${HTTP_PARSER_LIB} OpenSSL::SSL)
 room(triggers USES egress api audit guard access ops table stream kv model base LIBS simdjson::simdjson TEST_USES expr)
-room(management USES http api request_log simulate ops table stream throughput model base LIBS simdjson::simdjson TEST_USES kv)
+room(management USES http api advise request_log simulate ops table stream throughput model base LIBS simdjson::simdjson TEST_USES kv)
 room(server USES crypt management console http api triggers egress scaling audit iam identity guard access simulate learn advise copy transfer ops table fleet throughput kv_rados kv_rocks kv_tx kv request_log model base LIBS CLI11::CLI11 prometheus-cpp::core simdjson::simdjson TEST_USES expr)

@@ -27,9 +27,18 @@ struct RequestTotals {
   int64_t all() const { return served + user_errors + conditions + throttled + system_errors; }
 };
 
+// The same counts of one operation on one table, without failed conditions; `table` is empty for
+// operations on none.
+struct OperationTotals {
+  std::string operation;
+  std::string table;
+  RequestTotals totals;
+};
+
 // Thread-safe; they may wait for the engine.
 struct Sources {
   std::function<RequestTotals()> requests;
+  std::function<std::vector<OperationTotals>()> operations;
   // The heat of the table or index with this tablet.
   std::function<throughput::HeatMap(uint32_t tablet, throughput::HeatHistory::Window window)> heat;
   // Why the store takes no writes; empty: it does.

@@ -326,8 +326,11 @@ void Instance::OpenRest() {
   }
   metrics_ = std::make_unique<Metrics>(
       [this](std::string_view name) { return store_->Find(name) != nullptr; });
+  recording_ = std::make_unique<management::Recording>(*clock_, machine_clock_, recorder_.get());
   tail_ = std::make_unique<management::RequestTail>(*clock_, manual_clock_ != nullptr,
-                                                    machine_clock_, recorder_.get());
+                                                    machine_clock_, recording_.get());
+  series_ = std::make_unique<management::Series>(machine_clock_);
+  hot_keys_ = std::make_unique<management::HotKeys>(*environment_);
   api::Registry registry;
   api::RegisterAll(&registry);
   api::ServiceOptions service_options;
@@ -344,6 +347,16 @@ void Instance::OpenRest() {
     events_->Look();
     return false;
   });
+  chores_->Add("hot keys", management::HotKeys::kLookMicros, [this](Chores::Pace) {
+    hot_keys_->Look();
+    return false;
+  });
+  machine_chores_ = std::make_unique<Chores>(machine_clock_);
+  machine_chores_->Add("series", management::Series::kLookMicros, [this](Chores::Pace) {
+    series_->Look(metrics_->TotalsByOperation(), Metrics::LatencyBounds(),
+                  [this](std::string_view name) { return store_->Find(name) != nullptr; });
+    return false;
+  });
   AddProductChores(*environment_, *metrics_, *heat_, settings_.ttl_interval_micros,
                    {settings_.ttl_delay_micros / 1'000'000, settings_.seed}, chores_.get());
   chores_->Add("triggers", kTriggersMicros, [this](Chores::Pace pace) {
@@ -355,12 +368,27 @@ void Instance::OpenRest() {
                                                   shared_clock_.get(), peers_.get());
   management_ = std::make_unique<Management>(
       *environment_, *metrics_, *clock_control_, *heat_, options_.sockets,
-      Management::Options{std::string(EngineName(settings_.engine)), settings_.init_dir,
-                          clock_->TicksMicros(), peers_.get(), settings_.faults,
-                          settings_.throttling, shares_.get(), sweep_.get(), gate_.get(),
-                          identities_.get(), audit_.get(), HostRules(AllowedHosts(settings_)),
-                          HostRules(MetricsHosts(settings_)), BootSettingsOf(settings_),
-                          events_.get(), tail_.get(), triggers_.get(), StoreNameOf(settings_)});
+      Management::Options{std::string(EngineName(settings_.engine)),
+                          settings_.init_dir,
+                          clock_->TicksMicros(),
+                          peers_.get(),
+                          settings_.faults,
+                          settings_.throttling,
+                          shares_.get(),
+                          sweep_.get(),
+                          gate_.get(),
+                          identities_.get(),
+                          audit_.get(),
+                          HostRules(AllowedHosts(settings_)),
+                          HostRules(MetricsHosts(settings_)),
+                          BootSettingsOf(settings_),
+                          events_.get(),
+                          tail_.get(),
+                          triggers_.get(),
+                          recording_.get(),
+                          series_.get(),
+                          hot_keys_.get(),
+                          StoreNameOf(settings_)});
   scaling_ = std::make_unique<scaling::Service>(*environment_, gate_.get(), audit_.get(),
                                                 settings_.require_auth);
   scaling_door_ = std::make_unique<ScalingDoor>(*scaling_, HostRules(AllowedHosts(settings_)));
@@ -394,6 +422,7 @@ Status Instance::Start() {
   // Goes on with what a killed process has left, though a manual clock stands still.
   if (backups_ != nullptr) ops::FinishDeletes(*environment_);
   chores_->Start();
+  machine_chores_->Start();
   if (restores_ != nullptr) restores_->Start();
   TRY(triggers_->Start());
   return OkStatus();
@@ -404,6 +433,7 @@ void Instance::StopBackground() {
   if (triggers_ != nullptr) triggers_->Stop();
   // First, so that no move of the clock is waited for.
   if (chores_ != nullptr) chores_->Stop();
+  if (machine_chores_ != nullptr) machine_chores_->Stop();
   if (restores_ != nullptr) restores_->Stop();
   if (backups_ != nullptr) backups_->Stop();
   if (peers_ == nullptr) return;

@@ -131,9 +131,14 @@ class Instance {
   std::unique_ptr<HeatHistories> heat_;
   std::unique_ptr<management::Events> events_;
   std::unique_ptr<Metrics> metrics_;
+  std::unique_ptr<management::Recording> recording_;
   std::unique_ptr<management::RequestTail> tail_;
+  std::unique_ptr<management::Series> series_;
+  std::unique_ptr<management::HotKeys> hot_keys_;
   std::unique_ptr<api::Service> service_;
   std::unique_ptr<Chores> chores_;
+  // By the machine's clock, which a manual one does not stop.
+  std::unique_ptr<Chores> machine_chores_;
   std::unique_ptr<ClockControl> clock_control_;
   std::unique_ptr<Management> management_;
   std::unique_ptr<FrontDoor> front_door_;

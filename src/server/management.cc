@@ -9,6 +9,8 @@
 #include "base/compress.h"
 #include "base/log.h"
 #include "base/pump.h"
+#include "base/time_text.h"
+#include "management/cost.h"
 #include "management/place.h"
 #include "management/play.h"
 #include "management/reply.h"
@@ -41,6 +43,7 @@ namespace {
 // Of calls that wait for the cluster, which may take long while it has trouble.
 constexpr int kThreadsOnANetwork = 4;
 constexpr size_t kCompressAboveBytes = 4096;
+constexpr int64_t kCostMicros = int64_t{7} * 86'400 * 1'000'000;
 // Scrapes that wait for the one that is rendered.
 constexpr size_t kMaxScrapes = 8;
 // The body of any call; some calls have a lower bound of their own.
@@ -96,6 +99,17 @@ std::string StoreIn(std::string_view body) {
   return std::string(name);
 }
 
+// A parameter that is a duration, in microseconds; `absent` where it is not there. kValidation.
+Result<int64_t> DurationIn(std::string_view query, std::string_view name, int64_t absent) {
+  const std::optional<std::string> text = management::Parameter(query, name);
+  if (!text) return absent;
+  const std::optional<int64_t> duration = ParseDuration(*text);
+  if (!duration || *duration <= 0)
+    return ValidationError(
+        fmt::format("{} must be a duration such as 90s or 12h: {}", name, *text));
+  return *duration;
+}
+
 http::Reply Answer(Result<std::string> answer) {
   return answer.ok() ? Json(200, *std::move(answer)) : Failure(answer.error());
 }
@@ -117,10 +131,13 @@ Management::Management(ops::Environment& environment, Metrics& metrics, ClockCon
       own_events_(options_.events == nullptr ? std::make_unique<management::Events>(environment)
                                              : nullptr),
       events_(options_.events != nullptr ? options_.events : own_events_.get()),
-      pulse_(environment, *events_, SourcesOf()),
+      facts_(SourcesOf()),
+      pulse_(environment, *events_, facts_),
       slow_calls_(options_.peers == nullptr ? 1 : kThreadsOnANetwork, 256),
       scrapes_(1, kMaxScrapes),
       reads_(kReadingThreads, 256) {
+  if (options_.recording != nullptr)
+    advice_.emplace(environment, *options_.recording, machine_clock_);
   AddRoutes();
   if (options_.peers == nullptr) return;
   faults_.Share(options_.peers->settings(), options_.faults);
@@ -130,6 +147,7 @@ Management::Management(ops::Environment& environment, Metrics& metrics, ClockCon
 management::Sources Management::SourcesOf() {
   management::Sources sources;
   sources.requests = [this] { return metrics_.Totals(); };
+  sources.operations = [this] { return metrics_.TotalsByOperation(); };
   sources.heat = [this](uint32_t tablet, throughput::HeatHistory::Window window) {
     return heat_.Map(tablet, std::move(window));
   };
@@ -254,6 +272,7 @@ void Management::AddRoutes() {
   }
   AddSettings();
   AddConsole();
+  AddHistory();
   AddAccess();
 }
 
@@ -313,10 +332,13 @@ void Management::AddConsole() {
   management::BootSettings boot = options_.boot;
   boot.engine = options_.engine_name;
   boot.manual_clock = clock_.manual();
-  boot.features = {"pulse", "events", "place", "simulate"};
+  boot.features = {"pulse", "events", "place", "simulate", "cost"};
   if (options_.sweep != nullptr) boot.features.push_back("cluster");
   if (options_.requests != nullptr) boot.features.push_back("requests");
   if (environment_.backups != nullptr) boot.features.push_back("point-in-time");
+  if (options_.recording != nullptr) boot.features.push_back("advice");
+  if (options_.series != nullptr) boot.features.push_back("series");
+  if (options_.hot_keys != nullptr) boot.features.push_back("heat-keys");
   constexpr auto kReading = Route::Runs::kReading;
   routes_.Add({"GET", "/_stator/console/boot", "what the web console asks once", Route::Runs::kHere,
                [this, boot = std::move(boot)](const Call&) {
@@ -341,6 +363,74 @@ void Management::AddConsole() {
   routes_.Add({"POST", "/_stator/simulate", "plays a scenario", kReading, [this](const Call& call) {
                  return Answer(management::Play(call.body, machine_clock_));
                }});
+}
+
+void Management::AddHistory() {
+  constexpr auto kReading = Route::Runs::kReading;
+  if (options_.recording != nullptr) {
+    constexpr std::pair<std::string_view, std::string_view> kRecording[] = {
+        {"GET", "whether requests are kept for advice, and how many"},
+        {"PUT", "keeps requests for advice, for {\"minutes\": N}"},
+        {"DELETE", "ends that; what was kept stays until the next PUT"}};
+    for (const auto& [method, does] : kRecording) {
+      routes_.Add({method, "/_stator/recording", does, Route::Runs::kHere,
+                   [this](const Call& call) { return HandleRecording(call); }});
+    }
+    routes_.Add({"GET", "/_stator/advice", "what stator advise finds in them; last=DURATION",
+                 kReading, [this](const Call& call) { return MakeAdvice(call); }});
+  }
+  if (options_.series != nullptr) {
+    routes_.Add(
+        {"GET", "/_stator/series", "requests by time; by=operation or table, name=, last=, step=",
+         kReading, [this](const Call& call) {
+           const Result<management::Series::Query> query = management::SeriesQuery(call.query);
+           return query.ok() ? Json(200, options_.series->Render(*query)) : Failure(query.error());
+         }});
+  }
+  if (options_.hot_keys != nullptr) {
+    routes_.Add({"GET", "/_stator/tables/NAME/heat/keys",
+                 "hottest keys of a window; from=, to=, fromHash=, toHash=, index=", kReading,
+                 [this](const Call& call) { return RenderHotKeys(call); }});
+  }
+  routes_.Add({"GET", "/_stator/tables/NAME/cost",
+               "a month of this load in each way to pay; last=DURATION", kReading,
+               [this](const Call& call) { return RenderCost(call); }});
+}
+
+http::Reply Management::HandleRecording(const Call& call) {
+  if (call.method == "PUT") {
+    const Result<int64_t> minutes = management::MinutesIn(call.body);
+    if (!minutes.ok()) return Failure(minutes.error());
+    options_.recording->Begin(*minutes);
+  } else if (call.method == "DELETE") {
+    options_.recording->End();
+  }
+  return Json(200, management::RenderRecording(options_.recording->view()));
+}
+
+http::Reply Management::MakeAdvice(const Call& call) {
+  const Result<int64_t> last = DurationIn(call.query, "last", 0);
+  if (!last.ok()) return Failure(last.error());
+  const Result<throughput::UnitPrices> prices = management::PricesIn(call.query);
+  if (!prices.ok()) return Failure(prices.error());
+  Result<std::string> advice = advice_->Make(*last, *prices);
+  if (!advice.ok() && advice.error().code() == ErrorCode::kUnavailable)
+    return Message(503, advice.error().message());
+  return Answer(std::move(advice));
+}
+
+http::Reply Management::RenderHotKeys(const Call& call) const {
+  const Result<management::HotKeys::Query> query =
+      management::HotKeysQuery(call.query, environment_.clock.NowMicros());
+  return query.ok() ? Answer(options_.hot_keys->Render(call.name, *query)) : Failure(query.error());
+}
+
+http::Reply Management::RenderCost(const Call& call) const {
+  const Result<int64_t> last = DurationIn(call.query, "last", kCostMicros);
+  if (!last.ok()) return Failure(last.error());
+  const Result<throughput::UnitPrices> prices = management::PricesIn(call.query);
+  if (!prices.ok()) return Failure(prices.error());
+  return Answer(management::CostOf(environment_, facts_, call.name, *last, *prices));
 }
 
 http::Reply Management::RenderEvents(const Call& call) const {
@@ -498,7 +588,10 @@ http::Reply Management::RenderStatus() const {
 http::Reply Management::RenderCluster() const {
   const Result<ClusterReport> report = MakeClusterReport(
       options_.sweep->engine(), options_.peers->fleet().roll(), SystemClock().NowMicros());
-  return report.ok() ? Json(200, RenderJson(*report)) : Failure(report.error());
+  if (!report.ok()) return Failure(report.error());
+  // Names the server that made the report: the page marks it.
+  return Json(200, fmt::format(R"({{"by":{},)", Quoted(options_.peers->id())) +
+                       RenderJson(*report).substr(1));
 }
 
 void Management::Split(std::string table_name, std::unique_ptr<http::Exchange> exchange) {

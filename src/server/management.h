@@ -20,7 +20,8 @@
 //   GET  /_stator/triggers       functions and event source mappings, with what became of changes
 //   GET  /_stator/               the list of all calls, made of the rows of AddRoutes
 //   GET  /_stator/console/boot, /_stator/pulse, /_stator/events, /_stator/requests;
-//   POST /_stator/tables/NAME/place, POST /_stator/simulate
+//   GET, PUT, DELETE /_stator/recording; GET /_stator/advice, /_stator/series
+//   GET  /_stator/tables/NAME/heat/keys, .../cost; POST .../place, POST /_stator/simulate
 //                                what the web console asks (src/management)
 //
 // Calls under /_stator/ want the header `X-Stator-Management: true`, a Host that is a known name of
@@ -40,11 +41,15 @@
 #include "guard/gate.h"
 #include "http/server.h"
 #include "identity/identities.h"
+#include "management/advice.h"
 #include "management/boot.h"
 #include "management/events.h"
+#include "management/hot_keys.h"
 #include "management/pulse.h"
+#include "management/recording.h"
 #include "management/request_tail.h"
 #include "management/routes.h"
+#include "management/series.h"
 #include "ops/context.h"
 #include "server/clock_control.h"
 #include "server/fault_control.h"
@@ -83,6 +88,10 @@ class Management {
     management::RequestTail* requests = nullptr;
     // Null: GET /_stator/triggers does not exist.
     triggers::Runner* triggers = nullptr;
+    // This and the next two: null: their calls do not exist.
+    management::Recording* recording = nullptr;
+    management::Series* series = nullptr;
+    management::HotKeys* hot_keys = nullptr;
     // What a reset must repeat; empty: nothing, for the store ends with the server.
     std::string store_name = {};
   };
@@ -108,6 +117,7 @@ class Management {
   void AddRoutes();
   void AddSettings();
   void AddConsole();
+  void AddHistory();
   void AddAccess();
   management::Sources SourcesOf();
   // Makes the reply, where the row says.
@@ -123,6 +133,10 @@ class Management {
   http::Reply RenderReport(const management::Call& call) const;
   http::Reply RenderEvents(const management::Call& call) const;
   http::Reply RenderRequests(const management::Call& call) const;
+  http::Reply HandleRecording(const management::Call& call);
+  http::Reply MakeAdvice(const management::Call& call);
+  http::Reply RenderHotKeys(const management::Call& call) const;
+  http::Reply RenderCost(const management::Call& call) const;
   Status ReadyStatus() const;
   http::Reply Ready() const;
   http::Reply RenderMetrics(const http::Request& request) const;
@@ -141,8 +155,10 @@ class Management {
   const SystemClock machine_clock_;
   const std::unique_ptr<management::Events> own_events_;
   management::Events* const events_;
+  const management::Sources facts_;
   management::Pulse pulse_;
-  management::Routes routes_;  // not changed once it is made
+  std::optional<management::Advice> advice_;  // with options_.recording
+  management::Routes routes_;                 // not changed once it is made
   // These calls wait for writes, which may wait for the disk on a worker: they must not stand in
   // their way on the same pool.
   WorkerPool slow_calls_;

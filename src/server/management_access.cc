@@ -31,6 +31,11 @@ constexpr Call kCalls[] = {
     {"GET", "/events", "stator:GetPartitions"},
     {"GET", "/requests", "stator:GetKeyInsights"},
     {"GET", "/triggers", "stator:GetTriggers"},
+    {"GET", "/recording", "stator:GetAdvice"},
+    {"PUT", "/recording", "stator:PutRecording"},
+    {"DELETE", "/recording", "stator:DeleteRecording"},
+    {"GET", "/advice", "stator:GetAdvice"},
+    {"GET", "/series", "stator:GetMetrics"},
     {"GET", "/cluster", "stator:GetCluster"},
     {"POST", "/access/why", "stator:WhyAccess"},
     {"POST", "/reset", "stator:Reset"},
@@ -52,6 +57,8 @@ constexpr Call kCalls[] = {
     {"DELETE", "/auto-scaling", "stator:DeleteAutoScaling", true},
     {"GET", "/heat", "stator:GetHeat", true},
     {"GET", "/heat.svg", "stator:GetHeat", true},
+    {"GET", "/heat/keys", "stator:GetKeyInsights", true},
+    {"GET", "/cost", "stator:GetHeat", true},
     {"GET", "/contributor-insights", "stator:GetKeyInsights", true},
 };
 constexpr std::string_view kManagement = "/_stator";

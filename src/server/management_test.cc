@@ -219,6 +219,9 @@ TEST_F(ManagementTest, TheConsoleCallsAnswer) {
   has("POST", "/_stator/tables/Music/place", "{}", 400, "The body must be");
   has("POST", "/_stator/tables/none/place", "{}", 404, "There is no table none");
   has("POST", "/_stator/simulate", R"({"scenario":""})", 400, "scenario.toml");
+  has("GET", "/_stator/tables/Music/cost?last=1d", "", 200, R"("type":"table")");
+  has("GET", "/_stator/tables/Music/cost?last=x", "", 400, "last must be a duration");
+  has("GET", "/_stator/tables/none/cost", "", 404, "There is no table none");
   EXPECT_EQ(Send(*management, "PUT", "/_stator/faults/Music", kGood, R"({"faults":[]})").status,
             200);
   EXPECT_EQ(Send(*management, "POST", "/_stator/reset", kGood).status, 200);
@@ -226,6 +229,44 @@ TEST_F(ManagementTest, TheConsoleCallsAnswer) {
   has("GET", "/_stator/events", "", 200, R"("kind":"reset")");
   for (const char* call : {"/_stator/pulse", "/_stator/events", "/_stator/console/boot"})
     EXPECT_EQ(Send(*management, "GET", call).status, 403) << call;
+}
+
+TEST_F(ManagementTest, CallsThatLookBackAnswerWhereTheProcessHasThem) {
+  WriteMusic();
+  ASSERT_TRUE(LoadSeedData(environment_, directory_).ok());
+  environment_.admission.Start({});
+  const SystemClock machine;
+  management::Recording recording(clock_, machine, nullptr);
+  management::Series series(machine);
+  management::HotKeys hot_keys(environment_);
+  Management::Options options;
+  options.recording = &recording;
+  options.series = &series;
+  options.hot_keys = &hot_keys;
+  Management with(
+      environment_, metrics_, clock_control_, heat_, [] { return http::ServerState(); },
+      std::move(options));
+  const auto has = [&](std::string_view method, std::string_view target, std::string_view body,
+                       int status, std::string_view part) {
+    const http::Reply reply = Send(with, method, target, kGood, body);
+    EXPECT_EQ(reply.status, status) << target << ": " << reply.body;
+    EXPECT_NE(reply.body.find(part), std::string::npos) << target << ": " << reply.body;
+  };
+  has("GET", "/_stator/recording", "", 200, R"("on":false,"since":null)");
+  has("PUT", "/_stator/recording", R"({"minutes":0})", 400, "minutes must be");
+  has("PUT", "/_stator/recording", R"({"minutes":5})", 200, R"("on":true)");
+  has("GET", "/_stator/advice", "", 200, R"("report":{"recording":)");
+  has("GET", "/_stator/advice?last=x", "", 400, "last must be a duration");
+  has("GET", "/_stator/advice?readUnit=x", "", 400, "readUnit must be a price");
+  has("DELETE", "/_stator/recording", "", 200, R"("on":false)");
+  has("GET", "/_stator/series?by=table", "", 200, R"("series":[])");
+  has("GET", "/_stator/series?by=x", "", 400, "by must be operation or table");
+  has("GET", "/_stator/tables/Music/heat/keys", "", 200, R"("keys":[])");
+  has("GET", "/_stator/tables/none/heat/keys", "", 404, "There is no table none");
+  has("GET", "/_stator/console/boot", "", 200, R"("advice","series","heat-keys")");
+  const std::unique_ptr<Management> without = Make();
+  for (const char* call : {"/_stator/advice", "/_stator/series", "/_stator/recording"})
+    EXPECT_EQ(Send(*without, "GET", call, kGood).status, 404) << call;
 }
 
 TEST_F(ManagementTest, ResetDropsAllAndLoadsAgain) {

@@ -12,8 +12,10 @@
 namespace stator::server {
 namespace {
 
-const prometheus::Histogram::BucketBoundaries& Buckets() {
-  static const prometheus::Histogram::BucketBoundaries buckets = {
+using prometheus::Histogram;
+
+const Histogram::BucketBoundaries& Buckets() {
+  static const Histogram::BucketBoundaries buckets = {
       0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
       0.05,    0.1,    0.25,    0.5,    1,     2.5,    5,     10};
   return buckets;
@@ -30,6 +32,22 @@ uint64_t NextGeneration() {
 bool IsThrottle(std::string_view error) {
   return error == "ProvisionedThroughputExceededException" || error == "ThrottlingException" ||
          error == "RequestLimitExceeded";
+}
+
+bool IsFailedCondition(std::string_view error) {
+  return error == "ConditionalCheckFailedException" || error == "TransactionCanceledException";
+}
+
+void AddLatencies(const Histogram& histogram, management::RequestTotals* totals) {
+  const prometheus::ClientMetric::Histogram h = histogram.Collect().histogram;
+  totals->served += static_cast<int64_t>(h.sample_count);
+  // Buckets are cumulative.
+  int64_t below = 0;
+  for (size_t i = 0; i < h.bucket.size() && i < totals->counts.size(); ++i) {
+    const auto count = static_cast<int64_t>(h.bucket[i].cumulative_count);
+    totals->counts[i] += count - below;
+    below = count;
+  }
 }
 
 }  // namespace
@@ -160,7 +178,7 @@ management::RequestTotals Metrics::Totals() const {
   management::RequestTotals totals;
   totals.bounds = Buckets();
   totals.counts.resize(totals.bounds.size() + 1);
-  std::vector<std::shared_ptr<prometheus::Histogram>> latencies;
+  std::vector<std::shared_ptr<Histogram>> latencies;
   {
     const MutexLock lock(mutex_);
     latencies.reserve(latency_.series.size());
@@ -170,8 +188,7 @@ management::RequestTotals Metrics::Totals() const {
       const auto count = static_cast<int64_t>(counter->Value());
       if (IsThrottle(error)) {
         totals.throttled += count;
-      } else if (error == "ConditionalCheckFailedException" ||
-                 error == "TransactionCanceledException") {
+      } else if (IsFailedCondition(error)) {
         totals.conditions += count;
       } else {
         totals.user_errors += count;
@@ -180,18 +197,45 @@ management::RequestTotals Metrics::Totals() const {
     for (const auto& [labels, counter] : system_errors_.series)
       totals.system_errors += static_cast<int64_t>(counter->Value());
   }
-  for (const std::shared_ptr<prometheus::Histogram>& histogram : latencies) {
-    const prometheus::ClientMetric::Histogram h = histogram->Collect().histogram;
-    totals.served += static_cast<int64_t>(h.sample_count);
-    // Buckets are cumulative.
-    int64_t below = 0;
-    for (size_t i = 0; i < h.bucket.size() && i < totals.counts.size(); ++i) {
-      const auto count = static_cast<int64_t>(h.bucket[i].cumulative_count);
-      totals.counts[i] += count - below;
-      below = count;
-    }
-  }
+  for (const std::shared_ptr<Histogram>& histogram : latencies) AddLatencies(*histogram, &totals);
   return totals;
+}
+
+const std::vector<double>& Metrics::LatencyBounds() { return Buckets(); }
+
+std::vector<management::OperationTotals> Metrics::TotalsByOperation() const {
+  std::map<std::pair<std::string, std::string>, management::RequestTotals> found;
+  std::vector<std::pair<std::pair<std::string, std::string>, std::shared_ptr<Histogram>>> latencies;
+  const auto name = [](const Labels& labels) {
+    return std::pair(labels.at("operation"), labels.at("table"));
+  };
+  {
+    const MutexLock lock(mutex_);
+    latencies.reserve(latency_.series.size());
+    for (const auto& [labels, histogram] : latency_.series)
+      latencies.emplace_back(name(labels), histogram);
+    for (const auto& [labels, counter] : user_errors_.series) {
+      management::RequestTotals& totals = found[name(labels)];
+      const auto count = static_cast<int64_t>(counter->Value());
+      const std::string& error = labels.at("error");
+      if (IsThrottle(error)) {
+        totals.throttled += count;
+      } else if (!IsFailedCondition(error)) {
+        totals.user_errors += count;
+      }
+    }
+    for (const auto& [labels, counter] : system_errors_.series)
+      found[name(labels)].system_errors += static_cast<int64_t>(counter->Value());
+  }
+  for (const auto& [of, histogram] : latencies) {
+    management::RequestTotals& totals = found[of];
+    totals.counts.resize(Buckets().size() + 1);
+    AddLatencies(*histogram, &totals);
+  }
+  std::vector<management::OperationTotals> all;
+  all.reserve(found.size());
+  for (auto& [of, totals] : found) all.push_back({of.first, of.second, std::move(totals)});
+  return all;
 }
 
 std::string Metrics::Render(const std::map<std::string, double>& gauges,

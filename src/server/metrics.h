@@ -41,6 +41,10 @@ class Metrics final : public api::RequestObserver {
 
   // Sums over all operations and tables that there are. Rises, but for tables that go.
   management::RequestTotals Totals() const;
+  // Returns the bounds of RequestTotals::counts.
+  static const std::vector<double>& LatencyBounds();
+  // The same by operation and table, without `bounds`, which are those of Totals.
+  std::vector<management::OperationTotals> TotalsByOperation() const;
 
   // The text exposition format. `gauges` are added under their names, `families` as they are.
   std::string Render(const std::map<std::string, double>& gauges,

@@ -126,7 +126,7 @@ test('nothing is kept before a client asks, and a bad parameter is refused', asy
 });
 
 test('metrics: rates by operation and by table, errors by type', async () => {
-  const page = await it.open('metrics');
+  const page = await it.open('metrics?last=now');
   await page.getByText('Two looks make a rate').waitFor({ state: 'detached' });
   for (let i = 0; i < 40; ++i) await it.client.send(new GetItemCommand({ TableName: 'music', Key: kKey }));
   await it.client.send(new GetItemCommand({ TableName: 'music', Key: { artist: { S: 'x' } } })).catch(() => {});
@@ -138,4 +138,23 @@ test('metrics: rates by operation and by table, errors by type', async () => {
   await page.getByRole('radio', { name: 'By table' }).check({ force: true });
   await page.getByRole('table', { name: 'Requests by table' }).getByRole('link', { name: 'music' }).waitFor();
   assert.match(page.url(), /by=table/);
+});
+
+test('metrics begin with what the server kept, by operation and table, and one is looked at alone', async () => {
+  for (let i = 0; i < 30; ++i) await it.client.send(new GetItemCommand({ TableName: 'music', Key: kKey }));
+  // The server counts every ten seconds.
+  const page = await it.open('metrics?last=1h');
+  const list = page.getByRole('table', { name: 'Requests by operation' });
+  const row = list.getByRole('row', { name: /^GetItem .* (ms|µs)/ });
+  await row.waitFor({ timeout: 40_000 });
+  await page.getByRole('img', { name: /^All operations: requests: at most/ }).waitFor();
+  await list.getByRole('button', { name: 'GetItem' }).click();
+  await page.getByRole('img', { name: /^GetItem: requests: at most/ }).waitFor();
+  await page.getByRole('img', { name: /^GetItem: 99% took at most: at most .* ms/ }).waitFor();
+  assert.match(page.url(), /name=GetItem/);
+  await assertAccessible(page, 'metrics with history');
+  await page.getByRole('radio', { name: 'By table' }).check({ force: true });
+  await page.getByRole('table', { name: 'Requests by table' }).getByRole('button', { name: 'music' }).waitFor();
+  await page.setViewportSize({ width: 320, height: 700 });
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320);
 });

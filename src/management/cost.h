@@ -1,0 +1,22 @@
+// GET /_stator/tables/NAME/cost: what a month of the load that a table had would cost, in each way
+// to pay for it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "management/sources.h"
+#include "ops/context.h"
+#include "throughput/prices.h"
+
+namespace stator::management {
+
+// Prices the last `last_micros`, from the history of heat: minutes for twelve hours, hours before that.
+// Units that were refused count as asked for. kResourceNotFound if there is no such table. Waits
+// for the engine, which tells the sizes.
+Result<std::string> CostOf(ops::Environment& environment, const Sources& sources,
+                           std::string_view table, int64_t last_micros,
+                           const throughput::UnitPrices& prices);
+
+}  // namespace stator::management
