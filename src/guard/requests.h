@@ -57,7 +57,7 @@ std::string_view SubjectOf(const Request& request) {
   } else if constexpr (requires { std::string_view(request.import_arn); }) {
     return request.import_arn;
   } else if constexpr (requires { std::string_view(*request.source_table_arn); }) {
-    // Of two names the operation takes none.
+    // The operation refuses a request with both names.
     if (request.source_table_arn) return *request.source_table_arn;
     return request.source_table_name ? std::string_view(*request.source_table_name)
                                      : std::string_view();

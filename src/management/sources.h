@@ -27,7 +27,7 @@ struct RequestTotals {
   int64_t all() const { return served + user_errors + conditions + throttled + system_errors; }
 };
 
-// The same counts of one operation on one table, without failed conditions; `table` is empty for
+// Counts of one operation on one table, without failed conditions; `table` is empty for
 // operations on none.
 struct OperationTotals {
   std::string operation;

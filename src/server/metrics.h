@@ -43,7 +43,7 @@ class Metrics final : public api::RequestObserver {
   management::RequestTotals Totals() const;
   // Returns the bounds of RequestTotals::counts.
   static const std::vector<double>& LatencyBounds();
-  // The same by operation and table, without `bounds`, which are those of Totals.
+  // Totals by operation and table, without `bounds`, which are those of Totals.
   std::vector<management::OperationTotals> TotalsByOperation() const;
 
   // The text exposition format. `gauges` are added under their names, `families` as they are.
