@@ -1,7 +1,7 @@
 // Judges what one input costs: CPU time of the thread and allocated bytes, against a bound that is
-// linear in the input's size. A run that is over its bound is repeated with pauses, and the best run
-// counts: on a busy machine, above all a virtual one, the same work may take several times as long
-// for a while.
+// linear in the input's size. A run that is over its bound is repeated with pauses, and the best
+// run counts: on a busy machine, above all a virtual one, the same work may take several times as
+// long for a while.
 #pragma once
 
 #include <sanitizer/allocator_interface.h>
@@ -45,8 +45,9 @@ inline uint64_t ThreadNanos() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// The judge is tested by planted faults (./dev fuzz-judge): with STATOR_FUZZ_PLANT=pairs each pair of
-// bytes costs about 10 ns, and with STATOR_FUZZ_PLANT=copies each byte a copy of those before it.
+// The judge is tested by planted faults (./dev fuzz-judge): with STATOR_FUZZ_PLANT=pairs each pair
+// of bytes costs about 10 ns, and with STATOR_FUZZ_PLANT=copies each byte a copy of those before
+// it.
 enum class Plant { kNone, kPairs, kCopies };
 inline Plant Planted() {
   static const Plant plant = [] {
