@@ -12,7 +12,7 @@
 
 namespace stator::management {
 
-// Prices the last `last_micros`, from the history of heat: minutes for twelve hours, hours before that.
+// Prices the last `last_micros`, from the history of heat: minutes for twelve hours, hours before.
 // Units that were refused count as asked for. kResourceNotFound if there is no such table. Waits
 // for the engine, which tells the sizes.
 Result<std::string> CostOf(ops::Environment& environment, const Sources& sources,

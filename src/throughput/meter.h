@@ -68,8 +68,8 @@ class Meter {
   // last line is younger than `interval_micros`. `ticks_micros` are a clock's TicksMicros.
   int64_t TakeUnlogged(Access access, Limit limit, int64_t ticks_micros, int64_t interval_micros);
   // The text that `make` made of a refusal by this limit on this partition, at most
-  // kExplanationMicros ago by the time of the model and by the machine's: to explain takes long, and
-  // a manual clock jumps.
+  // kExplanationMicros ago by the time of the model and by the machine's: to explain takes long,
+  // and a manual clock jumps.
   static constexpr int64_t kExplanationMicros = 100'000;
   std::string Explained(const Verdict& refusal, int64_t now_micros, int64_t ticks_micros,
                         const std::function<std::string()>& make);
