@@ -48,8 +48,8 @@ class Series {
   explicit Series(const Clock& clock)
       : clock_(clock), begun_seconds_(clock.NowMicros() / 1'000'000) {}
 
-  // Adds what came since the last look, or since the counters began. `exists`: whether there is such
-  // a table; the history of one that is gone goes.
+  // Adds what came since the last look, or since the counters began. `exists`: whether there is
+  // such a table; the history of one that is gone goes.
   void Look(const std::vector<OperationTotals>& totals, const std::vector<double>& bounds,
             const std::function<bool(std::string_view)>& exists);
 

@@ -21,6 +21,15 @@ constexpr size_t kMaxQueued = 1024;
 // long where a network is behind the engine.
 constexpr int kLongThreads = 4;
 constexpr int kLongThreadsWaiting = 16;
+// Bodies of known, moderate size do not queue behind them: some hundred small gzip bodies that
+// unpack to 16 MB would hold a write of 200 KB for half a minute.
+constexpr size_t kMostModerateBytes = 1 << 20;
+constexpr int kModerateThreads = 2;
+constexpr int kModerateThreadsWaiting = 8;
+
+bool IsModerate(const api::Incoming& incoming) {
+  return incoming.headers.content_encoding.empty() && incoming.body.size() <= kMostModerateBytes;
+}
 
 api::Incoming IncomingOf(http::Exchange& exchange) {
   const http::Request& request = exchange.request();
@@ -79,6 +88,7 @@ FrontDoor::FrontDoor(api::Service& service, Management& management,
       scaling_(scaling),
       triggers_(triggers),
       pages_(console_),
+      moderate_(waiting ? kModerateThreadsWaiting : kModerateThreads, kMaxQueued),
       long_(waiting ? kLongThreadsWaiting : kLongThreads, kMaxQueued) {
   if (waiting) waiting_ = std::make_unique<WorkerPool>(kThreads, kMaxQueued);
 }
@@ -90,6 +100,7 @@ http::Handler FrontDoor::HandlerOf(Executor& loop) {
 
 void FrontDoor::Stop() {
   if (waiting_ != nullptr) waiting_->Stop();
+  moderate_.Stop();
   long_.Stop();
 }
 
@@ -129,7 +140,9 @@ void FrontDoor::Serve(std::unique_ptr<http::Exchange> exchange, Executor& loop) 
     ServeWaiting(std::move(exchange), loop);
     return;
   }
-  if (incoming.is_long()) return ServeOn(long_, false, std::move(exchange), loop);
+  if (incoming.is_long()) {
+    return ServeOn(IsModerate(incoming) ? moderate_ : long_, false, std::move(exchange), loop);
+  }
   service_.Handle(incoming, loop,
                   [this, &loop, exchange = std::move(exchange)](api::Outgoing outgoing) mutable {
                     if (outgoing.again) {
