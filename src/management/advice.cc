@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -20,8 +21,10 @@ namespace {
 // Requests between two looks at the time.
 constexpr size_t kStep = 64;
 
+// `hurry`: whether sizes are left out, since they may have to be waited for.
 void Define(ops::Environment& environment, const std::vector<Recording::ChunkPtr>& chunks,
-            int64_t from, advise::Analysis* analysis, int64_t* line) {
+            int64_t from, const std::function<bool()>& hurry, advise::Analysis* analysis,
+            int64_t* line) {
   std::set<std::string_view> names;
   int64_t first = 0;
   for (const Recording::ChunkPtr& chunk : chunks) {
@@ -39,7 +42,7 @@ void Define(ops::Environment& environment, const std::vector<Recording::ChunkPtr
     if (table == nullptr) continue;  // it is gone: its requests are counted
     request_log::TableDefinition definition = api::RecordedTable(*table);
     definition.at_micros = first;
-    api::AddSizes(environment.store, *table, &definition);
+    if (!hurry()) api::AddSizes(environment.store, *table, &definition);
     analysis->Add(definition, ++*line);
   }
 }
@@ -84,7 +87,9 @@ std::string Advice::MakeAlone(int64_t last_micros, const throughput::UnitPrices&
   advise::Analysis analysis;
   int64_t line = 0, looked = 0, all = 0;
   analysis.BeginFile("memory");
-  Define(environment_, chunks, from, &analysis, &line);
+  // Half of the time is for the requests.
+  const auto hurry = [&] { return machine_.TicksMicros() > deadline - kMostMicros / 2; };
+  Define(environment_, chunks, from, hurry, &analysis, &line);
   bool late = false;
   for (const Recording::ChunkPtr& chunk : chunks) {
     for (const request_log::Request& request : chunk->requests) {

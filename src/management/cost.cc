@@ -24,8 +24,9 @@ using Resource = ops::Admission::Resource;
 constexpr int64_t kMicros = 1'000'000;
 constexpr int64_t kMinute = 60;
 constexpr int64_t kHour = 3600;
-// How far back minutes are kept.
-constexpr int64_t kMinutesMicros = 12 * kHour * kMicros;
+// How far back minutes are kept in any case: 720 of them, the last of which may have just begun. A
+// window that begins earlier has columns of hours.
+constexpr int64_t kMinutesMicros = 719 * kMinute * kMicros;
 
 // Units asked for in a stretch of time.
 struct Stretch {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "management/test_server.h"
 
 namespace stator::management {
@@ -54,6 +56,28 @@ TEST_F(CostTest, ASteadyLoadCostsWhatItsUnitsDo) {
     EXPECT_TRUE(cost["/resources/0/month/onDemand"].is_null()) << "no price was given";
     EXPECT_EQ(cost.Text("/resources/1/name"), "by-g");
   }
+}
+
+TEST_F(CostTest, AMinuteOfTheLastTwelveHoursIsToldApart) {
+  // Two days of 10 units a second, and 600 in one minute about two hours ago.
+  throughput::HeatHistory history;
+  const int64_t now = server.environment().clock.NowMicros() / 1'000'000;
+  const int64_t minute = (now - 7200) / 60 * 60;
+  throughput::PartitionCount count;
+  count.partition = 1;
+  count.range.to_end = true;
+  for (int64_t at = now - 2 * 86'400; at <= now; at += 10) {
+    history.Record(at * 1'000'000, std::span(&count, 1));
+    const bool burst = at >= minute && at < minute + 60;
+    count.units.read += 2 * 10 * (burst ? 600 : 10);
+  }
+  Sources sources;
+  sources.heat = [&](uint32_t, throughput::HeatHistory::Window window) {
+    return history.Map(window);
+  };
+  const Parsed cost = Of(sources, 7 * 24);
+  EXPECT_NEAR(cost.Number("/resources/0/average/read"), 10.2, 0.1);
+  EXPECT_NEAR(cost.Number("/resources/0/busiestMinute/read"), 600, 1) << cost.text();
 }
 
 TEST_F(CostTest, OnDemandWithAPrice) {

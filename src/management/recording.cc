@@ -49,7 +49,7 @@ void Recording::Take(std::vector<Request> requests) {
     MutexLock lock(mutex_);
     if (machine_.TicksMicros() >= end_ticks_) {
       on_.store(false, std::memory_order_relaxed);
-    } else {
+    } else if (on_.load(std::memory_order_relaxed)) {  // else End came first
       for (Request& request : requests) {
         if (next) {
           Keep(request);

@@ -170,7 +170,8 @@ TEST_F(AdviceTest, ATableThatIsGoneIsLookedAtWithoutItsDefinition) {
 class Busy final : public Clock {
  public:
   int64_t NowMicros() const override { return 0; }
-  int64_t TicksMicros() const override { return ticks += 1'000'000; }
+  int64_t TicksMicros() const override { return ticks += step; }
+  int64_t step = 1'000'000;
   mutable int64_t ticks = 0;
 };
 
@@ -182,6 +183,16 @@ TEST_F(AdviceTest, ItEndsInTimeAndSaysHowMuchItLookedAt) {
   EXPECT_EQ(made.Whole("/of"), 600);
   EXPECT_LT(made.Whole("/looked"), 600);
   EXPECT_GT(made.Whole("/looked"), 0);
+}
+
+TEST_F(AdviceTest, SizesAreNotWaitedForWhenTimeIsShort) {
+  Heat(60, 100);
+  Busy busy;
+  busy.step = 2 * Advice::kMostMicros;
+  Advice late(server.environment(), recording, busy);
+  const Parsed made(*late.Make(0, {}));
+  EXPECT_EQ(made.Whole("/looked"), 0);
+  EXPECT_EQ(made.Text("/report/tables/0/name"), "music");
 }
 
 TEST(PricesIn, OfAQuery) {

@@ -38,7 +38,6 @@ struct OperationTotals {
 // Thread-safe; they may wait for the engine.
 struct Sources {
   std::function<RequestTotals()> requests;
-  std::function<std::vector<OperationTotals>()> operations;
   // The heat of the table or index with this tablet.
   std::function<throughput::HeatMap(uint32_t tablet, throughput::HeatHistory::Window window)> heat;
   // Why the store takes no writes; empty: it does.

@@ -147,7 +147,6 @@ Management::Management(ops::Environment& environment, Metrics& metrics, ClockCon
 management::Sources Management::SourcesOf() {
   management::Sources sources;
   sources.requests = [this] { return metrics_.Totals(); };
-  sources.operations = [this] { return metrics_.TotalsByOperation(); };
   sources.heat = [this](uint32_t tablet, throughput::HeatHistory::Window window) {
     return heat_.Map(tablet, std::move(window));
   };

@@ -61,23 +61,33 @@ bool Metrics::Family<Metric>::Forget(const std::function<bool(std::string_view)>
 }
 
 // In pieces, because threads that serve requests wait for the mutex when they count an error.
-template <typename Metric>
-prometheus::MetricFamily Metrics::Collect(const Family<Metric> Metrics::*member) {
-  prometheus::MetricFamily family;
+template <typename Metric, typename Visit>
+void Metrics::VisitAll(const Family<Metric> Metrics::*member, Visit visit) const {
   std::optional<Labels> last;
   for (bool more = true; more;) {
     const MutexLock lock(mutex_);
     const Family<Metric>& of = this->*member;
     auto next = last ? of.series.upper_bound(*last) : of.series.begin();
-    if (!last) family = {of.name, of.help, Metric::metric_type, {}};
     for (size_t i = 0; i < kSeriesPerPiece && next != of.series.end(); ++i, ++next) {
-      family.metric.push_back(next->second->Collect());
-      for (const auto& [label, value] : next->first)
-        family.metric.back().label.push_back({label, value});
+      visit(next->first, *next->second);
       last = next->first;
     }
     more = next != of.series.end();
   }
+}
+
+template <typename Metric>
+prometheus::MetricFamily Metrics::Collect(const Family<Metric> Metrics::*member) {
+  prometheus::MetricFamily family;
+  {
+    const MutexLock lock(mutex_);
+    const Family<Metric>& of = this->*member;
+    family = {of.name, of.help, Metric::metric_type, {}};
+  }
+  VisitAll(member, [&family](const Labels& labels, const Metric& metric) {
+    family.metric.push_back(metric.Collect());
+    for (const auto& [label, value] : labels) family.metric.back().label.push_back({label, value});
+  });
   return family;
 }
 
@@ -205,36 +215,30 @@ const std::vector<double>& Metrics::LatencyBounds() { return Buckets(); }
 
 std::vector<management::OperationTotals> Metrics::TotalsByOperation() const {
   std::map<std::pair<std::string, std::string>, management::RequestTotals> found;
-  std::vector<std::pair<std::pair<std::string, std::string>, std::shared_ptr<Histogram>>> latencies;
-  const auto name = [](const Labels& labels) {
-    return std::pair(labels.at("operation"), labels.at("table"));
+  const auto of = [&found](const Labels& labels) -> management::RequestTotals& {
+    return found[{labels.at("operation"), labels.at("table")}];
   };
-  {
-    const MutexLock lock(mutex_);
-    latencies.reserve(latency_.series.size());
-    for (const auto& [labels, histogram] : latency_.series)
-      latencies.emplace_back(name(labels), histogram);
-    for (const auto& [labels, counter] : user_errors_.series) {
-      management::RequestTotals& totals = found[name(labels)];
-      const auto count = static_cast<int64_t>(counter->Value());
-      const std::string& error = labels.at("error");
-      if (IsThrottle(error)) {
-        totals.throttled += count;
-      } else if (!IsFailedCondition(error)) {
-        totals.user_errors += count;
-      }
-    }
-    for (const auto& [labels, counter] : system_errors_.series)
-      found[name(labels)].system_errors += static_cast<int64_t>(counter->Value());
-  }
-  for (const auto& [of, histogram] : latencies) {
-    management::RequestTotals& totals = found[of];
+  VisitAll(&Metrics::latency_, [&of](const Labels& labels, const Histogram& histogram) {
+    management::RequestTotals& totals = of(labels);
     totals.counts.resize(Buckets().size() + 1);
-    AddLatencies(*histogram, &totals);
-  }
+    AddLatencies(histogram, &totals);
+  });
+  VisitAll(&Metrics::user_errors_, [&of](const Labels& labels, const prometheus::Counter& counter) {
+    const auto count = static_cast<int64_t>(counter.Value());
+    const std::string& error = labels.at("error");
+    if (IsThrottle(error)) {
+      of(labels).throttled += count;
+    } else if (!IsFailedCondition(error)) {
+      of(labels).user_errors += count;
+    }
+  });
+  VisitAll(&Metrics::system_errors_,
+           [&of](const Labels& labels, const prometheus::Counter& counter) {
+             of(labels).system_errors += static_cast<int64_t>(counter.Value());
+           });
   std::vector<management::OperationTotals> all;
   all.reserve(found.size());
-  for (auto& [of, totals] : found) all.push_back({of.first, of.second, std::move(totals)});
+  for (auto& [name, totals] : found) all.push_back({name.first, name.second, std::move(totals)});
   return all;
 }
 

@@ -73,6 +73,9 @@ class Metrics final : public api::RequestObserver {
     std::shared_ptr<prometheus::Histogram> latency;
     std::shared_ptr<prometheus::Counter> items;
   };
+  // Calls `visit` with the labels of each series and the series, under the mutex.
+  template <typename Metric, typename Visit>
+  void VisitAll(const Family<Metric> Metrics::*member, Visit visit) const EXCLUDES(mutex_);
   template <typename Metric>
   prometheus::MetricFamily Collect(const Family<Metric> Metrics::*member) EXCLUDES(mutex_);
   Series& SeriesOf(std::string_view operation, std::string_view table);
