@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { CreateTableCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
-import { assertAccessible, Console, itemAddress, musicTable } from './harness.mjs';
+import { assertAccessible, Console, itemAddress, musicTable, settled } from './harness.mjs';
 
 const kEmpty = ['overview', 'tables', 'tables/new', 'tables/import', 'partiql', 'design', 'faults', 'settings', 'backups', 'advice', 'metrics', 'metrics?last=1h'];
 const kFull = [
@@ -48,7 +48,7 @@ const kLooks = [
 
 async function check(address, look) {
   const page = await it.open(address, look);
-  await page.waitForTimeout(300);
+  await settled(page);
   await assertAccessible(page, `${address} ${look.theme} ${look.width}`);
   const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wider <= 0, `${address} is ${wider} pixels wider than a window of ${look.width}`);

@@ -64,7 +64,7 @@ test('a hot key is found and leads to its heat; what reads little of much is tol
     );
   const problems = page.getByRole('region', { name: /^Problems/ });
   const hot = problems.getByRole('article', { name: 'One key is too hot: votes', exact: true });
-  await hot.waitFor({ timeout: 30_000 });
+  await hot.waitFor();
   await hot.getByText(/^Key "alice" takes [\d,]+ write units in its busiest second/).waitFor();
   await page.getByRole('region', { name: /^Savings/ }).waitFor();
   await page.getByRole('region', { name: 'What it rests on' }).getByRole('row', { name: /^votes/ }).first().waitFor();

@@ -5,12 +5,13 @@ import { after, afterEach, before, test } from 'node:test';
 import {
   CreateTableCommand,
   DeleteItemCommand,
+  DescribeContinuousBackupsCommand,
   DescribeTableCommand,
   GetItemCommand,
   PutItemCommand,
   waitUntilTableExists,
 } from '@aws-sdk/client-dynamodb';
-import { assertAccessible, Console, musicTable } from './harness.mjs';
+import { assertAccessible, Console, musicTable, settled, until } from './harness.mjs';
 
 const kKey = { artist: { S: 'Nina Simone' }, song: { S: 'Sinnerman' } };
 
@@ -56,7 +57,7 @@ test('a backup is made, what is lost after it comes back under another name, and
   await restoring.getByRole('button', { name: 'Restore as a new table' }).click();
   await page.getByRole('button', { name: 'Show it' }).click();
   await page.getByRole('heading', { name: 'music-before', level: 1 }).waitFor();
-  await waitUntilTableExists({ client: it.client, maxWaitTime: 20, minDelay: 1 }, { TableName: 'music-before' });
+  await waitUntilTableExists({ client: it.client, maxWaitTime: 60, minDelay: 1 }, { TableName: 'music-before' });
   const { Item } = await it.client.send(new GetItemCommand({ TableName: 'music-before', Key: kKey }));
   assert.deepEqual(Item?.year, { N: '1965' });
   const { Table } = await it.client.send(new DescribeTableCommand({ TableName: 'music-before' }));
@@ -97,7 +98,7 @@ test('indexes are left out where the user says so', async () => {
   await restoring.getByLabel('Name of the new table').fill('songs-by-year');
   await page.keyboard.press('Enter');
   await page.getByText('songs-by-year is being restored').waitFor();
-  await waitUntilTableExists({ client: it.client, maxWaitTime: 20, minDelay: 1 }, { TableName: 'songs-by-year' });
+  await waitUntilTableExists({ client: it.client, maxWaitTime: 60, minDelay: 1 }, { TableName: 'songs-by-year' });
   const { Table } = await it.client.send(new DescribeTableCommand({ TableName: 'songs-by-year' }));
   assert.deepEqual(Table.GlobalSecondaryIndexes.map((one) => one.IndexName), ['by-year']);
 });
@@ -158,6 +159,53 @@ test('recovery to a moment is shown where DescribeContinuousBackups says that it
   assert.deepEqual(asked, { SourceTableName: 'music', RestoreDateTime: now - 60, TargetTableName: 'music-restored' });
 });
 
+test('recovery is switched on, and a table comes back as it was before an item was lost, by keyboard alone', async () => {
+  const own = await Console.start();
+  try {
+    await own.client.send(new CreateTableCommand(musicTable));
+    const page = await own.open('tables/music/backups');
+    const section = page.getByRole('region', { name: 'Point-in-time recovery' });
+    await section.getByText('off', { exact: true }).waitFor();
+    await assertAccessible(page, 'recovery is off');
+    await section.getByRole('button', { name: 'Switch on' }).press('Enter');
+    await section.getByText('on', { exact: true }).waitFor();
+    await own.client.send(new PutItemCommand({ TableName: 'music', Item: { ...kKey, year: { N: '1965' } } }));
+    // A moment is a whole second: the next one has the item.
+    const second = () => Math.floor(Date.now() / 1000);
+    const put = second() + 1;
+    await until('a second has passed', () => second() > put);
+    await own.client.send(new DeleteItemCommand({ TableName: 'music', Key: kKey }));
+    const latest = async () =>
+      (await own.client.send(new DescribeContinuousBackupsCommand({ TableName: 'music' }))).ContinuousBackupsDescription
+        .PointInTimeRecoveryDescription.LatestRestorableDateTime;
+    await until('the moment can be restored', async () => ((await latest()) ?? 0) >= put * 1000);
+    await page.reload();
+    await section.getByRole('button', { name: 'Restore to a moment…' }).press('Enter');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('As it was at (UTC)').fill(new Date(put * 1000).toISOString().slice(0, 19));
+    await dialog.getByLabel('Name of the new table').fill('music-before');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Show it' }).press('Enter');
+    await page.getByRole('heading', { name: 'music-before', level: 1 }).waitFor();
+    await waitUntilTableExists({ client: own.client, maxWaitTime: 60, minDelay: 1 }, { TableName: 'music-before' });
+    const { Item } = await own.client.send(new GetItemCommand({ TableName: 'music-before', Key: kKey }));
+    assert.deepEqual(Item?.year, { N: '1965' });
+    const { Item: gone } = await own.client.send(new GetItemCommand({ TableName: 'music', Key: kKey }));
+    assert.equal(gone, undefined);
+
+    const tab = await own.open('tables/music/backups', { theme: 'dark', width: 320, height: 700 });
+    await tab.getByText('Kept for').waitFor();
+    await assertAccessible(tab, 'recovery is on, dark, 320');
+    assert.equal(await tab.evaluate(() => document.documentElement.scrollWidth), 320);
+    await tab.getByRole('button', { name: 'Switch off…' }).press('Enter');
+    await tab.getByRole('button', { name: 'Switch it off' }).press('Enter');
+    await tab.getByText('No history of music is kept').first().waitFor();
+    assert.deepEqual([...page.problems, ...tab.problems], []);
+  } finally {
+    await own.stop();
+  }
+});
+
 test('where it cannot be switched on, nothing is said of it', async () => {
   const page = await it.open('tables/music/backups');
   await page.route('**/_stator/console/boot', async (route) => {
@@ -165,8 +213,12 @@ test('where it cannot be switched on, nothing is said of it', async () => {
     const json = await reply.json();
     return route.fulfill({ json: { ...json, features: json.features.filter((one) => one !== 'point-in-time') } });
   });
+  const told = page.waitForResponse((reply) =>
+    reply.request().headers()['x-amz-target']?.endsWith('.DescribeContinuousBackups'),
+  );
   await page.reload();
   await page.getByRole('heading', { name: 'No backups of music' }).waitFor();
-  await page.waitForTimeout(500);
+  await told;
+  await settled(page);
   assert.equal(await page.getByText('Point-in-time recovery').count(), 0);
 });

@@ -12,9 +12,12 @@ import { Server } from '../sdk/harness.mjs';
 // of frame.test.mjs says whether the pair works.
 export const chromiumPath = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
+// How long a test waits for a state of the page or of the server.
+const kStateMillis = 60_000;
+
 export class Console {
   // `credentials`: of the client, on a server that verifies signatures.
-  static async start({ args = [], env = {}, credentials, throttling = 'enforce' } = {}) {
+  static async start({ args = [], env = {}, credentials, throttling = 'enforce', browser = true } = {}) {
     const one = new Console();
     one.server = await Server.start({
       args: ['--engine=memory', `--throttling=${throttling}`, '--log-level=error', ...args],
@@ -26,6 +29,8 @@ export class Console {
       credentials: credentials ?? { accessKeyId: 'any', secretAccessKey: 'any' },
       maxAttempts: 1,
     });
+    one.pages = [];
+    if (!browser) return one;
     one.browser = await chromium.launch({
       executablePath: chromiumPath,
       // Whatever is not this machine is nowhere.
@@ -36,7 +41,6 @@ export class Console {
         '--disable-component-update',
       ],
     });
-    one.pages = [];
     return one;
   }
 
@@ -61,8 +65,13 @@ export class Console {
         localStorage.setItem(`stator.${name}`, JSON.stringify(value));
     }, settings);
     if (process.env.CONSOLE_DIST) await this.serveFiles(context, process.env.CONSOLE_DIST);
+    // A state that does not come fails the test; a machine that is busy does not.
+    context.setDefaultTimeout(kStateMillis);
     const page = await context.newPage();
     page.problems = [];
+    page.underWay = new Set();
+    page.on('request', (request) => page.underWay.add(request));
+    for (const over of ['requestfinished', 'requestfailed']) page.on(over, (request) => page.underWay.delete(request));
     page.on('pageerror', (error) => page.problems.push(`threw: ${error.stack}`));
     page.on('console', (message) => {
       // Replies of 4xx are told on the page; the browser notes them as well.
@@ -78,6 +87,12 @@ export class Console {
     if (settled) await page.locator('main .loading').first().waitFor({ state: 'detached' });
     this.pages.push(page);
     return page;
+  }
+
+  // The JSON of a management call.
+  async manage(path, init = {}) {
+    const reply = await fetch(`${this.origin}/_stator/${path}`, { headers: { 'X-Stator-Management': 'true' }, ...init });
+    return reply.json();
   }
 
   // Gives the page the files of a folder in place of those in the binary, with the binary's headers:
@@ -110,6 +125,31 @@ export class Console {
     await this.server?.stop();
   }
 }
+
+// Waits until `probe` resolves to something true, and returns it.
+export async function until(what, probe) {
+  const end = Date.now() + kStateMillis;
+  for (let last; ; ) {
+    last = await probe();
+    if (last) return last;
+    assert.ok(Date.now() < end, `${what}: not so within ${kStateMillis} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+// Waits until the page shows what it asked the server for: nothing loads, no request is under way,
+// and what came is drawn.
+export async function settled(page) {
+  await until('the page is settled', async () => {
+    if (page.underWay.size > 0 || (await page.locator('main .loading').count()) > 0) return false;
+    await drawn(page);
+    return page.underWay.size === 0;
+  });
+}
+
+// Waits until what the page has received is drawn.
+export const drawn = (page) =>
+  page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 
 // No violation of WCAG 2.2 AA that axe can find.
 export async function assertAccessible(page, what) {

@@ -9,7 +9,7 @@ import {
   PutItemCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
-import { Console, musicTable } from './harness.mjs';
+import { Console, musicTable, until } from './harness.mjs';
 
 let it;
 const key = { artist: { S: 'Nina Simone' }, song: { S: 'Sinnerman' } };
@@ -17,12 +17,7 @@ const put = (more = {}) =>
   it.client.send(new PutItemCommand({ TableName: 'music', Item: { ...key, ...more } }));
 const describe = async (TableName) =>
   (await it.client.send(new DescribeTableCommand({ TableName }))).Table;
-const manage = async (path) =>
-  (
-    await fetch(`${it.server.endpoint}/_stator/${path}`, {
-      headers: { 'X-Stator-Management': 'true' },
-    })
-  ).json();
+const manage = (path) => it.manage(path);
 
 before(async () => {
   it = await Console.start({ args: ['--clock=manual'] });
@@ -38,12 +33,15 @@ before(async () => {
     }),
   );
   await put({ year: { N: '1965' } });
-  // The meters are read once a second; then the moment is over.
-  await new Promise((resolve) => setTimeout(resolve, 1500));
-  await fetch(`${it.server.endpoint}/_stator/clock`, {
-    method: 'POST',
-    headers: { 'X-Stator-Management': 'true' },
-    body: '{"advance": 60}',
+  // What is done when the clock is moved includes a look at the meters.
+  await until('the write is metered', async () => {
+    await fetch(`${it.server.endpoint}/_stator/clock`, {
+      method: 'POST',
+      headers: { 'X-Stator-Management': 'true' },
+      body: '{"advance": 60}',
+    });
+    const { resources } = await manage('tables/music/heat?last=5m&step=1s');
+    return resources[0].consumed.write.some((units) => units > 0);
   });
 });
 after(() => it?.stop());
@@ -118,7 +116,7 @@ test('a stream is switched on, followed through a split, and tells what changed'
   await page.getByRole('heading', { name: '1 open shard' }).waitFor();
   await page.getByText('No record yet').waitFor();
   // The first look at the shards is over: what follows is behind "now".
-  await page.waitForTimeout(1500);
+  await page.waitForResponse((reply) => reply.request().headers()['x-amz-target']?.endsWith('.GetRecords'));
   await it.client.send(
     new UpdateItemCommand({
       TableName: 'music',
@@ -138,7 +136,7 @@ test('a stream is switched on, followed through a split, and tells what changed'
     headers: { 'X-Stator-Management': 'true' },
   });
   assert.equal(split.status, 200);
-  await page.getByRole('heading', { name: '2 open shards' }).waitFor({ timeout: 15_000 });
+  await page.getByRole('heading', { name: '2 open shards' }).waitFor();
   await it.client.send(new DeleteItemCommand({ TableName: 'music', Key: key }));
   await page.getByRole('button', { name: /removed.*Nina Simone · Sinnerman/ }).waitFor();
   await page.getByRole('searchbox').fill('changed-nothing');

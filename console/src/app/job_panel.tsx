@@ -17,7 +17,7 @@ function Panel({ job: now }: { job: Job }) {
   const rate = progress.seconds > 0 ? over / progress.seconds : 0;
   const left = total !== null && rate > 0 ? Math.max(0, total - over) / rate : null;
   return (
-    <section class="job card" aria-label={now.title}>
+    <section class={`job card ${now.load ? 'load' : ''}`} aria-label={now.title}>
       <header>
         <h2>{now.title}</h2>
         {outcome && (
@@ -40,9 +40,14 @@ function Panel({ job: now }: { job: Job }) {
           </div>
         )}
         <p class="num-line">
-          <strong>{plural(progress.done, 'item')}</strong> done
+          <strong>{plural(progress.done, now.load ? 'write' : 'item')}</strong> done
           {progress.skipped > 0 && ` · ${progress.skipped} left alone`}
-          {progress.failed > 0 && <span class="bad-text"> · {progress.failed} failed</span>}
+          {progress.failed > 0 && (
+            <span class="bad-text">
+              {' '}
+              · {progress.failed} {now.load ? 'throttled' : 'failed'}
+            </span>
+          )}
           {` · ${amount(progress.units)} WCU · ${amount(rate)} a second`}
           {!outcome && left !== null && ` · ${duration(left)} left`}
         </p>
@@ -99,7 +104,8 @@ function Panel({ job: now }: { job: Job }) {
   );
 }
 
-function ending({ progress, outcome }: Job): string {
+function ending({ progress, outcome, load }: Job): string {
+  if (load && progress.state === 'done') return 'Over. It can be run again.';
   if (progress.state === 'done')
     return progress.failed > 0 ? 'Over, but not everything worked.' : 'Complete.';
   if (progress.state === 'stopped') return 'Stopped. What was done stays done.';

@@ -1,15 +1,18 @@
 // Long jobs: one at a time, shown in a panel at the edge with progress, pause, and what failed.
 import { signal } from '@preact/signals';
 import type { Bulk, Outcome, Progress, Write } from '../model/bulk.ts';
+import type { SampleLoad } from '../model/sample_load.ts';
 
 export interface Job {
   title: string;
   // Writes to expect, for the bar; null: not known.
   total: number | null;
   progress: Progress;
-  bulk: Bulk;
+  bulk: Pick<Bulk, 'pause' | 'goOn' | 'cancel'>;
   outcome: Outcome | null;
   retry: (() => void) | null;
+  // A load, which is made to be throttled: what failed is no loss.
+  load?: boolean;
 }
 
 export const job = signal<Job | null>(null);
@@ -21,11 +24,25 @@ export interface BulkRun {
   source: Iterable<Write> | AsyncIterable<Write>;
 }
 
-// Resolves when it is over, however it ended; the panel stays until it is closed.
-export async function runBulk(run: BulkRun): Promise<Outcome> {
+const kBegun: Progress = {
+  state: 'running',
+  done: 0,
+  skipped: 0,
+  failed: 0,
+  units: 0,
+  retries: 0,
+  seconds: 0,
+};
+
+function mustBeFree(): void {
   const running = job.peek();
   if (running && running.outcome === null)
     throw new Error(`${running.title} is still under way: wait for it, or stop it`);
+}
+
+// Resolves when it is over, however it ended; the panel stays until it is closed.
+export async function runBulk(run: BulkRun): Promise<Outcome> {
+  mustBeFree();
   const bulk = run.make((progress) => {
     const now = job.peek();
     if (now?.bulk === bulk) job.value = { ...now, progress };
@@ -33,15 +50,7 @@ export async function runBulk(run: BulkRun): Promise<Outcome> {
   job.value = {
     title: run.title,
     total: run.total,
-    progress: {
-      state: 'running',
-      done: 0,
-      skipped: 0,
-      failed: 0,
-      units: 0,
-      retries: 0,
-      seconds: 0,
-    },
+    progress: kBegun,
     bulk,
     outcome: null,
     retry: null,
@@ -60,6 +69,26 @@ export async function runBulk(run: BulkRun): Promise<Outcome> {
     };
   }
   return outcome;
+}
+
+// Begins a load and returns; the panel shows it and how it ended.
+export function runLoad(
+  title: string,
+  total: number,
+  make: (report: (progress: Progress) => void) => SampleLoad,
+): void {
+  mustBeFree();
+  const change = (changed: Partial<Job>) => {
+    const now = job.peek();
+    if (now?.bulk === bulk) job.value = { ...now, ...changed };
+  };
+  const bulk = make((progress) => change({ progress }));
+  job.value = { title, total, progress: kBegun, bulk, outcome: null, retry: null, load: true };
+  const end = (error: unknown) => {
+    const progress = job.peek()?.progress ?? kBegun;
+    change({ outcome: { ...progress, failures: [], skippedWrites: [], error } });
+  };
+  bulk.run().then(() => end(null), end);
 }
 
 export const closeJob = (): void => {

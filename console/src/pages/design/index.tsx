@@ -105,6 +105,8 @@ function Designer({ origin }: { origin: Origin | null }) {
   // The next outcome gets the focus: a cure was chosen, or the page was opened for its outcome.
   const toOutcome = useRef(origin !== null);
   const built = useMemo(() => scenarioOf(design), [design]);
+  // What is shown is not yet the outcome of what is designed.
+  const waits = error === null && built.errors.size === 0 && now?.design !== design;
   const setDesign = (next: Design) => {
     last = next;
     setDesignState(next);
@@ -228,7 +230,7 @@ function Designer({ origin }: { origin: Origin | null }) {
             <CodeText text={built.toml} label="TOML" />
           </details>
         </div>
-        <div class="stack" aria-busy={busy}>
+        <div class="stack" aria-busy={busy || waits}>
           {error !== null && <ErrorBox error={error} />}
           {now ? (
             <OutcomeView

@@ -7,6 +7,7 @@ import { boot, refresh, tables } from '../../app/state.ts';
 import { CodeText } from '../../ui/code.tsx';
 import { Choice } from '../../ui/field.tsx';
 import { Icon } from '../../ui/icons.tsx';
+import { job } from '../../ui/jobs.ts';
 import { say, sayError } from '../../ui/told.tsx';
 
 type Client = 'js' | 'python' | 'cli' | 'env';
@@ -35,6 +36,7 @@ function Welcome() {
           Create a table
         </a>
         <SampleButton />
+        <LoadButton />
         <a class="button" href={href(['tables', 'import'])}>
           <Icon name="upload" />
           Import a table
@@ -69,6 +71,43 @@ export function SampleButton() {
     >
       <Icon name="download" />
       {busy ? 'Loading…' : 'Load the music sample'}
+    </button>
+  );
+}
+
+// Makes heat to look at: nothing else shows what a partition is as soon.
+export function LoadButton({ small }: { small?: boolean }) {
+  const [busy, setBusy] = useState(false);
+  const running = job.value?.load === true && job.value.outcome === null;
+  const why = boot.value?.readOnly
+    ? 'This console is read-only'
+    : boot.value?.throttling === 'off'
+      ? 'This server measures no throughput (--throttling=off)'
+      : undefined;
+  if (boot.value?.production) return null;
+  return (
+    <button
+      type="button"
+      class={small ? 'small' : ''}
+      disabled={busy || running || why !== undefined}
+      title={why ?? 'Writes to a table sample-votes for two minutes, mostly one key'}
+      onClick={async () => {
+        setBusy(true);
+        try {
+          const { loadVotes } = await import('./load_votes.ts');
+          await loadVotes();
+          await refresh();
+          say('sample-votes is written to: its heat shows in some seconds');
+          await go(href(['overview']));
+        } catch (error) {
+          sayError(error);
+        } finally {
+          setBusy(false);
+        }
+      }}
+    >
+      <Icon name="play" />
+      {busy ? 'Preparing…' : running ? 'The load is running' : 'Heat a sample table'}
     </button>
   );
 }

@@ -15,7 +15,7 @@ import { HeatBar } from '../../ui/heat_bar.tsx';
 import { Spark } from '../../ui/spark.tsx';
 import { placeOfHash, Strip } from '../../ui/strip.tsx';
 import { Events } from './events.tsx';
-import { FirstSteps } from './first_steps.tsx';
+import { FirstSteps, LoadButton } from './first_steps.tsx';
 
 export default function Overview() {
   useEffect(watchClosely, []);
@@ -236,6 +236,9 @@ function NothingHot({ rows }: { rows: TableRow[] }) {
         {compact(boot.value?.partition.write ?? 1000)} write units a second; a key that is asked for
         more than that throttles while the rest of the table idles.
       </p>
+      <div class="row">
+        <LoadButton small />
+      </div>
     </div>
   );
 }

@@ -10,7 +10,7 @@ import { Icon } from '../../ui/icons.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { Strip } from '../../ui/strip.tsx';
 import { useWindow } from '../../ui/window.ts';
-import { SampleButton } from '../overview/first_steps.tsx';
+import { LoadButton, SampleButton } from '../overview/first_steps.tsx';
 import { tableActions } from './actions.ts';
 
 type Sort = 'name' | 'items' | 'bytes' | 'heat' | 'consumed' | 'refused';
@@ -115,6 +115,7 @@ function NoTables() {
           Create a table
         </a>
         <SampleButton />
+        <LoadButton />
       </div>
     </div>
   );
