@@ -4,7 +4,14 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { BatchWriteItemCommand, CreateTableCommand, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import {
+  BatchWriteItemCommand,
+  CreateBackupCommand,
+  CreateTableCommand,
+  GetItemCommand,
+  PutItemCommand,
+  UpdateContinuousBackupsCommand,
+} from '@aws-sdk/client-dynamodb';
 import { Console, itemAddress, musicTable } from './harness.mjs';
 
 const documents = fileURLToPath(new URL('../../docs/pictures', import.meta.url));
@@ -42,6 +49,12 @@ for (let from = 0; from < 200; from += 25)
       },
     }),
   );
+
+await it.client.send(
+  new UpdateContinuousBackupsCommand({ TableName: 'music', PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true } }),
+);
+await it.client.send(new CreateBackupCommand({ TableName: 'music', BackupName: 'before-the-import' }));
+await it.manage('recording', { method: 'PUT' });
 
 // Most of the votes are for one candidate, and more than its partition can take.
 let ended = false;
@@ -85,6 +98,10 @@ const pages = [
   ['indexes', 'tables/music/indexes'],
   ['streams', 'tables/music/streams'],
   ['requests', 'requests'],
+  ['advice', 'advice'],
+  ['metrics', 'metrics?last=1h'],
+  ['backups', 'backups'],
+  ['recovery', 'tables/music/backups'],
   ['partiql', 'partiql?q=SELECT%20*%20FROM%20music%20WHERE%20artist%20%3D%20%3F'],
   ['simulated', 'design?of=votes'],
   ['faults', 'faults'],
