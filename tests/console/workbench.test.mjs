@@ -33,7 +33,7 @@ before(async () => {
     }),
   );
   await put({ year: { N: '1965' } });
-  // What is done when the clock is moved includes a look at the meters.
+  // A move of the clock includes a look at the meters.
   await until('the write is metered', async () => {
     await fetch(`${it.server.endpoint}/_stator/clock`, {
       method: 'POST',
