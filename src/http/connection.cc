@@ -38,6 +38,8 @@ constexpr int64_t kDiscardBytes = 32 << 20;
 // While memory is full: how long a client may hold a reply that it does not take, or half a header.
 constexpr int64_t kStuckReaderMicros = 1'000'000;
 constexpr int64_t kStuckHeaderMicros = 5'000'000;
+// The rate of a body is known once it has been arriving for so long.
+constexpr int64_t kKnownRateMicros = 1'000'000;
 constexpr int64_t kHandshakeLogMicros = 1'000'000;
 
 }  // namespace
@@ -215,6 +217,30 @@ bool Connection::IsStuck() const {
          Moved(Deadline::kWrite) - measured_from_bytes_ < LeastMoved(micros);
 }
 
+int64_t Connection::ExpectedBodyMicros() const {
+  // One that is advancing is being read right now.
+  if (arriving_bytes_ == 0 || advancing_ || phase_ != Phase::kReading) return 0;
+  const int64_t micros = loop_.now_ticks() - arriving_from_ticks_;
+  if (micros < kKnownRateMicros) return 0;
+  const uint64_t whole =
+      reader_->chunked() ? loop_.shared().options.max_body_bytes : reader_->body_bytes();
+  const uint64_t here = reader_->arrived_bytes();
+  const auto missing = static_cast<double>(whole > here ? whole - here : 0);
+  const auto arrived =
+      static_cast<double>(std::max<int64_t>(1, received_bytes_ - arriving_from_bytes_));
+  const auto all = static_cast<double>(micros);
+  return micros + static_cast<int64_t>(all * missing / arrived);
+}
+
+void Connection::RefuseSlowBody() {
+  if (blocked_) {
+    Close();
+    return;
+  }
+  Refuse(408, loop_.shared().refusals.slow_body);
+  Advance();
+}
+
 bool Connection::Shake() {
   if (!readable_) return false;
   if (!loop_.TakeHandshakeStep()) {
@@ -328,6 +354,7 @@ void Connection::SettleDown() {
   if (!wanted.has_value()) {
     loop_.Disarm(this);
   } else if (!armed_ || armed_kind_ != *wanted) {
+    if (*wanted == Deadline::kBody) BeginArriving();
     *wanted == Deadline::kBody ? Measure(*wanted) : loop_.Arm(this, *wanted);
   }
 }
@@ -387,13 +414,32 @@ bool Connection::MakeRoom() {
   const auto more = static_cast<int64_t>(capacity - reader_->capacity());
   // From here on bodies compete: the oldest is always finished.
   if (capacity > static_cast<size_t>(MemoryAccount::kSmallBytes)) holder_.BeginBody();
+  loop_.RefuseSlowBodies();
   if (!holder_.TryAdd(more, /*of_body=*/true)) {
     Refuse(503, loop_.shared().refusals.out_of_memory);
     return false;
   }
   reader_bytes_ += more;
+  if (arriving_bytes_ != 0) {
+    arriving_bytes_ += more;
+    loop_.shared().arriving_bytes.fetch_add(more, std::memory_order_relaxed);
+  }
   reader_->Grow(capacity);
   return true;
+}
+
+void Connection::BeginArriving() {
+  if (arriving_bytes_ != 0) return;
+  arriving_bytes_ = static_cast<int64_t>(reader_->capacity());
+  arriving_from_ticks_ = loop_.now_ticks();
+  arriving_from_bytes_ = received_bytes_;
+  loop_.shared().arriving_bytes.fetch_add(arriving_bytes_, std::memory_order_relaxed);
+}
+
+void Connection::EndArriving() {
+  if (arriving_bytes_ == 0) return;
+  loop_.shared().arriving_bytes.fetch_sub(std::exchange(arriving_bytes_, 0),
+                                          std::memory_order_relaxed);
 }
 
 bool Connection::CheckSizes() {
@@ -424,6 +470,7 @@ bool Connection::IsAlwaysServed() const {
 void Connection::Dispatch() {
   phase_ = Phase::kInHand;
   continue_sent_ = false;
+  EndArriving();
   loop_.Disarm(this);  // a request that is pipelined behind this one has a deadline of its own
   if (IsCrowdedOut() && !IsAlwaysServed()) [[unlikely]] {
     loop_.CloseStuck();
@@ -589,6 +636,7 @@ void Connection::Count(size_t bytes) {
 
 void Connection::DropReader() {
   if (reader_ == nullptr) return;
+  EndArriving();
   loop_.GiveBack(std::move(reader_));
   holder_.EndBody();
   holder_.Sub(std::exchange(reader_bytes_, 0));

@@ -36,6 +36,11 @@ class Connection final : public EventSink {
   // Whether its client has taken next to nothing of a reply for a second, or sent no whole header
   // for five.
   bool IsStuck() const;
+  // The time in all that its body takes to arrive, at the rate it has come at so far; 0 if no body
+  // has been arriving for a second.
+  int64_t ExpectedBodyMicros() const;
+  // Answers 408 in place of reading the rest of the body, or closes.
+  void RefuseSlowBody();
   // The socket is gone from here on. Idempotent.
   void Close();
 
@@ -67,6 +72,10 @@ class Connection final : public EventSink {
   bool CheckSizes();
   // Makes room for more bytes of the request. False if it was refused for want of memory.
   bool MakeRoom();
+  // Between these calls the request waits for the rest of its body, and Shared::arriving_bytes has
+  // the bytes of its reader. Idempotent.
+  void BeginArriving();
+  void EndArriving();
   // Begins to measure how fast the client sends or takes, and arms the deadline of it.
   void Measure(Deadline kind);
   // Bytes that the client has sent, or taken, on this connection.
@@ -122,6 +131,9 @@ class Connection final : public EventSink {
   size_t sent_in_round_ = 0;
   int64_t measured_from_ticks_ = 0;
   int64_t measured_from_bytes_ = 0;
+  int64_t arriving_bytes_ = 0;  // in Shared::arriving_bytes
+  int64_t arriving_from_ticks_ = 0;
+  int64_t arriving_from_bytes_ = 0;
   MemoryHolder holder_;
   int64_t discarded_bytes_ = 0;
   std::unique_ptr<RequestReader> reader_;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "base/out_of_memory.h"
 #include "http/connection.h"
@@ -23,6 +24,9 @@ constexpr size_t kPooledOutputBytes = 64 * 1024;
 constexpr size_t kPutOffBytes = 256 * 1024;
 constexpr int64_t kLingerMicros = 2'000'000;
 constexpr int64_t kCloseStuckMicros = 100'000;
+// Under pressure: a body that takes longer to arrive may lose its place.
+constexpr int64_t kSlowBodyMicros = 2'000'000;
+constexpr int64_t kRefuseSlowMicros = 20'000;
 constexpr int64_t kShortestExtraMicros = 100'000;
 // The shortest time after which an idle connection is closed on a full server.
 constexpr int64_t kShortestIdleMicros = 10'000'000;
@@ -280,6 +284,33 @@ void Loop::CloseStuck() {
   }
 }
 
+void Loop::RefuseSlowBodies() {
+  const auto crowded = [this] {
+    return shared_.arriving_bytes.load(std::memory_order_relaxed) > shared_.memory.limit() / 8;
+  };
+  if (!shared_.memory.pressed() || !crowded() || now_ticks_ < next_refuse_slow_ticks_) return;
+  std::vector<std::pair<int64_t, Connection*>> slow;
+  int others = 0;
+  for (Connection* each = deadlines_[static_cast<int>(Deadline::kBody)].first; each != nullptr;
+       each = each->next_deadline_) {
+    const int64_t micros = each->ExpectedBodyMicros();
+    if (micros >= kSlowBodyMicros)
+      slow.emplace_back(micros, each);
+    else
+      ++others;
+  }
+  std::sort(slow.begin(), slow.end(), std::greater<>());
+  // A body may take memory that no other asks for.
+  if (others == 0 && !slow.empty()) slow.pop_back();
+  for (const auto& [micros, connection] : slow) {
+    if (!crowded()) return;
+    shared_.slow_clients.fetch_add(1, std::memory_order_relaxed);
+    connection->RefuseSlowBody();
+  }
+  // The other bodies are in time, or in another loop.
+  if (crowded()) next_refuse_slow_ticks_ = now_ticks_ + kRefuseSlowMicros;
+}
+
 bool Loop::CloseOldestExtra() {
   for (const Deadline kind : {Deadline::kExtra, Deadline::kLinger}) {
     const List& list = deadlines_[static_cast<int>(kind)];
@@ -362,6 +393,7 @@ void Loop::ExpireDeadlines() {
       connection->OnDeadline(static_cast<Deadline>(kind));
     }
   }
+  RefuseSlowBodies();
 }
 
 std::unique_ptr<RequestReader> Loop::TakeReader() {

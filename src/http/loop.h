@@ -58,6 +58,8 @@ struct Shared {
   std::atomic<int> extra_connections{0};  // beyond the limit, waiting for their one answer
   std::atomic<int64_t> refused_connections{0};
   MemoryAccount memory;
+  // Held for requests whose body has not come in one piece and is not whole.
+  std::atomic<int64_t> arriving_bytes{0};
   std::atomic<int64_t> slow_clients{0};
   std::atomic<int64_t> handshakes{0};
   std::atomic<int64_t> failed_handshakes{0};
@@ -125,6 +127,10 @@ class Loop final : public Executor {
   // Closes connections whose clients have taken or sent next to nothing for a while, the oldest
   // first, until the account of memory is no longer full. At most every 100 ms.
   void CloseStuck();
+  // While the account of memory is pressed: answers 408 to bodies that take longer than two seconds
+  // to arrive, those first that will take longest, until bodies that are arriving hold an eighth of
+  // the account. One body of each loop stays.
+  void RefuseSlowBodies();
   // Closes the extra connection that was adopted first, if that was not just now: it had the time
   // to send a short request. False if none was closed.
   bool CloseOldestExtra();
@@ -217,6 +223,7 @@ class Loop final : public Executor {
   std::vector<std::unique_ptr<RequestReader>> readers_;
   std::vector<std::unique_ptr<Output>> outputs_;
   int64_t next_close_stuck_ticks_ = 0;
+  int64_t next_refuse_slow_ticks_ = 0;
 };
 
 }  // namespace stator::http

@@ -57,6 +57,8 @@ class RequestReader {
   size_t header_bytes() const { return headers_complete_ ? header_bytes_ : end_ - begin_; }
   // The body's length: as announced, or (chunked) what has come so far.
   uint64_t body_bytes() const { return chunked_ ? body_bytes_ : content_length_; }
+  // Bytes of the body that are here. Once the headers are complete.
+  uint64_t arrived_bytes() const { return chunked_ ? body_bytes_ : end_ - begin_ - body_start_; }
   bool expects_continue() const;
   // Returns the target as sent. Valid once the headers are complete.
   std::string_view target() const { return target_; }

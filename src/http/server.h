@@ -134,6 +134,10 @@ struct Refusals {
       "server holds as much for requests as --max-inflight-mb allows, try again\"}";
   std::string internal = "{\"__type\":\"com.amazon.coral.service#InternalFailure\"}";
   std::string timeout = "{\"__type\":\"com.amazon.coral.service#RequestTimeoutException\"}";
+  std::string slow_body =
+      "{\"__type\":\"com.amazon.coral.service#RequestTimeoutException\",\"message\":\"The body "
+      "arrived slowly while requests held more than half of what --max-inflight-mb allows, try "
+      "again\"}";
   std::string not_tls =
       "{\"__type\":\"com.amazon.coral.service#SerializationException\",\"message\":\"This port "
       "speaks TLS: use https://\"}";

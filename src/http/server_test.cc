@@ -484,6 +484,51 @@ TEST_F(ServerTest, ABodyThatKeepsTheRateMayTakeLongerThanTheTimeout) {
   EXPECT_EQ(slow.Read().status, 408);
 }
 
+TEST_F(ServerTest, SlowBodiesGiveWayUnderPressure) {
+  ManualClock manual;
+  ServerOptions options;
+  options.max_inflight_bytes = 16 * kMiB;
+  auto server = ServeEcho(options, manual);
+  const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n";
+  std::vector<TestClient> slow;
+  for (int i = 0; i < 40; ++i) {
+    slow.emplace_back(server->port());
+    slow.back().Send(head + std::string(200'000, 's'));
+  }
+  ASSERT_TRUE(Eventually([&] { return server->state().inflight_bytes > int64_t{9 * kMiB}; }));
+  // They keep the least rate, and would take 40 s.
+  TestClient other(server->port());
+  for (int i = 0; i < 3; ++i) {
+    manual.AdvanceMicros(1'000'000);
+    for (TestClient& client : slow) client.Send(std::string(20'000, 's'));
+    slow.back().Send(std::string(100'000, 's'));  // the quickest, which stays
+    ASSERT_EQ(other.Ask(Post("x")).status, 200);
+  }
+  EXPECT_TRUE(Eventually([&] { return server->state().inflight_bytes < int64_t{3 * kMiB}; }))
+      << server->state().inflight_bytes;
+  EXPECT_GE(server->state().slow_clients, 30);
+  EXPECT_EQ(other.Ask(Post(std::string(800'000, 'y'))).status, 200);
+  const ClientReply refused = slow.front().Read();
+  EXPECT_EQ(refused.status, 408);
+  EXPECT_NE(refused.body.find("--max-inflight-mb"), std::string::npos) << refused.body;
+}
+
+TEST_F(ServerTest, ASlowBodyKeepsMemoryThatNoOtherAsksFor) {
+  ManualClock manual;
+  ServerOptions options;
+  options.max_inflight_bytes = 2 * kMiB;
+  auto server = ServeEcho(options, manual);
+  TestClient slow(server->port()), other(server->port());
+  slow.Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1600000\r\n\r\n");
+  for (int i = 0; i < 16; ++i) {
+    slow.Send(std::string(100'000, 's'));
+    ASSERT_EQ(other.Ask(Post("x")).status, 200);
+    manual.AdvanceMicros(1'000'000);
+    ASSERT_EQ(other.Ask(Post("x")).status, 200);
+  }
+  EXPECT_EQ(slow.Read().status, 200);
+}
+
 TEST_F(ServerTest, ASlowReaderGetsAllOfABigReply) {
   const std::string big(30'000'000, 'z');
   auto server = Serve({}, clock_, [&](Executor&) -> Handler {

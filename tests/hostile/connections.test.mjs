@@ -171,6 +171,39 @@ describe('memory', () => {
     assert.equal(batch.json().Responses[TableName].length, 2);
   }));
 
+  test('records of a stream that clients do not read count', ours, () => withServer(small(64), async (server, judge) => {
+    const TableName = 'streamed';
+    const created = await call(server.endpoint, 'CreateTable', {
+      TableName, BillingMode: 'PAY_PER_REQUEST', KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+      AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }], StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_IMAGE' },
+    });
+    assert.equal(created.status, 200, created.text);
+    for (let i = 0; i < 3; i++) {
+      const put = await call(server.endpoint, 'PutItem', { TableName, Item: { pk: { S: 'one' }, i: { N: `${i}` }, v: { S: '\u0001'.repeat(300000) } } });
+      assert.equal(put.status, 200, put.text);
+    }
+    const headers = (operation) => ({ 'X-Amz-Target': `DynamoDBStreams_20120810.${operation}` });
+    const ask = async (operation, body) => (await call(server.endpoint, operation, body, { headers: headers(operation) })).json();
+    const { Table: { LatestStreamArn: StreamArn } } = (await call(server.endpoint, 'DescribeTable', { TableName })).json();
+    const { StreamDescription: { Shards } } = await ask('DescribeStream', { StreamArn });
+    let bytes;
+    for (const { ShardId } of Shards) {
+      const { ShardIterator } = await ask('GetShardIterator', { StreamArn, ShardId, ShardIteratorType: 'TRIM_HORIZON' });
+      // A reply of 5.4 MB.
+      if ((await ask('GetRecords', { ShardIterator })).Records.length === 3) bytes = post('GetRecords', { ShardIterator }, headers('GetRecords'));
+    }
+    await judge.watch(async () => {
+      const deaf = await Promise.all(Array.from({ length: 300 }, () => connect(server)));
+      for (const socket of deaf) {
+        socket.pause();
+        socket.write(bytes);
+      }
+      await delay(6000);
+      for (const socket of deaf) socket.destroy();
+    });
+    within(judge, 64);
+  }));
+
   test('under pressure BatchGetItem leaves keys unprocessed, and reading goes on to the end', ours, () => withServer(small(32), async (server, judge) => {
     const TableName = await itemsOfControlCharacters(server, 30);
     await judge.watch(async () => {
@@ -297,6 +330,38 @@ describe('memory', () => {
       ended = true;
       for (const socket of sockets) socket.destroy();
     });
+  }));
+
+  test('writes of 200 KB go on while many bodies drip', ours, () => withServer(small(64), async (server, judge) => {
+    const head = post('PutItem', Buffer.alloc(1)).toString('latin1').replace(/Content-Length: 1\r\n([^]*).$/, 'Content-Length: 16000000\r\n$1');
+    const sent = Buffer.alloc(64 << 10, 32);
+    const more = Buffer.alloc(5000, 32);
+    await judge.watch(async () => {
+      const drippers = await Promise.all(Array.from({ length: 400 }, () => connect(server)));
+      for (const socket of drippers) { socket.write(head); socket.write(sent); }
+      // 20 KB/s each, above the least rate.
+      const dripping = setInterval(() => { for (const socket of drippers) if (!socket.closed && socket.received === '') socket.write(more); }, 250);
+      try {
+        const end = Date.now() + 15000;
+        while (Date.now() < end) {
+          // A client that is refused tries again, as the SDKs do.
+          const started = Date.now();
+          let put;
+          do {
+            put = await call(server.endpoint, 'PutItem', { TableName: 'witness', Item: { pk: { S: 'long' }, v: { S: 'a'.repeat(200000) } } }, { timeout: 30000 });
+          } while (put.status === 503 && Date.now() - started < 2000);
+          assert.equal(put.status, 200, put.text);
+          assert.ok(Date.now() - started < 2000, `a write of 200 KB took ${Date.now() - started} ms`);
+          await delay(50);
+        }
+      } finally {
+        clearInterval(dripping);
+      }
+      const told = drippers.filter((socket) => /^HTTP\/1\.1 408 [^]*RequestTimeoutException[^]*--max-inflight-mb/.test(socket.received));
+      assert.ok(told.length > 100, `${told.length} of 400 slow bodies lost their place by name`);
+      for (const socket of drippers) socket.destroy();
+    });
+    within(judge, 64);
   }));
 
   test('half bodies do not block one another', ours, () => withServer(small(32), async (server, judge) => {
