@@ -114,13 +114,13 @@ Explanation Resource::Describe(Access access, Limit limit, uint64_t partition) c
     if (definition_.billing == Billing::kProvisioned)
       e.partition_share = definition_.provisioned.Of(access) * p.weight;
     const ObservationLock look(p);
-    HeavyHitters seen = p.seen.last_collections;
-    seen.Merge(p.seen.collections);
+    HeavyHitters seen = p.seen().last_collections;
+    seen.Merge(p.seen().collections);
     // What a split would find, if it has not been tried yet.
-    const std::vector<HeavyKey> items = p.seen.items.Top(1);
+    const std::vector<HeavyKey> items = p.seen().items.Top(1);
     if (e.obstacle == SplitObstacle::kNone && !items.empty() &&
         items[0].weight - items[0].overestimate >
-            (1 - settings_.heat_min_side) * p.seen.items.total()) {
+            (1 - settings_.heat_min_side) * p.seen().items.total()) {
       e.obstacle = SplitObstacle::kSingleKey;
     }
     e.hottest = Readable(seen.Top(10));

@@ -44,7 +44,8 @@ std::string Meter::Explained(const Verdict& refusal, int64_t now_micros, int64_t
   const size_t limit = static_cast<size_t>(refusal.limit);
   {
     const MutexLock lock(mutex_);
-    const Explanation& last = explained_[access][limit];
+    if (explained_ == nullptr) explained_ = std::make_unique<Explanations>();
+    const Explanation& last = (*explained_)[access][limit];
     if (last.at_ticks != INT64_MIN && last.partition == refusal.partition &&
         ticks_micros - last.at_ticks < kExplanationMicros &&
         std::abs(now_micros - last.at_micros) < kExplanationMicros) {
@@ -53,7 +54,7 @@ std::string Meter::Explained(const Verdict& refusal, int64_t now_micros, int64_t
   }
   std::string text = make();
   const MutexLock lock(mutex_);
-  explained_[access][limit] = {now_micros, ticks_micros, refusal.partition, text};
+  (*explained_)[access][limit] = {now_micros, ticks_micros, refusal.partition, text};
   return text;
 }
 
@@ -62,7 +63,7 @@ void Meter::RecordSplits(const std::vector<SplitEvent>& events) {
   {
     const MutexLock lock(mutex_);
     for (const SplitEvent& event : events) {
-      if (splits_.size() == kMaxSplits) splits_.pop_front();
+      if (splits_.size() == kMaxSplits) splits_.erase(splits_.begin());
       splits_.push_back(event);
     }
   }
@@ -71,7 +72,7 @@ void Meter::RecordSplits(const std::vector<SplitEvent>& events) {
 
 std::vector<SplitEvent> Meter::splits() const {
   const MutexLock lock(mutex_);
-  return {splits_.begin(), splits_.end()};
+  return splits_;
 }
 
 }  // namespace stator::throughput

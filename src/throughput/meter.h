@@ -5,8 +5,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -94,14 +94,15 @@ class Meter {
   std::array<std::array<Logged, kLimits>, kAccesses> logged_;
   std::atomic<bool> splits_pending_{false};
   mutable Mutex mutex_;
-  std::deque<SplitEvent> splits_ GUARDED_BY(mutex_);
+  std::vector<SplitEvent> splits_ GUARDED_BY(mutex_);
   struct Explanation {
     int64_t at_micros = 0;
     int64_t at_ticks = INT64_MIN;
     uint64_t partition = 0;
     std::string text;
   };
-  std::array<std::array<Explanation, kLimits>, kAccesses> explained_ GUARDED_BY(mutex_);
+  using Explanations = std::array<std::array<Explanation, kLimits>, kAccesses>;
+  std::unique_ptr<Explanations> explained_ GUARDED_BY(mutex_);  // null until a refusal is explained
 };
 
 }  // namespace stator::throughput

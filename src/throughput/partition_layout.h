@@ -21,14 +21,17 @@ namespace stator::throughput {
 // Weights are read units; a write unit counts as many as a partition serves read units per write
 // unit.
 struct KeyObservation {
-  explicit KeyObservation(const ModelSettings& s)
+  // `last_keys`: points of `last`; 0: there is none.
+  explicit KeyObservation(const ModelSettings& s, size_t last_keys = 0)
       : collections(HeavyHitters::Of::kCollections, s.hot_keys, s.key_label_bytes),
         items(HeavyHitters::Of::kItems, s.hot_keys, s.key_label_bytes),
         refused(HeavyHitters::Of::kCollections, s.hot_keys, s.key_label_bytes),
         refused_items(HeavyHitters::Of::kItems, s.hot_keys, s.key_label_bytes),
         last_collections(collections),
         heat(s.sample_points, s.sample_sort_bytes),
-        data(s.sample_points, s.sample_sort_bytes) {}
+        data(s.sample_points, s.sample_sort_bytes) {
+    if (last_keys > 0) last.emplace(last_keys, s.sample_sort_bytes);
+  }
 
   HeavyHitters collections;  // units, this window
   HeavyHitters items;
@@ -37,19 +40,18 @@ struct KeyObservation {
   HeavyHitters last_collections;  // the window before
   KeySample heat;                 // units, since the partition became hot or since the window began
   KeySample data;                 // bytes added, since the partition exists
-  std::array<int64_t, kAccesses> looked_at{};  // value of `consumed` at the last look
   std::optional<KeySample> last;  // as heat, since Resource::TakeUse; of one of several processes
 };
 
 struct Partition {
-  Partition(uint64_t id, uint64_t parent, double weight, double even_bytes, double even_items,
-            const ModelSettings& settings)
-      : id(id),
-        parent(parent),
-        weight(weight),
-        even_bytes(even_bytes),
-        even_items(even_items),
-        seen(settings) {}
+  Partition(uint64_t id, uint64_t parent, double weight, double even_bytes, double even_items)
+      : id(id), parent(parent), weight(weight), even_bytes(even_bytes), even_items(even_items) {}
+
+  // What was seen of the keys. An empty observation if none was.
+  const KeyObservation& seen() const {
+    static const KeyObservation kNone{ModelSettings()};
+    return observation != nullptr ? *observation : kNone;
+  }
 
   const uint64_t id;
   const uint64_t parent;
@@ -72,7 +74,9 @@ struct Partition {
   std::array<std::atomic<int64_t>, kAccesses> refused_at{};  // micros: the last refusal
 
   std::atomic_flag observing = ATOMIC_FLAG_INIT;
-  KeyObservation seen;
+  // Guarded by `observing`, as seen() is.
+  std::unique_ptr<KeyObservation> observation;  // null until a key was looked at
+  std::array<int64_t, kAccesses> looked_at{};   // value of `consumed` at the last look
 
   // Of the resource's mutex.
   std::array<int64_t, kAccesses> consumed_at_window{};  // halves, when the window began

@@ -12,9 +12,10 @@
 
 namespace stator::throughput {
 
-// Readers count themselves in one of a few counters, chosen by thread. A reader that was there when
-// a value was replaced has left once its counter was seen at zero afterwards; no need to see all of
-// them at zero together.
+// Readers count themselves in one of a few counters, chosen by thread, that all objects of one type
+// share: a table with 20 indexes has 21 objects. A reader that was there when a value was replaced
+// has left once its counter was seen at zero afterwards; no need to see all of them at zero
+// together.
 template <typename T>
 class Published {
  public:
@@ -26,7 +27,7 @@ class Published {
   // Keeps the value it was made from alive.
   class Pin {
    public:
-    explicit Pin(const Published& from) : readers_(from.MyReaders()) {
+    explicit Pin(const Published& from) : readers_(MyReaders()) {
       readers_.fetch_add(1);  // sequentially consistent with the load below and with Publish
       value_ = from.current_.load();
     }
@@ -63,20 +64,20 @@ class Published {
   static constexpr size_t kCounters = 16;
   static constexpr uint32_t kAll = (uint32_t{1} << kCounters) - 1;
   struct alignas(64) Counter {
-    mutable std::atomic<int64_t> readers{0};
+    std::atomic<int64_t> readers{0};
   };
   struct Retired {
     std::unique_ptr<const T> value;
     uint32_t idle;  // counters that were seen at zero since
   };
 
-  std::atomic<int64_t>& MyReaders() const {
+  static std::atomic<int64_t>& MyReaders() {
     static std::atomic<size_t> threads{0};
     thread_local const size_t mine = threads.fetch_add(1, std::memory_order_relaxed) % kCounters;
     return counters_[mine].readers;
   }
 
-  std::array<Counter, kCounters> counters_;
+  static inline std::array<Counter, kCounters> counters_;
   std::atomic<const T*> current_;
   std::vector<Retired> retired_;
 };

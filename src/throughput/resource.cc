@@ -85,7 +85,7 @@ void Resource::ChargeIn(Partition& partition, int64_t now, const Draw& draw, int
   if (total < side.next_look.load(std::memory_order_relaxed)) return;
   const Look look(partition);
   if (!look.taken()) return;
-  const int64_t weight = total - std::exchange(partition.seen.looked_at[access], total);
+  const int64_t weight = total - std::exchange(partition.looked_at[access], total);
   if (weight > 0) Observe(partition, draw, HalvesToUnits(weight), false);
   const uint64_t spread =
       static_cast<uint64_t>(2 * side.look_every.load(std::memory_order_relaxed) - 1);
@@ -107,9 +107,15 @@ void Resource::RefuseIn(Partition& partition, int64_t now_micros, const Draw& dr
   if (look.taken()) Observe(partition, draw, HalvesToUnits(looks * every), true);
 }
 
+KeyObservation& Resource::Observed(Partition& partition) const {
+  if (partition.observation == nullptr)
+    partition.observation = std::make_unique<KeyObservation>(settings_, last_keys_);
+  return *partition.observation;
+}
+
 void Resource::Observe(Partition& partition, const Draw& draw, double units, bool refused) {
   const double weight = draw.access == Access::kWrite ? units * write_weight_ : units;
-  KeyObservation& seen = partition.seen;
+  KeyObservation& seen = Observed(partition);
   seen.collections.Add(draw.point, weight);
   seen.items.Add(draw.point, weight);
   seen.heat.Add(draw.point, weight);
@@ -181,7 +187,7 @@ void Resource::AddBytes(const KeyPoint& point, int64_t bytes, int64_t items) {
   if (items != 0) partition.items.fetch_add(items, std::memory_order_relaxed);
   if (bytes <= 0) return;
   const Look look(partition);
-  if (look.taken()) partition.seen.data.Add(point, static_cast<double>(bytes));
+  if (look.taken()) Observed(partition).data.Add(point, static_cast<double>(bytes));
 }
 
 Verdict Admit(int64_t now_micros, std::span<const Draw> draws) {

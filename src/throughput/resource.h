@@ -259,6 +259,8 @@ class Resource {
   void ChargeIn(Partition& partition, int64_t now, const Draw& draw, int64_t count);
   void RefuseIn(Partition& partition, int64_t now_micros, const Draw& draw, int64_t count,
                 Limit limit);
+  // What was seen of the keys of a partition, whose `observing` the caller has.
+  KeyObservation& Observed(Partition& partition) const;
   void Observe(Partition& partition, const Draw& draw, double units, bool refused);
 
   bool shared() const { return definition_.grant != nullptr; }
@@ -323,6 +325,7 @@ class Resource {
   const double
       eventual_scale_;  // tokens of a partition's maximum that one eventually consistent unit takes
   const double write_weight_;  // read units that a write unit counts as, where both are heat
+  const size_t last_keys_;     // that a partition remembers for the other processes
   std::atomic<int64_t> origin_micros_;
   std::atomic<Billing> billing_;
   std::array<TokenBucket, kAccesses>

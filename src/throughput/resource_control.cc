@@ -57,6 +57,7 @@ Resource::Resource(const ModelSettings& settings, ResourceDefinition definition,
     : settings_(settings),
       eventual_scale_(settings.partition_read_units / settings.eventual_partition_read_units),
       write_weight_(settings.partition_read_units / settings.partition_write_units),
+      last_keys_(definition.grant != nullptr ? kLastKeys : 0),
       origin_micros_(now_micros),
       billing_(definition.billing),
       layout_(nullptr),
@@ -94,9 +95,8 @@ Resource::Resource(const ModelSettings& settings, ResourceDefinition definition,
     share_before += share;
     bytes_left -= bytes;
     items_left -= items;
-    partitions.push_back(std::make_shared<Partition>(next_partition_++, 0, share,
-                                                     static_cast<double>(bytes),
-                                                     static_cast<double>(items), settings_));
+    partitions.push_back(std::make_shared<Partition>(
+        next_partition_++, 0, share, static_cast<double>(bytes), static_cast<double>(items)));
     partitions.back()->bytes.store(bytes, std::memory_order_relaxed);
     partitions.back()->items.store(items, std::memory_order_relaxed);
     for (size_t a = 0; a < kAccesses; ++a) {
@@ -104,7 +104,6 @@ Resource::Resource(const ModelSettings& settings, ResourceDefinition definition,
                                                    settings_.partition_burst_seconds,
                                                    settings_.partition_burst_seconds);
     }
-    if (shared()) partitions.back()->seen.last.emplace(kLastKeys, settings_.sample_sort_bytes);
   }
   if (definition_.warm) ready_ = *definition_.warm;
   if (definition_.billing == Billing::kOnDemand) {
@@ -186,7 +185,7 @@ std::optional<KeyBound> Resource::Middle(const Layout& layout, size_t index) con
                          .min_samples = settings_.heat_min_samples,
                          .inside_collections = !definition_.has_local_indexes,
                          .heat_may_move = true};
-  return partition.seen.data.ChooseBound(range, rules).bound;
+  return partition.seen().data.ChooseBound(range, rules).bound;
 }
 
 SplitEvent Resource::SplitAt(Layout* layout, size_t index, const KeyBound& bound,
@@ -199,7 +198,7 @@ SplitEvent Resource::SplitAt(Layout* layout, size_t index, const KeyBound& bound
   const ObservationLock look(parent);
   const double width = range.HashShare();
   const double even_share = width > 0 ? left_range.HashShare() / width : 0.5;
-  const double added_share = parent.seen.data.ShareBefore(bound);
+  const double added_share = parent.seen().data.ShareBefore(bound);
   // Of what the parent has, `even` of it from the start, the left child's part.
   const auto left_of = [&](int64_t all, double even) {
     const double left = even * even_share + (static_cast<double>(all) - even) * added_share;
@@ -215,11 +214,11 @@ SplitEvent Resource::SplitAt(Layout* layout, size_t index, const KeyBound& bound
                          int64_t its_items) REQUIRES(mutex_) {
     auto partition =
         std::make_shared<Partition>(next_partition_++, parent.id, parent.weight / 2,
-                                    parent.even_bytes * even, parent.even_items * even, settings_);
-    if (shared()) partition->seen.last.emplace(kLastKeys, settings_.sample_sort_bytes);
+                                    parent.even_bytes * even, parent.even_items * even);
     partition->bytes.store(its_bytes, std::memory_order_relaxed);
     partition->items.store(its_items, std::memory_order_relaxed);
-    partition->seen.data = parent.seen.data.Within(part);
+    if (parent.observation != nullptr)
+      Observed(*partition).data = parent.observation->data.Within(part);
     partition->boosted.store(parent.boosted.load(std::memory_order_relaxed),
                              std::memory_order_relaxed);
     for (size_t a = 0; a < kAccesses; ++a) {
@@ -238,10 +237,10 @@ SplitEvent Resource::SplitAt(Layout* layout, size_t index, const KeyBound& bound
 
   // Until the new layout is published, and a little longer, it is charged.
   split_.push_back({keep, range, bytes, items});
-  lifetime_collections_.Merge(parent.seen.collections);
-  lifetime_items_.Merge(parent.seen.items);
-  lifetime_refused_.Merge(parent.seen.refused);
-  lifetime_refused_items_.Merge(parent.seen.refused_items);
+  lifetime_collections_.Merge(parent.seen().collections);
+  lifetime_items_.Merge(parent.seen().items);
+  lifetime_refused_.Merge(parent.seen().refused);
+  lifetime_refused_items_.Merge(parent.seen().refused_items);
 
   SplitEvent event{now_micros, reason, parent.id, left->id, right->id, bound};
   layout->Split(index, bound, std::move(left), std::move(right));
@@ -478,27 +477,29 @@ void Resource::CloseWindow(int64_t now_micros, double seconds, std::vector<Split
     SplitChoice choice;
     {
       const ObservationLock look(p);
-      lifetime_collections_.Merge(p.seen.collections);
-      lifetime_items_.Merge(p.seen.items);
-      lifetime_refused_.Merge(p.seen.refused);
-      lifetime_refused_items_.Merge(p.seen.refused_items);
-      std::swap(p.seen.last_collections, p.seen.collections);
-      p.seen.collections.Clear();
-      p.seen.items.Clear();
-      p.seen.refused.Clear();
-      p.seen.refused_items.Clear();
+      if (KeyObservation* const seen = p.observation.get(); seen != nullptr) {
+        lifetime_collections_.Merge(seen->collections);
+        lifetime_items_.Merge(seen->items);
+        lifetime_refused_.Merge(seen->refused);
+        lifetime_refused_items_.Merge(seen->refused_items);
+        std::swap(seen->last_collections, seen->collections);
+        seen->collections.Clear();
+        seen->items.Clear();
+        seen->refused.Clear();
+        seen->refused_items.Clear();
+      }
       if (decide) {
         const bool isolate =
             !(definition_.has_stream && definition_.billing == Billing::kProvisioned);
-        choice = p.seen.heat.ChooseBound(before.RangeOf(i),
-                                         {.min_side = settings_.heat_min_side,
-                                          .isolation_share = settings_.isolation_share,
-                                          .min_samples = settings_.heat_min_samples,
-                                          .inside_collections = !definition_.has_local_indexes,
-                                          .isolate = isolate});
+        choice = p.seen().heat.ChooseBound(before.RangeOf(i),
+                                           {.min_side = settings_.heat_min_side,
+                                            .isolation_share = settings_.isolation_share,
+                                            .min_samples = settings_.heat_min_samples,
+                                            .inside_collections = !definition_.has_local_indexes,
+                                            .isolate = isolate});
       }
       // A decision, either way, is made on what was seen since the last one.
-      if (decide || !hot) p.seen.heat.Clear();
+      if ((decide || !hot) && p.observation != nullptr) p.observation->heat.Clear();
     }
     if (!decide) continue;
     p.hot_windows = 0;
@@ -554,7 +555,8 @@ void Resource::SplitForSize(int64_t now_micros, std::vector<SplitEvent>* events)
       // Most of it was added since: cut where that data is.
       const ObservationLock look(p);
       bound =
-          p.seen.data
+          p.seen()
+              .data
               .ChooseBound(now.RangeOf(i), {.min_side = settings_.heat_min_side,
                                             .min_samples = settings_.heat_min_samples,
                                             .inside_collections = !definition_.has_local_indexes,

@@ -116,8 +116,10 @@ std::optional<ResourceUse> Resource::TakeUse(double seconds) {
     if (!Any(of.use.used) && !Any(of.use.refused)) continue;
     {
       const ObservationLock look(p);
-      if (hot && p.seen.last) of.keys = p.seen.last->points();
-      if (p.seen.last) p.seen.last->Clear();
+      if (KeyObservation* const seen = p.observation.get(); seen != nullptr && seen->last) {
+        if (hot) of.keys = seen->last->points();
+        seen->last->Clear();
+      }
     }
     if (!used) continue;
     of.range = layout.RangeOf(i);
@@ -171,7 +173,7 @@ void Resource::AddForeign(const ResourceUse& use) {
       const KeyPoint point{key.hash, key.sort, {}};
       Partition& p = layout.At(layout.Find(point));
       const ObservationLock look(p);
-      p.seen.heat.Add(point, weight);
+      Observed(p).heat.Add(point, weight);
     }
     // The other process may not have heard yet of how this range was split.
     const size_t first = layout.Find({of.range.from.hash, of.range.from.sort, {}});

@@ -99,8 +99,8 @@ std::vector<PartitionView> Resource::PartitionDetails(int64_t now_micros, size_t
     view.tokens = {p.side[0].maximum.Tokens(Nanos(now_micros)),
                    p.side[1].maximum.Tokens(Nanos(now_micros))};
     const ObservationLock look(p);
-    HeavyHitters seen = p.seen.last_collections;
-    seen.Merge(p.seen.collections);
+    HeavyHitters seen = p.seen().last_collections;
+    seen.Merge(p.seen().collections);
     view.hottest = Readable(seen.Top(hottest));
     view.observed = seen.total();
   }
@@ -141,7 +141,7 @@ HeavyHitters Resource::Lifetime(const HeavyHitters& past,
   const Layout& layout = layout_.Current();
   for (size_t i = 0; i < layout.size(); ++i) {
     const ObservationLock look(layout.At(i));
-    sum.Merge(layout.At(i).seen.*seen);
+    sum.Merge(layout.At(i).seen().*seen);
   }
   return sum;
 }
@@ -195,7 +195,7 @@ double Resource::ObservedWeight() const {
   const Layout& layout = layout_.Current();
   for (size_t i = 0; i < layout.size(); ++i) {
     const ObservationLock look(layout.At(i));
-    sum += layout.At(i).seen.collections.total();
+    sum += layout.At(i).seen().collections.total();
   }
   return sum;
 }
