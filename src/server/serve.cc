@@ -2,12 +2,18 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <iterator>
+#include <thread>
 
 #include "base/log.h"
+#include "base/mutex.h"
+#include "base/mutex_wait.h"
 #include "base/out_of_memory.h"
 #include "base/time_text.h"
 #include "base/web_origin.h"
@@ -21,11 +27,47 @@
 namespace stator::server {
 namespace {
 
+// A stop waits so long for requests that have begun.
 constexpr int64_t kDrainMicros = 10'000'000;
+// Then their clients are disconnected, and what still computes for them has so long to end.
+constexpr auto kCloseTime = std::chrono::seconds(10);
 // A limit of open files that leaves fewer connections is worth a warning.
 constexpr int kFewConnections = 4096;
 // How often the files of TLS are looked at.
 constexpr timespec kTlsFilesPeriod{5, 0};
+
+// Ends the process if it lives for longer than kCloseTime. Clients that have left may leave
+// conditions that compute for minutes on one item after another; acknowledged writes are as durable
+// as after a kill.
+class CloseDeadline {
+ public:
+  CloseDeadline() : thread_([this] { Run(); }) {}
+  ~CloseDeadline() {
+    {
+      const MutexLock lock(mutex_);
+      closed_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+  CloseDeadline(const CloseDeadline&) = delete;
+  CloseDeadline& operator=(const CloseDeadline&) = delete;
+
+ private:
+  void Run() {
+    UniqueMutexLock lock(mutex_);
+    if (wake_.wait_for(lock, kCloseTime, [this]() REQUIRES(mutex_) { return closed_; })) return;
+    LogWarn("stop_cut_short",
+            {{"waited_seconds", kCloseTime.count()},
+             {"reason", "requests of disconnected clients still compute, and are dropped"}});
+    ::_exit(0);
+  }
+
+  Mutex mutex_;
+  std::condition_variable_any wake_;
+  bool closed_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
 
 int ProcessorCount() {
   cpu_set_t set;
@@ -235,8 +277,11 @@ int Serve(const ServeSettings& settings) {
   supervisor.StopWatching();
   instance.StopBackground();
   (*server)->Drain(kDrainMicros);
-  instance.Close();
-  server->reset();  // with what was left on its loops, which needs the instance
+  {
+    const CloseDeadline deadline;
+    instance.Close();
+    server->reset();  // with what was left on its loops, which needs the instance
+  }
   LogInfo("stopped");
   return 0;
 }
