@@ -174,7 +174,8 @@ void Committer::CommitGroup(std::vector<Queued> group) {
     } else if (queued.batch.empty()) {
       queued.stamp = stamp;
     } else if (!writable.ok() && !MayMakeRoom(queued.batch)) {
-      refuse(queued, writable.error());
+      refuse(queued,
+             MakesRoom(queued.batch) && !stopped_.ok() ? stopped_.error() : writable.error());
     } else if (Status check = state_.Check(queued.batch, accepted); !check.ok()) {
       refuse(queued, std::move(check).error());
     } else {
@@ -326,6 +327,8 @@ Status Committer::CheckWritable() {
 bool Committer::MayMakeRoom(const kv::Batch& batch) {
   if (!read_only_.ok() || full_.ok() || !stopped_.ok() || !MakesRoom(batch)) return false;
   const uint64_t bytes = BatchBytes(batch);
+  // The last look may be old, and much may have come back since.
+  if (free_ < kLeastFreeBytes + bytes) free_ = space_.Free();
   if (free_ < kLeastFreeBytes + bytes && space_.GiveUpBallast()) free_ = space_.Free();
   if (free_ < kLeastFreeBytes + bytes) return false;
   *free_ -= bytes;  // until the next probe

@@ -437,12 +437,24 @@ Result<uint64_t> RocksEngine::Reclaim(kv::Tablet tablet, std::atomic<bool>* stop
   const uint64_t freed = before - std::min(after, before);
   reclaimed_bytes_.fetch_add(freed, std::memory_order_relaxed);
 
-  // A compaction writes the memtable first. On a full disk there may be room for that all the same,
-  // and what it gives back is the way out: files of the first level are never dropped.
+  // A compaction writes the memtable first, and then what others have in the files it reads. On a
+  // full disk there may be room for that all the same, and what it gives back is the way out: files
+  // of the first level are never dropped. Without room it would take the space that deletes need.
   if (Status health = committer_.Health(); !health.ok()) {
     uint64_t memtables = 0;
     db_->GetIntProperty(family, rocksdb::DB::Properties::kCurSizeAllMemTables, &memtables);
-    if (DiskSpace(options_).Free() < memtables + kLeastFreeBytes) return std::move(health).error();
+    uint64_t read = 0;
+    std::vector<rocksdb::LiveFileMetaData> files;
+    db_->GetLiveFilesMetaData(&files);
+    for (const rocksdb::LiveFileMetaData& file : files) {
+      if (file.column_family_name == family->GetName() &&
+          rocksdb::Slice(file.largestkey).compare(begin) >= 0 &&
+          rocksdb::Slice(file.smallestkey).compare(end) < 0)
+        read += file.size;
+    }
+    const uint64_t kept = read - std::min(after, read);
+    if (DiskSpace(options_).Free() < memtables + kept + kLeastFreeBytes)
+      return std::move(health).error();
   }
   rocksdb::CompactRangeOptions compaction;
   compaction.exclusive_manual_compaction = false;

@@ -526,6 +526,17 @@ TEST_F(SmallDisk, DeletesAndDropsAreTakenWhereNothingElseIs) {
   EXPECT_TRUE(*engine->Get(kTablet, "d", kv::Tier::kAny, &value));
 }
 
+TEST_F(SmallDisk, AnOldLookAtTheDiskRefusesNoDelete) {
+  RocksOptions options = Small();
+  options.ballast_bytes = 0;
+  options.free_bytes_interval_micros = 3'600'000'000;
+  free_ = 3 * kMiB;
+  const auto engine = Open(std::move(options));
+  EXPECT_FALSE(kv::ApplyAndWait(*engine, DeleteOne("a")).ok());
+  free_ = 6 * kMiB;
+  EXPECT_TRUE(kv::ApplyAndWait(*engine, DeleteOne("a")).ok());
+}
+
 TEST_F(SmallDisk, BallastOfAProcessThatWasKilledBeforeItReservedSpaceIsMadeAgain) {
   { const auto engine = Open(Small()); }
   fs::remove(directory_.store() + "/BALLAST");
