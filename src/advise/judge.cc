@@ -10,7 +10,7 @@
 #include "base/time_text.h"
 #include "throughput/key_text.h"
 #include "throughput/model_settings.h"
-#include "throughput/suffixes.h"
+#include "throughput/spread.h"
 
 namespace stator::advise {
 namespace {
@@ -227,16 +227,9 @@ class Bench {
   std::string SpreadText(std::string_view key, Access access,
                          const throughput::SpreadPlan& plan) const {
     if (plan.values < 2) return "";
-    const std::string name = KeyForPeople(key);
-    std::string text =
-        fmt::format(" Spread it over {} suffixes, \"{}\" to \"{}\"", plan.values,
-                    throughput::SuffixedKey(name, 1), throughput::SuffixedKey(name, plan.values));
-    if (plan.capacity > 0) {
-      text += fmt::format(", on {} partitions: first {} {} {} units", plan.partitions,
-                          table_.definition.on_demand ? "set WarmThroughput to" : "provision",
-                          NumberText(plan.capacity), kWords[static_cast<size_t>(access)]);
-    }
-    return text + ".";
+    return " " + throughput::SpreadText(plan, KeyForPeople(key), access,
+                                        table_.definition.on_demand, "Spread it over", "suffixes",
+                                        ", random or computed");
   }
 
   void Consistency(const ResourceReport& resource) {
@@ -479,12 +472,14 @@ class Bench {
       const IndexUse use = found == table_.indexes.end() ? IndexUse() : found->second;
       if (use.reads == 0) {
         if (requests < kFewRequests) continue;
-        std::string text = fmt::format("Index {} was never read in {} of recording", index.name,
-                                       SpanText(recording_.seconds()));
+        std::string text = fmt::format("Index {} was not queried in this recording of {}",
+                                       index.name, SpanText(recording_.seconds()));
         text += use.write_units > 0 ? fmt::format("; writes of the table paid {} units for it.",
                                                   NumberText(use.write_units))
                                     : std::string(".");
-        text += " If nothing else needs it, remove it.";
+        text +=
+            " It may be needed at other times: record longer first, a month's end included, and "
+            "remove it only if it is not queried then either.";
         Finding& finding =
             Add("unused-index", Finding::Level::kSaving, index.name, std::move(text));
         finding.evidence = {{"reads", 0},

@@ -184,7 +184,13 @@ throughput::SpreadPlan Replay::Spread(const std::string& index, std::string_view
                                       double units_per_second) const {
   const auto found = indexes_.find(index);
   const Resource& resource = found != indexes_.end() ? *found->second.resource : *table_.resource;
-  return resource.PlanSpread(KeyForPeople(key), access, units_per_second);
+  const std::string name = KeyForPeople(key);
+  // A refusal tells of the same key: one number.
+  const std::optional<throughput::Explanation> worst =
+      resource.Worst(now_micros_, access, throughput::Limit::kKeyRange);
+  if (worst && worst->spread.values > 0 && worst->hottest[0].hash == PlaceOf(key))
+    return worst->spread;
+  return resource.PlanSpread(name, access, units_per_second);
 }
 
 ReplaySummary Replay::Finish() {

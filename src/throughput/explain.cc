@@ -3,18 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "throughput/key_text.h"
 #include "throughput/partitions.h"
 #include "throughput/resource.h"
-#include "throughput/suffixes.h"
+#include "throughput/spread.h"
 #include "throughput/units.h"
 
 namespace stator::throughput {
 namespace {
 
-// A collection is called hot when it has this part of its partition's heat.
-constexpr double kHotShare = 0.5;
 // It is all of it from this part on.
 constexpr double kAllShare = 0.995;
 // An index with no more keys than this, one of them hot, has a poor key. [A]
@@ -23,13 +22,8 @@ constexpr size_t kFewKeys = 10;
 constexpr double kLeftOver = 2;
 // The load of three hours of Amazon's example.
 constexpr double kSlowLoadSeconds = 3 * 3600;
-constexpr int kMostDoublings = 12;
 
 std::string UnitName(Access access) { return access == Access::kRead ? "read" : "write"; }
-
-bool IsHot(const Explanation& e) {
-  return e.hottest_share >= kHotShare && !e.hottest.empty() && !e.hottest[0].partition.empty();
-}
 
 std::string CauseOf(const Explanation& e, Access access, Limit limit) {
   const std::string where =
@@ -43,8 +37,8 @@ std::string CauseOf(const Explanation& e, Access access, Limit limit) {
       if (IsHot(e)) {
         what = e.hottest_share >= kAllShare
                    ? fmt::format("hot key \"{}\"", e.hottest[0].partition)
-                   : fmt::format("hot key \"{}\" ({:.0f}%)", e.hottest[0].partition,
-                                 100 * e.hottest_share);
+                   : fmt::format("hot key \"{}\" ({:.0f}% of its partition)",
+                                 e.hottest[0].partition, 100 * e.hottest_share);
       }
       if (e.index) {
         what = fmt::format("{}: {}", where, what);
@@ -116,7 +110,7 @@ Explanation Resource::Describe(Access access, Limit limit, uint64_t partition) c
     const ObservationLock look(p);
     HeavyHitters seen = p.seen().last_collections;
     seen.Merge(p.seen().collections);
-    // What a split would find, if it has not been tried yet.
+    // A split would find this; it has not been tried yet.
     const std::vector<HeavyKey> items = p.seen().items.Top(1);
     if (e.obstacle == SplitObstacle::kNone && !items.empty() &&
         items[0].weight - items[0].overestimate >
@@ -134,71 +128,15 @@ Explanation Resource::Describe(Access access, Limit limit, uint64_t partition) c
   return e;
 }
 
-SpreadPlan Resource::PlanSpreadLocked(std::string_view key, Access access,
-                                      double units_per_second) const {
-  const bool provisioned = definition_.billing == Billing::kProvisioned;
-  const double most =
-      access == Access::kRead ? settings_.partition_read_units : settings_.partition_write_units;
-  const Access other = access == Access::kRead ? Access::kWrite : Access::kRead;
-  const double other_most =
-      access == Access::kRead ? settings_.partition_write_units : settings_.partition_read_units;
-  const double had = definition_.provisioned.Of(access);
-  double capacity = had;
-  if (provisioned && capacity < units_per_second)
-    capacity = std::ceil(units_per_second / kSuffixFill);
-  std::vector<PlannedPartition> partitions;
-  std::vector<double> weights;
-  const Layout& layout = layout_.Current();
-  for (size_t i = 0; i < layout.size(); ++i) {
-    const KeyRange range = layout.RangeOf(i);
-    if (!range.from.sort.empty()) continue;  // inside a collection: a suffix makes others
-    partitions.push_back({range.from.hash, most});
-    weights.push_back(layout.At(i).weight);
-  }
-  SpreadPlan plan;
-  bool more = false;
-  for (int doubled = 0;; ++doubled) {
-    const double heaviest = *std::max_element(weights.begin(), weights.end());
-    const double others =
-        provisioned ? definition_.provisioned.Of(other) * heaviest / other_most : 0;
-    const bool splits =
-        provisioned && capacity != had && capacity * heaviest / most + others > 1 + 1e-9;
-    if (!splits) {
-      for (size_t i = 0; i < partitions.size(); ++i) {
-        partitions[i].limit = provisioned && settings_.adaptive != Adaptive::kInstant
-                                  ? std::min(most, std::max(capacity * weights[i], 1e-3))
-                                  : most;
-      }
-      const SuffixPlan found = PlanSuffixes(key, units_per_second, partitions);
-      plan.values = found.values;
-      plan.partitions = static_cast<int64_t>(partitions.size());
-    }
-    if (plan.values > 0 || doubled == kMostDoublings ||
-        2 * static_cast<int64_t>(partitions.size()) > settings_.most_partitions) {
-      break;
-    }
-    // The least capacity that doubles the partitions.
-    if (!splits && provisioned)
-      capacity = std::max(capacity, std::floor((1 - others) * most / heaviest) + 1);
-    more = true;
-    partitions = Doubled(partitions, most);
-    std::vector<double> halves;
-    for (const double weight : weights) halves.insert(halves.end(), 2, weight / 2);
-    weights = std::move(halves);
-  }
-  if (!provisioned && more) capacity = static_cast<double>(partitions.size()) * most;
-  if (more || (provisioned && capacity != had)) plan.capacity = capacity;
-  return plan;
-}
-
 void Resource::Advise(Access access, Limit limit, Explanation* e) const {
   const bool write = access == Access::kWrite;
   const size_t a = static_cast<size_t>(access);
   const std::string units = UnitName(access);
   const std::string what = is_index() ? "index" : "table";
   const double most = write ? settings_.partition_write_units : settings_.partition_read_units;
+  // PlanForHottest has left there what is to be said of the plan.
+  const std::vector<std::string> beside = std::exchange(e->advice, {});
   std::vector<std::string>& advice = e->advice;
-  advice.clear();
   e->cause = CauseOf(*e, access, limit);
   const auto say = [&](std::string_view lesson, std::string sentence) {
     if (e->lesson.empty()) e->lesson = lesson;
@@ -225,7 +163,13 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
       const bool shares = e->limit < most;
       const bool one_item = e->obstacle == SplitObstacle::kSingleKey;
       const std::string key = hot ? e->hottest[0].partition : "";
-      const double its = e->demand * (e->hottest_share >= kAllShare ? 1 : e->hottest_share);
+      const auto spread_text = [&](std::string_view lead, std::string_view things,
+                                   std::string_view how) REQUIRES(mutex_) {
+        std::string text = SpreadText(e->spread, key, access,
+                                      definition_.billing == Billing::kOnDemand, lead, things, how);
+        for (const std::string& sentence : beside) text.append(" ").append(sentence);
+        return text;
+      };
       // Partitions that an earlier, higher capacity has left.
       const int64_t needed = std::max(
           InitialPartitionsProvisioned(
@@ -275,41 +219,24 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
               : std::vector<HeavyKey>();
       if (hot && write && is_index() && all_keys.size() <= kFewKeys) {
         say("status-index",
-            fmt::format("The index has only {} keys: give it another partition key, with a suffix "
-                        "or of two attributes, or query the table without it.",
-                        all_keys.size()));
+            fmt::format("The index has only {} keys: give it another partition key, of two "
+                        "attributes, or query the table without it. {}",
+                        all_keys.size(), spread_text("Or spread this one over", "suffixes", "")));
       } else if (hot && write && IsDateWithSuffix(key)) {
         say("hot-date",
             fmt::format("The suffixes of \"{}\" are uneven, and this one has more than its part: "
                         "compute them from a hash, or draw them at random.",
                         key.substr(0, key.rfind('.'))));
       } else if (hot && (write || one_item)) {
-        e->spread = PlanSpreadLocked(key, access, its);
-        const SpreadPlan& plan = e->spread;
         std::string text;
-        const int64_t least =
-            std::max<int64_t>(2, ShardsNeeded(its / kSuffixFill, access, settings_));
-        const int64_t values = plan.values > 0 ? plan.values : least;
         if (one_item && write) {
-          text = fmt::format(
-              "Divide the item into {} shards, \"{}\" to \"{}\", and add them up when "
-              "reading",
-              values, SuffixedKey(key, 1), SuffixedKey(key, values));
+          text = spread_text("Divide the item into", "shards", ", and add them up when reading");
         } else if (!write) {
-          text =
-              fmt::format("If that is not enough, keep {} copies, \"{}\" to \"{}\", and read any",
-                          values, SuffixedKey(key, 1), SuffixedKey(key, values));
+          text = spread_text("If that is not enough, keep", "copies", ", and read any");
         } else {
-          text = fmt::format("Spread it over {} suffixes, \"{}\" to \"{}\", random or computed",
-                             values, SuffixedKey(key, 1), SuffixedKey(key, values));
+          text = spread_text("Spread it over", "suffixes", ", random or computed");
         }
-        if (plan.capacity > 0) {
-          text += fmt::format(
-              ", on {} partitions: first {} {} {} units", plan.partitions,
-              definition_.billing == Billing::kProvisioned ? "provision" : "set WarmThroughput to",
-              UnitsText(plan.capacity), units);
-        }
-        say(one_item && write ? "vote-counter" : "hot-date", text + ".");
+        say(one_item && write ? "vote-counter" : "hot-date", std::move(text));
       } else if (shares && !left_over) {
         say("hot-date",
             fmt::format("Each partition has its share, this one {} of {} units: spread the load "

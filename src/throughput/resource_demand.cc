@@ -4,7 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "throughput/key_hash.h"
 #include "throughput/resource.h"
+#include "throughput/spread.h"
 #include "throughput/units.h"
 
 namespace stator::throughput {
@@ -117,6 +119,7 @@ void Resource::FollowLeader(Access access) {
 
 void Resource::CloseSecond(int64_t now_micros, bool begin_next) {
   const Layout& layout = layout_.Current();
+  const bool over = begin_next || now_micros - second_start_micros_ >= kSecondMicros;
   std::array<std::array<bool, kLimits>, kAccesses> refused{};
   for (size_t i = 0; i < layout.size(); ++i) {
     const Partition& p = layout.At(i);
@@ -137,7 +140,17 @@ void Resource::CloseSecond(int64_t now_micros, bool begin_next) {
       const bool replaces = moment.what.demand == 0 || moment.epoch != capacity_epoch_ ||
                             !IsKept(moment.what.at_micros, now_micros) ||
                             RatioOf(*now) >= RatioOf(moment.what);
-      if (replaces) moment = {std::move(*now), capacity_epoch_};
+      if (!replaces) continue;
+      // Once a second, because it takes a moment; what is asked for meanwhile is planned anew.
+      if (limit == Limit::kKeyRange && over) {
+        const double seconds = SecondsOfDemand(now->at_micros);
+        PlanForHottest(
+            {settings_, definition_, layout}, access,
+            [&](const Partition& p)
+                REQUIRES(mutex_) { return HalvesToUnits(AskedInSecond(p, a)) / seconds; },
+            &*now);
+      }
+      moment = {std::move(*now), capacity_epoch_};
     }
     constexpr size_t kRange = static_cast<size_t>(Limit::kKeyRange);
     for (size_t i = 0; refused[a][kRange] && i < layout.size(); ++i) {
@@ -153,7 +166,7 @@ void Resource::CloseSecond(int64_t now_micros, bool begin_next) {
       }
     }
   }
-  if (!begin_next && now_micros - second_start_micros_ < kSecondMicros) return;
+  if (!over) return;
   for (size_t a = 0; a < kAccesses; ++a) FollowLeader(static_cast<Access>(a));
   second_start_micros_ = now_micros;
   for (size_t i = 0; i < layout.size(); ++i) {
@@ -178,8 +191,17 @@ std::optional<Explanation> Resource::Worst(int64_t now_micros, Access access, Li
     if (!newer) e = moment.what;
   }
   if (!e) return std::nullopt;
-  // Why the partition is not split is known minutes later.
   const Layout& layout = layout_.Current();
+  if (limit == Limit::kKeyRange && e->spread.partitions == 0) {
+    const double seconds = SecondsOfDemand(e->at_micros);
+    const size_t a = static_cast<size_t>(access);
+    PlanForHottest(
+        {settings_, definition_, layout}, access,
+        [&](const Partition& p)
+            REQUIRES(mutex_) { return HalvesToUnits(AskedInSecond(p, a)) / seconds; },
+        &*e);
+  }
+  // Why the partition is not split is known minutes later.
   for (size_t i = 0; i < layout.size(); ++i) {
     const Partition& p = layout.At(i);
     if (p.id == e->partition && p.obstacle != SplitObstacle::kNone) e->obstacle = p.obstacle;
@@ -202,19 +224,37 @@ Explanation Resource::Explain(int64_t now_micros, const Verdict& refusal) const 
       asked += AskedInSecond(p, a);
     if (p.id == refusal.partition) worst = p.worst[a];
   }
+  const auto found = moments_.find({refusal.access, refusal.limit});
   if (refusal.limit != Limit::kKeyRange) {
-    const auto found = moments_.find({refusal.access, refusal.limit});
     worst = {};
     if (found != moments_.end())
       worst = {found->second.what.demand, found->second.what.at_micros, found->second.epoch};
   }
-  e.demand = HalvesToUnits(asked) / SecondsOfDemand(now_micros);
+  const double seconds = SecondsOfDemand(now_micros);
+  e.demand = HalvesToUnits(asked) / seconds;
   if (worst.epoch == capacity_epoch_ && IsKept(worst.at_micros, now_micros) &&
       worst.demand > e.demand) {
     e.demand = worst.demand;
     e.at_micros = worst.at_micros;
   }
   e.demand = std::max(e.demand, e.granted);
+  // The plan of the worst second, if this partition was the worst of all in it.
+  const bool kept = found != moments_.end() && found->second.epoch == capacity_epoch_ &&
+                    found->second.what.partition == refusal.partition &&
+                    found->second.what.spread.partitions > 0 && worst.demand >= e.demand;
+  if (refusal.limit == Limit::kKeyRange && kept) {
+    e.spread = found->second.what.spread;
+    e.advice = found->second.what.advice;
+  } else if (refusal.limit == Limit::kKeyRange) {
+    // A second that has just begun knows little of other partitions: the last window does.
+    PlanForHottest(
+        {settings_, definition_, layout}, refusal.access,
+        [&](const Partition& p) REQUIRES(mutex_) {
+          return std::max(HalvesToUnits(AskedInSecond(p, a)) / seconds,
+                          p.last_rate[a] + p.last_refused[a]);
+        },
+        &e);
+  }
   Advise(refusal.access, refusal.limit, &e);
   return e;
 }
@@ -223,6 +263,31 @@ SpreadPlan Resource::PlanSpread(std::string_view key, Access access,
                                 double units_per_second) const {
   const MutexLock lock(mutex_);
   return PlanSpreadLocked(key, access, units_per_second);
+}
+
+// Beside the load of the last window or of the one that is open, whichever is more.
+SpreadPlan Resource::PlanSpreadLocked(std::string_view key, Access access,
+                                      double units_per_second) const {
+  const size_t a = static_cast<size_t>(access);
+  const double open = static_cast<double>(advanced_micros_ - window_start_micros_) / 1e6;
+  const SpreadOn on{settings_, definition_, layout_.Current()};
+  LoadMap load = MapLoad(on, access, [&](const Partition& p) {
+    double units = p.last_rate[a] + p.last_refused[a];
+    if (open < 1) return units;
+    int64_t asked = p.side[a].consumed.load(std::memory_order_relaxed) - p.consumed_at_window[a] -
+                    p.refused_at_window[a];
+    for (size_t l = 0; l < kLimits; ++l) asked += p.refused[a][l].load(std::memory_order_relaxed);
+    return std::max(units, HalvesToUnits(asked) / open);
+  });
+  // A key that is no string has another hash than its text.
+  uint64_t hash = HashOfStringKey(key);
+  for (const KeyLoadPoint& known : load.keys) {
+    if (known.key == key ||
+        (definition_.readable_partition && definition_.readable_partition(known.key) == key))
+      hash = known.hash;
+  }
+  return PlanSpreadBeside(on, access, {hash, units_per_second, std::string(key)}, std::move(load))
+      .plan;
 }
 
 }  // namespace stator::throughput

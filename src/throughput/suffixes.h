@@ -1,13 +1,16 @@
 // How many suffixes a hot partition key needs, found by hashing them. Pure.
 //
 // A random or computed suffix makes N keys of one: "2026-11-22.1" to "2026-11-22.N". Each falls on
-// a partition by its hash, so N keys load the partitions unevenly, and the fullest one decides.
+// a partition by its hash, so N keys load the partitions unevenly, and the fullest one decides. The
+// other keys of the table share the partitions: what they asked for counts.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "throughput/load_map.h"
 
 namespace stator::throughput {
 
@@ -27,21 +30,29 @@ std::string SuffixedKey(std::string_view key, int64_t n);
 struct PlannedPartition {
   uint64_t start = 0;  // hash at which it begins; ascending, the first is 0
   double limit = 0;    // units per second that it serves
+  double others = 0;   // units per second of the keys that get no suffix
 };
 
 struct SuffixPlan {
-  int64_t values = 1;      // suffixes; 1: the key needs none; 0: no number up to the limit does
-  int64_t partitions = 1;  // that the plan needs
-  double fullest = 0;      // part of its limit that the fullest partition then has
+  int64_t values = 1;        // suffixes; 1: the key needs none; 0: no number up to the limit does
+  int64_t partitions = 1;    // that the plan needs
+  double fullest = 0;        // part of its limit that the fullest partition then has
+  bool others_fill = false;  // values is 0 because the other keys fill a partition alone
 };
 
-// The least number of suffixes for `units_per_second` of `key` on these partitions. values = 0
-// where kMostPlannedSuffixes are too few: the partitions are.
-SuffixPlan PlanSuffixes(std::string_view key, double units_per_second,
+// The least number of suffixes, the same for each of `keys`, with which all partitions stay below
+// kSuffixFill of their limits. keys[0] is the one that is asked about; where it needs none, the
+// others are not looked at. values = 0 where kMostPlannedSuffixes are too few: the partitions are.
+SuffixPlan PlanSuffixes(const std::vector<KeyLoadPoint>& keys,
                         const std::vector<PlannedPartition>& partitions);
 
-// Each partition cut in the middle of its hashes, with `limit` for every half.
+// Each partition cut in the middle of its hashes, with `limit` for every half, and no other keys.
 std::vector<PlannedPartition> Doubled(const std::vector<PlannedPartition>& partitions,
                                       double limit);
+
+// Puts `load` on the partitions as their `others`. A key has its place; what else a range has is
+// spread evenly over its hashes. Left out are `keys`, with the units that they have there.
+void AddOthers(const LoadMap& load, const std::vector<KeyLoadPoint>& keys,
+               std::vector<PlannedPartition>* partitions);
 
 }  // namespace stator::throughput

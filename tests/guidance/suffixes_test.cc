@@ -1,6 +1,10 @@
 // Statements about suffixes: their number is the model's, and it holds when it is played.
 #include <cmath>
+#include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "statements.h"
@@ -114,6 +118,172 @@ TEST(Guidance, S33_OneLoadGetsOneNumber) {
   EXPECT_TRUE(e.advice.at(0).find(cure) != std::string::npos ||
               e.advice.at(0).find(shards) != std::string::npos)
       << e.advice.at(0);
+}
+
+bool Says(const throughput::Explanation& e, std::string_view words) {
+  return e.advice.at(0).find(words) != std::string::npos;
+}
+
+// Other keys that share the partitions: `units` a second of each.
+struct Others {
+  std::vector<std::pair<std::string, int64_t>> keys;
+  int64_t many = 0;  // units a second of a million keys, drawn at random
+};
+
+// One second of the load: the hot key by `hot`, and the others; in turn, as they come.
+int64_t PlaySecond(Resource* table, int64_t second, int64_t units,
+                   const std::function<std::string(SeededRandom&)>& hot, const Others& others,
+                   SeededRandom* random, Verdict* refusal) {
+  std::vector<std::string> writes;
+  for (int64_t i = 0; i < units; ++i) writes.push_back(hot(*random));
+  for (const auto& [key, rate] : others.keys) writes.insert(writes.end(), rate, key);
+  for (int64_t i = 0; i < others.many; ++i)
+    writes.push_back("user-" + std::to_string(random->Below(1'000'000)));
+  for (size_t i = writes.size(); i > 1; --i) std::swap(writes[i - 1], writes[random->Below(i)]);
+  int64_t refused = 0;
+  for (size_t i = 0; i < writes.size(); ++i) {
+    const int64_t at =
+        second * kSecond + static_cast<int64_t>(i) * kSecond / static_cast<int64_t>(writes.size());
+    const Verdict verdict = table->Admit(at, Write(HashOfStringKey(writes[i]), writes[i]));
+    if (verdict.admitted) continue;
+    ++refused;
+    const bool other = writes[i].starts_with("desk-") || writes[i].starts_with("user-");
+    if (refusal->admitted || !other) *refusal = verdict;
+  }
+  table->Advance((second + 1) * kSecond);
+  return refused;
+}
+
+TEST(Guidance, S35_TheNumberCountsTheOtherKeysOfThePartitions) {
+  SeededRandom random(2026);
+  int spread = 0, raised = 0, filled = 0;
+  for (int load = 0; load < 60; ++load) {
+    const int64_t units = 1200 + static_cast<int64_t>(random.Below(3000));
+    Others others;
+    others.many = static_cast<int64_t>(random.Below(3000));
+    for (uint64_t n = random.Below(6); n > 0; --n) {
+      others.keys.emplace_back("desk-" + std::to_string(1000 * n + random.Below(1000)),
+                               50 + static_cast<int64_t>(random.Below(700)));
+    }
+    int64_t all = units + others.many;
+    for (const auto& [key, rate] : others.keys) all += rate;
+    ResourceDefinition definition =
+        random.Below(3) == 0
+            ? OnDemand()
+            : Provisioned(
+                  100, static_cast<double>(all + 200 + static_cast<int64_t>(random.Below(8000))));
+    definition.is_index = random.Below(2) == 0;
+    const std::string key = "key-" + std::to_string(random.Below(1'000'000));
+    SCOPED_TRACE(testing::Message() << "load " << load << ": " << units << "/s of " << key << ", "
+                                    << others.many << "/s of many, " << others.keys.size()
+                                    << " warm keys, " << definition.provisioned.write << " WCU");
+    Resource table({}, definition, 0);
+    Verdict refusal;
+    int64_t refused = 0;
+    for (int64_t second = 0; second < 5; ++second) {
+      refused += PlaySecond(
+          &table, second, units, [&](auto&) { return key; }, others, &random, &refusal);
+    }
+    ASSERT_GT(refused, 0);
+    ASSERT_FALSE(refusal.admitted);
+    const throughput::Explanation e = table.Explain(5 * kSecond, refusal);
+    ASSERT_EQ(e.hottest.at(0).partition, key);
+    if (e.hottest_share < 0.5) continue;  // not a hot key but a hot partition
+    const SpreadPlan& plan = e.spread;
+    SCOPED_TRACE(testing::Message()
+                 << e.advice.at(0) << " of " << e.demand << " share " << e.hottest_share);
+    ASSERT_GT(plan.values, 1);
+    // Worst and Explain tell one number.
+    const auto worst = table.Worst(5 * kSecond, Access::kWrite, throughput::Limit::kKeyRange);
+    ASSERT_TRUE(worst);
+    if (worst->partition == e.partition) {
+      EXPECT_EQ(worst->spread.values, plan.values);
+    }
+    spread += 1;
+    raised += plan.capacity > 0 ? 1 : 0;
+    filled += Says(e, "Other keys alone fill a partition now.") ? 1 : 0;
+    ASSERT_FALSE(Says(e, "Give as many to"));
+    Resource cured({}, definition, 0);
+    Prepare(&cured, plan, definition);
+    ASSERT_EQ(cured.partition_count(), static_cast<size_t>(plan.partitions));
+    const auto suffixed = [&](SeededRandom& draw) {
+      const auto values = static_cast<uint64_t>(plan.values);
+      return SuffixedKey(key, 1 + static_cast<int64_t>(draw.Below(values)));
+    };
+    int64_t lost = 0;
+    for (int64_t second = 0; second < 20; ++second)
+      lost += PlaySecond(&cured, second, units, suffixed, others, &random, &refusal);
+    EXPECT_EQ(lost, 0);
+  }
+  EXPECT_GT(spread, 30);
+  EXPECT_GT(raised, 3);
+  EXPECT_GT(filled, 0);
+  EXPECT_LT(filled, spread / 2);
+}
+
+// Four desks share an index: the plan for the busiest one leaves room for the other three.
+TEST(Guidance, S36_FewKeysOfAnIndexAreCounted) {
+  ResourceDefinition definition = Provisioned(100, 4000);
+  definition.is_index = true;
+  Resource index({}, definition, 0), cured({}, definition, 0);
+  SeededRandom random(7);
+  const Others desks{{{"desk-billing", 250}, {"desk-technical", 250}, {"desk-press", 250}}, 0};
+  Verdict refusal;
+  for (int64_t second = 0; second < 20; ++second)
+    PlaySecond(
+        &index, second, 1750, [](auto&) { return "returns"; }, desks, &random, &refusal);
+  const throughput::Explanation e = index.Explain(20 * kSecond, refusal);
+  const int64_t alone =
+      Resource({}, definition, 0).PlanSpread("returns", Access::kWrite, 1750).values;
+  EXPECT_GT(e.spread.values, alone);
+  EXPECT_NE(e.advice.at(0).find("over " + std::to_string(e.spread.values) + " suffixes"),
+            std::string::npos)
+      << e.advice.at(0);
+  int64_t lost = 0;
+  for (int64_t second = 0; second < 60; ++second) {
+    lost += PlaySecond(
+        &cured, second, 1750,
+        [&](SeededRandom& draw) {
+          return SuffixedKey(
+              "returns",
+              1 + static_cast<int64_t>(draw.Below(static_cast<uint64_t>(e.spread.values))));
+        },
+        desks, &random, &refusal);
+  }
+  EXPECT_EQ(lost, 0) << e.advice.at(0);
+}
+
+TEST(Guidance, S37_WhereOtherKeysFillAPartitionMoreUnitsHelpAndTwoHotKeysAreBothSpread) {
+  SeededRandom random(8);
+  // 4,900 writes a second of even keys on six partitions: 816 each, which is beyond 80%.
+  Resource even({}, Provisioned(100, 5900), 0);
+  Verdict refusal;
+  for (int64_t second = 0; second < 10; ++second)
+    PlaySecond(
+        &even, second, 950, [](auto&) { return "returns"; }, {{}, 4900}, &random, &refusal);
+  throughput::Explanation e = even.Explain(10 * kSecond, refusal);
+  EXPECT_GT(e.spread.capacity, 5900);
+  EXPECT_TRUE(Says(e, "Other keys alone fill a partition now.")) << e.advice.at(0);
+
+  Resource two({}, Provisioned(100, 6000), 0), cured({}, Provisioned(100, 6000), 0);
+  const Others press{{{"desk-press", 1600}}, 500};
+  for (int64_t second = 0; second < 10; ++second)
+    PlaySecond(
+        &two, second, 1750, [](auto&) { return "returns"; }, press, &random, &refusal);
+  e = two.Worst(10 * kSecond, Access::kWrite, throughput::Limit::kKeyRange).value();
+  ASSERT_TRUE(Says(e, "Give as many to \"desk-press\": it is as hot.")) << e.advice.at(0);
+  int64_t lost = 0;
+  for (int64_t second = 0; second < 30; ++second) {
+    lost += PlaySecond(
+        &cured, second, 3350,
+        [&](SeededRandom& draw) {
+          return SuffixedKey(
+              draw.Below(3350) < 1750 ? "returns" : "desk-press",
+              1 + static_cast<int64_t>(draw.Below(static_cast<uint64_t>(e.spread.values))));
+        },
+        {{}, 500}, &random, &refusal);
+  }
+  EXPECT_EQ(lost, 0) << e.advice.at(0);
 }
 
 TEST(Guidance, S34_TwentyThousandVotesNeedTwentyShardsAtLeast) {

@@ -1,0 +1,203 @@
+#include "throughput/spread.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "throughput/suffixes.h"
+
+namespace stator::throughput {
+namespace {
+
+// A collection is called hot when it has this part of its partition's heat.
+constexpr double kHotShare = 0.5;
+// It is all of it from this part on.
+constexpr double kAllShare = 0.995;
+constexpr int kMostDoublings = 12;
+constexpr size_t kMostHotKeys = 16;  // that one plan spreads
+// Keys that ask for less than this part of a partition's maximum are not told apart from others.
+constexpr double kBusy = 0.1;
+constexpr size_t kBusyKeys = 10;
+
+double MostOf(const ModelSettings& settings, Access access) {
+  return access == Access::kRead ? settings.partition_read_units : settings.partition_write_units;
+}
+
+}  // namespace
+
+LoadMap MapLoad(const SpreadOn& on, Access access, const UnitsOf& units_of) {
+  LoadMap map;
+  const double busy = kBusy * MostOf(on.settings, access);
+  map.ranges.reserve(on.layout.size());
+  for (size_t i = 0; i < on.layout.size(); ++i) {
+    Partition& p = on.layout.At(i);
+    const double units = units_of(p);
+    map.total += units;
+    double rest = units;
+    if (units >= busy) {
+      const ObservationLock look(p);
+      HeavyHitters seen = p.seen.last_collections;
+      seen.Merge(p.seen.collections);
+      for (HeavyKey& key : seen.Top(kBusyKeys)) {
+        const double its = units * (key.weight - key.overestimate) / seen.total();
+        if (its < busy) continue;
+        rest -= its;
+        const auto same = std::find_if(map.keys.begin(), map.keys.end(),
+                                       [&](const auto& known) { return known.hash == key.hash; });
+        if (same != map.keys.end()) {
+          same->units += its;
+        } else {
+          map.keys.push_back({key.hash, its, std::move(key.partition)});
+        }
+      }
+    }
+    // A part of one collection ends inside it: keys beside that one lie behind the last part.
+    const KeyRange range = on.layout.RangeOf(i);
+    if (range.InsideCollection() && !range.from.sort.empty()) continue;
+    map.ranges.push_back(
+        {range.from.hash + (range.from.sort.empty() ? 0 : 1), std::max(0.0, rest)});
+  }
+  return map;
+}
+
+Spread PlanSpreadBeside(const SpreadOn& on, Access access, const KeyLoadPoint& key, LoadMap all) {
+  const ModelSettings& settings = on.settings;
+  const ResourceDefinition& definition = on.definition;
+  const bool provisioned = definition.billing == Billing::kProvisioned;
+  const double most = MostOf(settings, access);
+  const Access other = access == Access::kRead ? Access::kWrite : Access::kRead;
+  const double other_most = MostOf(settings, other);
+  std::vector<KeyLoadPoint> keys = {key};
+  Spread spread;
+  SpreadPlan& plan = spread.plan;
+  for (const KeyLoadPoint& known : all.keys) {
+    if (known.hash == key.hash) {
+      keys[0].units = std::max(keys[0].units, known.units);  // all parts of its collection
+    } else if (known.units >= kSuffixFill * most && keys.size() < kMostHotKeys) {
+      // No number of suffixes of the one key makes room for the other.
+      keys.push_back(known);
+      if (definition.readable_partition) keys.back().key = definition.readable_partition(known.key);
+      spread.also.push_back(keys.back().key);
+    }
+  }
+  double hot = 0;
+  for (const KeyLoadPoint& each : keys) hot += each.units;
+  const double total = std::max(hot, all.total);
+  const double had = definition.provisioned.Of(access);
+  double capacity = had;
+  if (provisioned && capacity < total) capacity = std::ceil(total / kSuffixFill);
+  std::vector<PlannedPartition> partitions;
+  std::vector<double> weights;
+  const Layout& layout = on.layout;
+  for (size_t i = 0; i < layout.size(); ++i) {
+    const KeyRange range = layout.RangeOf(i);
+    // Suffixes make other collections than the one that is divided here.
+    if (!range.from.sort.empty() && range.InsideCollection()) continue;
+    partitions.push_back({range.from.hash + (range.from.sort.empty() ? 0 : 1), most, 0});
+    weights.push_back(layout.At(i).weight);
+  }
+  bool more = false;
+  for (int doubled = 0;; ++doubled) {
+    const double heaviest = *std::max_element(weights.begin(), weights.end());
+    const double others =
+        provisioned ? definition.provisioned.Of(other) * heaviest / other_most : 0;
+    const bool splits =
+        provisioned && capacity != had && capacity * heaviest / most + others > 1 + 1e-9;
+    if (!splits) {
+      for (size_t i = 0; i < partitions.size(); ++i) {
+        partitions[i].limit = provisioned && settings.adaptive != Adaptive::kInstant
+                                  ? std::min(most, std::max(capacity * weights[i], 1e-3))
+                                  : most;
+      }
+      AddOthers(all, keys, &partitions);
+      const SuffixPlan found = PlanSuffixes(keys, partitions);
+      plan.values = found.values;
+      plan.partitions = static_cast<int64_t>(partitions.size());
+      spread.others_fill |= found.others_fill;
+    }
+    if (plan.values > 0 || doubled == kMostDoublings ||
+        2 * static_cast<int64_t>(partitions.size()) > settings.most_partitions) {
+      break;
+    }
+    // The least capacity that doubles the partitions.
+    if (!splits && provisioned)
+      capacity = std::max(capacity, std::floor((1 - others) * most / heaviest) + 1);
+    more = true;
+    const std::vector<PlannedPartition> whole_ones =
+        std::exchange(partitions, Doubled(partitions, most));
+    std::vector<double> halves;
+    for (size_t i = 0; i < whole_ones.size(); ++i) {
+      const size_t next = halves.size() + 1;  // where the second half is, if there is one
+      const bool two =
+          next < partitions.size() &&
+          (i + 1 == whole_ones.size() || partitions[next].start < whole_ones[i + 1].start);
+      halves.insert(halves.end(), two ? 2 : 1, two ? weights[i] / 2 : weights[i]);
+    }
+    weights = std::move(halves);
+  }
+  if (!provisioned && more) capacity = static_cast<double>(partitions.size()) * most;
+  if (more || (provisioned && capacity != had)) plan.capacity = capacity;
+  return spread;
+}
+
+bool IsHot(const Explanation& e) {
+  return e.hottest_share >= kHotShare && !e.hottest.empty() && !e.hottest[0].partition.empty();
+}
+
+double HottestUnits(const Explanation& e) {
+  return e.demand * (e.hottest_share >= kAllShare ? 1 : e.hottest_share);
+}
+
+void PlanForHottest(const SpreadOn& on, Access access, const UnitsOf& units_of, Explanation* e) {
+  if (!IsHot(*e)) return;
+  LoadMap load = MapLoad(on, access, units_of);
+  // One of several processes takes the others to be asked for the same, by their parts.
+  const double whole = e->granted > 0 ? e->limit / e->granted : 1;
+  for (LoadMap::Range& range : load.ranges) range.units *= whole;
+  for (KeyLoadPoint& known : load.keys) known.units *= whole;
+  load.total *= whole;
+  const HeavyKey& hottest = e->hottest[0];
+  const Spread spread = PlanSpreadBeside(
+      on, access, {hottest.hash, whole * HottestUnits(*e), hottest.partition}, std::move(load));
+  e->spread = spread.plan;
+  e->advice.clear();
+  if (spread.others_fill) e->advice.emplace_back("Other keys alone fill a partition now.");
+  if (!spread.also.empty()) {
+    e->advice.push_back(fmt::format("Give as many to \"{}\": {} as hot.",
+                                    fmt::join(spread.also, "\", \""),
+                                    spread.also.size() == 1 ? "it is" : "they are"));
+  }
+}
+
+std::string SpreadText(const SpreadPlan& plan, std::string_view key, Access access, bool on_demand,
+                       std::string_view lead, std::string_view things, std::string_view how) {
+  const std::string first =
+      plan.capacity <= 0
+          ? ""
+          : fmt::format("{} {} {} units", on_demand ? "set WarmThroughput to" : "provision",
+                        UnitsText(plan.capacity), access == Access::kRead ? "read" : "write");
+  if (plan.values == 0) {
+    return fmt::format(
+        "No number of {} up to {} is enough, not even on {} partitions: divide the "
+        "load over several tables.",
+        things, kMostPlannedSuffixes, plan.partitions);
+  }
+  if (plan.values == 1) {
+    if (first.empty()) return "Send its requests more evenly over time: it needs no suffix.";
+    return fmt::format("To {} is enough: it makes {} partitions, on which the key needs no suffix.",
+                       first, plan.partitions);
+  }
+  std::string text = fmt::format("{} {} {}, \"{}\" to \"{}\"{}", lead, plan.values, things,
+                                 SuffixedKey(key, 1), SuffixedKey(key, plan.values), how);
+  if (!first.empty()) text += fmt::format(", on {} partitions: first {}", plan.partitions, first);
+  text += fmt::format(
+      ". {}, because each falls on a random partition, and the fullest of {}, other keys included, "
+      "must stay below {:.0f}%.",
+      plan.values, plan.partitions, 100 * kSuffixFill);
+  return text;
+}
+
+}  // namespace stator::throughput
