@@ -12,11 +12,11 @@ namespace {
 constexpr std::string_view kOrder[] = {"good-and-poor-keys",
                                        "initial-partitions",
                                        "hot-date",
+                                       "status-index",
+                                       "vote-counter",
                                        "three-hundred-seconds",
                                        "sparse-index",
-                                       "vote-counter",
                                        "upload-by-user",
-                                       "status-index",
                                        "size-split",
                                        "raise-capacity",
                                        "bulk-load",
@@ -106,7 +106,6 @@ Result<Lesson> ReadLesson(std::string_view name) {
   simulate::Section root(parsed.table(), "", &errors);
   root.Text("title", &lesson.title);
   root.Text("amazon", &lesson.amazon);
-  root.Text("next", &lesson.next);
   lesson.says = TextsOf(&root, "says");
   for (const std::string& scenario : TextsOf(&root, "play")) {
     const LessonFile* text = FileOf(fmt::format("{}/{}.toml", name, scenario));

@@ -33,7 +33,6 @@ struct Lesson {
   std::string title;
   std::vector<std::string> says;  // five sentences
   std::string amazon;             // Amazon's guidance in short
-  std::string next;               // the lesson to go on with
   // Name and text of each scenario, in the order in which they are played.
   std::vector<std::pair<std::string, std::string>> scenarios;
   std::vector<Expectation> expectations;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "simulate/report.h"
 #include "simulate/run.h"
 #include "simulate/scenario_reader.h"
 #include "throughput/throttle.h"
@@ -134,7 +135,12 @@ std::string LessonText(const Lesson& lesson, const std::vector<Variant>& variant
       if (r.troubles.empty()) continue;
       const throughput::Explanation& e = r.troubles.front().explanation;
       out += fmt::format("\n{}\n", v.name);
-      Wrap(&out, "  ", e.cause + ".");
+      // Where partitions split meanwhile, their number is that of the worst second.
+      const bool splits = r.partitions_before != r.partitions_after;
+      Wrap(&out, "  ",
+           splits ? fmt::format("{} (worst after {}).", e.cause,
+                                simulate::DurationText(r.troubles.front().at_seconds))
+                  : e.cause + ".");
       for (const std::string& advice : e.advice) Wrap(&out, "  fix: ", advice);
     }
   }
@@ -144,9 +150,12 @@ std::string LessonText(const Lesson& lesson, const std::vector<Variant>& variant
   Wrap(&out, "  ", lesson.amazon);
   out += fmt::format(
       "\nChange a number in examples/lessons/{0} and play it with stator "
-      "simulate;\nexamples/lessons/"
-      "{0}/live.mjs shows the same on a server. Next: stator learn {1}\n",
-      lesson.name, lesson.next);
+      "simulate;\nexamples/lessons/{0}/live.mjs shows the same on a server.\n",
+      lesson.name);
+  const std::vector<std::string_view> names = LessonNames();
+  const auto at = std::find(names.begin(), names.end(), lesson.name);
+  if (at != names.end() && at + 1 != names.end())
+    out += fmt::format("Next: stator learn {}\n", *(at + 1));
   return out;
 }
 

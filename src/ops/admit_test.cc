@@ -244,7 +244,8 @@ TEST(Admit, ARefusalSaysCauseAndCureThenTheServicesWordsThenTheLesson) {
   EXPECT_EQ(refused.error().code(), ErrorCode::kProvisionedThroughputExceeded);
   EXPECT_EQ(refused.error().message(),
             "Table tab: 3 of 2 provisioned reads/s. Raise the read capacity of the table to 3 "
-            "units or more, let auto scaling do it, or switch to on-demand. " +
+            "units or more, let auto scaling do it, or switch to on-demand. "
+            "DynamoDB says: " +
                 std::string(kTableSentence) + " Lesson: auto-scaling.");
   const auto* payload = dynamic_cast<const ThrottlingPayload*>(refused.error().payload().get());
   ASSERT_NE(payload, nullptr);
@@ -402,10 +403,11 @@ TEST(Admit, OnDemandTablesHaveOtherExceptions) {
   const Status refused = world.PutOne("tab", "{pk: 'c'}");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), ErrorCode::kThrottling);
-  EXPECT_THAT(refused.error().message(),
-              StartsWith("Table tab: 3 of 2 writes/s that OnDemandThroughput allows. Raise "
-                         "OnDemandThroughput to 3 write units per second or more, or remove it. "
-                         "Throughput exceeds the current capacity of your table or index."));
+  EXPECT_THAT(
+      refused.error().message(),
+      StartsWith("Table tab: 3 of 2 writes/s that OnDemandThroughput allows. Raise "
+                 "OnDemandThroughput to 3 write units per second or more, or remove it. "
+                 "DynamoDB says: Throughput exceeds the current capacity of your table or index."));
 
   create.table_name = "quota";
   create.on_demand_throughput.reset();

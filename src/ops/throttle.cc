@@ -47,7 +47,8 @@ std::string ServiceMessageOf(const Throttle& throttle) {
 
 std::string MessageOf(const Throttle& throttle) {
   std::string message = throttle.words.first;
-  if (!message.empty()) message.push_back(' ');
+  // The service's sentence is one for all causes, and may advise what does not help here.
+  if (!message.empty()) message += " DynamoDB says: ";
   message += ServiceMessageOf(throttle);
   if (!throttle.words.last.empty()) message.append(" ").append(throttle.words.last);
   return message;

@@ -46,6 +46,23 @@ Sum SumOf(const Variant& v) {
   return sum;
 }
 
+// Whether nothing was asked for in some of the time.
+bool IdleAtTimes(const Variant& v) {
+  size_t columns = 0;
+  for (const ResourceOutcome& r : v.outcome.resources)
+    columns = std::max(columns, r.columns.size());
+  for (size_t i = 0; i < columns; ++i) {
+    const bool idle = std::all_of(
+        v.outcome.resources.begin(), v.outcome.resources.end(), [&](const ResourceOutcome& r) {
+          if (i >= r.columns.size()) return true;
+          const Column& c = r.columns[i];
+          return c.consumed == throughput::Rates() && c.refused == throughput::Rates();
+        });
+    if (idle) return true;
+  }
+  return false;
+}
+
 Result<std::vector<Variant>> OfSettings(const std::string& setting, const std::string& path) {
   const size_t equal = setting.find('=');
   const std::string key = setting.substr(0, equal);
@@ -100,7 +117,7 @@ std::string ComparisonText(const std::vector<Variant>& variants) {
                                   [](const Variant& v) { return v.scenario.has_prices; });
   std::string out =
       fmt::format("{:<{}} {:>14} {:>14} {:>14} {:>7} {:>9} {:>9} {:>11}", "compared", width,
-                  "requests", "served", "throttled", "", "reads/s", "writes/s", "partitions");
+                  "requests", "served", "throttled", "", "avg RCU", "avg WCU", "partitions");
   out += prices ? fmt::format(" {:>10}\n", "month") : "\n";
   for (const Variant& v : variants) {
     const Sum sum = SumOf(v);
@@ -117,6 +134,9 @@ std::string ComparisonText(const std::vector<Variant>& variants) {
     for (const auto& [reason, count] : sum.reasons)
       out += fmt::format("{:<{}}   {}: {}\n", "", width, reason, number(count));
   }
+  const bool idle = std::any_of(variants.begin(), variants.end(), IdleAtTimes);
+  out += fmt::format("avg: units a second that were served, on average over all of the time{}.\n",
+                     idle ? ", in which some was idle" : "");
   const Sum first = SumOf(variants.front()), last = SumOf(variants.back());
   // Numbers of different requests do not compare.
   if (first.served > 0 && variants.size() == 2 && first.requests == last.requests &&

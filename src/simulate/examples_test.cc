@@ -188,7 +188,7 @@ TEST(ExamplesTest, VerticalPartitioning) {
 TEST(ExamplesTest, VoteCounter) {
   const Play hot("vote-counter/one-item");
   EXPECT_EQ(hot.traffic("votes").served, 1000 * 600) << "of 20,000 per second";
-  EXPECT_EQ(hot.resource("votes").partitions_after, 20u) << "one item is never divided";
+  EXPECT_EQ(hot.resource("votes").partitions_after, 40u) << "one item is never divided";
   EXPECT_EQ(hot.resource("votes").troubles[0].explanation.obstacle,
             throughput::SplitObstacle::kSingleKey);
   EXPECT_NE(hot.text.find("Divide the item into "), std::string::npos) << hot.text;

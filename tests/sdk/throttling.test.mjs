@@ -51,7 +51,7 @@ test('a key per date throttles, and 200 suffixes cure it', options, async () => 
   assert.equal(hot.throttled, hot.sent - hot.served);
   assert.deepEqual([...hot.reasons], ['TableWriteKeyRangeThroughputExceeded']);
   assert.match(hot.message, /^Hot key "2026-11-22": [1-9],?[0-9]{3} of 1,000 writes\/s, on 1 of 5 partitions\. Spread it over \d+ suffixes, "2026-11-22\.1" to /);
-  assert.ok(hot.message.includes(`. ${tableSentence} Lesson: hot-date`), hot.message);
+  assert.ok(hot.message.includes(`. DynamoDB says: ${tableSentence} Lesson: hot-date`), hot.message);
   assert.deepEqual([spread.served, spread.throttled], [1500, 0]);
   const [table] = report.resources;
   assert.equal(report.resources.length, 1);
