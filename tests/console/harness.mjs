@@ -17,11 +17,12 @@ const kStateMillis = 60_000;
 
 export class Console {
   // `credentials`: of the client, on a server that verifies signatures.
-  static async start({ args = [], env = {}, credentials, throttling = 'enforce', browser = true } = {}) {
+  static async start({ args = [], env = {}, credentials, throttling = 'enforce', browser = true, readyWithin } = {}) {
     const one = new Console();
     one.server = await Server.start({
       args: ['--engine=memory', `--throttling=${throttling}`, '--log-level=error', ...args],
       env,
+      ...(readyWithin && { readyWithin }),
     });
     one.client = new DynamoDBClient({
       endpoint: one.server.endpoint,

@@ -1,7 +1,7 @@
 // Draws thousands of rows, of which several share a line of pixels: a line shows the hottest of
 // them, so that a hot partition is never lost among cold ones. Each pixel is set once, whatever the
 // number of rows.
-import { cell, type HeatResource, type Metric, refusedIn } from '../../model/heat.ts';
+import type { HeatResource, Metric } from '../../model/heat.ts';
 import { heatStep } from '../../ui/strip.tsx';
 
 // Above this many rows single cells are too low to be drawn with a gap.
@@ -35,30 +35,42 @@ export function fineImage(
     return word(mix(r, dark[0], 0.45), mix(g, dark[1], 0.45), mix(b, dark[2], 0.45));
   });
   const { ranges, columns } = resource;
-  const columnOf = Uint16Array.from({ length: width }, (_, x) =>
-    Math.min(columns - 1, Math.floor((x / width) * columns)),
+  // Where each column begins, in pixels.
+  const begins = Uint16Array.from({ length: columns + 1 }, (_, column) =>
+    Math.ceil((column * width) / columns),
   );
-  const steps = new Uint8Array(columns);
-  const refused = new Uint8Array(columns);
+  const most = new Float64Array(columns);
+  const beyond = new Uint8Array(columns);
+  const none: readonly number[] = [];
   for (let y = 0; y < height; ++y) {
     const first = Math.floor((y / height) * ranges.length);
     const last = Math.max(first + 1, Math.ceil(((y + 1) / height) * ranges.length));
-    for (let column = 0; column < columns; ++column) {
-      let most = 0;
-      let beyond = 0;
-      for (let at = first; at < last; ++at) {
-        const range = ranges[at];
-        if (!range) continue;
-        most = Math.max(most, cell(range, column, metric));
-        if (metric !== 'refused' && refusedIn(range, column) > 0) beyond = 1;
+    most.fill(0);
+    beyond.fill(0);
+    // Arrays are looked up once a row: a picture has 700,000 cells and must be drawn in a frame.
+    for (let at = first; at < last; ++at) {
+      const range = ranges[at];
+      if (!range) continue;
+      const { read, write } = range.refused;
+      const shown =
+        metric === 'heat' ? range.heat : metric === 'refused' ? none : range.consumed[metric];
+      for (let column = 0; column < columns; ++column) {
+        const refused = (read[column] ?? 0) + (write[column] ?? 0);
+        const value = metric === 'refused' ? refused : (shown[column] ?? 0);
+        if (value > (most[column] as number)) most[column] = value;
+        if (refused > 0 && metric !== 'refused') beyond[column] = 1;
       }
-      steps[column] = heatStep(scale > 0 ? most / scale : 0);
-      refused[column] = beyond;
     }
-    for (let x = 0; x < width; ++x) {
-      const column = columnOf[x] as number;
-      const lines = refused[column] === 1 && (x + y) % 7 === 0 ? hatched : plain;
-      pixels[y * width + x] = lines[steps[column] as number] as number;
+    const line = y * width;
+    for (let column = 0; column < columns; ++column) {
+      const step = heatStep(scale > 0 ? (most[column] as number) / scale : 0);
+      const from = line + (begins[column] as number);
+      const to = line + (begins[column + 1] as number);
+      pixels.fill(plain[step] as number, from, to);
+      if (beyond[column] === 0) continue;
+      const dark = hatched[step] as number;
+      // Every seventh pixel of the diagonals.
+      for (let i = from + ((7 - ((from - line + y) % 7)) % 7); i < to; i += 7) pixels[i] = dark;
     }
   }
   return image;
