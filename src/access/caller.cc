@@ -19,12 +19,13 @@ PolicySet Caller::policies(bool has_resource, const Policy* resource) const {
 void Caller::SetContext(RequestContext* context) const {
   SetPrincipal(principal(), user_id, context);
   for (const Tag& tag : tags) context->Add(ContextKey::kPrincipalTag, tag.key, tag.value);
+  if (web != nullptr) web->SetContext(context);
+  if (!federated_provider.empty()) context->Set(ContextKey::kFederatedProvider, federated_provider);
   if (issued_micros == 0) return;
   context->Set(ContextKey::kTokenIssueTime, issue_time);
   // Stator has no second factor: sessions say so, long-term keys do not have the key at all.
   context->Set(ContextKey::kMultiFactorAuthPresent, "false");
   if (!source_identity.empty()) context->Set(ContextKey::kSourceIdentity, source_identity);
-  if (!federated_provider.empty()) context->Set(ContextKey::kFederatedProvider, federated_provider);
 }
 
 }  // namespace stator::access

@@ -9,6 +9,7 @@
 #include "access/authorize.h"
 #include "access/identity.h"
 #include "access/policy.h"
+#include "access/web_claims.h"
 
 namespace stator::access {
 
@@ -33,6 +34,8 @@ struct Caller {
   std::string issue_time;  // ISO 8601
   std::string source_identity;
   std::string federated_provider;
+  // Of kWebIdentity, and of the sessions that it gets; else null.
+  std::shared_ptr<const WebClaims> web;
   // The keys that the policies above read.
   KeySet keys;
 

@@ -198,6 +198,11 @@ std::shared_ptr<const Caller> Directory::CallerOf(const Session& session) const 
   caller->issue_time = IsoTime(session.issued_micros);
   caller->source_identity = session.source_identity;
   caller->federated_provider = session.federated_provider;
+  if (session.web.size() >= 2) {
+    caller->web = std::make_shared<WebClaims>(
+        session.federated_provider, session.web[0], session.web[1],
+        std::vector<std::string>(session.web.begin() + 2, session.web.end()));
+  }
   CollectKeys(caller.get());
   return caller;
 }

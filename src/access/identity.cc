@@ -179,7 +179,8 @@ std::string ArnOf(const ManagedPolicy& policy) {
 }
 std::string ArnOf(const OidcProvider& provider) {
   std::string_view name = provider.url;
-  if (name.starts_with("https://")) name.remove_prefix(8);
+  const size_t scheme = name.find("://");
+  if (scheme != std::string_view::npos) name.remove_prefix(scheme + 3);
   return fmt::format("arn:aws:iam::{}:oidc-provider/{}", provider.account, name);
 }
 std::string RootArn(std::string_view account) {

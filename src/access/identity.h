@@ -100,7 +100,7 @@ struct ManagedPolicy {
 
 struct OidcProvider {
   std::string account;
-  std::string url;  // "https://HOST/PATH"
+  std::string url;  // "https://HOST/PATH"; on loopback "http://" too
   std::vector<std::string> client_ids;
   std::vector<std::string> thumbprints;
   int64_t created_micros = 0;

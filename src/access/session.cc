@@ -36,6 +36,9 @@ void Visit(Visitor& v, T& session, Kind& kind) {
   v.Records(12, session.tags, VisitTag());
   v.Text(13, session.source_identity);
   v.Text(14, session.federated_provider);
+  // Not written if it is empty. A version that does not know it refuses the token: without what it
+  // holds a Deny might not match.
+  v.Texts(15, session.web);
 }
 
 std::string ToUrlSafe(std::string_view bytes) {
@@ -91,7 +94,8 @@ Result<Session> OpenSession(std::string_view token, const Keyring& keyring) {
   if (reader.Unknown() != 0 || kind > static_cast<int64_t>(Session::Kind::kUser)) {
     return Error(ErrorCode::kUnavailable, "The session token was made by a newer version.");
   }
-  if (reader.broken || kind < 1) return CorruptionError("The session token is damaged.");
+  if (reader.broken || kind < 1 || session.web.size() == 1)
+    return CorruptionError("The session token is damaged.");
   session.kind = static_cast<Session::Kind>(kind);
   return session;
 }

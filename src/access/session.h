@@ -30,7 +30,9 @@ struct Session {
   std::vector<std::string> policies;  // their documents
   std::vector<Tag> tags;
   std::string source_identity;
-  std::string federated_provider;  // ARN, after AssumeRoleWithWebIdentity
+  // After AssumeRoleWithWebIdentity: the provider's ARN, and what its token said.
+  std::string federated_provider;
+  std::vector<std::string> web;  // sub, aud, and the values of amr; else empty
   friend bool operator==(const Session&, const Session&) = default;
 };
 

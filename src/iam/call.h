@@ -83,6 +83,9 @@ Status MergeTags(const std::vector<access::Tag>& added, std::vector<access::Tag>
 // is none.
 const std::string* DocumentOf(const access::Records& records, std::string_view arn);
 
+// Returns the identity provider of an ARN; nullptr if there is none.
+const access::OidcProvider* FindProvider(const access::Records& records, std::string_view arn);
+
 // Whether names are equal as IAM compares them.
 bool SameName(std::string_view a, std::string_view b);
 
@@ -149,6 +152,8 @@ std::vector<Row> GroupRows();
 std::vector<Row> RoleRows();
 std::vector<Row> PolicyRows();
 std::vector<Row> SimulationRows();
-std::vector<Row> SessionRows();  // of STS
+std::vector<Row> ProviderRows();
+std::vector<Row> SessionRows();      // of STS
+std::vector<Row> WebIdentityRows();  // of STS, for calls that a token vouches for
 
 }  // namespace stator::iam

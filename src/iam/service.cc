@@ -6,6 +6,7 @@
 
 #include "iam/call.h"
 #include "iam/call_record.h"
+#include "iam/web_identity.h"
 
 namespace stator::iam {
 namespace {
@@ -84,6 +85,16 @@ Subject SubjectOf(const Call& call, const access::Action& action) {
     const access::Role* found = call.directory->FindRole(call.account(), role);
     return found != nullptr ? SubjectOf(*found) : Subject{ArnOfNew(call, "role", role), {}, {}};
   }
+  if ((action.required & access::kOidcProvider) != 0) {
+    if (!form.Find("OpenIDConnectProviderArn"))
+      return {access::ArnOf(access::OidcProvider{
+                  call.account(), std::string(form.Get("Url")), {}, {}, 0, {}}),
+              {},
+              {}};
+    const std::string_view arn = form.Get("OpenIDConnectProviderArn");
+    const access::OidcProvider* found = FindProvider(call.records(), arn);
+    return {std::string(arn), {}, found == nullptr ? std::vector<access::Tag>() : found->tags};
+  }
   if ((action.required & access::kPolicy) != 0) {
     if (form.Find("PolicyArn")) return {std::string(form.Get("PolicyArn")), {}, {}};
     return {ArnOfNew(call, "policy", form.Get("PolicyName")), {}, {}};
@@ -121,16 +132,24 @@ struct Service::Entry {
   access::ActionId action;
   // The handler requires the rights itself, or the call needs none.
   bool own_rights = false;
+  bool by_token = false;
 };
 
 Service::Service(identity::Identities& identities, guard::Gate& gate,
-                 const ops::Environment& environment, audit::Trail* audit)
-    : identities_(identities), gate_(gate), environment_(environment), audit_(audit) {
-  const auto add = [this](std::string_view service, const std::vector<Row>& rows) {
+                 const ops::Environment& environment, audit::Trail* audit,
+                 std::unique_ptr<DocumentSource> documents)
+    : identities_(identities),
+      gate_(gate),
+      environment_(environment),
+      audit_(audit),
+      provider_keys_(identities.clock(),
+                     documents != nullptr ? std::move(documents) : MakeWebDocuments()) {
+  const auto add = [this](std::string_view service, const std::vector<Row>& rows,
+                          bool by_token = false) {
     for (const Row& row : rows) {
       const std::string name = fmt::format("{}:{}", service, row.name);
-      const bool own = row.name == "AssumeRole" || row.name == "GetSessionToken";
-      entries_.emplace(name, Entry{row.handler, guard::ActionNamed(name), own});
+      const bool own = by_token || row.name == "AssumeRole" || row.name == "GetSessionToken";
+      entries_.emplace(name, Entry{row.handler, guard::ActionNamed(name), own, by_token});
     }
   };
   add("iam", UserRows());
@@ -138,7 +157,9 @@ Service::Service(identity::Identities& identities, guard::Gate& gate,
   add("iam", RoleRows());
   add("iam", PolicyRows());
   add("iam", SimulationRows());
+  add("iam", ProviderRows());
   add("sts", SessionRows());
+  add("sts", WebIdentityRows(), true);
 }
 
 Service::~Service() = default;
@@ -172,20 +193,39 @@ Result<Prepared> Service::Prepare(const access::HttpRequestView& http, const gua
                  fmt::format("Could not find operation {} for version {}", call.action,
                              version.empty() ? "NO_VERSION_SPECIFIED" : version));
   }
+  if (EntryOf(call).by_token) {
+    // Signatures of such a call are not looked at, and Run refuses a wrong token.
+    call.by_token = true;
+    const Result<ClaimedIdentity> claimed = ReadClaimed(call.form, identities_);
+    if (claimed.ok() && provider_keys_.NeedsFetch(claimed->provider.url, claimed->token.algorithm,
+                                                  claimed->token.key_id))
+      call.provider = claimed->provider.url;
+    return call;
+  }
   // Clients sign for the Region that they are set to, though both services have none.
   Result<access::VerifiedRequest> verified = gate_.Verify(http, service, true);
   if (!verified.ok()) {
-    if (audit_ != nullptr) {
-      audit::Record record = RecordOf(call, http, peer, EntryOf(call).action, audit_->clock());
-      record.key_id = audit::ShownKeyId(guard::ClaimedKey(http));
-      record.parameters.clear();  // a stranger's
-      record.error_code = ShapeOf(verified.error().code()).code;
-      audit_->Write(std::move(record));
-    }
+    AuditRefused(call, http, peer, verified.error());
     return verified.error();
   }
   call.verified = *std::move(verified);
   return call;
+}
+
+void Service::AuditRefused(const Prepared& call, const access::HttpRequestView& http,
+                           const guard::Peer* peer, const Error& error) {
+  if (audit_ == nullptr) return;
+  audit::Record record = RecordOf(call, http, peer, EntryOf(call).action, audit_->clock());
+  record.key_id = audit::ShownKeyId(guard::ClaimedKey(http));
+  record.parameters.clear();  // a stranger's
+  const auto* fault = dynamic_cast<const FaultPayload*>(error.payload().get());
+  record.error_code = fault != nullptr ? fault->code : std::string(ShapeOf(error.code()).code);
+  audit_->Write(std::move(record));
+}
+
+void Service::FetchKeys(const Prepared& call, UniqueFunction<void()> then) {
+  if (call.provider.empty()) return then();
+  provider_keys_.Fetch(call.provider, std::move(then));
 }
 
 Result<Prepared> Service::PrepareLocal(std::string_view form,
@@ -217,6 +257,14 @@ Result<std::string> Service::Perform(Prepared& prepared, const access::HttpReque
 }
 
 Reply Service::Run(Prepared call, const access::HttpRequestView& http, const guard::Peer* peer) {
+  if (call.by_token) {
+    Result<access::VerifiedRequest> verified = VerifyToken(call.form, identities_, provider_keys_);
+    if (!verified.ok()) {
+      AuditRefused(call, http, peer, verified.error());
+      return Render(call, verified.error());
+    }
+    call.verified = *std::move(verified);
+  }
   if (audit_ == nullptr) return Render(call, Perform(call, http, peer, nullptr));
   const access::ActionId action = EntryOf(call).action;
   audit::Record record = RecordOf(call, http, peer, action, audit_->clock());

@@ -2,8 +2,8 @@
 #include <charconv>
 
 #include "access/policy.h"
-#include "access/session.h"
 #include "iam/identity_calls.h"
+#include "iam/session_parts.h"
 
 namespace stator::iam {
 namespace {
@@ -29,7 +29,8 @@ Result<std::string> GetAccessKeyInfo(Call& call) {
   return Fault(403, "AccessDenied", "Access denied for the access key.");
 }
 
-// Returns DurationSeconds, or `preset` if it is absent.
+}  // namespace
+
 Result<int64_t> DurationIn(const Form& form, int64_t preset, int64_t most) {
   const auto given = form.Find("DurationSeconds");
   if (!given) return preset;
@@ -44,7 +45,6 @@ Result<int64_t> DurationIn(const Form& form, int64_t preset, int64_t most) {
       *given, access::kMinSessionSeconds, most));
 }
 
-// Takes Policy and PolicyArns.
 Status TakePolicies(Call& call, Session* session) {
   size_t bytes = 0;
   if (const auto document = call.form.Find("Policy")) {
@@ -71,7 +71,6 @@ Status TakePolicies(Call& call, Session* session) {
   return OkStatus();
 }
 
-// Completes a session and writes its Credentials.
 Result<std::string> Issue(Call& call, int64_t seconds, Session* session) {
   access::SecureRandom& random = call.identities.random();
   session->key_id = access::NewId("ASIA", 20, &random);
@@ -91,19 +90,43 @@ Result<std::string> Issue(Call& call, int64_t seconds, Session* session) {
       .Take();
 }
 
-bool IsSessionName(std::string_view name) {
-  return name.size() >= 2 && access::IsIdentityName(name, 64);
+Result<std::string> SessionNameIn(const Form& form) {
+  const std::string_view name = form.Get("RoleSessionName");
+  if (name.size() >= 2 && access::IsIdentityName(name, 64)) return std::string(name);
+  return InvalidInput(
+      fmt::format("1 validation error detected: Value '{}' at 'roleSessionName' failed to satisfy "
+                  "constraint: Member must satisfy regular expression pattern: [\\w+=,.@-]*",
+                  name));
 }
 
-// The role of RoleArn; null if there is none.
 const Role* RoleOf(Call& call) {
   const std::string_view arn = call.form.Get("RoleArn");
   const Role* role = call.directory->FindRole(call.account(), arn.substr(arn.rfind('/') + 1));
   return role != nullptr && access::ArnOf(*role) == arn ? role : nullptr;
 }
 
-// Requires the rights to assume a role, which its trust policy has to give. A role that does not
-// exist is denied like one that does not trust the caller.
+guard::AttachedPolicy TrustOf(Call& call, const Role* role) {
+  if (role != nullptr) return {true, call.directory->TrustPolicyOf(*role)};
+  static const std::shared_ptr<const access::Policy> none =
+      access::Policy::Parse(
+          R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:user/-"},"Action":"sts:AssumeRole"}]})",
+          access::PolicyKind::kTrust, "none")
+          .value();
+  return {true, none};
+}
+
+std::string RenderAssumedRole(const Role& role, const Session& session) {
+  return Xml()
+      .Open("AssumedRoleUser")
+      .Element("AssumedRoleId", fmt::format("{}:{}", role.id, session.name))
+      .Element("Arn", access::SessionArn(role, session.name))
+      .Close("AssumedRoleUser")
+      .Take();
+}
+
+namespace {
+
+// Requires the rights to assume a role, which its trust policy has to give.
 Status RequireAssumption(Call& call, const Role* role, const std::vector<access::Tag>& tags) {
   static const access::ActionId assume = guard::ActionNamed("sts:AssumeRole");
   static const access::ActionId tag_session = guard::ActionNamed("sts:TagSession");
@@ -124,17 +147,7 @@ Status RequireAssumption(Call& call, const Role* role, const std::vector<access:
     if (role == nullptr) return;
     for (const access::Tag& tag : role->tags) keys->resource_tags.emplace_back(tag.key, tag.value);
   };
-  guard::AttachedPolicy trust{true, nullptr};
-  if (role != nullptr) {
-    trust.policy = call.directory->TrustPolicyOf(*role);
-  } else {
-    static const std::shared_ptr<const access::Policy> none =
-        access::Policy::Parse(
-            R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:user/-"},"Action":"sts:AssumeRole"}]})",
-            access::PolicyKind::kTrust, "none")
-            .value();
-    trust.policy = none;
-  }
+  const guard::AttachedPolicy trust = TrustOf(call, role);
   TRY(call.check.Require(assume, arn, trust, fill));
   if (!tags.empty()) TRY(call.check.Require(tag_session, arn, trust, fill));
   if (form.Find("SourceIdentity")) TRY(call.check.Require(set_source, arn, trust, fill));
@@ -147,13 +160,7 @@ Status RequireAssumption(Call& call, const Role* role, const std::vector<access:
 }
 
 Result<std::string> AssumeRole(Call& call) {
-  const std::string_view name = call.form.Get("RoleSessionName");
-  if (!IsSessionName(name)) {
-    return InvalidInput(fmt::format(
-        "1 validation error detected: Value '{}' at 'roleSessionName' failed to satisfy "
-        "constraint: Member must satisfy regular expression pattern: [\\w+=,.@-]*",
-        name));
-  }
+  ASSIGN_OR_RETURN(const std::string name, SessionNameIn(call.form));
   const Role* role = RoleOf(call);
   Session session;
   session.tags = call.form.Tags();
@@ -177,11 +184,7 @@ Result<std::string> AssumeRole(Call& call) {
   TRY(TakePolicies(call, &session));
   ASSIGN_OR_RETURN(const std::string credentials, Issue(call, seconds, &session));
   Xml xml;
-  xml.Append(credentials)
-      .Open("AssumedRoleUser")
-      .Element("AssumedRoleId", fmt::format("{}:{}", role->id, session.name))
-      .Element("Arn", access::SessionArn(*role, session.name))
-      .Close("AssumedRoleUser");
+  xml.Append(credentials).Append(RenderAssumedRole(*role, session));
   if (!session.source_identity.empty()) xml.Element("SourceIdentity", session.source_identity);
   return xml.Take();
 }

@@ -19,6 +19,11 @@ http::Reply ReplyOf(iam::Reply made) {
 
 }  // namespace
 
+struct IamDoor::Pending {
+  std::unique_ptr<http::Exchange> exchange;
+  iam::Prepared call;
+};
+
 bool IamDoor::Owns(const http::Request& request) {
   return iam::Service::Owns(request.method, request.target, request.header("Content-Type"));
 }
@@ -37,21 +42,27 @@ void IamDoor::Handle(std::unique_ptr<http::Exchange> exchange) {
   Result<iam::Prepared> prepared =
       service_.Prepare({request.method, request.target, lines, request.body}, &client);
   if (!prepared.ok()) return exchange->Send(ReplyOf(service_.RenderError(prepared.error(), false)));
-  auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
-  auto call = std::make_shared<iam::Prepared>(*std::move(prepared));
-  Executor& loop = (*shared)->loop();
-  UniqueFunction<void()> task = [this, shared, call, &loop]() mutable {
-    const http::Request& asked = (*shared)->request();
+  auto pending = std::make_shared<Pending>(Pending{std::move(exchange), *std::move(prepared)});
+  Executor& loop = pending->exchange->loop();
+  service_.FetchKeys(pending->call,
+                     [this, pending, &loop] { RunOn(loop, [this, pending] { Post(pending); }); });
+}
+
+void IamDoor::Post(std::shared_ptr<Pending> pending) {
+  Executor& loop = pending->exchange->loop();
+  UniqueFunction<void()> task = [this, pending, &loop]() mutable {
+    const http::Request& asked = pending->exchange->request();
     const std::vector<access::HeaderLine> headers = LinesOf(asked);
-    const ExchangePeer peer(**shared);
-    iam::Reply made =
-        service_.Run(std::move(*call), {asked.method, asked.target, headers, asked.body}, &peer);
-    PostAndStandIn(loop, [shared = std::move(shared), reply = ReplyOf(std::move(made))]() mutable {
-      (*shared)->Send(std::move(reply));
-    });
+    const ExchangePeer peer(*pending->exchange);
+    iam::Reply made = service_.Run(std::move(pending->call),
+                                   {asked.method, asked.target, headers, asked.body}, &peer);
+    PostAndStandIn(loop,
+                   [pending = std::move(pending), reply = ReplyOf(std::move(made))]() mutable {
+                     pending->exchange->Send(std::move(reply));
+                   });
   };
-  if (threads_.TryPost(task)) return;
-  (*shared)->Send(ReplyOf(service_.RenderError(
+  if ((pending->call.by_token ? token_threads_ : threads_).TryPost(task)) return;
+  pending->exchange->Send(ReplyOf(service_.RenderError(
       Error(ErrorCode::kUnavailable, "The server is overloaded: too many calls of IAM wait"),
       false)));
 }

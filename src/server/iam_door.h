@@ -21,12 +21,22 @@ class IamDoor {
   static bool Owns(const http::Request& request);
   void Handle(std::unique_ptr<http::Exchange> exchange);
   // Waits for the calls under way; later ones are refused.
-  void Stop() { threads_.Stop(); }
+  void Stop() {
+    service_.StopFetching();
+    token_threads_.Stop();
+    threads_.Stop();
+  }
 
  private:
+  // A call on its way to a thread.
+  struct Pending;
+  void Post(std::shared_ptr<Pending> pending);
+
   iam::Service& service_;
   const HostRules hosts_;
   WorkerPool threads_{2, 256};
+  // For calls that a token vouches for: strangers can keep no other thread busy.
+  WorkerPool token_threads_{1, 256};
 };
 
 }  // namespace stator::server

@@ -15,12 +15,12 @@
 namespace stator::server {
 namespace {
 
-constexpr std::array<std::string_view, 8> kLists = {
-    "Tags",           "TagKeys",    "ActionNames",      "ResourceArns", "PolicyInputList",
-    "ContextEntries", "PolicyArns", "TransitiveTagKeys"};
+constexpr std::array<std::string_view, 10> kLists = {
+    "Tags",           "TagKeys",    "ActionNames",       "ResourceArns", "PolicyInputList",
+    "ContextEntries", "PolicyArns", "TransitiveTagKeys", "ClientIDList", "ThumbprintList"};
 constexpr std::array<std::string_view, 2> kFlags = {"SetAsDefault", "OnlyAttached"};
 // Elements of replies that are lists although they may be empty.
-constexpr std::array<std::string_view, 16> kReplyLists = {"Users",
+constexpr std::array<std::string_view, 19> kReplyLists = {"Users",
                                                           "Groups",
                                                           "Roles",
                                                           "Policies",
@@ -35,14 +35,17 @@ constexpr std::array<std::string_view, 16> kReplyLists = {"Users",
                                                           "MissingContextValues",
                                                           "PolicyGroups",
                                                           "PolicyUsers",
-                                                          "PolicyRoles"};
+                                                          "PolicyRoles",
+                                                          "ClientIDList",
+                                                          "ThumbprintList",
+                                                          "OpenIDConnectProviderList"};
 
 template <size_t N>
 bool IsIn(const std::array<std::string_view, N>& list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// "create-access-key" -> "CreateAccessKey".
+// "create-access-key" -> "CreateAccessKey", "open-id" -> "OpenID", "client-id" -> "ClientID".
 std::string Pascal(std::string_view kebab) {
   std::string text;
   bool capital = true;
@@ -53,6 +56,10 @@ std::string Pascal(std::string_view kebab) {
     }
     text += capital && c >= 'a' && c <= 'z' ? static_cast<char>(c - ('a' - 'A')) : c;
     capital = false;
+  }
+  for (const std::string_view word : {"OpenId", "ClientId"}) {
+    const size_t at = text.find(word);
+    if (at != std::string::npos) text[at + word.size() - 1] = 'D';
   }
   return text;
 }

@@ -430,6 +430,8 @@ Status Instance::Start() {
 
 void Instance::StopBackground() {
   if (std::exchange(stopped_, true)) return;
+  // Calls that wait for an identity provider need not be waited for.
+  if (iam_ != nullptr) iam_->StopFetching();
   if (triggers_ != nullptr) triggers_->Stop();
   // First, so that no move of the clock is waited for.
   if (chores_ != nullptr) chores_->Stop();

@@ -5,7 +5,7 @@
 
 const kSimWorkloads = ['registers', 'transfers', 'indexes', 'counters', 'tables'];
 const kStorms = ['killServer', 'freezeServer', 'cutServer', 'killOsd', 'freezeOsd', 'killMonitor'];
-const kFuzzTargets = ['audit', 'expr', 'heat_history', 'iam_form', 'identity', 'key_encoding', 'number', 'policy', 'request_json', 'sigv4', 'statement'];
+const kFuzzTargets = ['audit', 'expr', 'heat_history', 'iam_form', 'identity', 'key_encoding', 'number', 'policy', 'request_json', 'sigv4', 'statement', 'web_token'];
 
 const suite = (id, shows, more = {}) => ({ id, section: 'suites', slices: 1, command: () => [id], shows, ...more });
 
