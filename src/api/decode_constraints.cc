@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include "api/patterns.h"
+
 namespace stator::api {
 
 namespace {
@@ -12,7 +14,6 @@ namespace {
 namespace dom = simdjson::dom;
 using simdjson::dom::element_type;
 
-constexpr std::string_view kNamePattern = "[a-zA-Z0-9_.-]+";
 constexpr int64_t kMaxTableName = 255;
 
 // What Java's String.length() says: characters outside the basic plane (four bytes in UTF-8) count
@@ -29,15 +30,6 @@ int64_t Utf16Length(std::string_view text) {
 
 int64_t TextLength(const Type& type, std::string_view text) {
   return type.length_in_bytes ? static_cast<int64_t>(text.size()) : Utf16Length(text);
-}
-
-bool IsName(std::string_view text) {
-  for (const char c : text) {
-    const bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                    c == '_' || c == '.' || c == '-';
-    if (!ok) return false;
-  }
-  return !text.empty();
 }
 
 // The bounds that hold for this text: a table's ARN and its name have different ones.
@@ -60,8 +52,8 @@ std::string MinLength(int64_t min) {
 std::string MaxLength(int64_t max) {
   return "Member must have length less than or equal to " + std::to_string(max);
 }
-std::string MatchPattern() {
-  return "Member must satisfy regular expression pattern: " + std::string(kNamePattern);
+std::string MatchPattern(Pattern pattern) {
+  return "Member must satisfy regular expression pattern: " + std::string(PatternText(pattern));
 }
 
 // A value as the service prints it into a failure: scalars bare, collections in Java's toString
@@ -274,8 +266,8 @@ void Collector::Text(const Type& type, dom::element json, const std::string& pat
   const TextBounds bounds = BoundsFor(type, text);
   const int64_t length = TextLength(type, text);
   // An empty text breaks the pattern too; the length says it better.
-  if (bounds.pattern == Pattern::kName && !text.empty() && !IsName(text))
-    Fail(type, &json, path, MatchPattern());
+  if (!text.empty() && !Matches(bounds.pattern, text))
+    Fail(type, &json, path, MatchPattern(bounds.pattern));
   if (length < bounds.min) Fail(type, &json, path, MinLength(bounds.min));
   if (length > bounds.max) Fail(type, &json, path, MaxLength(bounds.max));
 }
@@ -294,7 +286,7 @@ void Collector::Keys(const Type& type, dom::object json, dom::element whole,
     const TextBounds bounds = BoundsFor(*type.key, key);
     std::string what = "Map keys must satisfy constraint: [" + MaxLength(bounds.max);
     if (bounds.min > 0) what += ", " + MinLength(bounds.min);
-    if (bounds.pattern == Pattern::kName) what += ", " + MatchPattern();
+    if (bounds.pattern != Pattern::kNone) what += ", " + MatchPattern(bounds.pattern);
     what += "]";
     Fail(type, &whole, path, what);
     return;
@@ -341,7 +333,7 @@ bool TextHolds(const Type& type, std::string_view text) {
     const int64_t length = TextLength(type, text);
     if (length < bounds.min || length > bounds.max) return false;
   }
-  return bounds.pattern == Pattern::kNone || IsName(text);
+  return Matches(bounds.pattern, text);
 }
 
 bool FitsInteger(dom::element number, Kind kind) {

@@ -1,4 +1,5 @@
 #include "api/backups.h"
+#include "api/exchange.h"
 #include "api/global_tables.h"
 #include "api/kinesis_destinations.h"
 #include "api/registry.h"
@@ -32,6 +33,12 @@ void RegisterAll(Registry* registry) {
   definitions("RestoreTableFromBackup", Access::kWrite, ops::RestoreTableFromBackup);
   definitions("RestoreTableToPointInTime", Access::kWrite, ops::RestoreTableToPointInTime);
   definitions("UpdateContinuousBackups", Access::kWrite, ops::UpdateContinuousBackups);
+  definitions("ExportTableToPointInTime", Access::kWrite, ops::ExportTableToPointInTime);
+  definitions("DescribeExport", Access::kRead, ops::DescribeExport);
+  definitions("ListExports", Access::kRead, ops::ListExports);
+  definitions("ImportTable", Access::kWrite, ops::ImportTable);
+  definitions("DescribeImport", Access::kRead, ops::DescribeImport);
+  definitions("ListImports", Access::kRead, ops::ListImports);
   definitions("CreateTable", Access::kWrite, ops::CreateTable);
   definitions("DeleteTable", Access::kWrite, ops::DeleteTable);
   definitions("DescribeContinuousBackups", Access::kRead, ops::DescribeContinuousBackups);

@@ -7,7 +7,9 @@
 
 #include "ops/backups.h"
 #include "ops/continuous_backups.h"
+#include "ops/exports.h"
 #include "ops/global_tables.h"
+#include "ops/imports.h"
 #include "ops/kinesis_destinations.h"
 #include "ops/resource_policies.h"
 #include "ops/responses.h"
@@ -53,6 +55,12 @@ void RenderResponse(const ops::UpdateKinesisStreamingDestinationResponse& respon
 void RenderResponse(const ops::ListGlobalTablesResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeTableReplicaAutoScalingResponse& response, std::string* out);
 
+void RenderResponse(const ops::ExportTableToPointInTimeResponse& response, std::string* out);
+void RenderResponse(const ops::DescribeExportResponse& response, std::string* out);
+void RenderResponse(const ops::ListExportsResponse& response, std::string* out);
+void RenderResponse(const ops::ImportTableResponse& response, std::string* out);
+void RenderResponse(const ops::DescribeImportResponse& response, std::string* out);
+void RenderResponse(const ops::ListImportsResponse& response, std::string* out);
 void RenderResponse(const ops::CreateBackupResponse& response, std::string* out);
 void RenderResponse(const ops::DescribeBackupResponse& response, std::string* out);
 void RenderResponse(const ops::DeleteBackupResponse& response, std::string* out);

@@ -1,6 +1,7 @@
 #include "api/schema.h"
 
 #include "api/backups.h"
+#include "api/exchange.h"
 #include "api/global_tables.h"
 #include "api/kinesis_destinations.h"
 #include "api/resource_policies.h"
@@ -29,6 +30,12 @@ std::span<const OperationSchema* const> AllSchemas() {
       &SchemaOf<ops::RestoreTableFromBackupRequest>(),
       &SchemaOf<ops::RestoreTableToPointInTimeRequest>(),
       &SchemaOf<ops::UpdateContinuousBackupsRequest>(),
+      &SchemaOf<ops::ExportTableToPointInTimeRequest>(),
+      &SchemaOf<ops::DescribeExportRequest>(),
+      &SchemaOf<ops::ListExportsRequest>(),
+      &SchemaOf<ops::ImportTableRequest>(),
+      &SchemaOf<ops::DescribeImportRequest>(),
+      &SchemaOf<ops::ListImportsRequest>(),
       &SchemaOf<ops::UpdateTimeToLiveRequest>(),
       &SchemaOf<ops::DescribeTimeToLiveRequest>(),
       &SchemaOf<ops::DescribeContinuousBackupsRequest>(),

@@ -47,7 +47,17 @@ enum class Kind : uint8_t {
   kValue,  // one attribute value: its encoded bytes in a std::string
 };
 
-enum class Pattern : uint8_t { kNone, kName };  // kName: [a-zA-Z0-9_.-]+
+// api/patterns.h has their texts.
+enum class Pattern : uint8_t {
+  kNone,
+  kName,  // [a-zA-Z0-9_.-]+
+  kBucket,
+  kAccount,
+  kClientToken,
+  kDelimiter,
+  kCsvHeader,
+  kImportToken
+};
 
 inline constexpr int64_t kNoMin = std::numeric_limits<int64_t>::min();
 inline constexpr int64_t kNoMax = std::numeric_limits<int64_t>::max();

@@ -1,4 +1,5 @@
 #include "api/backups.h"
+#include "api/exchange.h"
 #include "api/schema_parts.h"
 
 namespace stator::api {
@@ -491,6 +492,74 @@ constexpr Field kListInsightsFields[] = {
 constexpr Shape kListInsightsShape = MakeShape("ListContributorInsightsInput", kListInsightsFields);
 constexpr OperationSchema kListInsights{"ListContributorInsights", &kListInsightsShape};
 
+// --- ImportTable ---------------------------------------------------------------------------------
+
+constexpr std::string_view kInputFormatNames[] = {"DYNAMODB_JSON", "ION", "CSV"};
+constexpr EnumSet kInputFormat{kInputFormatNames, "[DYNAMODB_JSON, ION, CSV]"};
+constexpr Type kInputFormatType = EnumOf(&kInputFormat);
+constexpr std::string_view kCompressionNames[] = {"GZIP", "ZSTD", "NONE"};
+constexpr EnumSet kCompression{kCompressionNames, "[GZIP, ZSTD, NONE]"};
+constexpr Type kCompressionType = EnumOf(&kCompression);
+
+constexpr Type kBucketOwner = Text(kNoMin, kNoMax, Pattern::kAccount);
+constexpr Type kBucket = Text(kNoMin, 255, Pattern::kBucket);
+constexpr Type kKeyPrefix = Text(kNoMin, 1024);
+constexpr Field kBucketSourceFields[] = {
+    Optional<&S3BucketSource::s3_bucket_owner>("S3BucketOwner", &kBucketOwner),
+    Required<&S3BucketSource::s3_bucket>("S3Bucket", &kBucket),
+    Optional<&S3BucketSource::s3_key_prefix>("S3KeyPrefix", &kKeyPrefix),
+};
+constexpr Shape kBucketSourceShape = MakeShape("S3BucketSource", kBucketSourceFields);
+constexpr Type kBucketSource = StructOf(&kBucketSourceShape);
+
+constexpr Type kDelimiter = Text(1, 1, Pattern::kDelimiter);
+constexpr Type kCsvHeader = Text(1, 65536, Pattern::kCsvHeader);
+constexpr Type kCsvHeaders = ListOf<std::string>(&kCsvHeader, 1, 255);
+constexpr Field kCsvFields[] = {
+    Optional<&CsvFormatOptions::delimiter>("Delimiter", &kDelimiter),
+    Optional<&CsvFormatOptions::header_list>("HeaderList", &kCsvHeaders),
+};
+constexpr Shape kCsvShape = MakeShape("CsvOptions", kCsvFields);
+constexpr Type kCsv = StructOf(&kCsvShape);
+constexpr Field kInputOptionsFields[] = {
+    Optional<&InputFormatOptions::csv>("Csv", &kCsv),
+};
+constexpr Shape kInputOptionsShape = MakeShape("InputFormatOptions", kInputOptionsFields);
+constexpr Type kInputOptions = StructOf(&kInputOptionsShape);
+
+constexpr Type kImportedTableName = Text(3, 255, Pattern::kName);
+constexpr Field kTableCreationFields[] = {
+    Required<&TableCreationParameters::table_name>("TableName", &kImportedTableName),
+    Required<&TableCreationParameters::attribute_definitions>("AttributeDefinitions",
+                                                              &kAttributeDefinitions),
+    Required<&TableCreationParameters::key_schema>("KeySchema", &kKeySchema),
+    Optional<&TableCreationParameters::billing_mode>("BillingMode", &kBillingModeType),
+    Optional<&TableCreationParameters::provisioned_throughput>("ProvisionedThroughput",
+                                                               &kProvisionedThroughput),
+    Optional<&TableCreationParameters::on_demand_throughput>("OnDemandThroughput",
+                                                             &kOnDemandThroughput),
+    Optional<&TableCreationParameters::sse_specification>("SSESpecification", &kSseSpecification),
+    Optional<&TableCreationParameters::global_secondary_indexes>("GlobalSecondaryIndexes",
+                                                                 &kGlobalSecondaryIndexes),
+    Optional<&TableCreationParameters::vector_indexes>("VectorIndexes", &kVectorIndexes),
+};
+constexpr Shape kTableCreationShape = MakeShape("TableCreationParameters", kTableCreationFields);
+constexpr Type kTableCreation = StructOf(&kTableCreationShape);
+
+constexpr Type kClientToken = Text(kNoMin, kNoMax, Pattern::kClientToken);
+constexpr Field kImportTableFields[] = {
+    Optional<&ImportTableRequest::client_token>("ClientToken", &kClientToken),
+    Required<&ImportTableRequest::s3_bucket_source>("S3BucketSource", &kBucketSource),
+    Required<&ImportTableRequest::input_format>("InputFormat", &kInputFormatType),
+    Optional<&ImportTableRequest::input_format_options>("InputFormatOptions", &kInputOptions),
+    Optional<&ImportTableRequest::input_compression_type>("InputCompressionType",
+                                                          &kCompressionType),
+    Required<&ImportTableRequest::table_creation_parameters>("TableCreationParameters",
+                                                             &kTableCreation),
+};
+constexpr Shape kImportTableShape = MakeShape("ImportTableInput", kImportTableFields);
+constexpr OperationSchema kImportTable{"ImportTable", &kImportTableShape};
+
 constexpr Type kStartTableName = Text(3, 255, Pattern::kName);
 constexpr Type kListTablesLimit{.kind = Kind::kInteger, .min = 1, .max = 100};
 constexpr Field kListTablesFields[] = {
@@ -531,6 +600,10 @@ constexpr OperationSchema kListTags{"ListTagsOfResource", &kListTagsShape};
 
 }  // namespace
 
+template <>
+const OperationSchema& SchemaOf<ops::ImportTableRequest>() {
+  return kImportTable;
+}
 template <>
 const OperationSchema& SchemaOf<ops::RestoreTableFromBackupRequest>() {
   return kRestore;

@@ -26,6 +26,13 @@ Writer::~Writer() {
 
 Status Writer::Add(std::string_view key, std::string_view item) {
   if (next_ == nullptr) next_ = std::make_shared<Batch>();
+  // A write has one change for each key: the later item of a key takes the place of the earlier.
+  const auto same =
+      std::ranges::find_if(next_->items, [key](const auto& entry) { return entry.first == key; });
+  if (same != next_->items.end()) {
+    same->second = item;
+    return OkStatus();
+  }
   next_->items.emplace_back(key, item);
   next_->bytes += key.size() + item.size();
   if (next_->items.size() < options_.batch_items && next_->bytes < options_.batch_bytes)

@@ -27,7 +27,8 @@ class Writer {
   // Waits for the writes under way.
   ~Writer();
 
-  // Adds an item; items come in the order of their keys. Waits while too many writes are under way.
+  // Adds an item; items come in the order of their keys, or durable_to means nothing. Of two items
+  // of one key one stays. Waits while too many writes are under way.
   // An error means that some items could not be written.
   Status Add(std::string_view key, std::string_view item);
   // Waits until all items are durable.

@@ -17,6 +17,8 @@
 #include "kv/memory_engine.h"
 #include "ops/backups.h"
 #include "ops/continuous_backups.h"
+#include "ops/exports.h"
+#include "ops/imports.h"
 #include "ops/operations.h"
 
 namespace stator::guard {
@@ -596,6 +598,32 @@ TEST_F(GuardTest, BackupsAreResourcesOfTheirOwn) {
   Allow("*", "", std::string(kTable));
   ExpectDenied(restore,
                "dynamodb:RestoreTableFromBackup on resource: arn:", "RestoreTableFromBackup");
+}
+
+TEST_F(GuardTest, ExportsAndImportsAreResourcesOfTheirOwn) {
+  ops::ExportTableToPointInTimeRequest write;
+  write.table_arn = kTable;
+  ops::ImportTableRequest import;
+  import.table_creation_parameters.table_name = "Photos";
+  const std::string job = std::string(kTable) + "/export/01795613126583-0a1b2c3d";
+  const std::string other = std::string(kTable) + "/import/01795613126583-0a1b2c3d";
+  Allow("dynamodb:GetItem");
+  ExpectDenied(write,
+               "dynamodb:ExportTableToPointInTime on resource: arn:", "ExportTableToPointInTime");
+  ExpectDenied(import, "dynamodb:ImportTable on resource: arn:", "ImportTable");
+  Allow("dynamodb:*", "", std::string(kTable));
+  ExpectAllowed(write, "ExportTableToPointInTime");
+  ExpectAllowed(import, "ImportTable");
+  import.table_creation_parameters.table_name = "Others";
+  ExpectDenied(import, "table/Others", "ImportTable");
+  ExpectDenied(ops::DescribeExportRequest{job},
+               "dynamodb:DescribeExport on resource: arn:", "DescribeExport");
+  ExpectDenied(ops::ListExportsRequest{}, "dynamodb:ListExports on resource: *", "ListExports");
+  ExpectDenied(ops::ListImportsRequest{}, "dynamodb:ListImports on resource: *", "ListImports");
+  Allow("dynamodb:Describe*", "", job);
+  ExpectAllowed(ops::DescribeExportRequest{job}, "DescribeExport");
+  ExpectDenied(ops::DescribeExportRequest{job + "e"}, "", "DescribeExport");
+  ExpectDenied(ops::DescribeImportRequest{other}, "", "DescribeImport");
 }
 
 TEST_F(GuardTest, RestoreToAMomentNeedsTheSourceAndTheItemsOfTheTarget) {

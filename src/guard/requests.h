@@ -50,6 +50,12 @@ std::string_view SubjectOf(const Request& request) {
     return request.stream_arn;
   } else if constexpr (requires { std::string_view(request.table_arn); }) {
     return request.table_arn;
+  } else if constexpr (requires { std::string_view(*request.table_arn); }) {
+    return request.table_arn ? std::string_view(*request.table_arn) : std::string_view();
+  } else if constexpr (requires {
+                         std::string_view(request.table_creation_parameters.table_name);
+                       }) {
+    return request.table_creation_parameters.table_name;
   } else if constexpr (requires { std::string_view(request.backup_arn); }) {
     return request.backup_arn;
   } else if constexpr (requires { std::string_view(request.export_arn); }) {

@@ -11,6 +11,7 @@
 #include "ops/table_definition.h"
 #include "ops/table_settings.h"
 #include "ops/table_status.h"
+#include "table/import_mark.h"
 
 namespace stator::ops {
 namespace {
@@ -162,7 +163,8 @@ Result<table::TableDescriptor> DefineRestored(const Environment& env, const std:
 
 Error RestoreTargetTaken(const Environment& env, const std::string& name) {
   const table::TablePtr table = env.store.Find(name);
-  if (table != nullptr && table->descriptor.restore) {
+  if (table != nullptr && table->descriptor.restore &&
+      !table::IsImport(*table->descriptor.restore)) {
     const table::RestoreSource& source = *table->descriptor.restore;
     const std::string from =
         source.moment_micros ? "table: " + TableArn(env, source.table_name)

@@ -5,6 +5,7 @@
 #include "ops/streams.h"
 #include "ops/table_capacity.h"
 #include "ops/table_settings.h"
+#include "table/import_mark.h"
 
 namespace stator::ops {
 namespace {
@@ -192,7 +193,7 @@ TableDescription Describe(const Environment& env, const table::Table& table, Tab
     out.latest_stream_arn = StreamArn(env, *stream);
   }
 
-  if (d.restore) {
+  if (d.restore && !table::IsImport(*d.restore)) {
     RestoreSummary& summary = out.restore_summary.emplace();
     summary.source_table_arn = TableArn(env, d.restore->table_name);
     if (d.restore->moment_micros) {

@@ -4,10 +4,13 @@
 #include <utility>
 
 #include "access/crypto.h"
+#include "api/attribute_json.h"
 #include "base/log.h"
 #include "identity/root_key.h"
 #include "kv/features.h"
 #include "ops/delete_table.h"
+#include "ops/imports.h"
+#include "ops/table_capacity.h"
 #include "server/open_engine.h"
 #include "server/product_chores.h"
 #include "server/seed_data.h"
@@ -21,6 +24,7 @@ constexpr size_t kMaxQueuedReads = 4096;
 constexpr int64_t kEventsMicros = 1'000'000;
 constexpr int64_t kTriggersMicros = 3'600'000'000;  // they run by themselves
 constexpr int64_t kSettleMicros = 5'000'000;
+constexpr uint64_t kMostObjectBytes = uint64_t{1} << 30;     // of objects in memory
 constexpr std::string_view kIdentityFeature = "identities";  // of kv/features.cc
 constexpr std::string_view kIdentityTopic = "identities";
 // Processes that are there need some seconds to make room; one that has died keeps its part a
@@ -66,13 +70,14 @@ management::BootSettings BootSettingsOf(const ServeSettings& settings) {
   return boot;
 }
 
-// Returns the directory of the backups; empty: they are in memory.
-std::string BackupDirOf(const ServeSettings& settings) {
-  if (!settings.backup_dir.empty()) return settings.backup_dir;
+// Returns a directory of a setting, which is beside the data directory if it is not set; empty: in
+// memory.
+std::string DirectoryOf(const ServeSettings& settings, const std::string& set, const char* suffix) {
+  if (!set.empty()) return set;
   if (settings.engine != EngineKind::kRocksDb) return "";
   std::string directory = settings.data_dir;
   while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
-  return directory + "-backups";
+  return directory + suffix;
 }
 
 }  // namespace
@@ -96,6 +101,7 @@ Result<std::unique_ptr<Instance>> Instance::Open(const ServeSettings& settings,
   TRY(instance->OpenRecorder());
   TRY(instance->OpenAccess());
   TRY(instance->OpenBackups());
+  TRY(instance->OpenExchange());
   instance->OpenRest();
   return instance;
 }
@@ -273,7 +279,7 @@ Status Instance::OpenAccess() {
 Status Instance::OpenBackups() {
   if (dynamic_cast<kv::Pinner*>(&store_->engine()) == nullptr) return OkStatus();
   transfer::BackupOptions options;
-  const std::string directory = BackupDirOf(settings_);
+  const std::string directory = DirectoryOf(settings_, settings_.backup_dir, "-backups");
   options.folders = directory.empty() ? transfer::MakeMemoryFolders()
                                       : transfer::MakeDirectoryFolders(
                                             directory, transfer::Backups::kLeastFreeBytes);
@@ -288,6 +294,30 @@ Status Instance::OpenBackups() {
   environment_->backups = backups_.get();
   restores_ = std::make_unique<transfer::Restores>(*store_, *backups_);
   environment_->restores = restores_.get();
+  return OkStatus();
+}
+
+Status Instance::OpenExchange() {
+  if (backups_ == nullptr) return OkStatus();
+  const std::string directory = DirectoryOf(settings_, settings_.object_store, "-objects");
+  std::unique_ptr<exchange::ObjectStore> objects =
+      directory.empty()
+          ? exchange::MakeMemoryObjects(kMostObjectBytes)
+          : exchange::MakeDirectoryObjects(directory, transfer::Backups::kLeastFreeBytes);
+  exchange::Options options;
+  options.codec.append_json = api::AppendItemJson;
+  options.codec.read_json = api::ReadItem;
+  options.codec.check_item = ops::CheckImportedItem;
+  options.codec.check_table = [this](const table::TableDescriptor& table) {
+    return ops::CheckAccountQuota(*environment_, table);
+  };
+  options.account = settings_.account;
+  options.tell = [this](std::string_view kind, const std::string&, const std::string& text) {
+    events_->Note(kind, text);
+  };
+  ASSIGN_OR_RETURN(exchange_, exchange::Exchange::Open(*store_, *clock_, random_,
+                                                       std::move(objects), std::move(options)));
+  backups_->SetCompanion(exchange_.get());
   return OkStatus();
 }
 
@@ -424,6 +454,7 @@ Status Instance::Start() {
   chores_->Start();
   machine_chores_->Start();
   if (restores_ != nullptr) restores_->Start();
+  if (exchange_ != nullptr) exchange_->Start();
   TRY(triggers_->Start());
   return OkStatus();
 }
@@ -436,6 +467,7 @@ void Instance::StopBackground() {
   // First, so that no move of the clock is waited for.
   if (chores_ != nullptr) chores_->Stop();
   if (machine_chores_ != nullptr) machine_chores_->Stop();
+  if (exchange_ != nullptr) exchange_->Stop();
   if (restores_ != nullptr) restores_->Stop();
   if (backups_ != nullptr) backups_->Stop();
   if (peers_ == nullptr) return;

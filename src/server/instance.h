@@ -13,6 +13,7 @@
 #include "base/executor.h"
 #include "base/random.h"
 #include "crypt/file_keys.h"
+#include "exchange/exchange.h"
 #include "guard/gate.h"
 #include "http/server.h"
 #include "iam/service.h"
@@ -90,6 +91,7 @@ class Instance {
   Status OpenRecorder();
   Status OpenAccess();
   Status OpenBackups();
+  Status OpenExchange();
   // Null if the store's identities cannot be changed, for want of a master key.
   Result<std::shared_ptr<const access::Keyring>> OpenKeyring();
   void RefreshIdentities();
@@ -114,6 +116,7 @@ class Instance {
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<transfer::Backups> backups_;    // null if the engine cannot make any
   std::unique_ptr<transfer::Restores> restores_;  // null under the same condition
+  std::unique_ptr<exchange::Exchange> exchange_;  // the same
   access::SystemSecureRandom secure_random_;
   // This and the next six: null with --auth=off.
   std::unique_ptr<identity::Identities> identities_;

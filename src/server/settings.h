@@ -41,6 +41,7 @@ struct ServeSettings {
   EngineKind engine = EngineKind::kRocksDb;
   std::string data_dir = "./stator-data";  // kRocksDb only
   std::string backup_dir;                  // empty: next to data_dir, or in memory
+  std::string object_store;                // the same
   std::string ceph_conf;                   // this and the next five: kRados only
   std::string pool;
   std::string ceph_user = "admin";

@@ -46,6 +46,12 @@ struct BackupOptions {
   DataLimits limits;  // for tests
 };
 
+// Base of the jobs that a room above this one keeps beside the backups, where operations find them.
+class Companion {
+ public:
+  virtual ~Companion() = default;
+};
+
 // Thread-safe.
 class Backups {
  public:
@@ -92,6 +98,10 @@ class Backups {
   Result<BackupPtr> Use(std::string_view id);
   void Release(std::string_view id);
 
+  // Null: there is none. To be set before other threads use the object, and outlives their use.
+  void SetCompanion(Companion* companion) { companion_ = companion; }
+  Companion* companion() const { return companion_; }
+
   Folders& folders() { return *options_.folders; }
   // Tells `tell` and the log.
   void Tell(std::string_view kind, const std::string& table, const std::string& text) const;
@@ -122,6 +132,7 @@ class Backups {
   Random& random_;
   const BackupOptions options_;
   kv::Pinner* const pinner_;
+  Companion* companion_ = nullptr;
   mutable Mutex mutex_;
   std::condition_variable_any wake_;
   std::map<std::string, BackupPtr, std::less<>> backups_ GUARDED_BY(mutex_);  // by id

@@ -9,7 +9,8 @@
 #include "base/mutex_wait.h"
 #include "base/time_text.h"
 #include "copy/writer.h"
-#include "table/outcomes.h"
+#include "table/import_mark.h"
+#include "transfer/await_catalog.h"
 #include "transfer/data_file.h"
 #include "transfer/item_check.h"
 
@@ -19,16 +20,6 @@ namespace {
 constexpr size_t kItemsBetweenLooks = 256;
 // Each has about a megabyte at most.
 constexpr size_t kWritesInFlight = 16;
-
-// Applies a change to the catalog and waits for it.
-template <typename Change>
-Status Await(const Change& change) {
-  const auto outcome = std::make_shared<table::Outcomes>(1);
-  change([outcome](Result<table::TablePtr> table) {
-    outcome->Add(table.ok() ? OkStatus() : Status(std::move(table).error()));
-  });
-  return outcome->Wait();
-}
 
 // Returns what a table is restored from, for people.
 std::string NameOf(const table::RestoreSource& source) {
@@ -47,7 +38,7 @@ Status CheckSame(const table::TablePtr& table, const table::TableDescriptor& des
 void Restores::Start() {
   for (const table::TablePtr& table : store_.List()) {
     const std::optional<table::RestoreSource>& source = table->descriptor.restore;
-    if (!source) continue;
+    if (!source || table::IsImport(*source)) continue;
     Job job = GoOnWith(table);
     LogInfo("restore_goes_on", {{"table", table->descriptor.name}, {"source", NameOf(*source)}});
     const MutexLock lock(mutex_);
@@ -207,7 +198,7 @@ Status Restores::Fill(Job* job) {
 }
 
 Status Restores::Complete(const table::TablePtr& table) {
-  return Await([&](auto done) {
+  return AwaitCatalog([&](auto done) {
     store_.Alter(
         table->descriptor.name,
         [table](table::TableDescriptor* descriptor) -> Status {
@@ -220,7 +211,7 @@ Status Restores::Complete(const table::TablePtr& table) {
 }
 
 Status Restores::Drop(const table::TablePtr& table) {
-  return Await([&](auto done) {
+  return AwaitCatalog([&](auto done) {
     store_.Drop(
         table->descriptor.name,
         [table](const table::TableDescriptor& descriptor) { return CheckSame(table, descriptor); },

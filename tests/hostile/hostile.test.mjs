@@ -232,6 +232,26 @@ describe('wrong types at every place', () => {
       ProvisionedThroughputOverride: { ReadCapacityUnits: 1, WriteCapacityUnits: 1 }, OnDemandThroughputOverride: { MaxReadRequestUnits: 1 },
       GlobalSecondaryIndexOverride: [], LocalSecondaryIndexOverride: [], SSESpecificationOverride: { Enabled: false }, VectorIndexOverride: [],
     },
+    ExportTableToPointInTime: {
+      TableArn: 'arn:aws:dynamodb:us-east-1:000000000000:table/none', ExportTime: 1795613126.5, ClientToken: 'a', S3Bucket: 'bucket', S3BucketOwner: '000000000000',
+      S3Prefix: 'a', S3SseAlgorithm: 'KMS', S3SseKmsKeyId: 'a', ExportFormat: 'ION', ExportType: 'INCREMENTAL_EXPORT',
+      IncrementalExportSpecification: { ExportFromTime: 1795613126, ExportToTime: 1795613127, ExportViewType: 'NEW_IMAGE' },
+      FilterSpecification: { FilterExpression: '#a = :v', ExpressionAttributeNames: { '#a': 'a' }, ExpressionAttributeValues: { ':v': { S: 'x' } } },
+    },
+    DescribeExport: { ExportArn: noBackup.replace('backup', 'export') },
+    ListExports: { TableArn: 'arn:aws:dynamodb:us-east-1:000000000000:table/none', MaxResults: 1, NextToken: 'x' },
+    ImportTable: {
+      ClientToken: 'a', S3BucketSource: { S3BucketOwner: '000000000000', S3Bucket: 'none', S3KeyPrefix: 'a' }, InputFormat: 'CSV', InputCompressionType: 'GZIP',
+      InputFormatOptions: { Csv: { Delimiter: ',', HeaderList: ['a'] } },
+      TableCreationParameters: {
+        TableName: 'none', AttributeDefinitions: [{ AttributeName: 'a', AttributeType: 'S' }], KeySchema: [{ AttributeName: 'a', KeyType: 'HASH' }],
+        BillingMode: 'PROVISIONED', ProvisionedThroughput: { ReadCapacityUnits: 1, WriteCapacityUnits: 1 }, OnDemandThroughput: { MaxReadRequestUnits: 1 },
+        SSESpecification: { Enabled: false }, VectorIndexes: [],
+        GlobalSecondaryIndexes: [{ IndexName: 'index', KeySchema: [{ AttributeName: 'a', KeyType: 'HASH' }], Projection: { ProjectionType: 'ALL' } }],
+      },
+    },
+    DescribeImport: { ImportArn: noBackup.replace('backup', 'import') },
+    ListImports: { TableArn: 'arn:aws:dynamodb:us-east-1:000000000000:table/none', PageSize: 1, NextToken: '0'.repeat(112) },
     DescribeTimeToLive: { TableName }, DescribeContinuousBackups: { TableName }, DescribeLimits: {}, DescribeEndpoints: {},
   };
   const wrong = [1, -1, 1.5, 1e300, true, false, 'x', '', [], [[]], [1], ['x'], {}, { x: 1 }, { S: { S: {} } }, [{}], null, '\u0000', 9007199254740993, 'x'.repeat(3000)];

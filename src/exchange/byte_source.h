@@ -1,0 +1,43 @@
+// The plain bytes of an object, in pieces.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "exchange/job.h"
+#include "transfer/folders.h"
+
+namespace stator::exchange {
+
+// Decompresses a stream. Not thread-safe.
+class Unpacker {
+ public:
+  virtual ~Unpacker() = default;
+  // Have the contract of GzipReader.
+  virtual Status Take(std::string_view* bytes, size_t most, std::string* out) = 0;
+  virtual Status Finish() const = 0;
+};
+
+// Not thread-safe.
+class ByteSource {
+ public:
+  ByteSource(std::unique_ptr<transfer::ObjectReader> object, Compression compression);
+  ~ByteSource();
+  // Appends more bytes to *out, some 100 KB of them. False: there are no more. kCorruption if the
+  // object is not what its compression says, or is damaged; kUnavailable if it cannot be read.
+  Result<bool> More(std::string* out);
+  // The plain bytes so far.
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  const std::unique_ptr<transfer::ObjectReader> object_;
+  std::unique_ptr<Unpacker> unpacker_;  // null: the object is plain
+  std::string packed_;
+  size_t used_ = 0;  // of packed_
+  uint64_t offset_ = 0;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace stator::exchange

@@ -1,0 +1,57 @@
+// Exports and imports of one server, and where their objects are.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "exchange/exports.h"
+#include "exchange/imports.h"
+#include "exchange/object_store.h"
+#include "transfer/backups.h"
+
+namespace stator::exchange {
+
+// Operations find it beside the backups: where there are no backups, there is none.
+class Exchange final : public transfer::Companion {
+ public:
+  // Reads what jobs there are. The store, the clock and the random source must outlive the object.
+  static Result<std::unique_ptr<Exchange>> Open(table::Store& store, const Clock& clock,
+                                                Random& random,
+                                                std::unique_ptr<ObjectStore> objects,
+                                                Options options) {
+    std::unique_ptr<Exchange> made(
+        new Exchange(store, clock, random, std::move(objects), std::move(options)));
+    TRY(made->exports_.Read());
+    TRY(made->imports_.Read());
+    return made;
+  }
+  // Returns that of a server; null if it has none.
+  static Exchange* Of(const transfer::Backups* backups) {
+    return backups == nullptr ? nullptr : dynamic_cast<Exchange*>(backups->companion());
+  }
+
+  void Start() {
+    exports_.Start();
+    imports_.Start();
+  }
+  // To be called before the engine goes. Idempotent.
+  void Stop() {
+    imports_.Stop();
+    exports_.Stop();
+  }
+  Exports& exports() { return exports_; }
+  Imports& imports() { return imports_; }
+
+ private:
+  Exchange(table::Store& store, const Clock& clock, Random& random,
+           std::unique_ptr<ObjectStore> objects, Options options)
+      : objects_(std::move(objects)),
+        exports_(store, clock, random, *objects_, options),
+        imports_(store, clock, random, *objects_, options) {}
+
+  const std::unique_ptr<ObjectStore> objects_;
+  Exports exports_;
+  Imports imports_;
+};
+
+}  // namespace stator::exchange

@@ -1,0 +1,30 @@
+// The items in an object that is imported.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_function.h"
+#include "exchange/codec.h"
+#include "exchange/job.h"
+#include "table/descriptor.h"
+#include "transfer/folders.h"
+
+namespace stator::exchange {
+
+// The size of the text of one item, at most: 400 KB of binary values or escaped text are less.
+inline constexpr size_t kMostTextBytes = 8 << 20;
+
+// Hears of each item, encoded but not checked against its table, or why there is none.
+using VisitItem = FunctionRef<Status(Result<std::string> item)>;
+
+// Visits the items of an object in order. A text that is no item is visited as an error; if the
+// rest of the object cannot be understood behind it, it is the last. Adds the plain bytes that were
+// read to *bytes. An error of `visit` is returned, and kUnavailable if the object cannot be read.
+Status ReadItems(std::unique_ptr<transfer::ObjectReader> object, const ImportJob& job,
+                 const Codec& codec, const table::TableDescriptor& table, VisitItem visit,
+                 int64_t* bytes);
+
+}  // namespace stator::exchange

@@ -1,0 +1,99 @@
+// Exports and imports as the store keeps them.
+//
+//   tablet 9 of Space::kCatalog
+//   key   := "export/" id | "import/" id
+//   value := stamp:8 01 json           readers ignore members that they do not know
+//
+// A version of Stator that does not know the tablet ignores it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "kv/engine.h"
+
+namespace stator::exchange {
+
+inline constexpr kv::Tablet kJobTablet = {kv::Space::kCatalog, 9};
+// How long a job is listed after its end. [D]
+inline constexpr int64_t kListedMicros = int64_t{90} * 86'400 * 1'000'000;
+
+enum class JobState : uint8_t { kInProgress = 0, kCompleted = 1, kFailed = 2 };
+enum class Format : uint8_t { kDynamoDbJson = 0, kIon = 1, kCsv = 2 };
+enum class Compression : uint8_t { kGzip = 0, kZstd = 1, kNone = 2 };
+enum class View : uint8_t { kNewImage = 0, kNewAndOldImages = 1 };
+
+// Times are microseconds since the epoch.
+struct Job {
+  std::string id;  // 14 digits of milliseconds, "-", 8 hexadecimal digits
+  std::string table_arn;
+  std::string table_name;
+  std::string table_id;
+  std::optional<std::string> client_token;
+  std::string parameters;  // those of the request, to compare with another of the same token
+  std::string bucket;
+  std::optional<std::string> bucket_owner;
+  Format format = Format::kDynamoDbJson;
+  JobState state = JobState::kInProgress;
+  int64_t start_micros = 0;
+  int64_t end_micros = 0;    // 0 while it is in progress
+  std::string failure_code;  // this and the next: of a failed one
+  std::string failure_message;
+};
+
+struct ExportJob : Job {
+  std::optional<std::string> prefix;
+  bool key_service = false;  // S3SseAlgorithm KMS
+  std::optional<std::string> key_id;
+  int64_t moment_micros = 0;  // the last whose changes are exported
+  int64_t shown_micros = 0;   // ExportTime
+  struct Window {
+    int64_t from_micros = 0;  // the last whose changes are not exported
+    int64_t shown_from_micros = 0;
+    int64_t shown_to_micros = 0;
+    View view = View::kNewAndOldImages;
+  };
+  std::optional<Window> window;  // of an incremental export
+  int64_t items = 0;             // this and the next two: of a completed one
+  int64_t billed_bytes = 0;
+  std::string manifest;
+};
+
+struct CsvOptions {
+  std::optional<std::string> delimiter;
+  std::optional<std::vector<std::string>> headers;
+};
+
+struct ImportJob : Job {
+  std::optional<std::string> prefix;
+  std::optional<CsvOptions> csv;
+  Compression compression = Compression::kNone;
+  std::string definition;  // of the table: TableDescriptor::Encode
+  // Everything is written and counted; the table may be shown, and the job ends.
+  bool filled = false;
+  int64_t processed_bytes = 0;
+  int64_t processed_items = 0;
+  int64_t imported_items = 0;
+  int64_t errors = 0;
+};
+
+std::string EncodeJob(const ExportJob& job);
+std::string EncodeJob(const ImportJob& job);
+// kCorruption if the text is none.
+Status DecodeJob(std::string_view text, ExportJob* job);
+Status DecodeJob(std::string_view text, ImportJob* job);
+
+inline std::string_view KeyPrefixOf(const ExportJob*) { return "export/"; }
+inline std::string_view KeyPrefixOf(const ImportJob*) { return "import/"; }
+
+// The end of a job that did not complete, or an empty code.
+struct Failure {
+  std::string code;  // FailureCode; empty: none
+  std::string message;
+};
+
+}  // namespace stator::exchange

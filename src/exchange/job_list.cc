@@ -1,0 +1,222 @@
+#include "exchange/job_list.h"
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/mutex_wait.h"
+
+namespace stator::exchange {
+namespace {
+
+constexpr char kRecordVersion = 1;
+
+}  // namespace
+
+template <typename AnyJob>
+kv::Put JobList<AnyJob>::PutOf(const AnyJob& job) {
+  kv::Put put;
+  put.tablet = kJobTablet;
+  put.key = KeyOf(job.id);
+  put.value.assign(kv::kStampBytes, '\0');
+  put.value.push_back(kRecordVersion);
+  put.value.append(EncodeJob(job));
+  return put;
+}
+
+template <typename AnyJob>
+Status JobList<AnyJob>::Read() {
+  const std::string begin = KeyOf("");
+  std::string end = begin;
+  ++end.back();
+  const MutexLock lock(mutex_);
+  Jobs* const jobs = &jobs_;
+  TRY(engine_.Scan({kJobTablet, begin, end}, kv::Tier::kAny,
+                   [jobs](std::string_view key, std::string_view value) {
+                     auto job = std::make_shared<AnyJob>();
+                     const size_t head = kv::kStampBytes + 1;
+                     if (value.size() < head || value[kv::kStampBytes] != kRecordVersion ||
+                         !DecodeJob(value.substr(head), job.get()).ok() || KeyOf(job->id) != key) {
+                       LogError("job_not_read", {{"key", key}});
+                       return true;
+                     }
+                     (*jobs)[job->id] = std::move(job);
+                     return true;
+                   }));
+  return OkStatus();
+}
+
+template <typename AnyJob>
+void JobList<AnyJob>::Start(Work work) {
+  {
+    const MutexLock lock(mutex_);
+    work_ = std::move(work);
+    for (const auto& [id, job] : jobs_) {
+      if (job->state != JobState::kInProgress) continue;
+      ++in_progress_;
+      queue_.push_back(id);
+      LogInfo("job_goes_on", {{"job", KeyOf(id)}, {"table", job->table_name}});
+    }
+  }
+  thread_ = std::thread([this] { Run(); });
+}
+
+template <typename AnyJob>
+void JobList<AnyJob>::Stop() {
+  {
+    const MutexLock lock(mutex_);
+    stopped_ = true;
+    wake_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+template <typename AnyJob>
+bool JobList<AnyJob>::stopped() const {
+  const MutexLock lock(mutex_);
+  return stopped_;
+}
+
+template <typename AnyJob>
+typename JobList<AnyJob>::JobPtr JobList<AnyJob>::FindToken(const std::string& token) const {
+  const int64_t since = clock_.NowMicros() - kTokenMicros;
+  const MutexLock lock(mutex_);
+  for (auto it = jobs_.rbegin(); it != jobs_.rend(); ++it) {
+    if (it->second->client_token == token && it->second->start_micros > since) return it->second;
+  }
+  return nullptr;
+}
+
+template <typename AnyJob>
+Result<std::pair<typename JobList<AnyJob>::JobPtr, bool>> JobList<AnyJob>::Reserve(AnyJob job) {
+  const MutexLock lock(mutex_);
+  const int64_t now = clock_.NowMicros();
+  if (job.client_token) {
+    for (const auto& [id, other] : jobs_) {
+      if (other->client_token == job.client_token && other->parameters == job.parameters &&
+          other->start_micros > now - kTokenMicros && other->state == JobState::kInProgress)
+        return std::pair(other, false);
+    }
+  }
+  if (stopped_) return Error(ErrorCode::kUnavailable, "The server is stopping.");
+  if (in_progress_ >= kMostInProgress) {
+    return Error(ErrorCode::kLimitExceeded,
+                 fmt::format("Too many jobs of this kind are in progress: at most {} at once.",
+                             kMostInProgress));
+  }
+  do {
+    job.id = fmt::format("{:014}-{:08x}", now / 1000, static_cast<uint32_t>(random_.Next()));
+  } while (jobs_.count(job.id) != 0);
+  job.start_micros = now / 1000 * 1000;
+  ++in_progress_;
+  auto added = std::make_shared<const AnyJob>(std::move(job));
+  jobs_[added->id] = added;
+  return std::pair(JobPtr(added), true);
+}
+
+template <typename AnyJob>
+void JobList<AnyJob>::GiveUp(const JobPtr& job) {
+  const MutexLock lock(mutex_);
+  --in_progress_;
+  jobs_.erase(job->id);
+}
+
+template <typename AnyJob>
+void JobList<AnyJob>::Forget(kv::Batch* batch) {
+  const int64_t since = clock_.NowMicros() - kListedMicros;
+  for (auto it = jobs_.begin(); it != jobs_.end();) {
+    const AnyJob& job = *it->second;
+    if (job.state == JobState::kInProgress) {
+      ++it;
+      continue;
+    }
+    if (job.end_micros > since && jobs_.size() <= kMostKept) break;
+    batch->deletes.push_back({kJobTablet, KeyOf(it->first)});
+    it = jobs_.erase(it);
+  }
+}
+
+template <typename AnyJob>
+void JobList<AnyJob>::Add(const JobPtr& job, UniqueFunction<void(Status)> done) {
+  kv::Batch batch;
+  batch.puts.push_back(PutOf(*job));
+  {
+    const MutexLock lock(mutex_);
+    Forget(&batch);
+  }
+  engine_.Apply(std::move(batch),
+                [this, job, done = std::move(done)](Result<uint64_t> put) mutable {
+                  if (!put.ok()) {
+                    GiveUp(job);
+                    return done(std::move(put).error());
+                  }
+                  {
+                    const MutexLock lock(mutex_);
+                    jobs_[job->id] = job;
+                    queue_.push_back(job->id);
+                    wake_.notify_all();
+                  }
+                  done(OkStatus());
+                });
+}
+
+template <typename AnyJob>
+Status JobList<AnyJob>::Change(const AnyJob& job) {
+  kv::Batch batch;
+  batch.puts.push_back(PutOf(job));
+  const Result<uint64_t> put = kv::ApplyAndWait(engine_, std::move(batch));
+  const MutexLock lock(mutex_);
+  JobPtr& place = jobs_[job.id];
+  if (place != nullptr && place->state == JobState::kInProgress &&
+      job.state != JobState::kInProgress)
+    --in_progress_;
+  place = std::make_shared<const AnyJob>(job);
+  return put.ok() ? OkStatus() : Status(put.error());
+}
+
+template <typename AnyJob>
+typename JobList<AnyJob>::JobPtr JobList<AnyJob>::Find(std::string_view id) const {
+  const MutexLock lock(mutex_);
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? nullptr : found->second;
+}
+
+template <typename AnyJob>
+std::vector<typename JobList<AnyJob>::JobPtr> JobList<AnyJob>::List() const {
+  const int64_t since = clock_.NowMicros() - kListedMicros;
+  const MutexLock lock(mutex_);
+  std::vector<JobPtr> list;
+  for (auto it = jobs_.rbegin(); it != jobs_.rend(); ++it) {
+    if (it->second->state == JobState::kInProgress || it->second->end_micros > since)
+      list.push_back(it->second);
+  }
+  return list;
+}
+
+template <typename AnyJob>
+size_t JobList<AnyJob>::in_progress() const {
+  const MutexLock lock(mutex_);
+  return in_progress_;
+}
+
+template <typename AnyJob>
+void JobList<AnyJob>::Run() {
+  for (;;) {
+    JobPtr job;
+    {
+      UniqueMutexLock lock(mutex_);
+      wake_.wait(lock, [this]() REQUIRES(mutex_) { return stopped_ || !queue_.empty(); });
+      if (stopped_) return;
+      job = jobs_[queue_.front()];
+      queue_.pop_front();
+    }
+    std::optional<AnyJob> ended = work_(*job);
+    if (!ended) continue;
+    if (const Status stored = Change(*ended); !stored.ok())
+      LogWarn("job_not_stored", {{"job", KeyOf(job->id)}, {"error", stored.error().message()}});
+  }
+}
+
+template class JobList<ExportJob>;
+template class JobList<ImportJob>;
+
+}  // namespace stator::exchange

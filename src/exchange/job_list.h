@@ -1,0 +1,98 @@
+// The jobs of one kind: their list, in memory and in the store, their queue and their thread.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "base/unique_function.h"
+#include "exchange/job.h"
+#include "kv/engine.h"
+
+namespace stator::exchange {
+
+// The number of jobs of a kind that are in progress. [S], of imports
+inline constexpr size_t kMostInProgress = 50;
+// The number that are kept; the oldest of those that have ended go first.
+inline constexpr size_t kMostKept = 10'000;
+
+// How long a client's token stands for its job. [G]
+inline constexpr int64_t kTokenMicros = int64_t{8} * 3600 * 1'000'000;
+
+// AnyJob: ExportJob or ImportJob. Thread-safe.
+template <typename AnyJob>
+class JobList {
+ public:
+  using JobPtr = std::shared_ptr<const AnyJob>;
+  // Does a job on the list's thread, and returns its last state; nothing if the list is stopped.
+  using Work = std::function<std::optional<AnyJob>(const AnyJob& job)>;
+
+  // The engine, clock and random source must outlive the list.
+  JobList(kv::Engine& engine, const Clock& clock, Random& random)
+      : engine_(engine), clock_(clock), random_(random) {}
+  ~JobList() { Stop(); }
+
+  // Reads what jobs there are, once. A record that cannot be read is logged.
+  Status Read();
+  // Begins the thread, with the jobs that an earlier process left.
+  void Start(Work work);
+  // Ends the thread; its job goes on at the next start. Idempotent.
+  void Stop();
+  bool stopped() const;
+
+  // Returns the job that has this token; null if there is none.
+  JobPtr FindToken(const std::string& token) const;
+  // Adds a job, which gets its id and its start; or returns the one that was added with its token
+  // meanwhile, and false. kLimitExceeded if too many are in progress. Add or GiveUp follows.
+  Result<std::pair<JobPtr, bool>> Reserve(AnyJob job);
+  void GiveUp(const JobPtr& job);
+  // Stores a reserved job and puts it into the queue; `done` hears on any thread.
+  void Add(const JobPtr& job, UniqueFunction<void(Status)> done);
+  // Replaces a job. Its record is durable when this returns. Blocks.
+  Status Change(const AnyJob& job);
+
+  JobPtr Find(std::string_view id) const;
+  // Returns the jobs, newest first.
+  std::vector<JobPtr> List() const;
+  size_t in_progress() const;
+
+ private:
+  using Jobs = std::map<std::string, JobPtr, std::less<>>;  // by id
+
+  static std::string KeyOf(std::string_view id) {
+    return std::string(KeyPrefixOf(static_cast<const AnyJob*>(nullptr))).append(id);
+  }
+  static kv::Put PutOf(const AnyJob& job);
+  void Run();
+  void Forget(kv::Batch* batch) REQUIRES(mutex_);
+
+  kv::Engine& engine_;
+  const Clock& clock_;
+  Random& random_;
+  Work work_;
+  mutable Mutex mutex_;
+  std::condition_variable_any wake_;
+  Jobs jobs_ GUARDED_BY(mutex_);
+  std::deque<std::string> queue_ GUARDED_BY(mutex_);  // ids
+  size_t in_progress_ GUARDED_BY(mutex_) = 0;
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+extern template class JobList<ExportJob>;
+extern template class JobList<ImportJob>;
+
+}  // namespace stator::exchange

@@ -1,0 +1,66 @@
+#include "exchange/job.h"
+
+#include <gtest/gtest.h>
+
+namespace stator::exchange {
+namespace {
+
+ExportJob SomeExport() {
+  ExportJob job;
+  job.id = "01795613126583-0a1b2c3d";
+  job.table_arn = "arn:aws:dynamodb:us-east-1:000000000000:table/tab";
+  job.table_name = "tab";
+  job.table_id = "12345678-1234-4234-8234-123456789012";
+  job.client_token = "token \"1\"\n";
+  job.parameters = "a\nb";
+  job.bucket = "bucket";
+  job.prefix = "pre/fix";
+  job.state = JobState::kFailed;
+  job.start_micros = 5'000;
+  job.end_micros = 6'000;
+  job.failure_code = "S3NoSuchBucket";
+  job.failure_message = "no bucket";
+  job.moment_micros = 4'999;
+  job.window.emplace().from_micros = 7;
+  job.window->view = View::kNewImage;
+  return job;
+}
+
+TEST(Job, StoredFormsComeBack) {
+  const ExportJob job = SomeExport();
+  ExportJob read;
+  ASSERT_TRUE(DecodeJob(EncodeJob(job), &read).ok());
+  EXPECT_EQ(EncodeJob(read), EncodeJob(job));
+  EXPECT_EQ(read.client_token, job.client_token);
+  EXPECT_EQ(read.bucket_owner, std::nullopt);
+  EXPECT_EQ(read.window->view, View::kNewImage);
+
+  ImportJob import;
+  import.id = job.id;
+  import.csv.emplace().headers = {"a", "b c"};
+  import.definition = std::string("\0\1\xff", 3);
+  import.compression = Compression::kGzip;
+  import.format = Format::kCsv;
+  import.filled = true;
+  import.errors = 3;
+  ImportJob again;
+  ASSERT_TRUE(DecodeJob(EncodeJob(import), &again).ok());
+  EXPECT_EQ(EncodeJob(again), EncodeJob(import));
+  EXPECT_EQ(again.definition, import.definition);
+  EXPECT_EQ(again.csv->headers, import.csv->headers);
+  EXPECT_TRUE(again.filled);
+}
+
+TEST(Job, DamagedRecordsAreRefused) {
+  const std::string text = EncodeJob(SomeExport());
+  ExportJob job;
+  for (size_t cut = 0; cut + 2 < text.size(); cut += 11)
+    EXPECT_FALSE(DecodeJob(text.substr(0, cut), &job).ok()) << cut;
+  EXPECT_FALSE(DecodeJob(R"({"Id":"x"})", &job).ok());
+  std::string wrong = text;
+  wrong.replace(wrong.find("\"State\":2"), 9, "\"State\":9");
+  EXPECT_FALSE(DecodeJob(wrong, &job).ok());
+}
+
+}  // namespace
+}  // namespace stator::exchange
