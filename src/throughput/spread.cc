@@ -39,8 +39,8 @@ LoadMap MapLoad(const SpreadOn& on, Access access, const UnitsOf& units_of) {
     double rest = units;
     if (units >= busy) {
       const ObservationLock look(p);
-      HeavyHitters seen = p.seen.last_collections;
-      seen.Merge(p.seen.collections);
+      HeavyHitters seen = p.seen().last_collections;
+      seen.Merge(p.seen().collections);
       for (HeavyKey& key : seen.Top(kBusyKeys)) {
         const double its = units * (key.weight - key.overestimate) / seen.total();
         if (its < busy) continue;
