@@ -371,8 +371,7 @@ Status Committer::CheckBackgroundErrors() {
           fmt::format("The store in {} takes no writes: {}.", options_.path, status.ToString()));
     }
   }
-  MutexLock lock(mutex_);
-  if (!health_.ok()) return health_;
+  if (!stopped_.ok()) return stopped_;
   return Unavailable(
       fmt::format("The store in {} takes no writes: a flush or compaction failed.", options_.path));
 }

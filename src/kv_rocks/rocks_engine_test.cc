@@ -530,8 +530,9 @@ TEST_F(SmallDisk, AnOldLookAtTheDiskRefusesNoDelete) {
   RocksOptions options = Small();
   options.ballast_bytes = 0;
   options.free_bytes_interval_micros = 3'600'000'000;
-  free_ = 3 * kMiB;
   const auto engine = Open(std::move(options));
+  free_ = 3 * kMiB;
+  WaitFor([&] { return !engine->Health().ok(); });
   EXPECT_FALSE(kv::ApplyAndWait(*engine, DeleteOne("a")).ok());
   free_ = 6 * kMiB;
   EXPECT_TRUE(kv::ApplyAndWait(*engine, DeleteOne("a")).ok());

@@ -9,7 +9,7 @@ import { residentBytes } from './judge.mjs';
 const ours = { skip: process.env.STATOR_ENDPOINT || !isStator ? 'the server is not ours' : process.env.STATOR_CLUSTER_CONF ? 'the servers keep more' : false, timeout: 120000 };
 const kTables = 300;
 const kIndexes = 20;
-const kMostBytes = 180 << 10;
+const kMostBytes = 220 << 10;
 
 test(`an idle table with ${kIndexes} indexes holds at most ${kMostBytes >> 10} KB`, ours, async (context) => {
   const server = await Server.startOne({ args: ['--io-threads', '2', '--in-memory', '--memory-budget-mb', '16'] });
