@@ -34,7 +34,7 @@ struct Caller {
   std::string issue_time;  // ISO 8601
   std::string source_identity;
   std::string federated_provider;
-  // Of kWebIdentity, and of the sessions that it gets; else null.
+  // Null but for kWebIdentity and the sessions that it gets.
   std::shared_ptr<const WebClaims> web;
   // The keys that the policies above read.
   KeySet keys;

@@ -1,4 +1,4 @@
-// What an identity provider says of the subject of a token, as condition keys of policies.
+// The claims of an identity provider about a token's subject, as condition keys of policies.
 #pragma once
 
 #include <string>

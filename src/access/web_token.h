@@ -1,6 +1,6 @@
 // Tokens of OpenID Connect providers: JSON Web Tokens that RS256 or ES256 signs, and the keys that
-// verify them. Nothing here trusts a token: who uses one checks its issuer, its audience, its times
-// and its signature.
+// verify them. Nothing here trusts a token: issuer, audience, times and signature are for its user
+// to check.
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "access/session.h"
 #include "access/test_provider.h"
 #include "access/web_claims.h"
 
@@ -73,7 +74,7 @@ TEST(WebToken, AlgorithmsAreNotConfused) {
                                       "ES384", "rs256", "RS256 ", "EdDSA", ""}) {
     const std::string head = UrlSafe(R"({"alg":")" + std::string(name) + R"(","kid":"r"})");
     EXPECT_NE(Refusal(head + "." + claims + "."), "") << name;
-    // A secret that everybody knows: the public key.
+    // The public key as a shared secret: no secret at all.
     const std::string mac(AsText(HmacSha256(RsaKey().Jwk("r"), head + "." + claims)));
     EXPECT_NE(Refusal(head + "." + claims + "." + UrlSafe(mac)), "") << name;
   }
@@ -90,7 +91,7 @@ TEST(WebToken, AlgorithmsAreNotConfused) {
 TEST(WebToken, OnlyTheProvidersKeysCount) {
   const TestKey stranger = TestKey::Rsa();
   EXPECT_FALSE(IsGood(stranger.TokenOf("r", kClaims)));
-  // What the header brings along, and where it points, is not looked at.
+  // Keys in the header, and places that it names, are not looked at.
   EXPECT_FALSE(IsGood(stranger.Token(
       R"({"alg":"RS256","kid":"r","jku":"https://evil.example/","jwk":)" + stranger.Jwk("r") + "}",
       kClaims)));
@@ -231,6 +232,23 @@ TEST(WebClaims, AreKeysOfTheProvider) {
   EXPECT_EQ(context.Find(ResolveKey("IDP.example:8443/a:AUD"))->text, "app");
   EXPECT_EQ(context.Find(ResolveKey("idp.example:8443/a:amr"))->list.size(), 2u);
   EXPECT_EQ(context.Find(ResolveKey("idp.example:sub")), nullptr);
+}
+
+// Older versions open the tokens of sessions without claims, and refuse those with them.
+TEST(WebClaims, StandInTheSessionsToken) {
+  SystemSecureRandom random;
+  const Keyring keyring = Keyring::FromKeys({std::string(32, 'm')}).value();
+  Session session;
+  session.key_id = "ASIA";
+  const size_t plain = SealSession(session, keyring, &random)->size();
+  session.web = {"alice", "app", "pwd"};
+  const std::string token = *SealSession(session, keyring, &random);
+  EXPECT_GT(token.size(), plain);
+  const Result<Session> opened = OpenSession(token, keyring);
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(opened->web, session.web);
+  session.web = {"alice"};
+  EXPECT_FALSE(OpenSession(*SealSession(session, keyring, &random), keyring).ok());
 }
 
 }  // namespace

@@ -109,7 +109,8 @@ TEST_F(ExportWriterTest, FilesAreClosedAndNamedAlikeEachTime) {
 
 TEST_F(ExportWriterTest, AnIncrementalExportHasItsDataBesideThoseOfOthers) {
   job_.prefix = "p";
-  job_.window.emplace().shown_from_micros = job_.start_micros;
+  job_.window = ExportJob::Window();
+  job_.window->shown_from_micros = job_.start_micros;
   job_.window->shown_to_micros = job_.end_micros;
   ExportDataWriter writer(*objects_, job_);
   const std::vector<ExportedFile> files = writer.Finish().value();

@@ -101,7 +101,8 @@ class Reading {
     simdjson::dom::object inner;
     Take(name, &inner);
     std::swap(object_, inner);
-    if (ok_) members(value.emplace());
+    value = T();
+    if (ok_) members(*value);
     std::swap(object_, inner);
   }
 

@@ -21,7 +21,8 @@ ExportJob SomeExport() {
   job.failure_code = "S3NoSuchBucket";
   job.failure_message = "no bucket";
   job.moment_micros = 4'999;
-  job.window.emplace().from_micros = 7;
+  job.window = ExportJob::Window();
+  job.window->from_micros = 7;
   job.window->view = View::kNewImage;
   return job;
 }

@@ -139,7 +139,7 @@ TEST_F(ProviderKeysTest, ConfigurationsMustFit) {
   documents_->texts["https://other.example/.well-known/openid-configuration"] =
       R"({"issuer":"https://good.example/","jwks_uri":"https://k.example/"})";
   EXPECT_TRUE(refused("https://other.example"));
-  // Nobody elsewhere leads the server to itself, or away from TLS.
+  // A provider elsewhere leads the server neither to its own loopback nor away from TLS.
   int number = 0;
   for (const std::string_view place :
        {"http://k.example/", "http://127.0.0.1:1/", "https://localhost/", "https://[::1]/",

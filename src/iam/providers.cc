@@ -112,7 +112,7 @@ Result<std::string> Get(Call& call) {
   ASSIGN_OR_RETURN(const OidcProvider* found, FindNamed(call));
   const std::string arn = access::ArnOf(*found);
   Xml xml;
-  // As IAM shows it: without the scheme.
+  // IAM shows it without the scheme.
   xml.Element("Url", std::string_view(found->url).substr(found->url.find("://") + 3));
   AppendTexts("ClientIDList", found->client_ids, &xml);
   AppendTexts("ThumbprintList", found->thumbprints, &xml);
@@ -133,7 +133,7 @@ Result<std::string> List(Call& call) {
 }
 
 Result<std::string> Delete(Call& call) {
-  // Of one that is gone too, as IAM does.
+  // A provider that is gone already is no error, as in IAM.
   const std::string_view arn = ArnIn(call.form);
   TRY(call.identities.Change([&](Records* records) -> Status {
     std::erase_if(records->providers,

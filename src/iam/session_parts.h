@@ -1,4 +1,4 @@
-// What the calls of STS that make credentials have in common. Internal to the room.
+// The common parts of the calls of STS that make credentials. Internal to the room.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ Result<int64_t> DurationIn(const Form& form, int64_t preset, int64_t most);
 Result<std::string> SessionNameIn(const Form& form);
 // Returns the role of RoleArn; null if there is none.
 const access::Role* RoleOf(Call& call);
-// Returns a trust policy that trusts nobody: a role that does not exist is denied like one that
-// does not trust the caller.
+// Returns the trust policy of a role. Without a role the policy gives no right: a role that does
+// not exist is denied like one that does not trust the caller.
 guard::AttachedPolicy TrustOf(Call& call, const access::Role* role);
 // Takes Policy and PolicyArns.
 Status TakePolicies(Call& call, access::Session* session);

@@ -177,11 +177,12 @@ Status SetWindow(const Environment& env, const Request& request,
   if (from * 1000 <= window.earliest_micros) return InvalidTime("Export Time is invalid");
   if (to > window.latest_micros / 1000)
     return InvalidTime("Point in Time Recovery is not available for specified export time");
-  ExportJob::Window& made = job->window.emplace();
+  ExportJob::Window made;
   made.from_micros = from * 1000 - 1;
   made.shown_from_micros = from * 1000;
   made.shown_to_micros = to * 1000;
   if (spec.export_view_type == ExportViewType::kNewImage) made.view = exchange::View::kNewImage;
+  job->window = made;
   job->moment_micros = to * 1000 - 1;
   return OkStatus();
 }

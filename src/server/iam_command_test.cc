@@ -30,6 +30,13 @@ TEST(IamWords, AreThoseOfTheAwsCli) {
             "&ActionNames.member.2=b&ContextEntries.member.1.ContextKeyName=k"
             "&ContextEntries.member.1.ContextKeyType=string"
             "&ContextEntries.member.1.ContextKeyValues.member.1=v");
+  EXPECT_EQ(Form({"create-open-id-connect-provider", "--client-id-list", "a", "b"}),
+            "Version=2010-05-08&Action=CreateOpenIDConnectProvider&ClientIDList.member.1=a"
+            "&ClientIDList.member.2=b");
+  EXPECT_EQ(Form({"add-client-id-to-open-id-connect-provider", "--client-id=c",
+                  "--open-id-connect-provider-arn=x"}),
+            "Version=2010-05-08&Action=AddClientIDToOpenIDConnectProvider&ClientID=c"
+            "&OpenIDConnectProviderArn=x");
 }
 
 TEST(IamWords, ReadFiles) {

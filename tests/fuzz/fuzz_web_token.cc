@@ -57,7 +57,7 @@ void CheckToken(const std::string& text, std::string_view set) {
   const auto keys = WebKeys::Parse(set);
   if (!keys.ok()) return;
   if (!(*keys)->Has(token->algorithm, token->key_id)) Require(!(*keys)->Verify(*token));
-  // Nobody has signed it.
+  // One signature is not that of two texts.
   WebToken other = *token;
   other.signed_text += "A";
   Require(!(*keys)->Verify(*token) || !(*keys)->Verify(other));
