@@ -38,7 +38,7 @@ constexpr int64_t kDiscardBytes = 32 << 20;
 // While memory is full: how long a client may hold a reply that it does not take, or half a header.
 constexpr int64_t kStuckReaderMicros = 1'000'000;
 constexpr int64_t kStuckHeaderMicros = 5'000'000;
-// The rate of a body is known once it has been arriving for so long.
+// The rate of a body is known after it has been arriving for this time.
 constexpr int64_t kKnownRateMicros = 1'000'000;
 constexpr int64_t kHandshakeLogMicros = 1'000'000;
 

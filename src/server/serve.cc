@@ -27,9 +27,9 @@
 namespace stator::server {
 namespace {
 
-// A stop waits so long for requests that have begun.
+// A stop waits at most this time for requests that have begun.
 constexpr int64_t kDrainMicros = 10'000'000;
-// Then their clients are disconnected, and what still computes for them has so long to end.
+// Then their clients are disconnected, and work for them gets this time to end.
 constexpr auto kCloseTime = std::chrono::seconds(10);
 // A limit of open files that leaves fewer connections is worth a warning.
 constexpr int kFewConnections = 4096;

@@ -47,7 +47,7 @@ struct Partition {
   Partition(uint64_t id, uint64_t parent, double weight, double even_bytes, double even_items)
       : id(id), parent(parent), weight(weight), even_bytes(even_bytes), even_items(even_items) {}
 
-  // What was seen of the keys. An empty observation if none was.
+  // The observed keys; empty if none was observed.
   const KeyObservation& seen() const {
     static const KeyObservation kNone{ModelSettings()};
     return observation != nullptr ? *observation : kNone;

@@ -259,7 +259,7 @@ class Resource {
   void ChargeIn(Partition& partition, int64_t now, const Draw& draw, int64_t count);
   void RefuseIn(Partition& partition, int64_t now_micros, const Draw& draw, int64_t count,
                 Limit limit);
-  // What was seen of the keys of a partition, whose `observing` the caller has.
+  // The observed keys of a partition, whose `observing` the caller has.
   KeyObservation& Observed(Partition& partition) const;
   void Observe(Partition& partition, const Draw& draw, double units, bool refused);
 

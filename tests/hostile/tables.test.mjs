@@ -1,4 +1,4 @@
-// Tables that nobody uses: a client may make thousands of them, so each must hold little.
+// Idle tables: a client may make thousands of them, so each must hold little.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
