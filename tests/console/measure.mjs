@@ -50,7 +50,7 @@ print('tables listed, median of 9', `${median(loads.map((one) => one.listed)).to
 
 await it.stop();
 
-// Rows: scrolled to the end. They come from a seed, which is read in a fraction of the time of writes.
+// Rows: scrolled to the end. They come from a seed: the client makes no writes.
 const seed = fs.mkdtempSync(path.join(os.tmpdir(), 'stator-rows-'));
 fs.writeFileSync(path.join(seed, 'music.table.json'), JSON.stringify(musicTable));
 const lines = fs.openSync(path.join(seed, 'music.items.jsonl'), 'w');
