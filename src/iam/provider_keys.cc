@@ -60,7 +60,7 @@ class WebDocuments final : public DocumentSource {
   static constexpr egress::Limits kLimits{3'000'000, 5'000'000, 16 << 10,
                                           access::WebKeys::kMaxDocumentBytes};
 
-  const SystemClock clock_;  // the machine's: a manual one would stop the deadlines
+  SystemClock clock_;  // the machine's: a manual one would stop the deadlines
   Mutex mutex_;
   std::set<egress::Client*> clients_ GUARDED_BY(mutex_);
   bool cancelled_ GUARDED_BY(mutex_) = false;

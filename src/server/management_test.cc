@@ -66,6 +66,10 @@ class ManagementTest : public testing::Test {
   }
   std::unique_ptr<Management> Make(const std::string& init_dir = "",
                                    const std::string& store_name = "") {
+    Management::Options options;
+    options.engine_name = "memory";
+    options.init_dir = init_dir;
+    options.store_name = store_name;
     return std::make_unique<Management>(
         environment_, metrics_, clock_control_, heat_,
         [this] {
@@ -77,8 +81,7 @@ class ManagementTest : public testing::Test {
           state.max_inflight_bytes = 1 << 20;
           return state;
         },
-        Management::Options{
-            .engine_name = "memory", .init_dir = init_dir, .store_name = store_name});
+        std::move(options));
   }
   int64_t ItemsOf(const std::string& table) { return store_->Counts(*store_->Find(table))->items; }
 
