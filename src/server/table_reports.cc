@@ -203,29 +203,6 @@ Drawn Draw(const Resource& resource, const HeatMap& map) {
   return drawn;
 }
 
-// Names the key of the worst second of a partition's limit on its row: on the hot columns around
-// that time. Which keys other hot bands had is not kept as long as heat is.
-void NameHotKeys(const Resource& resource, const HeatMap& map, int64_t now, Drawn* drawn) {
-  const throughput::Resource& model = resource.meter->resource();
-  for (const throughput::Access access : {throughput::Access::kRead, throughput::Access::kWrite}) {
-    const auto worst = model.Worst(now, access, throughput::Limit::kKeyRange);
-    if (!worst || worst->hottest.empty() || worst->hottest_share < 0.5) continue;
-    const int64_t seconds = worst->at_micros / kMicros - map.from_seconds;
-    if (seconds < 0 || seconds / map.column_seconds >= static_cast<int64_t>(map.columns()))
-      continue;
-    const auto column = static_cast<size_t>(seconds / map.column_seconds);
-    for (simulate::Row& row : drawn->rows) {
-      if (!row.range.Contains({worst->hottest[0].hash, {}, {}})) continue;
-      row.hottest.resize(map.columns());
-      const auto hot = [&row](size_t i) { return row.heat[i] >= 0.5F || row.refused[i] > 0; };
-      row.hottest[column] = worst->hottest[0].partition;
-      for (size_t i = column; i-- > 0 && hot(i);) row.hottest[i] = row.hottest[column];
-      for (size_t i = column + 1; i < map.columns() && hot(i); ++i)
-        row.hottest[i] = row.hottest[column];
-    }
-  }
-}
-
 // With the date where the picture is longer than a day.
 std::string ShortTime(int64_t micros, bool days) {
   const std::string text = FormatTime(std::clamp<int64_t>(micros, 0, kLastTimeMicros));
@@ -240,10 +217,7 @@ std::string Picture(std::string_view table, const std::vector<Drawn>& drawn, con
   picture.description =
       fmt::format("from {}, a column for {}", FormatTime(from),
                   simulate::DurationText(static_cast<double>(map.column_seconds)));
-  for (const Drawn& one : drawn) {
-    picture.panels.push_back({one.heading, one.columns, one.rows});
-    picture.panels.back().names_short = true;
-  }
+  for (const Drawn& one : drawn) picture.panels.push_back({one.heading, one.columns, one.rows});
   for (size_t i = 0; i < picture.times.size(); ++i) {
     picture.times[i] =
         ShortTime(from + length / 4 * static_cast<int64_t>(i), length > 86'400 * kMicros);
@@ -317,12 +291,7 @@ Result<TableReports::Report> TableReports::Render(std::string_view target,
   if (wanted->subject == Subject::kHeatPicture ||
       accept.find("image/svg+xml") != std::string_view::npos) {
     std::vector<Drawn> drawn;
-    for (size_t i = 0; i < maps.size(); ++i) {
-      drawn.push_back(Draw(resources[i], maps[i]));
-      // The caller of /heat may see heat, but no keys (management_access).
-      if (wanted->subject == Subject::kHeatPicture)
-        NameHotKeys(resources[i], maps[i], now, &drawn.back());
-    }
+    for (size_t i = 0; i < maps.size(); ++i) drawn.push_back(Draw(resources[i], maps[i]));
     return Report{"image/svg+xml", Picture(wanted->table, drawn, maps.front())};
   }
   std::string body = fmt::format(R"({{"table":{},"now":"{}","resources":[)", Quoted(wanted->table),

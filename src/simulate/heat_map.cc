@@ -210,14 +210,10 @@ double Heat(std::string* out, const HeatPanel& r, double top) {
       // The row above may be of the same partition then, and has the name.
       const bool told =
           above != nullptr && end > column && row.hottest[column] == above->hottest[column];
-      const size_t room = r.names_short ? 1 : std::min(kNameColumns, r.columns.size());
-      if (!told && end - column >= room) {
-        const std::string name = row.hottest[column].substr(0, 40);
-        const double x = kLeft + step * static_cast<double>(column);
-        const bool right =
-            !r.names_short || x < kLeft + kWidth - kReasonWidth;  // room for it there
-        Text(out, right ? x + 4 : x - 4, y + std::max(height / 2 + 4, kNameHeight - 3), name,
-             right ? " class=\"name\"" : " class=\"name\" text-anchor=\"end\"");
+      if (!told && end - column >= std::min(kNameColumns, r.columns.size())) {
+        std::string name = row.hottest[column].substr(0, 40);
+        Text(out, kLeft + step * static_cast<double>(column) + 4,
+             y + std::max(height / 2 + 4, kNameHeight - 3), name, " class=\"name\"");
         named_until = y + kNameHeight;
       }
       column = std::max(end, column + 1);
