@@ -374,9 +374,40 @@ TEST(JudgeTest, AHotKeyOfAnIndexCountsRefusedWrites) {
     if (finding.id == "model-throttles" && finding.index == "by-desk") model = finding.text;
   }
   EXPECT_NE(hot.find("takes 1,750 write units"), std::string::npos) << hot;
+  EXPECT_NE(hot.find("An entry of the index costs 10 units, because the index projects ALL: of at "
+                     "most 1 KB it costs 1, and this key then takes 175"),
+            std::string::npos)
+      << hot;
   EXPECT_NE(model.find("Index by-desk: hot key \"returns\": 1,750 of 1,000 writes/s"),
             std::string::npos)
       << model;
+}
+
+// Also while they refuse: units that were served are compared with units that were served.
+TEST(JudgeTest, TwoFullIndexesAmplifyWrites) {
+  request_log::TableDefinition table = TableOf("Table");
+  for (const char* name : {"one", "two"}) {
+    request_log::IndexDefinition& index = table.indexes.emplace_back();
+    index.name = name;
+    index.global = true;
+    index.partition = {std::string(name) + ":S"};
+  }
+  std::string log = Header() + request_log::WriteLine(table);
+  for (int i = 0; i < 1000; ++i) {
+    Request write = Write(i / 100, "S:" + std::to_string(i), 10);
+    write.keys[0].bytes = 10'000;
+    write.index_writes = {{"one", 10, "S:a" + std::to_string(i)},
+                          {"two", 10, "S:b" + std::to_string(i)}};
+    if (i % 3 == 0) {
+      write.outcome = request_log::Outcome::kThrottled;
+      write.write_units = 0;
+    }
+    log += request_log::WriteLine(write);
+  }
+  const Recording recording = Read(log);
+  EXPECT_TRUE(std::ranges::count(Ids(recording), "index-amplification"));
+  const CostSummary& cost = recording.tables.at(0).resources.at(0).cost;
+  EXPECT_LE(cost.busiest_minute.write, cost.busiest_second.write);
 }
 
 TEST(JudgeTest, CapacityThatRefusedIsNoSaving) {

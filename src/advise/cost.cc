@@ -94,10 +94,11 @@ CostSummary CostMeter::Finish(int64_t start_micros, int64_t end_micros) {
       static_cast<double>(end_micros - std::max(start_micros, *minute_ * kMinute)) / 1e6;
   if (rest >= 30 || !capacity_) CloseMinute(std::clamp(rest, 1.0, 60.0));
   out.average = {all_.read / out.seconds, all_.write / out.seconds};
-  // A short recording has no whole minute, and one that is cut in two looks quieter than it is.
-  busiest_ = {std::max(busiest_.read, out.average.read),
-              std::max(busiest_.write, out.average.write)};
   CloseSecond();
+  // A short recording has no whole minute, and one that is cut in two looks quieter than it is. Its
+  // last second is not over, so its average may be above its busiest second; no minute's is.
+  busiest_ = {std::min(busiest_second_.read, std::max(busiest_.read, out.average.read)),
+              std::min(busiest_second_.write, std::max(busiest_.write, out.average.write))};
   out.busiest_minute = busiest_;
   out.busiest_second = busiest_second_;
   out.quietest_minute = quietest_.value_or(Rates{});

@@ -93,6 +93,28 @@ class Bench {
     return throughput::ProvisionedMonth(prices_, reads / target, writes / target);
   }
 
+  static double ServedWrites(const ResourceReport& resource) {
+    return resource.cost.average.write * resource.cost.seconds;
+  }
+
+  // A sentence on the entries of an index that are large because of its projection, or nothing.
+  std::string NarrowerText(const ResourceReport& resource) const {
+    const auto index =
+        std::find_if(table_.definition.indexes.begin(), table_.definition.indexes.end(),
+                     [&](const auto& of) { return of.name == resource.name; });
+    if (!resource.is_index || index == table_.definition.indexes.end() ||
+        index->projection == request_log::Projection::kKeysOnly) {
+      return "";
+    }
+    const double entry = ServedWrites(resource) / static_cast<double>(resource.requests[1]);
+    if (entry < 2) return "";
+    return fmt::format(
+        " An entry of the index costs {} units, because the index projects {}: of at most 1 KB it "
+        "costs 1, and this key then takes {} (lesson slim-index).",
+        NumberText(entry), index->projection == request_log::Projection::kAll ? "ALL" : "much",
+        NumberText(resource.keys[1].peak_key_per_second / entry));
+  }
+
   void Keys(const ResourceReport& resource, Access access) {
     const size_t a = static_cast<size_t>(access);
     const KeyLoadSummary& keys = resource.keys[a];
@@ -116,7 +138,7 @@ class Bench {
         text += resource.strong_units > 0 ? ", or read it eventually consistent: that costs half."
                                           : ".";
       } else {
-        text += SpreadText(keys.peak_key, access, plan);
+        text += NarrowerText(resource) + SpreadText(keys.peak_key, access, plan);
       }
       if (top.sort_rises)
         text +=
@@ -417,7 +439,8 @@ class Bench {
       units += use.write_units;
       names += fmt::format("{}{} {}", names.empty() ? "" : ", ", name, NumberText(use.write_units));
     }
-    const double own = table_.resources.empty() ? 0 : table_.resources[0].keys[1].units;
+    // Served ones, as those of the indexes are.
+    const double own = table_.resources.empty() ? 0 : ServedWrites(table_.resources[0]);
     if (own < static_cast<double>(kFewRequests) || units < kAmplified * own) return;
     Finding& finding = Add(
         "index-amplification", Finding::Level::kHint, "",

@@ -269,8 +269,8 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
   }
   if (is_index() && write) {
     advice.push_back(
-        fmt::format("Writes of the table wait for its index {}: an index without "
-                    "capacity throttles its table.",
+        fmt::format("Writes of the table wait for its index {}: the table refuses what an index "
+                    "refuses.",
                     e->resource));
   }
 }
