@@ -281,7 +281,6 @@ describe('around the tables', () => {
     await assertFails(context.ddb.DescribeContinuousBackups({ TableName: context.name('missing') }), 'TableNotFoundException');
   });
   test('operations that are not built', { skip: !isStator && 'built there' }, async () => {
-    await assertFails(context.ddb.ListExports({}), 'UnknownOperationException');
     await assertFails(context.ddb.CreateGlobalTable({ GlobalTableName: 'some-table', ReplicationGroup: [] }), 'UnknownOperationException');
   });
   test('one data set, whatever the key and the region', async () => {
