@@ -137,6 +137,8 @@ void Restores::Run() {
     Status done = std::move(job.ready);
     if (done.ok()) done = Fill(&job);
     job.past = nullptr;
+    // Before the table is ACTIVE: a client that sees it so may use the backup again.
+    if (!source.moment_micros) backups_.Release(source.backup_id);
     if (done.ok()) done = Complete(job.table);
     if (!done.ok() && stopped()) return;
     std::string text = fmt::format("{} was restored from {}.", name, from);
@@ -151,7 +153,6 @@ void Restores::Run() {
             name, from, done.error().message(), dropped.error().message());
       }
     }
-    if (!source.moment_micros) backups_.Release(source.backup_id);
     {
       const MutexLock lock(mutex_);
       --running_;

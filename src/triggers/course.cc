@@ -28,6 +28,10 @@ constexpr size_t kPageRecords = 1000;
 // The lanes of a shard hold at most this, and one page more.
 constexpr size_t kMostQueuedBytes = 12 << 20;
 constexpr size_t kMostQueuedBatches = 10;
+// The courses of a process share this; each may hold a page whatever the others hold.
+constexpr size_t kMostQueuedTogether = 96 << 20;
+constexpr size_t kPagesOfShare = 8;
+constexpr size_t kMostPageBytes = 1 << 20;
 constexpr int kLastStoreTries = 1000;
 
 LaneRules RulesOf(const Plan& plan) {
@@ -65,7 +69,9 @@ Course::Course(const Place& place, std::shared_ptr<const Plan> plan, const strea
       shard_(shard.number),
       shard_id_(stream::ShardIdOf(shard)),
       read_to_(start.next),
-      stored_(start) {}
+      stored_(start) {
+  place_.courses.fetch_add(1, std::memory_order_relaxed);
+}
 
 Result<std::shared_ptr<Course>> Course::Make(const Place& place, std::shared_ptr<const Plan> plan,
                                              const stream::Shard& shard, const Checkpoint& start) {
@@ -80,16 +86,28 @@ Result<std::shared_ptr<Course>> Course::Make(const Place& place, std::shared_ptr
   return course;
 }
 
+Course::~Course() { place_.courses.fetch_sub(1, std::memory_order_relaxed); }
+
+size_t Course::Share() const {
+  const int64_t courses = std::max<int64_t>(1, place_.courses.load());
+  return std::min(kMostQueuedBytes, kMostQueuedTogether / static_cast<size_t>(courses));
+}
+
+size_t Course::QueuedBytes() const {
+  size_t bytes = 0;
+  for (const Part& part : parts_) bytes += part.lane.bytes();
+  return bytes;
+}
+
 bool Course::MayRead() const {
   if (reading_ || read_all_) return false;
   if (!more_ && place_.machine.TicksMicros() < next_read_ticks_) return false;
-  size_t bytes = 0, changes = 0;
-  for (const Part& part : parts_) {
-    bytes += part.lane.bytes();
-    changes += part.lane.queue().size();
-  }
+  const size_t bytes = QueuedBytes();
+  if (bytes >= Share()) return false;
+  size_t changes = 0;
+  for (const Part& part : parts_) changes += part.lane.queue().size();
   const size_t most = static_cast<size_t>(plan_->mapping.batch) * kMostQueuedBatches;
-  return bytes < kMostQueuedBytes && changes < std::max(most, kPageRecords);
+  return changes < std::max(most, kPageRecords);
 }
 
 bool Course::Claim(size_t lane) {
@@ -115,7 +133,7 @@ void Course::Work(size_t lane) {
     part.due_micros = step.what == Lane::Do::kWait ? step.due_micros : INT64_MIN;
     if (step.what != Lane::Do::kWait) Perform(step, &part);
     StoreIfDue();
-    if (step.what == Lane::Do::kWait && !(more_ && MayRead())) break;
+    if (step.what == Lane::Do::kWait && (part.lane.IsFull() || !more_ || !MayRead())) break;
     if (place_.machine.TicksMicros() >= until) break;
   }
   part.busy = false;
@@ -132,7 +150,9 @@ void Course::Read() {
   kv::Engine& engine = place_.env.store.engine();
   std::optional<Result<stream::Page>> page;
   if (shard != nullptr)
-    page = stream::ReadShard(engine, *stream, *shard, from, {kPageRecords}, kv::Tier::kAny);
+    page = stream::ReadShard(engine, *stream, *shard, from,
+                             {kPageRecords, std::min(kMostPageBytes, Share() / kPagesOfShare)},
+                             kv::Tier::kAny);
   mutex_.lock();
   reading_ = false;
   last_read_ticks_ = began;

@@ -67,11 +67,14 @@ class Course : public std::enable_shared_from_this<Course> {
   struct Place {
     ops::Environment& env;
     Book& book;
-    const Clock& machine;  // measures; the environment's clock dates
+    const Clock& machine;           // measures; the environment's clock dates
+    std::atomic<int64_t>& courses;  // of the process: they share the memory for changes
   };
   // Begins at `start`. Everything in `place` must outlive the course. kValidation as of MakeTarget.
   static Result<std::shared_ptr<Course>> Make(const Place& place, std::shared_ptr<const Plan> plan,
                                               const stream::Shard& shard, const Checkpoint& start);
+
+  ~Course();
 
   size_t lanes() const { return parts_.size(); }
   // Returns true if there is work for a lane now, and reserves it for one call of Work.
@@ -120,6 +123,9 @@ class Course : public std::enable_shared_from_this<Course> {
   Course(const Place& place, std::shared_ptr<const Plan> plan, const stream::Shard& shard,
          const Checkpoint& start);
   bool MayRead() const REQUIRES(mutex_);
+  size_t QueuedBytes() const REQUIRES(mutex_);
+  // The bytes that this course may hold beside the others.
+  size_t Share() const;
   // Leaves the lock meanwhile, as do Perform and StoreIfDue.
   void Read() REQUIRES(mutex_);
   void TakePage(const stream::StreamDescriptor& stream, stream::Page page) REQUIRES(mutex_);

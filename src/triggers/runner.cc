@@ -241,7 +241,7 @@ void Runner::Advance(Following* following) {
                                  ? known->second
                                  : Checkpoint{stream::TrimHorizon(shard), false, 0};
     Result<std::shared_ptr<Course>> course =
-        Course::Make({env_, book_, machine_}, following->plan, shard, start);
+        Course::Make({env_, book_, machine_, courses_}, following->plan, shard, start);
     if (!course.ok()) {
       following->course_problem = course.error().message();
       following->seen = nullptr;  // tried again

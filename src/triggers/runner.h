@@ -134,6 +134,7 @@ class Runner {
   const Clock& machine_;
   const Options options_;
   Book book_;
+  std::atomic<int64_t> courses_{0};  // that live; outlives them
   Crew crew_;
   std::atomic<int> shared_calls_{0};
   Mutex refreshing_;  // held through Refresh
