@@ -247,6 +247,13 @@ std::string StringToSign(std::string_view time, std::string_view scope,
   return text;
 }
 
+std::string_view HeaderOf(const HttpRequestView& request, std::string_view name) {
+  for (const HeaderLine& line : request.headers) {
+    if (EqualsIgnoringCase(line.name, name)) return line.value;
+  }
+  return {};
+}
+
 bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {

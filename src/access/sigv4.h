@@ -31,6 +31,9 @@ struct HttpRequestView {
   std::string_view body;
 };
 
+// Returns the value of the first header with this name, in any case; empty if there is none.
+std::string_view HeaderOf(const HttpRequestView& request, std::string_view name);
+
 // How the path enters the canonical request.
 enum class PathStyle {
   kNormalized,  // dot segments and repeated slashes removed, then each byte encoded: every service

@@ -4,20 +4,13 @@
 #include <utility>
 
 #include "api/audit_parameters.h"
+#include "audit/audited_call.h"
 #include "ops/table_status.h"
 
 namespace stator::api {
 namespace {
 
 constexpr size_t kMostSubjects = 24;
-constexpr size_t kMostAgent = 512;
-
-std::string_view AgentOf(const access::HttpRequestView& http) {
-  for (const access::HeaderLine& line : http.headers) {
-    if (access::EqualsIgnoringCase(line.name, "user-agent")) return line.value;
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -33,9 +26,7 @@ AuditDraft::AuditDraft(const ServiceOptions& options, const ops::Environment& en
   record_.name = operation.name;
   record_.read_only = operation.access == Access::kRead;
   record_.data_event = operation.subject == Subject::kItems;
-  if (peer != nullptr) record_.address = peer->Address();
-  record_.user_agent = AgentOf(http).substr(0, kMostAgent);
-  record_.key_id = audit::ShownKeyId(guard::ClaimedKey(http));
+  audit::NoteCaller(http, peer, &record_);
 }
 
 std::unique_ptr<AuditDraft> AuditDraft::Begin(const ServiceOptions& options,

@@ -208,4 +208,12 @@ Status ShapeAuthenticator::Authenticate(const AuthRequest& request) const {
   return Error(ErrorCode::kMissingAuthenticationToken, "Request is missing Authentication Token");
 }
 
+Status CheckShape(const access::HttpRequestView& http, bool require_auth) {
+  const size_t question = http.target.find('?');
+  const AuthRequest auth{
+      HeaderOf(http, "Authorization"), HeaderOf(http, "X-Amz-Date"), HeaderOf(http, "Date"),
+      question == std::string_view::npos ? std::string_view() : http.target.substr(question + 1)};
+  return ShapeAuthenticator(require_auth).Authenticate(auth);
+}
+
 }  // namespace stator::api

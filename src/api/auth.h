@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "access/sigv4.h"
 #include "base/result.h"
 
 namespace stator::api {
@@ -38,5 +39,8 @@ class ShapeAuthenticator final : public Authenticator {
  private:
   const bool require_auth_;
 };
+
+// Checks the signature of a request to another API of this port as ShapeAuthenticator does.
+Status CheckShape(const access::HttpRequestView& http, bool require_auth);
 
 }  // namespace stator::api

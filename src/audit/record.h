@@ -18,6 +18,7 @@ namespace stator::audit {
 inline constexpr std::string_view kDynamoDb = "dynamodb.amazonaws.com";
 inline constexpr std::string_view kIam = "iam.amazonaws.com";
 inline constexpr std::string_view kSts = "sts.amazonaws.com";
+inline constexpr std::string_view kLambda = "lambda.amazonaws.com";
 inline constexpr std::string_view kScaling = "application-autoscaling.amazonaws.com";
 inline constexpr std::string_view kStator = "stator";
 

@@ -20,13 +20,6 @@ constexpr ContextKey kPartitionKeys[] = {
     ContextKey::kFirstPartitionKeyValues, ContextKey::kSecondPartitionKeyValues,
     ContextKey::kThirdPartitionKeyValues, ContextKey::kFourthPartitionKeyValues};
 
-std::string_view HeaderOf(const access::HttpRequestView& http, std::string_view name) {
-  for (const access::HeaderLine& line : http.headers) {
-    if (access::EqualsIgnoringCase(line.name, name)) return line.value;
-  }
-  return {};
-}
-
 std::vector<std::string_view> ViewsOf(const std::vector<std::string>& texts) {
   return {texts.begin(), texts.end()};
 }
@@ -119,11 +112,11 @@ void Check::SetGlobalKeys(KeySet wanted, access::RequestContext* context) {
     if (!source_ip_.empty()) context->Set(ContextKey::kSourceIp, source_ip_);
   }
   if (wants(ContextKey::kUserAgent)) {
-    const std::string_view agent = HeaderOf(http_, "user-agent");
+    const std::string_view agent = access::HeaderOf(http_, "user-agent");
     if (!agent.empty()) context->Set(ContextKey::kUserAgent, agent);
   }
   if (wants(ContextKey::kReferer)) {
-    const std::string_view referer = HeaderOf(http_, "referer");
+    const std::string_view referer = access::HeaderOf(http_, "referer");
     if (!referer.empty()) context->Set(ContextKey::kReferer, referer);
   }
   context->Set(ContextKey::kSecureTransport,

@@ -6,6 +6,7 @@
 
 #include "api/auth.h"
 #include "api/error_render.h"
+#include "audit/audited_call.h"
 #include "base/printable.h"
 #include "scaling/call.h"
 
@@ -32,27 +33,9 @@ constexpr Row kRows[] = {
     {"UntagResource", UntagResource},
 };
 
-constexpr size_t kMostAgent = 512;
-
 bool IsOperation(std::string_view name) {
   return std::any_of(std::begin(kRows), std::end(kRows),
                      [&](const Row& row) { return row.name == name; });
-}
-
-std::string_view HeaderOf(const access::HttpRequestView& http, std::string_view name) {
-  for (const access::HeaderLine& line : http.headers) {
-    if (access::EqualsIgnoringCase(line.name, name)) return line.value;
-  }
-  return {};
-}
-
-// Checks a signature as the API of DynamoDB does while access control is off.
-Status CheckShape(const access::HttpRequestView& http, bool require_auth) {
-  const size_t question = http.target.find('?');
-  const api::AuthRequest auth{
-      HeaderOf(http, "Authorization"), HeaderOf(http, "X-Amz-Date"), HeaderOf(http, "Date"),
-      question == std::string_view::npos ? std::string_view() : http.target.substr(question + 1)};
-  return api::ShapeAuthenticator(require_auth).Authenticate(auth);
 }
 
 // The type of an error of this API; empty for one that every API has.
@@ -88,7 +71,7 @@ Result<std::string> Service::Perform(std::string_view operation,
     check.emplace(*gate_, std::move(verified), environment_, operation, http, peer);
     check->TellOf(&record->judgements);
   } else {
-    TRY(CheckShape(http, require_auth_));
+    TRY(api::CheckShape(http, require_auth_));
   }
   if (http.body.size() > kMostBodyBytes)
     return ValidationError(fmt::format("The request has more than {} bytes", kMostBodyBytes));
@@ -118,31 +101,12 @@ Reply Service::Run(std::string_view amz_target, const access::HttpRequestView& h
   // Requests that name no operation of this API leave no record.
   if (audit_ == nullptr || !IsOperation(operation))
     return render(Perform(operation, http, peer, &record));
-  record.at_micros = audit_->clock().NowMicros();
   record.source = audit::kScaling;
   record.name = operation;
   record.read_only = operation.starts_with("Describe") || operation.starts_with("List");
-  record.key_id = audit::ShownKeyId(guard::ClaimedKey(http));
-  if (peer != nullptr) record.address = peer->Address();
-  record.user_agent = HeaderOf(http, "User-Agent").substr(0, kMostAgent);
-  std::optional<audit::Trail::Slot> slot;
-  if (!record.read_only) {
-    Result<audit::Trail::Slot> reserved = audit_->Reserve();
-    if (!reserved.ok()) return RenderError(reserved.error());
-    slot.emplace(*std::move(reserved));
-  }
-  Result<std::string> result = Perform(operation, http, peer, &record);
-  if (!result.ok()) {
-    record.error_code = NameOf(result.error());
-    if (result.error().code() == ErrorCode::kAccessDenied)
-      record.error_message = result.error().message();
-  }
-  if (slot) {
-    audit_->WriteChangeAndWait(*std::move(slot), std::move(record));
-  } else {
-    audit_->Write(std::move(record));
-  }
-  return render(std::move(result));
+  return render(audit::RunAudited(
+      *audit_, http, peer, std::move(record),
+      [&](audit::Record* of) { return Perform(operation, http, peer, of); }, NameOf));
 }
 
 Reply Service::RenderError(const Error& error) {

@@ -9,6 +9,7 @@
 
 #include "api/auth.h"
 #include "api/error_render.h"
+#include "audit/audited_call.h"
 #include "base/json_writer.h"
 #include "base/percent_code.h"
 #include "guard/check.h"
@@ -21,27 +22,11 @@ namespace stator::triggers {
 namespace {
 
 constexpr std::string_view kPath = "/2015-03-31/event-source-mappings";
-constexpr std::string_view kSource = "lambda.amazonaws.com";  // of audit records
-constexpr size_t kMostAgent = 512;
 constexpr int64_t kMostPerPage = 100;  // [D]
-
-std::string_view HeaderOf(const access::HttpRequestView& http, std::string_view name) {
-  for (const access::HeaderLine& line : http.headers) {
-    if (access::EqualsIgnoringCase(line.name, name)) return line.value;
-  }
-  return {};
-}
 
 std::string_view QueryOf(std::string_view target) {
   const size_t question = target.find('?');
   return question == std::string_view::npos ? std::string_view() : target.substr(question + 1);
-}
-
-// Checks a signature as the API of DynamoDB does while access control is off.
-Status CheckShape(const access::HttpRequestView& http, bool require_auth) {
-  const api::AuthRequest auth{HeaderOf(http, "Authorization"), HeaderOf(http, "X-Amz-Date"),
-                              HeaderOf(http, "Date"), QueryOf(http.target)};
-  return api::ShapeAuthenticator(require_auth).Authenticate(auth);
 }
 
 std::optional<std::string> Parameter(std::string_view query, std::string_view name) {
@@ -166,7 +151,7 @@ Result<Reply> Service::Perform(const Row& row, std::string_view uuid,
     check.emplace(*gate_, std::move(verified), environment_, row.action, http, peer);
     check->TellOf(&record->judgements);
   } else {
-    TRY(CheckShape(http, require_auth_));
+    TRY(api::CheckShape(http, require_auth_));
   }
   if (http.body.size() > kMostBodyBytes)
     return ValidationError(fmt::format("The request has more than {} bytes", kMostBodyBytes));
@@ -391,32 +376,13 @@ Reply Service::Run(const access::HttpRequestView& http, const guard::Peer* peer)
     return result.ok() ? *std::move(result) : RenderError(result.error());
   };
   if (audit_ == nullptr) return render(Perform(*row, uuid, http, peer, &record));
-  record.at_micros = audit_->clock().NowMicros();
-  record.source = kSource;
+  record.source = audit::kLambda;
   record.name = row->action;
   record.read_only = row->method == "GET";
-  record.key_id = audit::ShownKeyId(guard::ClaimedKey(http));
-  if (peer != nullptr) record.address = peer->Address();
-  record.user_agent = HeaderOf(http, "User-Agent").substr(0, kMostAgent);
   if (IsUuid(uuid) && !uuid.empty()) record.resources.push_back(ArnOf(uuid));
-  std::optional<audit::Trail::Slot> slot;
-  if (!record.read_only) {
-    Result<audit::Trail::Slot> reserved = audit_->Reserve();
-    if (!reserved.ok()) return RenderError(reserved.error());
-    slot.emplace(*std::move(reserved));
-  }
-  Result<Reply> result = Perform(*row, uuid, http, peer, &record);
-  if (!result.ok()) {
-    record.error_code = NameOf(result.error());
-    if (result.error().code() == ErrorCode::kAccessDenied)
-      record.error_message = result.error().message();
-  }
-  if (slot) {
-    audit_->WriteChangeAndWait(*std::move(slot), std::move(record));
-  } else {
-    audit_->Write(std::move(record));
-  }
-  return render(std::move(result));
+  return render(audit::RunAudited(
+      *audit_, http, peer, std::move(record),
+      [&](audit::Record* of) { return Perform(*row, uuid, http, peer, of); }, NameOf));
 }
 
 Reply Service::RenderError(const Error& error) {
