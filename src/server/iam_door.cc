@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/pump.h"
+#include "server/call_threads.h"
 #include "server/guarded_request.h"
 
 namespace stator::server {
@@ -30,11 +31,9 @@ bool IamDoor::Owns(const http::Request& request) {
 
 void IamDoor::Handle(std::unique_ptr<http::Exchange> exchange) {
   const http::Request& request = exchange->request();
-  const std::string_view origin = request.header("Origin"), host = request.header("Host");
-  if (!origin.empty() && (!hosts_.Allows(host) || !IsSameOrigin(origin, host))) {
-    return exchange->Send(ReplyOf(service_.RenderError(
-        Error(ErrorCode::kAccessDenied, "This call is not for web pages of other servers."),
-        false)));
+  if (IsOfAnotherPage(request, hosts_)) {
+    return exchange->Send(
+        ReplyOf(service_.RenderError(Error(ErrorCode::kAccessDenied, kOfAnotherPage), false)));
   }
   const std::vector<access::HeaderLine> lines = LinesOf(request);
   // Verified here, so that strangers cannot keep the threads busy.

@@ -1,10 +1,6 @@
 #include "server/scaling_door.h"
 
 #include <utility>
-#include <vector>
-
-#include "base/pump.h"
-#include "server/guarded_request.h"
 
 namespace stator::server {
 namespace {
@@ -24,27 +20,15 @@ http::Reply Refusal(ErrorCode code, const char* text) {
 }  // namespace
 
 void ScalingDoor::Handle(std::unique_ptr<http::Exchange> exchange) {
-  const http::Request& request = exchange->request();
-  const std::string_view origin = request.header("Origin"), host = request.header("Host");
-  if (!origin.empty() && (!hosts_.Allows(host) || !IsSameOrigin(origin, host))) {
-    return exchange->Send(
-        Refusal(ErrorCode::kAccessDenied, "This call is not for web pages of other servers."));
-  }
-  auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
-  Executor& loop = (*shared)->loop();
-  UniqueFunction<void()> task = [this, shared, &loop]() mutable {
-    const http::Request& asked = (*shared)->request();
-    const std::vector<access::HeaderLine> headers = LinesOf(asked);
-    const ExchangePeer peer(**shared);
-    scaling::Reply made = service_.Run(asked.header("X-Amz-Target"),
-                                       {asked.method, asked.target, headers, asked.body}, &peer);
-    PostAndStandIn(loop, [shared = std::move(shared), reply = ReplyOf(std::move(made))]() mutable {
-      (*shared)->Send(std::move(reply));
-    });
-  };
-  if (threads_.TryPost(task)) return;
-  (*shared)->Send(Refusal(ErrorCode::kUnavailable,
-                          "The server is overloaded: too many calls of auto scaling wait"));
+  if (IsOfAnotherPage(exchange->request(), hosts_))
+    return exchange->Send(Refusal(ErrorCode::kAccessDenied, kOfAnotherPage));
+  threads_.Answer(
+      std::move(exchange),
+      [this](const access::HttpRequestView& http, const guard::Peer& peer) {
+        return ReplyOf(service_.Run(HeaderOf(http, "X-Amz-Target"), http, &peer));
+      },
+      Refusal(ErrorCode::kUnavailable,
+              "The server is overloaded: too many calls of auto scaling wait"));
 }
 
 }  // namespace stator::server

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "base/executor.h"
 #include "base/web_origin.h"
 #include "http/server.h"
+#include "server/call_threads.h"
 #include "triggers/service.h"
 
 namespace stator::server {
@@ -29,7 +29,7 @@ class TriggersDoor {
  private:
   triggers::Service& service_;
   const HostRules hosts_;
-  WorkerPool threads_{2, 256};
+  CallThreads threads_;
 };
 
 }  // namespace stator::server
