@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "exchange/bucket_failure.h"
 #include "exchange/ion.h"
 #include "transfer/past_changes.h"
 
@@ -101,22 +102,14 @@ std::optional<ExportJob> Exports::Do(const ExportJob& job) {
 }
 
 Result<Failure> Exports::Write(ExportJob* job) {
-  if (job->bucket_owner && *job->bucket_owner != options_.account)
-    return Failure{
-        "S3AccessDenied",
-        "Access Denied (Service: Amazon S3; Status Code: 403; Error Code: AccessDenied)"};
+  if (Failure denied = OwnerFailure(*job, options_.account); !denied.code.empty()) return denied;
   if (job->key_service) {
     return Failure{
         "KmsNotFoundException",
         "The object store of this server has no key service: use S3SseAlgorithm AES256."};
   }
-  const Status bucket = objects_.CheckBucket(job->bucket);
-  if (!bucket.ok() && bucket.error().code() == ErrorCode::kResourceNotFound) {
-    return Failure{"S3NoSuchBucket",
-                   "The specified bucket does not exist (Service: Amazon S3; Status Code: 404; "
-                   "Error Code: NoSuchBucket)"};
-  }
-  TRY(bucket);
+  ASSIGN_OR_RETURN(Failure missing, BucketFailure(*job, objects_));
+  if (!missing.code.empty()) return missing;
   Pinned pinned;
   {
     const MutexLock lock(mutex_);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "copy/writer.h"
+#include "exchange/bucket_failure.h"
 #include "exchange/export_writer.h"
 #include "exchange/item_source.h"
 #include "table/import_mark.h"
@@ -140,18 +141,9 @@ Result<Failure> Imports::Import(ImportJob* job) {
     if (const table::TablePtr left = store_.Find(job->table_name);
         left != nullptr && IsTableOf(*job, left->descriptor))
       TRY(Drop(*job));
-    if (job->bucket_owner && *job->bucket_owner != options_.account) {
-      return Failure{"S3AccessDenied",
-                     "Access Denied (Service: Amazon S3; Status Code: 403; Error Code: "
-                     "AccessDenied)"};
-    }
-    const Status bucket = objects_.CheckBucket(job->bucket);
-    if (!bucket.ok() && bucket.error().code() == ErrorCode::kResourceNotFound) {
-      return Failure{"S3NoSuchBucket",
-                     "The specified bucket does not exist (Service: Amazon S3; Status Code: 404; "
-                     "Error Code: NoSuchBucket)"};
-    }
-    TRY(bucket);
+    if (Failure denied = OwnerFailure(*job, options_.account); !denied.code.empty()) return denied;
+    ASSIGN_OR_RETURN(Failure missing, BucketFailure(*job, objects_));
+    if (!missing.code.empty()) return missing;
     ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects,
                      objects_.List(job->bucket, job->prefix.value_or(""), kMostObjects));
     ASSIGN_OR_RETURN(const table::TablePtr table, CreateTable(*job));

@@ -239,13 +239,10 @@ Result<DescribeExportResponse> Describe(Context& ctx, const DescribeExportReques
   exchange::Exchange* const jobs = exchange::Exchange::Of(ctx.env.backups);
   if (jobs == nullptr) return NoObjectStore(ctx);
   const std::string& arn = request.export_arn;
-  const std::optional<JobArn> parsed = ParseJobArn(arn, "export");
-  if (!parsed) return ValidationError("Invalid Export ARN");
-  if (PlaceOfArn(arn).account != ctx.env.settings.account)
-    return Error(ErrorCode::kAccessDenied, "Access is denied");
-  const bool here = parsed->region == ctx.env.settings.region;
-  const JobPtr job = here ? jobs->exports().jobs().Find(parsed->id) : nullptr;
-  if (job != nullptr && job->table_name == parsed->table) return DescribeExportResponse{*job};
+  ASSIGN_OR_RETURN(const JobPtr job,
+                   FindJob(ctx.env, jobs->exports().jobs(), arn, "export", "Invalid Export ARN"));
+  if (job != nullptr) return DescribeExportResponse{*job};
+  const bool here = PlaceOfArn(arn).region == ctx.env.settings.region;
   return Named(ErrorCode::kResourceNotFound,
                "Export not found: " + (here ? "Export not found: " + arn : "Invalid export arn"),
                "ExportNotFoundException");
@@ -255,14 +252,7 @@ Result<ListExportsResponse> List(Context& ctx, const ListExportsRequest& request
   const Environment& env = ctx.env;
   exchange::Exchange* const jobs = exchange::Exchange::Of(env.backups);
   if (jobs == nullptr) return NoObjectStore(ctx);
-  std::string before;
-  if (request.next_token) {
-    const auto id = IdInJobToken(env, kPurpose, *request.next_token);
-    if (!id)
-      return ValidationError("Invalid Request: Provided nextToken is invalid: " +
-                             *request.next_token);
-    before = *id;
-  }
+  ASSIGN_OR_RETURN(const std::string before, IdBeforePage(env, kPurpose, request.next_token));
   // Exports of a table that is gone are not listed for its ARN, nor for a later one's. [L]
   std::string table_id;
   if (request.table_arn) {
@@ -272,16 +262,11 @@ Result<ListExportsResponse> List(Context& ctx, const ListExportsRequest& request
     table_id = table->descriptor.table_id;
   }
   ListExportsResponse response;
-  const size_t limit = static_cast<size_t>(request.max_results.value_or(kPage));
-  for (const JobPtr& job : jobs->exports().jobs().List()) {
-    if (!before.empty() && job->id >= before) continue;
-    if (request.table_arn && job->table_id != table_id) continue;
-    if (response.jobs.size() == limit) {
-      response.next_token = JobTokenOf(env, kPurpose, response.jobs.back().id);
-      break;
-    }
-    response.jobs.push_back(*job);
-  }
+  response.next_token = AddPage(
+      env, kPurpose, jobs->exports().jobs(), before,
+      static_cast<size_t>(request.max_results.value_or(kPage)),
+      [&](const auto& job) { return !request.table_arn || job.table_id == table_id; },
+      [&](const auto& job) { response.jobs.push_back(job); });
   return response;
 }
 

@@ -140,14 +140,9 @@ Result<DescribeImportResponse> Describe(Context& ctx, const DescribeImportReques
   exchange::Exchange* const jobs = exchange::Exchange::Of(ctx.env.backups);
   if (jobs == nullptr) return NoObjectStore(ctx);
   const std::string& arn = request.import_arn;
-  const std::optional<JobArn> parsed = ParseJobArn(arn, "import");
-  if (!parsed) return ValidationError("Invalid Import ARN");
-  if (PlaceOfArn(arn).account != ctx.env.settings.account)
-    return Error(ErrorCode::kAccessDenied, "Access is denied");
-  const JobPtr job =
-      parsed->region == ctx.env.settings.region ? jobs->imports().jobs().Find(parsed->id) : nullptr;
-  if (job != nullptr && job->table_name == parsed->table)
-    return DescribeImportResponse{DescriptionOf(ctx.env, *job)};
+  ASSIGN_OR_RETURN(const JobPtr job,
+                   FindJob(ctx.env, jobs->imports().jobs(), arn, "import", "Invalid Import ARN"));
+  if (job != nullptr) return DescribeImportResponse{DescriptionOf(ctx.env, *job)};
   return Error(ErrorCode::kResourceNotFound, "Import not found: " + arn,
                std::make_shared<ExceptionNamePayload>("ImportNotFoundException"));
 }
@@ -156,30 +151,18 @@ Result<ListImportsResponse> List(Context& ctx, const ListImportsRequest& request
   const Environment& env = ctx.env;
   exchange::Exchange* const jobs = exchange::Exchange::Of(env.backups);
   if (jobs == nullptr) return NoObjectStore(ctx);
-  std::string before;
-  if (request.next_token) {
-    const auto id = IdInJobToken(env, kPurpose, *request.next_token);
-    if (!id)
-      return ValidationError("Invalid Request: Provided nextToken is invalid: " +
-                             *request.next_token);
-    before = *id;
-  }
+  ASSIGN_OR_RETURN(const std::string before, IdBeforePage(env, kPurpose, request.next_token));
   std::string table;
   if (request.table_arn) {
     ASSIGN_OR_RETURN(const std::string_view name, TableNameOf(*request.table_arn));
     table = name;
   }
   ListImportsResponse response;
-  const size_t limit = static_cast<size_t>(request.page_size.value_or(kPage));
-  for (const JobPtr& job : jobs->imports().jobs().List()) {
-    if (!before.empty() && job->id >= before) continue;
-    if (request.table_arn && job->table_name != table) continue;
-    if (response.imports.size() == limit) {
-      response.next_token = JobTokenOf(env, kPurpose, response.imports.back().job.id);
-      break;
-    }
-    response.imports.push_back(DescriptionOf(env, *job));
-  }
+  response.next_token = AddPage(
+      env, kPurpose, jobs->imports().jobs(), before,
+      static_cast<size_t>(request.page_size.value_or(kPage)),
+      [&](const auto& job) { return !request.table_arn || job.table_name == table; },
+      [&](const auto& job) { response.imports.push_back(DescriptionOf(env, job)); });
   return response;
 }
 

@@ -57,4 +57,12 @@ std::optional<std::string> IdInJobToken(const Environment& env, std::string_view
   return text.substr(0, text.find(' '));
 }
 
+Result<std::string> IdBeforePage(const Environment& env, std::string_view purpose,
+                                 const std::optional<std::string>& token) {
+  if (!token) return std::string();
+  std::optional<std::string> id = IdInJobToken(env, purpose, *token);
+  if (!id) return ValidationError("Invalid Request: Provided nextToken is invalid: " + *token);
+  return *std::move(id);
+}
+
 }  // namespace stator::ops

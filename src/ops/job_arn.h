@@ -36,4 +36,44 @@ std::string JobTokenOf(const Environment& env, std::string_view purpose, std::st
 std::optional<std::string> IdInJobToken(const Environment& env, std::string_view purpose,
                                         std::string_view token);
 
+// Returns the id in the token of a page; empty without a token. kValidation if this store did not
+// make it.
+Result<std::string> IdBeforePage(const Environment& env, std::string_view purpose,
+                                 const std::optional<std::string>& token);
+
+// Returns the job that an ARN of this kind names, of a list of the latest jobs; null if there is
+// none. kValidation with `malformed` if it is no such ARN; kAccessDenied for another account's.
+template <typename List>
+auto FindJob(const Environment& env, const List& jobs, const std::string& arn,
+             std::string_view kind, const char* malformed)
+    -> Result<decltype(jobs.Find(std::string()))> {
+  using JobPtr = decltype(jobs.Find(std::string()));
+  const std::optional<JobArn> parsed = ParseJobArn(arn, kind);
+  if (!parsed) return ValidationError(malformed);
+  if (PlaceOfArn(arn).account != env.settings.account)
+    return Error(ErrorCode::kAccessDenied, "Access is denied");
+  if (parsed->region != env.settings.region) return JobPtr();
+  const JobPtr job = jobs.Find(parsed->id);
+  return job != nullptr && job->table_name == parsed->table ? job : JobPtr();
+}
+
+// Calls `add(job)` for each job of a page: at most `limit` that are `wanted(job)` and come after
+// the job `before` in the list, which has the latest first. Returns the token of the next page.
+template <typename List, typename Wanted, typename Add>
+std::optional<std::string> AddPage(const Environment& env, std::string_view purpose,
+                                   const List& jobs, const std::string& before, size_t limit,
+                                   Wanted wanted, Add add) {
+  size_t added = 0;
+  std::string last;
+  for (const auto& job : jobs.List()) {
+    if (!before.empty() && job->id >= before) continue;
+    if (!wanted(*job)) continue;
+    if (added == limit) return JobTokenOf(env, purpose, last);
+    add(*job);
+    last = job->id;
+    ++added;
+  }
+  return std::nullopt;
+}
+
 }  // namespace stator::ops
