@@ -93,21 +93,16 @@ size_t Course::Share() const {
   return std::min(kMostQueuedBytes, kMostQueuedTogether / static_cast<size_t>(courses));
 }
 
-size_t Course::QueuedBytes() const {
-  size_t bytes = 0;
-  for (const Part& part : parts_) bytes += part.lane.bytes();
-  return bytes;
-}
-
 bool Course::MayRead() const {
   if (reading_ || read_all_) return false;
   if (!more_ && place_.machine.TicksMicros() < next_read_ticks_) return false;
-  const size_t bytes = QueuedBytes();
-  if (bytes >= Share()) return false;
-  size_t changes = 0;
-  for (const Part& part : parts_) changes += part.lane.queue().size();
+  size_t bytes = 0, changes = 0;
+  for (const Part& part : parts_) {
+    bytes += part.lane.bytes();
+    changes += part.lane.queue().size();
+  }
   const size_t most = static_cast<size_t>(plan_->mapping.batch) * kMostQueuedBatches;
-  return changes < std::max(most, kPageRecords);
+  return bytes < Share() && changes < std::max(most, kPageRecords);
 }
 
 bool Course::Claim(size_t lane) {

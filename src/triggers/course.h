@@ -123,7 +123,6 @@ class Course : public std::enable_shared_from_this<Course> {
   Course(const Place& place, std::shared_ptr<const Plan> plan, const stream::Shard& shard,
          const Checkpoint& start);
   bool MayRead() const REQUIRES(mutex_);
-  size_t QueuedBytes() const REQUIRES(mutex_);
   // The bytes that this course may hold beside the others.
   size_t Share() const;
   // Leaves the lock meanwhile, as do Perform and StoreIfDue.
