@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "access/sigv4.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "iam/form.h"
+#include "iam/test_form.h"
 #include "kv/memory_engine.h"
 #include "table/store.h"
 
@@ -31,12 +31,6 @@ TEST(Form, ReadsListsAndTags) {
   EXPECT_FALSE(Form::Parse(many).ok());
   EXPECT_FALSE(Form::Parse(std::string(Form::kMaxBytes + 1, 'a')).ok());
 }
-
-struct KeyOf {
-  std::string id;
-  std::string secret;
-  std::string token = {};
-};
 
 class IamTest : public testing::Test {
  protected:
@@ -71,17 +65,8 @@ class IamTest : public testing::Test {
   }
 
   Reply Ask(const KeyOf& key, const std::string& form, bool sts = false) {
-    const std::string body = form + (sts ? "&Version=2011-06-15" : "&Version=2010-05-08");
-    std::vector<access::OwnedHeader> headers = {
-        {"Host", "localhost"}, {"Content-Type", "application/x-www-form-urlencoded"}};
-    access::SigningOptions options;
-    options.region = "us-east-1";
-    options.service = sts ? "sts" : "iam";
-    options.now_micros = clock_.NowMicros();
-    access::SignRequest({key.id, key.secret, key.token}, options, "POST", "/", body, &headers);
-    std::vector<access::HeaderLine> lines;
-    for (const access::OwnedHeader& header : headers) lines.push_back({header.name, header.value});
-    const access::HttpRequestView http{"POST", "/", lines, body};
+    const SignedForm signed_form(key, form, sts, clock_.NowMicros());
+    const access::HttpRequestView http = signed_form.http();
     Result<Prepared> prepared = service_->Prepare(http);
     if (!prepared.ok()) return service_->RenderError(prepared.error(), sts);
     return service_->Run(*std::move(prepared), http, nullptr);
@@ -97,21 +82,9 @@ class IamTest : public testing::Test {
     EXPECT_NE(reply.body.find("<Code>" + code + "</Code>"), std::string::npos) << reply.body;
     EXPECT_NE(reply.body.find(text), std::string::npos) << reply.body;
   }
-  static std::string Between(const std::string& text, const std::string& element) {
-    const size_t begin = text.find("<" + element + ">");
-    if (begin == std::string::npos) return "";
-    const size_t start = begin + element.size() + 2;
-    return text.substr(start, text.find("</" + element + ">", start) - start);
-  }
   KeyOf NewKey(const std::string& user) {
     const std::string body = Ok("Action=CreateAccessKey&UserName=" + user);
     return {Between(body, "AccessKeyId"), Between(body, "SecretAccessKey")};
-  }
-  static std::string Document(const std::string& statements) {
-    std::string out;
-    access::AppendUriEncoded(R"({"Version":"2012-10-17","Statement":[)" + statements + "]}", false,
-                             &out);
-    return out;
   }
 
   kv::MemoryEngine engine_;

@@ -6,11 +6,11 @@
 #include <future>
 #include <map>
 
-#include "access/sigv4.h"
 #include "access/test_provider.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "iam/service.h"
+#include "iam/test_form.h"
 #include "kv/memory_engine.h"
 #include "table/store.h"
 
@@ -56,7 +56,7 @@ class WebIdentityTest : public testing::Test {
     gate_.reset();
     identity::Identities::Options options;
     options.account = kAccount;
-    options.root = identity::KeyPair{"AKIAROOTROOTROOTROOT", "root's secret"};
+    options.root = identity::KeyPair{root_.id, root_.secret};
     options.keyring = std::make_shared<access::Keyring>(
         access::Keyring::FromKeys({std::string(32, 'm')}).value());
     identities_ = identity::Identities::Open(engine_, clock_, random_, std::move(options)).value();
@@ -75,8 +75,7 @@ class WebIdentityTest : public testing::Test {
     documents_->texts = texts_;
   }
 
-  Reply Send(const std::string& body, const std::vector<access::HeaderLine>& lines) {
-    const access::HttpRequestView http{"POST", "/", lines, body};
+  Reply Send(const access::HttpRequestView& http) {
     Result<Prepared> prepared = service_->Prepare(http);
     if (!prepared.ok()) return service_->RenderError(prepared.error(), false);
     std::promise<void> ready;
@@ -84,56 +83,31 @@ class WebIdentityTest : public testing::Test {
     ready.get_future().wait();
     return service_->Run(*std::move(prepared), http, nullptr);
   }
-  struct KeyOf {
-    std::string id = "AKIAROOTROOTROOTROOT";
-    std::string secret = "root's secret";
-    std::string token = {};
-  };
   Reply Ask(const KeyOf& key, const std::string& form) {
     const bool sts = form.find("GetCallerIdentity") != std::string::npos;
-    const std::string body = form + (sts ? "&Version=2011-06-15" : "&Version=2010-05-08");
-    std::vector<access::OwnedHeader> headers = {
-        {"Host", "localhost"}, {"Content-Type", "application/x-www-form-urlencoded"}};
-    access::SigningOptions options;
-    options.region = "us-east-1";
-    options.service = sts ? "sts" : "iam";
-    options.now_micros = clock_.NowMicros();
-    access::SignRequest({key.id, key.secret, key.token}, options, "POST", "/", body, &headers);
-    std::vector<access::HeaderLine> lines;
-    for (const access::OwnedHeader& header : headers) lines.push_back({header.name, header.value});
-    return Send(body, lines);
+    return Send(SignedForm(key, form, sts, clock_.NowMicros()).http());
   }
   std::string Ok(const std::string& form) {
-    const Reply reply = Ask({}, form);
+    const Reply reply = Ask(root_, form);
     EXPECT_EQ(reply.status, 200) << form << ": " << reply.body;
     return reply.body;
   }
   // An unsigned call.
   Reply Assume(const std::string& token, const std::string& more = "",
                const std::string& role = "web") {
-    return Send(
+    const std::string body =
         "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleSessionName=s1&RoleArn="
         "arn:aws:iam::111122223333:role/" +
-            role + "&WebIdentityToken=" + token + more,
-        {{"Host", "localhost"}, {"Content-Type", "application/x-www-form-urlencoded"}});
+        role + "&WebIdentityToken=" + token + more;
+    const std::vector<access::HeaderLine> lines = {
+        {"Host", "localhost"}, {"Content-Type", "application/x-www-form-urlencoded"}};
+    return Send({"POST", "/", lines, body});
   }
   static void ExpectError(const Reply& reply, int status, const std::string& code,
                           const std::string& text = "") {
     EXPECT_EQ(reply.status, status) << reply.body;
     EXPECT_EQ(reply.error, code) << reply.body;
     EXPECT_NE(reply.message.find(text), std::string::npos) << reply.body;
-  }
-  static std::string Between(const std::string& text, const std::string& element) {
-    const size_t begin = text.find("<" + element + ">");
-    if (begin == std::string::npos) return "";
-    const size_t start = begin + element.size() + 2;
-    return text.substr(start, text.find("</" + element + ">", start) - start);
-  }
-  static std::string Document(const std::string& statements) {
-    std::string out;
-    access::AppendUriEncoded(R"({"Version":"2012-10-17","Statement":[)" + statements + "]}", false,
-                             &out);
-    return out;
   }
   std::string Token(const std::string& more = "", const std::string& audience = "app",
                     const std::string& subject = "alice") const {
@@ -156,6 +130,7 @@ class WebIdentityTest : public testing::Test {
   }
 
   kv::MemoryEngine engine_;
+  const KeyOf root_{"AKIAROOTROOTROOTROOT", "root's secret"};
   ManualClock clock_;
   SeededRandom seeded_{1};
   access::SystemSecureRandom random_;
@@ -281,9 +256,9 @@ TEST_F(WebIdentityTest, ProvidersAreManagedByTheCallsOfIam) {
                        "&Tags.member.1.Key=k&Tags.member.1.Value=v"),
                     "OpenIDConnectProviderArn"),
             kProvider);
-  ExpectError(Ask({}, create), 409, "EntityAlreadyExists");
-  ExpectError(Ask({}, create + "b&ThumbprintList.member.1=zz"), 400, "InvalidInput");
-  ExpectError(Ask({}, "Action=CreateOpenIDConnectProvider&Url=http://idp.example"), 400,
+  ExpectError(Ask(root_, create), 409, "EntityAlreadyExists");
+  ExpectError(Ask(root_, create + "b&ThumbprintList.member.1=zz"), 400, "InvalidInput");
+  ExpectError(Ask(root_, "Action=CreateOpenIDConnectProvider&Url=http://idp.example"), 400,
               "InvalidInput", "https");
   const std::string arn = std::string("&OpenIDConnectProviderArn=") + kProvider;
   Ok("Action=AddClientIDToOpenIDConnectProvider&ClientID=one" + arn);
@@ -317,7 +292,7 @@ TEST_F(WebIdentityTest, ProvidersAreManagedByTheCallsOfIam) {
   ExpectError(Ask(alice, create + "b"), 403, "AccessDenied", "oidc-provider/idp.example/ab");
   Ok("Action=DeleteOpenIDConnectProvider" + arn);
   Ok("Action=DeleteOpenIDConnectProvider" + arn);
-  ExpectError(Ask({}, "Action=GetOpenIDConnectProvider" + arn), 404, "NoSuchEntity");
+  ExpectError(Ask(root_, "Action=GetOpenIDConnectProvider" + arn), 404, "NoSuchEntity");
   ExpectError(Assume(Token()), 400, "InvalidIdentityToken", "No OpenIDConnect provider found");
 }
 
@@ -328,9 +303,9 @@ TEST_F(WebIdentityTest, ClientIdsAreBounded) {
                               "&OpenIDConnectProviderArn=") +
                           kProvider + "&ClientID=";
   for (int i = 0; i < 100; ++i) Ok(add + std::to_string(i));
-  ExpectError(Ask({}, add + "100"), 409, "LimitExceeded");
-  ExpectError(Ask({}, add), 400, "ValidationError");
-  ExpectError(Ask({}, add + std::string(256, 'c')), 400, "ValidationError");
+  ExpectError(Ask(root_, add + "100"), 409, "LimitExceeded");
+  ExpectError(Ask(root_, add), 400, "ValidationError");
+  ExpectError(Ask(root_, add + std::string(256, 'c')), 400, "ValidationError");
 }
 
 }  // namespace
