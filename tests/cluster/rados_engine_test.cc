@@ -481,29 +481,53 @@ TEST(RadosEngine, MissingLedgerCellIsUnknownAfterHalfADay) {
 }
 
 // The OSDs hang for longer than an operation may take, then carry out everything sent to them
-// meanwhile.
+// meanwhile. The writers that race may be reading when the OSDs hang; the one that counts alone in
+// a tablet of its own always has a write under way, so each freeze makes it send one again.
 TEST(RadosEngine, FrozenOsdsApplyNothingTwice) {
   const RadosOptions options = Impatient();
-  const auto first = Open(options), second = Open(options);
-  ASSERT_TRUE(first && second);
+  const auto first = Open(options), second = Open(options), alone = Open(options);
+  ASSERT_TRUE(first && second && alone);
   ASSERT_TRUE(kv::ApplyAndWait(*first, AddOne("count", 0)).ok());
-  std::atomic<int64_t> unknown = 0, acknowledged = 0;
+  kv::Batch count_alone;
+  count_alone.adds.push_back({{kv::Space::kItems, 8}, "count", 1});
+  ASSERT_TRUE(kv::ApplyAndWait(*alone, count_alone).ok());
+  std::atomic<bool> stop = false;
+  std::atomic<int64_t> unknown = 0, acknowledged = 0, of_alone = 1;
   std::thread writers([&] {
-    acknowledged = Increment({first.get(), second.get()}, 4, For(7000), &unknown);
+    acknowledged = Increment(
+        {first.get(), second.get()}, 4, [&] { return !stop; }, &unknown);
+  });
+  std::thread writer([&] {
+    while (!stop) {
+      EXPECT_TRUE(kv::ApplyAndWait(*alone, count_alone).ok());
+      ++of_alone;
+    }
   });
   for (int round = 0; round < 2; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    const double before = alone->Statistics()["kv_rados_sent_again"];
     ClusterUnderTest::ForAllOsds("freeze-osd");
-    std::this_thread::sleep_for(std::chrono::milliseconds(2200));
+    const auto in_time = For(10'000);
+    while (alone->Statistics()["kv_rados_sent_again"] == before && in_time()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    EXPECT_GT(alone->Statistics()["kv_rados_sent_again"], before);
     ClusterUnderTest::ForAllOsds("thaw-osd");
   }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  stop = true;
   writers.join();
+  writer.join();
   EXPECT_GT(acknowledged, 10);
   EXPECT_EQ(unknown, 0) << "all can be found out";
   EXPECT_EQ(NumberOf(*first), acknowledged);
   EXPECT_EQ(CountOf(*second, "count"), acknowledged);
-  EXPECT_GT(
-      first->Statistics()["kv_rados_sent_again"] + second->Statistics()["kv_rados_sent_again"], 0);
+  std::string value;
+  const Result<bool> exists = second->Get({kv::Space::kItems, 8}, "count", kv::Tier::kAny, &value);
+  ASSERT_TRUE(exists.ok() && *exists);
+  const Result<int64_t> counted = kv::CounterOf(value);
+  ASSERT_TRUE(counted.ok());
+  EXPECT_EQ(*counted, of_alone);
 }
 
 // The deadline passes before the OSDs answer: the caller gets kOutcomeUnknown, no read or write
