@@ -82,6 +82,7 @@ kv::Batch Fleet::NextBeat() {
   beat.sequence = ++sequence_;
   beat.at_micros = clock_.NowMicros();
   if (ages_ != nullptr) beat.age_micros = ages_->NowMicros();
+  beat.draining = draining_;
   kv::Batch batch;
   batch.puts.push_back(
       {kFleetTablet, KeyOf(kProcessPrefix, options_.id), EncodeRecord(beat.Encode())});
@@ -145,13 +146,16 @@ Status Fleet::Leave() {
     batch = leases_.Release();
   }
   const std::string key = KeyOf(kProcessPrefix, options_.id);
+  const std::string drain = KeyOf(kSettingPrefix, DrainSetting(options_.id));
   batch.deletes.push_back({kFleetTablet, key});
+  batch.deletes.push_back({kFleetTablet, drain});
   Result<uint64_t> gone = kv::ApplyAndWait(engine_, std::move(batch));
   if (!gone.ok() && gone.error().code() == ErrorCode::kGuardFailed) {
     // Other processes took leases meanwhile. Without its entry this process's remaining leases are
     // free.
     kv::Batch entry;
     entry.deletes.push_back({kFleetTablet, key});
+    entry.deletes.push_back({kFleetTablet, drain});
     gone = kv::ApplyAndWait(engine_, std::move(entry));
   }
   return gone.ok() ? OkStatus() : Status(std::move(gone).error());

@@ -2,6 +2,7 @@
 // and holds its share of the leases.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -43,7 +44,7 @@ class Fleet {
 
   struct Options {
     std::string id;                   // DrawId
-    Beat beat;                        // all fields but sequence, at_micros and age_micros
+    Beat beat;                        // all fields but sequence, at_micros, age_micros and draining
     std::vector<std::string> leases;  // all leases of the store; the same list in every process
   };
   // `clock` is the machine's clock, for measuring (TicksMicros) and for dates. Engine and clock
@@ -52,11 +53,13 @@ class Fleet {
 
   // Sets where beats take their age_micros from. Before the first step.
   void TellAges(const AgeClock& ages) { ages_ = &ages; }
+  // Sets what later beats say of it.
+  void SetDraining(bool draining) { draining_ = draining; }
   // Writes a beat, reads the others, takes and hands over leases. Call it about once a second.
   // Blocks on the engine. Returns an error if the beat could not be written or the others could not
   // be read.
   Status Step();
-  // Gives all leases back and deletes this process's entry. Later steps do nothing. Blocks on the
+  // Gives all leases back and deletes this process's entry and what was set for it alone. Later steps do nothing. Blocks on the
   // engine.
   Status Leave();
 
@@ -80,6 +83,7 @@ class Fleet {
   const Clock& clock_;
   const Options options_;
   const AgeClock* ages_ = nullptr;
+  std::atomic<bool> draining_ = false;
   Mutex stepping_;  // held through Step and Leave
   mutable Mutex mutex_;
   uint64_t sequence_ GUARDED_BY(stepping_) = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <iterator>
 
 namespace stator::fleet {
 namespace {
@@ -34,6 +35,8 @@ std::string KeyOf(std::string_view prefix, std::string_view name) {
   return std::string(prefix).append(name);
 }
 
+std::string DrainSetting(std::string_view id) { return std::string(kDrainSetting).append(id); }
+
 std::string_view NameIn(std::string_view prefix, std::string_view key) {
   return key.starts_with(prefix) ? key.substr(prefix.size()) : std::string_view();
 }
@@ -52,9 +55,13 @@ Result<std::string_view> DecodeRecord(std::string_view value) {
 }
 
 std::string Beat::Encode() const {
-  return fmt::format(
+  std::string text = fmt::format(
       "sequence {}\nendpoint {}\nversion {}\nclock {}\nstarted {}\nat {}\nfeatures {}\nage {}\n",
       sequence, endpoint, version, clock, started_micros, at_micros, features, age_micros);
+  if (draining) fmt::format_to(std::back_inserter(text), "draining {}\n", *draining ? 1 : 0);
+  if (!datacenter.empty()) fmt::format_to(std::back_inserter(text), "datacenter {}\n", datacenter);
+  if (!rack.empty()) fmt::format_to(std::back_inserter(text), "rack {}\n", rack);
+  return text;
 }
 
 Result<Beat> Beat::Decode(std::string_view text) {
@@ -69,6 +76,9 @@ Result<Beat> Beat::Decode(std::string_view text) {
     if (name == "age") good = good && Parse(value, &beat.age_micros);
     if (name == "started") good = good && Parse(value, &beat.started_micros);
     if (name == "at") good = good && Parse(value, &beat.at_micros);
+    if (name == "draining") beat.draining = value == "1";
+    if (name == "datacenter") beat.datacenter = value;
+    if (name == "rack") beat.rack = value;
   });
   if (!fields || !good) return CorruptionError("the entry of a process is damaged");
   return beat;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,7 +22,12 @@ inline constexpr std::string_view kProcessPrefix = "process/";
 inline constexpr std::string_view kLeasePrefix = "lease/";
 inline constexpr std::string_view kSettingPrefix = "setting/";
 
+// Settings that ask one process to drain; the process's id follows.
+inline constexpr std::string_view kDrainSetting = "drain/";
+
 std::string KeyOf(std::string_view prefix, std::string_view name);
+// Returns the name of the setting that asks a process to drain. Its text says nothing.
+std::string DrainSetting(std::string_view id);
 // Returns the name behind the prefix; empty if the key has another prefix.
 std::string_view NameIn(std::string_view prefix, std::string_view key);
 
@@ -43,6 +49,11 @@ struct Beat {
   std::string features = {};  // those that the program knows (kv::JoinFeatures)
   // The process's AgeClock when the beat was written; 0: the process says nothing of it.
   int64_t age_micros = 0;
+  // Whether clients should go elsewhere, because the process will stop. Absent: a version that
+  // cannot be asked to drain.
+  std::optional<bool> draining = {};
+  std::string datacenter = {};  // where the process runs, as its operator says; may be empty
+  std::string rack = {};        // the same
   bool operator==(const Beat&) const = default;
 
   std::string Encode() const;

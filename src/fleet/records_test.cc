@@ -36,6 +36,15 @@ TEST(RecordsTest, Beats) {
   // As versions without features write it.
   EXPECT_EQ(Beat::Decode("sequence 7\nclock system\n")->features, "");
   EXPECT_EQ(Beat::Decode(beat.Encode() + "color of the future\n").value(), beat);
+  EXPECT_FALSE(Beat::Decode(beat.Encode())->draining.has_value()) << "an older version";
+  Beat placed = beat;
+  placed.draining = false;
+  placed.datacenter = "dc1";
+  placed.rack = "r 2";
+  EXPECT_TRUE(placed.Encode().ends_with("draining 0\ndatacenter dc1\nrack r 2\n"));
+  EXPECT_EQ(Beat::Decode(placed.Encode()).value(), placed);
+  placed.draining = true;
+  EXPECT_EQ(Beat::Decode(placed.Encode())->draining, true);
   for (const char* bad : {"sequence", "sequence 7", "sequence x\n", "sequence\n7", "\n"}) {
     EXPECT_FALSE(Beat::Decode(bad).ok()) << bad;
   }

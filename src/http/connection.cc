@@ -495,7 +495,8 @@ void Connection::Answer(Reply reply) {
     DropReader();
     return;
   }
-  const bool close = reply.close || extra_ || !reader_->keep_alive() || loop_.draining();
+  const bool close =
+      reply.close || extra_ || !reader_->keep_alive() || loop_.closes_after_replies();
   const bool head_only = reader_->is_head();
   std::string body = std::move(reply.body);
   reply.body.clear();

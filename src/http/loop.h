@@ -146,6 +146,9 @@ class Loop final : public Executor {
 
   Shared& shared() { return shared_; }
   bool draining() const { return draining_; }
+  // Connections end with the next reply.
+  void CloseAfterReplies() { close_after_replies_ = true; }
+  bool closes_after_replies() const { return close_after_replies_ || draining_; }
   void Handle(std::unique_ptr<Exchange> exchange) { handler_(std::move(exchange)); }
   std::string_view common_headers();
   // The clock's ticks, read once per wake-up.
@@ -208,6 +211,7 @@ class Loop final : public Executor {
   int sleep_millis_ = -1;  // how long it sleeps; below 0: until it is woken
   std::vector<UniqueFunction<void()>> running_;
   bool draining_ = false;
+  bool close_after_replies_ = false;
   bool stopped_ = false;
   int64_t now_ticks_ = 0;
   CommonHeaders common_headers_;

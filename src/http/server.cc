@@ -85,6 +85,12 @@ class ServerImpl final : public Server {
     }
   }
 
+  void CloseAfterReplies() override {
+    for (const std::unique_ptr<Loop>& loop : loops_) {
+      loop->Post([loop = loop.get()] { loop->CloseAfterReplies(); });
+    }
+  }
+
   void Drain(int64_t deadline_micros) override {
     if (threads_.empty()) {
       acceptor_->Stop();

@@ -173,6 +173,9 @@ class Server {
   // Starts the I/O threads. `make_handler` is called once per loop, so that a handler may keep
   // state of its loop.
   virtual void Start(FunctionRef<Handler(Executor& loop)> make_handler) = 0;
+  // From now on closes each connection after the next reply on it, so that clients connect again,
+  // to another server if they know one. Goes on accepting. Idempotent.
+  virtual void CloseAfterReplies() = 0;
   // Stops accepting, closes idle connections, waits for requests begun, at most deadline_micros of
   // real time from now, then closes all and joins the threads. Not from a loop's thread.
   // Idempotent; the destructor drains with a deadline of 0.

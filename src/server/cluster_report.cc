@@ -38,7 +38,10 @@ double OldestSeconds(const ClusterReport& report, const ClusterReport::Tablet& t
   return Seconds(report.at_micros - tablet.unfinished.oldest_micros);
 }
 
-std::string_view StateOf(const fleet::Member& member) { return member.alive ? "alive" : "dead"; }
+std::string_view StateOf(const fleet::Member& member) {
+  if (!member.alive) return "dead";
+  return member.beat.draining.value_or(false) ? "draining" : "alive";
+}
 
 Status Measure(kv_tx::TransactionEngine& engine, ClusterReport::Tablet* tablet) {
   kv::Engine& inner = engine.inner();

@@ -76,7 +76,7 @@ http::Reply NoSuchPage() {
 FrontDoor::FrontDoor(api::Service& service, Management& management,
                      const ops::Environment& environment, guard::Gate* gate, IamDoor* iam,
                      audit::Trail* audit, bool waiting, bool console, ManagementPlace place,
-                     ScalingDoor* scaling, TriggersDoor* triggers)
+                     ScalingDoor* scaling, TriggersDoor* triggers, const Presence* presence)
     : service_(service),
       management_(management),
       environment_(environment),
@@ -87,6 +87,7 @@ FrontDoor::FrontDoor(api::Service& service, Management& management,
       place_(place),
       scaling_(scaling),
       triggers_(triggers),
+      presence_(presence),
       pages_(console_),
       moderate_(waiting ? kModerateThreadsWaiting : kModerateThreads, kMaxQueued),
       long_(waiting ? kLongThreadsWaiting : kLongThreads, kMaxQueued) {
@@ -117,6 +118,8 @@ void FrontDoor::Serve(std::unique_ptr<http::Exchange> exchange, Executor& loop) 
     management_.Handle(std::move(exchange));
     return;
   }
+  if (presence_ != nullptr && Presence::Owns(exchange->request().target))
+    return exchange->Send(presence_->Answer(exchange->request()));
   if (managed && !console_ && place_.listener != ManagementPlace::kEveryListener)
     return exchange->Send(NoSuchPage());
   if (triggers_ != nullptr && TriggersDoor::Owns(exchange->request().target))

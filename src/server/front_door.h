@@ -13,6 +13,7 @@
 #include "ops/context.h"
 #include "server/iam_door.h"
 #include "server/management.h"
+#include "server/presence.h"
 #include "server/scaling_door.h"
 #include "server/triggers_door.h"
 
@@ -34,12 +35,12 @@ class FrontDoor {
   // threads of their own in any case. `gate` guards management calls; null: they are open. `iam`
   // takes the calls of IAM and STS; null: there are none. `console`: whether it is served.
   // `audit` takes records of management calls; it may be null. `scaling` takes the
-  // calls of Application Auto Scaling, `triggers` those of event source mappings; null: there are
-  // none. All outlive this object.
+  // calls of Application Auto Scaling, `triggers` those of event source mappings, `presence` answers
+  // /localnodes; null: there are none. All outlive this object.
   FrontDoor(api::Service& service, Management& management, const ops::Environment& environment,
             guard::Gate* gate, IamDoor* iam, audit::Trail* audit, bool waiting, bool console,
-            ManagementPlace place, ScalingDoor* scaling = nullptr,
-            TriggersDoor* triggers = nullptr);
+            ManagementPlace place, ScalingDoor* scaling = nullptr, TriggersDoor* triggers = nullptr,
+            const Presence* presence = nullptr);
   FrontDoor(api::Service& service, Management& management, const ops::Environment& environment,
             guard::Gate* gate, IamDoor* iam, audit::Trail* audit, bool waiting)
       : FrontDoor(service, management, environment, gate, iam, audit, waiting, true,
@@ -79,6 +80,7 @@ class FrontDoor {
   const ManagementPlace place_;
   ScalingDoor* const scaling_;
   TriggersDoor* const triggers_;
+  const Presence* const presence_;
   const console::Pages pages_;
   const console::Pages no_pages_{false};
   std::unique_ptr<WorkerPool> waiting_;  // null: nothing waits

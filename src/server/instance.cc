@@ -32,9 +32,8 @@ constexpr std::string_view kIdentityTopic = "identities";
 constexpr int64_t kWaitForGrantMicros = 15'000'000;
 
 std::string EndpointOf(const ServeSettings& settings, uint16_t port) {
-  const std::string host = settings.hosts.empty() ? "localhost" : settings.hosts.front();
-  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" +
-         std::to_string(port);
+  return AdvertisedEndpoint(settings.presence,
+                            settings.hosts.empty() ? "localhost" : settings.hosts.front(), port);
 }
 
 // A name that the server listens on is one of its own.
@@ -114,6 +113,8 @@ Status Instance::OpenClock() {
     beat.version = STATOR_VERSION;
     beat.clock = manual ? "manual" : "system";
     beat.started_micros = machine_clock_.NowMicros();
+    beat.datacenter = settings_.presence.datacenter;
+    beat.rack = settings_.presence.rack;
     const auto known = kv::KnownFeatures();
     beat.features = kv::JoinFeatures({known.begin(), known.end()});
     SeededRandom ids(SystemSeed());
@@ -343,6 +344,9 @@ void Instance::OpenTriggers() {
 }
 
 void Instance::OpenRest() {
+  presence_ = std::make_unique<Presence>(settings_.presence, EndpointOf(settings_, options_.port),
+                                         peers_.get());
+  presence_->Follow();
   OpenTriggers();
   heat_ = std::make_unique<HeatHistories>(*environment_, has_manual_clock());
   events_ = std::make_unique<management::Events>(*environment_);
@@ -418,6 +422,7 @@ void Instance::OpenRest() {
                           recording_.get(),
                           series_.get(),
                           hot_keys_.get(),
+                          presence_.get(),
                           StoreNameOf(settings_)});
   scaling_ = std::make_unique<scaling::Service>(*environment_, gate_.get(), audit_.get(),
                                                 settings_.require_auth);
@@ -426,7 +431,7 @@ void Instance::OpenRest() {
       *service_, *management_, *environment_, gate_.get(), iam_door_.get(), audit_.get(),
       engine_->capabilities().blocking, settings_.console != ConsoleMode::kOff,
       FrontDoor::ManagementPlace{settings_.management.on, options_.management_listener},
-      scaling_door_.get(), triggers_door_.get());
+      scaling_door_.get(), triggers_door_.get(), presence_.get());
 }
 
 Status Instance::Start() {
@@ -458,6 +463,8 @@ Status Instance::Start() {
   TRY(triggers_->Start());
   return OkStatus();
 }
+
+void Instance::BeginDrain() { presence_->BeginStop(); }
 
 void Instance::StopBackground() {
   if (std::exchange(stopped_, true)) return;

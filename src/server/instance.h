@@ -29,6 +29,7 @@
 #include "server/management.h"
 #include "server/metrics.h"
 #include "server/peers.h"
+#include "server/presence.h"
 #include "server/recorder.h"
 #include "server/resource_policy_keeper.h"
 #include "server/settings.h"
@@ -67,6 +68,8 @@ class Instance {
   Status Start();
   http::Handler HandlerOf(Executor& loop) { return front_door_->HandlerOf(loop); }
 
+  // Is not ready from now on, and tells the other processes so. Serves as before.
+  void BeginDrain();
   // Ends the background work and leaves the others. Requests under way go on. Idempotent.
   void StopBackground();
   // When no request is under way: keeps what is to be kept, and closes the store. Idempotent.
@@ -104,6 +107,7 @@ class Instance {
   SeededRandom random_;
   std::unique_ptr<kv::Engine> engine_;
   std::unique_ptr<Peers> peers_;
+  std::unique_ptr<Presence> presence_;
   std::unique_ptr<Clock> clock_;
   ManualClock* manual_clock_ = nullptr;  // the same, if it is a user's to move
   std::unique_ptr<SharedClock> shared_clock_;

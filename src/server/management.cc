@@ -465,6 +465,7 @@ http::Reply Management::HandleThrottling(std::optional<std::string> table, const
 }
 
 Status Management::ReadyStatus() const {
+  if (options_.presence != nullptr) TRY(options_.presence->Ready());
   Status health =
       options_.peers != nullptr ? options_.peers->Ready() : environment_.store.engine().Health();
   if (health.ok() && environment_.admission.Enforces() && !environment_.admission.Granted()) {

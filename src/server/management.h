@@ -55,6 +55,7 @@
 #include "server/fault_control.h"
 #include "server/metrics.h"
 #include "server/peers.h"
+#include "server/presence.h"
 #include "server/shares.h"
 #include "server/table_reports.h"
 #include "server/throttling_control.h"
@@ -92,6 +93,8 @@ class Management {
     management::Recording* recording = nullptr;
     management::Series* series = nullptr;
     management::HotKeys* hot_keys = nullptr;
+    // Null: nobody drains this server.
+    const Presence* presence = nullptr;
     // What a reset must repeat; empty: nothing, for the store ends with the server.
     std::string store_name = {};
   };

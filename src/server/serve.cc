@@ -129,6 +129,20 @@ void WaitForEnd(const sigset_t& signals, http::TlsKeeper* tls, audit::Trail* aud
   LogInfo("stopping", {{"signal", signal}});
 }
 
+// Waits for --drain-time, or until a second signal asks for the end.
+void AwaitDrain(const sigset_t& signals, int64_t micros) {
+  LogInfo("draining", {{"by", "signal"}, {"seconds", static_cast<double>(micros) / 1e6}});
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(micros);
+  int signal = SIGHUP;
+  while (signal == SIGHUP || (signal < 0 && errno == EINTR)) {
+    const auto left = end - std::chrono::steady_clock::now();
+    if (left <= left.zero()) return;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    const timespec time{seconds.count(), std::chrono::nanoseconds(left - seconds).count()};
+    signal = sigtimedwait(&signals, nullptr, &time);
+  }
+}
+
 // The port that speaks TLS; 0: none.
 int TlsPort(const ServeSettings& settings, const http::Server& server) {
   if (!settings.tls.on()) return 0;
@@ -275,6 +289,11 @@ int Serve(const ServeSettings& settings) {
   WaitForEnd(signals, http_options.tls.get(), instance.audit());
   supervisor.Tell("STOPPING=1");
   supervisor.StopWatching();
+  if (settings.presence.drain_micros > 0) {
+    instance.BeginDrain();
+    (*server)->CloseAfterReplies();
+    AwaitDrain(signals, settings.presence.drain_micros);
+  }
   instance.StopBackground();
   (*server)->Drain(kDrainMicros);
   {

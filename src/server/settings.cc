@@ -323,6 +323,7 @@ void AddServeOptions(CLI::App* app, ServeSettings* s, bool* in_memory) {
   AddEncryptionOptions(app, &s->encryption);
   AddTlsOptions(app, &s->tls);
   AddManagementOptions(app, &s->management);
+  AddPresenceOptions(app, &s->presence);
   app->add_option("--require-auth", s->require_auth,
                   "with --auth=off: refuse requests that carry no AWS signature")
       ->envname("STATOR_REQUIRE_AUTH")
@@ -688,24 +689,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
                    "of rados: user of the cluster, without \"client.\"")
       ->envname("STATOR_CEPH_USER")
       ->capture_default_str();
-  CLI::App* cluster = app.add_subcommand("cluster", "look at a store on a Ceph cluster");
-  cluster->require_subcommand(1);
-  CLI::App* status = cluster->add_subcommand(
-      "status", "print its processes, its tablets, and unfinished transactions; needs no server");
-  status->add_option("--ceph-conf", result.cluster.ceph_conf, "the cluster's ceph.conf")
-      ->envname("STATOR_CEPH_CONF")
-      ->required();
-  status->add_option("--pool", result.cluster.pool, "the pool with the store")
-      ->envname("STATOR_POOL")
-      ->required();
-  status
-      ->add_option("--ceph-user", result.cluster.ceph_user,
-                   "user of the cluster, without \"client.\"; osd 'allow rx' is enough")
-      ->envname("STATOR_CEPH_USER")
-      ->capture_default_str();
-  status->add_option("--ceph-namespace", result.cluster.ceph_namespace, "namespace of the pool")
-      ->envname("STATOR_CEPH_NAMESPACE");
-  status->add_flag("--json", result.cluster.json, "print one JSON object");
+  CLI::App* cluster = AddClusterCommand(&app, &result.cluster);
   std::string master_key_file;
   CLI::App* make_key = app.add_subcommand(
       "make-master-key",

@@ -22,6 +22,7 @@
 #include "server/encryption_settings.h"
 #include "server/health_check.h"
 #include "server/management_settings.h"
+#include "server/presence_settings.h"
 #include "server/tls_settings.h"
 #include "simulate/command.h"
 #include "throughput/model_settings.h"
@@ -69,6 +70,7 @@ struct ServeSettings {
   EncryptionSettings encryption;
   TlsSettings tls;
   ManagementSettings management;
+  PresenceSettings presence;
   ConsoleMode console = ConsoleMode::kOn;
   std::string console_title;   // this and the next: shown at the top of each page
   std::string console_colour;  // red, orange, green or blue

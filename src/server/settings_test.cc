@@ -320,6 +320,7 @@ TEST_F(SettingsTest, ClusterStatus) {
   EXPECT_EQ(line.cluster.ceph_conf, "/c");
   EXPECT_EQ(line.cluster.pool, "p");
   EXPECT_EQ(line.cluster.ceph_user, "admin");
+  EXPECT_EQ(line.cluster.kind, ClusterCommand::Kind::kStatus);
   EXPECT_FALSE(line.cluster.json);
   ExpectExit({"cluster"}, false, "subcommand");
   ExpectExit({"cluster", "status", "--ceph-conf=/c"}, false, "--pool");
@@ -329,6 +330,21 @@ TEST_F(SettingsTest, ClusterStatus) {
   EXPECT_EQ(line.cluster.ceph_user, "u");
   EXPECT_EQ(line.cluster.ceph_namespace, "n");
   EXPECT_TRUE(line.cluster.json);
+}
+
+TEST_F(SettingsTest, ClusterDrain) {
+  CommandLine line = Parse({"cluster", "drain", "10.0.0.2", "--ceph-conf=/c", "--pool=p"});
+  EXPECT_EQ(line.action, CommandLine::Action::kCluster);
+  EXPECT_EQ(line.cluster.kind, ClusterCommand::Kind::kDrain);
+  EXPECT_EQ(line.cluster.server, "10.0.0.2");
+  EXPECT_FALSE(line.cluster.undo || line.cluster.last);
+  line = Parse({"cluster", "drain", "a", "--undo", "--last", "--timeout=5", "--ceph-conf=/c",
+                "--pool=p", "--ceph-namespace=n"});
+  EXPECT_TRUE(line.cluster.undo && line.cluster.last);
+  EXPECT_EQ(line.cluster.timeout_seconds, 5);
+  EXPECT_EQ(line.cluster.ceph_namespace, "n");
+  ExpectExit({"cluster", "drain", "--ceph-conf=/c", "--pool=p"}, false, "SERVER");
+  ExpectExit({"cluster", "drain", "a", "--pool=p"}, false, "--ceph-conf");
 }
 
 TEST_F(SettingsTest, HealthCheck) {

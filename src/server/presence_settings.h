@@ -1,0 +1,30 @@
+// The settings of how clients and other servers find this one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace CLI {
+class App;
+}
+
+namespace stator::server {
+
+struct PresenceSettings {
+  std::string advertise;  // HOST or HOST:PORT that others reach; empty: the first of --host
+  std::string datacenter;
+  std::string rack;
+  int64_t drain_micros = 0;  // between a signal to stop and the stop
+};
+
+void AddPresenceOptions(CLI::App* app, PresenceSettings* settings);
+
+// Returns HOST:PORT under which others reach a server that listens on `host`. A host that stands
+// for all addresses becomes this machine's first address that is not a loopback.
+std::string AdvertisedEndpoint(const PresenceSettings& settings, std::string host, uint16_t port);
+
+// Returns the host of HOST:PORT, without the brackets of an IPv6 address; 127.0.0.1 for localhost.
+std::string AddressOf(std::string_view endpoint);
+
+}  // namespace stator::server
