@@ -300,8 +300,8 @@ void Connection::Advance() {
       continue;
     }
     if (unparsed) {
-      if (requests == kRequestsPerRound) {
-        QueueResume();
+      if (requests == kRequestsPerRound || (requests > 0 && loop_.RoundIsOld())) {
+        QueueNextRound();
         break;
       }
       ParseMore();

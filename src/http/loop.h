@@ -165,6 +165,10 @@ class Loop final : public Executor {
 
   // Calls Connection::Resume when the events at hand are through.
   void ResumeLater(Connection* connection) { resumes_.push_back(connection); }
+  // Whether this round has given so much time to requests that wait behind another one of their
+  // connection that the next of them has to wait for the next round. Each connection gets one
+  // request in each round.
+  bool RoundIsOld();
   // Calls Connection::Resume in the next round, behind the events that have come by then.
   void ResumeNextRound(Connection* connection) { next_round_.push_back(connection); }
   // So many bytes of a reply wait for their connection's Resume (ResumeLater). Replies to the
@@ -211,6 +215,7 @@ class Loop final : public Executor {
   int sleep_millis_ = -1;  // how long it sleeps; below 0: until it is woken
   std::vector<UniqueFunction<void()>> running_;
   bool draining_ = false;
+  int64_t round_began_ticks_ = -1;  // when RoundIsOld was first asked in this round; -1: not yet
   bool close_after_replies_ = false;
   bool stopped_ = false;
   int64_t now_ticks_ = 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <fstream>
 #include <future>
 #include <mutex>
@@ -58,6 +59,40 @@ TEST_F(ServerTest, AnswersPipelinedRequestsInOrder) {
   for (int i = 0; i < 1000; ++i)
     ASSERT_EQ(client.Read().body, "POST /|" + std::to_string(i) + std::string(i % 97, '.'));
   sender.join();
+}
+
+// A connection with a hundred requests of a millisecond each does not hold another one up: it gets
+// its share of a round by time, and then one request in each round.
+TEST_F(ServerTest, PipelinedRequestsShareTheLoopByTime) {
+  ManualClock clock;
+  ServerOptions options;
+  options.threads = 1;
+  std::promise<void> first, both_sent;
+  std::atomic<int> served = 0, served_before_other = -1;
+  auto server = Serve(options, clock, [&](Executor&) -> Handler {
+    return [&](std::unique_ptr<Exchange> exchange) {
+      const int number = served++;
+      if (exchange->request().target == "/other") served_before_other = number;
+      if (number == 0) {
+        first.set_value();
+        both_sent.get_future().wait();
+      }
+      clock.AdvanceMicros(1000);
+      exchange->Send(Reply{});
+    };
+  });
+  TestClient busy(server->port()), other(server->port());
+  constexpr int kRequests = 100;
+  std::string all;
+  for (int i = 0; i < kRequests; ++i) all += "GET /busy HTTP/1.1\r\nHost: h\r\n\r\n";
+  ASSERT_TRUE(busy.Send(all));
+  first.get_future().wait();
+  ASSERT_TRUE(other.Send("GET /other HTTP/1.1\r\nHost: h\r\n\r\n"));
+  both_sent.set_value();
+  EXPECT_EQ(other.Read().status, 200);
+  for (int i = 0; i < kRequests; ++i) ASSERT_EQ(busy.Read().status, 200);
+  EXPECT_GE(served_before_other, 1);
+  EXPECT_LE(served_before_other, 8) << "rounds of one request, and the first of two";
 }
 
 TEST_F(ServerTest, ReadsByteByByte) {

@@ -254,8 +254,8 @@ void DeleteBackup(Context& ctx, DeleteBackupRequest request, Callback<DeleteBack
   if (const Result<BackupPtr> found = FindBackup(env, request.backup_arn); !found.ok())
     return done(found.error());
   OnWorker<DeleteBackupResponse>(
-      ctx, [&env, arn = std::move(request.backup_arn)] { return Delete(env, arn); },
-      std::move(done));
+      ctx, ctx.env.workers,
+      [&env, arn = std::move(request.backup_arn)] { return Delete(env, arn); }, std::move(done));
 }
 
 void ListBackups(Context& ctx, ListBackupsRequest request, Callback<ListBackupsResponse> done) {

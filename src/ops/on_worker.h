@@ -9,10 +9,11 @@
 
 namespace stator::ops {
 
-// Runs `work` on a thread that may wait, and answers on the loop's thread. Answers kInternal if too
-// much work waits already.
+// Runs `work` on a thread of `pool`, which may wait, and answers on the loop's thread. Answers
+// kInternal if too much work waits already.
 template <typename Response>
-void OnWorker(Context& ctx, UniqueFunction<Result<Response>()> work, Callback<Response> done) {
+void OnWorker(Context& ctx, WorkerPool& pool, UniqueFunction<Result<Response>()> work,
+              Callback<Response> done) {
   Executor& loop = ctx.loop;
   auto shared = std::make_shared<Callback<Response>>(std::move(done));
   UniqueFunction<void()> task = [&loop, shared, work = std::move(work)]() mutable {
@@ -21,8 +22,8 @@ void OnWorker(Context& ctx, UniqueFunction<Result<Response>()> work, Callback<Re
       (*shared)(std::move(answer));
     });
   };
-  if (ctx.env.workers.TryPost(task)) return;
-  (*shared)(InternalError("The server is overloaded: too many requests wait for the disk"));
+  if (pool.TryPost(task)) return;
+  (*shared)(InternalError("The server is overloaded: too many such requests wait, try again"));
 }
 
 }  // namespace stator::ops

@@ -141,7 +141,7 @@ void PutResourcePolicy(Context& ctx, PutResourcePolicyRequest request,
   if (const Status fits = CheckResourcePolicy(request.policy); !fits.ok())
     return done(fits.error());
   OnWorker<PutResourcePolicyResponse>(
-      ctx,
+      ctx, ctx.env.resource_policies->changes(),
       [&env = ctx.env, resource = *resource,
        request = std::move(request)]() -> Result<PutResourcePolicyResponse> {
         ASSIGN_OR_RETURN(std::string revision, Store(env, resource.id, resource.table,
@@ -169,7 +169,7 @@ void DeleteResourcePolicy(Context& ctx, DeleteResourcePolicyRequest request,
   const Result<Resource> resource = FindResource(ctx.env, request.resource_arn);
   if (!resource.ok()) return done(resource.error());
   OnWorker<DeleteResourcePolicyResponse>(
-      ctx,
+      ctx, ctx.env.resource_policies->changes(),
       [&env = ctx.env, resource = *resource,
        request = std::move(request)]() -> Result<DeleteResourcePolicyResponse> {
         std::optional<std::string> revision;
@@ -195,7 +195,7 @@ void AttachBeforeCreation(Context& ctx, std::string table_id, std::string text,
                           UniqueFunction<void(Status)> done) {
   struct Attached {};
   OnWorker<Attached>(
-      ctx,
+      ctx, ctx.env.resource_policies->changes(),
       [&env = ctx.env, id = std::move(table_id), text = std::move(text)]() -> Result<Attached> {
         const Result<std::string> stored = Store(env, id, "", text, std::nullopt);
         if (!stored.ok()) return stored.error();

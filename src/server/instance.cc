@@ -497,6 +497,7 @@ void Instance::Close() {
     environment_->admission.Advance();
     heat_->Keep();
   }
+  if (resource_policies_ != nullptr) resource_policies_->Stop();
   workers_.Stop();
   if (recorder_ != nullptr) recorder_->Stop();
   if (audit_ != nullptr) audit_->Stop();

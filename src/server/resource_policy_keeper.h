@@ -1,6 +1,7 @@
 // The policies of tables and streams, kept among the identities of the store.
 #pragma once
 
+#include "base/executor.h"
 #include "guard/gate.h"
 #include "identity/identities.h"
 #include "ops/resource_policies.h"
@@ -18,6 +19,10 @@ class ResourcePolicyKeeper final : public ops::ResourcePolicies,
 
   std::optional<Policy> Find(std::string_view id) const override;
   Status Alter(const std::string& id, Change change) override;
+  WorkerPool& changes() override { return changes_; }
+
+  // When no request is under way: waits for the changes that have begun.
+  void Stop() { changes_.Stop(); }
 
   bool any() const override { return identities_.resource_policies() != nullptr; }
   guard::AttachedPolicy FindAttached(std::string_view id) const override;
@@ -26,8 +31,11 @@ class ResourcePolicyKeeper final : public ops::ResourcePolicies,
   // Forgets the policies of tables and streams that are gone.
   void ForgetGone(identity::ResourcePolicyRecords* records) const;
 
+  static constexpr size_t kMostWaiting = 16;
+
   identity::Identities& identities_;
   table::Store& store_;
+  WorkerPool changes_{1, kMostWaiting};
 };
 
 }  // namespace stator::server
