@@ -43,29 +43,37 @@ std::string SecretPurpose(std::string_view key_id) {
 }
 
 std::shared_ptr<const Policy> Directory::Compile(std::string_view document, PolicyKind kind,
-                                                 std::string name) {
+                                                 std::string name, const Directory* before) {
+  const auto of_kind = static_cast<size_t>(kind);
+  std::shared_ptr<const Policy>& known = compiled_[of_kind][document];
+  if (known == nullptr && before != nullptr) {
+    const auto found = before->compiled_[of_kind].find(document);
+    if (found != before->compiled_[of_kind].end()) known = found->second;
+  }
+  if (known != nullptr) return known->name() == name ? known : known->Named(std::move(name));
   Result<std::shared_ptr<const Policy>> policy = Policy::Parse(document, kind, name);
-  if (policy.ok()) return *std::move(policy);
+  if (policy.ok()) return known = *std::move(policy);
   problems_.push_back(fmt::format("The policy {} cannot be read and denies everything: {}", name,
                                   policy.error().message()));
   return nullptr;
 }
 
-void Directory::CompilePolicies() {
+void Directory::CompilePolicies(const Directory* before) {
   for (const BuiltInPolicy& policy : BuiltInPolicies()) {
-    managed_.emplace(policy.arn,
-                     Compile(policy.document, PolicyKind::kIdentity, std::string(policy.arn)));
+    managed_.emplace(policy.arn, Compile(policy.document, PolicyKind::kIdentity,
+                                         std::string(policy.arn), before));
   }
   for (const ManagedPolicy& policy : records_.policies) {
     const std::string arn = ArnOf(policy);
     const std::string* document = policy.document();
-    managed_[arn] = Compile(document == nullptr ? "" : *document, PolicyKind::kIdentity, arn);
+    managed_[arn] =
+        Compile(document == nullptr ? "" : *document, PolicyKind::kIdentity, arn, before);
   }
   const auto compile_inline = [&](const Identity& identity, const std::string& arn) {
     auto& compiled = inline_[identity.id];
     for (const InlinePolicy& policy : identity.inline_policies) {
       compiled.push_back(Compile(policy.document, PolicyKind::kIdentity,
-                                 fmt::format("{} of {}", policy.name, arn)));
+                                 fmt::format("{} of {}", policy.name, arn), before));
     }
   };
   for (const User& user : records_.users) compile_inline(user, ArnOf(user));
@@ -73,14 +81,15 @@ void Directory::CompilePolicies() {
   for (const Role& role : records_.roles) {
     const std::string arn = ArnOf(role);
     compile_inline(role, arn);
-    trust_[role.id] =
-        Compile(role.trust_policy, PolicyKind::kTrust, fmt::format("trust policy of {}", arn));
+    trust_[role.id] = Compile(role.trust_policy, PolicyKind::kTrust,
+                              fmt::format("trust policy of {}", arn), before);
   }
 }
 
-Directory::Directory(Records records, std::shared_ptr<const Keyring> keyring, const Clock& clock)
+Directory::Directory(Records records, std::shared_ptr<const Keyring> keyring, const Clock& clock,
+                     const Directory* before)
     : records_(std::move(records)), keyring_(std::move(keyring)), clock_(clock) {
-  CompilePolicies();
+  CompilePolicies(before);
   for (const User& user : records_.users) users_[NameKey(user.account, user.name)] = &user;
   for (const Group& group : records_.groups) groups_[NameKey(group.account, group.name)] = &group;
   for (const Role& role : records_.roles) roles_[NameKey(role.account, role.name)] = &role;

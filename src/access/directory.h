@@ -39,7 +39,10 @@ class Directory final : public KeySource {
   // `clock` must outlive the directory. Records that cannot be used do not fail the whole: a key
   // whose secret cannot be unsealed is unknown, a policy that cannot be read denies everything to
   // whom it is attached; problems() names both.
-  Directory(Records records, std::shared_ptr<const Keyring> keyring, const Clock& clock);
+  // Policies with the text of one that `before` has share what was compiled for it; null: there is
+  // no such directory.
+  Directory(Records records, std::shared_ptr<const Keyring> keyring, const Clock& clock,
+            const Directory* before = nullptr);
 
   KeyLookup Find(std::string_view key_id, std::string_view token) const override;
 
@@ -77,9 +80,10 @@ class Directory final : public KeySource {
 
   static constexpr size_t kMaxOpenedTokens = 4096;
 
+  // `document` is part of records_, or static.
   std::shared_ptr<const Policy> Compile(std::string_view document, PolicyKind kind,
-                                        std::string name);
-  void CompilePolicies();
+                                        std::string name, const Directory* before);
+  void CompilePolicies(const Directory* before);
   void AddPoliciesOf(const Identity& identity, Caller* caller) const;
   void SetBoundary(const Identity& identity, Caller* caller) const;
   std::shared_ptr<const Caller> MakeUser(const User& user) const;
@@ -89,6 +93,9 @@ class Directory final : public KeySource {
   const std::shared_ptr<const Keyring> keyring_;
   const Clock& clock_;
   std::vector<std::string> problems_;
+  // By document, and by PolicyKind. Thousands of users with one policy share it, and a change of
+  // one policy does not compile the others again.
+  std::unordered_map<std::string_view, std::shared_ptr<const Policy>> compiled_[3];
   ByText<std::shared_ptr<const Policy>> managed_;              // by ARN
   ByText<std::vector<std::shared_ptr<const Policy>>> inline_;  // by id of user, group or role
   ByText<std::shared_ptr<const Policy>> trust_;                // by id of role

@@ -119,6 +119,30 @@ TEST_F(DirectoryTest, ResolvesLongTermKeys) {
   EXPECT_NE(root.credential->generation, alice.credential->generation);
 }
 
+TEST_F(DirectoryTest, EqualPoliciesAreCompiledOnce) {
+  const std::string document = R"({"Version":"2012-10-17","Statement":[)"
+                               R"({"Effect":"Allow","Action":"dynamodb:*","Resource":"*"}]})";
+  records_.users.push_back(records_.users.front());
+  records_.users.back().name = "bob";
+  records_.users.back().id = "AIDABOB";
+  for (User& user : records_.users) user.inline_policies = {{"p", document}};
+  const Directory first(records_, keyring_, clock_);
+  const auto policy_of = [](const Directory& directory, const User& user) {
+    return directory.CallerOf(user.account, user.name)->identity.front();
+  };
+  const auto one = policy_of(first, records_.users[0]), two = policy_of(first, records_.users[1]);
+  EXPECT_NE(one->name(), two->name());
+  EXPECT_EQ(one->statements().data(), two->statements().data());
+
+  Records changed = records_;
+  changed.users[1].inline_policies = {
+      {"p", R"({"Version":"2012-10-17","Statement":[)"
+            R"({"Effect":"Deny","Action":"dynamodb:*","Resource":"*"}]})"}};
+  const Directory second(changed, keyring_, clock_, &first);
+  EXPECT_EQ(policy_of(second, changed.users[0])->statements().data(), one->statements().data());
+  EXPECT_FALSE(policy_of(second, changed.users[1])->statements().front().allows());
+}
+
 TEST_F(DirectoryTest, InactiveKeysKeepTheirSecret) {
   records_.keys[0].active = false;
   const Directory directory(records_, keyring_, clock_);

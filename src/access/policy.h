@@ -122,12 +122,14 @@ class Policy {
   // SizeWithoutSpace.
   static Result<std::shared_ptr<const Policy>> Parse(std::string_view text, PolicyKind kind,
                                                      std::string name);
+  // Returns a policy of another name that shares what was compiled.
+  std::shared_ptr<const Policy> Named(std::string name) const;
   // Returns the size of a document as IAM counts it: without white space.
   static size_t SizeWithoutSpace(std::string_view text);
 
   const std::string& name() const { return name_; }
   PolicyKind kind() const { return kind_; }
-  std::span<const Statement> statements() const { return statements_; }
+  std::span<const Statement> statements() const { return *statements_; }
   // The keys that conditions and variables of the policy read.
   KeySet keys() const { return keys_; }
   bool ReadsKey(ContextKey key) const { return keys_.Has(key); }
@@ -137,7 +139,7 @@ class Policy {
 
   std::string name_;
   PolicyKind kind_ = PolicyKind::kIdentity;
-  std::vector<Statement> statements_;
+  std::shared_ptr<std::vector<Statement>> statements_ = std::make_shared<std::vector<Statement>>();
   KeySet keys_;
 };
 

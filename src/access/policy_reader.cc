@@ -129,7 +129,7 @@ class PolicyReader {
 
   Status CheckSids(const Policy& policy) const {
     std::set<std::string_view> sids;
-    for (const Statement& statement : policy.statements_) {
+    for (const Statement& statement : policy.statements()) {
       if (!statement.sid_.empty() && !sids.insert(statement.sid_).second) {
         return Refuse("Statement IDs (SID) in a single policy must be unique.",
                       "The Statement Ids in the policy are not unique");
@@ -209,7 +209,7 @@ class PolicyReader {
           "the policy to ensure least-privilege form of access");
     }
     policy->keys_.Add(statement.keys_);
-    policy->statements_.push_back(std::move(statement));
+    policy->statements_->push_back(std::move(statement));
     return OkStatus();
   }
 
@@ -453,6 +453,12 @@ class PolicyReader {
 Result<std::shared_ptr<const Policy>> Policy::Parse(std::string_view text, PolicyKind kind,
                                                     std::string name) {
   return PolicyReader(text, kind).Read(std::move(name));
+}
+
+std::shared_ptr<const Policy> Policy::Named(std::string name) const {
+  auto policy = std::make_shared<Policy>(*this);
+  policy->name_ = std::move(name);
+  return policy;
 }
 
 }  // namespace stator::access

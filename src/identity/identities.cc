@@ -76,7 +76,8 @@ Status Identities::Load() {
   Append(stored.keys, &all.keys);
   Append(stored.policies, &all.policies);
   Append(stored.providers, &all.providers);
-  auto directory = std::make_shared<access::Directory>(std::move(all), keyring_, clock_);
+  auto directory =
+      std::make_shared<access::Directory>(std::move(all), keyring_, clock_, live_.snapshot().get());
   for (const std::string& problem : directory->problems())
     LogWarn("identity_not_usable", {{"problem", problem}});
   live_.Replace(std::move(directory));
