@@ -231,6 +231,18 @@ Status Model::Matches(Engine& engine, const std::vector<Tablet>& tablets, Random
       if (expected != keys.end())
         CONFORMS(*values[i - from] == expected->second, "MultiGet returns another value");
     }
+    size_t visited = 0;
+    bool same = true;
+    const size_t stop_after = (to - from + 1) / 2;
+    for (const size_t most : {to - from, stop_after}) {
+      visited = 0;
+      TRY(engine.VisitTogether(std::span(points).subspan(from, to - from), Tier::kAny,
+                               [&](size_t i, std::optional<std::string_view> value) {
+                                 same = same && i == visited && value == values[i];
+                                 return ++visited < most;
+                               }));
+      CONFORMS(same && visited == most, "VisitTogether and MultiGet disagree");
+    }
     from = to;
   }
   return OkStatus();

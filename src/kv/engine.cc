@@ -55,6 +55,17 @@ Status CheckBatch(const Batch& batch) {
   return OkStatus();
 }
 
+Status Engine::VisitTogether(std::span<const Point> points, Tier tier, VisitPoint visit) {
+  std::vector<std::optional<std::string>> values;
+  TRY(MultiGet(points, tier, &values));
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::optional<std::string_view> value;
+    if (values[i]) value = *values[i];
+    if (!visit(i, value)) break;
+  }
+  return OkStatus();
+}
+
 void Engine::GetLater(Tablet tablet, std::string_view key, GetDone done) {
   std::string value;
   const Result<bool> exists = Get(tablet, key, Tier::kAny, &value);

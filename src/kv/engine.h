@@ -277,6 +277,12 @@ class Engine {
   virtual Status MultiGet(std::span<const Point> points, Tier tier,
                           std::vector<std::optional<std::string>>* values) = 0;
 
+  // Reads as MultiGet does, and calls visit(i, value) for each point in order, with nullopt for an
+  // absent key, until it returns false. Engines of one machine hold the values of a few points at a
+  // time, others all. The views are valid during the call only.
+  using VisitPoint = FunctionRef<bool(size_t i, std::optional<std::string_view> value)>;
+  virtual Status VisitTogether(std::span<const Point> points, Tier tier, VisitPoint visit);
+
   // Calls visit(key, value) for the keys of the range in order (descending if `reverse`) until it
   // returns false. All keys are of one state (but see Capabilities::scans_of_one_state). The views
   // are valid during the call only. Errors as of Get; some keys may have been visited before an

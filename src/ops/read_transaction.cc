@@ -12,19 +12,19 @@ struct State {
   ReadTransaction transaction;
   std::vector<table::WriteTarget> items;
   std::vector<std::optional<std::string>> images;
+  size_t bytes = 0;  // of all items; beyond kMaxTransactionBytes there are no images
 };
 
 Result<TransactGetItemsResponse> Finish(Context& ctx, State& state) {
+  TRY(CheckTransactionBytes(state.bytes));
   TransactGetItemsResponse response;
   TransactionCapacity capacity;
-  size_t bytes = 0;
   Draws draws(ctx);
   AnswerBytes answer(ctx.memory);
   for (size_t i = 0; i < state.items.size(); ++i) {
     const ReadTransaction::Read& read = state.transaction.reads[i];
     std::optional<std::string>& image = state.images[i];
     const size_t size = image ? model::ItemView(*image).size_bytes() : 0;
-    bytes += size;
     if (image && !answer.AddItem(*image)) return MemoryRefusal();
     const int64_t units = 2 * throughput::ReadSteps(static_cast<int64_t>(size));
     capacity.Add(read.table_name, read.table, units);
@@ -42,7 +42,6 @@ Result<TransactGetItemsResponse> Finish(Context& ctx, State& state) {
     }
     response.responses.push_back(std::move(image));
   }
-  TRY(CheckTransactionBytes(bytes));
   if (const auto refusal = draws.Admit())
     return TransactionErrorOf(ctx, *refusal, state.items.size());
   response.consumed_capacity =
@@ -63,9 +62,19 @@ void RunReadTransaction(Context& ctx, ReadTransaction transaction,
     done(std::move(struck).error());
     return;
   }
-  table::Store& store = ctx.env.store;
-  const auto read = [state, &store](kv::Tier tier) -> Result<bool> {
-    TRY(store.GetTogether(state->items, tier, &state->images));
+  // A hundred items of 400 KB are refused for their sum, and must not be held all the same.
+  const auto read = [state, &ctx](kv::Tier tier) -> Result<bool> {
+    AnswerBytes held(ctx.memory);
+    const auto keep = [&held](size_t bytes) {
+      return held.Add(static_cast<int64_t>(bytes)) ? OkStatus() : Status(MemoryRefusal());
+    };
+    Result<size_t> bytes =
+        ctx.env.store.GetTogether(state->items, tier, kMaxTransactionBytes, keep, &state->images);
+    if (!bytes.ok()) {
+      held.GiveBack();
+      return std::move(bytes).error();
+    }
+    state->bytes = *bytes;
     return true;
   };
   ReadThenFinish(ctx, read, [&ctx, state, done = std::move(done)](Result<bool> finished) mutable {

@@ -457,19 +457,34 @@ void Store::GetLater(const Table& table, std::string_view key, kv::Engine::GetDo
                    });
 }
 
-Status Store::GetTogether(std::span<const WriteTarget> items, kv::Tier tier,
-                          std::vector<std::optional<std::string>>* images) {
+Result<size_t> Store::GetTogether(std::span<const WriteTarget> items, kv::Tier tier,
+                                  size_t most_bytes, FunctionRef<Status(size_t bytes)> keep,
+                                  std::vector<std::optional<std::string>>* images) {
   std::vector<kv::Point> points;
   points.reserve(items.size());
   for (const WriteTarget& item : items)
     points.push_back({item.table->descriptor.tablet(), item.key});
-  TRY(engine_.MultiGet(points, tier, images));
-  for (std::optional<std::string>& image : *images) {
-    if (!image) continue;
-    ASSIGN_OR_RETURN(const std::string_view bytes, DecodeItemValue(*image));
-    image->erase(0, image->size() - bytes.size());
-  }
-  return OkStatus();
+  images->assign(items.size(), std::nullopt);
+  size_t sum = 0;
+  Status bad;
+  TRY(engine_.VisitTogether(points, tier, [&](size_t i, std::optional<std::string_view> value) {
+    if (!value) return true;
+    Result<std::string_view> bytes = DecodeItemValue(*value);
+    if (!bytes.ok()) {
+      bad = std::move(bytes).error();
+      return false;
+    }
+    sum += model::ItemView(*bytes).size_bytes();
+    if (sum > most_bytes) {
+      images->clear();
+      return true;
+    }
+    bad = keep(bytes->size());
+    if (bad.ok()) images->at(i).emplace(*bytes);
+    return bad.ok();
+  }));
+  TRY(std::move(bad));
+  return sum;
 }
 
 Status Store::Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse,

@@ -240,9 +240,13 @@ class Store {
   // The same, of the present and with Tier::kAny, by Engine::GetLater.
   void GetLater(const Table& table, std::string_view key, kv::Engine::GetDone done);
   // Reads the durable images of items of any tables from one state; images->at(i) belongs to
-  // items[i]. Errors as Get, and kTransactionConflict if others change them all the time.
-  Status GetTogether(std::span<const WriteTarget> items, kv::Tier tier,
-                     std::vector<std::optional<std::string>>* images);
+  // items[i]. Returns the sum of their sizes (model::ItemView::size_bytes); from the item on with
+  // which it exceeds `most_bytes` no image is kept, and *images is empty. Calls `keep` with the
+  // bytes of each image before it is copied; its error is returned. Errors as Get, and
+  // kTransactionConflict if others change them all the time.
+  Result<size_t> GetTogether(std::span<const WriteTarget> items, kv::Tier tier, size_t most_bytes,
+                             FunctionRef<Status(size_t bytes)> keep,
+                             std::vector<std::optional<std::string>>* images);
   // Visits items with keys in [begin, end) in key order (descending when reverse) until `visit`
   // returns false.
   Status Scan(const Table& table, std::string_view begin, std::string_view end, bool reverse,
