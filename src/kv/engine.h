@@ -68,7 +68,7 @@ struct Capabilities {
   // for a stretch of keys and perhaps a later state for the next stretch, never an earlier one.
   bool scans_of_one_state = true;
   uint64_t max_tablet_bytes = UINT64_MAX;
-  // Batches take effect, and call `done`, in the order of the Apply calls, and everything that a
+  // Batches take effect, and call `done`, in the order that Apply promises, and everything that a
   // batch writes carries the stamp of its outcome. If false, this holds only for batches on one
   // unit. The primary unit of a batch that spans units is the unit of its first guard (else of its
   // first put, else of its first delete). For such a batch:
@@ -298,10 +298,10 @@ class Engine {
   virtual void ReadAhead(const Range&, AheadDone done) { done(nullptr); }
 
   // Queues a batch and returns; never waits. Calls `done` exactly once, when the batch is durable
-  // and visible, or refused. An empty batch is a barrier: it is done when all earlier batches are.
-  //
+  // and visible, or refused. An empty batch without `after` is done when all earlier batches are.
   // Order: batches take effect, and call `done`, in the order of the calls; with
-  // atomic_across_tablets all batches, else those on one unit.
+  // atomic_across_tablets all batches, else those on one unit. But a batch of at most 64 KB may
+  // overtake larger ones, unless it names one of them in `after`, directly or through others.
   // Units: without atomic_across_tablets a batch names one unit only. Exception: a batch of nothing
   // but range deletes of one tablet may span its units. Each unit then applies it for itself, so
   // kOutcomeUnknown may mean that some units have applied it and others have not.

@@ -13,9 +13,6 @@
 namespace stator::kv_rocks {
 namespace {
 
-// What one write may hold. It bounds memory, and the time a reader of the log waits at the next
-// start.
-constexpr size_t kMaxGroupBytes = 8 << 20;
 constexpr uint64_t kProbeBytes = 4 << 20;  // the file system is asked at least this often
 constexpr size_t kKeepBufferBytes = 1 << 20;
 constexpr int64_t kResumeIntervalMicros = 100'000;
@@ -72,12 +69,12 @@ void Committer::Stop() {
 }
 
 void Committer::Apply(kv::Batch batch, kv::ApplyDone done) {
-  Queued queued{std::move(batch), std::move(done), 0, 0};
+  QueuedBatch queued{std::move(batch), std::move(done)};
   queued.bytes = BatchBytes(queued.batch);
   {
     MutexLock lock(mutex_);
     if (!stopping_) {
-      queue_.push_back(std::move(queued));
+      queue_.Push(std::move(queued));
       // A busy committer looks at the queue by itself.
       if (idle_) wake_.notify_one();
       return;
@@ -111,18 +108,6 @@ void Committer::AddStatistics(std::map<std::string, double>* statistics) const {
   (*statistics)["kv_writable"] = health_.ok() ? 1 : 0;
 }
 
-std::vector<Committer::Queued> Committer::TakeGroup() {
-  std::vector<Queued> group;
-  group.reserve(queue_.size());
-  size_t bytes = 0;
-  while (!queue_.empty() && (group.empty() || bytes + queue_.front().bytes <= kMaxGroupBytes)) {
-    bytes += queue_.front().bytes;
-    group.push_back(std::move(queue_.front()));
-    queue_.pop_front();
-  }
-  return group;
-}
-
 void Committer::Run() {
   UniqueMutexLock lock(mutex_);
   while (true) {
@@ -145,15 +130,15 @@ void Committer::Run() {
     lock.unlock();
     std::this_thread::yield();
     lock.lock();
-    std::vector<Queued> group = TakeGroup();
+    std::vector<QueuedBatch> group = queue_.TakeGroup();
     lock.unlock();
     CommitGroup(std::move(group));
     lock.lock();
   }
 }
 
-void Committer::CommitGroup(std::vector<Queued> group) {
-  const auto refuse = [this](Queued& queued, Error error) {
+void Committer::CommitGroup(std::vector<QueuedBatch> group) {
+  const auto refuse = [this](QueuedBatch& queued, Error error) {
     refusals_.fetch_add(1, std::memory_order_relaxed);
     queued.done(std::move(error));
     queued.done = nullptr;
@@ -164,7 +149,7 @@ void Committer::CommitGroup(std::vector<Queued> group) {
   std::vector<const kv::Batch*> accepted;
   accepted.reserve(group.size());
   uint64_t stamp = last_stamp_;
-  for (Queued& queued : group) {
+  for (QueuedBatch& queued : group) {
     // A refusal is told at once: what was computed from the refused batch is told apart by its
     // `after`.
     if (!read_only_.ok()) {
@@ -200,7 +185,7 @@ void Committer::CommitGroup(std::vector<Queued> group) {
     batches_.fetch_add(accepted.size(), std::memory_order_relaxed);
   }
   const WakeUps once;
-  for (Queued& queued : group) {
+  for (QueuedBatch& queued : group) {
     if (!queued.done) continue;
     if (!written.ok()) {
       queued.done(written.error());

@@ -1,5 +1,5 @@
-// The one thread that writes: it takes every batch that is queued, makes one RocksDB write of them,
-// and calls their `done`s. Internal to the room.
+// The one thread that writes: it takes a group of the batches that are queued, makes one RocksDB
+// write of them, and calls their `done`s. Internal to the room.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +21,7 @@
 #include "kv_rocks/rocks_tuning.h"
 #include "kv_rocks/synced_mark.h"
 #include "kv_rocks/value_cache.h"
+#include "kv_rocks/write_queue.h"
 
 namespace stator::kv_rocks {
 
@@ -42,16 +42,8 @@ class Committer {
   void Stop();
 
  private:
-  struct Queued {
-    kv::Batch batch;
-    kv::ApplyDone done;
-    size_t bytes = 0;
-    uint64_t stamp = 0;
-  };
-
   void Run();
-  std::vector<Queued> TakeGroup() REQUIRES(mutex_);
-  void CommitGroup(std::vector<Queued> group);
+  void CommitGroup(std::vector<QueuedBatch> group);
   Status WriteGroup();
   void BeginCacheChanges(const std::vector<const kv::Batch*>& accepted);
   void EndCacheChanges(const std::vector<const kv::Batch*>& accepted, bool written);
@@ -69,7 +61,7 @@ class Committer {
 
   mutable Mutex mutex_;
   std::condition_variable_any wake_;
-  std::deque<Queued> queue_ GUARDED_BY(mutex_);
+  WriteQueue queue_ GUARDED_BY(mutex_);
   bool idle_ GUARDED_BY(mutex_) = false;
   bool stopping_ GUARDED_BY(mutex_) = false;
   Status health_ GUARDED_BY(mutex_);

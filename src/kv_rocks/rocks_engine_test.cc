@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "base/random.h"
@@ -700,6 +701,39 @@ TEST_F(RocksEngineTest, FailedSyncMakesTheStoreReadOnlyUntilRestart) {
   ASSERT_NE(engine, nullptr);
   EXPECT_FALSE(*engine->Get(kTablet, "b", kv::Tier::kAny, &value));
   EXPECT_TRUE(kv::ApplyAndWait(*engine, PutOne("b", "4")).ok());
+}
+
+// What waits while the first batch's `done` holds the committer is taken small batches first, but
+// for those that name a large one.
+TEST_F(RocksEngineTest, SmallWritesPassLargeOnesThatTheyDoNotName) {
+  const auto engine = Open(Options());
+  std::promise<void> held, queued;
+  engine->Apply(PutOne("first", "x"), [&](Result<uint64_t>) {
+    held.set_value();
+    queued.get_future().wait();
+  });
+  held.get_future().wait();
+  std::vector<std::string> order;
+  const auto apply = [&](kv::Batch batch, std::string name) {
+    engine->Apply(std::move(batch), [&order, name](Result<uint64_t> stamp) {
+      EXPECT_TRUE(stamp.ok()) << name;
+      order.push_back(name);
+    });
+  };
+  kv::Batch named = PutOne("key", Noise(1, 3 << 20));
+  named.fate = std::make_shared<kv::BatchFate>();
+  kv::Batch child = PutOne("key", "of the child");
+  child.after = {named.fate};
+  apply(std::move(named), "named");
+  apply(PutOne("large", Noise(2, 3 << 20)), "large");
+  apply(std::move(child), "child");
+  apply(PutOne("small", "x"), "small");
+  queued.set_value();
+  ASSERT_TRUE(kv::ApplyAndWait(*engine, kv::Batch()).ok());
+  EXPECT_EQ(order, (std::vector<std::string>{"small", "named", "large", "child"}));
+  std::string value;
+  ASSERT_TRUE(engine->Get(kTablet, "key", kv::Tier::kAny, &value).ok());
+  EXPECT_EQ(value.substr(kv::kStampBytes), "of the child");
 }
 
 TEST_F(RocksEngineTest, MemoryTierDoesNotReadFiles) {
