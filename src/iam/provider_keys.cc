@@ -24,13 +24,14 @@ bool IsLocal(const egress::Url& url) {
 
 class WebDocuments final : public DocumentSource {
  public:
-  Result<std::string> Get(const egress::Url& url) override {
+  Result<std::string> Get(const egress::Url& url, int64_t most_micros) override {
     std::shared_ptr<const egress::TlsTrust> trust;
     if (url.tls) {
-      // Read for each fetch: authorities come and go while a server runs.
-      ASSIGN_OR_RETURN(trust, egress::TlsTrust::Load(""));
+      ASSIGN_OR_RETURN(trust, Trust());
     }
-    egress::Client client(url, kLimits, std::move(trust), clock_);
+    const egress::Limits limits{std::min(kConnectMicros, most_micros), most_micros, kHeaderBytes,
+                                access::WebKeys::kMaxDocumentBytes};
+    egress::Client client(url, limits, std::move(trust), clock_);
     {
       const MutexLock lock(mutex_);
       if (cancelled_) return Error(ErrorCode::kUnavailable, "the server stops");
@@ -57,10 +58,28 @@ class WebDocuments final : public DocumentSource {
   }
 
  private:
-  static constexpr egress::Limits kLimits{3'000'000, 5'000'000, 16 << 10,
-                                          access::WebKeys::kMaxDocumentBytes};
+  static constexpr int64_t kConnectMicros = 3'000'000;
+  static constexpr size_t kHeaderBytes = 16 << 10;
+  static constexpr int64_t kTrustMicros = 10'000'000;
+
+  // Authorities come and go while a server runs, so they are read again and again; they take a
+  // megabyte, so the fetches of one time share them.
+  Result<std::shared_ptr<const egress::TlsTrust>> Trust() {
+    const MutexLock lock(trust_mutex_);
+    const int64_t now = clock_.TicksMicros();
+    std::shared_ptr<const egress::TlsTrust> trust = trust_.lock();
+    if (trust == nullptr || now - trust_read_ > kTrustMicros) {
+      ASSIGN_OR_RETURN(trust, egress::TlsTrust::Load(""));
+      trust_ = trust;
+      trust_read_ = now;
+    }
+    return trust;
+  }
 
   SystemClock clock_;  // the machine's: a manual one would stop the deadlines
+  Mutex trust_mutex_;
+  std::weak_ptr<const egress::TlsTrust> trust_ GUARDED_BY(trust_mutex_);
+  int64_t trust_read_ GUARDED_BY(trust_mutex_) = 0;
   Mutex mutex_;
   std::set<egress::Client*> clients_ GUARDED_BY(mutex_);
   bool cancelled_ GUARDED_BY(mutex_) = false;
@@ -82,11 +101,12 @@ Status CheckProviderUrl(std::string_view url) {
 
 Result<std::shared_ptr<const access::WebKeys>> ProviderKeys::Read(const std::string& issuer) {
   TRY(CheckProviderUrl(issuer));
+  const int64_t end = clock_.TicksMicros() + kFetchMicros;
   std::string base = issuer;
   while (base.ends_with('/')) base.pop_back();
   ASSIGN_OR_RETURN(const egress::Url url,
                    egress::ParseUrl(base + "/.well-known/openid-configuration"));
-  ASSIGN_OR_RETURN(const std::string text, documents_->Get(url));
+  ASSIGN_OR_RETURN(const std::string text, documents_->Get(url, kFetchMicros));
   ASSIGN_OR_RETURN(const access::JsonValue document, access::ReadJson(text, kDiscoveryJson));
   const access::JsonValue* named = document.Find("issuer");
   if (named == nullptr || !named->is_string() || named->text != issuer)
@@ -98,7 +118,9 @@ Result<std::shared_ptr<const access::WebKeys>> ProviderKeys::Read(const std::str
   // A provider elsewhere must not lead the server to what listens on its own machine.
   if (IsLocal(keys) ? !IsLocal(url) : !keys.tls)
     return ValidationError("the jwks_uri of the provider is not https, or on loopback");
-  ASSIGN_OR_RETURN(const std::string set, documents_->Get(keys));
+  const int64_t left = end - clock_.TicksMicros();
+  if (left <= 0) return Error(ErrorCode::kUnavailable, "the provider takes longer than 5 s");
+  ASSIGN_OR_RETURN(const std::string set, documents_->Get(keys, left));
   return access::WebKeys::Parse(set);
 }
 
@@ -146,20 +168,11 @@ void ProviderKeys::Fetch(const std::string& issuer, UniqueFunction<void()> then)
   {
     const MutexLock lock(mutex_);
     if (!providers_.contains(issuer)) MakeRoom();
-    if (!stopped_ && waiting_ < kMaxWaiting &&
-        (providers_.contains(issuer) || providers_.size() < kMaxProviders)) {
+    if (!stopped_ && (providers_.contains(issuer) || providers_.size() < kMaxProviders)) {
       Provider& provider = providers_[issuer];
-      refused = false;
-      if (!provider.fetching) {
-        if (threads_ == nullptr) threads_ = std::make_unique<WorkerPool>(2, kMaxProviders);
-        UniqueFunction<void()> task = [this, issuer] { Ask(issuer); };
-        refused = !threads_->TryPost(task);
-        provider.fetching = !refused;
-      }
-      if (!refused) {
-        provider.waiting.push_back(std::move(then));
-        ++waiting_;
-      }
+      if (!provider.fetching) provider.fetching = threads_.Run([this, issuer] { Ask(issuer); });
+      refused = !provider.fetching || provider.waiting.size() >= kMaxWaiting;
+      if (!refused) provider.waiting.push_back(std::move(then));
     }
   }
   if (refused) then();
@@ -183,20 +196,17 @@ void ProviderKeys::Ask(const std::string& issuer) {
       provider.fetched_ticks = provider.asked_ticks;
     }
     waiting.swap(provider.waiting);
-    waiting_ -= waiting.size();
   }
   for (UniqueFunction<void()>& then : waiting) then();
 }
 
 void ProviderKeys::Stop() {
-  std::unique_ptr<WorkerPool> threads;
   {
     const MutexLock lock(mutex_);
     stopped_ = true;
-    threads = std::move(threads_);
   }
   documents_->Cancel();
-  if (threads != nullptr) threads->Stop();
+  threads_.Stop();
 }
 
 }  // namespace stator::iam

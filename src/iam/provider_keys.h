@@ -12,7 +12,7 @@
 
 #include "access/web_token.h"
 #include "base/clock.h"
-#include "base/executor.h"
+#include "base/crew.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/unique_function.h"
@@ -25,20 +25,20 @@ namespace stator::iam {
 class DocumentSource {
  public:
   virtual ~DocumentSource() = default;
-  // Returns the body of a document that is answered with 200. Blocks for a bounded time.
-  virtual Result<std::string> Get(const egress::Url& url) = 0;
+  // Returns the body of a document that is answered with 200. Blocks, for about `most_micros`.
+  virtual Result<std::string> Get(const egress::Url& url, int64_t most_micros) = 0;
   // Ends calls under way, and fails later ones.
   virtual void Cancel() = 0;
 };
-// Over HTTP, with the authorities of the system for TLS: five seconds and 256 KB for a document, no
-// redirects.
+// Over HTTP, with the authorities of the system for TLS: 256 KB for a document, no redirects.
 std::unique_ptr<DocumentSource> MakeWebDocuments();
 
 // OK for the URL of a provider: https, or http on loopback; no query; at most 255 characters.
 // kValidation with a sentence for people.
 Status CheckProviderUrl(std::string_view url);
 
-// Thread-safe.
+// Each provider that is asked has a thread of its own, so one that hangs holds up its own tokens
+// only. Thread-safe.
 class ProviderKeys {
  public:
   static constexpr int64_t kFreshMicros = 600'000'000;
@@ -48,8 +48,9 @@ class ProviderKeys {
   static constexpr int64_t kPauseMicros = 60'000'000;
   // ... and after a failure while there are no keys of it.
   static constexpr int64_t kRetryMicros = 10'000'000;
+  static constexpr int64_t kFetchMicros = 5'000'000;  // both documents of a provider
   static constexpr size_t kMaxProviders = 128;
-  static constexpr size_t kMaxWaiting = 256;
+  static constexpr size_t kMaxWaiting = 256;  // for one provider
 
   // `clock` must outlive it.
   ProviderKeys(const Clock& clock, std::unique_ptr<DocumentSource> documents)
@@ -59,8 +60,8 @@ class ProviderKeys {
   // True if a token with this key needs what only the provider knows. Never blocks.
   bool NeedsFetch(const std::string& issuer, access::TokenAlgorithm algorithm,
                   std::string_view key_id) const;
-  // Asks a stored provider for its keys, or waits for the answer to who has asked. Calls `then`
-  // once: from another thread, or at once if too many wait.
+  // Asks a stored provider for its keys, or waits for the answer to an earlier caller. Calls `then`
+  // once: from another thread, or at once if too many callers wait.
   void Fetch(const std::string& issuer, UniqueFunction<void()> then);
   // Returns the keys that are known. kUnavailable if there are none.
   Result<std::shared_ptr<const access::WebKeys>> Find(const std::string& issuer) const;
@@ -85,9 +86,8 @@ class ProviderKeys {
   const std::unique_ptr<DocumentSource> documents_;
   mutable Mutex mutex_;
   std::map<std::string, Provider, std::less<>> providers_ GUARDED_BY(mutex_);
-  size_t waiting_ GUARDED_BY(mutex_) = 0;
   bool stopped_ GUARDED_BY(mutex_) = false;
-  std::unique_ptr<WorkerPool> threads_ GUARDED_BY(mutex_);  // made for the first fetch
+  Crew threads_;  // one for each fetch under way
 };
 
 }  // namespace stator::iam

@@ -18,14 +18,17 @@ namespace {
 constexpr char kIssuer[] = "https://idp.example/a";
 constexpr auto kRsa = access::TokenAlgorithm::kRs256;
 
-// Documents by their URLs; a gate that is closed holds who asks.
+// Documents by their URLs; a gate that is closed holds the callers, but for those of `good`.
 class Documents final : public DocumentSource {
  public:
-  Result<std::string> Get(const egress::Url& url) override {
+  Result<std::string> Get(const egress::Url& url, int64_t most_micros) override {
     std::unique_lock lock(mutex_);
     ++asked;
+    last_most_micros = most_micros;
+    if (clock != nullptr) clock->AdvanceMicros(takes_micros);
     changed_.notify_all();
-    changed_.wait(lock, [this] { return open_ || cancelled_; });
+    const bool passes = !good.empty() && url.host == good;
+    changed_.wait(lock, [&] { return open_ || cancelled_ || passes; });
     const auto found = texts.find(url.origin() + url.target);
     if (cancelled_ || found == texts.end()) return Error(ErrorCode::kUnavailable, "none");
     return found->second;
@@ -45,7 +48,11 @@ class Documents final : public DocumentSource {
     changed_.wait(lock, [&] { return asked >= count; });
   }
   std::map<std::string, std::string> texts;
+  std::string good;  // a host
   int asked = 0;
+  ManualClock* clock = nullptr;  // is advanced by takes_micros for each document
+  int64_t takes_micros = 0;
+  int64_t last_most_micros = 0;
 
  private:
   std::mutex mutex_;
@@ -172,6 +179,40 @@ TEST_F(ProviderKeysTest, OneAsksForAllAndWaitingIsBounded) {
   keys_->Stop();
   EXPECT_EQ(called, static_cast<int>(ProviderKeys::kMaxWaiting));
   EXPECT_LE(documents_->asked, 2);
+}
+
+TEST_F(ProviderKeysTest, ProvidersThatHangHoldUpNoOther) {
+  constexpr char kGood[] = "https://good.example";
+  SetKeys(key_.Jwk("1"), "https://good.example/k", kGood);
+  documents_->good = "good.example";
+  documents_->SetOpen(false);
+  constexpr int kHanging = static_cast<int>(ProviderKeys::kMaxProviders) - 1;
+  std::atomic<int> called{0};
+  for (int i = 0; i < kHanging; ++i) {
+    const std::string issuer = "https://hangs" + std::to_string(i) + ".example";
+    for (int k = 0; k < 3; ++k) keys_->Fetch(issuer, [&called] { ++called; });
+  }
+  Fetch(kGood);
+  EXPECT_TRUE(keys_->Find(kGood).ok());
+  EXPECT_EQ(called, 0);
+  documents_->WaitForAsked(kHanging + 2);
+  EXPECT_EQ(documents_->asked, kHanging + 2) << "each provider is asked once at a time";
+  keys_->Stop();
+  EXPECT_EQ(called, 3 * kHanging);
+}
+
+TEST_F(ProviderKeysTest, BothDocumentsShareTheTimeOfAFetch) {
+  documents_->clock = &clock_;
+  documents_->takes_micros = ProviderKeys::kFetchMicros - 1;
+  Fetch();
+  EXPECT_EQ(documents_->asked, 2);
+  EXPECT_EQ(documents_->last_most_micros, 1);
+  EXPECT_TRUE(keys_->Find(kIssuer).ok());
+  documents_->takes_micros = ProviderKeys::kFetchMicros;
+  SetKeys(key_.Jwk("1"), "https://keys.example/k", "https://slow.example");
+  Fetch("https://slow.example");
+  EXPECT_EQ(documents_->asked, 3);
+  EXPECT_FALSE(keys_->Find("https://slow.example").ok());
 }
 
 TEST_F(ProviderKeysTest, StopEndsWhatHangs) {

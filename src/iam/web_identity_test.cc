@@ -24,7 +24,7 @@ constexpr int64_t kSecond = 1'000'000;
 
 class Documents final : public DocumentSource {
  public:
-  Result<std::string> Get(const egress::Url& url) override {
+  Result<std::string> Get(const egress::Url& url, int64_t) override {
     ++asked;
     const auto found = texts.find(url.origin() + url.target);
     if (found == texts.end()) return Error(ErrorCode::kUnavailable, "none");

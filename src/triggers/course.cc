@@ -117,6 +117,11 @@ bool Course::Claim(size_t lane) {
   return part.busy;
 }
 
+void Course::Unclaim(size_t lane) {
+  MutexLock lock(mutex_);
+  parts_[lane].busy = false;
+}
+
 void Course::Work(size_t lane) {
   const int64_t until = place_.machine.TicksMicros() + kSliceMicros;
   MutexLock lock(mutex_);

@@ -79,6 +79,8 @@ class Course : public std::enable_shared_from_this<Course> {
   size_t lanes() const { return parts_.size(); }
   // Returns true if there is work for a lane now, and reserves it for one call of Work.
   bool Claim(size_t lane);
+  // Takes a reservation back, where Work cannot be called.
+  void Unclaim(size_t lane);
   // Delivers what there is, for a second or as long as one call of the function
   // takes. Blocks.
   void Work(size_t lane);

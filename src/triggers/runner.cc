@@ -266,11 +266,17 @@ void Runner::Post(Following* following) {
       if (!course->Claim(lane)) continue;
       following->active->fetch_add(1);
       if (!own) shared_calls_.fetch_add(1);
-      crew_.Run([this, course, lane, own, active = following->active] {
-        course->Work(lane);
+      const auto leave = [this, own, active = following->active] {
         active->fetch_sub(1);
         if (!own) shared_calls_.fetch_sub(1);
+      };
+      const bool runs = crew_.Run([course, lane, leave] {
+        course->Work(lane);
+        leave();
       });
+      if (runs) continue;
+      course->Unclaim(lane);
+      leave();
     }
   }
 }

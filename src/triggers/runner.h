@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/crew.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "ops/context.h"
 #include "stream/stream.h"
 #include "triggers/book.h"
 #include "triggers/course.h"
-#include "triggers/crew.h"
 #include "triggers/function.h"
 #include "triggers/mapping.h"
 

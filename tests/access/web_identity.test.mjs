@@ -241,6 +241,26 @@ test('a provider that hangs holds up its own calls only, for ten seconds at most
   provider.server.closeAllConnections();
 });
 
+// Tokens of 40 providers that hang come before that of the good one. Each provider takes 5 s.
+test('providers that hang hold up no first token of another one', async () => {
+  await server.kill();
+  server = await start();
+  const hanging = await Provider.start();
+  hanging.hangs = true;
+  const iam = iamAs(kRoot);
+  const issuers = Array.from({ length: 40 }, (_, i) => `${hanging.origin}/realm${i}`);
+  for (const Url of issuers) await iam.CreateOpenIDConnectProvider({ Url, ClientIDList: ['orders-app'] });
+  const waiting = issuers.map((iss) => assume(hanging.token({ iss })).catch((error) => error));
+  while (hanging.asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+  const begin = Date.now();
+  assert.equal((await assume(provider.token())).Provider, provider.issuer);
+  const took = Date.now() - begin;
+  assert.ok(took < 30000, `the first token of the good provider waited ${took} ms`);
+  for (const error of await Promise.all(waiting)) assert.equal(error.name, 'IDPCommunicationErrorException', error.message);
+  for (const url of issuers) await iam.DeleteOpenIDConnectProvider({ OpenIDConnectProviderArn: `arn:aws:iam::000000000000:oidc-provider/${url.replace('http://', '')}` });
+  hanging.stop();
+});
+
 test('a redirect is not followed, and a stopping server does not wait', async () => {
   await server.kill();
   server = await start();

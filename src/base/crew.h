@@ -10,14 +10,15 @@
 #include "base/mutex.h"
 #include "base/unique_function.h"
 
-namespace stator::triggers {
+namespace stator {
 
 // Thread-safe.
 class Crew {
  public:
   ~Crew() { Stop(); }
-  // Runs `task` on another thread. Dropped after Stop.
-  void Run(UniqueFunction<void()> task);
+  // Runs `task` on another thread; if the system refuses a new one, when one of the others is free.
+  // Returns false and drops the task after Stop, or if there is no thread at all.
+  bool Run(UniqueFunction<void()> task);
   // Waits for the tasks under way. Idempotent.
   void Stop();
 
@@ -32,4 +33,4 @@ class Crew {
   std::vector<std::thread> threads_ GUARDED_BY(mutex_);
 };
 
-}  // namespace stator::triggers
+}  // namespace stator

@@ -1,20 +1,27 @@
-#include "triggers/crew.h"
+#include "base/crew.h"
 
+#include <system_error>
 #include <utility>
 
 #include "base/mutex_wait.h"
 
-namespace stator::triggers {
+namespace stator {
 
-void Crew::Run(UniqueFunction<void()> task) {
+bool Crew::Run(UniqueFunction<void()> task) {
   MutexLock lock(mutex_);
-  if (stopped_) return;
+  if (stopped_) return false;
   queue_.push_back(std::move(task));
-  if (queue_.size() > idle_) {
-    threads_.emplace_back([this] { Loop(); });
-  } else {
+  if (queue_.size() <= idle_) {
     wake_.notify_one();
+    return true;
   }
+  try {
+    threads_.emplace_back([this] { Loop(); });
+  } catch (const std::system_error&) {
+    if (threads_.empty()) queue_.pop_back();
+    return !threads_.empty();
+  }
+  return true;
 }
 
 void Crew::Loop() {
@@ -47,4 +54,4 @@ void Crew::Stop() {
   for (std::thread& thread : threads) thread.join();
 }
 
-}  // namespace stator::triggers
+}  // namespace stator
