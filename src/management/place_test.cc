@@ -61,9 +61,11 @@ std::string Scenario(const std::string& rate) {
   return text.replace(text.find("RATE"), 4, rate);
 }
 
+const std::atomic<bool> kGoesOn = false;
+
 TEST(Play, AnswersWhatTheProgramWrites) {
   const SystemClock clock;
-  const Result<std::string> played = Play(Scenario("50"), clock);
+  const Result<std::string> played = Play(Scenario("50"), clock, kGoesOn);
   ASSERT_TRUE(played.ok()) << played.error().message();
   const Parsed outcome(*played);
   EXPECT_EQ(outcome.Text("/resources/0/name"), "votes");
@@ -88,11 +90,43 @@ TEST(Play, IsBounded) {
     EXPECT_EQ(played.error().code(), ErrorCode::kValidation);
     EXPECT_NE(played.error().message().find(why), std::string::npos) << played.error().message();
   };
-  refused(Play("{}", clock), "The body must be");
-  refused(Play(R"({"scenario":"x = "})", clock), "scenario.toml:1");
-  refused(Play(std::string(300'000, 'x'), clock), "256 KB");
-  refused(Play(Scenario("200000000"), clock), "requests in a step");
-  refused(Play(Scenario("50"), Rushing()), "more than two seconds");
+  refused(Play("{}", clock, kGoesOn), "The body must be");
+  refused(Play(R"({"scenario":"x = "})", clock, kGoesOn), "scenario.toml:1");
+  refused(Play(std::string(300'000, 'x'), clock, kGoesOn), "256 KB");
+  refused(Play(Scenario("200000000"), clock, kGoesOn), "requests in a step");
+  refused(Play(Scenario("50"), Rushing(), kGoesOn), "more than two seconds");
+  std::string tables = Scenario("50");
+  for (int i = 0; i < 64; ++i)
+    tables.insert(tables.find("[[traffic]]"),
+                  R"([[table]]\nname=\"t)" + std::to_string(i) + R"(\"\n)");
+  refused(Play(tables, clock, kGoesOn), "more than 64 tables and indexes");
+  std::string upload = Scenario("100001");
+  const std::string single = R"(type = \"single\", key = \"alice\")";
+  upload.replace(upload.find(single), single.size(),
+                 R"(type = \"upload\", users = 1000000, items_per_user = 1)");
+  refused(Play(upload, clock, kGoesOn), "users in a step");
+}
+
+// A server that stops while the scenario is played.
+class Stopping final : public Clock {
+ public:
+  int64_t NowMicros() const override { return 0; }
+  int64_t TicksMicros() const override {
+    stopping = ++looks > 5;
+    return 0;
+  }
+  mutable int looks = 0;
+  mutable std::atomic<bool> stopping = false;
+};
+
+TEST(Play, EndsWhenTheServerStops) {
+  const Stopping clock;
+  for (int i = 0; i < 2; ++i) {
+    const Result<std::string> played = Play(Scenario("50"), clock, clock.stopping);
+    ASSERT_FALSE(played.ok());
+    EXPECT_EQ(played.error().code(), ErrorCode::kUnavailable);
+  }
+  EXPECT_EQ(clock.looks, 6) << "the second is not begun";
 }
 
 }  // namespace

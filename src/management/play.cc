@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/json_writer.h"
 #include "simdjson.h"
 #include "simulate/report.h"
@@ -13,8 +15,13 @@ namespace {
 
 constexpr size_t kMostBytes = 256 << 10;
 constexpr int64_t kMostMicros = 2'000'000;
+constexpr const char* kStopping = "The server is stopping";
 constexpr double kMostSteps = 1'000'000;
 constexpr double kMostRequestsInAStep = 10'000'000;
+constexpr size_t kMostResources = 64;
+constexpr size_t kMostTraffics = 256;
+// Users of all uploads of one user after the other, in a step.
+constexpr double kMostUsersInAStep = 100'000;
 
 // The sentence that says why a scenario is too large; empty: it is not. Bounds memory; time is
 // bounded by the clock.
@@ -22,7 +29,23 @@ std::string Excess(const simulate::Scenario& scenario) {
   if (scenario.duration_seconds / scenario.step_seconds > kMostSteps)
     return fmt::format("The scenario has more than {:.0f} steps: shorten it, or lengthen step",
                        kMostSteps);
+  size_t resources = 0;
+  for (const simulate::TableScenario& table : scenario.tables)
+    resources += 1 + table.indexes.size();
+  if (resources > kMostResources || scenario.traffic.size() > kMostTraffics) {
+    return fmt::format("The scenario has more than {} tables and indexes, or {} kinds of traffic",
+                       kMostResources, kMostTraffics);
+  }
+  double users = 0;
   for (const simulate::Traffic& traffic : scenario.traffic) {
+    double most = 0;
+    for (const auto& [at, rate] : traffic.rate) most = std::max(most, rate);
+    if (traffic.keys.kind == simulate::KeySpace::Kind::kUpload && !traffic.keys.interleaved)
+      users += most * scenario.step_seconds / static_cast<double>(traffic.keys.items_per_user);
+    if (users > kMostUsersInAStep) {
+      return fmt::format("The uploads have more than {:.0f} users in a step: shorten step",
+                         kMostUsersInAStep);
+    }
     for (const auto& [at, rate] : traffic.rate) {
       if (rate * scenario.step_seconds > kMostRequestsInAStep) {
         return fmt::format("{} has more than {:.0f} requests in a step: shorten step", traffic.name,
@@ -49,7 +72,9 @@ bool NestsDeeply(std::string_view text) {
 
 }  // namespace
 
-Result<std::string> Play(std::string_view body, const Clock& clock) {
+Result<std::string> Play(std::string_view body, const Clock& clock,
+                         const std::atomic<bool>& stopping) {
+  if (stopping) return Error(ErrorCode::kUnavailable, kStopping);
   if (body.size() > kMostBytes) return ValidationError("The scenario is longer than 256 KB");
   simdjson::dom::parser parser;
   simdjson::dom::element document;
@@ -66,7 +91,8 @@ Result<std::string> Play(std::string_view body, const Clock& clock) {
     return ValidationError(std::move(excess));
   const int64_t end = clock.TicksMicros() + kMostMicros;
   const std::optional<simulate::Outcome> outcome =
-      simulate::RunUntil(scenario, [&clock, end] { return clock.TicksMicros() > end; });
+      simulate::RunUntil(scenario, [&] { return stopping || clock.TicksMicros() > end; });
+  if (!outcome && stopping) return Error(ErrorCode::kUnavailable, kStopping);
   if (!outcome) {
     return ValidationError(
         "The scenario takes more than two seconds: shorten it, or play it with stator simulate");

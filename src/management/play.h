@@ -1,6 +1,7 @@
 // POST /_stator/simulate: plays a scenario, as `stator simulate` does.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <string_view>
 
@@ -11,7 +12,8 @@ namespace stator::management {
 
 // `body` is {"scenario":"TOML"}. Answers what `stator simulate` writes, and its summary for people.
 // kValidation with a sentence if the scenario is none, is too large to play here, or takes more
-// than two seconds of `clock`'s ticks.
-Result<std::string> Play(std::string_view body, const Clock& clock);
+// than two seconds of `clock`'s ticks. kUnavailable once `stopping` is true.
+Result<std::string> Play(std::string_view body, const Clock& clock,
+                         const std::atomic<bool>& stopping);
 
 }  // namespace stator::management

@@ -50,6 +50,8 @@ constexpr size_t kMaxScrapes = 8;
 constexpr size_t kMostBodyBytes = 1 << 20;
 // Reports have two, so that a long one leaves a thread for the others.
 constexpr int kReadingThreads = 2;
+// Simulations that wait for the one that is played: the last of them waits 10 s.
+constexpr size_t kMaxPlays = 4;
 constexpr std::string_view kManagementHeader = "X-Stator-Management";
 
 http::Reply Text(int status, std::string body) {
@@ -114,6 +116,13 @@ http::Reply Answer(Result<std::string> answer) {
   return answer.ok() ? Json(200, *std::move(answer)) : Failure(answer.error());
 }
 
+// Answers 503 for kUnavailable, and like Answer otherwise.
+http::Reply OrOverloaded(Result<std::string> answer) {
+  if (!answer.ok() && answer.error().code() == ErrorCode::kUnavailable)
+    return Message(503, answer.error().message());
+  return Answer(std::move(answer));
+}
+
 }  // namespace
 
 Management::Management(ops::Environment& environment, Metrics& metrics, ClockControl& clock,
@@ -135,7 +144,8 @@ Management::Management(ops::Environment& environment, Metrics& metrics, ClockCon
       pulse_(environment, *events_, facts_),
       slow_calls_(options_.peers == nullptr ? 1 : kThreadsOnANetwork, 256),
       scrapes_(1, kMaxScrapes),
-      reads_(kReadingThreads, 256) {
+      reads_(kReadingThreads, 256),
+      plays_(1, kMaxPlays) {
   if (options_.recording != nullptr)
     advice_.emplace(environment, *options_.recording, machine_clock_);
   AddRoutes();
@@ -208,7 +218,8 @@ void Management::Run(const Route& route, std::string_view name,
     call.name = name;
     return exchange->Send(route.handler(call));
   }
-  WorkerPool& pool = route.runs == Route::Runs::kReading ? reads_ : slow_calls_;
+  const bool plays = route.runs == Route::Runs::kPlaying;
+  WorkerPool& pool = plays ? plays_ : route.runs == Route::Runs::kReading ? reads_ : slow_calls_;
   Executor& loop = exchange->loop();
   auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
   UniqueFunction<void()> task = [shared, &loop, &route, name]() mutable {
@@ -221,7 +232,9 @@ void Management::Run(const Route& route, std::string_view name,
       (*shared)->Send(std::move(reply));
     });
   };
-  if (!pool.TryPost(task)) (*shared)->Send(Message(503, "The server is overloaded, try again"));
+  if (pool.TryPost(task)) return;
+  (*shared)->Send(Message(503, plays ? "Too many simulations wait; try again in some seconds"
+                                     : "The server is overloaded, try again"));
 }
 
 void Management::AddRoutes() {
@@ -359,8 +372,11 @@ void Management::AddConsole() {
                [this](const Call& call) {
                  return Answer(management::PlaceOf(environment_, call.name, call.body));
                }});
-  routes_.Add({"POST", "/_stator/simulate", "plays a scenario", kReading, [this](const Call& call) {
-                 return Answer(management::Play(call.body, machine_clock_));
+  routes_.Add({"POST", "/_stator/simulate", "plays a scenario", Route::Runs::kPlaying,
+               [this](const Call& call) {
+                 Result<std::string> played =
+                     management::Play(call.body, machine_clock_, stopping_);
+                 return OrOverloaded(std::move(played));
                }});
 }
 
@@ -412,10 +428,7 @@ http::Reply Management::MakeAdvice(const Call& call) {
   if (!last.ok()) return Failure(last.error());
   const Result<throughput::UnitPrices> prices = management::PricesIn(call.query);
   if (!prices.ok()) return Failure(prices.error());
-  Result<std::string> advice = advice_->Make(*last, *prices);
-  if (!advice.ok() && advice.error().code() == ErrorCode::kUnavailable)
-    return Message(503, advice.error().message());
-  return Answer(std::move(advice));
+  return OrOverloaded(advice_->Make(*last, *prices));
 }
 
 http::Reply Management::RenderHotKeys(const Call& call) const {

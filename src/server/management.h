@@ -29,6 +29,7 @@
 // developer's server. /metrics wants a known Host.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -110,9 +111,11 @@ class Management {
   // Waits for a reset or a move of the clock under way; later ones are refused. To be called while
   // store and engine are still there, and after the chores were stopped.
   void Stop() {
+    stopping_ = true;
     slow_calls_.Stop();
     scrapes_.Stop();
     reads_.Stop();
+    plays_.Stop();
   }
 
  private:
@@ -170,6 +173,10 @@ class Management {
   WorkerPool scrapes_;
   // Reports: none of them waits behind a reset or a move of the clock.
   WorkerPool reads_;
+  // Simulations, which compute for seconds: one at a time, so that they leave the other processors
+  // and the reports alone.
+  WorkerPool plays_;
+  std::atomic<bool> stopping_ = false;
 };
 
 }  // namespace stator::server

@@ -234,6 +234,38 @@ TEST_F(ManagementTest, TheConsoleCallsAnswer) {
     EXPECT_EQ(Send(*management, "GET", call).status, 403) << call;
 }
 
+// Each plays for two seconds, or until the server stops.
+TEST_F(ManagementTest, FewSimulationsWaitAndReportsDoNotWaitForThem) {
+  const std::unique_ptr<Management> management = Make();
+  const std::string body =
+      R"({"scenario":"duration = \"200h\"\n[[table]]\nname = \"a\"\nread = 5\nwrite = 5\n)"
+      R"([[traffic]]\nname = \"w\"\ntable = \"a\"\noperation = \"write\"\nrate = 90000\n)"
+      R"(item_bytes = \"1KB\"\nkeys = { type = \"uniform\", count = 1000000 }\n"})";
+  constexpr int kCalls = 40;
+  std::vector<std::optional<http::Reply>> replies(kCalls);
+  for (std::optional<http::Reply>& reply : replies) {
+    http::Request request;
+    request.method = "POST";
+    request.target = "/_stator/simulate";
+    request.headers = kGood;
+    request.headers.push_back({"Host", "localhost:8000"});
+    request.body = body;
+    management->Handle(std::make_unique<TestExchange>(loop_, std::move(request), &reply));
+  }
+  int refused = 0;
+  for (const std::optional<http::Reply>& reply : replies) {
+    if (!reply) continue;
+    ++refused;
+    EXPECT_EQ(reply->status, 503);
+    EXPECT_NE(reply->body.find("Too many simulations wait"), std::string::npos) << reply->body;
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(Send(*management, "GET", "/_stator/pulse", kGood).status, 200);
+  management->Stop();
+  const auto answered = [](const std::optional<http::Reply>& reply) { return reply.has_value(); };
+  loop_.RunUntil([&] { return std::all_of(replies.begin(), replies.end(), answered); });
+}
+
 TEST_F(ManagementTest, CallsThatLookBackAnswerWhereTheProcessHasThem) {
   WriteMusic();
   ASSERT_TRUE(LoadSeedData(environment_, directory_).ok());

@@ -23,6 +23,7 @@ using throughput::Resource;
 using throughput::Verdict;
 
 constexpr int64_t kMinuteMicros = 60'000'000;
+constexpr size_t kTurnsUntilLook = 1024;  // of the requests of a step
 constexpr int64_t kHourMicros = 60 * kMinuteMicros;
 
 int64_t MicrosOf(double seconds) { return std::llround(seconds * 1e6); }
@@ -409,7 +410,7 @@ class Simulation {
       const int64_t now = s_.start_micros + MicrosOf(at);
       const int64_t end = s_.start_micros + MicrosOf(at + s_.step_seconds);
       ForAll([&](Played& p) { p.Change(at, now); });
-      Requests(at, now);
+      if (!Requests(at, now, stop)) return std::nullopt;
       ForAll([&](Played& p) { p.Step(end, s_.step_seconds); });
       if (step + 1 - column_start == per_column || step + 1 == steps) {
         const double seconds = static_cast<double>(step + 1 - column_start) * s_.step_seconds;
@@ -445,8 +446,8 @@ class Simulation {
     return rate;
   }
 
-  // All requests of a step, in an order that favours nobody.
-  void Requests(double at, int64_t now) {
+  // All requests of a step, in an order that favours nobody. False: `stop` says that it is over.
+  bool Requests(double at, int64_t now, const std::function<bool()>& stop) {
     struct Turn {
       size_t traffic;
       Parcel parcel;
@@ -467,7 +468,9 @@ class Simulation {
       std::swap(turns[i - 1], turns[other]);
     }
     std::vector<bool> stuck(s_.traffic.size());
+    size_t looked = 0;
     for (const Turn& turn : turns) {
+      if (++looked % kTurnsUntilLook == 0 && stop && stop()) return false;
       if (stuck[turn.traffic]) continue;
       KeyStream& stream = streams_[turn.traffic];
       const int64_t passed = Send(turn.traffic, turn.parcel, now);
@@ -476,6 +479,7 @@ class Simulation {
       TrafficOutcome& out = out_.traffic[turn.traffic];
       if (stream.done() && !out.finished_seconds) out.finished_seconds = at + s_.step_seconds;
     }
+    return true;
   }
 
   int64_t Send(size_t which, const Parcel& parcel, int64_t now) {

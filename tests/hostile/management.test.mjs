@@ -1,9 +1,9 @@
-// Management calls with bodies that are cheap to send and nest deeply: the process lives, and says what is wrong.
+// Management calls that are cheap to send and dear to answer: the process lives, says what is wrong, and answers others.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 
 import { isStator, request, Server } from '../sdk/harness.mjs';
-import { Judge } from './judge.mjs';
+import { Judge, residentBytes } from './judge.mjs';
 
 const ours = { skip: process.env.STATOR_ENDPOINT || !isStator ? 'the server is not ours' : false };
 let server;
@@ -33,3 +33,29 @@ for (const [name, scenario, message] of [
     assert.match(reply.text, message);
   });
 }
+
+// Scenarios that take all of the two seconds that one may take, and one whose first step would take gigabytes.
+const traffic = (keys, rate) => `duration = "200h"\n[[table]]\nname = "t"\nread = 5\nwrite = 5\n[[traffic]]\nname = "w"\ntable = "t"\n` +
+  `operation = "write"\nrate = ${rate}\nitem_bytes = "1KB"\nkeys = ${keys}\n`;
+test('of many simulations few wait, the others are refused at once, and reports are answered', ours, async (context) => {
+  judge.probeMillis = 20000;  // 40 clients and the simulation share the machine with the probe
+  let others;
+  const replies = await judge.watch(() => {
+    const playing = Array.from({ length: 40 }, () => simulate(traffic('{ type = "uniform", count = 1000000 }', 90_000)));
+    others = request(server.endpoint, { method: 'GET', path: '/_stator/pulse', headers: { 'X-Stator-Management': 'true' }, timeout: 30000 });
+    return Promise.all(playing);
+  });
+  assert.equal((await others).status, 200);
+  const refused = replies.filter(({ status }) => status === 503);
+  context.diagnostic(`${refused.length} of ${replies.length} were refused`);
+  assert.ok(refused.length > 0, 'all waited');
+  for (const { text } of refused) assert.match(text, /Too many simulations wait/);
+  for (const { status, text } of replies) assert.ok([200, 400, 503].includes(status), text.slice(0, 300));
+});
+test('an upload of millions of users in a step is refused', ours, async () => {
+  const before = residentBytes(server);
+  const reply = await judge.watch(() => simulate(traffic('{ type = "upload", users = 1000000000, items_per_user = 1 }', 9_000_000)));
+  assert.equal(reply.status, 400, reply.text.slice(0, 300));
+  assert.match(reply.text, /users in a step/);
+  assert.ok(judge.verdict.peakBytes - before < 64 * 2 ** 20, `${judge.verdict.peakBytes - before} bytes`);
+});
