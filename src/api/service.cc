@@ -189,6 +189,8 @@ class Service::Call final : public PendingCall {
   void BeginAudit(const Incoming& request) {
     audit_ = AuditDraft::Begin(service_.options_, service_.environment_, *operation_, request);
   }
+  // Whether it is asked to be handed in again for what takes long.
+  bool in_loop = false;
   AuditDraft* audit() { return audit_.get(); }
   // `document_bytes` of the lease, and the turn, are needed until the request is decoded.
   void CountMemory(MemoryLease* lease, int64_t document_bytes, DocumentTurns::Turn turn) {
@@ -225,7 +227,8 @@ class Service::Call final : public PendingCall {
     Fail(InternalError(""));
   }
   void Fail(const Error& error) override {
-    if (!context_.catalog_known && MayBeOutOfDate(error.code())) {
+    const bool takes_long = in_loop && error.code() == ErrorCode::kWouldBlock;
+    if (takes_long || (!context_.catalog_known && MayBeOutOfDate(error.code()))) {
       UniqueFunction<void(Outgoing)> done = std::move(done_);
       if (!done) return;
       Outgoing again;
@@ -420,6 +423,8 @@ void Service::HandleOrThrow(const Incoming& request, Executor& loop,
     check.emplace(*options_.gate, *std::move(verified), environment_, (*operation)->name, *http,
                   request.peer);
     call->check = &*check;
+    if (request.in_loop) check->StayInLoop();
+    call->in_loop = request.in_loop;
     if (call->audit() != nullptr) [[unlikely]] {
       call->audit()->Join(&*check, body);
       if (const Status may = call->audit()->Permit(); !may.ok()) return call->Fail(may.error());

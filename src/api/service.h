@@ -61,6 +61,9 @@ struct Incoming {
   // as long.
   bool is_long() const { return body.size() > kLongBodyBytes || !headers.content_encoding.empty(); }
   MemoryLease* memory = nullptr;  // of the request until its reply; null: nothing is counted
+  // The thread that hands it in belongs to an I/O loop: what may take longer than about a millisecond
+  // asks to be handed in again (Outgoing::again) by another thread.
+  bool in_loop = false;
   bool may_wait = false;  // the thread that hands it in, and the loop, may wait for the engine
 };
 
@@ -69,8 +72,8 @@ struct Outgoing {
   std::vector<std::pair<std::string_view, std::string>>
       headers;  // names are literals; no Content-Length, no Date
   std::string body;
-  // An error which other processes may have taken away: it must not be sent, but the request be
-  // handed in once more by a thread that may wait.
+  // An error which other processes may have taken away, or a request that takes long: the error
+  // must not be sent, but the request be handed in once more by a thread that may wait.
   bool again = false;
 };
 

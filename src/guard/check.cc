@@ -192,6 +192,8 @@ Status Check::Require(access::ActionId action, std::string_view resource,
   if (who == nullptr) return OkStatus();
   RequestKeys keys;
   const access::Decision decision = Decide(action, resource, attached, fill, &keys);
+  if (in_loop_ && steps_.exhausted()) [[unlikely]]
+    return Error(ErrorCode::kWouldBlock, "Policies that take long are compared on a worker");
   if (judgements_ != nullptr) [[unlikely]]
     judgements_->Add(JudgementOf(access::ActionOf(action).name, resource, decision));
   if (!decision.allowed) {

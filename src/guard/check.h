@@ -86,6 +86,12 @@ class Check {
     return verified_.credential == nullptr ? nullptr : verified_.credential->caller.get();
   }
   const access::VerifiedRequest& verified() const { return verified_; }
+  // The thread belongs to an I/O loop: Require returns kWouldBlock, and has decided nothing, once
+  // comparing takes more than kMostStepsInLoop. Before the first Require.
+  void StayInLoop() {
+    steps_ = access::PolicySteps(access::kMostStepsInLoop);
+    in_loop_ = true;
+  }
   // Tells `judgements` of each decision from now on; null: nothing is told. It must outlive the
   // check.
   void TellOf(Judgements* judgements) { judgements_ = judgements; }
@@ -128,6 +134,7 @@ class Check {
   Judgements* judgements_ = nullptr;
   std::optional<Judgement> denial_;
   access::PolicySteps steps_{access::kMostStepsOfRequest};
+  bool in_loop_ = false;
   // Texts that the context's views look at.
   std::string current_time_;
   std::string epoch_time_;

@@ -146,11 +146,13 @@ void FrontDoor::Serve(std::unique_ptr<http::Exchange> exchange, Executor& loop) 
   if (incoming.is_long()) {
     return ServeOn(IsModerate(incoming) ? moderate_ : long_, false, std::move(exchange), loop);
   }
+  incoming.in_loop = true;
   service_.Handle(incoming, loop,
                   [this, &loop, exchange = std::move(exchange)](api::Outgoing outgoing) mutable {
                     if (outgoing.again) {
                       exchange->memory().Release();
-                      return ServeWaiting(std::move(exchange), loop);
+                      if (waiting_ != nullptr) return ServeWaiting(std::move(exchange), loop);
+                      return ServeOn(moderate_, /*may_wait=*/false, std::move(exchange), loop);
                     }
                     exchange->Send(ReplyOf(std::move(outgoing)));
                   });
