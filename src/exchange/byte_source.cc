@@ -68,12 +68,17 @@ std::unique_ptr<Unpacker> UnpackerOf(Compression compression) {
 
 }  // namespace
 
-ByteSource::ByteSource(std::unique_ptr<transfer::ObjectReader> object, Compression compression)
-    : object_(std::move(object)), unpacker_(UnpackerOf(compression)) {}
+ByteSource::ByteSource(std::unique_ptr<transfer::ObjectReader> object, Compression compression,
+                       std::function<bool()> stopped)
+    : object_(std::move(object)),
+      unpacker_(UnpackerOf(compression)),
+      stopped_(std::move(stopped)) {}
 ByteSource::~ByteSource() = default;
 
 Result<bool> ByteSource::More(std::string* out) {
   for (;;) {
+    if (stopped_ != nullptr && stopped_())
+      return Error(ErrorCode::kUnavailable, "the server is stopping");
     if (used_ == packed_.size()) {
       TRY(object_->Read(offset_, kPiece, &packed_));
       offset_ += packed_.size();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -23,10 +24,13 @@ class Unpacker {
 // Not thread-safe.
 class ByteSource {
  public:
-  ByteSource(std::unique_ptr<transfer::ObjectReader> object, Compression compression);
+  // `stopped` is asked before each piece is read or decompressed. It may be null: never.
+  ByteSource(std::unique_ptr<transfer::ObjectReader> object, Compression compression,
+             std::function<bool()> stopped);
   ~ByteSource();
   // Appends more bytes to *out, some 100 KB of them. False: there are no more. kCorruption if the
-  // object is not what its compression says, or is damaged; kUnavailable if it cannot be read.
+  // object is not what its compression says, or is damaged; kUnavailable if it cannot be read, or
+  // the reader is stopped.
   Result<bool> More(std::string* out);
   // The plain bytes so far.
   int64_t bytes() const { return bytes_; }
@@ -34,6 +38,7 @@ class ByteSource {
  private:
   const std::unique_ptr<transfer::ObjectReader> object_;
   std::unique_ptr<Unpacker> unpacker_;  // null: the object is plain
+  const std::function<bool()> stopped_;
   std::string packed_;
   size_t used_ = 0;  // of packed_
   uint64_t offset_ = 0;

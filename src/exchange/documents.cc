@@ -21,6 +21,7 @@ Result<bool> Documents::Has(size_t position) {
 
 Result<bool> Documents::FindNext() {
   constexpr std::string_view kVersion = "$ion_1_0";
+  size_t passed = 0;
   for (;;) {
     if (begin_ == buffer_.size()) {
       buffer_.clear();
@@ -32,7 +33,11 @@ Result<bool> Documents::FindNext() {
       ASSIGN_OR_RETURN(const bool whole, Has(begin_ + kVersion.size()));
       if (!whole || buffer_.compare(begin_, kVersion.size(), kVersion) != 0) return true;
       begin_ += kVersion.size();
+      passed += kVersion.size();
     } else if (IsSpace(buffer_[begin_])) {
+      // Packed white space inflates a thousand times.
+      if (++passed > most_bytes_)
+        return Refused(fmt::format("There are more than {} bytes of white space.", most_bytes_));
       ++begin_;
     } else {
       return true;

@@ -16,7 +16,8 @@ namespace stator::exchange {
 class Documents {
  public:
   enum class Kind : uint8_t { kJson, kIon };
-  // `most_bytes`: of one document. The source must outlive the object.
+  // `most_bytes`: of one document, and of the white space before it. The source must outlive the
+  // object.
   Documents(ByteSource& source, Kind kind, size_t most_bytes)
       : source_(source), kind_(kind), most_bytes_(most_bytes) {}
   // Returns the text of the next object or struct, until the next call; nothing at the end. Its

@@ -200,7 +200,7 @@ Status Imports::Fill(const table::TablePtr& table, const std::vector<ObjectInfo>
     ASSIGN_OR_RETURN(std::unique_ptr<transfer::ObjectReader> object,
                      objects_.Read(job->bucket, info.key));
     TRY(ReadItems(std::move(object), *job, options_.codec, table->descriptor, visit,
-                  &job->processed_bytes));
+                  &job->processed_bytes, [this] { return jobs_.stopped(); }));
   }
   errors.Finish();
   return writer.Finish();

@@ -157,8 +157,8 @@ Status ReadCsvItems(ByteSource& source, const ImportJob& job, const table::Table
 
 Status ReadItems(std::unique_ptr<transfer::ObjectReader> object, const ImportJob& job,
                  const Codec& codec, const table::TableDescriptor& table, VisitItem visit,
-                 int64_t* bytes) {
-  ByteSource source(std::move(object), job.compression);
+                 int64_t* bytes, std::function<bool()> stopped) {
+  ByteSource source(std::move(object), job.compression, std::move(stopped));
   const Status read = job.format == Format::kCsv   ? ReadCsvItems(source, job, table, visit)
                       : job.format == Format::kIon ? ReadIonItems(source, visit)
                                                    : ReadJsonItems(source, codec, visit);

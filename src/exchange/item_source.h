@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,7 +15,8 @@
 
 namespace stator::exchange {
 
-// The size of the text of one item, at most: 400 KB of binary values or escaped text are less.
+// The size of the text of one item, at most: 400 KB of binary values or escaped text are less. Also
+// of the white space before it, so that an object costs work in proportion to its items.
 inline constexpr size_t kMostTextBytes = 8 << 20;
 
 // Hears of each item, encoded but not checked against its table, or why there is none.
@@ -22,9 +24,10 @@ using VisitItem = FunctionRef<Status(Result<std::string> item)>;
 
 // Visits the items of an object in order. A text that is no item is visited as an error; if the
 // rest of the object cannot be understood behind it, it is the last. Adds the plain bytes that were
-// read to *bytes. An error of `visit` is returned, and kUnavailable if the object cannot be read.
+// read to *bytes. An error of `visit` is returned, and kUnavailable if the object cannot be read or
+// `stopped` (of ByteSource) said so.
 Status ReadItems(std::unique_ptr<transfer::ObjectReader> object, const ImportJob& job,
                  const Codec& codec, const table::TableDescriptor& table, VisitItem visit,
-                 int64_t* bytes);
+                 int64_t* bytes, std::function<bool()> stopped = nullptr);
 
 }  // namespace stator::exchange

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <zstd.h>
 
+#include <climits>
+
 #include "api/attribute_json.h"
 #include "base/compress.h"
 #include "exchange/export_writer.h"
@@ -31,6 +33,7 @@ class ItemSourceTest : public testing::Test {
     EXPECT_TRUE(WriteObject(*objects_, "bucket", "key", bytes).ok());
     std::vector<std::string> found;
     int64_t plain = 0;
+    looks_ = 0;
     const Status read = ReadItems(
         objects_->Read("bucket", "key").value(), job_, codec_, table_,
         [&](Result<std::string> item) {
@@ -43,8 +46,12 @@ class ItemSourceTest : public testing::Test {
           }
           return OkStatus();
         },
-        &plain);
-    EXPECT_TRUE(read.ok()) << read.error().message();
+        &plain, [this] { return ++looks_ > stopped_after_; });
+    if (looks_ <= stopped_after_) {
+      EXPECT_TRUE(read.ok()) << read.error().message();
+    } else {
+      EXPECT_EQ(read.error().code(), ErrorCode::kUnavailable);
+    }
     plain_ = plain;
     return found;
   }
@@ -54,6 +61,8 @@ class ItemSourceTest : public testing::Test {
   Codec codec_;
   table::TableDescriptor table_;
   int64_t plain_ = 0;
+  int looks_ = 0;  // at whether the reader is stopped
+  int stopped_after_ = INT_MAX;
 };
 
 using Found = std::vector<std::string>;
@@ -95,6 +104,47 @@ TEST_F(ItemSourceTest, ADocumentHasABound) {
   const Found found = Read("{\"Item\":\"" + std::string(kMostTextBytes, 'x') + "\"}");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0], "error: A JSON object has more than 8388608 bytes.");
+}
+
+TEST_F(ItemSourceTest, WhiteSpaceHasABound) {
+  const std::string item = R"({"Item":{"pk":{"S":"a"}}})";
+  const std::string wide = item + std::string(kMostTextBytes / 2, ' ') + item;
+  EXPECT_EQ(Read(wide), (Found{R"({"pk":{"S":"a"}})", R"({"pk":{"S":"a"}})"}));
+  const std::string wider = item + std::string(4 * kMostTextBytes, '\n') + item;
+  const Found wanted = {R"({"pk":{"S":"a"}})",
+                        "error: There are more than 8388608 bytes of white space."};
+  EXPECT_EQ(Read(wider), wanted);
+  EXPECT_LT(plain_, static_cast<int64_t>(2 * kMostTextBytes)) << "the rest is not even read";
+  job_.compression = Compression::kGzip;
+  EXPECT_EQ(Read(Gzip(wider)), wanted);
+  EXPECT_LT(plain_, static_cast<int64_t>(2 * kMostTextBytes));
+  job_.compression = Compression::kNone;
+  job_.format = Format::kIon;
+  EXPECT_EQ(Read(std::string(2 * kMostTextBytes, ' ')).size(), 1u);
+  job_.format = Format::kCsv;
+  EXPECT_EQ(Read("pk\n" + std::string(2 * kMostTextBytes, '\n')).size(), 1u);
+}
+
+// A stop is heard between items, inside an item, and in white space, in every format.
+TEST_F(ItemSourceTest, AStopIsHeardWithinAPiece) {
+  const std::string space(2 << 20, '\n');
+  const std::string text = "{\"Item\":\"" + std::string(2 << 20, 'x');
+  for (const Compression compression : {Compression::kNone, Compression::kGzip}) {
+    for (const Format format : {Format::kDynamoDbJson, Format::kIon, Format::kCsv}) {
+      for (const std::string& each : {space, text}) {
+        job_.compression = compression;
+        job_.format = format;
+        const std::string bytes = compression == Compression::kNone ? each : Gzip(each);
+        stopped_after_ = INT_MAX;
+        Read(bytes);
+        EXPECT_GE(looks_, 8) << "2 MB have many pieces";
+        stopped_after_ = 3;
+        EXPECT_EQ(Read(bytes), Found());
+        EXPECT_EQ(looks_, 4);
+        EXPECT_LE(plain_, 1 << 20);
+      }
+    }
+  }
 }
 
 TEST_F(ItemSourceTest, CompressionIsAsDeclared) {
