@@ -93,6 +93,12 @@ Digest Sha256(std::string_view bytes) {
 }
 
 Digest HmacSha256(std::string_view key, std::string_view message) {
+  return HmacSha256OfPieces(key,
+                            [message](FunctionRef<void(std::string_view)> take) { take(message); });
+}
+
+Digest HmacSha256OfPieces(std::string_view key,
+                          FunctionRef<void(FunctionRef<void(std::string_view piece)>)> visit) {
   Digest hashed_key;
   if (key.size() > kBlockBytes) {
     hashed_key = Sha256(key);
@@ -106,7 +112,7 @@ Digest HmacSha256(std::string_view key, std::string_view message) {
   Hasher& hasher = ThreadHasher();
   fill(0x36);
   hasher.Add({pad, sizeof pad});
-  hasher.Add(message);
+  visit([&hasher](std::string_view piece) { hasher.Add(piece); });
   const Digest inner = hasher.Finish();
   fill(0x5c);
   hasher.Add({pad, sizeof pad});

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/unique_function.h"
+
 namespace stator::access {
 
 using Digest = std::array<uint8_t, 32>;
@@ -20,6 +22,9 @@ inline std::string_view AsText(const Digest& digest) {
 Digest Sha256(std::string_view bytes);
 // HMAC of `message`. Keys longer than 64 bytes are hashed first, as RFC 2104 says.
 Digest HmacSha256(std::string_view key, std::string_view message);
+// HMAC of a message in pieces: `visit` hands each to its argument, and calls nothing else here.
+Digest HmacSha256OfPieces(std::string_view key,
+                          FunctionRef<void(FunctionRef<void(std::string_view piece)>)> visit);
 
 // Appends lower-case hex digits.
 void AppendHex(std::string_view bytes, std::string* out);

@@ -7,8 +7,11 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <optional>
+#include <thread>
+#include <utility>
 
 #include "egress/channel.h"
 
@@ -26,7 +29,7 @@ bool SameName(std::string_view a, std::string_view b) {
 // Reads one reply; interim replies (1xx) are passed over.
 class ReplyReader {
  public:
-  explicit ReplyReader(const Limits& limits) : limits_(limits) {
+  ReplyReader(const Limits& limits, size_t most_kept) : limits_(limits), most_kept_(most_kept) {
     http_parser_init(&parser_, HTTP_RESPONSE);
     parser_.data = this;
     http_parser_settings_init(&settings_);
@@ -73,6 +76,8 @@ class ReplyReader {
     return false;
   }
   Reply TakeReply() { return std::move(reply_); }
+  // The bytes of the body that are kept so far.
+  size_t kept() const { return reply_.body.size(); }
   bool keep_alive() const { return keep_alive_; }
 
   static constexpr size_t kReadBytes = 16 << 10;
@@ -94,9 +99,10 @@ class ReplyReader {
     return 0;
   }
   int OnBody(std::string_view part) {
-    too_long_ = reply_.body.size() + part.size() > limits_.body_bytes;
+    body_bytes_ += part.size();
+    too_long_ = body_bytes_ > limits_.body_bytes;
     if (too_long_) return 1;
-    reply_.body += part;
+    reply_.body += part.substr(0, most_kept_ - std::min(most_kept_, reply_.body.size()));
     return 0;
   }
   int OnComplete() {
@@ -113,16 +119,51 @@ class ReplyReader {
   }
 
   const Limits& limits_;
+  const size_t most_kept_;
   http_parser parser_;
   http_parser_settings settings_;
   Reply reply_;
   size_t header_bytes_ = 0;
+  size_t body_bytes_ = 0;
   int interim_ = 0;
   bool in_value_ = false;
   bool in_body_ = false;
   bool too_long_ = false;
   bool done_ = false;
   bool keep_alive_ = false;
+};
+
+constexpr auto kRoomPause = std::chrono::milliseconds(5);
+
+// Sends pieces: short ones together, long ones from where they are.
+class Gatherer {
+ public:
+  Gatherer(Channel& channel, int64_t deadline) : channel_(channel), deadline_(deadline) {}
+  Status Add(std::string_view piece) {
+    if (piece.size() > sizeof(bytes_) - used_) TRY(Flush());
+    if (piece.size() > sizeof(bytes_)) return channel_.Send(piece, deadline_);
+    piece.copy(bytes_ + used_, piece.size());
+    used_ += piece.size();
+    return OkStatus();
+  }
+  Status Flush() { return channel_.Send({bytes_, std::exchange(used_, 0)}, deadline_); }
+
+ private:
+  Channel& channel_;
+  const int64_t deadline_;
+  char bytes_[16 << 10];
+  size_t used_ = 0;
+};
+
+// A body of one piece.
+class Whole final : public Body {
+ public:
+  explicit Whole(std::string_view bytes) : bytes_(bytes) {}
+  size_t size() const override { return bytes_.size(); }
+  Status Visit(Take take) const override { return take(bytes_); }
+
+ private:
+  const std::string_view bytes_;
 };
 
 }  // namespace
@@ -135,6 +176,7 @@ std::string_view NameOf(Failure failure) {
     case Failure::kBroken: return "broken";
     case Failure::kNonsense: return "nonsense";
     case Failure::kTooLong: return "too-long";
+    case Failure::kNoRoom: return "no-room";
     case Failure::kCancelled: return "cancelled";
   }
   return "";
@@ -186,15 +228,33 @@ Client::~Client() = default;
 
 void Client::Cancel() { parts_->breaker.Break(); }
 
-Result<Reply> Client::Exchange(std::string_view head, std::string_view body, int64_t deadline,
+Status Client::AwaitRoom(Keeper* keeper, size_t bytes, int64_t deadline) {
+  while (!keeper->MayKeep(bytes)) {
+    if (parts_->breaker.broken()) return Fail(Failure::kCancelled, "the call was cancelled");
+    if (clock_.TicksMicros() >= deadline)
+      return Fail(Failure::kNoRoom, "there was no memory for the answer in time");
+    std::this_thread::sleep_for(kRoomPause);
+  }
+  return OkStatus();
+}
+
+Result<Reply> Client::Exchange(std::string_view head, Body& body, Keeper* keeper, int64_t deadline,
                                bool* any_byte) {
   Channel& channel = *parts_->channel;
+  Gatherer gatherer(channel, deadline);
   // A server may answer before it has read everything, and close: its answer counts.
-  Status sent = channel.Send(head, deadline);
-  if (sent.ok()) sent = channel.Send(body, deadline);
+  Status sent = gatherer.Add(head);
+  if (sent.ok()) sent = body.Visit([&](std::string_view piece) { return gatherer.Add(piece); });
+  if (sent.ok()) sent = gatherer.Flush();
   if (!sent.ok() && FailureOf(sent.error()) != Failure::kBroken) return std::move(sent).error();
-  ReplyReader reader(limits_);
+  body.OnSent();
+  const size_t most_kept = keeper == nullptr ? SIZE_MAX : keeper->most();
+  ReplyReader reader(limits_, most_kept);
   while (true) {
+    if (keeper != nullptr && reader.kept() < most_kept) {
+      const size_t next = std::min(reader.kept() + ReplyReader::kReadBytes, most_kept);
+      TRY(AwaitRoom(keeper, next, deadline));
+    }
     char bytes[ReplyReader::kReadBytes];
     ASSIGN_OR_RETURN(const size_t got, channel.Receive(bytes, sizeof(bytes), deadline));
     if (got > 0) *any_byte = true;
@@ -207,6 +267,12 @@ Result<Reply> Client::Exchange(std::string_view head, std::string_view body, int
 
 Result<Reply> Client::Call(std::string_view method, std::string_view target, const Headers& headers,
                            std::string_view body) {
+  Whole whole(body);
+  return Call(method, target, headers, whole, nullptr);
+}
+
+Result<Reply> Client::Call(std::string_view method, std::string_view target, const Headers& headers,
+                           Body& body, Keeper* keeper) {
   if (parts_->breaker.broken()) return Fail(Failure::kCancelled, "the call was cancelled");
   std::string head = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: stator\r\n", method,
                                  target, server_.authority());
@@ -223,11 +289,12 @@ Result<Reply> Client::Call(std::string_view method, std::string_view target, con
                        Channel::Open(server_, trust_.get(), clock_, until, parts_->breaker));
     }
     bool any_byte = false;
-    Result<Reply> reply = Exchange(head, body, deadline, &any_byte);
+    Result<Reply> reply = Exchange(head, body, keeper, deadline, &any_byte);
     if (reply.ok()) return reply;
     parts_->channel.reset();
     // The server closed the connection while it was idle and the request was on its way.
-    if (reused && !any_byte && FailureOf(reply.error()) == Failure::kBroken) continue;
+    if (reused && !any_byte && FailureOf(reply.error()) == Failure::kBroken && body.OnAgain())
+      continue;
     return reply;
   }
 }

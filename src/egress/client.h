@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/result.h"
+#include "base/unique_function.h"
 #include "egress/url.h"
 
 namespace stator::egress {
@@ -24,6 +25,34 @@ struct Limits {
   int64_t total_micros = 60'000'000;  // of one call, connecting included
   size_t header_bytes = 32 << 10;
   size_t body_bytes = 7 << 20;
+};
+
+// The body of a request, as the caller holds it: it is not copied. Called by the thread that calls
+// Client::Call.
+class Body {
+ public:
+  using Take = FunctionRef<Status(std::string_view piece)>;
+  virtual ~Body() = default;
+  virtual size_t size() const = 0;
+  // Hands over its pieces in order. Ends with the first error, and returns it.
+  virtual Status Visit(Take take) const = 0;
+  // Hears that all of it is sent. The caller may free the pieces from then on.
+  virtual void OnSent() {}
+  // Returns true if the pieces are still there, for a request that must be sent again. They stay
+  // until the next OnSent.
+  virtual bool OnAgain() { return true; }
+};
+
+// Decides how much of the body of a reply the caller keeps. Called by the thread that calls
+// Client::Call.
+class Keeper {
+ public:
+  virtual ~Keeper() = default;
+  // The bytes that are kept; those behind them are counted and dropped.
+  virtual size_t most() const = 0;
+  // Returns true if there is memory for a body of `bytes`. Asked again and again, until the call's
+  // time is over; the server waits meanwhile.
+  virtual bool MayKeep(size_t bytes) = 0;
 };
 
 // The authorities that sign the certificates of servers. Immutable, shared by clients.
@@ -61,6 +90,7 @@ enum class Failure {
   kBroken,     // the connection ended before the whole reply
   kNonsense,   // the reply is no HTTP
   kTooLong,    // the reply is longer than Limits allow
+  kNoRoom,     // the keeper had no memory for the reply in time
   kCancelled,  // Cancel was called
 };
 std::string_view NameOf(Failure failure);
@@ -85,14 +115,19 @@ class Client {
   // the server may get the request twice. Blocks.
   Result<Reply> Call(std::string_view method, std::string_view target, const Headers& headers,
                      std::string_view body);
+  // Sends a body in pieces. `keeper` may be null: all is kept.
+  Result<Reply> Call(std::string_view method, std::string_view target, const Headers& headers,
+                     Body& body, Keeper* keeper);
   // Ends the call under way, and fails later ones. Thread-safe.
   void Cancel();
   const Url& server() const { return server_; }
 
  private:
   struct Parts;
-  Result<Reply> Exchange(std::string_view head, std::string_view body, int64_t deadline,
+  Result<Reply> Exchange(std::string_view head, Body& body, Keeper* keeper, int64_t deadline,
                          bool* any_byte);
+  // Waits until the keeper has memory for a body of `bytes`.
+  Status AwaitRoom(Keeper* keeper, size_t bytes, int64_t deadline);
 
   const Url server_;
   const Limits limits_;

@@ -6,8 +6,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <climits>
 #include <functional>
 #include <string>
 #include <thread>
@@ -155,6 +157,90 @@ TEST(Client, NamesEachFailure) {
   const SystemClock clock;
   Client nobody(ParseUrl("http://127.0.0.1:1/").value(), {}, nullptr, clock);
   EXPECT_EQ(FailureOf(nobody.Call("GET", "/", {}, "").error()), Failure::kConnect);
+}
+
+// A body in two pieces, of which the second is long.
+class TwoPieces final : public Body {
+ public:
+  size_t size() const override { return 5 + 100'000; }
+  Status Visit(Take take) const override {
+    ++visits;
+    TRY(take("first"));
+    return take(std::string(100'000, 'x'));
+  }
+  void OnSent() override { ++sent; }
+  bool OnAgain() override { return again; }
+  mutable int visits = 0;
+  int sent = 0;
+  bool again = true;
+};
+
+TEST(Client, SendsABodyInPieces) {
+  std::atomic<int> requests{0};
+  // Answers one request on each connection, and reads of every other one nothing more.
+  Listener listener([&](int fd, int) {
+    EXPECT_TRUE(ReadRequest(fd).ends_with("\r\n\r\nfirst" + std::string(100'000, 'x')));
+    ++requests;
+    Write(fd, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  });
+  Client client = Make(listener.url());
+  for (int i = 0; i < 3; ++i) {
+    TwoPieces body;
+    const Result<Reply> reply = client.Call("POST", "/", {}, body, nullptr);
+    ASSERT_TRUE(reply.ok()) << reply.error().message();
+    EXPECT_EQ(body.sent, body.visits);
+  }
+  EXPECT_EQ(requests, 3);
+}
+
+class Keeping final : public Keeper {
+ public:
+  size_t most() const override { return most_kept; }
+  bool MayKeep(size_t bytes) override {
+    asked = std::max(asked, bytes);
+    if (bytes > room && clock != nullptr) clock->AdvanceMicros(1'000'000);
+    return bytes <= room || --refusals < 0;
+  }
+  size_t most_kept = SIZE_MAX;
+  size_t room = SIZE_MAX;
+  int refusals = 0;
+  size_t asked = 0;
+  ManualClock* clock = nullptr;
+};
+
+TEST(Client, KeepsOfAnAnswerWhatItsCallerMay) {
+  const std::string answer =
+      "HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n" + std::string(300'000, 'y');
+  Listener listener([&](int fd, int) {
+    while (!ReadRequest(fd).empty()) Write(fd, answer);
+  });
+  {
+    ManualClock clock;
+    Client client(listener.url(), {.total_micros = 60'000'000}, nullptr, clock);
+    const auto call = [&](Keeping* keeper) {
+      TwoPieces body;
+      return client.Call("POST", "/", {}, body, keeper);
+    };
+    Keeping some;
+    some.most_kept = 1000;
+    Result<Reply> reply = call(&some);
+    ASSERT_TRUE(reply.ok()) << reply.error().message();
+    EXPECT_EQ(reply->body, std::string(1000, 'y'));
+    Keeping slow;  // gets its room in the end
+    slow.room = 100'000;
+    slow.refusals = 5;
+    reply = call(&slow);
+    ASSERT_TRUE(reply.ok()) << reply.error().message();
+    EXPECT_EQ(reply->body.size(), 300'000u);
+    EXPECT_GE(slow.asked, 300'000u);
+    Keeping none;
+    none.room = 100'000;
+    none.refusals = INT_MAX;
+    none.clock = &clock;
+    reply = call(&none);
+    ASSERT_FALSE(reply.ok());
+    EXPECT_EQ(FailureOf(reply.error()), Failure::kNoRoom);
+  }
 }
 
 TEST(Client, AServerThatHangsIsLeft) {
