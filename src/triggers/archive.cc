@@ -6,21 +6,27 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <thread>
 
 #include "base/compress.h"
 #include "base/time_text.h"
 #include "simdjson.h"
 #include "stream/position.h"
+#include "triggers/event.h"
 
 namespace stator::triggers {
 namespace {
 
 constexpr size_t kMostFileBytes = 64 << 20;  // decompressed; far above an event's
+// Copies of a batch while it is written: its lines, which grow by doubling, and their gzip.
+constexpr size_t kCopies = 4;
+constexpr auto kTurnPause = std::chrono::milliseconds(5);
 
 Error DiskError(const std::string& path, int error) {
   return Error(ErrorCode::kUnavailable, fmt::format("{}: {}", path, std::strerror(error)));
@@ -107,16 +113,35 @@ Outcome NotRun(size_t done, const Error& error) {
 
 }  // namespace
 
+bool Archive::Take(const Batch& batch, size_t bytes, Account::Share* share) const {
+  if (batch.calls == nullptr) return true;
+  while (!share->Take(bytes, Account::Need::kMust)) {
+    if (cancelled_) return false;
+    std::this_thread::sleep_for(kTurnPause);
+  }
+  return true;
+}
+
 Outcome Archive::Deliver(const Batch& batch) {
+  std::optional<Account::Share> share;
+  if (batch.calls != nullptr) share.emplace(*batch.calls);
+  size_t bytes = 0;
+  for (const Change* change : batch.changes) bytes += change->json.size() + 1;
+  const Error stops(ErrorCode::kUnavailable, "the server stops");
+  if (!Take(batch, kCopies * bytes, share ? &*share : nullptr)) return NotRun(0, stops);
   size_t at = 0;
   while (at < batch.changes.size()) {
-    if (cancelled_) return NotRun(at, Error(ErrorCode::kUnavailable, "the server stops"));
+    if (cancelled_) return NotRun(at, stops);
     const Change& first = *batch.changes[at];
     const std::string hour = HourOf(first.created_micros);
     const std::string directory = fmt::format("{}/{}/{}", directory_, batch.table, hour);
     const std::string name =
         fmt::format("{}-{}.ndjson.gz", batch.shard_id, stream::SequenceNumberOf(first.position));
+    std::error_code ignored;
+    const bool there = std::filesystem::exists(directory + "/" + name, ignored);
+    if (there && !Take(batch, kMostFileBytes, share ? &*share : nullptr)) return NotRun(at, stops);
     const Result<std::optional<stream::Position>> last = LastIn(directory + "/" + name);
+    if (there && share) share->Keep(kCopies * bytes);
     if (!last.ok()) return NotRun(at, last.error());
     if (*last) {
       while (at < batch.changes.size() && batch.changes[at]->position <= **last) ++at;
@@ -136,11 +161,25 @@ Outcome Archive::Deliver(const Batch& batch) {
   return {};
 }
 
-Outcome Archive::Report(const Batch& batch, const std::string& document) {
+Outcome Archive::Report(const Batch& batch, const std::string& head) {
+  const std::string begin = EventBody::ReportHead(head);
+  const EventBody body(begin, batch, EventBody::kReportTail);
+  std::optional<Account::Share> share;
+  if (batch.calls != nullptr) share.emplace(*batch.calls);
+  if (!Take(batch, body.size() + 1, share ? &*share : nullptr))
+    return NotRun(0, Error(ErrorCode::kUnavailable, "the server stops"));
+  std::string document;
+  document.reserve(body.size() + 1);
+  const Status made = body.Visit([&document](std::string_view piece) {
+    document += piece;
+    return OkStatus();
+  });
+  if (!made.ok()) return NotRun(0, made.error());
+  document += '\n';
   const std::string directory = fmt::format("{}/{}/failed", directory_, batch.table);
   const std::string name = fmt::format("{}-{}.json", batch.shard_id,
                                        stream::SequenceNumberOf(batch.changes.front()->position));
-  const Status written = WriteFile(directory, name, document + "\n");
+  const Status written = WriteFile(directory, name, document);
   return written.ok() ? Outcome{} : NotRun(0, written.error());
 }
 

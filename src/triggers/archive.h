@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <string>
 
 #include "triggers/function.h"
@@ -22,10 +23,12 @@ class Archive final : public Target {
   // A disk that is full or gone is kNotRun.
   Outcome Deliver(const Batch& batch) override;
   // Writes DIRECTORY/TABLE/failed/SHARD-SEQUENCE.json.
-  Outcome Report(const Batch& batch, const std::string& document) override;
+  Outcome Report(const Batch& batch, const std::string& head) override;
   void Cancel() override { cancelled_ = true; }
 
  private:
+  // Waits for the memory of a call. False: it was cancelled.
+  bool Take(const Batch& batch, size_t bytes, Account::Share* share) const;
   const std::string directory_;
   std::atomic<bool> cancelled_{false};
 };

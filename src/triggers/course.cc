@@ -4,34 +4,19 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <thread>
 #include <utility>
 
 #include "base/json_writer.h"
 #include "base/log.h"
 #include "base/time_text.h"
-#include "table/store.h"
-#include "triggers/event.h"
 
 namespace stator::triggers {
 namespace {
 
-// [D] The service looks at each shard four times a second.
-constexpr int64_t kPollMicros = 200'000;
-// An engine behind a network.
-constexpr int64_t kFarPollMicros = 500'000;
 constexpr int64_t kSliceMicros = 1'000'000;
 constexpr int64_t kStoreMicros = 100'000;
 constexpr int64_t kStoreAgainMicros = 1'000'000;
-constexpr size_t kPageRecords = 1000;
-// The lanes of a shard hold at most this, and one page more.
-constexpr size_t kMostQueuedBytes = 12 << 20;
-constexpr size_t kMostQueuedBatches = 10;
-// The courses of a process share this; each may hold a page whatever the others hold.
-constexpr size_t kMostQueuedTogether = 96 << 20;
-constexpr size_t kPagesOfShare = 8;
-constexpr size_t kMostPageBytes = 1 << 20;
 constexpr int kLastStoreTries = 1000;
 
 LaneRules RulesOf(const Plan& plan) {
@@ -68,41 +53,25 @@ Course::Course(const Place& place, std::shared_ptr<const Plan> plan, const strea
       plan_(std::move(plan)),
       shard_(shard.number),
       shard_id_(stream::ShardIdOf(shard)),
+      held_(place.changes),
+      page_(place.changes),
       read_to_(start.next),
-      stored_(start) {
-  place_.courses.fetch_add(1, std::memory_order_relaxed);
-}
+      next_take_(kTurnBytes),
+      sifted_to_(start.next),
+      stored_(start) {}
 
 Result<std::shared_ptr<Course>> Course::Make(const Place& place, std::shared_ptr<const Plan> plan,
                                              const stream::Shard& shard, const Checkpoint& start) {
   std::shared_ptr<Course> course(new Course(place, plan, shard, start));
   for (int64_t lane = 0; lane < plan->mapping.parallel; ++lane) {
     Part& part = course->parts_.emplace_back(RulesOf(*plan), place.env.random);
-    ASSIGN_OR_RETURN(part.target, MakeTarget(plan->function, place.machine, place.env.clock));
+    ASSIGN_OR_RETURN(part.target,
+                     MakeTarget(plan->function, place.machine, place.env.clock, &place.trusts));
     if (!plan->destination) continue;
     ASSIGN_OR_RETURN(part.destination,
-                     MakeTarget(*plan->destination, place.machine, place.env.clock));
+                     MakeTarget(*plan->destination, place.machine, place.env.clock, &place.trusts));
   }
   return course;
-}
-
-Course::~Course() { place_.courses.fetch_sub(1, std::memory_order_relaxed); }
-
-size_t Course::Share() const {
-  const int64_t courses = std::max<int64_t>(1, place_.courses.load());
-  return std::min(kMostQueuedBytes, kMostQueuedTogether / static_cast<size_t>(courses));
-}
-
-bool Course::MayRead() const {
-  if (reading_ || read_all_) return false;
-  if (!more_ && place_.machine.TicksMicros() < next_read_ticks_) return false;
-  size_t bytes = 0, changes = 0;
-  for (const Part& part : parts_) {
-    bytes += part.lane.bytes();
-    changes += part.lane.queue().size();
-  }
-  const size_t most = static_cast<size_t>(plan_->mapping.batch) * kMostQueuedBatches;
-  return bytes < Share() && changes < std::max(most, kPageRecords);
 }
 
 bool Course::Claim(size_t lane) {
@@ -110,7 +79,12 @@ bool Course::Claim(size_t lane) {
   Part& part = parts_[lane];
   if (stopped_ || lost_ || part.busy) return false;
   const bool due = place_.env.clock.NowMicros() >= part.due_micros;
-  const bool reads = !part.lane.IsFull() && MayRead();
+  if (part.forgotten && part.lane.queue().empty()) {
+    part.busy = due && !reading_ && TakeMemory();
+    return part.busy;
+  }
+  // A poll takes what memory there is, and without it only looks whether there is something.
+  const bool reads = IsHungry(part) && MayRead() && (!more_ || TakeMemory());
   // A lane that read a change for this one has set due_micros.
   const bool stores = lane == 0 && !storing_ && AllDelivered() && !stored_.ended;
   part.busy = due || reads || stores;
@@ -127,86 +101,65 @@ void Course::Work(size_t lane) {
   MutexLock lock(mutex_);
   Part& part = parts_[lane];
   while (!stopped_ && !lost_) {
-    while (!stopped_ && !part.lane.IsFull() && MayRead()) Read();
+    if (part.forgotten && part.lane.queue().empty()) {
+      if (reading_ || place_.env.clock.NowMicros() < part.due_micros) break;
+      Resume(&part);
+    }
+    bool lacking = false;
+    while (!stopped_ && !lacking && IsHungry(part) && MayRead()) lacking = !Read();
     const Lane::Step step = part.lane.Next(place_.env.clock.NowMicros(), read_all_);
     Settle(&part);
     part.due_micros = step.what == Lane::Do::kWait ? step.due_micros : INT64_MIN;
-    if (step.what != Lane::Do::kWait) Perform(step, &part);
+    if (step.what != Lane::Do::kWait) {
+      ReturnMemory();
+      Perform(step, &part);
+    }
+    if (part.forgotten && part.lane.queue().empty()) part.due_micros = part.lane.not_before();
     StoreIfDue();
-    if (step.what == Lane::Do::kWait && (part.lane.IsFull() || !more_ || !MayRead())) break;
+    if (step.what == Lane::Do::kWait && (lacking || !IsHungry(part) || !more_ || !MayRead())) break;
     if (place_.machine.TicksMicros() >= until) break;
   }
+  ReturnMemory();
   part.busy = false;
+  YieldPart(&part);
 }
 
-void Course::Read() {
-  reading_ = true;
-  const int64_t began = place_.machine.TicksMicros();
-  const stream::Position from = read_to_;
-  mutex_.unlock();
-  const Mapping& mapping = plan_->mapping;
-  const stream::StreamPtr stream = place_.env.store.FindStream(mapping.table, mapping.label);
-  const stream::Shard* const shard = stream == nullptr ? nullptr : stream->Find(shard_);
-  kv::Engine& engine = place_.env.store.engine();
-  std::optional<Result<stream::Page>> page;
-  if (shard != nullptr)
-    page = stream::ReadShard(engine, *stream, *shard, from,
-                             {kPageRecords, std::min(kMostPageBytes, Share() / kPagesOfShare)},
-                             kv::Tier::kAny);
-  mutex_.lock();
-  reading_ = false;
-  last_read_ticks_ = began;
-  const int64_t poll = engine.capabilities().blocking ? kFarPollMicros : kPollMicros;
-  next_read_ticks_ = place_.machine.TicksMicros() + poll;
-  more_ = false;
-  if (shard == nullptr) {
-    // It went with its last record.
-    read_all_ = true;
-    return;
-  }
-  if (page->ok()) return TakePage(*stream, **std::move(page));
-  if (page->error().code() == ErrorCode::kTrimmedDataAccess) {
-    plan_->tally->gaps.fetch_add(1, std::memory_order_relaxed);
-    LogWarn("trigger_lost_changes", {{"mapping", mapping.uuid}, {"shard", shard_id_}});
-    plan_->tally->NoteResult(
-        "PROBLEM: the checkpoint is older than the stream's 24 hours: changes of " + shard_id_ +
-            " are lost",
-        place_.env.clock.NowMicros());
-    read_to_ = std::max(read_to_, stream::TrimHorizon(*shard));
-    more_ = true;
-    return;
-  }
-  plan_->tally->NoteResult("PROBLEM: the stream cannot be read: " + page->error().message(),
-                           place_.env.clock.NowMicros());
+void Course::Resume(Part* part) {
+  part->forgotten = false;
+  read_to_ = std::min(read_to_, part->next);
+  read_all_ = false;
+  more_ = true;
 }
 
-void Course::TakePage(const stream::StreamDescriptor& stream, stream::Page page) {
-  const int64_t now = place_.env.clock.NowMicros();
-  simdjson::dom::parser parser;
-  uint64_t filtered = 0;
-  for (const stream::Record& record : page.records) {
-    Change change{record.position, record.created_micros, now,
-                  RecordJson(stream, record, plan_->region, plan_->stream_arn)};
-    if (!plan_->patterns.empty()) {
-      simdjson::dom::element json;
-      const bool parsed = parser.parse(change.json).get(json) == simdjson::SUCCESS;
-      const bool wanted =
-          parsed && std::any_of(plan_->patterns.begin(), plan_->patterns.end(),
-                                [json](const Pattern& p) { return p.Matches(json); });
-      if (!wanted) {
-        ++filtered;
-        continue;
-      }
-    }
-    const size_t lane =
-        parts_.size() == 1 ? 0 : std::hash<std::string_view>()(record.keys) % parts_.size();
-    parts_[lane].lane.Add(std::move(change));
-    parts_[lane].due_micros = INT64_MIN;
+void Course::Forget(Part* part, size_t kept) {
+  const std::deque<Change>& queue = part->lane.queue();
+  if (kept >= queue.size()) return;
+  part->forgotten = true;
+  part->next = queue[kept].position;
+  part->forgotten_micros = queue[kept].created_micros;
+  part->lane.Forget(kept);
+}
+
+void Course::YieldPart(Part* part) {
+  if (part->lane.queue().empty() || !place_.changes.IsPressed()) return;
+  if (part->busy && part->in_call == 0) return;
+  Forget(part, part->in_call);
+  if (part->sent && !part->stripped) {
+    part->lane.Strip(part->in_call);
+    part->stripped = true;
   }
-  plan_->tally->filtered.fetch_add(filtered, std::memory_order_relaxed);
-  read_to_ = page.next;
-  read_all_ = page.ended;
-  more_ = page.more;
+  Balance();
+}
+
+void Course::Yield() {
+  MutexLock lock(mutex_);
+  for (Part& part : parts_) YieldPart(&part);
+}
+
+void Course::Balance() {
+  size_t bytes = 0;
+  for (const Part& part : parts_) bytes += part.lane.held_bytes();
+  held_.Keep(std::min(bytes, held_.held()));
 }
 
 void Course::Settle(Part* part) {
@@ -220,56 +173,85 @@ void Course::Settle(Part* part) {
   add(&tally.expired, now.expired - part->counted.expired);
   add(&tally.unreported, now.unreported - part->counted.unreported);
   part->counted = now;
+  Balance();
 }
 
+// A call under way, as its course sees it.
+class Course::Call final : public BatchListener {
+ public:
+  Call(Course& course, Part& part) : course_(course), part_(part) {}
+  void OnSent() override {
+    MutexLock lock(course_.mutex_);
+    part_.sent = true;
+    course_.YieldPart(&part_);
+  }
+  bool OnAgain() override {
+    MutexLock lock(course_.mutex_);
+    part_.sent = false;
+    return !part_.stripped;
+  }
+
+ private:
+  Course& course_;
+  Part& part_;
+};
+
 void Course::Perform(const Lane::Step& step, Part* part) {
+  Call call(*this, *part);
   Batch batch;
   batch.uuid = plan_->mapping.uuid;
   batch.table = plan_->mapping.table;
   batch.shard_id = shard_id_;
   batch.reports_failures = plan_->mapping.reports_failures;
+  batch.listener = &call;
+  batch.calls = &place_.calls;
   batch.changes.reserve(step.count);
   for (size_t i = 0; i < step.count; ++i) batch.changes.push_back(&part->lane.queue()[i]);
-  const Clock& clock = place_.env.clock;
-  if (step.what == Lane::Do::kReport) {
-    batch.function = plan_->destination_name;
-    mutex_.unlock();
-    const Outcome outcome =
-        part->destination->Report(batch, DocumentOf(batch, step, clock.NowMicros()));
-    mutex_.lock();
-    const bool ok = outcome.kind == Outcome::Kind::kDone;
-    if (!ok)
-      plan_->tally->NoteResult("PROBLEM: the destination on failure: " + outcome.text,
-                               clock.NowMicros());
-    part->lane.OnReported(ok, clock.NowMicros());
-  } else {
-    batch.function = plan_->mapping.function;
-    mutex_.unlock();
-    const Outcome outcome = part->target->Deliver(batch);
-    mutex_.lock();
-    // A call that was cancelled says nothing of the function.
-    if (stopped_ && outcome.kind == Outcome::Kind::kNotRun) return;
-    Tally& tally = *plan_->tally;
-    tally.invocations.fetch_add(1, std::memory_order_relaxed);
-    const int64_t now = clock.NowMicros();
-    switch (outcome.kind) {
-      case Outcome::Kind::kDone:
-        part->lane.OnDone();
-        tally.NoteResult("OK", now);
-        break;
-      case Outcome::Kind::kFailed:
-        part->lane.OnFailed(outcome.first_failed, now);
-        tally.failures.fetch_add(1, std::memory_order_relaxed);
-        tally.NoteResult("PROBLEM: Function call failed: " + outcome.text, now);
-        break;
-      case Outcome::Kind::kNotRun:
-        part->lane.OnNotRun(outcome.first_failed, now);
-        tally.not_run.fetch_add(1, std::memory_order_relaxed);
-        tally.NoteResult("PROBLEM: the function could not be called: " + outcome.text, now);
-        break;
-    }
-  }
+  part->in_call = step.count;
+  part->sent = part->stripped = false;
+  const bool reports = step.what == Lane::Do::kReport;
+  batch.function = reports ? plan_->destination_name : plan_->mapping.function;
+  mutex_.unlock();
+  const Outcome outcome =
+      reports
+          ? part->destination->Report(batch, DocumentOf(batch, step, place_.env.clock.NowMicros()))
+          : part->target->Deliver(batch);
+  mutex_.lock();
+  part->in_call = 0;
+  // A call that was cancelled says nothing of the function.
+  if (stopped_ && outcome.kind == Outcome::Kind::kNotRun && !reports) return;
+  Note(outcome, reports, &part->lane);
+  if (part->stripped && outcome.kind != Outcome::Kind::kDone) Forget(part, 0);
+  part->sent = part->stripped = false;
   Settle(part);
+}
+
+void Course::Note(const Outcome& outcome, bool reports, Lane* lane) {
+  const int64_t now = place_.env.clock.NowMicros();
+  Tally& tally = *plan_->tally;
+  if (reports) {
+    const bool ok = outcome.kind == Outcome::Kind::kDone;
+    if (!ok) tally.NoteResult("PROBLEM: the destination on failure: " + outcome.text, now);
+    lane->OnReported(ok, now);
+    return;
+  }
+  tally.invocations.fetch_add(1, std::memory_order_relaxed);
+  switch (outcome.kind) {
+    case Outcome::Kind::kDone:
+      lane->OnDone();
+      tally.NoteResult("OK", now);
+      break;
+    case Outcome::Kind::kFailed:
+      lane->OnFailed(outcome.first_failed, now);
+      tally.failures.fetch_add(1, std::memory_order_relaxed);
+      tally.NoteResult("PROBLEM: Function call failed: " + outcome.text, now);
+      break;
+    case Outcome::Kind::kNotRun:
+      lane->OnNotRun(outcome.first_failed, now);
+      tally.not_run.fetch_add(1, std::memory_order_relaxed);
+      tally.NoteResult("PROBLEM: the function could not be called: " + outcome.text, now);
+      break;
+  }
 }
 
 std::string Course::DocumentOf(const Batch& batch, const Lane::Step& step, int64_t now) const {
@@ -293,12 +275,13 @@ std::string Course::DocumentOf(const Batch& batch, const Lane::Step& step, int64
   json.Field("streamArn", plan_->stream_arn).Close('}').Close('}');
   std::string document = json.Take();
   document.resize(document.size() - 2);  // the bracket and the line feed
-  return document + ",\"payload\":" + EventJson(batch.changes) + "}";
+  return document;
 }
 
 stream::Position Course::Progress() const {
   stream::Position progress = read_to_;
   for (const Part& part : parts_) {
+    if (part.forgotten) progress = std::min(progress, part.next);
     if (!part.lane.queue().empty())
       progress = std::min(progress, part.lane.queue().front().position);
   }
@@ -306,8 +289,9 @@ stream::Position Course::Progress() const {
 }
 
 bool Course::AllDelivered() const {
-  return read_all_ && std::all_of(parts_.begin(), parts_.end(),
-                                  [](const Part& part) { return part.lane.queue().empty(); });
+  return read_all_ && std::all_of(parts_.begin(), parts_.end(), [](const Part& part) {
+           return part.lane.queue().empty() && !part.forgotten;
+         });
 }
 
 void Course::StoreIfDue() {
@@ -356,14 +340,17 @@ bool Course::IsSettled(int64_t since) const {
   if (!read_all_ && (more_ || last_read_ticks_ < since)) return false;
   const int64_t now = place_.env.clock.NowMicros();
   return std::all_of(parts_.begin(), parts_.end(), [now](const Part& part) {
-    return !part.busy && (part.lane.queue().empty() || part.due_micros > now);
+    const bool empty = part.lane.queue().empty() && !part.forgotten;
+    return !part.busy && (empty || part.due_micros > now);
   });
 }
 
 void Course::Stop(bool cancel) {
   {
     MutexLock lock(mutex_);
-    stopped_ = true;
+    stopped_ = stopping_ = true;
+    ReturnMemory();
+    page_.Leave();
   }
   if (!cancel) return;
   for (Part& part : parts_) {
@@ -411,8 +398,11 @@ Course::View Course::view() const {
     view.queued += part.lane.queue().size();
     view.queued_bytes += part.lane.bytes();
     view.failures = std::max(view.failures, part.lane.failures());
-    if (!part.lane.queue().empty())
+    if (!part.lane.queue().empty()) {
       view.lag_micros = std::max(view.lag_micros, now - part.lane.queue().front().created_micros);
+    } else if (part.forgotten) {
+      view.lag_micros = std::max(view.lag_micros, now - part.forgotten_micros);
+    }
   }
   return view;
 }

@@ -1,5 +1,8 @@
 // The way of one shard's changes to one function: reads them, filters them, delivers them by lanes
 // and keeps the checkpoint.
+//
+// What a course holds is in the account of its process. While another waits for memory, a course
+// holds only what it is sending: the rest it forgets, and reads it again when it is due.
 #pragma once
 
 #include <atomic>
@@ -8,13 +11,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "ops/context.h"
+#include "simdjson.h"
 #include "stream/reader.h"
 #include "stream/stream.h"
+#include "triggers/account.h"
 #include "triggers/book.h"
 #include "triggers/function.h"
 #include "triggers/lane.h"
@@ -67,14 +73,20 @@ class Course : public std::enable_shared_from_this<Course> {
   struct Place {
     ops::Environment& env;
     Book& book;
-    const Clock& machine;           // measures; the environment's clock dates
-    std::atomic<int64_t>& courses;  // of the process: they share the memory for changes
+    const Clock& machine;  // measures; the environment's clock dates
+    // Shared by all courses of the process:
+    Account& changes;  // changes from their pages to their delivery
+    Account& calls;    // what calls hold beside them
+    Account& filters;  // turns of filters that take long
+    Trusts& trusts;
   };
+  // The memory that a turn takes: a page, and what becomes of as many of its changes as a megabyte
+  // holds.
+  static constexpr size_t kTurnBytes = (5 << 20) / 2;
+
   // Begins at `start`. Everything in `place` must outlive the course. kValidation as of MakeTarget.
   static Result<std::shared_ptr<Course>> Make(const Place& place, std::shared_ptr<const Plan> plan,
                                               const stream::Shard& shard, const Checkpoint& start);
-
-  ~Course();
 
   size_t lanes() const { return parts_.size(); }
   // Returns true if there is work for a lane now, and reserves it for one call of Work.
@@ -86,6 +98,8 @@ class Course : public std::enable_shared_from_this<Course> {
   void Work(size_t lane);
   // Reads at the next chance, without waiting for the next poll.
   void Hurry();
+  // Forgets what is not being sent, if another course waits for memory.
+  void Yield();
   // Returns true if all that was in the shard at `since` (machine ticks) is delivered, or waits for
   // a window or for its next try.
   bool IsSettled(int64_t since) const;
@@ -120,18 +134,63 @@ class Course : public std::enable_shared_from_this<Course> {
     std::unique_ptr<Target> destination;  // null: there is none
     bool busy = false;
     int64_t due_micros = INT64_MAX;  // when the lane wants to be asked again
+    stream::Position next = {};      // changes before it are, or were, in the lane
+    bool forgotten = false;          // the lane lacks changes at and behind `next`
+    int64_t forgotten_micros = 0;    // when the first of them was made
+    size_t in_call = 0;              // changes of the call under way
+    bool sent = false;               // they are, so that their JSON is not needed
+    bool stripped = false;           // their JSON is freed
+  };
+  class Call;  // course.cc
+
+  // Says which changes of a page each lane takes, as the lanes were when the page was read.
+  struct Sieve {
+    std::vector<std::optional<stream::Position>> from;  // of each lane; nothing: it takes none
+    stream::Position counted;                           // what is filtered before it is counted
+    Account::Need need = Account::Need::kTurn;          // of the first change
+  };
+  // The changes of a page that lanes take.
+  struct Catch {
+    std::vector<std::pair<size_t, Change>> changes;  // by lane
+    size_t bytes = 0;                                // that they hold
+    uint64_t filtered = 0;
+    stream::Position next;  // where the next page begins
+    bool ended = false;
+    bool more = false;
+    size_t lacking = 0;  // bytes that the first change needs, if there is no memory for it
   };
 
   Course(const Place& place, std::shared_ptr<const Plan> plan, const stream::Shard& shard,
          const Checkpoint& start);
   bool MayRead() const REQUIRES(mutex_);
-  // The bytes that this course may hold beside the others.
-  size_t Share() const;
-  // Leaves the lock meanwhile, as do Perform and StoreIfDue.
-  void Read() REQUIRES(mutex_);
-  void TakePage(const stream::StreamDescriptor& stream, stream::Page page) REQUIRES(mutex_);
+  bool IsHungry(const Part& part) const REQUIRES(mutex_);
+  Account::Need NeedOfRead() const REQUIRES(mutex_);
+  // Takes the memory for a page. False: not now.
+  bool TakeMemory() REQUIRES(mutex_);
+  void ReturnMemory() REQUIRES(mutex_);
+  // Goes back to where the lane has forgotten changes.
+  void Resume(Part* part) REQUIRES(mutex_);
+  // Makes the lane forget the changes behind its first `kept`.
+  void Forget(Part* part, size_t kept) REQUIRES(mutex_);
+  void YieldPart(Part* part) REQUIRES(mutex_);
+  // Gives back what the lanes do not hold any more.
+  void Balance() REQUIRES(mutex_);
+  // Returns false if there is no memory for it. Leaves the lock meanwhile, as do Perform and
+  // StoreIfDue.
+  bool Read() REQUIRES(mutex_);
+  Sieve SieveOf() const REQUIRES(mutex_);
+  // Renders and filters a page, without the lock. One thread at a time.
+  Catch Sift(const stream::StreamDescriptor& stream, const stream::Page& page, const Sieve& sieve);
+  // Whether a pattern matches. Nothing: the course is being stopped.
+  std::optional<bool> Matches(const std::string& json, simdjson::dom::parser* parser,
+                              uint64_t* steps, Account::Share* turn);
+  void Add(Catch caught) REQUIRES(mutex_);
+  void OnReadFailed(const Error& error, const stream::Shard& shard) REQUIRES(mutex_);
   void Perform(const Lane::Step& step, Part* part) REQUIRES(mutex_);
+  // Tells a lane and the tally what became of a call.
+  void Note(const Outcome& outcome, bool reports, Lane* lane) REQUIRES(mutex_);
   void Settle(Part* part) REQUIRES(mutex_);
+  // Returns the head of the document for Target::Report.
   std::string DocumentOf(const Batch& batch, const Lane::Step& step, int64_t now) const;
   stream::Position Progress() const REQUIRES(mutex_);
   bool AllDelivered() const REQUIRES(mutex_);
@@ -143,12 +202,18 @@ class Course : public std::enable_shared_from_this<Course> {
   const uint32_t shard_;
   const std::string shard_id_;
   std::deque<Part> parts_;  // none is added after Make
+  Account::Share held_;     // what the lanes hold
+  Account::Share page_;     // what the page holds that is being read
+  std::atomic<bool> stopping_{false};
 
   mutable Mutex mutex_;
   stream::Position read_to_ GUARDED_BY(mutex_);
   bool read_all_ GUARDED_BY(mutex_) = false;
   bool more_ GUARDED_BY(mutex_) = true;  // there was more to read than the last page had
   bool reading_ GUARDED_BY(mutex_) = false;
+  bool granted_ GUARDED_BY(mutex_) = false;  // page_ has the memory for a page
+  size_t next_take_ GUARDED_BY(mutex_);      // for the next page
+  stream::Position sifted_to_ GUARDED_BY(mutex_);
   int64_t next_read_ticks_ GUARDED_BY(mutex_) = 0;
   int64_t last_read_ticks_ GUARDED_BY(mutex_) = -1;  // when the last page was asked for
   Checkpoint stored_ GUARDED_BY(mutex_);

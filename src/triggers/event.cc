@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
-
 #include "api/attribute_json.h"
+#include "base/base64.h"
 #include "ops/event_id.h"
 
 namespace stator::triggers {
@@ -29,50 +28,125 @@ std::string_view NameOf(stream::ViewType type) {
   return "";
 }
 
-void AppendImage(std::string_view name, const std::string& item, std::string* out) {
-  fmt::format_to(std::back_inserter(*out), ",\"{}\":", name);
-  api::AppendItemJson(out, model::ItemView(item));
+// Returns the most bytes of a text in JSON, quotes included.
+size_t MostTextBytes(std::string_view text) {
+  size_t bytes = text.size() + 2;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20) bytes += 5;
+    if (c == '"' || c == '\\') ++bytes;
+  }
+  return bytes;
+}
+
+size_t MostMapBytes(model::MapView map);
+
+// Returns the most bytes of a value in JSON, with its type.
+size_t MostValueBytes(model::ValueView value) {
+  constexpr size_t kFrame = 16;  // {"NULL":true} and shorter ones
+  switch (value.type()) {
+    case model::Type::kBool:
+    case model::Type::kNull: return kFrame;
+    case model::Type::kS:
+      return kFrame + (value.plain() ? value.text().size() : MostTextBytes(value.text()));
+    case model::Type::kN: return kFrame + value.text().size();
+    case model::Type::kB: return kFrame + Base64Length(value.text().size());
+    case model::Type::kM: return kFrame + MostMapBytes(value.map());
+    case model::Type::kL: {
+      size_t bytes = kFrame;
+      for (const model::ValueView element : value.list()) bytes += MostValueBytes(element) + 1;
+      return bytes;
+    }
+    case model::Type::kSS:
+    case model::Type::kNS:
+    case model::Type::kBS: break;
+  }
+  size_t bytes = kFrame;
+  for (const std::string_view member : value.set()) {
+    bytes += value.type() == model::Type::kBS ? Base64Length(member.size()) + 3
+                                              : MostTextBytes(member) + 1;
+  }
+  return bytes;
+}
+
+size_t MostMapBytes(model::MapView map) {
+  size_t bytes = 2;
+  for (const model::MapView::Entry& entry : map)
+    bytes += MostTextBytes(entry.name) + 2 + MostValueBytes(entry.value);
+  return bytes;
+}
+
+size_t MostItemBytes(const std::string& item) {
+  return MostMapBytes(model::ItemView(item).attributes());
+}
+
+void AppendItem(const std::string& item, ByteBuffer* out) {
+  api::WriteListedItem(model::ItemView(item), /*first=*/true, out);
 }
 
 }  // namespace
 
-std::string RecordJson(const stream::StreamDescriptor& stream, const stream::Record& record,
-                       std::string_view region, std::string_view arn) {
-  const std::string sequence = stream::SequenceNumberOf(record.position);
-  std::string out;
-  out.reserve(640 + 2 * record.keys.size() + (record.new_image ? 2 * record.new_image->size() : 0) +
-              (record.old_image ? 2 * record.old_image->size() : 0));
-  fmt::format_to(std::back_inserter(out),
-                 R"({{"eventID":"{}","eventName":"{}","eventVersion":"1.1",)"
-                 R"("eventSource":"aws:dynamodb","awsRegion":"{}","dynamodb":)"
-                 R"({{"ApproximateCreationDateTime":{}.0,"Keys":)",
-                 ops::EventIdOf(stream, sequence), NameOf(record.event), region,
-                 record.created_micros / 1'000'000);
-  api::AppendItemJson(&out, model::ItemView(record.keys));
-  if (record.new_image) AppendImage("NewImage", *record.new_image, &out);
-  if (record.old_image) AppendImage("OldImage", *record.old_image, &out);
-  fmt::format_to(std::back_inserter(out),
-                 R"(,"SequenceNumber":"{}","SizeBytes":{},"StreamViewType":"{}"}},)"
-                 R"("eventSourceARN":"{}")",
-                 sequence, record.size_bytes(), NameOf(stream.view_type), arn);
-  if (record.cause == stream::Cause::kService)
-    out += R"(,"userIdentity":{"type":"Service","principalId":"dynamodb.amazonaws.com"})";
-  out += '}';
-  return out;
+size_t MostRecordBytes(const stream::Record& record, std::string_view region,
+                       std::string_view arn) {
+  constexpr size_t kFrame = 768;
+  size_t bytes = kFrame + region.size() + arn.size() + MostItemBytes(record.keys);
+  if (record.new_image) bytes += MostItemBytes(*record.new_image);
+  if (record.old_image) bytes += MostItemBytes(*record.old_image);
+  return bytes;
 }
 
-std::string EventJson(const std::vector<const Change*>& changes) {
-  size_t bytes = 16;
-  for (const Change* change : changes) bytes += change->json.size() + 1;
-  std::string out;
-  out.reserve(bytes);
-  out += R"({"Records":[)";
-  for (const Change* change : changes) {
-    if (change != changes.front()) out += ',';
-    out += change->json;
+std::string RecordJson(const stream::StreamDescriptor& stream, const stream::Record& record,
+                       std::string_view region, std::string_view arn, size_t most,
+                       ByteBuffer* scratch) {
+  const std::string sequence = stream::SequenceNumberOf(record.position);
+  scratch->Clear();
+  scratch->Reserve(most + kScratchBytes);
+  scratch->Append(fmt::format(R"({{"eventID":"{}","eventName":"{}","eventVersion":"1.1",)"
+                              R"("eventSource":"aws:dynamodb","awsRegion":"{}","dynamodb":)"
+                              R"({{"ApproximateCreationDateTime":{}.0,"Keys":)",
+                              ops::EventIdOf(stream, sequence), NameOf(record.event), region,
+                              record.created_micros / 1'000'000));
+  AppendItem(record.keys, scratch);
+  if (record.new_image) {
+    scratch->Append(R"(,"NewImage":)");
+    AppendItem(*record.new_image, scratch);
   }
-  out += "]}";
-  return out;
+  if (record.old_image) {
+    scratch->Append(R"(,"OldImage":)");
+    AppendItem(*record.old_image, scratch);
+  }
+  scratch->Append(fmt::format(R"(,"SequenceNumber":"{}","SizeBytes":{},"StreamViewType":"{}"}},)"
+                              R"("eventSourceARN":"{}")",
+                              sequence, record.size_bytes(), NameOf(stream.view_type), arn));
+  if (record.cause == stream::Cause::kService)
+    scratch->Append(R"(,"userIdentity":{"type":"Service","principalId":"dynamodb.amazonaws.com"})");
+  scratch->Append("}");
+  return std::string(scratch->view());
 }
+
+std::string EventBody::ReportHead(const std::string& head) {
+  return head + ",\"payload\":" + std::string(kHead);
+}
+
+EventBody::EventBody(std::string_view head, const Batch& batch, std::string_view tail)
+    : head_(head), batch_(batch), tail_(tail), size_(head.size() + tail.size()) {
+  for (const Change* change : batch.changes) size_ += change->json.size() + 1;
+  if (!batch.changes.empty()) --size_;  // no comma before the first
+}
+
+Status EventBody::Visit(Take take) const {
+  TRY(take(head_));
+  for (const Change* change : batch_.changes) {
+    if (change != batch_.changes.front()) TRY(take(","));
+    TRY(take(change->json));
+  }
+  return take(tail_);
+}
+
+void EventBody::OnSent() {
+  if (batch_.listener != nullptr) batch_.listener->OnSent();
+}
+
+bool EventBody::OnAgain() { return batch_.listener == nullptr || batch_.listener->OnAgain(); }
 
 }  // namespace stator::triggers

@@ -1,21 +1,48 @@
 // Events as functions get them, in the shape of Lambda's.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/byte_buffer.h"
+#include "egress/client.h"
 #include "stream/record.h"
 #include "stream/stream.h"
-#include "triggers/lane.h"
+#include "triggers/function.h"
 
 namespace stator::triggers {
 
-// Returns the JSON object of one change. `arn` is the stream's.
+// Returns the most bytes that RecordJson makes of the record.
+size_t MostRecordBytes(const stream::Record& record, std::string_view region, std::string_view arn);
+// Bytes that `scratch` takes beyond those of the JSON.
+inline constexpr size_t kScratchBytes = 32 << 10;
+// Returns the JSON object of one change, in a string of its size. `arn` is the stream's, `most` the
+// result of MostRecordBytes. Overwrites `scratch`.
 std::string RecordJson(const stream::StreamDescriptor& stream, const stream::Record& record,
-                       std::string_view region, std::string_view arn);
+                       std::string_view region, std::string_view arn, size_t most,
+                       ByteBuffer* scratch);
 
-// Returns {"Records":[...]} of the changes.
-std::string EventJson(const std::vector<const Change*>& changes);
+// The changes of a batch, from where they are, between two texts. The batch must outlive it.
+class EventBody final : public egress::Body {
+ public:
+  static constexpr std::string_view kHead = R"({"Records":[)";
+  static constexpr std::string_view kTail = "]}";
+  // Around the changes of a document of Target::Report.
+  static std::string ReportHead(const std::string& head);
+  static constexpr std::string_view kReportTail = "]}}";
+
+  EventBody(std::string_view head, const Batch& batch, std::string_view tail);
+  size_t size() const override { return size_; }
+  Status Visit(Take take) const override;
+  void OnSent() override;
+  bool OnAgain() override;
+
+ private:
+  const std::string_view head_;
+  const Batch& batch_;
+  const std::string_view tail_;
+  size_t size_ = 0;
+};
 
 }  // namespace stator::triggers

@@ -119,11 +119,22 @@ const FunctionSettings* FindFunction(const std::vector<FunctionSettings>& functi
   return any;
 }
 
+Result<std::shared_ptr<const egress::TlsTrust>> Trusts::Of(const std::string& authorities_file) {
+  MutexLock lock(mutex_);
+  std::weak_ptr<const egress::TlsTrust>& place = loaded_[authorities_file];
+  if (std::shared_ptr<const egress::TlsTrust> there = place.lock()) return there;
+  ASSIGN_OR_RETURN(std::shared_ptr<const egress::TlsTrust> trust,
+                   egress::TlsTrust::Load(authorities_file));
+  place = trust;
+  return trust;
+}
+
 Result<std::unique_ptr<Target>> MakeTarget(const FunctionSettings& function, const Clock& clock,
-                                           const Clock& dates) {
+                                           const Clock& dates, Trusts* trusts) {
   if (function.kind == FunctionSettings::Kind::kDirectory)
     return std::unique_ptr<Target>(std::make_unique<Archive>(function.directory));
-  ASSIGN_OR_RETURN(std::unique_ptr<HttpFunction> made, HttpFunction::Make(function, clock, dates));
+  ASSIGN_OR_RETURN(std::unique_ptr<HttpFunction> made,
+                   HttpFunction::Make(function, clock, dates, trusts));
   return std::unique_ptr<Target>(std::move(made));
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,8 +11,10 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "egress/client.h"
+#include "triggers/account.h"
 #include "triggers/lane.h"
 
 namespace stator::triggers {
@@ -47,6 +50,16 @@ Status AddFunction(const std::vector<Setting>& settings, const std::string& dire
 const FunctionSettings* FindFunction(const std::vector<FunctionSettings>& functions,
                                      std::string_view name);
 
+// Hears how far a call is, on the thread of the call.
+class BatchListener {
+ public:
+  virtual ~BatchListener() = default;
+  // All changes are sent: their JSON may be freed.
+  virtual void OnSent() = 0;
+  // Returns true if their JSON is still there, to be sent again, and stays until OnSent.
+  virtual bool OnAgain() = 0;
+};
+
 struct Batch {
   std::string_view uuid;  // of the mapping
   std::string_view function;
@@ -54,6 +67,8 @@ struct Batch {
   std::string_view shard_id;
   std::vector<const Change*> changes;  // at least one
   bool reports_failures = false;       // the answer may name the first change that failed
+  BatchListener* listener = nullptr;   // null: there is none
+  Account* calls = nullptr;            // of what calls hold beside the changes; null: no bound
 };
 
 struct Outcome {
@@ -75,15 +90,26 @@ class Target {
   virtual ~Target() = default;
   // Delivers a batch. Blocks, at most as long as the function's timeout.
   virtual Outcome Deliver(const Batch& batch) = 0;
-  // Delivers a document about changes that were discarded. Blocks in the same way.
-  virtual Outcome Report(const Batch& batch, const std::string& document) = 0;
+  // Delivers a document about changes that were discarded: a JSON object that begins with `head`,
+  // and whose last member, "payload", is their event. Blocks in the same way.
+  virtual Outcome Report(const Batch& batch, const std::string& head) = 0;
   // Ends the call under way, and fails later ones. Thread-safe.
   virtual void Cancel() = 0;
+};
+
+// Certificates of authorities, once for all that use a file of them at a time. Thread-safe.
+class Trusts {
+ public:
+  Result<std::shared_ptr<const egress::TlsTrust>> Of(const std::string& authorities_file);
+
+ private:
+  Mutex mutex_;
+  std::map<std::string, std::weak_ptr<const egress::TlsTrust>> loaded_ GUARDED_BY(mutex_);
 };
 
 // Returns a target that calls a function. `clock` measures timeouts, `dates` is the product's; both
 // outlive it. kValidation if its URL or its certificates are none.
 Result<std::unique_ptr<Target>> MakeTarget(const FunctionSettings& function, const Clock& clock,
-                                           const Clock& dates);
+                                           const Clock& dates, Trusts* trusts);
 
 }  // namespace stator::triggers

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include "access/crypto.h"
 #include "base/base64.h"
@@ -16,6 +18,35 @@ namespace stator::triggers {
 namespace {
 
 constexpr size_t kMostShown = 200;  // bytes of an answer that are shown to people
+// Bytes that are kept of an answer that only its status judges.
+constexpr size_t kKeptOfStatus = 4096;
+// An answer up to this size is in no account: there are few calls at a time.
+constexpr size_t kFreeBytes = 64 << 10;
+// The string of an answer grows by doubling, beside its copy.
+constexpr size_t kGrowth = 3;
+// Bytes that parsing takes for each byte: simdjson has indexes, a tape, strings, a padded copy.
+constexpr size_t kParsing = 16;
+constexpr auto kTurnPause = std::chrono::milliseconds(5);
+
+bool NeedsBody(const Batch& batch, bool invoke) { return invoke || batch.reports_failures; }
+
+class AnswerKeeper final : public egress::Keeper {
+ public:
+  AnswerKeeper(const Batch& batch, bool invoke, Account::Share* share)
+      : most_(NeedsBody(batch, invoke) ? SIZE_MAX : kKeptOfStatus), share_(share) {}
+  size_t most() const override { return most_; }
+  bool MayKeep(size_t bytes) override {
+    if (bytes <= kFreeBytes || share_ == nullptr) return true;
+    const size_t held = share_->held();
+    // In large steps: each may have to wait for its turn.
+    return held >= kGrowth * bytes ||
+           share_->Take(kGrowth * 2 * bytes - held, Account::Need::kMust);
+  }
+
+ private:
+  const size_t most_;
+  Account::Share* const share_;  // null: no bound
+};
 
 Outcome NotRun(std::string text, int status = 0) {
   return {Outcome::Kind::kNotRun, 0, std::move(text), status};
@@ -44,10 +75,10 @@ Outcome JudgeItems(simdjson::dom::element json, const Batch& batch, int status) 
       return Failed("an itemIdentifier is missing or empty, so the whole batch counts as failed",
                     status);
     const std::optional<stream::Position> position = stream::ParseSequenceNumber(number);
-    const auto found =
-        std::find_if(batch.changes.begin(), batch.changes.end(),
-                     [&](const Change* each) { return position && each->position == *position; });
-    if (found == batch.changes.end())
+    const auto found = std::lower_bound(
+        batch.changes.begin(), batch.changes.end(), position.value_or(stream::Position()),
+        [](const Change* each, const stream::Position& at) { return each->position < at; });
+    if (!position || found == batch.changes.end() || (*found)->position != *position)
       return Failed(fmt::format("{} is no sequence number of the batch, so all of it counts as "
                                 "failed",
                                 Shown(number)),
@@ -81,7 +112,7 @@ Outcome Judge(const egress::Reply& reply, const Batch& batch, bool invoke) {
   if (!error.empty())
     return Failed(fmt::format("the function failed ({}): {}", Shown(error), Shown(reply.body)),
                   status);
-  if (reply.body.empty() || (!invoke && !batch.reports_failures)) return {};
+  if (reply.body.empty() || !NeedsBody(batch, invoke)) return {};
   simdjson::dom::parser parser;
   simdjson::dom::element json;
   const simdjson::padded_string padded(reply.body);
@@ -96,20 +127,27 @@ Outcome Judge(const egress::Reply& reply, const Batch& batch, bool invoke) {
 }
 
 std::string WebhookSignature(std::string_view secret, std::string_view id, int64_t seconds,
-                             std::string_view body) {
-  const access::Digest digest =
-      access::HmacSha256(secret, fmt::format("{}.{}.{}", id, seconds, body));
+                             const egress::Body& body) {
+  const access::Digest digest = access::HmacSha256OfPieces(secret, [&](auto take) {
+    take(fmt::format("{}.{}.", id, seconds));
+    const Status visited = body.Visit([&take](std::string_view piece) {
+      take(piece);
+      return OkStatus();
+    });
+    (void)visited.ok();  // it ends with the visitor's errors only
+  });
   std::string text(Base64Length(digest.size()), '\0');
   EncodeBase64(access::AsText(digest), text.data());
   return "v1," + text;
 }
 
 Result<std::unique_ptr<HttpFunction>> HttpFunction::Make(const FunctionSettings& function,
-                                                         const Clock& clock, const Clock& dates) {
+                                                         const Clock& clock, const Clock& dates,
+                                                         Trusts* trusts) {
   ASSIGN_OR_RETURN(egress::Url url, egress::ParseUrl(function.url));
   std::shared_ptr<const egress::TlsTrust> trust;
   if (url.tls) {
-    ASSIGN_OR_RETURN(trust, egress::TlsTrust::Load(function.authorities_file));
+    ASSIGN_OR_RETURN(trust, trusts->Of(function.authorities_file));
   }
   return std::unique_ptr<HttpFunction>(
       new HttpFunction(function, std::move(url), clock, dates, std::move(trust)));
@@ -119,6 +157,7 @@ HttpFunction::HttpFunction(const FunctionSettings& function, egress::Url url, co
                            const Clock& dates, std::shared_ptr<const egress::TlsTrust> trust)
     : function_(function),
       url_(url),
+      clock_(clock),
       dates_(dates),
       client_(std::move(url), egress::Limits{.total_micros = function.timeout_micros},
               std::move(trust), clock) {}
@@ -133,7 +172,26 @@ std::string HttpFunction::TargetOf(const Batch& batch) const {
   return target;
 }
 
-Outcome HttpFunction::Call(const Batch& batch, std::string_view kind, const std::string& body) {
+void HttpFunction::Cancel() {
+  cancelled_ = true;
+  client_.Cancel();
+}
+
+Outcome HttpFunction::JudgeInTurn(const egress::Reply& reply, const Batch& batch,
+                                  Account::Share* share) {
+  const bool invoke = function_.kind == FunctionSettings::Kind::kInvoke;
+  if (share != nullptr && reply.body.size() > kFreeBytes && NeedsBody(batch, invoke)) {
+    const int64_t until = clock_.TicksMicros() + function_.timeout_micros;
+    while (!share->Take(kParsing * reply.body.size(), Account::Need::kMust)) {
+      if (cancelled_ || clock_.TicksMicros() >= until)
+        return NotRun("there was no memory for the answer in time", reply.status);
+      std::this_thread::sleep_for(kTurnPause);
+    }
+  }
+  return Judge(reply, batch, invoke);
+}
+
+Outcome HttpFunction::Call(const Batch& batch, std::string_view kind, egress::Body* body) {
   const bool invoke = function_.kind == FunctionSettings::Kind::kInvoke;
   egress::Headers headers = {{"Content-Type", "application/json"}};
   if (invoke) {
@@ -146,11 +204,15 @@ Outcome HttpFunction::Call(const Batch& batch, std::string_view kind, const std:
     headers.emplace_back("webhook-timestamp", std::to_string(seconds));
     if (!function_.secret.empty()) {
       headers.emplace_back("webhook-signature",
-                           WebhookSignature(function_.secret, id, seconds, body));
+                           WebhookSignature(function_.secret, id, seconds, *body));
     }
   }
-  const Result<egress::Reply> reply = client_.Call("POST", TargetOf(batch), headers, body);
-  if (reply.ok()) return Judge(*reply, batch, invoke);
+  std::optional<Account::Share> share;
+  if (batch.calls != nullptr) share.emplace(*batch.calls);
+  AnswerKeeper keeper(batch, invoke, share ? &*share : nullptr);
+  const Result<egress::Reply> reply =
+      client_.Call("POST", TargetOf(batch), headers, *body, &keeper);
+  if (reply.ok()) return JudgeInTurn(*reply, batch, share ? &*share : nullptr);
   const std::string text = fmt::format("{}: {}", url_.origin(), reply.error().message());
   switch (egress::FailureOf(reply.error())) {
     case egress::Failure::kTimeout:  // the function may have run: a record that hangs it is one
@@ -160,11 +222,14 @@ Outcome HttpFunction::Call(const Batch& batch, std::string_view kind, const std:
 }
 
 Outcome HttpFunction::Deliver(const Batch& batch) {
-  return Call(batch, "", EventJson(batch.changes));
+  EventBody body(EventBody::kHead, batch, EventBody::kTail);
+  return Call(batch, "", &body);
 }
 
-Outcome HttpFunction::Report(const Batch& batch, const std::string& document) {
-  return Call(batch, "failed-", document);
+Outcome HttpFunction::Report(const Batch& batch, const std::string& head) {
+  const std::string begin = EventBody::ReportHead(head);
+  EventBody body(begin, batch, EventBody::kReportTail);
+  return Call(batch, "failed-", &body);
 }
 
 }  // namespace stator::triggers

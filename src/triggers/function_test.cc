@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "stream/position.h"
+#include "triggers/event.h"
 #include "triggers/function_http.h"
 
 namespace stator::triggers {
@@ -115,7 +116,8 @@ TEST_F(JudgeTest, PartsThatFailed) {
 
 TEST(Webhook, SignatureIsThatOfItsRule) {
   // Computed with Python's hmac module.
-  EXPECT_EQ(WebhookSignature("secret", "id", 1'700'000'000, "{}"),
+  const Batch batch;
+  EXPECT_EQ(WebhookSignature("secret", "id", 1'700'000'000, EventBody("{", batch, "}")),
             "v1,GBemBzTgbKoVEGKycqyY3615LbdJbhFLE1oQk+zZ+lo=");
 }
 

@@ -26,6 +26,36 @@ void Lane::Pop(size_t count) {
   }
 }
 
+void Lane::Forget(size_t kept) {
+  if (kept >= queue_.size()) return;
+  if (kept == 0 && pieces_.empty() && !discard_)
+    window_from_ = std::min(window_from_, queue_.front().queued_micros);
+  for (size_t i = kept; i < queue_.size(); ++i) bytes_ -= queue_[i].json.size() + 1;
+  queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(kept), queue_.end());
+}
+
+void Lane::Strip(size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    bytes_ -= queue_[i].json.size();
+    std::string().swap(queue_[i].json);
+  }
+}
+
+void Lane::Restart() {
+  pieces_.clear();
+  discard_.reset();
+  window_from_ = INT64_MAX;
+}
+
+void Lane::Shorten() {
+  Piece& piece = pieces_.back();
+  if (piece.count <= queue_.size()) return;
+  Piece front = piece;
+  front.count = queue_.size();
+  piece.count -= front.count;
+  pieces_.push_back(front);
+}
+
 void Lane::Delay(int64_t now) {
   const int64_t doublings = std::min<int64_t>(failures_, 20);
   const int64_t most = std::min(kFirstDelayMicros << doublings, kLongestDelayMicros);
@@ -35,7 +65,8 @@ void Lane::Delay(int64_t now) {
 }
 
 bool Lane::DiscardAged(int64_t now) {
-  const size_t most = pieces_.empty() ? queue_.size() : pieces_.back().count;
+  const size_t most =
+      pieces_.empty() ? queue_.size() : std::min(pieces_.back().count, queue_.size());
   size_t aged = 0;
   while (aged < most && queue_[aged].created_micros < now - rules_.age_micros) ++aged;
   if (aged == 0) return false;
@@ -64,12 +95,14 @@ bool Lane::FormBatch(int64_t now, bool last, int64_t* due) {
       break;
     }
   }
-  const int64_t window_ends = queue_.front().queued_micros + rules_.window_micros;
+  const int64_t window_ends =
+      std::min(window_from_, queue_.front().queued_micros) + rules_.window_micros;
   if (!full && !last && now < window_ends) {
     *due = window_ends;
     return false;
   }
   pieces_.push_back({count, 0, 0});
+  window_from_ = INT64_MAX;
   return true;
 }
 
@@ -77,6 +110,8 @@ Lane::Step Lane::Next(int64_t now, bool last) {
   Step step;
   while (true) {
     if (discard_) {
+      reporting_ = std::min(discard_->count, queue_.size());
+      if (reporting_ == 0) return step;
       if (!rules_.reports) {
         DropDiscarded(true);
         continue;
@@ -86,7 +121,7 @@ Lane::Step Lane::Next(int64_t now, bool last) {
         return step;
       }
       step.what = Do::kReport;
-      step.count = discard_->count;
+      step.count = reporting_;
       step.condition = discard_->by_age ? "RecordAgeExceeded" : "RetryAttemptsExhausted";
       step.invocations = discard_->invocations;
       return step;
@@ -94,6 +129,7 @@ Lane::Step Lane::Next(int64_t now, bool last) {
     if (queue_.empty()) return step;
     if (DiscardAged(now)) continue;
     if (pieces_.empty() && !FormBatch(now, last, &step.due_micros)) return step;
+    Shorten();
     if (now < not_before_) {
       step.due_micros = not_before_;
       return step;
@@ -158,17 +194,18 @@ void Lane::OnNotRun(size_t delivered, int64_t now) {
 }
 
 void Lane::DropDiscarded(bool reported) {
-  (discard_->by_age ? counts_.expired : counts_.exhausted) += discard_->count;
-  if (!reported) counts_.unreported += discard_->count;
-  Pop(discard_->count);
-  discard_.reset();
+  (discard_->by_age ? counts_.expired : counts_.exhausted) += reporting_;
+  if (!reported) counts_.unreported += reporting_;
+  Pop(reporting_);
+  discard_->count -= reporting_;
+  if (discard_->count == 0) discard_.reset();
   failures_ = 0;
   not_before_ = INT64_MIN;
 }
 
 void Lane::OnReported(bool ok, int64_t now) {
   if (ok) return DropDiscarded(true);
-  const int64_t age = now - queue_[discard_->count - 1].created_micros;
+  const int64_t age = now - queue_[reporting_ - 1].created_micros;
   if (age > rules_.age_micros + kReportMicros) return DropDiscarded(false);
   Delay(now);
 }

@@ -1,8 +1,9 @@
 // Decides which changes to deliver next: one sequence of them on its way to a function.
 //
 // Changes go in batches, in their order, and a batch that fails holds up the ones behind it until
-// it is delivered, exhausted or expired. Pure: a lane is told the time and what became of each
-// batch, and says what to do now. Not thread-safe.
+// it is delivered, exhausted or expired. A lane may forget changes that are added again later, in
+// the same order; it keeps what it knows of their batch. Pure: a lane is told the time and what
+// became of each batch, and says what to do now. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,8 @@ struct Change {
   int64_t queued_micros = 0;
   std::string json;
 };
+// Bytes that a change in a queue holds beside its JSON, with the entry of a batch.
+inline constexpr size_t kChangeBytes = 128;
 
 struct LaneRules {
   size_t batch = 100;
@@ -66,6 +69,14 @@ class Lane {
   // Returns what to do at `now`. `last`: no further change will come, so that no window waits.
   Step Next(int64_t now, bool last);
 
+  // Forgets the changes behind the first `kept`. References to the others stay valid.
+  void Forget(size_t kept);
+  // Frees the JSON of the first `count` changes. They can be delivered no more: after a failure
+  // they must be forgotten.
+  void Strip(size_t count);
+  // Forgets what is known of batches: the changes that are added next are others.
+  void Restart();
+
   // Takes the outcome of kInvoke:
   void OnDone();
   // The function failed from this change of the batch on. 0: at all of it.
@@ -78,7 +89,11 @@ class Lane {
   // The changes that are not delivered, the oldest first. Adding keeps references to elements.
   const std::deque<Change>& queue() const { return queue_; }
   size_t bytes() const { return bytes_; }
+  // The bytes of memory of the queue.
+  size_t held_bytes() const { return bytes_ + queue_.size() * kChangeBytes; }
   int64_t failures() const { return failures_; }  // in a row
+  // When the batch may be tried again; INT64_MIN: at once.
+  int64_t not_before() const { return not_before_; }
   const Counts& counts() const { return counts_; }
 
  private:
@@ -95,6 +110,8 @@ class Lane {
   };
 
   void Pop(size_t count);
+  // Makes the batch as small as the changes that are there again.
+  void Shorten();
   void DropDiscarded(bool reported);
   void Delay(int64_t now);
   bool DiscardAged(int64_t now);
@@ -107,6 +124,8 @@ class Lane {
   size_t bytes_ = 0;
   std::vector<Piece> pieces_;
   std::optional<Discard> discard_;
+  size_t reporting_ = 0;             // of the last kReport
+  int64_t window_from_ = INT64_MAX;  // when the window of changes that were forgotten began
   int64_t not_before_ = INT64_MIN;
   int64_t failures_ = 0;
   Counts counts_;

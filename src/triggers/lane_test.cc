@@ -198,6 +198,81 @@ TEST_F(LaneTest, AReportThatIsNeverTakenEnds) {
   EXPECT_EQ(lane().counts().unreported, 1u);
 }
 
+TEST_F(LaneTest, AForgottenBatchGoesOnWhereItWas) {
+  rules_.retries = 2;
+  rules_.reports = true;
+  Add(6);
+  ASSERT_EQ(Next().count, 6u);
+  lane().OnFailed(0, now_);
+  lane().Forget(0);
+  EXPECT_EQ(lane().held_bytes(), 0u);
+  EXPECT_EQ(Next().what, Lane::Do::kWait);
+  now_ = lane().not_before();
+  EXPECT_EQ(Next().what, Lane::Do::kWait) << "there is nothing to send";
+  added_ = 0;
+  Add(4);  // not all of them yet: the batch is split
+  ASSERT_EQ(Next().count, 4u);
+  lane().OnFailed(0, now_);
+  Add(5);
+  ASSERT_EQ(NextDue().count, 4u);
+  lane().OnFailed(0, now_);
+  Lane::Step step = NextDue();
+  EXPECT_EQ(step.what, Lane::Do::kReport) << "the first attempt counts";
+  EXPECT_EQ(step.count, 4u);
+  lane().Forget(0);
+  added_ = 0;
+  EXPECT_EQ(Next().what, Lane::Do::kWait);
+  Add(3);
+  step = Next();
+  EXPECT_EQ(step.what, Lane::Do::kReport);
+  EXPECT_EQ(step.count, 3u);
+  lane().OnReported(true, now_);
+  Add(6);
+  step = Next();
+  EXPECT_EQ(step.what, Lane::Do::kReport) << "what is left of the batch";
+  EXPECT_EQ(step.count, 1u);
+  lane().OnReported(true, now_);
+  EXPECT_EQ(lane().counts().exhausted, 4u);
+  step = Next();
+  EXPECT_EQ(step.what, Lane::Do::kInvoke) << "the rest of the batch that was split";
+  EXPECT_EQ(step.count, 2u);
+}
+
+TEST_F(LaneTest, AForgottenWindowEndsWhenItWouldHave) {
+  rules_.window_micros = 5 * kSecond;
+  Add(3);
+  const int64_t ends = Next().due_micros;
+  now_ += 2 * kSecond;
+  lane().Forget(0);
+  now_ += 2 * kSecond;
+  Add(2);
+  EXPECT_EQ(Next().due_micros, ends);
+  now_ = ends;
+  EXPECT_EQ(Next().count, 2u);
+  lane().OnDone();
+  Add(1);
+  EXPECT_EQ(Next().due_micros, now_ + 5 * kSecond) << "the next window is its own";
+}
+
+TEST_F(LaneTest, StrippedChangesAreDeliveredOrForgotten) {
+  Add(10, 1000);
+  ASSERT_EQ(Next().count, 10u);
+  lane().Forget(10);
+  lane().Strip(10);
+  EXPECT_LT(lane().bytes(), 100u);
+  lane().OnFailed(4, now_);
+  EXPECT_EQ(lane().queue().front().position.stamp, 5u);
+  lane().Forget(0);
+  EXPECT_EQ(lane().bytes(), 0u);
+  added_ = 4;
+  Add(6, 1000);
+  EXPECT_EQ(NextDue().count, 6u);
+  lane().Strip(6);
+  lane().OnDone();
+  EXPECT_EQ(lane().bytes(), 0u);
+  EXPECT_EQ(lane().counts().delivered, 10u);
+}
+
 // Whatever becomes of batches: every change is delivered or discarded, the first deliveries of all
 // changes are in order, and what is behind a failure waits.
 TEST_F(LaneTest, NothingIsLostOrOvertakenAtRandom) {
@@ -215,9 +290,21 @@ TEST_F(LaneTest, NothingIsLostOrOvertakenAtRandom) {
       rules_.window_micros = static_cast<int64_t>(chance.Below(3)) * kSecond;
       rules_.event_bytes = 50 + chance.Below(400);
       std::set<uint64_t> reported;
-      uint64_t next = 1;  // all before it are delivered or discarded
+      uint64_t next = 1;       // all before it are delivered or discarded
+      uint64_t forgotten = 0;  // all up to it were added once
       for (int step_count = 0; step_count < 400; ++step_count) {
         if (step_count < 100) Add(static_cast<int>(chance.Below(5)), 5 + chance.Below(60));
+        // The lane forgets changes, which are added again, perhaps in parts.
+        if (chance.Below(8) == 0 && !lane().queue().empty()) {
+          const size_t kept = chance.Below(lane().queue().size());
+          const uint64_t last = added_;
+          added_ = lane().queue()[kept].position.stamp - 1;
+          lane().Forget(kept);
+          forgotten = std::max(forgotten, last);
+        }
+        if (forgotten > added_) {
+          Add(static_cast<int>(std::min(forgotten - added_, chance.Below(10))), 30);
+        }
         const Lane::Step step = lane().Next(now_, false);
         const auto& queue = lane().queue();
         if (!queue.empty()) {
@@ -242,6 +329,7 @@ TEST_F(LaneTest, NothingIsLostOrOvertakenAtRandom) {
           default: lane().OnNotRun(chance.Below(step.count), now_);
         }
       }
+      if (forgotten > added_) Add(static_cast<int>(forgotten - added_), 30);
       for (int i = 0; i < 5000; ++i) {
         const Lane::Step step = lane().Next(now_, true);
         if (step.what == Lane::Do::kInvoke) {

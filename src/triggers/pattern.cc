@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -21,11 +22,6 @@ Error Wrong(const std::string& path, std::string_view why) {
 }
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool SameIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return Lower(x) == Lower(y); });
-}
 
 std::optional<double> NumberOf(element json) {
   if (!json.is_number()) return std::nullopt;
@@ -60,60 +56,182 @@ struct Choice {
   std::vector<Choice> but;  // kAnythingBut
 };
 
-bool MatchesText(const Choice& choice, std::string_view text) {
-  switch (choice.kind) {
-    case Choice::kText: return text == choice.text;
-    case Choice::kIgnoringCase: return SameIgnoringCase(text, choice.text);
-    case Choice::kPrefix: {
-      const std::string_view head = text.substr(0, choice.text.size());
-      return choice.ignores_case ? SameIgnoringCase(head, choice.text) : head == choice.text;
-    }
-    case Choice::kSuffix: {
-      if (text.size() < choice.text.size()) return false;
-      const std::string_view tail = text.substr(text.size() - choice.text.size());
-      return choice.ignores_case ? SameIgnoringCase(tail, choice.text) : tail == choice.text;
-    }
-    default: return false;
-  }
-}
+// Texts of one operator, so that one search tells whether a text has it.
+class Words {
+ public:
+  enum Kind { kWhole, kPrefix, kSuffix };
+  Words(Kind kind, bool ignores_case) : kind_(kind), ignores_case_(ignores_case) {}
 
-// Whether a leaf of the record matches. Objects match nothing.
-bool MatchesLeaf(const Choice& choice, element leaf) {
-  if (choice.kind == Choice::kExists) return true;
-  if (choice.kind == Choice::kAbsent) return false;
-  if (choice.kind == Choice::kAnythingBut) {
-    return std::none_of(choice.but.begin(), choice.but.end(),
-                        [leaf](const Choice& each) { return MatchesLeaf(each, leaf); });
+  void Add(std::string text) {
+    if (kind_ == kSuffix) std::reverse(text.begin(), text.end());
+    if (ignores_case_) std::transform(text.begin(), text.end(), text.begin(), Lower);
+    keys_.push_back(std::move(text));
   }
-  std::string_view text;
-  if (leaf.get(text) == simdjson::SUCCESS) return MatchesText(choice, text);
-  if (const std::optional<double> number = NumberOf(leaf)) {
-    if (choice.kind == Choice::kNumber) return *number == choice.number;
-    if (choice.kind != Choice::kRange) return false;
-    return (choice.low_open ? *number > choice.low : *number >= choice.low) &&
-           (choice.high_open ? *number < choice.high : *number <= choice.high);
+  // After the last Add.
+  void Finish() {
+    std::sort(keys_.begin(), keys_.end());
+    std::vector<std::string> kept;
+    for (std::string& key : keys_) {
+      // A longer prefix adds nothing to a shorter one that it begins with. Then at most one prefix
+      // can fit a text: the last that is not behind the text.
+      const bool covered =
+          !kept.empty() && (kind_ == kWhole ? key == kept.back() : key.starts_with(kept.back()));
+      if (!covered) kept.push_back(std::move(key));
+    }
+    keys_ = std::move(kept);
   }
-  bool flag = false;
-  if (leaf.get(flag) == simdjson::SUCCESS)
-    return choice.kind == (flag ? Choice::kTrue : Choice::kFalse);
-  return leaf.is_null() && choice.kind == Choice::kNull;
-}
+  bool empty() const { return keys_.empty(); }
+  bool Has(std::string_view text) const {
+    const auto behind = std::upper_bound(
+        keys_.begin(), keys_.end(), text,
+        [this](std::string_view one, const std::string& key) { return Compare(one, key) < 0; });
+    if (behind == keys_.begin()) return false;
+    const std::string& key = *std::prev(behind);
+    if (kind_ == kWhole ? key.size() != text.size() : key.size() > text.size()) return false;
+    return CommonHead(text, key) == key.size();
+  }
 
-bool MatchesRule(const std::vector<Choice>& choices, const element* found) {
-  for (const Choice& choice : choices) {
-    if (found == nullptr || found->is_object()) {
-      // "exists" looks at leaves only: an object is none.
-      if (choice.kind == Choice::kAbsent) return true;
-      continue;
+ private:
+  char At(std::string_view text, size_t place) const {
+    const char c = kind_ == kSuffix ? text[text.size() - 1 - place] : text[place];
+    return ignores_case_ ? Lower(c) : c;
+  }
+  size_t CommonHead(std::string_view text, const std::string& key) const {
+    const size_t most = std::min(text.size(), key.size());
+    size_t same = 0;
+    while (same < most && At(text, same) == key[same]) ++same;
+    return same;
+  }
+  int Compare(std::string_view text, const std::string& key) const {
+    const size_t same = CommonHead(text, key);
+    if (same == text.size()) return same == key.size() ? 0 : -1;
+    if (same == key.size()) return 1;
+    return static_cast<unsigned char>(At(text, same)) < static_cast<unsigned char>(key[same]) ? -1
+                                                                                              : 1;
+  }
+
+  Kind kind_;
+  bool ignores_case_;
+  std::vector<std::string> keys_;  // as At gives their bytes
+};
+
+// Choices of which a leaf may be one, but for "anything-but" and "exists".
+struct Values {
+  std::vector<Words> words = {{Words::kWhole, false},  {Words::kWhole, true},
+                              {Words::kPrefix, false}, {Words::kPrefix, true},
+                              {Words::kSuffix, false}, {Words::kSuffix, true}};
+  std::vector<double> numbers;  // sorted
+  std::vector<Choice> ranges;
+  bool truth = false, falsity = false, null = false;
+
+  void Add(Choice choice) {
+    switch (choice.kind) {
+      case Choice::kText: return words[0].Add(std::move(choice.text));
+      case Choice::kIgnoringCase: return words[1].Add(std::move(choice.text));
+      case Choice::kPrefix: return words[choice.ignores_case ? 3 : 2].Add(std::move(choice.text));
+      case Choice::kSuffix: return words[choice.ignores_case ? 5 : 4].Add(std::move(choice.text));
+      case Choice::kNumber: return numbers.push_back(choice.number);
+      case Choice::kRange: return ranges.push_back(std::move(choice));
+      case Choice::kTrue: truth = true; return;
+      case Choice::kFalse: falsity = true; return;
+      case Choice::kNull: null = true; return;
+      case Choice::kExists:
+      case Choice::kAbsent:
+      case Choice::kAnythingBut: return;
     }
-    simdjson::dom::array elements;
-    if (found->get(elements) != simdjson::SUCCESS) {
-      if (MatchesLeaf(choice, *found)) return true;
-      continue;
+  }
+  void Finish() {
+    for (Words& each : words) each.Finish();
+    std::erase_if(words, [](const Words& each) { return each.empty(); });
+    std::sort(numbers.begin(), numbers.end());
+  }
+  // The searches that one leaf takes.
+  size_t cost() const { return std::max(words.size(), 1 + ranges.size()); }
+
+  bool Has(element leaf) const {
+    std::string_view text;
+    if (leaf.get(text) == simdjson::SUCCESS) {
+      return std::any_of(words.begin(), words.end(),
+                         [text](const Words& each) { return each.Has(text); });
     }
-    for (const element each : elements) {
-      if (!each.is_object() && !each.is_array() && MatchesLeaf(choice, each)) return true;
+    if (const std::optional<double> number = NumberOf(leaf)) {
+      if (std::binary_search(numbers.begin(), numbers.end(), *number)) return true;
+      return std::any_of(ranges.begin(), ranges.end(), [number](const Choice& range) {
+        return (range.low_open ? *number > range.low : *number >= range.low) &&
+               (range.high_open ? *number < range.high : *number <= range.high);
+      });
     }
+    bool flag = false;
+    if (leaf.get(flag) == simdjson::SUCCESS) return flag ? truth : falsity;
+    return null && leaf.is_null();
+  }
+};
+
+// The choices of a name, as they are searched.
+struct Rule {
+  Values values;
+  std::vector<Values> buts;  // one for each "anything-but"
+  bool exists = false, absent = false;
+
+  explicit Rule(std::vector<Choice> choices) {
+    for (Choice& choice : choices) {
+      exists = exists || choice.kind == Choice::kExists;
+      absent = absent || choice.kind == Choice::kAbsent;
+      if (choice.kind == Choice::kAnythingBut) {
+        Values& but = buts.emplace_back();
+        for (Choice& each : choice.but) but.Add(std::move(each));
+      } else {
+        values.Add(std::move(choice));
+      }
+    }
+    values.Finish();
+    for (Values& but : buts) but.Finish();
+  }
+  size_t cost() const {
+    size_t cost = values.cost();
+    for (const Values& but : buts) cost += but.cost();
+    return cost;
+  }
+  // Whether a leaf of the record matches.
+  bool Has(element leaf) const {
+    return exists || values.Has(leaf) ||
+           std::any_of(buts.begin(), buts.end(),
+                       [leaf](const Values& but) { return !but.Has(leaf); });
+  }
+};
+
+// Counts what matching takes.
+class Counter {
+ public:
+  Counter(uint64_t* steps, FunctionRef<bool()> goes_on) : steps_(steps), goes_on_(goes_on) {}
+  // False: matching is to end.
+  bool Spend(size_t steps) {
+    *steps_ += steps;
+    since_ += steps;
+    if (since_ < kStepsBetweenLooks) return !stopped_;
+    since_ = 0;
+    stopped_ = stopped_ || !goes_on_();
+    return !stopped_;
+  }
+  bool stopped() const { return stopped_; }
+
+ private:
+  static constexpr size_t kStepsBetweenLooks = 16'384;
+  uint64_t* const steps_;
+  const FunctionRef<bool()> goes_on_;
+  size_t since_ = 0;
+  bool stopped_ = false;
+};
+
+bool MatchesRule(const Rule& rule, const element* found, Counter* counter) {
+  // "exists" looks at leaves only: an object is none.
+  if (found == nullptr || found->is_object()) return rule.absent;
+  const size_t cost = rule.cost();
+  simdjson::dom::array elements;
+  if (found->get(elements) != simdjson::SUCCESS) return counter->Spend(cost) && rule.Has(*found);
+  for (const element each : elements) {
+    if (!counter->Spend(cost)) return false;
+    if (!each.is_object() && !each.is_array() && rule.Has(each)) return true;
   }
   return false;
 }
@@ -123,11 +241,23 @@ bool MatchesRule(const std::vector<Choice>& choices, const element* found) {
 struct Pattern::Node {
   struct Member {
     std::string name;
-    std::vector<Choice> rule;  // empty: `below`
+    std::optional<Rule> rule;  // none: `below`
     std::shared_ptr<const Node> below;
+
+    size_t cost() const { return rule ? rule->cost() : below->cost; }
   };
-  std::vector<Member> members;
+  std::vector<Member> members;                      // by name
   std::vector<std::shared_ptr<const Node>> either;  // of "$or"
+  // How often matching looks at one value of a record, at most.
+  size_t cost = 0;
+
+  // After the last member. Names lead to different values, and what "$or" lists to the same ones.
+  void Finish() {
+    std::sort(members.begin(), members.end(),
+              [](const Member& a, const Member& b) { return a.name < b.name; });
+    for (const Member& member : members) cost = std::max(cost, 1 + member.cost());
+    for (const auto& each : either) cost += each->cost;
+  }
 };
 
 namespace {
@@ -150,11 +280,12 @@ class Reader {
         TRY(ReadEither(value, where, depth, node.get()));
         continue;
       }
-      Node::Member member{name, {}, nullptr};
+      Node::Member member{name, std::nullopt, nullptr};
       if (value.is_object()) {
         ASSIGN_OR_RETURN(member.below, Read(value, where, depth + 1));
       } else {
-        ASSIGN_OR_RETURN(member.rule, ReadRule(value, where));
+        ASSIGN_OR_RETURN(std::vector<Choice> choices, ReadRule(value, where));
+        member.rule = Rule(std::move(choices));
       }
       const auto same = [&name](const Node::Member& each) { return each.name == name; };
       std::erase_if(node->members, same);
@@ -162,6 +293,7 @@ class Reader {
     }
     if (node->members.empty() && node->either.empty())
       return Wrong(path, "an empty object matches nothing");
+    node->Finish();
     return std::shared_ptr<const Node>(std::move(node));
   }
 
@@ -344,20 +476,36 @@ class Reader {
   }
 };
 
-bool MatchesNode(const Node& node, const element* found) {
+bool MatchesNode(const Node& node, const element* found, Counter* counter) {
+  const std::vector<Node::Member>& members = node.members;
+  std::vector<std::optional<element>> values(members.size());
   simdjson::dom::object object;
-  const bool is_object = found != nullptr && found->get(object) == simdjson::SUCCESS;
-  for (const Node::Member& member : node.members) {
-    element value;
-    const bool has = is_object && object.at_key(member.name).get(value) == simdjson::SUCCESS;
-    const bool matches = member.below != nullptr
-                             ? MatchesNode(*member.below, has ? &value : nullptr)
-                             : MatchesRule(member.rule, has ? &value : nullptr);
+  if (!members.empty() && found != nullptr && found->get(object) == simdjson::SUCCESS) {
+    // Once through the object, however many names there are: it may have many more.
+    size_t missing = members.size();
+    for (const auto& [key, value] : object) {
+      if (!counter->Spend(1)) return false;
+      const auto at = std::lower_bound(
+          members.begin(), members.end(), key,
+          [](const Node::Member& member, std::string_view name) { return member.name < name; });
+      if (at == members.end() || at->name != key) continue;
+      std::optional<element>& place = values[static_cast<size_t>(at - members.begin())];
+      if (place) continue;
+      place = value;
+      if (--missing == 0) break;
+    }
+  }
+  for (size_t i = 0; i < members.size(); ++i) {
+    const element* const value = values[i] ? &*values[i] : nullptr;
+    const bool matches = members[i].below != nullptr
+                             ? MatchesNode(*members[i].below, value, counter)
+                             : MatchesRule(*members[i].rule, value, counter);
     if (!matches) return false;
   }
   if (node.either.empty()) return true;
-  return std::any_of(node.either.begin(), node.either.end(),
-                     [found](const auto& each) { return MatchesNode(*each, found); });
+  return std::any_of(node.either.begin(), node.either.end(), [found, counter](const auto& each) {
+    return MatchesNode(*each, found, counter);
+  });
 }
 
 }  // namespace
@@ -371,9 +519,21 @@ Result<Pattern> Pattern::Parse(std::string_view text) {
   if (parser.parse(padded).get(json) != simdjson::SUCCESS) return Wrong("", "it is no JSON");
   Reader reader;
   ASSIGN_OR_RETURN(std::shared_ptr<const Node> root, reader.Read(json, "", 1));
+  if (root->cost > kMostPatternCost) {
+    return Wrong("",
+                 fmt::format("it looks at a value up to {} times, and {} is the most: use fewer "
+                             "\"$or\", \"anything-but\" and \"numeric\"",
+                             root->cost, kMostPatternCost));
+  }
   return Pattern(std::move(root));
 }
 
-bool Pattern::Matches(element record) const { return MatchesNode(*root_, &record); }
+std::optional<bool> Pattern::Matches(element record, uint64_t* steps,
+                                     FunctionRef<bool()> goes_on) const {
+  Counter counter(steps, goes_on);
+  const bool matches = MatchesNode(*root_, &record, &counter);
+  if (counter.stopped()) return std::nullopt;
+  return matches;
+}
 
 }  // namespace stator::triggers

@@ -17,11 +17,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_function.h"
 #include "simdjson.h"
 
 namespace stator::triggers {
@@ -30,6 +32,10 @@ namespace stator::triggers {
 inline constexpr size_t kMostPatternBytes = 4096;
 // [D] Filters of a mapping (5, and 10 on request).
 inline constexpr size_t kMostFilters = 10;
+// How often a pattern may look at one value of a record. The choices of a name are sorted, so that
+// one look searches all of one kind; what "$or" lists, each "anything-but" and each "numeric" are
+// looks of their own.
+inline constexpr size_t kMostPatternCost = 100;
 
 // Immutable; matching may run on any number of threads.
 class Pattern {
@@ -39,9 +45,12 @@ class Pattern {
   // "numeric" range that is empty, or one on a number of an item, whose JSON is a string.
   static Result<Pattern> Parse(std::string_view text);
 
-  // Takes at most as many steps as the pattern has bytes times the members and elements of the
-  // record that its names lead to.
-  bool Matches(simdjson::dom::element record) const;
+  // Adds to *steps what it takes: one for each member of an object that is passed, and one for each
+  // search in the choices of a name. They are at most kMostPatternCost times the members and
+  // elements of the record. Returns nothing if `goes_on`, which is asked every few thousand steps,
+  // said no.
+  std::optional<bool> Matches(simdjson::dom::element record, uint64_t* steps,
+                              FunctionRef<bool()> goes_on) const;
 
   struct Node;  // pattern.cc
 

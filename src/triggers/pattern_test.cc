@@ -1,5 +1,6 @@
 #include "triggers/pattern.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -23,7 +24,11 @@ bool Match(std::string_view pattern, std::string_view record = kRecord) {
   if (!parsed.ok()) return false;
   simdjson::dom::parser parser;
   const simdjson::padded_string padded(record);
-  return parsed->Matches(parser.parse(padded).value());
+  uint64_t steps = 0;
+  const std::optional<bool> matches =
+      parsed->Matches(parser.parse(padded).value(), &steps, [] { return true; });
+  EXPECT_TRUE(matches.has_value());
+  return matches.value_or(false);
 }
 
 TEST(Pattern, MatchesTheUsualPatterns) {
@@ -115,6 +120,114 @@ TEST(Pattern, RefusesWhatIsNoneAndWhatCannotMatch) {
   EXPECT_NE(why(deep).find("more than"), std::string::npos);
 }
 
+TEST(Pattern, ManyChoicesCostOneSearch) {
+  std::string record = R"({"a":{"SS":[)", choices, few;
+  for (int i = 0; i < 20'000; ++i) record += fmt::format("{}\"v{}\"", i == 0 ? "" : ",", i);
+  record += "]}}";
+  for (int i = 0; i < 400; ++i) choices += fmt::format("{}\"x{}\"", i == 0 ? "" : ",", i);
+  simdjson::dom::parser parser;
+  const simdjson::padded_string padded(record);
+  const simdjson::dom::element json = parser.parse(padded).value();
+  const Pattern pattern = Pattern::Parse(R"({"a":{"SS":[)" + choices + "]}}").value();
+  uint64_t steps = 0;
+  EXPECT_EQ(pattern.Matches(json, &steps, [] { return true; }), false);
+  EXPECT_GE(steps, 20'000u);
+  EXPECT_LE(steps, 20'010u);
+  // A stop is heard in the middle.
+  steps = 0;
+  EXPECT_EQ(pattern.Matches(json, &steps, [] { return false; }), std::nullopt);
+  EXPECT_LT(steps, 20'000u);
+}
+
+TEST(Pattern, ManyNamesCostOneWalk) {
+  std::string record = R"({"a":{)", names;
+  for (int i = 0; i < 20'000; ++i) record += fmt::format("{}\"v{}\":1", i == 0 ? "" : ",", i);
+  record += "}}";
+  for (int i = 0; i < 150; ++i)
+    names += fmt::format(R"({}"x{}":[{{"exists":false}}])", i == 0 ? "" : ",", i);
+  simdjson::dom::parser parser;
+  const simdjson::padded_string padded(record);
+  const Pattern pattern = Pattern::Parse(R"({"a":{)" + names + "}}").value();
+  uint64_t steps = 0;
+  EXPECT_EQ(pattern.Matches(parser.parse(padded).value(), &steps, [] { return true; }), true);
+  EXPECT_LE(steps, 20'200u);
+}
+
+TEST(Pattern, RefusesWhatIsTooCostly) {
+  const auto cost_of = [](std::string_view choice, int times, std::string_view around) {
+    std::string list;
+    for (int i = 0; i < times; ++i) list += (i == 0 ? "" : ",") + std::string(choice);
+    return Pattern::Parse(fmt::format(fmt::runtime(around), list));
+  };
+  const std::string_view either = R"({{"a":{{"$or":[{}]}}}})", rule = R"({{"a":[{}]}})";
+  EXPECT_TRUE(cost_of(R"({"SS":["b"]})", 40, either).ok());
+  EXPECT_TRUE(cost_of(R"({"anything-but":"b"})", 90, rule).ok());
+  EXPECT_TRUE(cost_of(R"({"prefix":"b"})", 200, rule).ok());
+  for (const Result<Pattern>& costly :
+       {cost_of(R"({"SS":["b"]})", 200, either), cost_of(R"({"anything-but":"b"})", 150, rule),
+        cost_of(R"({"numeric":[">",1]})", 150, rule)}) {
+    ASSERT_FALSE(costly.ok());
+    EXPECT_NE(costly.error().message().find("100 is the most"), std::string::npos)
+        << costly.error().message();
+  }
+}
+
+// Sorted choices match what each of them alone would.
+TEST(Pattern, ChoicesOfTextMatchLikeOneAfterTheOther) {
+  const uint64_t seed = SystemSeed();
+  SCOPED_TRACE(seed);
+  const auto lower = [](std::string text) {
+    for (char& c : text) c = c == 'A' ? 'a' : c == 'B' ? 'b' : c;
+    return text;
+  };
+  for (const uint64_t from : {uint64_t{13}, seed}) {
+    SeededRandom random(from);
+    const auto text_of = [&random](uint64_t most) {
+      std::string text(random.Below(most), ' ');
+      for (char& c : text) c = "aAbB"[random.Below(4)];
+      return text;
+    };
+    for (int round = 0; round < 3000; ++round) {
+      const std::string text = text_of(6);
+      std::string choices;
+      bool wanted = false;
+      for (uint64_t i = 0, count = 1 + random.Below(8); i < count; ++i) {
+        const std::string choice = text_of(5);
+        const std::string low = lower(choice), low_text = lower(text);
+        if (i > 0) choices += ',';
+        switch (random.Below(6)) {
+          case 0:
+            choices += fmt::format(R"("{}")", choice);
+            wanted = wanted || text == choice;
+            break;
+          case 1:
+            choices += fmt::format(R"({{"prefix":"{}"}})", choice);
+            wanted = wanted || text.starts_with(choice);
+            break;
+          case 2:
+            choices += fmt::format(R"({{"suffix":"{}"}})", choice);
+            wanted = wanted || text.ends_with(choice);
+            break;
+          case 3:
+            choices += fmt::format(R"({{"equals-ignore-case":"{}"}})", choice);
+            wanted = wanted || low_text == low;
+            break;
+          case 4:
+            choices += fmt::format(R"({{"prefix":{{"equals-ignore-case":"{}"}}}})", choice);
+            wanted = wanted || low_text.starts_with(low);
+            break;
+          default:
+            choices += fmt::format(R"({{"suffix":{{"equals-ignore-case":"{}"}}}})", choice);
+            wanted = wanted || low_text.ends_with(low);
+        }
+      }
+      const std::string record = fmt::format(R"({{"a":"{}"}})", text);
+      EXPECT_EQ(Match(fmt::format(R"({{"a":[{}]}})", choices), record), wanted)
+          << choices << " on " << text;
+    }
+  }
+}
+
 // Random bytes, and patterns with random damage: each is refused or gives an answer.
 TEST(Pattern, SurvivesRandomPatterns) {
   const uint64_t seed = SystemSeed();
@@ -143,7 +256,8 @@ TEST(Pattern, SurvivesRandomPatterns) {
       const Result<Pattern> pattern = Pattern::Parse(text);
       if (!pattern.ok()) continue;
       ++parsed_count;
-      pattern->Matches(record);
+      uint64_t steps = 0;
+      EXPECT_TRUE(pattern->Matches(record, &steps, [] { return true; }).has_value());
     }
   }
   EXPECT_GT(parsed_count, 1000);

@@ -22,7 +22,13 @@ constexpr int64_t kGraceMicros = 3'000'000;
 }  // namespace
 
 Runner::Runner(ops::Environment& env, const Clock& machine, Options options)
-    : env_(env), machine_(machine), options_(std::move(options)), book_(env.store.engine()) {}
+    : env_(env),
+      machine_(machine),
+      options_(std::move(options)),
+      book_(env.store.engine()),
+      changes_(kMostChangeBytes, machine),
+      calls_(kMostCallBytes, machine),
+      filters_(1, machine) {}
 
 Status Runner::Start() {
   {
@@ -154,6 +160,13 @@ void Runner::Run() {
 void Runner::Tick() {
   std::erase_if(gone_, [](const auto& course) { return course->IsIdle(); });
   for (auto& [uuid, following] : followings_) TickOne(&following);
+  if (!changes_.IsPressed()) return;
+  // Changes that got no call now need not be held.
+  for (auto& [uuid, following] : followings_) {
+    for (const auto& [shard, course] : following.courses) course->Yield();
+    for (const auto& course : following.leaving) course->Yield();
+  }
+  for (const auto& course : gone_) course->Yield();
 }
 
 void Runner::TickOne(Following* following) {
@@ -225,6 +238,7 @@ void Runner::Advance(Following* following) {
   if (!gone.empty() && book_.Forget(mapping.uuid, gone).ok()) {
     for (const uint32_t shard : gone) following->checkpoints.erase(shard);
   }
+  const Course::Place place{env_, book_, machine_, changes_, calls_, filters_, trusts_};
   for (const stream::Shard& shard : stream->shards) {
     if (following->courses.count(shard.number) > 0) continue;
     const auto known = following->checkpoints.find(shard.number);
@@ -240,8 +254,7 @@ void Runner::Advance(Following* following) {
     const Checkpoint start = known != following->checkpoints.end()
                                  ? known->second
                                  : Checkpoint{stream::TrimHorizon(shard), false, 0};
-    Result<std::shared_ptr<Course>> course =
-        Course::Make({env_, book_, machine_, courses_}, following->plan, shard, start);
+    Result<std::shared_ptr<Course>> course = Course::Make(place, following->plan, shard, start);
     if (!course.ok()) {
       following->course_problem = course.error().message();
       following->seen = nullptr;  // tried again

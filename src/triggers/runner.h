@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "ops/context.h"
 #include "stream/stream.h"
+#include "triggers/account.h"
 #include "triggers/book.h"
 #include "triggers/course.h"
 #include "triggers/function.h"
@@ -37,6 +38,10 @@ class Runner {
   // Calls of functions at once, besides one for each mapping.
   static constexpr int kSharedCalls = 16;
   static constexpr size_t kMostMappings = 100;
+  // Memory of all mappings: for changes that are not delivered, and for what calls hold beside them
+  // (answers, copies for archives). One change, or one call, may go beyond each bound.
+  static constexpr size_t kMostChangeBytes = 64 << 20;
+  static constexpr size_t kMostCallBytes = 16 << 20;
 
   struct Options {
     std::vector<FunctionSettings> functions;
@@ -95,6 +100,11 @@ class Runner {
     uint64_t queued = 0;
   };
   std::vector<Figures> figures() const;
+  struct Memory {
+    Account::View changes;
+    Account::View calls;
+  };
+  Memory memory() const;
   // Returns a report for people, as JSON.
   std::string Report() const;
 
@@ -134,7 +144,11 @@ class Runner {
   const Clock& machine_;
   const Options options_;
   Book book_;
-  std::atomic<int64_t> courses_{0};  // that live; outlives them
+  // These outlive the courses.
+  Account changes_;
+  Account calls_;
+  Account filters_;
+  Trusts trusts_;
   Crew crew_;
   std::atomic<int> shared_calls_{0};
   Mutex refreshing_;  // held through Refresh

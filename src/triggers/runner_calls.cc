@@ -269,6 +269,8 @@ std::vector<Runner::Figures> Runner::figures() const {
   return all;
 }
 
+Runner::Memory Runner::memory() const { return {changes_.view(), calls_.view()}; }
+
 std::string Runner::Report() const {
   const std::vector<Figures> all = figures();
   const std::vector<State> states = States();
@@ -284,7 +286,16 @@ std::string Runner::Report() const {
     json.Key("signed").Bool(!function.secret.empty());
     json.Field("timeout_seconds", static_cast<double>(function.timeout_micros) / 1e6).Close('}');
   }
-  json.Close(']').Key("mappings").Open('[');
+  json.Close(']').Key("memory").Open('{');
+  const auto add = [&json](std::string_view name, const Account::View& view) {
+    json.Key(name).Open('{').Key("most_bytes").Whole(static_cast<int64_t>(view.most));
+    json.Key("held_bytes").Whole(static_cast<int64_t>(view.held));
+    json.Key("peak_bytes").Whole(static_cast<int64_t>(view.peak));
+    json.Key("waiting").Whole(static_cast<int64_t>(view.waiting)).Close('}');
+  };
+  add("changes", changes_.view());
+  add("calls", calls_.view());
+  json.Close('}').Key("mappings").Open('[');
   for (const State& state : states) {
     const auto of = std::find_if(all.begin(), all.end(), [&](const Figures& each) {
       return each.uuid == state.mapping.uuid;
