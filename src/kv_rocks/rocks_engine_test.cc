@@ -703,8 +703,8 @@ TEST_F(RocksEngineTest, FailedSyncMakesTheStoreReadOnlyUntilRestart) {
   EXPECT_TRUE(kv::ApplyAndWait(*engine, PutOne("b", "4")).ok());
 }
 
-// What waits while the first batch's `done` holds the committer is taken small batches first, but
-// for those that name a large one.
+// The first batch's `done` holds the committer while the others are queued. It then takes small
+// batches first, but for those that name a large one.
 TEST_F(RocksEngineTest, SmallWritesPassLargeOnesThatTheyDoNotName) {
   const auto engine = Open(Options());
   std::promise<void> held, queued;

@@ -25,12 +25,12 @@ struct QueuedBatch {
 // passes nothing. Not thread-safe.
 class WriteQueue {
  public:
-  // Of a small batch, at most; Engine::Apply has it.
+  // A batch up to this size is small, as Engine::Apply says.
   static constexpr size_t kSmallBytes = 64 << 10;
-  // What a group may hold. It bounds memory, the time that small batches wait for the group before
-  // theirs, and the time that a reader of the log waits at the next start.
+  // The bytes of a group are bounded for memory, for the time that small batches wait for the group
+  // before theirs, and for the time that a reader of the log waits at the next start.
   static constexpr size_t kMaxGroupBytes = 4 << 20;
-  // Large batches of so many bytes together are no reason to hold them back for small ones.
+  // Large batches that have at most kLightBytes together are not held back for small ones.
   static constexpr size_t kLightBytes = 1 << 20;
 
   void Push(QueuedBatch queued);
