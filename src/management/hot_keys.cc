@@ -197,6 +197,30 @@ Result<std::string> HotKeys::Render(std::string_view table, const Query& query) 
   return json.Take();
 }
 
+std::vector<HotKeys::Leader> HotKeys::Leaders(const Resource& resource, int64_t from_micros,
+                                              int64_t to_micros) {
+  std::vector<Leader> leaders;
+  const auto add = [&](const Seen& seen) {
+    for (const Partition& partition : seen.partitions) {
+      const Key& first = partition.keys.front();  // the heaviest
+      if (first.text.empty() || first.weight < kLeader * partition.observed) continue;
+      leaders.push_back({seen.at_micros, partition.range, first.hash, first.text});
+    }
+  };
+  const int64_t now = environment_.clock.NowMicros();
+  {
+    MutexLock lock(mutex_);
+    const auto found = histories_.find(TabletOf(resource));
+    if (found != histories_.end()) {
+      for (const Seen& seen : found->second.looks) {
+        if (seen.at_micros > from_micros && seen.at_micros - kReachMicros < to_micros) add(seen);
+      }
+    }
+  }
+  if (to_micros > now - kReachMicros) add(LookAt(resource, now));
+  return leaders;
+}
+
 size_t HotKeys::Bytes() {
   MutexLock lock(mutex_);
   return bytes_;

@@ -53,6 +53,19 @@ class HotKeys {
   // The JSON of docs/console-calls.md. kResourceNotFound if there is no such table or index.
   Result<std::string> Render(std::string_view table, const Query& query);
 
+  // A key that had kLeader of the units that a look found in a partition.
+  struct Leader {
+    int64_t at_micros = 0;  // of the look: it knows the kReachMicros before it
+    throughput::KeyRange range;
+    uint64_t hash = 0;
+    std::string key;
+  };
+  static constexpr double kLeader = 0.5;
+  // Those of the looks that know of a time in [from, to), in the order of time. The last one is a
+  // look that is taken now, if `to` is not long ago.
+  std::vector<Leader> Leaders(const ops::Admission::Resource& resource, int64_t from_micros,
+                              int64_t to_micros);
+
   size_t Bytes();
 
  private:

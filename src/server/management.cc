@@ -134,7 +134,7 @@ Management::Management(ops::Environment& environment, Metrics& metrics, ClockCon
       faults_(environment),
       throttling_(environment.admission),
       heat_(heat),
-      reports_(environment, heat),
+      reports_(environment, heat, options.hot_keys),
       sockets_(std::move(sockets)),
       options_(std::move(options)),
       own_events_(options_.events == nullptr ? std::make_unique<management::Events>(environment)

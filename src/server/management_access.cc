@@ -56,7 +56,7 @@ constexpr Call kCalls[] = {
     {"PUT", "/auto-scaling", "stator:PutAutoScaling", true},
     {"DELETE", "/auto-scaling", "stator:DeleteAutoScaling", true},
     {"GET", "/heat", "stator:GetHeat", true},
-    {"GET", "/heat.svg", "stator:GetHeat", true},
+    {"GET", "/heat.svg", "stator:GetPartitions", true},  // names hot keys, /heat does not
     {"GET", "/heat/keys", "stator:GetKeyInsights", true},
     {"GET", "/cost", "stator:GetHeat", true},
     {"GET", "/contributor-insights", "stator:GetKeyInsights", true},

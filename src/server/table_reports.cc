@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/printable.h"
 #include "base/time_text.h"
 #include "ops/contributor_insights.h"
 #include "server/report_json.h"
@@ -203,6 +204,35 @@ Drawn Draw(const Resource& resource, const HeatMap& map) {
   return drawn;
 }
 
+// Whether items of this hash are in the range.
+bool Holds(const throughput::KeyRange& range, uint64_t hash) {
+  if (hash < range.from.hash) return false;
+  return range.to_end || hash < range.to.hash || (hash == range.to.hash && !range.to.sort.empty());
+}
+
+// Names the leading key of each hot cell, by the first look after its beginning that found one.
+void NameHotKeys(const std::vector<management::HotKeys::Leader>& leaders, const HeatMap& map,
+                 Drawn* drawn) {
+  using Leader = management::HotKeys::Leader;
+  constexpr float kHot = 0.5F;
+  const auto earlier = [](const Leader& leader, int64_t at) { return leader.at_micros < at; };
+  for (simulate::Row& row : drawn->rows) {
+    row.hottest.assign(map.columns(), "");
+    for (size_t i = 0; i < map.columns(); ++i) {
+      if (row.heat[i] < kHot && row.refused[i] <= 0) continue;
+      const int64_t from =
+          (map.from_seconds + static_cast<int64_t>(i) * map.column_seconds) * kMicros;
+      const int64_t last = from + map.column_seconds * kMicros + management::HotKeys::kReachMicros;
+      for (auto at = std::lower_bound(leaders.begin(), leaders.end(), from, earlier);
+           at != leaders.end() && at->at_micros < last; ++at) {
+        if (!Holds(row.range, at->hash)) continue;
+        row.hottest[i] = Printable(at->key);
+        break;
+      }
+    }
+  }
+}
+
 // With the date where the picture is longer than a day.
 std::string ShortTime(int64_t micros, bool days) {
   const std::string text = FormatTime(std::clamp<int64_t>(micros, 0, kLastTimeMicros));
@@ -217,7 +247,10 @@ std::string Picture(std::string_view table, const std::vector<Drawn>& drawn, con
   picture.description =
       fmt::format("from {}, a column for {}", FormatTime(from),
                   simulate::DurationText(static_cast<double>(map.column_seconds)));
-  for (const Drawn& one : drawn) picture.panels.push_back({one.heading, one.columns, one.rows});
+  for (const Drawn& one : drawn) {
+    picture.panels.push_back({one.heading, one.columns, one.rows});
+    picture.panels.back().names_short = true;
+  }
   for (size_t i = 0; i < picture.times.size(); ++i) {
     picture.times[i] =
         ShortTime(from + length / 4 * static_cast<int64_t>(i), length > 86'400 * kMicros);
@@ -291,7 +324,14 @@ Result<TableReports::Report> TableReports::Render(std::string_view target,
   if (wanted->subject == Subject::kHeatPicture ||
       accept.find("image/svg+xml") != std::string_view::npos) {
     std::vector<Drawn> drawn;
-    for (size_t i = 0; i < maps.size(); ++i) drawn.push_back(Draw(resources[i], maps[i]));
+    for (size_t i = 0; i < maps.size(); ++i) {
+      drawn.push_back(Draw(resources[i], maps[i]));
+      // The caller of /heat may see heat, but no keys (management_access).
+      if (wanted->subject == Subject::kHeatPicture && hot_keys_ != nullptr) {
+        NameHotKeys(hot_keys_->Leaders(resources[i], window.from_micros, window.to_micros), maps[i],
+                    &drawn.back());
+      }
+    }
     return Report{"image/svg+xml", Picture(wanted->table, drawn, maps.front())};
   }
   std::string body = fmt::format(R"({{"table":{},"now":"{}","resources":[)", Quoted(wanted->table),

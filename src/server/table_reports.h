@@ -1,7 +1,7 @@
 // What the throughput model knows of a table over time and by key:
 //
 //   GET /_stator/tables/NAME/heat                   JSON, or SVG with Accept: image/svg+xml
-//   GET /_stator/tables/NAME/heat.svg               the picture of `stator simulate`
+//   GET /_stator/tables/NAME/heat.svg               the picture of `stator simulate`; names hot keys
 //     ?from=TIME&to=TIME    as base/time_text's ParseTime; the last three hours
 //     &last=DURATION        instead of `from`
 //     &step=DURATION        of a column; as short as fits in 180 columns
@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "management/hot_keys.h"
 #include "ops/context.h"
 #include "server/heat_histories.h"
 
@@ -24,9 +25,10 @@ namespace stator::server {
 // Thread-safe.
 class TableReports {
  public:
-  // Both outlive it.
-  TableReports(ops::Environment& environment, const HeatHistories& heat)
-      : environment_(environment), heat_(heat) {}
+  // All outlive it. Without `hot_keys` pictures name no keys.
+  TableReports(ops::Environment& environment, const HeatHistories& heat,
+               management::HotKeys* hot_keys = nullptr)
+      : environment_(environment), heat_(heat), hot_keys_(hot_keys) {}
 
   // Whether the path of a GET is one of these.
   static bool Owns(std::string_view path);
@@ -42,6 +44,7 @@ class TableReports {
  private:
   ops::Environment& environment_;
   const HeatHistories& heat_;
+  management::HotKeys* const hot_keys_;
 };
 
 }  // namespace stator::server

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <vector>
 
 #include "simulate/report.h"
 
@@ -21,7 +22,8 @@ constexpr int kShades = 20;
 constexpr size_t kMostMarks = 400;
 constexpr size_t kNameColumns = 10;  // a hot band this wide has room for a name
 constexpr double kNameHeight = 12;
-constexpr double kReasonWidth = 130;  // of "split: on-demand growth"
+constexpr size_t kNameBytes = 40;
+constexpr double kLetter = 6;  // width of one, nearly
 
 struct Colour {
   double r, g, b;
@@ -151,6 +153,58 @@ std::string NameOf(const Row& row) {
   return row.partition == 0 ? range : fmt::format("partition {} ({})", row.partition, range);
 }
 
+// Labels that are written over the heat. No label lies on another one.
+class Labels {
+ public:
+  // Keeps labels off a place whose middle is at `y`.
+  void Take(double from, double to, double y) { taken_.push_back({from, to, y - 4, y + 4}); }
+  // Writes at `x`, or as far behind it as there is room before `most`. False: there is none.
+  bool Write(std::string* out, std::string_view text, double x, double most, double y) {
+    const double width = kLetter * static_cast<double>(text.size());
+    for (size_t tries = 0; tries <= taken_.size() && x < most && x + width < kLeft + kWidth;
+         ++tries) {
+      const Box* const other = Over({x, x + width, y - kAbove, y + kBelow});
+      if (other == nullptr) {
+        Put(out, text, {x, x + width, y - kAbove, y + kBelow}, "");
+        return true;
+      }
+      x = other->right + kGap;
+    }
+    return false;
+  }
+  // Writes with the end of the text at `x`. False: there is no room.
+  bool WriteLeft(std::string* out, std::string_view text, double x, double y) {
+    const double width = kLetter * static_cast<double>(text.size());
+    const Box box{x - width, x, y - kAbove, y + kBelow};
+    if (box.left < kLeft || Over(box) != nullptr) return false;
+    Put(out, text, box, " text-anchor=\"end\"");
+    return true;
+  }
+
+ private:
+  struct Box {
+    double left, right, top, bottom;
+  };
+  static constexpr double kAbove = 8, kBelow = 2, kGap = 4;  // of the base line
+
+  const Box* Over(const Box& box) const {
+    for (const Box& other : taken_) {
+      if (box.left < other.right && other.left < box.right && box.top < other.bottom &&
+          other.top < box.bottom) {
+        return &other;
+      }
+    }
+    return nullptr;
+  }
+  void Put(std::string* out, std::string_view text, const Box& box, std::string_view anchor) {
+    Text(out, anchor.empty() ? box.left : box.right, box.bottom - kBelow, text,
+         fmt::format(" class=\"name\"{}", anchor));
+    taken_.push_back(box);
+  }
+
+  std::vector<Box> taken_;
+};
+
 // Height of the drawn rows.
 double Heat(std::string* out, const HeatPanel& r, double top) {
   // Very many partitions share a line, which shows the hottest of them.
@@ -192,34 +246,8 @@ double Heat(std::string* out, const HeatPanel& r, double top) {
       column = end;
     }
   }
-  // Names of keys on their hot bands, where they have room.
-  double named_until = 0;  // the row above, from the top
-  for (size_t line = 0; line < lines; ++line) {
-    const Row& row = r.rows[line * group];
-    const Row* above = line > 0 ? &r.rows[(line - 1) * group] : nullptr;
-    const double y = top + height * static_cast<double>(line);
-    if (row.hottest.size() != r.columns.size()) break;
-    if (y < named_until) continue;
-    for (size_t column = 0; column < r.columns.size();) {
-      const auto hot = [&](size_t c) {
-        return !row.hottest[c].empty() && row.hottest[c] == row.hottest[column] &&
-               (row.heat[c] >= 0.5F || row.refused[c] > 0);
-      };
-      size_t end = column;
-      while (end < r.columns.size() && hot(end)) ++end;
-      // The row above may be of the same partition then, and has the name.
-      const bool told =
-          above != nullptr && end > column && row.hottest[column] == above->hottest[column];
-      if (!told && end - column >= std::min(kNameColumns, r.columns.size())) {
-        std::string name = row.hottest[column].substr(0, 40);
-        Text(out, kLeft + step * static_cast<double>(column) + 4,
-             y + std::max(height / 2 + 4, kNameHeight - 3), name, " class=\"name\"");
-        named_until = y + kNameHeight;
-      }
-      column = std::max(end, column + 1);
-    }
-  }
-  // Splits, where the halves meet; the reason is written at the first of its kind.
+  Labels labels;
+  // Splits, where the halves meet; the reason is written at one of its kind that has room for it.
   std::set<throughput::SplitReason> told;
   for (size_t i = 0; i < r.marks.size() && i < kMostMarks; ++i) {
     const SplitMark& mark = r.marks[i];
@@ -230,10 +258,51 @@ double Heat(std::string* out, const HeatPanel& r, double top) {
         "<path class=\"mark\" d=\"M{:.1f} {:.1f}l4 -4l4 4l-4 4z\"><title>split for "
         "{}</title></path>\n",
         x - 4, y, reason);
-    if (told.insert(mark.reason).second) {
-      const bool right = x < kLeft + kWidth - kReasonWidth;  // room for it there
-      Text(out, right ? x + 7 : x - 7, y + 4, fmt::format("split: {}", reason),
-           right ? " class=\"name\"" : " class=\"name\" text-anchor=\"end\"");
+    labels.Take(x - 4, x + 4, y);
+  }
+  for (size_t i = 0; i < r.marks.size() && i < kMostMarks; ++i) {
+    const SplitMark& mark = r.marks[i];
+    if (told.contains(mark.reason)) continue;
+    const double x = kLeft + step * static_cast<double>(std::min(mark.column, r.columns.size()));
+    const double y = top + height * static_cast<double>(mark.row / group) + 4;
+    const std::string text = fmt::format("split: {}", throughput::SplitReasonText(mark.reason));
+    if (labels.Write(out, text, x + 7, kLeft + kWidth, y) ||
+        labels.WriteLeft(out, text, x - 7, y)) {
+      told.insert(mark.reason);
+    }
+  }
+  // Names of keys on their hot bands, where they have room.
+  for (size_t line = 0; line < lines; ++line) {
+    const Row& row = r.rows[line * group];
+    const Row* above = line > 0 ? &r.rows[(line - 1) * group] : nullptr;
+    const double y =
+        top + height * static_cast<double>(line) + std::max(height / 2 + 4, kNameHeight - 3);
+    if (row.hottest.size() != r.columns.size()) break;
+    for (size_t column = 0; column < r.columns.size();) {
+      const auto hot = [&](size_t c) {
+        return !row.hottest[c].empty() && row.hottest[c] == row.hottest[column] &&
+               (row.heat[c] >= 0.5F || row.refused[c] > 0);
+      };
+      size_t end = column;
+      while (end < r.columns.size() && hot(end)) ++end;
+      // The row above may be of the same partition then, and has the name.
+      const bool above_has =
+          above != nullptr && end > column && row.hottest[column] == above->hottest[column];
+      const size_t room = r.names_short ? 1 : std::min(kNameColumns, r.columns.size());
+      if (!above_has && end - column >= room) {
+        size_t bytes = std::min<size_t>(row.hottest[column].size(), kNameBytes);
+        while (bytes > 0 && bytes < row.hottest[column].size() &&
+               (static_cast<uint8_t>(row.hottest[column][bytes]) & 0xC0) == 0x80) {
+          --bytes;  // in the middle of a character of UTF-8
+        }
+        const std::string name = row.hottest[column].substr(0, bytes);
+        const double x = kLeft + step * static_cast<double>(column);
+        const double most =
+            r.names_short ? kLeft + kWidth : x + step * static_cast<double>(end - column);
+        if (!labels.Write(out, name, x + 4, most, y) && r.names_short)
+          labels.WriteLeft(out, name, x - 4, y);
+      }
+      column = std::max(end, column + 1);
     }
   }
   const double total = height * static_cast<double>(lines);

@@ -25,6 +25,7 @@ struct HeatPanel {
   std::span<const Row> rows;        // each with a value for each column
   std::span<const SplitMark> marks = {};
   std::array<std::string, 5> times = {};  // below it, evenly; empty: those of the picture
+  bool names_short = false;               // keys are named on bands of any length
 };
 struct HeatPicture {
   std::string title;
