@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -27,12 +28,28 @@ constexpr int64_t kHour = 3600;
 // How far back minutes are kept in any case: 720 of them, the last of which may have just begun. A
 // window that begins earlier has columns of hours.
 constexpr int64_t kMinutesMicros = 719 * kMinute * kMicros;
+// How far back seconds are kept, 600 of them: a load of seconds is no load of a minute.
+constexpr int64_t kSecondsMicros = 599 * kMicros;
+constexpr double kWriteBytes = 1024;  // of one write unit
 
 // Units asked for in a stretch of time.
 struct Stretch {
   int64_t from_seconds = 0;
   int64_t seconds = 0;
   Rates units;
+  double refused_writes = 0;  // units of them
+};
+
+// Items and bytes of a table or index.
+struct Stored {
+  int64_t items = 0;
+  int64_t bytes = 0;
+  // Write units of one item of average size.
+  double UnitsOfOne() const {
+    if (items <= 0) return 1;
+    return std::max(
+        1.0, std::ceil(static_cast<double>(bytes) / static_cast<double>(items) / kWriteBytes));
+  }
 };
 
 void Append(const HeatMap& map, std::vector<Stretch>* out) {
@@ -45,7 +62,8 @@ void Append(const HeatMap& map, std::vector<Stretch>* out) {
     out->push_back({from,
                     map.column_seconds,
                     {static_cast<double>(sum.read + sum.refused_read) / 2,
-                     static_cast<double>(sum.write + sum.refused_write) / 2}});
+                     static_cast<double>(sum.write + sum.refused_write) / 2},
+                    static_cast<double>(sum.refused_write) / 2});
   }
 }
 
@@ -60,14 +78,50 @@ std::vector<Stretch> LoadOf(const Sources& sources, uint32_t tablet, int64_t fro
     Append(sources.heat(tablet, std::move(window)), &load);
   };
   const int64_t minutes_from = std::max(from, now - kMinutesMicros);
+  const int64_t seconds_from = std::max(from, now - kSecondsMicros);
   if (from < minutes_from) read(from, minutes_from, kHour);
-  read(minutes_from, now, kMinute);
-  // The time before the first use says nothing: the table may not have been there.
-  const auto used = std::find_if(load.begin(), load.end(), [](const Stretch& one) {
+  if (minutes_from < seconds_from) read(minutes_from, seconds_from, kMinute);
+  read(seconds_from, now, 1);
+  return load;
+}
+
+// A write takes nothing from any resource when one of them refuses it, and only that one counts the
+// units that it asked for. Adds what it asked for to the others, by the average sizes of what they
+// hold. `stored` and `loads` are those of the table, then of its indexes.
+void AddRefusedElsewhere(const std::vector<Stored>& stored,
+                         std::vector<std::vector<Stretch>>* loads) {
+  std::map<int64_t, std::vector<double>> refused;  // writes by resource, by the time they began
+  for (size_t i = 0; i < loads->size(); ++i) {
+    for (const Stretch& one : (*loads)[i]) {
+      if (one.refused_writes <= 0) continue;
+      std::vector<double>& writes = refused[one.from_seconds];
+      writes.resize(loads->size());
+      writes[i] = one.refused_writes / stored[i].UnitsOfOne();
+    }
+  }
+  if (refused.empty()) return;
+  for (size_t i = 0; i < loads->size(); ++i) {
+    // Not every item is in an index.
+    const double part = i == 0 || stored[0].items <= 0
+                            ? 1
+                            : std::min(1.0, static_cast<double>(stored[i].items) /
+                                                static_cast<double>(stored[0].items));
+    for (Stretch& one : (*loads)[i]) {
+      const auto found = refused.find(one.from_seconds);
+      if (found == refused.end()) continue;
+      for (size_t other = 0; other < loads->size(); ++other) {
+        if (other != i) one.units.write += found->second[other] * part * stored[i].UnitsOfOne();
+      }
+    }
+  }
+}
+
+// The time before the first use says nothing: the table may not have been there.
+void BeginWithUse(std::vector<Stretch>* load) {
+  const auto used = std::find_if(load->begin(), load->end(), [](const Stretch& one) {
     return one.units.read > 0 || one.units.write > 0;
   });
-  load.erase(load.begin(), used);
-  return load;
+  load->erase(load->begin(), used);
 }
 
 // Feeds units minute by minute: those of an hour in equal parts.
@@ -151,19 +205,30 @@ Result<std::string> CostOf(ops::Environment& environment, const Sources& sources
     return Error(ErrorCode::kResourceNotFound, fmt::format("There is no table {}", table));
   const int64_t now = environment.clock.NowMicros();
   const int64_t from = std::max<int64_t>(0, now - last_micros);
-  int64_t bytes = 0;
   const table::Table& of = *resources.front().table;
+  int64_t bytes = 0;
+  std::vector<Stored> stored;
+  std::vector<std::vector<Stretch>> loads;
+  for (const Resource& resource : resources) {
+    const Result<table::TableCounts> counts =
+        resource.index != nullptr ? environment.store.IndexCounts(of, *resource.index)
+                                  : environment.store.Counts(of);
+    stored.push_back(counts.ok() ? Stored{counts->items, counts->bytes} : Stored{});
+    loads.push_back(LoadOf(sources, TabletOf(resource), from, now));
+  }
   if (const Result<table::TableCounts> counts = environment.store.Counts(of); counts.ok())
     bytes = counts->bytes;
   for (const table::IndexDescriptor& index : of.descriptor.indexes) {
     const Result<table::TableCounts> counts = environment.store.IndexCounts(of, index);
     if (counts.ok()) bytes += counts->bytes;
   }
+  AddRefusedElsewhere(stored, &loads);
   JsonWriter json;
   json.Open('{').Field("table", table).Field("from", FormatTime(from));
   json.Field("to", FormatTime(now)).Key("resources").Open('[');
-  for (const Resource& resource : resources) {
-    WriteResource(resource, LoadOf(sources, TabletOf(resource), from, now), now, prices, &json);
+  for (size_t i = 0; i < resources.size(); ++i) {
+    BeginWithUse(&loads[i]);
+    WriteResource(resources[i], loads[i], now, prices, &json);
   }
   json.Close(']').Key("storage").Open('{').Key("bytes").Whole(bytes);
   json.Field("month",
