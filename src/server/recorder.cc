@@ -153,6 +153,11 @@ Result<std::unique_ptr<Recorder>> Recorder::Open(RecorderOptions options, table:
   if (status.st_size + kEndBytes >= options.most_bytes) {
     return ValidationError(path + " has reached the limit of --record-max-mb");
   }
+  if (status.st_size > 0) {
+    LogWarn("recording_appended", {{"file", path},
+                                   {"bytes", static_cast<int64_t>(status.st_size)},
+                                   {"hint", "stator advise reads earlier requests, too"}});
+  }
   request_log::Header header;
   header.at_micros = clock.NowMicros();
   header.keys = options.keys;
