@@ -18,6 +18,7 @@ using throughput::Resource;
 using throughput::ResourceDefinition;
 using throughput::Verdict;
 
+constexpr int64_t kSecond = 1'000'000;  // behind the last request: its second is over, too
 constexpr size_t kMostIndexesPlayed = 64;
 constexpr int64_t kMostPartitions = 128;  // of a table: each takes memory
 
@@ -187,7 +188,7 @@ throughput::SpreadPlan Replay::Spread(const std::string& index, std::string_view
   const std::string name = KeyForPeople(key);
   // A refusal tells of the same key: one number.
   const std::optional<throughput::Explanation> worst =
-      resource.Worst(now_micros_, access, throughput::Limit::kKeyRange);
+      resource.Worst(now_micros_ + kSecond, access, throughput::Limit::kKeyRange);
   if (worst && worst->spread.values > 0 && worst->hottest[0].hash == PlaceOf(key))
     return worst->spread;
   return resource.PlanSpread(name, access, units_per_second);
@@ -202,7 +203,7 @@ ReplaySummary Replay::Finish() {
     most = count;
     const auto found = indexes_.find(index);
     const Resource& resource = found != indexes_.end() ? *found->second.resource : *table_.resource;
-    out_.worst = resource.Worst(now_micros_, access, limit);
+    out_.worst = resource.Worst(now_micros_ + kSecond, access, limit);
   }
   return std::move(out_);
 }

@@ -189,7 +189,7 @@ class Played {
     out_.average_capacity = {capacity_sum_.read / duration_seconds,
                              capacity_sum_.write / duration_seconds};
     for (const throughput::PartitionView& p : out_.partitions) out_.bytes += p.bytes;
-    KeepWorst(now);
+    KeepWorst(now + 1'000'000);  // the last second is over, too
     for (auto& [key, trouble] : troubles_) {
       trouble.at_seconds =
           static_cast<double>(trouble.explanation.at_micros - scenario_.start_micros) / 1e6;

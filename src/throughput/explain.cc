@@ -33,19 +33,21 @@ std::string CauseOf(const Explanation& e, Access access, Limit limit) {
   const std::string rate = access == Access::kRead ? "reads/s" : "writes/s";
   switch (limit) {
     case Limit::kKeyRange: {
-      std::string what = fmt::format("hot partition, {}", RangeText(e.range));
+      std::string what = fmt::format("hot partition, {}:", RangeText(e.range));
       if (IsHot(e)) {
-        what = e.hottest_share >= kAllShare
-                   ? fmt::format("hot key \"{}\"", e.hottest[0].partition)
-                   : fmt::format("hot key \"{}\" ({:.0f}% of its partition)",
-                                 e.hottest[0].partition, 100 * e.hottest_share);
+        // The demand is its partition's.
+        what =
+            e.hottest_share >= kAllShare
+                ? fmt::format("hot key \"{}\":", e.hottest[0].partition)
+                : fmt::format("hot key \"{}\", {} {}, and others of its partition:",
+                              e.hottest[0].partition, UnitsText(std::round(HottestUnits(e))), rate);
       }
       if (e.index) {
         what = fmt::format("{}: {}", where, what);
       } else {
         what[0] = 'H';
       }
-      return fmt::format("{}: {} of {} {}, on 1 of {} partition{}", what, demand, most, rate,
+      return fmt::format("{} {} of {} {}, on 1 of {} partition{}", what, demand, most, rate,
                          e.partitions, e.partitions == 1 ? "" : "s");
     }
     case Limit::kProvisioned:
@@ -65,6 +67,18 @@ bool IsDateWithSuffix(std::string_view key) {
   return dot != std::string_view::npos && dot + 1 < key.size() &&
          key.find_first_not_of("0123456789", dot + 1) == std::string_view::npos &&
          LooksLikeDate(key.substr(0, dot));
+}
+
+// Tells the cost of large entries of an index for its hot key, as `stator advise` does; empty where
+// they are small or not known.
+std::string EntryText(const Explanation& e, int64_t bytes, int64_t entries) {
+  if (bytes <= 0 || entries <= 0) return "";
+  const int64_t units = WriteUnits(bytes / entries);
+  if (units < 2) return "";
+  return fmt::format(
+      " An entry of the index costs about {} units: project less, of at most 1 KB it costs 1, and "
+      "this key then takes {} (lesson slim-index).",
+      units, UnitsText(std::round(HottestUnits(e) / static_cast<double>(units))));
 }
 
 // Whether the hot key is one of several that had nearly all of the writes in turn: it has little of
@@ -213,6 +227,13 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
                                 : "Cache what is hot, or read it eventually consistent: strongly "
                                   "consistent reads cost twice as much.");
       }
+      std::string entries;
+      if (hot && write && is_index()) {
+        int64_t items = 0;
+        for (size_t i = 0; i < layout_.Current().size(); ++i)
+          items += layout_.Current().At(i).items.load(std::memory_order_relaxed);
+        entries = EntryText(*e, StoredBytes(), items);
+      }
       const std::vector<HeavyKey> all_keys =
           is_index()
               ? Lifetime(lifetime_collections_, &KeyObservation::collections).Top(kFewKeys + 1)
@@ -221,7 +242,8 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
         say("status-index",
             fmt::format("The index has only {} keys: give it another partition key, of two "
                         "attributes, or query the table without it. {}",
-                        all_keys.size(), spread_text("Or spread this one over", "suffixes", "")));
+                        all_keys.size(), spread_text("Or spread this one over", "suffixes", "")) +
+                entries);
       } else if (hot && write && IsDateWithSuffix(key)) {
         say("hot-date",
             fmt::format("The suffixes of \"{}\" are uneven, and this one has more than its part: "
@@ -234,7 +256,7 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
         } else if (!write) {
           text = spread_text("If that is not enough, keep", "copies", ", and read any");
         } else {
-          text = spread_text("Spread it over", "suffixes", ", random or computed");
+          text = spread_text("Spread it over", "suffixes", ", random or computed") + entries;
         }
         say(one_item && write ? "vote-counter" : "hot-date", std::move(text));
       } else if (shares && !left_over) {

@@ -1,7 +1,10 @@
 // Demand: the units that a second asks for of a limit that refuses. Measured between two calls of
 // Advance, from counters that requests keep anyway.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include "throughput/key_hash.h"
@@ -20,6 +23,21 @@ constexpr size_t kLeastPartitions = 3;  // of which one can lead
 constexpr int kLeaderSeconds = 128;     // at this number, counts are halved: old ones fade
 
 double RatioOf(const Explanation& e) { return e.granted > 0 ? e.demand / e.granted : 0; }
+
+// Whether what was refused at that time belongs to a second before the one that began then.
+bool HasEnded(int64_t at_micros, int64_t second_start_micros) {
+  return at_micros < second_start_micros;
+}
+
+// Whether the plan of the second's worst partition names the hot key of this other one, which was
+// refused in the same second: then both have one number of suffixes.
+bool PlansFor(const Explanation& worst, const Explanation& other, int64_t other_at_micros) {
+  if (!IsHot(other) || std::abs(worst.at_micros - other_at_micros) > kSecondMicros) return false;
+  const std::string name = fmt::format("\"{}\"", other.hottest[0].partition);
+  return std::any_of(worst.advice.begin(), worst.advice.end(), [&](const std::string& sentence) {
+    return sentence.find(name) != std::string::npos;
+  });
+}
 
 }  // namespace
 
@@ -137,10 +155,11 @@ void Resource::CloseSecond(int64_t now_micros, bool begin_next) {
       std::optional<Explanation> now = WorstOfSecond(access, limit);
       if (!now) continue;
       Moment& moment = moments_[{access, limit}];
-      const bool replaces = moment.what.demand == 0 || moment.epoch != capacity_epoch_ ||
-                            !IsKept(moment.what.at_micros, now_micros) ||
-                            RatioOf(*now) >= RatioOf(moment.what);
-      if (!replaces) continue;
+      const bool kept = moment.what.demand > 0 && moment.epoch == capacity_epoch_ &&
+                        IsKept(moment.what.at_micros, now_micros);
+      // The account of a second that has ended stands until a worse one has ended.
+      if (kept && !over && HasEnded(moment.what.at_micros, second_start_micros_)) continue;
+      if (kept && RatioOf(*now) < RatioOf(moment.what)) continue;
       // Once a second, because it takes a moment; what is asked for meanwhile is planned anew.
       if (limit == Limit::kKeyRange && over) {
         const double seconds = SecondsOfDemand(now->at_micros);
@@ -160,10 +179,9 @@ void Resource::CloseSecond(int64_t now_micros, bool begin_next) {
       const int64_t at = p.refused_at[a].load(std::memory_order_relaxed);
       const double demand = HalvesToUnits(AskedInSecond(p, a)) / SecondsOfDemand(at);
       Partition::Worst& worst = p.worst[a];
-      if (worst.epoch != capacity_epoch_ || !IsKept(worst.at_micros, now_micros) ||
-          demand >= worst.demand) {
-        worst = {demand, at, capacity_epoch_};
-      }
+      const bool kept = worst.epoch == capacity_epoch_ && IsKept(worst.at_micros, now_micros);
+      if (kept && !over && HasEnded(worst.at_micros, second_start_micros_)) continue;
+      if (!kept || demand >= worst.demand) worst = {demand, at, capacity_epoch_};
     }
   }
   if (!over) return;
@@ -183,16 +201,21 @@ std::optional<Explanation> Resource::Worst(int64_t now_micros, Access access, Li
   const MutexLock lock(mutex_);
   std::optional<Explanation> e = WorstOfSecond(access, limit);
   if (e && !IsKept(e->at_micros, now_micros)) e.reset();
+  const bool over = now_micros - second_start_micros_ >= kSecondMicros;
   const auto found = moments_.find({access, limit});
   if (found != moments_.end() && IsKept(found->second.what.at_micros, now_micros)) {
     const Moment& moment = found->second;
+    const bool stands =
+        limit == Limit::kKeyRange && !over && HasEnded(moment.what.at_micros, second_start_micros_);
     const bool newer =
-        e && (moment.epoch != capacity_epoch_ || RatioOf(*e) >= RatioOf(moment.what));
+        e && (moment.epoch != capacity_epoch_ || (!stands && RatioOf(*e) >= RatioOf(moment.what)));
     if (!newer) e = moment.what;
   }
   if (!e) return std::nullopt;
   const Layout& layout = layout_.Current();
-  if (limit == Limit::kKeyRange && e->spread.partitions == 0) {
+  // No plan is made of a second that has not ended: it would be another one a moment later.
+  if (limit == Limit::kKeyRange && e->spread.partitions == 0 &&
+      (over || HasEnded(e->at_micros, second_start_micros_))) {
     const double seconds = SecondsOfDemand(e->at_micros);
     const size_t a = static_cast<size_t>(access);
     PlanForHottest(
@@ -232,28 +255,40 @@ Explanation Resource::Explain(int64_t now_micros, const Verdict& refusal) const 
   }
   const double seconds = SecondsOfDemand(now_micros);
   e.demand = HalvesToUnits(asked) / seconds;
-  if (worst.epoch == capacity_epoch_ && IsKept(worst.at_micros, now_micros) &&
-      worst.demand > e.demand) {
+  const bool key_range = refusal.limit == Limit::kKeyRange;
+  const bool known = worst.epoch == capacity_epoch_ && IsKept(worst.at_micros, now_micros);
+  // A plan is of a second that has ended, and so is the demand that is told with it.
+  const bool over = now_micros - second_start_micros_ >= kSecondMicros;
+  const bool ended = known && HasEnded(worst.at_micros, second_start_micros_);
+  if (known && (worst.demand > e.demand || (key_range && ended && !over))) {
     e.demand = worst.demand;
     e.at_micros = worst.at_micros;
   }
   e.demand = std::max(e.demand, e.granted);
-  // The plan of the worst second, if this partition was the worst of all in it.
-  const bool kept = found != moments_.end() && found->second.epoch == capacity_epoch_ &&
-                    found->second.what.partition == refusal.partition &&
-                    found->second.what.spread.partitions > 0 && worst.demand >= e.demand;
-  if (refusal.limit == Limit::kKeyRange && kept) {
-    e.spread = found->second.what.spread;
-    e.advice = found->second.what.advice;
-  } else if (refusal.limit == Limit::kKeyRange) {
-    // A second that has just begun knows little of other partitions: the last window does.
-    PlanForHottest(
-        {settings_, definition_, layout}, refusal.access,
-        [&](const Partition& p) REQUIRES(mutex_) {
-          return std::max(HalvesToUnits(AskedInSecond(p, a)) / seconds,
-                          p.last_rate[a] + p.last_refused[a]);
-        },
-        &e);
+  if (key_range && (ended || over)) {
+    // The plan of the worst second of all, if it was this partition's worst, too.
+    const Explanation* of_all = found != moments_.end() && found->second.epoch == capacity_epoch_ &&
+                                        found->second.what.spread.partitions > 0 &&
+                                        worst.demand >= e.demand
+                                    ? &found->second.what
+                                    : nullptr;
+    if (of_all != nullptr && of_all->partition == refusal.partition) {
+      e.spread = of_all->spread;
+      e.advice = of_all->advice;
+    } else if (of_all != nullptr && PlansFor(*of_all, e, worst.at_micros)) {
+      e.spread = of_all->spread;
+      e.advice = {
+          fmt::format("Give as many to \"{}\": it is hotter.", of_all->hottest[0].partition)};
+    } else {
+      // A second that has just begun knows little of other partitions: the last window does.
+      PlanForHottest(
+          {settings_, definition_, layout}, refusal.access,
+          [&](const Partition& p) REQUIRES(mutex_) {
+            return std::max(HalvesToUnits(AskedInSecond(p, a)) / seconds,
+                            p.last_rate[a] + p.last_refused[a]);
+          },
+          &e);
+    }
   }
   Advise(refusal.access, refusal.limit, &e);
   return e;

@@ -26,6 +26,20 @@ double MostOf(const ModelSettings& settings, Access access) {
   return access == Access::kRead ? settings.partition_read_units : settings.partition_write_units;
 }
 
+// Why the plan needs just that capacity.
+std::string CapacityText(const Spread& spread, Billing billing, size_t partitions) {
+  const std::string units = UnitsText(spread.plan.capacity);
+  if (billing == Billing::kOnDemand) {
+    return fmt::format("{} units are what {} partitions can do; there are {}.", units,
+                       spread.plan.partitions, partitions);
+  }
+  if (spread.least_that_splits) {
+    return fmt::format("{} units are the least that make {} partitions of {}.", units,
+                       spread.plan.partitions, partitions);
+  }
+  return fmt::format("{} units are what was asked for and a fifth to spare.", units);
+}
+
 }  // namespace
 
 LoadMap MapLoad(const SpreadOn& on, Access access, const UnitsOf& units_of) {
@@ -123,8 +137,11 @@ Spread PlanSpreadBeside(const SpreadOn& on, Access access, const KeyLoadPoint& k
       break;
     }
     // The least capacity that doubles the partitions.
-    if (!splits && provisioned)
-      capacity = std::max(capacity, std::floor((1 - others) * most / heaviest) + 1);
+    if (!splits && provisioned) {
+      const double least = std::floor((1 - others) * most / heaviest) + 1;
+      if (least > capacity) spread.least_that_splits = true;
+      capacity = std::max(capacity, least);
+    }
     more = true;
     const std::vector<PlannedPartition> whole_ones =
         std::exchange(partitions, Doubled(partitions, most));
@@ -165,6 +182,8 @@ void PlanForHottest(const SpreadOn& on, Access access, const UnitsOf& units_of, 
   e->spread = spread.plan;
   e->advice.clear();
   if (spread.others_fill) e->advice.emplace_back("Other keys alone fill a partition now.");
+  if (spread.plan.capacity > 0)
+    e->advice.push_back(CapacityText(spread, on.definition.billing, on.layout.size()));
   if (!spread.also.empty()) {
     e->advice.push_back(fmt::format("Give as many to \"{}\": {} as hot.",
                                     fmt::join(spread.also, "\", \""),
@@ -174,6 +193,9 @@ void PlanForHottest(const SpreadOn& on, Access access, const UnitsOf& units_of, 
 
 std::string SpreadText(const SpreadPlan& plan, std::string_view key, Access access, bool on_demand,
                        std::string_view lead, std::string_view things, std::string_view how) {
+  if (plan.partitions == 0) {
+    return fmt::format("{} {}{}: how many is told once this second has ended.", lead, things, how);
+  }
   const std::string first =
       plan.capacity <= 0
           ? ""

@@ -23,7 +23,8 @@ struct SpreadOn {
 struct Spread {
   SpreadPlan plan;
   bool others_fill = false;  // more units are planned because other keys fill a partition alone
-  std::vector<std::string> also;  // keys that are as hot: the plan gives them as many suffixes
+  bool least_that_splits = false;  // less capacity would make fewer partitions than the plan needs
+  std::vector<std::string> also;   // keys that are as hot: the plan gives them as many suffixes
 };
 
 // Returns what a partition was asked for, in units per second.
@@ -40,7 +41,8 @@ double HottestUnits(const Explanation& e);
 // Nothing if it is not hot.
 void PlanForHottest(const SpreadOn& on, Access access, const UnitsOf& units_of, Explanation* e);
 
-// The sentences that tell of a plan, with the reason of its number. `lead` and `things` are around
+// The sentences that tell of a plan, with the reason of its number; of a plan that is not made yet
+// (partitions = 0) that the number follows. `lead` and `things` are around
 // the number ("Spread it over", "suffixes"), `how` is behind the names (", random or computed").
 std::string SpreadText(const SpreadPlan& plan, std::string_view key, Access access, bool on_demand,
                        std::string_view lead, std::string_view things, std::string_view how);

@@ -57,13 +57,17 @@ SuffixPlan PlanSuffixes(const std::vector<KeyLoadPoint>& keys,
     const auto part = [&](size_t i, size_t k) {
       return (partitions[i].others + units[i][k] / static_cast<double>(n)) / partitions[i].limit;
     };
+    const auto most = [](size_t k) {
+      return k <= size_t{kNearSiblings} ? kSuffixFill : kSiblingFill;
+    };
     bool fits = true;
-    for (size_t k = 0; k < kSets && fits; ++k) fits = part(full[k], k) < kSuffixFill;
+    for (size_t k = 0; k < kSets && fits; ++k) fits = part(full[k], k) < most(k);
     double fullest = 0;
     for (size_t k = 0; k < kSets && fits; ++k) {
       for (size_t i = 0; i < partitions.size() && fits; ++i) {
-        fullest = std::max(fullest, part(i, k));
-        fits = fullest < kSuffixFill;
+        const double its = part(i, k);
+        if (k <= size_t{kNearSiblings}) fullest = std::max(fullest, its);
+        fits = its < most(k);
         if (!fits) full[k] = i;
       }
     }

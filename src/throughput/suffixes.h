@@ -21,8 +21,12 @@ inline constexpr double kSuffixFill = 0.8;
 // many queries; the guidance's example has 200.
 inline constexpr int64_t kMostPlannedSuffixes = 400;
 // The plan holds for this many keys in place of the hot one, too. [A]: tomorrow's date is hot
-// tomorrow, and an application may write "#7" where the plan has ".7".
-inline constexpr int kSiblingKeys = 7;
+// tomorrow, and an application may write "#7" where the plan has ".7". Of kNearSiblings partitions
+// stay below kSuffixFill, of the others below kSiblingFill. With 7 siblings one other key in 22
+// overfilled a partition when many were tried, with 63 one in 550.
+inline constexpr int kNearSiblings = 7;
+inline constexpr double kSiblingFill = 0.9;
+inline constexpr int kSiblingKeys = 63;
 
 // "KEY.N", the form of Amazon's example; N counts from 1.
 std::string SuffixedKey(std::string_view key, int64_t n);

@@ -1,14 +1,19 @@
 // Statements about what is told of refusals: one demand, that of the busiest second.
+#include <set>
+#include <string>
+
 #include "simulate/report.h"
 #include "simulate/run.h"
 #include "simulate/scenario_reader.h"
 #include "statements.h"
+#include "throughput/key_hash.h"
 
 namespace stator::guidance {
 namespace {
 
 using throughput::Access;
 using throughput::Explanation;
+using throughput::HashOfStringKey;
 using throughput::Limit;
 using throughput::Resource;
 using throughput::Verdict;
@@ -82,6 +87,58 @@ TEST(Guidance, S24_TheDemandIsNeverLessThanTheLimitThatRefused) {
     ASSERT_FALSE(verdict.admitted);
     EXPECT_EQ(table.Explain(second * kSecond, verdict).demand, 1000);
   }
+}
+
+TEST(Guidance, S27_ARefusalTellsOneNumberOrThatTheNumberFollows) {
+  Resource table({}, Provisioned(100, 4000), 0);
+  table.Advance(0);
+  // 3,000 a second, in tenths of it: the storm is explained while it goes on.
+  std::set<std::string> first, later;
+  for (int tenth = 0; tenth < 50; ++tenth) {
+    const int64_t now = tenth * kSecond / 10;
+    if (tenth % 10 == 0) table.Advance(now);
+    Verdict refusal;
+    table.AdmitMany(now, Write(HashOfStringKey("day"), "day"), 300, &refusal);
+    if (refusal.admitted) continue;  // a partition's maximum comes back all the time
+    const Explanation e = table.Explain(now, refusal);
+    (tenth < 10 ? first : later).insert(e.cause + ". " + e.advice.at(0));
+  }
+  ASSERT_FALSE(first.empty());
+  for (const std::string& text : first) {
+    EXPECT_NE(text.find("how many is told once this second has ended"), std::string::npos) << text;
+    EXPECT_EQ(text.find("\"day.1\""), std::string::npos) << text;
+  }
+  std::set<std::string> numbers;
+  for (const std::string& text : later) {
+    const std::string name = "\"day.1\" to \"day.";
+    const size_t at = text.find(name);
+    ASSERT_NE(at, std::string::npos) << text;
+    numbers.insert(
+        text.substr(at + name.size(), text.find('"', at + name.size()) - at - name.size()));
+  }
+  EXPECT_EQ(numbers.size(), 1u) << testing::PrintToString(numbers);
+}
+
+TEST(Guidance, S28_AHotKeyIsToldWithItsOwnDemandBesideItsPartitions) {
+  Resource table({}, Provisioned(100, 4000), 0);
+  table.Advance(0);
+  Verdict refusal;
+  for (int second = 0; second < 3; ++second) {
+    for (int i = 0; i < 20; ++i) {
+      table.AdmitMany(second * kSecond, Write(7, "hot"), 70, &refusal);
+      table.AdmitMany(second * kSecond, Write(8 + i, "other-" + std::to_string(i)), 30, &refusal);
+    }
+    table.Advance((second + 1) * kSecond);
+  }
+  const Explanation e = table.Explain(3 * kSecond, refusal);
+  EXPECT_EQ(e.demand, 2000);
+  EXPECT_TRUE(e.cause.starts_with("Hot key \"hot\", 1,4") ||
+              e.cause.starts_with("Hot key \"hot\", 1,3"))
+      << e.cause;
+  EXPECT_TRUE(
+      e.cause.ends_with("writes/s, and others of its partition: 2,000 of 1,000 writes/s, on "
+                        "1 of 5 partitions"))
+      << e.cause;
 }
 
 TEST(Guidance, S25_SimulatedDemandDoesNotDependOnTheStep) {

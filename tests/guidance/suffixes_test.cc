@@ -1,4 +1,5 @@
 // Statements about suffixes: their number is the model's, and it holds when it is played.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "base/random.h"
 #include "statements.h"
 #include "throughput/key_hash.h"
+#include "throughput/partitions.h"
 #include "throughput/suffixes.h"
 
 namespace stator::guidance {
@@ -284,6 +286,58 @@ TEST(Guidance, S37_WhereOtherKeysFillAPartitionMoreUnitsHelpAndTwoHotKeysAreBoth
         {{}, 500}, &random, &refusal);
   }
   EXPECT_EQ(lost, 0) << e.advice.at(0);
+}
+
+// The plan for today's key holds for the key of any other day: played by arithmetic, since
+// chance decides on which partitions the suffixes of another key fall.
+TEST(Guidance, S38_ThePlanHoldsForOtherKeysWhereSuffixesAreFew) {
+  int64_t keys = 0, overfull = 0;
+  for (const size_t count : {4u, 5u, 8u, 16u, 40u}) {
+    for (const double units : {1200.0, 1700.0, 2400.0, 3000.0}) {
+      const throughput::PartitionMap map = throughput::PartitionMap::Even(count);
+      std::vector<throughput::PlannedPartition> partitions;
+      for (const uint64_t start : map.starts()) partitions.push_back({start, 1000, 0});
+      const throughput::SuffixPlan plan = throughput::PlanSuffixes(
+          {{HashOfStringKey("2014-07-09"), units, "2014-07-09"}}, partitions);
+      if (plan.values == 0) continue;  // too few partitions for that
+      SCOPED_TRACE(testing::Message() << units << " on " << count << ": " << plan.values);
+      int64_t bad = 0;
+      for (int day = 0; day < 500; ++day) {
+        std::vector<double> load(count);
+        for (int64_t n = 1; n <= plan.values; ++n) {
+          const std::string key = SuffixedKey("day-" + std::to_string(day), n);
+          load[map.Find(HashOfStringKey(key))] += units / static_cast<double>(plan.values);
+        }
+        bad += *std::max_element(load.begin(), load.end()) > 1000 ? 1 : 0;
+      }
+      keys += 500;
+      overfull += bad;
+      EXPECT_LE(bad, 25) << "one of twenty, where suffixes are few";
+    }
+  }
+  EXPECT_GT(keys, 5000);
+  EXPECT_LE(static_cast<double>(overfull), 0.005 * static_cast<double>(keys)) << overfull;
+}
+
+TEST(Guidance, S39_ThePlanSaysWhyItNeedsItsCapacity) {
+  // 6,000 a second of one key on five partitions: no suffix makes room.
+  Resource table({}, Provisioned(100, 4900), 0);
+  Verdict refusal;
+  for (int second = 0; second < 5; ++second) {
+    table.AdmitMany(second * kSecond, Write(HashOfStringKey("hot"), "hot"), 6000, &refusal);
+    table.Advance((second + 1) * kSecond);
+  }
+  const throughput::Explanation e = table.Explain(5 * kSecond, refusal);
+  ASSERT_GT(e.spread.capacity, 0);
+  const std::string units = throughput::UnitsText(e.spread.capacity) + " units are ";
+  EXPECT_TRUE(Says(e, units)) << e.advice.at(0);
+  EXPECT_TRUE(Says(e, "the least that make") || Says(e, "a fifth to spare")) << e.advice.at(0);
+  ResourceDefinition definition = Provisioned(100, 4900);
+  Resource less({}, definition, 0);
+  if (Says(e, "the least that make")) {
+    less.SetProvisioned(0, {100, e.spread.capacity - 1});
+    EXPECT_LT(less.partition_count(), static_cast<size_t>(e.spread.partitions));
+  }
 }
 
 TEST(Guidance, S34_TwentyThousandVotesNeedTwentyShardsAtLeast) {
