@@ -212,5 +212,143 @@ TEST(Guidance, S49_AnIndexThatWasNotReadIsToldLast) {
   EXPECT_EQ(findings.back().id, "unused-index");
 }
 
+// ---- each pattern its own cure
+
+// `count` requests of one kind, ten in a second, of 60 write or read units a second in all.
+void AddMany(Log* log, int count, const Request& one) {
+  for (int i = 0; i < count; ++i) {
+    Request request = one;
+    request.at_micros = kStart + int64_t{i} * kSecond / 10;
+    log->Add(request);
+  }
+}
+
+Request ReadOf(const std::string& operation, double units) {
+  Request request;
+  request.operation = operation;
+  request.table = "Table";
+  request.read_units = units;
+  return request;
+}
+
+TableDefinition Sorted() {
+  TableDefinition table = TableOf(100);
+  table.read_units = 10'000;
+  table.sort = {"s:S"};
+  return table;
+}
+
+TEST(Guidance, S241_ChurnOfDeletesIsCuredByTimeToLiveOrATableAMonth) {
+  Log log(TableOf(100));
+  for (int i = 0; i < 200; ++i) {
+    Request request = Put(i, "S:" + std::to_string(i));
+    if (i % 2 == 1) request.operation = "DeleteItem";
+    log.Add(request);
+  }
+  const std::vector<Finding> findings = FindingsOf(log.Read());
+  const Finding* finding = Find(findings, "delete-churn");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NE(finding->text.find("50% of all. Let time to live delete"), std::string::npos)
+      << finding->text;
+  EXPECT_NE(finding->text.find("a new table each month"), std::string::npos) << finding->text;
+}
+
+TEST(Guidance, S242_RareItemsAreFoundByASparseIndex) {
+  Request scan = ReadOf("Scan", 100);
+  scan.scanned = 800;
+  scan.returned = 4;
+  scan.filter = {"open"};
+  Log log(Sorted());
+  AddMany(&log, 30, scan);
+  const std::vector<Finding> findings = FindingsOf(log.Read());
+  ASSERT_NE(Find(findings, "sparse-index"), nullptr);
+  EXPECT_EQ(Find(findings, "sort-key-prefix"), nullptr) << "one pattern, one cure";
+}
+
+TEST(Guidance, S243_AQueryThatFiltersNeedsAPrefixOfItsSortKey) {
+  Request query = ReadOf("Query", 100);
+  query.keys = {{"S:customer", "", {}}};
+  query.scanned = 800;
+  query.returned = 4;
+  query.filter = {"state"};
+  Log log(Sorted());
+  AddMany(&log, 30, query);
+  const std::vector<Finding> findings = FindingsOf(log.Read());
+  const Finding* finding = Find(findings, "sort-key-prefix");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NE(finding->text.find("Begin the sort key with state"), std::string::npos)
+      << finding->text;
+  EXPECT_EQ(Find(findings, "sparse-index"), nullptr);
+}
+
+TEST(Guidance, S244_WideQueriesNeedASlimIndex) {
+  Request query = ReadOf("Query", 10);
+  query.keys = {{"S:forum", "", {}}};
+  query.scanned = query.returned = 20;
+  query.stored_bytes = 80 * 1024;
+  query.asked_bytes = 2 * 1024;
+  query.attributes = {"subject"};
+  Log log(Sorted());
+  AddMany(&log, 30, query);
+  const std::vector<Finding> findings = FindingsOf(log.Read());
+  const Finding* finding = Find(findings, "slim-index");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NE(finding->text.find("would cost 15 read units instead of 300"), std::string::npos)
+      << finding->text;
+}
+
+TEST(Guidance, S245_TenReadsOfOneCollectionAreOneQuery) {
+  Log log(Sorted());
+  for (int i = 0; i < 40; ++i) {
+    Request get = ReadOf("GetItem", 0.5);
+    get.at_micros = kStart + int64_t{i} * kSecond / 20;
+    get.keys = {{"S:cart", "S:" + std::to_string(i), {}}};
+    get.stored_bytes = 100;
+    log.Add(get);
+  }
+  const std::vector<Finding> findings = FindingsOf(log.Read());
+  const Finding* finding = Find(findings, "query-collection");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NE(finding->text.find("2 read units instead of 20"), std::string::npos) << finding->text;
+}
+
+TEST(Guidance, S246_FatItemsArePartitionedVertically) {
+  Request get = ReadOf("GetItem", 2.5);
+  get.keys = {{"S:product", "S:1", {}}};
+  get.stored_bytes = 20 * 1024;
+  get.asked_bytes = 100;
+  get.attributes = {"stock"};
+  Log log(Sorted());
+  AddMany(&log, 30, get);
+  Request update = Put(0, "S:product", 20 * 1024);
+  update.operation = "UpdateItem";
+  update.asked_bytes = 100;
+  AddMany(&log, 30, update);
+  const std::vector<Finding> findings = FindingsOf(log.Read());
+  EXPECT_NE(Find(findings, "split-items"), nullptr);
+  ASSERT_NE(Find(findings, "split-items-written"), nullptr);
+  EXPECT_NE(Find(findings, "split-items-written")->text.find("30 write units instead of 600"),
+            std::string::npos)
+      << Find(findings, "split-items-written")->text;
+}
+
+// A collection whose items are read all over is split along its sort key by the model: its key sets
+// no ceiling. Without a sort key it does.
+TEST(Guidance, S247_NoCeilingIsToldOfACollectionThatTheModelSplits) {
+  const auto text = [](const TableDefinition& table) {
+    Log log(table);
+    for (int i = 0; i < 4000; ++i) {
+      Request put = Put(i / 200.0, i % 3 == 0 ? "S:big" : "S:" + std::to_string(i));
+      if (!table.sort.empty()) put.keys[0].sort = "S:" + std::to_string((i * 7919) % 4001);
+      log.Add(put);
+    }
+    const std::vector<Finding> findings = FindingsOf(log.Read());
+    const Finding* finding = Find(findings, "poor-distribution");
+    return finding == nullptr ? std::string("none") : finding->text;
+  };
+  EXPECT_EQ(text(Sorted()).find("serves at most"), std::string::npos) << text(Sorted());
+  EXPECT_NE(text(TableOf(100)).find("serves at most"), std::string::npos) << text(TableOf(100));
+}
+
 }  // namespace
 }  // namespace stator::guidance

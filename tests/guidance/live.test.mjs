@@ -144,13 +144,96 @@ test('S53: of a hot key of an index, exception, partitions and advise tell one d
   }
   const cause = 'Index by-desk: hot key "returns": 1,750 of 1,000 writes/s, on 1 of 5 partitions';
   assert.equal(refused.length, 75);
+  // All of them tell the cost of the projection, too.
+  const entry = /costs (?:about )?10 units.*of at most 1 KB it costs 1, and this key then takes 175 \(lesson slim-index\)/;
+  assert.match(refused.at(-1).json().message, entry);
+  assert.match(told.why, entry);
   assert.ok(refused.at(-1).json().message.startsWith(`${cause}. `), refused.at(-1).text);
   assert.deepEqual([told.demand, told.limit, told.key], [1750, 1000, 'returns']);
   const advice = spawnSync(binary, ['advise', '--json', recording], { encoding: 'utf8' });
   assert.equal(advice.status, 0, advice.stderr);
   const findings = JSON.parse(advice.stdout).tables[0].findings;
   const hot = findings.find(({ id, index }) => id === 'hot-key' && index === 'by-desk');
+  assert.match(hot.text, entry);
   assert.ok(hot.text.startsWith('Key "returns" takes 1,750 write units in its busiest second'), hot.text);
   const model = findings.find(({ id }) => id === 'model-throttles');
   assert.ok(model.text.includes(cause), model.text);
+});
+
+test('S54: while a storm lasts every refusal tells the same, and before its first second has ended no number of suffixes', async () => {
+  const server = await Server.start({ args: [...manual, '--throttling=enforce'] });
+  try {
+    await createEvents(server);
+    const texts = (replies) => new Set(replies.filter(({ status }) => status !== 200).map((reply) => reply.json().message.split(' DynamoDB says:')[0]));
+    for (const text of texts(await writeSeconds(server, 1))) {
+      assert.ok(text.endsWith('Spread it over suffixes, random or computed: how many is told once this second has ended.'), text);
+    }
+    const later = [];
+    for (let second = 0; second < 3; second++) later.push(...texts(await writeSeconds(server, 1)));
+    assert.equal(new Set(later).size, 1, later.join('\n'));
+    assert.ok(later[0].startsWith(`${kCause}. `), later[0]);
+    assert.equal((await partitions(server)).refused[0].why, later[0]);
+  } finally {
+    await server.stop();
+  }
+});
+
+test('S55: the cost of a month counts refused units, and a load of seconds is not spread over a minute', async () => {
+  const server = await Server.start({ args: [...manual, '--throttling=enforce'] });
+  try {
+    const created = await call(server.endpoint, 'CreateTable', {
+      TableName: 'events', AttributeDefinitions: [{ AttributeName: 'day', AttributeType: 'S' }, { AttributeName: 'event', AttributeType: 'S' }, { AttributeName: 'desk', AttributeType: 'S' }],
+      KeySchema: [{ AttributeName: 'event', KeyType: 'HASH' }], ProvisionedThroughput: { ReadCapacityUnits: 100, WriteCapacityUnits: 4000 },
+      GlobalSecondaryIndexes: ['desk', 'day'].map((key) => ({ IndexName: `by-${key}`, KeySchema: [{ AttributeName: key, KeyType: 'HASH' }], Projection: { ProjectionType: 'ALL' },
+        ProvisionedThroughput: { ReadCapacityUnits: 100, WriteCapacityUnits: 4000 } })),
+    });
+    assert.equal(created.status, 200, created.text);
+    const pad = { S: 'x'.repeat(10 * 1024 - 200) };
+    let refused = 0;
+    for (let second = 0; second < 10; second++) {
+      for (let n = 0; n < 250; n += 50) {
+        const replies = await Promise.all(Array.from({ length: 50 }, (_, i) => call(server.endpoint, 'PutItem', {
+          TableName: 'events', Item: { event: { S: `event-${second * 250 + n + i}` }, day: { S: `day-${i}` }, desk: { S: 'returns' }, pad } })));
+        refused += replies.filter(({ status }) => status !== 200).length;
+      }
+      await advanceClock(server, 1);
+    }
+    assert.equal(refused, 10 * 150, 'the index serves 1,000 of 2,500 units');
+    const cost = (await request(server.endpoint, { method: 'GET', path: '/_stator/tables/events/cost', headers: { 'X-Stator-Management': 'true' } })).json();
+    for (const { name, seconds, average } of cost.resources) {
+      assert.ok(Math.abs(seconds - 10) <= 1, `${name}: ${seconds} s`);
+      assert.ok(Math.abs(average.write - 2500) <= 300, `${name}: ${average.write} write units a second`);
+    }
+  } finally {
+    await server.stop();
+  }
+});
+
+test('S93: the picture of a server names the hot key of an index on its band', async () => {
+  const server = await Server.start({ args: [...manual, '--throttling=enforce'] });
+  try {
+    const created = await call(server.endpoint, 'CreateTable', {
+      TableName: 'events', AttributeDefinitions: [{ AttributeName: 'event', AttributeType: 'S' }, { AttributeName: 'desk', AttributeType: 'S' }],
+      KeySchema: [{ AttributeName: 'event', KeyType: 'HASH' }], ProvisionedThroughput: { ReadCapacityUnits: 100, WriteCapacityUnits: 4000 },
+      GlobalSecondaryIndexes: [{ IndexName: 'by-desk', KeySchema: [{ AttributeName: 'desk', KeyType: 'HASH' }], Projection: { ProjectionType: 'ALL' },
+        ProvisionedThroughput: { ReadCapacityUnits: 100, WriteCapacityUnits: 4000 } }],
+    });
+    assert.equal(created.status, 200, created.text);
+    const pad = { S: 'x'.repeat(10 * 1024 - 200) };
+    for (let second = 0; second < 5; second++) {
+      for (let n = 0; n < 200; n += 50) {
+        await Promise.all(Array.from({ length: 50 }, (_, i) => call(server.endpoint, 'PutItem', {
+          TableName: 'events', Item: { event: { S: `event-${second * 200 + n + i}` }, desk: { S: (n + i) % 10 < 7 ? 'returns <&>' : 'press' }, pad } })));
+      }
+      await advanceClock(server, 1);
+    }
+    const picture = async (path) => (await request(server.endpoint, { method: 'GET', path: `/_stator/tables/events/${path}`,
+      headers: { 'X-Stator-Management': 'true', Accept: 'image/svg+xml' } })).text;
+    for (const path of ['heat.svg', 'heat.svg?last=30s&step=1s', 'heat.svg?index=by-desk']) {
+      assert.equal((await picture(path)).match(/>returns &lt;&amp;&gt;<\/text>/g)?.length, 1, path);
+    }
+    assert.ok(!(await picture('heat')).includes('returns'), 'who may see heat may not see keys');
+  } finally {
+    await server.stop();
+  }
 });
