@@ -32,7 +32,7 @@ before(async () => {
   for (let i = 0; i < 3; i++) {
     const auditFile = path.join(directory, `audit${i}`);
     servers.push(await Server.startOne({
-      args: ['--engine=rados', ...store, '--auth=enforce', '--master-key-file', masterKey, '--audit-log', auditFile], dataDir: null, readyWithin: 60_000,
+      args: ['--engine=rados', ...store, '--auth=enforce', '--master-key-file', masterKey, '--audit-log', auditFile], dataDir: null,
       env: { STATOR_ROOT_ACCESS_KEY_ID: kRoot.accessKeyId, STATOR_ROOT_SECRET_ACCESS_KEY: kRoot.secretAccessKey },
     }));
     servers[i].auditFile = auditFile;

@@ -311,7 +311,7 @@ test('warn serves what enforce refuses, and counts it', async () => {
 });
 
 test('beyond loopback access control is a choice, and bad settings end the start', async () => {
-  const start = (args, env = environment) => Server.start({ args: ['--in-memory', ...args], env, readyWithin: 5000 });
+  const start = (args, env = environment) => Server.start({ args: ['--in-memory', ...args], env });
   await assert.rejects(start(['--host', '0.0.0.0'], {}), /access_control_not_chosen/);
   for (const args of [['--host', '0.0.0.0', '--auth=off'], ['--host', '0.0.0.0', '--insecure'], ['--host', '0.0.0.0', '--auth=enforce']]) {
     const open = await start(args);

@@ -29,7 +29,7 @@ const ddb = send('DynamoDBClient', ddbSdk);
 const iam = send('IAMClient', iamSdk);
 // {status, stdout, stderr} of `stator iam`.
 const run = (words, { env = {}, store = ['--data-dir', dataDir, '--master-key-file', masterKey] } = {}) =>
-  spawnSync(binary, ['iam', ...words, ...store], { encoding: 'utf8', env: { ...cleanEnv, ...env }, cwd: directory, timeout: 30_000 });
+  spawnSync(binary, ['iam', ...words, ...store], { encoding: 'utf8', env: { ...cleanEnv, ...env }, cwd: directory, timeout: 60_000 });
 function served(words, extra) {
   const { status, stdout, stderr } = run(words, extra);
   assert.equal(status, 0, stderr);

@@ -29,7 +29,7 @@ class Server:
             + os.environ.get("STATOR_ARGS", "").split() + list(args),
             stdout=self.log, stderr=subprocess.STDOUT)
         self.endpoint = f"http://127.0.0.1:{port}"
-        end = time.monotonic() + 15
+        end = time.monotonic() + 60
         while time.monotonic() < end and self.process.poll() is None:
             try:
                 urllib.request.urlopen(self.endpoint + "/health/ready", timeout=1).close()
@@ -41,7 +41,7 @@ class Server:
         self.log.seek(0)
         output = self.log.read()
         self._remove()
-        raise RuntimeError(f"{BINARY} was not ready within 15 s:\n{output}")
+        raise RuntimeError(f"{BINARY} was not ready within 60 s:\n{output}")
 
     def logged(self, pattern):
         """What the group of the pattern matches in the log so far."""

@@ -63,7 +63,7 @@ test('every module names the version of this release', () => {
   ]) assert.equal(pattern.exec(read(...file.split('/')))?.[1], version, file);
 });
 
-test('the fixtures of pytest', { timeout: 120000 }, () => {
+test('the fixtures of pytest', { timeout: 300000 }, () => {
   const directory = path.join(clients, 'pytest');
   const output = succeeds('/usr/bin/python3', ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', 'tests'],
     { cwd: directory, env: { ...process.env, STATOR_BIN: binary, PYTHONPATH: directory, PYTHONDONTWRITEBYTECODE: '1' } });
@@ -93,12 +93,12 @@ describe('the action', () => {
     assert.deepEqual(Object.keys(inputs).filter((name) => !(name in action.inputs)), []);
     const script = path.join(temporary, 'step.sh');
     fs.writeFileSync(script, step.run);
-    const result = spawnSync('bash', ['--noprofile', '--norc', '-eo', 'pipefail', script], { env, encoding: 'utf8', timeout: 60000 });
+    const result = spawnSync('bash', ['--noprofile', '--norc', '-eo', 'pipefail', script], { env, encoding: 'utf8', timeout: 120000 });
     const pairs = (file) => Object.fromEntries(fs.readFileSync(file, 'utf8').split('\n').filter(Boolean).map((line) => line.split(/=(.*)/s).slice(0, 2)));
     return { ...result, outputs: pairs(files.GITHUB_OUTPUT), env: pairs(files.GITHUB_ENV) };
   }
 
-  test('starts a server that outlives the step, and tells later steps where', { timeout: 60000 }, async () => {
+  test('starts a server that outlives the step, and tells later steps where', { timeout: 300000 }, async () => {
     const step = runStep({ binary, port: '0', flags: '--clock=manual --throttling=enforce' });
     assert.equal(step.status, 0, step.stdout + step.stderr);
     const pid = Number(/process (\d+)/.exec(step.stdout)[1]);
@@ -114,7 +114,7 @@ describe('the action', () => {
     }
   });
 
-  test('fails with the words of a server that does not start', { timeout: 60000 }, () => {
+  test('fails with the words of a server that does not start', { timeout: 300000 }, () => {
     const step = runStep({ binary, port: '0', flags: '--no-such-flag' });
     assert.equal(step.status, 1);
     assert.match(step.stdout, /^::error title=Stator::[^]*--no-such-flag/);
@@ -187,7 +187,7 @@ describe('the manifests of Kubernetes', () => {
     // With the flags of the other manifest the server gets to the configuration that is not there.
     const cluster = workloadOf(documentsOf('ceph.yaml')).spec.template.spec.containers[0];
     const args = cluster.args.map((word) => word.replace('$(POD_IP)', '127.0.0.1').replace('/etc/ceph/ceph.conf', path.join(work, 'no-ceph.conf')));
-    const refused = spawnSync(binary, [...args, '--port', '0'], { encoding: 'utf8', env: { STATOR_AUTH: 'off' }, timeout: 30000 });
+    const refused = spawnSync(binary, [...args, '--port', '0'], { encoding: 'utf8', env: { STATOR_AUTH: 'off' }, timeout: 60000 });
     assert.equal(refused.status, 1);
     assert.match(refused.stdout + refused.stderr, /cannot_open_store error="The Ceph configuration .*no-ceph\.conf/);
   });
@@ -238,7 +238,7 @@ describe('monitoring', () => {
       for (const [, name] of expr.matchAll(/\$(\w+)/g)) assert.ok(name === '__rate_interval' || variables.includes(name), `${where}: $${name}`);
   });
 
-  test('each metric is one of a live server, and each expression has a value there', { timeout: 120000 }, async () => {
+  test('each metric is one of a live server, and each expression has a value there', { timeout: 300000 }, async () => {
     const server = await Server.startOne({ args: ['--throttling=enforce', '--ttl-interval=200ms'] });
     const { endpoint } = server;
     try {
@@ -285,7 +285,7 @@ describe('monitoring', () => {
       };
       // Some scrapes with requests between them, so that rates have two points.
       const scraped = async (times) => {
-        const end = Date.now() + 20000;
+        const end = Date.now() + 60000;
         for (;;) {
           const seen = await query('count_over_time(up{job="stator"}[1m])').catch(() => []);
           if (Number(seen[0]?.value[1] ?? 0) >= times) return;
@@ -352,7 +352,7 @@ describe('the copier of tables (examples/migrate)', { timeout: 240000 }, () => {
       const child = spawn('node', [path.join(directory, 'migrate.mjs'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
       let output = '';
       for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => { output += text; });
-      child.on('exit', (code) => resolve({ code, output }));
+      child.on('close', (code) => resolve({ code, output }));
     });
   }
   async function assertCopied(endpoint, { tags = true, ttl } = {}) {

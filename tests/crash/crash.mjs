@@ -70,7 +70,7 @@ class Crash {
   // Sends an operation; returns its reply, or undefined if the server went before it answered.
   async send(operation, body) {
     try {
-      const reply = await call(this.server.endpoint, operation, body, { agent: this.agent, timeout: 10000 });
+      const reply = await call(this.server.endpoint, operation, body, { agent: this.agent });
       if (reply.status < 500) return reply;
       this.trouble = new Error(`${operation}: ${reply.status} ${reply.text}`);
     } catch (error) {

@@ -15,7 +15,7 @@ for (const { durability, rounds, encrypted = false } of cases) {
   const name = `${rounds} kills with --durability=${durability}${encrypted ? ', encrypted' : ''}`;
   const onCluster = encrypted && process.env.STATOR_CLUSTER_CONF && 'a cluster encrypts its own disks';
   const skip = (process.env.STATOR_ENDPOINT && 'the server is not ours to kill') || onCluster;
-  test(name, { skip, timeout: 300000 }, async (context) => {
+  test(name, { skip, timeout: 900000 }, async (context) => {
     const seed = Number(process.env.STATOR_CRASH_SEED ?? Math.floor(Math.random() * 2 ** 32));
     context.diagnostic(`seed ${seed}`);
     const result = await crash({ rounds, seed, durability, encrypted });

@@ -51,7 +51,7 @@ async function segments(client, op, request) {
   return { status: 200, body: merged };
 }
 
-const SETTLING_LIMIT = 10000;
+const SETTLING_LIMIT = 60000;
 
 /** Waits until the table and its indexes are as they will stay: what is UPDATING is no state to compare. True if they are. */
 async function settle(client, TableName) {

@@ -18,7 +18,7 @@ const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..')
 const artefacts = process.env.STATOR_ARTEFACTS ?? path.join(root, 'build', 'artefacts');
 const bare = path.join(root, 'build', 'bare');  // an untouched Debian 12
 const version = /^project\(stator VERSION ([0-9.]+)/m.exec(fs.readFileSync(path.join(root, 'CMakeLists.txt'), 'utf8'))[1];
-const kReadyMillis = 20000;
+const kReadyMillis = 60000;
 const kFirstRelease = '88923a3';  // its stores are in tests/upgrade
 const short = process.env.STATOR_PACKAGES === 'short';
 const long = { skip: short && 'not in the short form' };
@@ -204,7 +204,7 @@ test('the Debian package installs, serves by its unit, keeps data over an upgrad
     const socket = await listenForDatagrams(path.join(system, name), told);
     const server = await startAndWait(...within(system, [...setting('ExecStart').split(' '), '--port', String(port), ...more], { user: `${id[1]}:${id[2]}` }), port,
       { env: { ...kBareEnvironment, NOTIFY_SOCKET: name, WATCHDOG_USEC: '3000000' } });
-    const end = Date.now() + 10000;
+    const end = Date.now() + 60000;
     while (!(told.includes('READY=1') && told.includes('WATCHDOG=1')) && Date.now() < end) await delay(50);
     assert.ok(told.includes('READY=1') && told.includes('WATCHDOG=1'), `the supervisor was told ${told.join(', ')}`);
     await use(server);
@@ -312,7 +312,7 @@ function startImage({ config, system }, command, port, { user, env = {} }) {
   return startAndWait(`/usr/bin/${program}`, args, port, { env: { ...declared, STATOR_PORT: String(port), ...env, PATH: process.env.PATH } });
 }
 
-test('the image serves as it is configured, for any user id, read-only, and takes the command line of DynamoDB Local', { ...long, timeout: 120000 }, async (t) => {
+test('the image serves as it is configured, for any user id, read-only, and takes the command line of DynamoDB Local', { ...long, timeout: 300000 }, async (t) => {
   assert.ok(fs.statSync(artefact(`stator-image-${version}-amd64.tar`)).size < 30e6);
   const from = performance.now();
   const image = unpackImage('stator');
@@ -340,7 +340,7 @@ test('the image serves as it is configured, for any user id, read-only, and take
   }
 });
 
-test('the cluster image brings librados', { ...long, timeout: 120000 }, async () => {
+test('the cluster image brings librados', { ...long, timeout: 300000 }, async () => {
   const image = unpackImage('stator-cluster');
   fs.writeFileSync(path.join(image.system, 'etc', 'hosts'), '127.0.0.1 localhost\n');  // as a container gets it
   assert.match(refusedPool(image.system, '/usr/bin/stator'), kLibradosAsked);
@@ -350,7 +350,7 @@ test('the cluster image brings librados', { ...long, timeout: 120000 }, async ()
   assert.equal(await stop(server), 0);
 });
 
-test('the cluster image serves a pool of Ceph', { ...long, timeout: 180000 }, async () => {
+test('the cluster image serves a pool of Ceph', { ...long, timeout: 300000 }, async () => {
   const directory = path.join(work, 'ceph');
   const cluster = (...args) => execFileSync(path.join(root, 'tests', 'cluster', 'cluster'), ['--dir', directory, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   try {
@@ -371,7 +371,7 @@ test('the cluster image serves a pool of Ceph', { ...long, timeout: 180000 }, as
   }
 });
 
-test('the npm packages install in an empty folder, start for a suite, and run by npx', { timeout: 120000 }, async () => {
+test('the npm packages install in an empty folder, start for a suite, and run by npx', { timeout: 300000 }, async () => {
   const folder = path.join(work, 'npm');
   fs.mkdirSync(folder);
   fs.writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }));
@@ -412,7 +412,7 @@ test('a second packaging of the same binary makes the same bytes', { ...long, ti
   assert.equal(fs.readFileSync(path.join(again, 'SHA256SUMS'), 'utf8'), fs.readFileSync(path.join(artefacts, 'SHA256SUMS'), 'utf8'));
 });
 
-test('the binary of the tarball opens the stores of earlier releases', { timeout: 120000 }, () => {
+test('the binary of the tarball opens the stores of earlier releases', { timeout: 300000 }, () => {
   const binary = path.join(unpackTarball(), 'bin', 'stator');
   const env = { ...process.env, STATOR_BIN: binary };
   delete env.NODE_TEST_CONTEXT;  // a test runner within a test runner
@@ -437,7 +437,7 @@ test('the man page and the completion know every command of the binary', () => {
   assert.ok(complete('healthcheck', '--p').includes('--port'));
 });
 
-test('./dev run takes the tarball or the folder that lies beside it, and builds nothing', { timeout: 60000 }, async () => {
+test('./dev run takes the tarball or the folder that lies beside it, and builds nothing', { timeout: 300000 }, async () => {
   const clone = path.join(work, 'clone');
   fs.mkdirSync(clone);
   for (const file of ['dev', 'CMakeLists.txt']) fs.copyFileSync(path.join(root, file), path.join(clone, file));
@@ -474,7 +474,7 @@ test('the list of materials names each library of the tarball with its package a
   for (const name of ['libabsl-dev', 'libcli11-dev', 'preact']) assert.ok(bill.components.some((part) => part.name === name), name);
 });
 
-test('a signature of the checksums is verified, and one of other checksums is refused', { timeout: 60000 }, () => {
+test('a signature of the checksums is verified, and one of other checksums is refused', { timeout: 300000 }, () => {
   const home = path.join(work, 'gnupg');
   fs.mkdirSync(home, { mode: 0o700 });
   const env = { ...process.env, GNUPGHOME: home };

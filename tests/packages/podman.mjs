@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-const kServiceMillis = 10000;
+const kServiceMillis = 60000;
 
 // runc, without the resource limits that podman asks for: raising them needs a capability that root lacks in some containers.
 const kRuntime = `#!/bin/bash

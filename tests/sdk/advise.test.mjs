@@ -94,7 +94,7 @@ describe('recorded requests and advice', { skip: own ? false : 'needs a server o
   test('a server does not record into a file of another kind', () => {
     const file = path.join(directory, 'notes.txt');
     fs.writeFileSync(file, 'precious\n');
-    const { status, stderr } = spawnSync(binary, ['serve', '--in-memory', '--port=0', `--record=${file}`], { encoding: 'utf8', timeout: 20000 });
+    const { status, stderr } = spawnSync(binary, ['serve', '--in-memory', '--port=0', `--record=${file}`], { encoding: 'utf8', timeout: 60000 });
     assert.equal(status, 1);
     assert.match(stderr, /is there already and is no recording of requests/);
     assert.equal(fs.readFileSync(file, 'utf8'), 'precious\n');

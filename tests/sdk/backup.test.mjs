@@ -17,7 +17,7 @@ const arnOf = (table, id, { region = 'us-east-1', account = '000000000000' } = {
   `arn:aws:dynamodb:${region}:${account}:table/${table}/backup/${id}`;
 
 async function until(look, wanted, what) {
-  const end = Date.now() + 20000;
+  const end = Date.now() + 60000;
   for (;;) {
     const found = await look();
     if (wanted(found)) return found;

@@ -91,7 +91,7 @@ export async function suite(options) {
       ...more,
     });
     context.tables.push(TableName);
-    await sdk.waitUntilTableExists({ client: context.client, maxWaitTime: 30, minDelay: 1, maxDelay: 1 }, { TableName });
+    await sdk.waitUntilTableExists({ client: context.client, maxWaitTime: 120, minDelay: 1, maxDelay: 1 }, { TableName });
     return TableName;
   };
   // Puts items in batches of 25.

@@ -47,7 +47,7 @@ describe('contributor insights', { skip: own ? false : 'needs a server of its ow
     await advance(2);
     assert.equal(await statusOf({ TableName }), 'ENABLING');
     assert.equal(await statusOf({ TableName, IndexName: 'by-g' }), 'DISABLED', 'the index has its own');
-    const waiter = sdk.waitUntilContributorInsightsEnabled?.({ client, maxWaitTime: 30, minDelay: 1, maxDelay: 1 }, { TableName });
+    const waiter = sdk.waitUntilContributorInsightsEnabled?.({ client, maxWaitTime: 120, minDelay: 1, maxDelay: 1 }, { TableName });
     await advance(1);
     if (waiter !== undefined) assert.equal((await waiter).state, 'SUCCESS');
     const described = await ddb.DescribeContributorInsights({ TableName });

@@ -80,7 +80,7 @@ export async function triggersOf(endpoint) {
 }
 
 // Waits until `check` returns something true, and returns that.
-export async function until(check, { within = 15000, what = String(check) } = {}) {
+export async function until(check, { within = 60_000, what = String(check) } = {}) {
   const end = Date.now() + within;
   while (true) {
     const found = await check();

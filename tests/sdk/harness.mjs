@@ -13,6 +13,10 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
+// How long is waited for what a busy machine does late: a server that starts or stops, an answer, a line of a log. What never comes
+// fails the test then, and what comes ends the wait at once.
+const kPatienceMillis = 60_000;
+
 const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export const binary = process.env.STATOR_BIN ?? path.join(repository, 'build/release/stator');
 
@@ -37,7 +41,7 @@ async function freePort() {
 
 // One request over a connection of its own unless an agent is given.
 // Returns {status, headers, body: Buffer, text, json()}.
-export function request(endpoint, { method = 'POST', path: target = '/', headers = {}, body = '', agent, timeout = 20000 } = {}) {
+export function request(endpoint, { method = 'POST', path: target = '/', headers = {}, body = '', agent, timeout = kPatienceMillis } = {}) {
   return new Promise((resolve, reject) => {
     const url = new URL(endpoint);
     const message = http.request(
@@ -185,7 +189,7 @@ export class Server {
   // Starts the binary and waits until it is ready. Fails with its output if it exits first. `spawned` is called with the
   // process as soon as there is one. `dataDir`: null: no directory is named. `env`: variables for it. `readyPath`: the page that
   // says so, for servers that take no writes. `under`: a command that becomes the server, such as prlimit with its arguments.
-  static async startOne({ args = [], dataDir, port, readyWithin = 15000, readyPath = '/health/ready', spawned = () => {}, env = {}, under = [] } = {}) {
+  static async startOne({ args = [], dataDir, port, readyWithin = kPatienceMillis, readyPath = '/health/ready', spawned = () => {}, env = {}, under = [] } = {}) {
     const server = new Server();
     server.ownsDirectory = dataDir === undefined;
     // null: the server keeps its data elsewhere.
@@ -203,7 +207,12 @@ export class Server {
     }
     server.exited = new Promise((resolve) => {
       server.child.once('error', (error) => { server.output += error.message; resolve({ code: null, signal: null, error }); });
-      server.child.once('exit', (code, signal) => resolve({ code, signal }));
+      server.child.once('exit', (code, signal) => {
+        // What it said last is still in the pipes: 'close' comes when that has been read.
+        for (const stream of [server.child.stdout, server.child.stderr]) stream.ref();
+        const timer = setTimeout(() => resolve({ code, signal }), kPatienceMillis);
+        server.child.once('close', () => { clearTimeout(timer); resolve({ code, signal }); });
+      });
     });
     // Neither the child nor its pipes keep this process alive (the test runner's last hooks run when nothing else does),
     // and it never outlives this process.
@@ -233,7 +242,7 @@ export class Server {
   }
 
   // Waits until the output matches, and returns the first group.
-  async logged(pattern, within = 10000) {
+  async logged(pattern, within = kPatienceMillis) {
     const end = Date.now() + within;
     for (let found; ; await delay(5)) {
       if ((found = pattern.exec(this.output)) !== null) return found[1];
@@ -251,7 +260,7 @@ export class Server {
   async stop() {
     this.child.ref();
     this.child.kill('SIGTERM');
-    const timer = setTimeout(() => this.child.kill('SIGKILL'), 15000);
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), kPatienceMillis);
     const result = await this.exited;
     clearTimeout(timer);
     if (this.ownsDirectory) fs.rmSync(this.dataDir, { recursive: true, force: true });

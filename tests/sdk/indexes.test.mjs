@@ -104,7 +104,7 @@ describe('UpdateTable', () => {
     };
     let [early, late] = await counts();
     // On several processes the counters of an index follow a little later.
-    for (let tries = 0; tries < 50 && (early.items !== late.items || early.bytes !== late.bytes); tries++) {
+    for (let tries = 0; tries < 600 && (early.items !== late.items || early.bytes !== late.bytes); tries++) {
       await new Promise((done) => setTimeout(done, 100));
       [early, late] = await counts();
     }

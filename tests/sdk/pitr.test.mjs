@@ -16,7 +16,7 @@ const arnOf = (table, { region = 'us-east-1', account = '000000000000' } = {}) =
 const kDay = 86_400_000;
 
 async function until(look, wanted, what) {
-  const end = Date.now() + 20000;
+  const end = Date.now() + 60000;
   for (;;) {
     const found = await look();
     if (wanted(found)) return found;

@@ -73,7 +73,7 @@ describe('Application Auto Scaling', { skip: own ? false : 'needs a server of it
       await Promise.all(Array.from({ length: 600 }, (_, i) => ddb.PutItem({ TableName: 'load', Item: { pk: S(`k${i}`), n: N(i) } })));
       await advance(60);
     }
-    for (let i = 0; i < 100 && (await units('load')).WriteCapacityUnits === 4; i++) await new Promise((done) => setTimeout(done, 50));
+    for (let i = 0; i < 1200 && (await units('load')).WriteCapacityUnits === 4; i++) await new Promise((done) => setTimeout(done, 50));
     // The units of other servers are counted up to a second of real time later, so that a minute of the manual clock may have
     // less of it and the next one more.
     const raised = (await units('load')).WriteCapacityUnits;

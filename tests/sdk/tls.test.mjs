@@ -28,7 +28,7 @@ async function makeCertificate(...args) {
   assert.equal(made.code, 0, made.error);
   return made.out;
 }
-async function eventually(condition, what, millis = 20000) {
+async function eventually(condition, what, millis = 60000) {
   const end = Date.now() + millis;
   while (!(await condition())) {
     assert.ok(Date.now() < end, what);

@@ -98,8 +98,8 @@ test('nothing is lost over kill -9, splits and targets that are away', { skip: o
     await Promise.all(writers);
     const total = [...acknowledged.values()].reduce((a, b) => a + b, 0);
     const directory = path.join(folder, 'archive');
-    await until(() => [...acknowledged].every(([key, last]) => received.get(key)?.includes(last)), { within: 60000, what: 'the last changes arrive' });
-    await until(() => archived(directory).length >= total, { within: 30000, what: `the archive has ${total} changes` });
+    await until(() => [...acknowledged].every(([key, last]) => received.get(key)?.includes(last)), { within: 120000, what: 'the last changes arrive' });
+    await until(() => archived(directory).length >= total, { within: 120000, what: `the archive has ${total} changes` });
 
     for (const [key, last] of acknowledged) {
       // First arrivals are all numbers in order; later ones repeat what came before.

@@ -87,7 +87,6 @@ export class ClusterMachine extends WorkloadClient {
     const cutting = this.faults.some((fault) => FAULTS[fault].cuts);
     const server = await Server.start({
       dataDir: null,
-      readyWithin: 30000,
       port: this.servers[i]?.port,
       env: cutting ? { LD_PRELOAD: cutNetwork, STATOR_NETWORK_SOCKET: socket } : {},
       spawned: (child) => {

@@ -15,7 +15,7 @@ const WIDE = 'counters.wide'; // items are also in an index and a stream
 const COUNTERS = [0, 1, 2, 3, 4].flatMap((i) => [PLAIN, WIDE].map((table) => ({ table, key: `c${i}` })));
 const LOOSE = [PLAIN, WIDE].map((table) => ({ table, key: 'loose' }));
 const BY_GROUP = 'by-g';
-const MOST_WAIT = 10000; // milliseconds to wait for the leftovers of a dead server
+const MOST_WAIT = 60000; // milliseconds to wait for the leftovers of a dead server
 
 const N = (value) => ({ N: String(value) });
 const S = (value) => ({ S: value });

@@ -244,13 +244,13 @@ class Indexes {
 
   // Waits until all indexes are active or gone. Fails if that takes long.
   async settled() {
-    const end = Date.now() + 30000;
+    const end = Date.now() + 60000;
     while (Date.now() < end) {
       const { Table } = await this.machine.must('DescribeTable', { TableName: TABLE });
       if (Table.GlobalSecondaryIndexes.every((index) => index.IndexStatus === 'ACTIVE')) return;
       await delay(5);
     }
-    assert.fail('an index is not built within 30 s');
+    assert.fail('an index is not built within 60 s');
   }
 
   // Runs while no client writes.
@@ -269,7 +269,7 @@ class Indexes {
     await this.replay.catchUp();
     // A record whose transaction a dead server left undecided stops the reader until another server
     // has decided it.
-    const end = Date.now() + (this.machine.storms ? 10000 : 0);
+    const end = Date.now() + (this.machine.storms ? 60000 : 0);
     while (Date.now() < end && texts(this.replay.items()).join() !== texts(items).join()) {
       await delay(100);
       await this.replay.catchUp();

@@ -70,7 +70,6 @@ export class Machine extends WorkloadClient {
     try {
       const reply = await call(server.endpoint, operation, body, {
         agent: this.agent,
-        timeout: 20000,
         headers,
       });
       if (reply.status < 500) {

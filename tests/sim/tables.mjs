@@ -16,7 +16,7 @@ import { Replay } from './replay.mjs';
 
 const NAMES = ['red', 'green', 'blue'];
 const MANAGERS = 4; // of the clients
-const MOST_WAIT = 30000; // milliseconds to wait for an index, or for expired items
+const MOST_WAIT = 60000; // milliseconds to wait for an index, or for expired items
 const S = (value) => ({ S: value });
 const INDEX = {
   Projection: { ProjectionType: 'ALL' },
@@ -341,7 +341,7 @@ class Tables {
   }
 
   async verifyCount(name, wanted) {
-    const end = Date.now() + (this.machine.storms ? 10000 : 0);
+    const end = Date.now() + (this.machine.storms ? MOST_WAIT : 0);
     for (;;) {
       const { Table } = await this.machine.must('DescribeTable', { TableName: name });
       if (Table.ItemCount === wanted) return;
@@ -356,7 +356,7 @@ class Tables {
     const since = this.streams.get(LatestStreamArn);
     const { items } = this.names.get(TableName);
     const { call } = this.attempts.get(ProvisionedThroughput.ReadCapacityUnits);
-    const end = Date.now() + (this.machine.storms ? 10000 : 0);
+    const end = Date.now() + (this.machine.storms ? MOST_WAIT : 0);
     for (;;) {
       const inserted = new Map();
       const replay = new Replay(this.machine, LatestStreamArn);

@@ -37,7 +37,7 @@ if (clusterDirectory) {
   const store = storeName(name);
   const server = await Server.startOne({
     args: ['--engine=rados', `--ceph-conf=${clusterDirectory}/ceph.conf`, '--ceph-user=stator', '--pool=stator', `--ceph-namespace=${store}`, ...kClock],
-    dataDir: null, readyWithin: 30000,
+    dataDir: null, readyWithin: 60000,
   });
   await record(server, 'rados.json');
   await server.kill();
