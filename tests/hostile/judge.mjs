@@ -48,10 +48,11 @@ export class Watch {
   }
   #others() {
     try {
-      return busySeconds().seconds - cpuSeconds({ child: { pid: this.pid } });
+      this.own = cpuSeconds({ child: { pid: this.pid } });
     } catch {
-      return this.others ?? 0;  // the process has ended, which others notice
+      // The process has ended: what it used last is known.
     }
+    return busySeconds().seconds - (this.own ?? 0);
   }
   get millis() {
     const passed = performance.now() - this.started;
