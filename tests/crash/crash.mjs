@@ -359,6 +359,7 @@ class Crash {
       for (let round = 1; round <= this.rounds; round++) {
         this.round = round;
         this.killing = false;
+        const before = this.counts.acknowledged;
         const load = Array.from({ length: this.writers }, (_, id) => this.writer(id));
         const all = Promise.all(load);
         const life = 100 + this.random.below(300);
@@ -367,6 +368,8 @@ class Crash {
           delay(this.random.below(life)).then(() => request(this.server.endpoint, options)).catch(() => {});
         }
         await Promise.race([delay(life), all]);
+        // No kill without load, on a machine that is busy with others.
+        for (const end = Date.now() + 60_000; this.counts.acknowledged <= before + 10 && !this.trouble && Date.now() < end;) await delay(5);
         this.killing = true;
         await this.server.kill();
         await all;
