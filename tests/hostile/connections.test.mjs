@@ -14,7 +14,7 @@ const ours = { skip: process.env.STATOR_ENDPOINT || !isStator ? 'the server is n
 
 // Waits until something is so, or for as long as a busy machine may need: the assertion that follows says what came of it.
 async function untilSo(condition, every = 20) {
-  for (const end = Date.now() + 60000; !(await condition()) && Date.now() < end;) await delay(every);
+  for (const end = Date.now() + 120000; !(await condition()) && Date.now() < end;) await delay(every);
 }
 
 // A server of its own with its judge, and both ended in any case.

@@ -15,7 +15,7 @@ import { fileURLToPath } from 'node:url';
 
 // How long is waited for what a busy machine does late: a server that starts or stops, an answer, a line of a log. What never comes
 // fails the test then, and what comes ends the wait at once.
-const kPatienceMillis = 60_000;
+const kPatienceMillis = 120_000;
 
 const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export const binary = process.env.STATOR_BIN ?? path.join(repository, 'build/release/stator');
