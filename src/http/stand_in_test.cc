@@ -118,7 +118,7 @@ TEST_F(StandInTest, ALoopDoesNotStandInForAnother) {
 
 TEST_F(StandInTest, ADeadlineThatBeganMeanwhileWakesTheLoop) {
   ServerOptions options;
-  options.header_timeout_micros = 100'000;
+  options.header_timeout_micros = 1'000'000;
   Start(options);
   TestClient client(server_->port());
   client.Send(Post("a") + "POST / HT");
