@@ -251,13 +251,12 @@ TEST(Client, AServerThatHangsIsLeft) {
       std::this_thread::sleep_for(std::chrono::milliseconds(40));
       Write(fd, "x");
     }
+    ReadRequest(fd);  // until the client goes
   });
   Client client = Make(listener.url(), {.total_micros = 100'000});
-  const auto start = std::chrono::steady_clock::now();
   const Result<Reply> reply = client.Call("POST", "/", {}, "x");
   ASSERT_FALSE(reply.ok());
   EXPECT_EQ(FailureOf(reply.error()), Failure::kTimeout);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
 TEST(Client, CancelEndsACall) {

@@ -482,7 +482,7 @@ class SmallDisk : public RocksEngineTest {
   bool HasBallast() { return fs::exists(directory_.store() + "/BALLAST"); }
   template <typename Condition>
   static void WaitFor(Condition condition) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!condition() && std::chrono::steady_clock::now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_TRUE(condition());

@@ -15,7 +15,7 @@ using Pace = Chores::Pace;
 template <typename Condition>
 bool Eventually(Condition condition) {
   const SystemClock clock;
-  const int64_t end = clock.TicksMicros() + 10'000'000;
+  const int64_t end = clock.TicksMicros() + 60'000'000;
   while (!condition()) {
     if (clock.TicksMicros() > end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -58,7 +58,9 @@ class OneReply {
   std::thread thread_;
 };
 
-int Check(uint16_t port) { return Execute({.port = port, .timeout_seconds = 1}); }
+int Check(uint16_t port, int timeout_seconds = 60) {
+  return Execute({.port = port, .timeout_seconds = timeout_seconds});
+}
 
 TEST(HealthCheckTest, AReadyServer) {
   testing::internal::CaptureStdout();
@@ -82,7 +84,7 @@ TEST(HealthCheckTest, AServerThatIsNotReady) {
 TEST(HealthCheckTest, ASilentServer) {
   testing::internal::CaptureStderr();
   const OneReply server("");
-  EXPECT_EQ(Check(server.port()), 1);
+  EXPECT_EQ(Check(server.port(), 1), 1);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("no answer in time"), std::string::npos);
 }
 

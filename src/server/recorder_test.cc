@@ -329,6 +329,8 @@ TEST_F(RecorderTest, EndsAtItsSizeWithWholeLines) {
     ASSERT_EQ(reply, "{}") << "served as before";
     if (i % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(120));
   }
+  for (int i = 0; i < 12'000 && recorder_->on(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_FALSE(recorder_->on());
   recorder_->Stop();
   EXPECT_LE(std::filesystem::file_size(path_), 20000u);
@@ -373,7 +375,7 @@ TEST_F(RecorderTest, AFullDiskEndsTheRecordingAndNothingElse) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   for (int i = 0; i < 200; ++i)
     Call("GetItem", R"({"TableName":"Tab","Key":{"p":{"S":"a"},"s":{"N":"1"}}})");
-  for (int i = 0; i < 1000 && recorder_->on(); ++i)
+  for (int i = 0; i < 12'000 && recorder_->on(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_FALSE(recorder_->on());
