@@ -55,18 +55,38 @@ inline ErrorCode CodeOf(const Result<uint64_t>& outcome) {
   return outcome.ok() ? ErrorCode::kInternal : outcome.error().code();
 }
 
-// Runs `threads` threads on each engine for `seconds`, which increment "number" under guards and
+inline std::function<bool()> For(int milliseconds) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  return [until] { return std::chrono::steady_clock::now() < until; };
+}
+
+// How long a test waits for a state that a busy machine reaches late.
+inline constexpr int kPatienceMilliseconds = 60'000;
+
+// Whether to go on, by the number of acknowledged increments so far.
+using GoOn = std::function<bool(int64_t acknowledged)>;
+
+// Goes on for `milliseconds`, and then until there are `least` increments and `seen` says that what
+// the test wants to see has happened.
+inline GoOn Until(
+    int milliseconds, int64_t least, std::function<bool()> seen = [] { return true; }) {
+  return [during = For(milliseconds), patience = For(kPatienceMilliseconds), least,
+          seen = std::move(seen)](int64_t acknowledged) {
+    return during() || ((acknowledged < least || !seen()) && patience());
+  };
+}
+
+// Runs `threads` threads on the engines while `go_on`, which increment "number" under guards and
 // add to "count". Returns the number of acknowledged increments and counts unknown outcomes in
 // *unknown; any other failure fails the test. With `guarded`, cached values are not read again.
-inline int64_t Increment(const std::vector<kv::Engine*>& engines, int threads,
-                         const std::function<bool()>& go_on, std::atomic<int64_t>* unknown,
-                         bool guarded = false) {
+inline int64_t Increment(const std::vector<kv::Engine*>& engines, int threads, const GoOn& go_on,
+                         std::atomic<int64_t>* unknown, bool guarded = false) {
   std::atomic<int64_t> acknowledged = 0;
   std::vector<std::thread> running;
   for (int t = 0; t < threads; ++t) {
     running.emplace_back([&, t] {
       kv::Engine& engine = *engines[static_cast<size_t>(t) % engines.size()];
-      while (go_on()) {
+      while (go_on(acknowledged)) {
         std::string value;
         Result<bool> exists = Error(ErrorCode::kWouldBlock, {});
         if (guarded) exists = engine.Get(kTablet, "number", kv::Tier::kGuarded, &value);
@@ -104,9 +124,22 @@ inline int64_t NumberOf(kv::Engine& engine) {
   return exists.ok() && *exists ? std::stoll(value.substr(kv::kStampBytes)) : -1;
 }
 
-inline std::function<bool()> For(int milliseconds) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
-  return [until] { return std::chrono::steady_clock::now() < until; };
+// Applies a batch that may be applied twice until that succeeds: an engine that gives up early is
+// refused now and then on a busy machine, or while the cluster recovers from the test before.
+inline bool ApplyPatiently(kv::Engine& engine, const kv::Batch& batch) {
+  for (const auto patience = For(kPatienceMilliseconds); patience();) {
+    if (kv::ApplyAndWait(engine, batch).ok()) return true;
+  }
+  return false;
+}
+
+// Waits until `condition`, and returns whether it came to that.
+inline bool Await(const std::function<bool()>& condition) {
+  for (const auto patience = For(kPatienceMilliseconds); !condition();) {
+    if (!patience()) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
 }
 
 // Gives an operation up after a second.

@@ -118,7 +118,7 @@ TEST(RadosEngine, DeletedPoolIsReportedAsDeleted) {
       "ceph osd pool delete doomed doomed --yes-i-really-really-mean-it 2>&1";
   ClusterUnderTest::Command(create);
   const auto engine = Open(options), idle = Open(options);
-  ASSERT_TRUE(engine && idle && kv::ApplyAndWait(*idle, AddOne("n")).ok());
+  ASSERT_TRUE(engine && idle && ApplyPatiently(*idle, AddOne("n")));
   std::atomic<int64_t> acknowledged = 0;
   Result<uint64_t> last = uint64_t{0};
   std::thread writer([&] {
@@ -127,6 +127,7 @@ TEST(RadosEngine, DeletedPoolIsReportedAsDeleted) {
       ++acknowledged;
     }
   });
+  EXPECT_TRUE(Await([&] { return acknowledged > 1; }));
   ClusterUnderTest::Command(remove);
   writer.join();
   EXPECT_GT(acknowledged, 1);

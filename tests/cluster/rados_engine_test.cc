@@ -27,13 +27,16 @@ TEST(RadosEngine, TwoProcessesShareATablet) {
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);
   std::atomic<int64_t> unknown = 0;
-  const int64_t acknowledged = Increment({first.get(), second.get()}, 4, For(2000), &unknown);
+  const auto races = [&] {
+    return first->Statistics()["kv_rados_races"] + second->Statistics()["kv_rados_races"];
+  };
+  const int64_t acknowledged = Increment({first.get(), second.get()}, 4,
+                                         Until(2000, 51, [&] { return races() > 0; }), &unknown);
   EXPECT_GT(acknowledged, 50);
   EXPECT_EQ(unknown, 0);
   EXPECT_EQ(NumberOf(*first), acknowledged);
   EXPECT_EQ(CountOf(*second, "count"), acknowledged);
-  EXPECT_GT(first->Statistics()["kv_rados_races"] + second->Statistics()["kv_rados_races"], 0)
-      << "they never met";
+  EXPECT_GT(races(), 0) << "they never met";
 }
 
 // A process caches what it read of a tablet. A stale cache must not refuse a batch that is based on
@@ -355,14 +358,17 @@ TEST(RadosEngine, LostAnswersApplyNothingTwice) {
   const auto first = Open(options), second = Open(options);
   ASSERT_TRUE(first && second);
   std::atomic<int64_t> unknown = 0;
-  const int64_t acknowledged = Increment({first.get(), second.get()}, 4, For(2000), &unknown);
+  const auto found = [&] {
+    return first->Statistics()["kv_rados_found_in_ledger"] +
+           second->Statistics()["kv_rados_found_in_ledger"];
+  };
+  const int64_t acknowledged = Increment({first.get(), second.get()}, 4,
+                                         Until(2000, 31, [&] { return found() > 10; }), &unknown);
   EXPECT_GT(acknowledged, 30);
   EXPECT_EQ(unknown, 0) << "all can be found out";
   EXPECT_EQ(NumberOf(*first), acknowledged);
   EXPECT_EQ(CountOf(*first, "count"), acknowledged);
-  EXPECT_GT(first->Statistics()["kv_rados_found_in_ledger"] +
-                second->Statistics()["kv_rados_found_in_ledger"],
-            10);
+  EXPECT_GT(found(), 10);
 }
 
 // The answer to a write is lost, and another process writes before the retry: the ledger still has
@@ -494,8 +500,8 @@ TEST(RadosEngine, FrozenOsdsApplyNothingTwice) {
   std::atomic<bool> stop = false;
   std::atomic<int64_t> unknown = 0, acknowledged = 0, of_alone = 1;
   std::thread writers([&] {
-    acknowledged = Increment(
-        {first.get(), second.get()}, 4, [&] { return !stop; }, &unknown);
+    acknowledged = Increment({first.get(), second.get()}, 4,
+                             Until(0, 11, [&] { return stop.load(); }), &unknown);
   });
   std::thread writer([&] {
     while (!stop) {
@@ -535,11 +541,13 @@ TEST(RadosEngine, FrozenOsdsApplyNothingTwice) {
 TEST(RadosEngine, PastTheDeadlineOutcomesAreUnknown) {
   RadosOptions options = Impatient();
   options.deadline_seconds = 2;
-  const auto engine = Open(options);
-  ASSERT_TRUE(engine);
-  ASSERT_TRUE(kv::ApplyAndWait(*engine, AddOne("n")).ok());
+  RadosOptions store = options;
+  store.deadline_seconds = RadosOptions().deadline_seconds;
+  const auto engine = Open(options), patient = Open(store);
+  ASSERT_TRUE(engine && patient);
+  ASSERT_TRUE(ApplyPatiently(*engine, PutOne("n", std::string_view("\1\0\0\0\0\0\0\0", 8))));
   ClusterUnderTest::ForAllOsds("freeze-osd");
-  const auto started = std::chrono::steady_clock::now();
+  const auto in_time = For(kPatienceMilliseconds);
   const Result<uint64_t> sent = kv::ApplyAndWait(*engine, AddOne("n", 10));
   EXPECT_EQ(CodeOf(sent), ErrorCode::kOutcomeUnknown);
   EXPECT_FALSE(engine->Health().ok());
@@ -547,12 +555,12 @@ TEST(RadosEngine, PastTheDeadlineOutcomesAreUnknown) {
   const Result<uint64_t> waited = kv::ApplyAndWait(*engine, AddOne("n", 100));
   EXPECT_EQ(CodeOf(waited), ErrorCode::kUnavailable);
   EXPECT_EQ(CountOf(*engine, "n"), -2);
-  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(12));
+  EXPECT_TRUE(in_time());
   ClusterUnderTest::ForAllOsds("thaw-osd");
-  for (int tries = 0; tries < 100 && !kv::ApplyAndWait(*engine, AddOne("n", 1000)).ok(); ++tries) {
-  }
+  EXPECT_TRUE(ApplyPatiently(*engine, PutOne("back", "1")));
   EXPECT_TRUE(engine->Health().ok());
-  const int64_t count = CountOf(*engine, "n");
+  EXPECT_TRUE(kv::ApplyAndWait(*patient, AddOne("n", 1000)).ok());
+  const int64_t count = CountOf(*patient, "n");
   EXPECT_TRUE(count == 1001 || count == 1011)
       << count << ": once or not at all, and the second not";
 }
@@ -568,19 +576,24 @@ TEST(RadosEngine, KilledOsdLosesNothing) {
   std::atomic<bool> stop = false;
   std::thread writers([&] {
     acknowledged = Increment(
-        {first.get(), second.get()}, 2, [&] { return !stop; }, &unknown);
+        {first.get(), second.get()}, 2, [&](int64_t) { return !stop; }, &unknown);
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const auto goes_on = [&] {
+    const int64_t now = NumberOf(*first);
+    return Await([&] { return NumberOf(*first) > now; });
+  };
+  EXPECT_TRUE(goes_on());
   ClusterUnderTest::Command("kill-osd " + osd);
   before = NumberOf(*first);  // waits until another OSD has taken over
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  EXPECT_TRUE(goes_on()) << "nothing was written after it died";
   ClusterUnderTest::Command("start-osd " + osd);
   std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  EXPECT_TRUE(goes_on());
   stop = true;
   writers.join();
   ClusterUnderTest::Command("wait-clean");
   EXPECT_GT(before, 0);
-  EXPECT_GT(acknowledged, before) << "nothing was written after it died";
+  EXPECT_GT(acknowledged, before);
   EXPECT_EQ(unknown, 0);
   EXPECT_EQ(NumberOf(*first), acknowledged);
   EXPECT_EQ(CountOf(*second, "count"), acknowledged);
@@ -590,7 +603,7 @@ TEST(RadosEngine, KilledOsdLosesNothing) {
 TEST(RadosEngine, FullPoolIsReportedAsFull) {
   RadosOptions options = Impatient();
   const auto engine = Open(options);
-  ASSERT_TRUE(engine && kv::ApplyAndWait(*engine, AddOne("n")).ok());
+  ASSERT_TRUE(engine && ApplyPatiently(*engine, AddOne("n")));
   const std::string rados = RadosCommand(options);
   const std::string ballast = testing::TempDir() + "/ballast";
   std::ofstream(ballast) << std::string(20 << 20, 'b');
@@ -602,7 +615,7 @@ TEST(RadosEngine, FullPoolIsReportedAsFull) {
   };
   set_ratios("0.001");
   Result<uint64_t> outcome = uint64_t{0};
-  for (int64_t i = 0; i < 10'000 && outcome.ok(); ++i)
+  for (const auto patience = For(kPatienceMilliseconds); outcome.ok() && patience();)
     outcome = kv::ApplyAndWait(*engine, AddOne("n"));
   EXPECT_EQ(CodeOf(outcome), ErrorCode::kOutcomeUnknown);
   EXPECT_THAT(outcome.error().message(),
@@ -613,9 +626,7 @@ TEST(RadosEngine, FullPoolIsReportedAsFull) {
   EXPECT_FALSE(engine->Health().ok());
   EXPECT_GT(CountOf(*engine, "n"), 0) << "reads go on";
   set_ratios("0.95");
-  for (int tries = 0; tries < 200 && !kv::ApplyAndWait(*engine, AddOne("n")).ok(); ++tries) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
+  EXPECT_TRUE(Await([&] { return kv::ApplyAndWait(*engine, AddOne("n")).ok(); }));
   EXPECT_TRUE(engine->Health().ok());
   ClusterUnderTest::Command(rados + "rm ballast");
 }

@@ -35,11 +35,11 @@ TEST(RadosNetwork, CutNetworkAppliesNothingTwice) {
   std::atomic<int64_t> unknown = 0, of_direct = 0, of_behind = 0;
   std::thread near([&] {
     of_direct = Increment(
-        {direct.get()}, 1, [&] { return Sleep(20), !stop; }, &unknown);
+        {direct.get()}, 1, [&](int64_t) { return Sleep(20), !stop; }, &unknown);
   });
   std::thread far([&] {
     of_behind = Increment(
-        {behind.get()}, 2, [&] { return !stop; }, &unknown);
+        {behind.get()}, 2, [&](int64_t) { return !stop; }, &unknown);
   });
   using enum Network::Mode;
   const auto found = [&] { return behind->Statistics()["kv_rados_found_in_ledger"]; };
@@ -101,7 +101,7 @@ TEST(RadosNetwork, CutOffPastTheDeadlineOutcomesAreUnknown) {
   std::atomic<int64_t> unknown = 0, acknowledged = 0;
   std::thread writers([&] {
     acknowledged = Increment(
-        {engine.get()}, 3, [&] { return !stop; }, &unknown);
+        {engine.get()}, 3, [&](int64_t) { return !stop; }, &unknown);
   });
   Sleep(300);
   network.Set(Network::Mode::kNoAnswers);
@@ -202,7 +202,7 @@ TEST(RadosNetwork, WritesContinueWithoutMonitor) {
   std::atomic<int64_t> unknown = 0, acknowledged = 0;
   std::thread writers([&] {
     acknowledged = Increment(
-        {first.get(), second.get()}, 2, [&] { return !stop; }, &unknown);
+        {first.get(), second.get()}, 2, [&](int64_t) { return !stop; }, &unknown);
   });
   const auto groups = [&] {
     return first->Statistics()["kv_commit_groups"] + second->Statistics()["kv_commit_groups"];

@@ -96,8 +96,8 @@ class ScriptRun {
       // With several processes, the counters of global indexes follow a little later
       // (docs/differences.md).
       const bool shared = where_ == "rados" || where_ == "shared";
-      for (int again = 0; shared && step.operation == "DescribeTable" && !status.ok() && again < 50;
-           ++again) {
+      for (int again = 0;
+           shared && step.operation == "DescribeTable" && !status.ok() && again < 600; ++again) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
         status = RunStep(step);
       }
