@@ -459,7 +459,7 @@ TEST_P(SharedSimulation, WhatAllProcessesDoIsOneHistory) {
     }
   });
   for (std::thread& thread : writers) thread.join();
-  // On a machine that is busy with others the writers may be done before anybody has died.
+  // On a machine that is busy with others all writes may come before the first death.
   for (int i = 0; i < 60'000 && (definitions_ <= 5 || deaths_ == 0); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   stop = true;

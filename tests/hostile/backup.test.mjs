@@ -101,7 +101,7 @@ class World {
     }
     return assert.fail('the table is neither restored nor gone');
   }
-  // Waits until so many events of a kind are there, and returns them as text. A job tells its end a moment after it can be seen.
+  // Waits for `count` events of a kind, and returns them as text. A job tells its end a moment after it can be seen.
   async told(kind, count = 1) {
     for (const end = Date.now() + 60000; ; await delay(5)) {
       const { events } = JSON.parse(await this.events());

@@ -39,7 +39,7 @@ function busySeconds() {
 }
 
 // How long something takes that a server does: the time that has passed, without the share of the processors that went to other
-// programs, such as the attack itself. What the server computes and what it waits for without computing counts in full.
+// programs, such as the attack itself. The server's own computing counts in full, and so do its waits without computing.
 export class Watch {
   constructor(pid) {
     this.pid = pid;

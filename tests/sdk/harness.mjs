@@ -13,8 +13,8 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-// How long is waited for what a busy machine does late: a server that starts or stops, an answer, a line of a log. What never comes
-// fails the test then, and what comes ends the wait at once.
+// How long a test waits for a server that starts or stops, for an answer, or for a line of a log. A busy machine is late with them;
+// each wait ends as soon as its state is there.
 const kPatienceMillis = 120_000;
 
 const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -208,7 +208,7 @@ export class Server {
     server.exited = new Promise((resolve) => {
       server.child.once('error', (error) => { server.output += error.message; resolve({ code: null, signal: null, error }); });
       server.child.once('exit', (code, signal) => {
-        // What it said last is still in the pipes: 'close' comes when that has been read.
+        // Its last words may still be in the pipes: 'close' comes when they have been read.
         for (const stream of [server.child.stdout, server.child.stderr]) stream.ref();
         const timer = setTimeout(() => resolve({ code, signal }), kPatienceMillis);
         server.child.once('close', () => { clearTimeout(timer); resolve({ code, signal }); });
