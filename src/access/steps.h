@@ -42,8 +42,8 @@ class PolicySteps {
 // Of one request of DynamoDB, all its elements together. An item of 36,000 attributes may be
 // compared with fifty patterns.
 inline constexpr int64_t kMostStepsOfRequest = 4'000'000;
-// Of one request on the thread of an I/O loop: about a millisecond. A request that needs more is
-// handed in again on a worker.
+// The bound on the thread of an I/O loop, about a millisecond. A request that needs more is handed
+// in again on a worker.
 inline constexpr int64_t kMostStepsInLoop = 200'000;
 // Of one call that simulates policies.
 inline constexpr int64_t kMostStepsOfSimulation = 40'000'000;

@@ -165,9 +165,8 @@ class Loop final : public Executor {
 
   // Calls Connection::Resume when the events at hand are through.
   void ResumeLater(Connection* connection) { resumes_.push_back(connection); }
-  // Whether this round has given so much time to requests that wait behind another one of their
-  // connection that the next of them has to wait for the next round. Each connection gets one
-  // request in each round.
+  // Returns whether pipelined requests have used up their time in this round: then each connection
+  // gets one request in each round.
   bool RoundIsOld();
   // Calls Connection::Resume in the next round, behind the events that have come by then.
   void ResumeNextRound(Connection* connection) { next_round_.push_back(connection); }

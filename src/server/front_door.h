@@ -34,8 +34,8 @@ class FrontDoor {
   // otherwise, and for requests that have to be handed in again. Requests with long bodies have
   // threads of their own in any case. `gate` guards management calls; null: they are open. `iam`
   // takes the calls of IAM and STS; null: there are none. `console`: whether it is served.
-  // `audit` takes records of management calls; it may be null. `scaling` takes the
-  // calls of Application Auto Scaling, `triggers` those of event source mappings, `presence` answers
+  // `audit` takes records of management calls; it may be null. `scaling` takes the calls of
+  // Application Auto Scaling, `triggers` those of event source mappings, `presence` answers
   // /localnodes; null: there are none. All outlive this object.
   FrontDoor(api::Service& service, Management& management, const ops::Environment& environment,
             guard::Gate* gate, IamDoor* iam, audit::Trail* audit, bool waiting, bool console,

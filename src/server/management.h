@@ -94,7 +94,7 @@ class Management {
     management::Recording* recording = nullptr;
     management::Series* series = nullptr;
     management::HotKeys* hot_keys = nullptr;
-    // Null: nobody drains this server.
+    // Null: this server cannot be drained.
     const Presence* presence = nullptr;
     // What a reset must repeat; empty: nothing, for the store ends with the server.
     std::string store_name = {};

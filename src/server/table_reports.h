@@ -1,7 +1,7 @@
 // What the throughput model knows of a table over time and by key:
 //
-//   GET /_stator/tables/NAME/heat                   JSON, or SVG with Accept: image/svg+xml
-//   GET /_stator/tables/NAME/heat.svg               the picture of `stator simulate`; names hot keys
+//   GET /_stator/tables/NAME/heat                   JSON; SVG with Accept: image/svg+xml
+//   GET /_stator/tables/NAME/heat.svg               the picture of `stator simulate`, with hot keys
 //     ?from=TIME&to=TIME    as base/time_text's ParseTime; the last three hours
 //     &last=DURATION        instead of `from`
 //     &step=DURATION        of a column; as short as fits in 180 columns
