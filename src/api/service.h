@@ -61,8 +61,8 @@ struct Incoming {
   // as long.
   bool is_long() const { return body.size() > kLongBodyBytes || !headers.content_encoding.empty(); }
   MemoryLease* memory = nullptr;  // of the request until its reply; null: nothing is counted
-  // The thread that hands it in belongs to an I/O loop: what may take longer than about a millisecond
-  // asks to be handed in again (Outgoing::again) by another thread.
+  // The thread that hands it in belongs to an I/O loop: what may take longer than about a
+  // millisecond asks to be handed in again (Outgoing::again) by another thread.
   bool in_loop = false;
   bool may_wait = false;  // the thread that hands it in, and the loop, may wait for the engine
 };

@@ -59,8 +59,8 @@ class Fleet {
   // Blocks on the engine. Returns an error if the beat could not be written or the others could not
   // be read.
   Status Step();
-  // Gives all leases back and deletes this process's entry and what was set for it alone. Later steps do nothing. Blocks on the
-  // engine.
+  // Gives all leases back and deletes this process's entry and what was set for it alone. Later
+  // steps do nothing. Blocks on the engine.
   Status Leave();
 
   // Returns whether this process holds the lease now. False if its last confirmed beat is too old.

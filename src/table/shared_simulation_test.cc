@@ -205,7 +205,8 @@ class SharedSimulation : public testing::TestWithParam<uint64_t> {
     std::vector<int64_t> at_least;
     for (const int key : keys) at_least.push_back(acknowledged_[static_cast<size_t>(key)]);
     std::vector<std::optional<std::string>> images;
-    if (!process.store->GetTogether(items, kv::Tier::kAny, &images).ok()) return;
+    const auto keep = [](size_t) { return OkStatus(); };
+    if (!process.store->GetTogether(items, kv::Tier::kAny, SIZE_MAX, keep, &images).ok()) return;
     std::lock_guard lock(together_mutex_);
     std::vector<std::pair<int, int64_t>> seen;
     for (size_t i = 0; i < keys.size(); ++i) {
