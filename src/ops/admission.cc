@@ -10,6 +10,9 @@
 namespace stator::ops {
 namespace {
 
+// Looks are about a second apart, but for a manual clock that is moved by more.
+constexpr int64_t kYoungMicros = 10'000'000;
+
 using throughput::Access;
 using throughput::Billing;
 using throughput::Meter;
@@ -131,6 +134,14 @@ Status AddSplits(const UnstoredSplits& splits, table::TableDescriptor* descripto
   }
   if (added == 0) return Error(ErrorCode::kResourceNotFound, "nothing is to be split any more");
   return OkStatus();
+}
+
+// Returns since when a table or index has been used that is looked at for the first time: since it
+// was made, or since now if that is longer ago than looks are apart, because the server began then.
+int64_t FirstSeen(const Admission::Resource& resource, int64_t now_micros) {
+  const int64_t created = resource.index != nullptr ? resource.index->created_micros
+                                                    : resource.table->descriptor.created_micros;
+  return created <= now_micros && now_micros - created <= kYoungMicros ? created : now_micros;
 }
 
 }  // namespace
@@ -315,8 +326,10 @@ Admission::Counts Admission::CountsOf(const Meter& meter, int64_t now_micros) {
 
 void Admission::Report(const Resource& resource, int64_t now_micros) {
   const Counts now = CountsOf(*resource.meter, now_micros);
-  Counts& last =
-      reported_.try_emplace(resource.meter.get(), Counts{now_micros, {}, {}, {}, {}}).first->second;
+  Counts& last = reported_
+                     .try_emplace(resource.meter.get(),
+                                  Counts{FirstSeen(resource, now_micros), {}, {}, {}, {}})
+                     .first->second;
   const auto since = [](const Rates& later, const Rates& earlier) {
     return Rates{later.read - earlier.read, later.write - earlier.write};
   };

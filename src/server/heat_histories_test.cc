@@ -195,6 +195,25 @@ TEST_F(HeatHistoriesTest, WhatWasUsedIsKeptAcrossARestart) {
   EXPECT_EQ(process->WrittenOf("t"), 13);
 }
 
+TEST_F(HeatHistoriesTest, TheFirstSecondOfATableIsNotTheSecond) {
+  auto process = Open();
+  process->Create("t");
+  const int64_t began = clock_.NowMicros() / kSecond;
+  process->Use("t", 0, 7);
+  process->Use("t", 0, 5);
+  const int64_t now = clock_.NowMicros();
+  const HeatMap map = process->heat().Map(
+      process->store().Find("t")->descriptor.tablet_id,
+      {.from_micros = now - 10 * kSecond, .to_micros = now, .step_seconds = 1, .now_micros = now});
+  std::vector<int64_t> written;
+  for (int64_t second : {began, began + 1}) {
+    const auto column = static_cast<size_t>(second - map.from_seconds);
+    ASSERT_LT(column, map.columns());
+    written.push_back(map.cells[0][column].units.write / 2);
+  }
+  EXPECT_EQ(written, (std::vector<int64_t>{7, 5}));
+}
+
 TEST_F(HeatHistoriesTest, AClockThatIsMovedByHoursLeavesTheUseWhereItWas) {
   auto process = Open();
   process->Create("t");
