@@ -5,29 +5,21 @@
 #include <string>
 #include <vector>
 
-#include "server/settings.h"
+#include "server/test_command_line.h"
 
 namespace stator::server {
 namespace {
 
-CommandLine Parse(std::vector<const char*> arguments, std::string* error) {
-  arguments.insert(arguments.begin(), {"stator", "serve"});
-  testing::internal::CaptureStderr();
-  CommandLine line = ParseCommandLine(static_cast<int>(arguments.size()), arguments.data());
-  *error = testing::internal::GetCapturedStderr();
-  return line;
-}
-
 TEST(ManagementSettings, ShareThePortUnlessTheyHaveOne) {
   std::string error;
-  CommandLine line = Parse({}, &error);
+  CommandLine line = ParseServe({}, &error);
   EXPECT_TRUE(line.serve.management.on);
   EXPECT_FALSE(line.serve.management.port.has_value());
-  line = Parse({"--management-port=9000", "--management-host=10.0.0.1,::1"}, &error);
+  line = ParseServe({"--management-port=9000", "--management-host=10.0.0.1,::1"}, &error);
   ASSERT_EQ(line.action, CommandLine::Action::kServe) << error;
   EXPECT_EQ(line.serve.management.port, 9000);
   EXPECT_EQ(line.serve.management.hosts, (std::vector<std::string>{"10.0.0.1", "::1"}));
-  line = Parse({"--management=off"}, &error);
+  line = ParseServe({"--management=off"}, &error);
   ASSERT_EQ(line.action, CommandLine::Action::kServe) << error;
   EXPECT_FALSE(line.serve.management.on);
 }
@@ -35,7 +27,7 @@ TEST(ManagementSettings, ShareThePortUnlessTheyHaveOne) {
 TEST(ManagementSettings, RefuseWhatDoesNotFitTogether) {
   const auto refused = [](std::vector<const char*> arguments) {
     std::string error;
-    const CommandLine line = Parse(std::move(arguments), &error);
+    const CommandLine line = ParseServe(std::move(arguments), &error);
     EXPECT_EQ(line.action, CommandLine::Action::kExit);
     EXPECT_NE(line.exit_code, 0);
     return error;

@@ -5,26 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "server/settings.h"
+#include "server/test_command_line.h"
 
 namespace stator::server {
 namespace {
 
-CommandLine Parse(std::vector<const char*> arguments, std::string* error) {
-  arguments.insert(arguments.begin(), {"stator", "serve"});
-  testing::internal::CaptureStderr();
-  CommandLine line = ParseCommandLine(static_cast<int>(arguments.size()), arguments.data());
-  *error = testing::internal::GetCapturedStderr();
-  return line;
-}
-
 TEST(PresenceSettingsTest, AreAskedFor) {
   std::string error;
-  CommandLine line = Parse({}, &error);
+  CommandLine line = ParseServe({}, &error);
   EXPECT_EQ(line.serve.presence.advertise, "");
   EXPECT_EQ(line.serve.presence.drain_micros, 0);
-  line = Parse({"--advertise=10.0.0.1:80", "--datacenter=dc-1", "--rack=r.2", "--drain-time=15s"},
-               &error);
+  line = ParseServe(
+      {"--advertise=10.0.0.1:80", "--datacenter=dc-1", "--rack=r.2", "--drain-time=15s"}, &error);
   ASSERT_EQ(line.action, CommandLine::Action::kServe) << error;
   EXPECT_EQ(line.serve.presence.advertise, "10.0.0.1:80");
   EXPECT_EQ(line.serve.presence.datacenter, "dc-1");
@@ -32,12 +24,12 @@ TEST(PresenceSettingsTest, AreAskedFor) {
   EXPECT_EQ(line.serve.presence.drain_micros, 15'000'000);
   for (const char* good : {"db.example", "::1", "[::1]:8000", "localhost:8000"}) {
     const std::string argument = std::string("--advertise=") + good;
-    EXPECT_EQ(Parse({argument.c_str()}, &error).action, CommandLine::Action::kServe) << error;
+    EXPECT_EQ(ParseServe({argument.c_str()}, &error).action, CommandLine::Action::kServe) << error;
   }
   for (const char* bad :
        {"--advertise=http://a", "--advertise=a b", "--advertise=a:99999", "--advertise=a:x",
         "--datacenter=a b", "--rack=a/b", "--drain-time=-1s", "--drain-time=2h"}) {
-    EXPECT_EQ(Parse({bad}, &error).action, CommandLine::Action::kExit) << bad;
+    EXPECT_EQ(ParseServe({bad}, &error).action, CommandLine::Action::kExit) << bad;
     EXPECT_NE(error, "") << bad;
   }
 }

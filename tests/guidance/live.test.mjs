@@ -115,18 +115,23 @@ test('S52: the advised suffixes cure the table that they were advised for', asyn
   }
 });
 
+// A table of events with an index by desk, which projects all.
+async function createDesks(server) {
+  const ProvisionedThroughput = { ReadCapacityUnits: 100, WriteCapacityUnits: 4000 };
+  const created = await call(server.endpoint, 'CreateTable', {
+    TableName: 'events', AttributeDefinitions: [{ AttributeName: 'event', AttributeType: 'S' }, { AttributeName: 'desk', AttributeType: 'S' }],
+    KeySchema: [{ AttributeName: 'event', KeyType: 'HASH' }], ProvisionedThroughput,
+    GlobalSecondaryIndexes: [{ IndexName: 'by-desk', KeySchema: [{ AttributeName: 'desk', KeyType: 'HASH' }], Projection: { ProjectionType: 'ALL' }, ProvisionedThroughput }],
+  });
+  assert.equal(created.status, 200, created.text);
+}
+
 test('S53: of a hot key of an index, exception, partitions and advise tell one demand', async () => {
   const recording = path.join(kScratch, 'index.log');
   const server = await Server.start({ args: [...manual, '--throttling=enforce', '--record', recording] });
   let refused, told;
   try {
-    const created = await call(server.endpoint, 'CreateTable', {
-      TableName: 'events', AttributeDefinitions: [{ AttributeName: 'event', AttributeType: 'S' }, { AttributeName: 'desk', AttributeType: 'S' }],
-      KeySchema: [{ AttributeName: 'event', KeyType: 'HASH' }], ProvisionedThroughput: { ReadCapacityUnits: 100, WriteCapacityUnits: 4000 },
-      GlobalSecondaryIndexes: [{ IndexName: 'by-desk', KeySchema: [{ AttributeName: 'desk', KeyType: 'HASH' }], Projection: { ProjectionType: 'ALL' },
-        ProvisionedThroughput: { ReadCapacityUnits: 100, WriteCapacityUnits: 4000 } }],
-    });
-    assert.equal(created.status, 200, created.text);
+    await createDesks(server);
     const pad = { S: 'x'.repeat(10 * 1024 - 200) };
     for (let second = 0; second < 3; second++) {
       const replies = [];
@@ -212,13 +217,7 @@ test('S55: the cost of a month counts refused units, and a load of seconds is no
 test('S93: the picture of a server names the hot key of an index on its band', async () => {
   const server = await Server.start({ args: [...manual, '--throttling=enforce'] });
   try {
-    const created = await call(server.endpoint, 'CreateTable', {
-      TableName: 'events', AttributeDefinitions: [{ AttributeName: 'event', AttributeType: 'S' }, { AttributeName: 'desk', AttributeType: 'S' }],
-      KeySchema: [{ AttributeName: 'event', KeyType: 'HASH' }], ProvisionedThroughput: { ReadCapacityUnits: 100, WriteCapacityUnits: 4000 },
-      GlobalSecondaryIndexes: [{ IndexName: 'by-desk', KeySchema: [{ AttributeName: 'desk', KeyType: 'HASH' }], Projection: { ProjectionType: 'ALL' },
-        ProvisionedThroughput: { ReadCapacityUnits: 100, WriteCapacityUnits: 4000 } }],
-    });
-    assert.equal(created.status, 200, created.text);
+    await createDesks(server);
     const pad = { S: 'x'.repeat(10 * 1024 - 200) };
     for (let second = 0; second < 5; second++) {
       for (let n = 0; n < 200; n += 50) {
