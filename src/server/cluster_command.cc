@@ -151,19 +151,24 @@ CLI::App* AddClusterCommand(CLI::App* app, ClusterCommand* command) {
       "status", "print its processes, its tablets, and unfinished transactions; needs no server");
   AddPool(status, "user of the cluster, without \"client.\"; osd 'allow rx' is enough", command);
   status->add_flag("--json", command->json, "print one JSON object");
+  // What the environment says of one subcommand must not replace what is given to the other.
+  const auto given = std::make_shared<ClusterCommand>();
   CLI::App* drain = cluster->add_subcommand(
       "drain", "ask a server to send its clients elsewhere before it is stopped");
   drain
-      ->add_option("SERVER", command->server,
+      ->add_option("SERVER", given->server,
                    "id, endpoint or address of the server, as status shows it")
       ->required();
-  drain->add_flag("--undo", command->undo, "the server is to serve again");
-  drain->add_flag("--last", command->last, "even if no other server is left");
-  drain->add_option("--timeout", command->timeout_seconds, "seconds to wait for the server")
+  drain->add_flag("--undo", given->undo, "the server is to serve again");
+  drain->add_flag("--last", given->last, "even if no other server is left");
+  drain->add_option("--timeout", given->timeout_seconds, "seconds to wait for the server")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
-  AddPool(drain, "user of the cluster, without \"client.\"; it must be able to write", command);
-  drain->callback([command] { command->kind = ClusterCommand::Kind::kDrain; });
+  AddPool(drain, "user of the cluster, without \"client.\"; it must be able to write", given.get());
+  drain->callback([command, given] {
+    *command = *given;
+    command->kind = ClusterCommand::Kind::kDrain;
+  });
   return cluster;
 }
 

@@ -325,6 +325,11 @@ TEST_F(SettingsTest, ClusterStatus) {
   ExpectExit({"cluster"}, false, "subcommand");
   ExpectExit({"cluster", "status", "--ceph-conf=/c"}, false, "--pool");
   SetEnvironment("STATOR_CEPH_CONF", "/e");
+  for (const char* command : {"status", "drain"}) {
+    Arguments words = {"cluster", command, "--ceph-conf=/c", "--pool=p"};
+    if (words[1] == "drain") words.push_back("a");
+    EXPECT_EQ(Parse(words).cluster.ceph_conf, "/c") << "what is given beats the environment";
+  }
   line = Parse({"cluster", "status", "--pool=p", "--ceph-user=u", "--ceph-namespace=n", "--json"});
   EXPECT_EQ(line.cluster.ceph_conf, "/e");
   EXPECT_EQ(line.cluster.ceph_user, "u");
