@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "management/reply.h"
+#include "management/routes.h"
 #include "server/report_json.h"
 
 namespace stator::server {
@@ -56,23 +57,30 @@ Status Presence::Ready() const {
                                             : "An operator drains this server: go to another one.");
 }
 
+fleet::Roll Presence::roll() const {
+  if (peers_ != nullptr) return peers_->fleet().roll();
+  fleet::Member self;
+  self.beat.endpoint = endpoint_;
+  self.beat.datacenter = settings_.datacenter;
+  self.beat.rack = settings_.rack;
+  self.beat.draining = draining();
+  fleet::Roll alone;
+  alone.members.emplace(self.id, std::move(self));
+  return alone;
+}
+
 http::Reply Presence::Answer(const http::Request& request) const {
-  const std::string_view target = request.target;
-  const std::string_view path = target.substr(0, target.find('?'));
-  if (path != kPath) return management::Message(404, "There is no such page");
-  if (request.method != "GET" && request.method != "HEAD") {
+  const management::Call call = management::CallOf(request);
+  if (call.path != kPath) return management::Message(404, "There is no such page");
+  if (call.method != "GET" && call.method != "HEAD") {
     http::Reply reply = management::Message(405, "This call is made with GET");
     reply.headers.emplace_back("Allow", "GET");
     return reply;
   }
-  const std::string_view query = path.size() == target.size() ? "" : target.substr(path.size() + 1);
-  const std::string datacenter = management::Parameter(query, "dc").value_or(settings_.datacenter);
-  const std::optional<std::string> rack = management::Parameter(query, "rack");
-  if (peers_ != nullptr)
-    return management::Json(200, RenderLocalNodes(peers_->fleet().roll(), datacenter, rack));
-  const bool listed =
-      !draining() && datacenter == settings_.datacenter && (!rack || *rack == settings_.rack);
-  return management::Json(200, listed ? "[" + Quoted(AddressOf(endpoint_)) + "]" : "[]");
+  const std::string datacenter =
+      management::Parameter(call.query, "dc").value_or(settings_.datacenter);
+  return management::Json(
+      200, RenderLocalNodes(roll(), datacenter, management::Parameter(call.query, "rack")));
 }
 
 }  // namespace stator::server

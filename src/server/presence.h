@@ -44,6 +44,8 @@ class Presence {
 
  private:
   void Tell();
+  // The servers of the store; this one alone without peers.
+  fleet::Roll roll() const;
 
   const PresenceSettings settings_;
   const std::string endpoint_;

@@ -49,7 +49,7 @@ TEST(PresenceSettingsTest, EndpointsThatOthersReach) {
   EXPECT_EQ(advertised("[fd00::7]:80"), "[fd00::7]:80");
   const std::string any = AdvertisedEndpoint({}, "0.0.0.0", 8000);
   EXPECT_TRUE(any.ends_with(":8000"));
-  EXPECT_FALSE(any.starts_with("0.0.0.0")) << "nobody can connect to it from elsewhere";
+  EXPECT_FALSE(any.starts_with("0.0.0.0")) << "others cannot connect to 0.0.0.0";
   EXPECT_EQ(AddressOf("localhost:8000"), "127.0.0.1");
   EXPECT_EQ(AddressOf("10.0.0.7:80"), "10.0.0.7");
   EXPECT_EQ(AddressOf("[fd00::7]:80"), "fd00::7");

@@ -446,7 +446,7 @@ class Simulation {
     return rate;
   }
 
-  // All requests of a step, in an order that favours nobody. False: `stop` says that it is over.
+  // Sends all requests of a step, in a fair order. Returns false if `stop` ends the run.
   bool Requests(double at, int64_t now, const std::function<bool()>& stop) {
     struct Turn {
       size_t traffic;
