@@ -106,6 +106,37 @@ test('three thousand rows are scrolled to the end with few nodes in the document
   assert.ok((await page.locator('*').count()) < 2000);
 });
 
+test('more rows than a block of the window holds are scrolled to the end', async () => {
+  const rows = 130_000;
+  const page = await it.open('overview');
+  // Pages as the server would give them: the table itself stays small.
+  await page.route('**/*', (route) => {
+    const request = route.request();
+    if (request.headers()['x-amz-target'] !== 'DynamoDB_20120810.Scan') return route.fallback();
+    const from = Number(request.postDataJSON().ExclusiveStartKey?.song.S ?? 0);
+    const to = Math.min(rows, from + 5000);
+    const Items = Array.from({ length: to - from }, (_, i) => ({ artist: { S: 'a' }, song: { S: String(from + i + 1) } }));
+    const more = to < rows ? { LastEvaluatedKey: Items.at(-1) } : {};
+    return route.fulfill({ json: { Items, Count: Items.length, ScannedCount: Items.length, ...more } });
+  });
+  await page.goto(it.url('tables/music/items'));
+  const grid = page.getByRole('grid', { name: 'Items of music' });
+  await grid.waitFor();
+  await until('the end is reached', async () => {
+    await grid.evaluate((element) => {
+      element.scrollTop = element.scrollHeight;
+    });
+    return page.getByText('that is all').isVisible();
+  });
+  await page.getByText('130,000 items').first().waitFor();
+  await until('the last row is seen', async () => {
+    await grid.evaluate((element) => {
+      element.scrollTop = element.scrollHeight;
+    });
+    return grid.getByText('130000', { exact: true }).isVisible();
+  });
+});
+
 test('item collections: a head for each partition key, items open by keyboard, the view is in the address', async () => {
   await songs(9);
   const page = await it.open('tables/music/items');

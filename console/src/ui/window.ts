@@ -31,6 +31,8 @@ export function useWindow(
   const here = state.current;
   here.block = Math.max(0, Math.min(here.block, Math.max(0, rows - kBlock)));
 
+  const look = useRef(() => {});
+
   useLayoutEffect(() => {
     const element = scroller.current;
     if (!element) return;
@@ -54,6 +56,7 @@ export function useWindow(
       here.view = element.clientHeight;
       redraw((n) => n + 1);
     };
+    look.current = read;
     read();
     element.addEventListener('scroll', read, { passive: true });
     const observer = new ResizeObserver(read);
@@ -66,6 +69,9 @@ export function useWindow(
 
   const rowsRef = useRef(rows);
   rowsRef.current = rows;
+  // A block grows up to kBlock rows. A view at the end of a full one cannot scroll any further,
+  // so no event of the scroller would move the block.
+  useLayoutEffect(() => look.current(), [rows]);
   const inBlock = Math.min(kBlock, rows - here.block);
   const topInBlock = Math.max(0, Math.floor((here.scrollTop - above) / rowHeight));
   const firstInBlock = Math.max(0, Math.min(topInBlock, inBlock) - kOverscan);
