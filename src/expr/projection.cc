@@ -1,6 +1,7 @@
 #include "expr/projection.h"
 
 #include "expr/bind.h"
+#include "expr/item_paths.h"
 #include "expr/parse.h"
 
 namespace stator::expr {
@@ -96,8 +97,9 @@ class Projector {
 std::string ProjectOutputs(const ProjectionTree& projection, model::ItemView item) {
   std::string entries;
   size_t count = 0;
+  ItemPaths paths(projection.tree, item);
   for (const ProjectionTree::Output& output : projection.outputs) {
-    const ValueView value = Lookup(projection.tree, projection.tree.nodes[output.path], item);
+    const ValueView value = paths.Find(projection.tree.nodes[output.path]);
     if (value.empty()) continue;
     model::AppendName(&entries, output.name);
     entries.append(value.encoded());

@@ -403,9 +403,22 @@ void Connection::ParseMore() {
       }
       return;
     case RequestReader::Progress::kComplete:
-      if (CheckSizes()) Dispatch();
+      if (!CheckSizes()) return;
+      EndArriving();
+      loop_.Disarm(this);  // a request that is pipelined behind this one has a deadline of its own
+      if (loop_.TakesNow(this, reader_->request().body.size())) return Dispatch();
+      phase_ = Phase::kWaiting;
+      has_turn_ = true;
       return;
   }
+}
+
+void Connection::TakeTurn() {
+  has_turn_ = false;
+  if (closed()) return;
+  advancing_ = true;
+  Dispatch();
+  Advance();
 }
 
 bool Connection::MakeRoom() {
@@ -470,8 +483,6 @@ bool Connection::IsAlwaysServed() const {
 void Connection::Dispatch() {
   phase_ = Phase::kInHand;
   continue_sent_ = false;
-  EndArriving();
-  loop_.Disarm(this);  // a request that is pipelined behind this one has a deadline of its own
   if (IsCrowdedOut() && !IsAlwaysServed()) [[unlikely]] {
     loop_.CloseStuck();
     if (IsCrowdedOut()) return Overload();

@@ -1,9 +1,9 @@
 // One client's connection: reads requests, hands them to the handler one at a time, writes replies
 // in order, and decides when the connection ends. Lives in its loop's turn (loop.h).
 //
-//   (handshake ->) reading -> in hand -> reading ... -> lingering (after a refusal: what the client
-//   still sends is thrown away, so that it can read the reply) -> closed. A closed connection lives
-//   on until its last exchange is gone.
+//   (handshake ->) reading -> (waiting ->) in hand -> reading ... -> lingering (after a refusal: what
+//   the client still sends is thrown away, so that it can read the reply) -> closed. A closed
+//   connection lives on until its last exchange is gone.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,8 @@ class Connection final : public EventSink {
   void OnEvents(uint32_t events) override;
   // Goes on after a reply that was given later, or after it had its share of the loop.
   void Resume();
+  // Hands out the request that has waited for its turn (Loop::TakesNow), and goes on.
+  void TakeTurn();
   void OnDeadline(Deadline kind);
   // Nothing was begun: no byte of a request, none of a reply.
   bool idle() const {
@@ -45,13 +47,14 @@ class Connection final : public EventSink {
   void Close();
 
   bool closed() const { return !fd_.valid(); }
-  bool queued() const { return queued_; }
+  bool queued() const { return queued_ || has_turn_; }
 
  private:
   friend class Loop;
   class HandedOut;
   enum class Phase {
     kReading,
+    kWaiting,  // a whole request waits for its turn
     kInHand,
     kLast,
     kLingering
@@ -122,6 +125,7 @@ class Connection final : public EventSink {
   bool advancing_ = false;
   bool counted_as_shaking_ = false;  // by the loop
   bool queued_ = false;              // in one of the loop's resume lists
+  bool has_turn_ = false;            // in one of the loop's queues of turns
   bool resuming_ = false;            // within Resume: what was put off is written
   bool continue_sent_ = false;
   int exchanges_ = 0;           // handed out and not destroyed

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -83,6 +84,8 @@ struct Output {
 
 enum class Deadline { kHeader, kBody, kIdle, kWrite, kLinger, kExtra, kHandshake };
 inline constexpr int kDeadlines = 7;
+// Bodies of similar sizes wait in one queue, so that shorter ones do not wait for longer ones.
+inline constexpr size_t kBodyClasses = 3;
 
 // The listener that took a connection.
 struct Door {
@@ -168,6 +171,11 @@ class Loop final : public Executor {
   // Returns whether pipelined requests have used up their time in this round: then each connection
   // gets one request in each round.
   bool RoundIsOld();
+  // Whether `connection` may hand out a request with a body of `body_bytes` now. False: this round
+  // has no time left for such bodies, and Connection::TakeTurn is called in a later one. Some
+  // hundred connections with bodies that each take 20 ms to decode then hold the others, whose
+  // requests are short, for one of them and not for all.
+  bool TakesNow(Connection* connection, size_t body_bytes);
   // Calls Connection::Resume in the next round, behind the events that have come by then.
   void ResumeNextRound(Connection* connection) { next_round_.push_back(connection); }
   // So many bytes of a reply wait for their connection's Resume (ResumeLater). Replies to the
@@ -192,6 +200,8 @@ class Loop final : public Executor {
   bool PostedFew();
   void RunTasks();
   void RunResumes();
+  void RunTurns();
+  bool HasTurns() const;
   void FreeDead();
   void ExpireDeadlines();
   int SleepMillis() const;
@@ -224,6 +234,9 @@ class Loop final : public Executor {
   std::vector<Connection*> resumes_;
   std::vector<Connection*> next_round_;  // joins resumes_
   std::vector<Connection*> resuming_;
+  // Whole requests that wait for a later round, by the size of their bodies.
+  std::array<std::deque<Connection*>, kBodyClasses> turns_;
+  size_t next_turn_ = 0;  // the class that is served next
   size_t put_off_bytes_ = 0;
   int handshakes_ = 0;  // under way
   int handshake_steps_left_ = 0;

@@ -95,6 +95,82 @@ TEST_F(ServerTest, PipelinedRequestsShareTheLoopByTime) {
   EXPECT_LE(served_before_other, 8) << "rounds of one request, and the first of two";
 }
 
+// Of requests with long bodies that cost ten milliseconds each, from many connections, one runs in
+// each round, so that a short request waits for one of them and not for all.
+TEST_F(ServerTest, LongBodiesTakeTurns) {
+  constexpr int kConnections = 40;
+  ManualClock clock;
+  ServerOptions options;
+  options.threads = 1;
+  std::promise<void> first, all_sent;
+  std::atomic<int> served = 0, served_before_other = -1;
+  auto server = Serve(options, clock, [&](Executor&) -> Handler {
+    return [&](std::unique_ptr<Exchange> exchange) {
+      const int number = served++;
+      if (exchange->request().target == "/other") served_before_other = number;
+      if (number == 0) {
+        first.set_value();
+        all_sent.get_future().wait();
+      }
+      clock.AdvanceMicros(10'000);
+      Reply reply;
+      reply.body = std::to_string(exchange->request().body.size());
+      exchange->Send(std::move(reply));
+    };
+  });
+  std::vector<std::unique_ptr<TestClient>> clients;
+  for (int i = 0; i < kConnections; ++i)
+    clients.push_back(std::make_unique<TestClient>(server->port()));
+  TestClient other(server->port());
+  const auto send = [&](int i) { clients[i]->Send(Post(std::string(3000 << (2 * (i % 3)), 'x'))); };
+  send(0);
+  first.get_future().wait();
+  for (int i = 1; i < kConnections; ++i) send(i);
+  other.Send("GET /other HTTP/1.1\r\nHost: h\r\n\r\n");
+  all_sent.set_value();
+  EXPECT_EQ(other.Read().body, "0");
+  for (int i = 0; i < kConnections; ++i)
+    EXPECT_EQ(clients[i]->Read().body, std::to_string(3000 << (2 * (i % 3))));
+  // The first, and what was among the events of the next rounds before it.
+  EXPECT_LE(served_before_other, 4);
+  // Turns go on after all of them have had one.
+  for (int i = 0; i < kConnections; ++i) send(i);
+  for (int i = 0; i < kConnections; ++i) EXPECT_EQ(clients[i]->Read().status, 200);
+}
+
+// A connection that goes while its request waits for a turn takes the request with it.
+TEST_F(ServerTest, AClosedConnectionHasNoTurn) {
+  ManualClock clock;
+  ServerOptions options;
+  options.threads = 1;
+  std::promise<void> first, all_gone;
+  std::atomic<int> served = 0;
+  auto server = Serve(options, clock, [&](Executor&) -> Handler {
+    return [&](std::unique_ptr<Exchange> exchange) {
+      if (served++ == 0) {
+        first.set_value();
+        all_gone.get_future().wait();
+      }
+      clock.AdvanceMicros(10'000);
+      exchange->Send(Reply());
+    };
+  });
+  TestClient stays(server->port());
+  stays.Send(Post(std::string(3000, 'x')));
+  first.get_future().wait();
+  {
+    std::vector<std::unique_ptr<TestClient>> gone;
+    for (int i = 0; i < 10; ++i) {
+      gone.push_back(std::make_unique<TestClient>(server->port()));
+      gone.back()->Send(Post(std::string(3000, 'x')));
+    }
+  }
+  all_gone.set_value();
+  EXPECT_EQ(stays.Read().status, 200);
+  EXPECT_TRUE(Eventually([&] { return server->connections() == 1; }));
+  EXPECT_EQ(stays.Ask(Post(std::string(3000, 'x'))).status, 200);
+}
+
 TEST_F(ServerTest, ReadsByteByByte) {
   auto server = ServeEcho({}, clock_);
   TestClient client(server->port());

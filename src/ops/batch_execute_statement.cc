@@ -171,9 +171,13 @@ BatchExecuteStatementResponse Finish(State& state) {
 // Reads on until all is read; kWouldBlock leaves the progress where it was.
 Status ReadOn(Context& ctx, State* state, kv::Tier tier) {
   table::Store& store = ctx.env.store;
+  size_t bytes = 0;
   for (; state->next < state->entries.size(); ++state->next) {
     Entry& entry = state->entries[state->next];
     if (entry.error) continue;
+    // The loop's thread leaves the rest to a worker.
+    if (tier == kv::Tier::kMemory && bytes > kInlineReplyBytes)
+      return Error(ErrorCode::kWouldBlock, "");
     std::string item;
     Result<bool> found = store.Get(*entry.table, entry.key, tier, &item, entry.past.get());
     if (!found.ok()) {
@@ -182,6 +186,7 @@ Status ReadOn(Context& ctx, State* state, kv::Tier tier) {
       entry.error = std::move(found).error();
       continue;
     }
+    bytes += item.size();
     const model::ItemView view = *found ? model::ItemView(item) : model::ItemView();
     if (!state->answer.AddItem(view.encoded())) {
       entry.error = MemoryRefusal();

@@ -69,15 +69,23 @@ Status CheckKeyIsDefined(const UpdateTableRequest& request, const GlobalSecondar
                   fmt::join(keys, ", "), fmt::join(defined, ", ")));
 }
 
-// Definitions of the request come in where they are needed.
+// Of the definitions of the request come in those that the index needs, which are few: a request may
+// have hundreds of thousands.
 Status Create(const UpdateTableRequest& request, const GlobalSecondaryIndex& create,
               const Settings& settings, int64_t now, TableDescriptor* d) {
   if (d->FindIndex(create.index_name) != nullptr) {
     return ValidationError("Attempting to create an index which already exists");
   }
   TRY(CheckKeyIsDefined(request, create));
+  const auto is_key = [&create](const AttributeDefinition& definition) {
+    return std::any_of(create.key_schema.begin(), create.key_schema.end(),
+                       [&](const KeySchemaElement& element) {
+                         return element.attribute_name == definition.attribute_name;
+                       });
+  };
   if (request.attribute_definitions) {
     for (const AttributeDefinition& definition : *request.attribute_definitions) {
+      if (!is_key(definition)) continue;
       const bool known =
           std::any_of(d->attribute_definitions.begin(), d->attribute_definitions.end(),
                       [&](const model::KeyAttribute& attribute) {

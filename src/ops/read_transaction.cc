@@ -11,9 +11,31 @@ namespace {
 struct State {
   ReadTransaction transaction;
   std::vector<table::WriteTarget> items;
-  std::vector<std::optional<std::string>> images;
+  std::vector<std::optional<std::string>> images;  // what is answered of each item, once it is read
+  std::vector<size_t> sizes;                       // of the whole items; 0: there is none
   size_t bytes = 0;  // of all items; beyond kMaxTransactionBytes there are no images
 };
+
+// Leaves of each image what is projected. A walk through 4 MB of small attributes takes several
+// milliseconds, so that this is done where the items are read.
+void Project(State* state) {
+  state->sizes.clear();
+  for (size_t i = 0; i < state->images.size(); ++i) {
+    const ReadTransaction::Read& read = state->transaction.reads[i];
+    std::optional<std::string>& image = state->images[i];
+    state->sizes.push_back(image ? model::ItemView(*image).size_bytes() : 0);
+    if (!image || !read.projection.present()) continue;
+    std::string projected = expr::Project(read.projection, model::ItemView(*image));
+    // Where nothing is left GetItem and PartiQL answer an item without attributes,
+    // TransactGetItems none.
+    if (!state->transaction.answers_empty_items &&
+        model::ItemView(projected).attributes().size() == 0) {
+      image.reset();
+    } else {
+      image = std::move(projected);
+    }
+  }
+}
 
 Result<TransactGetItemsResponse> Finish(Context& ctx, State& state) {
   TRY(CheckTransactionBytes(state.bytes));
@@ -24,22 +46,10 @@ Result<TransactGetItemsResponse> Finish(Context& ctx, State& state) {
   for (size_t i = 0; i < state.items.size(); ++i) {
     const ReadTransaction::Read& read = state.transaction.reads[i];
     std::optional<std::string>& image = state.images[i];
-    const size_t size = image ? model::ItemView(*image).size_bytes() : 0;
     if (image && !answer.AddItem(*image)) return MemoryRefusal();
-    const int64_t units = 2 * throughput::ReadSteps(static_cast<int64_t>(size));
+    const int64_t units = 2 * throughput::ReadSteps(static_cast<int64_t>(state.sizes[i]));
     capacity.Add(read.table_name, read.table, units);
     draws.AddRead(*read.table, read.key, 2 * units, /*consistent=*/true, i);
-    if (image && read.projection.present()) {
-      std::string projected = expr::Project(read.projection, model::ItemView(*image));
-      // Where nothing is left GetItem and PartiQL answer an item without attributes,
-      // TransactGetItems none.
-      if (!state.transaction.answers_empty_items &&
-          model::ItemView(projected).attributes().size() == 0) {
-        image.reset();
-      } else {
-        image = std::move(projected);
-      }
-    }
     response.responses.push_back(std::move(image));
   }
   if (const auto refusal = draws.Admit())
@@ -65,7 +75,12 @@ void RunReadTransaction(Context& ctx, ReadTransaction transaction,
   // A hundred items of 400 KB are refused for their sum, and must not be held all the same.
   const auto read = [state, &ctx](kv::Tier tier) -> Result<bool> {
     AnswerBytes held(ctx.memory);
-    const auto keep = [&held](size_t bytes) {
+    size_t kept = 0;
+    const auto keep = [&](size_t bytes) {
+      // The loop's thread leaves more to a worker.
+      kept += bytes;
+      if (tier == kv::Tier::kMemory && kept > kInlineReplyBytes)
+        return Status(Error(ErrorCode::kWouldBlock, ""));
       return held.Add(static_cast<int64_t>(bytes)) ? OkStatus() : Status(MemoryRefusal());
     };
     Result<size_t> bytes =
@@ -75,6 +90,7 @@ void RunReadTransaction(Context& ctx, ReadTransaction transaction,
       return std::move(bytes).error();
     }
     state->bytes = *bytes;
+    Project(state.get());
     return true;
   };
   ReadThenFinish(ctx, read, [&ctx, state, done = std::move(done)](Result<bool> finished) mutable {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <deque>
 
+#include "base/go_on_later.h"
+
 namespace stator::table {
 namespace {
 
@@ -10,22 +12,37 @@ namespace {
 // on one key must not become a deep stack.
 thread_local std::deque<UniqueFunction<void()>>* running_on_this_thread = nullptr;
 
+// Continuations that a thread runs before it turns to its other work. Many clients that write one
+// item queue as fast as they are answered, so that the queue of its key may never be empty.
+constexpr int kInOneTurn = 8;
+
+void RunQueue(std::deque<UniqueFunction<void()>> queue) {
+  running_on_this_thread = &queue;
+  // What has run is dropped at once: a key that always has waiters must not make the queue grow for
+  // ever.
+  for (int run = 0; !queue.empty(); ++run) {
+    if (run >= kInOneTurn) {
+      const auto left = std::make_shared<std::deque<UniqueFunction<void()>>>(std::move(queue));
+      UniqueFunction<void()> rest = [left] { RunQueue(std::move(*left)); };
+      if (GoOnLater::TryPost(rest)) break;
+      queue = std::move(*left);
+      run = 0;
+    }
+    UniqueFunction<void()> next = std::move(queue.front());
+    queue.pop_front();
+    next();
+  }
+  running_on_this_thread = nullptr;
+}
+
 void RunGranted(UniqueFunction<void()> granted) {
   if (running_on_this_thread != nullptr) {
     running_on_this_thread->push_back(std::move(granted));
     return;
   }
   std::deque<UniqueFunction<void()>> queue;
-  running_on_this_thread = &queue;
   queue.push_back(std::move(granted));
-  // What has run is dropped at once: a key that always has waiters must not make the queue grow for
-  // ever.
-  while (!queue.empty()) {
-    UniqueFunction<void()> next = std::move(queue.front());
-    queue.pop_front();
-    next();
-  }
-  running_on_this_thread = nullptr;
+  RunQueue(std::move(queue));
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/go_on_later.h"
 #include "base/random.h"
 #include "table/gate.h"
 
@@ -37,6 +39,42 @@ TEST(LatchTable, GrantsInTheOrderOfTheQueue) {
   latches.Release("k");
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4}));
   latches.Release("another");
+  EXPECT_EQ(latches.size(), 0u);
+}
+
+// Each waiter brings the next one, as clients do that write one item together: the thread turns to
+// its other work all the same.
+TEST(LatchTable, AQueueThatNeverEndsLeavesTheThread) {
+  LatchTable latches;
+  std::vector<UniqueFunction<void()>> behind;
+  const GoOnLater later(&behind, [](void* tasks, UniqueFunction<void()>& task) {
+    static_cast<std::vector<UniqueFunction<void()>>*>(tasks)->push_back(std::move(task));
+    return true;
+  });
+  constexpr int kGrants = 1000;
+  int ran = 0;
+  const std::function<void()> wait = [&] {
+    UniqueFunction<void()> granted = [&] {
+      if (++ran < kGrants) wait();
+      latches.Release("hot");
+    };
+    ASSERT_FALSE(latches.Acquire("hot", &granted));
+  };
+  UniqueFunction<void()> unused = [] {};
+  ASSERT_TRUE(latches.Acquire("hot", &unused));
+  wait();
+  latches.Release("hot");
+  int turns = 1;
+  for (int before = 0; !behind.empty(); ++turns) {
+    EXPECT_LE(ran - before, 10);
+    before = ran;
+    ASSERT_EQ(behind.size(), 1u);
+    UniqueFunction<void()> next = std::move(behind.back());
+    behind.pop_back();
+    next();
+  }
+  EXPECT_EQ(ran, kGrants);
+  EXPECT_GE(turns, kGrants / 10);
   EXPECT_EQ(latches.size(), 0u);
 }
 
