@@ -24,14 +24,26 @@ kv::Put JobList<AnyJob>::PutOf(const AnyJob& job) {
 }
 
 template <typename AnyJob>
+void JobList<AnyJob>::Keep(JobPtr job) {
+  if (const auto found = jobs_.find(job->id); found != jobs_.end()) Drop(found);
+  bytes_ += EncodeJob(*job).size();
+  jobs_[job->id] = std::move(job);
+}
+
+template <typename AnyJob>
+typename JobList<AnyJob>::Jobs::iterator JobList<AnyJob>::Drop(typename Jobs::iterator job) {
+  bytes_ -= EncodeJob(*job->second).size();
+  return jobs_.erase(job);
+}
+
+template <typename AnyJob>
 Status JobList<AnyJob>::Read() {
   const std::string begin = KeyOf("");
   std::string end = begin;
   ++end.back();
-  const MutexLock lock(mutex_);
-  Jobs* const jobs = &jobs_;
+  std::vector<JobPtr> found;
   TRY(engine_.Scan({kJobTablet, begin, end}, kv::Tier::kAny,
-                   [jobs](std::string_view key, std::string_view value) {
+                   [&found](std::string_view key, std::string_view value) {
                      auto job = std::make_shared<AnyJob>();
                      const size_t head = kv::kStampBytes + 1;
                      if (value.size() < head || value[kv::kStampBytes] != kRecordVersion ||
@@ -39,9 +51,11 @@ Status JobList<AnyJob>::Read() {
                        LogError("job_not_read", {{"key", key}});
                        return true;
                      }
-                     (*jobs)[job->id] = std::move(job);
+                     found.push_back(std::move(job));
                      return true;
                    }));
+  const MutexLock lock(mutex_);
+  for (JobPtr& job : found) Keep(std::move(job));
   return OkStatus();
 }
 
@@ -88,6 +102,11 @@ typename JobList<AnyJob>::JobPtr JobList<AnyJob>::FindToken(const std::string& t
 
 template <typename AnyJob>
 Result<std::pair<typename JobList<AnyJob>::JobPtr, bool>> JobList<AnyJob>::Reserve(AnyJob job) {
+  if (const size_t bytes = EncodeJob(job).size(); bytes > kMostJobBytes) {
+    return ValidationError(fmt::format(
+        "The parameters of the request are too long to be kept: {} bytes of at most {}.", bytes,
+        kMostJobBytes));
+  }
   const MutexLock lock(mutex_);
   const int64_t now = clock_.NowMicros();
   if (job.client_token) {
@@ -108,8 +127,8 @@ Result<std::pair<typename JobList<AnyJob>::JobPtr, bool>> JobList<AnyJob>::Reser
   } while (jobs_.count(job.id) != 0);
   job.start_micros = now / 1000 * 1000;
   ++in_progress_;
-  auto added = std::make_shared<const AnyJob>(std::move(job));
-  jobs_[added->id] = added;
+  const auto added = std::make_shared<const AnyJob>(std::move(job));
+  Keep(added);
   return std::pair(JobPtr(added), true);
 }
 
@@ -117,7 +136,7 @@ template <typename AnyJob>
 void JobList<AnyJob>::GiveUp(const JobPtr& job) {
   const MutexLock lock(mutex_);
   --in_progress_;
-  jobs_.erase(job->id);
+  if (const auto found = jobs_.find(job->id); found != jobs_.end()) Drop(found);
 }
 
 template <typename AnyJob>
@@ -129,9 +148,9 @@ void JobList<AnyJob>::Forget(kv::Batch* batch) {
       ++it;
       continue;
     }
-    if (job.end_micros > since && jobs_.size() <= kMostKept) break;
+    if (job.end_micros > since && jobs_.size() <= kMostKept && bytes_ <= kMostKeptBytes) break;
     batch->deletes.push_back({kJobTablet, KeyOf(it->first)});
-    it = jobs_.erase(it);
+    it = Drop(it);
   }
 }
 
@@ -151,7 +170,7 @@ void JobList<AnyJob>::Add(const JobPtr& job, UniqueFunction<void(Status)> done) 
                   }
                   {
                     const MutexLock lock(mutex_);
-                    jobs_[job->id] = job;
+                    Keep(job);
                     queue_.push_back(job->id);
                     wake_.notify_all();
                   }
@@ -165,11 +184,11 @@ Status JobList<AnyJob>::Change(const AnyJob& job) {
   batch.puts.push_back(PutOf(job));
   const Result<uint64_t> put = kv::ApplyAndWait(engine_, std::move(batch));
   const MutexLock lock(mutex_);
-  JobPtr& place = jobs_[job.id];
-  if (place != nullptr && place->state == JobState::kInProgress &&
+  const auto found = jobs_.find(job.id);
+  if (found != jobs_.end() && found->second->state == JobState::kInProgress &&
       job.state != JobState::kInProgress)
     --in_progress_;
-  place = std::make_shared<const AnyJob>(job);
+  Keep(std::make_shared<const AnyJob>(job));
   return put.ok() ? OkStatus() : Status(put.error());
 }
 

@@ -28,6 +28,9 @@ namespace stator::exchange {
 inline constexpr size_t kMostInProgress = 50;
 // The number that are kept; the oldest of those that have ended go first.
 inline constexpr size_t kMostKept = 10'000;
+// Bytes of the records that are kept, likewise, and of one of them.
+inline constexpr size_t kMostKeptBytes = 32 << 20;
+inline constexpr size_t kMostJobBytes = 1 << 20;
 
 // How long a client's token stands for its job. [G]
 inline constexpr int64_t kTokenMicros = int64_t{8} * 3600 * 1'000'000;
@@ -56,7 +59,8 @@ class JobList {
   // Returns the job that has this token; null if there is none.
   JobPtr FindToken(const std::string& token) const;
   // Adds a job, which gets its id and its start; or returns the one that was added with its token
-  // meanwhile, and false. kLimitExceeded if too many are in progress. Add or GiveUp follows.
+  // meanwhile, and false. kLimitExceeded if too many are in progress, kValidation if its record
+  // would be longer than kMostJobBytes. Add or GiveUp follows.
   Result<std::pair<JobPtr, bool>> Reserve(AnyJob job);
   void GiveUp(const JobPtr& job);
   // Stores a reserved job and puts it into the queue; `done` hears on any thread.
@@ -78,6 +82,9 @@ class JobList {
   static kv::Put PutOf(const AnyJob& job);
   void Run();
   void Forget(kv::Batch* batch) REQUIRES(mutex_);
+  // Puts a job in the place of what has its id, and takes one away.
+  void Keep(JobPtr job) REQUIRES(mutex_);
+  typename Jobs::iterator Drop(typename Jobs::iterator job) REQUIRES(mutex_);
 
   kv::Engine& engine_;
   const Clock& clock_;
@@ -86,6 +93,7 @@ class JobList {
   mutable Mutex mutex_;
   std::condition_variable_any wake_;
   Jobs jobs_ GUARDED_BY(mutex_);
+  size_t bytes_ GUARDED_BY(mutex_) = 0;               // of their records
   std::deque<std::string> queue_ GUARDED_BY(mutex_);  // ids
   size_t in_progress_ GUARDED_BY(mutex_) = 0;
   bool stopped_ GUARDED_BY(mutex_) = false;

@@ -1,7 +1,5 @@
 #include "expr/item_paths.h"
 
-#include <algorithm>
-
 namespace stator::expr {
 
 namespace {
@@ -14,13 +12,6 @@ const char* CountOf(ValueView value) {
   const char* p = value.encoded().data() + 1;
   model::ReadVarint(&p);
   return p;
-}
-
-std::string_view ReadName(const char** p) {
-  const auto length = static_cast<size_t>(model::ReadVarint(p) >> 1);
-  const std::string_view name(*p, length);
-  *p += length;
-  return name;
 }
 
 }  // namespace
@@ -40,29 +31,13 @@ const ItemPaths::Offsets& ItemPaths::OffsetsOf(const char* counted, bool is_map)
   Offsets& offsets = place->second;
   ++steps_;
   if (!is_new) return offsets;
-  const char* p = counted;
-  const auto count = static_cast<size_t>(model::ReadVarint(&p));
-  offsets.reserve(count);
-  steps_ += count;
-  for (size_t i = 0; i < count; ++i) {
-    offsets.push_back(static_cast<uint32_t>(p - counted));
-    if (is_map) ReadName(&p);
-    p = ValueView(p).end();
-  }
+  offsets = model::OffsetsOfEntries(counted, is_map);
+  steps_ += offsets.size();
   return offsets;
 }
 
 ValueView ItemPaths::FindName(const char* counted, std::string_view name) {
-  const Offsets& offsets = OffsetsOf(counted, true);
-  const auto found = std::lower_bound(offsets.begin(), offsets.end(), name,
-                                      [&](uint32_t offset, std::string_view wanted) {
-                                        const char* p = counted + offset;
-                                        ++steps_;
-                                        return ReadName(&p) < wanted;
-                                      });
-  if (found == offsets.end()) return {};
-  const char* p = counted + *found;
-  return ReadName(&p) == name ? ValueView(p) : ValueView();
+  return model::FindByOffsets(counted, OffsetsOf(counted, true), name, &steps_);
 }
 
 ValueView ItemPaths::FindElement(const char* counted, uint32_t index) {

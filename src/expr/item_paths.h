@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
-#include <vector>
 
 #include "expr/tree.h"
+#include "model/entry_offsets.h"
 
 namespace stator::expr {
 
@@ -39,7 +39,7 @@ class ItemPaths {
   static constexpr size_t kFewSteps = 4;
   static constexpr size_t kBytesPerStep = 64;  // of a Lookup
 
-  using Offsets = std::vector<uint32_t>;  // of the entries, from the container's count on
+  using Offsets = model::EntryOffsets;
 
   model::ValueView FindIndexed(const Node& path);
   const Offsets& OffsetsOf(const char* counted, bool is_map);

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/entry_offsets.h"
 #include "table/key_encoding.h"
 #include "throughput/units.h"
 
 namespace stator::table {
 namespace {
 
+using model::AttributeFinder;
 using model::ItemView;
 using model::KeyAttribute;
 using model::ValueView;
@@ -18,7 +20,8 @@ size_t KeyBytes(ValueView value) {
   return value.type() == model::Type::kN ? 0 : value.text().size();
 }
 
-bool GoodSide(const std::vector<KeyAttribute>& attributes, ItemView item, size_t max_bytes) {
+bool GoodSide(const std::vector<KeyAttribute>& attributes, AttributeFinder& item,
+              size_t max_bytes) {
   size_t bytes = 0;
   for (const KeyAttribute& attribute : attributes) {
     const ValueView value = item.Find(attribute.name);
@@ -89,7 +92,8 @@ Error TooLong(bool is_partition, bool updating) {
 }
 
 Status CheckSide(const IndexDescriptor& index, const std::vector<KeyAttribute>& attributes,
-                 bool is_partition, ItemView old_item, ItemView new_item, bool updating) {
+                 bool is_partition, AttributeFinder& old_item, AttributeFinder& new_item,
+                 bool updating) {
   size_t bytes = 0;
   bool fresh = false;
   for (const KeyAttribute& attribute : attributes) {
@@ -108,11 +112,66 @@ Status CheckSide(const IndexDescriptor& index, const std::vector<KeyAttribute>& 
   return OkStatus();
 }
 
+bool HasEntryOf(const IndexDescriptor& index, AttributeFinder& item) {
+  return item.item().exists() &&
+         GoodSide(index.key.partition, item, model::kMaxPartitionKeyBytes) &&
+         GoodSide(index.key.sort, item, model::kMaxSortKeyBytes);
+}
+
+std::string EntryKeyOf(const TableDescriptor& table, const IndexDescriptor& index,
+                       AttributeFinder& item) {
+  std::vector<ValueView> partition;
+  partition.reserve(index.key.partition.size());
+  for (const KeyAttribute& attribute : index.key.partition)
+    partition.push_back(item.Find(attribute.name));
+  std::string key = EncodePartitionPrefix(EntryKind(index), partition);
+  for (const KeyAttribute& attribute : index.key.sort)
+    AppendComponent(&key, item.Find(attribute.name));
+  // The partition key of a local entry is the item's already.
+  if (index.is_global()) AppendComponent(&key, item.Find(table.key_schema.partition.name));
+  if (table.key_schema.sort) AppendSortKey(&key, item.Find(table.key_schema.sort->name));
+  return key;
+}
+
+// The names that entries hold, in the order of the encoding, each once. Not for projections of all.
+std::vector<std::string_view> ProjectedNames(const TableDescriptor& table,
+                                             const IndexDescriptor& index) {
+  std::vector<std::string_view> names = {table.key_schema.partition.name};
+  if (table.key_schema.sort) names.push_back(table.key_schema.sort->name);
+  for (const auto* side : {&index.key.partition, &index.key.sort}) {
+    for (const KeyAttribute& attribute : *side) names.push_back(attribute.name);
+  }
+  names.insert(names.end(), index.non_key_attributes.begin(), index.non_key_attributes.end());
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::string EntryOf(const TableDescriptor& table, const IndexDescriptor& index,
+                    AttributeFinder& item) {
+  if (index.projection == IndexDescriptor::Projection::kAll)
+    return std::string(item.item().encoded());
+  if (!item.large())
+    return Select(item.item(), [&](std::string_view name) { return Projects(table, index, name); });
+  std::string entries;
+  size_t count = 0;
+  for (const std::string_view name : ProjectedNames(table, index)) {
+    const ValueView value = item.Find(name);
+    if (value.empty()) continue;
+    model::AppendName(&entries, name);
+    entries.append(value.encoded());
+    ++count;
+  }
+  std::string out;
+  model::AppendItem(&out, count, entries);
+  return out;
+}
+
 }  // namespace
 
 bool HasEntry(const IndexDescriptor& index, ItemView item) {
-  return item.exists() && GoodSide(index.key.partition, item, model::kMaxPartitionKeyBytes) &&
-         GoodSide(index.key.sort, item, model::kMaxSortKeyBytes);
+  AttributeFinder finder(item);
+  return HasEntryOf(index, finder);
 }
 
 char EntryKind(const IndexDescriptor& index) {
@@ -126,17 +185,8 @@ std::string EncodeIndexCounterKey(const IndexDescriptor& index, std::string_view
 
 std::string EncodeEntryKey(const TableDescriptor& table, const IndexDescriptor& index,
                            ItemView item) {
-  std::vector<ValueView> partition;
-  partition.reserve(index.key.partition.size());
-  for (const KeyAttribute& attribute : index.key.partition)
-    partition.push_back(item.Find(attribute.name));
-  std::string key = EncodePartitionPrefix(EntryKind(index), partition);
-  for (const KeyAttribute& attribute : index.key.sort)
-    AppendComponent(&key, item.Find(attribute.name));
-  // The partition key of a local entry is the item's already.
-  if (index.is_global()) AppendComponent(&key, item.Find(table.key_schema.partition.name));
-  if (table.key_schema.sort) AppendSortKey(&key, item.Find(table.key_schema.sort->name));
-  return key;
+  AttributeFinder finder(item);
+  return EntryKeyOf(table, index, finder);
 }
 
 std::string ItemKeyOfEntry(const TableDescriptor& table, ItemView entry) {
@@ -153,8 +203,8 @@ bool Projects(const TableDescriptor& table, const IndexDescriptor& index,
 
 std::string ProjectEntry(const TableDescriptor& table, const IndexDescriptor& index,
                          ItemView item) {
-  if (index.projection == IndexDescriptor::Projection::kAll) return std::string(item.encoded());
-  return Select(item, [&](std::string_view name) { return Projects(table, index, name); });
+  AttributeFinder finder(item);
+  return EntryOf(table, index, finder);
 }
 
 std::string EntryKeyAttributesOf(const TableDescriptor& table, const IndexDescriptor& index,
@@ -172,23 +222,23 @@ int64_t EntryChange::write_units() const {
 namespace {
 
 // `change` is as it was made.
-void Derive(const TableDescriptor& table, const IndexDescriptor& index, ItemView old_item,
-            ItemView new_item, EntryChange& change) {
-  change.had = HasEntry(index, old_item);
-  change.has = HasEntry(index, new_item);
+void Derive(const TableDescriptor& table, const IndexDescriptor& index, AttributeFinder& old_item,
+            AttributeFinder& new_item, EntryChange& change) {
+  change.had = HasEntryOf(index, old_item);
+  change.has = HasEntryOf(index, new_item);
   std::string old_projected;
-  ItemView old_entry = old_item;
+  ItemView old_entry = old_item.item();
   if (change.had) {
-    change.old_key = EncodeEntryKey(table, index, old_item);
+    change.old_key = EntryKeyOf(table, index, old_item);
     if (index.projection != IndexDescriptor::Projection::kAll) {
-      old_projected = ProjectEntry(table, index, old_item);
+      old_projected = EntryOf(table, index, old_item);
       old_entry = ItemView(old_projected);
     }
     change.old_bytes = static_cast<int64_t>(old_entry.size_bytes());
   }
   if (change.has) {
-    change.new_key = EncodeEntryKey(table, index, new_item);
-    change.new_entry = ProjectEntry(table, index, new_item);
+    change.new_key = EntryKeyOf(table, index, new_item);
+    change.new_entry = EntryOf(table, index, new_item);
     change.new_bytes = static_cast<int64_t>(ItemView(change.new_entry).size_bytes());
   }
   if (change.had && change.has) {
@@ -203,16 +253,18 @@ void Derive(const TableDescriptor& table, const IndexDescriptor& index, ItemView
 EntryChange ChangeOfEntry(const TableDescriptor& table, const IndexDescriptor& index,
                           ItemView old_item, ItemView new_item) {
   EntryChange change;
-  Derive(table, index, old_item, new_item, change);
+  AttributeFinder before(old_item), after(new_item);
+  Derive(table, index, before, after, change);
   return change;
 }
 
 EntryChanges ChangesOfEntries(const TableDescriptor& table, ItemView old_item, ItemView new_item) {
   EntryChanges changes{&table, old_item, std::vector<EntryChange>(table.indexes.size())};
+  AttributeFinder before(old_item), after(new_item);
   for (size_t i = 0; i < table.indexes.size(); ++i) {
     const IndexDescriptor& index = table.indexes[i];
     if (index.state != IndexDescriptor::State::kDeleting)
-      Derive(table, index, old_item, new_item, changes.by_index[i]);
+      Derive(table, index, before, after, changes.by_index[i]);
   }
   return changes;
 }
@@ -220,9 +272,10 @@ EntryChanges ChangesOfEntries(const TableDescriptor& table, ItemView old_item, I
 bool FitsWithLocalEntries(const TableDescriptor& table, ItemView item) {
   if (2 * item.size_bytes() <= model::kMaxItemBytes)
     return true;  // an entry is no larger than its item
+  AttributeFinder finder(item);
   for (const IndexDescriptor& index : table.indexes) {
-    if (index.is_global() || !HasEntry(index, item)) continue;
-    const std::string entry = ProjectEntry(table, index, item);
+    if (index.is_global() || !HasEntryOf(index, finder)) continue;
+    const std::string entry = EntryOf(table, index, finder);
     if (item.size_bytes() + ItemView(entry).size_bytes() > model::kMaxItemBytes) return false;
   }
   return true;
@@ -230,10 +283,11 @@ bool FitsWithLocalEntries(const TableDescriptor& table, ItemView item) {
 
 Status CheckIndexKeys(const TableDescriptor& table, ItemView old_item, ItemView new_item,
                       bool updating) {
+  AttributeFinder before(old_item), after(new_item);
   for (const IndexDescriptor& index : table.indexes) {
     if (index.state == IndexDescriptor::State::kDeleting) continue;
-    TRY(CheckSide(index, index.key.partition, true, old_item, new_item, updating));
-    TRY(CheckSide(index, index.key.sort, false, old_item, new_item, updating));
+    TRY(CheckSide(index, index.key.partition, true, before, after, updating));
+    TRY(CheckSide(index, index.key.sort, false, before, after, updating));
   }
   return OkStatus();
 }

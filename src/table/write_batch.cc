@@ -1,7 +1,9 @@
 #include "table/write_batch.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "history/change_log.h"
@@ -210,20 +212,17 @@ class BatchFiller {
   }
 
   // A collection may shrink, however large it is.
-  Status CheckCollections() const {
+  Status CheckCollections() {
     for (const auto& [i, image] : effects_.images) {
       const Table& table = *targets_[i].table;
       if (!table.descriptor.HasLocalIndexes()) continue;
       const kv::Tablet tablet = table.descriptor.tablet();
       const std::string key = EncodeCollectionKey(table.key_schema(), targets_[i].key);
-      for (const kv::Add& add : batch_.adds) {
-        if (add.tablet != tablet || add.key != key) continue;
-        if (add.delta <= 0 ||
-            images_[i].collection_bytes + add.delta <= store_.max_collection_bytes())
-          break;
+      const kv::Add* const add = FindAdd(tablet, key);
+      if (add != nullptr && add->delta > 0 &&
+          images_[i].collection_bytes + add->delta > store_.max_collection_bytes())
         return Error(ErrorCode::kItemCollectionTooLarge, "Collection size exceeded.",
                      std::make_shared<TargetPayload>(i));
-      }
     }
     return OkStatus();
   }
@@ -255,13 +254,26 @@ class BatchFiller {
 
   void AddToCounterKey(kv::Tablet tablet, std::string key, int64_t delta) {
     if (delta == 0) return;
-    for (kv::Add& add : batch_.adds) {
-      if (add.tablet == tablet && add.key == key) {
-        add.delta += delta;
-        return;
-      }
+    if (kv::Add* const add = FindAdd(tablet, key); add != nullptr) {
+      add->delta += delta;
+      return;
     }
+    if (batch_.adds.size() >= kFewAdds) adds_[tablet].emplace(key, batch_.adds.size());
     batch_.adds.push_back({tablet, std::move(key), delta});
+  }
+
+  // The first few are looked through. A transaction of 100 tables of 20 indexes has 4,200.
+  kv::Add* FindAdd(kv::Tablet tablet, std::string_view key) {
+    const size_t few = std::min(batch_.adds.size(), kFewAdds);
+    for (size_t i = 0; i < few; ++i) {
+      kv::Add& add = batch_.adds[i];
+      if (add.tablet == tablet && add.key == key) return &add;
+    }
+    if (batch_.adds.size() <= kFewAdds) return nullptr;
+    const auto in_tablet = adds_.find(tablet);
+    if (in_tablet == adds_.end()) return nullptr;
+    const auto found = in_tablet->second.find(key);
+    return found == in_tablet->second.end() ? nullptr : &batch_.adds[found->second];
   }
 
   Store& store_;
@@ -270,6 +282,9 @@ class BatchFiller {
   const std::shared_ptr<kv::BatchFate>& fate_;
   kv::Batch& batch_;
   WriteEffects effects_;
+  static constexpr size_t kFewAdds = 16;
+  // Where the adds beyond the first few stand in the batch.
+  std::map<kv::Tablet, std::map<std::string, size_t, std::less<>>> adds_;
   uint32_t records_ = 0;                         // of streams, in the batch
   std::vector<const history::ChangeLog*> logs_;  // that have records in the batch
   std::optional<int64_t> log_time_;

@@ -64,6 +64,19 @@ void Backups::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+void Backups::Keep(BackupPtr backup) {
+  Drop(backup->manifest.id);
+  manifest_bytes_ += EncodeManifest(backup->manifest).size();
+  backups_[backup->manifest.id] = std::move(backup);
+}
+
+void Backups::Drop(const std::string& id) {
+  const auto found = backups_.find(id);
+  if (found == backups_.end()) return;
+  manifest_bytes_ -= EncodeManifest(found->second->manifest).size();
+  backups_.erase(found);
+}
+
 Status Backups::ReadFolders() {
   ASSIGN_OR_RETURN(const std::vector<std::string> found, options_.folders->Open());
   const MutexLock lock(mutex_);
@@ -76,8 +89,7 @@ Status Backups::ReadFolders() {
                                    {"error", manifest.error().message()}});
       continue;
     }
-    backups_[id] =
-        std::make_shared<Backup>(Backup{*std::move(manifest), Backup::State::kAvailable});
+    Keep(std::make_shared<Backup>(Backup{*std::move(manifest), Backup::State::kAvailable}));
   }
   return OkStatus();
 }
@@ -122,6 +134,12 @@ Result<BackupPtr> Backups::Begin(const table::TablePtr& table, std::string name,
                                "one of them is AVAILABLE.",
                                kMostCreating));
     }
+    if (manifest_bytes_ >= (system ? 2 : 1) * options_.most_manifest_bytes) {
+      return Error(ErrorCode::kLimitExceeded,
+                   fmt::format("Too many backups are kept: {}, whose descriptions take {} bytes of "
+                               "at most {}. Delete some of them.",
+                               backups_.size(), manifest_bytes_, options_.most_manifest_bytes));
+    }
     ++creating_;
   }
   const std::string begin = table::FirstKeyOfHash(0);
@@ -155,7 +173,7 @@ Result<BackupPtr> Backups::Begin(const table::TablePtr& table, std::string name,
   }
   BackupPtr backup =
       std::make_shared<Backup>(Backup{std::move(manifest), Backup::State::kCreating});
-  backups_[backup->manifest.id] = backup;
+  Keep(backup);
   jobs_.push_back({backup, *std::move(pinned), clock_.TicksMicros(), std::move(then)});
   wake_.notify_all();
   return backup;
@@ -192,7 +210,7 @@ Result<BackupPtr> Backups::Delete(std::string_view id) {
   const MutexLock lock(mutex_);
   held_.erase(held_.find(id));
   TRY(removed);
-  backups_.erase(backups_.find(id));
+  Drop(backup->manifest.id);
   return backup;
 }
 
@@ -260,10 +278,9 @@ void Backups::Run() {
       --creating_;
       stopped = stopped_;
       if (written.ok()) {
-        backups_[id] =
-            std::make_shared<Backup>(Backup{std::move(manifest), Backup::State::kAvailable});
+        Keep(std::make_shared<Backup>(Backup{std::move(manifest), Backup::State::kAvailable}));
       } else {
-        backups_.erase(id);
+        Drop(id);
       }
     }
     if (!stopped && job.then) job.then(written.ok());

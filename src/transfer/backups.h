@@ -44,6 +44,9 @@ struct BackupOptions {
   std::unique_ptr<Folders> folders;
   TellJob tell;       // null: the log alone hears
   DataLimits limits;  // for tests
+  // Bytes of all manifests as text. They are in memory too, where they take some three times as
+  // much. The system's, which DeleteTable makes, may take as much again.
+  size_t most_manifest_bytes = 24 << 20;
 };
 
 // Base of the jobs that a room above this one keeps beside the backups, where operations find them.
@@ -73,7 +76,7 @@ class Backups {
   ~Backups();
 
   // Begins a backup of the table as it is now. Returns it in the state kCreating. kLimitExceeded if
-  // too many are being made; errors of Pinner::Pin. Never waits for a disk.
+  // too many are being made or kept; errors of Pinner::Pin. Never waits for a disk.
   Result<BackupPtr> Create(const table::TablePtr& table, std::string name);
   // Begins the system's backup of a table that is deleted, as Create does. There is one for each
   // table. `then` hears on the backups' thread whether it was made; not after an error of the call.
@@ -126,6 +129,9 @@ class Backups {
   void Run();
   Status Write(Job* job, Manifest* manifest) const;
   bool stopped() const;
+  // Puts a backup in the place of what has its id; takes one away.
+  void Keep(BackupPtr backup) REQUIRES(mutex_);
+  void Drop(const std::string& id) REQUIRES(mutex_);
 
   table::Store& store_;
   const Clock& clock_;
@@ -136,6 +142,7 @@ class Backups {
   mutable Mutex mutex_;
   std::condition_variable_any wake_;
   std::map<std::string, BackupPtr, std::less<>> backups_ GUARDED_BY(mutex_);  // by id
+  size_t manifest_bytes_ GUARDED_BY(mutex_) = 0;                              // of them, as text
   std::map<std::string, Hold, std::less<>> held_ GUARDED_BY(mutex_);          // by id
   std::deque<Job> jobs_ GUARDED_BY(mutex_);
   size_t creating_ GUARDED_BY(mutex_) = 0;

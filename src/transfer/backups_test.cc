@@ -213,6 +213,24 @@ TEST_P(BackupsTest, TooManyAtOnceAreRefused) {
   EXPECT_TRUE(backups->Create(place_.table(), "mine").ok());
 }
 
+TEST_P(BackupsTest, TooManyManifestsAreRefused) {
+  const std::unique_ptr<Backups> backups = place_.Open(MakeMemoryFolders(), nullptr, 5000);
+  std::vector<std::string> ids;
+  Result<BackupPtr> last = backups->Create(place_.table(), "mine");
+  for (; last.ok() && ids.size() < 100; last = backups->Create(place_.table(), "mine")) {
+    ids.push_back((*last)->manifest.id);
+    while (backups->creating() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ASSERT_FALSE(last.ok());
+  EXPECT_EQ(last.error().code(), ErrorCode::kLimitExceeded);
+  EXPECT_GT(ids.size(), 2u);
+  // A table can be deleted all the same, and what is deleted makes room.
+  EXPECT_TRUE(backups->CreateSystem(place_.table(), nullptr).ok());
+  while (backups->creating() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (const std::string& id : ids) ASSERT_TRUE(backups->Delete(id).ok());
+  EXPECT_TRUE(backups->Create(place_.table(), "mine").ok());
+}
+
 TEST_P(BackupsTest, StopLeavesNoUnfinishedBackup) {
   Fill();
   auto folders = std::make_unique<WaitingFolders>(place_.InDirectory());

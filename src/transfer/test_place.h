@@ -52,8 +52,10 @@ class Place {
 
   // Opens the backups in the given folders; small blocks and files, so that few items fill some.
   std::unique_ptr<Backups> Open(std::unique_ptr<Folders> folders,
-                                std::vector<std::string>* told = nullptr) {
+                                std::vector<std::string>* told = nullptr,
+                                size_t most_manifest_bytes = 24 << 20) {
     BackupOptions options;
+    options.most_manifest_bytes = most_manifest_bytes;
     options.folders = std::move(folders);
     options.limits = {.block_bytes = 400, .file_bytes = 3000};
     if (told != nullptr) {

@@ -1,0 +1,74 @@
+#include "exchange/job_list.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "kv/memory_engine.h"
+
+namespace stator::exchange {
+namespace {
+
+class JobListTest : public testing::Test {
+ protected:
+  using Jobs = JobList<ImportJob>;
+
+  static ImportJob Of(size_t header_bytes) {
+    ImportJob job;
+    job.table_name = "tab";
+    job.csv.emplace().headers = {std::string(header_bytes, 'h')};
+    return job;
+  }
+  // Adds a job and lets it fail.
+  static void Fail(Jobs& jobs, size_t header_bytes) {
+    const auto reserved = jobs.Reserve(Of(header_bytes));
+    ASSERT_TRUE(reserved.ok());
+    std::promise<Status> added;
+    jobs.Add(reserved->first, [&added](Status status) { added.set_value(std::move(status)); });
+    ASSERT_TRUE(added.get_future().get().ok());
+    ImportJob ended = *reserved->first;
+    ended.state = JobState::kFailed;
+    ended.end_micros = ended.start_micros;
+    ASSERT_TRUE(jobs.Change(ended).ok());
+  }
+
+  kv::MemoryEngine engine_;
+  ManualClock clock_;
+  SeededRandom random_{1};
+};
+
+TEST_F(JobListTest, LongParametersAreRefused) {
+  Jobs jobs(engine_, clock_, random_);
+  const auto refused = jobs.Reserve(Of(kMostJobBytes));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::kValidation);
+  EXPECT_EQ(jobs.in_progress(), 0u);
+  EXPECT_TRUE(jobs.Reserve(Of(kMostJobBytes / 2)).ok());
+}
+
+TEST_F(JobListTest, TheOldestThatHaveEndedMakeRoom) {
+  constexpr size_t kBytes = 900'000, kJobs = 60;
+  {
+    Jobs jobs(engine_, clock_, random_);
+    const auto first = jobs.Reserve(Of(kBytes));
+    ASSERT_TRUE(first.ok());
+    for (size_t i = 0; i < kJobs; ++i) {
+      clock_.AdvanceMicros(1'000'000);
+      Fail(jobs, kBytes);
+    }
+    const auto list = jobs.List();
+    EXPECT_LE(list.size() * kBytes, kMostKeptBytes + 2 * kBytes);
+    EXPECT_GE((list.size() + 2) * kBytes, kMostKeptBytes);
+    EXPECT_EQ(list.back(), first->first) << "what is in progress stays";
+    EXPECT_EQ(list.front()->start_micros, clock_.NowMicros() / 1000 * 1000);
+    jobs.GiveUp(first->first);
+  }
+  Jobs again(engine_, clock_, random_);
+  ASSERT_TRUE(again.Read().ok());
+  EXPECT_LE(again.List().size() * kBytes, kMostKeptBytes + 2 * kBytes);
+  Fail(again, kBytes);
+  EXPECT_LE(again.List().size() * kBytes, kMostKeptBytes + 2 * kBytes);
+}
+
+}  // namespace
+}  // namespace stator::exchange
