@@ -35,8 +35,12 @@ std::string PieceKey(uint32_t tablet, uint32_t piece) {
 
 }  // namespace
 
-HeatHistories::HeatHistories(ops::Environment& environment, bool manual_clock)
-    : environment_(environment), settings_(SettingsFor(manual_clock)) {
+HeatHistories::HeatHistories(ops::Environment& environment, bool manual_clock,
+                             size_t most_slot_bytes)
+    : environment_(environment),
+      settings_(SettingsFor(manual_clock)),
+      most_slot_bytes_(most_slot_bytes),
+      more_than_(most_slot_bytes) {
   if (!environment.admission.shared()) Load();
   environment.admission.Watch([this](const ops::Admission::Usage& usage) { OnUsage(usage); });
 }
@@ -72,6 +76,7 @@ void HeatHistories::Load() {
     } else {
       LogWarn("heat_history_lost", {{"tablet", tablet}, {"error", history.error().message()}});
     }
+    slot_bytes_ += entry.history.SlotBytes();
     entries_.emplace(tablet, std::move(entry));
   }
 }
@@ -83,10 +88,30 @@ void HeatHistories::OnUsage(const ops::Admission::Usage& usage) {
   const auto [at, is_new] =
       entries_.try_emplace(TabletOf(usage.resource), Entry{HeatHistory(settings_), false, 0});
   Entry& entry = at->second;
+  slot_bytes_ -= entry.history.SlotBytes();
   // Nobody told of the time in which nothing was used.
   entry.history.RecordIdle(usage.from_micros);
   entry.history.Record(usage.to_micros, counts);
   entry.changed = true;
+  slot_bytes_ += entry.history.SlotBytes();
+  if (slot_bytes_ > more_than_) MakeRoom();
+}
+
+// A little more than needed, so that it is not needed again at once. If one turn is not enough, the
+// histories are too many for the bound, and the next turn comes when there is a sixteenth more.
+void HeatHistories::MakeRoom() {
+  constexpr size_t kLeastSlots = 4;
+  const size_t enough = most_slot_bytes_ - most_slot_bytes_ / 16;
+  auto next = entries_.upper_bound(thinned_);
+  for (size_t left = entries_.size(); left > 0 && slot_bytes_ > enough; --left, ++next) {
+    if (next == entries_.end()) next = entries_.begin();
+    throughput::HeatHistory& history = next->second.history;
+    slot_bytes_ -= history.SlotBytes();
+    if (history.Thin(kLeastSlots)) next->second.changed = true;
+    slot_bytes_ += history.SlotBytes();
+    thinned_ = next->first;
+  }
+  more_than_ = std::max(most_slot_bytes_, slot_bytes_ + slot_bytes_ / 16);
 }
 
 throughput::HeatMap HeatHistories::Map(uint32_t tablet_id, HeatHistory::Window window) const {
@@ -115,6 +140,7 @@ void HeatHistories::ForgetGone() {
   std::erase_if(entries_, [&](const auto& one) REQUIRES(mutex_) {
     const auto& [tablet, entry] = one;
     if (alive.contains(tablet)) return false;
+    slot_bytes_ -= entry.history.SlotBytes();
     for (uint32_t piece = 0; piece < entry.pieces; ++piece)
       gone_.push_back({kHeatTablet, PieceKey(tablet, piece)});
     return true;

@@ -30,7 +30,9 @@ class HeatHistories {
   // anew, and the log says so. With a manual clock, what was used between two looks is what was
   // used at the earlier one. Both outlive this object; to be made before the first
   // Admission::Advance.
-  HeatHistories(ops::Environment& environment, bool manual_clock);
+  // `most_slot_bytes`: for tests.
+  HeatHistories(ops::Environment& environment, bool manual_clock,
+                size_t most_slot_bytes = kMostSlotBytes);
 
   // Writes what has changed since the last call, and forgets what belonged to tables and indexes
   // that are gone. Does not write to an engine that forgets anyway, nor as one of several
@@ -43,6 +45,10 @@ class HeatHistories {
 
   // Bytes in memory of all of them.
   size_t Bytes() const;
+
+  // The slots of all histories take about so much at most; beyond it the oldest of each are
+  // forgotten, in turn, but for the last few.
+  static constexpr size_t kMostSlotBytes = 96 << 20;
 
  private:
   struct Entry {
@@ -57,11 +63,16 @@ class HeatHistories {
   // are gone.
   kv::Batch NextBatch(std::map<uint32_t, uint32_t>* written, size_t* gone);
   void ForgetGone();
+  void MakeRoom() REQUIRES(mutex_);
 
   ops::Environment& environment_;
   const throughput::HeatHistory::Settings settings_;
+  const size_t most_slot_bytes_;
   mutable Mutex mutex_;
   std::map<uint32_t, Entry> entries_ GUARDED_BY(mutex_);  // by tablet
+  size_t slot_bytes_ GUARDED_BY(mutex_) = 0;              // of all of them
+  uint32_t thinned_ GUARDED_BY(mutex_) = 0;               // tablet; those behind it are next
+  size_t more_than_ GUARDED_BY(mutex_);                   // slot_bytes_ at which room is made
   std::vector<kv::Delete> gone_ GUARDED_BY(mutex_);       // pieces to be deleted
   Mutex keeping_;                                         // held through Keep
 };

@@ -29,7 +29,9 @@ constexpr uint64_t kQuarter = uint64_t{1} << 62;
 // A process: opened on a directory, or in memory.
 class Process {
  public:
-  Process(const std::string& directory, ManualClock& clock) : clock_(clock) {
+  Process(const std::string& directory, ManualClock& clock,
+          size_t most_slot_bytes = HeatHistories::kMostSlotBytes)
+      : clock_(clock) {
     if (directory.empty()) {
       engine_ = std::make_unique<kv::MemoryEngine>();
     } else {
@@ -40,7 +42,7 @@ class Process {
     store_ = table::Store::Open(*engine_, clock_, workers_).value();
     environment_.reset(new ops::Environment{*store_, clock_, random_, workers_, {}});
     environment_->admission.Start({});
-    heat_ = std::make_unique<HeatHistories>(*environment_, true);
+    heat_ = std::make_unique<HeatHistories>(*environment_, true, most_slot_bytes);
     reports_ = std::make_unique<TableReports>(*environment_, *heat_);
   }
   ~Process() {
@@ -170,6 +172,20 @@ class HeatHistoriesTest : public testing::Test {
   ManualClock clock_;
   kv_rocks::TemporaryDirectory directory_;
 };
+
+TEST_F(HeatHistoriesTest, ManyTablesShareTheRoom) {
+  constexpr size_t kRoom = 50'000;
+  Process process("", clock_, kRoom);
+  for (int i = 0; i < 20; ++i) process.Create("t" + std::to_string(i));
+  process.Tick();
+  for (int second = 0; second < 200; ++second) {
+    for (int i = 0; i < 20; ++i) process.Use("t" + std::to_string(i), kQuarter, 1);
+    process.Tick();
+  }
+  // Unbounded they would have 200 slots each, of some 100 bytes and more.
+  EXPECT_LT(process.heat().Bytes(), 4 * kRoom);
+  for (int i = 0; i < 20; ++i) EXPECT_GT(process.WrittenOf("t" + std::to_string(i)), 0) << i;
+}
 
 TEST_F(HeatHistoriesTest, WhatWasUsedIsKeptAcrossARestart) {
   auto process = Open();

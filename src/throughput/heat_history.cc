@@ -358,6 +358,24 @@ size_t HeatHistory::Bytes() const {
   return bytes;
 }
 
+size_t HeatHistory::SlotBytes() const {
+  size_t slots = 0;
+  for (const std::deque<Slot>& tier : tiers_) slots += tier.size();
+  const size_t ranges = layout_ == nullptr ? 1 : layout_->from.size();
+  return slots * (sizeof(Slot) + ranges * sizeof(Cell));
+}
+
+bool HeatHistory::Thin(size_t least) {
+  const auto longest = std::ranges::max_element(tiers_, {}, &std::deque<Slot>::size);
+  if (longest == tiers_.end() || longest->size() <= least) return false;
+  longest->erase(longest->begin(),
+                 longest->begin() + static_cast<ptrdiff_t>((longest->size() + 1) / 2));
+  const auto tier = static_cast<size_t>(longest - tiers_.begin());
+  if (!longest->empty())
+    kept_since_[tier] = std::max(kept_since_[tier], longest->front().start);
+  return true;
+}
+
 size_t HeatHistory::MostBytes(const Settings& settings) {
   // Vectors that grow have at most twice the room.
   const size_t range = 2 * (sizeof(Cell) + sizeof(KeyBound) + sizeof(uint32_t) + kMostSortBytes);

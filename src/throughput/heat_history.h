@@ -119,6 +119,11 @@ class HeatHistory {
   // Of the longest tier: as far back as anything is kept.
   int64_t RetentionSeconds() const;
   size_t Bytes() const;
+  // Returns a bound of the bytes that the slots take, at once.
+  size_t SlotBytes() const;
+  // Forgets the older half of the tier with the most slots. Returns false if none has more than
+  // `least`.
+  bool Thin(size_t least);
   static size_t MostBytes(const Settings& settings);
 
   // history := "HH" version:1 body crc32(all before):4     little-endian

@@ -331,6 +331,33 @@ TEST(HeatHistoryPropertiesTest, IsTheSameAfterARoundTrip) {
   }
 }
 
+TEST(HeatHistoryTest, ThinningForgetsTheOldestOfTheLongestTier) {
+  HeatHistory history;
+  constexpr int64_t kSecond = 1'000'000;
+  PartitionCount count{1, {{}, {}, true}, false, {}};
+  for (int64_t now = kSecond; now <= 301 * kSecond; now += kSecond) {
+    history.Record(now, std::span(&count, 1));
+    count.units.write += 2;
+  }
+  const auto sum = [&](int64_t from, int64_t to) {
+    const HeatMap map = history.Map({from * kSecond, to * kSecond, 1, {}, 301 * kSecond});
+    int64_t units = 0;
+    for (const HeatMap::Cell& cell : map.cells[0]) units += cell.units.write;
+    return std::pair(map.column_seconds, units);
+  };
+  const size_t before = history.SlotBytes();
+  EXPECT_EQ(sum(60, 120), std::pair(int64_t{1}, int64_t{120}));
+  ASSERT_TRUE(history.Thin(4));
+  EXPECT_LT(history.SlotBytes(), before * 6 / 10);
+  // What is left of the seconds is as it was, and what is gone is there by the minute.
+  EXPECT_EQ(sum(240, 300), std::pair(int64_t{1}, int64_t{120}));
+  EXPECT_EQ(sum(60, 120), std::pair(int64_t{60}, int64_t{120}));
+  while (history.Thin(4)) {
+  }
+  EXPECT_LT(history.SlotBytes(), before / 10);
+  EXPECT_FALSE(history.Thin(4));
+}
+
 TEST(HeatHistoryTest, DamagedBytesAreRefusedWithASentence) {
   Life life(3);
   for (int step = 0; step < 40; ++step) life.Step();
