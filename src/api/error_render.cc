@@ -138,6 +138,16 @@ bool IsThrottle(ErrorCode code) {
 
 bool IsServerFault(ErrorCode code) { return ShapeOf(code).status == 500; }
 
+bool TakesLongToRender(const Error& error) {
+  constexpr size_t kShort = 64 << 10;
+  if (error.code() != ErrorCode::kTransactionCanceled) return false;
+  const auto* payload = dynamic_cast<const ops::CancellationPayload*>(error.payload().get());
+  if (payload == nullptr) return false;
+  size_t bytes = 0;
+  for (const ops::CancellationReason& reason : payload->reasons) bytes += reason.item.size();
+  return bytes > kShort;
+}
+
 RenderedError RenderError(const Error& error) {
   Shape shape = IsOverload(error) ? kOverload : ShapeOf(error.code());
   if (const auto* payload = dynamic_cast<const ops::ExceptionNamePayload*>(error.payload().get()))

@@ -18,6 +18,9 @@ struct RenderedError {
 // code that escaped) becomes InternalServerError with one sentence on what is wrong. Logging it is
 // for the caller, who knows the operation.
 RenderedError RenderError(const Error& error);
+// Whether that takes more than about a millisecond: the reasons of a cancelled transaction may show
+// a hundred items.
+bool TakesLongToRender(const Error& error);
 
 // True if `code` says that the server, not the request, is at fault.
 bool IsServerFault(ErrorCode code);

@@ -235,7 +235,11 @@ class Service::Call final : public PendingCall {
       again.again = true;
       return done(std::move(again));
     }
-    RenderedError rendered = RenderError(error);
+    if (!TakesLongToRender(error) || !FailElsewhere(error)) FailWith(error, RenderError(error));
+  }
+
+ private:
+  void FailWith(const Error& error, RenderedError rendered) {
     if (service_.options_.audit != nullptr) [[unlikely]]
       NoteError(error);
     if (IsServerFault(error.code()) && !context_.faults.refused) {
@@ -250,7 +254,30 @@ class Service::Call final : public PendingCall {
     Answer(rendered.status, rendered.name, std::move(rendered.body), 0);
   }
 
- private:
+  // Renders the error on a worker, as WrapElsewhere compresses a body. Returns false if no worker
+  // takes it.
+  bool FailElsewhere(const Error& error) {
+    struct Rest {
+      Call call;
+      Error error;
+      std::optional<RenderedError> rendered;
+    };
+    auto rest = std::make_shared<Rest>(Rest{Call(std::move(*this)), error, std::nullopt});
+    UniqueFunction<void()> task = [rest]() mutable {
+      RunOrOutOfMemory("rendering an error", [&] { rest->rendered = RenderError(rest->error); });
+      // A call that is dropped in its loop's turn is answered with 500.
+      const MustNotFail region("an answer goes to its loop");
+      Executor& loop = rest->call.context_.loop;
+      loop.Post([rest = std::move(rest)] {
+        if (rest->rendered) rest->call.FailWith(rest->error, *std::move(rest->rendered));
+      });
+    };
+    if (context_.env.long_work.TryPost(task)) return true;
+    done_ = std::move(rest->call.done_);
+    audit_ = std::move(rest->call.audit_);
+    return false;
+  }
+
   std::string_view operation_name() const {
     return operation_ == nullptr ? std::string_view() : operation_->name;
   }

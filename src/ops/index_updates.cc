@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
 #include "ops/index_definition.h"
 #include "ops/table_capacity.h"
@@ -59,9 +60,9 @@ Status CheckKeyIsDefined(const UpdateTableRequest& request, const GlobalSecondar
     for (const AttributeDefinition& definition : *request.attribute_definitions)
       defined.push_back(definition.attribute_name);
   }
-  const bool all = std::all_of(keys.begin(), keys.end(), [&](std::string_view key) {
-    return std::find(defined.begin(), defined.end(), key) != defined.end();
-  });
+  const std::unordered_set<std::string_view> names(defined.begin(), defined.end());
+  const bool all =
+      std::all_of(keys.begin(), keys.end(), [&](std::string_view key) { return names.contains(key); });
   if (all) return OkStatus();
   return Invalid(
       fmt::format("Some index key attributes are not defined in AttributeDefinitions. Keys: [{}], "
@@ -77,15 +78,12 @@ Status Create(const UpdateTableRequest& request, const GlobalSecondaryIndex& cre
     return ValidationError("Attempting to create an index which already exists");
   }
   TRY(CheckKeyIsDefined(request, create));
-  const auto is_key = [&create](const AttributeDefinition& definition) {
-    return std::any_of(create.key_schema.begin(), create.key_schema.end(),
-                       [&](const KeySchemaElement& element) {
-                         return element.attribute_name == definition.attribute_name;
-                       });
-  };
-  if (request.attribute_definitions) {
+  std::unordered_set<std::string_view> keys;
+  for (const KeySchemaElement& element : create.key_schema) keys.insert(element.attribute_name);
+  // More than eight are refused below, whatever they are.
+  if (request.attribute_definitions && keys.size() <= 8) {
     for (const AttributeDefinition& definition : *request.attribute_definitions) {
-      if (!is_key(definition)) continue;
+      if (!keys.contains(definition.attribute_name)) continue;
       const bool known =
           std::any_of(d->attribute_definitions.begin(), d->attribute_definitions.end(),
                       [&](const model::KeyAttribute& attribute) {
