@@ -162,8 +162,19 @@ void Analysis::AddTable(const request_log::TableDefinition& definition) {
   if (table == nullptr) return;
   // The line of a definition may be up to a second younger than the requests behind it: it does
   // not move the time, and the replay begins with the first request.
-  table->report.definition = definition;
-  table->report.defined = true;
+  TableReport& report = table->report;
+  for (request_log::IndexDefinition& before : report.definition.indexes) {
+    const auto same = [&](const request_log::IndexDefinition& index) {
+      return index.name == before.name;
+    };
+    if (std::none_of(definition.indexes.begin(), definition.indexes.end(), same) &&
+        report.deleted_indexes.size() < kMostIndexes) {
+      std::erase_if(report.deleted_indexes, same);
+      report.deleted_indexes.push_back(std::move(before));
+    }
+  }
+  report.definition = definition;
+  report.defined = true;
   if (table->replay != nullptr) table->replay->Define(definition, now_micros_);
 }
 
@@ -386,9 +397,13 @@ Recording Analysis::Finish() {
         load.report.keys[a] = load.keys[a].Finish();
       for (size_t a = 0; a < throughput::kAccesses && replay != nullptr; ++a) {
         const KeyLoadSummary& keys = load.report.keys[a];
+        const std::string index = load.report.is_index ? load.report.name : "";
+        const Access access = static_cast<Access>(a);
+        std::optional<throughput::Explanation> told = replay->Tell(index, keys.peak_key, access);
         load.report.spread[a] =
-            replay->Spread(load.report.is_index ? load.report.name : "", keys.peak_key,
-                           static_cast<Access>(a), keys.peak_key_per_second);
+            told ? told->spread
+                 : replay->Spread(index, keys.peak_key, access, keys.peak_key_per_second);
+        load.report.told[a] = std::move(told);
       }
       load.report.cost = load.cost.Finish(out_.start_micros, out_.end_micros);
       report.resources.push_back(std::move(load.report));

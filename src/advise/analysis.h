@@ -65,6 +65,8 @@ struct ResourceReport {
   std::array<int64_t, throughput::kAccesses> requests{};
   // For the key with the highest peak, where one partition does not hold it.
   std::array<throughput::SpreadPlan, throughput::kAccesses> spread;
+  // What a server would tell of that key; absent where the replay has another one, or none.
+  std::array<std::optional<throughput::Explanation>, throughput::kAccesses> told;
   double strong_units = 0;  // read units by consistency
   double eventual_units = 0;
   CostSummary cost;
@@ -90,6 +92,8 @@ struct CollectionReads {
 struct TableReport {
   request_log::TableDefinition definition;  // the latest
   bool defined = false;  // false: used before any line defined it, which no recorder does
+  // Those that were used and then deleted; at most kMostIndexes.
+  std::vector<request_log::IndexDefinition> deleted_indexes;
   std::vector<ResourceReport> resources;  // the table, then its global indexes by name
   int64_t throttled = 0;                  // requests that the server refused
   int64_t throttled_unknown = 0;          // of them, those whose units cannot be told

@@ -99,20 +99,32 @@ class Bench {
 
   // A sentence on the entries of an index that are large because of its projection, or nothing.
   std::string NarrowerText(const ResourceReport& resource) const {
-    const auto index =
-        std::find_if(table_.definition.indexes.begin(), table_.definition.indexes.end(),
-                     [&](const auto& of) { return of.name == resource.name; });
-    if (!resource.is_index || index == table_.definition.indexes.end() ||
-        index->projection == request_log::Projection::kKeysOnly) {
-      return "";
-    }
+    const request_log::IndexDefinition* index = IndexOf(resource);
+    if (index == nullptr || index->projection == request_log::Projection::kKeysOnly) return "";
     const double entry = ServedWrites(resource) / static_cast<double>(resource.requests[1]);
     if (entry < 2) return "";
     return fmt::format(
-        " An entry of the index costs {} units, because the index projects {}: of at most 1 KB it "
-        "costs 1, and this key then takes {} (lesson slim-index).",
-        NumberText(entry), index->projection == request_log::Projection::kAll ? "ALL" : "much",
-        NumberText(resource.keys[1].peak_key_per_second / entry));
+        " Project less: an entry of the index costs about {} units, of at most 1 KB it costs 1, "
+        "and this key then takes {} (lesson slim-index).",
+        NumberText(entry), NumberText(resource.keys[1].peak_key_per_second / entry));
+  }
+
+  // As it is, or as it was when it was deleted; null for a table.
+  const request_log::IndexDefinition* IndexOf(const ResourceReport& resource) const {
+    if (!resource.is_index) return nullptr;
+    for (const auto* list : {&table_.definition.indexes, &table_.deleted_indexes}) {
+      for (const request_log::IndexDefinition& index : *list) {
+        if (index.name == resource.name) return &index;
+      }
+    }
+    return nullptr;
+  }
+
+  // What a server tells of the hottest key: what does not help, and the cures, cheapest first.
+  static std::string ToldText(const throughput::Explanation& told) {
+    std::string text = told.no_help.empty() ? "" : " " + told.no_help;
+    for (const std::string& sentence : told.advice) text += " " + sentence;
+    return text;
   }
 
   void Keys(const ResourceReport& resource, Access access) {
@@ -132,15 +144,20 @@ class Bench {
       std::string text = fmt::format(
           "Key {} takes {} {} units in its busiest second ({}); one partition serves {}.",
           Name(keys.peak_key), NumberText(keys.peak_key_per_second), word,
-          FormatTime(keys.peak_key_micros), NumberText(most));
-      if (access == Access::kRead) {
+          FormatTime(resource.told[a] ? resource.told[a]->at_micros : keys.peak_key_micros),
+          NumberText(most));
+      const std::optional<throughput::Explanation>& told = resource.told[a];
+      // A plan without suffixes is of a second in which the key alone did not fill its partition.
+      if (told && told->spread.values != 1) {
+        text += ToldText(*told);
+      } else if (access == Access::kRead) {
         text += " Cache it in front of the table";
         text += resource.strong_units > 0 ? ", or read it eventually consistent: that costs half."
                                           : ".";
       } else {
         text += NarrowerText(resource) + SpreadText(keys.peak_key, access, plan);
       }
-      if (top.sort_rises)
+      if (top.sort_rises && !(told && told->order == throughput::KeyOrder::kMoves))
         text +=
             " Its new sort keys rise with time, so a partition split for heat would leave the heat "
             "on one side.";
@@ -174,10 +191,12 @@ class Bench {
             "however many partitions there are, one of them works. At {} write units per second at "
             "most, ",
             NumberText(keys.peak_per_second));
-        text += keys.peak_per_second < kIdlePart * most
-                    ? fmt::format("harmless until about {} times as much; then add a suffix.",
-                                  NumberText(std::floor(most / keys.peak_per_second)))
-                    : "add a suffix." + SpreadText(keys.peak_key, access, plan);
+        text +=
+            keys.peak_per_second < kIdlePart * most
+                ? fmt::format("harmless until about {} times as much; then add a suffix.",
+                              NumberText(std::floor(most / keys.peak_per_second)))
+                : "add a suffix." + (resource.told[a] ? ToldText(*resource.told[a])
+                                                      : SpreadText(keys.peak_key, access, plan));
         Finding& finding =
             Add("moving-key",
                 keys.peak_per_second > most ? Finding::Level::kProblem : Finding::Level::kHint,
@@ -297,8 +316,7 @@ class Bench {
                     NumberText(static_cast<double>(replay.requests)), ReasonsText(replay));
     if (replay.worst) {
       const throughput::Explanation& worst = *replay.worst;
-      text += fmt::format(" {} ({}).", worst.cause, FormatTime(worst.at_micros));
-      for (const std::string& advice : worst.advice) text += " " + advice;
+      text += fmt::format(" {} ({}).{}", worst.cause, FormatTime(worst.at_micros), ToldText(worst));
     }
     Finding& finding =
         Add("model-throttles", Finding::Level::kProblem,

@@ -56,6 +56,8 @@ ResourceDefinition OfIndex(const request_log::TableDefinition& table,
   out.billing = table.on_demand ? Billing::kOnDemand : Billing::kProvisioned;
   out.provisioned = {Quota(index.read_units), Quota(index.write_units)};
   out.bytes = index.bytes;
+  // The sort keys of entries are not recorded: nothing is said of them.
+  out.has_sort_key = false;
   out.readable_partition = KeyForPeople;
   return out;
 }
@@ -113,6 +115,8 @@ void Replay::Define(const request_log::TableDefinition& table, int64_t now_micro
     } else if (indexes_.size() < kMostIndexesPlayed) {
       indexes_[index.name] = MakePart(OfIndex(table, index), now_micros);
     }
+    if (const auto part = indexes_.find(index.name); part != indexes_.end())
+      part->second.keys_only = index.projection == request_log::Projection::kKeysOnly;
   }
 }
 
@@ -120,8 +124,29 @@ void Replay::Advance(int64_t now_micros) {
   const int64_t second = now_micros / 1'000'000;
   if (second == advanced_second_) return;
   advanced_second_ = second;
+  CloseSecond(&table_);
+  for (auto& [name, part] : indexes_) CloseSecond(&part);
   table_.resource->Advance(now_micros);
   for (auto& [name, part] : indexes_) part.resource->Advance(now_micros);
+}
+
+// The end of the second of the last request.
+void Replay::CloseSecond(Part* part) {
+  const throughput::ModelSettings model;
+  for (const Access access : {Access::kRead, Access::kWrite}) {
+    const double most =
+        access == Access::kRead ? model.partition_read_units : model.partition_write_units;
+    std::optional<throughput::Explanation>& busiest = part->busiest[static_cast<size_t>(access)];
+    const double known = busiest ? busiest->demand : 0;
+    std::optional<throughput::Explanation> now = part->resource->Busiest(
+        now_micros_, access, std::max(kHotPart * most, std::nextafter(known, 1e12)));
+    if (now) busiest = std::move(now);
+  }
+}
+
+Replay::Part& Replay::PartOf(const std::string& index) {
+  const auto found = indexes_.find(index);
+  return found != indexes_.end() ? found->second : table_;
 }
 
 void Replay::Add(const request_log::Request& request, int64_t now_micros) {
@@ -160,6 +185,10 @@ void Replay::Add(const request_log::Request& request, int64_t now_micros) {
     draw.resource = found->second.resource.get();
     draw.access = Access::kWrite;
     draw.halves = HalvesOf(write.units, 1);
+    if (!found->second.keys_only) {
+      found->second.entry_units += write.units;
+      ++found->second.entries;
+    }
     const std::string_view key = !write.partition.empty() ? std::string_view(write.partition)
                                  : !request.keys.empty()
                                      ? std::string_view(request.keys[0].partition)
@@ -181,17 +210,29 @@ void Replay::Count(const Verdict& verdict) {
                verdict.limit}];
 }
 
+std::optional<throughput::Explanation> Replay::Tell(const std::string& index, std::string_view key,
+                                                    Access access) {
+  Part& part = PartOf(index);
+  if (part.entries > 0) {
+    part.resource->SetEntryBytes(std::llround(part.entry_units / static_cast<double>(part.entries) *
+                                              throughput::kWriteUnitBytes));
+  }
+  const auto of_key = [&](const std::optional<throughput::Explanation>& e) {
+    return e && e->spread.partitions > 0 && e->hottest[0].hash == PlaceOf(key);
+  };
+  const std::optional<throughput::Explanation> worst =
+      part.resource->Worst(now_micros_ + kSecond, access, throughput::Limit::kKeyRange);
+  if (of_key(worst)) return worst;
+  CloseSecond(&part);
+  const std::optional<throughput::Explanation>& busiest = part.busiest[static_cast<size_t>(access)];
+  return of_key(busiest) ? busiest : std::nullopt;
+}
+
 throughput::SpreadPlan Replay::Spread(const std::string& index, std::string_view key, Access access,
                                       double units_per_second) const {
   const auto found = indexes_.find(index);
   const Resource& resource = found != indexes_.end() ? *found->second.resource : *table_.resource;
-  const std::string name = KeyForPeople(key);
-  // A refusal tells of the same key: one number.
-  const std::optional<throughput::Explanation> worst =
-      resource.Worst(now_micros_ + kSecond, access, throughput::Limit::kKeyRange);
-  if (worst && worst->spread.values > 0 && worst->hottest[0].hash == PlaceOf(key))
-    return worst->spread;
-  return resource.PlanSpread(name, access, units_per_second);
+  return resource.PlanSpread(KeyForPeople(key), access, units_per_second);
 }
 
 ReplaySummary Replay::Finish() {

@@ -4,6 +4,7 @@
 // deterministic. Not thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -35,7 +36,11 @@ class Replay {
   // Times do not go back.
   void Define(const request_log::TableDefinition& table, int64_t now_micros);
   void Add(const request_log::Request& request, int64_t now_micros);
-  // How to spread one key, as recorded; of an index, or of the table with an empty name.
+  // What a server tells of a hot key, as recorded: of the worst second that refused, or else of the
+  // busiest one. nullopt: another key was hotter, or none was hot. An empty `index` is the table.
+  std::optional<throughput::Explanation> Tell(const std::string& index, std::string_view key,
+                                              throughput::Access access);
+  // How to spread one key of which nothing is told.
   throughput::SpreadPlan Spread(const std::string& index, std::string_view key,
                                 throughput::Access access, double units_per_second) const;
   ReplaySummary Finish();
@@ -44,11 +49,18 @@ class Replay {
   struct Part {
     std::unique_ptr<throughput::Resource> resource;
     throughput::ResourceDefinition definition;
+    // The busiest second that one partition had, if it came near the partition's maximum.
+    std::array<std::optional<throughput::Explanation>, throughput::kAccesses> busiest = {};
+    double entry_units = 0;  // of an index that projects more than keys: of `entries` writes
+    int64_t entries = 0;
+    bool keys_only = false;
   };
   Part MakePart(throughput::ResourceDefinition definition, int64_t now_micros) const;
   void Follow(Part* part, throughput::ResourceDefinition definition, int64_t now_micros);
   void Advance(int64_t now_micros);
   void Count(const throughput::Verdict& verdict);
+  void CloseSecond(Part* part);
+  Part& PartOf(const std::string& index);
 
   Part table_;
   std::map<std::string, Part> indexes_;

@@ -66,7 +66,6 @@ void Load(std::string* out, const ResourceReport& resource, Access access) {
 void Costs(std::string* out, const Recording& recording, const TableReport& table,
            const throughput::UnitPrices& prices) {
   MonthlyCost sum;
-  throughput::Rates scaled, fixed;
   int64_t bytes = table.definition.bytes;
   for (const request_log::IndexDefinition& index : table.definition.indexes) bytes += index.bytes;
   for (const ResourceReport& resource : table.resources) {
@@ -74,25 +73,37 @@ void Costs(std::string* out, const Recording& recording, const TableReport& tabl
     sum.on_demand += cost.on_demand;
     sum.scaled += cost.scaled;
     sum.fixed += cost.fixed;
-    scaled.read += resource.cost.scaled.read;
-    scaled.write += resource.cost.scaled.write;
-    fixed.read += resource.cost.fixed.read;
-    fixed.write += resource.cost.fixed.write;
   }
-  if (recording.seconds() < kMonthNeeds) {
-    Wrapped(
-        out, "  capacity  ",
-        fmt::format("provisioned with auto scaling {} RCU and {} WCU on average; for the busiest "
-                    "minute at 70% and the busiest second {} RCU and {} WCU.",
-                    NumberText(scaled.read), NumberText(scaled.write), NumberText(fixed.read),
-                    NumberText(fixed.write)));
-    return;
+  // Units are a table's or an index's: they are not added.
+  const bool one = table.resources.size() == 1;
+  if (recording.seconds() < kMonthNeeds || !one) {
+    std::string head = "  capacity  ";
+    for (const ResourceReport& resource : table.resources) {
+      const throughput::Rates& scaled = resource.cost.scaled;
+      const throughput::Rates& fixed = resource.cost.fixed;
+      Wrapped(out, head,
+              fmt::format(
+                  "{}provisioned with auto scaling {} RCU and {} WCU on average; for the busiest "
+                  "minute at 70% and the busiest second {} RCU and {} WCU.",
+                  one                 ? ""
+                  : resource.is_index ? fmt::format("index {}: ", resource.name)
+                                      : "table: ",
+                  NumberText(scaled.read), NumberText(scaled.write), NumberText(fixed.read),
+                  NumberText(fixed.write)));
+      head = std::string(head.size(), ' ');
+    }
   }
+  if (recording.seconds() < kMonthNeeds) return;
+  const auto units = [&](const throughput::Rates& rates, std::string_view form) {
+    return one ? fmt::format(fmt::runtime(form), NumberText(rates.read), NumberText(rates.write))
+               : std::string();
+  };
+  const CostSummary& first = table.resources[0].cost;
   std::string text = fmt::format(
-      "a month costs {:.2f} provisioned with auto scaling ({} RCU and {} WCU on average), {:.2f} "
-      "provisioned for the busiest minute at 70% and the busiest second ({} RCU, {} WCU), ",
-      sum.scaled, NumberText(scaled.read), NumberText(scaled.write), sum.fixed,
-      NumberText(fixed.read), NumberText(fixed.write));
+      "a month costs {:.2f} provisioned with auto scaling{}, {:.2f} provisioned for the busiest "
+      "minute at 70% and the busiest second{}{}, ",
+      sum.scaled, units(first.scaled, " ({} RCU and {} WCU on average)"), sum.fixed,
+      units(first.fixed, " ({} RCU, {} WCU)"), one ? "" : ", the table and its indexes together");
   text += prices.million_reads > 0 || prices.million_writes > 0
               ? fmt::format("{:.2f} on demand", sum.on_demand)
               : std::string("on demand not known without its prices");

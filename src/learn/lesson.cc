@@ -79,6 +79,7 @@ Expectation ReadExpectation(simulate::Section section) {
   number("read_units", &e.read_units);
   number("write_units", &e.write_units);
   if (section.Has("hottest")) section.Text("hottest", &e.hottest.emplace());
+  whole("suffixes", &e.suffixes);
   section.Finish();
   return e;
 }

@@ -26,6 +26,7 @@ struct Expectation {
   std::optional<double> read_units;          // consumed, index included
   std::optional<double> write_units;         // likewise
   std::optional<std::string> hottest;        // partition key of the table or its index
+  std::optional<int64_t> suffixes;           // that the first refusal advises
 };
 
 struct Lesson {

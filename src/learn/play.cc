@@ -117,6 +117,12 @@ std::vector<std::string> Broken(const Lesson& lesson, const std::vector<Variant>
     check(!e.read_units || std::abs(*e.read_units - read_units) < 0.5, "read_units", read_units);
     check(!e.write_units || std::abs(*e.write_units - write_units) < 0.5, "write_units",
           write_units);
+    int64_t suffixes = 0;
+    for (const ResourceOutcome& r : found->outcome.resources) {
+      if (suffixes == 0 && !r.troubles.empty())
+        suffixes = r.troubles.front().explanation.spread.values;
+    }
+    check(!e.suffixes || *e.suffixes == suffixes, "suffixes", static_cast<double>(suffixes));
     if (e.hottest && !hottest) {
       broken.push_back(fmt::format("{}: the hottest key is \"{}\"", e.scenario,
                                    table.hottest.empty() ? "" : table.hottest[0].name));
@@ -141,6 +147,7 @@ std::string LessonText(const Lesson& lesson, const std::vector<Variant>& variant
            splits ? fmt::format("{} (worst after {}).", e.cause,
                                 simulate::DurationText(r.troubles.front().at_seconds))
                   : e.cause + ".");
+      if (!e.no_help.empty()) Wrap(&out, "  ", e.no_help);
       for (const std::string& advice : e.advice) Wrap(&out, "  fix: ", advice);
     }
   }

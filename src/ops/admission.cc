@@ -209,6 +209,9 @@ std::shared_ptr<Meter> Admission::NewMeter(const table::TableDescriptor& table,
     definition.bytes = counts->second.bytes;
     definition.items = counts->second.items;
   }
+  // Entries that hold keys alone cannot be smaller: no projection is a cure.
+  if (index != nullptr && index->projection == table::IndexDescriptor::Projection::kKeysOnly)
+    definition.entry_bytes = 1;
   // Keys never change. What is needed of them is kept here, because the meter outlives descriptors.
   const model::IndexKeySchema key =
       index != nullptr ? index->key : model::IndexKeySchema::Of(table.key_schema);

@@ -18,6 +18,7 @@ constexpr char kBetween = '\n';  // of the words before the service's sentence a
 
 std::string RefusalText(const Explanation& e) {
   std::string text = e.cause + ".";
+  if (!e.no_help.empty()) text += " " + e.no_help;
   if (!e.advice.empty()) text += " " + e.advice.front();
   return Printable(text);  // it names a key, which is text of a client
 }

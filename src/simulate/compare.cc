@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/json_writer.h"
 #include "simulate/report.h"
@@ -135,8 +136,13 @@ std::string ComparisonText(const std::vector<Variant>& variants) {
       out += fmt::format("{:<{}}   {}: {}\n", "", width, reason, number(count));
   }
   const bool idle = std::any_of(variants.begin(), variants.end(), IdleAtTimes);
-  out += fmt::format("avg: units a second that were served, on average over all of the time{}.\n",
-                     idle ? ", in which some was idle" : "");
+  const bool indexes = std::any_of(variants.begin(), variants.end(), [](const Variant& v) {
+    return v.outcome.resources.size() > v.scenario.tables.size();
+  });
+  out += fmt::format(
+      "avg: units a second that were served, on average over all of the time{}{}.\n",
+      idle ? ", in which some was idle" : "",
+      indexes ? "; a table's and its indexes' are added, and so are their partitions" : "");
   const Sum first = SumOf(variants.front()), last = SumOf(variants.back());
   // Numbers of different requests do not compare.
   if (first.served > 0 && variants.size() == 2 && first.requests == last.requests &&
@@ -176,15 +182,17 @@ std::string ComparisonMap(const std::vector<Variant>& variants) {
     const Sum sum = SumOf(v);
     const double throttled = 100 * static_cast<double>(sum.throttled) /
                              static_cast<double>(std::max<int64_t>(1, sum.requests));
+    // Each scenario says what it is, once.
+    std::string description = v.scenario.description;
     for (const ResourceOutcome& r : v.outcome.resources) {
       // The part throttled is that of all requests of the variant.
       picture.panels.push_back({fmt::format("{} ({:.1f}% throttled): {} {}", v.name, throttled,
                                             r.is_index ? "index" : "table", r.name),
-                                r.columns, r.rows, r.marks, TimesOf(v.scenario.duration_seconds)});
+                                r.columns, r.rows, r.marks, TimesOf(v.scenario.duration_seconds),
+                                false, std::exchange(description, {})});
     }
   }
   picture.title = names;
-  picture.description = variants.front().scenario.description;
   return HeatMap(picture);
 }
 

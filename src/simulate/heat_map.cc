@@ -362,6 +362,7 @@ std::string HeatMap(const HeatPicture& picture) {
     if (r.columns.empty()) continue;
     y += 34;
     Text(&body, 10, y, r.heading, " font-size=\"14\" font-weight=\"bold\"");
+    if (!r.description.empty()) Text(&body, 10, y += 15, r.description);
     y += 10;
     for (const bool writes : {false, true}) {
       const bool idle = std::all_of(r.columns.begin(), r.columns.end(), [&](const Column& c) {

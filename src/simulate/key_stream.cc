@@ -297,19 +297,4 @@ void KeyStream::Passed(int64_t passed) {
   written_ += passed;
 }
 
-Parcel KeyStream::Pick(int64_t now_micros) {
-  if (keys_.kind == KeySpace::Kind::kDate) FollowDate(now_micros);
-  const double place = random_.Unit();
-  double sum = 0;
-  for (const Known& key : known_) {
-    sum += key.share;
-    if (place < sum) return {key.hash, key.name, SortKey(now_micros, random_.Unit()), 1};
-  }
-  const uint64_t hash = random_.Next();
-  return {
-      hash,
-      fmt::format("key-{}", hash % static_cast<uint64_t>(std::max<int64_t>(1, keys_.count)) + 1),
-      SortKey(now_micros, random_.Unit()), 1};
-}
-
 }  // namespace stator::simulate

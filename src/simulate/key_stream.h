@@ -36,8 +36,6 @@ class KeyStream {
   std::vector<Parcel> Next(int64_t now_micros, int64_t requests);
   // So many of the requests from Next passed. Only uploads care: they send the others again.
   void Passed(int64_t passed);
-  // One key, as likely as its share.
-  Parcel Pick(int64_t now_micros);
 
   // Uploads: items that were not yet written. Others: never done.
   bool done() const { return keys_.kind == KeySpace::Kind::kUpload && remaining_ == 0; }

@@ -26,6 +26,7 @@ struct HeatPanel {
   std::span<const SplitMark> marks = {};
   std::array<std::string, 5> times = {};  // below it, evenly; empty: those of the picture
   bool names_short = false;               // keys are named on bands of any length
+  std::string description = {};           // below the heading; may be empty
 };
 struct HeatPicture {
   std::string title;

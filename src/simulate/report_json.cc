@@ -24,6 +24,7 @@ void Trouble(Json* json, const simulate::Trouble& trouble) {
       .Field("worst_at_seconds", trouble.at_seconds);
   json->Field("partition", static_cast<double>(e.partition)).Field("range", RangeText(e.range));
   json->Field("limit", e.limit).Field("demand", e.demand).Field("cause", e.cause);
+  json->Field("no_help", e.no_help);
   json->Field("lesson", e.lesson);
   json->Field("obstacle", throughput::ObstacleText(e.obstacle));
   json->Key("hottest").Open('[');

@@ -124,6 +124,7 @@ void Describe(std::string* out, const Scenario& s, const Outcome& o, const Resou
       *out += fmt::format("                not split for heat: {}\n",
                           throughput::ObstacleText(e.obstacle));
     }
+    if (!e.no_help.empty()) *out += fmt::format("    {}\n", e.no_help);
     for (const std::string& advice : e.advice) *out += fmt::format("    fix: {}\n", advice);
     if (!e.lesson.empty()) *out += fmt::format("    lesson: {}\n", e.lesson);
   }

@@ -351,6 +351,9 @@ struct PlayedIndex {
   const IndexScenario* scenario;
   std::unique_ptr<KeyStream> keys;
   double owed = 0;  // writes that rounding has kept back
+  // Entries of the step's writes by key, as many of each as its weight says, in a random order.
+  std::deque<Parcel> entries = {};
+  int64_t ready = 0;  // in all of `entries`
 };
 
 struct PlayedTable {
@@ -378,7 +381,9 @@ class Simulation {
       played.played = std::make_unique<Played>(s_, table.definition, model, name,
                                                table.auto_scaling, table.changes);
       for (const IndexScenario& index : table.indexes) {
-        played.indexes.push_back({std::make_unique<Played>(s_, index.definition, model, name,
+        throughput::ResourceDefinition definition = index.definition;
+        definition.entry_bytes = index.entry_bytes;
+        played.indexes.push_back({std::make_unique<Played>(s_, definition, model, name,
                                                            index.auto_scaling, index.changes),
                                   &index,
                                   std::make_unique<KeyStream>(index.keys, false, random_.Next())});
@@ -446,12 +451,61 @@ class Simulation {
     return rate;
   }
 
+  struct Turn {
+    size_t traffic;
+    Parcel parcel;
+  };
+
+  // Draws the entries that the writes of a step make in indexes.
+  void DrawEntries(const std::vector<Turn>& turns, int64_t now) {
+    std::vector<int64_t> writes(tables_.size());
+    for (const Turn& turn : turns) {
+      const Traffic& t = s_.traffic[turn.traffic];
+      if (t.access == Access::kWrite) writes[t.table] += turn.parcel.count - turn.parcel.cached;
+    }
+    for (size_t i = 0; i < tables_.size(); ++i) {
+      for (PlayedIndex& index : tables_[i].indexes) {
+        const double all = index.owed + static_cast<double>(writes[i]) * index.scenario->fraction;
+        // Those that an upload did not come to are still there.
+        DrawMore(&index, static_cast<int64_t>(all) - index.ready, now);
+      }
+    }
+  }
+
+  void DrawMore(PlayedIndex* index, int64_t count, int64_t now) {
+    constexpr int64_t kPieces = 64;  // of the entries: large ones are divided
+    if (count <= 0) return;
+    std::vector<Parcel> pieces;
+    const int64_t most = std::max<int64_t>(1, count / kPieces);
+    for (const Parcel& parcel : index->keys->Next(now, count)) {
+      index->ready += parcel.count;
+      for (int64_t left = parcel.count; left > 0; left -= most) {
+        pieces.push_back(parcel);
+        pieces.back().count = std::min(left, most);
+      }
+    }
+    for (size_t i = pieces.size(); i > 1; --i) std::swap(pieces[i - 1], pieces[random_.Below(i)]);
+    for (Parcel& piece : pieces) index->entries.push_back(std::move(piece));
+  }
+
+  // The next `count` entries.
+  std::vector<Parcel> TakeEntries(PlayedIndex* index, int64_t count, int64_t now) {
+    DrawMore(index, count - index->ready, now);
+    std::vector<Parcel> taken;
+    while (count > 0 && !index->entries.empty()) {
+      Parcel& first = index->entries.front();
+      taken.push_back(first);
+      taken.back().count = std::min(count, first.count);
+      count -= taken.back().count;
+      first.count -= taken.back().count;
+      index->ready -= taken.back().count;
+      if (first.count == 0) index->entries.pop_front();
+    }
+    return taken;
+  }
+
   // Sends all requests of a step, in a fair order. Returns false if `stop` ends the run.
   bool Requests(double at, int64_t now, const std::function<bool()>& stop) {
-    struct Turn {
-      size_t traffic;
-      Parcel parcel;
-    };
     std::vector<Turn> turns;
     std::vector<std::vector<Parcel>> in_order(s_.traffic.size());
     for (size_t i = 0; i < s_.traffic.size(); ++i) {
@@ -467,6 +521,7 @@ class Simulation {
         continue;
       std::swap(turns[i - 1], turns[other]);
     }
+    DrawEntries(turns, now);
     std::vector<bool> stuck(s_.traffic.size());
     size_t looked = 0;
     for (const Turn& turn : turns) {
@@ -503,29 +558,37 @@ class Simulation {
     struct Touch {
       PlayedIndex* index;
       int64_t count;
-      Parcel entry;
+      std::vector<Parcel> entries;
+      size_t at = 0;      // the entry that is written now
+      int64_t until = 0;  // of the parcel's writes, where the next one begins
+      const Parcel& entry() const { return entries[at]; }
     };
     std::vector<Touch> touches;
     for (PlayedIndex& index : table.indexes) {
       index.owed += static_cast<double>(parcel.count) * index.scenario->fraction;
       const int64_t count = std::min(parcel.count, static_cast<int64_t>(index.owed));
       index.owed -= static_cast<double>(count);
-      if (count > 0) touches.push_back({&index, count, index.keys->Pick(now)});
+      if (count == 0) continue;
+      touches.push_back({&index, 0, TakeEntries(&index, count, now)});
     }
     std::vector<int64_t> ends{parcel.count};
-    for (const Touch& touch : touches) ends.push_back(touch.count);
+    for (Touch& touch : touches) {
+      for (const Parcel& entry : touch.entries) ends.push_back(touch.count += entry.count);
+      if (touch.count > 0) touch.until = touch.entries[0].count;
+    }
     std::sort(ends.begin(), ends.end());
     int64_t from = 0;
     for (const int64_t to : ends) {
       if (to == from) continue;
       std::vector<std::pair<Played*, Draw>> draws{{table.played.get(), draw}};
-      for (const Touch& touch : touches) {
+      for (Touch& touch : touches) {
         if (touch.count <= from) continue;
+        if (touch.until <= from) touch.until += touch.entries[++touch.at].count;
         draws.push_back(
             {touch.index->played.get(),
              {.access = Access::kWrite,
               .halves = throughput::WriteHalves(touch.index->scenario->entry_bytes, false),
-              .point = touch.entry.point()}});
+              .point = touch.entry().point()}});
       }
       const int64_t now_passed = Pass(&out, draws, to - from, now);
       passed += now_passed;
@@ -539,7 +602,7 @@ class Simulation {
         for (const Touch& touch : touches) {
           if (touch.count <= from) continue;
           touch.index->played->resource().AddBytes(
-              touch.entry.point(), now_passed * touch.index->scenario->entry_bytes, now_passed);
+              touch.entry().point(), now_passed * touch.index->scenario->entry_bytes, now_passed);
         }
       }
       from = to;

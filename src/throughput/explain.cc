@@ -69,16 +69,57 @@ bool IsDateWithSuffix(std::string_view key) {
          LooksLikeDate(key.substr(0, dot));
 }
 
-// Tells the cost of large entries of an index for its hot key, as `stator advise` does; empty where
-// they are small or not known.
-std::string EntryText(const Explanation& e, int64_t bytes, int64_t entries) {
-  if (bytes <= 0 || entries <= 0) return "";
-  const int64_t units = WriteUnits(bytes / entries);
-  if (units < 2) return "";
+// Tells the cure of large entries of an index, for its hot key: no more than a projection. Empty
+// where they are small or not known (0).
+std::string EntryText(const Explanation& e, Access access, int64_t entry_bytes) {
+  if (entry_bytes <= kWriteUnitBytes) return "";
+  if (access == Access::kRead) {
+    return fmt::format(
+        "Project less: an entry of the index has about {:.0f} KB, and a Query pays for all of it "
+        "(lesson slim-index).",
+        static_cast<double>(entry_bytes) / 1024);
+  }
+  const int64_t units = WriteUnits(entry_bytes);
+  const double slim = std::round(HottestUnits(e) / static_cast<double>(units));
   return fmt::format(
-      " An entry of the index costs about {} units: project less, of at most 1 KB it costs 1, and "
-      "this key then takes {} (lesson slim-index).",
-      units, UnitsText(std::round(HottestUnits(e) / static_cast<double>(units))));
+      "Project less: an entry of the index costs about {} units, of at most 1 KB it costs 1, and "
+      "this key then takes {}{} (lesson slim-index).",
+      units, UnitsText(slim), slim > e.limit ? ", which is still too many" : "");
+}
+
+// Tells the cures of a hot read that need no other keys. An index is never read strongly.
+std::string ReadText(const Explanation& e) {
+  constexpr double kSome = 0.1, kAll = 0.995;  // of the reads: strong ones
+  if (e.index || (e.strong_share >= 0 && e.strong_share < kSome)) return "Cache what is hot.";
+  return fmt::format(
+      "Read it eventually consistent: a strongly consistent read costs twice as much{}. Or cache "
+      "what is hot.",
+      e.strong_share >= kAll
+          ? fmt::format(", and this key then takes {}", UnitsText(std::round(HottestUnits(e) / 2)))
+          : "");
+}
+
+// Says that capacity does not help, where one key alone takes more than a partition can serve.
+std::string NoHelpText(const Explanation& e, Access access, Billing billing, double most) {
+  if (!IsHot(e) || e.limit < most || HottestUnits(e) <= most) return "";
+  return fmt::format("More {}{} do{} not help: one partition serves at most {} {}/s.",
+                     billing == Billing::kOnDemand ? "WarmThroughput" : "units",
+                     e.spread.capacity > 0 ? " alone" : "",
+                     billing == Billing::kOnDemand ? "es" : "", UnitsText(most),
+                     access == Access::kRead ? "reads" : "writes");
+}
+
+// What becomes of a hot collection when its partition is split for heat: what is known of it.
+std::string InsideText(const Explanation& e, Access access) {
+  if (e.obstacle == SplitObstacle::kMovingKey || e.order == KeyOrder::kMoves) {
+    return access == Access::kWrite
+               ? "Splits do not help: this key's new items all lie at one end of its sort keys."
+               : "Splits do not help: its reads move along the sort keys.";
+  }
+  const std::string_view text =
+      "If the heat lasts some minutes, the partition splits inside this key's items";
+  return fmt::format("{}{}", text,
+                     e.order == KeyOrder::kStays ? "." : ", unless their sort keys only rise.");
 }
 
 // Whether the hot key is one of several that had nearly all of the writes in turn: it has little of
@@ -132,14 +173,27 @@ Explanation Resource::Describe(Access access, Limit limit, uint64_t partition) c
       e.obstacle = SplitObstacle::kSingleKey;
     }
     e.hottest = Readable(seen.Top(10));
-    if (!e.hottest.empty() && seen.total() > 0)
+    if (!e.hottest.empty() && seen.total() > 0) {
       e.hottest_share = std::min(1.0, e.hottest[0].weight / seen.total());
+      e.order = p.seen().heat.OrderWithin(e.hottest[0].hash);
+    }
+    const double reads = p.seen().strong + p.seen().eventual;
+    if (reads > 0) e.strong_share = p.seen().strong / reads;
     if (shared() && limit == Limit::kKeyRange)
       part = definition_.grant->Least(definition_.tablet, e.range)[a];
   }
   e.limit = LimitOf(access, limit, mine);
   e.granted = e.limit * part;
   return e;
+}
+
+int64_t Resource::EntryBytes() const {
+  if (definition_.entry_bytes > 0) return definition_.entry_bytes;
+  int64_t items = 0;
+  const Layout& layout = layout_.Current();
+  for (size_t i = 0; i < layout.size(); ++i)
+    items += layout.At(i).items.load(std::memory_order_relaxed);
+  return items > 0 ? StoredBytes() / items : 0;
 }
 
 void Resource::Advise(Access access, Limit limit, Explanation* e) const {
@@ -175,7 +229,8 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
     case Limit::kKeyRange: {
       const bool hot = IsHot(*e);
       const bool shares = e->limit < most;
-      const bool one_item = e->obstacle == SplitObstacle::kSingleKey;
+      // Entries of an index are items of their own, even where their sort keys are not known.
+      const bool one_item = e->obstacle == SplitObstacle::kSingleKey && !is_index();
       const std::string key = hot ? e->hottest[0].partition : "";
       const auto spread_text = [&](std::string_view lead, std::string_view things,
                                    std::string_view how) REQUIRES(mutex_) {
@@ -221,29 +276,22 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
                         hot ? fmt::format(" (\"{}\" now)", key) : "", e->partitions));
         break;
       }
-      if (hot && !write) {
-        // An index is never read strongly consistent.
-        say("cache", is_index() ? "Cache what is hot."
-                                : "Cache what is hot, or read it eventually consistent: strongly "
-                                  "consistent reads cost twice as much.");
-      }
+      e->no_help = NoHelpText(*e, access, definition_.billing, most);
+      if (hot && !write) say("cache", ReadText(*e));
       std::string entries;
-      if (hot && write && is_index()) {
-        int64_t items = 0;
-        for (size_t i = 0; i < layout_.Current().size(); ++i)
-          items += layout_.Current().At(i).items.load(std::memory_order_relaxed);
-        entries = EntryText(*e, StoredBytes(), items);
-      }
+      if (hot && is_index()) entries = EntryText(*e, access, EntryBytes());
+      if (!entries.empty() && !write) say("slim-index", std::exchange(entries, {}));
+      if (!entries.empty()) entries += " ";
       const std::vector<HeavyKey> all_keys =
           is_index()
               ? Lifetime(lifetime_collections_, &KeyObservation::collections).Top(kFewKeys + 1)
               : std::vector<HeavyKey>();
       if (hot && write && is_index() && all_keys.size() <= kFewKeys) {
         say("status-index",
-            fmt::format("The index has only {} keys: give it another partition key, of two "
+            fmt::format("{}The index has only {} key{}: give it another partition key, of two "
                         "attributes, or query the table without it. {}",
-                        all_keys.size(), spread_text("Or spread this one over", "suffixes", "")) +
-                entries);
+                        entries, all_keys.size(), all_keys.size() == 1 ? "" : "s",
+                        spread_text("Or spread this one over", "suffixes", "")));
       } else if (hot && write && IsDateWithSuffix(key)) {
         say("hot-date",
             fmt::format("The suffixes of \"{}\" are uneven, and this one has more than its part: "
@@ -256,7 +304,8 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
         } else if (!write) {
           text = spread_text("If that is not enough, keep", "copies", ", and read any");
         } else {
-          text = spread_text("Spread it over", "suffixes", ", random or computed") + entries;
+          text = entries + spread_text(entries.empty() ? "Spread it over" : "Or spread it over",
+                                       "suffixes", ", random or computed");
         }
         say(one_item && write ? "vote-counter" : "hot-date", std::move(text));
       } else if (shares && !left_over) {
@@ -272,15 +321,16 @@ void Resource::Advise(Access access, Limit limit, Explanation* e) const {
       if (settings_.split_for_heat &&
           (e->obstacle == SplitObstacle::kNone || e->obstacle == SplitObstacle::kTooFewSamples)) {
         if (hot && definition_.has_sort_key) {
-          say("",
-              "If the heat lasts some minutes, the partition splits inside this key's items, "
-              "unless their sort keys only rise.");
+          say("", InsideText(*e, access));
         } else if (!hot) {
           say("on-demand-growth",
               "The partition splits by itself when the heat lasts some minutes; set WarmThroughput "
               "(or create the table with more capacity) before traffic that is known to come.");
         }
       }
+      if (hot && definition_.has_sort_key && settings_.split_for_heat &&
+          e->obstacle == SplitObstacle::kMovingKey)
+        say("", InsideText(*e, access));
       if (e->obstacle == SplitObstacle::kLocalIndexes) {
         say("",
             "Without local indexes the collection could be split along its sort key: use "

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 namespace stator::throughput {
 
@@ -63,6 +64,31 @@ KeySample KeySample::Within(const KeyRange& range) const {
     if (range.Contains({point.hash, point.sort, {}})) out.points_.push_back(point);
   }
   return out;
+}
+
+KeyOrder KeySample::OrderWithin(uint64_t hash) const {
+  constexpr size_t kLeast = 16;      // points
+  constexpr size_t kEdge = 20;       // one in so many of the earlier half may lie beyond its edges
+  constexpr double kMoving = 0.9;    // of the later half, beyond one edge of the earlier one
+  constexpr double kStaying = 0.65;  // at most that, to say that they do not move
+  std::vector<std::string_view> sorts;
+  for (const KeyBound& point : points_) {
+    if (point.hash == hash && !point.sort.empty()) sorts.push_back(point.sort);
+  }
+  if (sorts.size() < kLeast) return KeyOrder::kUnknown;
+  const auto half = sorts.begin() + static_cast<std::ptrdiff_t>(sorts.size() / 2);
+  std::sort(sorts.begin(), half);
+  const size_t early = sorts.size() / 2;
+  const std::string_view low = sorts[early / kEdge], high = sorts[early - 1 - early / kEdge];
+  double behind = 0, before = 0;
+  for (auto at = half; at != sorts.end(); ++at) {
+    behind += *at > high ? 1 : 0;
+    before += *at < low ? 1 : 0;
+  }
+  const double share = std::max(behind, before) / static_cast<double>(sorts.size() - early);
+  return share >= kMoving    ? KeyOrder::kMoves
+         : share <= kStaying ? KeyOrder::kStays
+                             : KeyOrder::kUnknown;
 }
 
 double KeySample::ShareBefore(const KeyBound& bound) const {

@@ -26,6 +26,13 @@ enum class SplitObstacle : uint8_t {
   kStreams,  // only the isolation of one key would help: not on provisioned tables with a stream
 };
 
+// How the sort keys of a collection that were asked for follow each other in time.
+enum class KeyOrder : uint8_t {
+  kUnknown,
+  kMoves,  // later ones lie behind earlier ones, or before them, as with a time in the sort key
+  kStays,  // all over the collection
+};
+
 struct SplitRules {
   double min_side =
       0.1;  // part of the weight on each side, over the whole time and in each half of it
@@ -57,6 +64,8 @@ class KeySample {
   SplitChoice ChooseBound(const KeyRange& range, const SplitRules& rules) const;
   // What of this sample is inside `range`.
   KeySample Within(const KeyRange& range) const;
+  // Of the collection with that hash; kUnknown without sort keys and where few were sampled.
+  KeyOrder OrderWithin(uint64_t hash) const;
   // The part of the points before `bound`; one half without points.
   double ShareBefore(const KeyBound& bound) const;
 

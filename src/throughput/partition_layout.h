@@ -40,6 +40,9 @@ struct KeyObservation {
   HeavyHitters last_collections;  // the window before
   KeySample heat;                 // units, since the partition became hot or since the window began
   KeySample data;                 // bytes added, since the partition exists
+  // Units of reads by consistency; halved when a window ends.
+  double strong = 0;
+  double eventual = 0;
   std::optional<KeySample> last;  // as heat, since Resource::TakeUse; of one of several processes
 };
 

@@ -120,6 +120,7 @@ void Resource::Observe(Partition& partition, const Draw& draw, double units, boo
   seen.items.Add(draw.point, weight);
   seen.heat.Add(draw.point, weight);
   if (seen.last) seen.last->Add(draw.point, weight);
+  if (draw.access == Access::kRead) (draw.eventual ? seen.eventual : seen.strong) += units;
   if (!refused) return;
   seen.refused.Add(draw.point, weight);
   seen.refused_items.Add(draw.point, weight);

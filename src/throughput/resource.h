@@ -72,8 +72,11 @@ struct ResourceDefinition {
   bool has_local_indexes = false;  // item collections are kept together
   bool has_sort_key = true;        // a collection may hold many items
   bool has_stream = false;
-  int64_t bytes = 0;                       // of data that is there, spread evenly
-  int64_t items = 0;                       // the same; of an index: entries
+  int64_t bytes = 0;  // of data that is there, spread evenly
+  int64_t items = 0;  // the same; of an index: entries
+  // Of an index whose entries are not counted, or whose projection is as small as can be (1); 0:
+  // as counted.
+  int64_t entry_bytes = 0;
   std::optional<PartitionMap> partitions;  // as stored; absent: as many as a new table gets
   // Of one of several processes: what it is granted, and by which name; absent: everything.
   std::shared_ptr<const Grant> grant;
@@ -171,6 +174,8 @@ class Resource {
   // Splits the partition that owns `bound` there. nullopt if it starts there already.
   std::optional<SplitEvent> Split(int64_t now_micros, const KeyBound& bound);
   void SetFeatures(bool has_local_indexes, bool has_stream);
+  // ResourceDefinition::entry_bytes, as it has become known.
+  void SetEntryBytes(int64_t bytes);
 
   // ---- as one of several processes (shares.h); nothing of it where ResourceDefinition::grant is
   // null
@@ -244,6 +249,9 @@ class Resource {
   // Kept until a worse one comes, capacity changes and a limit refuses again, or
   // `worst_kept_seconds` have passed. nullopt: there is none.
   std::optional<Explanation> Worst(int64_t now_micros, Access access, Limit limit) const;
+  // The partition that the second that has not ended asked of most until then, told as if it had
+  // refused. nullopt: that is less than `least` units per second.
+  std::optional<Explanation> Busiest(int64_t until_micros, Access access, double least) const;
   // Returns how to spread one partition key that takes `units_per_second`.
   SpreadPlan PlanSpread(std::string_view key, Access access, double units_per_second) const;
   // The bounds in hash space alone, for the catalog. Bounds inside an item collection are left out.
@@ -318,6 +326,8 @@ class Resource {
       REQUIRES(mutex_);
   // Explanation of the partition with this id, as far as it does not depend on demand.
   Explanation Describe(Access access, Limit limit, uint64_t partition) const REQUIRES(mutex_);
+  // Bytes of an entry on average; 0: not known.
+  int64_t EntryBytes() const REQUIRES(mutex_);
   // Puts it into words: plan, cause, advice and lesson (explain.cc).
   void Advise(Access access, Limit limit, Explanation* e) const REQUIRES(mutex_);
 

@@ -361,6 +361,11 @@ std::optional<SplitEvent> Resource::Split(int64_t now_micros, const KeyBound& bo
   return event;
 }
 
+void Resource::SetEntryBytes(int64_t bytes) {
+  const MutexLock lock(mutex_);
+  definition_.entry_bytes = bytes;
+}
+
 void Resource::SetFeatures(bool has_local_indexes, bool has_stream) {
   const MutexLock lock(mutex_);
   definition_.has_local_indexes = has_local_indexes;
@@ -487,6 +492,8 @@ void Resource::CloseWindow(int64_t now_micros, double seconds, std::vector<Split
         seen->items.Clear();
         seen->refused.Clear();
         seen->refused_items.Clear();
+        seen->strong /= 2;
+        seen->eventual /= 2;
       }
       if (decide) {
         const bool isolate =

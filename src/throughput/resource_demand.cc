@@ -33,10 +33,8 @@ bool HasEnded(int64_t at_micros, int64_t second_start_micros) {
 // refused in the same second: then both have one number of suffixes.
 bool PlansFor(const Explanation& worst, const Explanation& other, int64_t other_at_micros) {
   if (!IsHot(other) || std::abs(worst.at_micros - other_at_micros) > kSecondMicros) return false;
-  const std::string name = fmt::format("\"{}\"", other.hottest[0].partition);
-  return std::any_of(worst.advice.begin(), worst.advice.end(), [&](const std::string& sentence) {
-    return sentence.find(name) != std::string::npos;
-  });
+  const std::vector<std::string>& also = worst.spread.also;
+  return std::find(also.begin(), also.end(), other.hottest[0].partition) != also.end();
 }
 
 }  // namespace
@@ -224,12 +222,45 @@ std::optional<Explanation> Resource::Worst(int64_t now_micros, Access access, Li
             REQUIRES(mutex_) { return HalvesToUnits(AskedInSecond(p, a)) / seconds; },
         &*e);
   }
-  // Why the partition is not split is known minutes later.
+  // Why the partition is not split is known minutes later, and more of the order of its keys.
   for (size_t i = 0; i < layout.size(); ++i) {
     const Partition& p = layout.At(i);
-    if (p.id == e->partition && p.obstacle != SplitObstacle::kNone) e->obstacle = p.obstacle;
+    if (p.id != e->partition) continue;
+    if (p.obstacle != SplitObstacle::kNone) e->obstacle = p.obstacle;
+    if (e->hottest.empty()) continue;
+    const ObservationLock look(p);
+    const KeyOrder order = p.seen().heat.OrderWithin(e->hottest[0].hash);
+    if (order != KeyOrder::kUnknown) e->order = order;
   }
   Advise(access, limit, &*e);
+  return e;
+}
+
+std::optional<Explanation> Resource::Busiest(int64_t until_micros, Access access,
+                                             double least) const {
+  const MutexLock lock(mutex_);
+  const size_t a = static_cast<size_t>(access);
+  const Layout& layout = layout_.Current();
+  int64_t most = 0;
+  uint64_t id = 0;
+  for (size_t i = 0; i < layout.size(); ++i) {
+    const int64_t asked = AskedInSecond(layout.At(i), a);
+    if (asked <= most) continue;
+    most = asked;
+    id = layout.At(i).id;
+  }
+  const double seconds = SecondsOfDemand(until_micros);
+  const double demand = HalvesToUnits(most) / seconds;
+  if (most == 0 || demand < least) return std::nullopt;
+  Explanation e = Describe(access, Limit::kKeyRange, id);
+  e.at_micros = until_micros;
+  e.demand = demand;
+  PlanForHottest(
+      {settings_, definition_, layout}, access,
+      [&](const Partition& p)
+          REQUIRES(mutex_) { return HalvesToUnits(AskedInSecond(p, a)) / seconds; },
+      &e);
+  Advise(access, Limit::kKeyRange, &e);
   return e;
 }
 

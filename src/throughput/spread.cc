@@ -21,6 +21,10 @@ constexpr size_t kMostHotKeys = 16;  // that one plan spreads
 // Keys that ask for less than this part of a partition's maximum are not told apart from others.
 constexpr double kBusy = 0.1;
 constexpr size_t kBusyKeys = 10;
+// Other keys that get suffixes, too, before more partitions are planned; and how often that is
+// tried on more partitions: each try takes some milliseconds.
+constexpr size_t kMostForRoom = 8;
+constexpr int kRoomDoublings = 1;
 
 double MostOf(const ModelSettings& settings, Access access) {
   return access == Access::kRead ? settings.partition_read_units : settings.partition_write_units;
@@ -94,8 +98,21 @@ Spread PlanSpreadBeside(const SpreadOn& on, Access access, const KeyLoadPoint& k
       // No number of suffixes of the one key makes room for the other.
       keys.push_back(known);
       if (definition.readable_partition) keys.back().key = definition.readable_partition(known.key);
-      spread.also.push_back(keys.back().key);
+      plan.also.push_back(keys.back().key);
     }
+  }
+  spread.as_hot = plan.also.size();
+  std::vector<KeyLoadPoint> lesser;
+  for (const KeyLoadPoint& known : all.keys) {
+    if (std::none_of(keys.begin(), keys.end(),
+                     [&](const KeyLoadPoint& hot) { return hot.hash == known.hash; }))
+      lesser.push_back(known);
+  }
+  std::stable_sort(lesser.begin(), lesser.end(),
+                   [](const KeyLoadPoint& a, const KeyLoadPoint& b) { return a.units > b.units; });
+  if (lesser.size() > kMostForRoom) lesser.resize(kMostForRoom);
+  for (KeyLoadPoint& known : lesser) {
+    if (definition.readable_partition) known.key = definition.readable_partition(known.key);
   }
   double hot = 0;
   for (const KeyLoadPoint& each : keys) hot += each.units;
@@ -126,11 +143,30 @@ Spread PlanSpreadBeside(const SpreadOn& on, Access access, const KeyLoadPoint& k
                                   ? std::min(most, std::max(capacity * weights[i], 1e-3))
                                   : most;
       }
-      AddOthers(all, keys, &partitions);
-      const SuffixPlan found = PlanSuffixes(keys, partitions);
+      const auto plan_for = [&](const std::vector<KeyLoadPoint>& spread_keys) {
+        AddOthers(all, spread_keys, &partitions);
+        return PlanSuffixes(spread_keys, partitions);
+      };
+      const SuffixPlan found = plan_for(keys);
       plan.values = found.values;
       plan.partitions = static_cast<int64_t>(partitions.size());
-      spread.others_fill |= found.others_fill;
+      // Suffixes of other keys cost less than more partitions.
+      size_t more_keys = 0;
+      for (size_t n = 1; plan.values == 0 && doubled <= kRoomDoublings && more_keys < lesser.size();
+           n *= 2) {
+        more_keys = std::min(n, lesser.size());
+        std::vector<KeyLoadPoint> with = keys;
+        with.insert(with.end(), lesser.begin(),
+                    lesser.begin() + static_cast<std::ptrdiff_t>(more_keys));
+        const SuffixPlan roomier = plan_for(with);
+        // 1: with suffixes for the others alone; that is no plan for this key.
+        if (roomier.values > 1) plan.values = roomier.values;
+      }
+      if (plan.values > 0) {
+        for (size_t i = 0; i < more_keys; ++i) plan.also.push_back(lesser[i].key);
+      } else {
+        spread.others_fill |= found.others_fill;
+      }
     }
     if (plan.values > 0 || doubled == kMostDoublings ||
         2 * static_cast<int64_t>(partitions.size()) > settings.most_partitions) {
@@ -184,10 +220,20 @@ void PlanForHottest(const SpreadOn& on, Access access, const UnitsOf& units_of, 
   if (spread.others_fill) e->advice.emplace_back("Other keys alone fill a partition now.");
   if (spread.plan.capacity > 0)
     e->advice.push_back(CapacityText(spread, on.definition.billing, on.layout.size()));
-  if (!spread.also.empty()) {
-    e->advice.push_back(fmt::format("Give as many to \"{}\": {} as hot.",
-                                    fmt::join(spread.also, "\", \""),
-                                    spread.also.size() == 1 ? "it is" : "they are"));
+  const auto names = [&](size_t from, size_t to) {
+    const auto at = [&](size_t i) {
+      return e->spread.also.begin() + static_cast<std::ptrdiff_t>(i);
+    };
+    return fmt::format("\"{}\"", fmt::join(at(from), at(to), "\", \""));
+  };
+  const size_t hot = spread.as_hot, all = e->spread.also.size();
+  if (hot > 0) {
+    e->advice.push_back(fmt::format("Give as many to {}: {} as hot.", names(0, hot),
+                                    hot == 1 ? "it is" : "they are"));
+  }
+  if (all > hot) {
+    e->advice.push_back(fmt::format("Give as many to {}, too: undivided {} too little room.",
+                                    names(hot, all), all - hot == 1 ? "it leaves" : "they leave"));
   }
 }
 

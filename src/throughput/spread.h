@@ -24,7 +24,7 @@ struct Spread {
   SpreadPlan plan;
   bool others_fill = false;  // more units are planned because other keys fill a partition alone
   bool least_that_splits = false;  // less capacity would make fewer partitions than the plan needs
-  std::vector<std::string> also;   // keys that are as hot: the plan gives them as many suffixes
+  size_t as_hot = 0;  // so many of plan.also are; the others take room from the hot ones
 };
 
 // Returns what a partition was asked for, in units per second.

@@ -51,9 +51,10 @@ struct Verdict {
 // How a hot key is to be spread (suffixes.h).
 struct SpreadPlan {
   int64_t values = 0;      // suffixes; 0: no number of them helps
-  int64_t partitions = 0;  // that the plan needs
+  int64_t partitions = 0;  // that the plan needs; 0: there is no plan
   // Units per second to provision, or to set as WarmThroughput, before that; 0: what there is does.
   double capacity = 0;
+  std::vector<std::string> also = {};  // other keys that get as many
 };
 
 // Why a request was refused, or would be: made of what was seen until now.
@@ -75,10 +76,13 @@ struct Explanation {
   std::vector<HeavyKey> hottest;  // item collections of the partition, by read and write units
   double hottest_share = 0;       // of the partition's units that the hottest collection had
   SplitObstacle obstacle = SplitObstacle::kNone;  // why the partition cannot be split for heat
-  SpreadPlan spread;                              // of the hottest key, where suffixes are the cure
-  std::string cause;                              // ten words, without a full stop
-  std::vector<std::string> advice;                // sentences, the most useful first
-  std::string_view lesson;                        // the example that shows it
+  KeyOrder order = KeyOrder::kUnknown;            // of the hottest collection's sort keys
+  double strong_share = -1;         // of the partition's reads; below 0: none were seen
+  SpreadPlan spread;                // of the hottest key, where suffixes are the cure
+  std::string cause;                // ten words, without a full stop
+  std::string no_help;              // a sentence on what does not help; may be empty
+  std::vector<std::string> advice;  // sentences, the cheapest cure first
+  std::string_view lesson;          // the example that shows it
 };
 
 // How many values to spread a key over, so that `units` per second stay within one partition each:

@@ -46,6 +46,7 @@ class Log {
     text_ = request_log::WriteLine(request_log::Header{kStart, request_log::KeyForm::kPlain, ""}) +
             request_log::WriteLine(table);
   }
+  void Define(const TableDefinition& table) { text_ += request_log::WriteLine(table); }
   void Add(const Request& request) { text_ += request_log::WriteLine(request); }
   Recording Read() const {
     advise::Analysis analysis;
@@ -210,6 +211,72 @@ TEST(Guidance, S49_AnIndexThatWasNotReadIsToldLast) {
   const std::vector<Finding> findings = FindingsOf(log.Read());
   ASSERT_GE(findings.size(), 2u);
   EXPECT_EQ(findings.back().id, "unused-index");
+}
+
+// A desk of an index gets 1,750 write units a second for a while, and then its index is deleted.
+TEST(Guidance, S50_OfAnIndexThatIsGoneTheSameIsTold) {
+  TableDefinition table = TableOf(4000);
+  request_log::IndexDefinition index;
+  index.name = "by-desk";
+  index.partition = {"desk:S"};
+  index.read_units = index.write_units = 4000;
+  table.indexes = {index};
+  const auto report = [&](double units, bool deleted, int quiet) {
+    Log log(table);
+    const int writes = static_cast<int>(units);
+    for (int second = 0; second < 5; ++second) {
+      for (int i = 0; i < writes; ++i) {
+        Request put = Put(second + i / (writes + 1.0), "S:" + std::to_string(second * 1000 + i));
+        put.index_writes = {
+            {"by-desk", 10, i % 10 < 7 ? "S:returns" : "S:press" + std::to_string(i % 3)}};
+        log.Add(put);
+      }
+    }
+    if (deleted) log.Define(TableOf(4000));
+    for (int i = 0; i < quiet; ++i) log.Add(Put(10 + i, "S:" + std::to_string(i)));
+    const Finding* const hot = Find(FindingsOf(log.Read()), "hot-key");
+    return hot == nullptr ? std::string() : hot->text;
+  };
+  // While it was refused, and just below that.
+  for (const double units : {250, 140}) {
+    const std::string told = report(units, false, 0);
+    EXPECT_NE(told.find("Project less: an entry of the index costs about 10 units"),
+              std::string::npos)
+        << told;
+    EXPECT_NE(told.find(" suffixes, \"returns.1\" to "), std::string::npos) << told;
+    EXPECT_EQ(report(units, true, 0), told);
+    EXPECT_EQ(report(units, true, 300), told) << "as of then, not of what came after it";
+    EXPECT_EQ(report(units, false, 300), told);
+  }
+}
+
+TEST(Guidance, S40_CapacityIsToldForTheTableAndForEachIndex) {
+  TableDefinition table = TableOf(100);
+  request_log::IndexDefinition index;
+  index.name = "by-x";
+  index.partition = {"x:S"};
+  index.read_units = index.write_units = 100;
+  table.indexes = {index};
+  const auto report = [&](double seconds) {
+    Log log(table);
+    for (int i = 0; i < 100; ++i) {
+      Request put = Put(seconds * i / 100, "S:" + std::to_string(i));
+      put.write_units = 7;
+      put.index_writes = {{"by-x", 3, "S:x" + std::to_string(i)}};
+      log.Add(put);
+    }
+    return advise::TextReport(log.Read(), {});
+  };
+  const auto says = [](const std::string& text, std::string_view words) {
+    return text.find(words) != std::string::npos;
+  };
+  for (const double seconds : {100.0, 7200.0}) {
+    const std::string text = report(seconds);
+    EXPECT_TRUE(says(text, "capacity  table: provisioned with auto scaling 1 RCU and ")) << text;
+    EXPECT_TRUE(says(text, "            index by-x: provisioned with auto scaling 1 RCU and "))
+        << text;
+    EXPECT_EQ(says(text, "a month costs"), seconds > 3600) << text;
+  }
 }
 
 // ---- each pattern its own cure

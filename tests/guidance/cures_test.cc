@@ -1,4 +1,5 @@
 // Statements about cures: each pattern gets its own. And about scenarios, prices and pictures.
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -62,8 +63,12 @@ TEST(Guidance, S62_AHotItemIsReadFromACacheOrEventuallyFirst) {
       "duration = \"5m\"\n" + Table("read = 8000\nwrite = 1") +
       "[[traffic]]\ntable = \"t\"\nconsistency = \"strong\"\nitem_bytes = \"4KB\"\nrate = 5000\n"
       "keys = { type = \"single\", key = \"bestseller\" }\n");
-  EXPECT_TRUE(played.cures().starts_with("Cache what is hot, or read it eventually consistent"))
-      << played.cures();
+  const std::string cures = played.cures();
+  EXPECT_TRUE(
+      cures.starts_with("Read it eventually consistent: a strongly consistent read costs "
+                        "twice as much, and this key then takes 2,500. Or cache what is "
+                        "hot.\nIf that is not enough, keep "))
+      << cures;
 }
 
 TEST(Guidance, S63_PartitionsOfABulkLoadSayWhyTheyAreThere) {
@@ -105,6 +110,97 @@ TEST(Guidance, S65_NothingSplitsInsideAKeyWithoutASortKey) {
   EXPECT_FALSE(Says(cures(""), "splits inside")) << cures("");
   EXPECT_TRUE(Says(cures(", sort = \"uniform\""), "splits inside"))
       << cures(", sort = \"uniform\"");
+}
+
+TEST(Guidance, S66_WhereMoreUnitsDoNotHelpThatIsSaid) {
+  const auto told = [](const std::string& table, const std::string& keys, double rate) {
+    return Play("duration = \"1m\"\n" + Table(table) + Writes(rate, keys))
+        .resource()
+        .troubles.at(0)
+        .explanation;
+  };
+  const std::string hot = "{ type = \"single\", key = \"hot\", sort = \"increasing\" }";
+  throughput::Explanation e = told("read = 1\nwrite = 4000", hot, 2000);
+  EXPECT_EQ(e.spread.capacity, 0);
+  EXPECT_EQ(e.no_help, "More units do not help: one partition serves at most 1,000 writes/s.");
+  // Not of units that suffixes need.
+  e = told("read = 1\nwrite = 4000", hot, 9000);
+  EXPECT_GT(e.spread.capacity, 0);
+  EXPECT_EQ(e.no_help,
+            "More units alone do not help: one partition serves at most 1,000 writes/s.");
+  e = told("billing = \"on-demand\"", hot, 2000);
+  EXPECT_EQ(e.no_help,
+            "More WarmThroughput does not help: one partition serves at most 1,000 writes/s.");
+  // Not where more partitions take what is too much for one.
+  e = told("read = 1\nwrite = 4000", "{ type = \"uniform\", count = 1000000 }", 7000);
+  EXPECT_EQ(e.no_help, "");
+  e = told("read = 1\nwrite = 4000", "{ type = \"weighted\", weights = { a = 1, b = 1 } }", 1900);
+  EXPECT_EQ(e.no_help, "");
+}
+
+TEST(Guidance, S67_OtherKeysGetSuffixesBeforeMoreUnitsArePlanned) {
+  const std::string weights =
+      "{ type = \"weighted\", weights = { \"device-7\" = 60, \"device-1\" "
+      "= 10, \"device-2\" = 10, \"device-3\" = 10, \"device-4\" = 10 }";
+  const Played hot = Play("duration = \"1m\"\n" + Table("read = 1\nwrite = 4000") +
+                          Writes(3000, weights + ", sort = \"increasing\" }"));
+  const throughput::SpreadPlan plan = hot.resource().troubles.at(0).explanation.spread;
+  EXPECT_EQ(plan.capacity, 0) << hot.cures();
+  ASSERT_FALSE(plan.also.empty()) << hot.cures();
+  EXPECT_TRUE(Says(hot.cures(), "Give as many to \"" + plan.also[0] + "\"")) << hot.cures();
+  EXPECT_TRUE(Says(hot.cures(), "too little room")) << hot.cures();
+  // It is a cure: played on the same table, with suffixes for all that it names.
+  std::string cured = "duration = \"1m\"\n" + Table("read = 1\nwrite = 4000");
+  for (const std::string device : {"7", "1", "2", "3", "4"}) {
+    const std::string name = "device-" + device;
+    const bool suffixed =
+        device == "7" || std::find(plan.also.begin(), plan.also.end(), name) != plan.also.end();
+    cured += Writes(device == "7" ? 1800 : 300,
+                    "{ type = \"single\", key = \"" + name +
+                        "\", suffixes = " + std::to_string(suffixed ? plan.values : 1) + " }",
+                    "name = \"" + name + "\"");
+  }
+  for (const simulate::TrafficOutcome& traffic : Play(cured).outcome.traffic)
+    EXPECT_EQ(traffic.throttled_total(), 0) << traffic.name;
+}
+
+TEST(Guidance, S68_WhatIsKnownOfSortKeysIsSaid) {
+  const auto cures = [](const std::string& sort) {
+    return Play("duration = \"3m\"\n" + Table("read = 1\nwrite = 4000") +
+                Writes(2000,
+                       "{ type = \"weighted\", weights = { hot = 90, a = 5, b = 5 }, sort = \"" +
+                           sort + "\" }"))
+        .cures();
+  };
+  EXPECT_TRUE(Says(cures("increasing"),
+                   "Splits do not help: this key's new items all lie at one "
+                   "end of its sort keys."))
+      << cures("increasing");
+  EXPECT_FALSE(Says(cures("increasing"), "unless")) << cures("increasing");
+  EXPECT_TRUE(Says(cures("uniform"), "the partition splits inside this key's items.\n"))
+      << cures("uniform");
+}
+
+TEST(Guidance, S69_AHotKeyOfAnIndexIsCuredByASlimProjectionFirst) {
+  const auto cures = [](const std::string& bytes) {
+    return Play("duration = \"1m\"\n" +
+                Table("read = 1\nwrite = 9000\n[[table.index]]\nname = \"by-day\"\nwrite = 9000\n"
+                      "entry_bytes = \"" +
+                      bytes +
+                      "\"\nkeys = { type = \"date\", every = \"1d\", sort = \"increasing\" }") +
+                Writes(500, "{ type = \"uniform\", count = 1000000 }"))
+        .cures(1);
+  };
+  EXPECT_TRUE(cures("5KB").starts_with(
+      "Project less: an entry of the index costs about 5 units, of at most 1 KB it costs 1, and "
+      "this key then takes 500 (lesson slim-index). The index has only 1 key"))
+      << cures("5KB");
+  EXPECT_FALSE(Says(Play("duration = \"1m\"\n" +
+                         Table("read = 1\nwrite = 9000\n[[table.index]]\nname = \"i\"\nwrite = "
+                               "9000\nentry_bytes = \"1KB\"\nkeys = { type = \"single\" }") +
+                         Writes(2500, "{ type = \"uniform\", count = 1000000 }"))
+                        .cures(1),
+                    "Project less"));
 }
 
 TEST(Guidance, S71_CapacityIsReservedInHundreds) {
@@ -177,6 +273,26 @@ TEST(Guidance, S91_HeatIsRelativeToTheLimitInForce) {
   float hottest = 0;
   for (const simulate::Row& row : played.resource().rows) hottest = std::max(hottest, row.heat[60]);
   EXPECT_NEAR(hottest, 1, 0.01);
+}
+
+TEST(Guidance, S94_APictureOfScenariosSaysWhatEachOneIs) {
+  std::vector<simulate::Variant> variants;
+  for (const std::string name : {"one", "two"}) {
+    Played played = Play("description = \"This is scenario " + name + ".\"\nduration = \"1m\"\n" +
+                         Table("write = 10\n[[table.index]]\nname = \"i\"\nwrite = 10\nkeys = { "
+                               "type = \"single\" }") +
+                         Writes(5, "{ type = \"single\" }"));
+    variants.push_back({name, std::move(played.scenario), std::move(played.outcome)});
+  }
+  const std::string svg = simulate::ComparisonMap(variants);
+  for (const std::string name : {"one", "two"}) {
+    const size_t heading = svg.find(">" + name + " (0.0% throttled): table t</text>");
+    const std::string words = ">This is scenario " + name + ".</text>";
+    ASSERT_NE(heading, std::string::npos);
+    EXPECT_EQ(svg.find(words, heading), svg.find(words)) << "below its heading";
+    EXPECT_EQ(svg.find(words), svg.rfind(words)) << "and once";
+  }
+  EXPECT_TRUE(Says(simulate::ComparisonText(variants), "a table's and its indexes' are added"));
 }
 
 TEST(Guidance, S92_APictureNamesHotKeysSplitsAndPartitionsInLightAndDark) {

@@ -167,6 +167,60 @@ keys = { type = "uniform", count = 1000 }
   EXPECT_NEAR(demand("10m", "10h"), 100, 1);
 }
 
+TEST(Guidance, S29_WhatAnIndexIsAskedForDoesNotDependOnTheSeed) {
+  // 250 writes a second of an even table; the index gets 175 of 10 units for one of its keys.
+  const std::string text = R"(
+duration = "20s"
+[[table]]
+name = "tickets"
+read = 100
+write = 4000
+[[table.index]]
+name = "by-desk"
+read = 100
+write = 4000
+entry_bytes = "10000B"
+keys = { type = "weighted", weights = { returns = 70, billing = 10, technical = 10, press = 10 }, sort = "increasing" }
+[[traffic]]
+table = "tickets"
+operation = "write"
+item_bytes = "10000B"
+rate = 250
+keys = { type = "uniform", count = 1000000 }
+)";
+  auto scenario = simulate::ParseScenario(text, "t.toml");
+  ASSERT_TRUE(scenario.ok());
+  std::set<std::string> told;
+  std::set<int64_t> numbers;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    scenario->seed = seed;
+    const simulate::Outcome outcome = simulate::Run(*scenario);
+    ASSERT_EQ(outcome.resources.at(1).troubles.size(), 1u) << seed;
+    const simulate::Trouble& trouble = outcome.resources.at(1).troubles.at(0);
+    EXPECT_EQ(trouble.requests, 20 * 75) << seed;
+    told.insert(trouble.explanation.cause);
+    numbers.insert(trouble.explanation.spread.values);
+  }
+  EXPECT_EQ(told, std::set<std::string>({"Index by-desk: hot key \"returns\": 1,750 of 1,000 "
+                                         "writes/s, on 1 of 5 partitions"}));
+  EXPECT_EQ(numbers.size(), 1u) << testing::PrintToString(numbers);
+  // A model that is asked for the same tells the same number.
+  throughput::ResourceDefinition definition = Provisioned(100, 4000);
+  definition.is_index = true;
+  Resource index({}, definition, 0);
+  for (int second = 0; second < 3; ++second) {
+    for (const auto& [desk, units] : {std::pair{"returns", 1750}, std::pair{"billing", 250},
+                                      std::pair{"technical", 250}, std::pair{"press", 250}}) {
+      Verdict refusal;
+      index.AdmitMany(second * kSecond, Write(HashOfStringKey(desk), desk), units, &refusal);
+    }
+    index.Advance((second + 1) * kSecond);
+  }
+  const auto worst = index.Worst(3 * kSecond, Access::kWrite, Limit::kKeyRange);
+  ASSERT_TRUE(worst);
+  EXPECT_EQ(worst->spread.values, *numbers.begin());
+}
+
 TEST(Guidance, S26_AReportSaysTheDemandOfTheRefusals) {
   const auto scenario = simulate::ParseScenario(R"(
 duration = "10m"
