@@ -65,7 +65,7 @@ struct ResourceReport {
   std::array<int64_t, throughput::kAccesses> requests{};
   // For the key with the highest peak, where one partition does not hold it.
   std::array<throughput::SpreadPlan, throughput::kAccesses> spread;
-  // What a server would tell of that key; absent where the replay has another one, or none.
+  // A server's words on that key; absent where the replay has another hottest one, or none.
   std::array<std::optional<throughput::Explanation>, throughput::kAccesses> told;
   double strong_units = 0;  // read units by consistency
   double eventual_units = 0;

@@ -120,7 +120,8 @@ class Bench {
     return nullptr;
   }
 
-  // What a server tells of the hottest key: what does not help, and the cures, cheapest first.
+  // A server's words on the hottest key: the cures, cheapest first, and before them a thing that
+  // does not help.
   static std::string ToldText(const throughput::Explanation& told) {
     std::string text = told.no_help.empty() ? "" : " " + told.no_help;
     for (const std::string& sentence : told.advice) text += " " + sentence;

@@ -36,8 +36,9 @@ class Replay {
   // Times do not go back.
   void Define(const request_log::TableDefinition& table, int64_t now_micros);
   void Add(const request_log::Request& request, int64_t now_micros);
-  // What a server tells of a hot key, as recorded: of the worst second that refused, or else of the
-  // busiest one. nullopt: another key was hotter, or none was hot. An empty `index` is the table.
+  // Explains a hot key, as recorded, as a server does: by the worst second that refused, or else by
+  // the busiest one. nullopt: another key was hotter, or none was hot. An empty `index` is the
+  // table.
   std::optional<throughput::Explanation> Tell(const std::string& index, std::string_view key,
                                               throughput::Access access);
   // How to spread one key of which nothing is told.

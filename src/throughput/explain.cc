@@ -109,7 +109,7 @@ std::string NoHelpText(const Explanation& e, Access access, Billing billing, dou
                      access == Access::kRead ? "reads" : "writes");
 }
 
-// What becomes of a hot collection when its partition is split for heat: what is known of it.
+// Says whether a split for heat helps a hot collection, as far as the order of its keys is known.
 std::string InsideText(const Explanation& e, Access access) {
   if (e.obstacle == SplitObstacle::kMovingKey || e.order == KeyOrder::kMoves) {
     return access == Access::kWrite

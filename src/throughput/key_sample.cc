@@ -68,7 +68,7 @@ KeySample KeySample::Within(const KeyRange& range) const {
 
 KeyOrder KeySample::OrderWithin(uint64_t hash) const {
   constexpr size_t kLeast = 16;      // points
-  constexpr size_t kEdge = 20;       // one in so many of the earlier half may lie beyond its edges
+  constexpr size_t kEdge = 20;       // a 20th of the earlier half may lie beyond its edges
   constexpr double kMoving = 0.9;    // of the later half, beyond one edge of the earlier one
   constexpr double kStaying = 0.65;  // at most that, to say that they do not move
   std::vector<std::string_view> sorts;

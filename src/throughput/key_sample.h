@@ -64,7 +64,7 @@ class KeySample {
   SplitChoice ChooseBound(const KeyRange& range, const SplitRules& rules) const;
   // What of this sample is inside `range`.
   KeySample Within(const KeyRange& range) const;
-  // Of the collection with that hash; kUnknown without sort keys and where few were sampled.
+  // Tells it of the collection with that hash; kUnknown without sort keys, or with few samples.
   KeyOrder OrderWithin(uint64_t hash) const;
   // The part of the points before `bound`; one half without points.
   double ShareBefore(const KeyBound& bound) const;

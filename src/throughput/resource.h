@@ -74,8 +74,8 @@ struct ResourceDefinition {
   bool has_stream = false;
   int64_t bytes = 0;  // of data that is there, spread evenly
   int64_t items = 0;  // the same; of an index: entries
-  // Of an index whose entries are not counted, or whose projection is as small as can be (1); 0:
-  // as counted.
+  // Bytes of an index's entry where entries are not counted; 1 where its projection is the smallest
+  // that there is; 0: as counted.
   int64_t entry_bytes = 0;
   std::optional<PartitionMap> partitions;  // as stored; absent: as many as a new table gets
   // Of one of several processes: what it is granted, and by which name; absent: everything.

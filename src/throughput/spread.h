@@ -24,7 +24,7 @@ struct Spread {
   SpreadPlan plan;
   bool others_fill = false;  // more units are planned because other keys fill a partition alone
   bool least_that_splits = false;  // less capacity would make fewer partitions than the plan needs
-  size_t as_hot = 0;  // so many of plan.also are; the others take room from the hot ones
+  size_t as_hot = 0;  // the number of keys in plan.also that are; those behind them take room
 };
 
 // Returns what a partition was asked for, in units per second.

@@ -180,7 +180,7 @@ name = "by-desk"
 read = 100
 write = 4000
 entry_bytes = "10000B"
-keys = { type = "weighted", weights = { returns = 70, billing = 10, technical = 10, press = 10 }, sort = "increasing" }
+keys = { type = "weighted", weights = { returns = 70, billing = 10, technical = 10, press = 10 } }
 [[traffic]]
 table = "tickets"
 operation = "write"

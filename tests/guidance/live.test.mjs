@@ -180,7 +180,7 @@ async function callSeconds(server, seconds, count, operation, bodyOf) {
 const manage = async (server, path, headers = {}) => (await request(server.endpoint, { method: 'GET', path: `/_stator/tables/${path}`,
   headers: { 'X-Stator-Management': 'true', ...headers } }));
 const messageOf = (replies) => replies.filter(({ status }) => status !== 200).at(-1).json().message.split(' DynamoDB says:')[0];
-// What the binary says of a recording and of a scenario.
+// The findings of a recording, and below it the refusals of a scenario.
 function findingsOf(recording) {
   const advice = spawnSync(binary, ['advise', '--json', recording], { encoding: 'utf8' });
   assert.equal(advice.status, 0, advice.stderr);
