@@ -211,8 +211,7 @@ TEST(JudgeTest, GuidanceNeedsTwentyShards) {
   for (const Finding& finding : findings) {
     if (finding.id != "hot-key") continue;
     EXPECT_NE(finding.text.find("20,000 write units"), std::string::npos) << finding.text;
-    EXPECT_NE(finding.text.find("suffixes, \"candidate.1\" to "), std::string::npos)
-        << finding.text;
+    EXPECT_NE(finding.text.find("shards, \"candidate.1\" to "), std::string::npos) << finding.text;
     EXPECT_GE(finding.evidence.at(2).second, 20);
     return;
   }

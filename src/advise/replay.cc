@@ -133,6 +133,11 @@ void Replay::Advance(int64_t now_micros) {
 // The end of the second of the last request.
 void Replay::CloseSecond(Part* part) {
   const throughput::ModelSettings model;
+  if (part->entries > 0) {
+    part->resource->SetEntryBytes(
+        std::llround(part->entry_units / static_cast<double>(part->entries) *
+                     static_cast<double>(throughput::kWriteUnitBytes)));
+  }
   for (const Access access : {Access::kRead, Access::kWrite}) {
     const double most =
         access == Access::kRead ? model.partition_read_units : model.partition_write_units;
@@ -213,17 +218,13 @@ void Replay::Count(const Verdict& verdict) {
 std::optional<throughput::Explanation> Replay::Tell(const std::string& index, std::string_view key,
                                                     Access access) {
   Part& part = PartOf(index);
-  if (part.entries > 0) {
-    part.resource->SetEntryBytes(std::llround(part.entry_units / static_cast<double>(part.entries) *
-                                              throughput::kWriteUnitBytes));
-  }
+  CloseSecond(&part);
   const auto of_key = [&](const std::optional<throughput::Explanation>& e) {
     return e && e->spread.partitions > 0 && e->hottest[0].hash == PlaceOf(key);
   };
   const std::optional<throughput::Explanation> worst =
       part.resource->Worst(now_micros_ + kSecond, access, throughput::Limit::kKeyRange);
   if (of_key(worst)) return worst;
-  CloseSecond(&part);
   const std::optional<throughput::Explanation>& busiest = part.busiest[static_cast<size_t>(access)];
   return of_key(busiest) ? busiest : std::nullopt;
 }

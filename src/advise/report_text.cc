@@ -100,10 +100,11 @@ void Costs(std::string* out, const Recording& recording, const TableReport& tabl
   };
   const CostSummary& first = table.resources[0].cost;
   std::string text = fmt::format(
-      "a month costs {:.2f} provisioned with auto scaling{}, {:.2f} provisioned for the busiest "
-      "minute at 70% and the busiest second{}{}, ",
-      sum.scaled, units(first.scaled, " ({} RCU and {} WCU on average)"), sum.fixed,
-      units(first.fixed, " ({} RCU, {} WCU)"), one ? "" : ", the table and its indexes together");
+      "a month costs{} {:.2f} provisioned with auto scaling{}, {:.2f} provisioned for the busiest "
+      "minute at 70% and the busiest second{}, ",
+      one ? "" : ", indexes included,", sum.scaled,
+      units(first.scaled, " ({} RCU and {} WCU on average)"), sum.fixed,
+      units(first.fixed, " ({} RCU, {} WCU)"));
   text += prices.million_reads > 0 || prices.million_writes > 0
               ? fmt::format("{:.2f} on demand", sum.on_demand)
               : std::string("on demand not known without its prices");

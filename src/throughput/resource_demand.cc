@@ -224,7 +224,7 @@ std::optional<Explanation> Resource::Worst(int64_t now_micros, Access access, Li
   }
   // Why the partition is not split is known minutes later, and more of the order of its keys.
   for (size_t i = 0; i < layout.size(); ++i) {
-    const Partition& p = layout.At(i);
+    Partition& p = layout.At(i);
     if (p.id != e->partition) continue;
     if (p.obstacle != SplitObstacle::kNone) e->obstacle = p.obstacle;
     if (e->hottest.empty()) continue;

@@ -234,7 +234,8 @@ TEST(Guidance, S50_OfAnIndexThatIsGoneTheSameIsTold) {
     }
     if (deleted) log.Define(TableOf(4000));
     for (int i = 0; i < quiet; ++i) log.Add(Put(10 + i, "S:" + std::to_string(i)));
-    const Finding* const hot = Find(FindingsOf(log.Read()), "hot-key");
+    const std::vector<Finding> findings = FindingsOf(log.Read());
+    const Finding* const hot = Find(findings, "hot-key");
     return hot == nullptr ? std::string() : hot->text;
   };
   // While it was refused, and just below that.
