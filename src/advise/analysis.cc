@@ -210,7 +210,8 @@ void Analysis::AddRequest(const Request& request) {
 }
 
 // Adds demand that was not served. Its units are not recorded: a write is taken to cost its item's
-// bytes, a read as much as the others on average. Of a PutItem the entries of global indexes are.
+// bytes, a read, or a delete of an item that nobody looked at, as much as the others on average. Of
+// a PutItem the entries of global indexes are.
 void Analysis::AddRefused(const Request& request, int64_t now, Table* table) {
   static const std::set<std::string> kReads = {"GetItem", "Query", "Scan", "BatchGetItem",
                                                "TransactGetItems"};
@@ -227,7 +228,14 @@ void Analysis::AddRefused(const Request& request, int64_t now, Table* table) {
     const int64_t count = load->report.requests[0];
     units = count > 0 ? load->units_served[0] / static_cast<double>(count) : half * keys;
   } else if (kWrites.contains(request.operation)) {
+    const int64_t count = load == nullptr ? 0 : load->report.requests[1];
+    const double average = count > 0 ? load->units_served[1] / static_cast<double>(count) : 1;
     for (const request_log::Touch& touch : request.keys) {
+      const bool unknown = !touch.bytes && !request.stored_bytes && !request.asked_bytes;
+      if (unknown && request.operation == "DeleteItem") {
+        units += average;
+        continue;
+      }
       const int64_t bytes = touch.bytes.value_or(
           request.keys.size() == 1 ? request.stored_bytes.value_or(request.asked_bytes.value_or(1))
                                    : 1);

@@ -115,5 +115,26 @@ TEST(KeySampleTest, WantsEnoughSamplesAndStaysInsideTheRange) {
       << "a partition is not cut at its own start";
 }
 
+TEST(KeySampleTest, TheOrderOfSortKeysIsKnownAfterSome) {
+  const auto order = [](int points, auto sort_of) {
+    KeySample sample(128, 16);
+    for (int i = 0; i < points; ++i) {
+      sample.Add({7, sort_of(i), {}}, 1);
+      sample.Add({8, "other", {}}, 1);
+    }
+    return sample.OrderWithin(7);
+  };
+  const auto number = [](int n) { return std::to_string(100'000 + n); };
+  const auto scattered = [&](int i) { return number(i * 7919 % 1000); };
+  EXPECT_EQ(order(1000, number), KeyOrder::kMoves);
+  EXPECT_EQ(order(1000, [&](int i) { return number(5000 - i); }), KeyOrder::kMoves);
+  // Clients that write side by side come in nearly that order.
+  EXPECT_EQ(order(1000, [&](int i) { return number(i + i * 31 % 20); }), KeyOrder::kMoves);
+  EXPECT_EQ(order(1000, scattered), KeyOrder::kStays);
+  EXPECT_EQ(order(1000, [](int i) { return i % 2 == 0 ? "a" : "b"; }), KeyOrder::kStays);
+  EXPECT_EQ(order(10, number), KeyOrder::kUnknown) << "too few";
+  EXPECT_EQ(order(1000, [](int) { return std::string(); }), KeyOrder::kUnknown) << "no sort key";
+}
+
 }  // namespace
 }  // namespace stator::throughput
