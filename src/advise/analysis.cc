@@ -210,8 +210,8 @@ void Analysis::AddRequest(const Request& request) {
 }
 
 // Adds demand that was not served. Its units are not recorded: a write is taken to cost its item's
-// bytes, a read, or a delete of an item that nobody looked at, as much as the others on average. Of
-// a PutItem the entries of global indexes are.
+// bytes, a read as much as the others on average, and so a delete whose item is not known. Entries
+// that a PutItem would have made in global indexes are recorded.
 void Analysis::AddRefused(const Request& request, int64_t now, Table* table) {
   static const std::set<std::string> kReads = {"GetItem", "Query", "Scan", "BatchGetItem",
                                                "TransactGetItems"};
