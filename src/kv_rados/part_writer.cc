@@ -259,6 +259,10 @@ Status PartWriter::TakeState(ReadOp& read, size_t cells, std::optional<size_t> l
   // An unsure size may be less than what was given away, which no group writes back.
   size_ = With(Without(size_, header_->header.given), header_->header.given);
   stamp_ = stamp;
+  if (const std::optional<uint64_t> refused = std::exchange(refused_at_, std::nullopt);
+      refused && *refused != stamp) {
+    context_.lost(kv::Unit{part_->tablet, std::to_string(part_->number)});
+  }
   if (counted_ && size_.unsure < counted_->said.unsure)
     counted_.reset();  // another process has counted since
   // What was known and is not read here still holds if nobody has written since.
@@ -381,6 +385,7 @@ void PartWriter::Build() {
     counted_ = count;
     Correct();
   }
+  context_.before_group();
   const PartSize has = Without(size_, header.given);
   if (has.unsure > std::max(context_.cluster.limits().unsure_bytes, has.bytes / 2))
     CountMeanwhile();
@@ -528,6 +533,7 @@ void PartWriter::OnWritten(int result) {
       // Another writer was faster, a guard of a key failed, or the first of two was applied. One
       // read of all that matters tells.
       context_.statistics.races.fetch_add(1, std::memory_order_relaxed);
+      if (!in_doubt_) refused_at_ = group_->base_stamp();
       stamp_.reset();
       return ReadState();
     case -ESHUTDOWN:

@@ -88,6 +88,8 @@ struct WriterContext {
   UniqueFunction<void(Status)> set_health;
   // A part has grown to this; told again and again.
   UniqueFunction<void(const PartPtr&, const PartSize&)> grown;
+  UniqueFunction<void(const kv::Unit&)> lost;  // WriterHooks
+  UniqueFunction<void()> before_group;
   size_t known_keys = 0;  // of all parts
   // Groups under way, and the parts that wait to send one.
   Window window;
@@ -207,8 +209,9 @@ class PartWriter {
   HeaderPtr header_;  // that its operation compares
   bool state_is_fresh_ =
       false;  // known_ was read for this group and has the keys of all its batches
-  bool counted_for_group_ = false;  // and the states of all keys that it changes are read, too
-  bool in_doubt_ = false;           // an operation with seq_ was sent whose answer is lost
+  bool counted_for_group_ = false;      // and the states of all keys that it changes are read, too
+  std::optional<uint64_t> refused_at_;  // the stamp on which a refused operation was built
+  bool in_doubt_ = false;               // an operation with seq_ was sent whose answer is lost
 
   bool in_line_ = false;
   bool hurry_ = false;              // something queued may not wait

@@ -93,6 +93,7 @@ class RadosEngine final : public kv::Engine, public kv::FeatureKeeper {
   void NoteUnused(kv::Tablet tablet, std::string_view key) override {
     writer_.NoteUnused(tablet, key);
   }
+  void SetHooks(WriterHooks hooks) { writer_.SetHooks(std::move(hooks)); }
   bool SpansUnits(const kv::Batch& batch) const override;
   Result<std::vector<PartInfo>> Parts(kv::Tablet tablet) const;
   Status Split(kv::Tablet tablet, std::string_view key) {
@@ -674,6 +675,11 @@ Result<std::vector<PartInfo>> PartsOf(kv::Engine& engine, kv::Tablet tablet) {
 
 Status SplitPart(kv::Engine& engine, kv::Tablet tablet, std::string_view key) {
   return static_cast<RadosEngine&>(engine).Split(tablet, key);
+}
+
+void SetHooks(kv::Engine& engine, WriterHooks hooks) {
+  if (auto* const rados = dynamic_cast<RadosEngine*>(&engine); rados != nullptr)
+    rados->SetHooks(std::move(hooks));
 }
 
 Result<std::unique_ptr<kv::Engine>> OpenRados(const RadosOptions& options) {

@@ -67,7 +67,17 @@ Writer::Writer(Cluster& cluster, TabletMap& map, ValueCache& cache, std::string 
                .finish = [this](QueuedBatch& queued,
                                 Result<uint64_t> outcome) { Finish(queued, std::move(outcome)); },
                .set_health = [this](Status health) { SetHealth(std::move(health)); },
-               .grown = std::move(grown)},
+               .grown = std::move(grown),
+               .lost =
+                   [this](const kv::Unit& unit) {
+                     MutexLock lock(hooks_mutex_);
+                     if (hooks_.lost) hooks_.lost(unit);
+                   },
+               .before_group =
+                   [this] {
+                     MutexLock lock(hooks_mutex_);
+                     if (hooks_.before_group) hooks_.before_group();
+                   }},
       thread_(cluster.host(), [this] { Run(); }) {}
 
 void Writer::Stop() {
@@ -95,6 +105,11 @@ void Writer::Apply(kv::Batch batch, kv::ApplyDone done) {
   }
   if (!taken) return queued.done(Error(ErrorCode::kUnavailable, "The store is closing."));
   strand_.Touch();
+}
+
+void Writer::SetHooks(WriterHooks hooks) {
+  MutexLock lock(hooks_mutex_);
+  hooks_ = std::move(hooks);
 }
 
 // It is taken with the next batch, which cannot have told anybody of the key before.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "kv_rados/contention.h"
 #include "kv_rados/strand.h"
 #include "kv_rados/tablet_writer.h"
 #include "kv_rados/value_cache.h"
@@ -31,6 +32,8 @@ class Writer {
   void Apply(kv::Batch batch, kv::ApplyDone done);
   // As Engine::NoteUnused.
   void NoteUnused(kv::Tablet tablet, std::string_view key);
+  // As kv_rados::SetHooks.
+  void SetHooks(WriterHooks hooks);
   // As Engine::Health.
   Status Health() const;
   // Runs a task that may wait on a thread for such; false if too many do.
@@ -74,6 +77,9 @@ class Writer {
   uint64_t last_serial_ GUARDED_BY(mutex_) = 0;
   bool stopping_ GUARDED_BY(mutex_) = false;
   Status health_ GUARDED_BY(mutex_);
+
+  Mutex hooks_mutex_;
+  WriterHooks hooks_ GUARDED_BY(hooks_mutex_);
 
   // Of the thread.
   Mutex thread_mutex_;

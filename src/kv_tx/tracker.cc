@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kv/permit.h"
+
 namespace stator::kv_tx {
 
 struct Tracker::Entry {
@@ -76,6 +78,7 @@ bool Tracker::WaitFor(const kv::Batch& batch, UniqueFunction<void()>* then) {
 bool Tracker::KnowsAll(const kv::Batch& batch, bool in_order) {
   MutexLock lock(mutex_);
   for (const kv::FatePtr& fate : batch.after) {
+    if (kv::IsPermit(fate)) continue;
     const Entry* entry = Find(fate);
     if (entry != nullptr && entry->done) continue;
     const bool guarded = std::any_of(batch.guards.begin(), batch.guards.end(),

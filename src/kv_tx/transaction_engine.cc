@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/mutex.h"
+#include "kv/permit.h"
 #include "kv_tx/core.h"
 #include "kv_tx/reader.h"
 #include "kv_tx/resolver.h"
@@ -39,10 +40,16 @@ bool AllTablets(const kv::Batch& batch, Fn fn) {
          all(batch.range_deletes) && all(batch.fences);
 }
 
+// Returns true if `after` names permits only.
+bool WaitsForNone(const kv::Batch& batch) {
+  return std::all_of(batch.after.begin(), batch.after.end(), kv::IsPermit);
+}
+
 // Returns true if every batch in `after` has left a key that this batch guards. The inner engine
 // then orders the two by the key's tablet.
 bool OrderedByGuards(const kv::Batch& batch) {
   return std::all_of(batch.after.begin(), batch.after.end(), [&](const kv::FatePtr& fate) {
+    if (kv::IsPermit(fate)) return true;
     return std::any_of(batch.guards.begin(), batch.guards.end(),
                        [&](const kv::Guard& guard) { return guard.left_by == fate; });
   });
@@ -81,7 +88,7 @@ class TransactionEngine::Parts {
     if (Status checked = kv::CheckBatch(batch); !checked.ok())
       return done(std::move(checked).error());
     const bool spans = Spans(batch);
-    if (batch.after.empty())
+    if (WaitsForNone(batch))
       return spans ? StartTransaction(std::move(batch), std::move(done))
                    : Direct(std::move(batch), std::move(done));
     if (spans || tracker.active() || !OrderedByGuards(batch))
