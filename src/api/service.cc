@@ -161,7 +161,7 @@ Status CountDocument(MemoryLease* lease, std::string_view text, size_t inflated,
 
 // One request in the hands of an operation.
 
-class Service::Call final : public PendingCall {
+class Service::Call final : public PendingCall, public ops::WriteForwarder {
  public:
   Call(Service& service, Executor& loop, Frame frame, int64_t started, size_t request_bytes,
        UniqueFunction<void(Outgoing)> done)
@@ -173,6 +173,7 @@ class Service::Call final : public PendingCall {
         done_(std::move(done)) {}
   Call(Call&&) = default;
   ~Call() override {
+    if (forwarded_) forwarded_(ForwardedAnswer());
     if (done_) LogError("request_dropped", {{"operation", operation_name()}, {"table", table_}});
   }
 
@@ -189,6 +190,41 @@ class Service::Call final : public PendingCall {
   void BeginAudit(const Incoming& request) {
     audit_ = AuditDraft::Begin(service_.options_, service_.environment_, *operation_, request);
   }
+  // Lets other processes run the write. `text` is the body as it is decoded.
+  void MayForward(std::string_view target, std::string_view text) {
+    context_.forwarder = this;
+    target_ = target;
+    text_ = text;
+  }
+  bool TryForward(const table::Table& table, std::string_view key,
+                  UniqueFunction<void()>& run_here) override {
+    Forwarding& forwarding = *service_.forwarding_;
+    const std::string owner = forwarding.OwnerOf(table, key);
+    if (owner.empty()) return false;
+    // Owns this call.
+    auto kept = std::make_shared<UniqueFunction<void()>>(std::move(run_here));
+    ForwardedDone done = [this, kept](ForwardedAnswer answer) mutable {
+      Executor& loop = context_.loop;
+      PostAndStandIn(loop, [this, kept = std::move(kept), answer = std::move(answer)]() mutable {
+        if (answer.kind == ForwardedAnswer::Kind::kRefused) return (*kept)();
+        TakeForwarded(std::move(answer));
+      });
+    };
+    if (forwarding.Send(owner, table, key, target_, text_, done)) return true;
+    run_here = std::move(*kept);
+    return false;
+  }
+  // Makes it the call of a write that another process has handed over.
+  void AnswerTo(ForwardedDone forwarded, std::shared_ptr<const kv::BatchFate> permit) {
+    forwarded_ = std::move(forwarded);
+    context_.permit = std::move(permit);
+  }
+  void RefuseForwarded() {
+    ForwardedAnswer refusal;
+    refusal.kind = ForwardedAnswer::Kind::kRefused;
+    ForwardedDone(std::move(forwarded_))(std::move(refusal));
+  }
+
   // Whether it is asked to be handed in again for what takes long.
   bool in_loop = false;
   AuditDraft* audit() { return audit_.get(); }
@@ -227,6 +263,12 @@ class Service::Call final : public PendingCall {
     Fail(InternalError(""));
   }
   void Fail(const Error& error) override {
+    // Neither has applied anything.
+    if (forwarded_ &&
+        ((context_.permit->failed.load() && error.code() == ErrorCode::kUnavailable) ||
+         (!context_.catalog_known && MayBeOutOfDate(error.code())))) {
+      return RefuseForwarded();
+    }
     const bool takes_long = in_loop && error.code() == ErrorCode::kWouldBlock;
     if (takes_long || (!context_.catalog_known && MayBeOutOfDate(error.code()))) {
       UniqueFunction<void(Outgoing)> done = std::move(done_);
@@ -289,7 +331,23 @@ class Service::Call final : public PendingCall {
     if (audit_ != nullptr) audit_->NoteError(error);
   }
 
+  void TakeForwarded(ForwardedAnswer answer) {
+    if (answer.kind == ForwardedAnswer::Kind::kUnknown) {
+      return Fail(Error(ErrorCode::kOutcomeUnknown,
+                        "The server that ran the write does not answer. The write may or may not "
+                        "have been applied."));
+    }
+    if (answer.error.empty()) return Succeed(std::move(answer.body), answer.items);
+    // The call may move; the name stays where it is.
+    forwarded_error_ = std::make_shared<const std::string>(std::move(answer.error));
+    Answer(answer.status, *forwarded_error_, std::move(answer.body), answer.items);
+  }
+
   void Answer(int status, std::string_view error, std::string body, int64_t items) {
+    if (forwarded_) {
+      return ForwardedDone(std::move(forwarded_))(ForwardedAnswer{
+          ForwardedAnswer::Kind::kAnswered, status, std::string(error), std::move(body), items});
+    }
     if (!done_) return;
     if (service_.IsLong(frame_, body.size()) && WrapElsewhere(status, error, &body, items)) return;
     Send(status, error, items, service_.Wrap(frame_, status, std::move(body)));
@@ -388,6 +446,10 @@ class Service::Call final : public PendingCall {
   bool answer_refused_ = false;
   std::unique_ptr<AuditDraft> audit_;  // null: the request leaves no record
   DocumentTurns::Turn turn_;
+  std::string_view target_;  // this and the next: while the request is being handed in
+  std::string_view text_;
+  std::shared_ptr<const std::string> forwarded_error_;  // as another process named it
+  ForwardedDone forwarded_;                             // null: the call is a client's
   UniqueFunction<void(Outgoing)> done_;
 };
 
@@ -434,7 +496,9 @@ void Service::HandleOrThrow(const Incoming& request, Executor& loop,
   const ParserLease lease;
   simdjson::dom::element body;
   int64_t document_bytes = 0;
-  Result<const Operation*> operation = Admit(request, &decompressed, &document_bytes, &turn, &body);
+  std::string_view text;
+  Result<const Operation*> operation =
+      Admit(request, &decompressed, &document_bytes, &turn, &body, &text);
   if (!operation.ok()) return call->Fail(operation.error());
   call->SetOperation(*operation);
   call->CountMemory(request.memory, document_bytes, std::move(turn));
@@ -474,31 +538,53 @@ void Service::HandleOrThrow(const Incoming& request, Executor& loop,
   if (tap_ != nullptr && tap_->on()) [[unlikely]] {
     (*operation)->RunTapped(body, std::move(call), *tap_);
   } else {
+    // A record of a write in the audit log needs the error as it was, which does not travel.
+    if (forwarding_ != nullptr && (*operation)->access == Access::kWrite &&
+        call->audit() == nullptr)
+      call->MayForward(request.headers.target, text);
     (*operation)->Run(body, std::move(call));
   }
 }
 
+void Service::HandleForwarded(std::string_view target, std::string_view body,
+                              std::shared_ptr<const kv::BatchFate> permit, Executor& loop,
+                              ForwardedDone done) {
+  // A call that is destroyed without an answer gives one of an unknown outcome.
+  auto call = std::make_unique<Call>(*this, loop, Frame(), 0, body.size(), nullptr);
+  call->AnswerTo(std::move(done), std::move(permit));
+  RunOrOutOfMemory("handling a forwarded write", [&] {
+    const ParserLease lease;
+    simdjson::dom::element document;
+    const Operation* const operation = registry_.Find(target);
+    if (operation == nullptr || !ParseJson(body, &document).ok()) return call->RefuseForwarded();
+    call->SetOperation(operation);
+    call->context().catalog_known = !environment_.store.shared();
+    operation->Run(document, std::move(call));
+  });
+}
+
 Result<const Operation*> Service::Admit(const Incoming& request, std::string* decompressed,
                                         int64_t* document_bytes, DocumentTurns::Turn* turn,
-                                        simdjson::dom::element* body) {
+                                        simdjson::dom::element* body, std::string_view* text) {
   if (request.body.size() > options_.max_body_bytes) {
     return Error(ErrorCode::kRequestTooLarge, "Request body is too large");
   }
-  std::string_view text = request.body;
+  *text = request.body;
   const std::string_view encoding = request.headers.content_encoding;
   if (!encoding.empty() && !EqualsLower(encoding, "identity")) {
     const bool gzip = EqualsLower(encoding, "gzip");
     // The client's fault, and not to be sent again: SDKs repeat a request after a 500.
     if (!gzip && !EqualsLower(encoding, "deflate"))
       return Error(ErrorCode::kSerialization, "Content-Encoding is not gzip, deflate or identity");
-    ASSIGN_OR_RETURN(*decompressed, Decompress(gzip ? Encoding::kGzip : Encoding::kDeflate, text,
+    ASSIGN_OR_RETURN(*decompressed, Decompress(gzip ? Encoding::kGzip : Encoding::kDeflate, *text,
                                                options_.max_body_bytes));
     const size_t size = decompressed->size();
     decompressed->append(kBodyPadding, '\0');
-    text = std::string_view(*decompressed).substr(0, size);
+    *text = std::string_view(*decompressed).substr(0, size);
   }
-  TRY(CountDocument(request.memory, text, decompressed->capacity(), &turns_, turn, document_bytes));
-  TRY(ParseJson(text, body));
+  TRY(CountDocument(request.memory, *text, decompressed->capacity(), &turns_, turn,
+                    document_bytes));
+  TRY(ParseJson(*text, body));
   const Operation* operation = registry_.Find(request.headers.target);
   if (operation == nullptr) return Error(ErrorCode::kUnknownOperation, "");
   return operation;

@@ -12,6 +12,7 @@
 
 #include "api/auth.h"
 #include "api/document_turns.h"
+#include "api/forwarding.h"
 #include "api/registry.h"
 #include "audit/trail.h"
 #include "base/executor.h"
@@ -124,6 +125,9 @@ class Service {
           RequestObserver* observer = nullptr, RequestTap* tap = nullptr);
   ~Service();
 
+  // Asks `forwarding`, which outlives the service, about single-item writes. Before requests.
+  void SetForwarding(Forwarding* forwarding) { forwarding_ = forwarding; }
+
   // True if requests need their lines and their peer.
   bool guarded() const { return options_.gate != nullptr; }
 
@@ -137,6 +141,14 @@ class Service {
   // InternalServerError.
   void Handle(const Incoming& request, Executor& loop, UniqueFunction<void(Outgoing)> done);
 
+  // Runs a write that another process has decoded, permitted and recorded, and has handed over.
+  // `target` is its X-Amz-Target. `body` is followed by kBodyPadding readable bytes and is not needed
+  // after the return. Nothing is applied once `permit` (kv/permit.h) has ended. Call it on the
+  // loop's thread, on which `done` is called.
+  void HandleForwarded(std::string_view target, std::string_view body,
+                       std::shared_ptr<const kv::BatchFate> permit, Executor& loop,
+                       ForwardedDone done);
+
  private:
   class Call;
   struct Frame;
@@ -149,11 +161,11 @@ class Service {
   Outgoing AnswerOther(const Incoming& request, const Frame& frame);
   // The answer to a page that may not call.
   Outgoing RefuseOrigin(const Incoming& request, Frame frame);
-  // Finds the operation. The body's bytes are kept in *decompressed if they had to
-  // be.
+  // Finds the operation. *text is the text of the body, whose bytes are kept in *decompressed if
+  // they had to be.
   Result<const Operation*> Admit(const Incoming& request, std::string* decompressed,
                                  int64_t* document_bytes, DocumentTurns::Turn* turn,
-                                 simdjson::dom::element* body);
+                                 simdjson::dom::element* body, std::string_view* text);
 
   ops::Environment& environment_;
   const Registry registry_;
@@ -161,6 +173,7 @@ class Service {
   const ServiceOptions options_;
   RequestObserver* const observer_;
   RequestTap* const tap_;
+  Forwarding* forwarding_ = nullptr;  // null: every write is run here
   DocumentTurns turns_;
   LogLimiter failure_log_;  // one kind for each operation and error
 };

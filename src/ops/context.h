@@ -2,6 +2,7 @@
 // is awaited.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -20,9 +21,13 @@
 
 namespace stator {
 class MemoryLease;
+namespace kv {
+struct BatchFate;
+}
 namespace table {
 class Store;
-}
+struct Table;
+}  // namespace table
 namespace transfer {
 class Backups;
 class Restores;
@@ -76,6 +81,18 @@ struct AnswerFaults {
   bool refused = false;  // the error that the operation answers is one of the dial's
 };
 
+// Hands single-item writes over to the process that writes their part (docs/adr/0024-*.md).
+class WriteForwarder {
+ public:
+  virtual ~WriteForwarder() = default;
+  // Returns false, and leaves `run_here` untouched, if the write is to be run here. Else the write
+  // was handed over, and `run_here` is kept until the answer: called on the thread of the request's
+  // loop if the other process refused the write and changed nothing, destroyed after the client was
+  // answered otherwise. `key` is EncodeItemKey. Only while the request is being handed in.
+  virtual bool TryForward(const table::Table& table, std::string_view key,
+                          UniqueFunction<void()>& run_here) = 0;
+};
+
 // One request. `loop` is the executor of the connection; operations answer through their callback
 // on that executor's thread.
 struct Context {
@@ -92,6 +109,10 @@ struct Context {
   bool catalog_known = true;
   // Where the request counts what its answer holds (answer_bytes.h); null: nowhere.
   MemoryLease* memory = nullptr;
+  WriteForwarder* forwarder = nullptr;  // null: every write is run here
+  // Of a write that another process has handed over: what it may change depends on this
+  // (kv/permit.h), and it meets no faults, because it has met those of its door. Null otherwise.
+  std::shared_ptr<const kv::BatchFate> permit = {};
 };
 
 // Called exactly once, on the thread of Context::loop; inline when nothing had to be waited for.

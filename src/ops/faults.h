@@ -12,7 +12,7 @@
 namespace stator::ops {
 
 inline bool FaultsActive(const Context& ctx) {
-  return ctx.env.faults.active() && !ctx.operation.empty();
+  return ctx.env.faults.active() && !ctx.operation.empty() && ctx.permit == nullptr;
 }
 
 // What a request reads or writes: a table, or an index of it.

@@ -102,25 +102,10 @@ Response FinishItemWrite(State& state, model::ItemView key) {
   return response;
 }
 
-// Runs `decide(state, old item)` -> Result<table::Change> under the item's latch, asks for the
-// units that it counted, also of a condition that failed, and applies the change; then hands
-// `finish(state)` -> Response, or the error, to `done` on the loop's thread. `decide` may run more
-// than once. An error in `prepared` is handed to `done` at once, and so are those of the fault
-// dial.
+// The part of WriteOneItem that any process of the store can do.
 template <typename State, typename Decide, typename Finish, typename Response>
-void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide decide,
-                  Finish finish, Callback<Response> done) {
-  if (!prepared.ok()) {
-    done(std::move(prepared).error());
-    return;
-  }
-  std::shared_ptr<State> state = std::move(*prepared);
-  if (Status struck =
-          StrikeRequest(ctx, {state->table.get(), nullptr, /*write=*/true, /*single=*/true});
-      !struck.ok()) {
-    done(std::move(struck).error());
-    return;
-  }
+void WriteOneItemHere(Context& ctx, std::shared_ptr<State> state, Decide decide, Finish finish,
+                      Callback<Response> done) {
   state->measured = Measured(ctx, *state->table);
   Executor& loop = ctx.loop;
   std::vector<table::WriteTarget> targets;
@@ -159,7 +144,37 @@ void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide 
           }
         });
       },
-      nullptr, std::move(detour));
+      nullptr, std::move(detour), ctx.permit);
+}
+
+// Runs `decide(state, old item)` -> Result<table::Change> under the item's latch, asks for the
+// units that it counted, also of a condition that failed, and applies the change; then hands
+// `finish(state)` -> Response, or the error, to `done` on the loop's thread. `decide` may run more
+// than once. An error in `prepared` is handed to `done` at once, and so are those of the fault
+// dial. Another process may do all of it (Context::forwarder); then `done` is destroyed uncalled.
+template <typename State, typename Decide, typename Finish, typename Response>
+void WriteOneItem(Context& ctx, Result<std::shared_ptr<State>> prepared, Decide decide,
+                  Finish finish, Callback<Response> done) {
+  if (!prepared.ok()) {
+    done(std::move(prepared).error());
+    return;
+  }
+  std::shared_ptr<State> state = std::move(*prepared);
+  if (Status struck =
+          StrikeRequest(ctx, {state->table.get(), nullptr, /*write=*/true, /*single=*/true});
+      !struck.ok()) {
+    done(std::move(struck).error());
+    return;
+  }
+  if (ctx.forwarder == nullptr)
+    return WriteOneItemHere(ctx, std::move(state), decide, finish, std::move(done));
+  const table::TablePtr table = state->table;
+  const std::string_view key = state->key;
+  UniqueFunction<void()> here = [&ctx, state = state, decide, finish,
+                                 done = std::move(done)]() mutable {
+    WriteOneItemHere(ctx, std::move(state), decide, finish, std::move(done));
+  };
+  if (!ctx.forwarder->TryForward(*table, key, here)) here();
 }
 
 }  // namespace stator::ops

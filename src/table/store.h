@@ -263,8 +263,10 @@ class Store {
   // again and again. kItemCollectionTooLarge if a collection would grow beyond its limit, as far as
   // the writes that are durable tell. The body may share `token` and use it as TokenUse says.
   // `detour` is for bodies that may take long; null: the body runs where the write happens to be.
+  // Nothing is applied once `permit` (kv/permit.h; may be null) has ended: kUnavailable.
   void Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done,
-             std::shared_ptr<TokenUse> token = nullptr, WriteDetour detour = nullptr);
+             std::shared_ptr<TokenUse> token = nullptr, WriteDetour detour = nullptr,
+             kv::FatePtr permit = nullptr);
 
   // Items and bytes of the table as of the last durable write.
   Result<TableCounts> Counts(const Table& table);

@@ -47,13 +47,14 @@ constexpr int kMostDoublings = 6;
 class WriteOperation {
  public:
   WriteOperation(Store& store, std::vector<WriteTarget> targets, WriteBody body, WriteDone done,
-                 std::shared_ptr<TokenUse> token, WriteDetour detour)
+                 std::shared_ptr<TokenUse> token, WriteDetour detour, kv::FatePtr permit)
       : store_(store),
         shared_(store.shared()),
         targets_(std::move(targets)),
         body_(std::move(body)),
         done_(std::move(done)),
         detour_(std::move(detour)),
+        permit_(std::move(permit)),
         token_(std::move(token)) {}
 
   // Owns itself from here on.
@@ -475,6 +476,7 @@ class WriteOperation {
     if (shared_ && !writes && !saw_pending && !fresh_) return LookAgain();
     if (shared_) Protect(writes, &batch);
     batch.fate = fate_;
+    if (permit_ != nullptr) batch.after.push_back(permit_);
     if (!effects_.before.empty()) recording_ = store_.history().Record(std::move(effects_.before));
     // Without changes this is a barrier: an answer derived from a pending image waits until that
     // image is durable.
@@ -591,6 +593,7 @@ class WriteOperation {
     fate_ = std::make_shared<kv::BatchFate>();
     parts_.store(2);
     ++runs_;
+    if (permit_ != nullptr && permit_->failed.load()) return Finish(Ended());
     if (WaitedForLong()) return Finish(behind ? Behind() : Conflict());
     store_.tasks().Post([this, fenced] { RunAgain(fenced); }, Pause(fenced));
   }
@@ -675,6 +678,10 @@ class WriteOperation {
     return Error(ErrorCode::kUnavailable, "Earlier writes do not come to an end.");
   }
 
+  static Error Ended() {
+    return Error(ErrorCode::kUnavailable, "The server that handed the write over does not wait.");
+  }
+
   static Error Closing() { return Error(ErrorCode::kUnavailable, "The store is closing."); }
 
   void Abandon(Error error) {
@@ -715,6 +722,7 @@ class WriteOperation {
   WriteBody body_;
   WriteDone done_;
   const WriteDetour detour_;
+  const kv::FatePtr permit_;               // null: none is needed
   const std::shared_ptr<TokenUse> token_;  // null without
   std::string token_latch_;
   bool token_latched_ = false;
@@ -760,9 +768,9 @@ void Change::DeriveEntries(const Table& table, model::ItemView old_item) {
 }
 
 void Store::Write(std::vector<WriteTarget> targets, WriteBody body, WriteDone done,
-                  std::shared_ptr<TokenUse> token, WriteDetour detour) {
+                  std::shared_ptr<TokenUse> token, WriteDetour detour, kv::FatePtr permit) {
   (new WriteOperation(*this, std::move(targets), std::move(body), std::move(done), std::move(token),
-                      std::move(detour)))
+                      std::move(detour), std::move(permit)))
       ->Start();
 }
 
