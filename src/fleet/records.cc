@@ -61,6 +61,7 @@ std::string Beat::Encode() const {
   if (draining) fmt::format_to(std::back_inserter(text), "draining {}\n", *draining ? 1 : 0);
   if (!datacenter.empty()) fmt::format_to(std::back_inserter(text), "datacenter {}\n", datacenter);
   if (!rack.empty()) fmt::format_to(std::back_inserter(text), "rack {}\n", rack);
+  if (!link.empty()) fmt::format_to(std::back_inserter(text), "link {}\n", link);
   return text;
 }
 
@@ -79,6 +80,7 @@ Result<Beat> Beat::Decode(std::string_view text) {
     if (name == "draining") beat.draining = value == "1";
     if (name == "datacenter") beat.datacenter = value;
     if (name == "rack") beat.rack = value;
+    if (name == "link") beat.link = value;
   });
   if (!fields || !good) return CorruptionError("the entry of a process is damaged");
   return beat;

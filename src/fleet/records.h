@@ -54,6 +54,9 @@ struct Beat {
   std::optional<bool> draining = {};
   std::string datacenter = {};  // where the process runs, as its operator says; may be empty
   std::string rack = {};        // the same
+  // Where other processes may connect to hand writes over: VERSION/HOST:PORT, with the version of
+  // link/'s protocol; empty: nowhere.
+  std::string link = {};
   bool operator==(const Beat&) const = default;
 
   std::string Encode() const;

@@ -115,6 +115,10 @@ Status Instance::OpenClock() {
     beat.started_micros = machine_clock_.NowMicros();
     beat.datacenter = settings_.presence.datacenter;
     beat.rack = settings_.presence.rack;
+    if (settings_.presence.forward_writes && settings_.engine == EngineKind::kRados) {
+      ASSIGN_OR_RETURN(links_, WriteLinks::Listen(settings_.presence, settings_.hosts));
+      beat.link = links_->AddressFor(beat.endpoint);
+    }
     const auto known = kv::KnownFeatures();
     beat.features = kv::JoinFeatures({known.begin(), known.end()});
     SeededRandom ids(SystemSeed());
@@ -423,6 +427,7 @@ void Instance::OpenRest() {
                           series_.get(),
                           hot_keys_.get(),
                           presence_.get(),
+                          links_.get(),
                           StoreNameOf(settings_)});
   scaling_ = std::make_unique<scaling::Service>(*environment_, gate_.get(), audit_.get(),
                                                 settings_.require_auth);
@@ -436,10 +441,15 @@ void Instance::OpenRest() {
 
 Status Instance::Start() {
   if (peers_ != nullptr) {
+    if (links_ != nullptr) {
+      ASSIGN_OR_RETURN(const std::string secret, StoreSecret(*engine_));
+      TRY(links_->Start(*service_, *engine_, *peers_, machine_clock_, secret));
+    }
     TRY(peers_->Start(*chores_, [this] {
       if (const Status caught_up = store_->CatchUp(); !caught_up.ok())
         LogWarn("catalog_not_read", {{"error", caught_up.error().message()}});
       RefreshIdentities();
+      if (links_ != nullptr) links_->Follow();
       if (const Status read = triggers_->Refresh(); !read.ok())
         LogWarn("mappings_not_read", {{"error", read.error().message()}});
     }));
@@ -468,6 +478,7 @@ void Instance::BeginDrain() { presence_->BeginStop(); }
 
 void Instance::StopBackground() {
   if (std::exchange(stopped_, true)) return;
+  if (links_ != nullptr) links_->BeginStop();
   // Calls that wait for an identity provider need not be waited for.
   if (iam_ != nullptr) iam_->StopFetching();
   if (triggers_ != nullptr) triggers_->Stop();
@@ -486,6 +497,7 @@ void Instance::StopBackground() {
 void Instance::Close() {
   StopBackground();
   if (std::exchange(closed_, true)) return;
+  if (links_ != nullptr) links_->Stop();
   if (front_door_ != nullptr) front_door_->Stop();
   if (iam_door_ != nullptr) iam_door_->Stop();
   if (scaling_door_ != nullptr) scaling_door_->Stop();

@@ -37,6 +37,7 @@
 #include "server/shares.h"
 #include "server/transaction_sweep.h"
 #include "server/triggers_door.h"
+#include "server/write_links.h"
 #include "table/store.h"
 #include "transfer/backups.h"
 #include "transfer/restores.h"
@@ -108,6 +109,7 @@ class Instance {
   std::unique_ptr<kv::Engine> engine_;
   std::unique_ptr<Peers> peers_;
   std::unique_ptr<Presence> presence_;
+  std::unique_ptr<WriteLinks> links_;  // null: no writes are forwarded
   std::unique_ptr<Clock> clock_;
   ManualClock* manual_clock_ = nullptr;  // the same, if it is a user's to move
   std::unique_ptr<SharedClock> shared_clock_;

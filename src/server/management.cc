@@ -511,6 +511,9 @@ http::Reply Management::RenderMetrics(const http::Request& request) const {
     }
     gauges[clean] = value;
   }
+  if (options_.links != nullptr) {
+    for (const auto& [name, value] : options_.links->Statistics()) gauges["stator_" + name] = value;
+  }
   gauges["stator_damaged_tables"] = static_cast<double>(environment_.store.DamagedTables().size());
   gauges["stator_dropped_waiting"] = static_cast<double>(environment_.store.space().view().waiting);
   const http::ServerState sockets = sockets_();

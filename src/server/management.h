@@ -61,6 +61,7 @@
 #include "server/table_reports.h"
 #include "server/throttling_control.h"
 #include "server/transaction_sweep.h"
+#include "server/write_links.h"
 #include "triggers/runner.h"
 
 namespace stator::server {
@@ -96,6 +97,7 @@ class Management {
     management::HotKeys* hot_keys = nullptr;
     // Null: this server cannot be drained.
     const Presence* presence = nullptr;
+    const WriteLinks* links = nullptr;  // null: this server forwards no writes
     // What a reset must repeat; empty: nothing, for the store ends with the server.
     std::string store_name = {};
   };

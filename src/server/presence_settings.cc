@@ -13,6 +13,7 @@
 namespace stator::server {
 namespace {
 
+constexpr int64_t kLeastLinkTimeoutMicros = 20'000, kMostLinkTimeoutMicros = 60'000'000;
 constexpr int64_t kLongestDrainMicros = int64_t{3600} * 1'000'000;
 
 CLI::Validator Duration() {
@@ -22,6 +23,17 @@ CLI::Validator Duration() {
         return micros && *micros >= 0 && *micros <= kLongestDrainMicros
                    ? std::string()
                    : "not a duration of at most 1h: " + text;
+      },
+      "DURATION");
+}
+
+CLI::Validator LinkTimeout() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const std::optional<int64_t> micros = ParseDuration(text);
+        return micros && *micros >= kLeastLinkTimeoutMicros && *micros <= kMostLinkTimeoutMicros
+                   ? std::string()
+                   : "not a duration from 20ms to 60s: " + text;
       },
       "DURATION");
 }
@@ -105,6 +117,27 @@ void AddPresenceOptions(CLI::App* app, PresenceSettings* s) {
   app->add_option("--rack", s->rack, "name of the rack, for /localnodes?rack=")
       ->check(Place())
       ->envname("STATOR_RACK");
+  app->add_option_function<std::string>(
+         "--link-timeout",
+         [s](const std::string& text) { s->link_timeout_micros = *ParseDuration(text); },
+         "a server that has not answered for this time is not waited for by one that has handed "
+         "writes over to it, and changes nothing for it any more")
+      ->check(LinkTimeout())
+      ->envname("STATOR_LINK_TIMEOUT")
+      ->default_str("200ms");
+  app->add_option_function<std::string>(
+         "--forward-writes", [s](const std::string& text) { s->forward_writes = text == "on"; },
+         "on: where the servers of a pool would compete for a part of a table, one of them writes "
+         "it for all; or off")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->envname("STATOR_FORWARD_WRITES")
+      ->default_str("off");
+  app->add_option(
+         "--link-port", s->link_port,
+         "port at which the other servers of the pool connect, on the addresses of --host; "
+         "0: any that is free; only with --forward-writes=on")
+      ->envname("STATOR_LINK_PORT")
+      ->capture_default_str();
   app->add_option_function<std::string>(
          "--drain-time", [s](const std::string& text) { s->drain_micros = *ParseDuration(text); },
          "time between SIGTERM and the stop in which the server still serves, but is not ready and "
