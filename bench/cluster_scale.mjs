@@ -1,4 +1,4 @@
-// What several servers of one Ceph pool serve beside one of them: the same clients, once all at one server and once spread over all, by
+// Compares several servers of one Ceph pool with one of them: the same clients, once all at one server and once spread over all, by
 // turns, with writes handed over (--forward-writes=on) and without. Everything shares the machine's cores.
 //
 //   node bench/cluster_scale.mjs [--servers N] [--clients N] [--items N] [--rounds N] [--seconds N] [--workloads put,condput,update] [--modes on,off]

@@ -1,4 +1,5 @@
-// Writes that other processes of the store run for this one (docs/adr/0024-one-writer-many-doors.md).
+// Writes that other processes of the store run for this one
+// (docs/adr/0024-one-writer-many-doors.md).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ struct Table;
 
 namespace stator::api {
 
-// What became of a write at another process.
+// The outcome of a write at another process.
 struct ForwardedAnswer {
   enum class Kind : uint8_t {
     kAnswered,  // the rest is the answer to the client

@@ -142,8 +142,8 @@ class Service {
   void Handle(const Incoming& request, Executor& loop, UniqueFunction<void(Outgoing)> done);
 
   // Runs a write that another process has decoded, permitted and recorded, and has handed over.
-  // `target` is its X-Amz-Target. `body` is followed by kBodyPadding readable bytes and is not needed
-  // after the return. Nothing is applied once `permit` (kv/permit.h) has ended. Call it on the
+  // `target` is its X-Amz-Target. `body` is followed by kBodyPadding readable bytes and is not
+  // needed after the return. Nothing is applied once `permit` (kv/permit.h) has ended. Call it on the
   // loop's thread, on which `done` is called.
   void HandleForwarded(std::string_view target, std::string_view body,
                        std::shared_ptr<const kv::BatchFate> permit, Executor& loop,

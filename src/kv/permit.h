@@ -1,6 +1,6 @@
-// Permits: a batch that names one in Batch::after is refused, like one whose earlier batch has failed,
-// if the permit has ended when the batch's turn comes. A permit belongs to no batch, so nothing waits
-// for it.
+// Permits: a batch that names one in Batch::after is refused, like one whose earlier batch has
+// failed, if the permit has ended when the batch's turn comes. A permit belongs to no batch, so
+// nothing waits for it.
 #pragma once
 
 #include <cstdint>

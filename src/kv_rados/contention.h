@@ -1,4 +1,4 @@
-// What the layers above learn of other processes that write to the same parts, and decide before each
+// Tells the layers above of other processes that write to the same parts, and asks them before each
 // group of writes.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The end of a connection that asks: sends requests to one other process and takes its answers. Pure;
-// time comes from a clock.
+// The end of a connection that asks: sends requests to one other process and takes its answers.
+// Pure; time comes from a clock.
 //
 //   payload of the asker := 01 seen:8                        a ping
 //                         | 02 seen:8 number:8 request       `number` rises by one
@@ -55,7 +55,7 @@ struct AskerOptions {
 // Not thread-safe.
 class Asker {
  public:
-  // Where the owner's answers end up: to be called by whoever owns this object, without locks.
+  // Answers of the owner, for the caller of this object to hand on, without locks.
   using Finished = std::vector<std::pair<AnswerDone, Answer>>;
 
   // `owner`: the id of the process that must be at the other end.
@@ -71,7 +71,7 @@ class Asker {
   Status Tick();
   // When Tick has something to do, in ticks.
   int64_t next_tick() const;
-  // The connection is gone: no request will be sent. What the owner has not answered is unknown
+  // The connection is gone: no request will be sent. The outcome of unanswered requests is unknown
   // from BreakTime on (ticks).
   int64_t BreakTime() const;
   void Break(Finished* finished);

@@ -8,8 +8,8 @@
 //   key    := HMAC-SHA256(secret, "stator link" direction:1 hello-of-asker hello-of-owner)
 //
 // Both sides know the store's secret. Each direction has a key of its own, new for each connection,
-// since both hellos have random bytes. So the first frame that opens proves that the other side knows
-// the secret and is not a recording.
+// since both hellos have random bytes. So the first frame that opens proves that the other side
+// knows the secret and is not a recording.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ inline constexpr size_t kHelloBytes = 8 + 1 + 4 + kIdBytes + 32;
 
 enum class Side : uint8_t { kAsker = 'a', kOwner = 'o' };
 
-// What a hello says.
+// The contents of a hello.
 struct Hello {
   std::string id;  // of the process, kIdBytes
   uint32_t timeout_millis = 0;

@@ -35,7 +35,7 @@ struct Peer {
   bool operator==(const Peer&) const = default;
 };
 
-// What an operator wants to know.
+// Counters for an operator.
 struct HubStatistics {
   uint64_t connections = 0;  // to others, of which the owner was heard
   uint64_t asked = 0;        // requests that were sent
@@ -78,8 +78,8 @@ class Hub final : public Executor {
 
   // Refuses requests of others from now on.
   void BeginStop();
-  // Waits for the requests of others that are running, then ends the thread. What this process has
-  // asked gets an unknown outcome. Idempotent.
+  // Waits for the requests of others that are running, then ends the thread. Requests of this
+  // process get an unknown outcome. Idempotent.
   void Stop();
 
   Leases& leases() { return leases_; }

@@ -16,7 +16,7 @@ class Lease {
  public:
   // Extends it to `until`, in ticks of this process; never shortens it.
   void Extend(int64_t until);
-  // Ends the permit that was given out if its time has passed. What is given out next is a new one.
+  // Ends the permit that was given out if its time has passed. Take then gives out a new one.
   void EndIfLate(int64_t now);
   // Returns the present permit; null if its time has passed.
   kv::FatePtr Take(int64_t now);

@@ -7,7 +7,7 @@ namespace stator::link {
 namespace {
 
 constexpr uint64_t kPing = 1, kMessage = 2, kGoodbye = 3;
-// Of the asker's timeout; the rest is for clocks that go at different rates.
+// A lease in tenths of the asker's timeout; the rest is for clocks that go at different rates.
 constexpr int64_t kLeaseTenths = 9;
 constexpr int64_t kLongestTimeoutMicros = 60'000'000;
 

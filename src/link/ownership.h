@@ -1,5 +1,5 @@
-// Which process should write a part: itself, unless it loses races there. Pure; time is handed in, in
-// ticks. It is a hint: whoever writes, the part's stamp decides.
+// Chooses the process that should write a part: this one, unless it loses races there. Pure; time
+// is handed in, in ticks. The choice is a hint: the part's stamp decides, whichever process writes.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace stator::link {
 // Thread-safe.
 class Ownership {
  public:
-  // So many lost races within kWindowMicros make a part contended, for kWindowMicros.
+  // This number of lost races within kWindowMicros makes a part contended, for kWindowMicros.
   static constexpr int kLostRaces = 4;
   static constexpr int64_t kWindowMicros = 1'000'000;
   // Parts that are remembered. Beyond, no further ones become contended.
@@ -37,13 +37,13 @@ class Ownership {
   // the latter case this process writes directly again.
   void Told(const kv::Unit& unit, bool contended, int64_t now);
 
-  // At the owner: `asker` has handed a write over. Returns whether any other process has written the
-  // part here within kWindowMicros, this one included, or that is not known yet.
+  // At the owner: `asker` has handed a write over. Returns whether any other process, this one
+  // included, has written the part here within kWindowMicros; true too if that is not known yet.
   bool NoteForwarded(const kv::Unit& unit, std::string_view asker, int64_t now);
 
   // True if some part is contended or is written for others: without, OwnerOf need not be asked.
   bool active() const { return count_.load(std::memory_order_relaxed) > 0; }
-  // Forgets parts that nobody uses. About once a second.
+  // Forgets parts that are not used. About once a second.
   void Forget(int64_t now);
 
   // The rendezvous hash: the highest wins.
@@ -54,7 +54,7 @@ class Ownership {
     int lost = 0;
     int64_t lost_since = 0;
     int64_t contended_until = 0;
-    // At the owner: who else has written, and when.
+    // At the owner: the processes that have written, and the times.
     int64_t first_forwarded = 0;
     std::string last_source;  // empty: this process
     int64_t last_at = 0;

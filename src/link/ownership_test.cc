@@ -78,7 +78,7 @@ TEST(Ownership, FewLossesOverALongTimeDoNotMakeAPartContended) {
   }
 }
 
-TEST(Ownership, WritesDirectlyAgainWhenNobodyElseWrites) {
+TEST(Ownership, WritesDirectlyAgainWhenNoOtherWrites) {
   Ownership ownership("a");
   ownership.SetOthers(Without("a"), true);
   const kv::Unit unit = PartNotOf("a");

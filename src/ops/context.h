@@ -110,8 +110,8 @@ struct Context {
   // Where the request counts what its answer holds (answer_bytes.h); null: nowhere.
   MemoryLease* memory = nullptr;
   WriteForwarder* forwarder = nullptr;  // null: every write is run here
-  // Of a write that another process has handed over: what it may change depends on this
-  // (kv/permit.h), and it meets no faults, because it has met those of its door. Null otherwise.
+  // The permit (kv/permit.h) without which a write that another process has handed over changes
+  // nothing; such a write meets no faults here, because it has met those of its door. Else null.
   std::shared_ptr<const kv::BatchFate> permit = {};
 };
 

@@ -16,7 +16,8 @@
 namespace stator::server {
 namespace {
 
-// Of a request. Longer ones are rare, and would delay the signs of life behind them.
+// The longest body that is handed over. Longer ones are rare, and would delay the signs of life
+// behind them.
 constexpr size_t kMostBodyBytes = 64 << 10;
 
 //   request := tablet:4 part operation body      part, operation: length:1 bytes

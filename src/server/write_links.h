@@ -1,5 +1,5 @@
-// Hands single-item writes over to the server that writes their part, and runs those that others hand
-// over (docs/adr/0024-one-writer-many-doors.md). Where several processes serve a Ceph pool.
+// Hands single-item writes over to the server that writes their part, and runs those that others
+// hand over (docs/adr/0024-one-writer-many-doors.md). Where several processes serve a Ceph pool.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ class WriteLinks final : public api::Forwarding {
                                                     const std::vector<std::string>& hosts);
   ~WriteLinks() override { Stop(); }
 
-  // What the beat of this process says (fleet::Beat::link). `endpoint`: AdvertisedEndpoint.
+  // Returns the text for the beat of this process (fleet::Beat::link). `endpoint` is
+  // AdvertisedEndpoint.
   std::string AddressFor(std::string_view endpoint) const;
 
   // Begins to connect. `store_secret` is StoreSecret. All others outlive this object. Forwards
