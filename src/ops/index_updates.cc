@@ -61,8 +61,8 @@ Status CheckKeyIsDefined(const UpdateTableRequest& request, const GlobalSecondar
       defined.push_back(definition.attribute_name);
   }
   const std::unordered_set<std::string_view> names(defined.begin(), defined.end());
-  const bool all =
-      std::all_of(keys.begin(), keys.end(), [&](std::string_view key) { return names.contains(key); });
+  const bool all = std::all_of(keys.begin(), keys.end(),
+                               [&](std::string_view key) { return names.contains(key); });
   if (all) return OkStatus();
   return Invalid(
       fmt::format("Some index key attributes are not defined in AttributeDefinitions. Keys: [{}], "

@@ -1,3 +1,7 @@
+#include <map>
+#include <string>
+#include <utility>
+
 #include "ops/checks.h"
 #include "ops/operations.h"
 #include "ops/table_definition.h"
@@ -55,11 +59,15 @@ void TagResource(Context& ctx, TagResourceRequest request, Callback<TagResourceR
     done(std::move(checked).error());
     return;
   }
+  // Made here, for the change runs under the latch of the catalog.
+  std::map<std::string, std::string> tags;
+  for (Tag& tag : request.tags) tags.insert_or_assign(std::move(tag.key), std::move(tag.value));
   const std::string arn = request.resource_arn;
   AlterTags(
       ctx, arn,
-      [tags = std::move(request.tags)](table::TableDescriptor* descriptor) {
-        for (const Tag& tag : tags) descriptor->tags[tag.key] = tag.value;
+      [tags = std::move(tags)](table::TableDescriptor* descriptor) {
+        TRY(CheckTagCount(tags.size()));
+        for (const auto& [key, value] : tags) descriptor->tags[key] = value;
         return CheckTagCount(descriptor->tags.size());
       },
       [done = std::move(done)](Status status) mutable {

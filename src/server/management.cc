@@ -562,6 +562,7 @@ http::Reply Management::RenderMetrics(const http::Request& request) const {
   std::vector<prometheus::MetricFamily> families = ThroughputMetrics(environment_);
   if (options_.triggers != nullptr) AddTriggerMetrics(*options_.triggers, &families);
   http::Reply reply = Text(200, metrics_.Render(gauges, std::move(families)));
+  page_bytes_.store(static_cast<int64_t>(reply.body.size()), std::memory_order_relaxed);
   reply.headers[0].second = "text/plain; version=0.0.4; charset=utf-8";
   if (reply.body.size() > kCompressAboveBytes &&
       AcceptsEncoding(request.header("Accept-Encoding"), "gzip")) {
@@ -663,8 +664,12 @@ void Management::HandleOn(WorkerPool& pool, std::unique_ptr<http::Exchange> exch
                           UniqueFunction<http::Reply(const http::Request&)> call) {
   Executor& loop = exchange->loop();
   auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
-  UniqueFunction<void()> task = [shared, &loop, call = std::move(call)]() mutable {
-    http::Reply reply = call((*shared)->request());
+  UniqueFunction<void()> task = [this, shared, &loop, call = std::move(call)]() mutable {
+    // What a page is made of takes several times as much as its text.
+    const int64_t expected = 4 * page_bytes_.load(std::memory_order_relaxed);
+    const bool room = (*shared)->memory().TryGrow(expected);
+    http::Reply reply = room ? call((*shared)->request())
+                             : Message(503, "The memory for requests is full, try again");
     // Nothing of the exchange stays on this thread: it must end in its loop's turn.
     loop.Post([shared = std::move(shared), reply = std::move(reply)]() mutable {
       (*shared)->Send(std::move(reply));

@@ -173,6 +173,7 @@ class Management {
   // The metrics of thousands of tables are megabytes of text: one scrape is rendered at a time, and
   // not behind a reset.
   WorkerPool scrapes_;
+  mutable std::atomic<int64_t> page_bytes_{0};  // of the last page of metrics, as text
   // Reports: none of them waits behind a reset or a move of the clock.
   WorkerPool reads_;
   // Simulations, which compute for seconds: one at a time, so that they leave the other processors

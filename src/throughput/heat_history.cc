@@ -371,8 +371,7 @@ bool HeatHistory::Thin(size_t least) {
   longest->erase(longest->begin(),
                  longest->begin() + static_cast<ptrdiff_t>((longest->size() + 1) / 2));
   const auto tier = static_cast<size_t>(longest - tiers_.begin());
-  if (!longest->empty())
-    kept_since_[tier] = std::max(kept_since_[tier], longest->front().start);
+  if (!longest->empty()) kept_since_[tier] = std::max(kept_since_[tier], longest->front().start);
   return true;
 }
 
