@@ -99,10 +99,10 @@ void AppendMark(const ChangeLog& log, int64_t micros, kv::Batch* batch) {
   batch->puts.push_back(std::move(put));
 }
 
-Result<int64_t> ReadMark(kv::Engine& engine, const ChangeLog& log) {
+Result<int64_t> ReadMark(kv::Engine& engine, const ChangeLog& log, kv::Tier tier) {
   std::string value;
-  ASSIGN_OR_RETURN(const bool found, engine.Get(log.tablet(), std::string_view(&kMarkKind, 1),
-                                                kv::Tier::kAny, &value));
+  ASSIGN_OR_RETURN(const bool found,
+                   engine.Get(log.tablet(), std::string_view(&kMarkKind, 1), tier, &value));
   if (!found) return int64_t{0};
   if (value.size() != kValueHeader + sizeof(uint64_t) || value[kv::kStampBytes] != kFormat)
     return CorruptionError("the mark of a change log is damaged");

@@ -56,8 +56,9 @@ void AppendBefore(const ChangeLog& log, std::string_view item_key, model::ItemVi
                   int64_t micros, kv::Batch* batch);
 // Adds the mark. A batch with records has one for each log.
 void AppendMark(const ChangeLog& log, int64_t micros, kv::Batch* batch);
-// Returns the time of the log's latest batch; 0 if it has none. Errors as of Engine::Get. Blocks.
-Result<int64_t> ReadMark(kv::Engine& engine, const ChangeLog& log);
+// Returns the time of the log's latest batch; 0 if it has none. Errors as of Engine::Get. Blocks
+// as the tier says.
+Result<int64_t> ReadMark(kv::Engine& engine, const ChangeLog& log, kv::Tier tier = kv::Tier::kAny);
 
 struct Record {
   std::string item_key;

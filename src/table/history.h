@@ -25,6 +25,7 @@
 #include "base/mutex.h"
 #include "kv/engine.h"
 #include "model/value.h"
+#include "table/past.h"
 
 namespace stator::table {
 
@@ -87,18 +88,16 @@ class History {
 
   // A moment of the past, of all tablets together. While it lives, what it needs is kept, as far as
   // there is room.
-  class Moment {
+  class Moment final : public Past {
    public:
-    ~Moment();
+    ~Moment() override;
     Moment(const Moment&) = delete;
     Moment& operator=(const Moment&) = delete;
 
-    // As Store::Get and Store::ScanTablet, of the state of that moment. `item` and `visit` get
-    // items without stamps.
     Result<bool> Get(kv::Engine& engine, kv::Tablet tablet, std::string_view key, kv::Tier tier,
-                     std::string* item) const;
+                     std::string* item) const override;
     Status Scan(kv::Engine& engine, const kv::Range& range, kv::Tier tier,
-                FunctionRef<bool(std::string_view key, model::ItemView item)> visit) const;
+                FunctionRef<bool(std::string_view key, model::ItemView item)> visit) const override;
 
    private:
     friend class History;

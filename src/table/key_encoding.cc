@@ -3,6 +3,8 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "kv/fixed_bytes.h"
 
@@ -15,6 +17,31 @@ void AppendBigEndian(std::string* out, uint64_t value) {
   char bytes[8];
   kv::StoreBig64(bytes, value);
   out->append(bytes, sizeof bytes);
+}
+
+// Reads what AppendComponent has written of S or B; false if it has not.
+bool ReadEscaped(std::string_view* in, std::string* text) {
+  for (size_t i = 0; i + 1 < in->size(); ++i) {
+    const char c = (*in)[i];
+    if (c == '\0') {
+      const char mark = (*in)[++i];
+      if (mark == '\x01') {
+        in->remove_prefix(i + 1);
+        return true;
+      }
+      if (mark != '\xff') return false;
+    }
+    text->push_back(c);
+  }
+  return false;
+}
+
+void AppendText(model::Type type, std::string_view text, std::string* out) {
+  if (type == model::Type::kB) {
+    model::AppendBinary(out, text);
+  } else {
+    model::AppendString(out, text);
+  }
 }
 
 }  // namespace
@@ -67,6 +94,44 @@ std::string EncodeItemKey(const model::KeySchema& schema, model::ItemView item) 
   std::string key = EncodePartitionPrefix(item.Find(schema.partition.name));
   if (schema.sort) AppendSortKey(&key, item.Find(schema.sort->name));
   return key;
+}
+
+Result<std::string> DecodeItemKey(const model::KeySchema& schema, std::string_view item_key) {
+  const auto corrupt = [] { return CorruptionError("the key of an item is damaged"); };
+  if (item_key.size() <= 1 + kHashBytes || item_key[0] != kItemKind) return corrupt();
+  std::string_view rest = item_key.substr(1 + kHashBytes);
+  std::string partition, sort;
+  if (schema.partition.type == model::Type::kN) {
+    ASSIGN_OR_RETURN(const model::Number number, model::Number::ReadSortable(&rest));
+    model::AppendNumber(&partition, number);
+  } else {
+    std::string text;
+    if (!ReadEscaped(&rest, &text)) return corrupt();
+    AppendText(schema.partition.type, text, &partition);
+  }
+  if (!schema.sort) {
+    if (!rest.empty()) return corrupt();
+  } else if (schema.sort->type == model::Type::kN) {
+    ASSIGN_OR_RETURN(const model::Number number, model::Number::ReadSortable(&rest));
+    if (!rest.empty()) return corrupt();
+    model::AppendNumber(&sort, number);
+  } else {
+    if (rest.empty()) return corrupt();
+    AppendText(schema.sort->type, rest, &sort);
+  }
+  // Attributes are in the order of their names.
+  std::vector<std::pair<std::string_view, std::string*>> attributes{
+      {schema.partition.name, &partition}};
+  if (schema.sort) attributes.emplace_back(schema.sort->name, &sort);
+  std::sort(attributes.begin(), attributes.end());
+  std::string entries;
+  for (const auto& [name, value] : attributes) {
+    model::AppendName(&entries, name);
+    entries.append(*value);
+  }
+  std::string item;
+  model::AppendItem(&item, attributes.size(), entries);
+  return item;
 }
 
 std::string EncodeCounterKey(std::string_view name) {

@@ -64,6 +64,9 @@ void AppendComponentPrefix(std::string* out, model::ValueView prefix);
 void AppendSortKey(std::string* out, model::ValueView sort);
 // The key of an item that has all key attributes of `schema` with the right types.
 std::string EncodeItemKey(const model::KeySchema& schema, model::ItemView item);
+// Returns the key attributes in an item's key, as an encoded item. kCorruption if the bytes are no
+// key of an item of this schema.
+Result<std::string> DecodeItemKey(const model::KeySchema& schema, std::string_view item_key);
 std::string EncodeCounterKey(std::string_view name);
 // The collection counter of an item's partition key value, from the item's key.
 std::string EncodeCollectionKey(const model::KeySchema& schema, std::string_view item_key);

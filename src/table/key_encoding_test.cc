@@ -196,5 +196,41 @@ TEST(KeyEncoding, KeyAttributesAreAValidItemWithTheSameKey) {
   }
 }
 
+TEST(KeyEncoding, ItemKeyIsDecodedToItsAttributes) {
+  SeededRandom random(kSeed);
+  constexpr Type kTypes[] = {Type::kS, Type::kN, Type::kB};
+  for (int i = 0; i < 3000; ++i) {
+    KeySchema schema;
+    schema.partition = {"k", kTypes[random.Below(3)]};
+    if (random.Below(3) != 0) {
+      // Before and after the other one in the order of names.
+      schema.sort = model::KeyAttribute{random.Below(2) == 0 ? "a" : "z", kTypes[random.Below(3)]};
+    }
+    std::vector<std::pair<std::string, std::string>> attributes;
+    const auto add = [&](const model::KeyAttribute& attribute) {
+      std::string value = RandomValue(random, attribute.type);
+      // No attribute of a key is empty.
+      while (ValueView(value).text().empty()) value = RandomValue(random, attribute.type);
+      attributes.emplace_back(attribute.name, std::move(value));
+    };
+    add(schema.partition);
+    if (schema.sort) add(*schema.sort);
+    std::sort(attributes.begin(), attributes.end());
+    std::string entries, item;
+    for (const auto& [name, value] : attributes) {
+      model::AppendName(&entries, name);
+      entries.append(value);
+    }
+    model::AppendItem(&item, attributes.size(), entries);
+    const std::string key = EncodeItemKey(schema, ItemView(item));
+    EXPECT_EQ(DecodeItemKey(schema, key).value(), item);
+    // A piece of it is another item's key or none, and never more than its bytes.
+    for (size_t size = 0; size < key.size(); ++size)
+      (void)DecodeItemKey(schema, std::string_view(key).substr(0, size)).ok();
+  }
+  EXPECT_FALSE(DecodeItemKey({{"k", Type::kS}, {}}, "").ok());
+  EXPECT_FALSE(DecodeItemKey({{"k", Type::kS}, {}}, EncodeCounterKey("count")).ok());
+}
+
 }  // namespace
 }  // namespace stator::table

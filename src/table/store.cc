@@ -437,7 +437,7 @@ void Store::Drop(std::string name, CheckDescriptor check, CatalogDone done) {
 }
 
 Result<bool> Store::Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item,
-                        const History::Moment* past) {
+                        const Past* past) {
   if (past != nullptr) return past->Get(engine_, table.descriptor.tablet(), key, tier, item);
   ASSIGN_OR_RETURN(const bool found, engine_.Get(table.descriptor.tablet(), key, tier, item));
   if (!found) return false;
@@ -495,7 +495,7 @@ Status Store::Scan(const Table& table, std::string_view begin, std::string_view 
 
 Status Store::ScanTablet(const kv::Range& range, kv::Tier tier,
                          FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
-                         const History::Moment* past) {
+                         const Past* past) {
   if (past != nullptr) return past->Scan(engine_, range, tier, visit);
   Status bad;
   TRY(engine_.Scan(range, tier, [&](std::string_view key, std::string_view value) {

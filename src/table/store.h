@@ -37,6 +37,7 @@
 #include "table/index_entries.h"
 #include "table/latch.h"
 #include "table/meters.h"
+#include "table/past.h"
 #include "table/space_reclaimer.h"
 #include "table/token_ledger.h"
 
@@ -236,7 +237,7 @@ class Store {
   // Reads the durable image of an item. False if there is none. kWouldBlock with Tier::kMemory,
   // kCorruption, kUnavailable. With `past`, the image of that moment; so in ScanTablet.
   Result<bool> Get(const Table& table, std::string_view key, kv::Tier tier, std::string* item,
-                   const History::Moment* past = nullptr);
+                   const Past* past = nullptr);
   // The same, of the present and with Tier::kAny, by Engine::GetLater.
   void GetLater(const Table& table, std::string_view key, kv::Engine::GetDone done);
   // Reads the durable images of items of any tables from one state; images->at(i) belongs to
@@ -254,7 +255,7 @@ class Store {
   // The same for the entries of an index, or whatever else the tablet holds.
   Status ScanTablet(const kv::Range& range, kv::Tier tier,
                     FunctionRef<bool(std::string_view key, model::ItemView item)> visit,
-                    const History::Moment* past = nullptr);
+                    const Past* past = nullptr);
 
   // Reads the targets under latches, runs `body`, and applies what it says in one batch; `done`
   // when that is durable. Targets are distinct. An error of the body is handed to `done` (after

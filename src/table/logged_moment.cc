@@ -1,0 +1,322 @@
+#include "table/logged_moment.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "history/change_log.h"
+#include "table/item_value.h"
+
+namespace stator::table {
+namespace {
+
+// Items, and records of a day, that are held at a time, but for one.
+constexpr size_t kStretchBytes = 256 << 10;
+constexpr size_t kDayStretchBytes = 32 << 10;
+constexpr size_t kDayStretchRecords = 256;
+// Records of one item that are passed before the next item is sought.
+constexpr int kPassedRecords = 8;
+constexpr size_t kPassedBytes = 64 << 10;
+// What a seek counts as.
+constexpr uint64_t kSeekBytes = 256;
+
+}  // namespace
+
+// What a day of the log says of a range of items: for each item with a record in it, whether one is
+// after the moment, and what the first of these replaced.
+class LoggedMoment::Day {
+ public:
+  struct Entry {
+    std::string item_key;
+    std::optional<std::string> before;  // of the first change after the moment; empty: no item
+  };
+
+  // Of the items in [begin, end).
+  Day(kv::Engine& engine, kv::Tablet log, int64_t day, std::string_view begin, std::string_view end,
+      bool reverse, int64_t last_micros, uint64_t* read_bytes)
+      : engine_(engine),
+        log_(log),
+        day_(day),
+        begin_(history::FirstKeyOf(day, begin, 0)),
+        end_(end.empty() ? history::FirstKeyOfDay(day + 1) : history::FirstKeyOf(day, end, 0)),
+        reverse_(reverse),
+        last_micros_(last_micros),
+        read_bytes_(*read_bytes) {}
+
+  // Reads on if nothing is left. False at the end.
+  Result<bool> Has() {
+    while (entries_.empty() && more_) TRY(reverse_ ? ReadBack() : ReadOn());
+    return !entries_.empty();
+  }
+  Entry& front() { return entries_.front(); }
+  void Pop() { entries_.pop_front(); }
+
+ private:
+  // Some items in rising order, each of them whole.
+  Status ReadOn() {
+    more_ = false;
+    size_t bytes = 0, records = 0, passed_bytes = 0;
+    int passed = 0;
+    bool cut = false;  // there may be more records of the last item
+    std::string next;
+    Status decoded;
+    kv::Range range{log_, begin_, end_};
+    range.expected_bytes = kDayStretchBytes;
+    TRY(engine_.Scan(range, kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
+      Result<history::Record> record = history::DecodeRecord(key, value);
+      if (!record.ok()) {
+        decoded = std::move(record).error();
+        return false;
+      }
+      const bool same = !entries_.empty() && record->item_key == entries_.back().item_key;
+      if (!same && (bytes >= kDayStretchBytes || records >= kDayStretchRecords)) {
+        more_ = true;
+        next = key;
+        return false;
+      }
+      bytes += key.size() + value.size();
+      ++records;
+      passed = same ? passed + 1 : 0;
+      passed_bytes = same ? passed_bytes + value.size() : 0;
+      if (!same) entries_.push_back({std::move(record->item_key), std::nullopt});
+      Entry& entry = entries_.back();
+      if (record->micros > last_micros_ && !entry.before)
+        entry.before = std::string(record->before);
+      if (passed < kPassedRecords && passed_bytes < kPassedBytes) return true;
+      more_ = cut = true;
+      next = history::FirstKeyOf(day_, entry.item_key + '\0', 0);
+      return false;
+    }));
+    TRY(decoded);
+    read_bytes_ += bytes + kSeekBytes;
+    begin_ = std::move(next);
+    return cut && !entries_.back().before ? Seek(&entries_.back()) : OkStatus();
+  }
+
+  // Seeks the first change of the entry's item after the moment.
+
+  Status Seek(Entry* entry) {
+    const std::string begin = history::FirstKeyOf(day_, entry->item_key, last_micros_ + 1);
+    const std::string end = history::FirstKeyOf(day_, entry->item_key + '\0', 0);
+    kv::Range range{log_, begin, end};
+    range.expected_keys = 1;
+    Status decoded;
+    TRY(engine_.Scan(range, kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
+      Result<history::Record> record = history::DecodeRecord(key, value);
+      if (!record.ok()) {
+        decoded = std::move(record).error();
+      } else {
+        entry->before = std::string(record->before);
+        read_bytes_ += value.size();
+      }
+      return false;
+    }));
+    read_bytes_ += kSeekBytes;
+    return decoded;
+  }
+
+  // One item in falling order: its last record names it, a seek finds the first one that counts.
+  Status ReadBack() {
+    more_ = false;
+    Status decoded;
+    std::string item_key;
+    kv::Range range{log_, begin_, end_, true};
+    range.expected_keys = 1;
+    TRY(engine_.Scan(range, kv::Tier::kAny, [&](std::string_view key, std::string_view value) {
+      Result<history::Record> record = history::DecodeRecord(key, value);
+      if (!record.ok()) {
+        decoded = std::move(record).error();
+      } else {
+        more_ = true;
+        item_key = std::move(record->item_key);
+        read_bytes_ += value.size();
+      }
+      return false;
+    }));
+    TRY(decoded);
+    read_bytes_ += kSeekBytes;
+    if (!more_) return OkStatus();
+    end_ = history::FirstKeyOf(day_, item_key, 0);
+    entries_.push_back({std::move(item_key), std::nullopt});
+    return Seek(&entries_.back());
+  }
+
+  kv::Engine& engine_;
+  const kv::Tablet log_;
+  const int64_t day_;
+  std::string begin_;  // what is left to read: [begin_, end_)
+  std::string end_;
+  const bool reverse_;
+  const int64_t last_micros_;
+  uint64_t& read_bytes_;
+  std::deque<Entry> entries_;
+  bool more_ = true;
+};
+
+Error PastIsOver() {
+  return Error(ErrorCode::kValidation,
+               "The moment is before the earliest one that can be restored, or point-in-time "
+               "recovery was turned off meanwhile");
+}
+
+Result<std::shared_ptr<const LoggedMoment>> LoggedMoment::Open(Store& store, TablePtr table,
+                                                               int64_t last_micros) {
+  if (!table->descriptor.change_log)
+    return Error(ErrorCode::kResourceNotFound, "the table has no change log");
+  return std::shared_ptr<const LoggedMoment>(
+      new LoggedMoment(store, std::move(table), last_micros));
+}
+
+Result<bool> LoggedMoment::HasMark(kv::Tier tier) const {
+  ASSIGN_OR_RETURN(const int64_t mark, history::ReadMark(store_.engine(), log(), tier));
+  return mark != 0;
+}
+
+int64_t LoggedMoment::LastDay() const {
+  return history::DayOf(store_.change_clock().At(store_.clock().NowMicros()));
+}
+
+// A log is given up with its mark, and days are trimmed once the moment that may be restored is
+// behind them: what was read before either is whole.
+Status LoggedMoment::CheckThere(kv::Tier tier) const {
+  const TablePtr now = store_.Find(table_->descriptor.name);
+  if (now == nullptr || now->descriptor.table_id != table_->descriptor.table_id) {
+    return Error(ErrorCode::kResourceNotFound,
+                 "Requested resource not found: Table: " + table_->descriptor.name + " not found");
+  }
+  const auto& present = now->descriptor.change_log;
+  if (!present || present->tablet_id != log().tablet_id) return PastIsOver();
+  const int64_t earliest = present->EarliestAt(store_.clock().NowMicros());
+  if (history::DayOf(last_micros_) < std::max(history::DayOf(earliest), present->first_day))
+    return PastIsOver();
+  if (!*had_mark_) return OkStatus();
+  ASSIGN_OR_RETURN(const bool has, HasMark(tier));
+  return has ? OkStatus() : Status(PastIsOver());
+}
+
+Result<bool> LoggedMoment::Get(kv::Engine& engine, kv::Tablet tablet, std::string_view key,
+                               kv::Tier tier, std::string* item) const {
+  if (!had_mark_) {
+    ASSIGN_OR_RETURN(had_mark_, HasMark(tier));
+  }
+  ASSIGN_OR_RETURN(bool found, engine.Get(tablet, key, tier, item));
+  if (found) {
+    ASSIGN_OR_RETURN(const std::string_view bytes, DecodeItemValue(*item));
+    read_bytes_ += item->size();
+    item->erase(0, item->size() - bytes.size());
+  }
+  const int64_t last_day = LastDay();
+  bool changed = false;
+  for (int64_t day = history::DayOf(last_micros_); day <= last_day && !changed; ++day) {
+    const std::string begin = history::FirstKeyOf(day, key, last_micros_ + 1);
+    const std::string end = history::FirstKeyOf(day, std::string(key) + '\0', 0);
+    kv::Range range{log().tablet(), begin, end};
+    range.expected_keys = 1;
+    Status decoded;
+    TRY(engine.Scan(range, tier, [&](std::string_view log_key, std::string_view value) {
+      Result<history::Record> record = history::DecodeRecord(log_key, value);
+      if (!record.ok()) {
+        decoded = std::move(record).error();
+      } else {
+        changed = true;
+        found = !record->before.empty();
+        item->assign(record->before);
+        read_bytes_ += value.size();
+      }
+      return false;
+    }));
+    TRY(decoded);
+    read_bytes_ += kSeekBytes;
+  }
+  TRY(CheckThere(tier));
+  return found;
+}
+
+Result<std::string> LoggedMoment::ItemAt(std::string_view key) const {
+  std::string item;
+  ASSIGN_OR_RETURN(const bool found,
+                   Get(store_.engine(), table_->descriptor.tablet(), key, kv::Tier::kAny, &item));
+  if (!found) item.clear();
+  return item;
+}
+
+Status LoggedMoment::Scan(
+    kv::Engine& engine, const kv::Range& range, kv::Tier tier,
+    FunctionRef<bool(std::string_view key, model::ItemView item)> visit) const {
+  if (tier != kv::Tier::kAny) return Error(ErrorCode::kWouldBlock, "");
+  if (!had_mark_) {
+    ASSIGN_OR_RETURN(had_mark_, HasMark(tier));
+  }
+  // What is left to visit: [begin, end).
+  std::string begin(range.begin);
+  std::string end(range.end);
+  const size_t most_items = range.expected_keys > 0 ? range.expected_keys + 1 : SIZE_MAX;
+  bool stopped = false;
+  bool whole = false;  // the stretch is the last one
+  while (!stopped && !whole && begin < end) {
+    std::deque<std::pair<std::string, std::string>> items;
+    size_t bytes = 0;
+    whole = true;
+    Status bad;
+    kv::Range stretch{range.tablet, begin, end, range.reverse};
+    stretch.expected_keys = range.expected_keys;
+    stretch.expected_bytes = kStretchBytes;
+    TRY(engine.Scan(stretch, tier, [&](std::string_view key, std::string_view value) {
+      if (bytes >= kStretchBytes || items.size() >= most_items) return whole = false;
+      const Result<std::string_view> item = DecodeItemValue(value);
+      if (!item.ok()) {
+        bad = item.error();
+        return false;
+      }
+      bytes += key.size() + value.size();
+      items.emplace_back(key, *item);
+      return true;
+    }));
+    TRY(std::move(bad));
+    read_bytes_ += bytes + kSeekBytes;
+    std::string low = begin, high = end;
+    if (!whole && range.reverse) low = items.back().first;
+    if (!whole && !range.reverse) high = items.back().first + '\0';
+    (range.reverse ? end : begin) = range.reverse ? low : high;
+
+    std::vector<Day> days;
+    const int64_t last_day = LastDay();
+    for (int64_t day = history::DayOf(last_micros_); day <= last_day; ++day) {
+      days.emplace_back(engine, log().tablet(), day, low, high, range.reverse, last_micros_,
+                        &read_bytes_);
+    }
+    const auto is_before = [&range](const std::string& a, const std::string& b) {
+      return range.reverse ? b < a : a < b;
+    };
+    while (!stopped) {
+      const std::string* first = items.empty() ? nullptr : &items.front().first;
+      for (Day& day : days) {
+        ASSIGN_OR_RETURN(const bool has, day.Has());
+        if (has && (first == nullptr || is_before(day.front().item_key, *first)))
+          first = &day.front().item_key;
+      }
+      if (first == nullptr) break;
+      const std::string key = *first;
+      std::string item;
+      if (!items.empty() && items.front().first == key) {
+        item = std::move(items.front().second);
+        items.pop_front();
+      }
+      bool changed = false;
+      for (Day& day : days) {
+        ASSIGN_OR_RETURN(const bool has, day.Has());
+        if (!has || day.front().item_key != key) continue;
+        if (!changed && day.front().before) {
+          item = *std::move(day.front().before);
+          changed = true;
+        }
+        day.Pop();
+      }
+      stopped = !visit(key, item.empty() ? model::ItemView() : model::ItemView(item));
+    }
+  }
+  return CheckThere(tier);
+}
+
+}  // namespace stator::table
