@@ -16,6 +16,7 @@
 #include "base/out_of_memory.h"
 #include "base/printable.h"
 #include "guard/check.h"
+#include "ops/as_of.h"
 #include "table/store.h"
 
 namespace stator::api {
@@ -117,6 +118,7 @@ void RequestHeaders::Add(std::string_view name, std::string_view value) {
     case 10: return take("x-amz-date", &x_amz_date);
     case 12: take("x-amz-target", &target); return take("content-type", &content_type);
     case 13: return take("authorization", &authorization);
+    case 14: return take("x-stator-as-of", &as_of);
     case 15: return take("accept-encoding", &accept_encoding);
     case 16: return take("content-encoding", &content_encoding);
     case 29: return take("access-control-request-method", &access_control_request_method);
@@ -525,6 +527,14 @@ void Service::HandleOrThrow(const Incoming& request, Executor& loop,
         {request.headers.authorization, request.headers.x_amz_date, request.headers.date,
          request.target.substr(std::min(path.size() + 1, request.target.size()))});
     if (!allowed.ok()) return call->Fail(allowed.error());
+  }
+  if (!request.headers.as_of.empty()) [[unlikely]] {
+    if (!ops::ReadsPast((*operation)->name) || (*operation)->api != Api::kDynamoDb)
+      return call->Fail(ops::RefuseAsOf((*operation)->name));
+    const Result<int64_t> millis = ops::ParseMoment(ops::kAsOfHeader, request.headers.as_of);
+    if (!millis.ok()) return call->Fail(millis.error());
+    call->context().as_of_millis = *millis;
+    if (check) check->AskPast();
   }
   if (environment_.store.shared()) {
     // Other processes change the catalog too.

@@ -31,6 +31,7 @@ struct RequestHeaders {
   std::string_view authorization;
   std::string_view x_amz_date;
   std::string_view date;
+  std::string_view as_of;  // X-Stator-As-Of
   std::string_view content_type;
   std::string_view content_encoding;
   std::string_view accept_encoding;

@@ -92,6 +92,9 @@ class Check {
     steps_ = access::PolicySteps(access::kMostStepsInLoop);
     in_loop_ = true;
   }
+  // The request reads the past: its reads need stator:ReadPast besides. Before the first Require.
+  void AskPast() { asks_past_ = true; }
+  bool asks_past() const { return asks_past_; }
   // Tells `judgements` of each decision from now on; null: nothing is told. It must outlive the
   // check.
   void TellOf(Judgements* judgements) { judgements_ = judgements; }
@@ -135,6 +138,7 @@ class Check {
   std::optional<Judgement> denial_;
   access::PolicySteps steps_{access::kMostStepsOfRequest};
   bool in_loop_ = false;
+  bool asks_past_ = false;
   // Texts that the context's views look at.
   std::string current_time_;
   std::string epoch_time_;

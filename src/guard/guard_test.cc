@@ -139,6 +139,7 @@ class GuardTest : public testing::Test {
     verified.key_id = "AKIDALICE";
     Check check(*gate_, std::move(verified), env_, operation, http, &peer_);
     if (in_loop) check.StayInLoop();
+    if (asks_past_) check.AskPast();
     return Authorize(check, request);
   }
   template <typename Request>
@@ -192,6 +193,7 @@ class GuardTest : public testing::Test {
   Pump loop_;
   NoKeys no_keys_;
   FixedPeer peer_;
+  bool asks_past_ = false;
   OnePolicy attached_;
   std::unique_ptr<Gate> gate_;
   std::shared_ptr<const access::AccessCredential> credential_;
@@ -238,6 +240,71 @@ TEST_F(GuardTest, LeadingKeysOfItems) {
   Allow("dynamodb:PutItem", kOwnItems);
   ExpectAllowed(Put("{pk: 'alice', sk: 'a'}"), "PutItem");
   ExpectDenied(Put("{pk: 'bob', sk: 'alice'}"), "", "PutItem");
+}
+
+TEST_F(GuardTest, PastNeedsItsOwnActionWithTheSameKeys) {
+  const auto both = [this](const std::string& past_condition) {
+    SetPolicy(R"({"Effect":"Allow","Action":["dynamodb:GetItem","dynamodb:Query","dynamodb:Scan",)"
+              R"("dynamodb:BatchGetItem"],"Resource":"*"},)"
+              R"({"Effect":"Allow","Action":"stator:ReadPast","Resource":")" +
+              std::string(kTable) + R"(")" +
+              (past_condition.empty() ? "" : R"(,"Condition":)" + past_condition) + "}");
+  };
+  asks_past_ = true;
+  Allow("dynamodb:GetItem");
+  ExpectDenied(Get("{pk: 'alice', sk: 'a'}"), "is not authorized to perform: stator:ReadPast on");
+  Allow("stator:ReadPast");
+  ExpectDenied(Get("{pk: 'alice', sk: 'a'}"), "is not authorized to perform: dynamodb:GetItem on");
+  both("");
+  ExpectAllowed(Get("{pk: 'bob', sk: 'a'}"));
+  ops::ScanRequest scan;
+  scan.table_name = "Photos";
+  ExpectAllowed(scan, "Scan");
+  both(kOwnItems);
+  ExpectAllowed(Get("{pk: 'alice', sk: 'a'}"));
+  ExpectDenied(Get("{pk: 'bob', sk: 'a'}"), "stator:ReadPast");
+  ExpectAllowed(QueryOf("pk = :p", {{":p", "'alice'"}}), "Query");
+  ExpectDenied(QueryOf("pk = :p", {{":p", "'bob'"}}), "stator:ReadPast", "Query");
+  ops::BatchGetItemRequest batch;
+  batch.request_items.resize(1);
+  batch.request_items[0].table_name = "Photos";
+  batch.request_items[0].keys = {{notation::Item("{pk: 'alice', sk: 'a'}")},
+                                 {notation::Item("{pk: 'bob', sk: 'a'}")}};
+  ExpectDenied(batch, "stator:ReadPast", "BatchGetItem");
+  both(R"({"ForAllValues:StringEquals":{"dynamodb:Attributes":["pk","sk","title"]},)"
+       R"("StringEquals":{"dynamodb:Select":"SPECIFIC_ATTRIBUTES"}})");
+  ops::GetItemRequest get = Get("{pk: 'alice', sk: 'a'}");
+  ExpectDenied(get, "stator:ReadPast");
+  get.projection_expression = "title";
+  ExpectAllowed(get);
+  get.projection_expression = "title, secret";
+  ExpectDenied(get, "stator:ReadPast");
+  // The present needs none of it.
+  asks_past_ = false;
+  ExpectAllowed(get);
+}
+
+TEST_F(GuardTest, UndoOfWholeTablesIsNotForCallersWithOwnItems) {
+  const auto ask = [this](std::string_view action, const char* key, bool all) {
+    const access::HttpRequestView http{"POST", "/", {}, ""};
+    access::VerifiedRequest verified;
+    verified.credential = credential_;
+    verified.key_id = "AKIDALICE";
+    Check check(*gate_, std::move(verified), env_, action, http, &peer_);
+    const std::string item = key == nullptr ? "" : notation::Item(key);
+    return all ? RequireOfAllItems(check, ActionNamed(action), "Photos")
+               : RequireOfItems(check, ActionNamed(action), "Photos", key ? &item : nullptr);
+  };
+  Allow("stator:ReadHistory", kOwnItems);
+  EXPECT_TRUE(ask("stator:ReadHistory", "{pk: 'alice', sk: 'a'}", false).ok());
+  EXPECT_FALSE(ask("stator:ReadHistory", "{pk: 'bob', sk: 'a'}", false).ok());
+  EXPECT_FALSE(ask("stator:Undo", nullptr, false).ok());
+  Allow("dynamodb:PutItem");
+  EXPECT_TRUE(ask("dynamodb:PutItem", nullptr, true).ok());
+  Allow("dynamodb:PutItem", kOwnItems);
+  const Status refused = ask("dynamodb:PutItem", nullptr, true);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message().find("writes items of any key"), std::string::npos);
 }
 
 // A bare operator on a list never matches: ExtendDB once let it match any value.

@@ -140,6 +140,15 @@ void FillQueryKeys(const Check& check, KeySet wanted, const ops::QueryRequest& r
   }
 }
 
+// Requires a right to read, and that to read the past if that is asked for: both with the same keys
+// and attributes.
+Status RequireRead(Check& check, ActionId action, std::string_view arn, Check::Fill fill) {
+  TRY(check.Require(action, arn, fill));
+  if (!check.asks_past()) return OkStatus();
+  static const ActionId past = ActionNamed("stator:ReadPast");
+  return check.Require(past, arn, fill);
+}
+
 template <typename Request>
 std::string ReadArn(const Check& check, const Request& request) {
   std::string arn = check.ArnOf(request.table_name);
@@ -165,11 +174,11 @@ std::string_view SelectOfPage(const Request& request) {
 
 Status AuthorizeRequest(Check& check, const ops::GetItemRequest& request) {
   static const ActionId action = ActionNamed("dynamodb:GetItem");
-  return check.Require(action, check.ArnOf(request.table_name),
-                       [&](KeySet wanted, RequestKeys* keys) {
-                         keys->return_consumed_capacity = TextOf(request.return_consumed_capacity);
-                         FillGet(check, wanted, request, request.value_errors, keys);
-                       });
+  return RequireRead(check, action, check.ArnOf(request.table_name),
+                     [&](KeySet wanted, RequestKeys* keys) {
+                       keys->return_consumed_capacity = TextOf(request.return_consumed_capacity);
+                       FillGet(check, wanted, request, request.value_errors, keys);
+                     });
 }
 
 Status AuthorizeRequest(Check& check, const ops::PutItemRequest& request) {
@@ -189,7 +198,7 @@ Status AuthorizeRequest(Check& check, const ops::DeleteItemRequest& request) {
 
 Status AuthorizeRequest(Check& check, const ops::QueryRequest& request) {
   static const ActionId action = ActionNamed("dynamodb:Query");
-  return check.Require(action, ReadArn(check, request), [&](KeySet wanted, RequestKeys* keys) {
+  return RequireRead(check, action, ReadArn(check, request), [&](KeySet wanted, RequestKeys* keys) {
     keys->return_consumed_capacity = TextOf(request.return_consumed_capacity);
     keys->return_values = "NONE";
     keys->select = SelectOfPage(request);
@@ -207,7 +216,7 @@ Status AuthorizeRequest(Check& check, const ops::QueryRequest& request) {
 
 Status AuthorizeRequest(Check& check, const ops::ScanRequest& request) {
   static const ActionId action = ActionNamed("dynamodb:Scan");
-  return check.Require(action, ReadArn(check, request), [&](KeySet wanted, RequestKeys* keys) {
+  return RequireRead(check, action, ReadArn(check, request), [&](KeySet wanted, RequestKeys* keys) {
     keys->return_consumed_capacity = TextOf(request.return_consumed_capacity);
     keys->return_values = "NONE";
     keys->select = SelectOfPage(request);
@@ -221,6 +230,23 @@ Status AuthorizeRequest(Check& check, const ops::ScanRequest& request) {
   });
 }
 
+Status RequireOfItems(Check& check, ActionId action, std::string_view table_name,
+                      const std::string* key) {
+  return check.Require(action, check.ArnOf(table_name), [&](KeySet wanted, RequestKeys* keys) {
+    keys->select = kAllAttributes;
+    if (key != nullptr) AddItem(check, wanted, table_name, model::ItemView(*key), keys);
+  });
+}
+
+Status RequireOfAllItems(Check& check, ActionId action, std::string_view table_name) {
+  return check.Require(action, check.ArnOf(table_name), [](KeySet wanted, RequestKeys* keys) {
+    if (!WantsPartitionValues(wanted) && !wanted.Has(ContextKey::kAttributes)) return;
+    keys->SetError(Error(ErrorCode::kAccessDenied,
+                         "This call writes items of any key: it is not for callers whose policies "
+                         "ask for dynamodb:LeadingKeys or dynamodb:Attributes"));
+  });
+}
+
 Status AuthorizeRequest(Check& check, const ops::BatchGetItemRequest& request) {
   static const ActionId action = ActionNamed("dynamodb:BatchGetItem");
   // A table may come under its name and its ARN.
@@ -228,7 +254,7 @@ Status AuthorizeRequest(Check& check, const ops::BatchGetItemRequest& request) {
   for (const ops::KeysAndAttributes& one : request.request_items)
     tables[check.ArnOf(one.table_name)].push_back(&one);
   for (const auto& [arn, gets] : tables) {
-    TRY(check.Require(action, arn, [&, &gets = gets](KeySet wanted, RequestKeys* keys) {
+    TRY(RequireRead(check, action, arn, [&, &gets = gets](KeySet wanted, RequestKeys* keys) {
       keys->return_consumed_capacity = TextOf(request.return_consumed_capacity);
       std::string_view select = kSpecific;
       for (const ops::KeysAndAttributes* get : gets) {

@@ -33,6 +33,14 @@ Status AuthorizeRequest(Check& check, const ops::DescribeContributorInsightsRequ
 Status AuthorizeRequest(Check& check, const ops::UpdateContributorInsightsRequest& request);
 Status AuthorizeRequest(Check& check, const ops::GetRecordsRequest& request);
 
+// Requires the action on a table for the item with this key, an encoded item; null: for whatever
+// items there are, as a Scan does.
+Status RequireOfItems(Check& check, access::ActionId action, std::string_view table_name,
+                      const std::string* key);
+// Requires the action on a table whatever the items are: a caller with a policy that asks for keys
+// or attributes is refused, for they are not known.
+Status RequireOfAllItems(Check& check, access::ActionId action, std::string_view table_name);
+
 // Requires the action named like the operation on the resource of that name or ARN; "*" where the
 // action has no resources. An operation that is not in the catalogue is for the root user alone.
 Status AuthorizeNamed(Check& check, std::string_view name_or_arn);

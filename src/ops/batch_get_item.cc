@@ -3,6 +3,7 @@
 
 #include "ops/admit.h"
 #include "ops/answer_bytes.h"
+#include "ops/as_of.h"
 #include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/faults.h"
@@ -20,9 +21,9 @@ struct TablePlan {
   KeysAndAttributes request;
   table::TablePtr table;
   expr::Projection projection;
-  std::vector<std::string> keys;                       // encoded item keys
-  std::vector<bool> left_out;                          // keys that are not read; empty: none
-  std::shared_ptr<const table::History::Moment> past;  // null: the present
+  std::vector<std::string> keys;            // encoded item keys
+  std::vector<bool> left_out;               // keys that are not read; empty: none
+  std::shared_ptr<const table::Past> past;  // null: the present
 
   bool reads(size_t key) const { return left_out.empty() || !left_out[key]; }
 };
@@ -176,6 +177,35 @@ Status Strike(Context& ctx, State* state) {
   return OkStatus();
 }
 
+void Read(Context& ctx, std::shared_ptr<State> state, Callback<BatchGetItemResponse> done) {
+  const auto read = [state, &ctx](kv::Tier tier) -> Result<bool> {
+    TRY(ReadOn(ctx, state.get(), tier));
+    if (state->refusal && !state->any_admitted) return *std::move(state->refusal);
+    return true;
+  };
+  ReadThenFinish(ctx, read, [state, done = std::move(done)](Result<bool> finished) mutable {
+    if (finished.ok()) {
+      done(Finish(state.get()));
+    } else {
+      done(std::move(finished).error());
+    }
+  });
+}
+
+// Opens the past of each table from the given one on, and reads.
+void OpenNext(Context& ctx, std::shared_ptr<State> state, size_t table,
+              Callback<BatchGetItemResponse> done) {
+  if (table == state->tables.size()) return Read(ctx, std::move(state), std::move(done));
+  table::TablePtr opened = state->tables[table].table;
+  OpenPast(ctx, std::move(opened), nullptr,
+           [&ctx, state = std::move(state), table,
+            done = std::move(done)](Result<std::shared_ptr<const table::Past>> past) mutable {
+             if (!past.ok()) return done(std::move(past).error());
+             state->tables[table].past = *std::move(past);
+             OpenNext(ctx, std::move(state), table + 1, std::move(done));
+           });
+}
+
 }  // namespace
 
 void BatchGetItem(Context& ctx, BatchGetItemRequest request, Callback<BatchGetItemResponse> done) {
@@ -190,18 +220,9 @@ void BatchGetItem(Context& ctx, BatchGetItemRequest request, Callback<BatchGetIt
     done(std::move(struck).error());
     return;
   }
-  const auto read = [state, &ctx](kv::Tier tier) -> Result<bool> {
-    TRY(ReadOn(ctx, state.get(), tier));
-    if (state->refusal && !state->any_admitted) return *std::move(state->refusal);
-    return true;
-  };
-  ReadThenFinish(ctx, read, [state, done = std::move(done)](Result<bool> finished) mutable {
-    if (finished.ok()) {
-      done(Finish(state.get()));
-    } else {
-      done(std::move(finished).error());
-    }
-  });
+  if (ctx.as_of_millis) [[unlikely]]
+    return OpenNext(ctx, std::move(state), 0, std::move(done));
+  Read(ctx, std::move(state), std::move(done));
 }
 
 }  // namespace stator::ops

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,7 @@
 #include "ops/auto_scaler.h"
 #include "ops/fault_dial.h"
 #include "ops/item_list.h"
+#include "table/settled_changes.h"
 #include "throughput/model_settings.h"
 
 namespace stator {
@@ -67,6 +69,7 @@ struct Environment {
   ResourcePolicies* resource_policies = nullptr;  // null: there are none, without access control
   transfer::Backups* backups = nullptr;           // null: the store's engine has none
   transfer::Restores* restores = nullptr;         // null under the same condition
+  table::SettledChanges settled{store};
 };
 
 // Steps (expr::Evaluate) that a loop's thread takes in a row: about a millisecond.
@@ -107,6 +110,9 @@ struct Context {
   // operation that finds no table, or one that is gone, is run again with it: so it answers the
   // error, whatever else it might say, before it has done anything.
   bool catalog_known = true;
+  // The moment that a read answers, a whole millisecond since the epoch (as_of.h); nullopt: the
+  // present.
+  std::optional<int64_t> as_of_millis = {};
   // Where the request counts what its answer holds (answer_bytes.h); null: nowhere.
   MemoryLease* memory = nullptr;
   WriteForwarder* forwarder = nullptr;  // null: every write is run here

@@ -1,4 +1,5 @@
 #include "ops/admit.h"
+#include "ops/as_of.h"
 #include "ops/capacity.h"
 #include "ops/checks.h"
 #include "ops/faults.h"
@@ -14,7 +15,7 @@ struct Plan {
   expr::Projection projection;
   table::TablePtr table;
   std::string key;
-  std::shared_ptr<const table::History::Moment> past;  // null: the present
+  std::shared_ptr<const table::Past> past;  // null: the present
 };
 
 Result<Plan> Prepare(Context& ctx, GetItemRequest request) {
@@ -39,20 +40,7 @@ Result<Plan> Prepare(Context& ctx, GetItemRequest request) {
   return plan;
 }
 
-}  // namespace
-
-void GetItem(Context& ctx, GetItemRequest request, Callback<GetItemResponse> done) {
-  Result<Plan> prepared = Prepare(ctx, std::move(request));
-  if (!prepared.ok()) {
-    done(std::move(prepared).error());
-    return;
-  }
-  auto plan = std::make_shared<Plan>(std::move(*prepared));
-  if (Status struck = StrikeRequest(ctx, {plan->table.get()}); !struck.ok()) {
-    done(std::move(struck).error());
-    return;
-  }
-  plan->past = MomentOf(ctx, *plan->table, nullptr, plan->request.consistent_read.value_or(false));
+void Read(Context& ctx, std::shared_ptr<Plan> plan, Callback<GetItemResponse> done) {
   table::Store& store = ctx.env.store;
   const auto read = [plan, &store](kv::Tier tier) -> Result<std::optional<std::string>> {
     std::string item;
@@ -92,6 +80,32 @@ void GetItem(Context& ctx, GetItemRequest request, Callback<GetItemResponse> don
         }
         done(std::move(response));
       });
+}
+
+}  // namespace
+
+void GetItem(Context& ctx, GetItemRequest request, Callback<GetItemResponse> done) {
+  Result<Plan> prepared = Prepare(ctx, std::move(request));
+  if (!prepared.ok()) {
+    done(std::move(prepared).error());
+    return;
+  }
+  auto plan = std::make_shared<Plan>(std::move(*prepared));
+  if (Status struck = StrikeRequest(ctx, {plan->table.get()}); !struck.ok()) {
+    done(std::move(struck).error());
+    return;
+  }
+  if (ctx.as_of_millis) [[unlikely]] {
+    return OpenPast(ctx, plan->table, nullptr,
+                    [&ctx, plan, done = std::move(done)](
+                        Result<std::shared_ptr<const table::Past>> past) mutable {
+                      if (!past.ok()) return done(std::move(past).error());
+                      plan->past = *std::move(past);
+                      Read(ctx, std::move(plan), std::move(done));
+                    });
+  }
+  plan->past = MomentOf(ctx, *plan->table, nullptr, plan->request.consistent_read.value_or(false));
+  Read(ctx, std::move(plan), std::move(done));
 }
 
 }  // namespace stator::ops

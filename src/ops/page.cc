@@ -5,6 +5,7 @@
 
 #include "ops/admit.h"
 #include "ops/answer_bytes.h"
+#include "ops/as_of.h"
 #include "ops/faults.h"
 #include "ops/item_read.h"
 #include "table/index_entries.h"
@@ -43,7 +44,10 @@ class PageReader {
         Next(budget), tier,
         [&](std::string_view key, model::ItemView item) {
           if (IsForWorker(item)) return complete = false;
-          if (!Take(key, item, item)) return false;
+          // Nothing stood there at a moment of the past.
+          if (!item.exists()) [[unlikely]]
+            return Pass(key);
+          if (!Take(key, item, item) || EndsPast(key)) return false;
           step_bytes += static_cast<int64_t>(item.size_bytes());
           complete = step_bytes < budget && steps_ < steps_budget_;
           return complete;
@@ -198,6 +202,23 @@ class PageReader {
     return false;
   }
 
+  // Goes on behind a key where nothing stood.
+  bool Pass(std::string_view key) {
+    cursor_.assign(key);
+    moved_ = true;
+    return !EndsPast(key);
+  }
+
+  // Ends the page at a key if the past took long to read: many keys of it may have no item.
+  bool EndsPast(std::string_view key) {
+    if (request_.past == nullptr || request_.past->read_bytes() < kMaxPastBytes) return false;
+    Result<std::string> last = table::DecodeItemKey(request_.target.table->key_schema(), key);
+    if (!last.ok()) return false;  // the page goes on, as without a bound
+    page_.last_evaluated_key = *std::move(last);
+    page_.last_hash = table::HashOfKey(key);
+    return true;
+  }
+
   // Counts the memory that the items take, which grows by doubling.
   bool CountItems() {
     const auto bytes = static_cast<int64_t>(page_.items.bytes());
@@ -240,6 +261,7 @@ class PageReader {
     TRY(store_.ScanTablet(
         {request_.target.tablet(), cursor_, end}, tier,
         [&](std::string_view, model::ItemView stored) {
+          if (!stored.exists()) return true;
           page_.last_evaluated_key = request_.target.KeyAttributesOf(stored);
           return false;
         },
@@ -341,6 +363,22 @@ void ReadAhead(Context& ctx, ReaderPtr reader, PageDone done) {
   });
 }
 
+void AdmitAndRead(Context& ctx, PageRequest request, PageDone done) {
+  const ReadTarget& target = request.target;
+  PageDraw draw;
+  if (const auto refusal = AdmitPage(ctx, target, request.begin, request.consistent, &draw)) {
+    done(ErrorOf(ctx, *refusal));
+    return;
+  }
+  auto reader =
+      std::make_unique<PageReader>(ctx.env.store, std::move(request), std::move(draw), ctx.memory);
+  if (ctx.env.store.engine().capabilities().blocking && reader->CanBeAhead()) {
+    ReadAhead(ctx, std::move(reader), std::move(done));
+  } else {
+    ReadHere(ctx, std::move(reader), std::move(done), kInlinePageBytes);
+  }
+}
+
 }  // namespace
 
 std::vector<PartitionHalves> ScanHalves(const ReadTarget& target, const Page& page,
@@ -370,19 +408,19 @@ void ReadPage(Context& ctx, PageRequest request, UniqueFunction<void(Result<Page
     done(std::move(struck).error());
     return;
   }
+  if (ctx.as_of_millis) [[unlikely]] {
+    table::TablePtr table = target.table;
+    const table::IndexDescriptor* const index = target.index;
+    return OpenPast(ctx, std::move(table), index,
+                    [&ctx, request = std::move(request), done = std::move(done)](
+                        Result<std::shared_ptr<const table::Past>> past) mutable {
+                      if (!past.ok()) return done(std::move(past).error());
+                      request.past = *std::move(past);
+                      AdmitAndRead(ctx, std::move(request), std::move(done));
+                    });
+  }
   request.past = MomentOf(ctx, *target.table, target.index, request.consistent);
-  PageDraw draw;
-  if (const auto refusal = AdmitPage(ctx, target, request.begin, request.consistent, &draw)) {
-    done(ErrorOf(ctx, *refusal));
-    return;
-  }
-  auto reader =
-      std::make_unique<PageReader>(ctx.env.store, std::move(request), std::move(draw), ctx.memory);
-  if (ctx.env.store.engine().capabilities().blocking && reader->CanBeAhead()) {
-    ReadAhead(ctx, std::move(reader), std::move(done));
-  } else {
-    ReadHere(ctx, std::move(reader), std::move(done), kInlinePageBytes);
-  }
+  AdmitAndRead(ctx, std::move(request), std::move(done));
 }
 
 }  // namespace stator::ops

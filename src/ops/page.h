@@ -30,6 +30,10 @@ inline constexpr uint64_t kMaxPageSteps = 400'000'000;
 // pages of others are not behind all of it.
 inline constexpr uint64_t kPageTurnSteps = 10'000'000;
 
+// Bytes of items and of records of a change log after which a page of the past ends as if it were
+// full: some 10 to 50 ms.
+inline constexpr uint64_t kMaxPastBytes = 16 << 20;
+
 struct PageRequest {
   ReadTarget target;
   bool fetch = false;  // filter and project the items that the entries are of, not the entries
@@ -44,7 +48,7 @@ struct PageRequest {
   bool count_only = false;
   ItemWriter item_writer = nullptr;  // of Page::items
   bool consistent = false;
-  std::shared_ptr<const table::History::Moment>
+  std::shared_ptr<const table::Past>
       past;  // the moment that is read; null: the present. ReadPage sets it.
 };
 
