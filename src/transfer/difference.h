@@ -1,0 +1,85 @@
+// What became of a table, or of one item, between two moments; and the way back.
+//
+// Everything here reads pages that end with a position, so that a call is bounded whatever the
+// table is, and the next one goes on. Nothing is pinned. All changes up to the later moment must be
+// durable, and the earlier one in the log (ops/as_of.h). Everything blocks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "table/logged_moment.h"
+#include "table/store.h"
+
+namespace stator::transfer {
+
+struct PageLimits {
+  size_t changes = 100;
+  size_t image_bytes = 1 << 20;   // but for one change
+  uint64_t read_bytes = 8 << 20;  // of items and records, but for one change
+};
+
+// An item, encoded, before and after; empty: there was none.
+struct ItemChange {
+  std::string key;  // table/key_encoding.h
+  std::string before;
+  std::string after;
+  int64_t micros = 0;  // when the last change in the window was
+};
+
+struct DifferencePage {
+  std::vector<ItemChange> changes;
+  std::optional<std::string> next;  // where the next page begins; nullopt: this is the last one
+};
+
+// The items that were not at `from` what they were at `to`, from the key `begin` on (empty: the
+// first), in the order of the keys. A page may be empty and not the last one. Errors of the engine,
+// and kCorruption.
+Result<DifferencePage> ReadDifference(table::Store& store, const table::Table& table,
+                                      const table::LoggedMoment& from,
+                                      const table::LoggedMoment& to, std::string_view begin,
+                                      const PageLimits& limits);
+
+// The changes of one item after `from` and not after `to`, from the position `begin` on (empty: the
+// first), in the order of time. Errors as above; kValidation for a position that is none.
+Result<DifferencePage> ReadVersions(table::Store& store, const table::Table& table,
+                                    std::string_view key, const table::LoggedMoment& from,
+                                    const table::LoggedMoment& to, std::string_view begin,
+                                    const PageLimits& limits);
+
+struct Undone {
+  enum class Outcome {
+    kPut,       // the item is what it was at `from`, or would be
+    kDelete,    // there is none again, as at `from`
+    kAlready,   // it was what it was at `from` before
+    kConflict,  // it has changed after `to`, and was left alone
+    kFailed,    // the write was refused: `error`
+  };
+  std::string key;
+  Outcome outcome = Outcome::kConflict;
+  std::string error;
+};
+
+struct UndoPage {
+  std::vector<Undone> items;
+  std::optional<std::string> next;
+};
+
+// Makes the items of a page of the difference what they were at `from`, each by a write of its own
+// and only if it is still what it was at `to`. Without `apply` it changes nothing, and says what it
+// would do. A page that is asked for again does no harm. Errors as of ReadDifference.
+Result<UndoPage> UndoChanges(table::Store& store, const table::TablePtr& table,
+                             const table::LoggedMoment& from, const table::LoggedMoment& to,
+                             std::string_view begin, const PageLimits& limits, bool apply);
+
+// Deletes all records of an item from the log. The item must not exist (kValidation), so that at
+// every earlier moment there is none either. Returns how many records there were; beyond 10,000 it
+// does not count on. kResourceNotFound if the table or its log is gone; errors of the engine.
+Result<int64_t> ForgetItem(table::Store& store, const table::TablePtr& table,
+                           const std::string& key);
+
+}  // namespace stator::transfer
