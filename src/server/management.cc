@@ -18,6 +18,7 @@
 #include "server/auto_scaling_control.h"
 #include "server/cluster_report.h"
 #include "server/partition_report.h"
+#include "server/past_control.h"
 #include "server/report_json.h"
 #include "server/seed_data.h"
 #include "server/split_control.h"
@@ -285,6 +286,7 @@ void Management::AddRoutes() {
   AddSettings();
   AddConsole();
   AddHistory();
+  AddPast();
   AddAccess();
 }
 
@@ -410,6 +412,32 @@ void Management::AddHistory() {
   routes_.Add({"GET", "/_stator/tables/NAME/cost",
                "a month of this load in each way to pay; last=DURATION", kReading,
                [this](const Call& call) { return RenderCost(call); }});
+}
+
+void Management::AddPast() {
+  constexpr std::pair<std::string_view, std::string_view> kCalls[] = {
+      {"/_stator/tables/NAME/past/at", "items as they were at a moment"},
+      {"/_stator/tables/NAME/past/difference", "items that differ between two moments"},
+      {"/_stator/tables/NAME/past/history", "the changes of one item"},
+      {"/_stator/tables/NAME/past/undo", "undoes a range of time; says what it would do first"},
+      {"/_stator/tables/NAME/past/forget", "erases the history of an item that is deleted"}};
+  for (const auto& [path, does] : kCalls) {
+    const std::string_view what = path.substr(path.rfind('/') + 1);
+    routes_.Add(
+        {"POST", path, does, Route::Runs::kSlowly, [this, what](const Call& call) {
+           if (stopping_) return Message(503, "The server is stopping");
+           http::Reply reply = OrOverloaded(HandlePast(environment_, what, call.name, call.body));
+           const std::string table(call.name);
+           if (reply.status == 200 && what == "forget")
+             events_->Note("forget", "The history of an item of table " + table + " was erased");
+           // The first page of one that changes something.
+           if (reply.status == 200 && what == "undo" &&
+               reply.body.find(R"("applied":true)") != std::string::npos &&
+               call.body.find("\"start\"") == std::string_view::npos)
+             events_->Note("undo", "A range of time of table " + table + " was undone");
+           return reply;
+         }});
+  }
 }
 
 http::Reply Management::HandleRecording(const Call& call) {

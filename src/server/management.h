@@ -23,6 +23,8 @@
 //   GET, PUT, DELETE /_stator/recording; GET /_stator/advice, /_stator/series
 //   GET  /_stator/tables/NAME/heat/keys, .../cost; POST .../place, POST /_stator/simulate
 //                                what the web console asks (src/management)
+//   POST /_stator/tables/NAME/past/at, .../difference, .../history, .../undo, .../forget
+//                                a table's past (past_control.h)
 //
 // Calls under /_stator/ want the header `X-Stator-Management: true`, a Host that is a known name of
 // this server, and no Origin but the server's own, so that no page of another server can drive a
@@ -126,6 +128,7 @@ class Management {
   void AddSettings();
   void AddConsole();
   void AddHistory();
+  void AddPast();
   void AddAccess();
   management::Sources SourcesOf();
   // Makes the reply, where the row says.

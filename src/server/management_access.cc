@@ -9,6 +9,7 @@
 #include "guard/check.h"
 #include "server/audited_exchange.h"
 #include "server/guarded_request.h"
+#include "server/past_control.h"
 #include "server/report_json.h"
 #include "server/table_path.h"
 
@@ -60,13 +61,20 @@ constexpr Call kCalls[] = {
     {"GET", "/heat/keys", "stator:GetKeyInsights", true},
     {"GET", "/cost", "stator:GetHeat", true},
     {"GET", "/contributor-insights", "stator:GetKeyInsights", true},
+    {"POST", "/past/at", "stator:ReadPast", true},
+    {"POST", "/past/difference", "stator:ReadHistory", true},
+    {"POST", "/past/history", "stator:ReadHistory", true},
+    {"POST", "/past/undo", "stator:Undo", true},
+    {"POST", "/past/forget", "stator:Forget", true},
 };
 constexpr std::string_view kManagement = "/_stator";
 constexpr std::string_view kFaults = "/faults/";
+constexpr std::string_view kPast = "/past/";
 
 struct Named {
-  std::string_view action;  // empty: none
-  std::string_view table;   // empty: the call is about no table
+  std::string_view action;     // empty: none
+  std::string_view table;      // empty: the call is about no table
+  std::string_view past = {};  // what is asked of the table's past (past_control.h); empty: nothing
 };
 
 Named NameOf(std::string_view method, std::string_view path) {
@@ -83,13 +91,24 @@ Named NameOf(std::string_view method, std::string_view path) {
     if (call.method != method) continue;
     if (!call.of_table && call.path == rest) return {call.action, {}};
     if (!call.of_table) continue;
-    if (const auto table = TableIn(path, call.path)) return {call.action, *table};
+    if (const auto table = TableIn(path, call.path)) {
+      const bool past = call.path.starts_with(kPast);
+      return {call.action, *table, past ? call.path.substr(kPast.size()) : std::string_view()};
+    }
   }
   return {};
 }
 
 bool ReadsOnly(std::string_view action) {
-  return action.starts_with("stator:Get") || action.starts_with("stator:Why");
+  return action.starts_with("stator:Get") || action.starts_with("stator:Read") ||
+         action.starts_with("stator:Why");
+}
+
+Status Require(guard::Check& check, const Named& named, std::string_view body) {
+  if (named.action.empty()) return check.DenyUnknown("stator:UnknownCall", "*");
+  if (!named.past.empty()) return RequirePast(check, named.past, named.action, named.table, body);
+  return check.Require(guard::ActionNamed(named.action),
+                       named.table.empty() ? "*" : check.ArnOf(named.table));
 }
 
 http::Reply Refusal(const Error& error) {
@@ -127,10 +146,7 @@ std::optional<http::Reply> RefuseManagement(guard::Gate& gate, const ops::Enviro
   guard::Check check(gate, *std::move(verified), environment,
                      named.action.empty() ? path : named.action, http, &peer);
   if (audited != nullptr) check.TellOf(&audited->record().judgements);
-  const Status allowed = named.action.empty()
-                             ? check.DenyUnknown("stator:UnknownCall", "*")
-                             : check.Require(guard::ActionNamed(named.action),
-                                             named.table.empty() ? "*" : check.ArnOf(named.table));
+  const Status allowed = Require(check, named, request.body);
   if (audited != nullptr) {
     audit::Record& record = audited->record();
     if (check.caller() != nullptr) record.caller = check.verified().credential->caller;

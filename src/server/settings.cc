@@ -690,6 +690,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       ->envname("STATOR_CEPH_USER")
       ->capture_default_str();
   CLI::App* cluster = AddClusterCommand(&app, &result.cluster);
+  AddPastCommands(&app, &result.past);
   std::string master_key_file;
   CLI::App* make_key = app.add_subcommand(
       "make-master-key",
@@ -817,6 +818,10 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   }
   if (cluster->parsed()) {
     result.action = CommandLine::Action::kCluster;
+    return result;
+  }
+  if (!result.past.call.empty()) {
+    result.action = CommandLine::Action::kPast;
     return result;
   }
   if (cert->parsed()) {

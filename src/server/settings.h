@@ -22,6 +22,7 @@
 #include "server/encryption_settings.h"
 #include "server/health_check.h"
 #include "server/management_settings.h"
+#include "server/past_command.h"
 #include "server/presence_settings.h"
 #include "server/tls_settings.h"
 #include "simulate/command.h"
@@ -110,6 +111,7 @@ struct CommandLine {
     kAdvise,
     kCopy,
     kCluster,
+    kPast,
     kHealthCheck,
     kIam,
     kCert,
@@ -122,6 +124,7 @@ struct CommandLine {
   advise::Command advise;
   CopyCommand copy;
   ClusterCommand cluster;
+  PastCommand past;
   HealthCheck health;
   IamCommand iam;
   CertCommand cert;

@@ -28,6 +28,9 @@ int main(int argc, char** argv) {
   if (command.action == stator::server::CommandLine::Action::kCluster) {
     return stator::server::Execute(command.cluster);
   }
+  if (command.action == stator::server::CommandLine::Action::kPast) {
+    return stator::server::Execute(command.past);
+  }
   if (command.action == stator::server::CommandLine::Action::kHealthCheck) {
     return stator::server::Execute(command.health);
   }
