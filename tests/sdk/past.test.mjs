@@ -187,6 +187,30 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
       });
     });
 
+    test('a page of a moment at which little was there ends, and goes on', async () => {
+      await ddb.CreateTable({
+        TableName: 'Large', BillingMode: 'PAY_PER_REQUEST',
+        AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'N' }], KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+      });
+      await ddb.PutItem({ TableName: 'Large', Item: { pk: N(-1) } });
+      await world.turnOn('Large');
+      await world.tick(2);
+      const moment = iso(world.now - 1000);
+      for (let i = 0; i < 60; ++i) await ddb.PutItem({ TableName: 'Large', Item: { pk: N(i), v: S('x'.repeat(390_000)) } });
+      await world.tick(2);
+      await world.at(moment, async (past) => {
+        const items = [];
+        let pages = 0;
+        for (let ExclusiveStartKey; pages === 0 || ExclusiveStartKey; ++pages) {
+          const part = await past.Scan({ TableName: 'Large', ExclusiveStartKey });
+          items.push(...part.Items);
+          ExclusiveStartKey = part.LastEvaluatedKey;
+        }
+        assert.deepEqual(items, [{ pk: N(-1) }]);
+        assert.equal(pages, 2, '60 items of 390 KB were passed, 16 MB in a page');
+      });
+    });
+
     test('what is not for the past is refused, and never done in the present', async () => {
       const [moment] = states[2];
       await world.at(moment, async (past) => {
