@@ -177,7 +177,8 @@ class Report {
     if (change["key"].get(key) == simdjson::SUCCESS) {
       Print(fmt::format("{}  {}  {}", time, what, TextOf(key)));
     } else {
-      Print(fmt::format("{}  {}  {}", time, what, after.is_null() ? "" : TextOf(after)));
+      const std::string item = after.is_null() ? "" : "  " + TextOf(after);
+      Print(fmt::format("{}  {}{}", time, what, item));
     }
   }
 
@@ -202,22 +203,20 @@ class Report {
   }
 
   int EndUndo() {
-    const int64_t conflicts = counts_["conflict"], failed = counts_["failed"];
+    fmt::print("{} items changed between {} and {}.\n", Sum(counts_), from_, to_);
+    const auto line = [](std::string_view what, int64_t count) {
+      fmt::print("  {:28} {}\n", fmt::format("{}:", what), count);
+    };
+    line(command_.apply ? "put back" : "would be put back", counts_["put"]);
+    line(command_.apply ? "deleted" : "would be deleted", counts_["delete"]);
+    line("as they were before", counts_["already"]);
+    line("changed later, left alone", counts_["conflict"]);
     if (!command_.apply) {
-      fmt::print(
-          "Nothing was changed. Of {} items that changed between {} and {}, {} would be put back "
-          "and {} deleted; {} are as they were, {} have changed since and would be left alone.\n"
-          "Give the command again with --apply to do it.\n",
-          Sum(counts_), from_, to_, counts_["put"], counts_["delete"], counts_["already"],
-          conflicts);
+      fmt::print("Nothing was changed. Give the command again with --apply to do it.\n");
       return 0;
     }
-    fmt::print(
-        "Of {} items that changed between {} and {}, {} were put back and {} deleted; {} were as "
-        "before, {} have changed since and were left alone, {} failed.\n",
-        Sum(counts_), from_, to_, counts_["put"], counts_["delete"], counts_["already"], conflicts,
-        failed);
-    return conflicts + failed == 0 ? 0 : 1;
+    line("failed", counts_["failed"]);
+    return counts_["conflict"] + counts_["failed"] == 0 ? 0 : 1;
   }
 
   const PastCommand& command_;

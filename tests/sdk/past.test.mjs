@@ -350,8 +350,7 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
 }
 
 // The words of `aws dynamodb` as a call of the SDK, for pages to be run where the AWS CLI is not installed.
-const kAws = `#!/usr/bin/env node
-import * as sdk from '${pathToFileURL(fileURLToPath(new URL('./node_modules/@aws-sdk/client-dynamodb/dist-cjs/index.js', import.meta.url)))}';
+const kAws = `import * as sdk from '${pathToFileURL(fileURLToPath(new URL('./node_modules/@aws-sdk/client-dynamodb/dist-cjs/index.js', import.meta.url)))}';
 const [, operation, ...words] = process.argv.slice(2);
 const camel = (text) => text.replace(/(^|-)([a-z])/g, (_, __, c) => c.toUpperCase());
 const valueOf = (text) => {
@@ -372,8 +371,8 @@ describe('docs/past.md', { skip }, () => {
     const world = await World.start(['--in-memory']);
     const tools = path.join(world.root, 'bin');
     fs.mkdirSync(tools);
-    fs.writeFileSync(path.join(tools, 'package.json'), '{"type":"module"}');
-    fs.writeFileSync(path.join(tools, 'aws'), kAws, { mode: 0o755 });
+    fs.writeFileSync(path.join(tools, 'aws.mjs'), kAws);
+    fs.writeFileSync(path.join(tools, 'aws'), '#!/bin/sh\nexec node "$(dirname "$0")/aws.mjs" "$@"\n', { mode: 0o755 });
     fs.symlinkSync(binary, path.join(tools, 'stator'));
     await world.ddb.CreateTable({
       TableName: 'Music', BillingMode: 'PAY_PER_REQUEST',
