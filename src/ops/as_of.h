@@ -38,8 +38,8 @@ using MomentDone = UniqueFunction<void(Result<std::shared_ptr<const table::Logge
 void OpenMoment(Environment& env, table::TablePtr table, std::string_view what, int64_t millis,
                 MomentDone done);
 
-// The same for Context::as_of_millis, which must be set, on the thread of the loop. `index`: of the
-// table, or null; indexes have no history and are refused.
+// Opens the table at Context::as_of_millis, which must be set, and answers on the loop's thread.
+// `index`: of the table, or null; indexes have no history and are refused.
 using PastDone = UniqueFunction<void(Result<std::shared_ptr<const table::Past>> past)>;
 void OpenPast(Context& ctx, table::TablePtr table, const table::IndexDescriptor* index,
               PastDone done);

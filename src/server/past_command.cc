@@ -90,7 +90,7 @@ class Server {
   egress::Client client_;
 };
 
-// What the window of the first page is, which the next ones repeat.
+// The window of the first page, which the next ones repeat, and where to go on.
 struct Position {
   std::string from;
   std::string to;

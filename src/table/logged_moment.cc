@@ -18,13 +18,13 @@ constexpr size_t kDayStretchRecords = 256;
 // Records of one item that are passed before the next item is sought.
 constexpr int kPassedRecords = 8;
 constexpr size_t kPassedBytes = 64 << 10;
-// What a seek counts as.
+// The bytes that a seek counts as.
 constexpr uint64_t kSeekBytes = 256;
 
 }  // namespace
 
-// What a day of the log says of a range of items: for each item with a record in it, whether one is
-// after the moment, and what the first of these replaced.
+// The records of a day about a range of items: for each item that has some, whether one is after the
+// moment, and the image that the first of these replaced.
 class LoggedMoment::Day {
  public:
   struct Entry {
@@ -32,7 +32,7 @@ class LoggedMoment::Day {
     std::optional<std::string> before;  // of the first change after the moment; empty: no item
   };
 
-  // Of the items in [begin, end).
+  // Reads about the items in [begin, end).
   Day(kv::Engine& engine, kv::Tablet log, int64_t day, std::string_view begin, std::string_view end,
       bool reverse, int64_t last_micros, uint64_t* read_bytes)
       : engine_(engine),
@@ -177,8 +177,8 @@ int64_t LoggedMoment::LastDay() const {
   return history::DayOf(store_.change_clock().At(store_.clock().NowMicros()));
 }
 
-// A log is given up with its mark, and days are trimmed once the moment that may be restored is
-// behind them: what was read before either is whole.
+// A log is given up with its mark, and a day is trimmed once no moment in it can be restored: a read
+// that ended before either is whole.
 Status LoggedMoment::CheckThere(kv::Tier tier) const {
   const TablePtr now = store_.Find(table_->descriptor.name);
   if (now == nullptr || now->descriptor.table_id != table_->descriptor.table_id) {
@@ -248,7 +248,7 @@ Status LoggedMoment::Scan(
   if (!had_mark_) {
     ASSIGN_OR_RETURN(had_mark_, HasMark(tier));
   }
-  // What is left to visit: [begin, end).
+  // The keys that are left to visit: [begin, end).
   std::string begin(range.begin);
   std::string end(range.end);
   const size_t most_items = range.expected_keys > 0 ? range.expected_keys + 1 : SIZE_MAX;

@@ -25,8 +25,8 @@ class LoggedMoment final : public Past {
   static Result<std::shared_ptr<const LoggedMoment>> Open(Store& store, TablePtr table,
                                                           int64_t last_micros);
 
-  // Of the table's items: the tablet must be its own, and the keys those of items. PastIsOver() if
-  // the log was trimmed or given up meanwhile; so in Scan.
+  // Reads the table's items: the tablet must be its own, and the keys those of items. PastIsOver()
+  // if the log was trimmed or given up meanwhile; so in Scan.
   Result<bool> Get(kv::Engine& engine, kv::Tablet tablet, std::string_view key, kv::Tier tier,
                    std::string* item) const override;
   // With Tier::kMemory always kWouldBlock. Holds about 0.3 MB, or two items and a record of each

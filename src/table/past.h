@@ -17,7 +17,7 @@ class Past {
  public:
   virtual ~Past() = default;
 
-  // As Store::Get and Store::ScanTablet, of the state of that moment. `item` and `visit` get items
+  // Read as Store::Get and Store::ScanTablet do, but that moment. `item` and `visit` get items
   // without stamps. Scan may visit a key with ItemView(): nothing stood there, and the caller may
   // end a scan that passes too many of such keys.
   virtual Result<bool> Get(kv::Engine& engine, kv::Tablet tablet, std::string_view key,

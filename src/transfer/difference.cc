@@ -285,7 +285,7 @@ Result<DifferencePage> ReadVersions(table::Store& store, const table::Table& tab
           }
           const ChangePlace place{record->micros, record->stamp};
           if (place.micros == first.micros && place.stamp < first.stamp) return true;
-          // What a change left is what the next one replaced.
+          // The image that a change left is the one that the next change replaced.
           if (!page.changes.empty()) page.changes.back().after = std::string(record->before);
           if (page.changes.size() >= limits.changes || image_bytes >= limits.image_bytes) {
             full = true;

@@ -1,4 +1,4 @@
-// What became of a table, or of one item, between two moments; and the way back.
+// The difference of two moments of a table, the changes of one item, and the way back.
 //
 // Everything here reads pages that end with a position, so that a call is bounded whatever the
 // table is, and the next one goes on. Nothing is pinned. All changes up to the later moment must be

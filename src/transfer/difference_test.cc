@@ -505,7 +505,7 @@ class RandomPast {
       if (outcome == Outcome::kDelete) expected.erase(change.key);
     }
     for (const bool apply : {false, true}) {
-      // What the undo itself writes must be after the window.
+      // The writes of the undo must be after the window.
       if (apply && Now() <= to) world().clock.AdvanceMicros(Now() + 1 - world().clock.NowMicros());
       std::map<std::string, Undone::Outcome> told;
       std::string begin;
@@ -519,7 +519,7 @@ class RandomPast {
         }
         if (!page->next) break;
         begin = *page->next;
-        // Killed in between: whoever has the position goes on.
+        // A kill in between: the position is enough to go on.
         if (apply && rocks_ && random_.Below(10) == 0) world().Restart();
       }
       EXPECT_EQ(told, outcomes) << Where() << ", apply " << apply;
