@@ -259,7 +259,7 @@ class RandomPast {
     TurnOn(world());
     since_ = place_.table()->descriptor.change_log->since_micros;
     states_[since_] = place_.Items();
-    time_ = since_ + 1;
+    time_ = since_;
   }
 
   void Run(int events) {
@@ -339,7 +339,11 @@ class RandomPast {
     Items items = place_.Items();
     const Items& before = states_.rbegin()->second;
     if (items == before) return;  // what changes nothing takes no time
-    time_ = Now();
+    // Reads move the clock of changes on too, so the log itself says what time it was.
+    const int64_t mark =
+        history::ReadMark(*world().engine, *place_.table()->descriptor.change_log).value();
+    ASSERT_GE(mark, time_) << Where();
+    time_ = mark;
     std::set<std::string> keys;
     for (const auto& [key, item] : items) keys.insert(key);
     for (const auto& [key, item] : before) keys.insert(key);
@@ -381,7 +385,6 @@ class RandomPast {
     return at == items.end() ? std::string() : at->second;
   }
   MomentPtr Open(int64_t moment) {
-    time_ = std::max(time_, moment);
     return table::LoggedMoment::Open(*world().store, place_.table(), moment).value();
   }
   std::string RandomKey() {
@@ -538,7 +541,7 @@ class RandomPast {
   Place place_;
   const bool rocks_;
   int64_t since_ = 0;
-  int64_t time_ = 0;                 // of the latest change, or of the latest moment that was read
+  int64_t time_ = 0;                 // of the latest change
   std::map<int64_t, Items> states_;  // by the time of the change that made each
   std::vector<Change> changes_;
   int event_ = 0;
