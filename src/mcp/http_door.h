@@ -1,0 +1,48 @@
+// The protocol over HTTP ("Streamable HTTP"), on loopback: POST /mcp, one message and one answer.
+// There are no sessions and no streams.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/executor.h"
+#include "base/result.h"
+#include "base/web_origin.h"
+#include "http/server.h"
+#include "mcp/protocol.h"
+
+namespace stator::mcp {
+
+class HttpDoor {
+ public:
+  struct Options {
+    uint16_t port = 0;  // 0: any free one
+    // Clients must send it as a bearer token; empty: none is asked for.
+    std::string token;
+  };
+  // Listens on both loopbacks; an error if the port is in use. Serves after Start. `protocol` and
+  // `clock` must outlive it.
+  static Result<std::unique_ptr<HttpDoor>> Listen(Options options, const Protocol& protocol,
+                                                  const Clock& clock);
+  ~HttpDoor();
+  uint16_t port() const { return server_->port(); }
+  void Start();
+  // Answers what has begun, for some seconds at most. Idempotent.
+  void Stop();
+
+ private:
+  HttpDoor(std::string token, const Protocol& protocol);
+  void Handle(std::unique_ptr<http::Exchange> exchange);
+  // The reply to what is no message, or nothing: then it may be one.
+  std::unique_ptr<http::Reply> Refusal(const http::Request& request) const;
+
+  const std::string token_;
+  const Protocol& protocol_;
+  const HostRules hosts_;
+  WorkerPool threads_;
+  std::unique_ptr<http::Server> server_;
+};
+
+}  // namespace stator::mcp
