@@ -730,6 +730,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       "iam", "IAM's calls on a store without a server, in the words of `aws iam`; and why");
   std::string iam_call;
   AddIamOptions(iam, &result.iam, &iam_call);
+  CLI::App* mcp = AddMcpCommand(&app, &result.mcp);
   app.footer(
       "Without a subcommand it serves. DynamoDB Local's flags (-port, -inMemory, -dbPath ...) are "
       "understood.");
@@ -826,6 +827,10 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   }
   if (cert->parsed()) {
     result.action = CommandLine::Action::kCert;
+    return result;
+  }
+  if (mcp->parsed()) {
+    result.action = CommandLine::Action::kMcp;
     return result;
   }
   if (health->parsed()) {

@@ -22,6 +22,7 @@
 #include "server/encryption_settings.h"
 #include "server/health_check.h"
 #include "server/management_settings.h"
+#include "server/mcp_command.h"
 #include "server/past_command.h"
 #include "server/presence_settings.h"
 #include "server/tls_settings.h"
@@ -115,6 +116,7 @@ struct CommandLine {
     kHealthCheck,
     kIam,
     kCert,
+    kMcp,
     kExit
   } action = Action::kExit;
   int exit_code = 0;
@@ -128,6 +130,7 @@ struct CommandLine {
   HealthCheck health;
   IamCommand iam;
   CertCommand cert;
+  McpCommand mcp;
 };
 
 // rocksdb, memory or rados.

@@ -367,6 +367,27 @@ TEST_F(SettingsTest, HealthCheck) {
   ExpectExit({"healthcheck", "--port", "70000"}, false, "70000");
 }
 
+TEST_F(SettingsTest, Mcp) {
+  SetEnvironment("STATOR_PORT", "9000");
+  SetEnvironment("AWS_CA_BUNDLE", "/ca.pem");
+  CommandLine line = Parse({"mcp"});
+  EXPECT_EQ(line.action, CommandLine::Action::kMcp);
+  EXPECT_FALSE(line.mcp.allow_writes);
+  EXPECT_FALSE(line.mcp.http_port.has_value());
+  EXPECT_EQ(line.mcp.ca_file, "/ca.pem");
+  line = Parse({"mcp", "--endpoint=https://db:1", "--http-port=0", "--allow-writes",
+                "--token-file=t", "--ca-file=/other.pem"});
+  EXPECT_EQ(line.mcp.endpoint, "https://db:1");
+  EXPECT_EQ(line.mcp.http_port, 0);
+  EXPECT_TRUE(line.mcp.allow_writes);
+  EXPECT_EQ(line.mcp.token_file, "t");
+  EXPECT_EQ(line.mcp.ca_file, "/other.pem");
+  ExpectExit({"mcp", "--http-port=70000"}, false, "70000");
+  ExpectExit({"mcp", "--http-port=x"}, false, "whole number");
+  ExpectExit({"mcp", "--token-file=t"}, false, "--http-port");
+  ExpectExit({"mcp", "--allow-write"}, false, "--allow-writes");
+}
+
 TEST_F(SettingsTest, FlagsOfDynamoDbLocal) {
   EXPECT_EQ(TranslateLocalFlags({"-port", "8000", "-inMemory", "-sharedDb"}),
             (Arguments{"serve", "--port", "8000", "--in-memory"}));

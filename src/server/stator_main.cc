@@ -40,5 +40,8 @@ int main(int argc, char** argv) {
   if (command.action == stator::server::CommandLine::Action::kCert) {
     return stator::server::Execute(command.cert);
   }
+  if (command.action == stator::server::CommandLine::Action::kMcp) {
+    return stator::server::Execute(command.mcp);
+  }
   return stator::server::Serve(command.serve);
 }
