@@ -25,6 +25,7 @@ const suites = [
   suite('upgrade', 'stores that earlier versions wrote'),
   suite('hostile', 'bad input, attacks on time and memory, full disks, damaged files'),
   suite('guidance', "Amazon's guidance on partitions and keys, statement by statement"),
+  suite('mcp', "tools for agents, by the client of the protocol's SDK"),
   suite('console', 'the web console in Chromium'),
   suite('differ', "README's table against the alternatives, and the differ's own tests"),
   suite('packages', 'tarball, Debian packages, images and npm packages, installed as a user does', { needs: 'root' }),
