@@ -1,6 +1,9 @@
 #include "mcp/endpoint.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "mcp/paged.h"
 
@@ -44,6 +47,27 @@ TEST(Endpoint, AllRequestsOfACallShareItsTime) {
   const Result<std::string> late = endpoint.Ask(Read::kScan, "{}");
   ASSERT_FALSE(late.ok());
   EXPECT_NE(late.error().message().find("longer than a tool may"), std::string::npos);
+}
+
+// It takes connections, as the system does for it, and says nothing.
+TEST(Endpoint, AServerThatHangsIsLeft) {
+  const int silent = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(::bind(silent, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(silent, 8), 0);
+  ASSERT_EQ(::getsockname(silent, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  EndpointSettings settings = Nowhere(false);
+  settings.api.port = ntohs(address.sin_port);
+  settings.call_micros = 50'000;
+  const SystemClock clock;
+  Endpoint endpoint(settings, clock);
+  const Result<std::string> answer = endpoint.Ask(Read::kScan, "{}");
+  ::close(silent);
+  ASSERT_FALSE(answer.ok());
+  EXPECT_NE(answer.error().message().find("gave no answer"), std::string::npos);
 }
 
 TEST(ParseSelect, TakesSelectsOnly) {

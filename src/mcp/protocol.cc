@@ -295,7 +295,11 @@ Result<std::string> Protocol::CallTool(const Request& request) const {
   if (!arguments.ok()) return Failure(arguments.error());
   Endpoint endpoint(settings_, clock_);
   const Result<ToolAnswer> answer = tool->run(*arguments, endpoint);
-  return answer.ok() ? ToolResult(*answer) : Failure(answer.error());
+  if (answer.ok()) return ToolResult(*answer);
+  if (answer.error().code() != ErrorCode::kSerialization) return Failure(answer.error());
+  // Arguments are JSON already, so this is what came back.
+  return Failure(ValidationError("The answer of the server at " + settings_.api.origin() +
+                                 " is no JSON: " + answer.error().message()));
 }
 
 std::string Protocol::ServerInfo() const {

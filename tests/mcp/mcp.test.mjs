@@ -7,6 +7,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
+import * as modern from '@modelcontextprotocol/client';
+import * as modernStdio from '@modelcontextprotocol/client/stdio';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -293,6 +295,55 @@ test('over HTTP, pages of other sites and strange messages get nothing', async (
   // Nobody's key and no header of the management calls are lent to a page.
   assert.equal((await request(origin, { method: 'GET', path: '/_stator/status', headers: { 'X-Stator-Management': 'true' } })).status, 404);
   assert.equal((await post(ping)).status, 200);
+});
+
+test('a client without a handshake is served too, over both transports', async (t) => {
+  const url = new URL(await overHttp(t));
+  const transports = [
+    new modernStdio.StdioClientTransport({ command: binary, args: ['mcp', '--endpoint', server.endpoint], env: clean, stderr: 'ignore' }),
+    new modern.StreamableHTTPClientTransport(url),
+  ];
+  for (const transport of transports) {
+    const client = new modern.Client({ name: 'stator-tests', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+    await client.connect(transport);
+    t.after(() => client.close());
+    assert.equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
+    assert.ok((await client.listTools()).tools.length > 10);
+    assert.ok((await use(client, 'list_tables')).tables.includes('votes'));
+    await use(client, 'put_item', { table: 'items', item: { day: { S: 'x' }, id: { S: 'x' } } }, { failed: true });
+  }
+});
+
+// Answers to lines of text, one a line, until standard input has ended.
+async function lines(text) {
+  const child = spawn(binary, ['mcp', '--endpoint', server.endpoint], { env: clean, stdio: ['pipe', 'pipe', 'ignore'] });
+  child.stdin.end(text);
+  const chunks = [];
+  for await (const chunk of child.stdout) chunks.push(chunk);
+  if (child.exitCode === null) await once(child, 'exit');
+  assert.equal(child.exitCode, 0);
+  return Buffer.concat(chunks).toString().split('\n').filter(Boolean).map((line) => JSON.parse(line));
+}
+
+test('messages that are damaged in any way end nothing', async () => {
+  const whole = Buffer.from(JSON.stringify({
+    jsonrpc: '2.0', id: 1, method: 'tools/call',
+    params: { name: 'query', arguments: { table: 'items', key_condition: '#d = :d', names: { '#d': 'day' }, values: { ':d': { S: 'd' } } } },
+  }));
+  let seed = 32;
+  const random = (below) => {
+    seed = (seed * 1103515245 + 12345) % 2147483648;
+    return Math.floor(seed / 2147483648 * below);
+  };
+  const damaged = Array.from({ length: 400 }, () => {
+    const message = Buffer.from(whole);
+    for (let i = random(4); i >= 0; --i) message[random(message.length)] = [10, 0x22, 0x7b, 0x5b, 0x5d, 0x2c, 0, 0xff, 0x30][random(9)];
+    return Buffer.concat([message.subarray(0, random(4) === 0 ? random(message.length) : message.length), Buffer.from('\n')]);
+  });
+  const ping = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 'last', method: 'ping' }));
+  const answers = await lines(Buffer.concat([...damaged, ping]));
+  assert.deepEqual(answers.at(-1), { jsonrpc: '2.0', id: 'last', result: {} });
+  for (const answer of answers) assert.ok(answer.jsonrpc === '2.0' && ('result' in answer) !== ('error' in answer));
 });
 
 test('a server with access control judges the agent by its key', async (t) => {
