@@ -167,7 +167,7 @@ Result<egress::Reply> Endpoint::Send(const egress::Url& to, std::string_view met
   access::SigningOptions options;
   options.region = settings_.region;
   options.service = service;
-  options.now_micros = SystemClock().NowMicros();
+  options.now_micros = clock_.NowMicros();
   access::SignRequest(settings_.key, options, method, target, body, &headers);
   egress::Headers sent;
   for (access::OwnedHeader& header : headers) {

@@ -72,6 +72,7 @@ class Endpoint {
   Result<std::string> Set(std::string_view method, std::string_view path, std::string_view body);
 
   bool allows_writes() const { return settings_.allow_writes; }
+  const Clock& clock() const { return clock_; }
 
  private:
   Result<std::string> Operate(std::string_view operation, std::string_view body);

@@ -183,11 +183,10 @@ Result<ToolAnswer> Advise(const Arguments& arguments, Endpoint& endpoint) {
   return ToolAnswer{out.Take(), "", false};
 }
 
-Result<ToolAnswer> Simulate(const Arguments& arguments, Endpoint&) {
+Result<ToolAnswer> Simulate(const Arguments& arguments, Endpoint& endpoint) {
   static const std::atomic<bool> kGoesOn{false};
-  const SystemClock clock;
   const std::string body = ObjectText().AddText("scenario", arguments.Text("scenario")).Take();
-  ASSIGN_OR_RETURN(const std::string text, management::Play(body, clock, kGoesOn));
+  ASSIGN_OR_RETURN(const std::string text, management::Play(body, endpoint.clock(), kGoesOn));
   ASSIGN_OR_RETURN(const Document report, Document::Parse(text));
   const std::string summary(TextMember(report.root(), "summary").value_or(""));
   return ToolAnswer{ObjectText().AddText("summary", summary).Take(), summary, false};
