@@ -67,7 +67,7 @@ TEST(Endpoint, AServerThatHangsIsLeft) {
   const Result<std::string> answer = endpoint.Ask(Read::kScan, "{}");
   ::close(silent);
   ASSERT_FALSE(answer.ok());
-  EXPECT_NE(answer.error().message().find("gave no answer"), std::string::npos);
+  EXPECT_EQ(answer.error().code(), ErrorCode::kUnavailable);
 }
 
 TEST(ParseSelect, TakesSelectsOnly) {
