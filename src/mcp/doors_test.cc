@@ -23,7 +23,7 @@ EndpointSettings Nowhere() {
   return settings;
 }
 
-// What the lines of `text` are answered.
+// Returns the answers to the lines of `text`.
 std::string Lines(std::string_view text) {
   signal(SIGPIPE, SIG_IGN);
   int in[2], out[2];

@@ -20,7 +20,7 @@ constexpr std::string_view kCapabilitiesKey = "io.modelcontextprotocol/clientCap
 constexpr std::string_view kServerKey = "io.modelcontextprotocol/serverInfo";
 constexpr std::string_view kWithHandshake[] = {"2025-06-18", kLatestWithHandshake};
 
-// What went wrong with a message, beneath the tools.
+// The reason why a message is refused, beneath the tools.
 struct RpcError : ErrorPayload {
   RpcError(int code, std::string data) : code(code), data(std::move(data)) {}
   int code;
@@ -165,7 +165,7 @@ Answer Protocol::Handle(std::string_view message, const HttpHeaders* http) const
   }
   if (id && (request.id.empty() || request.id.size() > kMostId))
     return refuse("An id is a string or a whole number, of 256 bytes at most");
-  // Of notifications none needs an act: calls are short, and there is no session.
+  // No notification needs an act: calls are short, and there is no session.
   if (!id) return {"", 202};
 
   request.method = *method;

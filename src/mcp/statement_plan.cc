@@ -119,7 +119,7 @@ std::string SourceOf(const StatementPlan& plan) {
                     : fmt::format("the table {}", plan.table);
 }
 
-// What would make a scan a query.
+// Says how a scan becomes a query.
 std::string AdviceForScan(const expr::Demands& demands, const StatementPlan& plan, Json table,
                           const Keys& keys) {
   std::vector<std::pair<std::string_view, Keys>> others = IndexesOf(table);

@@ -1,4 +1,4 @@
-// What a SELECT reads: an item, a part of a table or index, or all of it.
+// The plan of a SELECT: it reads an item, a part of a table or index, or all of it.
 #pragma once
 
 #include <cstdint>

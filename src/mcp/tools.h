@@ -12,7 +12,7 @@
 
 namespace stator::mcp {
 
-// A longer answer is cut. Of items, so many bytes are given, and a place to go on from.
+// A longer answer is cut. Items are given up to this size, with a place to go on from.
 inline constexpr size_t kMostAnswerBytes = 100'000;
 
 struct ToolAnswer {

@@ -15,7 +15,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 
 import { Server, binary, call, request } from '../sdk/harness.mjs';
 
-// Of the environment only what a program needs: no key and no endpoint of the user's.
+// The environment that a program needs, without a key and an endpoint of the user.
 const clean = { PATH: process.env.PATH, HOME: os.tmpdir() };
 
 let server;
@@ -55,7 +55,7 @@ const overStdio = (args = [], env = {}) => connect(new StdioClientTransport({
   command: binary, args: ['mcp', '--endpoint', server.endpoint, ...args], env: { ...clean, ...env }, stderr: 'ignore',
 }));
 
-// What a tool answers; fails the test unless isError is as `failed` says.
+// Calls a tool and returns its answer; fails the test unless isError is as `failed` says.
 async function use(client, name, args = {}, { failed = false } = {}) {
   const result = await client.callTool({ name, arguments: args });
   assert.equal(result.isError ?? false, failed, JSON.stringify(result));
@@ -292,7 +292,7 @@ test('over HTTP, pages of other sites and strange messages get nothing', async (
   assert.equal((await post(ping, { 'MCP-Protocol-Version': '1999-01-01' })).status, 400);
   assert.equal((await post('{"')).status, 400);
   assert.equal((await request(origin, { method: 'GET', path: '/mcp' })).status, 405);
-  // Nobody's key and no header of the management calls are lent to a page.
+  // The port lends no page the key or the header of management calls.
   assert.equal((await request(origin, { method: 'GET', path: '/_stator/status', headers: { 'X-Stator-Management': 'true' } })).status, 404);
   assert.equal((await post(ping)).status, 200);
 });
