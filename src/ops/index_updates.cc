@@ -70,8 +70,8 @@ Status CheckKeyIsDefined(const UpdateTableRequest& request, const GlobalSecondar
                   fmt::join(keys, ", "), fmt::join(defined, ", ")));
 }
 
-// Of the definitions of the request come in those that the index needs, which are few: a request may
-// have hundreds of thousands.
+// Takes the definitions that the index needs, which are few: a request may have hundreds of
+// thousands.
 Status Create(const UpdateTableRequest& request, const GlobalSecondaryIndex& create,
               const Settings& settings, int64_t now, TableDescriptor* d) {
   if (d->FindIndex(create.index_name) != nullptr) {

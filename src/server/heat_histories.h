@@ -46,8 +46,8 @@ class HeatHistories {
   // Bytes in memory of all of them.
   size_t Bytes() const;
 
-  // The slots of all histories take about so much at most; beyond it the oldest of each are
-  // forgotten, in turn, but for the last few.
+  // A bound of the bytes that the slots of all histories take. Beyond it the oldest slots of each
+  // history are forgotten, in turn, but for the last few.
   static constexpr size_t kMostSlotBytes = 96 << 20;
 
  private:

@@ -693,7 +693,7 @@ void Management::HandleOn(WorkerPool& pool, std::unique_ptr<http::Exchange> exch
   Executor& loop = exchange->loop();
   auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
   UniqueFunction<void()> task = [this, shared, &loop, call = std::move(call)]() mutable {
-    // What a page is made of takes several times as much as its text.
+    // A page is made of parts that take several times as much memory as its text.
     const int64_t expected = 4 * page_bytes_.load(std::memory_order_relaxed);
     const bool room = (*shared)->memory().TryGrow(expected);
     http::Reply reply = room ? call((*shared)->request())

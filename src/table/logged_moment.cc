@@ -177,8 +177,8 @@ int64_t LoggedMoment::LastDay() const {
   return history::DayOf(store_.change_clock().At(store_.clock().NowMicros()));
 }
 
-// A log is given up with its mark, and a day is trimmed once no moment in it can be restored: a read
-// that ended before either is whole.
+// A log is given up with its mark, and a day is trimmed once no moment in it can be restored: a
+// read that ended before either is whole.
 Status LoggedMoment::CheckThere(kv::Tier tier) const {
   const TablePtr now = store_.Find(table_->descriptor.name);
   if (now == nullptr || now->descriptor.table_id != table_->descriptor.table_id) {

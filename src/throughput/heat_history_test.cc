@@ -349,7 +349,7 @@ TEST(HeatHistoryTest, ThinningForgetsTheOldestOfTheLongestTier) {
   EXPECT_EQ(sum(60, 120), std::pair(int64_t{1}, int64_t{120}));
   ASSERT_TRUE(history.Thin(4));
   EXPECT_LT(history.SlotBytes(), before * 6 / 10);
-  // What is left of the seconds is as it was, and what is gone is there by the minute.
+  // The seconds that are left are as they were; those that are gone are there by the minute.
   EXPECT_EQ(sum(240, 300), std::pair(int64_t{1}, int64_t{120}));
   EXPECT_EQ(sum(60, 120), std::pair(int64_t{60}, int64_t{120}));
   while (history.Thin(4)) {
