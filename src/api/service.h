@@ -144,8 +144,8 @@ class Service {
 
   // Runs a write that another process has decoded, permitted and recorded, and has handed over.
   // `target` is its X-Amz-Target. `body` is followed by kBodyPadding readable bytes and is not
-  // needed after the return. Nothing is applied once `permit` (kv/permit.h) has ended. Call it on the
-  // loop's thread, on which `done` is called.
+  // needed after the return. Nothing is applied once `permit` (kv/permit.h) has ended. Call it on
+  // the loop's thread, on which `done` is called.
   void HandleForwarded(std::string_view target, std::string_view body,
                        std::shared_ptr<const kv::BatchFate> permit, Executor& loop,
                        ForwardedDone done);

@@ -1,8 +1,8 @@
 // One client's connection: reads requests, hands them to the handler one at a time, writes replies
 // in order, and decides when the connection ends. Lives in its loop's turn (loop.h).
 //
-//   (handshake ->) reading -> (waiting ->) in hand -> reading ... -> lingering (after a refusal: what
-//   the client still sends is thrown away, so that it can read the reply) -> closed. A closed
+//   (handshake ->) reading -> (waiting ->) in hand -> reading ... -> lingering (after a refusal:
+//   what the client still sends is thrown away, so that it can read the reply) -> closed. A closed
 //   connection lives on until its last exchange is gone.
 #pragma once
 

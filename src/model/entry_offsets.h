@@ -15,8 +15,8 @@ using EntryOffsets = std::vector<uint32_t>;
 
 // `counted` points at the count of a map or list (MapView and ListView are made of such a pointer).
 EntryOffsets OffsetsOfEntries(const char* counted, bool is_map);
-// Returns the value of a name in the map at `counted`, or an empty view. `compared`, if not null, is
-// increased by one for each comparison of names.
+// Returns the value of a name in the map at `counted`, or an empty view. `compared`, if not null,
+// is increased by one for each comparison of names.
 ValueView FindByOffsets(const char* counted, const EntryOffsets& offsets, std::string_view name,
                         uint64_t* compared = nullptr);
 

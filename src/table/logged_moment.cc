@@ -23,8 +23,8 @@ constexpr uint64_t kSeekBytes = 256;
 
 }  // namespace
 
-// The records of a day about a range of items: for each item that has some, whether one is after the
-// moment, and the image that the first of these replaced.
+// The records of a day about a range of items: for each item that has some, whether one is after
+// the moment, and the image that the first of these replaced.
 class LoggedMoment::Day {
  public:
   struct Entry {
