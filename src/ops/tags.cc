@@ -65,7 +65,7 @@ void TagResource(Context& ctx, TagResourceRequest request, Callback<TagResourceR
   const std::string arn = request.resource_arn;
   AlterTags(
       ctx, arn,
-      [tags = std::move(tags)](table::TableDescriptor* descriptor) {
+      [tags = std::move(tags)](table::TableDescriptor* descriptor) -> Status {
         TRY(CheckTagCount(tags.size()));
         for (const auto& [key, value] : tags) descriptor->tags[key] = value;
         return CheckTagCount(descriptor->tags.size());

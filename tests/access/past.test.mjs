@@ -82,13 +82,13 @@ before(async () => {
   });
   const root = (operation, input) => send(kRoot, operation, input);
   await root('CreateTable', {
-    TableName: 'T', BillingMode: 'PAY_PER_REQUEST', AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }], KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+    TableName: 'Things', BillingMode: 'PAY_PER_REQUEST', AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }], KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
   });
-  for (const pk of ['alice', 'bob']) await root('PutItem', { TableName: 'T', Item: { ...key(pk), v: { S: 'old' } } });
-  await root('UpdateContinuousBackups', { TableName: 'T', PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true } });
+  for (const pk of ['alice', 'bob']) await root('PutItem', { TableName: 'Things', Item: { ...key(pk), v: { S: 'old' } } });
+  await root('UpdateContinuousBackups', { TableName: 'Things', PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true } });
   await moment();
   before_ = await moment();
-  for (const pk of ['alice', 'bob']) await root('PutItem', { TableName: 'T', Item: { ...key(pk), v: { S: 'new' } } });
+  for (const pk of ['alice', 'bob']) await root('PutItem', { TableName: 'Things', Item: { ...key(pk), v: { S: 'new' } } });
   await moment();
   end = await moment();
 });
@@ -98,7 +98,7 @@ after(async () => {
 });
 
 test('the past of a table needs actions of its own, with the keys of the request', async () => {
-  const get = (user, pk, at = before_) => send(user === 'root' ? kRoot : keyOf(user), 'GetItem', { TableName: 'T', Key: key(pk) }, at);
+  const get = (user, pk, at = before_) => send(user === 'root' ? kRoot : keyOf(user), 'GetItem', { TableName: 'Things', Key: key(pk) }, at);
   assert.equal((await get('root', 'bob')).Item.v.S, 'old');
   assert.equal((await get('alice', 'alice')).Item.v.S, 'old');
   await denied(get('alice', 'bob'), 'stator:ReadPast');
@@ -107,26 +107,26 @@ test('the past of a table needs actions of its own, with the keys of the request
   await denied(get('clerk', 'alice'), 'is not authorized to perform: dynamodb:GetItem');
 
   const alices = JSON.stringify(key('alice')), bobs = JSON.stringify(key('bob'));
-  assert.match(stator('alice', 'at', 'T', before_, alices).text, /"old"/);
-  assert.match(stator('alice', 'at', 'T', before_, bobs).text, /403: .*stator:ReadPast/);
-  assert.match(stator('alice', 'history', 'T', alices).text, /1 changes between/);
-  assert.match(stator('alice', 'history', 'T', bobs).text, /403: .*stator:ReadHistory/);
-  assert.match(stator('today', 'difference', 'T', before_, end).text, /403: .*stator:ReadHistory/);
-  assert.match(stator('clerk', 'difference', 'T', before_, end).text, /403: .*dynamodb:Scan/);
-  assert.match(stator('root', 'difference', 'T', before_, end).text, /2 items differ/);
-  assert.match(stator('today', 'undo', 'T', before_, end).text, /403: .*stator:Undo/);
-  assert.match(stator('alice', 'undo', 'T', before_, end, '--apply').text, /403: .*writes items of any key/);
-  assert.match(stator('alice', 'forget', 'T', bobs).text, /403: .*stator:Forget/);
-  assert.match(stator('nobody', 'undo', 'T', before_, end).text, /403/);
+  assert.match(stator('alice', 'at', 'Things', before_, alices).text, /"old"/);
+  assert.match(stator('alice', 'at', 'Things', before_, bobs).text, /403: .*stator:ReadPast/);
+  assert.match(stator('alice', 'history', 'Things', alices).text, /1 changes between/);
+  assert.match(stator('alice', 'history', 'Things', bobs).text, /403: .*stator:ReadHistory/);
+  assert.match(stator('today', 'difference', 'Things', before_, end).text, /403: .*stator:ReadHistory/);
+  assert.match(stator('clerk', 'difference', 'Things', before_, end).text, /403: .*dynamodb:Scan/);
+  assert.match(stator('root', 'difference', 'Things', before_, end).text, /2 items differ/);
+  assert.match(stator('today', 'undo', 'Things', before_, end).text, /403: .*stator:Undo/);
+  assert.match(stator('alice', 'undo', 'Things', before_, end, '--apply').text, /403: .*writes items of any key/);
+  assert.match(stator('alice', 'forget', 'Things', bobs).text, /403: .*stator:Forget/);
+  assert.match(stator('nobody', 'undo', 'Things', before_, end).text, /403/);
   assert.equal((await get('root', 'bob', null)).Item.v.S, 'new', 'nothing was undone');
 
-  assert.equal(stator('root', 'undo', 'T', before_, end, '--apply').status, 0);
+  assert.equal(stator('root', 'undo', 'Things', before_, end, '--apply').status, 0);
   assert.equal((await get('root', 'bob', null)).Item.v.S, 'old');
   const done = recordsOf('Undo').findLast(({ errorCode }) => !errorCode);
   assert.equal(done.readOnly, false);
-  assert.equal(done.resources[0].ARN, 'arn:aws:dynamodb:us-east-1:000000000000:table/T');
+  assert.equal(done.resources[0].ARN, 'arn:aws:dynamodb:us-east-1:000000000000:table/Things');
   assert.ok(recordsOf('Undo').some(({ errorCode }) => errorCode === 'AccessDeniedException'));
-  await send(kRoot, 'DeleteItem', { TableName: 'T', Key: key('alice') });
-  assert.match(stator('alice', 'forget', 'T', alices).text, /records of the item's history were erased/);
+  await send(kRoot, 'DeleteItem', { TableName: 'Things', Key: key('alice') });
+  assert.match(stator('alice', 'forget', 'Things', alices).text, /records of the item's history were erased/);
   assert.equal(recordsOf('Forget').findLast(({ errorCode }) => !errorCode).userIdentity.userName, 'alice');
 });

@@ -88,11 +88,11 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
     const states = [];  // [moment, items by key]
     const model = new Map();
     const put = async (i, v) => {
-      await ddb.PutItem({ TableName: 'T', Item: item(i, v) });
+      await ddb.PutItem({ TableName: 'Things', Item: item(i, v) });
       model.set(i, item(i, v));
     };
     const remove = async (i) => {
-      await ddb.DeleteItem({ TableName: 'T', Key: key(i) });
+      await ddb.DeleteItem({ TableName: 'Things', Key: key(i) });
       model.delete(i);
     };
     const note = async () => {
@@ -103,13 +103,13 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
       world = await World.start(args);
       ddb = world.ddb;
       await ddb.CreateTable({
-        TableName: 'T', BillingMode: 'PAY_PER_REQUEST',
+        TableName: 'Things', BillingMode: 'PAY_PER_REQUEST',
         AttributeDefinitions: [['pk', 'S'], ['sk', 'N'], ['g', 'S']].map(([AttributeName, AttributeType]) => ({ AttributeName, AttributeType })),
         KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }, { AttributeName: 'sk', KeyType: 'RANGE' }],
         GlobalSecondaryIndexes: [{ IndexName: 'by-g', Projection: { ProjectionType: 'ALL' }, KeySchema: [{ AttributeName: 'g', KeyType: 'HASH' }] }],
       });
       for (let i = 0; i < kItems; ++i) await put(i, 'first');
-      await world.turnOn('T');
+      await world.turnOn('Things');
       await world.tick(1);
       await note();
       for (let i = 0; i < kItems; i += 2) await put(i, 'second');
@@ -120,7 +120,7 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
       for (let i = kItems; i < kItems + 50; ++i) await put(i, 'new');
       await put(1, 'third');
       await ddb.TransactWriteItems({
-        TransactItems: [{ Put: { TableName: 'T', Item: item(2, 'both') } }, { Delete: { TableName: 'T', Key: key(4) } }],
+        TransactItems: [{ Put: { TableName: 'Things', Item: item(2, 'both') } }, { Delete: { TableName: 'Things', Key: key(4) } }],
       });
       model.set(2, item(2, 'both'));
       model.delete(4);
@@ -136,14 +136,14 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
         const all = order([...state.values()]);
         await world.at(moment, async (past, client) => {
           const scanned = [];
-          for await (const part of sdk.paginateScan({ client }, { TableName: 'T', Limit: 40 })) scanned.push(...part.Items);
+          for await (const part of sdk.paginateScan({ client }, { TableName: 'Things', Limit: 40 })) scanned.push(...part.Items);
           assertSame(order(scanned), all, `scan at ${moment}`);
-          const segments = await Promise.all([0, 1, 2].map((Segment) => past.Scan({ TableName: 'T', Segment, TotalSegments: 3 })));
+          const segments = await Promise.all([0, 1, 2].map((Segment) => past.Scan({ TableName: 'Things', Segment, TotalSegments: 3 })));
           assertSame(order(segments.flatMap(({ Items }) => Items)), all, `segments at ${moment}`);
           for (const ScanIndexForward of [true, false]) {
             const queried = [];
             const query = {
-              TableName: 'T', ScanIndexForward, Limit: 7, KeyConditionExpression: 'pk = :p and sk between :a and :b',
+              TableName: 'Things', ScanIndexForward, Limit: 7, KeyConditionExpression: 'pk = :p and sk between :a and :b',
               ExpressionAttributeValues: { ':p': S('p3'), ':a': N(20), ':b': N(330) },
             };
             for await (const part of sdk.paginateQuery({ client }, query)) queried.push(...part.Items);
@@ -151,12 +151,12 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
             assertSame(queried, ScanIndexForward ? wanted : wanted.reverse(), `query at ${moment}`);
           }
           for (const i of [0, 1, 2, 3, 4, kItems + 1, 999]) {
-            assertSame((await past.GetItem({ TableName: 'T', Key: key(i) })).Item, state.get(i), `item ${i} at ${moment}`);
+            assertSame((await past.GetItem({ TableName: 'Things', Key: key(i) })).Item, state.get(i), `item ${i} at ${moment}`);
           }
-          const { Responses } = await past.BatchGetItem({ RequestItems: { T: { Keys: [0, 1, 2, 3, 999].map(key) } } });
-          assertSame(order(Responses.T), order([0, 1, 2, 3].map((i) => state.get(i)).filter(Boolean)), `batch at ${moment}`);
+          const { Responses } = await past.BatchGetItem({ RequestItems: { Things: { Keys: [0, 1, 2, 3, 999].map(key) } } });
+          assertSame(order(Responses.Things), order([0, 1, 2, 3].map((i) => state.get(i)).filter(Boolean)), `batch at ${moment}`);
           const { Count, ScannedCount } = await past.Scan({
-            TableName: 'T', Select: 'COUNT', FilterExpression: 'v = :v', ExpressionAttributeValues: { ':v': S('second') },
+            TableName: 'Things', Select: 'COUNT', FilterExpression: 'v = :v', ExpressionAttributeValues: { ':v': S('second') },
           });
           assert.deepEqual([Count, ScannedCount], [all.filter(({ v }) => v.S === 'second').length, all.length]);
         });
@@ -169,22 +169,30 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
       const [moment, state] = states[1];
       const millis = Date.parse(moment);
       for (const text of [moment, String(millis), String(millis / 1000), `${millis / 1000}.000`]) {
-        await world.at(text, async (past) => assertSame((await past.GetItem({ TableName: 'T', Key: key(2) })).Item, state.get(2), text));
+        await world.at(text, async (past) => assertSame((await past.GetItem({ TableName: 'Things', Key: key(2) })).Item, state.get(2), text));
       }
       for (const text of ['yesterday', '-1', '2026-13-01']) {
-        await world.at(text, (past) => assertFails(past.GetItem({ TableName: 'T', Key: key(2) }), 'ValidationException', `X-Stator-As-Of '${text}' is no moment`));
+        await world.at(text, (past) => assertFails(past.GetItem({ TableName: 'Things', Key: key(2) }), 'ValidationException', `X-Stator-As-Of '${text}' is no moment`));
       }
     });
 
     test('consumed capacity is that of the items that were there', async () => {
-      const ReturnConsumedCapacity = 'TOTAL';
-      await world.at(states[0][0], async (past) => {
-        const got = await past.GetItem({ TableName: 'T', Key: key(2), ConsistentRead: true, ReturnConsumedCapacity });
-        assert.equal(got.ConsumedCapacity.CapacityUnits, 1);
-        const scanned = await past.Scan({ TableName: 'T', ReturnConsumedCapacity });
-        const now = await ddb.Scan({ TableName: 'T', ReturnConsumedCapacity });
-        assert.ok(scanned.ConsumedCapacity.CapacityUnits > now.ConsumedCapacity.CapacityUnits);
+      const Key = { pk: N(1) };
+      await ddb.CreateTable({
+        TableName: 'Units', BillingMode: 'PAY_PER_REQUEST',
+        AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'N' }], KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
       });
+      await ddb.PutItem({ TableName: 'Units', Item: { ...Key, v: S('x'.repeat(40_000)) } });
+      await world.turnOn('Units');
+      await world.tick(2);
+      const moment = iso(world.now - 1000);
+      await ddb.PutItem({ TableName: 'Units', Item: Key });
+      await world.tick(2);
+      const units = async (operations) => (await operations.GetItem({
+        TableName: 'Units', Key, ConsistentRead: true, ReturnConsumedCapacity: 'TOTAL',
+      })).ConsumedCapacity.CapacityUnits;
+      assert.equal(await world.at(moment, units), 10);
+      assert.equal(await units(ddb), 1);
     });
 
     test('a page of a moment at which little was there ends, and goes on', async () => {
@@ -215,21 +223,21 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
       const [moment] = states[2];
       await world.at(moment, async (past) => {
         const refused = (promise, operation) => assertFails(promise, 'ValidationException', `is for GetItem, BatchGetItem, Query and Scan: ${operation} does not read the past`);
-        await refused(past.PutItem({ TableName: 'T', Item: item(777, 'no') }), 'PutItem');
-        await refused(past.DeleteTable({ TableName: 'T' }), 'DeleteTable');
+        await refused(past.PutItem({ TableName: 'Things', Item: item(777, 'no') }), 'PutItem');
+        await refused(past.DeleteTable({ TableName: 'Things' }), 'DeleteTable');
         await refused(past.ExecuteStatement({ Statement: 'SELECT * FROM T' }), 'ExecuteStatement');
-        await refused(past.TransactGetItems({ TransactItems: [{ Get: { TableName: 'T', Key: key(1) } }] }), 'TransactGetItems');
-        await assertFails(past.Scan({ TableName: 'T', IndexName: 'by-g' }), 'ValidationException', 'cannot read index by-g: indexes have no history');
+        await refused(past.TransactGetItems({ TransactItems: [{ Get: { TableName: 'Things', Key: key(1) } }] }), 'TransactGetItems');
+        await assertFails(past.Scan({ TableName: 'Things', IndexName: 'by-g' }), 'ValidationException', 'cannot read index by-g: indexes have no history');
         await assertFails(past.GetItem({ TableName: 'None', Key: key(1) }), 'ResourceNotFoundException');
       });
-      assert.equal((await ddb.GetItem({ TableName: 'T', Key: key(777) })).Item, undefined);
+      assert.equal((await ddb.GetItem({ TableName: 'Things', Key: key(777) })).Item, undefined);
       await ddb.CreateTable({
         TableName: 'Plain', BillingMode: 'PAY_PER_REQUEST',
         AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }], KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
       });
       await world.at(moment, (past) => assertFails(past.Scan({ TableName: 'Plain' }), 'PointInTimeRecoveryUnavailableException', "Point in time recovery is not enabled for table 'Plain'"));
       for (const wrong of [iso(kStart - 1), iso(world.now), '1']) {
-        await world.at(wrong, (past) => assertFails(past.Scan({ TableName: 'T' }), 'InvalidRestoreTimeException', 'must be within EarliestRestorableDateTime'));
+        await world.at(wrong, (past) => assertFails(past.Scan({ TableName: 'Things' }), 'InvalidRestoreTimeException', 'must be within EarliestRestorableDateTime'));
       }
     });
 
@@ -238,7 +246,7 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
       const [last, lastState] = states[3];
       const items = [];
       for (let start; start !== null;) {
-        const part = await world.call('T', 'at', { at: first, limit: 37, ...(start && { start }) });
+        const part = await world.call('Things', 'at', { at: first, limit: 37, ...(start && { start }) });
         assert.equal(part.status, 200, part.message);
         items.push(...part.items);
         start = part.next;
@@ -246,7 +254,7 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
       assertSame(order(items), order([...firstState.values()]));
       const changes = [];
       for (let start; start !== null;) {
-        const part = await world.call('T', 'difference', { from: first, to: last, limit: 41, ...(start && { start }) });
+        const part = await world.call('Things', 'difference', { from: first, to: last, limit: 41, ...(start && { start }) });
         assert.equal(part.status, 200, part.message);
         changes.push(...part.changes);
         start = part.next;
@@ -258,7 +266,7 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
         assertSame(change.before, firstState.get(i) ?? null);
         assertSame(change.after, lastState.get(i) ?? null);
       }
-      const { changes: versions } = await world.call('T', 'history', { key: key(2) });
+      const { changes: versions } = await world.call('Things', 'history', { key: key(2) });
       assertSame(versions.map(({ before, after }) => [before?.v.S, after?.v.S]), [['first', 'second'], ['second', 'both'], ['both', undefined]]);
     });
 
@@ -280,7 +288,7 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
         ['forget', { key: 3 }, 400, '"key" must be'],
         ['nothing', {}, 404, 'no such management call'],
       ]) {
-        const reply = await world.call('T', what, body);
+        const reply = await world.call('Things', what, body);
         assert.equal(reply.status, status, `${what} ${JSON.stringify(body)}: ${reply.message}`);
         assert.ok(reply.message.includes(text), reply.message);
       }
@@ -297,7 +305,7 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
         const outcomes = {};
         let pages = 0;
         for (let start; start !== null;) {
-          const part = await world.call('T', 'undo', { from, to, limit: 50, apply, ...(start && { start }) });
+          const part = await world.call('Things', 'undo', { from, to, limit: 50, apply, ...(start && { start }) });
           assert.equal(part.status, 200, part.message);
           assert.equal(part.applied, apply);
           for (const { outcome } of part.items) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
@@ -312,14 +320,14 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
       };
       const wanted = states[3][1];
       assert.deepEqual(await sums(false), { put: wanted.size - 1, conflict: 1 });
-      assert.equal((await ddb.Scan({ TableName: 'T', Select: 'COUNT' })).Count, 1);
+      assert.equal((await ddb.Scan({ TableName: 'Things', Select: 'COUNT' })).Count, 1);
       assert.deepEqual(await sums(true, engine === 'RocksDB'), { put: wanted.size - 1, conflict: 1 });
       assert.deepEqual(await sums(true), { already: wanted.size - 1, conflict: 1 });
-      const { Items } = await ddb.Scan({ TableName: 'T' });
+      const { Items } = await ddb.Scan({ TableName: 'Things' });
       assertSame(order(Items), order([...wanted.values()].map((each) => (each.sk.N === '1' ? item(1, 'later') : each))));
       // Indexes follow, and so does the past.
       const index = await ddb.Query({
-        TableName: 'T', IndexName: 'by-g', KeyConditionExpression: 'g = :g', ExpressionAttributeValues: { ':g': S('g1') }, Select: 'COUNT',
+        TableName: 'Things', IndexName: 'by-g', KeyConditionExpression: 'g = :g', ExpressionAttributeValues: { ':g': S('g1') }, Select: 'COUNT',
       });
       assert.equal(index.Count, Items.filter(({ g }) => g.S === 'g1').length);
       await world.tick(2);
@@ -328,21 +336,21 @@ for (const [engine, args] of [['RocksDB', []], ['memory', ['--in-memory']]]) {
 
     test('forget erases an item that is deleted from every moment', async () => {
       const [moment] = states[1];
-      assert.match((await world.call('T', 'forget', { key: key(2) })).message, /delete it first/);
-      await ddb.DeleteItem({ TableName: 'T', Key: key(2) });
-      const forgotten = await world.call('T', 'forget', { key: key(2) });
+      assert.match((await world.call('Things', 'forget', { key: key(2) })).message, /delete it first/);
+      await ddb.DeleteItem({ TableName: 'Things', Key: key(2) });
+      const forgotten = await world.call('Things', 'forget', { key: key(2) });
       assert.equal(forgotten.status, 200, forgotten.message);
       assert.deepEqual(forgotten.backups, []);
       assert.ok(forgotten.records >= 4);
       await world.tick(2);
       await world.at(moment, async (past) => {
-        assert.equal((await past.GetItem({ TableName: 'T', Key: key(2) })).Item, undefined);
-        assertSame((await past.GetItem({ TableName: 'T', Key: key(8) })).Item, states[1][1].get(8));
+        assert.equal((await past.GetItem({ TableName: 'Things', Key: key(2) })).Item, undefined);
+        assertSame((await past.GetItem({ TableName: 'Things', Key: key(8) })).Item, states[1][1].get(8));
       });
-      assert.equal((await world.call('T', 'history', { key: key(2) })).changes.length, 0);
-      const { BackupDetails } = await ddb.CreateBackup({ TableName: 'T', BackupName: 'keeps' });
-      assert.deepEqual((await world.call('T', 'forget', { key: key(2) })).backups, [BackupDetails.BackupArn]);
-      const told = world.stator('forget', 'T', JSON.stringify(key(2)));
+      assert.equal((await world.call('Things', 'history', { key: key(2) })).changes.length, 0);
+      const { BackupDetails } = await ddb.CreateBackup({ TableName: 'Things', BackupName: 'keeps' });
+      assert.deepEqual((await world.call('Things', 'forget', { key: key(2) })).backups, [BackupDetails.BackupArn]);
+      const told = world.stator('forget', 'Things', JSON.stringify(key(2)));
       assert.equal(told.status, 0, told.stderr);
       assert.match(told.stdout, /^0 records of the item's history were erased\.\nThese backups/);
     });
@@ -415,9 +423,9 @@ describe('docs/past.md', { skip }, () => {
     for (const [words, text] of [
       [['at', 'None', '2026-11-26T08:00:00Z'], 'the server answered 404: There is no table None'],
       [['at', 'T/../U', '1'], '"T/../U" is no name of a table'],
-      [['history', 'T', 'pk=3'], 'The key must be JSON as the API has it'],
-      [['undo', 'T', '1'], 'TO'],
-      [['at', 'T', '1', '--endpoint-url=http://127.0.0.1:1'], ''],
+      [['history', 'Things', 'pk=3'], 'The key must be JSON as the API has it'],
+      [['undo', 'Things', '1'], 'TO'],
+      [['at', 'Things', '1', '--endpoint-url=http://127.0.0.1:1'], ''],
     ]) {
       const { status, stderr } = world.stator(...words);
       assert.notEqual(status, 0, words.join(' '));
