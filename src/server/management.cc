@@ -47,6 +47,8 @@ constexpr size_t kCompressAboveBytes = 4096;
 constexpr int64_t kCostMicros = int64_t{7} * 86'400 * 1'000'000;
 // Scrapes that wait for the one that is rendered.
 constexpr size_t kMaxScrapes = 8;
+// Pages of metrics below it are made whatever the account of memory says.
+constexpr int64_t kLongPageBytes = 1 << 20;
 // The body of any call; some calls have a lower bound of their own.
 constexpr size_t kMostBodyBytes = 1 << 20;
 // Reports have two, so that a long one leaves a thread for the others.
@@ -693,9 +695,10 @@ void Management::HandleOn(WorkerPool& pool, std::unique_ptr<http::Exchange> exch
   Executor& loop = exchange->loop();
   auto shared = std::make_shared<std::unique_ptr<http::Exchange>>(std::move(exchange));
   UniqueFunction<void()> task = [this, shared, &loop, call = std::move(call)]() mutable {
-    // A page is made of parts that take several times as much memory as its text.
-    const int64_t expected = 4 * page_bytes_.load(std::memory_order_relaxed);
-    const bool room = (*shared)->memory().TryGrow(expected);
+    // A page is made of parts that take several times as much memory as its text. A short one is
+    // given while the memory is full, too: that is when it is needed.
+    const int64_t page = page_bytes_.load(std::memory_order_relaxed);
+    const bool room = page < kLongPageBytes || (*shared)->memory().TryGrow(4 * page);
     http::Reply reply = room ? call((*shared)->request())
                              : Message(503, "The memory for requests is full, try again");
     // Nothing of the exchange stays on this thread: it must end in its loop's turn.
