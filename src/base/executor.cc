@@ -1,6 +1,5 @@
 #include "base/executor.h"
 
-#include "base/go_on_later.h"
 #include "base/mutex_wait.h"
 
 namespace stator {
@@ -44,9 +43,6 @@ void WorkerPool::Stop() {
 }
 
 void WorkerPool::Run(Sleeper& self) {
-  const GoOnLater later(this, [](void* pool, UniqueFunction<void()>& task) {
-    return static_cast<WorkerPool*>(pool)->TryPost(task);
-  });
   UniqueMutexLock lock(mutex_);
   while (true) {
     if (!queue_.empty()) {

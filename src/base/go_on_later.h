@@ -6,7 +6,8 @@
 namespace stator {
 
 // While a GoOnLater lives, tasks of its thread can be queued behind whatever else waits for that
-// thread, or for the pool that it belongs to.
+// thread. It is for threads that never wait: in a pool whose threads do, all of them could wait for
+// a task that is queued behind them.
 class GoOnLater {
  public:
   // Queues `task` at `owner` and returns true, or returns false and leaves it untouched.
