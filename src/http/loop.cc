@@ -251,6 +251,8 @@ void Loop::Run() {
     }
     ExpireDeadlines();
   }
+  // Other threads may wait for latches whose holders are among the tasks. Nothing new comes.
+  while (has_posted_.load()) RunTasks();
   turn_.unlock();
 }
 
