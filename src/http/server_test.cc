@@ -106,6 +106,7 @@ TEST_F(ServerTest, LongBodiesTakeTurns) {
   std::atomic<int> served = 0, served_before_other = -1;
   auto server = Serve(options, clock, [&](Executor&) -> Handler {
     return [&](std::unique_ptr<Exchange> exchange) {
+      if (exchange->request().target == "/warm") return exchange->Send(Reply());
       const int number = served++;
       if (exchange->request().target == "/other") served_before_other = number;
       if (number == 0) {
@@ -122,6 +123,10 @@ TEST_F(ServerTest, LongBodiesTakeTurns) {
   for (int i = 0; i < kConnections; ++i)
     clients.push_back(std::make_unique<TestClient>(server->port()));
   TestClient other(server->port());
+  // All connections are the loop's before anything is sent.
+  const std::string warm = "GET /warm HTTP/1.1\r\nHost: h\r\n\r\n";
+  for (const auto& client : clients) ASSERT_EQ(client->Ask(warm).status, 200);
+  ASSERT_EQ(other.Ask(warm).status, 200);
   const auto send = [&](int i) { clients[i]->Send(Post(std::string(3000 << (2 * (i % 3)), 'x'))); };
   send(0);
   first.get_future().wait();
