@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 
 import { Server } from '../tests/sdk/harness.mjs';
 import { Client, item } from './items.mjs';
-import { run } from './process.mjs';
+import { wrkServed } from './load.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const root = path.join(here, '..');
@@ -37,13 +37,8 @@ const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length 
 
 // Requests per second and p50 in milliseconds.
 async function load(port, workload, connections, seed) {
-  const out = await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '20s', '--latency', '-s', path.join(here, 'wrk/dynamodb.lua'),
-    `http://127.0.0.1:${port}/`, '--', workload, String(items), String(seed)]);
-  const line = out.match(/^RESULT (.*)$/m);
-  if (!line) throw new Error(`wrk said no result:\n${out}`);
-  const r = JSON.parse(line[1]);
-  if (r.refused || r.broken) throw new Error(`${workload}: ${r.refused} refused, ${r.broken} broken of ${r.requests}`);
-  return { rate: r.requests / (r.us / 1e6), p50: r.p50 / 1e3 };
+  const { ops, p50 } = await wrkServed(port, workload, connections, { seconds, items, seed });
+  return { rate: ops, p50 };
 }
 
 // Operations per second, and the mean milliseconds of one.

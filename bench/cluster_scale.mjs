@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 
 import { Server } from '../tests/sdk/harness.mjs';
 import { Client, item } from './items.mjs';
-import { run } from './process.mjs';
+import { wrkServed } from './load.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const root = path.join(here, '..');
@@ -46,24 +46,14 @@ function cpuOf(pids) {
 }
 const osds = () => readdirSync(path.join(dir, 'run')).filter((name) => /^osd\.\d+\.pid$/.test(name)).map((name) => Number(readFileSync(path.join(dir, 'run', name), 'utf8')));
 
-async function wrk(port, workload, connections, seed) {
-  const out = await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '20s', '--latency', '-s', path.join(here, 'wrk/dynamodb.lua'),
-    `http://127.0.0.1:${port}/`, '--', workload, String(items), String(seed)]);
-  const line = out.match(/^RESULT (.*)$/m);
-  if (!line) throw new Error(`wrk said no result:\n${out}`);
-  const r = JSON.parse(line[1]);
-  if (r.refused || r.broken) throw new Error(`${workload}: ${r.refused} refused, ${r.broken} broken of ${r.requests}`);
-  return { requests: r.requests, rate: r.requests / (r.us / 1e6), p50: r.p50 / 1e3, p99: r.p99 / 1e3 };
-}
-
 // `ports`: of the servers among which the clients are divided.
 async function load(servers, ports, workload, seed) {
   const pids = [...servers.map((server) => server.child.pid), ...osds()];
   const before = cpuOf(pids);
-  const all = await Promise.all(ports.map((port, i) => wrk(port, workload, Math.floor(clients / ports.length) + (i < clients % ports.length ? 1 : 0), seed + i)));
+  const all = await Promise.all(ports.map((port, i) => wrkServed(port, workload, Math.floor(clients / ports.length) + (i < clients % ports.length ? 1 : 0), { seconds, items, seed: seed + i })));
   const cpu = cpuOf(pids) - before;
   const sum = (of) => all.reduce((total, each) => total + each[of], 0);
-  return { rate: sum('rate'), p50: median(all.map((each) => each.p50)), p99: Math.max(...all.map((each) => each.p99)), cpu: cpu / sum('requests') };
+  return { rate: sum('ops'), p50: median(all.map((each) => each.p50)), p99: Math.max(...all.map((each) => each.p99)), cpu: cpu / sum('requests') };
 }
 
 async function counters(servers) {

@@ -6,8 +6,9 @@ import { coreBusyUs, run } from './process.mjs';
 const here = path.dirname(fileURLToPath(import.meta.url));
 export const kConnections = 32;
 
-async function wrk(port, script, seconds, args) {
-  const out = await run('wrk', ['-t1', `-c${kConnections}`, `-d${seconds}s`, '--timeout', '20s', '--latency',
+// `requests`, `ops` of them a second, latencies in milliseconds, and what else the script counted.
+async function wrk(port, script, seconds, args, connections = kConnections) {
+  const out = await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '20s', '--latency',
     '-s', path.join(here, 'wrk', script), `http://127.0.0.1:${port}/`, '--', ...args.map(String)]);
   const line = out.match(/^RESULT (.*)$/m);
   if (!line) throw new Error(`wrk said no result:\n${out}`);
@@ -16,6 +17,13 @@ async function wrk(port, script, seconds, args) {
     requests: r.requests, ops: r.requests / (r.us / 1e6), p50: r.p50 / 1e3, p99: r.p99 / 1e3, p999: r.p999 / 1e3,
     errors: r.refused + r.broken, scanned: r.scanned, seconds: r.us / 1e6,
   };
+}
+
+// The same with a workload of dynamodb.lua of which nothing may fail.
+export async function wrkServed(port, workload, connections, { seconds, items, seed }) {
+  const result = await wrk(port, 'dynamodb.lua', seconds, [workload, items, seed], connections);
+  if (result.errors) throw new Error(`${workload}: ${result.errors} refused or broken of ${result.requests}`);
+  return result;
 }
 
 async function redisBenchmark(port, test, requests, extra = []) {

@@ -298,28 +298,35 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
     Answer(rendered.status, rendered.name, std::move(rendered.body), 0);
   }
 
-  // Renders the error on a worker, as WrapElsewhere compresses a body. Returns false if no worker
-  // takes it.
-  bool FailElsewhere(const Error& error) {
-    struct Rest {
-      Call call;
-      Error error;
-      std::optional<RenderedError> rendered;
-    };
-    auto rest = std::make_shared<Rest>(Rest{Call(std::move(*this)), error, std::nullopt});
-    UniqueFunction<void()> task = [rest]() mutable {
-      RunOrOutOfMemory("rendering an error", [&] { rest->rendered = RenderError(rest->error); });
-      // A call that is dropped in its loop's turn is answered with 500.
+  // Moves the call to a worker, which runs `work(call)`, and from there into its loop's turn, which
+  // runs `then(call)`; its owner may let go of it meanwhile. Where the memory for `work` is missing
+  // the call is dropped there, which answers it with 500. Returns false, and leaves the call as it
+  // was, if no worker takes it. `what` is a literal.
+  template <typename Work, typename Then>
+  bool GoElsewhere(const char* what, Work work, Then then) {
+    auto call = std::make_shared<Call>(std::move(*this));
+    UniqueFunction<void()> task = [call, what, work, then]() mutable {
+      const bool worked = RunOrOutOfMemory(what, [&] { work(*call); });
+      // Nothing of the call stays on this thread.
       const MustNotFail region("an answer goes to its loop");
-      Executor& loop = rest->call.context_.loop;
-      loop.Post([rest = std::move(rest)] {
-        if (rest->rendered) rest->call.FailWith(rest->error, *std::move(rest->rendered));
+      Executor& loop = call->context_.loop;
+      loop.Post([call = std::move(call), then = std::move(then), worked]() mutable {
+        if (worked) then(*call);
       });
     };
     if (context_.env.long_work.TryPost(task)) return true;
-    done_ = std::move(rest->call.done_);
-    audit_ = std::move(rest->call.audit_);
+    done_ = std::move(call->done_);
+    audit_ = std::move(call->audit_);
+    forwarded_ = std::move(call->forwarded_);
     return false;
+  }
+
+  // Renders the error on a worker. Returns false if none takes it.
+  bool FailElsewhere(const Error& error) {
+    auto rendered = std::make_shared<std::optional<RenderedError>>();
+    return GoElsewhere(
+        "rendering an error", [rendered, error](Call&) { *rendered = RenderError(error); },
+        [rendered, error](Call& call) { call.FailWith(error, std::move(**rendered)); });
   }
 
   std::string_view operation_name() const {
@@ -355,32 +362,24 @@ class Service::Call final : public PendingCall, public ops::WriteForwarder {
     Send(status, error, items, service_.Wrap(frame_, status, std::move(body)));
   }
 
-  // Compresses and checks a large body on a worker. The call, whose owner may let go of it
-  // meanwhile, leaves a copy of itself behind that ends in the loop's turn. Returns false if no
-  // worker takes it.
+  // Compresses and checks a large body on a worker. Returns false, and leaves the body as it was,
+  // if none takes it.
   bool WrapElsewhere(int status, std::string_view error, std::string* body, int64_t items) {
-    struct Rest {
-      Call call;
+    struct Wrapping {
       std::string body;
       Outgoing outgoing;
     };
-    auto rest = std::make_shared<Rest>(Rest{Call(std::move(*this)), std::move(*body), {}});
-    UniqueFunction<void()> task = [rest, status, error, items]() mutable {
-      Call& call = rest->call;
-      const bool wrapped = RunOrOutOfMemory("compressing a response", [&] {
-        rest->outgoing = call.service_.Wrap(call.frame_, status, std::move(rest->body));
-      });
-      // A call that is dropped in its loop's turn is answered with 500.
-      const MustNotFail region("an answer goes to its loop");
-      call.context_.loop.Post([rest = std::move(rest), status, error, items, wrapped] {
-        if (!wrapped) return;
-        rest->call.Send(status, error, items, std::move(rest->outgoing));
-      });
-    };
-    if (context_.env.long_work.TryPost(task)) return true;
-    done_ = std::move(rest->call.done_);
-    *body = std::move(rest->body);
-    return false;
+    auto wrapping = std::make_shared<Wrapping>(Wrapping{std::move(*body), {}});
+    const bool gone = GoElsewhere(
+        "compressing a response",
+        [wrapping, status](Call& call) {
+          wrapping->outgoing = call.service_.Wrap(call.frame_, status, std::move(wrapping->body));
+        },
+        [wrapping, status, error, items](Call& call) {
+          call.Send(status, error, items, std::move(wrapping->outgoing));
+        });
+    if (!gone) *body = std::move(wrapping->body);
+    return gone;
   }
 
   void Send(int status, std::string_view error, int64_t items, Outgoing outgoing) {

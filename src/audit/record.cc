@@ -7,6 +7,7 @@
 #include "base/json_writer.h"
 #include "base/printable.h"
 #include "base/time_text.h"
+#include "base/whole_characters.h"
 
 namespace stator::audit {
 namespace {
@@ -20,10 +21,7 @@ constexpr std::string_view kHidden = "HIDDEN_DUE_TO_SECURITY_REASONS";
 // Cuts a text of clients, and takes out of it what would break a line.
 std::string Shown(std::string_view text) {
   std::string shown = Printable(text.substr(0, kMaxText));
-  if (shown.size() <= kMaxText) return shown;
-  size_t end = kMaxText;
-  while (end > 0 && (static_cast<uint8_t>(shown[end]) & 0xc0) == 0x80) --end;
-  shown.resize(end);
+  shown.resize(Beginning(shown, kMaxText).size());
   return shown;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/json_writer.h"
 #include "base/time_text.h"
+#include "base/whole_characters.h"
 
 namespace stator::management {
 namespace {
@@ -37,9 +38,7 @@ std::string_view ConsistencyText(Consistency consistency) {
 // Cuts a text before a byte that continues a character.
 void Cut(std::string* text, size_t most) {
   if (text->size() <= most) return;
-  size_t end = most;
-  while (end > 0 && (static_cast<unsigned char>((*text)[end]) & 0xc0) == 0x80) --end;
-  text->resize(end);
+  text->resize(Beginning(*text, most).size());
   text->shrink_to_fit();
   *text += "…";
 }

@@ -49,12 +49,6 @@ std::string Quoted(std::string_view text) {
   return quoted;
 }
 
-std::string_view Beginning(std::string_view text, size_t bytes) {
-  if (text.size() <= bytes) return text;
-  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) --bytes;
-  return text.substr(0, bytes);
-}
-
 ObjectText& ObjectText::Add(std::string_view name, std::string_view json) {
   if (out_.size() > 1) out_ += ',';
   out_ += Quoted(name);

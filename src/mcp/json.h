@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/whole_characters.h"
 #include "simdjson.h"
 
 namespace stator::mcp {
@@ -36,8 +37,6 @@ std::optional<double> NumberMember(Json from, std::string_view name);
 std::string TextOf(Json element);
 // The JSON string with that content, which must be UTF-8.
 std::string Quoted(std::string_view text);
-// The longest beginning of `text` that has at most `bytes` and ends with a whole character.
-std::string_view Beginning(std::string_view text, size_t bytes);
 
 // Writes an object.
 class ObjectText {
