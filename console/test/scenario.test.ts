@@ -96,7 +96,7 @@ test('what throttled names its cures', () => {
   const of = (o: Outcome, design = emptyDesign({ indexes: [indexDesign()] })) =>
     cures(design, o).map((one) => one.label);
   assert.deepEqual(of(outcome('TableWriteProvisionedThroughputExceeded', 2000, 1000)), [
-    '2200 write units',
+    '2,200 write units',
     'On demand',
   ]);
   assert.deepEqual(of(outcome('TableWriteKeyRangeThroughputExceeded', 3000, 1000)), [

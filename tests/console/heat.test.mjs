@@ -115,7 +115,7 @@ test('capacity is raised from the panel, and the throttling ends', async () => {
   assert.ok(await page.getByRole('button', { name: 'Change capacity', exact: true }).isDisabled());
   await page.getByLabel('Write units per second').fill('4000');
   await page.getByRole('button', { name: 'Change capacity', exact: true }).click();
-  await page.getByText('votes has 5 read and 4000 write units').first().waitFor();
+  await page.getByText('votes has 5 read and 4,000 write units').first().waitFor();
   const { Table } = await it.client.send(new DescribeTableCommand({ TableName: 'votes' }));
   assert.equal(Table.ProvisionedThroughput.WriteCapacityUnits, 4000);
   await page.getByText('over', { exact: true }).first().waitFor({ timeout: 90_000 });

@@ -67,7 +67,7 @@ test('from the first page to a cure that works, by keyboard alone', async () => 
   await page.getByRole('heading', { name: /% of the requests are refused$/ }).waitFor();
   // The outcome has the focus: its cures are the next stops.
   await page.waitForFunction(() => document.activeElement?.id === 'outcome-title');
-  await tabTo(page, /^\d+ write units$/, 3);
+  await tabTo(page, /^[\d,]+ write units$/, 3);
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Everything is served' }).waitFor();
   // The outcome has the focus again; the button that applies it is at the top.
@@ -76,7 +76,7 @@ test('from the first page to a cure that works, by keyboard alone', async () => 
   await page.getByRole('dialog').waitFor();
   await tabTo(page, /^Change capacity$/);
   await page.keyboard.press('Enter');
-  await page.getByText(/votes has 5 read and \d+ write units/).first().waitFor();
+  await page.getByText(/votes has 5 read and [\d,]+ write units/).first().waitFor();
   const { Table } = await it.client.send(new DescribeTableCommand({ TableName: 'votes' }));
   assert.ok(Table.ProvisionedThroughput.WriteCapacityUnits > 100);
 });

@@ -72,8 +72,9 @@ export function ways(load: Load, prices: Prices, target = 0.7): Way[] {
     write: scaledUnits(load.write, target),
   };
   const asked = { read: mean(sinceFirst(load.read)), write: mean(sinceFirst(load.write)) };
+  const digits = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
   const text = (units: Pair) =>
-    `${Math.round(units.read * 10) / 10} read and ${Math.round(units.write * 10) / 10} write units`;
+    `${digits.format(units.read)} read and ${digits.format(units.write)} write units`;
   const perMonth = (rate: number, price: number | null) =>
     rate === 0 ? 0 : price === null ? null : ((rate * kMonthSeconds) / 1e6) * price;
   const reads = perMonth(asked.read, prices.millionReads);

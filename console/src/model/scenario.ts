@@ -390,10 +390,11 @@ export function cures(design: Design, outcome: Outcome): Cure[] {
       const perPartition = trouble.reason.includes('KeyRange');
       if (!perPartition && design.billing === 'provisioned') {
         const units = String(Math.ceil(trouble.demand * 1.1));
+        const shown = Number(units).toLocaleString('en-US');
         const kind = write ? 'write' : 'read';
-        if (i < 0) add(`${units} ${kind} units`, { ...design, [kind]: units });
+        if (i < 0) add(`${shown} ${kind} units`, { ...design, [kind]: units });
         else
-          add(`${units} ${kind} units for ${design.indexes[i]?.name}`, {
+          add(`${shown} ${kind} units for ${design.indexes[i]?.name}`, {
             ...design,
             indexes: design.indexes.map((one, k) => (k === i ? { ...one, [kind]: units } : one)),
           });

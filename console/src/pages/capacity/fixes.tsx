@@ -10,6 +10,7 @@ import { isOnDemand, type TableDescription } from '../../model/table.ts';
 import { Code } from '../../ui/code.tsx';
 import { ask, Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
+import { count } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { ErrorBox, say, sayError } from '../../ui/told.tsx';
 
@@ -180,7 +181,9 @@ export function CapacityDialog({
     try {
       await dynamodb(request.operation, request.input);
       await waitFor(table.TableName, 'ACTIVE');
-      say(`${index ?? table.TableName} has ${read} read and ${write} write units`);
+      say(
+        `${index ?? table.TableName} has ${count(Number(read))} read and ${count(Number(write))} write units`,
+      );
       await refresh();
       onClose();
     } catch (failure) {
@@ -211,8 +214,8 @@ export function CapacityDialog({
       }
     >
       <p class="muted">
-        {now?.ReadCapacityUnits} read and {now?.WriteCapacityUnits} write units a second now;{' '}
-        {now?.NumberOfDecreasesToday ?? 0} decreases today.
+        {count(now?.ReadCapacityUnits ?? 0)} read and {count(now?.WriteCapacityUnits ?? 0)} write
+        units a second now; {now?.NumberOfDecreasesToday ?? 0} decreases today.
       </p>
       <div class="fields">
         <Units label="Read units per second" value={read} onInput={setRead} />

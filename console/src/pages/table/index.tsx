@@ -64,7 +64,7 @@ export default function Table({ name }: { name: string }) {
           <span class="muted">
             {count(row.items)} {row.items === 1 ? 'item' : 'items'} · {bytes(row.bytes)} ·{' '}
             {row.provisioned
-              ? `${row.provisioned.read} read, ${row.provisioned.write} write units`
+              ? `${count(row.provisioned.read)} read, ${count(row.provisioned.write)} write units`
               : 'on demand'}
           </span>
         )}

@@ -4,7 +4,7 @@ import { useKeys } from '../../app/keys.ts';
 import { go, href, route, setQuery } from '../../app/router.ts';
 import { store, stored } from '../../app/settings.ts';
 import { boot, pulse, type TableRow, tables, watchClosely } from '../../app/state.ts';
-import { amount, bytes, compact, percent, plural } from '../../ui/format.ts';
+import { amount, bytes, compact, count, percent, plural } from '../../ui/format.ts';
 import { HeatBar } from '../../ui/heat_bar.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { Menu } from '../../ui/menu.tsx';
@@ -258,7 +258,9 @@ function Row({ row, index, top, favourite, onFavourite }: RowProps) {
         {row.status !== 'ACTIVE' && <span class="badge warn">{row.status.toLowerCase()}</span>}
       </span>
       <span role="cell" class="muted">
-        {row.provisioned ? `${row.provisioned.read} / ${row.provisioned.write}` : 'on demand'}
+        {row.provisioned
+          ? `${count(row.provisioned.read)} / ${count(row.provisioned.write)}`
+          : 'on demand'}
       </span>
       <span role="cell" class="num">
         {compact(row.items)}
