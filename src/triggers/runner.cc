@@ -171,11 +171,14 @@ void Runner::Tick() {
 
 void Runner::TickOne(Following* following) {
   std::vector<std::shared_ptr<Course>>& leaving = following->leaving;
-  // A course that another follows must be over: the order of deliveries depends on it.
-  for (const auto& course : leaving) {
-    if (course->IsIdle()) course->StoreLast();
-  }
-  std::erase_if(leaving, [](const auto& course) { return course->IsIdle(); });
+  // No course of this mapping gets new work until all its leaving courses are idle: otherwise
+  // changes would be delivered out of order. A leaving course that is idle stores its last
+  // checkpoint.
+  std::erase_if(leaving, [](const auto& course) {
+    if (!course->IsIdle()) return false;
+    course->StoreLast();
+    return true;
+  });
   if (!leaving.empty()) return;
   if (!Prepare(following)) {
     if (!following->courses.empty()) Retire(following);
