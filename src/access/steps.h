@@ -39,11 +39,12 @@ class PolicySteps {
   static inline thread_local PolicySteps* current_ = nullptr;
 };
 
-// Of one request of DynamoDB, all its elements together. An item of 36,000 attributes may be
-// compared with fifty patterns.
+// The steps of one request, shared by all its authorization checks: of each table of a batch, each
+// statement, each action of a transaction. A request that needs more is not allowed. This is
+// enough to compare an item of 36,000 attributes with fifty patterns.
 inline constexpr int64_t kMostStepsOfRequest = 4'000'000;
-// The bound on the thread of an I/O loop, about a millisecond. A request that needs more is handed
-// in again on a worker.
+// The steps of one request on the thread of an I/O loop, about a millisecond. If they run out,
+// Check::Require returns kWouldBlock and a worker authorizes the request again, with all its steps.
 inline constexpr int64_t kMostStepsInLoop = 200'000;
 // Of one call that simulates policies.
 inline constexpr int64_t kMostStepsOfSimulation = 40'000'000;

@@ -45,8 +45,9 @@ struct KeyLookup {
 class KeySource {
  public:
   virtual ~KeySource() = default;
-  // `token` is empty if the request has none. For a temporary key whose token cannot be opened
-  // `key` is kUnknown and `token` kInvalid.
+  // `token` is the session token of the request; empty if it has none. If `key_id` is a temporary
+  // key, and the token is missing, cannot be opened or is of another key, returns KeyLookup with
+  // key kUnknown and token kInvalid.
   virtual KeyLookup Find(std::string_view key_id, std::string_view token) const = 0;
 };
 

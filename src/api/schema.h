@@ -1,7 +1,7 @@
-// Request schemas as data: one constexpr table per operation and per structure in it. A table says
-// what a member is called, what type and which bounds it has, and where in the typed request
-// (ops/requests.h) its value goes. decode.h is the one reader of these tables; adding an operation
-// is adding rows.
+// Request schemas as data: one constexpr table per operation and per structure in it. A row gives
+// the name of a member, its type and bounds, and where in the typed request (ops/requests.h) its
+// value goes. decode.h reads requests with these tables, decode_constraints.h words the errors, and
+// audit_parameters.h writes audit records with them. To add an operation, add rows.
 #pragma once
 
 #include <algorithm>

@@ -48,8 +48,9 @@ class HostRules {
 // Origins whose pages may call from elsewhere (CORS). Immutable, so thread-safe.
 class OriginRules {
  public:
-  // `origins`: `local` for pages on loopback, over http or https and on any port; `*`; or an origin
-  // as browsers send it. None: no page of another origin may call.
+  // Each of `origins` is `local` (any page on loopback, over http or https, on any port), `*` (any
+  // page), or one origin exactly as browsers send it. If `origins` is empty, no page of another
+  // origin may call.
   explicit OriginRules(std::vector<std::string> origins);
 
   bool any() const { return any_; }

@@ -21,8 +21,9 @@ struct Url {
   std::string origin() const;
 };
 
-// Returns the URL in `text`. kValidation, with a sentence for people, for another scheme, a missing
-// host, a port that is none, a name and password, a fragment, control characters or spaces.
+// Parses an http:// or https:// URL. kValidation, with a message for the user, if the URL has
+// another scheme, is too long, has no valid host, has a port outside 1 to 65535, or contains a user
+// name or password, a fragment, spaces or control characters.
 Result<Url> ParseUrl(std::string_view text);
 
 }  // namespace stator::egress

@@ -20,7 +20,8 @@ using transfer::FileHandle;
 using transfer::ObjectReader;
 using transfer::ObjectWriter;
 
-// An object is called ".stator-NAME" until it is whole. No key has such a segment.
+// While an object is being written its file is called ".stator-NAME"; when it is complete the file
+// is renamed to NAME. CheckKey refuses keys with a segment that begins with ".stator-".
 constexpr std::string_view kPartial = ".stator-";
 constexpr size_t kMostSegmentBytes = 200;
 constexpr size_t kMostKeyBytes = 1024;

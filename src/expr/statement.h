@@ -43,9 +43,9 @@ struct Statement {
   Returning returning = Returning::kNone;  // kUpdate, kDelete
 };
 
-// `parameters` are encoded values, bound to the ? in order. There must be as many of the one as of
-// the other. All errors are kValidation: what can be said without the table. No text, however
-// deeply nested, needs more than a bounded stack.
+// `parameters` are encoded values: the first replaces the first `?`, and so on; there must be as
+// many values as `?`. Reports the errors that can be found without the table, all as kValidation.
+// The depth of the stack is bounded, however deeply `text` is nested.
 Result<Statement> ParseStatement(std::string_view text, std::span<const std::string> parameters);
 
 // Whether a text is a SELECT, judged by its first word alone.

@@ -32,10 +32,12 @@ void AddPartitionValues(const Check& check, access::KeySet wanted, std::string_v
 // Adds the names of the attributes of `item`.
 void AddNames(model::ItemView item, RequestKeys* keys);
 
-// The expressions of a request, compiled for the names of their attributes.
+// Parses the expressions of a request to find out which attributes they name, and adds these names
+// to `keys`, the values that policies are compared with.
 class Expressions {
  public:
-  // Copies the substitutions; sets the error of bad ones.
+  // Copies `names` and `values`, which the expressions refer to. Sets the error of `keys` if one of
+  // them is invalid.
   Expressions(const std::optional<ops::ExpressionAttributeNames>& names,
               const std::optional<ops::ExpressionAttributeValues>& values,
               const ops::ValueErrors& value_errors, RequestKeys* keys);

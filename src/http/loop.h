@@ -124,11 +124,13 @@ class Loop final : public Executor {
 
   Status Watch(int fd, uint32_t events, EventSink* sink);
   void Unwatch(int fd);
-  // Serves a socket that was just accepted. `extra`: it was counted in Shared::extra_connections,
-  // and gets one answer: 503, or that of a target which is always served.
+  // Serves a socket that was just accepted. An `extra` socket is beyond the limit of connections
+  // (the caller counted it in Shared::extra_connections). It gets one reply and is then closed: the
+  // normal reply if its target is always served, else 503.
   void Adopt(UniqueFd fd, const ClientAddress& address, Door door, bool extra);
-  // Closes connections whose clients have taken or sent next to nothing for a while, the oldest
-  // first, until the account of memory is no longer full. At most every 100 ms.
+  // Frees memory while the account of memory is full: closes connections whose clients have long
+  // taken next to nothing of a reply, then those whose headers have long been incomplete; of each
+  // kind the oldest first. Runs at most every 100 ms.
   void CloseStuck();
   // While the account of memory is pressed: answers 408 to bodies that take longer than two seconds
   // to arrive, those first that will take longest, until bodies that are arriving hold an eighth of

@@ -186,7 +186,9 @@ bool RequestReader::SkipEmptyLines() {
   return begin_ == end_ || (!skipped_cr_ && data_[begin_] != '\n');
 }
 
-// Field has looked at the line ends before each header; here are those behind the last.
+// Returns the end of the headers, behind the empty line. Null if the last line before the empty
+// line, or the empty line itself, does not end with CR LF. Callbacks::Field has already checked
+// the end of every earlier line.
 const char* RequestReader::HeadersEnd() const {
   const char* end = nullptr;
   if (request_.headers.empty()) {

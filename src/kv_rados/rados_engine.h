@@ -41,10 +41,10 @@ struct RadosOptions {
   int split_takeover_seconds = 3;
   // What is remembered of values that were read and written, for Tier::kGuarded.
   size_t guarded_cache_bytes = 64 << 20;
-  // What is remembered of ranges that are read again and again (range_cache.h); 0: nothing.
+  // Size of the cache for ranges that are read repeatedly (range_cache.h); 0 turns it off.
   size_t range_cache_bytes = 32 << 20;
-  // Opens a store that is there, and changes nothing in the pool: the caps osd 'allow rx pool=POOL'
-  // do. Batches and fences are refused with kUnavailable.
+  // Opens an existing store and changes nothing in the pool, so the caps osd 'allow rx pool=POOL'
+  // are enough. The engine refuses batches and fences with kUnavailable.
   bool look_only = false;
   const Clock* clock = nullptr;  // not owned; null: the system's
 

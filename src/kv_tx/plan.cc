@@ -208,7 +208,8 @@ class Division {
     return OkStatus();
   }
 
-  // Adds the delete of a key in an emptied range, unless the batch adds to the key.
+  // Adds the delete of one key of a range delete that Empty has divided into its keys. Does nothing
+  // if the batch also has a kv::Add for this key: AddAdd then starts the counter again from 0.
   Status AddEmptied(kv::Tablet tablet, const std::string& key) {
     const bool added = std::any_of(batch_.adds.begin(), batch_.adds.end(), [&](const kv::Add& add) {
       return add.tablet == tablet && add.key == key;

@@ -257,7 +257,11 @@ class TransactionEngine::Parts {
         });
   }
 
-  // Waits until the intents on the keys from index `i` on are gone.
+  // Answers a refused batch. Looks at the guarded keys (kGuardFailed), or at the counters
+  // (kCorruption: a cell with an intent is not a counter), from index `i` on. At the first intent
+  // it waits until that transaction is settled in this unit, or the attempt fails, and then answers
+  // kGuardFailed, so that the caller retries; it does not look at the keys behind. kCorruption
+  // stays only if no intent was found and a counter is really damaged.
   void LookInto(std::shared_ptr<Named> named, Error error, size_t i) {
     const bool counters = error.code() == ErrorCode::kCorruption;
     const size_t end = counters ? named->keys.size() : named->guards;

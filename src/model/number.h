@@ -29,8 +29,8 @@ class Number {
   std::string ToString() const;
   void AppendTo(std::string* out) const;
 
-  // Return the exact sum and difference; kValidation "Number overflow..." if the result needs more
-  // than 38 digits or is out of range.
+  // Return the exact sum and difference. kValidation "Number overflow..." if the result needs more
+  // than 38 digits or is too large; "Number underflow..." if it is too close to zero.
   static Result<Number> Add(const Number& a, const Number& b);
   static Result<Number> Subtract(const Number& a, const Number& b);
 

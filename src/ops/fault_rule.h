@@ -45,10 +45,11 @@ struct FaultSetting {
   std::vector<std::string> values;
 };
 
-// The settings of one rule, "fault" among them, as a rule. kValidation says what is wrong with
-// which setting.
+// Builds a rule from its settings; one of them must be "fault". If a setting is wrong, returns
+// kValidation with a message that says which one and why.
 Result<FaultRule> MakeFaultRule(std::span<const FaultSetting> settings);
-// The way back, without what is as by default.
+// Returns the settings that give this rule. Leaves out those with their default value, except
+// `fault`, `seed`, `when` and `share`.
 std::vector<FaultSetting> SettingsOf(const FaultRule& rule);
 
 // "*", or what a table may be called.

@@ -32,8 +32,8 @@ std::optional<ConsumedCapacity> WriteCapacity(const std::optional<ReturnConsumed
                                               const table::Table& table, int64_t units,
                                               const IndexUnits& index_units);
 
-// The collection of the item that a write was on. Absent if the client does not want it or the
-// table has no local index.
+// Returns the item collection that the written item belongs to: its partition key and an estimate
+// of its size. Absent if the client did not ask for it or the table has no local index.
 std::optional<ItemCollectionMetrics> CollectionMetrics(
     table::Store& store, const table::Table& table,
     const std::optional<ReturnItemCollectionMetrics>& wanted, model::ItemView key_attributes,

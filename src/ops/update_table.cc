@@ -71,7 +71,8 @@ struct SchemaElement {
   const char* key_type;
 };
 
-// The elements of the table's key, or of the first index whose key has the attribute.
+// Returns the elements of the table's key if that has the attribute; else those of the first index
+// whose key has it; else those of the table's key.
 std::vector<SchemaElement> SchemaWith(const table::TableDescriptor& d, std::string_view attribute) {
   std::vector<SchemaElement> elements{{&d.key_schema.partition, "HASH"}};
   if (d.key_schema.sort) elements.push_back({&*d.key_schema.sort, "RANGE"});

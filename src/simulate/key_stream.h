@@ -34,10 +34,11 @@ class KeyStream {
 
   // The parcels of `requests` at a time. With all suffixes there are as many times more in them.
   std::vector<Parcel> Next(int64_t now_micros, int64_t requests);
-  // So many of the requests from Next passed. Only uploads care: they send the others again.
+  // Reports that `passed` more of the requests from Next were not throttled. Uploads send the
+  // others again; other streams ignore the call.
   void Passed(int64_t passed);
 
-  // Uploads: items that were not yet written. Others: never done.
+  // Returns true when an upload has written all its items. Other streams are never done.
   bool done() const { return keys_.kind == KeySpace::Kind::kUpload && remaining_ == 0; }
   bool is_upload() const { return keys_.kind == KeySpace::Kind::kUpload; }
   bool in_order() const { return is_upload() && !keys_.interleaved; }

@@ -44,7 +44,8 @@ throughput::KeyPoint PointBehind(const KeyAttribute* first, size_t count, std::s
   return {HashOfKey(key), components.substr(partition), components.substr(0, partition)};
 }
 
-// Bytes of the UTF-8 character at the front; 0: there is none that people can read.
+// Returns the size in bytes of the UTF-8 character at the front of `text`, which must not be empty.
+// Returns 0 if it is an ASCII control character or not valid UTF-8.
 size_t CharacterSize(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);

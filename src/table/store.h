@@ -282,7 +282,8 @@ class Store {
   // True while an index is being filled or removed. Work that waits because its table is damaged
   // does not count.
   bool BuildsIndexes() const;
-  // The tables whose index work waits because they are damaged, by name: the error.
+  // Returns the tables whose index work has failed because the table is damaged: table name to
+  // error message. The work is tried again from time to time.
   std::map<std::string, std::string> DamagedTables() const;
 
   kv::Engine& engine() { return engine_; }

@@ -99,8 +99,9 @@ Result<std::unique_ptr<PastTable>> PastTable::Pin(table::Store& store, const tab
   if (pinner == nullptr || !log)
     return Error(ErrorCode::kUnavailable, "The table has no change log that can be read.");
   std::unique_ptr<PastTable> past(new PastTable());
-  // The items first: a change that comes in between is in the log, which undoes it where it is not
-  // among the items either.
+  // Pin the items before the log. A change between the two pins is then in the pinned log but not
+  // among the pinned items. That does no harm: Read takes the value of the item from the log, as it
+  // was before the change.
   ASSIGN_OR_RETURN(std::unique_ptr<kv::PinnedRange> items,
                    PinRange(*pinner, table.descriptor.tablet(), table::FirstKeyOfHash(0),
                             table::EndOfItemKeys()));

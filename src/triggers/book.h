@@ -33,8 +33,10 @@ class Book {
   // Removes a mapping with its checkpoints. kGuardFailed as above.
   Status Remove(const Mapping& mapping, uint64_t stamp);
 
-  // Replaces the checkpoint whose stamp is checkpoint.stamp. Calls `done` with the new stamp, or
-  // kGuardFailed if another process has stored one meanwhile, or the mapping is gone.
+  // Stores `checkpoint` if the stored one still has the stamp checkpoint.stamp; 0 means that none
+  // is stored yet. Calls `done` with the new stamp, or with kGuardFailed if another process has
+  // stored a checkpoint since, or has removed the mapping and with it the checkpoint. With stamp 0
+  // a removed mapping is not noticed.
   void StoreCheckpoint(std::string_view uuid, uint32_t shard, const Checkpoint& checkpoint,
                        kv::ApplyDone done);
   // Forgets checkpoints of shards that are gone.
