@@ -1,3 +1,4 @@
+// The report of `stator advise` as JSON.
 #include <cmath>
 
 #include "advise/report.h"

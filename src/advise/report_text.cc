@@ -1,3 +1,4 @@
+// The report of `stator advise` as text.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Writes attribute values as JSON.
 #include <algorithm>
 #include <cstring>
 

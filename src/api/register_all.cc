@@ -1,3 +1,4 @@
+// The list of all operations.
 #include "api/backups.h"
 #include "api/exchange.h"
 #include "api/global_tables.h"

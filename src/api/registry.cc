@@ -41,4 +41,11 @@ const Operation* Registry::Find(std::string_view target) const {
   return nullptr;
 }
 
+std::vector<Operation> Registry::All() const {
+  std::vector<Operation> all;
+  for (const std::vector<Operation>& bucket : by_length_)
+    all.insert(all.end(), bucket.begin(), bucket.end());
+  return all;
+}
+
 }  // namespace stator::api

@@ -257,6 +257,8 @@ class Registry {
 
   // The operation of an X-Amz-Target such as "DynamoDB_20120810.GetItem"; null if there is none.
   const Operation* Find(std::string_view target) const;
+  // Returns all operations, the shortest names first.
+  std::vector<Operation> All() const;
 
  private:
   void Add(Operation operation);

@@ -1,6 +1,12 @@
 #include "api/registry.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <set>
+
+#include "access/catalogue.h"
+#include "api/schema.h"
 
 namespace stator::api {
 namespace {
@@ -48,6 +54,27 @@ TEST(Registry, CountsTheItemsOfAReply) {
   batch.responses = {{"t", {"a", "b"}}, {"u", {"c"}}};
   EXPECT_EQ(internal::CountItems(batch), 3);
   EXPECT_EQ(internal::CountItems(ops::PutItemResponse()), 0);
+}
+
+// A schema that AllSchemas lacks would be missing in docs/operations.md and in the audit log, and
+// an operation without an action is refused to everybody but root.
+TEST(Registry, EveryOperationHasASchemaAndAnAction) {
+  std::set<std::string_view> schemas;
+  for (const OperationSchema* schema : AllSchemas()) schemas.insert(schema->name);
+  // These consist of actions of other names.
+  const std::set<std::string_view> composed = {"BatchExecuteStatement", "ExecuteStatement",
+                                               "ExecuteTransaction", "TransactGetItems",
+                                               "TransactWriteItems"};
+  Registry registry;
+  RegisterAll(&registry);
+  const std::vector<Operation> all = registry.All();
+  for (const Operation& operation : all) {
+    EXPECT_TRUE(schemas.contains(operation.name)) << operation.name << " is not in AllSchemas";
+    EXPECT_NE(access::FindAction(fmt::format("dynamodb:{}", operation.name)).has_value(),
+              composed.contains(operation.name))
+        << operation.name << " has no row in access/catalogue.cc";
+  }
+  EXPECT_EQ(all.size(), schemas.size());
 }
 
 }  // namespace

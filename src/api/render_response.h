@@ -73,10 +73,11 @@ void RenderResponse(const ops::DescribeStreamResponse& response, std::string* ou
 void RenderResponse(const ops::GetShardIteratorResponse& response, std::string* out);
 void RenderResponse(const ops::GetRecordsResponse& response, std::string* out);
 
-// These two answer an empty body, not an empty object.
 void RenderResponse(const ops::PutResourcePolicyResponse& response, std::string* out);
 void RenderResponse(const ops::GetResourcePolicyResponse& response, std::string* out);
 void RenderResponse(const ops::DeleteResourcePolicyResponse& response, std::string* out);
+
+// These two answer an empty body, not an empty object.
 void RenderResponse(const ops::TagResourceResponse& response, std::string* out);
 void RenderResponse(const ops::UntagResourceResponse& response, std::string* out);
 

@@ -1,3 +1,4 @@
+// Renders the answers of operations on items.
 #include <charconv>
 #include <cmath>
 

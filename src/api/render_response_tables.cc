@@ -1,3 +1,4 @@
+// Renders the answers of operations on tables.
 #include "api/render_response.h"
 #include "api/render_response_parts.h"
 #include "api/schema_enums.h"

@@ -1,3 +1,4 @@
+// The parameters of operations on items.
 #include "api/schema_parts.h"
 
 namespace stator::api {

@@ -1,3 +1,4 @@
+// The parameters of PartiQL operations.
 #include "api/schema_parts.h"
 
 namespace stator::api {

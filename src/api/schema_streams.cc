@@ -1,3 +1,4 @@
+// The parameters of the API of streams.
 #include "api/schema_parts.h"
 
 namespace stator::api {

@@ -1,3 +1,4 @@
+// The parameters of operations on tables.
 #include "api/backups.h"
 #include "api/exchange.h"
 #include "api/schema_parts.h"

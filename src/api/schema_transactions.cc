@@ -1,3 +1,4 @@
+// The parameters of transactions.
 #include "api/schema_parts.h"
 
 namespace stator::api {

@@ -1,3 +1,4 @@
+// An object store in a directory.
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads items from Ion text.
 #include <fmt/format.h>
 
 #include <algorithm>

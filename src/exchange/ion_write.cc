@@ -1,3 +1,4 @@
+// Writes items as Ion text.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// An object store in memory.
 #include <fmt/format.h>
 
 #include <algorithm>

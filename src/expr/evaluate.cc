@@ -1,3 +1,4 @@
+// Evaluates conditions and filters on an item.
 #include <algorithm>
 
 #include "expr/condition.h"

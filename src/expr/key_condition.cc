@@ -1,3 +1,4 @@
+// Parses KeyConditionExpression.
 #include "expr/condition.h"
 
 namespace stator::expr {

@@ -1,3 +1,5 @@
+// Translates legacy parameters (Expected, KeyConditions, AttributeUpdates and others) into
+// expressions.
 #include <algorithm>
 #include <array>
 #include <unordered_set>

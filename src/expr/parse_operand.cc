@@ -1,3 +1,4 @@
+// Parses paths, operands and functions of expressions.
 #include "expr/parse.h"
 
 namespace stator::expr {

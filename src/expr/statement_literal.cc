@@ -1,3 +1,4 @@
+// Parses literals of PartiQL statements.
 #include <algorithm>
 
 #include "expr/statement_parse.h"

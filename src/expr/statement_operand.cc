@@ -1,3 +1,4 @@
+// Parses operands of PartiQL statements.
 #include <charconv>
 
 #include "expr/bind.h"

@@ -1,3 +1,4 @@
+// Resolves names (#n) and values (:v) of expressions.
 #include <algorithm>
 
 #include "expr/expr.h"

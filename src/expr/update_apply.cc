@@ -1,3 +1,4 @@
+// Applies an update expression to an item.
 #include <algorithm>
 #include <deque>
 #include <unordered_map>

@@ -1,3 +1,5 @@
+// Reads of several items at one moment: TransactGetItems, and ExecuteTransaction of SELECT
+// statements.
 #include "ops/admit.h"
 #include "ops/answer_bytes.h"
 #include "ops/faults.h"

@@ -1,3 +1,4 @@
+// The operation RestoreTableFromBackup.
 #include <memory>
 #include <utility>
 

@@ -1,3 +1,4 @@
+// The operation RestoreTableToPointInTime.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The operations TagResource, UntagResource and ListTagsOfResource.
 #include <map>
 #include <string>
 #include <utility>

@@ -1,3 +1,4 @@
+// The operations UpdateTimeToLive and DescribeTimeToLive.
 #include "ops/checks.h"
 #include "ops/operations.h"
 #include "ops/table_status.h"

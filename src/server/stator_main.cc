@@ -1,3 +1,4 @@
+// The program: runs what its command line says.
 #include "server/iam_command.h"
 #include "server/serve.h"
 #include "server/settings.h"

@@ -1,3 +1,4 @@
+// Draws the heat map of a simulation as SVG.
 #include <fmt/format.h>
 
 #include <algorithm>

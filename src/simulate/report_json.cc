@@ -1,3 +1,4 @@
+// The report of a simulation as JSON.
 #include "base/json_writer.h"
 #include "simulate/report.h"
 

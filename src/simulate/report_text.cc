@@ -1,3 +1,4 @@
+// The report of a simulation as text.
 #include <fmt/format.h>
 
 #include <algorithm>

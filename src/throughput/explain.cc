@@ -33,19 +33,16 @@ std::string CauseOf(const Explanation& e, Access access, Limit limit) {
   const std::string rate = access == Access::kRead ? "reads/s" : "writes/s";
   switch (limit) {
     case Limit::kKeyRange: {
-      std::string what = fmt::format("hot partition, {}:", RangeText(e.range));
-      if (IsHot(e)) {
-        // The demand is its partition's.
-        what =
-            e.hottest_share >= kAllShare
-                ? fmt::format("hot key \"{}\":", e.hottest[0].partition)
-                : fmt::format("hot key \"{}\", {} {}, and others of its partition:",
-                              e.hottest[0].partition, UnitsText(std::round(HottestUnits(e))), rate);
-      }
-      if (e.index) {
-        what = fmt::format("{}: {}", where, what);
+      std::string what = e.index ? where + ": hot" : "Hot";
+      if (!IsHot(e)) {
+        what += fmt::format(" partition, {}:", RangeText(e.range));
+      } else if (e.hottest_share >= kAllShare) {
+        what += fmt::format(" key \"{}\":", e.hottest[0].partition);
       } else {
-        what[0] = 'H';
+        // The demand is its partition's.
+        what +=
+            fmt::format(" key \"{}\", {} {}, and others of its partition:", e.hottest[0].partition,
+                        UnitsText(std::round(HottestUnits(e))), rate);
       }
       return fmt::format("{} {} of {} {}, on 1 of {} partition{}", what, demand, most, rate,
                          e.partitions, e.partitions == 1 ? "" : "s");

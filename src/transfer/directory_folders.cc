@@ -1,3 +1,4 @@
+// Folders of backups in a directory.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>

@@ -1,3 +1,4 @@
+// Folders of backups in memory.
 #include <algorithm>
 #include <map>
 

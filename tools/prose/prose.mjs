@@ -59,7 +59,8 @@ function prose(text) {
 }
 
 function pieces(file, text) {
-  if (file.endsWith('.md')) return prose(text).map((p) => ({ ...p, rules }));
+  // What is generated from comments is counted there.
+  if (file.endsWith('.md')) return prose(text.replace(/<!-- files: generated[^]*?<!-- end of the generated part -->/, (part) => part.replace(/[^\n]/g, ''))).map((p) => ({ ...p, rules }));
   const slashes = /\.(?:cc|h|mjs|js)$/.test(file);
   const marker = slashes ? /^(.*?)(?<!:)\/\/+ ?(.*)$/ : /^(\s*|.*?\s)#(?!!|\{)+ ?(.*)$/;
   const found = comments(text, marker).map((p) => ({ ...p, rules }));
